@@ -1,0 +1,18 @@
+# tocsin_library(NAME SOURCES... LINKS...): one library a folder, whose PUBLIC links are exactly the arrows of the design;
+# PRIVATE takes what stays behind its own sources.
+find_package(Threads REQUIRED)
+find_package(PkgConfig REQUIRED)
+
+add_library(tocsin_options INTERFACE)
+target_compile_options(tocsin_options INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor -Werror
+  -ffp-contract=off)
+target_include_directories(tocsin_options INTERFACE ${PROJECT_SOURCE_DIR})
+
+function(tocsin_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
+  add_library(${name} STATIC ${ARG_SOURCES})
+  target_link_libraries(${name} PUBLIC ${ARG_PUBLIC} PRIVATE tocsin_options ${ARG_PRIVATE})
+  target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR})
+  target_compile_options(${name} PUBLIC -ffp-contract=off)
+endfunction()

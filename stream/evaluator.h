@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "stream/graph.h"
+#include "stream/topology.h"
+#include "stream/value.h"
+
+namespace tocsin::stream {
+
+// Where the values of the graph's leaves come from, as of the tick that runs. Implemented by the Attempt.
+class Leaves {
+ public:
+  virtual ~Leaves() = default;
+  // A reduction of a window (Op w_*): one value per slot of the signal's level. `other` is the column of w_time_to.
+  virtual void reduce(const Node& reduction, const WindowSpec& window, Column other, std::span<double> out) = 0;
+  virtual void finding(const Node& node, std::span<Truth> out) = 0;         // Op f_now, f_ever
+  virtual void state(const Node& node, std::span<double> out) = 0;
+  virtual void freeze(const Node& node, std::span<double> in_out) = 0;      // replaces held members' values, remembers the others'
+  // The number that stands for this text in columns of unit text; absent where no record ever said it.
+  [[nodiscard]] virtual double symbol(std::string_view text) const = 0;
+};
+
+// Runs the nodes of a graph over the columns of one attempt. A node is computed once a tick, whoever asks; buffers are kept
+// between ticks, so that nothing is allocated unless the topology grows.
+// Owned by its Attempt.
+class Evaluator {
+ public:
+  Evaluator(const Graph& graph, const Topology& topology, Leaves& leaves);
+  ~Evaluator();
+  Evaluator(Evaluator&&) noexcept;
+  Evaluator& operator=(Evaluator&&) = delete;
+
+  void begin_tick();                                    // forgets all values
+  void run(std::span<const NodeId> nodes);              // in the order of evaluation; those that are known are skipped
+  [[nodiscard]] Column column(NodeId id) const;         // after run
+  [[nodiscard]] Mask mask(NodeId id) const;
+  // The value of a slot of `level` in a node of a level that contains it (or is it).
+  [[nodiscard]] double number_at(NodeId id, Level level, Slot slot) const;
+  [[nodiscard]] Truth truth_at(NodeId id, Level level, Slot slot) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace tocsin::stream

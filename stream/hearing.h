@@ -1,0 +1,45 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "stream/archive.h"
+#include "stream/time.h"
+#include "stream/topology.h"
+
+namespace tocsin::stream {
+
+// Which sources were heard of which members, and when nobody listened at all. Silence may be judged only with its leave.
+// Owned by its Attempt; the gaps are the log's, told to it as they are found.
+class Hearing {
+ public:
+  static constexpr Duration patience = std::chrono::seconds{30};   // heard records further apart than this break the chain
+
+  // A heard record, or a record, of `source` about this member (level job: the whole job).
+  void heard(std::string_view source, Level level, Slot slot, Time arrival);
+  // Heard of the member itself, of what contains it, or of the whole job, no more than 30 s apart throughout (from, to], counted
+  // from the attempt's start where that is later.
+  [[nodiscard]] bool over(std::string_view source, Level level, Slot slot, const Topology& topology, Time from, Time to) const;
+  [[nodiscard]] bool ever(std::string_view source) const;
+
+  // Nobody wrote between these two arrivals (beats more than 5 s apart); the open gap lasts until the next beat.
+  void gap(Time from, Time to);
+  // How much of (from, to] lies within gaps.
+  [[nodiscard]] Duration lost(Time from, Time to) const;
+
+  void start(Time attempt_start) { start_ = attempt_start; }
+  void save(Writer& out) const;
+  Result<void> load(Reader& in);
+
+ private:
+  struct Chain { Time since; Time last; };   // heard without a break since .. last
+  Time start_ = long_ago;
+  std::map<std::string, std::map<std::pair<Level, Slot>, Chain>, std::less<>> chains_;
+  std::vector<std::pair<Time, Time>> gaps_;
+};
+
+}  // namespace tocsin::stream

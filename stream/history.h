@@ -1,0 +1,92 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "stream/archive.h"
+#include "stream/graph.h"
+#include "stream/hearing.h"
+#include "stream/topology.h"
+#include "stream/value.h"
+
+namespace tocsin::stream {
+
+// A point or an event when it takes its place in the windows: what a record tick is made of. `at` is its T: its time where it
+// waited for its turn, the clock where it came too late for that.
+struct Applied {
+  SignalId signal;
+  Slot slot;
+  Time at;
+};
+
+// An event's field: a number, or a text's symbol.
+struct EventField {
+  std::string_view name;
+  double value;
+};
+
+// When the windows are looked at.
+struct Moment {
+  Time tick{};           // T: closed rows and applied records up to it are seen
+  Time now{};            // T + L: ages count to it
+  Time attempt_start{};
+  Time attempt_end = never;  // E: ages stop there
+};
+
+// What one attempt retains of the signals that its pack's windows ask for, no more and for no longer: open rows that merge, closed
+// rows, panes, points, events, accumulators since the start, and order statistics kept up as values arrive. Reductions read it as
+// of a tick: what was closed or applied later than T is not seen, although it may be here already.
+// Owned by its Attempt; says what is written, and knows no rule.
+class History {
+ public:
+  // `reductions` are the graph's nodes that reduce windows (Op w_*): they decide what is kept, and which order statistics are kept
+  // up. Reductions that were not declared (a scripted rule's) are computed from what is retained, with the same result.
+  History(const Graph& graph, std::span<const NodeId> reductions, std::span<const NodeId> windows, const Topology& topology);
+  ~History();
+  History(History&&) noexcept;
+
+  [[nodiscard]] bool wants(SignalId signal) const noexcept;
+
+  enum class Write : std::uint8_t { taken, late, unwanted };
+  // `time` is min(event time, arrival), corrected by the caller. A late sample is not merged, but proves life. `step` is the step
+  // that a job-owned signal's value belongs to (loss): of several ranks the lowest's is kept, and one value a step.
+  Write sample(SignalId signal, Slot slot, Time time, double value, Time arrival, std::uint64_t sequence,
+               double step = absent, Slot reporter = reserved_slot);
+  // The same for one signal of many members at one time and arrival: the hot path. slots and values have the same length.
+  std::size_t samples(SignalId signal, std::span<const Slot> slots, Time time, std::span<const float> values, Time arrival,
+                      std::uint64_t sequence);  // how many were late
+  Write event(SignalId signal, Slot slot, Time time, std::span<const EventField> fields, Time arrival, std::uint64_t sequence);
+  void spoke(Level level, Slot slot, Time arrival);      // any record of the member: what `any` ages by
+
+  // The earliest clock at which a row closes or something applies; never: nothing waits.
+  [[nodiscard]] Time next_due() const noexcept;
+  // Closes rows and applies points and events that are due at `clock`, in the order of SEMANTICS; tells of each that was applied.
+  void settle(Time clock, const std::function<void(const Applied&)>& applied);
+  // Closes the row that holds the attempt's end, whatever the clock (E's last tick).
+  void close_through(Time end, const std::function<void(const Applied&)>& applied);
+
+  // A reduction of a window as of `moment`. `other` is the column of w_time_to.
+  void reduce(const Node& reduction, const WindowSpec& window, Column other, const Moment& moment, const Hearing& hearing,
+              std::span<double> out);
+
+  // While filling, only rows are written: points, events, ages and accumulators come from a snapshot.
+  void fill_rows_only(bool on) noexcept;
+  void save(Writer& out) const;      // everything but rows
+  Result<void> load(Reader& in);
+  // How far back rows reach: what a take-over has to read again.
+  [[nodiscard]] Duration longest_raw_window() const noexcept;
+  // xxh3 over the rows closed so far, in order of closing.
+  [[nodiscard]] std::uint64_t rows_digest() const noexcept;
+  [[nodiscard]] std::size_t retained_bytes() const noexcept;
+  [[nodiscard]] std::size_t retained_samples() const noexcept;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace tocsin::stream
