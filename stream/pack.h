@@ -11,8 +11,11 @@
 #include "stream/graph.h"
 #include "stream/signal.h"
 #include "stream/time.h"
+#include "stream/value.h"
 
 namespace tocsin::stream {
+
+class Topology;
 
 enum class Severity : std::uint8_t { none, info, warning, critical };
 enum class Mode : std::uint8_t { live, canary, shadow };
@@ -103,7 +106,7 @@ class Scratch {
   virtual void compute(NodeId node) = 0;                    // and what it needs
   [[nodiscard]] virtual Column column(NodeId node) const = 0;
   [[nodiscard]] virtual Mask mask(NodeId node) const = 0;
-  [[nodiscard]] virtual const class Topology& topology() const = 0;
+  [[nodiscard]] virtual const Topology& topology() const = 0;
   [[nodiscard]] virtual std::optional<std::string> text(double symbol) const = 0;
 };
 

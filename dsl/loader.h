@@ -1,0 +1,49 @@
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "stream/pack.h"
+#include "stream/result.h"
+
+namespace tocsin::dsl {
+
+// The files of a pack by their path within it: rules and cases, signals.lua, verdict.lua, patterns/, progress/.
+using PackFiles = std::map<std::string, std::string>;
+stream::Result<PackFiles> read_pack(const std::filesystem::path& directory);
+[[nodiscard]] std::string pack_hash(const PackFiles& files);
+[[nodiscard]] std::string pack_text(const PackFiles& files);                 // as a pack record carries it
+stream::Result<PackFiles> pack_files(std::string_view text);
+
+// What is wrong in a pack, where, and what to write instead.
+struct Problem {
+  std::string file;
+  int line = 0;
+  std::string text;      // the offending line of the source
+  std::string rule;      // empty: none
+  std::string message;   // with the remedy
+  bool warning = false;  // does not keep the pack from loading
+};
+[[nodiscard]] std::string describe(const Problem& problem);   // "ranks.lua:14: …" and the line below it
+
+struct Budgets {
+  std::uint64_t load_instructions = 50'000'000;
+  std::uint64_t instructions = 1'000'000;      // a scripted evaluation
+  std::uint64_t elements = 50'000'000;
+  std::uint64_t bytes = 64u << 20;             // of Lua memory
+  std::uint64_t nodes = 100'000;               // of the graph
+};
+
+struct Loaded {
+  std::shared_ptr<stream::Pack> pack;   // null where a problem is no warning
+  std::vector<Problem> problems;
+};
+// Compiles, traces and checks. Whole or not at all.
+[[nodiscard]] Loaded load(const PackFiles& files, const Budgets& budgets = {});
+
+}  // namespace tocsin::dsl

@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "stream/record.h"
+#include "stream/result.h"
+
+namespace tocsin::schemas {
+
+// One Envelope as FlatBuffers bytes. Position, next and arrival are the log's, not the message's.
+[[nodiscard]] std::vector<std::byte> encode(const stream::Entry& entry);
+
+// Decodes messages into Entries. A message is verified before it is read, and copied once into an aligned buffer that the decoder
+// keeps: the entry it gives is valid until the next call. Layouts seen before are recognised by comparison.
+// Owned by whoever reads the log; one a thread.
+class Decoder {
+ public:
+  Decoder();
+  ~Decoder();
+  Decoder(Decoder&&) noexcept;
+
+  // A torn or malformed block costs that block (Entry::rejected_blocks); an envelope that cannot be verified is an Error.
+  [[nodiscard]] stream::Result<const stream::Entry*> decode(std::span<const std::byte> message, stream::Position position,
+                                                            stream::Position next, stream::Time arrival);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// Builds an Entry out of owned pieces, for producers: wrap's recorder, ingest, tests. `entry()` is valid until the next change.
+class EntryBuilder {
+ public:
+  EntryBuilder();
+  ~EntryBuilder();
+  EntryBuilder(EntryBuilder&&) noexcept;
+
+  // An owned MemberKey.
+  struct Member {
+    stream::Level level = stream::Level::job;
+    std::uint32_t rank = 0;
+    std::string node, gpu;
+  };
+  [[nodiscard]] static Member job() { return {}; }
+  [[nodiscard]] static Member rank(std::uint32_t r) { return {stream::Level::rank, r, {}, {}}; }
+
+  void clear();
+  void about(std::string_view subject, std::string_view attempt = {}, std::string_view node = {});
+  void produced_by(std::string_view producer, std::uint32_t epoch, std::uint64_t sequence);
+  // Samples of one member and time; repeated calls with the same signals extend one block.
+  struct Value { std::string_view signal; double number = 0; std::string_view text; bool is_text = false; };
+  void sample(stream::Time time, const Member& member, std::span<const Value> values, std::string_view source = {});
+  void line(stream::Time time, const Member& member, std::string_view text, bool error_stream = false);
+  struct Field { std::string_view name; double number = 0; std::string_view text; bool is_text = false; };
+  void event(stream::Time time, const Member& member, std::string_view name, std::span<const Field> fields,
+             std::string_view source = {});
+  void heard(std::string_view source, std::span<const Member> members);
+  void beat();
+  void watermark(std::string_view source, stream::Time read_up_to);
+  void pack(std::string_view hash, stream::Time from, std::string_view text);
+  void seal();
+
+  [[nodiscard]] bool empty() const;
+  [[nodiscard]] const stream::Entry& entry();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace tocsin::schemas
