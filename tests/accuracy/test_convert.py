@@ -228,6 +228,9 @@ class Prefixes(unittest.TestCase):
         self.assertEqual(prefixes.ranks_of([" 0: a", "11: b", "11: c", "x"]), [0, 11, 11, None])
         self.assertEqual(prefixes.ranks_of(["a", "b", "3: c", "d"]), [0, 0, 0, 0])
 
+    def test_a_few_lines_about_ranks_do_not_make_a_job_of_those_ranks(self):
+        self.assertEqual(set(prefixes.ranks_of(["x"] * 30 + ["[Rank 33] memory", "[Rank 2] memory"])), {0})
+
     def test_the_rest_of_a_record_stays_with_its_rank(self):
         self.assertEqual(prefixes.ranks_of(["[rank0]: a", "[rank1]: b", "  more of b", "c"]), [0, 1, 1, None])
 

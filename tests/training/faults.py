@@ -27,6 +27,8 @@ import tempfile
 import threading
 import time
 
+from launch import die_with_parent
+
 LAUNCHER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "launch.py")
 STEP_LINE = re.compile(rb"^\[rank \d+\] step (\d+) ")
 START_LINE = re.compile(rb"^launch: started rank (\d+) of \d+ \(pid: (\d+)\)")
@@ -39,7 +41,8 @@ class Job:
 
     def __init__(self, ranks, arguments, environment):
         command = [sys.executable, LAUNCHER, "--ranks", str(ranks), "--", *arguments]
-        self.process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                        preexec_fn=die_with_parent)
         self.pids = {}
         self.step = 0
         self._relays = [threading.Thread(target=self._relay, args=streams, daemon=True)

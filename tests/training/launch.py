@@ -5,6 +5,7 @@ Everything after `--` goes to train.py. Exit code: 0 when every rank ended well,
 """
 
 import argparse
+import ctypes
 import datetime
 import os
 import signal
@@ -15,6 +16,7 @@ import time
 
 GRACE_SECONDS = 5.0   # between SIGTERM and SIGKILL: a stopped rank cannot answer the first
 POLL_SECONDS = 0.1
+PR_SET_PDEATHSIG = 1
 SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "train.py")
 
 
@@ -33,7 +35,8 @@ class Launcher:
             environment = dict(os.environ, RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(self._count),
                                LOCAL_WORLD_SIZE=str(self._count), MASTER_ADDR="127.0.0.1",
                                MASTER_PORT=str(self._port), OMP_NUM_THREADS="1", PYTHONUNBUFFERED="1")
-            self._processes.append(subprocess.Popen([sys.executable, self._script, *self._arguments], env=environment))
+            self._processes.append(subprocess.Popen([sys.executable, self._script, *self._arguments],
+                                                    env=environment, preexec_fn=die_with_parent))
             say(f"started rank {rank} of {self._count} (pid: {self._processes[-1].pid})")
 
     def wait(self):
@@ -83,6 +86,11 @@ def ending(code):
     if code < 0:
         return f"signal {-code} ({signal.Signals(-code).name})"
     return f"exit code {code}"
+
+
+def die_with_parent():
+    """In a child, before it runs: the kernel kills it when its parent dies, so that nothing is left behind."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def free_port():

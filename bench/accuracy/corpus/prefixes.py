@@ -11,10 +11,12 @@ NCCL = re.compile(r"^(?:\[[^\]]*\] )?([\w.-]+):\d+:\d+ \[(\d+)\] .{0,80}?NCCL ")
 # "3: text", srun -l: believed only where most lines have it.
 TASK = re.compile(r"^\s*(\d{1,5}): ")
 TASK_SHARE = 0.5
+# Where fewer lines than this name a rank, the log is one stream of a whole job in which a few lines speak about ranks.
+NAMED_SHARE = 0.1
 
 
 def ranks_of(lines):
-    """A rank for each line; None for what no rank said (the launcher). Where no line names a rank, all are rank 0's."""
+    """A rank for each line; None for what no rank said (the launcher). Where hardly a line names a rank, all are rank 0's."""
     own = [text for text in lines if text.strip()]
     labelled = sum(bool(TASK.match(text)) for text in own) >= max(2, TASK_SHARE * len(own))
     hosts = {found[1] for text in lines if (found := NCCL.match(text))}
@@ -26,6 +28,8 @@ def ranks_of(lines):
         ranks.append(rank)
         last = rank
     named = {rank for rank in ranks if rank is not None}
+    if len(named) > 1 and sum(rank is not None for rank in ranks) < NAMED_SHARE * len(own):
+        return [0] * len(lines)
     if len(named) <= 1:
         return [next(iter(named), 0)] * len(lines)
     return ranks
