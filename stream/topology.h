@@ -1,17 +1,19 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
-#include "stream/graph.h"
+#include "stream/archive.h"
 #include "stream/record.h"
+#include "stream/result.h"
 #include "stream/signal.h"
 
 namespace tocsin::stream {
@@ -35,38 +37,45 @@ struct Groups {
 };
 
 // The members of one attempt: its ranks, their GPUs and nodes, and how they lie in each other; learned from events and labels.
-// Owned by its Attempt. Everything that is derived (groups, spread maps) is rebuilt after a change, at the next look.
+// Owned by its Attempt. Everything that is derived (groups, spread maps) is rebuilt after a change, at the next look; spans,
+// references and names last until the next change.
 class Topology {
  public:
-  static constexpr std::uint32_t most_ranks = 262'144;
+  static constexpr std::uint32_t most_ranks = 262'144, most_nodes = 65'536, most_gpus = 262'144, most_racks = 65'536;
 
   Topology();
 
-  // Slots, learned on demand; nullopt for a rank over the limit.
+  // Slots, learned on demand. Over a limit, or without a name: nullopt and no_slot, for the caller to count.
   std::optional<Slot> rank(std::uint32_t rank);
   Slot node(std::string_view name);
-  Slot gpu(std::string_view node, std::string_view gpu);   // any alias of it
-  std::optional<Slot> slot(const MemberKey& key);          // of the key's own level
+  // By PCI address (any spelling), index or UUID. `node` may be empty: a GPU of a node that is not known.
+  Slot gpu(std::string_view node, std::string_view gpu);
+  // Of the key's own level; learns where a rank is, if the key says it. A key of level rack has no slot: it names none.
+  std::optional<Slot> slot(const MemberKey& key);
   [[nodiscard]] std::optional<Slot> find(const MemberKey& key) const;
 
   void expect_ranks(std::uint32_t world_size);             // ranks 0 to world_size - 1 exist and are expected
   void place(std::uint32_t rank, std::string_view node, std::string_view gpu);
   void rack(std::string_view node, std::string_view rack);
   void coordinate(Level owner, Slot slot, std::string_view name, std::string_view value);
+  // The two names are one GPU. Where both had slots, the older stays, with what was learned of either; the newer exists no longer.
   void alias_gpu(std::string_view node, std::string_view pci, std::string_view alias);
   void exited(std::uint32_t rank);
   void speak_reserved();                                   // the reserved member has a value: "job" includes it
 
-  [[nodiscard]] std::size_t size(Level level) const noexcept;            // slots, existing or not
-  [[nodiscard]] bool exists(Level level, Slot slot) const noexcept;
-  [[nodiscard]] bool expected(Level level, Slot slot) const noexcept;    // exists, and has not exited
+  [[nodiscard]] std::size_t size(Level level) const noexcept;            // slots, existing or not; of `none` one
+  [[nodiscard]] bool exists(Level level, Slot slot) const noexcept;      // the reserved member never does: no alert is about it
+  // Exists, and its rank (of a GPU or node: one of the ranks there, if there are any) has not exited.
+  [[nodiscard]] bool expected(Level level, Slot slot) const noexcept;
   [[nodiscard]] std::uint64_t version() const noexcept { return version_; }
 
-  // For each slot of `fine` the slot of `coarse` that contains it, or no_slot. fine is finer than coarse.
+  // For each slot of `fine` the slot of `coarse` that contains it, or no_slot; the reserved member lies in nothing.
   [[nodiscard]] std::span<const Slot> containing(Level fine, Level coarse) const;
   // The slots of `fine` by the slot of `coarse`. Over the job the reserved member takes part where it has spoken.
   [[nodiscard]] const Groups& groups(Level fine, Level coarse) const;
-  // Ranks (or GPUs) that share every one of these coordinates; one that no member has is left out.
+  // Members that share every one of these coordinates; one that no member has is left out, and a member without one that others
+  // have is in no group. A coordinate of a coarser owner is spread; of a finer one (a rank's, asked of GPUs) a member has the
+  // values of all that lie in it. Groups are in the order of their first members.
   [[nodiscard]] const Groups& peers(Level level, std::span<const std::string> coordinates) const;
 
   [[nodiscard]] std::string_view node_name(Slot node) const;
@@ -76,29 +85,47 @@ class Topology {
   [[nodiscard]] MemberKey key(Level level, Slot slot) const;
   [[nodiscard]] std::uint32_t world_size() const noexcept { return world_size_; }
 
+  void save(Writer& out) const;
+  Result<void> load(Reader& in);
+
  private:
-  friend class TopologySnapshot;
-  struct Gpu { Slot node; std::string name; std::vector<std::string> aliases; };
-  void changed() noexcept { ++version_; derived_.reset(); }
+  struct Gpu { Slot node = no_slot; std::vector<std::string> names; };   // the first is the one to show; none: merged away
+  struct Coordinate { Level owner; std::vector<std::string> values; };   // by slot of the owner's level; "" where there is none
+
+  struct TextHash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const noexcept { return std::hash<std::string_view>{}(text); }
+  };
+  using Slots = std::unordered_map<std::string, Slot, TextHash, std::equal_to<>>;
+
+  struct Derived {
+    std::map<std::pair<Level, Level>, std::vector<Slot>> containing;
+    std::map<std::pair<Level, Level>, Groups> groups;
+    std::map<std::string, Groups> peers;                  // by level and coordinates
+    std::vector<std::uint8_t> left_nodes, left_gpus;      // every rank there has exited
+    bool left_known = false;
+  };
+
+  void changed() noexcept;
   Slot rack_slot(std::string_view name);
+  void put_rank(Slot rank, Slot node, Slot gpu);
+  void merge_gpus(Slot older, Slot newer);
+  [[nodiscard]] Slot find_gpu(Slot node, std::string_view name) const;
+  [[nodiscard]] Slot container(Level fine, Slot slot, Level coarse) const noexcept;
+  [[nodiscard]] std::vector<std::string> coordinate_of_members(Level level, const Coordinate& coordinate) const;
+  void find_left() const;
 
   std::uint32_t world_size_ = 0;
+  bool reserved_spoke_ = false;
   std::vector<std::uint8_t> rank_exists_, rank_exited_;   // by slot
   std::vector<Slot> rank_node_, rank_gpu_;
   std::vector<std::string> nodes_, racks_;
   std::vector<Slot> node_rack_;
   std::vector<Gpu> gpus_;
-  std::unordered_map<std::string, Slot> node_slots_, gpu_slots_, rack_slots_;
-  // coordinate name, then value per slot of its owner's level
-  std::map<std::string, std::pair<Level, std::vector<std::string>>, std::less<>> coordinates_;
+  Slots node_slots_, rack_slots_, gpu_slots_;             // GPUs by node and name
+  std::map<std::string, Coordinate, std::less<>> coordinates_;
   std::uint64_t version_ = 1;
-
-  struct Derived {
-    std::map<std::pair<Level, Level>, std::vector<Slot>> containing;
-    std::map<std::pair<Level, Level>, Groups> groups;
-    std::map<std::pair<Level, std::string>, Groups> peers;
-  };
-  mutable std::optional<Derived> derived_;
+  mutable Derived derived_;
 };
 
 }  // namespace tocsin::stream
