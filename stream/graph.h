@@ -68,9 +68,10 @@ enum class Group : std::uint8_t { peers, gpu, node, rack, job };
 
 // What an operation takes besides columns. Every field is part of what makes two nodes equal.
 struct Attributes {
-  double number = 0;                   // constant's value, n of first(n), quantile's q, n of at_least(n, g), fraction's bits, ewma's span
+  double number = 0;                   // constant's value, n of first(n), quantile's q, fraction's bits, ewma's span; n of at_least(n, g)
+                                       // and at_most(n, g), unless a second argument gives it: a value per group, or one for all
   std::vector<Scalar> values;          // of is(…)
-  std::string field;                   // of an event; of a state
+  std::string field;                   // of an event; of a state; the level of at(…), which gives a spread
   std::optional<Group> group;
   std::optional<PeersId> peers;        // of Group::peers
   std::optional<RuleIndex> rule;       // of freeze and state
@@ -120,6 +121,7 @@ class Graph {
   [[nodiscard]] std::string describe(NodeId id) const;
 
  private:
+  struct Application;
   NodeId intern(Node node);
 
   const SignalTable* signals_;

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace tocsin::stream {
+
+// The units of columns, as texts: "ratio", "seconds", "bytes/seconds", "a*b". "any" is the unit of a bare number, which takes that
+// of what it meets; "none", "ratio" and "count" have no dimension; "text" is no number.
+[[nodiscard]] bool dimensionless(std::string_view unit) noexcept;
+
+// Of a sum, a comparison, a choice: nullopt where the two cannot stand beside each other.
+[[nodiscard]] std::optional<std::string> common_unit(const std::string& a, const std::string& b);
+[[nodiscard]] std::string unit_product(const std::string& a, const std::string& b);
+[[nodiscard]] std::string unit_quotient(const std::string& a, const std::string& b);
+
+}  // namespace tocsin::stream
