@@ -35,6 +35,7 @@ class Evaluator {
   Evaluator& operator=(Evaluator&&) = delete;
 
   void begin_tick();                                    // forgets all values
+  void forget_above(std::size_t mark);                  // nodes from here on were truncated; others may take their ids
   void run(std::span<const NodeId> nodes);              // in the order of evaluation; those that are known are skipped
   [[nodiscard]] Column column(NodeId id) const;         // after run
   [[nodiscard]] Mask mask(NodeId id) const;

@@ -73,6 +73,8 @@ class History {
   void reduce(const Node& reduction, const WindowSpec& window, Column other, const Moment& moment, const Hearing& hearing,
               std::span<double> out);
 
+  // Takes over from the history of another pack: of each signal that both retain under the same definition, everything.
+  void adopt(History& old);
   // While filling, only rows are written: points, events, ages and accumulators come from a snapshot.
   void fill_rows_only(bool on) noexcept;
   void save(Writer& out) const;      // everything but rows

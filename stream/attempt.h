@@ -1,0 +1,104 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "stream/extractor.h"
+#include "stream/hearing.h"
+#include "stream/history.h"
+#include "stream/judge.h"
+#include "stream/record.h"
+#include "stream/symbols.h"
+#include "stream/topology.h"
+
+namespace tocsin::stream {
+
+// One start of a job: its members, what it retains of their signals, and the rules that judge it. Records go in, in the order of
+// the log; everything due before a record is done before it (advance).
+// Owned by its Subject.
+class Attempt final : private Extracted {
+ public:
+  Attempt(std::string subject, std::string name, Time start, Position start_position, LoadedPack pack, Surroundings around);
+  ~Attempt() override;
+
+  void apply(const Entry& entry);                 // its samples, lines, events and heard records, in this order
+  void gap(Time from, Time to) { hearing_.gap(from, to); }
+
+  [[nodiscard]] Time next_due() const;
+  void advance(Time clock);                       // performs what is due up to and at `clock`, in order
+  void end(Time at, std::string reason);          // E; a second end changes nothing
+  void end_unseen() { end(last_arrival_, ""); }   // its last record's arrival
+  void finish();                                  // a seal: nothing follows, waiting is skipped
+  void use(LoadedPack pack, Time from);
+
+  [[nodiscard]] const std::string& name() const noexcept { return name_; }
+  [[nodiscard]] Position start_position() const noexcept { return start_position_; }
+  [[nodiscard]] bool ended() const noexcept { return end_ != never; }
+  [[nodiscard]] bool over() const noexcept { return judge_->over(); }
+  [[nodiscard]] bool started_by_event() const noexcept { return started_by_event_; }
+  void started() noexcept { started_by_event_ = true; }
+  [[nodiscard]] Time last_arrival() const noexcept { return last_arrival_; }
+  [[nodiscard]] std::uint64_t rows_digest() const { return history_->rows_digest(); }
+  [[nodiscard]] Duration longest_raw_window() const { return history_->longest_raw_window(); }
+
+  void save(Writer& out) const;
+  Result<void> load(Reader& in);
+  // Between load and filled, entries before the snapshot's position fill rows and do nothing else.
+  void fill(const Entry& entry, Time clock);
+  void filled(Time clock);   // the subject's, of the snapshot
+
+ private:
+  struct Resolved {   // a layout's signals, looked up once
+    struct Signal { SignalId id; float factor; bool wanted, textual; Level owner; std::string source; };
+    std::vector<Signal> signals;
+    std::size_t step = npos;   // which of them is `step`
+    static constexpr std::size_t npos = static_cast<std::size_t>(-1);
+  };
+  void samples(const SampleBlock& block, Time arrival);
+  void value(SignalId id, const MemberKey& key, Time time, double number, Time arrival, double step);
+  void line(const LineRecord& line, Time arrival);
+  void shaping_event(const EventRecord& event, Time arrival);
+  void signal_event(const EventRecord& event, Time arrival);
+  void heard(const HeardRecord& heard, Time arrival);
+  void hear(std::string_view source, const MemberKey& key, Time arrival);
+  const Resolved& resolve(const SampleBlock& block);
+  [[nodiscard]] std::optional<Slot> owner_slot(Level owner, const MemberKey& key);
+  [[nodiscard]] Time placed(Time time, Time arrival, bool point);
+  void open_history();
+
+  void sample(Time time, const MemberKey& member, std::string_view signal, double value) override;
+  void sample(Time time, const MemberKey& member, std::string_view signal, std::string_view text) override;
+  void event(const EventRecord& event) override;
+
+  std::string subject_, name_;
+  Time start_;
+  Position start_position_;
+  LoadedPack pack_;
+  Surroundings around_;
+  Topology topology_;
+  Hearing hearing_;
+  Symbols symbols_;
+  std::unique_ptr<History> history_;
+  std::unique_ptr<Extractor> extractor_;
+  std::unique_ptr<Judge> judge_;
+
+  std::unordered_map<std::string, Resolved> layouts_;
+  std::vector<double> last_step_;      // by rank slot
+  std::optional<SignalId> step_signal_;
+  std::uint64_t sequence_ = 0;         // of records, in the order of the log
+  Time arrival_{};                     // of the record that is being applied
+  Time last_arrival_{};
+  Time end_ = never;
+  bool started_by_event_ = false;
+  bool filling_ = false;
+  std::vector<std::byte> extractor_state_;   // of the snapshot, until filled()
+  std::vector<Slot> slots_;                  // scratch
+  std::vector<float> values_;
+};
+
+}  // namespace tocsin::stream

@@ -1,0 +1,344 @@
+#include "stream/judge.h"
+
+#include <algorithm>
+
+#include "stream/account.h"
+
+namespace tocsin::stream {
+namespace {
+
+constexpr Duration first_bench = std::chrono::seconds{60};
+constexpr std::uint32_t longest_bench = 6;   // doublings
+
+}  // namespace
+
+// What a scripted rule works with: the pack's graph above a mark, computed at once.
+class Judge::Script final : public Scratch {
+ public:
+  explicit Script(Judge& judge) : judge_(&judge) {}
+
+  Graph& graph() override { return *judge_->pack_->graph; }
+  void compute(NodeId node) override {
+    const NodeId roots[] = {node};
+    judge_->evaluator_.run(judge_->pack_->graph->reach(roots));
+  }
+  Column column(NodeId node) const override { return judge_->evaluator_.column(node); }
+  Mask mask(NodeId node) const override { return judge_->evaluator_.mask(node); }
+  const Topology& topology() const override { return judge_->facts_.topology; }
+  std::optional<std::string> text(double symbol) const override { return judge_->facts_.symbols.text(symbol); }
+
+ private:
+  Judge* judge_;
+};
+
+Judge::Judge(std::shared_ptr<Pack> pack, Facts facts, Surroundings around)
+    : pack_(std::move(pack)),
+      facts_(facts),
+      around_(around),
+      agenda_(*pack_, hash_text(facts.subject), facts.start),
+      evaluator_(*pack_->graph, facts.topology, *this),
+      desk_(*pack_, {facts.subject, facts.attempt}) {
+  prepare();
+}
+
+Judge::~Judge() = default;
+
+void Judge::prepare() {
+  runs_.clear();
+  runs_.reserve(pack_->rules.size());
+  for (const Rule& rule : pack_->rules) runs_.emplace_back(rule);
+  for (const Rule& rule : pack_->rules)
+    for (const RuleIndex base : rule.findings) {
+      RuleRun& run = runs_[static_cast<std::size_t>(base)];
+      if (rule.settle > run.rule().settle) run.keep_answers_for(rule.settle - run.rule().settle);
+    }
+}
+
+Time Judge::next_due() const { return over_ ? never : std::min(agenda_.next(), facts_.end == never ? desk_.next_expiry(runs_) : never); }
+
+void Judge::perform(Time at) {
+  if (agenda_.next() > at) {
+    desk_.expire(at, runs_, facts_.topology, [this](const AlertTransition& t) { publish(t); });
+    return;
+  }
+  run(agenda_.take());
+}
+
+void Judge::end(Time end) {
+  facts_.end = end;
+  agenda_.end(end);
+}
+
+void Judge::run(const Agenda::Due& due) {
+  moment_ = {due.tick, due.run_at, facts_.start, facts_.end};
+  if (due.at_end) moment_.now = facts_.end;
+  ++around_.counters->ticks;
+  evaluator_.begin_tick();
+  const std::size_t mark = pack_->graph->mark();   // what scripted rules append lives until their alerts are told
+  std::vector<RuleIndex> rules = due.rules;
+  std::sort(rules.begin(), rules.end(), [&](RuleIndex a, RuleIndex b) {
+    const auto& x = pack_->rules[static_cast<std::size_t>(a)];
+    const auto& y = pack_->rules[static_cast<std::size_t>(b)];
+    return x.depth != y.depth ? x.depth < y.depth : a < b;
+  });
+  for (const RuleIndex rule : rules) evaluate(rule);
+  desk_.settle(
+      due.tick, rules, runs_, facts_.topology,
+      [this](RuleIndex rule, Slot slot, AlertTransition& t) { tell(rule, slot, t); },
+      [this](const AlertTransition& t) { publish(t); });
+  if (pack_->graph->mark() > mark) {
+    told_by_script_.clear();
+    pack_->graph->truncate(mark);
+    evaluator_.forget_above(mark);
+  }
+  if (due.at_end) conclude();
+}
+
+void Judge::evaluate(RuleIndex index) {
+  const Rule& rule = pack_->rules[static_cast<std::size_t>(index)];
+  RuleRun& run = runs_[static_cast<std::size_t>(index)];
+  ++around_.counters->evaluations;
+  if (rule.scripted) {
+    if (!evaluate_script(index, rule, run)) outcomes_.assign(facts_.topology.size(rule.per), Truth::unknown);
+  } else {
+    evaluator_.run(rule.hot);
+    take_outcomes(rule.answer, rule);
+    std::vector<std::pair<std::size_t, NodeId>> writes;
+    for (std::size_t i = 0; i < rule.state.size(); ++i)
+      if (rule.state[i].write) writes.emplace_back(i, *rule.state[i].write);
+    if (!writes.empty()) write_state(rule, run, writes);
+  }
+  run.record(moment_.tick, outcomes_, facts_.topology);
+  add_to_digest(rule);
+  if (around_.observer && *around_.observer) {
+    const auto view = told_by_script_.find(index);
+    const Rule& shown = view != told_by_script_.end() ? view->second : rule;
+    if (!rule.scripted) evaluator_.run(rule.cold);
+    (*around_.observer)({facts_.subject, facts_.attempt, shown, moment_.tick, evaluator_, facts_.topology, outcomes_,
+                         [this](double symbol) { return facts_.symbols.text(symbol).value_or(""); }});
+  }
+}
+
+void Judge::take_outcomes(NodeId answer, const Rule& rule) {
+  const std::size_t members = facts_.topology.size(rule.per);
+  outcomes_.resize(members);
+  const Node& node = (*pack_->graph)[answer];
+  if (node.type.level == rule.per) {
+    const Mask mask = evaluator_.mask(answer);
+    std::copy_n(mask.begin(), std::min(mask.size(), members), outcomes_.begin());
+  } else {
+    for (Slot slot = 0; slot < members; ++slot) outcomes_[slot] = evaluator_.truth_at(answer, rule.per, slot);
+  }
+}
+
+bool Judge::evaluate_script(RuleIndex index, const Rule& rule, RuleRun& run) {
+  if (run.benched_until && moment_.tick < *run.benched_until) return false;
+  Script script{*this};
+  Result<ScriptedAnswer> answer = pack_->scripts
+                                      ? pack_->scripts->evaluate(index, script)
+                                      : Result<ScriptedAnswer>{Error{Errc::refused, "no host for scripted rules"}};
+  if (!answer) {
+    const std::uint32_t doublings = std::min(run.failures++, longest_bench);
+    run.benched_until = moment_.tick + first_bench * (1 << doublings);
+    ++around_.counters->benched;
+    around_.counters->bench_messages[rule.name] = answer.error().message;
+    return false;
+  }
+  run.benched_until.reset();
+  script.compute(answer->answer);
+  take_outcomes(answer->answer, rule);
+  for (const auto& [field, node] : answer->state) script.compute(node);
+  write_state(rule, run, answer->state);
+  const bool speaks = around_.observer || !run.lives().empty() ||
+                      std::find(outcomes_.begin(), outcomes_.end(), Truth::yes) != outcomes_.end();
+  if (!speaks) return true;
+  Rule& view = told_by_script_.insert_or_assign(index, rule).first->second;
+  view.answer = answer->answer;
+  view.outputs = answer->outputs;
+  view.who = answer->who;
+  for (const Output& output : answer->outputs) script.compute(output.node);
+  if (answer->who) script.compute(*answer->who);
+  for (Cause& cause : view.causes)
+    for (const auto& [name, node] : answer->causes)
+      if (name == cause.name) script.compute(cause.node = node);
+  const NodeId roots[] = {answer->answer};
+  view.hot = pack_->graph->reach(roots);
+  return true;
+}
+
+void Judge::write_state(const Rule& rule, RuleRun& run, std::span<const std::pair<std::size_t, NodeId>> writes) {
+  const std::size_t members = facts_.topology.size(rule.per);
+  for (const auto& [field, node] : writes) {
+    auto& column = run.state(field, members);
+    for (Slot slot = 0; slot < members; ++slot)
+      if (const double value = evaluator_.number_at(node, rule.per, slot); is_number(value)) column[slot] = value;
+  }
+}
+
+void Judge::add_to_digest(const Rule& rule) {
+  Digest& digest = *around_.digest;
+  digest.add(moment_.tick);
+  digest.add(rule.name);
+  digest.add_all<Truth>(outcomes_);
+  RuleRun& run = runs_[static_cast<std::size_t>(&rule - pack_->rules.data())];
+  for (std::size_t i = 0; i < rule.state.size(); ++i)
+    digest.add_all<double>(run.state(i, facts_.topology.size(rule.per)));
+  if (!around_.digest_columns) return;
+  for (const NodeId id : rule.hot) {
+    const Type& type = (*pack_->graph)[id].type;
+    if (type.shape == Shape::column) digest.add_all<double>(evaluator_.column(id));
+    if (type.shape == Shape::mask) digest.add_all<Truth>(evaluator_.mask(id));
+  }
+}
+
+void Judge::tell(RuleIndex index, Slot slot, AlertTransition& transition) {
+  const Rule& rule = pack_->rules[static_cast<std::size_t>(index)];
+  const auto view = told_by_script_.find(index);
+  if (rule.scripted && view == told_by_script_.end()) {
+    transition.shows = rule.summary;   // benched, or its alert waited for a parent: it has no values at this tick
+    return;
+  }
+  if (!rule.scripted) evaluator_.run(rule.cold);
+  const Account account{rule.scripted ? view->second : rule, *pack_->graph, evaluator_, facts_.topology,
+                        [this](double symbol) { return facts_.symbols.text(symbol); }};
+  account.tell(slot, transition);
+}
+
+void Judge::publish(const AlertTransition& transition) {
+  ++around_.counters->transitions;
+  around_.digest->add(transition.id);
+  around_.digest->add(std::uint64_t{transition.number});
+  around_.digest->add(static_cast<std::uint64_t>(transition.state) << 8 | static_cast<std::uint64_t>(transition.reason));
+  around_.digest->add(transition.shows);
+  around_.sink->transition(transition);
+}
+
+void Judge::conclude() {
+  evaluator_.begin_tick();
+  Verdict verdict = stream::conclude(*pack_, runs_, [this](RuleIndex index) {
+    const Rule& rule = pack_->rules[static_cast<std::size_t>(index)];
+    if (rule.scripted) return std::vector<std::string>{};
+    evaluator_.run(rule.hot);
+    return Account{rule, *pack_->graph, evaluator_, facts_.topology, {}}.missing();
+  });
+  verdict.subject = facts_.subject, verdict.attempt = facts_.attempt;
+  verdict.ended = facts_.end, verdict.end_reason = end_reason_;
+  desk_.resolve_all(facts_.end, ResolveReason::attempt_ended, runs_, facts_.topology,
+                    [this](const AlertTransition& t) { publish(t); });
+  around_.digest->add(verdict.family);
+  around_.sink->verdict(verdict);
+  over_ = true;
+}
+
+void Judge::reduce(const Node& reduction, const WindowSpec& window, Column other, std::span<double> out) {
+  facts_.history.reduce(reduction, window, other, moment_, facts_.hearing, out);
+}
+
+void Judge::finding(const Node& node, std::span<Truth> out) {
+  const bool ever = node.op == Op::f_ever;
+  // The finding's leaf names the rules; the node that asks is its user.
+  const auto& names = (node.op == Op::finding ? node : (*pack_->graph)[node.arguments[0]]).attributes.findings;
+  const auto run_of = [&](const std::string& name) -> const RuleRun* {
+    for (const RuleRun& run : runs_)
+      if (run.rule().name == name) return &run;
+    return nullptr;
+  };
+  const auto answer = [&](const RuleRun& run, std::span<const Truth> answers, Slot slot) {
+    if (ever) return run.ever(slot);
+    return slot < answers.size() ? answers[slot] : Truth::unknown;
+  };
+  if (names.size() == 1 && node.type.level != Level::job) {
+    const RuleRun* run = run_of(names[0]);
+    const auto answers = run ? run->answers(moment_.tick) : std::span<const Truth>{};
+    for (Slot slot = 0; slot < out.size(); ++slot) out[slot] = run ? answer(*run, answers, slot) : Truth::unknown;
+    return;
+  }
+  Truth all = Truth::no;
+  for (const std::string& name : names) {
+    const RuleRun* run = run_of(name);
+    if (!run) continue;
+    const auto answers = run->answers(moment_.tick);
+    const Level per = run->rule().per;
+    Truth any = Truth::no;
+    bool members = false;
+    for (Slot slot = 0; slot < facts_.topology.size(per); ++slot) {
+      if (!facts_.topology.exists(per, slot) || (per == Level::rank && slot == reserved_slot)) continue;
+      members = true;
+      any = any | answer(*run, answers, slot);
+    }
+    all = all | (members ? any : Truth::unknown);
+  }
+  std::fill(out.begin(), out.end(), all);
+}
+
+void Judge::state(const Node& node, std::span<double> out) {
+  RuleRun& run = runs_[static_cast<std::size_t>(*node.attributes.rule)];
+  for (std::size_t field = 0; field < run.rule().state.size(); ++field) {
+    if (run.rule().state[field].name != node.attributes.field) continue;
+    const auto& column = run.state(field, out.size());
+    std::copy_n(column.begin(), out.size(), out.begin());
+    return;
+  }
+}
+
+void Judge::freeze(const Node& node, std::span<double> in_out) {
+  RuleRun& run = runs_[static_cast<std::size_t>(*node.attributes.rule)];
+  auto& held = run.held[static_cast<std::uint32_t>(node.arguments[0])];
+  held.resize(in_out.size(), absent);
+  const bool quiet = run.lives().empty();
+  for (Slot slot = 0; slot < in_out.size(); ++slot) {
+    const bool frozen = !quiet && std::any_of(run.lives().begin(), run.lives().end(), [&](const auto& entry) {
+      return entry.second.first != never && overlap(facts_.topology, node.type.level, slot, run.rule().per, entry.first);
+    });
+    if (frozen && !is_absent(held[slot]))
+      in_out[slot] = held[slot];
+    else
+      held[slot] = in_out[slot];
+  }
+}
+
+double Judge::symbol(std::string_view text) const { return facts_.symbols.find(text); }
+
+void Judge::adopt(Judge& old, Time from) {
+  agenda_.adopt(old.agenda_, from);
+  desk_ = old.desk_;
+  desk_.use(*pack_);
+  end_reason_ = old.end_reason_;
+  over_ = old.over_;
+  const auto publish_it = [this](const AlertTransition& t) { publish(t); };
+  for (std::size_t before = 0; before < old.runs_.size(); ++before) {
+    const Rule& rule = old.runs_[before].rule();
+    const auto same = std::find_if(runs_.begin(), runs_.end(), [&](const RuleRun& run) {
+      return run.rule().name == rule.name && run.rule().per == rule.per;
+    });
+    if (same == runs_.end()) {
+      AlertDesk leaving = old.desk_;
+      leaving.remove_rule(static_cast<RuleIndex>(before), from, old.runs_, facts_.topology, publish_it);
+      continue;
+    }
+    Writer out;
+    old.runs_[before].save(out);
+    Reader in{out.bytes()};
+    same->load(in);
+    same->held.clear();   // by node, and the nodes are others: they fill again at the next tick
+  }
+}
+
+void Judge::save(Writer& out) const {
+  agenda_.save(out);
+  desk_.save(out);
+  out.put(end_reason_), out.put(over_), out.put(facts_.end);
+  out.put(static_cast<std::uint64_t>(runs_.size()));
+  for (const RuleRun& run : runs_) run.save(out);
+}
+
+Result<void> Judge::load(Reader& in) {
+  if (auto loaded = agenda_.load(in); !loaded) return loaded;
+  desk_.load(in);
+  end_reason_ = in.get_text(), over_ = in.get<bool>(), facts_.end = in.get_time();
+  if (in.get_count() != runs_.size()) return Error{Errc::malformed, "the snapshot is of another pack"};
+  for (RuleRun& run : runs_) run.load(in);
+  return in.status();
+}
+
+}  // namespace tocsin::stream

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "stream/attempt.h"
+#include "stream/digest.h"
+
+namespace tocsin::stream {
+
+// A job under its lineage: its attempts, one after the other and for a while side by side, and what outlives them.
+// Owned by its Shard.
+class Subject {
+ public:
+  static constexpr Duration unseen = std::chrono::hours{24};     // an attempt without a record for so long has ended
+  static constexpr Duration tombstone = std::chrono::hours{24};  // strays of an attempt that is over are swallowed and counted
+
+  Subject(std::string name, Surroundings around);
+
+  void apply(const Entry& entry, const LoadedPack& pack);
+  void gap(Time from, Time to);
+  [[nodiscard]] Time next_due() const;
+  void advance(Time clock);
+  void seal();                                   // every attempt ends, and is judged to its end
+  void use(const LoadedPack& pack, Time from);
+  // The clock of a subject whose records came from other logs: the least of their watermarks.
+  [[nodiscard]] Time clock(Time log_clock, const std::map<std::string, Time>& watermarks) const;
+
+  [[nodiscard]] std::uint64_t digest() const noexcept { return digest_->value(); }
+  [[nodiscard]] std::uint64_t rows_digest() const;
+  [[nodiscard]] Duration longest_raw_window() const;
+  [[nodiscard]] bool idle() const noexcept { return attempts_.empty(); }
+
+  void save(Writer& out) const;
+  Result<void> load(Reader& in, const LoadedPack& pack);
+  void fill(const Entry& entry, Time clock);
+  void filled();
+
+ private:
+  Attempt* attempt_of(const Entry& entry, const LoadedPack& pack);
+  Attempt& begin(std::string name, Time at, Position position, const LoadedPack& pack);
+  void bury();
+
+  std::string name_;
+  std::unique_ptr<Digest> digest_;
+  Surroundings around_;
+  std::vector<std::unique_ptr<Attempt>> attempts_;   // by start; the last is current
+  std::map<std::string, Time> tombstones_;           // until when
+  std::map<std::string, int, std::less<>> sources_;  // of re-keyed records
+  std::uint32_t started_ = 0;
+  Time clock_ = long_ago;
+  Digest buried_rows_;
+};
+
+}  // namespace tocsin::stream
