@@ -141,8 +141,10 @@ std::optional<Slot> Attempt::owner_slot(Level owner, const MemberKey& key) {
       const auto containing = topology_.containing(key.level, owner);
       if (*slot < containing.size() && containing[*slot] != no_slot) return containing[*slot];
     }
-    if (owner == Level::node && !key.node.empty()) return topology_.node(key.node);
-    if (owner == Level::gpu && !key.gpu.empty()) return topology_.gpu(key.node, key.gpu);
+    Slot slot = no_slot;
+    if (owner == Level::node && !key.node.empty()) slot = topology_.node(key.node);
+    if (owner == Level::gpu && !key.gpu.empty()) slot = topology_.gpu(key.node, key.gpu);
+    if (slot != no_slot) return slot;
   }
   return std::nullopt;
 }
