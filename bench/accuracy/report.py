@@ -46,8 +46,8 @@ def fired(answer):
 
 
 def totals(scores, rows, covered):
-    """The last line. Found and missed count faults; healthy items show in false_alarms alone."""
-    faulty = [row for row in rows.values() if row.family != HEALTHY]
+    """The last line. Found and missed count faults; healthy and cancelled items show in false_alarms alone."""
+    faulty = [row for row in rows.values() if row.family not in (HEALTHY, CANCELLED)]
     alarms = sum(bool(score.false_families) for score in scores if score.scored)
     return (f"macro_f1={macro_f1(rows, covered):.3f} found={sum(row.found for row in faulty)} "
             f"missed={sum(row.missed for row in faulty)} false_alarms={alarms} "

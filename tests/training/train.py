@@ -58,6 +58,8 @@ class Trainer:
         self.loss = nn.CrossEntropyLoss()
         self.loader = Loader(read_corpus(), options.batch, options.context, 1000 * options.seed + rank, self.controls)
         self.phase = None
+        self.usual = 0.0  # seconds of this rank's own work in the last step
+        self.delay = 0.0  # and what a control added to it
 
     def run(self):
         """Trains until the steps or the seconds are used up."""
@@ -101,16 +103,15 @@ class Trainer:
 
         comm = reduced - self.collectives.last_launch
         times = {"step": end - start, "data": loaded - start, "comm": comm, "compute": end - loaded - comm}
+        self.usual = times["compute"] - self.delay
         known = f"loss {loss.item():.4f} | grad_norm {norm:.2f} | lr {rate:.1e} | " if self.rank == 0 else ""
         self.report.step(step, times, known)
 
     def forward(self, batch, target):
         """The loss of a batch; the sleep stands for the time of an accelerator's kernels."""
-        start = time.perf_counter()
-        scores = self.model(batch)
-        loss = self.loss(scores.flatten(0, 1), target.flatten())
-        own = time.perf_counter() - start + self.options.device_ms / 1000
-        time.sleep(self.options.device_ms / 1000 + (self.controls.number("compute_factor", 1.0) - 1) * own)
+        loss = self.loss(self.model(batch).flatten(0, 1), target.flatten())
+        self.delay = max(0.0, self.controls.number("compute_factor", 1.0) - 1) * self.usual
+        time.sleep(self.options.device_ms / 1000 + self.delay)
         return loss
 
     def set_learning_rate(self, step):
