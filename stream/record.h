@@ -36,6 +36,7 @@ struct SampleBlock {
   std::span<const std::uint8_t> present;  // bit i of the value order, least significant first
   std::span<const std::string_view> texts;
   std::string_view source;                // what these records are heard of; empty: the signal's own
+  std::string_view membership;            // the members as one byte string, as `layout`; empty: compare `members`
 
   [[nodiscard]] std::size_t size() const noexcept { return times.size() * members.size() * signals.size(); }
   [[nodiscard]] bool has(std::size_t i) const noexcept { return present.empty() || (present[i / 8] >> (i % 8) & 1); }

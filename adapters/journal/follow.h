@@ -1,0 +1,41 @@
+#pragma once
+
+#include <optional>
+
+#include "adapters/journal/journal.h"
+#include "schemas/codec.h"
+
+namespace tocsin::adapters::journal {
+
+// A journal's frames as entries. A message that cannot be decoded is counted and passed over; the log goes on behind it.
+// Owned by whoever reads the journal; touched by its thread alone.
+class Follower {
+ public:
+  explicit Follower(Reader reader) : reader_(std::move(reader)) {}
+
+  // The next entry, valid until the next call; nullptr at the end of what is written (ask again to follow).
+  stream::Result<const stream::Entry*> next() {
+    while (true) {
+      auto frame = reader_.next();
+      if (!frame) return frame.error();
+      if (!*frame) return static_cast<const stream::Entry*>(nullptr);
+      auto entry = decoder_.decode((*frame)->payload, (*frame)->position, (*frame)->next, (*frame)->arrival);
+      if (entry) return entry;
+      ++undecodable_;
+      last_error_ = entry.error();
+    }
+  }
+  stream::Result<void> seek(stream::Position position) { return reader_.seek(position); }
+
+  [[nodiscard]] const Reader& reader() const noexcept { return reader_; }
+  [[nodiscard]] std::uint64_t undecodable() const noexcept { return undecodable_; }
+  [[nodiscard]] const std::optional<stream::Error>& last_error() const noexcept { return last_error_; }
+
+ private:
+  Reader reader_;
+  schemas::Decoder decoder_;
+  std::uint64_t undecodable_ = 0;
+  std::optional<stream::Error> last_error_;
+};
+
+}  // namespace tocsin::adapters::journal

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <xxhash.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <span>
+
+#include "stream/time.h"
+
+// A frame as it lies on disk, little-endian: magic (4 bytes), payload length (4), checksum (8), arrival (8), payload.
+// The checksum is xxh3-64 of arrival and payload, seeded with the frame's position: a frame is whole only where it was written, so
+// neither an old block of the disk nor a frame inside a payload passes for one. docs/journal.md.
+namespace tocsin::adapters::journal {
+
+inline constexpr std::uint32_t frame_magic = 0x314A5354;   // "TSJ1"
+inline constexpr std::uint32_t frame_magic_family = 0x004A5354;   // "TSJ" and a digit: the form's number
+inline constexpr std::size_t header_bytes = 24;
+inline constexpr std::size_t most_payload_bytes = 64u << 20;
+
+struct FrameHeader {
+  std::uint32_t magic = frame_magic;
+  std::uint32_t length = 0;
+  std::uint64_t checksum = 0;
+  std::int64_t arrival = 0;
+};
+static_assert(sizeof(FrameHeader) == header_bytes);
+
+[[nodiscard]] inline FrameHeader read_header(std::span<const std::byte> bytes) noexcept {
+  FrameHeader header;
+  std::memcpy(&header, bytes.data(), header_bytes);
+  return header;
+}
+
+[[nodiscard]] inline bool plausible(const FrameHeader& header) noexcept {
+  return header.magic == frame_magic && header.length <= most_payload_bytes;
+}
+
+// Of a whole frame in one piece.
+[[nodiscard]] inline std::uint64_t checksum(std::span<const std::byte> frame, std::uint64_t position) noexcept {
+  constexpr std::size_t from = offsetof(FrameHeader, arrival);
+  return XXH3_64bits_withSeed(frame.data() + from, frame.size() - from, position);
+}
+
+enum class Found { whole, incomplete, corrupt };
+
+// What stands at the front of `bytes`, which lie at `position`: a whole frame, the beginning of one, or neither.
+[[nodiscard]] inline Found look(std::span<const std::byte> bytes, std::uint64_t position, FrameHeader& header) noexcept {
+  if (bytes.size() < header_bytes) return Found::incomplete;
+  header = read_header(bytes);
+  if (!plausible(header)) return Found::corrupt;
+  const std::size_t size = header_bytes + header.length;
+  if (bytes.size() < size) return Found::incomplete;
+  return checksum(bytes.first(size), position) == header.checksum ? Found::whole : Found::corrupt;
+}
+
+// Where the next whole frame begins, from `at` on; nullopt: there is none. Payloads may be full of what looks like a frame's
+// beginning: the work of telling them apart is bounded.
+[[nodiscard]] inline std::optional<std::size_t> next_whole(std::span<const std::byte> bytes, std::uint64_t position, std::size_t at) noexcept {
+  std::uint64_t budget = std::uint64_t{4} << 30;
+  for (; at + header_bytes <= bytes.size(); ++at) {
+    std::uint32_t magic;
+    std::memcpy(&magic, bytes.data() + at, sizeof magic);
+    if (magic != frame_magic) continue;
+    FrameHeader header;
+    if (look(bytes.subspan(at), position + at, header) == Found::whole) return at;
+    if (header.length > budget) return std::nullopt;
+    budget -= header.length;
+  }
+  return std::nullopt;
+}
+
+}  // namespace tocsin::adapters::journal

@@ -1,0 +1,213 @@
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "adapters/journal/frame.h"
+#include "adapters/journal/journal.h"
+#include "adapters/journal/segments.h"
+
+namespace tocsin::adapters::journal {
+
+using stream::Errc;
+using stream::Error;
+using stream::Position;
+using stream::Result;
+namespace fs = std::filesystem;
+
+struct Reader::State {
+  fs::path directory;
+  File file;
+  std::uint64_t segment = 0;       // position of the open segment
+  std::uint64_t position = 0;      // of the next frame
+  std::vector<std::byte> buffer;   // bytes [from, to) lie at `position`
+  std::size_t from = 0, to = 0;
+  std::uint64_t waited_at = 0, waited_size = 0;   // a bad tail looked at before: not again until the segment grows
+  std::uint64_t corrupt_frames = 0, corrupt_bytes = 0;
+
+  [[nodiscard]] std::span<const std::byte> buffered() const { return std::span{buffer}.subspan(from, to - from); }
+
+  Result<bool> open_at(std::uint64_t wanted);
+  Result<bool> fill(std::size_t least);
+  Result<Found> look_at_position(FrameHeader& header);
+  Result<std::optional<Segment>> following() const;
+  Result<std::optional<std::uint64_t>> resync();
+  void skip_to(std::uint64_t next);
+};
+
+// Opens the segment that holds `wanted`, or the first after it. False: there is none yet.
+Result<bool> Reader::State::open_at(std::uint64_t wanted) {
+  for (int attempt = 0; attempt < 10; ++attempt) {   // the oldest may be deleted while we look
+    auto found = segments(directory);
+    if (!found) return found.error();
+    if (found->empty()) return false;
+    auto after = std::upper_bound(found->begin(), found->end(), wanted, [](std::uint64_t p, const Segment& s) { return p < s.position; });
+    const Segment& chosen = after == found->begin() ? *after : *std::prev(after);
+    file = File{::open(chosen.path.c_str(), O_RDONLY | O_CLOEXEC)};
+    if (!file) {
+      if (errno == ENOENT) continue;
+      return io_error("read", chosen.path, errno);
+    }
+    segment = chosen.position;
+    position = std::max(wanted, segment);
+    from = to = 0;
+    waited_size = 0;
+    return true;
+  }
+  return Error{Errc::io, "the segments of " + directory.string() + " are deleted faster than they can be read: give the journal a larger cap"};
+}
+
+// Makes `least` bytes at `position` available, as far as they are written; true: they are.
+Result<bool> Reader::State::fill(std::size_t least) {
+  if (to - from >= least) return true;
+  std::copy(buffer.begin() + static_cast<std::ptrdiff_t>(from), buffer.begin() + static_cast<std::ptrdiff_t>(to), buffer.begin());
+  to -= from;
+  from = 0;
+  const std::size_t wanted = std::max<std::size_t>(least, 1u << 20);
+  if (buffer.size() < wanted) buffer.resize(wanted);
+  while (to < least) {
+    const ssize_t got = ::pread(file.get(), buffer.data() + to, buffer.size() - to, static_cast<off_t>(position - segment + to));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return io_error("read the journal in", directory, errno);
+    if (got == 0) return false;
+    to += static_cast<std::size_t>(got);
+  }
+  return true;
+}
+
+Result<Found> Reader::State::look_at_position(FrameHeader& header) {
+  if (auto filled = fill(header_bytes); !filled) return filled.error();
+  auto found = look(buffered(), position, header);
+  if (found == Found::incomplete && to - from >= header_bytes) {
+    if (auto filled = fill(header_bytes + header.length); !filled) return filled.error();
+    found = look(buffered(), position, header);
+  }
+  return found;
+}
+
+Result<std::optional<Segment>> Reader::State::following() const {
+  auto found = segments(directory);
+  if (!found) return found.error();
+  for (Segment& candidate : *found)
+    if (candidate.position > segment) return std::optional{std::move(candidate)};
+  return std::optional<Segment>{};
+}
+
+// The position of the next whole frame of this segment, behind the bad one at `position`.
+Result<std::optional<std::uint64_t>> Reader::State::resync() {
+  const std::uint64_t size = file.size(), begin = position - segment;
+  if (size <= begin) return std::optional<std::uint64_t>{};
+  std::vector<std::byte> rest(size - begin);
+  std::size_t filled = 0;
+  while (filled < rest.size()) {
+    const ssize_t got = ::pread(file.get(), rest.data() + filled, rest.size() - filled, static_cast<off_t>(begin + filled));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return io_error("read the journal in", directory, errno);
+    if (got == 0) break;
+    filled += static_cast<std::size_t>(got);
+  }
+  const std::span<const std::byte> bytes{rest.data(), filled};
+  if (const auto at = next_whole(bytes, position, 1)) return std::optional{position + *at};
+  return std::optional<std::uint64_t>{};
+}
+
+void Reader::State::skip_to(std::uint64_t next) {
+  corrupt_bytes += next - position;
+  ++corrupt_frames;
+  position = next;
+  from = to = 0;
+}
+
+Reader::Reader(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Reader::~Reader() = default;
+Reader::Reader(Reader&&) noexcept = default;
+Reader& Reader::operator=(Reader&&) noexcept = default;
+
+Result<Reader> Reader::open(const fs::path& directory) {
+  std::error_code error;
+  if (!fs::is_directory(directory, error))
+    return Error{Errc::not_found, "there is no journal " + directory.string() + ": `tocsin ingest` or `tocsin wrap` makes one"};
+  auto state = std::make_unique<State>();
+  state->directory = directory;
+  if (auto opened = state->open_at(0); !opened) return opened.error();
+  return Reader{std::move(state)};
+}
+
+Result<std::optional<Frame>> Reader::next() {
+  State& s = *state_;
+  if (!s.file) {
+    auto opened = s.open_at(s.position);
+    if (!opened) return opened.error();
+    if (!*opened) return std::optional<Frame>{};
+  }
+  while (true) {
+    FrameHeader header;
+    auto found = s.look_at_position(header);
+    if (!found) return found.error();
+    if (*found != Found::whole) {
+      // What is buffered may be old: a torn tail is cut and written over. Look again at what is there now. Whether a segment
+      // follows is asked first: if one does, this one is complete.
+      auto after = s.following();
+      if (!after) return after.error();
+      s.from = s.to = 0;
+      found = s.look_at_position(header);
+      if (!found) return found.error();
+      if (*found != Found::whole) {
+        if (s.to - s.from >= header_bytes && (header.magic & 0xFFFFFF) == frame_magic_family && header.magic != frame_magic &&
+            s.position == s.segment)
+          return Error{Errc::unknown_version, "the journal " + s.directory.string() + " was written by another version of this program: "
+                                              "read it with that one"};
+        const bool empty = s.to == s.from;
+        if (!empty) {
+          const std::uint64_t size = s.file.size();
+          if (!*after && s.waited_at == s.position && s.waited_size == size) return std::optional<Frame>{};
+          auto whole = s.resync();
+          if (!whole) return whole.error();
+          if (*whole) {
+            s.skip_to(**whole);
+            continue;
+          }
+          s.waited_at = s.position;
+          s.waited_size = size;
+        }
+        if (!*after) return std::optional<Frame>{};
+        const std::uint64_t next_position = (*after)->position;
+        if (next_position > s.position) s.skip_to(next_position);   // its tail, or segments deleted before they were read
+        if (auto opened = s.open_at(next_position); !opened) return opened.error();
+        continue;
+      }
+    }
+    const std::size_t size = header_bytes + header.length;
+    Frame frame;
+    frame.position = static_cast<Position>(s.position);
+    frame.next = static_cast<Position>(s.position + size);
+    frame.arrival = stream::at_nanoseconds(header.arrival);
+    frame.payload = s.buffered().subspan(header_bytes, header.length);
+    s.position += size;
+    s.from += size;
+    return std::optional{frame};
+  }
+}
+
+Result<void> Reader::seek(Position position) {
+  State& s = *state_;
+  const auto wanted = static_cast<std::uint64_t>(position);
+  auto found = segments(s.directory);
+  if (!found) return found.error();
+  if (wanted != 0 && (found->empty() || wanted < found->front().position))
+    return Error{Errc::not_found, "the journal " + s.directory.string() + " no longer holds position " + std::to_string(wanted) +
+                                      ": give it a larger cap, or begin at its first record"};
+  auto opened = s.open_at(wanted);
+  if (!opened) return opened.error();
+  if (s.file && wanted > s.segment + s.file.size()) {
+    return Error{Errc::not_found, "the journal " + s.directory.string() + " ends before position " + std::to_string(wanted) +
+                                      ": it is not the one that the position was taken from"};
+  }
+  return {};
+}
+
+std::uint64_t Reader::corrupt_frames() const noexcept { return state_->corrupt_frames; }
+std::uint64_t Reader::corrupt_bytes() const noexcept { return state_->corrupt_bytes; }
+
+}  // namespace tocsin::adapters::journal

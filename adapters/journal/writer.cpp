@@ -1,0 +1,184 @@
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include "adapters/journal/frame.h"
+#include "adapters/journal/journal.h"
+#include "adapters/journal/segments.h"
+
+namespace tocsin::adapters::journal {
+
+using stream::Errc;
+using stream::Error;
+using stream::Position;
+using stream::Result;
+using stream::Time;
+namespace fs = std::filesystem;
+
+namespace {
+
+struct Tail {
+  std::uint64_t whole = 0;             // bytes up to the end of the last whole frame
+  Time last_arrival = stream::long_ago;
+};
+
+// Walks over a segment; what is corrupt between whole frames stays, what comes after the last one is the tail.
+Tail scan(std::span<const std::byte> bytes, std::uint64_t position) {
+  Tail tail;
+  for (auto at = next_whole(bytes, position, 0); at; at = next_whole(bytes, position, tail.whole)) {
+    const FrameHeader header = read_header(bytes.subspan(*at));
+    tail = {*at + header_bytes + header.length, std::max(tail.last_arrival, stream::at_nanoseconds(header.arrival))};
+  }
+  return tail;
+}
+
+}  // namespace
+
+struct Writer::State {
+  fs::path directory;
+  WriterOptions options;
+  File lock, file;
+  std::uint64_t segment = 0;      // position of the open segment
+  std::uint64_t written = 0;      // bytes in it
+  std::uint64_t cut = 0;
+  Time last_arrival = stream::long_ago;
+  bool directory_dirty = true;
+
+  Result<void> open_segment(std::uint64_t position) {
+    const fs::path path = directory / segment_name(position);
+    file = File{::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600)};
+    if (!file) return io_error("open", path, errno);
+    segment = position;
+    written = 0;
+    directory_dirty = true;
+    return {};
+  }
+
+  Result<void> go_on();
+  Result<void> next_segment();
+  Result<void> drop_oldest();
+};
+
+// Behind the last whole frame of what is there.
+Result<void> Writer::State::go_on() {
+  auto found = segments(directory);
+  if (!found) return found.error();
+  if (found->empty()) return open_segment(0);
+  for (auto newest = found->rbegin(); newest != found->rend(); ++newest) {
+    auto bytes = read_whole(newest->path);
+    if (!bytes) return bytes.error();
+    if (bytes->size() >= header_bytes) {
+      const auto header = read_header(std::as_bytes(std::span{*bytes}));
+      if ((header.magic & 0xFFFFFF) == frame_magic_family && header.magic != frame_magic)
+        return Error{Errc::unknown_version, newest->path.string() + " was written by another version of this program: use that one, or "
+                                                                    "another directory"};
+    }
+    const Tail tail = scan(std::as_bytes(std::span{*bytes}), newest->position);
+    last_arrival = std::max(last_arrival, tail.last_arrival);
+    if (newest == found->rbegin()) {
+      if (auto opened = open_segment(newest->position); !opened) return opened;
+      cut = bytes->size() - tail.whole;
+      if (cut != 0 && ::ftruncate(file.get(), static_cast<off_t>(tail.whole)) != 0) return io_error("cut the torn tail of", newest->path, errno);
+      written = tail.whole;
+    }
+    if (last_arrival != stream::long_ago) break;
+  }
+  return {};
+}
+
+Result<void> Writer::State::next_segment() {
+  if (::fdatasync(file.get()) != 0) return io_error("sync the journal in", directory, errno);
+  return open_segment(segment + written);
+}
+
+Result<void> Writer::State::drop_oldest() {
+  if (options.most_bytes == 0) return {};
+  auto found = segments(directory);
+  if (!found) return found.error();
+  for (const Segment& oldest : *found) {
+    // With room for the segment that was just begun.
+    if (oldest.position == segment || segment + options.segment_bytes - oldest.position <= options.most_bytes) break;
+    if (::unlink(oldest.path.c_str()) != 0 && errno != ENOENT) return io_error("delete", oldest.path, errno);
+    directory_dirty = true;
+  }
+  return {};
+}
+
+Writer::Writer(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Writer::~Writer() = default;
+Writer::Writer(Writer&&) noexcept = default;
+Writer& Writer::operator=(Writer&&) noexcept = default;
+
+Result<Writer> Writer::open(const fs::path& directory, WriterOptions options) {
+  auto state = std::make_unique<State>();
+  state->directory = directory;
+  state->options = options;
+  std::error_code error;
+  if (directory.has_parent_path()) fs::create_directories(directory.parent_path(), error);
+  if (::mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) return io_error("make the directory", directory, errno);
+  const fs::path lock = directory / "lock";
+  state->lock = File{::open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600)};
+  if (!state->lock) return io_error("open", lock, errno);
+  if (::flock(state->lock.get(), LOCK_EX | LOCK_NB) != 0)
+    return Error{Errc::refused, "another process writes the journal " + directory.string() + ": stop it, or choose another directory"};
+  if (auto ready = state->go_on(); !ready) return ready.error();
+  return Writer{std::move(state)};
+}
+
+Result<Position> Writer::append(std::span<const std::byte> payload, Time arrival) {
+  State& s = *state_;
+  if (payload.size() > most_payload_bytes)
+    return Error{Errc::too_large, "a frame of " + std::to_string(payload.size()) + " bytes: at most " + std::to_string(most_payload_bytes) +
+                                      " are written, so make smaller batches"};
+  const std::uint64_t size = header_bytes + payload.size();
+  if (s.written != 0 && s.written + size > s.options.segment_bytes) {
+    if (auto next = s.next_segment(); !next) return next.error();
+    if (auto dropped = s.drop_oldest(); !dropped) return dropped.error();
+  }
+  const Time stamped = std::max(arrival, s.last_arrival);
+  const std::uint64_t position = s.segment + s.written;
+
+  FrameHeader header;
+  header.length = static_cast<std::uint32_t>(payload.size());
+  header.arrival = stream::nanoseconds(stamped);
+  thread_local std::vector<std::byte> frame;
+  frame.resize(size);
+  std::memcpy(frame.data(), &header, header_bytes);
+  if (!payload.empty()) std::memcpy(frame.data() + header_bytes, payload.data(), payload.size());
+  header.checksum = checksum(frame, position);
+  std::memcpy(frame.data(), &header, header_bytes);
+
+  for (std::size_t done = 0; done < frame.size();) {
+    const ssize_t wrote = ::pwrite(s.file.get(), frame.data() + done, frame.size() - done, static_cast<off_t>(s.written + done));
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote < 0) {
+      const int reason = errno;
+      if (::ftruncate(s.file.get(), static_cast<off_t>(s.written)) != 0) {}   // half a frame: readers wait at it, the next open cuts it
+      return io_error("append to the journal in", s.directory, reason);
+    }
+    done += static_cast<std::size_t>(wrote);
+  }
+  if (frame.capacity() > (1u << 20)) std::vector<std::byte>{}.swap(frame);
+  s.last_arrival = stamped;
+  s.written += size;
+  return static_cast<Position>(position);
+}
+
+Result<void> Writer::sync() {
+  if (::fdatasync(state_->file.get()) != 0) return io_error("sync the journal in", state_->directory, errno);
+  if (!state_->directory_dirty) return {};
+  if (auto synced = sync_directory(state_->directory); !synced) return synced;
+  state_->directory_dirty = false;
+  return {};
+}
+
+std::uint64_t Writer::cut_bytes() const noexcept { return state_->cut; }
+Time Writer::last_arrival() const noexcept { return state_->last_arrival; }
+
+}  // namespace tocsin::adapters::journal

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <xxhash.h>
+
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "schemas/layout.h"
+
+namespace tocsin::schemas {
+
+// What was parsed out of byte strings seen before, found again by comparing them. Items stay where they are until forget().
+// Owned by a Decoder.
+template <class Parsed>
+class Interned {
+ public:
+  struct Item {
+    std::string bytes;
+    Parsed parsed{};
+  };
+
+  // `parse(Bytes, Parsed&)` fills a new item from the item's own bytes, or gives false: then nothing is kept.
+  template <class Parse>
+  const Item* find(Bytes bytes, Parse&& parse) {
+    if (last_ != nullptr && same(*last_, bytes)) return last_;
+    const std::uint64_t hash = XXH3_64bits(bytes.data(), bytes.size());
+    if ((items_.size() + 1) * 2 > places_.size()) grow();
+    std::size_t at = hash & (places_.size() - 1);
+    for (; places_[at].item != nullptr; at = (at + 1) & (places_.size() - 1))
+      if (places_[at].hash == hash && same(*places_[at].item, bytes)) return last_ = places_[at].item;
+
+    auto item = std::make_unique<Item>();
+    item->bytes.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    if (!parse(Bytes{reinterpret_cast<const std::uint8_t*>(item->bytes.data()), bytes.size()}, item->parsed)) return nullptr;
+    places_[at] = {hash, item.get()};
+    last_ = item.get();
+    items_.push_back(std::move(item));
+    return last_;
+  }
+
+  [[nodiscard]] std::size_t size() const noexcept { return items_.size(); }
+  void forget() {
+    items_.clear();
+    places_.clear();
+    last_ = nullptr;
+  }
+
+ private:
+  struct Place {
+    std::uint64_t hash = 0;
+    const Item* item = nullptr;
+  };
+
+  static bool same(const Item& item, Bytes bytes) {
+    return item.bytes.size() == bytes.size() && std::memcmp(item.bytes.data(), bytes.data(), bytes.size()) == 0;
+  }
+  void grow() {
+    std::vector<Place> larger(places_.empty() ? 64 : places_.size() * 2);
+    for (const Place& place : places_) {
+      if (place.item == nullptr) continue;
+      std::size_t at = place.hash & (larger.size() - 1);
+      while (larger[at].item != nullptr) at = (at + 1) & (larger.size() - 1);
+      larger[at] = place;
+    }
+    places_ = std::move(larger);
+  }
+
+  std::vector<std::unique_ptr<Item>> items_;
+  std::vector<Place> places_;   // a power of two, at most half full
+  const Item* last_ = nullptr;
+};
+
+}  // namespace tocsin::schemas

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "stream/record.h"
+
+// Layouts and members as byte strings: what repeats from message to message is compared, not parsed. docs/schemas.md has the form.
+namespace tocsin::schemas {
+
+using Bytes = std::span<const std::uint8_t>;
+
+struct Layout {
+  std::vector<stream::SampleBlock::Signal> signals;   // views into the bytes that were parsed
+  std::vector<std::uint32_t> textual;                 // those whose values are indices of texts
+};
+
+[[nodiscard]] std::string layout_bytes(std::span<const stream::SampleBlock::Signal> signals);
+[[nodiscard]] bool parse_layout(Bytes bytes, Layout& layout);
+
+[[nodiscard]] std::string member_bytes(std::span<const stream::MemberKey> members);
+// Appends to `members`; false where the bytes are malformed or name more than `most`.
+[[nodiscard]] bool parse_members(Bytes bytes, std::size_t most, std::vector<stream::MemberKey>& members);
+
+}  // namespace tocsin::schemas

@@ -1,0 +1,140 @@
+#include "schemas/codec.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "tests/schemas/entries.h"
+
+using namespace tocsin;
+using namespace tocsin::schemas;
+using namespace tocsin::tests;
+
+TEST_CASE("an entry comes out of encode and decode as it went in") {
+  EntryBuilder builder;
+  fill_with_everything(builder);
+  const auto& before = builder.entry();
+  Decoder decoder;
+  const auto message = encode(before);
+  const auto after = decoder.decode(message, stream::Position{7}, stream::Position{9}, at(2000));
+  REQUIRE(after);
+  CHECK((*after)->position == stream::Position{7});
+  CHECK((*after)->next == stream::Position{9});
+  CHECK((*after)->arrival == at(2000));
+  CHECK((*after)->rejected_blocks == 0);
+  CHECK(in_words(**after) == in_words(before));
+  CHECK(encode(**after) == message);
+}
+
+TEST_CASE("samples of one layout become one block where they fill a grid, and blocks of their own where not") {
+  EntryBuilder builder;
+  const auto add = [&](std::int64_t second, std::uint32_t rank, const char* name = "x") {
+    const EntryBuilder::Value value{name, static_cast<double>(rank), {}, false};
+    builder.sample(at(second), EntryBuilder::rank(rank), {&value, 1});
+  };
+  const auto shapes = [&] {
+    std::vector<std::pair<std::size_t, std::size_t>> out;
+    for (const auto& block : builder.entry().samples) {
+      CHECK(block.size() == block.narrow.size() + block.wide.size());
+      out.emplace_back(block.times.size(), block.members.size());
+    }
+    return out;
+  };
+  using Shapes = std::vector<std::pair<std::size_t, std::size_t>>;
+
+  SUBCASE("members of one time") {
+    for (std::uint32_t rank = 0; rank < 1024; ++rank) add(1, rank);
+    CHECK(shapes() == Shapes{{1, 1024}});
+  }
+  SUBCASE("times of one member") {
+    for (std::int64_t second = 0; second < 60; ++second) add(second, 5);
+    CHECK(shapes() == Shapes{{60, 1}});
+  }
+  SUBCASE("times of several members") {
+    for (std::int64_t second = 0; second < 3; ++second)
+      for (std::uint32_t rank = 0; rank < 4; ++rank) add(second, rank);
+    CHECK(shapes() == Shapes{{3, 4}});
+  }
+  SUBCASE("a last row that is not full") {
+    for (std::int64_t second = 0; second < 3; ++second)
+      for (std::uint32_t rank = 0; rank < 4; ++rank)
+        if (second < 2 || rank < 3) add(second, rank);
+    CHECK(shapes() == Shapes{{2, 4}, {1, 3}});
+  }
+  SUBCASE("a row that lacks a member in the middle") {
+    for (const auto rank : {0u, 1u, 2u}) add(1, rank);
+    for (const auto rank : {0u, 2u}) add(2, rank);
+    add(3, 0);
+    CHECK(shapes() == Shapes{{1, 3}, {1, 2}, {1, 1}});   // the third second could not continue the second
+  }
+  SUBCASE("the same member and time twice") {
+    add(1, 0), add(1, 1), add(1, 0);
+    CHECK(shapes() == Shapes{{1, 2}, {1, 1}});
+  }
+  SUBCASE("other signals") {
+    add(1, 0, "x"), add(1, 0, "y"), add(1, 1, "y");
+    CHECK(shapes() == Shapes{{1, 1}, {1, 2}});
+  }
+}
+
+TEST_CASE("values that a float holds exactly are sent as floats, all others as doubles") {
+  EntryBuilder builder;
+  const EntryBuilder::Value half{"a", 0.5, {}, false}, third{"b", 1.0 / 3, {}, false}, absent{"c", stream::absent, {}, false};
+  builder.sample(at(1), EntryBuilder::job(), {&half, 1});
+  builder.sample(at(1), EntryBuilder::job(), {&third, 1});
+  builder.sample(at(1), EntryBuilder::job(), {&absent, 1});
+  const auto& entry = builder.entry();
+  REQUIRE(entry.samples.size() == 3);
+  CHECK(entry.samples[0].narrow.size() == 1);
+  CHECK(entry.samples[1].wide.size() == 1);
+  CHECK(entry.samples[1].value(0) == 1.0 / 3);
+  CHECK(entry.samples[2].present.size() == 1);
+  CHECK_FALSE(entry.samples[2].has(0));
+}
+
+TEST_CASE("times and arrivals years off are moved within bounds, not refused") {
+  EntryBuilder builder;
+  const EntryBuilder::Value value{"a", 1, {}, false};
+  builder.sample(stream::long_ago, EntryBuilder::job(), {&value, 1});
+  builder.line(stream::never, EntryBuilder::job(), "x");
+  builder.event(stream::never, EntryBuilder::job(), "e", {});
+  Decoder decoder;
+  const auto entry = decoder.decode(encode(builder.entry()), {}, {}, stream::long_ago);
+  REQUIRE(entry);
+  CHECK((*entry)->rejected_blocks == 0);
+  CHECK(stream::nanoseconds((*entry)->samples[0].times[0]) == 0);
+  CHECK(stream::nanoseconds((*entry)->lines[0].time) == std::int64_t{1} << 62);
+  CHECK(stream::nanoseconds((*entry)->events[0].time) == std::int64_t{1} << 62);
+  CHECK(stream::nanoseconds((*entry)->arrival) == 0);
+}
+
+TEST_CASE("of a re-keyed record the arrival is that at its source") {
+  stream::Entry entry;
+  entry.subject = "job";
+  entry.origin_source = "raw/7";
+  entry.origin_offset = 42;
+  entry.arrival = at(100);
+  Decoder decoder;
+  const auto after = decoder.decode(encode(entry), {}, {}, at(500));
+  REQUIRE(after);
+  CHECK((*after)->arrival == at(100));
+  CHECK((*after)->origin_source == "raw/7");
+  CHECK((*after)->origin_offset == 42);
+}
+
+TEST_CASE("a warm decoder gives the same for the same message, whatever it read between") {
+  EntryBuilder builder;
+  fill_with_everything(builder);
+  const auto message = encode(builder.entry());
+  Decoder decoder;
+  const std::string first = in_words(**decoder.decode(message, {}, {}, at(1)));
+  for (std::uint32_t i = 0; i < 10'000; ++i) {
+    EntryBuilder other;
+    const EntryBuilder::Value value{"signal " , static_cast<double>(i), {}, false};
+    for (std::uint32_t rank = 0; rank < 8; ++rank) other.sample(at(1), {stream::Level::gpu, 0, "node" + std::to_string(i), std::to_string(rank)}, {&value, 1});
+    const auto entry = decoder.decode(encode(other.entry()), {}, {}, at(1));
+    REQUIRE(entry);
+    CHECK((*entry)->samples[0].members[7].node == "node" + std::to_string(i));
+  }
+  CHECK(in_words(**decoder.decode(message, {}, {}, at(1))) == first);
+}
