@@ -20,7 +20,8 @@ struct MaskOperand {
 };
 
 // The loops over members. Compiled twice from one source, for AVX2 and for the x86-64 baseline; both give the same bits: sums run
-// in 16 fixed lanes, no contraction, logarithms are our own. The set in use is chosen at start, or by name.
+// in 16 fixed lanes, no contraction, logarithms are our own. The set in use is chosen at start, or by name. No result overlaps an
+// argument.
 struct Kernels {
   using Binary = void (*)(Operand, Operand, double*, std::size_t);
   using Unary = void (*)(const double*, double*, std::size_t);
@@ -45,18 +46,20 @@ struct Kernels {
   std::size_t (*count_known)(const double*, std::size_t);     // NaN left out
   std::size_t (*count_present)(const double*, std::size_t);   // NaN counted
   // Order statistics: absent below 3 known numbers; an even count gives the mean of the middle two, a quantile interpolates
-  // linearly between ranks (type 7). `scratch` has room for `n`.
+  // linearly between ranks (type 7). `scratch` has room for `n` (quantile's may be the column itself). Infinities of both signs that would
+  // have to be averaged or summed give absent.
   double (*quantile)(const double*, std::size_t, double q, double* scratch);
   double (*mad)(const double*, std::size_t, double* scratch);  // median of the distances to the median, not scaled
   struct Tally { std::size_t yes, no, unknown; };
   Tally (*tally)(const Truth*, std::size_t);
 
-  // Windows: rows of floats (one per member) are added to accumulators of one lane per member.
+  // Windows: rows of floats (one per member) are added to accumulators of one lane per member. Begin with 0, inf, -inf and 0.
   void (*accumulate_row)(const float* row, double* sum, float* min, float* max, std::uint32_t* count, std::size_t members);
 };
 
 [[nodiscard]] const Kernels& kernels() noexcept;                     // the fastest that this machine runs, or the one chosen
-[[nodiscard]] bool choose_kernels(std::string_view name) noexcept;   // false: unknown, or not for this machine
+// At start, before any thread that uses them. False: unknown, or not for this machine.
+[[nodiscard]] bool choose_kernels(std::string_view name) noexcept;
 [[nodiscard]] double natural_logarithm(double x) noexcept;           // the kernels' own: absent for x <= 0 and for absent
 
 }  // namespace tocsin::stream
