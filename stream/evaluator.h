@@ -37,6 +37,7 @@ class Evaluator {
   void begin_tick();                                    // forgets all values
   void forget_above(std::size_t mark);                  // nodes from here on were truncated; others may take their ids
   void run(std::span<const NodeId> nodes);              // in the order of evaluation; those that are known are skipped
+  [[nodiscard]] const Graph& graph() const noexcept;
   [[nodiscard]] Column column(NodeId id) const;         // after run
   [[nodiscard]] Mask mask(NodeId id) const;
   // The value of a slot of `level` in a node of a level that contains it (or is it).

@@ -1,0 +1,198 @@
+#include "adapters/cli/engine.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <fstream>
+#include <iostream>
+#include <thread>
+
+#include "adapters/cli/terminal.h"
+#include "adapters/formats/alerts.h"
+#include "adapters/journal/follow.h"
+#include "adapters/journal/state.h"
+#include "stream/digest.h"
+
+namespace tocsin::adapters::cli {
+namespace {
+
+using stream::Time;
+
+// Hands transitions on to the terminal and a file; where a history is kept, only those that it does not have.
+class Sinks final : public stream::AlertSink {
+ public:
+  Sinks(const RunOptions& options, Terminal& terminal) : quiet_(options.quiet), terminal_(&terminal) {
+    if (options.alerts == "-")
+      lines_ = &std::cout;
+    else if (!options.alerts.empty())
+      file_.open(options.alerts), lines_ = &file_;
+  }
+  void keep(journal::AlertHistory& history) { history_ = &history; }
+  [[nodiscard]] bool failed() const { return lines_ && !*lines_; }
+
+  void transition(const stream::AlertTransition& t) override {
+    const std::string line = formats::alert_to_json(t);
+    if (history_) {
+      auto added = history_->add(t.id, t.number, line);
+      if (!added) fmt::print(stderr, "tocsin: {}\n", added.error().message);
+      if (added && !*added) return;
+    }
+    if (!quiet_) terminal_->transition(t);
+    if (lines_) *lines_ << line << '\n';
+  }
+  void verdict(const stream::Verdict& v) override {
+    const std::string line = formats::verdict_to_json(v);
+    if (history_) {
+      const std::uint64_t id = stream::hash_text(v.attempt, stream::hash_text(v.subject));
+      auto added = history_->add(id, 0, line);
+      if (added && !*added) return;
+    }
+    if (!quiet_) terminal_->verdict(v);
+    if (lines_) *lines_ << line << '\n';
+  }
+  void flush() {
+    if (lines_) lines_->flush();
+  }
+
+ private:
+  bool quiet_;
+  Terminal* terminal_;
+  std::ofstream file_;
+  std::ostream* lines_ = nullptr;
+  journal::AlertHistory* history_ = nullptr;
+};
+
+// Waits so that arrivals pass at `speed` times real time.
+class Pace {
+ public:
+  explicit Pace(double speed) : speed_(speed) {}
+  void wait_for(Time arrival) {
+    if (speed_ <= 0) return;
+    if (!first_) first_ = arrival, began_ = std::chrono::steady_clock::now();
+    const auto due = began_ + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                                  std::chrono::duration<double>(stream::seconds(arrival - *first_) / speed_));
+    std::this_thread::sleep_until(due);
+  }
+
+ private:
+  double speed_;
+  std::optional<Time> first_;
+  std::chrono::steady_clock::time_point began_;
+};
+
+bool parent_is_gone(int descriptor) {
+  if (descriptor < 0) return false;
+  pollfd poll_for{descriptor, POLLIN, 0};
+  return poll(&poll_for, 1, 0) > 0;
+}
+
+RunReport cannot(const std::string& why) {
+  fmt::print(stderr, "tocsin: {}\n", why);
+  RunReport report;
+  report.exit = 2;
+  return report;
+}
+
+std::uint64_t journal_bytes(const std::filesystem::path& directory) {
+  std::uint64_t bytes = 0;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(directory, error))
+    if (entry.is_regular_file(error)) bytes += entry.file_size(error);
+  return bytes;
+}
+
+}  // namespace
+
+RunReport run_engine(const RunOptions& options, const Observer& observer) {
+  auto files = dsl::read_pack(rules_directory(options.rules));
+  if (!files) return cannot(files.error().message);
+  dsl::LoadOptions load_options;
+  load_options.force_scripted = options.force_scripted;
+  PackOutcome outcome = load_pack(*files, load_options);
+  if (!outcome.pack) {
+    std::string message = "the rules in " + rules_directory(options.rules).string() + " do not load:";
+    for (const auto& problem : outcome.problems) message += "\n" + dsl::describe(problem);
+    return cannot(message);
+  }
+  auto reader = journal::Reader::open(options.journal);
+  if (!reader) return cannot(reader.error().message);
+  journal::Follower log{std::move(*reader)};
+
+  Terminal terminal{stderr};
+  Sinks sinks{options, terminal};
+  if (sinks.failed()) return cannot("cannot write " + options.alerts.string());
+  Packs packs;
+  packs.remember(*outcome.pack);
+  stream::ShardOptions shard_options;
+  shard_options.digest_columns = options.digest_columns;
+  shard_options.ignore_packs = !options.rules.empty();
+  auto shard = std::make_unique<stream::Shard>(*outcome.pack, &packs, sinks, shard_options);
+  if (observer) shard->observe(observer);
+
+  std::optional<journal::AlertHistory> history;
+  std::optional<journal::SnapshotStore> snapshots;
+  if (options.resume) {
+    auto opened = journal::AlertHistory::open(options.journal);
+    if (!opened) return cannot(opened.error().message);
+    history.emplace(std::move(*opened));
+    sinks.keep(*history);
+    snapshots.emplace(options.journal);
+    auto newest = snapshots->newest();
+    if (!newest) return cannot(newest.error().message);
+    if (*newest) {
+      auto resume = shard->load((*newest)->sections);
+      if (!resume) return cannot(resume.error().message);
+      if (auto sought = log.seek(resume->fill_from); !sought) return cannot(sought.error().message);
+      while (true) {
+        auto entry = log.next();
+        if (!entry) return cannot(entry.error().message);
+        if (!*entry || (*entry)->position >= resume->judge_from) break;
+        shard->fill(**entry);
+      }
+      shard->filled();
+      if (auto sought = log.seek(resume->judge_from); !sought) return cannot(sought.error().message);
+    }
+  }
+
+  Pace pace{options.speed};
+  const bool shows_progress = !options.follow && !options.quiet && isatty(STDERR_FILENO);
+  const std::uint64_t total = shows_progress ? journal_bytes(options.journal) : 0;
+  std::uint64_t entries = 0;
+  while (!shard->sealed()) {
+    auto entry = log.next();
+    if (!entry) return cannot(entry.error().message);
+    if (!*entry) {
+      sinks.flush();
+      if (!options.follow || parent_is_gone(options.stop_when_readable)) break;
+      std::this_thread::sleep_for(std::chrono::milliseconds{20});
+      continue;
+    }
+    pace.wait_for((*entry)->arrival);
+    if (options.kill_at && entries == *options.kill_at) kill(getpid(), SIGKILL);
+    shard->consume(**entry);
+    ++entries;
+    if (snapshots && shard->snapshot_due())
+      if (auto stored = snapshots->store({(*entry)->next, shard->snapshot()}); !stored)
+        fmt::print(stderr, "tocsin: {}\n", stored.error().message);
+    if (shows_progress && entries % 256 == 0)
+      terminal.set_progress(fmt::format("replaying {}  {:3.0f} %", clock_text(shard->clock()),
+                                        total ? 100.0 * static_cast<double>((*entry)->position) / static_cast<double>(total) : 0.0));
+  }
+  terminal.end_progress();
+  sinks.flush();
+  for (const auto& refused : packs.refused()) fmt::print(stderr, "tocsin: {}\n", refused);
+
+  RunReport report;
+  report.digests = shard->digests();
+  report.row_digests = shard->row_digests();
+  report.counters = shard->counters();
+  report.corrupt_frames = log.reader().corrupt_frames();
+  report.undecodable = log.undecodable();
+  report.sealed = shard->sealed();
+  return report;
+}
+
+}  // namespace tocsin::adapters::cli

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "adapters/cli/packs.h"
+#include "stream/shard.h"
+
+namespace tocsin::adapters::cli {
+
+struct RunOptions {
+  std::filesystem::path journal;
+  std::filesystem::path rules;          // given: this pack holds for the whole log; empty: the log's own packs, else the shipped
+  std::filesystem::path alerts;         // JSON lines, a transition or verdict each; "-": standard output
+  double speed = 0;                     // times real time; 0: as fast as it goes
+  bool follow = false;                  // wait for more until the seal
+  bool resume = false;                  // keep snapshots and the alert history beside the journal, and go on from them
+  bool quiet = false;                   // nothing on the terminal
+  bool digest_columns = false;
+  int stop_when_readable = -1;          // at end of file there, stop at the journal's end (wrap's parent is gone)
+  std::optional<std::uint64_t> kill_at; // tests of recovery: dies by SIGKILL before the entry with this index
+  bool force_scripted = false;
+};
+
+struct RunReport {
+  int exit = 0;
+  std::map<std::string, std::uint64_t> digests, row_digests;
+  stream::Counters counters;
+  std::uint64_t corrupt_frames = 0, undecodable = 0;
+  bool sealed = false;
+};
+
+using Observer = std::function<void(const stream::Shard::Evaluation&)>;
+
+// Reads a journal through a shard: replay, and the engine process of wrap. One line on stderr says why it could not.
+[[nodiscard]] RunReport run_engine(const RunOptions& options, const Observer& observer = {});
+
+}  // namespace tocsin::adapters::cli

@@ -1,0 +1,71 @@
+#include "adapters/cli/packs.h"
+
+#include <cstdlib>
+
+#include "dsl/text_definitions.h"
+
+namespace tocsin::adapters::cli {
+
+PackOutcome load_pack(const dsl::PackFiles& files, const dsl::LoadOptions& options) {
+  PackOutcome outcome;
+  dsl::Loaded rules = dsl::load(files, options);
+  outcome.problems = std::move(rules.problems);
+  outcome.cases = std::move(rules.cases);
+  const dsl::TextDefinitions texts = dsl::read_text_definitions(files);
+  for (const auto& problem : texts.problems) outcome.problems.push_back({problem.file, problem.line, {}, {}, problem.message, false});
+  std::shared_ptr<const stream::ExtractorSource> extraction;
+  bool whole = rules.pack != nullptr && texts.problems.empty();
+  if (texts.problems.empty()) {
+    auto compiled = dsl::text::compile(texts.definitions);
+    for (const auto& problem : compiled.problems) outcome.problems.push_back({problem.file, problem.line, {}, {}, problem.message, false});
+    whole = whole && compiled.source;
+    extraction = compiled.source;
+  }
+  if (whole) outcome.pack = stream::LoadedPack{std::move(rules.pack), std::move(extraction)};
+  return outcome;
+}
+
+stream::Result<stream::LoadedPack> load_pack_from(const std::filesystem::path& directory) {
+  auto files = dsl::read_pack(directory);
+  if (!files) return files.error();
+  PackOutcome outcome = load_pack(*files);
+  if (outcome.pack) return std::move(*outcome.pack);
+  std::string message = "the rules in " + directory.string() + " do not load:";
+  for (const auto& problem : outcome.problems)
+    if (!problem.warning) message += "\n" + dsl::describe(problem);
+  return stream::Error{stream::Errc::refused, message};
+}
+
+std::filesystem::path rules_directory(const std::filesystem::path& asked) {
+  if (!asked.empty()) return asked;
+  if (const char* set = std::getenv("TOCSIN_RULES"); set && *set) return set;
+  std::error_code error;
+  const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (!error)
+    for (const char* beside : {"rules", "../share/tocsin/rules"})
+      if (auto path = program.parent_path() / beside; std::filesystem::exists(path, error)) return path;
+  return TOCSIN_RULES_DIR;
+}
+
+std::optional<stream::LoadedPack> Packs::pack(std::string_view hash, std::string_view text) {
+  if (const auto found = known_.find(hash); found != known_.end()) return found->second;
+  if (text.empty()) {
+    refused_.push_back("pack " + std::string{hash} + ": its text is not in the log");
+    return std::nullopt;
+  }
+  auto files = dsl::pack_files(text);
+  if (!files) {
+    refused_.push_back("pack " + std::string{hash} + ": " + files.error().message);
+    return std::nullopt;
+  }
+  PackOutcome outcome = load_pack(*files);
+  if (!outcome.pack) {
+    refused_.push_back("pack " + std::string{hash} + " does not load" +
+                       (outcome.problems.empty() ? "" : ": " + dsl::describe(outcome.problems.front())));
+    return std::nullopt;
+  }
+  known_.emplace(hash, *outcome.pack);
+  return *outcome.pack;
+}
+
+}  // namespace tocsin::adapters::cli

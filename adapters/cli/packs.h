@@ -1,0 +1,39 @@
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "dsl/loader.h"
+#include "stream/shard.h"
+
+namespace tocsin::adapters::cli {
+
+// A pack ready to run, or what keeps it from loading.
+struct PackOutcome {
+  std::optional<stream::LoadedPack> pack;
+  std::vector<dsl::Problem> problems;   // of rules, patterns and parsers; warnings too
+  std::vector<dsl::Case> cases;
+};
+[[nodiscard]] PackOutcome load_pack(const dsl::PackFiles& files, const dsl::LoadOptions& options = {});
+[[nodiscard]] stream::Result<stream::LoadedPack> load_pack_from(const std::filesystem::path& directory);
+
+// Where the shipped rules are: --rules, $TOCSIN_RULES, beside the program, or where it was built.
+[[nodiscard]] std::filesystem::path rules_directory(const std::filesystem::path& asked = {});
+
+// The packs that a log carries, each compiled once. Owned by whoever reads the log.
+class Packs final : public stream::PackSource {
+ public:
+  std::optional<stream::LoadedPack> pack(std::string_view hash, std::string_view text) override;
+  void remember(const stream::LoadedPack& pack) { known_[pack.pack->hash] = pack; }
+  // The text of a pack by its hash, as earlier pack records gave it.
+  [[nodiscard]] const std::vector<std::string>& refused() const noexcept { return refused_; }
+
+ private:
+  std::map<std::string, stream::LoadedPack, std::less<>> known_;
+  std::vector<std::string> refused_;   // one message a pack that could not be had
+};
+
+}  // namespace tocsin::adapters::cli

@@ -1,0 +1,135 @@
+#include "adapters/cli/terminal.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <ctime>
+
+namespace tocsin::adapters::cli {
+namespace {
+
+using stream::AlertState;
+using stream::Severity;
+
+constexpr std::size_t width = 100;
+
+// Wraps `text` behind a label of fixed width.
+std::string paragraph(const std::string& label, const std::string& text) {
+  std::string out = fmt::format("    {:<15}", label);
+  std::size_t column = 19;
+  bool first = true;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find(' ', at), text.size());
+    if (!first && column + 1 + (end - at) > width) {
+      out += "\n" + std::string(19, ' ');
+      column = 19;
+      first = true;
+    }
+    if (!first) out += ' ', ++column;
+    out.append(text, at, end - at);
+    column += end - at;
+    first = false;
+    at = end + 1;
+  }
+  return out + "\n";
+}
+
+std::string number_text(double value) {
+  if (stream::is_absent(value)) return "unknown";
+  if (std::isnan(value)) return "NaN";
+  if (std::isinf(value)) return value > 0 ? "infinite" : "-infinite";
+  return fmt::format("{:.4g}", value);
+}
+
+const char* standing_word(stream::Standing standing) {
+  switch (standing) {
+    case stream::Standing::in: return "in";
+    case stream::Standing::out: return "out";
+    default: return "undecidable";
+  }
+}
+
+}  // namespace
+
+std::string clock_text(stream::Time time) {
+  const std::time_t seconds = stream::nanoseconds(time) / 1'000'000'000;
+  std::tm parts{};
+  gmtime_r(&seconds, &parts);
+  return fmt::format("{:02}:{:02}:{:02}", parts.tm_hour, parts.tm_min, parts.tm_sec);
+}
+
+std::string duration_text(stream::Duration duration) {
+  const auto s = std::chrono::duration_cast<std::chrono::seconds>(duration).count();
+  if (s < 120) return fmt::format("{} s", s);
+  if (s < 7200) return fmt::format("{} min {} s", s / 60, s % 60);
+  return fmt::format("{} h {} min", s / 3600, s % 3600 / 60);
+}
+
+Terminal::Terminal(std::FILE* out) : out_(out), colours_(isatty(fileno(out)) && !std::getenv("NO_COLOR")) {}
+
+std::string Terminal::colour(const char* code, const std::string& text) const {
+  return colours_ ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : text;
+}
+
+void Terminal::print(const std::string& text) {
+  const std::string line = progress_;
+  if (!line.empty()) std::fputs("\r\x1b[K", out_);
+  std::fwrite(text.data(), 1, text.size(), out_);
+  if (!line.empty()) std::fwrite(line.data(), 1, line.size(), out_);
+  std::fflush(out_);
+}
+
+void Terminal::set_progress(std::string line) {
+  if (!colours_) return;
+  progress_.clear();
+  std::fputs("\r\x1b[K", out_);
+  std::fwrite(line.data(), 1, line.size(), out_);
+  std::fflush(out_);
+  progress_ = std::move(line);
+}
+
+void Terminal::end_progress() {
+  if (!progress_.empty()) std::fputs("\r\x1b[K", out_), std::fflush(out_);
+  progress_.clear();
+}
+
+void Terminal::transition(const stream::AlertTransition& t) {
+  if (t.mode == stream::Mode::shadow) return;
+  std::string text;
+  if (t.state == AlertState::firing) {
+    const char* code = t.severity == Severity::critical ? "1;31" : t.severity == Severity::warning ? "1;33" : "1;36";
+    text += colour(code, fmt::format("▲ {}  {} {}", stream::name(t.severity), t.rule, t.family.empty() ? "" : "(" + t.family + ")")) +
+            fmt::format("  {}  {}  job {}\n", describe(t.member), clock_text(t.at), t.subject);
+    text += paragraph("", t.summary);
+    text += paragraph("shows", t.shows);
+    for (const auto& [cause, said] : t.implies) text += paragraph("implies", said);
+    for (const auto& unknown : t.cannot_decide) text += paragraph("cannot decide", unknown);
+    std::string evidence;
+    for (const auto& [name, value] : t.evidence) evidence += fmt::format("{}{} = {}", evidence.empty() ? "" : ", ", name, number_text(value));
+    for (const auto& [name, value] : t.evidence_texts) evidence += fmt::format("{}{} = {}", evidence.empty() ? "" : ", ", name, value);
+    if (!evidence.empty()) text += paragraph("evidence", evidence);
+  } else {
+    std::string reason{stream::name(t.reason)};
+    if (!t.explained_by.empty()) reason += " by " + t.explained_by;
+    text += colour("1;32", fmt::format("▼ resolved  {}", t.rule)) + fmt::format("  {}  {}  {} after {}\n", describe(t.member), clock_text(t.at), reason,
+                                                        duration_text(t.at - t.since));
+  }
+  print(text);
+}
+
+void Terminal::verdict(const stream::Verdict& v) {
+  std::string text = colour("1", fmt::format("■ verdict  job {}, attempt {}: {}", v.subject, v.attempt, v.family.empty() ? "no fault found" : v.family)) +
+                     fmt::format("  (ended {}, {})\n", clock_text(v.ended), v.end_reason.empty() ? "reason unknown" : v.end_reason);
+  for (const auto& shows : v.shows) text += paragraph("shows", shows);
+  for (const auto& implies : v.implies) text += paragraph("implies", implies);
+  std::string out;
+  for (const auto& line : v.families)
+    if (line.standing == stream::Standing::out) out += (out.empty() ? "" : ", ") + line.family;
+  if (!out.empty()) text += paragraph(standing_word(stream::Standing::out), out);
+  for (const auto& unknown : v.cannot_decide) text += paragraph("cannot decide", unknown);
+  print(text);
+}
+
+}  // namespace tocsin::adapters::cli

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "dsl/cases.h"
+#include "stream/shard.h"
+
+namespace tocsin::dsl {
+
+struct CaseResult {
+  bool passed = false;
+  std::vector<std::string> messages;   // what was expected and did not come, or came and was not expected
+};
+
+// Makes the records of a case, second by second, judges them with the pack, and holds what was said against what was expected.
+[[nodiscard]] CaseResult run_case(const Case& one, const stream::LoadedPack& pack);
+
+}  // namespace tocsin::dsl

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "schemas/codec.h"
+#include "stream/shard.h"
+
+namespace tocsin::tests {
+
+// A log of generated jobs, as encoded messages: what a journal would hold. The same seed gives the same log.
+struct GeneratedLog {
+  struct Message {
+    std::vector<std::byte> bytes;
+    stream::Time arrival;
+    std::string subject;
+  };
+  std::vector<Message> messages;
+};
+
+struct LogOptions {
+  std::uint32_t seed = 1;
+  unsigned jobs = 2, ranks = 6, seconds = 300;
+  unsigned first_job = 0;          // names begin here: other jobs of the same shape
+  bool beats = true;
+  bool faults = true;
+};
+
+// Steps, compute times, GPU signals, process states, losses, XIDs, log lines with tracebacks cut over messages, heard records, late
+// and absent samples; a rank that stops, a loss that is not finite, a slowed rank, a new attempt, an end.
+GeneratedLog generate(const LogOptions& options);
+// Two logs in the order of arrival; beats are taken from the first.
+GeneratedLog interleave(const GeneratedLog& first, const GeneratedLog& second);
+// The same records, each message cut into as many as it has records.
+GeneratedLog cut(const GeneratedLog& log);
+
+// Everything a run said, for comparison.
+struct Said {
+  std::map<std::string, std::uint64_t> digests, rows;
+  std::vector<std::string> transitions;   // id, number, state, text, in order
+};
+Said judge(const GeneratedLog& log, const stream::LoadedPack& pack, stream::ShardOptions options = {});
+// Killed after each of these message counts, and taken over from the newest snapshot.
+Said judge_with_restarts(const GeneratedLog& log, const stream::LoadedPack& pack, std::vector<std::size_t> kills);
+
+stream::LoadedPack shipped_pack(bool scripted = false);
+
+}  // namespace tocsin::tests
