@@ -11,16 +11,6 @@ namespace {
 
 constexpr std::size_t most_named = 8;   // members named in a text; the rest is a number
 
-std::string describe_short(const NamedMember& member) {
-  switch (member.level) {
-    case Level::rank: return "rank " + (member.rank ? std::to_string(*member.rank) : std::string{"?"});
-    case Level::gpu: return "GPU " + member.gpu + (member.node.empty() ? "" : " on " + member.node);
-    case Level::node: return "node " + member.node;
-    case Level::rack: return "rack " + member.rack;
-    default: return "the job";
-  }
-}
-
 std::string join(const std::vector<std::string>& words) {
   std::string text;
   for (const auto& word : words) text += (text.empty() ? "" : ", ") + word;
@@ -30,12 +20,6 @@ std::string join(const std::vector<std::string>& words) {
 bool decides_without_value(Op op) { return op == Op::surely || op == Op::maybe || op == Op::fill; }
 
 }  // namespace
-
-std::string describe(const NamedMember& member) {
-  std::string text = describe_short(member);
-  if (member.level == Level::rank && !member.node.empty()) text += " on " + member.node;
-  return text;
-}
 
 std::string format_number(double value, char conversion, int precision) {
   if (is_absent(value)) return "unknown";
@@ -53,33 +37,6 @@ std::string format_number(double value, char conversion, int precision) {
     default: size = std::snprintf(buffer.data(), buffer.size(), "%.*g", precision >= 0 ? std::max(1, digits) : 6, shown); break;
   }
   return {buffer.data(), static_cast<std::size_t>(std::max(0, size))};
-}
-
-Slot containing_slot(const Topology& topology, Level level, Slot slot, Level coarser) {
-  if (level == coarser) return slot;
-  if (coarser == Level::job || coarser == Level::none) return 0;
-  if (coarser > level) return no_slot;
-  const auto map = topology.containing(level, coarser);
-  return slot < map.size() ? map[slot] : no_slot;
-}
-
-bool overlap(const Topology& topology, Level a, Slot slot_a, Level b, Slot slot_b) {
-  if (a > b) return overlap(topology, b, slot_b, a, slot_a);
-  return containing_slot(topology, b, slot_b, a) == slot_a;
-}
-
-NamedMember named_member(const Topology& topology, Level level, Slot slot) {
-  NamedMember member;
-  member.level = level;
-  if (level == Level::job || level == Level::none) return member;
-  if (level == Level::rank && slot != reserved_slot) member.rank = slot - 1;
-  const Slot gpu = level >= Level::gpu ? containing_slot(topology, level, slot, Level::gpu) : no_slot;
-  const Slot node = level >= Level::node ? containing_slot(topology, level, slot, Level::node) : no_slot;
-  const Slot rack = containing_slot(topology, level, slot, Level::rack);
-  if (gpu != no_slot) member.gpu = topology.gpu_name(gpu);
-  if (node != no_slot) member.node = topology.node_name(node);
-  if (rack != no_slot) member.rack = topology.rack_name(rack);
-  return member;
 }
 
 void Account::tell(Slot slot, AlertTransition& transition) const {

@@ -7,6 +7,7 @@
 
 #include "stream/alert.h"
 #include "stream/evaluator.h"
+#include "stream/members.h"
 #include "stream/pack.h"
 #include "stream/topology.h"
 
@@ -44,11 +45,6 @@ class Account {
   TextOf text_;
 };
 
-[[nodiscard]] NamedMember named_member(const Topology& topology, Level level, Slot slot);
-// The container of a slot at a coarser level (itself at the same); no_slot where it has none.
-[[nodiscard]] Slot containing_slot(const Topology& topology, Level level, Slot slot, Level coarser);
-// One contains the other, or they are the same.
-[[nodiscard]] bool overlap(const Topology& topology, Level a, Slot slot_a, Level b, Slot slot_b);
 [[nodiscard]] std::string format_number(double value, char conversion, int precision);
 
 }  // namespace tocsin::stream

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "stream/account.h"
+#include "stream/members.h"
 
 namespace tocsin::stream {
 namespace {

@@ -45,7 +45,7 @@ bool Streak::holds(const Persistence& persistence, Truth wanted) const {
 
 bool Streak::hopes(const Persistence& fire) const {
   if (!fire.timed) return (yes_ & last_n(fire.n)) != 0;
-  return latest_yes_ != long_ago && latest_yes_ > last_ - fire.span;
+  return latest_yes_ != long_ago && latest_yes_ >= last_ - fire.span;
 }
 
 void Streak::save(Writer& out) const {
