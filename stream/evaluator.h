@@ -15,7 +15,8 @@ namespace tocsin::stream {
 class Leaves {
  public:
   virtual ~Leaves() = default;
-  // A reduction of a window (Op w_*): one value per slot of the signal's level. `other` is the column of w_time_to.
+  // A reduction of a window (Op w_*): one value per slot of the signal's level. `other` is the column of w_time_to. `out` holds what
+  // was written there last, and absences for new members.
   virtual void reduce(const Node& reduction, const WindowSpec& window, Column other, std::span<double> out) = 0;
   virtual void finding(const Node& node, std::span<Truth> out) = 0;         // Op f_now, f_ever
   virtual void state(const Node& node, std::span<double> out) = 0;
@@ -25,8 +26,9 @@ class Leaves {
 };
 
 // Runs the nodes of a graph over the columns of one attempt. A node is computed once a tick, whoever asks; buffers are kept
-// between ticks, so that nothing is allocated unless the topology grows.
-// Owned by its Attempt.
+// between ticks, so that nothing is allocated unless the topology or the graph grows. After a change of the topology `run` begins
+// anew, as if at another tick.
+// Owned by its Judge.
 class Evaluator {
  public:
   Evaluator(const Graph& graph, const Topology& topology, Leaves& leaves);
@@ -38,9 +40,9 @@ class Evaluator {
   void forget_above(std::size_t mark);                  // nodes from here on were truncated; others may take their ids
   void run(std::span<const NodeId> nodes);              // in the order of evaluation; those that are known are skipped
   [[nodiscard]] const Graph& graph() const noexcept;
-  [[nodiscard]] Column column(NodeId id) const;         // after run
+  [[nodiscard]] Column column(NodeId id) const;         // after run; empty for what did not run at this tick
   [[nodiscard]] Mask mask(NodeId id) const;
-  // The value of a slot of `level` in a node of a level that contains it (or is it).
+  // The value of a slot of `level` in a node of a level that contains it (or is it); absent, or unknown, where nothing does.
   [[nodiscard]] double number_at(NodeId id, Level level, Slot slot) const;
   [[nodiscard]] Truth truth_at(NodeId id, Level level, Slot slot) const;
 

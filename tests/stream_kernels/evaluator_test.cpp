@@ -1,0 +1,187 @@
+#include "stream/evaluator.h"
+
+#include <doctest/doctest.h>
+
+#include "stream/kernels.h"
+#include "tests/stream_kernels/naive.h"
+
+using namespace tocsin::stream;
+
+namespace {
+
+SignalTable signals() {
+  SignalTable table;
+  for (const Level owner : {Level::job, Level::node, Level::gpu, Level::rank}) {
+    SignalDefinition gauge, phase;
+    gauge.name = "load_of_" + std::string{name(owner)};
+    gauge.owner = owner;
+    phase.name = "phase_of_" + std::string{name(owner)};
+    phase.kind = SignalKind::state;
+    phase.unit = "text";
+    phase.owner = owner;
+    REQUIRE(table.add(gauge));
+    REQUIRE(table.add(phase));
+  }
+  table.add_coordinate("stage", Level::rank);
+  table.add_coordinate("zone", Level::node);
+  table.add_coordinate("nobodys", Level::rank);
+  return table;
+}
+
+// Appends operations at random; what the graph refuses is not there.
+class RandomGraph {
+ public:
+  RandomGraph(Graph& graph, RandomValues& random) : graph_(graph), random_(random) {
+    const auto node = [&](NodeId id) { nodes_.push_back(id); };
+    for (std::size_t i = 0; i < graph.signals().size(); ++i) {
+      WindowSpec spec;
+      spec.signal = static_cast<SignalId>(i);
+      spec.over = std::chrono::seconds{30};
+      if (random.below(3) == 0) spec.freeze = RuleIndex{3};
+      windows_.push_back(graph.window(spec));
+    }
+    for (const double x : {0.0, 1.0, 2.5}) node(graph.constant(x));
+    node(graph.state(RuleIndex{1}, "best", Level::rank));
+    for (const Level level : {Level::job, Level::node, Level::rank}) {
+      const NodeId finding = graph.finding({"other"}, level);
+      for (const Op op : {Op::f_now, Op::f_ever}) node(*graph.apply(op, std::array{finding}));
+    }
+    for (const auto& names : std::vector<std::vector<std::string>>{{"stage"}, {"zone"}, {"stage", "zone"}, {"nobodys"}, {}})
+      peers_.push_back(graph.peers(names));
+  }
+
+  void append(std::size_t count) {
+    constexpr std::array ops{
+        Op::w_last, Op::w_mean, Op::w_max, Op::w_time_to, Op::add, Op::subtract, Op::multiply, Op::divide, Op::negate, Op::clamp, Op::log,
+        Op::abs, Op::fill, Op::greatest, Op::least, Op::choose, Op::above, Op::below, Op::at_least, Op::at_most, Op::is, Op::conjunction,
+        Op::disjunction, Op::negation, Op::surely, Op::maybe, Op::g_median, Op::g_mad, Op::g_mean, Op::g_min, Op::g_max, Op::g_sum,
+        Op::g_quantile, Op::g_count, Op::g_spread, Op::m_any, Op::m_all, Op::m_at_least, Op::m_at_most, Op::m_count, Op::at};
+    for (std::size_t made = 0, tries = 0; made < count && tries < count * 60; ++tries) {
+      const Op op = ops[random_.below(ops.size())];
+      std::vector<NodeId> arguments;
+      const std::size_t most = 1 + random_.below(3);
+      for (std::size_t i = 0; i < most; ++i)
+        arguments.push_back(operation(op).on == Shape::window && i == 0 ? windows_[random_.below(windows_.size())] : nodes_[random_.below(nodes_.size())]);
+      Attributes attributes;
+      if (op == Op::g_quantile) attributes.number = random_.uniform();
+      if (op == Op::m_at_least || op == Op::m_at_most) attributes.number = static_cast<double>(random_.below(6));
+      if (op == Op::is) attributes.values = graph_[arguments[0]].type.text() ? std::vector<Scalar>{"a", "never"} : std::vector<Scalar>{1.0, -2.0};
+      if (op == Op::at) attributes.field = std::array{"job", "rack", "node", "gpu", "rank"}[random_.below(5)];
+      if (operation(op).takes == Takes::group || operation(op).takes == Takes::number_group) {
+        attributes.group = static_cast<Group>(random_.below(5));
+        attributes.peers = peers_[random_.below(peers_.size())];
+      }
+      if (const auto id = graph_.apply(op, arguments, attributes)) {
+        nodes_.push_back(*id);
+        ++made;
+      }
+    }
+  }
+  const std::vector<NodeId>& nodes() const { return nodes_; }
+  void forget(std::size_t mark) { std::erase_if(nodes_, [&](NodeId id) { return static_cast<std::size_t>(id) >= mark; }); }
+
+ private:
+  Graph& graph_;
+  RandomValues& random_;
+  std::vector<NodeId> nodes_, windows_;
+  std::vector<PeersId> peers_;
+};
+
+bool agree(const Evaluator& evaluator, Naive& naive, const Graph& graph, NodeId id) {
+  if (graph[id].type.shape == Shape::mask) return std::ranges::equal(evaluator.mask(id), naive.mask(id));
+  return std::ranges::equal(evaluator.column(id), naive.column(id), same_value);
+}
+
+}  // namespace
+
+TEST_CASE("a graph gives what computing it member by member gives, while topology and graph change") {
+  const SignalTable table = signals();
+  std::map<Op, int> met;
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    INFO("seed " << seed);
+    if (seed % 2) (void)choose_kernels("baseline");
+    RandomValues random{seed};
+    World world;
+    Graph graph{table};
+    RandomGraph rules{graph, random};
+    rules.append(60);
+    DrawnLeaves leaves;
+    Evaluator evaluator{graph, world.topology, leaves};
+    for (leaves.tick = 1; leaves.tick <= 6; ++leaves.tick) {
+      if (leaves.tick % 2) world.grow(random);
+      evaluator.begin_tick();
+      const auto mark = graph.mark();
+      for (int script = 0; script < 2; ++script) {   // other nodes under the same ids
+        rules.append(20);
+        const auto all = graph.reach(rules.nodes());
+        evaluator.run(all);
+        Naive naive{graph, world, leaves};
+        for (const NodeId id : all) {
+          if (graph[id].type.shape != Shape::column && graph[id].type.shape != Shape::mask) continue;
+          ++met[graph[id].op];
+          CHECK_MESSAGE(agree(evaluator, naive, graph, id), "tick ", leaves.tick, ": ", graph.describe(id));
+        }
+        graph.truncate(mark);
+        rules.forget(mark);
+        evaluator.forget_above(mark);
+      }
+    }
+    (void)choose_kernels("avx2");
+  }
+  CHECK(met.size() >= 45);
+  for (const auto& [op, times] : met) CHECK_MESSAGE(times > 20, std::string{operation(op).name});
+}
+
+TEST_CASE("a node runs once a tick, and has no value at the next before it runs again") {
+  const SignalTable table = signals();
+  World world;
+  RandomValues random{3};
+  world.grow(random);
+  Graph graph{table};
+  WindowSpec spec;
+  spec.signal = *table.find("load_of_rank");
+  const NodeId load = *graph.apply(Op::w_mean, std::array{graph.window(spec)});
+  class Counting : public DrawnLeaves {
+   public:
+    int reductions = 0;
+    void reduce(const Node& node, const WindowSpec& window, Column other, std::span<double> out) override {
+      ++reductions;
+      DrawnLeaves::reduce(node, window, other, out);
+    }
+  } leaves;
+  Evaluator evaluator{graph, world.topology, leaves};
+  evaluator.begin_tick();
+  const auto nodes = graph.reach(std::array{load});
+  evaluator.run(nodes);
+  evaluator.run(nodes);
+  CHECK(leaves.reductions == 1);
+  CHECK(evaluator.column(load).size() == world.topology.size(Level::rank));
+  evaluator.begin_tick();
+  CHECK(evaluator.column(load).empty());
+  CHECK(is_absent(evaluator.number_at(load, Level::rank, 1)));
+  evaluator.run(nodes);
+  CHECK(leaves.reductions == 2);
+}
+
+TEST_CASE("a member is shown the value of what contains it") {
+  const SignalTable table = signals();
+  Topology topology;
+  topology.place(0, "n1", "0");
+  topology.place(1, "n2", "1");
+  Graph graph{table};
+  WindowSpec spec;
+  spec.signal = *table.find("load_of_node");
+  const NodeId load = *graph.apply(Op::w_last, std::array{graph.window(spec)});
+  const NodeId high = *graph.apply(Op::above, std::array{load, graph.constant(1.0)});
+  class Given : public DrawnLeaves {
+    void reduce(const Node&, const WindowSpec&, Column, std::span<double> out) override { out[0] = 0.5, out[1] = 1.5; }
+  } leaves;
+  Evaluator evaluator{graph, topology, leaves};
+  evaluator.run(graph.reach(std::array{high}));
+  CHECK(evaluator.number_at(load, Level::rank, 2) == 1.5);
+  CHECK(evaluator.truth_at(high, Level::rank, 1) == Truth::no);
+  CHECK(evaluator.truth_at(high, Level::gpu, 1) == Truth::yes);
+  CHECK(evaluator.truth_at(high, Level::rank, reserved_slot) == Truth::unknown);
+  CHECK(is_absent(evaluator.number_at(load, Level::rank, 99)));
+  CHECK(is_absent(evaluator.number_at(load, Level::job, 0)));
+}
