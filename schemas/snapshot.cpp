@@ -18,6 +18,24 @@ std::uint64_t checksum(std::string_view subject, const void* bytes, std::size_t 
   return XXH3_64bits_withSeed(bytes, size, XXH3_64bits(subject.data(), subject.size()));
 }
 
+// Of everything but the sections' own bytes, which have theirs.
+class HeadChecksum {
+ public:
+  explicit HeadChecksum(const Snapshot& snapshot) {
+    put(snapshot.format), put(static_cast<std::uint64_t>(snapshot.position)), put(stream::nanoseconds(snapshot.clock));
+    for (const auto& mark : snapshot.marks) put(static_cast<std::uint64_t>(mark.position)), put(stream::nanoseconds(mark.clock));
+    bytes_ += snapshot.pack_hash;
+  }
+  template <class T>
+  void put(T value) {
+    bytes_.append(reinterpret_cast<const char*>(&value), sizeof value);
+  }
+  [[nodiscard]] std::uint64_t value() const { return XXH3_64bits(bytes_.data(), bytes_.size()); }
+
+ private:
+  std::string bytes_;
+};
+
 }  // namespace
 
 stream::Result<std::vector<std::byte>> encode(const Snapshot& snapshot) {
@@ -28,10 +46,13 @@ stream::Result<std::vector<std::byte>> encode(const Snapshot& snapshot) {
                                       std::to_string(most_snapshot_bytes) + ": divide the subjects over more shards"};
   flatbuffers::FlatBufferBuilder out{size};
   std::vector<flatbuffers::Offset<fb::Section>> sections;
+  HeadChecksum head{snapshot};
   for (const auto& [subject, bytes] : snapshot.sections) {
     const auto name = out.CreateString(subject);
     const auto content = out.CreateVector(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
-    sections.push_back(fb::CreateSection(out, name, content, checksum(subject, bytes.data(), bytes.size())));
+    const std::uint64_t sum = checksum(subject, bytes.data(), bytes.size());
+    sections.push_back(fb::CreateSection(out, name, content, sum));
+    head.put(sum);
   }
   const auto section_vector = out.CreateVector(sections);
   std::vector<fb::Mark> marks;
@@ -39,7 +60,7 @@ stream::Result<std::vector<std::byte>> encode(const Snapshot& snapshot) {
   const auto mark_vector = out.CreateVectorOfStructs(marks);
   const auto pack = out.CreateString(snapshot.pack_hash);
   out.Finish(fb::CreateSnapshot(out, snapshot.format, static_cast<std::uint64_t>(snapshot.position), stream::nanoseconds(snapshot.clock),
-                                mark_vector, pack, section_vector),
+                                mark_vector, pack, section_vector, head.value()),
              fb::SnapshotIdentifier());
   const auto* bytes = reinterpret_cast<const std::byte*>(out.GetBufferPointer());
   return std::vector<std::byte>{bytes, bytes + out.GetSize()};
@@ -72,6 +93,7 @@ stream::Result<Snapshot> decode_snapshot(std::span<const std::byte> message) {
       to.marks.push_back({static_cast<stream::Position>(mark->position()), stream::at_nanoseconds(mark->clock())});
   }
   if (from.pack_hash() != nullptr) to.pack_hash = from.pack_hash()->str();
+  HeadChecksum head{to};
   if (from.sections() != nullptr)
     for (const auto* section : *from.sections()) {
       const std::string subject = section->subject() == nullptr ? std::string{} : section->subject()->str();
@@ -80,9 +102,11 @@ stream::Result<Snapshot> decode_snapshot(std::span<const std::byte> message) {
       const auto* first = content == nullptr ? nullptr : reinterpret_cast<const std::byte*>(content->data());
       if (checksum(subject, first, size) != section->checksum())
         return Error{Errc::torn, "the snapshot's section '" + subject + "' does not match its checksum"};
+      head.put(section->checksum());
       if (!to.sections.emplace(subject, std::vector<std::byte>(first, first + size)).second)
         return Error{Errc::torn, "the snapshot has two sections '" + subject + "'"};
     }
+  if (head.value() != from.checksum()) return Error{Errc::torn, "the snapshot does not match its checksum"};
   return to;
 }
 

@@ -23,12 +23,12 @@ struct Snapshot {
     stream::Time clock{};
     friend bool operator==(const Mark&, const Mark&) = default;
   };
-  std::uint32_t format = snapshot_format;
   stream::Position position{};   // the first entry that it does not hold
+  std::map<std::string, std::vector<std::byte>> sections;
   stream::Time clock{};
   std::vector<Mark> marks;       // a minute apart: where a take-over can begin to read
   std::string pack_hash;
-  std::map<std::string, std::vector<std::byte>> sections;
+  std::uint32_t format = snapshot_format;
 };
 
 [[nodiscard]] stream::Result<std::vector<std::byte>> encode(const Snapshot& snapshot);

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "schemas/codec.h"
+#include "stream/result.h"
+
+// JSON lines, the form for people and files: docs/json-lines.md.
+namespace tocsin::adapters::formats {
+
+inline constexpr std::size_t longest_json_line = 16u << 20;
+
+// One line, understood. Views last until the reader's next line.
+struct JsonRecord {
+  enum class What { samples, line, event, heard, control };
+  What what = What::samples;
+  std::optional<stream::Time> time;      // only heard and control records may come without
+  std::string_view job, source;
+  std::string attempt;
+  schemas::EntryBuilder::Member member;
+  std::vector<schemas::EntryBuilder::Value> values;
+  std::string_view text;                 // of a line
+  bool error_stream = false;
+  std::string_view event;
+  std::vector<schemas::EntryBuilder::Field> fields;
+  std::vector<schemas::EntryBuilder::Member> members;   // of a heard record
+  stream::ControlRecord control;
+
+  // start, member, exit and end say what the job is; all other records are measured on it.
+  [[nodiscard]] bool shapes_the_job() const;
+  void add_to(schemas::EntryBuilder& builder, stream::Time when) const;
+};
+
+// Owned by whoever reads one file of lines; one a thread.
+class JsonReader {
+ public:
+  JsonReader();
+  ~JsonReader();
+  JsonReader(JsonReader&&) noexcept;
+
+  // The error says what is wrong with the line and what to write instead; whoever knows file and line number puts them in front.
+  [[nodiscard]] stream::Result<const JsonRecord*> read(std::string_view line);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// RFC 3339, or the number of the form's rules. Beyond 1678 to 2262 there is no time.
+[[nodiscard]] std::optional<stream::Time> parse_time(std::string_view text);
+[[nodiscard]] std::optional<stream::Time> parse_time(double number);
+
+// The lines, each ended, that read back as the records of this entry. What JSON lines have no key for (producer, epoch, sequence, units and
+// kinds of signals) is left out; bytes that are no UTF-8 become U+FFFD.
+[[nodiscard]] std::string to_json(const stream::Entry& entry);
+
+}  // namespace tocsin::adapters::formats

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "schemas/snapshot.h"
+#include "stream/result.h"
+
+namespace tocsin::adapters::journal {
+
+// Snapshots of the engine that judges a journal, beside it: `snapshot-<position>`, written beside and renamed, the newest two kept.
+// `name` tells the shards of one journal apart. Owned by whoever runs the shard.
+class SnapshotStore {
+ public:
+  explicit SnapshotStore(std::filesystem::path directory, std::string name = "snapshot");
+
+  stream::Result<void> store(const schemas::Snapshot& snapshot);
+  // The newest whole one; nullopt where there is none at all. One of a newer program, or only torn ones, are an error: an engine
+  // that began anew beside its own snapshot would tell everything twice, and forget what it had seen.
+  [[nodiscard]] stream::Result<std::optional<schemas::Snapshot>> newest() const;
+
+ private:
+  std::filesystem::path directory_;
+  std::string name_;
+};
+
+// What was published, one JSON object a line in `alerts.jsonl` beside the journal. A transition is known by (id, number) for ever: what
+// is there is not written, and need not be printed, again. A torn last line is cut at open.
+// Owned by whoever publishes; one a journal.
+class AlertHistory {
+ public:
+  static stream::Result<AlertHistory> open(const std::filesystem::path& directory);
+  ~AlertHistory();
+  AlertHistory(AlertHistory&&) noexcept;
+  AlertHistory& operator=(AlertHistory&&) noexcept;
+
+  // True: it is new, and on disk now; false: it was there. Each line begins with its id and number; where `object` does not, they
+  // are put in front.
+  stream::Result<bool> add(std::uint64_t id, std::uint32_t number, std::string_view object);
+  [[nodiscard]] bool holds(std::uint64_t id, std::uint32_t number) const;
+  [[nodiscard]] std::size_t size() const noexcept;
+  [[nodiscard]] std::uint64_t cut_bytes() const noexcept;   // of a torn last line, at open
+
+ private:
+  struct State;
+  explicit AlertHistory(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace tocsin::adapters::journal
