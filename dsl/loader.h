@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "dsl/cases.h"
 #include "stream/pack.h"
 #include "stream/result.h"
 
@@ -37,11 +38,13 @@ struct Budgets {
   std::uint64_t elements = 50'000'000;
   std::uint64_t bytes = 64u << 20;             // of Lua memory
   std::uint64_t nodes = 100'000;               // of the graph
+  bool all_scripted = false;                   // compiled rules run as scripts too: the same outcomes, for tests and benchmarks
 };
 
 struct Loaded {
   std::shared_ptr<stream::Pack> pack;   // null where a problem is no warning
   std::vector<Problem> problems;
+  std::vector<Case> cases;
 };
 // Compiles, traces and checks. Whole or not at all.
 [[nodiscard]] Loaded load(const PackFiles& files, const Budgets& budgets = {});

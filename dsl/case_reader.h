@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string>
+
+#include "dsl/tables.h"
+
+namespace tocsin::dsl {
+
+// steps noise ramp silent nan: added to the table on top of the stack.
+void register_case_values(lua_State* state);
+// Reads `case "name" { … }` into the collection.
+void read_case(const Table& table, const std::string& name);
+// What cases name must exist: signals, rules, causes. After all files are read.
+void check_cases(const Collection& collection);
+
+}  // namespace tocsin::dsl

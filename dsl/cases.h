@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "stream/graph.h"
+#include "stream/time.h"
+
+namespace tocsin::dsl {
+
+// What a signal does during a segment of a case.
+struct CaseValue {
+  enum class Kind : std::uint8_t { number, text, noise, ramp, steps, silent };
+  Kind kind = Kind::number;
+  double a = 0, b = 0;      // number; noise: mean, deviation; ramp: from, to; steps: seconds a step, first step
+  bool from_given = false;  // of steps: b was written; else it goes on from where it was
+  std::string text;
+};
+using CaseValues = std::map<std::string, CaseValue>;   // by signal
+
+struct CaseEvent {
+  std::string signal;
+  stream::Duration at{};    // after the segment's begin
+  std::optional<std::uint32_t> rank, node, gpu;
+  std::map<std::string, stream::Scalar> fields;
+};
+
+// A span of time in which every signal keeps doing what was said of it last, here or before.
+struct CaseSegment {
+  stream::Duration lasting{};
+  CaseValues all;                              // of every owner of the signal
+  std::map<std::uint32_t, CaseValues> rank, node, gpu;   // by number: of ranks and GPUs from 0, of nodes from 0
+  std::vector<CaseEvent> events;
+  bool new_attempt = false;                    // a new attempt begins here
+  std::string ends;                            // the attempt ends here, for this reason; empty: it goes on
+};
+
+struct CaseExpectation {
+  std::string rule;
+  std::optional<std::uint32_t> rank, node, gpu;
+  std::vector<std::uint32_t> who;
+  std::string cause;
+  std::string missing;                         // of unknown: the signal that is missing
+  std::optional<stream::Duration> within;      // of the last segment's begin
+};
+
+// A test that stands beside its rules: what happens, and what must be said of it. Parsed and checked at load.
+struct Case {
+  std::string name, file;
+  int line = 0;
+  std::uint32_t ranks = 1, per_node = 8;
+  std::string records;                         // a file of records in place of segments
+  std::vector<CaseSegment> segments;
+  std::vector<CaseExpectation> fires, unknown, resolves;   // nothing else may fire
+};
+
+}  // namespace tocsin::dsl

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "dsl/cases.h"
+#include "dsl/host.h"
+#include "dsl/problems.h"
+#include "stream/pack.h"
+
+namespace tocsin::dsl {
+
+// A parameter as it is written: a number, a text or duration, a yes or no, or a list of numbers and texts.
+using ParamValue = std::variant<double, std::string, bool, std::vector<stream::Scalar>>;
+
+// `signal "x" { … }` or `finding "y"`.
+struct NeedSource {
+  std::string file;
+  int line = 0;
+  std::string signal;                     // empty: a finding
+  stream::WindowSpec window;              // signal, settle and freeze are set when the rule is traced
+  bool freeze = false;
+  std::vector<std::string> findings;      // as written, "*" included
+};
+
+struct RuleSource {
+  std::string name, file;
+  int line = 0;
+  std::string family, summary, per, shows;
+  std::optional<stream::Severity> severity;
+  std::optional<stream::Mode> mode;
+  std::vector<std::string> every;
+  std::optional<stream::Persistence> fire, clear;
+  std::vector<std::string> yields_to, peers;
+  std::map<std::string, NeedSource> needs;
+  std::map<std::string, ParamValue> params;
+  std::map<std::string, double> state;
+  std::map<std::string, std::string> jobs, causes;
+  int evaluate = -1;                      // reference of the function in the registry
+  int first_line = 0, last_line = 0;      // of the function
+};
+
+// `tune "x" { … }`: what a site changes of a rule, or of a signal's row and lateness.
+struct TuneSource {
+  std::string name, file;
+  int line = 0;
+  std::optional<stream::Severity> severity;
+  std::optional<stream::Mode> mode;
+  std::optional<stream::Persistence> fire, clear;
+  std::map<std::string, ParamValue> params;
+  std::optional<std::map<std::string, std::string>> jobs;
+  std::optional<stream::Duration> row, lateness;
+};
+
+// What the files of a pack say, before anything is traced.
+// Owned by one load.
+struct Collection {
+  enum class Part : std::uint8_t { signals, rules, verdict };
+  explicit Collection(Problems& problems_of) : problems(&problems_of) {}
+
+  Problems* problems;
+  Part part = Part::signals;
+  std::map<std::string, stream::SignalDefinition> signals;
+  std::map<std::string, stream::Level> coordinates;
+  std::map<std::string, RuleSource> rules;
+  std::vector<TuneSource> tunes;
+  std::vector<Case> cases;
+  std::vector<NeedSource> declared;       // needs in the order of their `signal` and `finding`; a table holds their numbers
+  stream::VerdictPolicy verdict;
+
+  [[nodiscard]] std::vector<std::string> signal_names() const;   // with aliases
+  [[nodiscard]] std::vector<std::string> rule_names() const;
+  [[nodiscard]] const stream::SignalDefinition* find_signal(const std::string& name) const;
+};
+
+}  // namespace tocsin::dsl

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "stream/pack.h"
+#include "stream/result.h"
+#include "stream/time.h"
+
+namespace tocsin::dsl {
+
+// "30s", "10m", "1.5h", "2d".
+[[nodiscard]] std::optional<stream::Duration> duration_named(std::string_view text);
+// What to write for a text that was meant as a duration: write "10m" (s, m, h, d).
+[[nodiscard]] std::string duration_remedy(std::string_view text);
+// "4 of 6", "for 60s".
+[[nodiscard]] stream::Result<stream::Persistence> persistence_named(std::string_view text);
+[[nodiscard]] std::string shown(double value);
+
+}  // namespace tocsin::dsl

@@ -1,0 +1,128 @@
+#include "dsl/host.h"
+
+#include <cstdlib>
+#include <lua.hpp>
+#include <stdexcept>
+
+namespace tocsin::dsl {
+namespace {
+
+constexpr int stride = 1000;   // instructions between two looks at the budget
+char failure_key;              // the error value of a failure that is described already
+
+}  // namespace
+
+Host::Host(const Budgets& budgets) : budgets_(budgets), ledger_(std::make_shared<Ledger>()) {
+  ledger_->limit = budgets.bytes;
+  state_ = lua_newstate(&Host::allocate, ledger_.get());
+  if (!state_) throw std::runtime_error("Lua cannot start within " + std::to_string(budgets.bytes) + " bytes: raise the budget");
+  *static_cast<Host**>(lua_getextraspace(state_)) = this;
+}
+
+Host::~Host() { lua_close(state_); }
+
+Host& Host::of(lua_State* state) { return **static_cast<Host**>(lua_getextraspace(state)); }
+
+void* Host::allocate(void* opaque, void* block, std::size_t old_size, std::size_t new_size) {
+  auto& ledger = *static_cast<Ledger*>(opaque);
+  if (!block) old_size = 0;   // then Lua tells of a type, not of a size
+  if (new_size == 0) {
+    std::free(block);
+    ledger.used -= old_size;
+    return nullptr;
+  }
+  if (new_size > old_size && ledger.used + (new_size - old_size) > ledger.limit) return nullptr;
+  void* moved = std::realloc(block, new_size);
+  if (!moved) return nullptr;
+  ledger.used += new_size - old_size;
+  if (ledger.used > ledger.peak) ledger.peak = ledger.used;
+  return moved;
+}
+
+Host::Place Host::where(lua_State* state) {
+  lua_Debug debug{};
+  for (int level = 0; level < 200 && lua_getstack(state, level, &debug); ++level) {
+    lua_getinfo(state, "Sl", &debug);
+    if (debug.source[0] == '@' && debug.currentline > 0) return {debug.source + 1, debug.currentline};
+  }
+  return {};
+}
+
+void Host::stop_at(lua_State* state, const std::string& file, int line, std::string message, bool scripted) {
+  failure_ = {file, line, std::move(message), scripted};
+  lua_pushlightuserdata(state, &failure_key);
+  lua_error(state);
+  std::abort();   // lua_error does not return
+}
+
+void Host::stop(lua_State* state, std::string message) {
+  const Place place = where(state);
+  stop_at(state, place.file, place.line, std::move(message));
+}
+
+void Host::charge(lua_State* state, std::uint64_t instructions) {
+  if (instructions < left_) {
+    left_ -= instructions;
+    return;
+  }
+  left_ = 0;
+  lua_sethook(state, &Host::hook, LUA_MASKCOUNT, 1);
+  stop(state, "it spent its budget of " + std::to_string(granted_) +
+                  " instructions: a loop without an end, or work that columns should do");
+}
+
+// Once the budget is spent the hook comes back at every instruction, so that nothing could go on even if it swallowed the error.
+void Host::hook(lua_State* state, lua_Debug*) {
+  Host& host = of(state);
+  host.last_seen_ = where(state);
+  host.charge(state, host.left_ == 0 ? 1 : stride);
+}
+
+// Runs where the error was raised, with the stack still there: says where, and what Lua's own message says without its prefix.
+int Host::handle(lua_State* state) {
+  if (lua_touserdata(state, 1) == &failure_key) return 1;
+  Host& host = of(state);
+  const Place place = where(state);
+  std::string message;
+  if (lua_type(state, 1) == LUA_TSTRING) {
+    message = lua_tostring(state, 1);
+    const std::string prefix = ":" + std::to_string(place.line) + ": ";
+    if (const auto at = message.find(prefix); at != std::string::npos && at < 80) message.erase(0, at + prefix.size());
+    if (message.find("stack overflow") != std::string::npos) message = "calls are nested too deep: a function that calls itself without an end";
+  } else {
+    message = std::string{"an error that is no text: "} + luaL_typename(state, 1);
+  }
+  host.failure_ = {place.file, place.line, std::move(message), false};
+  lua_settop(state, 0);
+  lua_pushlightuserdata(state, &failure_key);
+  return 1;
+}
+
+std::optional<Failure> Host::guarded(std::uint64_t instructions, const std::function<void(lua_State*)>& body) {
+  granted_ = left_ = instructions;
+  failure_ = {};
+  last_seen_ = {};
+  lua_sethook(state_, &Host::hook, LUA_MASKCOUNT, stride);
+  lua_settop(state_, 0);
+  lua_pushcfunction(state_, &Host::handle);
+  lua_pushcfunction(state_, [](lua_State* state) {
+    const auto& run = *static_cast<const std::function<void(lua_State*)>*>(lua_touserdata(state, 1));
+    lua_settop(state, 0);
+    run(state);
+    return 0;
+  });
+  lua_pushlightuserdata(state_, const_cast<std::function<void(lua_State*)>*>(&body));
+  const int status = lua_pcall(state_, 1, 0, 1);
+  const bool described = status != LUA_OK && status != LUA_ERRMEM && lua_touserdata(state_, -1) == &failure_key;
+  lua_settop(state_, 0);
+  if (status == LUA_OK) return std::nullopt;
+  if (described) return failure_;
+  if (status == LUA_ERRMEM) {
+    lua_gc(state_, LUA_GCCOLLECT);
+    return Failure{last_seen_.file, last_seen_.line,
+                   "it used more than " + std::to_string(ledger_->limit >> 20) + " MiB of memory: a table or a text that grows without an end", false};
+  }
+  return Failure{last_seen_.file, last_seen_.line, "Lua failed while it handled an error: make the function simpler", false};
+}
+
+}  // namespace tocsin::dsl

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "dsl/loader.h"
+
+struct lua_State;
+struct lua_Debug;
+
+namespace tocsin::dsl {
+
+struct Evaluation;
+struct Collection;
+
+// Why a call into Lua did not come to its end.
+struct Failure {
+  std::string file;
+  int line = 0;
+  std::string message;
+  bool scripted = false;   // no failure: while tracing, the function asked for a concrete value
+};
+
+// What Lua has allocated. Read by the Host's owner: zero once the Host is gone.
+struct Ledger {
+  std::size_t used = 0, peak = 0, limit = 0;
+};
+
+// One Lua state: its memory, its budgets, and the only function that calls lua_pcall. Lua is built as C++, so an error unwinds
+// destructors on its way; nothing between here and there may catch it.
+// Owned by a load, then by the ScriptHost if a rule is scripted; touched by that thread alone.
+class Host {
+ public:
+  explicit Host(const Budgets& budgets);
+  ~Host();
+  Host(const Host&) = delete;
+  Host& operator=(const Host&) = delete;
+
+  // Runs `body` in protected mode with this many instructions to spend. All use of the state happens inside a body.
+  [[nodiscard]] std::optional<Failure> guarded(std::uint64_t instructions, const std::function<void(lua_State*)>& body);
+
+  [[nodiscard]] static Host& of(lua_State* state);
+  // Ends the call that runs, with a message at the line of Lua that runs.
+  [[noreturn]] void stop(lua_State* state, std::string message);
+  [[noreturn]] void stop_at(lua_State* state, const std::string& file, int line, std::string message, bool scripted = false);
+  // Pays for work that a C function does on behalf of Lua.
+  void charge(lua_State* state, std::uint64_t instructions);
+
+  struct Place {
+    std::string file;
+    int line = 0;
+  };
+  [[nodiscard]] static Place where(lua_State* state);
+
+  [[nodiscard]] const Ledger& ledger() const noexcept { return *ledger_; }
+  // Outlives the Host: for whoever wants to see it end at zero.
+  [[nodiscard]] std::shared_ptr<const Ledger> keep_ledger() const { return ledger_; }
+  [[nodiscard]] const Budgets& budgets() const noexcept { return budgets_; }
+
+  Evaluation* evaluation = nullptr;   // of the call of an evaluate that runs; else null
+  Collection* collection = nullptr;   // into which files are read; else null
+
+ private:
+  static void* allocate(void* ledger, void* block, std::size_t old_size, std::size_t new_size);
+  static void hook(lua_State* state, lua_Debug* debug);
+  static int handle(lua_State* state);
+
+  Budgets budgets_;
+  std::shared_ptr<Ledger> ledger_;
+  lua_State* state_ = nullptr;
+  std::uint64_t granted_ = 0, left_ = 0;
+  Place last_seen_;
+  Failure failure_;
+};
+
+}  // namespace tocsin::dsl

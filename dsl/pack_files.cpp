@@ -1,0 +1,94 @@
+// A pack as files: from a directory, as the text that a pack record carries, and its hash.
+#include <charconv>
+#include <fstream>
+#include <iterator>
+#include <xxhash.h>
+
+#include "dsl/loader.h"
+
+namespace tocsin::dsl {
+namespace {
+
+using stream::Errc;
+using stream::Error;
+namespace fs = std::filesystem;
+
+constexpr std::size_t largest_file = 4u << 20, largest_pack = 64u << 20;
+constexpr std::string_view magic = "tocsin-pack 1\n";
+
+stream::Result<std::string> read_file(const fs::path& path) {
+  std::error_code error;
+  const auto size = fs::file_size(path, error);
+  if (!error && size > largest_file) return Error{Errc::too_large, path.string() + " is over 4 MiB: divide it"};
+  std::ifstream in{path, std::ios::binary};
+  std::string text{std::istreambuf_iterator<char>{in}, {}};
+  if (!in && !in.eof()) return Error{Errc::io, path.string() + " cannot be read: check its permissions"};
+  return text;
+}
+
+bool hidden(const fs::path& within) {
+  for (const auto& part : within)
+    if (part.string().starts_with(".")) return true;
+  return false;
+}
+
+}  // namespace
+
+stream::Result<PackFiles> read_pack(const fs::path& directory) {
+  std::error_code error;
+  if (!fs::is_directory(directory, error)) return Error{Errc::not_found, directory.string() + " is no directory: name the directory of the rules"};
+  PackFiles files;
+  std::size_t total = 0;
+  for (fs::recursive_directory_iterator entry{directory, error}, end; !error && entry != end; entry.increment(error)) {
+    const fs::path within = entry->path().lexically_relative(directory);
+    if (!entry->is_regular_file(error) || entry->path().extension() != ".lua" || hidden(within)) continue;
+    auto text = read_file(entry->path());
+    if (!text) return text.error();
+    total += text->size();
+    if (total > largest_pack) return Error{Errc::too_large, directory.string() + " holds over 64 MiB of rules: is it the right directory?"};
+    files[within.generic_string()] = std::move(*text);
+  }
+  if (error) return Error{Errc::io, directory.string() + ": " + error.message()};
+  if (files.empty()) return Error{Errc::not_found, directory.string() + " holds no .lua file: name the directory of the rules"};
+  return files;
+}
+
+std::string pack_hash(const PackFiles& files) {
+  const std::string text = pack_text(files);
+  const XXH128_hash_t hash = XXH3_128bits(text.data(), text.size());
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string hex;
+  for (const XXH64_hash_t half : {hash.high64, hash.low64})
+    for (int shift = 60; shift >= 0; shift -= 4) hex += digits[half >> shift & 0xF];
+  return hex;
+}
+
+// Each file: the sizes of its path and its text on a line, then both.
+std::string pack_text(const PackFiles& files) {
+  std::string out{magic};
+  for (const auto& [path, text] : files) out += std::to_string(path.size()) + " " + std::to_string(text.size()) + "\n" + path + text;
+  return out;
+}
+
+stream::Result<PackFiles> pack_files(std::string_view text) {
+  const Error torn{Errc::malformed, "the text of a pack is not what its format says: was it cut?"};
+  if (!text.starts_with(magic)) return torn;
+  text.remove_prefix(magic.size());
+  PackFiles files;
+  while (!text.empty()) {
+    std::size_t sizes[2]{};
+    for (const char separator : {' ', '\n'}) {
+      std::size_t& size = sizes[separator == ' ' ? 0 : 1];
+      const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), size);
+      const auto used = static_cast<std::size_t>(end - text.data());
+      if (error != std::errc{} || used >= text.size() || text[used] != separator) return torn;
+      text.remove_prefix(used + 1);
+    }
+    if (sizes[0] > text.size() || sizes[1] > text.size() - sizes[0]) return torn;
+    files.emplace(text.substr(0, sizes[0]), text.substr(sizes[0], sizes[1]));
+    text.remove_prefix(sizes[0] + sizes[1]);
+  }
+  return files;
+}
+
+}  // namespace tocsin::dsl

@@ -1,0 +1,91 @@
+#include "dsl/problems.h"
+
+#include <algorithm>
+#include <cctype>
+
+namespace tocsin::dsl {
+namespace {
+
+// Edits from one word to the other: insert, remove, replace, or swap two neighbours.
+std::size_t distance(std::string_view a, std::string_view b) {
+  std::vector<std::vector<std::size_t>> d(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
+  for (std::size_t i = 0; i <= a.size(); ++i) d[i][0] = i;
+  for (std::size_t j = 0; j <= b.size(); ++j) d[0][j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i)
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      d[i][j] = std::min({d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
+    }
+  return d[a.size()][b.size()];
+}
+
+bool of_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+
+bool has_key(std::string_view line, std::string_view key) {
+  for (std::size_t at = line.find(key); at != std::string_view::npos; at = line.find(key, at + 1)) {
+    if (at > 0 && of_word(line[at - 1])) continue;
+    std::size_t after = at + key.size();
+    while (after < line.size() && line[after] == ' ') ++after;
+    if (after < line.size() && line[after] == '=' && line.substr(after, 2) != "==") return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::string nearest(std::string_view word, std::span<const std::string> words) {
+  if (word.size() > 64) return "";
+  const std::string* best = nullptr;
+  std::size_t least = 0;
+  for (const std::string& candidate : words) {
+    if (candidate.size() > 64) continue;
+    const std::size_t edits = distance(word, candidate);
+    if (!best || edits < least || (edits == least && candidate < *best)) best = &candidate, least = edits;
+  }
+  return best && least <= std::max<std::size_t>(2, word.size() / 2) && least < word.size() ? " (" + *best + "?)" : "";
+}
+
+void Problems::add(const std::string& file, int line, std::string message) {
+  problems_.push_back({file, line, source_line(file, line), rule_, std::move(message), false});
+  fatal_ = true;
+  ++fatal_count_;
+}
+
+void Problems::warn(const std::string& file, int line, std::string message) {
+  problems_.push_back({file, line, source_line(file, line), rule_, std::move(message), true});
+}
+
+std::string Problems::source_line(const std::string& file, int line) const {
+  const auto found = files_->find(file);
+  if (found == files_->end() || line < 1) return "";
+  std::string_view text = found->second;
+  for (int n = 1; n < line; ++n) {
+    const std::size_t end = text.find('\n');
+    if (end == std::string_view::npos) return "";
+    text.remove_prefix(end + 1);
+  }
+  return std::string{text.substr(0, std::min<std::size_t>(text.find('\n'), 400))};
+}
+
+int Problems::line_of_key(const std::string& file, int from, std::string_view key) const {
+  const auto found = files_->find(file);
+  if (found == files_->end()) return from;
+  std::string_view text = found->second;
+  for (int n = 1;; ++n) {
+    const std::size_t end = text.find('\n');
+    if (n >= from && has_key(text.substr(0, end), key)) return n;
+    if (end == std::string_view::npos) return from;
+    text.remove_prefix(end + 1);
+  }
+}
+
+std::string describe(const Problem& problem) {
+  std::string text = problem.file + ":" + std::to_string(problem.line) + ": ";
+  if (problem.warning) text += "warning: ";
+  if (!problem.rule.empty()) text += "[" + problem.rule + "] ";
+  text += problem.message;
+  if (!problem.text.empty()) text += "\n    " + problem.text;
+  return text;
+}
+
+}  // namespace tocsin::dsl

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "dsl/loader.h"
+
+namespace tocsin::dsl {
+
+// " (clock?)": the word of `words` that was probably meant, or nothing where none is near.
+[[nodiscard]] std::string nearest(std::string_view word, std::span<const std::string> words);
+
+// Collects what is wrong in a pack, with the line of the source below each problem.
+// Owned by one load.
+class Problems {
+ public:
+  explicit Problems(const PackFiles& files) : files_(&files) {}
+
+  // The rule that problems are about from here on; empty: none.
+  void about(std::string rule) { rule_ = std::move(rule); }
+  void add(const std::string& file, int line, std::string message);
+  void warn(const std::string& file, int line, std::string message);
+
+  [[nodiscard]] std::string source_line(const std::string& file, int line) const;
+  // The first line from `from` on where `key =` stands; `from` where it stands nowhere.
+  [[nodiscard]] int line_of_key(const std::string& file, int from, std::string_view key) const;
+
+  [[nodiscard]] bool fatal() const noexcept { return fatal_; }
+  [[nodiscard]] std::size_t fatal_count() const noexcept { return fatal_count_; }
+  [[nodiscard]] std::vector<Problem> take() { return std::move(problems_); }
+
+ private:
+  const PackFiles* files_;
+  std::string rule_;
+  std::vector<Problem> problems_;
+  bool fatal_ = false;
+  std::size_t fatal_count_ = 0;
+};
+
+}  // namespace tocsin::dsl

@@ -1,0 +1,190 @@
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "tests/dsl/sample_pack.h"
+
+using namespace tocsin;
+using namespace tocsin::dsl;
+using namespace tocsin::dsl::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+const char* slow_rank = R"lua(
+rule "slow_rank" {
+  family = "D3", severity = "warning", per = "rank", every = "10s", summary = "A rank falls behind",
+  needs = {
+    duty  = signal "duty" { over = "30s" },
+    usual = signal "duty" { over = "15m", lag = "2m", freeze = true },
+    clock = signal "clock" { over = "30s" },
+  },
+  peers = { "stage" }, params = { ratio = 1.12, z = 4 },
+  fire = "4 of 6", clear = "for 60s", yields_to = { "hot" },
+  shows = "rank {rank} on {node}: {d:.2f} of its usual, {duty:.0%} now, limit {p.ratio}",
+  causes = { throttled = "its clock is {clock:.0f} MHz", other = "its clock is fine" },
+  evaluate = function(job, p)
+    local duty, clock = job.duty:mean(), job.clock:mean()
+    local d = duty / job.usual:median()
+    local typical = d:median("peers")
+    local z = (d - typical) / (1.4826 * d:mad("peers")):clamp(0.02)
+    local low = clock:below(0.95 * clock:median("job"))
+    return d:above(p.ratio * typical) & z:above(p.z), { d = d, duty = duty, clock = clock, throttled = low, other = ~low }
+  end,
+}
+rule "hot" {
+  family = "B3", per = "gpu", every = { "fault", "30s" }, severity = "critical",
+  needs = { fault = signal "fault" { over = "1h" }, cap = signal "memory_cap" { over = "attempt" } },
+  params = { codes = { 48, 79 } },
+  evaluate = function(job, p)
+    local bad = job.fault:where { code = p.codes }
+    return bad:count():above(0) & job.cap:last():above(0)
+  end,
+}
+rule "quiet" {
+  per = "job", every = "end", severity = "none",
+  needs = { others = finding "*", slow = finding "slow_rank", loss = signal "loss" { over = "attempt", least = 20 } },
+  state = { best = math.huge },
+  evaluate = function(job, p, state)
+    local m = job.loss:median()
+    state.best = least(state.best, m)
+    return ~job.others:ever():surely() & ~job.slow:now():any("job") & m:at_most(1.1 * state.best), { best = state.best }
+  end,
+}
+case "a slow rank is named" {
+  ranks = 8, per_node = 4,
+  { lasting = "20m", duty = noise(0.9, 0.01), clock = 1700, step = steps(2) },
+  { lasting = "3m", rank = { [3] = { duty = 0.5 } }, events = { { "fault", gpu = 3, code = 79, at = "10s" } }, ends = "timeout" },
+  fires = { { "slow_rank", rank = 3, cause = "throttled", within = "2m" } }, unknown = { { "hot", missing = "memory_cap" } },
+}
+)lua";
+
+}  // namespace
+
+TEST_CASE("a pack of compiled rules loads, and keeps no Lua") {
+  const Loaded loaded = load_rules(slow_rank);
+  CHECK(problems_of(loaded, true) == "");
+  REQUIRE(loaded.pack);
+  CHECK(loaded.pack->scripts == nullptr);
+  CHECK(loaded.pack->rules.size() == 3);
+  CHECK(loaded.pack->hash.size() == 32);
+}
+
+TEST_CASE("a rule's head says what its file says") {
+  const Loaded loaded = load_rules(slow_rank);
+  const stream::Rule& slow = rule(loaded, "slow_rank");
+  CHECK(slow.family == "D3");
+  CHECK(slow.per == stream::Level::rank);
+  CHECK(slow.every.size() == 1);
+  CHECK(slow.every[0].period == 10s);
+  CHECK(slow.fire.k == 4);
+  CHECK(slow.fire.n == 6);
+  CHECK(slow.clear.timed);
+  CHECK(slow.clear.span == 60s);
+  CHECK(slow.shows.places.size() == 5);
+  CHECK(slow.causes.size() == 2);
+  CHECK(slow.outputs.size() == 5);
+  CHECK(slow.file == "site.lua");
+  CHECK(slow.line == 2);
+  const stream::Rule& hot = rule(loaded, "hot");
+  CHECK(hot.every.size() == 2);
+  CHECK(hot.every[0].kind == stream::Trigger::Kind::record);
+}
+
+TEST_CASE("a rule settles as late as the latest signal of any rule that it reaches") {
+  const Loaded loaded = load_rules(slow_rank);
+  CHECK(rule(loaded, "hot").settle == 20s);
+  CHECK(rule(loaded, "slow_rank").settle == 20s);   // through yields_to
+  CHECK(rule(loaded, "quiet").settle == 20s);       // through findings
+  const auto& graph = *loaded.pack->graph;
+  for (const auto& [name, node] : rule(loaded, "slow_rank").needs) CHECK(graph[node].attributes.window->settle == 20s);
+}
+
+TEST_CASE("rules run after those that they are built on") {
+  const Loaded loaded = load_rules(slow_rank);
+  CHECK(rule(loaded, "quiet").depth == 1);
+  CHECK(rule(loaded, "slow_rank").yield_depth == 1);
+  CHECK(rule(loaded, "quiet").findings.size() == 2);   // "*" is hot and slow_rank
+  CHECK(loaded.pack->order.back() == static_cast<stream::RuleIndex>(1));   // quiet, of hot quiet slow_rank
+}
+
+TEST_CASE("a frozen need holds its rule's values; what only texts need is cold") {
+  const Loaded loaded = load_rules(slow_rank);
+  const auto& graph = *loaded.pack->graph;
+  const stream::Rule& slow = rule(loaded, "slow_rank");
+  std::size_t frozen = 0;
+  for (const auto id : slow.hot) frozen += graph[id].op == stream::Op::freeze;
+  CHECK(frozen == 1);
+  CHECK_FALSE(slow.cold.empty());
+  for (const auto id : slow.cold) CHECK(std::find(slow.hot.begin(), slow.hot.end(), id) == slow.hot.end());
+}
+
+TEST_CASE("state read after a write gives what was written") {
+  const Loaded loaded = load_rules(slow_rank);
+  const stream::Rule& quiet = rule(loaded, "quiet");
+  REQUIRE(quiet.state.size() == 1);
+  CHECK(quiet.state[0].write == quiet.outputs[0].node);
+}
+
+TEST_CASE("two loads of one pack give one graph") {
+  const Loaded a = load_rules(slow_rank), b = load_rules(slow_rank);
+  REQUIRE(a.pack);
+  CHECK(a.pack->hash == b.pack->hash);
+  REQUIRE(a.pack->graph->size() == b.pack->graph->size());
+  for (std::size_t i = 0; i < a.pack->graph->size(); ++i)
+    CHECK(a.pack->graph->describe(static_cast<stream::NodeId>(i)) == b.pack->graph->describe(static_cast<stream::NodeId>(i)));
+}
+
+TEST_CASE("cases come out neutral") {
+  const Loaded loaded = load_rules(slow_rank);
+  REQUIRE(loaded.cases.size() == 1);
+  const Case& one = loaded.cases[0];
+  CHECK(one.ranks == 8);
+  REQUIRE(one.segments.size() == 2);
+  CHECK(one.segments[0].all.at("duty").kind == CaseValue::Kind::noise);
+  CHECK(one.segments[1].rank.at(3).at("duty").a == 0.5);
+  CHECK(one.segments[1].events[0].at == 10s);
+  CHECK(one.segments[1].ends == "timeout");
+  CHECK(one.fires[0].within == 2min);
+  CHECK(one.unknown[0].missing == "memory_cap");
+}
+
+TEST_CASE("a site tunes a rule, and a signal's lateness, without copying them") {
+  PackFiles files = pack_of(slow_rank);
+  files["tunes.lua"] = R"lua(
+tune "slow_rank" { params = { ratio = 1.5 }, mode = "shadow", jobs = { partition = "X" }, fire = "for 2m" }
+tune "duty" { lateness = "40s" }
+)lua";
+  const Loaded loaded = load(files);
+  CHECK(problems_of(loaded) == "");
+  const stream::Rule& slow = rule(loaded, "slow_rank");
+  CHECK(std::get<double>(slow.params.at("ratio")) == 1.5);
+  CHECK(slow.mode == stream::Mode::shadow);
+  CHECK(slow.jobs.at("partition") == "X");
+  CHECK(slow.fire.span == 2min);
+  CHECK(slow.settle == 40s);
+}
+
+TEST_CASE("a rule that asks for a concrete value is scripted, and its line is said") {
+  const Loaded loaded = load_rules(rule_text("    local x = job.duty:mean():max(\"job\"):number()\n    if x and x > 0.5 then return keep end\n    return ~keep"));
+  CHECK(problems_of(loaded) == "");
+  CHECK(rule(loaded, "r").scripted == "number() at line 8");
+  CHECK(loaded.pack->scripts != nullptr);
+}
+
+TEST_CASE("the text of a pack gives its files back") {
+  const PackFiles files = pack_of("-- nothing\n");
+  const auto again = pack_files(pack_text(files));
+  REQUIRE(again);
+  CHECK(*again == files);
+  CHECK(pack_hash(*again) == pack_hash(files));
+  CHECK_FALSE(pack_files("tocsin-pack 1\n5 9999\nshort"));
+  CHECK_FALSE(pack_files("something else"));
+}
+
+TEST_CASE("parameters decide at load: an if over them is no mistake") {
+  const Loaded loaded = load_rules(rule_text(
+      "    local low = keep\n    if p.share == 0.2 and p.share < 1 then low = low & job.duty:mean():below(p.share) end\n"
+      "    for i = 1, 3 do low = low | job.duty:mean():below(i / 10) end\n    return low & job.duty:age():above(p.wait)"));
+  CHECK(problems_of(loaded) == "");
+}
