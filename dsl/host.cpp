@@ -88,7 +88,7 @@ int Host::handle(lua_State* state) {
     message = lua_tostring(state, 1);
     const std::string prefix = ":" + std::to_string(place.line) + ": ";
     if (const auto at = message.find(prefix); at != std::string::npos && at < 80) message.erase(0, at + prefix.size());
-    if (message.find("stack overflow") != std::string::npos) message = "calls are nested too deep: a function that calls itself without an end";
+    if (message.find("stack overflow") != std::string::npos) message = "nested too deep: a function that calls itself without an end, or tables within tables";
   } else {
     message = std::string{"an error that is no text: "} + luaL_typename(state, 1);
   }

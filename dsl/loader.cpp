@@ -14,6 +14,8 @@
 namespace tocsin::dsl {
 namespace {
 
+constexpr std::uint64_t least_bytes = 1u << 20;
+
 struct Load {
   const PackFiles& files;
   const Budgets& budgets;
@@ -54,7 +56,8 @@ struct Load {
     std::unique_ptr<Bytecode> code;
     failed(file, host->guarded(budgets.load_instructions, [&](lua_State* state) {
       if (luaL_loadbufferx(state, text.data(), text.size(), ("@" + file).c_str(), "t") != LUA_OK) {
-        does_not_compile(file, lua_type(state, -1) == LUA_TSTRING ? lua_tostring(state, -1) : "it does not compile");
+        if (lua_type(state, -1) != LUA_TSTRING) lua_error(state);   // described already: too deep, or out of memory
+        does_not_compile(file, lua_tostring(state, -1));
         return;
       }
       code = bytecode_of(state, -1);
@@ -166,6 +169,13 @@ struct Load {
 
 }  // namespace
 
-Loaded load(const PackFiles& files, const Budgets& budgets) { return Load{files, budgets}.run(); }
+Loaded load(const PackFiles& files, const Budgets& budgets) {
+  if (budgets.bytes < least_bytes) {
+    Problem problem;
+    problem.message = "a budget of " + std::to_string(budgets.bytes) + " bytes is too small for Lua to start: give it at least 1 MiB";
+    return {nullptr, {std::move(problem)}, {}};
+  }
+  return Load{files, budgets}.run();
+}
 
 }  // namespace tocsin::dsl

@@ -39,7 +39,8 @@ std::string nearest(std::string_view word, std::span<const std::string> words) {
   std::size_t least = 0;
   for (const std::string& candidate : words) {
     if (candidate.size() > 64) continue;
-    const std::size_t edits = distance(word, candidate);
+    const bool begins = word.size() >= 3 && candidate.starts_with(word);
+    const std::size_t edits = begins ? 1 : distance(word, candidate);
     if (!best || edits < least || (edits == least && candidate < *best)) best = &candidate, least = edits;
   }
   return best && least <= std::max<std::size_t>(2, word.size() / 2) && least < word.size() ? " (" + *best + "?)" : "";

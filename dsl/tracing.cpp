@@ -235,7 +235,7 @@ void trace(Host& host, Collection& collection, const RuleSource& source, stream:
   evaluation.most_nodes = host.budgets().nodes;
   if (!source.peers.empty()) evaluation.peers = pack.graph->peers(source.peers);
   Answer answer;
-  std::vector<Finding> decided, assigned;
+  std::vector<Finding> decided;
   host.evaluation = &evaluation;
   const auto failure = host.guarded(host.budgets().load_instructions, [&](lua_State* state) {
     lua_rawgeti(state, LUA_REGISTRYINDEX, source.evaluate);
@@ -253,6 +253,10 @@ void trace(Host& host, Collection& collection, const RuleSource& source, stream:
     return;
   }
   if (failure) {
+    // What the bytecode says of a line need not be said again by what its plain true or false ran into.
+    const bool said = failure->message.starts_with("'=='") &&
+                      std::any_of(decided.begin(), decided.end(), [&](const Finding& one) { return one.line == failure->line; });
+    if (said) return;
     problems.add(failure->file.empty() ? source.file : failure->file, failure->line > 0 ? failure->line : source.line, failure->message);
     return;
   }
