@@ -60,6 +60,14 @@ struct Writer::State {
     return {};
   }
 
+  std::vector<File> finished;     // segments that are full and not yet synced
+
+  Result<void> sync_finished() {
+    for (const File& full : finished)
+      if (::fdatasync(full.get()) != 0) return io_error("sync the journal in", directory, errno);
+    finished.clear();
+    return {};
+  }
   Result<void> go_on();
   Result<void> next_segment();
   Result<void> drop_oldest();
@@ -93,7 +101,9 @@ Result<void> Writer::State::go_on() {
 }
 
 Result<void> Writer::State::next_segment() {
-  if (::fdatasync(file.get()) != 0) return io_error("sync the journal in", directory, errno);
+  finished.push_back(std::move(file));
+  if (finished.size() > 4)
+    if (auto synced = sync_finished(); !synced) return synced;
   return open_segment(segment + written);
 }
 
@@ -171,6 +181,7 @@ Result<Position> Writer::append(std::span<const std::byte> payload, Time arrival
 }
 
 Result<void> Writer::sync() {
+  if (auto synced = state_->sync_finished(); !synced) return synced;
   if (::fdatasync(state_->file.get()) != 0) return io_error("sync the journal in", state_->directory, errno);
   if (!state_->directory_dirty) return {};
   if (auto synced = sync_directory(state_->directory); !synced) return synced;

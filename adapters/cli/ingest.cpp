@@ -1,0 +1,64 @@
+#include "adapters/cli/ingest.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "adapters/formats/ingest.h"
+
+namespace tocsin::adapters::cli {
+
+void add_ingest_options(CLI::App& command, IngestOptions& options) {
+  command.add_option("FILE", options.files, "Files of JSON lines, merged by time; - is standard input")->required();
+  command.add_option("--to", options.to, "The directory of the journal to make")->required();
+  command.add_option("--job", options.job, "The job of records that name none");
+  command.add_option("--errors", options.most_complaints, "How many lines that are left out are printed")->capture_default_str();
+  command.add_flag("--strict", options.strict, "Fail (1) where a line was left out");
+  command.add_flag("--quiet", options.quiet, "No progress and no summary");
+}
+
+int ingest(const IngestOptions& options) {
+  const bool shows_progress = !options.quiet && isatty(STDERR_FILENO);
+  std::uint64_t complaints = 0;
+  int percent = -1;
+  const auto wipe = [&] {
+    if (percent >= 0) fmt::print(stderr, "\r\033[K");
+    percent = -1;
+  };
+  formats::IngestSettings settings;
+  settings.job = options.job;
+  settings.complain = [&](const std::string& line) {
+    if (++complaints > options.most_complaints) return;
+    wipe();
+    fmt::print(stderr, "{}\n", line);
+  };
+  if (shows_progress)
+    settings.progress = [&](double part) {
+      const int now = static_cast<int>(100 * part);
+      if (now == percent) return;
+      percent = now;
+      fmt::print(stderr, "\ringest {:3} %", percent);
+      std::fflush(stderr);
+    };
+  const auto summary = formats::ingest(options.files, options.to, settings);
+  wipe();
+  if (complaints > options.most_complaints) fmt::print(stderr, "… and {} more lines were left out\n", complaints - options.most_complaints);
+  if (!summary) {
+    fmt::print(stderr, "tocsin: {}\n", summary.error().message);
+    return 2;
+  }
+  const auto& s = *summary;
+  if (!options.quiet) {
+    fmt::print(stderr, "{} lines: {} samples, {} log lines, {} events, {} heard, {} controls; {} left out\n", s.lines, s.samples,
+               s.log_lines, s.events, s.heard, s.controls, s.bad_lines);
+    fmt::print(stderr, "{} entries over {:.0f} s in {}, {} beats and {} heard records of them made here\n", s.entries,
+               stream::seconds(s.last - s.first), options.to.string(), s.made_beats, s.made_heard);
+    if (s.clocks_off != 0) fmt::print(stderr, "{} records with a clock more than a year off did not move the time\n", s.clocks_off);
+    if (s.skipped_pauses != 0) fmt::print(stderr, "{} pauses of more than 26 hours were shortened: no beats in the rest of them\n", s.skipped_pauses);
+  }
+  return options.strict && s.bad_lines != 0 ? 1 : 0;
+}
+
+}  // namespace tocsin::adapters::cli

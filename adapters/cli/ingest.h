@@ -1,0 +1,27 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace tocsin::adapters::cli {
+
+struct IngestOptions {
+  std::vector<std::filesystem::path> files;   // JSON lines; "-": standard input
+  std::filesystem::path to;
+  std::string job;
+  std::size_t most_complaints = 20;
+  bool strict = false;                        // a line that is left out is a failure
+  bool quiet = false;
+};
+
+void add_ingest_options(CLI::App& command, IngestOptions& options);
+
+// JSON lines to a journal. 0: done; 1: done, but lines were left out (--strict); 2: could not.
+[[nodiscard]] int ingest(const IngestOptions& options);
+
+}  // namespace tocsin::adapters::cli

@@ -1,0 +1,299 @@
+#include "adapters/formats/ingest.h"
+
+#include <algorithm>
+#include <compare>
+#include <map>
+#include <set>
+
+#include "adapters/formats/merge.h"
+#include "adapters/journal/journal.h"
+#include "adapters/journal/segments.h"
+
+namespace tocsin::adapters::formats {
+namespace {
+
+using namespace std::chrono_literals;
+using schemas::EntryBuilder;
+using stream::Duration;
+using stream::Errc;
+using stream::Error;
+using stream::Level;
+using stream::Result;
+using stream::Time;
+using What = JsonRecord::What;
+using Control = stream::ControlRecord::Kind;
+
+constexpr Duration beat_every = 1s, heard_every = 10s;
+constexpr Duration longest_pause = 26h;          // with beats; an attempt unseen for 24 h has ended by then
+constexpr Duration believable = 24h * 366;       // from the median time
+constexpr std::size_t most_batched = 4096, most_batched_bytes = 1u << 20;
+
+// Whom a source is heard of: a rank, a node, or the whole job, as the records name it.
+struct Listened {
+  std::string attempt, source;
+  Level level = Level::job;
+  std::uint32_t rank = 0;
+  std::string node;
+  auto operator<=>(const Listened&) const = default;
+};
+struct Span { Time first, last; };
+using Spans = std::map<Listened, Span>;
+
+std::string_view source_of(const JsonRecord& record) {
+  if (!record.source.empty()) return record.source;
+  if (record.what == What::line) return "log";
+  if (record.what == What::samples) return "sampler";
+  return {};   // of an event: the signal's own, which the record itself proves
+}
+
+// What a first reading finds out.
+struct Plan {
+  bool has_beats = false, has_heard = false;
+  std::map<std::int64_t, std::uint64_t> days;   // records by day, for the median
+  Time earliest = stream::long_ago, latest = stream::never;
+  Time begin{};                                 // the first believable time
+  std::map<std::string, Spans> heard;           // by subject
+};
+
+class Ingestion {
+ public:
+  Ingestion(Merge merge, const IngestSettings& settings) : merge_(std::move(merge)), settings_(settings) {}
+  Result<IngestSummary> run(const std::filesystem::path& to);
+
+ private:
+  Result<void> look();     // for control records and the median time
+  Result<void> listen();   // for the spans of what was heard
+  Result<void> write();
+  Result<void> take(const Merge::Record& next);
+  Result<void> advance(Time to);
+  Result<void> tick(Time at);
+  Result<void> flush();
+  Result<void> append(EntryBuilder& builder, Time arrival);
+  void told(double part, double parts) { settings_.progress((part + merge_.progress()) / parts); }
+
+  [[nodiscard]] std::string_view job_of(const JsonRecord& record) const {
+    return record.job.empty() ? std::string_view{settings_.job} : record.job;
+  }
+  [[nodiscard]] static Listened listened(const JsonRecord& record) {
+    Listened key{record.attempt, std::string{source_of(record)}, Level::job, 0, {}};
+    if (record.member.level == Level::rank) key.level = Level::rank, key.rank = record.member.rank;
+    else if (record.member.level != Level::job) key.level = Level::node, key.node = record.member.node;
+    return key;
+  }
+  [[nodiscard]] static EntryBuilder::Member member_of(const Listened& key) { return {key.level, key.rank, key.node, {}}; }
+
+  Merge merge_;
+  const IngestSettings& settings_;
+  Plan plan_;
+  IngestSummary summary_;
+  std::optional<journal::Writer> writer_;
+  Time clock_ = stream::long_ago;
+
+  EntryBuilder batch_, made_;
+  std::string batch_job_, batch_attempt_;
+  bool batch_shapes_ = false;
+  std::size_t batched_ = 0, batched_bytes_ = 0;
+  std::set<std::pair<std::string, Listened>> begun_;   // heard for the first time
+};
+
+Result<void> Ingestion::look() {
+  if (auto begun = merge_.begin([](const std::string&) {}); !begun) return begun;
+  std::uint64_t records = 0;
+  while (true) {
+    auto next = merge_.next();
+    if (!next) return next.error();
+    if (next->record == nullptr) break;
+    const JsonRecord& record = *next->record;
+    if (record.what == What::heard) plan_.has_heard = true;
+    if (record.what == What::control && record.control.kind == Control::beat) plan_.has_beats = true;
+    if (record.time) {
+      ++plan_.days[stream::nanoseconds(*record.time) / Duration{24h}.count()];
+      ++records;
+    }
+    if (merge_.lines() % 4096 == 0) told(0, 3);
+  }
+  if (records == 0) {
+    // Let the complaints say why.
+    if (auto begun = merge_.begin(settings_.complain); !begun) return begun;
+    while (true) {
+      auto next = merge_.next();
+      if (!next) return next.error();
+      if (next->record == nullptr) break;
+    }
+    return Error{Errc::malformed, "no record with a time was found: docs/json-lines.md has the form, one JSON object a line"};
+  }
+  std::uint64_t before = 0;
+  for (const auto& [day, count] : plan_.days) {
+    before += count;
+    if (2 * before < records) continue;
+    const double median = static_cast<double>(day) * 86400e9;
+    plan_.earliest = median < -9e18 + 4e16 ? stream::long_ago : stream::at_nanoseconds(static_cast<std::int64_t>(median)) - believable;
+    plan_.latest = median > 9e18 - 4e16 ? stream::never : stream::at_nanoseconds(static_cast<std::int64_t>(median)) + believable + 24h;
+    break;
+  }
+  merge_.believe(plan_.earliest, plan_.latest);
+  return {};
+}
+
+Result<void> Ingestion::listen() {
+  if (auto begun = merge_.begin([](const std::string&) {}); !begun) return begun;
+  plan_.begin = stream::never;
+  while (true) {
+    auto next = merge_.next();
+    if (!next) return next.error();
+    if (next->record == nullptr) break;
+    const JsonRecord& record = *next->record;
+    if (record.time && !next->clock_off) plan_.begin = std::min(plan_.begin, *record.time);
+    if (merge_.lines() % 4096 == 0) told(1, 3);
+    if (plan_.has_heard || record.what == What::control || source_of(record).empty()) continue;
+    auto [span, added] = plan_.heard[std::string{job_of(record)}].try_emplace(listened(record), Span{next->arrival, next->arrival});
+    if (!added) span->second.last = next->arrival;
+  }
+  return {};
+}
+
+Result<void> Ingestion::append(EntryBuilder& builder, Time arrival) {
+  auto position = writer_->append(schemas::encode(builder.entry()), arrival);
+  if (!position) return position.error();
+  ++summary_.entries;
+  builder.clear();
+  return {};
+}
+
+Result<void> Ingestion::flush() {
+  if (batched_ == 0) return {};
+  batched_ = batched_bytes_ = 0;
+  return append(batch_, clock_);
+}
+
+// What is made each second: who is heard, then the beat behind it.
+Result<void> Ingestion::tick(Time at) {
+  if (!plan_.has_heard && at.time_since_epoch() % heard_every == Duration{}) {
+    for (const auto& [job, spans] : plan_.heard) {
+      std::vector<EntryBuilder::Member> members;
+      for (auto span = spans.begin(); span != spans.end();) {
+        const Listened& group = span->first;
+        members.clear();
+        for (; span != spans.end() && span->first.attempt == group.attempt && span->first.source == group.source; ++span)
+          if (span->second.first < at && at <= span->second.last) members.push_back(member_of(span->first));
+        if (members.empty()) continue;
+        // The whole job is heard where the records name no one; beside others it needs a record of its own.
+        made_.about(job, group.attempt);
+        if (members.front().level == Level::job) {
+          made_.heard(group.source, {});
+          members.erase(members.begin());
+        }
+        if (!members.empty()) made_.heard(group.source, members);
+        ++summary_.made_heard;
+        if (auto appended = append(made_, at); !appended) return appended;
+      }
+    }
+  }
+  if (plan_.has_beats) return {};
+  made_.beat();
+  ++summary_.made_beats;
+  return append(made_, at);
+}
+
+// Time passes up to, and with, this arrival.
+Result<void> Ingestion::advance(Time to) {
+  if (to <= clock_) return {};
+  if (auto flushed = flush(); !flushed) return flushed;
+  if (clock_ == stream::long_ago) clock_ = stream::row_end(to, beat_every) - beat_every - 1ns;
+  if (to - clock_ > longest_pause) ++summary_.skipped_pauses;
+  const Time until = to - clock_ > longest_pause ? clock_ + longest_pause : to;
+  for (Time at = stream::row_end(clock_ + 1ns, beat_every); at <= until; at += beat_every)
+    if (auto ticked = tick(at); !ticked) return ticked;
+  clock_ = to;
+  return {};
+}
+
+Result<void> Ingestion::take(const Merge::Record& next) {
+  const JsonRecord& record = *next.record;
+  const Time arrival = std::max(next.arrival, plan_.begin);
+  if (next.clock_off) ++summary_.clocks_off;
+  if (auto advanced = advance(arrival); !advanced) return advanced;
+
+  if (record.what == What::control) {
+    if (record.control.kind == Control::seal) return {};   // one is written at the end
+    if (auto flushed = flush(); !flushed) return flushed;
+    record.add_to(made_, arrival);
+    ++summary_.controls;
+    return append(made_, arrival);
+  }
+  const std::string_view job = job_of(record);
+  const bool shapes = record.shapes_the_job();
+  if (batched_ != 0 && (job != batch_job_ || record.attempt != batch_attempt_ || shapes != batch_shapes_ ||
+                        batched_ >= most_batched || batched_bytes_ >= most_batched_bytes))
+    if (auto flushed = flush(); !flushed) return flushed;
+  if (batched_ == 0) {
+    batch_job_ = job;
+    batch_attempt_ = record.attempt;
+    batch_shapes_ = shapes;
+    batch_.about(job, record.attempt);
+  }
+  if (!plan_.has_heard && !source_of(record).empty()) {
+    auto key = listened(record);
+    if (const auto [begun, first] = begun_.emplace(batch_job_, std::move(key)); first) {
+      const auto member = member_of(begun->second);
+      batch_.heard(begun->second.source, member.level == Level::job ? std::span<const EntryBuilder::Member>{} : std::span{&member, 1});
+      ++summary_.made_heard;
+    }
+  }
+  record.add_to(batch_, record.time.value_or(arrival));
+  ++batched_;
+  batched_bytes_ += record.text.size() + 16 * record.values.size();
+  switch (record.what) {
+    case What::samples: summary_.samples += record.values.size(); break;
+    case What::line: ++summary_.log_lines; break;
+    case What::event: ++summary_.events; break;
+    case What::heard: ++summary_.heard; break;
+    case What::control: break;
+  }
+  return {};
+}
+
+Result<void> Ingestion::write() {
+  if (auto begun = merge_.begin(settings_.complain); !begun) return begun;
+  while (true) {
+    auto next = merge_.next();
+    if (!next) return next.error();
+    if (next->record == nullptr) break;
+    if (auto taken = take(*next); !taken) return taken;
+    if (summary_.entries != 0 && summary_.first == Time{}) summary_.first = clock_;
+    if (merge_.lines() % 4096 == 0) told(2, 3);
+  }
+  if (auto flushed = flush(); !flushed) return flushed;
+  made_.seal();
+  if (auto sealed = append(made_, clock_); !sealed) return sealed;
+  summary_.last = clock_;
+  summary_.lines = merge_.lines();
+  summary_.bad_lines = merge_.bad_lines();
+  return writer_->sync();
+}
+
+Result<IngestSummary> Ingestion::run(const std::filesystem::path& to) {
+  auto there = journal::segments(to);
+  if (!there) return there.error();
+  if (!there->empty()) return Error{Errc::refused, to.string() + " holds a journal already: choose another directory, or delete it"};
+  if (auto looked = look(); !looked) return looked.error();
+  if (auto heard = listen(); !heard) return heard.error();
+  auto writer = journal::Writer::open(to);
+  if (!writer) return writer.error();
+  writer_.emplace(std::move(*writer));
+  if (auto written = write(); !written) return written.error();
+  settings_.progress(1);
+  return summary_;
+}
+
+}  // namespace
+
+Result<IngestSummary> ingest(const std::vector<std::filesystem::path>& files, const std::filesystem::path& to,
+                             const IngestSettings& settings) {
+  if (files.empty()) return Error{Errc::refused, "no file named: name files of JSON lines, or - for standard input"};
+  auto merge = Merge::open(files, settings.job);
+  if (!merge) return merge.error();
+  return Ingestion{std::move(*merge), settings}.run(to);
+}
+
+}  // namespace tocsin::adapters::formats
