@@ -1,0 +1,78 @@
+// Counts every allocation of this program, to see that a warm evaluator makes none.
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <new>
+
+#include "stream/evaluator.h"
+
+using namespace tocsin::stream;
+
+namespace {
+std::size_t allocations = 0;
+}
+
+void* operator new(std::size_t size) {
+  ++allocations;
+  if (void* room = std::malloc(size ? size : 1)) return room;
+  throw std::bad_alloc{};
+}
+void operator delete(void* room) noexcept { std::free(room); }
+void operator delete(void* room, std::size_t) noexcept { std::free(room); }
+
+namespace {
+
+class Ones : public Leaves {
+ public:
+  void reduce(const Node&, const WindowSpec&, Column, std::span<double> out) override { std::fill(out.begin(), out.end(), 1.0); }
+  void finding(const Node&, std::span<Truth> out) override { std::fill(out.begin(), out.end(), Truth::unknown); }
+  void state(const Node&, std::span<double> out) override { std::fill(out.begin(), out.end(), 0.0); }
+  void freeze(const Node&, std::span<double>) override {}
+  double symbol(std::string_view) const override { return absent; }
+};
+
+}  // namespace
+
+TEST_CASE("a tick allocates nothing once its graph has run") {
+  SignalTable signals;
+  SignalDefinition load;
+  load.name = "load";
+  REQUIRE(signals.add(load));
+  signals.add_coordinate("stage", Level::rank);
+  Topology topology;
+  for (std::uint32_t rank = 0; rank < 64; ++rank) {
+    topology.place(rank, "n" + std::to_string(rank / 8), std::to_string(rank % 8));
+    topology.coordinate(Level::rank, rank + 1, "stage", std::to_string(rank % 4));
+  }
+  Graph graph{signals};
+  const PeersId peers = graph.peers({"stage"});
+  std::vector<NodeId> roots;
+  const auto add = [&](Op op, std::vector<NodeId> arguments, std::optional<Group> group = {}) {
+    Attributes attributes;
+    attributes.group = group;
+    attributes.peers = peers;
+    attributes.number = 0.5;
+    roots.push_back(*graph.apply(op, arguments, attributes));
+    return roots.back();
+  };
+  const NodeId x = add(Op::w_mean, {graph.window({})});
+  for (const Group group : {Group::peers, Group::node, Group::job}) {
+    const NodeId typical = add(Op::g_median, {x}, group);
+    const NodeId wide = add(Op::clamp, {add(Op::g_mad, {x}, group), graph.constant(0.02), graph.constant(1.0)});
+    const NodeId slow = add(Op::above, {x, add(Op::add, {typical, wide})});
+    add(Op::m_any, {slow}, group);
+    add(Op::m_count, {slow}, group);
+    add(Op::at_least, {add(Op::g_spread, {x}, group), typical});
+  }
+  Ones leaves;
+  Evaluator evaluator{graph, topology, leaves};
+  const auto nodes = graph.reach(roots);
+  const auto tick = [&] {
+    evaluator.begin_tick();
+    evaluator.run(nodes);
+  };
+  tick();
+  const auto before = allocations;
+  for (int i = 0; i < 10; ++i) tick();
+  CHECK(allocations == before);
+}
