@@ -1,0 +1,185 @@
+-- Hangs: C1 to C3, and C where the kind cannot be told.
+--
+-- One limit, from the job's own steps, says that a job stands still: `stalled`. The other rules say which kind of standstill it is, from
+-- whatever there is, in this order: counts of collectives, states of the processes, activity of the GPUs. Where one of them can tell,
+-- `stalled` does not page.
+
+rule "stalled" {
+  family = "C", severity = "critical", per = "job", every = "5s",
+  summary = "The job has made no step for longer than its own history allows",
+  needs = {
+    step     = signal "step"                { over = "attempt" },
+    gap      = signal "step_gap"            { over = 64, least = 8 },
+    gaps     = signal "step_gap"            { over = "attempt", least = 8 },
+    evals    = signal "eval_time"           { over = 64, least = 1 },
+    saves    = signal "checkpoint_time"     { over = 64, least = 1 },
+    phase    = signal "phase"               { over = "attempt" },
+    cpu      = signal "process_cpu"         { over = "45s" },
+    launched = signal "collective_launched" { over = "30s" },
+  },
+  -- Training: k times the 99th percentile of the last steps, and twice the longest pause that this attempt came back from; public
+  -- watchdogs wait 5 times the longest, or 10 minutes flat. A save, an evaluation: as long as `steps` steps take, at least a minute.
+  -- The first step may take `start` (data, compilation), but not while every process is idle: nobody prepares anything then.
+  params = { k = 4, least = "30s", most = "10m", steps = 60, brief = "60s", save = "5m", eval = "10m", start = "20m", idle = "60s", busy = 0.02 },
+  fire = "2 of 2", clear = "1 of 1",
+  yields_to = { "rendezvous_hang", "collective_hang", "idle_hang", "collective_timeout", "rank_killed", "node_down" },
+  shows = "no step for {age:.0f} s; the job's own steps allow {limit:.0f} s",
+  causes = { first = "the first step never came", saving = "it stopped while it wrote a checkpoint", evaluating = "it stopped in an evaluation" },
+  evaluate = function(job, p)
+    local phase   = job.phase:last()
+    local pace    = p.steps * job.gap:median():max("job")
+    local own     = greatest(p.k * job.gap:quantile(0.99):max("job"), 2 * job.gaps:max():max("job")):clamp(p.least, p.most)
+    local eval    = greatest(own, pace:clamp(p.brief, p.eval), (3 * job.evals:max():max("job")):fill(0))
+    local save    = greatest(own, pace:clamp(p.brief, p.save), (3 * job.saves:max():max("job")):fill(0))
+    local usual   = phase:is("eval"):surely():choose(eval, phase:is("checkpoint"):surely():choose(save, own))
+    local idle    = job.cpu:mean():max("job"):below(p.busy)
+    local trained = job.gaps:count():max("job"):at_least(8):surely()
+    local never   = job.step:count():is(0):all("job")
+    local limit   = trained:choose(usual, (idle & never):surely():choose(p.idle, p.start))
+    local age     = job.step:age():min("job")
+    local moving  = job.launched:delta():above(0):any("job")      -- slow, but it goes on: no hang
+    return age:above(limit) & ~moving:surely(),
+      { age = age, limit = limit, first = never, saving = phase:is("checkpoint"), evaluating = phase:is("eval") }
+  end,
+}
+
+rule "rendezvous_hang" {
+  family = "C1", severity = "critical", per = "job", every = "5s",
+  summary = "The ranks never came together",
+  needs = {
+    stalled  = finding "stalled",
+    step     = signal "step"                { over = "attempt" },
+    process  = signal "process_cpu"         { over = "attempt" },
+    launched = signal "collective_launched" { over = "attempt" },
+    met      = signal "rendezvous"          { over = "attempt" },
+    gr       = signal "gr_engine_active"    { over = "30s" },
+  },
+  yields_to = { "rendezvous_failed", "rank_killed", "node_down" },
+  shows = "no step since the attempt began, and nobody is in a collective; never seen: {who}",
+  causes = {
+    missing = "the named ranks were never started, or run where nobody looks: the others wait for them",
+    waiting = "the rendezvous still waits for ranks to join",
+    init    = "all ranks are there: the set-up itself hangs",
+  },
+  evaluate = function(job, p)
+    local met     = job.met:last()
+    local absent  = job.process:count():is(0)
+    local missing = absent:any("job")
+    local alone   = ~job.launched:last():above(0):any("job"):surely()
+    local working = job.gr:mean():above(0.05):any("job"):surely()
+    return job.stalled:now() & job.step:count():is(0):all("job") & alone & ~working,
+      { who = absent:surely(), missing = missing, waiting = met:is("waiting") & ~missing:surely(), init = ~missing }
+  end,
+}
+
+rule "collective_hang" {
+  family = "C2", severity = "critical", per = "job", every = "5s",
+  summary = "Ranks wait in a collective for others",
+  needs = {
+    stalled  = finding "stalled",
+    launched = signal "collective_launched" { over = "attempt" },
+    done     = signal "collective_done"     { over = "attempt" },
+    state    = signal "process_state"       { over = "attempt" },
+    channel  = signal "wait_channel"        { over = "attempt" },
+    call     = signal "wait_syscall"        { over = "attempt" },
+    cpu      = signal "process_cpu"         { over = "30s" },
+    gr       = signal "gr_engine_active"    { over = "30s" },
+    sm       = signal "sm_active"           { over = "30s" },
+    gr_long  = signal "gr_engine_active"    { over = "2m" },
+    power    = signal "gpu_power"           { over = "2m" },
+  },
+  -- Without steps, counts that stand still for `still` are enough. So are GPUs of which some are cold for two minutes while the rest
+  -- look busy and draw hardly more power than the cold ones: kernels that wait do no work.
+  params = { still = "90s", cold = 0.05, spin = 0.9, work = 0.2, idle = 0.05, busy = 0.5, draw = 2 },
+  yields_to = { "rank_killed", "node_down" },
+  shows = "the job stands still in a collective; not in it: {who}",
+  causes = {
+    outside = "the named ranks stopped before a collective that others have begun: look at their processes first",
+    stopped = "a process is stopped or waits for a device: the rest wait for it",
+    spinning = "the GPUs of the named ranks do nothing while the others wait in a kernel",
+    fabric  = "all ranks wait in the same collective: the network or the library; no rank can be blamed",
+  },
+  evaluate = function(job, p)
+    -- Counts: who has launched more than is done waits; who has launched fewer than the rest, and does not wait, holds them up.
+    local launched = job.launched:last()
+    local waits    = launched:above(job.done:last())
+    local behind   = launched:below(launched:max("job"))
+    local outside  = behind & ~waits
+    local by_count = outside | (behind & ~outside:any("job"))
+    local counted  = launched:count("job"):above(0)
+
+    -- Processes: one that is stopped, or one that sleeps elsewhere while most sleep in a futex, as a thread that waits for gloo does.
+    local state    = job.state:last()
+    local cpu      = job.cpu:mean()
+    local stopped  = state:is("stopped", "traced", "zombie") | (state:is("disk_sleep") & cpu:below(p.idle))
+    local futex    = job.channel:last():is("futex_do_wait", "futex_wait_queue", "futex_wait_queue_me") | job.call:last():is("futex")
+    local quiet    = futex & cpu:below(p.idle)
+    local most     = quiet:count("job"):above((~quiet):count("job"))
+    local by_state = stopped & ~stopped:all("job")
+    local by_wait  = ~quiet & most
+
+    -- GPUs: the cold ones, while others spin.
+    local gr       = job.gr:mean():at("rank")
+    local cold     = gr:below(p.cold)
+    local spin     = gr:above(p.spin) & (job.sm:mean():below(p.work)):maybe()
+    local by_gpu   = cold & spin:any("job")
+
+    local gr_long  = job.gr_long:min():at("rank")
+    local dark     = job.gr_long:max():at("rank"):below(p.cold)
+    local power    = job.power:mean():at("rank")
+    local pinned   = gr_long:above(p.spin) & power:below(p.draw * power:min("job"))
+    local frozen   = job.launched:age():min("job"):above(p.still) & waits:any("job") & ~waits:all("job")
+    local lit      = dark:any("job") & pinned:any("job") & (dark | pinned):all("job")
+
+    local c, s     = by_count:surely(), by_state:surely()
+    local no_count = ~c:any("job")
+    local no_state = no_count & ~s:any("job")
+    local w        = by_wait:surely() & ~counted
+    local g        = by_gpu:surely() | (dark & lit):surely()
+    local who      = c | (s & no_count) | (w & no_state) | (g & no_state & ~w:any("job"))
+
+    local stuck    = job.stalled:now():surely() | (job.stalled:now():maybe() & (frozen | lit))
+    local within   = waits:any("job") | (~counted & (by_state:any("job") & most | by_wait:any("job"))) | spin:any("job") | lit
+    return stuck & within,
+      { who = who, outside = c:any("job"), stopped = (who & stopped:surely()):any("job"), spinning = (who & g):any("job"),
+        fabric = waits:all("job") & ~who:any("job") }
+  end,
+}
+
+rule "idle_hang" {
+  family = "C3", severity = "critical", per = "job", every = "5s",
+  summary = "No rank works, and none waits in a collective",
+  needs = {
+    stalled  = finding "stalled",
+    step     = signal "step"                { over = "attempt" },
+    launched = signal "collective_launched" { over = "attempt" },
+    done     = signal "collective_done"     { over = "attempt" },
+    state    = signal "process_state"       { over = "attempt" },
+    channel  = signal "wait_channel"        { over = "attempt" },
+    call     = signal "wait_syscall"        { over = "attempt" },
+    cpu      = signal "process_cpu"         { over = "30s" },
+    gr       = signal "gr_engine_active"    { over = "30s" },
+  },
+  params = { cold = 0.05, idle = 0.05 },
+  yields_to = { "collective_hang", "rendezvous_hang", "rank_killed", "node_down" },
+  shows = "every rank stands outside of collectives",
+  causes = {
+    stopped = "all processes were stopped, from outside or by a debugger",
+    device  = "processes wait for a device or a file system",
+    host    = "the processes sleep: a lock, a pipe, a queue or a remote service",
+  },
+  evaluate = function(job, p)
+    local waits   = job.launched:last():above(job.done:last())
+    local counted = job.launched:last():count("job"):above(0)
+    local state   = job.state:last()
+    local idle    = job.cpu:mean():below(p.idle)
+    local futex   = job.channel:last():is("futex_do_wait", "futex_wait_queue", "futex_wait_queue_me") | job.call:last():is("futex")
+    local cold    = job.gr:mean():below(p.cold):all("job")
+    local outside = (counted & ~waits:any("job")) | (~counted & ((idle & ~futex):all("job") | cold))
+    local begun   = job.step:count():above(0):any("job") | job.launched:last():above(0):any("job")
+    local halted  = state:is("stopped", "traced"):all("job")
+    local device  = state:is("disk_sleep"):any("job")
+    return job.stalled:now() & outside & begun,
+      { stopped = halted, device = device, host = idle:all("job") & ~halted & ~device }
+  end,
+}

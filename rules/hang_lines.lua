@@ -1,0 +1,85 @@
+-- Hangs that a line alone proves: the watchdogs of PyTorch and NCCL, the rendezvous, the kernel. They page with or without `stalled`.
+
+rule "collective_timeout" {
+  family = "C2", severity = "critical", per = "job", every = { "late", "stuck", "absent", "10s" },
+  summary = "A watchdog gave up on a collective",
+  needs = {
+    late   = signal "collective_timeout" { over = "attempt" },
+    stuck  = signal "watchdog_stuck"     { over = "attempt" },
+    absent = signal "barrier_missed"     { over = "attempt" },
+  },
+  yields_to = { "collective_hang", "rank_killed" },
+  shows = "{n:.0f} ranks waited for a collective until their watchdog ended it; proven absent: {who}",
+  causes = {
+    absent  = "the named ranks did not come to a barrier",
+    waiting = "the ranks that print this are those that waited; which one they waited for, their lines do not say",
+  },
+  evaluate = function(job, p)
+    local missed  = job.absent:count():above(0)
+    local said    = job.late:count():above(0) | job.stuck:count():above(0)
+    local waited  = said:surely()
+    return waited:any("job") | missed:surely():any("job"),
+      { n = waited:count("job"), who = missed:surely(), absent = missed:any("job"), waiting = ~missed:any("job") }
+  end,
+}
+
+rule "collective_failed" {
+  family = "C2", severity = "critical", per = "job", every = { "nccl", "10s" },
+  summary = "A collective failed",
+  needs = { nccl = signal "nccl_error" { over = "attempt" } },
+  yields_to = { "collective_hang", "collective_timeout", "rank_killed", "gpu_error", "gpu_error_in_log", "cuda_out_of_memory", "node_down", "node_lost" },
+  shows = "{n:.0f} ranks report an error of NCCL",
+  evaluate = function(job, p)
+    local failed = job.nccl:count():above(0):surely()
+    return failed:any("job"), { n = failed:count("job") }
+  end,
+}
+
+rule "kernel_hang" {
+  family = "C2", severity = "critical", per = "job", every = "10s",
+  summary = "Kernels run without end on most ranks",
+  needs = { hung = signal "rank_hung" { over = "1m" }, step = signal "step" { over = "1m" } },
+  -- One rank alone may have a long kernel; DLRover waits for all of them, for five minutes.
+  fire = "for 1m", yields_to = { "collective_hang", "rank_killed", "node_down" },
+  shows = "the profilers of {n:.0f} ranks see a kernel that does not end",
+  evaluate = function(job, p)
+    local hung   = job.hung:min():above(0)
+    local moving = job.step:delta():above(0):any("job"):surely()
+    return hung:count("job"):above((~hung):count("job")) & ~moving, { n = hung:count("job") }
+  end,
+}
+
+rule "rendezvous_failed" {
+  family = "C1", severity = "critical", per = "job", every = { "timeout", "failed", "port", "10s" },
+  summary = "The rendezvous failed",
+  needs = {
+    timeout = signal "rendezvous_timeout" { over = "attempt" },
+    failed  = signal "rendezvous_failed"  { over = "attempt" },
+    port    = signal "port_in_use"        { over = "attempt" },
+    step    = signal "step"               { over = "attempt" },
+  },
+  shows = "the ranks could not meet",
+  causes = {
+    port    = "another process has the rendezvous' port: a run that was not ended, or a second job on the node",
+    absent  = "ranks did not come in time: {joined:.0f} of {wanted:.0f} joined",
+    refused = "the rendezvous was closed or could not be reached",
+  },
+  evaluate = function(job, p)
+    local timeout, failed, port = job.timeout:count():above(0), job.failed:count():above(0), job.port:count():above(0)
+    -- Once steps were made they had met: what the store says later is how other ranks see one that died.
+    local met = job.step:count():above(0):any("job")
+    return (timeout | failed | port) & ~met:surely(),
+      { port = port, absent = timeout, refused = failed, joined = job.timeout:last("joined"), wanted = job.timeout:last("wanted") }
+  end,
+}
+
+rule "hung_task" {
+  family = "C3", severity = "warning", per = "job", every = { "task", "30s" },
+  summary = "The kernel sees a process that waits for a device without an end",
+  needs = { task = signal "hung_task" { over = "10m" } },
+  clear = "for 10m", yields_to = { "collective_hang", "node_down" },
+  shows = "process {pid:.0f} is blocked for more than {seconds:.0f} s",
+  evaluate = function(job, p)
+    return job.task:count():above(0), { pid = job.task:last("pid"), seconds = job.task:last("seconds") }
+  end,
+}

@@ -1,0 +1,58 @@
+-- G1, on positive evidence, and what only a whole run shows: D1, D2, E3.
+
+rule "data_starved" {
+  family = "D1", severity = "warning", per = "job", every = "10s",
+  summary = "The GPUs wait for data",
+  needs = {
+    data = signal "data_time" { over = 32, least = 16 },
+    step = signal "step_time" { over = 32, least = 16 },
+  },
+  params = { share = 0.4 }, fire = "4 of 4", clear = "4 of 4", yields_to = { "stalled" },
+  shows = "{share:.0%} of each step waits for data",
+  evaluate = function(job, p)
+    local share = (job.data:median() / job.step:median()):median("job")      -- of most ranks: one slow loader is a straggler
+    return share:above(p.share), { share = share }
+  end,
+}
+
+rule "save_storm" {
+  family = "D2", severity = "warning", per = "job", every = "10s",
+  summary = "The job saves nearly as often as it steps",
+  needs = { saved = signal "checkpoint_saved" { over = "attempt" }, step = signal "step" { over = "attempt" } },
+  params = { steps = 10, share = 0.4 }, yields_to = { "stalled" },
+  shows = "{saves:.0f} checkpoints in {steps:.0f} steps",
+  evaluate = function(job, p)
+    local saves, steps = job.saved:count(), job.step:delta():max("job")
+    return steps:at_least(p.steps) & saves:above(p.share * steps), { saves = saves, steps = steps }
+  end,
+}
+
+rule "undertrained" {
+  family = "E3", severity = "warning", per = "job", every = "end",
+  summary = "Ended well after hardly a step",
+  needs = { step = signal "step" { over = "attempt" }, ended = signal "end_reason" { over = "attempt" } },
+  params = { steps = 20 },
+  shows = "completed after step {last:.0f}",
+  evaluate = function(job, p)
+    local last = job.step:last():max("job")
+    return job.ended:last():is("completed") & last:below(p.steps) & last:above(0), { last = last }
+  end,
+}
+
+rule "healthy" {
+  family = "G1", severity = "none", per = "job", every = "end",
+  summary = "Steps advanced, the loss fell, nothing fired",
+  needs = {
+    step  = signal "step"       { over = "attempt" },
+    loss  = signal "loss"       { over = "attempt" },
+    ended = signal "end_reason" { over = "attempt" },
+    core  = finding { "stalled", "loss_diverged", "loss_not_finite" },
+    other = finding "*",
+  },
+  shows = "{steps:.0f} steps, loss {from:.3f} to {to:.3f}",
+  evaluate = function(job, p)
+    local from, to, steps = job.loss:first(32), job.loss:last(32), job.step:delta():max("job")
+    return job.ended:last():is("completed") & steps:at_least(20) & to:below(from) & ~job.core:ever() & ~job.other:ever():surely(),
+      { steps = steps, from = from, to = to }
+  end,
+}

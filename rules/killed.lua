@@ -1,0 +1,198 @@
+-- How ranks and jobs come to an end: A1, A2, B1, E2, F1, F2, F3. Each follows from lines or from the scheduler's word; what a person asked
+-- for (a cancel) fires nothing.
+
+rule "rank_killed" {
+  family = "A2", severity = "critical", per = "job", every = { "failed", "killed", "worker", "oom", "segv", "bus", "10s" },
+  summary = "A process was killed by a signal",
+  needs = {
+    failed    = signal "rank_failed"       { over = "attempt" },
+    killed    = signal "process_killed"    { over = "attempt" },
+    worker    = signal "dataloader_killed" { over = "attempt" },
+    oom       = signal "host_oom"          { over = "attempt" },
+    segv      = signal "segfault"          { over = "attempt" },
+    bus       = signal "bus_error"         { over = "attempt" },
+    cancelled = signal "slurm_cancelled"   { over = "attempt" },
+    asked     = signal "cancel_requested"  { over = "attempt" },
+    stopped   = signal "launcher_stopped"  { over = "attempt" },
+    memory    = signal "host_memory_used"  { over = "2m" },
+    limit     = signal "host_memory_limit" { over = "2m" },
+  },
+  -- 15, and 9 after it, are how launchers and schedulers end a job; 6 is a process that gave up, as a watchdog does.
+  params = { full = 0.92 }, yields_to = { "node_down", "node_lost" },
+  shows = "killed: {who}",
+  causes = {
+    memory  = "the host's memory, or the job's share of it, was used up",
+    likely  = "the host's memory was nearly full; no line says that the kernel did it",
+    segment = "it touched memory that is not its own: a library, as a rule",
+    shared  = "shared memory is too small, or a file that it had mapped shrank",
+    loader  = "a worker of the data loader was killed, and its rank with it",
+  },
+  evaluate = function(job, p)
+    local by_signal = job.failed:where { signal = { 4, 7, 8, 9, 11 } }:count():above(0)
+                    | job.failed:where { exitcode = { -4, -7, -8, -9, -11, 132, 135, 136, 137, 139 } }:count():above(0)
+                    | job.failed:where { how = { "Killed", "Segmentation fault", "Bus error", "Illegal instruction", "Floating point exception" } }:count():above(0)
+    local loader = job.worker:count():above(0)
+    local segv, bus, oom = job.segv:count():above(0), job.bus:count():above(0), job.oom:count():above(0)
+    local process = job.killed:except { signal = { 2, 15 } }:count():above(0)
+    local ended  = (job.cancelled:count():above(0) | job.asked:count():above(0) | job.stopped:count():above(0)):surely()
+    local first  = by_signal:surely() & ~loader:surely():any("job")      -- who lost a worker comes before who lost a peer
+    local who    = loader:surely() | segv:surely() | bus:surely() | first
+    local used   = (job.memory:max() / job.limit:max()):max("job"):above(p.full)
+    return oom:surely() | (loader | segv | bus):surely():any("job") | ((by_signal | process):surely():any("job") & ~ended),
+      { who = who, memory = oom, likely = used:surely() & ~oom:surely(), segment = segv:any("job"), shared = bus:any("job"), loader = loader:any("job") }
+  end,
+}
+
+rule "cuda_out_of_memory" {
+  family = "B1", severity = "critical", per = "job", every = { "oom", "30s" },
+  summary = "A GPU has no memory left for what was asked",
+  needs = { oom = signal "cuda_oom" { over = "attempt" }, step = signal "step" { over = "attempt" } },
+  yields_to = { "node_down" },
+  shows = "out of GPU memory: {who}; tried {tried:.0f} of {total:.0f} bytes",
+  causes = {
+    plan   = "before the first step: model and batch do not fit",
+    growth = "after steps that fitted: longer inputs, fragments, or a leak",
+  },
+  evaluate = function(job, p)
+    local out   = job.oom:count():above(0):surely()
+    local begun = job.step:count():above(0):any("job")
+    return out:any("job"),
+      { who = out, tried = job.oom:last("tried"):max("job"), total = job.oom:last("total"):max("job"), plan = ~begun, growth = begun }
+  end,
+}
+
+rule "gpu_error_in_log" {
+  family = "B2", severity = "critical", per = "job", every = { "ecc", "30s" },
+  summary = "A program saw a memory error of its GPU",
+  needs = { ecc = signal "gpu_ecc" { over = "attempt" } },
+  yields_to = { "gpu_error", "node_down" },
+  shows = "a memory error that could not be corrected: {who}",
+  evaluate = function(job, p)
+    local seen = job.ecc:count():above(0):surely()
+    return seen:any("job"), { who = seen }
+  end,
+}
+
+rule "cuda_failed" {
+  family = "B2", severity = "warning", per = "job", every = { "error", "30s" },
+  summary = "A CUDA call failed",
+  needs = { error = signal "cuda_error" { over = "attempt" } },
+  yields_to = { "gpu_error", "gpu_fault", "gpu_error_in_log", "cuda_out_of_memory", "rank_killed", "node_down", "node_lost" },
+  shows = "CUDA failed on {who}",
+  causes = { open = "the line cannot tell a broken GPU from a wrong address: look for an XID at that time" },
+  evaluate = function(job, p)
+    local seen = job.error:count():above(0):surely()
+    return seen:any("job"), { who = seen, open = seen:any("job") }
+  end,
+}
+
+rule "checkpoint_unreadable" {
+  family = "E2", severity = "critical", per = "job", every = { "bad", "30s" },
+  summary = "The checkpoint could not be loaded",
+  needs = { bad = signal "checkpoint_unreadable" { over = "attempt" }, step = signal "step" { over = "attempt" } },
+  shows = "the checkpoint is damaged, or does not fit the model",
+  evaluate = function(job, p)
+    -- Once steps were made, what does not load is something else: a best model, a part for evaluation.
+    return job.bad:count():above(0) & ~job.step:count():above(0):any("job"):surely()
+  end,
+}
+
+rule "startup_crash" {
+  family = "A1", severity = "critical", per = "job", every = "end",
+  summary = "The job failed before its first step",
+  needs = {
+    raised   = signal "traceback"         { over = "attempt" },
+    usage    = signal "usage_error"       { over = "attempt" },
+    module   = signal "missing_module"    { over = "attempt" },
+    library  = signal "library_missing"   { over = "attempt" },
+    gpu      = signal "no_gpu"            { over = "attempt" },
+    hub      = signal "hub_access"        { over = "attempt" },
+    data     = signal "bad_data"          { over = "attempt" },
+    file     = signal "missing_file"      { over = "attempt" },
+    denied   = signal "permission_denied" { over = "attempt" },
+    full     = signal "disk_full"         { over = "attempt" },
+    failed   = signal "rank_failed"       { over = "attempt" },
+    step     = signal "step"              { over = "attempt" },
+    ended    = signal "end_reason"        { over = "attempt" },
+    finished = signal "training_ended"    { over = "attempt" },
+  },
+  yields_to = { "rank_killed", "rendezvous_failed", "cuda_out_of_memory", "gpu_error", "gpu_error_in_log", "checkpoint_unreadable",
+                "collective_timeout", "node_down", "node_lost", "preempted" },
+  shows = "no step was made; failed: {who}",
+  causes = {
+    environment = "something is not installed, or does not load",
+    asset       = "a file, a model or the data is missing, damaged or closed to the job",
+    storage     = "the disk or the quota is full, or may not be written",
+    usage       = "the program refused its command line",
+    gpu         = "no GPU could be used",
+  },
+  evaluate = function(job, p)
+    local function any(events) return events:count():above(0):surely():any("job") end
+    local raised  = job.raised:count():above(0):surely() | job.usage:count():above(0):surely()
+    local storage = any(job.full) | any(job.denied)
+    local missing = any(job.module) | any(job.library)
+    local asset   = any(job.hub) | any(job.data) | any(job.file)
+    local failed  = job.failed:where { exitcode = { 1, 2 } }:count():above(0):surely():any("job")
+    local crash   = raised:any("job") | storage | missing | asset | any(job.gpu) | failed
+    local begun   = job.step:count():above(0):any("job"):surely()
+    local well    = (job.ended:last():is("completed", "cancelled", "timeout", "preempted", "requeued") | job.finished:count():above(0)):surely()
+    -- A disk that is full strikes at the first save: the steps until then prove nothing.
+    return crash & (~begun | storage) & ~well,
+      { who = raised, environment = missing, asset = asset, storage = storage, usage = any(job.usage), gpu = any(job.gpu) }
+  end,
+}
+
+rule "node_down" {
+  family = "F1", severity = "critical", per = "node", every = { "state", "10s" },
+  summary = "A node of the job is down",
+  needs = { state = signal "node_state" { over = "attempt" }, heard = signal "any" { over = "attempt" } },
+  shows = "{node} is {state}",
+  causes = { silent = "all its ranks are silent", agent = "its ranks still speak: the scheduler's daemon fails, or a person set it down" },
+  evaluate = function(job, p)
+    local quiet = job.heard:age():above(60):all("node")
+    return job.state:last():is("down", "fail", "not_responding"), { state = job.state:last(), silent = quiet, agent = ~quiet }
+  end,
+}
+
+rule "node_lost" {
+  family = "F1", severity = "critical", per = "job", every = { "lost", "end" },
+  summary = "The scheduler lost a node of the job",
+  needs = { lost = signal "node_failure" { over = "attempt" }, ended = signal "end_reason" { over = "attempt" } },
+  yields_to = { "node_down" },
+  shows = "a node of the job failed",
+  evaluate = function(job, p)
+    return job.lost:count():above(0):surely() | job.ended:last():is("node_fail"):surely()
+  end,
+}
+
+rule "preempted" {
+  family = "F2", severity = "warning", per = "job", every = { "taken", "again", "end" },
+  summary = "The scheduler took the nodes, or put the job back into its queue",
+  needs = { taken = signal "preempted" { over = "attempt" }, again = signal "requeued" { over = "attempt" }, ended = signal "end_reason" { over = "attempt" } },
+  yields_to = { "node_down", "node_lost" },
+  shows = "the attempt was ended for the scheduler's own reasons",
+  causes = { preempted = "another job took the nodes", requeued = "the job was put back into the queue" },
+  evaluate = function(job, p)
+    local ended = job.ended:last()
+    local taken = job.taken:count():above(0):surely() | ended:is("preempted"):surely()
+    local again = job.again:count():above(0):surely() | ended:is("requeued"):surely()
+    return taken | again, { preempted = taken, requeued = again }
+  end,
+}
+
+rule "time_limit" {
+  family = "F3", severity = "warning", per = "job", every = "end",
+  summary = "Ended by the time limit while still working",
+  needs = {
+    ended   = signal "end_reason" { over = "attempt" },
+    limit   = signal "time_limit" { over = "attempt" },
+    step    = signal "step"       { over = "attempt" },
+    stalled = finding "stalled",
+  },
+  shows = "the scheduler ended the job at its time limit, after step {step:.0f}",
+  evaluate = function(job, p)
+    -- `stalled` at its last tick: a hang is never passed off as a time limit, and where it could not be judged neither is this.
+    return (job.ended:last():is("timeout"):surely() | job.limit:count():above(0):surely()) & ~job.stalled:now(),
+      { step = job.step:last():max("job") }
+  end,
+}

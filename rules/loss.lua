@@ -1,0 +1,134 @@
+-- E1: the loss. All windows count points, so that they mean the same at 0.2 s and at 30 s a step.
+
+rule "loss_not_finite" {
+  family = "E1", severity = "critical", per = "job", every = { "loss", "grad", "counted", "30s" },
+  summary = "The loss or the gradient is not a number",
+  needs = {
+    loss    = signal "loss"           { over = 1 },
+    losses  = signal "loss"           { over = 8 },
+    grad    = signal "grad_norm"      { over = 3, least = 3 },
+    skip    = signal "overflow_skip"  { over = "1m" },
+    counted = signal "nan_iterations" { over = "5m" },
+    gone    = signal "loss_scale_exhausted" { over = "attempt" },
+    step    = signal "step"           { over = 1 },
+  },
+  -- While the loss scale is searched, steps overflow and are left out: one bad value is part of that, eight are not. A gradient that
+  -- is no number once is left out as well; three in a row are not.
+  clear = "8 of 8",
+  shows = "loss {loss} at step {step:.0f}",
+  causes = {
+    loss     = "the loss itself",
+    gradient = "the gradient, three times in a row",
+    counted  = "the framework left out {count:.0f} steps because of it",
+  },
+  evaluate = function(job, p)
+    local searching = job.skip:count():above(0):surely()
+    local loss  = (job.loss:nonfinite():above(0) & ~searching) | job.losses:nonfinite():at_least(8):surely()
+    local grad  = job.grad:nonfinite():at_least(3) & ~searching
+    local count = job.counted:count():above(0):surely()
+    local gone  = job.gone:count():above(0):surely()
+    return loss:surely() | grad:surely() | count | gone | (loss & grad),
+      { loss = job.loss:last(), step = job.step:last():max("job"), count = job.counted:last("count"), gradient = grad, counted = count }
+  end,
+}
+
+rule "loss_spike" {
+  family = "E1", severity = "warning", per = "job", every = { "now", "30s" },
+  summary = "The loss has jumped",
+  needs = {
+    now   = signal "loss" { over = 1 },
+    near  = signal "loss" { over = 5, least = 5 },
+    usual = signal "loss" { over = 64, lag = 5, least = 16, freeze = true },
+    birth = signal "loss" { over = "attempt" },
+    step  = signal "step" { over = 1 },
+  },
+  -- The median of the last five, so three of them, or one value that doubles. Six curves of 10,000 to 100,000 steps, and every healthy
+  -- run at hand, stay below 1.4 times at 5 deviations. The hump of a warm-up is no jump: it comes before the loss has fallen.
+  params = { z = 5, jump = 1.15, twice = 2, fallen = 0.85, early = 500, floor = 0.01 },
+  clear = "16 of 16", yields_to = { "loss_diverged", "loss_not_finite" },
+  shows = "loss {now:.3f}, before {usual:.3f} ({z:.1f} deviations)",
+  evaluate = function(job, p)
+    local now, near, usual = job.now:last(), job.near:median(), job.usual:median()
+    local deviation = (1.4826 * job.usual:mad() / usual):clamp(p.floor)
+    local z, zs     = (now / usual):log() / deviation, (near / usual):log() / deviation
+    local settled   = usual:below(p.fallen * job.birth:first(8)) | job.step:last():max("job"):above(p.early)
+    return settled & ((zs:above(p.z) & near:above(p.jump * usual)) | (z:above(p.z) & now:above(p.twice * usual))),
+      { now = now, usual = usual, z = z }
+  end,
+}
+
+rule "loss_leap" {
+  family = "E1", severity = "warning", per = "job", every = { "now", "30s" },
+  summary = "The loss has leapt soon after the training went on",
+  needs = {
+    now   = signal "loss" { over = 1 },
+    usual = signal "loss" { over = 15, lag = 1, least = 2 },
+    seen  = signal "loss" { over = "attempt" },
+    step  = signal "step" { over = 1 },
+  },
+  -- Where a run goes on far from its birth there is no history to hold a spike against yet, and no warm-up either: a whole nat above
+  -- all that was seen is no noise.
+  params = { leap = 1.0, late = 1000, few = 16 },
+  clear = "16 of 16", yields_to = { "loss_spike", "loss_diverged", "loss_not_finite" },
+  shows = "loss {now:.3f}, at most {usual:.3f} in the values before",
+  evaluate = function(job, p)
+    local now, usual = job.now:last(), job.usual:max()
+    return (now - usual):above(p.leap) & job.seen:count():at_most(p.few) & job.step:last():max("job"):above(p.late),
+      { now = now, usual = usual }
+  end,
+}
+
+rule "loss_diverged" {
+  family = "E1", severity = "critical", per = "job", every = { "recent", "30s" },
+  summary = "The loss stays above its best",
+  needs = {
+    recent = signal "loss" { over = 16 },
+    birth  = signal "loss" { over = "attempt" },
+    long   = signal "loss" { over = 32, least = 32 },
+  },
+  -- Above the best median of 16 by a tenth, 32 times in a row; or 32 values that rise steadily by a fifth.
+  params = { rise = 1.10, fallen = 0.85, climb = 1.2, steady = 0.8 }, state = { best = math.huge, above = 0, seen = 0 },
+  clear = "32 of 32", yields_to = { "loss_not_finite" },
+  shows = "the median of 16 values is {now:.3f}, its best was {best:.3f}",
+  causes = { stays = "it rose and did not come back", climbs = "it climbs from value to value" },
+  evaluate = function(job, p, state)
+    local now   = job.recent:median()
+    local count = job.birth:count()
+    local fresh = count:above(state.seen)                       -- a new value, not a look in between
+    state.best  = least(state.best, now)
+    local over  = now:above(p.rise * state.best) & state.best:below(p.fallen * job.birth:first(8))
+    state.above = over:choose(state.above + fresh:choose(count - state.seen, 0), 0)
+    state.seen  = count
+    local stays  = state.above:at_least(32)
+    local climbs = job.long:kendall():above(p.steady) & job.long:last():above(p.climb * job.long:first())
+    return stays | climbs:surely(), { now = now, best = state.best, stays = stays, climbs = climbs }
+  end,
+}
+
+rule "not_learning" {
+  family = "E1", severity = "warning", per = "job", every = { "recent", "30s" },
+  summary = "The loss does not fall",
+  needs = {
+    recent = signal "loss"          { over = 32, least = 32 },
+    trend  = signal "loss"          { over = 64, least = 64 },
+    birth  = signal "loss"          { over = "attempt" },
+    rate   = signal "learning_rate" { over = 32, least = 16 },
+    step   = signal "step"          { over = "attempt" },
+  },
+  -- Only of a training that began here: one that goes on, or tunes a model that is good already, may stay where it is. The trend is
+  -- Kendall's, at 1.6 deviations for 64 values. A rate of 0 needs no patience: no warm-up keeps it there for 16 values.
+  params = { kept = 0.98, trend = -0.137, points = 96, steps = 500, born = 100 },
+  clear = "8 of 8", yields_to = { "loss_diverged", "loss_not_finite", "loss_spike" },
+  shows = "loss {birth:.3f} at its birth, {now:.3f} now, after {steps:.0f} steps",
+  causes = { rate = "the learning rate is 0", flat = "there is a rate, and nothing is learnt: labels, data, frozen weights, or far too small a rate" },
+  evaluate = function(job, p)
+    local first, last = job.step:first():min("job"), job.step:last():max("job")
+    local birth, now  = job.birth:first(16), job.recent:median()
+    local flat   = now:above(p.kept * birth)
+    local still  = flat & job.trend:kendall():above(p.trend) & job.birth:count():at_least(p.points)
+    local born   = first:below(p.born) & last:above(p.steps)
+    local zero   = job.rate:max():is(0)
+    return (still & born) | (zero & flat):surely(),
+      { birth = birth, now = now, steps = last, rate = zero:surely(), flat = ~zero:surely() }
+  end,
+}

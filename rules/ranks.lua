@@ -1,0 +1,138 @@
+-- One rank or GPU that is worse than the others: D3, B3, B2.
+
+rule "straggler" {
+  family = "D3", severity = "warning", per = "rank", every = "10s",
+  summary = "One rank is slower than its peers, and the whole job waits for it",
+  needs = {
+    compute = signal "compute_time" { over = 32, least = 16 },
+    data    = signal "data_time"    { over = 32, least = 16 },
+    step    = signal "step_time"    { over = 32, least = 16 },
+    usual   = signal "compute_time" { over = "15m", lag = "2m", least = 16, freeze = true },
+    sm      = signal "sm_active"    { over = "30s" },
+    usual_sm = signal "sm_active"   { over = "15m", lag = "2m", least = 16, freeze = true },
+    clock   = signal "sm_clock"     { over = "30s" },
+  },
+  peers = { "pipeline_stage", "expert_stage" },
+  -- 1.12 and 4 deviations: synthetic runs of one slow stage had no false alarm there, and found a rank of 1.15 times in 45 to 150 s.
+  -- `share`: what the rank adds must matter to the step; in a job that waits for data, uneven computing costs nothing.
+  params = { ratio = 1.12, z = 4, few = 0.02, share = 0.05, spread = 0.02 },
+  fire = "4 of 6", clear = "5 of 6", yields_to = { "throttle", "node_down", "stalled" },
+  shows = "rank {rank} on {node}: {work:.3f} s of its own in each step, its peers {typical:.3f} s",
+  causes = {
+    data      = "it waits for its data loader: {data:.3f} s a step",
+    throttled = "its clock is low ({clock:.0f} MHz)",
+    compute   = "it computes longer: more work in each step, a busy host, or a slow chip",
+  },
+  evaluate = function(job, p)
+    -- By time: what a rank does itself; the wait for others is not in it.
+    local data    = job.data:median()
+    local compute = job.compute:median()
+    local work    = compute + data:fill(0)
+    local typical = work:median("peers")
+    local late    = work:above(p.ratio * typical) & (work - typical):above(p.share * job.step:median():max("job"))
+    local lonely  = late:at_most((p.few * work:count("job")):clamp(1), "job")
+    local change  = compute / job.usual:median()
+    local middle  = change:median("peers")
+    local onset   = change:above(p.ratio * middle) & ((change - middle) / (1.4826 * change:mad("peers")):clamp(p.spread)):above(p.z)
+    local slow    = late & (lonely | onset:surely())
+
+    -- By activity, where no times are told: who works longest keeps its multiprocessors busiest.
+    local sm       = job.sm:mean():at("rank")
+    local sm_mid   = sm:median("peers")
+    local rise     = sm / job.usual_sm:median():at("rank")
+    local rise_mid = rise:median("peers")
+    local high     = sm:above(p.ratio * sm_mid)
+    local busier   = rise:above(p.ratio * rise_mid) & ((rise - rise_mid) / (1.4826 * rise:mad("peers")):clamp(p.spread)):above(p.z)
+    local active   = (high & high:at_most((p.few * sm:count("job")):clamp(1), "job")) | busier
+
+    local timed    = work:count("job"):above(0)
+    local clock    = job.clock:mean():at("rank")
+    local low      = clock:below(0.95 * clock:median("job"))
+    local loader   = (data - data:median("peers")):above(0.5 * (work - typical))
+    return (timed & slow) | (~timed & active),
+      { work = work, typical = typical, data = data, sm = sm, sm_peers = sm_mid, clock = clock,
+        throttled = low, compute = ~low:surely() & ~loader:surely() }
+  end,
+}
+
+rule "throttle" {
+  family = "B3", severity = "warning", per = "gpu", every = "10s",
+  summary = "A GPU is slowed by heat or by the power brake",
+  needs = {
+    thermal = signal "throttle_thermal"    { over = "1m" },
+    brake   = signal "throttle_brake"      { over = "1m" },
+    reasons = signal "clock_event_reasons" { over = "2m" },
+    clock   = signal "sm_clock"            { over = "1m" },
+    now     = signal "step_time"           { over = 16 },
+    usual   = signal "step_time"           { over = "15m", lag = "2m", freeze = true },
+  },
+  peers = { "gpu_model" },
+  -- Of the bits only 0x8, 0x40 and 0x80 halve the clock; power caps and application clocks are normal under load.
+  params = { severe = 0.10, clock = 0.9, slow = 1.15 }, fire = "for 60s", clear = "for 60s",
+  yields_to = { "gpu_error", "node_down" },
+  shows = "GPU {gpu} on {node}: slowed {share:.0%} of the time, clock {clock:.0f} MHz where its peers have {typical:.0f} MHz",
+  causes = { heat = "it is too hot", brake = "the machine's power supply asks for less" },
+  evaluate = function(job, p)
+    local thermal, brake = job.thermal:mean(), job.brake:mean()
+    local share   = greatest(thermal:fill(brake), brake:fill(thermal)):fill(job.reasons:fraction { bits = 0xC8 })
+    local clock   = job.clock:mean()
+    local typical = clock:median("peers")
+    local felt    = clock:below(p.clock * typical) | job.now:median():median("job"):above(p.slow * job.usual:median():median("job"))
+    return share:above(p.severe) & felt,
+      { share = share, clock = clock, typical = typical,
+        heat = thermal:above(p.severe) | job.reasons:fraction { bits = 0x40 }:above(p.severe),
+        brake = brake:above(p.severe) | job.reasons:fraction { bits = 0x80 }:above(p.severe) }
+  end,
+}
+
+-- NVIDIA's immediate action for these is a reset of the GPU, a restart of the machine, or a workflow that ends in one of them; the rest of
+-- its catalogue restarts the application, or may be ignored.
+local FATAL = { 46, 48, 62, 64, 74, 79, 95, 109, 110, 119, 120, 136, 140, 143, 144, 145, 146, 147, 148, 149, 150, 155, 156, 158 }
+rule "gpu_error" {
+  family = "B2", severity = "critical", per = "gpu", every = { "xid", "30s" },
+  summary = "The driver wants this GPU reset or replaced",
+  needs = {
+    xid    = signal "xid"               { over = "1h" },
+    failed = signal "row_remap_failure" { over = "attempt" },
+    ecc    = signal "ecc_uncorrected"   { over = "attempt" },
+  },
+  params = { fatal = FATAL }, clear = "for 1h", yields_to = { "node_down" },
+  shows = "GPU {gpu} of {node}: XID {code:.0f}, {n:.0f} times in the last hour",
+  causes = {
+    bus    = "it has fallen off the bus: restart the machine",
+    memory = "memory errors that could not be corrected or remapped: reset the GPU, and replace it if they return",
+    link   = "its NVLink fails: check the link and its neighbours",
+    driver = "the driver or the GPU's own controllers stopped: reset the GPU",
+    latent = "a row of its memory could not be remapped before this attempt began",
+  },
+  evaluate = function(job, p)
+    local fatal = job.xid:where { code = p.fatal }
+    local asked = job.xid:where { recovery = { 1, 2, 3, 4 } }:count():above(0)      -- XID 154 says what it wants done
+    local code  = fatal:last("code")
+    local came  = fatal:count():above(0) | asked
+    local rise  = job.failed:delta():above(0) | job.ecc:delta():above(0)
+    return came | rise:surely(),
+      { code = code:fill(154), n = fatal:count(), bus = code:is(79), memory = code:is(48, 64, 95, 140, 158) | rise,
+        link = code:is(74, 144, 145, 146, 147, 148, 149, 150), driver = code:is(46, 62, 109, 110, 119, 120, 136, 143, 155, 156),
+        latent = job.failed:first():above(0) }
+  end,
+}
+
+rule "gpu_fault" {
+  family = "B2", severity = "warning", per = "gpu", every = { "xid", "30s" },
+  summary = "The driver reported an error that ends applications",
+  needs = { xid = signal "xid" { over = "1h" } },
+  -- 43 and 45, the end of a channel, follow other errors and come at every teardown; 37, 38 and 44 may be ignored.
+  clear = "for 1h", yields_to = { "gpu_error", "node_down" },
+  shows = "GPU {gpu} of {node}: XID {code:.0f}, {n:.0f} times in the last hour",
+  causes = {
+    software = "an illegal address or instruction: the application as a rule; hardware if it follows the GPU to other jobs",
+    memory   = "a memory error that was contained or remapped",
+  },
+  evaluate = function(job, p)
+    local own  = job.xid:where { code = { 8, 13, 31, 32, 63, 68, 69, 92, 94 } }
+    local code = own:last("code")
+    return own:count():above(0),
+      { code = code, n = own:count(), software = code:is(8, 13, 31, 32, 68, 69), memory = code:is(63, 92, 94) }
+  end,
+}
