@@ -90,7 +90,7 @@ rule "collective_hang" {
   },
   -- Without steps, counts that stand still for `still` are enough. So are GPUs of which some are cold for two minutes while the rest
   -- look busy and draw hardly more power than the cold ones: kernels that wait do no work.
-  params = { still = "90s", cold = 0.05, spin = 0.9, work = 0.2, idle = 0.05, busy = 0.5, draw = 2 },
+  params = { still = "90s", cold = 0.05, spin = 0.9, work = 0.2, idle = 0.05, draw = 2 },
   yields_to = { "rank_killed", "node_down" },
   shows = "the job stands still in a collective; not in it: {who}",
   causes = {

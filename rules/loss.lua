@@ -17,7 +17,7 @@ rule "loss_not_finite" {
   clear = "8 of 8",
   shows = "loss {loss} at step {step:.0f}",
   causes = {
-    loss     = "the loss itself",
+    itself   = "the loss itself",
     gradient = "the gradient, three times in a row",
     counted  = "the framework left out {count:.0f} steps because of it",
   },
@@ -28,7 +28,7 @@ rule "loss_not_finite" {
     local count = job.counted:count():above(0):surely()
     local gone  = job.gone:count():above(0):surely()
     return loss:surely() | grad:surely() | count | gone | (loss & grad),
-      { loss = job.loss:last(), step = job.step:last():max("job"), count = job.counted:last("count"), gradient = grad, counted = count }
+      { loss = job.loss:last(), step = job.step:last():max("job"), count = job.counted:last("count"), itself = loss, gradient = grad, counted = count }
   end,
 }
 

@@ -19,7 +19,7 @@ rule "straggler" {
   fire = "4 of 6", clear = "5 of 6", yields_to = { "throttle", "node_down", "stalled" },
   shows = "rank {rank} on {node}: {work:.3f} s of its own in each step, its peers {typical:.3f} s",
   causes = {
-    data      = "it waits for its data loader: {data:.3f} s a step",
+    loader    = "it waits for its data loader: {data:.3f} s a step",
     throttled = "its clock is low ({clock:.0f} MHz)",
     compute   = "it computes longer: more work in each step, a busy host, or a slow chip",
   },
@@ -51,7 +51,7 @@ rule "straggler" {
     local loader   = (data - data:median("peers")):above(0.5 * (work - typical))
     return (timed & slow) | (~timed & active),
       { work = work, typical = typical, data = data, sm = sm, sm_peers = sm_mid, clock = clock,
-        throttled = low, compute = ~low:surely() & ~loader:surely() }
+        loader = loader, throttled = low, compute = ~low:surely() & ~loader:surely() }
   end,
 }
 

@@ -4,6 +4,8 @@
 #include <bit>
 #include <cassert>
 
+#include "stream/units.h"
+
 namespace tocsin::stream {
 namespace {
 
@@ -66,7 +68,7 @@ std::string key_of(const Node& node) {
 
 // The unit of a window's values: a counter's rows are rates.
 std::string window_unit(const SignalDefinition& signal) {
-  return signal.kind == SignalKind::counter ? signal.unit + "/seconds" : signal.unit;
+  return signal.kind == SignalKind::counter ? unit_quotient(signal.unit, "seconds") : signal.unit;
 }
 
 }  // namespace

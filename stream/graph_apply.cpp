@@ -188,7 +188,7 @@ struct Graph::Application {
     if (op == Op::w_rate && signal.kind == SignalKind::event) return "count/seconds";
     if (signal.kind == SignalKind::counter) {
       if (op == Op::w_delta) return signal.unit;
-      if (op == Op::w_rate) return signal.unit + "/seconds";
+      if (op == Op::w_rate) return unit_quotient(signal.unit, "seconds");
     }
     switch (entry().unit) {
       case UnitRule::none: return "none";
