@@ -1,0 +1,100 @@
+#include "dsl/text/cleaning.h"
+
+#include <cstring>
+
+namespace tocsin::dsl::text {
+namespace {
+
+// The length of the control sequence that begins with ESC here.
+std::size_t sequence_length(std::string_view text) {
+  if (text.size() < 2) return 1;
+  if (text[1] == '[') {   // CSI: parameters, then one byte from @ to ~
+    std::size_t i = 2;
+    while (i < text.size() && text[i] >= 0x20 && text[i] <= 0x3F) ++i;
+    return i < text.size() && text[i] >= 0x40 && text[i] <= 0x7E ? i + 1 : i;
+  }
+  if (text[1] == ']') {   // OSC: up to BEL or ESC \.
+    for (std::size_t i = 2; i < text.size() && i < 512; ++i) {
+      if (text[i] == '\a') return i + 1;
+      if (text[i] == '\x1b') return i + 1 < text.size() && text[i + 1] == '\\' ? i + 2 : i;
+    }
+    return 2;
+  }
+  return 2;
+}
+
+// The length of the UTF-8 character at the front, 0 if there is none.
+std::size_t character_length(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char first = byte(0);
+  std::size_t size = 0;
+  if (first < 0x80) return 1;
+  if (first >= 0xC2 && first <= 0xDF) size = 2;
+  else if (first >= 0xE0 && first <= 0xEF) size = 3;
+  else if (first >= 0xF0 && first <= 0xF4) size = 4;
+  else return 0;
+  if (text.size() < size) return 0;
+  for (std::size_t i = 1; i < size; ++i)
+    if ((byte(i) & 0xC0) != 0x80) return 0;
+  if ((first == 0xE0 && byte(1) < 0xA0) || (first == 0xED && byte(1) > 0x9F) || (first == 0xF0 && byte(1) < 0x90) ||
+      (first == 0xF4 && byte(1) > 0x8F))
+    return 0;
+  return size;
+}
+
+}  // namespace
+
+std::size_t split_pieces(std::string_view line, std::vector<std::string_view>& pieces) {
+  pieces.clear();
+  std::size_t dropped = 0;
+  // From the end: the last pieces are what a terminal would show.
+  while (!line.empty()) {
+    const std::size_t at = line.find_last_of("\r\b");
+    const std::string_view piece = at == line.npos ? line : line.substr(at + 1);
+    if (!blank(piece)) {
+      if (pieces.size() < most_pieces) pieces.push_back(piece);
+      else ++dropped;
+    }
+    line = at == line.npos ? std::string_view{} : line.substr(0, at);
+  }
+  for (std::size_t i = 0, j = pieces.size(); i + 1 < j; ++i) std::swap(pieces[i], pieces[--j]);
+  return dropped;
+}
+
+std::string_view without_colours(std::string_view text, std::string& buffer) {
+  const void* escape = text.empty() ? nullptr : std::memchr(text.data(), '\x1b', text.size());
+  if (!escape) return text;
+  buffer.clear();
+  for (std::size_t i = 0; i < text.size();) {
+    if (text[i] == '\x1b') {
+      i += sequence_length(text.substr(i));
+    } else {
+      buffer.push_back(text[i++]);
+    }
+  }
+  return buffer;
+}
+
+std::string presentable(std::string_view text, std::size_t limit) {
+  while (!text.empty() && blank(text.substr(0, 1))) text.remove_prefix(1);
+  while (!text.empty() && blank(text.substr(text.size() - 1))) text.remove_suffix(1);
+  std::string out;
+  out.reserve(text.size() < limit ? text.size() : limit);
+  for (std::size_t i = 0; i < text.size();) {
+    const std::size_t size = character_length(text.substr(i));
+    if (out.size() + (size ? size : 1) > limit) break;
+    if (size == 0) {
+      out.push_back('?');
+      ++i;
+    } else if (size == 1 && (static_cast<unsigned char>(text[i]) < 0x20 || text[i] == 0x7F)) {
+      out.push_back(' ');
+      ++i;
+    } else {
+      out.append(text.substr(i, size));
+      i += size;
+    }
+  }
+  return out;
+}
+
+}  // namespace tocsin::dsl::text

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tocsin::dsl::text {
+
+inline constexpr std::size_t longest_line = 64 * 1024;
+inline constexpr std::size_t most_pieces = 64;
+
+// The parts of a line between carriage returns or runs of backspaces, as progress bars overwrite themselves: those that are not
+// blank, at most the last `most_pieces`. Returns how many were dropped.
+std::size_t split_pieces(std::string_view line, std::vector<std::string_view>& pieces);
+
+// The text without the terminal's control sequences; a view of `text` where it has none, else of `buffer`.
+[[nodiscard]] std::string_view without_colours(std::string_view text, std::string& buffer);
+
+// A text fit for an alert: at most `limit` bytes, blanks trimmed, controls and what is not UTF-8 replaced.
+[[nodiscard]] std::string presentable(std::string_view text, std::size_t limit = 512);
+
+[[nodiscard]] inline bool blank(std::string_view text) noexcept { return text.find_first_not_of(" \t\r\n\v\f") == text.npos; }
+
+}  // namespace tocsin::dsl::text

@@ -1,0 +1,178 @@
+#include "dsl/text/expressions.h"
+
+#include <algorithm>
+#include <map>
+
+namespace tocsin::dsl::text {
+namespace {
+
+// Compiles one definition; what is wrong is said with file, line, pattern and remedy.
+class Reading {
+ public:
+  Reading(const Definition& definition, std::vector<TextProblem>& problems) : definition_(definition), problems_(problems) {}
+
+  void problem(const std::string& what) {
+    const char* kind = definition_.kind == Definition::Kind::pattern ? "pattern" : "parser";
+    problems_.push_back({definition_.file, definition_.line, std::string(kind) + " \"" + definition_.name + "\": " + what});
+  }
+
+  std::unique_ptr<RE2> expression(const std::string& text, std::string_view key) {
+    RE2::Options options;
+    options.set_encoding(RE2::Options::EncodingLatin1);   // lines are bytes
+    options.set_log_errors(false);
+    options.set_max_mem(8 << 20);
+    auto compiled = std::make_unique<RE2>(for_capturing(text), options);
+    if (compiled->ok()) return compiled;
+    problem("RE2 does not take `" + text + "` in " + std::string(key) + ": " + compiled->error() +
+            "; write it without look-around, back-references and possessive repeats");
+    return nullptr;
+  }
+
+  std::unique_ptr<RE2> optional(const std::string& text, std::string_view key) {
+    return text.empty() ? nullptr : expression(text, key);
+  }
+
+  int capture(const std::string& name, std::string_view key) {
+    if (name.empty()) return no_capture;
+    if (auto found = captures_.find(name); found != captures_.end()) return found->second;
+    problem("no expression in line has a group named \"" + name + "\", which " + std::string(key) + " asks for; write (?P<" + name +
+            ">…) around it");
+    return no_capture;
+  }
+
+  // Numbers the named groups of all line expressions.
+  bool number_groups(const RE2& line, std::vector<int>& capture_of) {
+    capture_of.assign(static_cast<std::size_t>(line.NumberOfCapturingGroups()) + 1, no_capture);
+    for (const auto& [name, group] : line.NamedCapturingGroups()) {
+      const auto [place, added] = captures_.try_emplace(name, static_cast<int>(captures_.size()));
+      if (added && captures_.size() > most_captures) {
+        problem("more than " + std::to_string(most_captures) + " named groups; take what is optional with find");
+        return false;
+      }
+      capture_of[static_cast<std::size_t>(group)] = place->second;
+    }
+    if (line.NumberOfCapturingGroups() > static_cast<int>(2 * most_captures)) {
+      problem("too many groups in line; write (?:…) where nothing is captured");
+      return false;
+    }
+    return true;
+  }
+
+  Rule::Output output(const Value& value) {
+    Rule::Output out;
+    out.name = value.name;
+    out.textual = value.textual;
+    for (const ValueSource& source : value.sources) {
+      Rule::Source& compiled = out.sources.emplace_back();
+      compiled.capture = capture(source.capture, value.name);
+      if (!source.find.empty()) {
+        compiled.find = expression(source.find, value.name);
+        if (compiled.find && compiled.find->NumberOfCapturingGroups() != 1)
+          problem("`" + source.find + "` of " + value.name + " has " + std::to_string(compiled.find->NumberOfCapturingGroups()) +
+                  " groups; write (…) around the value, and (?:…) elsewhere");
+      }
+      compiled.last = source.last;
+      compiled.text = source.text;
+      compiled.number = source.number;
+      compiled.scale = source.scale;
+      compiled.epoch = capture(source.epoch, value.name);
+      compiled.per_epoch = capture(source.per_epoch, value.name);
+      compiled.first_epoch = source.first_epoch;
+    }
+    if (out.sources.empty()) problem(value.name + " has no source; name a capture, or write { find = … }");
+    return out;
+  }
+
+ private:
+  const Definition& definition_;
+  std::vector<TextProblem>& problems_;
+  std::map<std::string, int> captures_;
+};
+
+}  // namespace
+
+bool Expression::match(std::string_view text, Captures& out) const {
+  std::array<re2::StringPiece, 2 * most_captures + 1> groups;
+  const std::size_t count = capture_of.size();
+  if (!captures->Match(re2::StringPiece(text.data(), text.size()), 0, text.size(), RE2::UNANCHORED, groups.data(),
+                       static_cast<int>(count)))
+    return false;
+  out.fill({});
+  for (std::size_t i = 1; i < count; ++i)
+    if (capture_of[i] != no_capture && groups[i].data())
+      out[static_cast<std::size_t>(capture_of[i])] = std::string_view(groups[i].data(), groups[i].size());
+  return true;
+}
+
+std::shared_ptr<const Expressions> Expressions::compile(std::span<const Definition> definitions, std::vector<TextProblem>& problems) {
+  const std::size_t before = problems.size();
+  auto set = std::make_shared<Expressions>();
+  std::vector<std::string> texts;
+  std::map<std::pair<int, std::string>, const Definition*> named;
+  for (const Definition& definition : definitions) {
+    Reading reading(definition, problems);
+    const auto [other, first] = named.try_emplace({static_cast<int>(definition.kind), definition.name}, &definition);
+    if (!first)
+      reading.problem("the name is taken by " + other->second->file + ":" + std::to_string(other->second->line) + "; choose another");
+    if (definition.lines.empty()) reading.problem("no line; write line = [[…]]");
+
+    const auto index = static_cast<std::uint32_t>(set->rules_.size());
+    set->first_.push_back(set->expressions_.size());
+    for (const std::string& line : definition.lines) {
+      Expression expression;
+      expression.rule = index;
+      expression.captures = reading.expression(line, "line");
+      if (!expression.captures || !reading.number_groups(*expression.captures, expression.capture_of)) continue;
+      set->expressions_.push_back(std::move(expression));
+      texts.push_back(line);
+    }
+    Rule& rule = set->rules_.emplace_back();
+    rule.kind = definition.kind;
+    rule.name = definition.name;
+    rule.event = definition.event;
+    rule.source = definition.source;
+    for (const Value& value : definition.fields) rule.fields.push_back(reading.output(value));
+    for (const Value& value : definition.samples) rule.samples.push_back(reading.output(value));
+    // The step of a record comes before what was measured at it.
+    std::stable_partition(rule.samples.begin(), rule.samples.end(), [](const Rule::Output& o) { return o.name == "step"; });
+    rule.unless = reading.optional(definition.unless, "unless");
+    rule.continues = reading.optional(definition.continues, "continues");
+    rule.until = reading.optional(definition.until, "until");
+    rule.rank = reading.capture(definition.rank, "rank");
+    rule.rank_yields = definition.rank_yields;
+    rule.gpu = reading.capture(definition.gpu, "gpu");
+    rule.same = reading.capture(definition.same, "same");
+    rule.remembers = reading.capture(definition.remembers, "remembers");
+    rule.wrapped = definition.wrapped;
+    rule.most_lines = definition.most_lines;
+    if (rule.event.empty() && rule.samples.empty() && rule.remembers == no_capture)
+      reading.problem("it makes neither an event nor a sample; give it an event, or samples");
+  }
+  if (problems.size() != before) return nullptr;
+
+  std::vector<Scanner::Refusal> refused;
+  set->scanner_ = Scanner::compile(texts, refused);
+  for (const Scanner::Refusal& refusal : refused) {
+    const Definition& definition = definitions[set->expressions_[refusal.expression].rule];
+    Reading(definition, problems)
+        .problem("Vectorscan does not take `" + texts[refusal.expression] + "`: " + refusal.message +
+                 "; RE2 does, so write it in the syntax that both know: no \\pN or \\C, bounded repeats below 1000, and something that "
+                 "must occur");
+  }
+  if (problems.size() != before) return nullptr;
+  return set;
+}
+
+std::span<const Expression> Expressions::of(std::uint32_t rule) const {
+  const std::size_t begin = first_[rule];
+  const std::size_t end = rule + 1 < first_.size() ? first_[rule + 1] : expressions_.size();
+  return std::span(expressions_).subspan(begin, end - begin);
+}
+
+std::optional<std::uint32_t> Expressions::find(std::string_view name, Definition::Kind kind) const {
+  for (std::size_t i = 0; i < rules_.size(); ++i)
+    if (rules_[i].kind == kind && rules_[i].name == name) return static_cast<std::uint32_t>(i);
+  return std::nullopt;
+}
+
+}  // namespace tocsin::dsl::text

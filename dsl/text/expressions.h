@@ -1,0 +1,89 @@
+#pragma once
+
+#include <re2/re2.h>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "dsl/text/definitions.h"
+#include "dsl/text/extraction.h"
+#include "dsl/text/scanner.h"
+
+namespace tocsin::dsl::text {
+
+inline constexpr std::size_t most_captures = 16;
+inline constexpr int no_capture = -1;
+
+// What the named groups of a definition's line hold, by the definition's own numbering. Views of the record.
+using Captures = std::array<std::string_view, most_captures>;
+
+// Definition and its values with names resolved and expressions compiled.
+struct Rule {
+  struct Source {
+    int capture = no_capture;
+    std::unique_ptr<RE2> find;
+    bool last = false;
+    std::string text;
+    std::optional<double> number;
+    double scale = 1.0;
+    int epoch = no_capture, per_epoch = no_capture;
+    double first_epoch = 0.0;
+  };
+  struct Output {
+    std::string name;
+    bool textual = false;
+    std::vector<Source> sources;
+  };
+
+  Definition::Kind kind{};
+  std::string name, event, source;
+  std::vector<Output> fields, samples;
+  std::unique_ptr<RE2> unless, continues, until;
+  int rank = no_capture, gpu = no_capture, same = no_capture, remembers = no_capture;
+  bool rank_yields = false, wrapped = false;
+  std::uint32_t most_lines = 512;
+
+  [[nodiscard]] bool assembles() const noexcept { return continues || until; }
+};
+
+// One line expression of a rule.
+struct Expression {
+  std::uint32_t rule = 0;
+  std::unique_ptr<RE2> captures;
+  std::vector<int> capture_of;   // by group: the rule's number of it, or no_capture
+  [[nodiscard]] bool match(std::string_view text, Captures& out) const;
+};
+
+// All that a pack's patterns and parsers compile to. Immutable.
+class Expressions {
+ public:
+  // Null where `problems` is not empty.
+  static std::shared_ptr<const Expressions> compile(std::span<const Definition> definitions, std::vector<TextProblem>& problems);
+
+  void scan(std::string_view text, std::vector<std::uint32_t>& found) const { scanner_->scan(text, found); }
+  [[nodiscard]] const Expression& expression(std::uint32_t id) const { return expressions_[id]; }
+  [[nodiscard]] const Rule& rule(std::uint32_t index) const { return rules_[index]; }
+  [[nodiscard]] std::span<const Rule> rules() const noexcept { return rules_; }
+  // The index of the first expression of a rule, and of those behind it.
+  [[nodiscard]] std::span<const Expression> of(std::uint32_t rule) const;
+  [[nodiscard]] std::optional<std::uint32_t> find(std::string_view name, Definition::Kind kind) const;
+
+ private:
+  std::vector<Rule> rules_;
+  std::vector<Expression> expressions_;   // ascending by rule
+  std::vector<std::size_t> first_;        // by rule
+  std::unique_ptr<Scanner> scanner_;
+};
+
+// Whether an expression occurs in a text.
+[[nodiscard]] inline bool occurs(const RE2& expression, std::string_view text) {
+  return expression.Match(re2::StringPiece(text.data(), text.size()), 0, text.size(), RE2::UNANCHORED, nullptr, 0);
+}
+
+}  // namespace tocsin::dsl::text

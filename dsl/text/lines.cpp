@@ -1,0 +1,310 @@
+#include "dsl/text/lines.h"
+
+#include <algorithm>
+
+#include "dsl/text/cleaning.h"
+#include "dsl/text/number.h"
+#include "dsl/text/prefix.h"
+
+namespace tocsin::dsl::text {
+
+using stream::Extracted;
+using stream::Level;
+using stream::LineRecord;
+using stream::MemberKey;
+using stream::Time;
+
+namespace {
+
+constexpr std::size_t most_totals = 65'536;
+constexpr std::uint32_t no_rule = 0xFFFFFFFFu;
+
+struct Drawn {
+  std::optional<double> number;
+  std::string_view text;
+  bool has_text = false;
+};
+
+std::string_view find_in(const RE2& expression, std::string_view text, bool last) {
+  re2::StringPiece groups[2];
+  std::string_view found;
+  for (std::size_t at = 0; at <= text.size();) {
+    if (!expression.Match(re2::StringPiece(text.data(), text.size()), at, text.size(), RE2::UNANCHORED, groups, 2)) break;
+    if (groups[1].data()) found = {groups[1].data(), groups[1].size()};
+    if (!last) break;
+    const auto end = static_cast<std::size_t>(groups[0].data() - text.data()) + groups[0].size();
+    at = end > at ? end : at + 1;
+  }
+  return found;
+}
+
+std::string_view captured(const Captures& captures, int which) {
+  return which == no_capture ? std::string_view{} : captures[static_cast<std::size_t>(which)];
+}
+
+// The value of the first source that gives one.
+Drawn draw(const Rule::Output& output, std::string_view text, const Captures& captures) {
+  for (const Rule::Source& source : output.sources) {
+    if (!source.text.empty()) return {std::nullopt, source.text, true};
+    if (source.number) return {source.number, {}, false};
+    const std::string_view found = source.find ? find_in(*source.find, text, source.last) : captured(captures, source.capture);
+    if (!found.data()) continue;
+    if (output.textual) {
+      if (!blank(found)) return {std::nullopt, found, true};
+      continue;
+    }
+    auto value = number(found);
+    if (!value) continue;
+    *value *= source.scale;
+    if (source.epoch != no_capture) {
+      const auto epoch = number(captured(captures, source.epoch));
+      const auto each = number(captured(captures, source.per_epoch));
+      if (!epoch || !each) continue;
+      *value += (*epoch - source.first_epoch) * *each;
+    }
+    return {value, {}, false};
+  }
+  return {};
+}
+
+std::optional<std::uint32_t> rank_in(std::string_view text) {
+  const auto value = number(text);
+  if (!value || !(*value >= 0 && *value < 262'144)) return std::nullopt;
+  return static_cast<std::uint32_t>(*value);
+}
+
+}  // namespace
+
+void Lines::line(const LineRecord& line, Time arrival, Extracted& out) {
+  ++counters_.lines;
+  std::string_view text = line.text;
+  if (text.size() > longest_line) {
+    ++counters_.cut_lines;
+    text = text.substr(0, longest_line);
+  }
+  if (text.find_first_of("\r\b") == text.npos) {
+    take(text, line, arrival, out);
+    return;
+  }
+  counters_.pieces_dropped += split_pieces(text, pieces_);
+  for (std::string_view piece : pieces_) take(piece, line, arrival, out);
+}
+
+void Lines::take(std::string_view text, const LineRecord& line, Time arrival, Extracted& out) {
+  text = without_colours(text, clean_);
+  const Prefix prefix = read_prefix(text);
+  Piece piece;
+  piece.body = text.substr(prefix.size);
+  piece.member = line.member;
+  piece.rank_known = line.member.level == Level::rank;
+  piece.error = line.error_stream;
+  piece.time = line.time;
+  piece.arrival = arrival;
+  // A collector that knows the rank is believed before a text that says one; a local rank means nothing on a known node.
+  if (prefix.rank && !piece.rank_known && !(prefix.local && line.member.level != Level::job)) {
+    piece.member.level = Level::rank;
+    piece.member.rank = *prefix.rank;
+    piece.rank_known = true;
+  }
+  apply(piece, out);
+}
+
+void Lines::apply(const Piece& piece, Extracted& out) {
+  expressions_->scan(piece.body, found_);
+  if (found_.empty() && open_.none()) return;
+
+  const Joining joining = open_.none() ? Joining{} : join(piece, out);
+  bool parsed = joining.to && joining.to->kind == Definition::Kind::parser;
+  std::uint32_t spoken = no_rule;
+  for (const std::uint32_t id : found_) {
+    const Expression& expression = expressions_->expression(id);
+    if (expression.rule == spoken) continue;   // another of its lines matched
+    const Rule& rule = expressions_->rule(expression.rule);
+    if (rule.kind == Definition::Kind::parser && parsed) continue;
+    // A line within a record is told by the record.
+    if (joining.to && (joining.to == &rule || (!rule.event.empty() && rule.event == joining.to->event))) continue;
+    Captures captures;
+    if (!expression.match(piece.body, captures)) {
+      ++counters_.unconfirmed;
+      continue;
+    }
+    if (rule.unless && occurs(*rule.unless, piece.body)) continue;
+    if (!counts(rule, captures, piece.member)) continue;
+    spoken = expression.rule;
+    if (rule.kind == Definition::Kind::parser) parsed = true;
+    if (rule.assembles() && !(rule.until && occurs(*rule.until, piece.body))) begin(piece, expression.rule, out);
+    else emit(rule, piece.body, captures, piece.member, piece.rank_known, piece.time, out);
+  }
+  if (joining.ends) close(open_.take(piece.member, piece.error), out);
+}
+
+Lines::Joining Lines::join(const Piece& piece, Extracted& out) {
+  OpenRecord* record = open_.find(piece.member, piece.error);
+  if (!record) return {};
+  const Rule& rule = expressions_->rule(record->rule);
+  const bool again = std::any_of(found_.begin(), found_.end(), [&](std::uint32_t id) {
+    const Expression& expression = expressions_->expression(id);
+    Captures captures;
+    return expression.rule == record->rule && expression.match(piece.body, captures);
+  });
+  const bool ends = !again && rule.until && occurs(*rule.until, piece.body);
+  const bool continues = !again && (ends || !rule.continues || occurs(*rule.continues, piece.body));
+  if (again || (!continues && !rule.until)) {
+    close(open_.take(piece.member, piece.error), out);
+    return {};
+  }
+  ++record->lines;
+  bool full = record->lines >= rule.most_lines;
+  if (continues) {
+    if (record->text.size() + piece.body.size() + 1 > OpenRecords::most_bytes) {
+      full = true;
+    } else {
+      if (!rule.wrapped) record->text.push_back('\n');
+      else if (!record->text.empty() && record->text.back() != ' ' && !piece.body.empty() && piece.body.front() != ' ')
+        record->text.push_back(' ');
+      record->text.append(piece.body);
+      record->time = piece.time;
+      record->due = piece.arrival + OpenRecords::patience;
+    }
+  }
+  if (full && !ends) {
+    ++counters_.records_cut;
+    close(open_.take(piece.member, piece.error), out);
+    return {};
+  }
+  return {continues ? &rule : nullptr, ends};
+}
+
+void Lines::begin(const Piece& piece, std::uint32_t rule, Extracted& out) {
+  if (open_.find(piece.member, piece.error)) {
+    close(open_.take(piece.member, piece.error), out);
+  } else if (open_.full()) {
+    ++counters_.records_refused;
+    return;
+  }
+  OpenRecord record;
+  record.rule = rule;
+  record.of = OwnedMember{piece.member};
+  record.rank_known = piece.rank_known;
+  record.text = piece.body;
+  record.lines = 1;
+  record.time = piece.time;
+  record.due = piece.arrival + OpenRecords::patience;
+  open_.open(piece.member, piece.error, std::move(record));
+}
+
+void Lines::close(const OpenRecord& record, Extracted& out) {
+  const Rule& rule = expressions_->rule(record.rule);
+  for (const Expression& expression : expressions_->of(record.rule)) {
+    Captures captures;
+    if (!expression.match(record.text, captures)) continue;
+    if (!rule.unless || !occurs(*rule.unless, record.text))
+      emit(rule, record.text, captures, record.member(), record.rank_known, record.time, out);
+    return;
+  }
+}
+
+// A bar within another (an evaluation within the training) counts to a smaller total, and is over sooner. A total is forgotten
+// when its bar reaches it.
+bool Lines::counts(const Rule& rule, const Captures& captures, const MemberKey& member) {
+  if (rule.remembers != no_capture) {
+    if (const auto total = number(captured(captures, rule.remembers)); total && totals_.size() < most_totals)
+      totals_[OwnedMember{member}] = *total;
+  }
+  if (rule.same == no_capture) return true;
+  const auto total = number(captured(captures, rule.same));
+  if (!total) return false;
+  const auto place = totals_.try_emplace(OwnedMember{member}, *total).first;
+  if (place->second > *total) return false;
+  place->second = *total;
+  return true;
+}
+
+void Lines::emit(const Rule& rule, std::string_view text, const Captures& captures, const MemberKey& member, bool rank_known,
+                 Time time, Extracted& out) {
+  MemberKey about = member;
+  if (rule.rank != no_capture && !(rule.rank_yields && rank_known)) {
+    if (const auto rank = rank_in(captured(captures, rule.rank))) {
+      if (about.level != Level::rank || about.rank != *rank) about = {Level::rank, *rank, {}, {}};
+    }
+  }
+  if (rule.gpu != no_capture && about.level == Level::node && captured(captures, rule.gpu).data())
+    about = {Level::gpu, 0, about.node, captured(captures, rule.gpu)};
+
+  if (!rule.event.empty()) {
+    fields_.clear();
+    texts_.clear();
+    texts_.reserve(rule.fields.size());   // views of them are kept below
+    for (const Rule::Output& field : rule.fields) {
+      const Drawn drawn = draw(field, text, captures);
+      if (drawn.number) {
+        fields_.push_back({field.name, *drawn.number});
+      } else if (drawn.has_text) {
+        texts_.push_back(mask_secrets(presentable(drawn.text)));
+        fields_.push_back({field.name, std::string_view(texts_.back())});
+      }
+    }
+    ++counters_.events;
+    out.event({time, about, rule.event, rule.source, fields_});
+  }
+  for (const Rule::Output& sample : rule.samples) {
+    const Drawn drawn = draw(sample, text, captures);
+    if (drawn.number) out.sample(time, about, sample.name, *drawn.number);
+    else if (drawn.has_text) out.sample(time, about, sample.name, drawn.text);
+    else continue;
+    ++counters_.samples;
+    if (rule.same != no_capture && drawn.number && sample.name == "step" && *drawn.number >= totals_[OwnedMember{member}])
+      totals_.erase(OwnedMember{member});
+  }
+}
+
+void Lines::settle(Time clock, Extracted& out) {
+  while (const auto record = open_.take_due(clock)) close(*record, out);
+}
+
+void Lines::finish(Extracted& out) { settle(stream::never, out); }
+
+void Lines::save(stream::Writer& out) const {
+  open_.save(out, *expressions_);
+  out.put(static_cast<std::uint64_t>(totals_.size()));
+  for (const auto& [member, total] : totals_) {
+    member.save(out);
+    out.put(total);
+  }
+}
+
+stream::Result<void> Lines::load(stream::Reader& in) {
+  if (auto loaded = open_.load(in, *expressions_); !loaded) return loaded;
+  totals_.clear();
+  const std::size_t count = in.get_count();
+  for (std::size_t i = 0; i < count && in.ok(); ++i) {
+    OwnedMember member;
+    member.load(in);
+    const double total = in.get<double>();
+    totals_.insert_or_assign(std::move(member), total);
+  }
+  return in.status();
+}
+
+namespace {
+
+class Source final : public LineExtractorSource {
+ public:
+  explicit Source(std::shared_ptr<const Expressions> expressions) : expressions_(std::move(expressions)) {}
+  [[nodiscard]] std::unique_ptr<LineExtractor> make_lines() const override { return std::make_unique<Lines>(expressions_); }
+  [[nodiscard]] std::unique_ptr<stream::Extractor> make() const override { return make_lines(); }
+
+ private:
+  std::shared_ptr<const Expressions> expressions_;
+};
+
+}  // namespace
+
+Compiled compile(std::span<const Definition> definitions) {
+  Compiled compiled;
+  if (auto expressions = Expressions::compile(definitions, compiled.problems))
+    compiled.source = std::make_shared<Source>(std::move(expressions));
+  return compiled;
+}
+
+}  // namespace tocsin::dsl::text

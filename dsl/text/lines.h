@@ -1,0 +1,64 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "dsl/text/expressions.h"
+#include "dsl/text/extraction.h"
+#include "dsl/text/records.h"
+
+namespace tocsin::dsl::text {
+
+// Lines of one attempt to events and samples. A line is cleaned, its prefix is read, the whole set of expressions is scanned once,
+// and captures are taken for those that occurred.
+// Owned by its Attempt; shares the expressions.
+class Lines final : public LineExtractor {
+ public:
+  explicit Lines(std::shared_ptr<const Expressions> expressions) : expressions_(std::move(expressions)) {}
+
+  void line(const stream::LineRecord& line, stream::Time arrival, stream::Extracted& out) override;
+  [[nodiscard]] stream::Time next_due() const override { return open_.next_due(); }
+  void settle(stream::Time clock, stream::Extracted& out) override;
+  void finish(stream::Extracted& out) override;
+  void save(stream::Writer& out) const override;
+  stream::Result<void> load(stream::Reader& in) override;
+  [[nodiscard]] const TextCounters& counters() const noexcept override { return counters_; }
+
+ private:
+  // One piece of a line, after cleaning.
+  struct Piece {
+    std::string_view body;
+    stream::MemberKey member;
+    bool rank_known = false;
+    bool error = false;
+    stream::Time time{}, arrival{};
+  };
+  void take(std::string_view text, const stream::LineRecord& line, stream::Time arrival, stream::Extracted& out);
+  void apply(const Piece& piece, stream::Extracted& out);
+  // Joins the piece to the stream's open record, if there is one and it continues that. True: it ends the record.
+  struct Joining { const Rule* to = nullptr; bool ends = false; };
+  Joining join(const Piece& piece, stream::Extracted& out);
+  void begin(const Piece& piece, std::uint32_t rule, stream::Extracted& out);
+  void close(const OpenRecord& record, stream::Extracted& out);
+  void emit(const Rule& rule, std::string_view text, const Captures& captures, const stream::MemberKey& member, bool rank_known,
+            stream::Time time, stream::Extracted& out);
+  [[nodiscard]] bool counts(const Rule& rule, const Captures& captures, const stream::MemberKey& member);
+
+  std::shared_ptr<const Expressions> expressions_;
+  OpenRecords open_;
+  std::map<OwnedMember, double> totals_;   // what progress bars count to
+  TextCounters counters_;
+
+  // Kept between calls, so that a line allocates nothing.
+  std::vector<std::string_view> pieces_;
+  std::vector<std::uint32_t> found_;
+  std::string clean_;
+  std::vector<stream::EventRecord::Field> fields_;
+  std::vector<std::string> texts_;
+};
+
+}  // namespace tocsin::dsl::text

@@ -1,0 +1,99 @@
+#include "dsl/text/records.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace tocsin::dsl::text {
+
+using stream::Time;
+
+void OwnedMember::save(stream::Writer& out) const {
+  out.put(level);
+  out.put(rank);
+  out.put(node);
+  out.put(gpu);
+}
+
+void OwnedMember::load(stream::Reader& in) {
+  level = in.get<stream::Level>();
+  if (static_cast<std::size_t>(level) >= stream::level_count) level = stream::Level::job;
+  rank = in.get<std::uint32_t>();
+  node = in.get_text();
+  gpu = in.get_text();
+}
+
+OpenRecord* OpenRecords::find(const stream::MemberKey& member, bool error) {
+  if (open_.empty()) return nullptr;
+  const auto place = open_.find(Stream{OwnedMember{member}, error});
+  return place == open_.end() ? nullptr : &place->second;
+}
+
+OpenRecord& OpenRecords::open(const stream::MemberKey& member, bool error, OpenRecord record) {
+  return open_.insert_or_assign(Stream{OwnedMember{member}, error}, std::move(record)).first->second;
+}
+
+OpenRecord OpenRecords::take(const stream::MemberKey& member, bool error) {
+  auto node = open_.extract(Stream{OwnedMember{member}, error});
+  assert(!node.empty());
+  return std::move(node.mapped());
+}
+
+std::optional<OpenRecord> OpenRecords::take_due(Time clock) {
+  auto first = open_.end();
+  for (auto place = open_.begin(); place != open_.end(); ++place)
+    if (place->second.due <= clock && (first == open_.end() || place->second.due < first->second.due)) first = place;
+  if (first == open_.end()) return std::nullopt;
+  OpenRecord record = std::move(first->second);
+  open_.erase(first);
+  return record;
+}
+
+Time OpenRecords::next_due() const {
+  Time due = stream::never;
+  for (const auto& [key, record] : open_) due = std::min(due, record.due);
+  return due;
+}
+
+void OpenRecords::save(stream::Writer& out, const Expressions& expressions) const {
+  out.put(static_cast<std::uint64_t>(open_.size()));
+  for (const auto& [key, record] : open_) {
+    const Rule& rule = expressions.rule(record.rule);
+    key.member.save(out);
+    out.put(static_cast<std::uint8_t>(key.error));
+    out.put(static_cast<std::uint8_t>(rule.kind));
+    out.put(rule.name);
+    record.of.save(out);
+    out.put(static_cast<std::uint8_t>(record.rank_known));
+    out.put(record.text);
+    out.put(record.lines);
+    out.put(record.time);
+    out.put(record.due);
+  }
+}
+
+stream::Result<void> OpenRecords::load(stream::Reader& in, const Expressions& expressions) {
+  open_.clear();
+  const std::size_t count = in.get_count();
+  for (std::size_t i = 0; i < count && in.ok(); ++i) {
+    Stream key;
+    key.member.load(in);
+    key.error = in.get<std::uint8_t>() != 0;
+    const auto kind = in.get<std::uint8_t>() == 0 ? Definition::Kind::pattern : Definition::Kind::parser;
+    const std::string name = in.get_text();
+    OpenRecord record;
+    record.of.load(in);
+    record.rank_known = in.get<std::uint8_t>() != 0;
+    record.text = in.get_text();
+    record.lines = in.get<std::uint32_t>();
+    record.time = in.get_time();
+    record.due = in.get_time();
+    // A record of a rule that the pack no longer has ends here: nothing could be made of it.
+    const auto rule = expressions.find(name, kind);
+    if (!rule || !expressions.rule(*rule).assembles()) continue;
+    record.rule = *rule;
+    open_.insert_or_assign(std::move(key), std::move(record));
+  }
+  return in.status();
+}
+
+}  // namespace tocsin::dsl::text

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "dsl/text/expressions.h"
+#include "stream/archive.h"
+#include "stream/record.h"
+
+namespace tocsin::dsl::text {
+
+// A member with its own strings; orders, so that whatever goes over all of them does it in one order everywhere.
+struct OwnedMember {
+  stream::Level level = stream::Level::job;
+  std::uint32_t rank = 0;
+  std::string node, gpu;
+
+  OwnedMember() = default;
+  explicit OwnedMember(const stream::MemberKey& key) : level(key.level), rank(key.rank), node(key.node), gpu(key.gpu) {}
+  [[nodiscard]] stream::MemberKey key() const { return {level, rank, node, gpu}; }
+  friend auto operator<=>(const OwnedMember&, const OwnedMember&) = default;
+
+  void save(stream::Writer& out) const;
+  void load(stream::Reader& in);
+};
+
+// One of the two outputs of a member.
+struct Stream {
+  OwnedMember member;
+  bool error = false;
+  friend auto operator<=>(const Stream&, const Stream&) = default;
+};
+
+// A record that began and may go on in the stream's next lines.
+struct OpenRecord {
+  std::uint32_t rule = 0;
+  stream::MemberKey member() const { return of.key(); }
+  OwnedMember of;                // whom it is about
+  bool rank_known = false;       // of the line that began it
+  std::string text;
+  std::uint32_t lines = 0;       // of the stream since then, joined or not
+  stream::Time time{};           // of the last line that was joined
+  stream::Time due{};            // when it ends for want of more
+};
+
+// The half-assembled records of one attempt, at most one a stream. Bounded in number, bytes, lines and time.
+// Owned by its extractor.
+class OpenRecords {
+ public:
+  static constexpr std::size_t most_records = 4096;
+  static constexpr std::size_t most_bytes = 64 * 1024;      // of one record
+  static constexpr stream::Duration patience = std::chrono::seconds{2};
+
+  [[nodiscard]] bool none() const noexcept { return open_.empty(); }
+  [[nodiscard]] bool full() const noexcept { return open_.size() >= most_records; }
+  [[nodiscard]] OpenRecord* find(const stream::MemberKey& member, bool error);
+  OpenRecord& open(const stream::MemberKey& member, bool error, OpenRecord record);
+  OpenRecord take(const stream::MemberKey& member, bool error);
+  // The one that ends first, if that is not after `clock`; of equal ones the first in the order of streams.
+  [[nodiscard]] std::optional<OpenRecord> take_due(stream::Time clock);
+  [[nodiscard]] stream::Time next_due() const;
+
+  void save(stream::Writer& out, const Expressions& expressions) const;
+  stream::Result<void> load(stream::Reader& in, const Expressions& expressions);
+
+ private:
+  std::map<Stream, OpenRecord> open_;
+};
+
+}  // namespace tocsin::dsl::text

@@ -1,0 +1,152 @@
+#include "dsl/text/scanner.h"
+
+#include <hs.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cassert>
+#include <cstdlib>
+
+#include "dsl/text/number.h"
+
+namespace tocsin::dsl::text {
+namespace {
+
+struct FreeDatabase { void operator()(hs_database_t* database) const { hs_free_database(database); } };
+struct FreeScratch { void operator()(hs_scratch_t* scratch) const { hs_free_scratch(scratch); } };
+struct FreeError { void operator()(hs_compile_error_t* error) const { hs_free_compile_error(error); } };
+
+bool word(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; }
+
+// Replaces the words NUM and INT outside of character classes.
+std::string expand(std::string_view expression, std::string_view num, std::string_view integer) {
+  std::string out;
+  bool in_class = false;
+  for (std::size_t i = 0; i < expression.size();) {
+    const char c = expression[i];
+    if (c == '\\' && i + 1 < expression.size()) {
+      out.append(expression.substr(i, 2));
+      i += 2;
+      continue;
+    }
+    if (c == '[') in_class = true;
+    if (c == ']') in_class = false;
+    const bool starts = !in_class && (out.empty() || !word(out.back()) || (out.size() > 1 && out[out.size() - 2] == '\\'));
+    const std::string_view three = expression.substr(i, 3);
+    const bool ends = i + 3 >= expression.size() || !word(expression[i + 3]);
+    if (starts && ends && three == "NUM") {
+      out.append(num);
+      i += 3;
+    } else if (starts && ends && three == "INT") {
+      out.append(integer);
+      i += 3;
+    } else {
+      out.push_back(c);
+      ++i;
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string for_capturing(std::string_view expression) {
+  return expand(expression, "(?:" + std::string(number_expression) + ")", integer_expression);
+}
+
+std::string for_scanning(std::string_view expression) {
+  const std::string wide = expand(expression, R"([-+.,\w]+)", R"([\d,]+)");
+  std::string out;
+  for (std::size_t i = 0; i < wide.size();) {
+    if (wide[i] == '\\' && i + 1 < wide.size()) {
+      out.append(wide, i, 2);
+      i += 2;
+    } else if (wide.compare(i, 4, "(?P<") == 0) {
+      const std::size_t close = wide.find('>', i);
+      out += "(?:";
+      i = close == std::string::npos ? wide.size() : close + 1;
+    } else {
+      out.push_back(wide[i++]);
+    }
+  }
+  return out;
+}
+
+struct Scanner::Database {
+  std::unique_ptr<hs_database_t, FreeDatabase> handle;
+  std::uint64_t serial = 0;   // no two databases of a process share it: an address may be used again
+};
+
+namespace {
+
+// The thread's scratch space, fit for the database that it scanned last.
+struct Scratch {
+  std::unique_ptr<hs_scratch_t, FreeScratch> handle;
+  std::uint64_t serial = 0;
+};
+thread_local Scratch scratch;
+
+int on_match(unsigned id, unsigned long long, unsigned long long, unsigned, void* context) {
+  static_cast<std::vector<std::uint32_t>*>(context)->push_back(id);
+  return 0;
+}
+
+}  // namespace
+
+Scanner::Scanner(std::unique_ptr<Database> database) : database_(std::move(database)) {}
+Scanner::~Scanner() = default;
+
+std::unique_ptr<Scanner> Scanner::compile(std::span<const std::string> expressions, std::vector<Refusal>& refused) {
+  static std::atomic<std::uint64_t> serials{0};   // of databases in this process; no result depends on it
+  auto database = std::make_unique<Database>();
+  database->serial = ++serials;
+  if (expressions.empty()) return std::unique_ptr<Scanner>(new Scanner(std::move(database)));
+
+  std::vector<std::string> texts;
+  std::vector<const char*> pointers;
+  std::vector<unsigned> flags, ids;
+  for (std::size_t i = 0; i < expressions.size(); ++i) {
+    texts.push_back(for_scanning(expressions[i]));
+    flags.push_back(HS_FLAG_SINGLEMATCH);
+    ids.push_back(static_cast<unsigned>(i));
+    // One by one first: an error of the whole set would name one place and hide the others.
+    hs_expr_info_t* info = nullptr;
+    hs_compile_error_t* error = nullptr;
+    if (hs_expression_info(texts.back().c_str(), flags.back(), &info, &error) != HS_SUCCESS) {
+      const std::unique_ptr<hs_compile_error_t, FreeError> owned(error);
+      refused.push_back({i, error ? error->message : "unknown error"});
+    } else {
+      if (info->min_width == 0) refused.push_back({i, "it matches the empty text"});
+      free(info);
+    }
+  }
+  if (!refused.empty()) return nullptr;
+  for (const std::string& text : texts) pointers.push_back(text.c_str());
+  hs_database_t* handle = nullptr;
+  hs_compile_error_t* error = nullptr;
+  if (hs_compile_multi(pointers.data(), flags.data(), ids.data(), static_cast<unsigned>(pointers.size()), HS_MODE_BLOCK, nullptr,
+                       &handle, &error) != HS_SUCCESS) {
+    const std::unique_ptr<hs_compile_error_t, FreeError> owned(error);
+    refused.push_back({error && error->expression >= 0 ? static_cast<std::size_t>(error->expression) : 0,
+                       error ? error->message : "unknown error"});
+    return nullptr;
+  }
+  database->handle.reset(handle);
+  return std::unique_ptr<Scanner>(new Scanner(std::move(database)));
+}
+
+void Scanner::scan(std::string_view text, std::vector<std::uint32_t>& found) const {
+  found.clear();
+  if (!database_->handle || text.empty()) return;
+  if (scratch.serial != database_->serial) {
+    hs_scratch_t* handle = scratch.handle.release();
+    [[maybe_unused]] const hs_error_t error = hs_alloc_scratch(database_->handle.get(), &handle);
+    assert(error == HS_SUCCESS);
+    scratch.handle.reset(handle);
+    scratch.serial = database_->serial;
+  }
+  hs_scan(database_->handle.get(), text.data(), static_cast<unsigned>(text.size()), 0, scratch.handle.get(), on_match, &found);
+  if (found.size() > 1) std::sort(found.begin(), found.end());
+}
+
+}  // namespace tocsin::dsl::text

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "stream/result.h"
+
+namespace tocsin::dsl::text {
+
+// All expressions of a pack as one Vectorscan database: which of them occur somewhere in a text. Captures are another matter.
+// Immutable, shared by the extractors of all shards; the scratch space of a scan belongs to the thread.
+class Scanner {
+ public:
+  struct Refusal { std::size_t expression; std::string message; };
+
+  // `expressions` in RE2's syntax, macros expanded. On a refusal the scanner is null.
+  static std::unique_ptr<Scanner> compile(std::span<const std::string> expressions, std::vector<Refusal>& refused);
+  ~Scanner();
+  Scanner(const Scanner&) = delete;
+  Scanner& operator=(const Scanner&) = delete;
+
+  // The indices of the expressions that occur, ascending.
+  void scan(std::string_view text, std::vector<std::uint32_t>& found) const;
+
+ private:
+  struct Database;
+  explicit Scanner(std::unique_ptr<Database> database);
+  std::unique_ptr<Database> database_;
+};
+
+// The expression as Vectorscan is to search it: groups lose their names, NUM and INT become what is sure to occur where they do.
+[[nodiscard]] std::string for_scanning(std::string_view expression);
+// The expression as RE2 is to capture it: NUM and INT expanded.
+[[nodiscard]] std::string for_capturing(std::string_view expression);
+
+}  // namespace tocsin::dsl::text

@@ -1,0 +1,341 @@
+#include "dsl/text_definitions.h"
+
+#include <lua.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+namespace tocsin::dsl {
+namespace {
+
+using text::Definition;
+using text::Value;
+using text::ValueSource;
+
+constexpr std::size_t most_bytes = 32u << 20;
+constexpr int hook_interval = 1000;
+
+// What one file's run has and makes. The Lua state's extra space points here.
+struct Run {
+  std::string file;
+  std::vector<Definition>* definitions = nullptr;
+  std::uint64_t instructions_left = 0;
+  std::size_t bytes = 0;
+};
+
+Run& run_of(lua_State* lua) { return **static_cast<Run**>(lua_getextraspace(lua)); }
+
+void* allocate(void* user, void* block, std::size_t old_size, std::size_t new_size) {
+  Run& run = *static_cast<Run*>(user);
+  const std::size_t had = block ? old_size : 0;
+  if (new_size == 0) {
+    std::free(block);
+    run.bytes -= had;
+    return nullptr;
+  }
+  if (run.bytes - had + new_size > most_bytes) return nullptr;
+  void* moved = std::realloc(block, new_size);
+  if (moved) run.bytes = run.bytes - had + new_size;
+  return moved;
+}
+
+void count_instructions(lua_State* lua, lua_Debug*) {
+  Run& run = run_of(lua);
+  if (run.instructions_left <= hook_interval) {
+    run.instructions_left = 0;
+    lua_sethook(lua, count_instructions, LUA_MASKCOUNT, 1);   // nothing runs on after this
+    luaL_error(lua, "the file computes too long; patterns and parsers are data");
+  }
+  run.instructions_left -= hook_interval;
+}
+
+// Reads the table of one definition. An error is raised in Lua, which knows file and line.
+class TableReader {
+ public:
+  TableReader(lua_State* lua, int table, const char* what) : lua_(lua), table_(lua_absindex(lua, table)), what_(what) {}
+
+  [[noreturn]] void fail(const std::string& message) {
+    const std::string text = std::string(what_) + ": " + message;
+    lua_pushlstring(lua_, text.data(), text.size());
+    luaL_where(lua_, 1);
+    lua_insert(lua_, -2);
+    lua_concat(lua_, 2);
+    lua_error(lua_);
+    std::abort();   // lua_error does not return
+  }
+
+  std::string text(const char* key) {
+    lua_getfield(lua_, table_, key);
+    std::string value;
+    if (lua_type(lua_, -1) == LUA_TSTRING) value = string_at(-1);
+    else if (!lua_isnil(lua_, -1)) fail(std::string(key) + " is a " + luaL_typename(lua_, -1) + "; write a text");
+    lua_pop(lua_, 1);
+    return value;
+  }
+
+  std::vector<std::string> texts(const char* key) {
+    lua_getfield(lua_, table_, key);
+    std::vector<std::string> values;
+    if (lua_type(lua_, -1) == LUA_TSTRING) {
+      values.push_back(string_at(-1));
+    } else if (lua_istable(lua_, -1)) {
+      for (lua_Integer i = 1; lua_rawgeti(lua_, -1, i) != LUA_TNIL; ++i, lua_pop(lua_, 1)) {
+        if (lua_type(lua_, -1) != LUA_TSTRING) fail(std::string(key) + " has a " + luaL_typename(lua_, -1) + "; write texts");
+        values.push_back(string_at(-1));
+      }
+      lua_pop(lua_, 1);
+    } else if (!lua_isnil(lua_, -1)) {
+      fail(std::string(key) + " is a " + luaL_typename(lua_, -1) + "; write a text or a list of texts");
+    }
+    lua_pop(lua_, 1);
+    return values;
+  }
+
+  std::optional<double> number(const char* key) {
+    lua_getfield(lua_, table_, key);
+    std::optional<double> value;
+    if (lua_type(lua_, -1) == LUA_TNUMBER) value = lua_tonumber(lua_, -1);
+    else if (!lua_isnil(lua_, -1)) fail(std::string(key) + " is a " + luaL_typename(lua_, -1) + "; write a number");
+    lua_pop(lua_, 1);
+    return value;
+  }
+
+  bool flag(const char* key) {
+    lua_getfield(lua_, table_, key);
+    if (!lua_isnil(lua_, -1) && !lua_isboolean(lua_, -1)) fail(std::string(key) + " is a " + luaL_typename(lua_, -1) + "; write true");
+    const bool value = lua_toboolean(lua_, -1) != 0;
+    lua_pop(lua_, 1);
+    return value;
+  }
+
+  // Every key must be one of these.
+  void only(std::initializer_list<std::string_view> keys, bool list) {
+    lua_pushnil(lua_);
+    while (lua_next(lua_, table_) != 0) {
+      lua_pop(lua_, 1);
+      if (lua_type(lua_, -1) == LUA_TSTRING) {
+        const std::string key = string_at(-1);
+        if (std::find(keys.begin(), keys.end(), key) == keys.end()) {
+          std::string known;
+          for (std::string_view each : keys) known += (known.empty() ? "" : ", ") + std::string(each);
+          fail("\"" + key + "\" is no key here; there are " + known);
+        }
+      } else if (!list) {
+        fail("a value without a key; write key = value");
+      }
+    }
+  }
+
+  // Values by name, sorted: a Lua table has no order of its own.
+  std::vector<Value> values(const char* key) {
+    lua_getfield(lua_, table_, key);
+    std::vector<Value> out;
+    if (lua_istable(lua_, -1)) {
+      lua_pushnil(lua_);
+      while (lua_next(lua_, -2) != 0) {
+        if (lua_type(lua_, -2) != LUA_TSTRING) fail(std::string(key) + " has a value without a name; write name = capture");
+        Value value;
+        value.name = string_at(-2);
+        value_at(value);
+        out.push_back(std::move(value));
+        lua_pop(lua_, 1);
+      }
+      std::sort(out.begin(), out.end(), [](const Value& a, const Value& b) { return a.name < b.name; });
+    } else if (!lua_isnil(lua_, -1)) {
+      fail(std::string(key) + " is a " + luaL_typename(lua_, -1) + "; write { name = capture, … }");
+    }
+    lua_pop(lua_, 1);
+    return out;
+  }
+
+ private:
+  std::string string_at(int index) {
+    std::size_t size = 0;
+    const char* data = lua_tolstring(lua_, index, &size);
+    return {data, size};
+  }
+
+  // The value on top of the stack: a capture's name, a number, a source, or a list of sources.
+  void value_at(Value& value) {
+    const int type = lua_type(lua_, -1);
+    if (type == LUA_TSTRING) {
+      value.sources.emplace_back().capture = string_at(-1);
+    } else if (type == LUA_TNUMBER) {
+      value.sources.emplace_back().number = lua_tonumber(lua_, -1);
+    } else if (type == LUA_TTABLE) {
+      if (lua_rawgeti(lua_, -1, 1) == LUA_TTABLE) {
+        lua_pop(lua_, 1);
+        for (lua_Integer i = 1; lua_rawgeti(lua_, -1, i) != LUA_TNIL; ++i, lua_pop(lua_, 1)) {
+          if (!lua_istable(lua_, -1)) fail(value.name + " mixes sources and others; write a list of { … }");
+          source_at(value);
+        }
+      } else {
+        lua_pop(lua_, 1);
+        return source_at(value);
+      }
+      lua_pop(lua_, 1);
+    } else {
+      fail(value.name + " is a " + luaL_typename(lua_, -1) + "; write a capture's name or a table");
+    }
+  }
+
+  void source_at(Value& value) {
+    TableReader table(lua_, -1, what_);
+    table.only({"find", "last", "text", "number", "scale", "epoch", "per_epoch", "first_epoch"}, true);
+    ValueSource& source = value.sources.emplace_back();
+    if (lua_rawgeti(lua_, -1, 1) == LUA_TSTRING) source.capture = string_at(-1);
+    lua_pop(lua_, 1);
+    source.find = table.text("find");
+    source.last = table.flag("last");
+    source.text = table.text("text");
+    source.number = table.number("number");
+    source.scale = table.number("scale").value_or(1.0);
+    source.epoch = table.text("epoch");
+    source.per_epoch = table.text("per_epoch");
+    source.first_epoch = table.number("first_epoch").value_or(0.0);
+    const int given = !source.capture.empty() + !source.find.empty() + !source.text.empty() + source.number.has_value();
+    if (given != 1) fail(value.name + " needs one of a capture's name, find, text and number");
+  }
+
+  lua_State* lua_;
+  int table_;
+  const char* what_;
+};
+
+// pattern "name" { … }: the second call. Upvalues: the kind, and the name.
+int define(lua_State* lua) {
+  const auto kind = static_cast<Definition::Kind>(lua_tointeger(lua, lua_upvalueindex(1)));
+  const char* name = lua_tostring(lua, lua_upvalueindex(2));
+  const bool pattern = kind == Definition::Kind::pattern;
+  luaL_argexpected(lua, lua_istable(lua, 1), 1, "table");
+  const std::string what = std::string(pattern ? "pattern \"" : "parser \"") + name + "\"";
+  TableReader table(lua, 1, what.c_str());
+  table.only({"line", "unless", "event", "source", "fields", "texts", "samples", "states", "rank", "rank_if_unknown", "gpu",
+              "continues", "ends", "wrapped", "lines", "same", "remembers", "about"}, false);
+  Definition definition;
+  definition.kind = kind;
+  definition.name = name;
+  definition.file = run_of(lua).file;
+  lua_Debug debug;
+  if (lua_getstack(lua, 1, &debug) && lua_getinfo(lua, "l", &debug)) definition.line = debug.currentline;
+  definition.lines = table.texts("line");
+  definition.unless = table.text("unless");
+  definition.event = table.text("event");
+  if (std::string source = table.text("source"); !source.empty()) definition.source = std::move(source);
+  definition.fields = table.values("fields");
+  for (Value& text : table.values("texts")) {
+    text.textual = true;
+    definition.fields.push_back(std::move(text));
+  }
+  definition.samples = table.values("samples");
+  for (Value& state : table.values("states")) {   // constants: what stands where a capture's name would
+    for (ValueSource& source : state.sources) source.text = std::move(source.capture), source.capture.clear();
+    state.textual = true;
+    definition.samples.push_back(std::move(state));
+  }
+  definition.rank = table.text("rank");
+  if (std::string rank = table.text("rank_if_unknown"); !rank.empty()) {
+    if (!definition.rank.empty()) table.fail("both rank and rank_if_unknown; write one");
+    definition.rank = std::move(rank);
+    definition.rank_yields = true;
+  }
+  definition.gpu = table.text("gpu");
+  definition.continues = table.text("continues");
+  definition.until = table.text("ends");
+  definition.wrapped = table.flag("wrapped");
+  if (const auto lines = table.number("lines")) {
+    if (!(*lines >= 1 && *lines <= 512)) table.fail("lines is not between 1 and 512");
+    definition.most_lines = static_cast<std::uint32_t>(*lines);
+  }
+  definition.same = table.text("same");
+  definition.remembers = table.text("remembers");
+  if (!pattern && !definition.event.empty()) table.fail("a parser makes samples; write a pattern for the event");
+  run_of(lua).definitions->push_back(std::move(definition));
+  return 0;
+}
+
+// pattern "name": the first call.
+int name_definition(lua_State* lua) {
+  luaL_argexpected(lua, lua_type(lua, 1) == LUA_TSTRING, 1, "name");
+  lua_pushvalue(lua, lua_upvalueindex(1));
+  lua_pushvalue(lua, 1);
+  lua_pushcclosure(lua, define, 2);
+  return 1;
+}
+
+// The work that may raise errors: runs the chunk under the words that there are.
+int run_chunk(lua_State* lua) {
+  lua_newtable(lua);
+  const std::array<std::pair<const char*, Definition::Kind>, 2> words{
+      {{"pattern", Definition::Kind::pattern}, {"parser", Definition::Kind::parser}}};
+  for (const auto& [word, kind] : words) {
+    lua_pushinteger(lua, static_cast<lua_Integer>(kind));
+    lua_pushcclosure(lua, name_definition, 1);
+    lua_setfield(lua, -2, word);
+  }
+  const auto* source = static_cast<const std::string*>(lua_touserdata(lua, 1));
+  const std::string chunk = "@" + run_of(lua).file;
+  if (luaL_loadbufferx(lua, source->data(), source->size(), chunk.c_str(), "t") != LUA_OK) return lua_error(lua);
+  lua_pushvalue(lua, -2);
+  lua_setupvalue(lua, -2, 1);
+  lua_call(lua, 0, 0);
+  return 0;
+}
+
+struct CloseLua { void operator()(lua_State* lua) const { lua_close(lua); } };
+
+// "file:12: message" in its parts.
+text::TextProblem problem_of(const std::string& file, const std::string& message) {
+  text::TextProblem problem{file, 0, message};
+  const std::string front = file + ":";
+  if (message.compare(0, front.size(), front) == 0) {
+    char* end = nullptr;
+    problem.line = static_cast<int>(std::strtol(message.c_str() + front.size(), &end, 10));
+    const char* rest = end;
+    while (*rest == ':' || *rest == ' ') ++rest;
+    problem.message = rest;
+  }
+  return problem;
+}
+
+bool read_here(const std::string& path) {
+  const bool folder = path.compare(0, 9, "patterns/") == 0 || path.compare(0, 9, "progress/") == 0;
+  return folder && path.size() > 13 && path.compare(path.size() - 4, 4, ".lua") == 0;
+}
+
+}  // namespace
+
+TextDefinitions read_text_definitions(const std::map<std::string, std::string>& files, std::uint64_t instructions) {
+  TextDefinitions out;
+  for (const auto& [path, source] : files) {
+    if (!read_here(path)) continue;
+    Run run{path, &out.definitions, instructions, 0};
+    const std::unique_ptr<lua_State, CloseLua> lua(lua_newstate(allocate, &run));
+    if (!lua) {
+      out.problems.push_back({path, 0, "no memory to read it"});
+      continue;
+    }
+    *static_cast<Run**>(lua_getextraspace(lua.get())) = &run;
+    lua_sethook(lua.get(), count_instructions, LUA_MASKCOUNT, hook_interval);
+    lua_pushcfunction(lua.get(), run_chunk);
+    lua_pushlightuserdata(lua.get(), const_cast<std::string*>(&source));
+    if (lua_pcall(lua.get(), 1, 0, 0) != LUA_OK) {
+      const char* message = lua_tostring(lua.get(), -1);
+      out.problems.push_back(problem_of(path, message ? message : "an error that is no text"));
+    }
+  }
+  return out;
+}
+
+text::Compiled compile_text(const std::map<std::string, std::string>& files) {
+  TextDefinitions read = read_text_definitions(files);
+  if (!read.problems.empty()) return {nullptr, std::move(read.problems)};
+  return text::compile(read.definitions);
+}
+
+}  // namespace tocsin::dsl
