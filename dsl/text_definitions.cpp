@@ -198,8 +198,10 @@ class TableReader {
     source.epoch = table.text("epoch");
     source.per_epoch = table.text("per_epoch");
     source.first_epoch = table.number("first_epoch").value_or(0.0);
-    const int given = !source.capture.empty() + !source.find.empty() + !source.text.empty() + source.number.has_value();
-    if (given != 1) fail(value.name + " needs one of a capture's name, find, text and number");
+    const int found = !source.capture.empty() + !source.find.empty();
+    const int constant = !source.text.empty() + source.number.has_value();
+    if (found + constant == 0) fail(value.name + " needs a capture's name, find, text or number");
+    if (found > 1 || constant > 1 || (!source.capture.empty() && constant)) fail(value.name + " has two sources in one; write a list of { … }");
   }
 
   lua_State* lua_;

@@ -7,7 +7,8 @@
 
 namespace tocsin::dsl::text {
 
-// Where the value of a field or sample comes from: one of a capture, a search of its own, or a constant.
+// Where the value of a field or sample comes from: one of a capture, a search of its own, or a constant; a constant with a search
+// stands where that finds something.
 struct ValueSource {
   std::string capture;           // a named group of the definition's line
   std::string find;              // an expression with one group, searched in the whole record

@@ -42,27 +42,38 @@ std::string_view captured(const Captures& captures, int which) {
   return which == no_capture ? std::string_view{} : captures[static_cast<std::size_t>(which)];
 }
 
+// What was found, as the output keeps it.
+std::optional<Drawn> read(const Rule::Output& output, const Rule::Source& source, std::string_view found, const Captures& captures) {
+  if (output.textual) {
+    if (blank(found)) return std::nullopt;
+    return Drawn{std::nullopt, found, true};
+  }
+  auto value = number(found);
+  if (!value) return std::nullopt;
+  *value *= source.scale;
+  if (source.epoch != no_capture) {
+    const auto epoch = number(captured(captures, source.epoch));
+    const auto each = number(captured(captures, source.per_epoch));
+    if (!epoch || !each) return std::nullopt;
+    *value += (*epoch - source.first_epoch) * *each;
+  }
+  return Drawn{value, {}, false};
+}
+
 // The value of the first source that gives one.
 Drawn draw(const Rule::Output& output, std::string_view text, const Captures& captures) {
   for (const Rule::Source& source : output.sources) {
-    if (!source.text.empty()) return {std::nullopt, source.text, true};
+    const bool constant = !source.text.empty() || source.number;
+    if (!constant || source.find) {
+      const std::string_view found = source.find ? find_in(*source.find, text, source.last) : captured(captures, source.capture);
+      if (!found.data()) continue;
+      if (!constant) {
+        if (auto drawn = read(output, source, found, captures)) return *drawn;
+        continue;
+      }
+    }
     if (source.number) return {source.number, {}, false};
-    const std::string_view found = source.find ? find_in(*source.find, text, source.last) : captured(captures, source.capture);
-    if (!found.data()) continue;
-    if (output.textual) {
-      if (!blank(found)) return {std::nullopt, found, true};
-      continue;
-    }
-    auto value = number(found);
-    if (!value) continue;
-    *value *= source.scale;
-    if (source.epoch != no_capture) {
-      const auto epoch = number(captured(captures, source.epoch));
-      const auto each = number(captured(captures, source.per_epoch));
-      if (!epoch || !each) continue;
-      *value += (*epoch - source.first_epoch) * *each;
-    }
-    return {value, {}, false};
+    return {std::nullopt, source.text, true};
   }
   return {};
 }
@@ -95,7 +106,7 @@ void Lines::take(std::string_view text, const LineRecord& line, Time arrival, Ex
   const Prefix prefix = read_prefix(text);
   Piece piece;
   piece.body = text.substr(prefix.size);
-  piece.member = line.member;
+  piece.member = piece.from = line.member;
   piece.rank_known = line.member.level == Level::rank;
   piece.error = line.error_stream;
   piece.time = line.time;
@@ -113,8 +124,8 @@ void Lines::apply(const Piece& piece, Extracted& out) {
   expressions_->scan(piece.body, found_);
   if (found_.empty() && open_.none()) return;
 
-  const Joining joining = open_.none() ? Joining{} : join(piece, out);
-  bool parsed = joining.to && joining.to->kind == Definition::Kind::parser;
+  const Rule* joined = open_.none() ? nullptr : join(piece, out);
+  bool parsed = joined && joined->kind == Definition::Kind::parser;
   std::uint32_t spoken = no_rule;
   for (const std::uint32_t id : found_) {
     const Expression& expression = expressions_->expression(id);
@@ -122,7 +133,7 @@ void Lines::apply(const Piece& piece, Extracted& out) {
     const Rule& rule = expressions_->rule(expression.rule);
     if (rule.kind == Definition::Kind::parser && parsed) continue;
     // A line within a record is told by the record.
-    if (joining.to && (joining.to == &rule || (!rule.event.empty() && rule.event == joining.to->event))) continue;
+    if (joined && (joined == &rule || (!rule.event.empty() && rule.event == joined->event))) continue;
     Captures captures;
     if (!expression.match(piece.body, captures)) {
       ++counters_.unconfirmed;
@@ -135,49 +146,49 @@ void Lines::apply(const Piece& piece, Extracted& out) {
     if (rule.assembles() && !(rule.until && occurs(*rule.until, piece.body))) begin(piece, expression.rule, out);
     else emit(rule, piece.body, captures, piece.member, piece.rank_known, piece.time, out);
   }
-  if (joining.ends) close(open_.take(piece.member, piece.error), out);
 }
 
-Lines::Joining Lines::join(const Piece& piece, Extracted& out) {
-  OpenRecord* record = open_.find(piece.member, piece.error);
-  if (!record) return {};
-  const Rule& rule = expressions_->rule(record->rule);
+const Rule* Lines::join(const Piece& piece, Extracted& out) {
+  auto place = open_.find(piece.member, piece.error);
+  const bool by_stream = place.has_value();
+  if (!place && !piece.rank_known) place = open_.find_wrapped(piece.from, piece.error, *expressions_);
+  if (!place) return nullptr;
+  OpenRecord& record = (*place)->second;
+  const Rule& rule = expressions_->rule(record.rule);
   const bool again = std::any_of(found_.begin(), found_.end(), [&](std::uint32_t id) {
     const Expression& expression = expressions_->expression(id);
     Captures captures;
-    return expression.rule == record->rule && expression.match(piece.body, captures);
+    return expression.rule == record.rule && expression.match(piece.body, captures);
   });
   const bool ends = !again && rule.until && occurs(*rule.until, piece.body);
   const bool continues = !again && (ends || !rule.continues || occurs(*rule.continues, piece.body));
+  if (!by_stream && !continues) return nullptr;   // somebody else's
   if (again || (!continues && !rule.until)) {
-    close(open_.take(piece.member, piece.error), out);
-    return {};
+    close(open_.take(*place), out);
+    return nullptr;
   }
-  ++record->lines;
-  bool full = record->lines >= rule.most_lines;
+  ++record.lines;
+  bool full = record.lines >= rule.most_lines;
   if (continues) {
-    if (record->text.size() + piece.body.size() + 1 > OpenRecords::most_bytes) {
+    if (record.text.size() + piece.body.size() + 1 > OpenRecords::most_bytes) {
       full = true;
     } else {
-      if (!rule.wrapped) record->text.push_back('\n');
-      else if (!record->text.empty() && record->text.back() != ' ' && !piece.body.empty() && piece.body.front() != ' ')
-        record->text.push_back(' ');
-      record->text.append(piece.body);
-      record->time = piece.time;
-      record->due = piece.arrival + OpenRecords::patience;
+      if (!rule.wrapped) record.text.push_back('\n');
+      else if (!record.text.empty() && record.text.back() != ' ' && !piece.body.empty() && piece.body.front() != ' ')
+        record.text.push_back(' ');
+      record.text.append(piece.body);
+      record.time = piece.time;
+      record.due = piece.arrival + OpenRecords::patience;
     }
   }
-  if (full && !ends) {
-    ++counters_.records_cut;
-    close(open_.take(piece.member, piece.error), out);
-    return {};
-  }
-  return {continues ? &rule : nullptr, ends};
+  if (full && !ends) ++counters_.records_cut;
+  if (full || ends) close(open_.take(*place), out);
+  return continues ? &rule : nullptr;
 }
 
 void Lines::begin(const Piece& piece, std::uint32_t rule, Extracted& out) {
-  if (open_.find(piece.member, piece.error)) {
-    close(open_.take(piece.member, piece.error), out);
+  if (const auto other = open_.find(piece.member, piece.error)) {
+    close(open_.take(*other), out);
   } else if (open_.full()) {
     ++counters_.records_refused;
     return;
@@ -185,6 +196,7 @@ void Lines::begin(const Piece& piece, std::uint32_t rule, Extracted& out) {
   OpenRecord record;
   record.rule = rule;
   record.of = OwnedMember{piece.member};
+  record.from = OwnedMember{piece.from};
   record.rank_known = piece.rank_known;
   record.text = piece.body;
   record.lines = 1;
@@ -195,11 +207,13 @@ void Lines::begin(const Piece& piece, std::uint32_t rule, Extracted& out) {
 
 void Lines::close(const OpenRecord& record, Extracted& out) {
   const Rule& rule = expressions_->rule(record.rule);
+  std::string_view first = record.text;   // the line expression is about the first line, unless all are one
+  if (!rule.wrapped) first = first.substr(0, first.find('\n'));
   for (const Expression& expression : expressions_->of(record.rule)) {
     Captures captures;
-    if (!expression.match(record.text, captures)) continue;
+    if (!expression.match(first, captures)) continue;
     if (!rule.unless || !occurs(*rule.unless, record.text))
-      emit(rule, record.text, captures, record.member(), record.rank_known, record.time, out);
+      emit(rule, record.text, captures, record.of.key(), record.rank_known, record.time, out);
     return;
   }
 }

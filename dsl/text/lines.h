@@ -33,15 +33,15 @@ class Lines final : public LineExtractor {
   struct Piece {
     std::string_view body;
     stream::MemberKey member;
+    stream::MemberKey from;   // as the collector says
     bool rank_known = false;
     bool error = false;
     stream::Time time{}, arrival{};
   };
   void take(std::string_view text, const stream::LineRecord& line, stream::Time arrival, stream::Extracted& out);
   void apply(const Piece& piece, stream::Extracted& out);
-  // Joins the piece to the stream's open record, if there is one and it continues that. True: it ends the record.
-  struct Joining { const Rule* to = nullptr; bool ends = false; };
-  Joining join(const Piece& piece, stream::Extracted& out);
+  // Joins the piece to the open record that it continues, and closes that where this was its last line. Null: it continues none.
+  const Rule* join(const Piece& piece, stream::Extracted& out);
   void begin(const Piece& piece, std::uint32_t rule, stream::Extracted& out);
   void close(const OpenRecord& record, stream::Extracted& out);
   void emit(const Rule& rule, std::string_view text, const Captures& captures, const stream::MemberKey& member, bool rank_known,

@@ -73,7 +73,7 @@ bool place_in_source(std::string_view text) {   // trainer.py:4021, logging.py:9
 // The inside of a pair of brackets: a tag of a logger, or something that the message itself says?
 bool logger_tag(std::string_view inside) {
   if (inside.empty()) return false;
-  if (std::all_of(inside.begin(), inside.end(), letter)) return true;                      // [INFO] [titan]
+  if (std::all_of(inside.begin(), inside.end(), [](char c) { return c >= 'A' && c <= 'Z'; }) || inside == "titan") return true;  // [INFO]
   if (inside.substr(0, 4) == "PID:") return true;
   if (const std::size_t bar = inside.find('|'); bar != inside.npos) return place_in_source(inside.substr(bar + 1));
   if (inside.size() > 2 && inside[1] == ' ' && place_in_source(inside.substr(2))) return true;  // [E ProcessGroupNCCL.cpp:458]

@@ -1,7 +1,6 @@
 #include "dsl/text/records.h"
 
 #include <algorithm>
-#include <cassert>
 
 namespace tocsin::dsl::text {
 
@@ -22,20 +21,31 @@ void OwnedMember::load(stream::Reader& in) {
   gpu = in.get_text();
 }
 
-OpenRecord* OpenRecords::find(const stream::MemberKey& member, bool error) {
-  if (open_.empty()) return nullptr;
+std::optional<OpenRecords::Place> OpenRecords::find(const stream::MemberKey& member, bool error) {
+  if (open_.empty()) return std::nullopt;
   const auto place = open_.find(Stream{OwnedMember{member}, error});
-  return place == open_.end() ? nullptr : &place->second;
+  if (place == open_.end()) return std::nullopt;
+  return place;
 }
 
-OpenRecord& OpenRecords::open(const stream::MemberKey& member, bool error, OpenRecord record) {
-  return open_.insert_or_assign(Stream{OwnedMember{member}, error}, std::move(record)).first->second;
+std::optional<OpenRecords::Place> OpenRecords::find_wrapped(const stream::MemberKey& from, bool error, const Expressions& expressions) {
+  const OwnedMember owner{from};
+  std::optional<Place> youngest;
+  for (auto place = open_.begin(); place != open_.end(); ++place)
+    if (expressions.rule(place->second.rule).wrapped && place->first.error == error && place->second.from == owner &&
+        (!youngest || place->second.due > (*youngest)->second.due))
+      youngest = place;
+  return youngest;
 }
 
-OpenRecord OpenRecords::take(const stream::MemberKey& member, bool error) {
-  auto node = open_.extract(Stream{OwnedMember{member}, error});
-  assert(!node.empty());
-  return std::move(node.mapped());
+void OpenRecords::open(const stream::MemberKey& member, bool error, OpenRecord record) {
+  open_.insert_or_assign(Stream{OwnedMember{member}, error}, std::move(record));
+}
+
+OpenRecord OpenRecords::take(Place place) {
+  OpenRecord record = std::move(place->second);
+  open_.erase(place);
+  return record;
 }
 
 std::optional<OpenRecord> OpenRecords::take_due(Time clock) {
@@ -63,6 +73,7 @@ void OpenRecords::save(stream::Writer& out, const Expressions& expressions) cons
     out.put(static_cast<std::uint8_t>(rule.kind));
     out.put(rule.name);
     record.of.save(out);
+    record.from.save(out);
     out.put(static_cast<std::uint8_t>(record.rank_known));
     out.put(record.text);
     out.put(record.lines);
@@ -82,6 +93,7 @@ stream::Result<void> OpenRecords::load(stream::Reader& in, const Expressions& ex
     const std::string name = in.get_text();
     OpenRecord record;
     record.of.load(in);
+    record.from.load(in);
     record.rank_known = in.get<std::uint8_t>() != 0;
     record.text = in.get_text();
     record.lines = in.get<std::uint32_t>();

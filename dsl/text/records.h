@@ -3,6 +3,7 @@
 #include <compare>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -37,8 +38,8 @@ struct Stream {
 // A record that began and may go on in the stream's next lines.
 struct OpenRecord {
   std::uint32_t rule = 0;
-  stream::MemberKey member() const { return of.key(); }
   OwnedMember of;                // whom it is about
+  OwnedMember from;              // whose line began it, as the collector says
   bool rank_known = false;       // of the line that began it
   std::string text;
   std::uint32_t lines = 0;       // of the stream since then, joined or not
@@ -56,9 +57,13 @@ class OpenRecords {
 
   [[nodiscard]] bool none() const noexcept { return open_.empty(); }
   [[nodiscard]] bool full() const noexcept { return open_.size() >= most_records; }
-  [[nodiscard]] OpenRecord* find(const stream::MemberKey& member, bool error);
-  OpenRecord& open(const stream::MemberKey& member, bool error, OpenRecord record);
-  OpenRecord take(const stream::MemberKey& member, bool error);
+  using Place = std::map<Stream, OpenRecord>::iterator;
+  [[nodiscard]] std::optional<Place> find(const stream::MemberKey& member, bool error);
+  // A terminal wraps a line and puts no prefix before the rest: the youngest record of a wrapped rule that this collector's lines
+  // began.
+  [[nodiscard]] std::optional<Place> find_wrapped(const stream::MemberKey& from, bool error, const Expressions& expressions);
+  void open(const stream::MemberKey& member, bool error, OpenRecord record);
+  OpenRecord take(Place place);
   // The one that ends first, if that is not after `clock`; of equal ones the first in the order of streams.
   [[nodiscard]] std::optional<OpenRecord> take_due(stream::Time clock);
   [[nodiscard]] stream::Time next_due() const;

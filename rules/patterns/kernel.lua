@@ -1,0 +1,35 @@
+-- Kernel log: GPUs, memory, tasks that hang.
+
+pattern "xid" {
+  line   = [[NVRM: Xid \((?:PCI:)?(?P<pci>[0-9a-fA-F:.]+)\)[^:]*: (?P<code>\d+)\b]], event = "xid", source = "kernel_log", gpu = "pci",
+  fields = { code = "code", pid = { find = [[pid=(\d+)]] }, recovery = { find = [[recovery action changed from \S+ \([^)]*\) to 0x(\d)]] } },
+  texts  = { pci = "pci", process = { find = [[name=([^,<]+)]] } },
+}
+pattern "fallen_off_the_bus" {
+  about  = "two forms without a code: it is XID 79",
+  line   = { [[NVRM: (?:GPU (?:at )?)?(?:PCI:)?(?P<pci>[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.\d)?): .*has fallen off the bus]],
+             [[NVRM: The NVIDIA GPU (?P<named>[0-9a-fA-F:.]+)|NVRM: .*GPU has fallen off the bus]] },
+  unless = [[NVRM: Xid|supported by the|does not (?:support|include)]], event = "xid", source = "kernel_log", gpu = "pci",
+  fields = { code = 79 }, texts = { pci = { { "pci" }, { "named" } } },
+}
+pattern "sxid" {
+  line   = [[SXid \((?:PCI:)?(?P<pci>[0-9a-fA-F:.]+)\): (?P<code>\d+), (?P<fatal>Non-fatal|Fatal)]], event = "sxid", source = "kernel_log",
+  fields = { code = "code" }, texts = { pci = "pci", class = "fatal" },
+}
+pattern "kernel_oom" {
+  line   = { [[(?:Memory cgroup out of memory|Out of memory)(?: \([^)]*\))?: Kill(?:ed)? process (?P<pid>\d+),?(?: UID \d+,)? ?\(?(?P<process>[^),]+)\)?]],
+             [[oom-kill:constraint=(?P<constraint>\w+)]], [[invoked oom-killer: ]], [[^(?:\S+ )*Killed process (?P<pid2>\d+) \((?P<process2>[^)]+)\)]] },
+  event  = "host_oom", source = "kernel_log", fields = { pid = { { "pid" }, { "pid2" }, { find = [[,pid=(\d+)]] } } },
+  texts  = { process = { { "process" }, { "process2" }, { find = [[task=([^,]+),pid]] }, { find = [[(\S+) invoked oom-killer]] } } },
+}
+pattern "hung_task" {
+  line   = [[INFO: task (?P<process>.+):(?P<pid>\d+) blocked for more than (?P<s>\d+) seconds]], event = "hung_task", source = "kernel_log",
+  fields = { pid = "pid", seconds = "s" }, texts = { process = "process" },
+}
+pattern "soft_lockup" { line = [[(?:soft|hard) lockup|rcu_sched self-detected stall|rcu: INFO: rcu_\w+ detected stalls]], unless = [[soft_lockup|lockup_panic|watchdog_thresh]], event = "cpu_lockup", source = "kernel_log" }
+pattern "machine_check" { line = [[\[Hardware Error\]: .*(?:Uncorrected|Machine check|severity: fatal)]], event = "machine_check", source = "kernel_log" }
+pattern "pcie_error"    { line = [[AER: .*(?:Uncorrected|Fatal)|PCIe Bus Error: severity=Uncorrected]], unless = [[Non-Fatal.*Corrected]], event = "pcie_error", source = "kernel_log" }
+pattern "link_down"     { line = { [[mlx5_core [0-9a-f:.]+.*[Ll]ink down]], [[NETDEV WATCHDOG: .* transmit queue]], [[(?:ib\d|mlx5_\d+)\S*: link (?:is )?down]] }, event = "link_down", source = "kernel_log" }
+pattern "file_system"   { line = { [[(?:EXT4|XFS|BTRFS|LustreError|GPFS)\S*.*(?:error|I/O error|shut ?down)]], [[nfs: server (?P<server>\S+) not responding]], [[blk_update_request: I/O error|Buffer I/O error]] },
+                          event = "storage_error", source = "kernel_log", texts = { server = "server" } }
+pattern "throttled_cpu" { line = [[CPU\d+: (?:Core|Package) temperature(?:/speed)? (?:is )?above threshold]], event = "cpu_throttled", source = "kernel_log" }

@@ -1,0 +1,100 @@
+-- What the training itself says beside its progress.
+
+pattern "skipped_step" {
+  about  = "the loss scale is being found (or the gradients overflow): no step was made",
+  line   = [[OVERFLOW! (?:Rank (?P<rank>\d+) )?Skipping step]], event = "overflow_skip", rank_if_unknown = "rank",
+  fields = { scale = { find = [[Attempted loss scale: (NUM)]] } },
+}
+pattern "fairseq_overflow"   { line = [[gradient overflow detected]], event = "overflow_skip" }
+pattern "apex_overflow"      { line = [[Gradient overflow\.\s+Skipping step]], event = "overflow_skip" }
+pattern "megatron_skipped"   { line = [[number of skipped iterations:\s*(?P<count>[1-9]\d*)]], event = "overflow_skip", fields = { count = "count" } }
+pattern "megatron_nan"       { line = [[number of nan iterations:\s*(?P<count>[1-9]\d*)]], event = "nan_iterations", fields = { count = "count" } }
+pattern "loss_scale_minimum" { line = [[Minimum loss scale reached \(|Current loss scale already at minimum]], event = "loss_scale_exhausted" }
+
+pattern "tocsin_saved" {
+  line   = [[^saved checkpoint at step (?P<step>INT) to (?P<path>\S+) in (?P<time>NUM) s]], event = "checkpoint_saved",
+  fields = { step = "step" }, texts = { path = "path" }, samples = { checkpoint_time = "time" }, states = { phase = "train" },
+}
+pattern "megatron_saving"   { line = [[\bsaving checkpoint at iteration\s+INT to ]], event = "checkpoint_begun", states = { phase = "checkpoint" } }
+pattern "megatron_saved" {
+  line   = [[successfully saved checkpoint (?:at|from) iteration\s+(?P<step>INT) to (?P<path>\S+)]], event = "checkpoint_saved",
+  fields = { step = "step" }, texts = { path = "path" }, states = { phase = "train" },
+}
+pattern "megatron_save_time" { line = [[\| save-checkpoint: (?P<ms>NUM)]], samples = { checkpoint_time = { "ms", scale = 0.001 } } }
+pattern "nanogpt_saving"     { line = [[^saving checkpoint to (?P<path>\S+)\s*$]], event = "checkpoint_saved", texts = { path = "path" }, states = { phase = "checkpoint" } }
+pattern "llmc_saving"        { line = [[^Writing (?:checkpoint|model) (?:at step|to) ?(?P<step>INT)?]], event = "checkpoint_saved", fields = { step = "step" } }
+pattern "huggingface_saving" {
+  line   = [[\bSaving model checkpoint to (?P<path>\S+)]], event = "checkpoint_saved",
+  fields = { step = { find = [[checkpoint-(\d+)]] } }, texts = { path = "path" }, states = { phase = "checkpoint" },
+}
+pattern "deepspeed_saved" {
+  line   = [[\[Torch\] Saved (?P<path>\S+?)\.?(?:\s|$)|Saving model checkpoint: (?P<path2>\S+)]], event = "checkpoint_saved",
+  fields = { step = { find = [[global_step(\d+)]] } }, texts = { path = { { "path" }, { "path2" } } },
+}
+pattern "lightning_saved" {
+  line   = [[\bEpoch INT, global step (?P<step>INT): .* saving model to '(?P<path>[^']*)']], event = "checkpoint_saved",
+  fields = { step = "step" }, texts = { path = "path" },
+}
+pattern "fairseq_saved" {
+  line   = [[\bSaved checkpoint (?P<path>\S+) \(epoch INT @ (?P<step>INT) updates.*\(writing took (?P<time>NUM) seconds\)]],
+  event  = "checkpoint_saved", fields = { step = "step" }, texts = { path = "path" }, samples = { checkpoint_time = "time" },
+}
+pattern "olmo_saved"   { line = [[\bCheckpoint saved to (?P<path>\S+)]], event = "checkpoint_saved", fields = { step = { find = [[step(\d+)]] } }, texts = { path = "path" } }
+pattern "maxtext_saved"{ line = [[Started an asynchronous checkpoint save for step (?P<step>INT)]], event = "checkpoint_saved", fields = { step = "step" } }
+pattern "nemo_saved"   { line = [[Async checkpoint save for step (?P<step>INT) finalized]], event = "checkpoint_saved", fields = { step = "step" } }
+pattern "torchtitan_saving" { line = [[Saving the checkpoint|Saving a (?:full )?checkpoint]], event = "checkpoint_begun", states = { phase = "checkpoint" } }
+pattern "torchtitan_saved" {
+  line   = [[Finished saving the checkpoint.*\bin (?P<time>NUM) seconds]], event = "checkpoint_saved",
+  fields = { step = { find = [[step (INT)]] } }, samples = { checkpoint_time = "time" }, states = { phase = "train" },
+}
+pattern "keras_saved"  { line = [[\bEpoch INT: \S+ (?:improved|reached) .*saving model to (?P<path>\S+)]], event = "checkpoint_saved", texts = { path = "path" } }
+pattern "named_save" {
+  about  = "frameworks of no known name: it says that it has saved, and a step",
+  line   = [[(?i)^\W*(?:checkpoint saved|saved (?:model )?checkpoint|saved model)\b.*\b(?:step|iter|iteration|update)[ =:_-]{0,2}(?P<step>INT)]],
+  unless = [[^saved checkpoint at step INT to \S+ in |\(epoch INT @|successfully saved|[Cc]heckpoint saved to ]], event = "checkpoint_saved", fields = { step = "step" },
+}
+
+-- A resume: what was asked for, and what was found.
+pattern "tocsin_loaded" {
+  line   = [[(?i)^(?:loaded|resumed from|resuming from) checkpoint (?:at|of|from) step (?P<step>INT)\b|^(?:loaded checkpoint|resumed|resuming) (?:from )?\S+ at step (?P<step2>INT)\b]],
+  event  = "checkpoint_loaded", fields = { step = { { "step" }, { "step2" } } },
+}
+pattern "megatron_loaded" {
+  line   = [[successfully loaded checkpoint from (?P<path>\S+).* at iteration\s+(?P<step>INT)]], event = "checkpoint_loaded",
+  fields = { step = "step" }, texts = { path = "path" },
+}
+pattern "megatron_loading"  { line = [[\bloading (?:release |distributed )?checkpoint from (?P<path>\S+)]], event = "checkpoint_loading", texts = { path = "path" }, states = { resume_asked = "yes" } }
+pattern "megatron_no_load"  { line = [[will not load any checkpoints and will start from random|could not find the metadata file]], event = "checkpoint_missing" }
+pattern "huggingface_loaded" {
+  line   = [[Continuing training from global step (?P<step>INT)]], event = "checkpoint_loaded", fields = { step = "step" }, states = { resume_asked = "yes" },
+}
+pattern "huggingface_resume" { line = [[Continuing training from checkpoint, will skip to saved global_step|Loading model from \S*checkpoint-\d+]], event = "checkpoint_loading", states = { resume_asked = "yes" } }
+pattern "lightning_loaded"   { line = [[Restored all states from the checkpoint at (?P<path>\S+)]], event = "checkpoint_loaded",
+                               fields = { step = { find = [[step=(\d+)]] } }, texts = { path = "path" }, states = { resume_asked = "yes" } }
+pattern "lightning_loading"  { line = [[Restoring states from the checkpoint (?:path )?at]], event = "checkpoint_loading", states = { resume_asked = "yes" } }
+pattern "nanogpt_loaded"     { line = [[^Resuming training from (?P<path>\S+)]], event = "checkpoint_loaded", texts = { path = "path" }, states = { resume_asked = "yes" } }
+pattern "nanogpt_fresh"      { line = [[^Initializing a new model from scratch]], event = "started_from_scratch" }
+pattern "fairseq_loaded"     { line = [[\bLoaded checkpoint (?P<path>\S+) \(epoch INT @ (?P<step>INT) updates]], event = "checkpoint_loaded",
+                               fields = { step = "step" }, texts = { path = "path" } }
+pattern "fairseq_missing"    { line = [[No existing checkpoint found]], event = "checkpoint_missing" }
+pattern "deepspeed_loaded"   { line = [[\[Torch\] Loaded checkpoint from (?P<path>\S+?)\.*(?:\s|$)]], event = "checkpoint_loaded",
+                               fields = { step = { find = [[global_step(\d+)]] } }, texts = { path = "path" } }
+pattern "deepspeed_missing"  { line = [[Unable to find latest file at]], event = "checkpoint_missing" }
+pattern "maxtext_loaded"     { line = [[restoring from this run's directory step (?P<step>INT)]], event = "checkpoint_loaded", fields = { step = "step" } }
+pattern "torchtitan_loaded"  { line = [[Loading the checkpoint (?:at step|from) (?P<step>INT)?]], event = "checkpoint_loading", states = { resume_asked = "yes" } }
+pattern "torchtitan_loaded_in" { line = [[Finished loading the checkpoint in (?P<time>NUM) seconds]], event = "checkpoint_loaded" }
+pattern "olmo_loading"       { line = [[\bLoading checkpoint from (?P<path>\S+?)\.*(?:\s|$)]], unless = [=[\[Torch\]]=], event = "checkpoint_loading", texts = { path = "path" }, states = { resume_asked = "yes" } }
+pattern "olmo_loaded"        { line = [[^Checkpoint (?:successfully )?loaded|Trainer state loaded]], event = "checkpoint_loaded" }
+pattern "checkpoint_corrupt" {
+  line   = [[PytorchStreamReader failed|failed finding central directory|invalid header or archive is corrupted|unexpected EOF, expected \d+ more bytes|Error\(s\) in loading state_dict for|size mismatch for \S+: copying a param|Missing key\(s\) in state_dict|Error while deserializing header: ]],
+  event  = "checkpoint_unreadable", texts = { message = { find = [[^(.*)$]] } },
+}
+
+-- Phases that have no progress line of their own.
+pattern "huggingface_begins" { line = [[\*{5} Running training \*{5}]], event = "training_begun", states = { phase = "train" } }
+pattern "huggingface_eval"   { line = [[\*{5} Running (?:Evaluation|Prediction|evaluation|prediction) \*{5}]], states = { phase = "eval" } }
+pattern "huggingface_total"  { line = [[Total optimization steps = (?P<total>INT)]], remembers = "total" }
+pattern "huggingface_eval_time" { line = [['eval_runtime': '?(?P<time>NUM)]], samples = { eval_time = "time" }, states = { phase = "train" } }
+pattern "megatron_eval"      { line = [[^\s*(?:Evaluating on INT samples|Evaluating iter INT/INT)]], states = { phase = "eval" } }
+pattern "megatron_eval_time" { line = [[\| evaluate\s?\.*: ?\(?(?P<ms>NUM)]], samples = { eval_time = { "ms", scale = 0.001 } } }
+pattern "deepspeed_chat_eval" { line = [[\*{5} Evaluating \w+, Epoch INT/INT \*{5}]], states = { phase = "eval" } }

@@ -1,0 +1,179 @@
+-- Progress lines of training frameworks: the first parser that matches a record speaks. Words: line, unless, samples, states.
+-- NUM stands for a number as frameworks print it (nan, inf, thousands separators), INT for a whole one. Times are in seconds.
+
+local function training(about) about.states = { phase = "train" } return about end
+
+-- tests/training of this repository, and jobs that print as it does.
+parser "tocsin_training" (training {
+  line    = [[^step (?P<step>INT) \| .*\bstep_time (?P<time>NUM) \| compute NUM]],
+  samples = { step = "step", step_time = "time", loss = { find = [[\| loss (NUM)]] }, grad_norm = { find = [[\| grad_norm (NUM)]] },
+              learning_rate = { find = [[\| lr (NUM)]] }, compute_time = { find = [[\| compute (NUM)]] },
+              data_time = { find = [[\| data (NUM)]] }, comm_time = { find = [[\| comm (NUM)]] } },
+})
+parser "tocsin_collectives" {
+  line    = [[^collectives launched (?P<launched>INT) done (?P<done>INT)]],
+  samples = { collective_launched = "launched", collective_done = "done" },
+}
+parser "tocsin_phase_train"      { line = [[^phase train\s*$]],      states = { phase = "train" } }
+parser "tocsin_phase_eval"       { line = [[^phase eval\s*$]],       states = { phase = "eval" } }
+parser "tocsin_phase_checkpoint" { line = [[^phase checkpoint\s*$]], states = { phase = "checkpoint" } }
+parser "tocsin_phase_starting"   { line = [[^phase starting\s*$]],   states = { phase = "starting" } }
+
+parser "nemo" (training {
+  line    = [[\bTraining epoch INT, iteration INT/INT \| lr: (?P<lr>NUM) .*\bglobal_step: (?P<step>INT)]],
+  samples = { step = "step", learning_rate = "lr", loss = { find = [[reduced_train_loss: (NUM)]] },
+              step_time = { find = [[train_step_timing in s: (NUM)]] } },
+})
+parser "megatron" (training {
+  about   = "Megatron-LM and Megatron-DeepSpeed, of all ages; pasted lines may be wrapped",
+  line    = [[\biteration\s+(?P<step>INT)/\s*INT \|]],
+  ends    = [[\|\s*$]], continues = [[\|]], wrapped = true, lines = 5,
+  samples = { step = "step", loss = { find = [[\| (?:lm |mlm |total |reduced_train_)?loss: (NUM)]] },
+              grad_norm = { find = [[grad norm: (NUM)]] }, learning_rate = { find = [[learning rate: (NUM)]] },
+              step_time = { { find = [[iteration \(ms\): (NUM)]], scale = 0.001 }, { find = [[iteration \(s\): (NUM)]] } },
+              tokens_per_s = { find = [[tokens per second: (NUM)]] } },
+})
+
+parser "nanogpt" (training {
+  line    = [[\biter (?P<step>INT): loss (?P<loss>NUM), time (?P<ms>NUM)ms]],
+  samples = { step = "step", loss = "loss", step_time = { "ms", scale = 0.001 } },
+})
+parser "modded_nanogpt" (training {
+  line    = [[\bstep:(?P<step>INT)/INT train_loss:(?P<loss>NUM) train_time:]],
+  samples = { step = "step", loss = "loss", step_time = { find = [[step_avg:(NUM)ms]], scale = 0.001 } },
+})
+
+parser "huggingface" (training {
+  about   = "Trainer, TRL, Axolotl: a Python dict with floats, or with strings since version 5",
+  line    = [=[\{.*'loss': '?(?P<loss>NUM)'?[,}]]=],
+  samples = { loss = "loss", grad_norm = { find = [['grad_norm': '?(NUM)]] }, learning_rate = { find = [['learning_rate': '?(NUM)]] },
+              step = { find = [['(?:global_)?step': '?(INT)]] } },
+})
+parser "llama_factory" (training {
+  about   = "trainer_log.jsonl",
+  line    = [["current_steps": (?P<step>INT), "total_steps": INT, "loss": (?P<loss>NUM)]],
+  samples = { step = "step", loss = "loss", learning_rate = { find = [["(?:lr|learning_rate)": (NUM)]] } },
+})
+
+parser "deepspeed_pipeline" (training {
+  line    = [[\bsteps: (?P<step>INT) loss: (?P<loss>NUM) .*\biter time \(s\): (?P<time>NUM)]],
+  samples = { step = "step", loss = "loss", step_time = "time" },
+})
+parser "deepspeed" (training {
+  line    = [[\bstep=(?P<step>INT), skipped=INT, lr=\[(?P<lr>NUM)]],
+  samples = { step = "step", learning_rate = "lr" },
+})
+parser "deepspeed_timer" {
+  line    = [[/global_step=(?P<step>INT), RunningAvgSamplesPerSec=]],
+  samples = { step = "step" },
+}
+parser "deepspeed_chat" (training {
+  about   = "reinforcement learning prints losses of two models and no loss of its own",
+  line    = [[\bepoch: INT\|step: (?P<step>INT)\|ppo_ep: INT\|]],
+  samples = { step = "step" },
+})
+
+parser "torchtitan" (training {
+  line    = [[\bstep:\s*(?P<step>INT)\s+loss:\s*(?P<loss>NUM)\s+(?:grad_norm|memory):]],
+  samples = { step = "step", loss = "loss", grad_norm = { find = [[grad_norm:\s*(NUM)]] }, tokens_per_s = { find = [[\btps:\s*(NUM)]] } },
+})
+
+parser "lightning" (training {
+  about   = "the bar of Lightning and of NeMo on it: it counts within the epoch",
+  line    = [[\bEpoch (?P<epoch>INT):\s[^|]*\|[^|]*\|\s*(?P<n>INT)/(?P<total>INT) \[]],
+  samples = { step = { { find = [[\bglobal_step=(NUM)]] }, { "n", epoch = "epoch", per_epoch = "total" } },
+              loss = { { find = [[reduced_train_loss=(NUM)]] }, { find = [[train_loss_step=(NUM)]] }, { find = [[train_loss=(NUM)]] },
+                       { find = [[[ ,]loss=(NUM)]] } },
+              step_time = { find = [[train_step_timing in s=(NUM)]] }, grad_norm = { find = [[grad_norm=(NUM)]] } },
+})
+parser "lightning_validation" { line = [[^\s*(?:Validat(?:ing|ion)(?: DataLoader INT| sanity check)?|Sanity Checking(?: DataLoader INT)?):\s[^|]*\|]],
+                                states = { phase = "eval" } }
+
+parser "fairseq" (training {
+  line    = [[\btrain(?:_inner)? \| epoch INT:\s+INT / INT .*\bloss=(?P<loss>NUM)]],
+  samples = { step = { find = [[num_updates=(INT)]] }, loss = "loss", grad_norm = { find = [[gnorm=(NUM)]] },
+              learning_rate = { find = [[\blr=(NUM)]] }, tokens_per_s = { find = [[wps=(NUM)]] } },
+})
+parser "fairseq_json" (training {
+  about   = "--log-format json, as metaseq prints by default: all values are texts",
+  line    = [[\btrain_inner \| \{.*"loss": "(?P<loss>NUM)"]],
+  samples = { step = { find = [["num_updates": "(INT)"]] }, loss = "loss", grad_norm = { find = [["gnorm": "(NUM)"]] },
+              learning_rate = { find = [["lr": "(NUM)"]] }, tokens_per_s = { find = [["wps": "(NUM)"]] } },
+})
+
+parser "maxtext" (training {
+  line    = [[\bcompleted step: (?P<step>INT), seconds: (?P<time>NUM), .*\bloss: (?P<loss>NUM)]],
+  samples = { step = "step", step_time = "time", loss = "loss", tokens_per_s = { find = [[Tokens/s/device: (NUM)]] } },
+})
+
+parser "composer" (training {
+  about   = "one record over several lines",
+  line    = [[\[batch=(?P<step>INT)/INT\]:\s*$]], continues = [[^\s+\S.*: ]], lines = 200,
+  samples = { step = "step", loss = { { find = [[(?m)loss/train/total: (NUM)\s*$]] }, { find = [[(?m)LanguageCrossEntropy: (NUM)\s*$]] } },
+              grad_norm = { find = [[l2_norm/grad/global: (NUM)]] }, learning_rate = { find = [[lr-\w+/group0: (NUM)]] },
+              tokens_per_s = { find = [[throughput/tokens_per_sec: (NUM)]] } },
+})
+parser "olmo" (training {
+  about   = "one record over several lines; numbers have thousands separators",
+  line    = [[\[step=(?P<step>INT)/INT,epoch=INT]], continues = [[^\s+\S.*=]], lines = 200,
+  samples = { step = "step", loss = { { find = [[train/CrossEntropyLoss=(NUM)]] }, { find = [[train/CE loss=(NUM)]] } },
+              grad_norm = { find = [[total[_ ]grad[_ ]norm=(NUM)]] }, learning_rate = { find = [[optim/(?:learning_rate_group0|LR[^=]*)=(NUM)]] },
+              tokens_per_s = { find = [[throughput/device/(?:tokens_per_second|TPS)=(NUM)]] } },
+})
+
+parser "llmc" (training {
+  line    = [[\bstep\s+(?P<step>INT)/INT \| (?:train )?loss (?P<loss>NUM)]],
+  samples = { step = "step", loss = "loss", grad_norm = { find = [[\| norm (NUM)]] }, learning_rate = { find = [[\| lr (NUM)]] },
+              step_time = { find = [[\| (NUM) ms\b]], scale = 0.001 }, tokens_per_s = { find = [[\| (NUM) tok/s]] } },
+})
+parser "llmc_cpu" (training {
+  line    = [[^step (?P<step>INT): train loss (?P<loss>NUM) \(took (?P<ms>NUM) ms\)]],
+  samples = { step = "step", loss = "loss", step_time = { "ms", scale = 0.001 } },
+})
+parser "llmc_log" (training {
+  line    = [[^s:(?P<step>INT) trl:(?P<loss>NUM)]],
+  samples = { step = "step", loss = "loss", grad_norm = { find = [[norm:(NUM)]] }, learning_rate = { find = [[lr:(NUM)]] } },
+})
+
+parser "mlperf" (training {
+  about   = "MLPerf's log: progress is counted in samples",
+  line    = [[:::MLLOG \{.*"key": "(?:train_loss|loss)", "value": (?P<loss>NUM)]],
+  samples = { step = { { find = [["step(?:_num)?": (INT)]] }, { find = [["samples_count": (INT)]] } }, loss = "loss",
+              learning_rate = { find = [["lr": (NUM)]] } },
+})
+parser "mlperf_starting" { line = [[:::MLLOG \{.*"key": "init_start"]], states = { phase = "starting" } }
+parser "mlperf_eval"     { line = [[:::MLLOG \{.*"key": "eval_start"]], states = { phase = "eval" } }
+parser "mlperf_train"    { line = [[:::MLLOG \{.*"key": "(?:run_start|block_start|eval_stop)"]], states = { phase = "train" } }
+
+parser "keras" (training {
+  about   = "versions 2 and 3; the bar counts within an epoch that another line names, so there is no step",
+  line    = [[^\s*INT/INT (?:\[[=>.]*\]|\S*━).*(?:- |\s)loss: (?P<loss>NUM)]],
+  samples = { loss = "loss", learning_rate = { find = [[ learning_rate: (NUM)]] },
+              step_time = { { find = [[ (NUM)ms/step]], scale = 0.001 }, { find = [[ (NUM)s/step]] } } },
+})
+
+parser "mmengine" (training {
+  line    = [[\bEpoch\(train\)\s+\[(?P<epoch>INT)\]\[\s*(?P<n>INT)/(?P<total>INT)\].*\bloss: (?P<loss>NUM)]],
+  samples = { step = { "n", epoch = "epoch", per_epoch = "total", first_epoch = 1 }, loss = "loss", grad_norm = { find = [[grad_norm: (NUM)]] },
+              learning_rate = { find = [[\blr: (NUM)]] }, step_time = { find = [[\btime: (NUM)]] }, data_time = { find = [[data_time: (NUM)]] } },
+})
+parser "mmengine_iterations" (training {
+  line    = [[\bIter\(train\)\s+\[\s*(?P<n>INT)/INT\].*\bloss: (?P<loss>NUM)]],
+  samples = { step = "n", loss = "loss", grad_norm = { find = [[grad_norm: (NUM)]] }, learning_rate = { find = [[\blr: (NUM)]] },
+              step_time = { find = [[\btime: (NUM)]] }, data_time = { find = [[data_time: (NUM)]] } },
+})
+parser "pytorch_examples" (training {
+  about   = "the meters of PyTorch's ImageNet example: value (average)",
+  line    = [[^\s*Epoch: ?\[(?P<epoch>INT)\]\s?\[\s*(?P<n>INT)/\s*(?P<total>INT)\]\s.*\bLoss:?\s+(?P<loss>NUM)]],
+  samples = { step = { "n", epoch = "epoch", per_epoch = "total" }, loss = "loss", step_time = { find = [[\bTime:?\s+(NUM)]] },
+              data_time = { find = [[\bData:?\s+(NUM)]] } },
+})
+parser "pytorch_basic" (training {
+  line    = [[^Train Epoch: (?P<epoch>INT) \[(?P<n>INT)/(?P<total>INT) .*\bLoss: (?P<loss>NUM)]],
+  samples = { step = { "n", epoch = "epoch", per_epoch = "total", first_epoch = 1 }, loss = "loss" },
+})
+parser "bigdl" (training {
+  line    = [[\[Iteration (?P<step>INT)\]\[Wall Clock .*\bLoss is (?P<loss>NUM)]],
+  samples = { step = "step", loss = "loss", learning_rate = { find = [[learning rate is (NUM)]] },
+              step_time = { find = [[ in (NUM)\s?seconds]] } },
+})
