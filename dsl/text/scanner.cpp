@@ -3,7 +3,6 @@
 #include <hs.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cassert>
 #include <cstdlib>
 
@@ -74,15 +73,14 @@ std::string for_scanning(std::string_view expression) {
 
 struct Scanner::Database {
   std::unique_ptr<hs_database_t, FreeDatabase> handle;
-  std::uint64_t serial = 0;   // no two databases of a process share it: an address may be used again
 };
 
 namespace {
 
-// The thread's scratch space, fit for the database that it scanned last.
+// The thread's scratch space, fit for the database that it scanned last. It keeps that alive, so that no other can have its address.
 struct Scratch {
   std::unique_ptr<hs_scratch_t, FreeScratch> handle;
-  std::uint64_t serial = 0;
+  std::shared_ptr<const void> database;
 };
 thread_local Scratch scratch;
 
@@ -93,13 +91,11 @@ int on_match(unsigned id, unsigned long long, unsigned long long, unsigned, void
 
 }  // namespace
 
-Scanner::Scanner(std::unique_ptr<Database> database) : database_(std::move(database)) {}
+Scanner::Scanner(std::shared_ptr<const Database> database) : database_(std::move(database)) {}
 Scanner::~Scanner() = default;
 
 std::unique_ptr<Scanner> Scanner::compile(std::span<const std::string> expressions, std::vector<Refusal>& refused) {
-  static std::atomic<std::uint64_t> serials{0};   // of databases in this process; no result depends on it
-  auto database = std::make_unique<Database>();
-  database->serial = ++serials;
+  auto database = std::make_shared<Database>();
   if (expressions.empty()) return std::unique_ptr<Scanner>(new Scanner(std::move(database)));
 
   std::vector<std::string> texts;
@@ -138,12 +134,12 @@ std::unique_ptr<Scanner> Scanner::compile(std::span<const std::string> expressio
 void Scanner::scan(std::string_view text, std::vector<std::uint32_t>& found) const {
   found.clear();
   if (!database_->handle || text.empty()) return;
-  if (scratch.serial != database_->serial) {
+  if (scratch.database != database_) {
     hs_scratch_t* handle = scratch.handle.release();
     [[maybe_unused]] const hs_error_t error = hs_alloc_scratch(database_->handle.get(), &handle);
     assert(error == HS_SUCCESS);
     scratch.handle.reset(handle);
-    scratch.serial = database_->serial;
+    scratch.database = database_;
   }
   hs_scan(database_->handle.get(), text.data(), static_cast<unsigned>(text.size()), 0, scratch.handle.get(), on_match, &found);
   if (found.size() > 1) std::sort(found.begin(), found.end());

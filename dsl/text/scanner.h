@@ -28,8 +28,8 @@ class Scanner {
 
  private:
   struct Database;
-  explicit Scanner(std::unique_ptr<Database> database);
-  std::unique_ptr<Database> database_;
+  explicit Scanner(std::shared_ptr<const Database> database);
+  std::shared_ptr<const Database> database_;
 };
 
 // The expression as Vectorscan is to search it: groups lose their names, NUM and INT become what is sure to occur where they do.
