@@ -1,0 +1,211 @@
+#include "stream/rows.h"
+
+#include <xxhash.h>
+
+#include <algorithm>
+#include <bit>
+#include <type_traits>
+
+namespace tocsin::stream {
+namespace {
+
+constexpr Duration oldest_predecessor = std::chrono::seconds{120};
+constexpr Duration farthest_ahead = std::chrono::minutes{3};   // arrivals may be ahead of a clock that waits for a watermark
+
+template <class T>
+constexpr T absent_of = static_cast<T>(0);
+template <>
+constexpr float absent_of<float> = absent_float;
+template <>
+constexpr double absent_of<double> = absent;
+
+template <class T>
+auto bits(T value) noexcept {
+  if constexpr (std::is_same_v<T, float>) return std::bit_cast<std::uint32_t>(value);
+  else return std::bit_cast<std::uint64_t>(value);
+}
+
+// Measured NaNs have one pattern, so that which of two is kept cannot matter.
+template <class T>
+T one_nan(T value) noexcept {
+  return value == value ? value : std::numeric_limits<T>::quiet_NaN();
+}
+
+template <class T>
+inline void merge(T* values, std::uint32_t* offsets, Slot slot, std::uint32_t offset, T value) noexcept {
+  if (offset > offsets[slot] || (offset == offsets[slot] && bits(value) > bits(values[slot]))) {
+    offsets[slot] = offset;
+    values[slot] = value;
+  }
+}
+
+}  // namespace
+
+template <class T>
+Rows<T>::Rows(RowGrid grid, Duration lateness, Duration keep, bool counter)
+    : grid_(grid), lateness_(lateness), keep_(keep), counter_(counter),
+      unit_(grid.length.count() / 4'000'000'000 + 1),
+      most_open_(static_cast<std::size_t>((lateness + farthest_ahead) / grid.length) + 2) {}
+
+template <class T>
+void Rows<T>::widen(Open& row, std::size_t members) {
+  row.values.resize(members, absent_of<T>);
+  row.offsets.resize(members, 0);
+}
+
+template <class T>
+std::uint32_t Rows<T>::offset(const Open& row, Time time) const noexcept {
+  const std::int64_t within = nanoseconds(time) - (row.number - 1) * grid_.length.count();
+  return static_cast<std::uint32_t>((within + unit_ - 1) / unit_);
+}
+
+template <class T>
+typename Rows<T>::Open* Rows<T>::open(Time time, std::size_t members) {
+  for (std::size_t i = open_.size(); i-- > 0;) {
+    const Time end = grid_.end(open_[i].number);
+    if (time > end) break;
+    if (time > end - grid_.length) {
+      if (clock_ != long_ago && clock_ >= end + lateness_) return nullptr;
+      if (open_[i].values.size() < members) widen(open_[i], members);
+      return &open_[i];
+    }
+  }
+  const RowNumber number = grid_.number(time);
+  if (number <= forced_through_) return nullptr;
+  if (clock_ != long_ago && clock_ >= grid_.end(number) + lateness_) return nullptr;
+  if (open_.size() >= most_open_) return nullptr;
+  const auto place = std::lower_bound(open_.begin(), open_.end(), number, [](const Open& row, RowNumber n) { return row.number < n; });
+  Open fresh{number, {}, {}};
+  if (!spare_values_.empty()) {
+    fresh.values = std::move(spare_values_.back());
+    spare_values_.pop_back();
+  }
+  if (!spare_offsets_.empty()) {
+    fresh.offsets = std::move(spare_offsets_.back());
+    spare_offsets_.pop_back();
+  }
+  fresh.values.assign(members, absent_of<T>);
+  fresh.offsets.assign(members, 0);
+  return &*open_.insert(place, std::move(fresh));
+}
+
+template <class T>
+bool Rows<T>::write(Slot slot, Time time, T value, std::size_t members) {
+  Open* row = open(time, members);
+  if (row == nullptr) return false;
+  if (is_absent(value)) return true;
+  merge(row->values.data(), row->offsets.data(), slot, offset(*row, time), one_nan(value));
+  return true;
+}
+
+template <class T>
+std::size_t Rows<T>::write(std::span<const Slot> slots, Time time, std::span<const float> values, std::size_t members) {
+  Open* row = open(time, members);
+  if (row == nullptr) return slots.size();
+  const std::uint32_t at = offset(*row, time);
+  T* kept = row->values.data();
+  std::uint32_t* offsets = row->offsets.data();
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    const float value = values[i];
+    if (value == value) merge(kept, offsets, slots[i], at, static_cast<T>(value));
+    else if (!is_absent(value)) merge(kept, offsets, slots[i], at, std::numeric_limits<T>::quiet_NaN());
+  }
+  return 0;
+}
+
+template <class T>
+Time Rows<T>::next_due() const noexcept {
+  return open_.empty() ? never : grid_.end(open_.front().number) + lateness_;
+}
+
+template <class T>
+void Rows<T>::to_rates(Open& row) {
+  before_.resize(std::max(before_.size(), row.values.size()), Before{absent, 0});
+  const std::int64_t start = (row.number - 1) * grid_.length.count();
+  for (std::size_t slot = 0; slot < row.values.size(); ++slot) {
+    if (row.offsets[slot] == 0) continue;
+    const double value = static_cast<double>(row.values[slot]);
+    if (!is_number(value)) continue;   // a NaN is kept as it was measured, and is no predecessor
+    const std::int64_t time = start + static_cast<std::int64_t>(row.offsets[slot]) * unit_;
+    Before& before = before_[slot];
+    const bool fresh = !is_absent(before.value) && time - before.time <= oldest_predecessor.count() && time > before.time;
+    const bool reset = value < before.value;
+    row.values[slot] = fresh && !reset
+                           ? one_nan(static_cast<T>((value - before.value) / (static_cast<double>(time - before.time) * 1e-9)))
+                           : absent_of<T>;
+    before = Before{value, time};
+  }
+}
+
+template <class T>
+void Rows<T>::close_front(bool digest) {
+  Open row = std::move(open_.front());
+  open_.erase(open_.begin());
+  if (counter_) to_rates(row);
+  if (digest) {
+    std::size_t used = row.values.size();
+    while (used > 0 && is_absent(row.values[used - 1])) --used;
+    const std::uint64_t head[2] = {digest_, static_cast<std::uint64_t>(row.number)};
+    digest_ = XXH3_64bits_withSeed(row.values.data(), used * sizeof(T), XXH3_64bits(head, sizeof head));
+  }
+  const RowNumber oldest = row.number - (keep_ / grid_.length + 1);
+  while (!closed_.empty() && closed_.front().number <= oldest) {
+    dropped_through_ = closed_.front().number;
+    if (spare_values_.size() < 2) spare_values_.push_back(std::move(closed_.front().values));
+    closed_.pop_front();
+  }
+  closed_.push_back(Closed{row.number, std::move(row.values)});
+  if (spare_offsets_.size() < 2) spare_offsets_.push_back(std::move(row.offsets));
+}
+
+template <class T>
+std::size_t Rows<T>::close(Time clock, bool digest) {
+  clock_ = std::max(clock_, clock);
+  std::size_t count = 0;
+  for (; !open_.empty() && grid_.end(open_.front().number) + lateness_ <= clock_; ++count) close_front(digest);
+  return count;
+}
+
+template <class T>
+std::size_t Rows<T>::close_through(RowNumber number, bool digest) {
+  forced_through_ = std::max(forced_through_, number);
+  std::size_t count = 0;
+  for (; !open_.empty() && open_.front().number <= number; ++count) close_front(digest);
+  return count;
+}
+
+template <class T>
+std::size_t Rows<T>::after(RowNumber number) const noexcept {
+  // Most often every row has a value: then the place follows from the number.
+  if (closed_.empty() || number < closed_.front().number) return 0;
+  const auto guess = static_cast<std::size_t>(number - closed_.front().number) + 1;
+  if (guess <= closed_.size() && closed_[guess - 1].number == number) return guess;
+  const auto place = std::upper_bound(closed_.begin(), closed_.end(), number, [](RowNumber n, const Closed& row) { return n < row.number; });
+  return static_cast<std::size_t>(place - closed_.begin());
+}
+
+template <class T>
+std::size_t Rows<T>::retained_bytes() const noexcept {
+  std::size_t bytes = before_.capacity() * sizeof(Before);
+  for (const Closed& row : closed_) bytes += sizeof(Closed) + row.values.capacity() * sizeof(T);
+  for (const Open& row : open_) bytes += sizeof(Open) + row.values.capacity() * sizeof(T) + row.offsets.capacity() * sizeof(std::uint32_t);
+  for (const auto& values : spare_values_) bytes += values.capacity() * sizeof(T);
+  for (const auto& offsets : spare_offsets_) bytes += offsets.capacity() * sizeof(std::uint32_t);
+  return bytes;
+}
+
+template <class T>
+std::size_t Rows<T>::retained_samples() const noexcept {
+  std::size_t samples = 0;
+  const auto count = [&](const std::vector<T>& values) {
+    samples += static_cast<std::size_t>(std::count_if(values.begin(), values.end(), [](T v) { return !is_absent(v); }));
+  };
+  for (const Closed& row : closed_) count(row.values);
+  for (const Open& row : open_) count(row.values);
+  return samples;
+}
+
+template class Rows<float>;
+template class Rows<double>;
+
+}  // namespace tocsin::stream

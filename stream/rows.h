@@ -1,0 +1,99 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <span>
+#include <vector>
+
+#include "stream/time.h"
+#include "stream/topology.h"
+#include "stream/value.h"
+
+namespace tocsin::stream {
+
+using RowNumber = std::int64_t;
+
+// The grid of a signal's rows (or panes): row k is ((k - 1) * length, k * length].
+struct RowGrid {
+  Duration length;
+  [[nodiscard]] RowNumber number(Time time) const noexcept { return nanoseconds(row_end(time, length)) / length.count(); }
+  [[nodiscard]] Time end(RowNumber number) const noexcept { return at_nanoseconds(number * length.count()); }
+  // The last row that has ended at `time`.
+  [[nodiscard]] RowNumber through(Time time) const noexcept {
+    const std::int64_t t = nanoseconds(time), n = length.count();
+    return t / n - (t % n < 0 ? 1 : 0);
+  }
+};
+
+// The rows of one signal. An open row keeps, per member, the sample with the greatest (time, value bits), so merging commutes. A
+// closed row never changes; rows without any value are not kept, a reader takes their absence for absent values.
+// T is float, or double for kinds step, counter and time. Owned by its History.
+template <class T>
+class Rows {
+ public:
+  struct Closed {
+    RowNumber number;
+    std::vector<T> values;   // by slot; members that came later are absent
+  };
+
+  // A counter's rows are rates per second against the member's sample before, if that is at most 120 s older; a fall is a reset
+  // and gives no rate. Closed rows are kept for `keep` behind the newest.
+  Rows(RowGrid grid, Duration lateness, Duration keep, bool counter);
+
+  // False: its row has closed. The time is no later than the arrival. An absent value is no sample.
+  bool write(Slot slot, Time time, T value, std::size_t members);
+  // The same for many members; how many were late (all or none).
+  std::size_t write(std::span<const Slot> slots, Time time, std::span<const float> values, std::size_t members);
+
+  [[nodiscard]] Time next_due() const noexcept;
+  // Closes what is due, oldest first; `digest`: they count in the digest. Returns how many rows were closed: the newest of closed().
+  std::size_t close(Time clock, bool digest);
+  std::size_t close_through(RowNumber number, bool digest);
+
+  [[nodiscard]] const RowGrid& grid() const noexcept { return grid_; }
+  [[nodiscard]] const std::deque<Closed>& closed() const noexcept { return closed_; }
+  // The index in closed() of the first row after `number`.
+  [[nodiscard]] std::size_t after(RowNumber number) const noexcept;
+  // Rows up to here were taken away again.
+  [[nodiscard]] RowNumber dropped_through() const noexcept { return dropped_through_; }
+  [[nodiscard]] std::uint64_t digest() const noexcept { return digest_; }
+  void set_digest(std::uint64_t digest) noexcept { digest_ = digest; }
+  [[nodiscard]] RowNumber forced_through() const noexcept { return forced_through_; }
+  [[nodiscard]] Duration keep() const noexcept { return keep_; }
+
+  [[nodiscard]] std::size_t retained_bytes() const noexcept;
+  [[nodiscard]] std::size_t retained_samples() const noexcept;
+
+ private:
+  struct Open {
+    RowNumber number;
+    std::vector<T> values;
+    std::vector<std::uint32_t> offsets;   // of the sample's time within the row, in units; 0: none
+  };
+  Open* open(Time time, std::size_t members);
+  [[nodiscard]] std::uint32_t offset(const Open& row, Time time) const noexcept;
+  static void widen(Open& row, std::size_t members);
+  void to_rates(Open& row);
+  void close_front(bool digest);
+
+  RowGrid grid_;
+  Duration lateness_, keep_;
+  bool counter_;
+  std::int64_t unit_;          // ns; 1 for rows of at most 4 s, so that an offset has 32 bits
+  std::size_t most_open_;
+  Time clock_ = long_ago;
+  RowNumber forced_through_ = std::numeric_limits<RowNumber>::min();
+  RowNumber dropped_through_ = std::numeric_limits<RowNumber>::min();
+  std::uint64_t digest_ = 0;
+  std::vector<Open> open_;     // ascending
+  std::deque<Closed> closed_;  // ascending
+  std::vector<std::vector<T>> spare_values_;
+  std::vector<std::vector<std::uint32_t>> spare_offsets_;
+  struct Before { double value; std::int64_t time; };
+  std::vector<Before> before_;  // of a counter: each member's last sample
+};
+
+extern template class Rows<float>;
+extern template class Rows<double>;
+
+}  // namespace tocsin::stream
