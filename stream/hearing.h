@@ -1,7 +1,7 @@
 #pragma once
 
-#include <map>
-#include <optional>
+#include <array>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -24,6 +24,8 @@ class Hearing {
   // Heard of the member itself, of what contains it, or of the whole job, no more than 30 s apart throughout (from, to], counted
   // from the attempt's start where that is later.
   [[nodiscard]] bool over(std::string_view source, Level level, Slot slot, const Topology& topology, Time from, Time to) const;
+  // The same for each slot of the level: 1 where it was heard.
+  void over(std::string_view source, Level level, const Topology& topology, Time from, Time to, std::vector<std::uint8_t>& heard) const;
   [[nodiscard]] bool ever(std::string_view source) const;
 
   // Nobody wrote between these two arrivals (beats more than 5 s apart); the open gap lasts until the next beat.
@@ -36,10 +38,17 @@ class Hearing {
   Result<void> load(Reader& in);
 
  private:
-  struct Chain { Time since; Time last; };   // heard without a break since .. last
+  struct Chain { Time since; Time last; };   // heard without a break since .. last; never: not heard
+  struct Source {
+    std::string name;
+    std::array<std::vector<Chain>, level_count> chains;   // by level, by slot
+  };
+  [[nodiscard]] const Source* find(std::string_view source) const;
+  [[nodiscard]] static bool throughout(const Source& source, Level level, Slot slot, Time from, Time to);
+
   Time start_ = long_ago;
-  std::map<std::string, std::map<std::pair<Level, Slot>, Chain>, std::less<>> chains_;
-  std::vector<std::pair<Time, Time>> gaps_;
+  std::vector<Source> sources_;   // few: looked through by name
+  std::vector<std::pair<Time, Time>> gaps_;   // ascending, apart
 };
 
 }  // namespace tocsin::stream

@@ -45,7 +45,9 @@ class History {
  public:
   // `reductions` are the graph's nodes that reduce windows (Op w_*): they decide what is kept, and which order statistics are kept
   // up. Reductions that were not declared (a scripted rule's) are computed from what is retained, with the same result.
-  History(const Graph& graph, std::span<const NodeId> reductions, std::span<const NodeId> windows, const Topology& topology);
+  // `symbol` gives the number of a text that a filter names, absent where no record ever said it.
+  History(const Graph& graph, std::span<const NodeId> reductions, std::span<const NodeId> windows, const Topology& topology,
+          std::function<double(std::string_view)> symbol = {});
   ~History();
   History(History&&) noexcept;
 
@@ -65,6 +67,7 @@ class History {
   // The earliest clock at which a row closes or something applies; never: nothing waits.
   [[nodiscard]] Time next_due() const noexcept;
   // Closes rows and applies points and events that are due at `clock`, in the order of SEMANTICS; tells of each that was applied.
+  // To be called whenever the clock has moved, once every tick that was due before has run: where nothing is due it costs nothing.
   void settle(Time clock, const std::function<void(const Applied&)>& applied);
   // Closes the row that holds the attempt's end, whatever the clock (E's last tick).
   void close_through(Time end, const std::function<void(const Applied&)>& applied);
@@ -83,6 +86,8 @@ class History {
   [[nodiscard]] Duration longest_raw_window() const noexcept;
   // xxh3 over the rows closed so far, in order of closing.
   [[nodiscard]] std::uint64_t rows_digest() const noexcept;
+  // Values of a step for which another reporter's was or will be taken.
+  [[nodiscard]] std::uint64_t repeated_steps() const noexcept;
   [[nodiscard]] std::size_t retained_bytes() const noexcept;
   [[nodiscard]] std::size_t retained_samples() const noexcept;
 

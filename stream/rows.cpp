@@ -60,19 +60,20 @@ std::uint32_t Rows<T>::offset(const Open& row, Time time) const noexcept {
 }
 
 template <class T>
-typename Rows<T>::Open* Rows<T>::open(Time time, std::size_t members) {
+typename Rows<T>::Open* Rows<T>::open(Time time, Time arrival, std::size_t members) {
+  // Rows may not have been closed since the clock moved on to this record, where none was due.
+  const Time now = std::max(clock_, arrival);
   for (std::size_t i = open_.size(); i-- > 0;) {
     const Time end = grid_.end(open_[i].number);
     if (time > end) break;
     if (time > end - grid_.length) {
-      if (clock_ != long_ago && clock_ >= end + lateness_) return nullptr;
+      if (now >= end + lateness_) return nullptr;
       if (open_[i].values.size() < members) widen(open_[i], members);
       return &open_[i];
     }
   }
   const RowNumber number = grid_.number(time);
-  if (number <= forced_through_) return nullptr;
-  if (clock_ != long_ago && clock_ >= grid_.end(number) + lateness_) return nullptr;
+  if (now >= grid_.end(number) + lateness_ || (number <= marks_.forced_through && now >= marks_.forced_at)) return nullptr;
   if (open_.size() >= most_open_) return nullptr;
   const auto place = std::lower_bound(open_.begin(), open_.end(), number, [](const Open& row, RowNumber n) { return row.number < n; });
   Open fresh{number, {}, {}};
@@ -90,8 +91,8 @@ typename Rows<T>::Open* Rows<T>::open(Time time, std::size_t members) {
 }
 
 template <class T>
-bool Rows<T>::write(Slot slot, Time time, T value, std::size_t members) {
-  Open* row = open(time, members);
+bool Rows<T>::write(Slot slot, Time time, Time arrival, T value, std::size_t members) {
+  Open* row = open(time, arrival, members);
   if (row == nullptr) return false;
   if (is_absent(value)) return true;
   merge(row->values.data(), row->offsets.data(), slot, offset(*row, time), one_nan(value));
@@ -99,8 +100,8 @@ bool Rows<T>::write(Slot slot, Time time, T value, std::size_t members) {
 }
 
 template <class T>
-std::size_t Rows<T>::write(std::span<const Slot> slots, Time time, std::span<const float> values, std::size_t members) {
-  Open* row = open(time, members);
+std::size_t Rows<T>::write(std::span<const Slot> slots, Time time, Time arrival, std::span<const float> values, std::size_t members) {
+  Open* row = open(time, arrival, members);
   if (row == nullptr) return slots.size();
   const std::uint32_t at = offset(*row, time);
   T* kept = row->values.data();
@@ -145,33 +146,55 @@ void Rows<T>::close_front(bool digest) {
   if (digest) {
     std::size_t used = row.values.size();
     while (used > 0 && is_absent(row.values[used - 1])) --used;
-    const std::uint64_t head[2] = {digest_, static_cast<std::uint64_t>(row.number)};
-    digest_ = XXH3_64bits_withSeed(row.values.data(), used * sizeof(T), XXH3_64bits(head, sizeof head));
+    const std::uint64_t head[2] = {marks_.digest, static_cast<std::uint64_t>(row.number)};
+    marks_.digest = XXH3_64bits_withSeed(row.values.data(), used * sizeof(T), XXH3_64bits(head, sizeof head));
   }
-  const RowNumber oldest = row.number - (keep_ / grid_.length + 1);
-  while (!closed_.empty() && closed_.front().number <= oldest) {
-    dropped_through_ = closed_.front().number;
-    if (spare_values_.size() < 2) spare_values_.push_back(std::move(closed_.front().values));
-    closed_.pop_front();
+  if (row.number > marks_.floor) {
+    drop_through(row.number - (keep_ / grid_.length + 1));
+    closed_.push_back(Closed{row.number, std::move(row.values)});
   }
-  closed_.push_back(Closed{row.number, std::move(row.values)});
   if (spare_offsets_.size() < 2) spare_offsets_.push_back(std::move(row.offsets));
 }
 
 template <class T>
-std::size_t Rows<T>::close(Time clock, bool digest) {
-  clock_ = std::max(clock_, clock);
-  std::size_t count = 0;
-  for (; !open_.empty() && grid_.end(open_.front().number) + lateness_ <= clock_; ++count) close_front(digest);
-  return count;
+void Rows<T>::drop_through(RowNumber number) {
+  while (!closed_.empty() && closed_.front().number <= number) {
+    dropped_through_ = closed_.front().number;
+    if (spare_values_.size() < 2) spare_values_.push_back(std::move(closed_.front().values));
+    closed_.pop_front();
+  }
 }
 
 template <class T>
-std::size_t Rows<T>::close_through(RowNumber number, bool digest) {
-  forced_through_ = std::max(forced_through_, number);
-  std::size_t count = 0;
-  for (; !open_.empty() && open_.front().number <= number; ++count) close_front(digest);
-  return count;
+bool Rows<T>::close_next(Time clock, bool digest) {
+  clock_ = std::max(clock_, clock);
+  if (open_.empty()) return false;
+  const RowNumber number = open_.front().number;
+  const bool forced = number <= marks_.forced_through && clock_ >= marks_.forced_at;
+  if (!forced && grid_.end(number) + lateness_ > clock_) return false;
+  close_front(digest);
+  return true;
+}
+
+template <class T>
+bool Rows<T>::close_next_through(RowNumber number, bool digest) {
+  if (number > marks_.forced_through) marks_.forced_through = number, marks_.forced_at = clock_;
+  if (open_.empty() || open_.front().number > number) return false;
+  close_front(digest);
+  return true;
+}
+
+template <class T>
+void Rows<T>::take_over(Rows& old, Time clock) {
+  clock_ = old.clock_;
+  marks_ = old.marks_;
+  dropped_through_ = old.dropped_through_;
+  open_ = std::move(old.open_);
+  closed_ = std::move(old.closed_);
+  before_ = std::move(old.before_);
+  if (clock == long_ago) return;
+  marks_.floor = std::max(marks_.floor, grid_.through(clock - old.keep_));
+  drop_through(marks_.floor);
 }
 
 template <class T>

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -41,14 +42,15 @@ class Rows {
   Rows(RowGrid grid, Duration lateness, Duration keep, bool counter);
 
   // False: its row has closed. The time is no later than the arrival. An absent value is no sample.
-  bool write(Slot slot, Time time, T value, std::size_t members);
+  bool write(Slot slot, Time time, Time arrival, T value, std::size_t members);
   // The same for many members; how many were late (all or none).
-  std::size_t write(std::span<const Slot> slots, Time time, std::span<const float> values, std::size_t members);
+  std::size_t write(std::span<const Slot> slots, Time time, Time arrival, std::span<const float> values, std::size_t members);
 
   [[nodiscard]] Time next_due() const noexcept;
-  // Closes what is due, oldest first; `digest`: they count in the digest. Returns how many rows were closed: the newest of closed().
-  std::size_t close(Time clock, bool digest);
-  std::size_t close_through(RowNumber number, bool digest);
+  // Closes the oldest row if it is due: it is the newest of closed() then. False: none is due. `digest`: it counts in the digest.
+  bool close_next(Time clock, bool digest);
+  // The same, of rows up to `number`, whatever the clock; samples that come later are late.
+  bool close_next_through(RowNumber number, bool digest);
 
   [[nodiscard]] const RowGrid& grid() const noexcept { return grid_; }
   [[nodiscard]] const std::deque<Closed>& closed() const noexcept { return closed_; }
@@ -56,10 +58,18 @@ class Rows {
   [[nodiscard]] std::size_t after(RowNumber number) const noexcept;
   // Rows up to here were taken away again.
   [[nodiscard]] RowNumber dropped_through() const noexcept { return dropped_through_; }
-  [[nodiscard]] std::uint64_t digest() const noexcept { return digest_; }
-  void set_digest(std::uint64_t digest) noexcept { digest_ = digest; }
-  [[nodiscard]] RowNumber forced_through() const noexcept { return forced_through_; }
-  [[nodiscard]] Duration keep() const noexcept { return keep_; }
+  // What a snapshot holds of rows: not the rows.
+  struct Marks {
+    std::uint64_t digest = 0;
+    RowNumber forced_through = std::numeric_limits<RowNumber>::min();   // by close_next_through, at
+    Time forced_at = long_ago;
+    RowNumber floor = std::numeric_limits<RowNumber>::min();            // rows up to here are not kept
+  };
+  [[nodiscard]] const Marks& marks() const noexcept { return marks_; }
+  void set_marks(const Marks& marks) noexcept { marks_ = marks; }
+  // Takes the rows over from another pack's history. What lies further back than that kept for sure is dropped, so that a
+  // take-over that reads no further back has the same.
+  void take_over(Rows& old, Time clock);
 
   [[nodiscard]] std::size_t retained_bytes() const noexcept;
   [[nodiscard]] std::size_t retained_samples() const noexcept;
@@ -70,11 +80,12 @@ class Rows {
     std::vector<T> values;
     std::vector<std::uint32_t> offsets;   // of the sample's time within the row, in units; 0: none
   };
-  Open* open(Time time, std::size_t members);
+  Open* open(Time time, Time arrival, std::size_t members);
   [[nodiscard]] std::uint32_t offset(const Open& row, Time time) const noexcept;
   static void widen(Open& row, std::size_t members);
   void to_rates(Open& row);
   void close_front(bool digest);
+  void drop_through(RowNumber number);
 
   RowGrid grid_;
   Duration lateness_, keep_;
@@ -82,9 +93,8 @@ class Rows {
   std::int64_t unit_;          // ns; 1 for rows of at most 4 s, so that an offset has 32 bits
   std::size_t most_open_;
   Time clock_ = long_ago;
-  RowNumber forced_through_ = std::numeric_limits<RowNumber>::min();
+  Marks marks_;
   RowNumber dropped_through_ = std::numeric_limits<RowNumber>::min();
-  std::uint64_t digest_ = 0;
   std::vector<Open> open_;     // ascending
   std::deque<Closed> closed_;  // ascending
   std::vector<std::vector<T>> spare_values_;

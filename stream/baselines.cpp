@@ -1,0 +1,134 @@
+// Windows over panes.
+#include <algorithm>
+
+#include "stream/windows.h"
+
+namespace tocsin::stream {
+namespace {
+
+// A pane counts that lies wholly in the window: it begins at or after `from`.
+RowNumber first_before(const RowGrid& panes, Time from) {
+  const RowNumber at = panes.through(from);
+  return panes.end(at) < from ? at + 1 : at;
+}
+
+}  // namespace
+
+template <class T>
+void BaselineView<T>::advance(const Rows<T>& rows, const Panes<T>& panes, Extent extent) {
+  if (last_) {
+    const RowNumber through = rows.grid().through(extent.to);
+    const auto& closed = rows.closed();
+    for (std::size_t r = rows.after(rows_through_); r < closed.size() && closed[r].number <= through; ++r) {
+      const auto& row = closed[r].values;
+      if (values_.size() < row.size()) {
+        values_.resize(row.size(), absent);
+        times_.resize(row.size(), long_ago);
+      }
+      for (Slot slot = 0; slot < row.size(); ++slot) {
+        if (is_absent(row[slot])) continue;
+        values_[slot] = canonical(static_cast<double>(row[slot]));
+        times_[slot] = rows.grid().end(closed[r].number);
+      }
+    }
+    rows_through_ = std::max(rows_through_, through);
+  }
+  if (!order_) return;
+  const RowNumber from = first_before(panes.grid(), extent.from), through = panes.grid().through(extent.to);
+  if (built_ && from == from_ && through == through_) return;
+  const auto& all = panes.all();
+  const bool again = !built_ || through < through_ || from < from_ || from >= through_ || panes.dropped_through() > from_;
+  if (again) {
+    sorted_.clear();
+    from_ = through_ = from;
+    built_ = true;
+  }
+  const auto each = [&](std::size_t first, std::size_t end, auto&& change) {
+    for (; first < end; ++first)
+      for (Slot slot = 0; slot < all[first].counts.size(); ++slot) change(slot, all[first].mean(slot));
+  };
+  if (!again) each(panes.after(from_), panes.after(std::min(from, through_)), [&](Slot slot, double mean) { sorted_.remove(slot, mean); });
+  each(panes.after(std::max(through_, from)), panes.after(through), [&](Slot slot, double mean) { sorted_.insert(slot, mean); });
+  from_ = from;
+  through_ = through;
+}
+
+template <class T>
+void BaselineView<T>::reduce(const Panes<T>& panes, Extent extent, const RowReduction& reduction, std::span<double> out) const {
+  const auto& all = panes.all();
+  const std::size_t first = panes.after(first_before(panes.grid(), extent.from)), end = panes.after(panes.grid().through(extent.to));
+  if (reduction.op == Op::w_last && last_ && reduction.arguments.number <= 1) {
+    for (Slot slot = 0; slot < std::min(out.size(), values_.size()); ++slot)
+      if (times_[slot] > extent.from) out[slot] = values_[slot];
+    return;
+  }
+  if (first >= end) return;
+
+  static thread_local std::vector<std::uint64_t> counts;
+  static thread_local std::vector<double> result;
+  const std::size_t members = out.size();
+  counts.assign(members, 0);
+  const Op op = reduction.op;
+  const bool counter = reduction.kind == SignalKind::counter && (op == Op::w_rate || op == Op::w_delta);
+  const double empty = op == Op::w_min ? std::numeric_limits<double>::infinity() : op == Op::w_max ? -std::numeric_limits<double>::infinity() : 0.0;
+  result.assign(members, empty);
+  for (std::size_t p = first; p < end; ++p) {
+    const auto& pane = all[p];
+    const std::size_t n = std::min(pane.counts.size(), members);
+    for (std::size_t i = 0; i < n; ++i) counts[i] += pane.counts[i];
+    if (op == Op::w_min)
+      for (std::size_t i = 0; i < n; ++i) result[i] = std::min(result[i], static_cast<double>(pane.least[i]));
+    else if (op == Op::w_max)
+      for (std::size_t i = 0; i < n; ++i) result[i] = std::max(result[i], static_cast<double>(pane.greatest[i]));
+    else if (op == Op::w_mean || op == Op::w_sum || counter)
+      for (std::size_t i = 0; i < n; ++i) result[i] += pane.sums[i];
+  }
+  const std::size_t least = least_of(*reduction.window);
+  const bool ordered = order_ && built_ && (op == Op::w_median || op == Op::w_quantile || op == Op::w_mad);
+  static thread_local std::vector<double> times, means;
+  for (Slot slot = 0; slot < members; ++slot) {
+    if (counts[slot] == 0 || (reduction.needs_cover() && counts[slot] < least)) continue;
+    const auto n = static_cast<double>(counts[slot]);
+    if (op == Op::w_count) out[slot] = n;
+    else if (op == Op::w_min || op == Op::w_max) out[slot] = result[slot];
+    else if (op == Op::w_sum) out[slot] = canonical(result[slot]);
+    else if (op == Op::w_mean || (counter && op == Op::w_rate)) out[slot] = canonical(result[slot] / n);
+    else if (counter) out[slot] = canonical(result[slot] / n * seconds(reduction.window->over));
+    else if (op == Op::w_nonfinite || op == Op::w_fraction) continue;   // panes do not say
+    else if (ordered) {
+      const auto sorted = sorted_.of(slot);
+      out[slot] = op == Op::w_median ? median_of_sorted(sorted) : op == Op::w_mad ? mad_of_sorted(sorted) : quantile_of_sorted(sorted, reduction.arguments.number);
+    } else {
+      times.clear();
+      means.clear();
+      for (std::size_t p = first; p < end; ++p) {
+        const double mean = all[p].mean(slot);
+        if (is_absent(mean)) continue;
+        means.push_back(mean);
+        times.push_back(seconds(panes.grid().length) * static_cast<double>(all[p].number - all[first].number));
+      }
+      if (reduction.enough(means.size())) out[slot] = reduce_series(op, {times, means}, reduction.at(slot));
+    }
+  }
+}
+
+template <class T>
+void BaselineView<T>::save(Writer& out) const {
+  out.put(rows_through_);
+  out.put_all(values_);
+  out.put_all(times_);
+}
+
+template <class T>
+void BaselineView<T>::load(Reader& in) {
+  rows_through_ = in.get<RowNumber>();
+  values_ = in.get_all<double>();
+  times_ = in.get_all<Time>();
+  if (times_.size() != values_.size()) values_.clear(), times_.clear();
+  built_ = false;
+}
+
+template class BaselineView<float>;
+template class BaselineView<double>;
+
+}  // namespace tocsin::stream

@@ -1,0 +1,417 @@
+#include "stream/history.h"
+
+#include <xxhash.h>
+
+#include <algorithm>
+
+#include "stream/signal_history.h"
+
+namespace tocsin::stream {
+namespace {
+
+// An arrival that is ahead of the clock, which waits for a watermark: a tick before it must not see it.
+struct EarlyArrival {
+  Time arrival;
+  std::uint32_t signal;
+  Slot slot;
+  double value;
+};
+
+std::size_t index(SignalId id) noexcept { return static_cast<std::size_t>(id); }
+
+}  // namespace
+
+struct History::State {
+  const SignalTable& table;
+  const Topology& topology;
+  SymbolOf symbol;
+  std::vector<std::unique_ptr<SignalHistory>> signals;   // by id; null: unwanted
+  std::vector<std::uint32_t> kept, heard;                // ids of those that are not null; of kind heard
+  std::optional<std::uint32_t> step, gap;                // ids: step_gap is made from step
+
+  Time clock = long_ago;
+  Time due = never;                // no signal has anything due before
+  std::optional<Time> attempt_start;
+  bool filling = false;
+  std::vector<EarlyArrival> early;
+  std::vector<std::uint8_t> was_heard;                   // scratch
+  std::vector<Time> last;
+  std::vector<std::pair<std::string_view, double>> fields;
+
+  State(const SignalTable& signals_table, const Topology& of, SymbolOf symbol_of)
+      : table(signals_table), topology(of), symbol(std::move(symbol_of)), signals(signals_table.size()) {}
+
+  SignalHistory* find(SignalId id) const noexcept { return index(id) < signals.size() ? signals[index(id)].get() : nullptr; }
+  std::size_t members(const SignalHistory& signal, Slot slot) const noexcept {
+    return std::max<std::size_t>(topology.size(signal.definition().owner), slot + std::size_t{1});
+  }
+
+  void retain(std::uint32_t id, std::vector<Asked> windows) {
+    signals[id] = std::make_unique<SignalHistory>(table.all()[id], std::move(windows), symbol);
+  }
+  void begin(const Graph& graph, std::span<const NodeId> reductions, std::span<const NodeId> windows);
+
+  // ---- arrivals
+  void arrive(std::uint32_t id, Slot slot, Time arrival, double value) {
+    if (arrival > clock && clock != long_ago) early.push_back({arrival, id, slot, value});
+    else signals[id]->arrivals.note(slot, arrival, value, members(*signals[id], slot));
+  }
+  // Those before `now`, in their order.
+  void see_early(Time now) {
+    if (early.empty()) return;
+    const auto seen = std::stable_partition(early.begin(), early.end(), [now](const EarlyArrival& a) { return a.arrival < now; });
+    std::stable_sort(early.begin(), seen, [](const EarlyArrival& a, const EarlyArrival& b) { return a.arrival < b.arrival; });
+    for (auto a = early.begin(); a != seen; ++a)
+      if (signals[a->signal]) signals[a->signal]->arrivals.note(a->slot, a->arrival, a->value, members(*signals[a->signal], a->slot));
+    early.erase(early.begin(), seen);
+  }
+
+  Write write(std::uint32_t id, Points::Entry entry, Time time, Time arrival) {
+    SignalHistory& signal = *signals[id];
+    const bool in_time = signal.write(entry, time, std::max(clock, arrival), arrival, members(signal, entry.slot), filling);
+    due = std::min(due, signal.next_due());
+    if (!filling) arrive(id, entry.slot, arrival, entry.value);
+    return in_time ? Write::taken : Write::late;
+  }
+  // The engine's own signal: the time between two arrivals at which `step` changed. The first of an attempt has none before it.
+  void note_step(Slot slot, double value, Time arrival, std::uint64_t sequence) {
+    if (!is_number(value)) return;
+    SignalHistory& steps = *signals[*step];
+    if (steps.step_values.size() <= slot) {
+      steps.step_values.resize(members(steps, slot), absent);
+      steps.step_changes.resize(steps.step_values.size(), long_ago);
+    }
+    if (steps.step_values[slot] == value) return;
+    const Time before = steps.step_changes[slot];
+    steps.step_values[slot] = value;
+    steps.step_changes[slot] = arrival;
+    if (before == long_ago || arrival <= before) return;
+    write(*gap, {arrival, slot, reserved_slot, sequence, 0, seconds(arrival - before), absent, false}, arrival, arrival);
+  }
+  bool made_here(std::uint32_t id, Slot slot) const noexcept {
+    if (gap != id || !step) return false;
+    const auto& values = signals[*step]->step_values;
+    return slot < values.size() && !is_absent(values[slot]);
+  }
+
+  void find_due() {
+    due = never;
+    for (const std::uint32_t id : kept) due = std::min(due, signals[id]->next_due());
+  }
+
+  // ---- reading
+  bool exists(const SignalHistory& signal, Slot slot) const {
+    const Level owner = signal.definition().owner;
+    if (owner == Level::rank && slot == reserved_slot) return signal.arrivals.ever(slot);
+    return topology.exists(owner, slot);
+  }
+  void reduce_age(SignalHistory& signal, const WindowSpec& window, const Moment& moment, Time applied_to, const Hearing& hearing, std::span<double> out);
+  // Where nothing came: 0 is known only where the source was heard; a signal without a source has nobody who could say.
+  void settle_zeros(const SignalHistory& signal, Time from, Time to, const Hearing& hearing, std::span<double> out);
+};
+
+void History::State::begin(const Graph& graph, std::span<const NodeId> reductions, std::span<const NodeId> windows) {
+  std::vector<std::vector<Asked>> asked(signals.size());
+  const auto ask = [&](const WindowSpec& window) -> Asked* {
+    if (index(window.signal) >= asked.size()) return nullptr;
+    auto& list = asked[index(window.signal)];
+    const auto known = std::find_if(list.begin(), list.end(), [&](const Asked& a) { return same_values(a.window, window); });
+    return known != list.end() ? &*known : &list.emplace_back(Asked{window, {}, false});
+  };
+  for (const NodeId id : windows)
+    if (const auto& window = graph[id].attributes.window) ask(*window);
+  for (const NodeId id : reductions) {
+    const Node& node = graph[id];
+    const auto* window = node.arguments.empty() ? nullptr : &graph[node.arguments[0]].attributes.window;
+    if (window == nullptr || !*window) continue;
+    if (Asked* need = ask(**window)) {
+      need->demand.add(node.op, node.attributes.number);
+      need->declared = true;
+    }
+  }
+  for (std::uint32_t id = 0; id < asked.size(); ++id) {
+    for (Asked& need : asked[id])
+      if (!need.declared) need.demand.add_all();
+    if (!asked[id].empty()) retain(id, std::move(asked[id]));
+  }
+  const auto steps = table.find("step"), gaps = table.find("step_gap");
+  if (steps && gaps && find(*gaps) != nullptr) {
+    step = static_cast<std::uint32_t>(*steps);
+    gap = static_cast<std::uint32_t>(*gaps);
+    if (!signals[*step]) retain(*step, {});
+  }
+  for (std::uint32_t id = 0; id < signals.size(); ++id) {
+    if (!signals[id]) continue;
+    kept.push_back(id);
+    if (table.all()[id].kind == SignalKind::heard) heard.push_back(id);
+  }
+}
+
+void History::State::reduce_age(SignalHistory& signal, const WindowSpec& window, const Moment& moment, Time applied_to, const Hearing& hearing,
+                                std::span<double> out) {
+  const SignalDefinition& definition = signal.definition();
+  const Time now = std::min(moment.now, moment.attempt_end);
+  const bool event = definition.kind == SignalKind::event;
+  bool asked = false;
+  last.assign(out.size(), long_ago);
+  Time from = moment.attempt_start;
+  if (event) {
+    if (window.span == WindowSpec::Span::time) from = std::max(from, extent(window, moment.tick, moment.attempt_start).from);
+    if (!signal.last_event_arrivals(window, moment.tick, applied_to, moment.attempt_start, moment.now, last)) return;
+  } else {
+    for (Slot slot = 0; slot < out.size(); ++slot)
+      if (signal.arrivals.ever(slot)) last[slot] = signal.arrivals.last(slot);
+  }
+  for (Slot slot = 0; slot < out.size(); ++slot) {
+    const bool reserved = definition.owner == Level::rank && slot == reserved_slot;
+    if (reserved ? last[slot] == long_ago : !topology.expected(definition.owner, slot)) continue;
+    if (last[slot] != long_ago) {
+      const Duration age = last[slot] < now ? now - last[slot] - hearing.lost(last[slot], now) : Duration{0};
+      out[slot] = std::max(seconds(age), 0.0);
+      continue;
+    }
+    if (definition.source.empty()) continue;
+    if (!std::exchange(asked, true)) hearing.over(definition.source, definition.owner, topology, from, now, was_heard);
+    if (slot >= was_heard.size() || !was_heard[slot]) continue;
+    const Duration age = now - moment.attempt_start - hearing.lost(moment.attempt_start, now);
+    out[slot] = event ? std::numeric_limits<double>::infinity() : std::max(seconds(age), 0.0);
+  }
+}
+
+void History::State::settle_zeros(const SignalHistory& signal, Time from, Time to, const Hearing& hearing, std::span<double> out) {
+  const SignalDefinition& definition = signal.definition();
+  if (std::none_of(out.begin(), out.end(), [](double x) { return is_absent(x); })) return;
+  const bool ask = !definition.source.empty();
+  if (!ask && definition.kind == SignalKind::event) return;
+  if (ask) hearing.over(definition.source, definition.owner, topology, from, to, was_heard);
+  for (Slot slot = 0; slot < out.size(); ++slot)
+    if (is_absent(out[slot]) && exists(signal, slot) && (!ask || (slot < was_heard.size() && was_heard[slot]))) out[slot] = 0;
+}
+
+History::History(const Graph& graph, std::span<const NodeId> reductions, std::span<const NodeId> windows, const Topology& topology,
+                 std::function<double(std::string_view)> symbol)
+    : state_(std::make_unique<State>(graph.signals(), topology, std::move(symbol))) {
+  state_->begin(graph, reductions, windows);
+}
+History::~History() = default;
+History::History(History&&) noexcept = default;
+
+bool History::wants(SignalId signal) const noexcept { return state_->find(signal) != nullptr; }
+
+History::Write History::sample(SignalId id, Slot slot, Time time, double value, Time arrival, std::uint64_t sequence, double step, Slot reporter) {
+  SignalHistory* signal = state_->find(id);
+  const auto number = static_cast<std::uint32_t>(id);
+  if (signal == nullptr || is_absent(value) || signal->definition().kind == SignalKind::event || state_->made_here(number, slot))
+    return Write::unwanted;
+  if (state_->filling && arrival < signal->taken_since) return Write::taken;
+  time = std::min(time, arrival);
+  value = canonical(value);
+  if (!signal->counts_points() || signal->definition().owner != Level::job) step = absent;
+  if (number == state_->step && !state_->filling) state_->note_step(slot, value, arrival, sequence);
+  return state_->write(number, {time, slot, reporter, sequence, 0, value, step, false}, time, arrival);
+}
+
+std::size_t History::samples(SignalId id, std::span<const Slot> slots, Time time, std::span<const float> values, Time arrival, std::uint64_t sequence) {
+  State& s = *state_;
+  SignalHistory* signal = s.find(id);
+  if (signal == nullptr || slots.empty()) return 0;
+  const auto number = static_cast<std::uint32_t>(id);
+  if (signal->counts_points() || number == s.step || number == s.gap) {
+    std::size_t late = 0;
+    for (std::size_t i = 0; i < slots.size(); ++i)
+      late += sample(id, slots[i], time, static_cast<double>(values[i]), arrival, sequence) == Write::late ? 1 : 0;
+    return late;
+  }
+  if (s.filling && arrival < signal->taken_since) return 0;
+  Slot greatest = 0;
+  for (const Slot slot : slots) greatest = std::max(greatest, slot);
+  const std::size_t members = s.members(*signal, greatest);
+  const std::size_t late = signal->write(slots, std::min(time, arrival), values, arrival, members);
+  s.due = std::min(s.due, signal->next_due());
+  if (s.filling) return late;
+  if (arrival <= s.clock || s.clock == long_ago) signal->arrivals.note(slots, arrival, values, members);
+  else
+    for (std::size_t i = 0; i < slots.size(); ++i)
+      if (!is_absent(values[i])) s.arrive(number, slots[i], arrival, static_cast<double>(values[i]));
+  return late;
+}
+
+History::Write History::event(SignalId id, Slot slot, Time time, std::span<const EventField> fields, Time arrival, std::uint64_t sequence) {
+  State& s = *state_;
+  SignalHistory* signal = s.find(id);
+  if (signal == nullptr || signal->definition().kind != SignalKind::event) return Write::unwanted;
+  if (s.filling) return Write::taken;
+  s.fields.clear();
+  for (const EventField& field : fields) s.fields.emplace_back(field.name, canonical(field.value));
+  const bool in_time = signal->write_event(slot, std::min(time, arrival), s.fields, arrival, sequence, std::max(s.clock, arrival));
+  s.due = std::min(s.due, signal->next_due());
+  s.arrive(static_cast<std::uint32_t>(id), slot, arrival, 0);
+  return in_time ? Write::taken : Write::late;
+}
+
+void History::spoke(Level level, Slot slot, Time arrival) {
+  if (state_->filling) return;
+  for (const std::uint32_t id : state_->heard)
+    if (state_->table.all()[id].owner == level) state_->arrive(id, slot, arrival, 0);
+}
+
+Time History::next_due() const noexcept { return state_->due; }
+
+void History::settle(Time clock, const std::function<void(const Applied&)>& applied) {
+  State& s = *state_;
+  if (s.filling) {
+    if (clock < s.due) return;
+    for (const std::uint32_t id : s.kept) s.signals[id]->settle(clock, true, [](Slot, Time) {});
+    s.find_due();
+    return;
+  }
+  // Every tick up to the clock before has run: what no later one can do without may go.
+  const Time before = s.clock;
+  s.see_early(before == long_ago ? long_ago : before + Duration{1});
+  s.clock = std::max(s.clock, clock);
+  if (s.clock < s.due) return;
+  for (const std::uint32_t id : s.kept) {
+    SignalHistory& signal = *s.signals[id];
+    if (signal.next_due() > s.clock) continue;
+    signal.keep_up(before, s.attempt_start);
+    signal.settle(s.clock, false, [&](Slot slot, Time at) { applied({static_cast<SignalId>(id), slot, at}); });
+  }
+  s.find_due();
+}
+
+void History::close_through(Time end, const std::function<void(const Applied&)>& applied) {
+  for (const std::uint32_t id : state_->kept)
+    state_->signals[id]->close_through(end, [&](Slot slot, Time at) { applied({static_cast<SignalId>(id), slot, at}); });
+  state_->find_due();
+}
+
+void History::reduce(const Node& reduction, const WindowSpec& window, Column other, const Moment& moment, const Hearing& hearing, std::span<double> out) {
+  State& s = *state_;
+  std::fill(out.begin(), out.end(), absent);
+  SignalHistory* signal = s.find(window.signal);
+  if (signal == nullptr) return;
+  const SignalDefinition& definition = signal->definition();
+  s.see_early(moment.now);
+  s.attempt_start = moment.attempt_start;
+  // The rules that run after the end, late records in, see whatever was applied.
+  const bool at_end = moment.attempt_end != never && moment.now == moment.attempt_end && moment.tick >= moment.attempt_end;
+  const Time applied_to = at_end ? never : moment.tick;
+
+  if (reduction.op == Op::w_age) return s.reduce_age(*signal, window, moment, applied_to, hearing, out);
+  if (reduction.op == Op::w_interval) {
+    for (Slot slot = 0; slot < out.size(); ++slot)
+      if (signal->arrivals.ever(slot)) out[slot] = signal->arrivals.usual(slot, seconds(definition.row));
+    return;
+  }
+  if (!signal->reduce(reduction, window, other, moment.tick, applied_to, moment.attempt_start, out)) return;
+  const bool rate = definition.kind == SignalKind::event && reduction.op == Op::w_rate;
+  if (reduction.op != Op::w_count && reduction.op != Op::w_repeats && !rate) return;
+  Extent over = extent(window, moment.tick, moment.attempt_start);
+  if (window.span != WindowSpec::Span::time) over.from = moment.attempt_start;
+  s.settle_zeros(*signal, over.from, over.to, hearing, out);
+  if (!rate) return;
+  const double elapsed = seconds(over.to - over.from);
+  for (double& x : out)
+    if (is_number(x)) x = elapsed > 0 ? x / elapsed : absent;
+}
+
+namespace {
+// What makes retained values mean the same.
+bool same_definition(const SignalDefinition& a, const SignalDefinition& b) {
+  return a.name == b.name && a.kind == b.kind && a.unit == b.unit && a.owner == b.owner && a.row == b.row && a.lateness == b.lateness &&
+         a.points == b.points && a.source == b.source;
+}
+}  // namespace
+
+void History::adopt(History& old) {
+  State &s = *state_, &before = *old.state_;
+  s.clock = before.clock;
+  s.attempt_start = before.attempt_start;
+  s.filling = before.filling;
+  std::vector<std::optional<std::uint32_t>> renamed(before.signals.size());
+  for (const std::uint32_t id : s.kept) {
+    const SignalDefinition& definition = s.table.all()[id];
+    const auto known = before.table.find(definition.name);
+    SignalHistory* same = known ? before.find(*known) : nullptr;
+    if (same != nullptr && same_definition(definition, same->definition())) {
+      s.signals[id]->adopt(*same, s.clock);
+      renamed[index(*known)] = id;
+    } else {
+      s.signals[id]->taken_since = s.clock;
+    }
+  }
+  for (const EarlyArrival& a : before.early)
+    if (renamed[a.signal]) s.early.push_back({a.arrival, *renamed[a.signal], a.slot, a.value});
+  s.find_due();
+}
+
+void History::fill_rows_only(bool on) noexcept { state_->filling = on; }
+
+void History::save(Writer& out) const {
+  const State& s = *state_;
+  out.put(s.clock);
+  out.put(s.attempt_start.has_value());
+  out.put(s.attempt_start.value_or(long_ago));
+  out.put_all(s.early);
+  out.put(static_cast<std::uint64_t>(s.kept.size()));
+  for (const std::uint32_t id : s.kept) {
+    out.put(s.table.all()[id].name);
+    s.signals[id]->save(out);
+  }
+}
+
+Result<void> History::load(Reader& in) {
+  State& s = *state_;
+  s.clock = in.get_time();
+  const bool started = in.get<bool>();
+  const Time start = in.get_time();
+  s.attempt_start = started ? std::optional{start} : std::nullopt;
+  s.early = in.get_all<EarlyArrival>();
+  std::erase_if(s.early, [&](const EarlyArrival& a) { return a.signal >= s.signals.size(); });
+  if (in.get_count() != s.kept.size()) return Error{Errc::malformed, "the snapshot retains the signals of another pack: load it with the pack that it names"};
+  for (const std::uint32_t id : s.kept) {
+    const std::string name = in.get_text();
+    if (name != s.table.all()[id].name)
+      return Error{Errc::malformed, "the snapshot retains '" + name + "' where this pack has '" + s.table.all()[id].name + "': load it with the pack that it names"};
+    s.signals[id]->load(in);
+  }
+  s.find_due();
+  return in.status();
+}
+
+Duration History::longest_raw_window() const noexcept {
+  Duration longest{0};
+  for (const std::uint32_t id : state_->kept) longest = std::max(longest, state_->signals[id]->reach());
+  return longest;
+}
+
+std::uint64_t History::rows_digest() const noexcept {
+  std::uint64_t digest = 0;
+  for (const std::uint32_t id : state_->kept) {
+    if (!state_->signals[id]->has_rows()) continue;
+    const std::string& name = state_->table.all()[id].name;
+    const std::uint64_t both[2] = {digest, state_->signals[id]->digest()};
+    digest = XXH3_64bits_withSeed(name.data(), name.size(), XXH3_64bits(both, sizeof both));
+  }
+  return digest;
+}
+
+std::uint64_t History::repeated_steps() const noexcept {
+  std::uint64_t count = 0;
+  for (const std::uint32_t id : state_->kept) count += state_->signals[id]->repeated_steps();
+  return count;
+}
+
+std::size_t History::retained_bytes() const noexcept {
+  std::size_t bytes = state_->early.capacity() * sizeof(EarlyArrival);
+  for (const std::uint32_t id : state_->kept) bytes += state_->signals[id]->retained_bytes();
+  return bytes;
+}
+
+std::size_t History::retained_samples() const noexcept {
+  std::size_t samples = 0;
+  for (const std::uint32_t id : state_->kept) samples += state_->signals[id]->retained_samples();
+  return samples;
+}
+
+}  // namespace tocsin::stream

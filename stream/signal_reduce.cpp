@@ -1,0 +1,141 @@
+// Reading what a signal retains, as of a tick.
+#include <algorithm>
+
+#include "stream/signal_history.h"
+
+namespace tocsin::stream {
+namespace {
+
+using Span = WindowSpec::Span;
+
+template <class View>
+View* find_view(std::vector<View>& views, const WindowSpec& window) {
+  for (View& view : views) {
+    if constexpr (requires { view.spec(); }) {
+      if (same_values(view.spec(), window)) return &view;
+    } else if (same_values(view.spec, window)) {
+      return &view;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+RowReduction SignalHistory::row_reduction(const Node& node, const WindowSpec& window, Column other) const {
+  return {node.op, {node.attributes.number, absent}, other, &window, &arrivals, definition_->kind};
+}
+
+void SignalHistory::reduce_attempt(const AttemptView& view, const Node& node, const WindowSpec& window, Column other, std::span<double> out) const {
+  const RowReduction reduction = row_reduction(node, window, other);
+  const std::size_t least = least_of(window);
+  for (Slot slot = 0; slot < out.size(); ++slot) {
+    const std::uint64_t count = view.accumulators.count(slot);
+    if (!reduction.enough(count) || (reduction.needs_cover() && count < least)) continue;
+    out[slot] = view.accumulators.reduce(node.op, slot, reduction.at(slot), definition_->kind == SignalKind::counter);
+  }
+}
+
+template <class T>
+bool SignalHistory::reduce_rows(RowSide<T>& side, const Node& node, const WindowSpec& window, Column other, Time tick, Time applied_to,
+                                Time attempt_start, std::span<double> out) {
+  if (window.span == Span::attempt) {
+    AttemptView* view = find_view(side.attempts, window);
+    if (view == nullptr) return false;
+    side.advance(window, extent(window, applied_to, attempt_start));
+    reduce_attempt(*view, node, window, other, out);
+    return true;
+  }
+  const Extent of = extent(window, tick, attempt_start);
+  const RowReduction reduction = row_reduction(node, window, other);
+  if (window.baseline()) {
+    BaselineView<T>* view = find_view(side.baselines, window);
+    if (view == nullptr) return false;
+    view->advance(side.rows, *side.panes, of);
+    view->reduce(*side.panes, of, reduction, out);
+    return true;
+  }
+  RawView<T>* view = find_view(side.raw, window);
+  if (view == nullptr) return false;
+  view->advance(side.rows, of);
+  view->reduce(side.rows, of, reduction, out);
+  return true;
+}
+
+bool SignalHistory::reduce_points(const Node& node, const WindowSpec& window, Column other, Time applied_to, Time attempt_start, std::span<double> out) {
+  const Time to = extent(window, applied_to, attempt_start).to;
+  if (window.span == Span::attempt) {
+    AttemptView* view = find_view(points_->attempts, window);
+    if (view == nullptr) return false;
+    points_->advance(*view, to);
+    reduce_attempt(*view, node, window, other, out);
+    return true;
+  }
+  PointsView* view = find_view(points_->windows, window);
+  if (view == nullptr) return false;
+  points_->advance(*view, to);
+  const RowReduction reduction = row_reduction(node, window, other);
+  const std::size_t least = least_of(window);
+  static thread_local std::vector<double> times, values;
+  for (Slot slot = 0; slot < out.size(); ++slot) {
+    const auto held = view->window(slot);
+    if (!reduction.enough(held.size()) || (reduction.needs_cover() && held.size() < least)) continue;
+    if (view->ordered() && (node.op == Op::w_median || node.op == Op::w_quantile || node.op == Op::w_mad)) {
+      const auto sorted = view->sorted(slot);
+      out[slot] = node.op == Op::w_median ? median_of_sorted(sorted)
+                  : node.op == Op::w_mad ? mad_of_sorted(sorted) : quantile_of_sorted(sorted, node.attributes.number);
+      continue;
+    }
+    times.clear();
+    values.clear();
+    for (const auto& point : held) {
+      times.push_back(seconds(point.at - held.front().at));
+      values.push_back(point.value);
+    }
+    out[slot] = reduce_series(node.op, {times, values}, reduction.at(slot));
+  }
+  return true;
+}
+
+EventView* SignalHistory::event_view(const WindowSpec& window, Extent of, std::optional<EventView>& made) {
+  EventView* view = events_->find(window);
+  if (view == nullptr) view = &made.emplace(events_->make_view(window));   // a scripted rule's filter: from what is retained
+  events_->advance(*view, of);
+  return view;
+}
+
+bool SignalHistory::reduce_events(const Node& node, const WindowSpec& window, Time tick, Time applied_to, Time attempt_start, std::span<double> out) {
+  Extent of = extent(window, tick, attempt_start);
+  if (applied_to == never) of.to = never;
+  std::optional<EventView> made;
+  const EventView* view = event_view(window, of, made);
+  const Op op = node.op == Op::w_rate ? Op::w_count : node.op;   // a rate is a count, divided by who knows since when
+  const std::uint32_t field = node.attributes.field.empty() ? 0 : events_->field(node.attributes.field);
+  for (Slot slot = 0; slot < out.size(); ++slot) {
+    const double value = events_->reduce(*view, slot, op, field);
+    if (value != 0 || (op != Op::w_count && op != Op::w_repeats)) out[slot] = value;
+  }
+  return true;
+}
+
+bool SignalHistory::last_event_arrivals(const WindowSpec& window, Time tick, Time applied_to, Time attempt_start, Time now, std::vector<Time>& last) {
+  if (!events_) return false;
+  Extent of = extent(window, tick, attempt_start);
+  if (applied_to == never) of.to = never;
+  std::optional<EventView> made;
+  const EventView* view = event_view(window, of, made);
+  events_->last_arrivals(*view, of.from, now, last);
+  return true;
+}
+
+bool SignalHistory::reduce(const Node& node, const WindowSpec& window, Column other, Time tick, Time applied_to, Time attempt_start,
+                           std::span<double> out) {
+  if (events_) return reduce_events(node, window, tick, applied_to, attempt_start, out);
+  if (points_ && (window.span == Span::points || (window.span == Span::attempt && definition_->points)))
+    return reduce_points(node, window, other, applied_to, attempt_start, out);
+  if (auto* narrow = std::get_if<RowSide<float>>(&rows_)) return reduce_rows(*narrow, node, window, other, tick, applied_to, attempt_start, out);
+  if (auto* wide = std::get_if<RowSide<double>>(&rows_)) return reduce_rows(*wide, node, window, other, tick, applied_to, attempt_start, out);
+  return false;
+}
+
+}  // namespace tocsin::stream

@@ -1,0 +1,93 @@
+#pragma once
+
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "stream/arrivals.h"
+#include "stream/extent.h"
+#include "stream/order_statistics.h"
+#include "stream/panes.h"
+#include "stream/rows.h"
+#include "stream/series.h"
+
+namespace tocsin::stream {
+
+// What a reduction of rows needs to know besides them.
+struct RowReduction {
+  Op op{};
+  ReductionArguments arguments;
+  Column goals;                 // of time_to: one per slot, or one for all
+  const WindowSpec* window = nullptr;
+  const Arrivals* arrivals = nullptr;
+  SignalKind kind{};
+  [[nodiscard]] ReductionArguments at(Slot slot) const noexcept;
+  // last, first and count are known from one value on, and so is all of a state.
+  [[nodiscard]] bool needs_cover() const noexcept;
+  // last(n) and first(n) need n values, or the window's `least`.
+  [[nodiscard]] bool enough(std::size_t count) const noexcept;
+};
+
+// A window of raw rows: at most 5 min. Order statistics that were declared are kept sorted; all else is read from the rows.
+template <class T>
+class RawView {
+ public:
+  RawView(WindowSpec spec, bool order, Duration row)
+      : spec_(std::move(spec)), order_(order), sorted_(std::min<std::size_t>(static_cast<std::size_t>(spec_.over / row) + 1, 64)) {}
+  [[nodiscard]] const WindowSpec& spec() const noexcept { return spec_; }
+  [[nodiscard]] bool ordered() const noexcept { return order_; }
+
+  void advance(const Rows<T>& rows, Extent extent);
+  void forget() { built_ = false; }
+  // A count of 0 is left absent: whether it means none is the caller's to say.
+  void reduce(const Rows<T>& rows, Extent extent, const RowReduction& reduction, std::span<double> out) const;
+  [[nodiscard]] std::size_t retained_bytes() const noexcept { return sorted_.retained_bytes(); }
+
+ private:
+  void in_one_pass(const Rows<T>& rows, std::size_t first, std::size_t end, const RowReduction& reduction, std::span<double> out) const;
+  void by_member(const Rows<T>& rows, std::size_t first, std::size_t end, const RowReduction& reduction, std::span<double> out) const;
+
+  WindowSpec spec_;
+  bool order_, built_ = false;
+  RowNumber from_ = 0, through_ = 0;   // sorted_ holds the rows (from_, through_]
+  SortedColumns<T> sorted_;
+};
+
+// A window that looks back further than raw rows reach: over panes. What takes values (median, quantile, mad, theil_sen …) takes
+// the panes' means; `last` is the last row's value.
+template <class T>
+class BaselineView {
+ public:
+  BaselineView(WindowSpec spec, bool order, bool last, Duration pane)
+      : spec_(std::move(spec)), order_(order), last_(last), sorted_(std::min<std::size_t>(static_cast<std::size_t>(spec_.over / pane) + 1, 64)) {}
+  [[nodiscard]] const WindowSpec& spec() const noexcept { return spec_; }
+  [[nodiscard]] bool ordered() const noexcept { return order_; }
+
+  void advance(const Rows<T>& rows, const Panes<T>& panes, Extent extent);
+  void reduce(const Panes<T>& panes, Extent extent, const RowReduction& reduction, std::span<double> out) const;
+  void begin_after(RowNumber row) noexcept { rows_through_ = row; }
+  void take_over(BaselineView& old) {
+    rows_through_ = old.rows_through_;
+    values_ = std::move(old.values_);
+    times_ = std::move(old.times_);
+  }
+  void save(Writer& out) const;
+  void load(Reader& in);
+  [[nodiscard]] std::size_t retained_bytes() const noexcept { return sorted_.retained_bytes() + values_.capacity() * sizeof(double) + times_.capacity() * sizeof(Time); }
+
+ private:
+  WindowSpec spec_;
+  bool order_, last_, built_ = false;
+  RowNumber from_ = 0, through_ = 0;   // panes in sorted_
+  SortedColumns<double> sorted_;
+  RowNumber rows_through_ = std::numeric_limits<RowNumber>::min();
+  std::vector<double> values_;         // of the last rows, per member
+  std::vector<Time> times_;
+};
+
+extern template class RawView<float>;
+extern template class RawView<double>;
+extern template class BaselineView<float>;
+extern template class BaselineView<double>;
+
+}  // namespace tocsin::stream
