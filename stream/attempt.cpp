@@ -57,7 +57,7 @@ void Attempt::open_history() {
     if (!node.arguments.empty() && node.type.shape == Shape::column && graph[node.arguments[0]].op == Op::window)
       reductions.push_back(id);
   }
-  history_ = std::make_unique<History>(graph, reductions, windows, topology_);
+  history_ = std::make_unique<History>(graph, reductions, windows, topology_, [this](std::string_view text) { return symbols_.find(text); });
   step_signal_ = pack_.pack->signals.find("step");
   layouts_.clear();
 }
@@ -84,7 +84,7 @@ void Attempt::advance(Time clock) {
     }
     judge_->perform(due);
   }
-  if (!over() && history_->next_due() <= clock) history_->settle(clock, applied);
+  if (!over()) history_->settle(clock, applied);
 }
 
 void Attempt::end(Time at, std::string reason) {

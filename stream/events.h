@@ -10,6 +10,7 @@
 #include "stream/archive.h"
 #include "stream/extent.h"
 #include "stream/operations.h"
+#include "stream/value.h"
 #include "stream/waiting.h"
 
 namespace tocsin::stream {
