@@ -1,0 +1,230 @@
+// What the engine costs, on one core: a tick of the whole pack at 1,024 ranks, compiled and scripted, 1 to 64 copies of the pack;
+// an hour of 1,024 ranks × 20 signals replayed; bytes per retained sample. Repeat with: build/release/bench/engine_bench
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <regex>
+#include <string>
+#include <vector>
+
+#include "bench/machine.h"
+#include "dsl/loader.h"
+#include "dsl/text/extraction.h"
+#include "dsl/text_definitions.h"
+#include "schemas/codec.h"
+#include "stream/shard.h"
+
+namespace {
+
+using namespace tocsin;
+using Clock = std::chrono::steady_clock;
+using stream::Level;
+using stream::Time;
+
+constexpr std::int64_t second = 1'000'000'000;
+const Time begin = stream::at_nanoseconds(1'780'000'000 * second);
+
+double microseconds(Clock::duration d) { return std::chrono::duration<double, std::micro>(d).count(); }
+
+class Nowhere final : public stream::AlertSink {
+ public:
+  void transition(const stream::AlertTransition&) override { ++transitions; }
+  void verdict(const stream::Verdict&) override {}
+  std::uint64_t transitions = 0;
+};
+
+// The shipped pack with every periodic rule due at the same time, in `copies`; a copy's rules have names of their own.
+dsl::PackFiles pack_files(unsigned copies) {
+  auto files = dsl::read_pack(TOCSIN_SOURCE_DIR "/rules");
+  if (!files) std::fprintf(stderr, "%s\n", files.error().message.c_str()), std::exit(2);
+  dsl::PackFiles out;
+  std::vector<std::string> names;
+  const std::regex rule{R"re((^|\n)\s*rule\s*"([a-z0-9_]+)")re"}, case_start{R"((^|\n)case ")"};
+  for (const auto& [path, text] : *files)
+    for (std::sregex_iterator it{text.begin(), text.end(), rule}, end; it != end; ++it) names.push_back((*it)[2]);
+  for (auto& [path, text] : *files) {
+    const bool has_rules = std::regex_search(text, rule);
+    if (!has_rules) {
+      out[path] = text;
+      continue;
+    }
+    std::string same_tick = std::regex_replace(text, std::regex{R"(every(\s*)=(\s*)"\d+[smh]")"}, "every = \"10s\"");
+    same_tick = std::regex_replace(same_tick, std::regex{R"re((every\s*=\s*\{[^}]*)"\d+[smh]"([^}]*\}))re"}, "$1\"10s\"$2");
+    out[path] = same_tick;
+    if (std::smatch cases; std::regex_search(same_tick, cases, case_start)) same_tick.resize(static_cast<std::size_t>(cases.position(0)));
+    for (unsigned copy = 1; copy < copies; ++copy) {
+      std::string text_of_copy = same_tick;
+      for (const auto& name : names)
+        text_of_copy = std::regex_replace(text_of_copy, std::regex{"\"" + name + "\""}, "\"" + name + "_" + std::to_string(copy) + "\"");
+      out[path.substr(0, path.size() - 4) + "_" + std::to_string(copy) + ".lua"] = text_of_copy;
+    }
+  }
+  return out;
+}
+
+stream::LoadedPack load(unsigned copies, bool scripted) {
+  const auto files = pack_files(copies);
+  dsl::LoadOptions options;
+  options.force_scripted = scripted;
+  options.budgets.nodes = 10'000'000;
+  auto loaded = dsl::load(files, options);
+  if (!loaded.pack) {
+    for (const auto& problem : loaded.problems) std::fprintf(stderr, "%s\n", dsl::describe(problem).c_str());
+    std::exit(2);
+  }
+  const auto texts = dsl::read_text_definitions(files);
+  return {loaded.pack, dsl::text::compile(texts.definitions).source};
+}
+
+// One job of `ranks` on nodes of eight GPUs, each signal once a second: per node one message with its GPUs, its ranks.
+class Load {
+ public:
+  Load(unsigned ranks, std::vector<std::string> gpu_signals, std::vector<std::string> rank_signals)
+      : ranks_(ranks), gpu_signals_(std::move(gpu_signals)), rank_signals_(std::move(rank_signals)) {}
+
+  std::vector<std::vector<std::byte>> start() const {
+    schemas::EntryBuilder b;
+    b.about("job");
+    const schemas::EntryBuilder::Field size[] = {{"world_size", static_cast<double>(ranks_), {}, false}};
+    b.event(begin, schemas::EntryBuilder::job(), "start", size, "scheduler");
+    for (unsigned r = 0; r < ranks_; ++r)
+      b.event(begin, {Level::rank, r, "n" + std::to_string(r / 8), std::to_string(r % 8)}, "member", {}, "scheduler");
+    return {schemas::encode(b.entry())};
+  }
+  std::vector<std::vector<std::byte>> second_of(unsigned s) const {
+    std::vector<std::vector<std::byte>> messages;
+    const Time time = begin + std::chrono::seconds{s};
+    for (unsigned node = 0; node * 8 < ranks_; ++node) {
+      schemas::EntryBuilder b;
+      b.about("job", {}, "n" + std::to_string(node));
+      for (unsigned g = 0; g < 8; ++g) {
+        const unsigned r = node * 8 + g;
+        const double wobble = static_cast<double>((r * 2654435761u + s * 40503u) % 1000) / 1000.0;
+        std::vector<schemas::EntryBuilder::Value> values;
+        for (const auto& signal : gpu_signals_) values.push_back({signal, value(signal, wobble), {}, false});
+        b.sample(time, {Level::gpu, 0, "n" + std::to_string(node), std::to_string(g)}, values, "sampler");
+      }
+      messages.push_back(schemas::encode(b.entry()));
+      b.clear();
+      b.about("job", {}, "n" + std::to_string(node));
+      for (unsigned g = 0; g < 8; ++g) {
+        const unsigned r = node * 8 + g;
+        const double wobble = static_cast<double>((r * 2246822519u + s * 30011u) % 1000) / 1000.0;
+        std::vector<schemas::EntryBuilder::Value> values{{"step", static_cast<double>(s), {}, false}};
+        for (const auto& signal : rank_signals_) values.push_back({signal, value(signal, wobble), {}, false});
+        b.sample(time, {Level::rank, r, {}, {}}, values, "profiler");
+      }
+      messages.push_back(schemas::encode(b.entry()));
+    }
+    return messages;
+  }
+  static std::vector<std::byte> beat() {
+    schemas::EntryBuilder b;
+    b.beat();
+    return schemas::encode(b.entry());
+  }
+  [[nodiscard]] std::size_t samples_per_second() const { return ranks_ * (gpu_signals_.size() + rank_signals_.size() + 1); }
+
+ private:
+  static double value(const std::string& signal, double wobble) {
+    if (signal == "sm_clock") return 1700 + 10 * wobble;
+    if (signal == "gpu_temperature") return 60 + wobble;
+    if (signal.find("throttle") != std::string::npos || signal.find("ecc") != std::string::npos) return 0;
+    if (signal == "collective_launched" || signal == "collective_done") return 0;
+    return 0.5 + 0.02 * wobble;
+  }
+  unsigned ranks_;
+  std::vector<std::string> gpu_signals_, rank_signals_;
+};
+
+const std::vector<std::string> gpu_signals{"sm_active", "gr_engine_active", "tensor_active", "sm_clock", "gpu_power", "gpu_temperature",
+                                           "gpu_memory_used", "gpu_memory_used_ratio", "throttle_thermal", "throttle_brake",
+                                           "row_remap_failure"};
+const std::vector<std::string> rank_signals{"compute_time", "data_time", "comm_time", "step_time", "process_cpu", "process_rss",
+                                            "tokens_per_s", "collective_launched"};
+
+class Engine {
+ public:
+  explicit Engine(stream::LoadedPack pack) : shard_(std::move(pack), nullptr, sink_) {}
+  void consume(const std::vector<std::byte>& message, Time arrival) {
+    auto entry = decoder_.decode(message, static_cast<stream::Position>(at_), static_cast<stream::Position>(at_ + 1), arrival);
+    ++at_;
+    if (entry) shard_.consume(**entry);
+  }
+  stream::Shard& shard() { return shard_; }
+  Nowhere sink_;
+
+ private:
+  stream::Shard shard_;
+  schemas::Decoder decoder_;
+  std::uint64_t at_ = 0;
+};
+
+// The beat that carries the clock past a tick, less a beat that carries it past none, is what the tick costs.
+double tick_cost(unsigned copies, bool scripted, unsigned ranks, unsigned warm) {
+  Engine engine{load(copies, scripted)};
+  const Load load{ranks, gpu_signals, rank_signals};
+  for (const auto& m : load.start()) engine.consume(m, begin);
+  const auto beat = Load::beat();
+  std::vector<double> ticks, others;
+  std::uint64_t before = 0;
+  for (unsigned s = 1; s < warm + 200; ++s) {
+    for (const auto& m : load.second_of(s)) engine.consume(m, begin + std::chrono::seconds{s} + std::chrono::milliseconds{1});
+    const auto start = Clock::now();
+    engine.consume(beat, begin + std::chrono::seconds{s + 1});
+    const double took = microseconds(Clock::now() - start);
+    const std::uint64_t now = engine.shard().counters().ticks;
+    if (s > warm) (now > before ? ticks : others).push_back(took);
+    before = now;
+  }
+  const auto median = [](std::vector<double> values) {
+    if (values.empty()) return 0.0;
+    std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
+    return values[values.size() / 2];
+  };
+  return median(ticks) - median(others);
+}
+
+void replay_hour(unsigned ranks, unsigned seconds) {
+  const Load load_of{ranks, gpu_signals, rank_signals};
+  std::vector<std::vector<std::byte>> start = load_of.start();
+  Engine engine{load(1, false)};
+  for (const auto& m : start) engine.consume(m, begin);
+  const auto beat = Load::beat();
+  Clock::duration spent{};
+  // A minute of messages at a time is encoded outside the measured time; steps and times go on.
+  for (unsigned from = 1; from < seconds; from += 60) {
+    std::vector<std::pair<std::vector<std::byte>, Time>> minute;
+    for (unsigned s = from; s < from + 60; ++s) {
+      for (auto& m : load_of.second_of(s)) minute.emplace_back(std::move(m), begin + std::chrono::seconds{s} + std::chrono::milliseconds{1});
+      minute.emplace_back(beat, begin + std::chrono::seconds{s + 1});
+    }
+    const auto started = Clock::now();
+    for (const auto& [message, arrival] : minute) engine.consume(message, arrival);
+    spent += Clock::now() - started;
+  }
+  const double took = std::chrono::duration<double>(spent).count();
+  fmt::print("replay of {} s, {} ranks x 20 signals: {:.2f} s, {:.0f} x real time, {:.1f} M samples/s; {} transitions\n", seconds, ranks, took,
+             seconds / took, static_cast<double>(load_of.samples_per_second()) * seconds / took / 1e6, engine.sink_.transitions);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const bool quick = argc > 1 && std::string{argv[1]} == "--quick";
+  bench::name_machine();
+  const unsigned ranks = 1024, warm = quick ? 120 : 400;
+  const double one = tick_cost(1, false, ranks, warm);
+  fmt::print("a tick of the whole pack, all periodic rules due, {} ranks: {:.0f} us\n", ranks, one);
+  for (const unsigned copies : {2u, 4u, 16u, 64u}) {
+    const double cost = tick_cost(copies, false, ranks, warm);
+    fmt::print("  {:>2} copies of the pack: {:.0f} us, {:.2f} x\n", copies, cost, cost / one);
+  }
+  const double scripted = tick_cost(1, true, ranks, warm);
+  fmt::print("  every rule as a script: {:.0f} us, {:.2f} x\n", scripted, scripted / one);
+  replay_hour(ranks, quick ? 600 : 3600);
+  return 0;
+}
