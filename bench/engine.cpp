@@ -67,16 +67,16 @@ dsl::PackFiles pack_files(unsigned copies) {
 
 stream::LoadedPack load(unsigned copies, bool scripted) {
   const auto files = pack_files(copies);
-  dsl::LoadOptions options;
-  options.force_scripted = scripted;
-  options.budgets.nodes = 10'000'000;
-  auto loaded = dsl::load(files, options);
+  dsl::Budgets budgets;
+  budgets.all_scripted = scripted;
+  budgets.nodes = 10'000'000;
+  budgets.load_instructions = 1'000'000'000;
+  auto loaded = dsl::load(files, budgets);
   if (!loaded.pack) {
     for (const auto& problem : loaded.problems) std::fprintf(stderr, "%s\n", dsl::describe(problem).c_str());
     std::exit(2);
   }
-  const auto texts = dsl::read_text_definitions(files);
-  return {loaded.pack, dsl::text::compile(texts.definitions).source};
+  return {loaded.pack, dsl::compile_text(files).source};
 }
 
 // One job of `ranks` on nodes of eight GPUs, each signal once a second: per node one message with its GPUs, its ranks.

@@ -109,9 +109,9 @@ std::uint64_t journal_bytes(const std::filesystem::path& directory) {
 RunReport run_engine(const RunOptions& options, const Observer& observer) {
   auto files = dsl::read_pack(rules_directory(options.rules));
   if (!files) return cannot(files.error().message);
-  dsl::LoadOptions load_options;
-  load_options.force_scripted = options.force_scripted;
-  PackOutcome outcome = load_pack(*files, load_options);
+  dsl::Budgets budgets;
+  budgets.all_scripted = options.force_scripted;
+  PackOutcome outcome = load_pack(*files, budgets);
   if (!outcome.pack) {
     std::string message = "the rules in " + rules_directory(options.rules).string() + " do not load:";
     for (const auto& problem : outcome.problems) message += "\n" + dsl::describe(problem);

@@ -6,22 +6,14 @@
 
 namespace tocsin::adapters::cli {
 
-PackOutcome load_pack(const dsl::PackFiles& files, const dsl::LoadOptions& options) {
+PackOutcome load_pack(const dsl::PackFiles& files, const dsl::Budgets& budgets) {
   PackOutcome outcome;
-  dsl::Loaded rules = dsl::load(files, options);
+  dsl::Loaded rules = dsl::load(files, budgets);
   outcome.problems = std::move(rules.problems);
   outcome.cases = std::move(rules.cases);
-  const dsl::TextDefinitions texts = dsl::read_text_definitions(files);
+  const dsl::text::Compiled texts = dsl::compile_text(files);
   for (const auto& problem : texts.problems) outcome.problems.push_back({problem.file, problem.line, {}, {}, problem.message, false});
-  std::shared_ptr<const stream::ExtractorSource> extraction;
-  bool whole = rules.pack != nullptr && texts.problems.empty();
-  if (texts.problems.empty()) {
-    auto compiled = dsl::text::compile(texts.definitions);
-    for (const auto& problem : compiled.problems) outcome.problems.push_back({problem.file, problem.line, {}, {}, problem.message, false});
-    whole = whole && compiled.source;
-    extraction = compiled.source;
-  }
-  if (whole) outcome.pack = stream::LoadedPack{std::move(rules.pack), std::move(extraction)};
+  if (rules.pack && texts.source) outcome.pack = stream::LoadedPack{std::move(rules.pack), texts.source};
   return outcome;
 }
 

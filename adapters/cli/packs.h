@@ -17,7 +17,7 @@ struct PackOutcome {
   std::vector<dsl::Problem> problems;   // of rules, patterns and parsers; warnings too
   std::vector<dsl::Case> cases;
 };
-[[nodiscard]] PackOutcome load_pack(const dsl::PackFiles& files, const dsl::LoadOptions& options = {});
+[[nodiscard]] PackOutcome load_pack(const dsl::PackFiles& files, const dsl::Budgets& budgets = {});
 [[nodiscard]] stream::Result<stream::LoadedPack> load_pack_from(const std::filesystem::path& directory);
 
 // Where the shipped rules are: --rules, $TOCSIN_RULES, beside the program, or where it was built.

@@ -277,12 +277,11 @@ Said judge_with_restarts(const GeneratedLog& log, const stream::LoadedPack& pack
 stream::LoadedPack shipped_pack(bool scripted) {
   auto files = dsl::read_pack(TOCSIN_SOURCE_DIR "/rules");
   if (!files) throw std::runtime_error(files.error().message);
-  dsl::LoadOptions options;
-  options.force_scripted = scripted;
-  auto loaded = dsl::load(*files, options);
+  dsl::Budgets budgets;
+  budgets.all_scripted = scripted;
+  auto loaded = dsl::load(*files, budgets);
   if (!loaded.pack) throw std::runtime_error(loaded.problems.empty() ? "no pack" : dsl::describe(loaded.problems.front()));
-  auto texts = dsl::read_text_definitions(*files);
-  auto compiled = dsl::text::compile(texts.definitions);
+  auto compiled = dsl::compile_text(*files);
   if (!compiled.source) throw std::runtime_error(compiled.problems.empty() ? "no patterns" : compiled.problems.front().message);
   return {loaded.pack, compiled.source};
 }
