@@ -71,15 +71,15 @@ class Pace {
   explicit Pace(double speed) : speed_(speed) {}
   void wait_for(Time arrival) {
     if (speed_ <= 0) return;
-    if (!first_) first_ = arrival, began_ = std::chrono::steady_clock::now();
+    if (first_ == stream::never) first_ = arrival, began_ = std::chrono::steady_clock::now();
     const auto due = began_ + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
-                                  std::chrono::duration<double>(stream::seconds(arrival - *first_) / speed_));
+                                  std::chrono::duration<double>(stream::seconds(arrival - first_) / speed_));
     std::this_thread::sleep_until(due);
   }
 
  private:
   double speed_;
-  std::optional<Time> first_;
+  Time first_ = stream::never;
   std::chrono::steady_clock::time_point began_;
 };
 
@@ -94,6 +94,13 @@ RunReport cannot(const std::string& why) {
   RunReport report;
   report.exit = 2;
   return report;
+}
+
+void keep(journal::SnapshotStore& store, const stream::Shard& shard, const stream::Entry& last) {
+  schemas::Snapshot snapshot;
+  snapshot.position = last.next;
+  snapshot.sections = shard.snapshot();
+  if (auto stored = store.store(snapshot); !stored) fmt::print(stderr, "tocsin: {}\n", stored.error().message);
 }
 
 std::uint64_t journal_bytes(const std::filesystem::path& directory) {
@@ -175,8 +182,7 @@ RunReport run_engine(const RunOptions& options, const Observer& observer) {
     shard->consume(**entry);
     ++entries;
     if (snapshots && shard->snapshot_due())
-      if (auto stored = snapshots->store({(*entry)->next, shard->snapshot()}); !stored)
-        fmt::print(stderr, "tocsin: {}\n", stored.error().message);
+      keep(*snapshots, *shard, **entry);
     if (shows_progress && entries % 256 == 0)
       terminal.set_progress(fmt::format("replaying {}  {:3.0f} %", clock_text(shard->clock()),
                                         total ? 100.0 * static_cast<double>((*entry)->position) / static_cast<double>(total) : 0.0));
