@@ -15,8 +15,8 @@ namespace tocsin::stream {
 class Leaves {
  public:
   virtual ~Leaves() = default;
-  // A reduction of a window (Op w_*): one value per slot of the signal's level. `other` is the column of w_time_to. `out` holds what
-  // was written there last, and absences for new members.
+  // A reduction of a window (Op w_*): one value per slot of the signal's level. `other` is the column of w_time_to. `out` holds
+  // what was written there last, and absences for new members.
   virtual void reduce(const Node& reduction, const WindowSpec& window, Column other, std::span<double> out) = 0;
   virtual void finding(const Node& node, std::span<Truth> out) = 0;         // Op f_now, f_ever
   virtual void state(const Node& node, std::span<double> out) = 0;

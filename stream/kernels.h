@@ -46,8 +46,8 @@ struct Kernels {
   std::size_t (*count_known)(const double*, std::size_t);     // NaN left out
   std::size_t (*count_present)(const double*, std::size_t);   // NaN counted
   // Order statistics: absent below 3 known numbers; an even count gives the mean of the middle two, a quantile interpolates
-  // linearly between ranks (type 7). `scratch` has room for `n` (quantile's may be the column itself). Infinities of both signs that would
-  // have to be averaged or summed give absent.
+  // linearly between ranks (type 7). `scratch` has room for `n` (quantile's may be the column itself). Infinities of both signs that
+  // would have to be averaged or summed give absent.
   double (*quantile)(const double*, std::size_t, double q, double* scratch);
   double (*mad)(const double*, std::size_t, double* scratch);  // median of the distances to the median, not scaled
   struct Tally { std::size_t yes, no, unknown; };

@@ -8,8 +8,6 @@
 namespace tocsin::stream {
 namespace {
 
-constexpr std::uint32_t no_group = no_slot;
-
 std::size_t index(Level level) noexcept { return static_cast<std::size_t>(level); }
 bool hexadecimal(char c) noexcept { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
 
@@ -70,20 +68,6 @@ class GpuKey {
   std::string long_;
   std::string_view view_;
 };
-
-Groups grouped(std::vector<std::uint32_t> group_of, std::size_t count) {
-  Groups groups;
-  groups.offsets.assign(count + 1, 0);
-  for (const auto group : group_of)
-    if (group != no_group) ++groups.offsets[group + 1];
-  for (std::size_t g = 0; g < count; ++g) groups.offsets[g + 1] += groups.offsets[g];
-  groups.members.resize(groups.offsets[count]);
-  auto next = groups.offsets;
-  for (Slot slot = 0; slot < group_of.size(); ++slot)
-    if (group_of[slot] != no_group) groups.members[next[group_of[slot]]++] = slot;
-  groups.group_of = std::move(group_of);
-  return groups;
-}
 
 }  // namespace
 
@@ -313,21 +297,6 @@ bool Topology::expected(Level level, Slot slot) const noexcept {
   return !(level == Level::gpu ? derived_.left_gpus : derived_.left_nodes)[slot];
 }
 
-void Topology::find_left() const {
-  // 0: no rank is there; 1: all that are there have exited; 2: one has not.
-  const auto look = [&](Level level, std::vector<std::uint8_t>& left) {
-    left.assign(size(level), 0);
-    for (Slot rank = 1; rank < rank_exists_.size(); ++rank) {
-      const Slot at = rank_exists_[rank] ? container(Level::rank, rank, level) : no_slot;
-      if (at != no_slot) left[at] = std::max<std::uint8_t>(left[at], rank_exited_[rank] ? 1 : 2);
-    }
-    for (auto& state : left) state = state == 1;
-  };
-  look(Level::node, derived_.left_nodes);
-  look(Level::gpu, derived_.left_gpus);
-  derived_.left_known = true;
-}
-
 std::string_view Topology::node_name(Slot node) const { return node < nodes_.size() ? std::string_view{nodes_[node]} : ""; }
 std::string_view Topology::rack_name(Slot rack) const { return rack < racks_.size() ? std::string_view{racks_[rack]} : ""; }
 std::string_view Topology::gpu_name(Slot gpu) const {
@@ -413,7 +382,8 @@ Result<void> Topology::load(Reader& in) {
   }
   if (auto status = in.status(); !status) return status;
 
-  const Error damaged{Errc::malformed, "the snapshot's topology does not hold together: start from an older snapshot, or from the log"};
+  const Error damaged{Errc::malformed,
+                      "the snapshot's topology does not hold together: start from an older snapshot, or from the log"};
   const auto ranks = read.rank_exists_.size();
   const auto within = [](const std::vector<Slot>& slots, std::size_t size) {
     return std::all_of(slots.begin(), slots.end(), [&](Slot slot) { return slot == no_slot || slot < size; });
@@ -436,99 +406,6 @@ Result<void> Topology::load(Reader& in) {
   *this = std::move(read);
   changed();
   return {};
-}
-
-// What is derived: how the levels lie in each other, and who is whose peer.
-
-Slot Topology::container(Level fine, Slot slot, Level coarse) const noexcept {
-  if (!exists(fine, slot)) return no_slot;
-  if (coarse == fine) return slot;
-  if (coarse == Level::job || coarse == Level::none) return 0;
-  if (fine == Level::rank) {
-    const Slot gpu = rank_gpu_[slot];
-    if (coarse == Level::gpu) return gpu;
-    Slot node = rank_node_[slot];
-    if (node == no_slot && gpu != no_slot) node = gpus_[gpu].node;
-    return coarse == Level::node || node == no_slot ? node : node_rack_[node];
-  }
-  if (fine == Level::gpu) {
-    const Slot node = gpus_[slot].node;
-    return coarse == Level::node || node == no_slot ? node : node_rack_[node];
-  }
-  return fine == Level::node ? node_rack_[slot] : no_slot;
-}
-
-std::span<const Slot> Topology::containing(Level fine, Level coarse) const {
-  assert(index(fine) >= index(coarse));
-  auto [found, fresh] = derived_.containing.try_emplace({fine, coarse});
-  if (fresh) {
-    found->second.resize(size(fine));
-    for (Slot slot = 0; slot < found->second.size(); ++slot) found->second[slot] = container(fine, slot, coarse);
-  }
-  return found->second;
-}
-
-const Groups& Topology::groups(Level fine, Level coarse) const {
-  auto [found, fresh] = derived_.groups.try_emplace({fine, coarse});
-  if (fresh) {
-    const auto in = containing(fine, coarse);
-    std::vector<std::uint32_t> group_of(in.begin(), in.end());
-    if (fine == Level::rank && coarse == Level::job && reserved_spoke_) group_of[reserved_slot] = 0;
-    found->second = grouped(std::move(group_of), size(coarse));
-  }
-  return found->second;
-}
-
-std::vector<std::string> Topology::coordinate_of_members(Level level, const Coordinate& coordinate) const {
-  std::vector<std::string> of(size(level));
-  const auto value = [&](Slot owner) { return owner < coordinate.values.size() ? std::string_view{coordinate.values[owner]} : ""; };
-  if (index(coordinate.owner) <= index(level)) {
-    for (Slot slot = 0; slot < of.size(); ++slot)
-      if (const Slot owner = container(level, slot, coordinate.owner); owner != no_slot) of[slot] = value(owner);
-    return of;
-  }
-  std::vector<std::vector<std::string_view>> values(of.size());
-  for (Slot owner = 0; owner < coordinate.values.size(); ++owner)
-    if (const Slot slot = container(coordinate.owner, owner, level); slot != no_slot && !value(owner).empty())
-      values[slot].push_back(value(owner));
-  for (Slot slot = 0; slot < of.size(); ++slot) {
-    std::sort(values[slot].begin(), values[slot].end());
-    values[slot].erase(std::unique(values[slot].begin(), values[slot].end()), values[slot].end());
-    for (const auto one : values[slot]) of[slot].append(one).push_back('\0');
-  }
-  return of;
-}
-
-const Groups& Topology::peers(Level level, std::span<const std::string> coordinates) const {
-  std::string key(1, static_cast<char>(level));
-  for (const auto& name : coordinates) key.append(name).push_back('\0');
-  auto [found, fresh] = derived_.peers.try_emplace(std::move(key));
-  if (!fresh) return found->second;
-
-  // A member's place among the values of all coordinates so far: refined by one coordinate after the other.
-  std::vector<std::uint32_t> group_of(size(level), no_group);
-  for (Slot slot = 0; slot < group_of.size(); ++slot)
-    if (exists(level, slot)) group_of[slot] = 0;
-  for (const auto& name : coordinates) {
-    const auto known = coordinates_.find(name);
-    if (known == coordinates_.end()) continue;
-    const auto values = coordinate_of_members(level, known->second);
-    bool anyone = false;
-    for (Slot slot = 0; slot < values.size() && !anyone; ++slot) anyone = exists(level, slot) && !values[slot].empty();
-    if (!anyone) continue;
-    std::map<std::pair<std::uint32_t, std::string_view>, std::uint32_t> numbers;
-    for (Slot slot = 0; slot < values.size(); ++slot) {
-      if (group_of[slot] == no_group) continue;
-      if (values[slot].empty()) group_of[slot] = no_group;
-      else group_of[slot] = numbers.try_emplace({group_of[slot], values[slot]}, static_cast<std::uint32_t>(numbers.size())).first->second;
-    }
-  }
-  // Numbered by first members.
-  std::map<std::uint32_t, std::uint32_t> in_order;
-  for (auto& group : group_of)
-    if (group != no_group) group = in_order.try_emplace(group, static_cast<std::uint32_t>(in_order.size())).first->second;
-  found->second = grouped(std::move(group_of), in_order.size());
-  return found->second;
 }
 
 }  // namespace tocsin::stream
