@@ -1,0 +1,107 @@
+#include "adapters/wrap/child.h"
+
+#include <errno.h>
+#include <sys/wait.h>
+
+#include <cstdlib>
+
+#include "adapters/wrap/supervisor.h"
+
+namespace tocsin::adapters::wrap {
+
+namespace {
+
+struct Streams {
+  int in, out, err;   // in: -1, ours stays
+  int report;         // closed by the exec, or told why there was none
+};
+
+[[noreturn]] void become(const std::vector<std::string>& command, const Signals& signals, const Streams& streams) {
+  if (streams.in >= 0) ::dup2(streams.in, 0);
+  ::dup2(streams.out, 1);
+  ::dup2(streams.err, 2);
+  std::vector<char*> arguments;
+  for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
+  arguments.push_back(nullptr);
+  signals.restore();
+  ::execvp(arguments[0], arguments.data());
+  const int error = errno;
+  [[maybe_unused]] const ssize_t told = ::write(streams.report, &error, sizeof error);
+  ::_exit(error == ENOENT ? 127 : 126);
+}
+
+// Leads the session, tells the command's pid and then each of its wait statuses.
+[[noreturn]] void hold(const std::vector<std::string>& command, const Terminal& terminal, const Signals& signals, const Streams& streams,
+                       int news, int held) {
+  terminal.become_controlling();
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    ::setpgid(0, 0);
+    ::tcsetpgrp(streams.in, ::getpid());
+    become(command, signals, streams);
+  }
+  [[maybe_unused]] ssize_t told = ::write(news, &pid, sizeof pid);
+  signals.restore_for_helper();
+  close_all_but({news, held});
+  for (const int standard : {0, 1, 2}) ::close(standard);
+  int status = 0;
+  while (pid > 0 && ::waitpid(pid, &status, WUNTRACED) == pid) {
+    told = ::write(news, &status, sizeof status);
+    if (!WIFSTOPPED(status)) break;
+  }
+  char byte;
+  while (::read(held, &byte, 1) < 0 && errno == EINTR) {}
+  ::_exit(0);
+}
+
+bool read_int(int descriptor, int& value) {
+  ssize_t size;
+  do size = ::read(descriptor, &value, sizeof value);
+  while (size < 0 && errno == EINTR);
+  return size == static_cast<ssize_t>(sizeof value);
+}
+
+}  // namespace
+
+Child start_child(const std::vector<std::string>& command, Terminal& terminal, const Signals& signals) {
+  Child child;
+  Pipe out, err, news, held, report = make_pipe();
+  if (!terminal.output()) out = make_pipe();
+  if (!terminal.errors()) err = make_pipe();
+  const Streams streams{terminal.interactive() ? terminal.slave() : -1, terminal.output() ? terminal.slave() : out.write.get(),
+                        terminal.errors() ? terminal.slave() : err.write.get(), report.write.get()};
+  if (terminal.interactive()) {
+    news = make_pipe();
+    held = make_pipe();
+  }
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    held.write.close();   // or it would wait for itself
+    if (terminal.interactive()) hold(command, terminal, signals, streams, news.write.get(), held.read.get());
+    become(command, signals, streams);
+  }
+  if (pid < 0) {
+    child.exec_error = errno;
+    return child;
+  }
+  terminal.close_slave();
+  report.write.close();
+  news.write.close();
+  if (terminal.interactive()) {
+    child.holder = pid;
+    if (!read_int(news.read.get(), child.pid) || child.pid < 0) child.exec_error = EAGAIN;
+  } else {
+    child.pid = pid;
+  }
+  // Closed by the exec, so this waits for it and no longer.
+  if (child.started() && !read_int(report.read.get(), child.exec_error)) child.exec_error = 0;
+  for (const Descriptor* end : {&out.read, &err.read, &news.read})
+    if (*end) make_nonblocking(end->get());
+  child.out = std::move(out.read);
+  child.err = std::move(err.read);
+  child.news = std::move(news.read);
+  child.hold = std::move(held.write);
+  return child;
+}
+
+}  // namespace tocsin::adapters::wrap

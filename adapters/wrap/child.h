@@ -1,0 +1,34 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "adapters/wrap/descriptor.h"
+#include "adapters/wrap/signals.h"
+#include "adapters/wrap/terminal.h"
+
+namespace tocsin::adapters::wrap {
+
+// The command while it runs. Without a pseudo-terminal it is our direct child in our process group. Where keys go through one, it runs
+// in a session of its own, under a holder: a process that leads the session, so that Ctrl-Z stops the command (the kernel stops no
+// orphaned group) and its last output survives its end (the kernel flushes a terminal whose leader goes). The holder reports what
+// waitpid says, and stays until `hold` is closed. What of our stdout and stderr is no terminal is a pipe each.
+// Owned by the parent.
+struct Child {
+  pid_t pid = -1;           // of the command itself
+  pid_t holder = -1;
+  Descriptor out, err;      // reading ends; invalid where the pseudo-terminal carries that stream
+  Descriptor news;          // wait statuses from the holder, an int each
+  Descriptor hold;
+  int exec_error = 0;       // errno of an exec that failed: the command ends with 127 (found, but cannot be run: 126)
+
+  [[nodiscard]] bool started() const noexcept { return pid > 0; }
+};
+
+// Forks and executes. The mask and dispositions are the ones we were started with. Not started: no process was to be had, its errno is
+// in exec_error.
+[[nodiscard]] Child start_child(const std::vector<std::string>& command, Terminal& terminal, const Signals& signals);
+
+}  // namespace tocsin::adapters::wrap

@@ -1,0 +1,58 @@
+#include "adapters/wrap/outlet.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+namespace tocsin::adapters::wrap {
+
+Outlet::Outlet(int descriptor) : descriptor_(descriptor) {
+  struct stat about {};
+  plain_file_ = ::fstat(descriptor, &about) == 0 && S_ISREG(about.st_mode);
+}
+
+std::size_t Outlet::put(std::string_view bytes) {
+  std::size_t sent = 0;
+  while (sent < bytes.size() && !broken_ && !hung_up_) {
+    std::size_t size = bytes.size() - sent;
+    if (!plain_file_) {
+      pollfd at{descriptor_, POLLOUT, 0};
+      if (::poll(&at, 1, 0) <= 0 || (at.revents & (POLLOUT | POLLERR | POLLHUP | POLLNVAL)) == 0) break;
+      size = std::min<std::size_t>(size, PIPE_BUF);
+    }
+    const ssize_t written = ::write(descriptor_, bytes.data() + sent, size);
+    if (written > 0) {
+      sent += static_cast<std::size_t>(written);
+    } else if (written < 0 && errno == EINTR) {
+      continue;
+    } else if (written < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+      break;
+    } else if (written < 0 && errno == EIO) {
+      hung_up_ = true;
+    } else {
+      broken_ = true;   // EPIPE, ENOSPC: the command hears of it as it would without us, when its own pipe closes
+    }
+  }
+  if (sent > 0) last_ = bytes[sent - 1];
+  return broken_ || hung_up_ ? bytes.size() : sent;
+}
+
+void Outlet::write(std::string_view bytes) {
+  if (waiting()) flush();
+  if (!waiting()) bytes.remove_prefix(put(bytes));
+  if (!bytes.empty()) held_.append(bytes);
+}
+
+void Outlet::flush() {
+  if (waiting()) sent_ += put(std::string_view{held_}.substr(sent_));
+  if (!waiting()) {
+    held_.clear();
+    sent_ = 0;
+  }
+}
+
+}  // namespace tocsin::adapters::wrap

@@ -1,0 +1,143 @@
+#include "adapters/wrap/proc_sampler.h"
+
+#include <fcntl.h>
+#include <sys/syscall.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "adapters/wrap/proc_stat.h"
+
+namespace tocsin::adapters::wrap {
+
+namespace {
+
+struct Call {
+  long number;
+  std::string_view name;
+};
+// Calls that a process is found waiting in; others are given as their number.
+constexpr Call calls[] = {
+    {SYS_read, "read"},           {SYS_write, "write"},         {SYS_pread64, "pread64"},       {SYS_pwrite64, "pwrite64"},
+    {SYS_readv, "readv"},         {SYS_writev, "writev"},       {SYS_ppoll, "ppoll"},           {SYS_pselect6, "pselect6"},
+    {SYS_futex, "futex"},         {SYS_nanosleep, "nanosleep"}, {SYS_clock_nanosleep, "clock_nanosleep"},
+    {SYS_epoll_pwait, "epoll_pwait"}, {SYS_wait4, "wait4"},     {SYS_waitid, "waitid"},         {SYS_ioctl, "ioctl"},
+    {SYS_connect, "connect"},     {SYS_accept, "accept"},       {SYS_accept4, "accept4"},       {SYS_recvfrom, "recvfrom"},
+    {SYS_recvmsg, "recvmsg"},     {SYS_sendto, "sendto"},       {SYS_sendmsg, "sendmsg"},       {SYS_fsync, "fsync"},
+    {SYS_fdatasync, "fdatasync"}, {SYS_flock, "flock"},         {SYS_fcntl, "fcntl"},           {SYS_openat, "openat"},
+    {SYS_close, "close"},         {SYS_msync, "msync"},         {SYS_sync, "sync"},             {SYS_munmap, "munmap"},
+    {SYS_rt_sigtimedwait, "rt_sigtimedwait"}, {SYS_rt_sigsuspend, "rt_sigsuspend"}, {SYS_restart_syscall, "restart_syscall"},
+    {SYS_semtimedop, "semtimedop"}, {SYS_msgrcv, "msgrcv"},     {SYS_sched_yield, "sched_yield"}, {SYS_sendfile, "sendfile"},
+    {SYS_io_getevents, "io_getevents"}, {SYS_io_uring_enter, "io_uring_enter"}, {SYS_splice, "splice"},
+#ifdef SYS_poll
+    {SYS_poll, "poll"},           {SYS_select, "select"},       {SYS_epoll_wait, "epoll_wait"}, {SYS_open, "open"},
+    {SYS_pause, "pause"},
+#endif
+};
+
+std::string_view state_name(char state) {
+  switch (state) {
+    case 'R': return "running";
+    case 'D': return "disk_sleep";
+    case 'T': return "stopped";
+    case 't': return "traced";
+    case 'Z':
+    case 'X': return "zombie";
+    default: return "sleeping";
+  }
+}
+
+Descriptor open_proc(pid_t pid, const char* file) {
+  return Descriptor{::open(("/proc/" + std::to_string(pid) + '/' + file).c_str(), O_RDONLY | O_CLOEXEC)};
+}
+
+double number_after(std::string_view text, std::string_view key) {
+  std::size_t at = text.find(key);
+  if (at == std::string_view::npos) return -1;
+  at = text.find_first_not_of(" \t", at + key.size());
+  if (at == std::string_view::npos) return -1;
+  std::uint64_t value = 0;
+  std::from_chars(text.data() + at, text.data() + text.size(), value);
+  return static_cast<double>(value);
+}
+
+}  // namespace
+
+ProcProbe::ProcProbe(pid_t pid) : pid_(pid), stat_(open_proc(pid, "stat")), syscall_(open_proc(pid, "syscall")), wchan_(open_proc(pid, "wchan")) {
+  char buffer[1024];
+  if (const auto stat = parse_stat(read_again(stat_.get(), buffer))) start_ = stat->start_ticks;
+}
+
+std::string_view ProcProbe::waits_in() {
+  if (syscall_) {
+    const std::string_view text = read_again(syscall_.get(), text_);
+    if (text.empty()) syscall_.close();   // not allowed to us: the kernel's own name of the place instead
+    long number = -1;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error == std::errc{} && number >= 0) {
+      for (const Call& call : calls)
+        if (call.number == number) return call.name;
+      wait_ = "syscall " + std::to_string(number);
+      return wait_;
+    }
+    if (!text.empty()) return {};
+  }
+  const std::string_view place = wchan_ ? read_again(wchan_.get(), text_) : std::string_view{};
+  return place == "0" ? std::string_view{} : place;
+}
+
+std::optional<ProcReading> ProcProbe::read(stream::Time now) {
+  static const double tick = 1.0 / static_cast<double>(::sysconf(_SC_CLK_TCK));
+  static const double page = static_cast<double>(::sysconf(_SC_PAGESIZE));
+  char buffer[1024];
+  const auto stat = parse_stat(read_again(stat_.get(), buffer));
+  if (!stat) return std::nullopt;
+  ProcReading reading;
+  if (last_ != stream::long_ago && now > last_ && stat->cpu_ticks >= ticks_)
+    reading.cpu = static_cast<double>(stat->cpu_ticks - ticks_) * tick / stream::seconds(now - last_);
+  ticks_ = stat->cpu_ticks;
+  last_ = now;
+  reading.state = state_name(stat->state);
+  reading.resident_bytes = static_cast<double>(stat->resident_pages) * page;
+  if (stat->state == 'S' || stat->state == 'D') reading.wait_syscall = waits_in();
+  return reading;
+}
+
+HostMemory::HostMemory() : meminfo_(::open("/proc/meminfo", O_RDONLY | O_CLOEXEC)) {
+  char buffer[4096];
+  const Descriptor groups{::open("/proc/self/cgroup", O_RDONLY | O_CLOEXEC)};
+  const std::string_view text = read_again(groups.get(), buffer);
+  const std::size_t line = text.starts_with("0::") ? 0 : text.find("\n0::");
+  if (line == std::string_view::npos) return;
+  const std::size_t begin = text.find("::", line) + 2;
+  std::string group{text.substr(begin, text.find('\n', begin) - begin)};
+  // The nearest group above us that has a limit.
+  for (;; group.erase(std::min(group.rfind('/'), group.size()))) {
+    const std::string at = "/sys/fs/cgroup" + group;
+    const Descriptor most{::open((at + "/memory.max").c_str(), O_RDONLY | O_CLOEXEC)};
+    char word[64];
+    const std::string_view limit = most ? read_again(most.get(), word) : std::string_view{};
+    if (!limit.empty() && !limit.starts_with("max")) {
+      group_limit_ = number_after(limit, "");
+      current_ = Descriptor{::open((at + "/memory.current").c_str(), O_RDONLY | O_CLOEXEC)};
+      stat_ = Descriptor{::open((at + "/memory.stat").c_str(), O_RDONLY | O_CLOEXEC)};
+      return;
+    }
+    if (group.empty() || group == "/") return;
+  }
+}
+
+std::optional<HostMemory::Reading> HostMemory::read() {
+  char buffer[8192];
+  if (group_limit_ > 0) {
+    const double used = number_after(read_again(current_.get(), buffer), "");
+    const double cache = number_after(read_again(stat_.get(), buffer), "\ninactive_file");
+    if (used >= 0) return Reading{std::max(0.0, used - std::max(0.0, cache)), group_limit_};
+  }
+  const std::string_view text = read_again(meminfo_.get(), buffer);
+  const double total = number_after(text, "MemTotal:"), available = number_after(text, "MemAvailable:");
+  if (total < 0 || available < 0) return std::nullopt;
+  return Reading{(total - available) * 1024, total * 1024};
+}
+
+}  // namespace tocsin::adapters::wrap

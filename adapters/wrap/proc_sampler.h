@@ -1,0 +1,59 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "adapters/wrap/descriptor.h"
+#include "stream/time.h"
+
+namespace tocsin::adapters::wrap {
+
+// What /proc shows of one process. Absent is what cannot be known: a share of a first look, a system call of a running process.
+struct ProcReading {
+  std::optional<double> cpu;          // cores that it and its threads used since the last look
+  std::string_view state;             // running sleeping disk_sleep stopped zombie traced
+  std::string_view wait_syscall;      // the system call (or the place in the kernel) its main thread sleeps in; empty: none seen
+  double resident_bytes = 0;
+};
+
+// One process under observation, through files of /proc that stay open: they never mean another process with the same pid.
+// Owned by the Recorder.
+class ProcProbe {
+ public:
+  explicit ProcProbe(pid_t pid);
+
+  // Views are valid until the next call. Nothing: the process has gone.
+  [[nodiscard]] std::optional<ProcReading> read(stream::Time now);
+  [[nodiscard]] pid_t pid() const noexcept { return pid_; }
+  [[nodiscard]] std::uint64_t start() const noexcept { return start_; }   // 0: it had gone already
+
+ private:
+  [[nodiscard]] std::string_view waits_in();
+
+  pid_t pid_;
+  Descriptor stat_, syscall_, wchan_;
+  std::uint64_t start_ = 0, ticks_ = 0;
+  stream::Time last_ = stream::long_ago;
+  char text_[128] = {};
+  std::string wait_;
+};
+
+// Memory of this machine: of our control group where it has a limit (version 2), else of the whole.
+class HostMemory {
+ public:
+  HostMemory();
+  struct Reading {
+    double used = 0, limit = 0;       // bytes; what the kernel can take back at once does not count as used
+  };
+  [[nodiscard]] std::optional<Reading> read();
+
+ private:
+  Descriptor meminfo_, current_, stat_;
+  double group_limit_ = 0;            // 0: none
+};
+
+}  // namespace tocsin::adapters::wrap

@@ -1,0 +1,196 @@
+#include "adapters/wrap/process_tree.h"
+
+#include <fcntl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdlib>
+
+#include "adapters/wrap/descriptor.h"
+#include "adapters/wrap/proc_stat.h"
+
+namespace tocsin::adapters::wrap {
+
+namespace {
+
+struct Names {
+  std::string_view rank, world_size;
+};
+constexpr std::array<Names, 3> launchers = {{{"RANK", "WORLD_SIZE"},
+                                             {"SLURM_PROCID", "SLURM_NTASKS"},
+                                             {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"}}};
+constexpr std::size_t longest_environment = 2u << 20;
+constexpr std::uint32_t most_ranks = 262'144;
+
+std::optional<std::string_view> variable(std::string_view environment, std::string_view name) {
+  while (!environment.empty()) {
+    const std::size_t end = std::min(environment.find('\0'), environment.size());
+    const std::string_view entry = environment.substr(0, end);
+    if (entry.size() > name.size() && entry[name.size()] == '=' && entry.starts_with(name)) return entry.substr(name.size() + 1);
+    environment.remove_prefix(std::min(end + 1, environment.size()));
+  }
+  return std::nullopt;
+}
+
+std::optional<std::uint32_t> number(std::optional<std::string_view> text) {
+  if (!text || text->empty()) return std::nullopt;
+  std::uint32_t value = 0;
+  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), value);
+  if (error != std::errc{} || end != text->data() + text->size()) return std::nullopt;
+  return value;
+}
+
+std::string path_of(pid_t pid, const char* file) { return "/proc/" + std::to_string(pid) + '/' + file; }
+
+std::string read_whole(const std::string& path, std::size_t most) {
+  const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  std::string text;
+  while (file && text.size() < most) {
+    const std::size_t had = text.size();
+    text.resize(had + 16384);
+    const ssize_t size = ::read(file.get(), text.data() + had, 16384);
+    text.resize(had + static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
+    if (size <= 0) break;
+  }
+  return text;
+}
+
+bool is_shell(std::string_view name) {
+  constexpr std::string_view shells[] = {"sh", "bash", "dash", "zsh", "ksh", "fish", "busybox", "timeout", "time", "numactl"};
+  return std::find(std::begin(shells), std::end(shells), name) != std::end(shells);
+}
+
+double seconds_since_boot(std::uint64_t start_ticks) {
+  static const long ticks = ::sysconf(_SC_CLK_TCK);
+  timespec now{};
+  ::clock_gettime(CLOCK_BOOTTIME, &now);
+  return static_cast<double>(now.tv_sec) - static_cast<double>(start_ticks) / static_cast<double>(ticks);
+}
+
+}  // namespace
+
+std::optional<Identity> identity_in(std::string_view environment, std::string_view ours) {
+  for (std::size_t kind = 0; kind < launchers.size(); ++kind) {
+    const auto text = variable(environment, launchers[kind].rank);
+    const auto rank = number(text);
+    if (!rank || *rank >= most_ranks || text == variable(ours, launchers[kind].rank)) continue;
+    const auto size = number(variable(environment, launchers[kind].world_size));
+    return Identity{*rank, size && *size <= most_ranks ? *size : 0, static_cast<std::uint8_t>(kind)};
+  }
+  return std::nullopt;
+}
+
+ProcessTree::ProcessTree(pid_t root)
+    : root_(root), our_environment_(read_whole(path_of(root, "environ"), longest_environment)), proc_(::opendir("/proc")),
+      load_(::open("/proc/loadavg", O_RDONLY | O_CLOEXEC)) {}
+
+bool ProcessTree::anything_new() {
+  char buffer[128];
+  const std::string_view text = read_again(load_, buffer);
+  const std::size_t at = text.rfind(' ');
+  if (at == std::string_view::npos) return true;
+  if (text.substr(at) == newest_) return false;
+  newest_ = text.substr(at);
+  return true;
+}
+
+bool ProcessTree::below_same(const Process& process) const {
+  for (auto at = descendants_.find(process.parent); at != descendants_.end(); at = descendants_.find(at->second.parent))
+    if (at->second.identity && process.identity && *at->second.identity == *process.identity) return true;
+  return false;
+}
+
+bool ProcessTree::below_a_rank(const Process& process) const {
+  for (auto at = descendants_.find(process.parent); at != descendants_.end(); at = descendants_.find(at->second.parent))
+    if (at->second.identity) return true;
+  return false;
+}
+
+void ProcessTree::identify(Process& process) {
+  process.identity = identity_in(read_whole(path_of(process.pid, "environ"), longest_environment), our_environment_);
+  process.rank = process.identity && !below_same(process);
+}
+
+void ProcessTree::list() {
+  if (!proc_) return;
+  struct Unknown {
+    Process process;
+    bool placed = false;
+  };
+  std::vector<Unknown> unknown;
+  std::unordered_set<pid_t> strangers;
+  std::unordered_map<pid_t, Process> descendants;
+  char buffer[1024];
+  ::rewinddir(proc_.get());
+  while (const dirent* entry = ::readdir(proc_.get())) {
+    pid_t pid = 0;
+    const std::string_view name = entry->d_name;
+    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), pid);
+    if (error != std::errc{} || end != name.data() + name.size() || pid == root_) continue;
+    if (const auto known = descendants_.find(pid); known != descendants_.end()) {
+      descendants.insert(descendants_.extract(known));
+    } else if (strangers_.contains(pid)) {
+      strangers.insert(pid);
+    } else {
+      const Descriptor file{::open(path_of(pid, "stat").c_str(), O_RDONLY | O_CLOEXEC)};
+      const auto stat = file ? parse_stat(read_again(file.get(), buffer)) : std::nullopt;
+      if (stat) unknown.push_back({Process{pid, stat->parent, stat->start_ticks, stat->environment, std::string{stat->name}, {}, false}});
+    }
+  }
+  descendants_ = std::move(descendants);
+  strangers_ = std::move(strangers);
+  // A child may be listed before its parent: again until none finds its place.
+  for (bool again = true; again;) {
+    again = false;
+    for (Unknown& at : unknown) {
+      if (at.placed || (at.process.parent != root_ && !descendants_.contains(at.process.parent))) continue;
+      at.placed = again = true;
+      identify(at.process);
+      descendants_.emplace(at.process.pid, std::move(at.process));
+    }
+  }
+  std::unordered_set<pid_t> others;
+  for (const Unknown& at : unknown)
+    if (!at.placed) others.insert(at.process.pid);
+  for (const Unknown& at : unknown) {
+    if (at.placed) continue;
+    // One whose parent was not listed may be ours yet (its parent came, or went, while we read): it is looked at again.
+    if (at.process.parent == 0 || strangers_.contains(at.process.parent) || others.contains(at.process.parent))
+      strangers_.insert(at.process.pid);
+    else
+      newest_.clear();
+  }
+}
+
+void ProcessTree::look() {
+  // A process that was between its fork and its exec had its parent's environment.
+  char buffer[1024];
+  for (auto& [pid, process] : descendants_) {
+    if (process.identity || below_a_rank(process)) continue;
+    const Descriptor file{::open(path_of(pid, "stat").c_str(), O_RDONLY | O_CLOEXEC)};
+    const auto stat = file ? parse_stat(read_again(file.get(), buffer)) : std::nullopt;
+    if (!stat || (stat->environment == process.environment && stat->name == process.name)) continue;
+    process.environment = stat->environment;
+    process.name = stat->name;
+    identify(process);
+  }
+  if (anything_new()) list();
+}
+
+pid_t ProcessTree::worker_of(pid_t pid) const {
+  for (int depth = 0; depth < 8; ++depth) {
+    const auto at = descendants_.find(pid);
+    if (at == descendants_.end() || !is_shell(at->second.name)) return pid;
+    const Process* oldest = nullptr;
+    for (const auto& [child, process] : descendants_)
+      if (process.parent == pid && (oldest == nullptr || process.start < oldest->start)) oldest = &process;
+    if (oldest == nullptr || seconds_since_boot(oldest->start) < 5) return pid;
+    pid = oldest->pid;
+  }
+  return pid;
+}
+
+}  // namespace tocsin::adapters::wrap

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <dirent.h>
+#include <sys/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+namespace tocsin::adapters::wrap {
+
+// Which rank a process says it is, in its environment.
+struct Identity {
+  std::uint32_t rank = 0;
+  std::uint32_t world_size = 0;   // 0: not said
+  std::uint8_t kind = 0;          // which launcher's variables: RANK, SLURM_PROCID, OMPI_COMM_WORLD_RANK
+  friend bool operator==(const Identity& a, const Identity& b) noexcept { return a.rank == b.rank && a.kind == b.kind; }
+};
+
+// Reads an environment as /proc/PID/environ has it, NUL after each entry. A variable that `ours` has with the same value says nothing
+// about the process: it was in the air before the command began.
+[[nodiscard]] std::optional<Identity> identity_in(std::string_view environment, std::string_view ours);
+
+// A descendant of wrap.
+struct Process {
+  pid_t pid = 0, parent = 0;
+  std::uint64_t start = 0;            // ticks since boot
+  std::uint64_t environment = 0;      // its address, when it was read
+  std::string name;
+  std::optional<Identity> identity;
+  bool rank = false;                  // the topmost process of its identity: its loader workers inherit the same
+};
+
+// The descendants of wrap, found by looking through /proc for processes that were not there before; a quiet machine costs one read.
+// Orphans come to wrap (it is their subreaper), so none is lost. An environment is read once a process, and again after an exec as
+// long as the process is no rank and below none. Owned by the Recorder.
+class ProcessTree {
+ public:
+  explicit ProcessTree(pid_t root);
+
+  void look();
+  [[nodiscard]] const std::unordered_map<pid_t, Process>& processes() const noexcept { return descendants_; }
+  // A shell that was started as a rank only waits: the process it runs, once that is some seconds old; else the pid itself.
+  [[nodiscard]] pid_t worker_of(pid_t pid) const;
+
+ private:
+  struct DirectoryCloser {
+    void operator()(DIR* directory) const noexcept { ::closedir(directory); }
+  };
+  [[nodiscard]] bool anything_new();
+  [[nodiscard]] bool below_same(const Process& process) const;
+  [[nodiscard]] bool below_a_rank(const Process& process) const;
+  void identify(Process& process);
+  void list();
+
+  pid_t root_;
+  std::string our_environment_;
+  std::unique_ptr<DIR, DirectoryCloser> proc_;
+  int load_;                                   // /proc/loadavg: its last word is the newest pid
+  std::string newest_;
+  std::unordered_map<pid_t, Process> descendants_;
+  std::unordered_set<pid_t> strangers_;        // processes that are no descendants
+};
+
+}  // namespace tocsin::adapters::wrap

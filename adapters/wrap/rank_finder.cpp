@@ -1,0 +1,61 @@
+#include "adapters/wrap/rank_finder.h"
+
+#include <algorithm>
+
+namespace tocsin::adapters::wrap {
+
+Legacy::Rank* RankFinder::find(std::uint32_t rank) noexcept {
+  const auto end = legacy_.ranks.begin() + legacy_.count;
+  const auto at = std::find_if(legacy_.ranks.begin(), end, [&](const Legacy::Rank& r) { return r.rank == rank; });
+  return at == end ? nullptr : &*at;
+}
+
+bool RankFinder::seen(const Process& process) const noexcept {
+  const auto known = ranks();
+  return std::any_of(known.begin(), known.end(), [&](const Legacy::Rank& r) { return r.pid == process.pid && r.start == process.start; });
+}
+
+bool RankFinder::all_gone() const noexcept {
+  const auto known = ranks();
+  return std::none_of(known.begin(), known.end(), [](const Legacy::Rank& r) { return r.alive; });
+}
+
+bool RankFinder::complete() const noexcept { return legacy_.world_size != 0 && legacy_.count == legacy_.world_size; }
+
+void RankFinder::gone(std::uint32_t rank) {
+  if (Legacy::Rank* at = find(rank)) at->alive = false;
+}
+
+std::span<const RankFinder::Change> RankFinder::look(const std::unordered_map<pid_t, Process>& processes) {
+  changes_.clear();
+  candidates_.clear();
+  for (const auto& [pid, process] : processes)
+    if (process.rank && !seen(process)) candidates_.push_back(&process);
+  // The ranks of RANK before those that a scheduler counts: its task may be a launcher of them.
+  std::sort(candidates_.begin(), candidates_.end(), [](const Process* a, const Process* b) {
+    if (a->identity->kind != b->identity->kind) return a->identity->kind < b->identity->kind;
+    if (a->identity->rank != b->identity->rank) return a->identity->rank < b->identity->rank;
+    return a->start < b->start;
+  });
+  for (const Process* process : candidates_) {
+    Legacy::Rank* known = find(process->identity->rank);
+    if (known != nullptr && known->alive) continue;   // a second process of a rank that lives: it waits for its turn
+    if (known == nullptr && legacy_.count == Legacy::most_ranks) continue;
+    if (known != nullptr && all_gone()) {
+      ++legacy_.attempt;
+      legacy_.count = 0;
+      legacy_.world_size = process->identity->world_size;
+      known = nullptr;
+      changes_.push_back({Change::Kind::restarted});
+    } else if (process->identity->world_size > legacy_.world_size) {
+      legacy_.world_size = process->identity->world_size;
+      changes_.push_back({Change::Kind::world_size});
+    }
+    if (known == nullptr) known = &legacy_.ranks[legacy_.count++];
+    *known = {process->identity->rank, process->pid, process->start, true};
+    changes_.push_back({Change::Kind::appeared, process->identity->rank, process->pid});
+  }
+  return changes_;
+}
+
+}  // namespace tocsin::adapters::wrap

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "adapters/journal/journal.h"
+#include "adapters/wrap/run_clock.h"
+#include "schemas/codec.h"
+
+namespace tocsin::adapters::wrap {
+
+// The journal as the Recorder writes it: what cannot be written (a full disk) is lost and counted, and the journal is opened again
+// after a while, behind its last whole frame; so a fault of the disk costs the record and nobody else. Owned by the Recorder.
+class Recording {
+ public:
+  Recording(std::filesystem::path directory, std::uint64_t most_bytes, RunClock clock, std::uint32_t epoch);
+
+  // Stamps the entry, writes it and empties the builder. An entry of nothing is not written.
+  void append(schemas::EntryBuilder& entry);
+  void sync();
+  [[nodiscard]] bool working() const noexcept { return writer_.has_value(); }
+  [[nodiscard]] std::uint64_t lost() const noexcept { return lost_; }   // entries
+
+ private:
+  [[nodiscard]] bool ready();
+  void fail(const std::string& why);
+
+  std::filesystem::path directory_;
+  std::uint64_t most_bytes_;
+  RunClock clock_;
+  std::uint32_t epoch_;
+  std::uint64_t sequence_ = 0, lost_ = 0;
+  std::optional<journal::Writer> writer_;
+  stream::Time retry_ = stream::long_ago;
+  stream::Duration wait_ = std::chrono::seconds{1};
+  bool complained_ = false;
+};
+
+}  // namespace tocsin::adapters::wrap

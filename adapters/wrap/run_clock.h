@@ -1,0 +1,40 @@
+#pragma once
+
+#include <time.h>
+
+#include <chrono>
+
+#include "stream/time.h"
+
+namespace tocsin::adapters::wrap {
+
+// The clock of one run: the wall time at its start plus CLOCK_BOOTTIME since, so that it never steps and counts suspended time.
+// Made once by the parent; the processes forked from it go on with the same one.
+class RunClock {
+ public:
+  RunClock() noexcept
+      : wall_(std::chrono::time_point_cast<stream::Duration>(std::chrono::system_clock::now())), boot_(boot_time()) {}
+
+  [[nodiscard]] stream::Time now() const noexcept { return wall_ + (boot_time() - boot_); }
+  [[nodiscard]] stream::Time start() const noexcept { return wall_; }
+
+ private:
+  [[nodiscard]] static stream::Duration boot_time() noexcept {
+    timespec at{};
+    ::clock_gettime(CLOCK_BOOTTIME, &at);
+    return std::chrono::seconds{at.tv_sec} + std::chrono::nanoseconds{at.tv_nsec};
+  }
+
+  stream::Time wall_;
+  stream::Duration boot_;
+};
+
+// What poll() takes to wake at `due`: 0 when it is past, -1 for never. Rounded up, so that nobody wakes early and spins.
+[[nodiscard]] inline int milliseconds_until(stream::Time due, stream::Time now) noexcept {
+  if (due == stream::never) return -1;
+  if (due <= now) return 0;
+  const auto wait = std::chrono::ceil<std::chrono::milliseconds>(due - now).count();
+  return wait > 3'600'000 ? 3'600'000 : static_cast<int>(wait);
+}
+
+}  // namespace tocsin::adapters::wrap

@@ -1,0 +1,106 @@
+#include "adapters/wrap/run_directory.h"
+
+#include <errno.h>
+#include <pwd.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+#include <system_error>
+#include <vector>
+
+namespace tocsin::adapters::wrap {
+
+namespace fs = std::filesystem;
+
+fs::path state_directory() {
+  if (const char* given = std::getenv("XDG_STATE_HOME"); given != nullptr && *given == '/') return fs::path{given} / "tocsin";
+  const char* home = std::getenv("HOME");
+  if (home == nullptr || *home != '/') {
+    const passwd* user = ::getpwuid(::getuid());
+    home = user != nullptr ? user->pw_dir : nullptr;
+  }
+  if (home == nullptr || *home != '/') return "/tmp/tocsin-" + std::to_string(::getuid());
+  return fs::path{home} / ".local/state/tocsin";
+}
+
+fs::path run_directory(const fs::path& state, stream::Time start, pid_t pid) {
+  const std::time_t seconds = std::chrono::system_clock::to_time_t(std::chrono::time_point_cast<std::chrono::system_clock::duration>(start));
+  std::tm parts{};
+  ::gmtime_r(&seconds, &parts);
+  char text[32];
+  const std::size_t size = std::strftime(text, sizeof text, "%Y%m%dT%H%M%SZ", &parts);
+  return state / (std::string(text, size) + '-' + std::to_string(pid));
+}
+
+stream::Result<void> make_private(const fs::path& directory) {
+  if (::mkdir(directory.c_str(), 0700) == 0 || errno == EEXIST) return {};
+  if (errno == ENOENT && directory.has_parent_path() && directory.parent_path() != directory) {
+    if (auto parent = make_private(directory.parent_path()); !parent) return parent;
+    if (::mkdir(directory.c_str(), 0700) == 0 || errno == EEXIST) return {};
+  }
+  return stream::Error{stream::Errc::io, "cannot make " + directory.string() + ": " + ::strerror(errno) +
+                                             "; name a directory that can be written with --journal"};
+}
+
+namespace {
+
+struct Run {
+  fs::path path;
+  std::uint64_t bytes = 0;
+  bool alive = false;
+};
+
+Run look_at(const fs::path& path) {
+  Run run{path};
+  std::error_code error;
+  for (auto file = fs::recursive_directory_iterator(path, error); !error && file != fs::recursive_directory_iterator{}; file.increment(error)) {
+    std::error_code gone;
+    if (file->is_regular_file(gone)) {
+      const std::uintmax_t size = file->file_size(gone);
+      if (!gone) run.bytes += size;
+    }
+  }
+  const std::string name = path.filename().string();
+  const long pid = std::strtol(name.c_str() + name.rfind('-') + 1, nullptr, 10);
+  run.alive = pid > 0 && (::kill(static_cast<pid_t>(pid), 0) == 0 || errno == EPERM);
+  return run;
+}
+
+// <time>-<pid>, as run_directory() writes it: nothing else here is ours to remove.
+bool names_a_run(const std::string& name) {
+  if (name.size() < 18 || name[8] != 'T' || name[15] != 'Z' || name[16] != '-') return false;
+  return name.find_first_not_of("0123456789TZ-") == std::string::npos;
+}
+
+}  // namespace
+
+std::size_t remove_oldest_runs(const fs::path& state, std::uint64_t most) {
+  std::vector<Run> runs;
+  std::error_code error;
+  for (auto at = fs::directory_iterator(state, error); !error && at != fs::directory_iterator{}; at.increment(error)) {
+    std::error_code gone;
+    if (at->is_directory(gone) && !at->is_symlink(gone) && names_a_run(at->path().filename().string())) runs.push_back(look_at(at->path()));
+  }
+  std::sort(runs.begin(), runs.end(), [](const Run& a, const Run& b) { return a.path < b.path; });
+  std::uint64_t total = 0;
+  for (const Run& run : runs) total += run.bytes;
+  std::size_t removed = 0;
+  for (const Run& run : runs) {
+    if (total <= most) break;
+    if (run.alive) continue;
+    std::error_code failed;
+    fs::remove_all(run.path, failed);
+    if (failed) continue;
+    total -= run.bytes;
+    ++removed;
+  }
+  return removed;
+}
+
+}  // namespace tocsin::adapters::wrap

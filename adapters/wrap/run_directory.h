@@ -1,0 +1,25 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <filesystem>
+
+#include "stream/result.h"
+#include "stream/time.h"
+
+namespace tocsin::adapters::wrap {
+
+// Where the runs of this user are kept: $XDG_STATE_HOME/tocsin, or ~/.local/state/tocsin; without a home, /tmp/tocsin-<uid>.
+[[nodiscard]] std::filesystem::path state_directory();
+
+// The directory of one run within it: its start in UTC and our pid, so that names sort by age.
+[[nodiscard]] std::filesystem::path run_directory(const std::filesystem::path& state, stream::Time start, pid_t pid);
+
+// Makes the directory and what leads to it, private to the user; one that exists stays as it is.
+[[nodiscard]] stream::Result<void> make_private(const std::filesystem::path& directory);
+
+// Removes the oldest runs until all together take at most `most` bytes; never one whose process lives. Returns how many went.
+std::size_t remove_oldest_runs(const std::filesystem::path& state, std::uint64_t most);
+
+}  // namespace tocsin::adapters::wrap
