@@ -33,8 +33,10 @@ std::size_t Outlet::put(std::string_view bytes) {
       break;
     } else if (written < 0 && errno == EIO) {
       hung_up_ = true;
+    } else if (written < 0 && errno == EPIPE) {
+      broken_ = true;
     } else {
-      broken_ = true;   // EPIPE, ENOSPC: the command hears of it as it would without us, when its own pipe closes
+      return bytes.size();   // a full disk: these bytes are lost, later ones may not be
     }
   }
   if (sent > 0) last_ = bytes[sent - 1];

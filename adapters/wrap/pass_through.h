@@ -1,0 +1,74 @@
+#pragma once
+
+#include <functional>
+#include <vector>
+#include <string_view>
+
+#include "adapters/wrap/child.h"
+#include "adapters/wrap/feed.h"
+#include "adapters/wrap/notes.h"
+#include "adapters/wrap/outlet.h"
+#include "adapters/wrap/run_clock.h"
+#include "adapters/wrap/run_state.h"
+#include "adapters/wrap/signals.h"
+#include "adapters/wrap/supervisor.h"
+#include "adapters/wrap/terminal.h"
+
+namespace tocsin::adapters::wrap {
+
+// The parent's whole work while the command runs: its bytes to our stdout and stderr and to the recorder's feeds, our keys to it, our
+// signals to it; wait for it. Never waits for the recorder or the engine, and needs neither; starts them again when they end.
+// Runs in the parent, owned by wrap().
+class PassThrough {
+ public:
+  struct Parts {
+    RunClock clock;
+    Signals& signals;
+    Terminal& terminal;
+    Notes& notes;
+    Feed& out;
+    Feed& err;
+    Supervisor& recorder;
+    Supervisor& engine;
+    RunState& state;
+    int control;            // of the recorder: the state is sent there at each change
+    bool reloads;           // SIGHUP asks for new rules
+  };
+  explicit PassThrough(const Parts& parts);
+
+  void run(Child& child);   // until the command has ended and its last output is out
+  // The recorder's and then the engine's end, each within its time; a signal that asks to end cuts both short.
+  void settle(std::chrono::milliseconds recorder_wait, std::chrono::milliseconds engine_wait, const std::function<void()>& engine_may_end);
+  void say(std::string_view line);
+
+ private:
+  struct Stream {
+    int source = -1;        // of the command; -1: none, or at its end
+    Outlet* outlet = nullptr;
+    Feed* feed = nullptr;
+  };
+
+  // One turn: waits until something happens, at most until `due`, and does it.
+  void turn(Child* child, stream::Time due);
+  void take(Stream& stream, Descriptor& owner);
+  void keys(const Child& child);
+  void signal(const Signals::Signal& signal, const Child* child);
+  void hang_up(const Child* child);
+  void reap(Child* child);
+  void changed(int status, Child& child);
+  void tell();
+  [[nodiscard]] Outlet& screen();
+  [[nodiscard]] bool drained() const;
+  void leave_the_rest(Child& child);
+
+  Parts parts_;
+  Outlet our_out_, our_err_, keys_;
+  Stream first_, second_;   // stdout or the pseudo-terminal; stderr
+  Descriptor no_owner_;                  // of the pseudo-terminal: it is not closed here
+  Descriptor *first_owner_ = &no_owner_, *second_owner_ = &no_owner_;
+  bool ended_ = false, keys_open_ = false, interrupted_ = false;
+  stream::Time drain_until_ = stream::never, told_at_ = stream::long_ago;
+  std::vector<char> buffer_;
+};
+
+}  // namespace tocsin::adapters::wrap

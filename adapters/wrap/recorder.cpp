@@ -1,0 +1,319 @@
+#include "adapters/wrap/recorder.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+
+#include "adapters/wrap/run_directory.h"
+#include "stream/value.h"
+
+namespace tocsin::adapters::wrap {
+
+using namespace std::chrono_literals;
+using schemas::EntryBuilder;
+using stream::Time;
+
+namespace {
+
+constexpr std::size_t read_bytes = 256u << 10;
+constexpr stream::Duration between_reads = 20ms;      // a line an instant must not wake us each time; the pipe holds it meanwhile
+constexpr stream::Duration between_heard = 10s;
+constexpr stream::Duration look_often = 60s;          // after a change look for processes each second, later every five
+constexpr stream::Duration pack_lead = 3s;            // a reload takes effect so much later
+
+// A sample in the middle of its row of a second falls in no other.
+Time next_half_second(Time now) { return stream::row_end(now - 500ms + 1ns, 1s) + 500ms; }
+
+}  // namespace
+
+Recorder::Recorder(const RecorderSetup& setup)
+    : setup_(setup), recording_(setup.directory, setup.options->journal_bytes, setup.clock, setup.restarts), out_{setup.out, false, true, {}},
+      err_{setup.err, true, true, {}}, tree_(setup.parent), finder_(*setup.legacy), state_(setup.known),
+      next_second_(next_half_second(setup.clock.now())), changed_(setup.clock.now()), buffer_(read_bytes) {}
+
+Recorder::~Recorder() = default;
+
+EntryBuilder::Member Recorder::member(std::uint32_t rank) const { return {stream::Level::rank, rank, setup_.node, {}}; }
+
+void Recorder::about_attempt() { entry_.about(setup_.job, std::to_string(setup_.legacy->attempt), setup_.node); }
+
+// The pack, the start, and that we listen: on disk before the command runs.
+void Recorder::begin() {
+  const Time now = setup_.clock.now();
+  Legacy& legacy = *setup_.legacy;
+  if (!legacy.begun) {
+    if (setup_.options->first_pack) {
+      if (auto pack = setup_.options->first_pack(); pack) {
+        entry_.pack(pack->hash, now, pack->text);
+        recording_.append(entry_);
+      } else {
+        ::fprintf(stderr, "tocsin: %s\n", pack.error().message.c_str());
+      }
+    }
+    about_attempt();
+    entry_.event(now, EntryBuilder::job(), "start", {});
+    entry_.heard("log", {});
+    recording_.append(entry_);
+    beat();
+    recording_.sync();
+    legacy.begun = recording_.working();
+  } else {
+    beat();
+  }
+  next_heard_ = now + between_heard;
+  if (setup_.ready >= 0) {
+    [[maybe_unused]] const ssize_t told = ::write(setup_.ready, "", 1);
+    ::close(setup_.ready);
+  }
+}
+
+void Recorder::take_state() {
+  RunState state;
+  for (;;) {
+    const ssize_t size = ::recv(setup_.control, &state, sizeof state, MSG_DONTWAIT);
+    if (size == static_cast<ssize_t>(sizeof state)) {
+      apply(state);
+      continue;
+    }
+    if (size < 0 && errno == EINTR) continue;
+    if (size == 0 || (size < 0 && errno != EAGAIN)) parent_gone_ = true;
+    return;
+  }
+}
+
+void Recorder::apply(const RunState& state) {
+  state_ = state;
+  if (state_.reloads != setup_.legacy->reloads && setup_.options->reload && !reload_.running()) {
+    setup_.legacy->reloads = state_.reloads;
+    reload_.start(setup_.options->reload);
+  }
+}
+
+bool Recorder::read(Stream& stream) {
+  const ssize_t size = ::read(stream.descriptor, buffer_.data(), buffer_.size());
+  if (size < 0) return false;
+  const Time now = setup_.clock.now();
+  const auto write = [&](std::string_view text) { entry_.line(now, EntryBuilder::job(), text, stream.error); };
+  entry_.about(setup_.job, {}, setup_.node);
+  if (size == 0) {
+    stream.open = false;
+    stream.lines.finish(write);
+  } else {
+    stream.lines.feed({buffer_.data(), static_cast<std::size_t>(size)}, write);
+  }
+  if (entry_.empty()) entry_.clear();
+  recording_.append(entry_);
+  return static_cast<std::size_t>(size) >= buffer_.size() / 4;
+}
+
+void Recorder::beat() {
+  entry_.clear();
+  entry_.beat();
+  recording_.append(entry_);
+}
+
+void Recorder::add_rank(std::uint32_t rank, pid_t pid) {
+  Rank added{rank, pid, std::make_unique<ProcProbe>(pid), nullptr, true};
+  // Output that goes into a file of its own is not heard by us.
+  char out[64], err[64];
+  const std::string at = "/proc/" + std::to_string(pid) + "/fd/";
+  const ssize_t out_size = ::readlink((at + '1').c_str(), out, sizeof out), err_size = ::readlink((at + '2').c_str(), err, sizeof err);
+  const auto elsewhere = [](const char* name, ssize_t size) {
+    const std::string_view target{name, static_cast<std::size_t>(std::max<ssize_t>(size, 0))};
+    return target.starts_with('/') && !target.starts_with("/dev/pts/");
+  };
+  added.heard = !(elsewhere(out, out_size) && elsewhere(err, err_size));
+  ranks_.push_back(std::move(added));
+  std::sort(ranks_.begin(), ranks_.end(), [](const Rank& a, const Rank& b) { return a.rank < b.rank; });
+}
+
+void Recorder::drop_rank(const Rank& rank, Time now) {
+  finder_.gone(rank.rank);
+  about_attempt();
+  std::vector<EntryBuilder::Field> fields;
+  if (rank.pid == state_.child && state_.ended) {
+    if (WIFEXITED(state_.status)) fields.push_back({"code", static_cast<double>(WEXITSTATUS(state_.status)), {}, false});
+    if (WIFSIGNALED(state_.status)) fields.push_back({"signal", static_cast<double>(WTERMSIG(state_.status)), {}, false});
+  }
+  entry_.event(now, member(rank.rank), "exit", fields, "sampler");
+  recording_.append(entry_);
+  changed_ = now;
+}
+
+void Recorder::find_ranks(Time now) {
+  if (now < next_look_) return;
+  next_look_ = now + (now - changed_ < look_often ? 900ms : 4900ms);
+  tree_.look();
+  for (const RankFinder::Change& change : finder_.look(tree_.processes())) {
+    changed_ = now;
+    about_attempt();
+    if (change.kind == RankFinder::Change::Kind::appeared) {
+      add_rank(change.rank, change.pid);
+      const EntryBuilder::Field fields[] = {{"node", 0, setup_.node, true}, {"pid", static_cast<double>(change.pid), {}, false}};
+      entry_.event(now, member(change.rank), "member", fields, "sampler");
+      next_heard_ = now;
+    } else {
+      // A start of the attempt that runs only says how many ranks it has.
+      const EntryBuilder::Field size[] = {{"world_size", static_cast<double>(setup_.legacy->world_size), {}, false}};
+      entry_.event(now, EntryBuilder::job(), "start", std::span{size, setup_.legacy->world_size > 0 ? 1u : 0u});
+    }
+    recording_.append(entry_);
+  }
+  for (Rank& rank : ranks_) {
+    const pid_t worker = tree_.worker_of(rank.pid);
+    if (worker == rank.pid) continue;
+    if (!rank.worker || rank.worker->pid() != worker) rank.worker = std::make_unique<ProcProbe>(worker);
+  }
+}
+
+void Recorder::sample(Time now) {
+  entry_.clear();
+  entry_.about(setup_.job, {}, setup_.node);
+  if (const auto memory = memory_.read()) {
+    const EntryBuilder::Value values[] = {{"host_memory_used", memory->used, {}, false}, {"host_memory_limit", memory->limit, {}, false}};
+    entry_.sample(now, {stream::Level::node, 0, setup_.node, {}}, values, "sampler");
+  }
+  std::vector<const Rank*> waiting;
+  for (Rank& rank : ranks_) {
+    rank.reading = rank.probe->read(now);
+    if (!rank.reading) continue;
+    if (rank.worker) {
+      if (auto of_worker = rank.worker->read(now)) rank.reading = of_worker;
+      else rank.worker.reset();
+    }
+    const EntryBuilder::Value values[] = {{"process_rss", rank.reading->resident_bytes, {}, false},
+                                          {"process_cpu", rank.reading->cpu.value_or(stream::absent), {}, false},
+                                          {"process_state", 0, rank.reading->state, true}};
+    entry_.sample(now, member(rank.rank), values, "sampler");
+    if (!rank.reading->wait_syscall.empty()) waiting.push_back(&rank);
+  }
+  for (const Rank* rank : waiting) {
+    const EntryBuilder::Value value[] = {{"wait_syscall", 0, rank->reading->wait_syscall, true}};
+    entry_.sample(now, member(rank->rank), value, "sampler");
+  }
+  recording_.append(entry_);
+  for (const Rank& rank : ranks_)
+    if (!rank.reading) drop_rank(rank, now);
+  std::erase_if(ranks_, [](const Rank& rank) { return !rank.reading; });
+}
+
+void Recorder::heard() {
+  std::vector<EntryBuilder::Member> lines, samples;
+  for (const Rank& rank : ranks_) {
+    if (rank.heard) lines.push_back(member(rank.rank));
+    samples.push_back(member(rank.rank));
+  }
+  entry_.about(setup_.job, {}, setup_.node);
+  // No rank is known, or all of them are here: what we hear is the whole job.
+  if (ranks_.empty() || (finder_.complete() && lines.size() == ranks_.size())) entry_.heard("log", {});
+  if (!lines.empty()) entry_.heard("log", lines);
+  samples.push_back({stream::Level::node, 0, setup_.node, {}});
+  entry_.heard("sampler", samples);
+  recording_.append(entry_);
+}
+
+void Recorder::second(Time now) {
+  sample(now);
+  find_ranks(now);
+  if (now >= next_heard_) {
+    heard();
+    next_heard_ = now + between_heard - 500ms;   // due at a second, however late that comes
+  }
+  if (state_.dropped != dropped_told_) {
+    dropped_told_ = state_.dropped;
+    entry_.about(setup_.job, {}, setup_.node);
+    const EntryBuilder::Field fields[] = {{"bytes", static_cast<double>(state_.dropped), {}, false}};
+    entry_.event(now, EntryBuilder::job(), "output_dropped", fields);
+    recording_.append(entry_);
+  }
+  beat();
+  next_second_ = next_half_second(now);
+}
+
+void Recorder::finish() {
+  const Time now = setup_.clock.now();
+  if (state_.ended) {
+    // What has gone with the command, the command itself among it, exited; the rest lives on without us.
+    entry_.clear();
+    for (Rank& rank : ranks_)
+      if (rank.pid == state_.child || !rank.probe->read(now)) drop_rank(rank, now);
+    const bool exited = WIFEXITED(state_.status);
+    const int number = exited ? WEXITSTATUS(state_.status) : WTERMSIG(state_.status);
+    const bool cancelled = !exited && (state_.asked_to_end || number == SIGINT);
+    const std::string_view reason = exited && number == 0 ? "completed" : cancelled ? "cancelled" : "failed";
+    const EntryBuilder::Field fields[] = {{"reason", 0, reason, true}, {exited ? "code" : "signal", static_cast<double>(number), {}, false}};
+    about_attempt();
+    entry_.event(std::min(stream::at_nanoseconds(state_.ended_at), now), EntryBuilder::job(), "end", fields);
+    recording_.append(entry_);
+  }
+  beat();
+  entry_.seal();
+  recording_.append(entry_);
+  recording_.sync();
+}
+
+int Recorder::run() {
+  begin();
+  for (const Legacy::Rank& rank : finder_.ranks()) {
+    if (!rank.alive) continue;
+    // Known to the recorder before us. Another process under its pid means that it has gone.
+    add_rank(rank.rank, rank.pid);
+  }
+  for (Rank& rank : ranks_) {
+    const auto known = finder_.ranks();
+    const auto at = std::find_if(known.begin(), known.end(), [&](const Legacy::Rank& r) { return r.rank == rank.rank; });
+    if (rank.probe->start() == at->start) continue;
+    drop_rank(rank, setup_.clock.now());
+    rank.pid = 0;
+  }
+  std::erase_if(ranks_, [](const Rank& rank) { return rank.pid == 0; });
+  apply(state_);
+  bool tidied = setup_.state.empty();
+
+  Time quiet_until = stream::long_ago;
+  while (out_.open || err_.open || (!state_.ended && !parent_gone_)) {
+    Time now = setup_.clock.now();
+    if (now >= next_second_) {
+      second(now);
+      if (!tidied) {
+        const std::uint64_t others = setup_.options->state_bytes - std::min(setup_.options->state_bytes, setup_.options->journal_bytes);
+        remove_oldest_runs(setup_.state, others);
+        tidied = true;
+      }
+      now = setup_.clock.now();
+    }
+    const bool quiet = now < quiet_until && !state_.ended;
+    pollfd at[] = {{parent_gone_ ? -1 : setup_.control, POLLIN, 0},
+                   {out_.open && !quiet ? out_.descriptor : -1, POLLIN, 0},
+                   {err_.open && !quiet ? err_.descriptor : -1, POLLIN, 0},
+                   {reload_.descriptor(), POLLIN, 0}};
+    if (::poll(at, 4, milliseconds_until(quiet ? std::min(quiet_until, next_second_) : next_second_, now)) < 0) continue;
+    if (at[0].revents != 0) take_state();
+    bool more = false;
+    if (at[1].revents != 0) more |= read(out_);
+    if (at[2].revents != 0) more |= read(err_);
+    if ((at[1].revents | at[2].revents) != 0 && !more) quiet_until = setup_.clock.now() + between_reads;
+    if (at[3].revents != 0) {
+      if (auto pack = reload_.poll()) {
+        if (*pack) {
+          const Time from = setup_.clock.now() + pack_lead;
+          entry_.clear();
+          entry_.pack((*pack)->hash, from, (*pack)->text);
+          recording_.append(entry_);
+          ::fprintf(stderr, "tocsin: rules reloaded\n");
+        } else {
+          ::fprintf(stderr, "tocsin: rules not reloaded, those that run stay: %s\n", pack->error().message.c_str());
+        }
+        apply(state_);
+      }
+    }
+  }
+  finish();
+  return recording_.lost() == 0 || recording_.working() ? 0 : 1;
+}
+
+}  // namespace tocsin::adapters::wrap

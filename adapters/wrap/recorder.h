@@ -1,0 +1,93 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "adapters/wrap/line_splitter.h"
+#include "adapters/wrap/proc_sampler.h"
+#include "adapters/wrap/process_tree.h"
+#include "adapters/wrap/rank_finder.h"
+#include "adapters/wrap/recording.h"
+#include "adapters/wrap/reload.h"
+#include "adapters/wrap/run_clock.h"
+#include "adapters/wrap/run_state.h"
+#include "adapters/wrap/wrap.h"
+
+namespace tocsin::adapters::wrap {
+
+struct RecorderSetup {
+  std::filesystem::path directory;
+  std::filesystem::path state;      // where old runs are removed from; empty: the journal is elsewhere
+  std::string job, node;
+  const WrapOptions* options = nullptr;
+  RunClock clock;
+  pid_t parent = 0;                 // whose descendants are looked at
+  unsigned restarts = 0;
+  int out = -1, err = -1;           // the command's bytes
+  int control = -1;                 // RunStates; its end: the parent has gone
+  int ready = -1;                   // told, once, that the command may start
+  RunState known;                   // as it was when this recorder was started
+  Legacy* legacy = nullptr;
+};
+
+// The recorder: alone writes the journal. Lines as they come, /proc once a second, what was heard every ten, a beat a second, and at the
+// end the exit status and the seal. If the parent dies it seals without an end: how the command ended is then not known.
+// Runs in a process of its own, owned by it.
+class Recorder {
+ public:
+  explicit Recorder(const RecorderSetup& setup);
+  ~Recorder();
+  int run();
+
+ private:
+  struct Rank {
+    std::uint32_t rank = 0;
+    pid_t pid = 0;                  // of the rank's process
+    std::unique_ptr<ProcProbe> probe, worker;   // worker: where the process is a shell that waits for it
+    bool heard = true;              // its output comes to us
+    std::optional<ProcReading> reading{};   // the last; none: it has gone
+  };
+  struct Stream {
+    int descriptor = -1;
+    bool error = false, open = false;
+    LineSplitter lines;
+  };
+
+  void begin();
+  void take_state();                // of the control socket
+  void apply(const RunState& state);
+  bool read(Stream& stream);        // true: there is more
+  void second(stream::Time now);
+  void sample(stream::Time now);
+  void find_ranks(stream::Time now);
+  void add_rank(std::uint32_t rank, pid_t pid);
+  void drop_rank(const Rank& rank, stream::Time now);
+  void heard();
+  void beat();
+  void finish();
+  void about_attempt();             // the entry belongs to this attempt, by name
+  [[nodiscard]] schemas::EntryBuilder::Member member(std::uint32_t rank) const;
+
+  RecorderSetup setup_;
+  Recording recording_;
+  schemas::EntryBuilder entry_;
+  Stream out_, err_;
+  ProcessTree tree_;
+  RankFinder finder_;
+  std::vector<Rank> ranks_;
+  HostMemory memory_;
+  Reload reload_;
+  RunState state_;
+  bool parent_gone_ = false;
+  stream::Time next_second_, next_look_ = stream::long_ago, next_heard_ = stream::long_ago, changed_;
+  std::uint64_t dropped_told_ = 0;
+  std::vector<char> buffer_;
+};
+
+}  // namespace tocsin::adapters::wrap

@@ -1,0 +1,223 @@
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "doctest/doctest.h"
+#include "probe_run.h"
+
+using namespace tocsin::test;
+
+namespace {
+
+std::vector<std::string> shell(const std::string& script) { return {"sh", "-c", script}; }
+
+// A launcher of three ranks in Python: no GPU, no framework. Each has a loader worker that inherits its environment.
+const std::string launcher = R"py(
+import os, subprocess, sys, time
+rank = '''
+import subprocess, sys, time
+w = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(4)"])
+t = time.time()
+while time.time() - t < 4: sys.argv[1] == "busy" or time.sleep(0.5)
+w.wait()
+'''
+def start():
+    return [subprocess.Popen([sys.executable, "-c", rank, "busy" if r == 1 else "idle"],
+                             env=dict(os.environ, RANK=str(r), WORLD_SIZE="3")) for r in range(3)]
+for times in range(int(sys.argv[1])):
+    for p in start(): p.wait()
+)py";
+
+}  // namespace
+
+TEST_CASE("the journal begins with the pack and the start, and ends with the end and the seal") {
+  Scratch scratch;
+  const Ended ended = run(probe({"--journal", (scratch / "j").string(), "--job", "llama"}, shell("echo one; echo two >&2; printf three; exit 3")), scratch);
+  CHECK(ended.code() == 3);
+  const Recorded recorded = read_journal(scratch / "j");
+  REQUIRE(recorded.packs.size() == 1);
+  CHECK(recorded.packs[0].hash == "beef");
+  REQUIRE(recorded.events.size() == 2);
+  CHECK(recorded.events[0].name == "start");
+  CHECK(recorded.events[0].attempt == "1");
+  CHECK(recorded.events[1].name == "end");
+  CHECK(recorded.events[1].fields.at("reason") == "failed");
+  CHECK(recorded.events[1].fields.at("code") == "3");
+  CHECK(recorded.sealed);
+  REQUIRE(recorded.heard.size() >= 1);
+  CHECK(recorded.heard[0].source == "log");
+  CHECK(recorded.heard[0].members.empty());
+  REQUIRE(recorded.lines.size() == 3);
+  for (const auto& line : recorded.lines) CHECK(line.error == (line.text == "two"));
+}
+
+TEST_CASE("the end says how the command ended") {
+  Scratch scratch;
+  const auto reason = [&](const std::string& name, const std::string& script) {
+    (void)run(probe({"--journal", (scratch / name).string()}, shell(script)), scratch);
+    const auto ends = read_journal(scratch / name).named("end");
+    REQUIRE(ends.size() == 1);
+    return ends[0].fields;
+  };
+  CHECK(reason("a", "exit 0") == std::map<std::string, std::string>{{"reason", "completed"}, {"code", "0"}});
+  CHECK(reason("b", "kill -SEGV $$") == std::map<std::string, std::string>{{"reason", "failed"}, {"signal", "11"}});
+  CHECK(reason("c", "kill -INT $$") == std::map<std::string, std::string>{{"reason", "cancelled"}, {"signal", "2"}});
+
+  Running running{probe({"--journal", (scratch / "d").string()}, {"sleep", "20"}), scratch};
+  REQUIRE(running.wait_for([&] { return child_named(running.pid(), "sleep").has_value(); }));
+  ::kill(running.pid(), SIGTERM);
+  CHECK(running.end().signal() == SIGTERM);
+  const auto ends = read_journal(scratch / "d").named("end");
+  REQUIRE(ends.size() == 1);
+  CHECK(ends[0].fields.at("reason") == "cancelled");
+}
+
+TEST_CASE("ranks are found among the descendants, sampled, and their exits told") {
+  Scratch scratch;
+  const Ended ended = run(probe({"--journal", (scratch / "j").string()}, {"python3", "-c", launcher, "1"}), scratch);
+  CHECK(ended.code() == 0);
+  const Recorded recorded = read_journal(scratch / "j");
+
+  const auto members = recorded.named("member");
+  REQUIRE(members.size() == 3);   // and not the loader workers
+  char host[256] = {};
+  ::gethostname(host, sizeof host - 1);
+  for (std::size_t r = 0; r < 3; ++r) {
+    CHECK(members[r].member == "rank " + std::to_string(r));
+    CHECK(members[r].fields.at("node") == host);
+    CHECK(members[r].fields.contains("pid"));
+  }
+  const auto starts = recorded.named("start");
+  REQUIRE(starts.size() == 2);    // the second says how many ranks there are
+  CHECK(starts[1].attempt == "1");
+  CHECK(starts[1].fields.at("world_size") == "3");
+  CHECK(recorded.named("exit").size() == 3);
+
+  const auto busy = recorded.of("process_cpu", "rank 1"), idle = recorded.of("process_cpu", "rank 0");
+  REQUIRE(busy.size() >= 2);
+  REQUIRE(idle.size() >= 2);
+  const auto most = [](const auto& samples) {
+    double value = 0;
+    for (const auto& sample : samples) value = std::max(value, std::stod(sample.value));
+    return value;
+  };
+  CHECK(most(busy) > 0.3);
+  CHECK(most(idle) < 0.3);
+  CHECK_FALSE(recorded.of("process_rss", "rank 2").empty());
+  CHECK(std::stod(recorded.of("process_rss", "rank 2").back().value) > 1e6);
+  const auto states = recorded.of("process_state", "rank 0");
+  CHECK(std::any_of(states.begin(), states.end(), [](const auto& s) { return s.value == "sleeping"; }));
+  CHECK_FALSE(recorded.of("wait_syscall", "rank 0").empty());
+  CHECK(recorded.of("host_memory_limit", std::string{"node "} + host).size() >= 3);
+  for (const auto& sample : recorded.samples) CHECK_FALSE(sample.signal.starts_with("gpu"));
+
+  const auto all = std::vector<std::string>{"rank 0", "rank 1", "rank 2"};
+  CHECK(std::any_of(recorded.heard.begin(), recorded.heard.end(), [&](const auto& h) { return h.source == "log" && h.members == all; }));
+  CHECK(std::any_of(recorded.heard.begin(), recorded.heard.end(), [&](const auto& h) { return h.source == "sampler" && h.members.size() == 4; }));
+}
+
+TEST_CASE("ranks that are replaced by new ones are a new attempt") {
+  Scratch scratch;
+  const Ended ended = run(probe({"--journal", (scratch / "j").string()}, {"python3", "-c", launcher, "2"}), scratch);
+  CHECK(ended.code() == 0);
+  const Recorded recorded = read_journal(scratch / "j");
+  const auto starts = recorded.named("start");
+  REQUIRE(starts.size() == 3);
+  CHECK(starts[2].attempt == "2");
+  CHECK(starts[2].fields.at("world_size") == "3");
+  const auto members = recorded.named("member");
+  REQUIRE(members.size() == 6);
+  CHECK(members[5].attempt == "2");
+  CHECK(recorded.named("end")[0].attempt == "2");
+}
+
+TEST_CASE("a process that becomes a rank by an exec is found") {
+  Scratch scratch;
+  (void)run(probe({"--journal", (scratch / "j").string()}, shell("sleep 2; RANK=4 exec python3 -c 'import time; time.sleep(3)'")), scratch);
+  const Recorded recorded = read_journal(scratch / "j");
+  REQUIRE(recorded.named("member").size() == 1);
+  CHECK(recorded.named("member")[0].member == "rank 4");
+  const auto exits = recorded.named("exit");
+  REQUIRE(exits.size() == 1);
+  CHECK(exits[0].fields.at("code") == "0");   // it is the command itself: its code is known
+}
+
+TEST_CASE("a rank whose launcher has gone is still seen") {
+  Scratch scratch;
+  (void)run(probe({"--journal", (scratch / "j").string()}, shell("(RANK=2 sleep 4 &) ; sleep 3.5")), scratch);
+  const auto members = read_journal(scratch / "j").named("member");
+  REQUIRE(members.size() == 1);
+  CHECK(members[0].member == "rank 2");
+}
+
+TEST_CASE("a beat is written each second, whether there are lines or none") {
+  Scratch scratch;
+  (void)run(probe({"--journal", (scratch / "j").string()}, {"sleep", "3.3"}), scratch);
+  const Recorded recorded = read_journal(scratch / "j");
+  CHECK(recorded.beats.size() >= 4);
+  for (std::size_t i = 1; i < recorded.beats.size(); ++i) CHECK(recorded.beats[i] - recorded.beats[i - 1] < 2'000'000'000);
+}
+
+TEST_CASE("a new recorder goes on with the ranks of the one that was killed") {
+  Scratch scratch;
+  Running running{probe({"--journal", (scratch / "j").string()}, {"python3", "-c", launcher, "1"}), scratch};
+  REQUIRE(running.wait_for([&] { return std::filesystem::exists(scratch / "j") && read_journal(scratch / "j").named("member").size() == 3; }));
+  ::kill(*child_named(running.pid(), "tocsin-recorder"), SIGKILL);
+  CHECK(running.end().code() == 0);
+  const Recorded recorded = read_journal(scratch / "j");
+  CHECK(recorded.named("member").size() == 3);
+  CHECK(recorded.named("exit").size() == 3);
+  CHECK(recorded.named("end")[0].attempt == "1");
+  CHECK(recorded.sealed);
+}
+
+TEST_CASE("when wrap itself is killed the journal is sealed without an end") {
+  Scratch scratch;
+  Running running{probe({"--journal", (scratch / "j").string()}, {"sleep", "3"}), scratch};
+  REQUIRE(running.wait_for([&] { return child_named(running.pid(), "sleep").has_value(); }));
+  const auto recorder = child_named(running.pid(), "tocsin-recorder"), engine = child_named(running.pid(), "tocsin-engine");
+  REQUIRE(recorder);
+  ::kill(running.pid(), SIGKILL);
+  CHECK(running.end().signal() == SIGKILL);
+  CHECK(running.wait_for([&] { return ::kill(*recorder, 0) != 0; }));
+  if (engine) CHECK(running.wait_for([&] { return ::kill(*engine, 0) != 0; }));
+  const Recorded recorded = read_journal(scratch / "j");
+  CHECK(recorded.sealed);
+  CHECK(recorded.named("end").empty());
+}
+
+TEST_CASE("SIGHUP asks for new rules; bad ones leave the old in place") {
+  Scratch scratch;
+  SUBCASE("good") {
+    Running running{probe({"--journal", (scratch / "j").string(), "--reload", "good"}, {"sleep", "1.5"}), scratch};
+    REQUIRE(running.wait_for([&] { return child_named(running.pid(), "sleep").has_value(); }));
+    ::kill(running.pid(), SIGHUP);
+    CHECK(running.end().code() == 0);
+    const Recorded recorded = read_journal(scratch / "j");
+    REQUIRE(recorded.packs.size() == 2);
+    CHECK(recorded.packs[1].hash == "feed");
+    CHECK(recorded.packs[1].ahead > 2'000'000'000);
+  }
+  SUBCASE("bad") {
+    Running running{probe({"--journal", (scratch / "j").string(), "--reload", "bad"}, {"sleep", "1.5"}), scratch};
+    REQUIRE(running.wait_for([&] { return child_named(running.pid(), "sleep").has_value(); }));
+    ::kill(running.pid(), SIGHUP);
+    const Ended ended = running.end();
+    CHECK(ended.code() == 0);
+    CHECK(read_journal(scratch / "j").packs.size() == 1);
+    CHECK(ended.err.find("ranks.lua:3: no such signal") != std::string::npos);
+  }
+}
+
+TEST_CASE("a run without a directory of its own is kept in the state directory") {
+  Scratch scratch;
+  (void)run(probe({}, {"true"}), scratch);
+  std::size_t runs = 0;
+  for (const auto& at : std::filesystem::directory_iterator(scratch / "state/tocsin")) {
+    ++runs;
+    CHECK((std::filesystem::status(at).permissions() & std::filesystem::perms::all) == std::filesystem::perms::owner_all);
+    CHECK(read_journal(at.path()).sealed);
+  }
+  CHECK(runs == 1);
+}

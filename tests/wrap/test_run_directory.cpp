@@ -1,0 +1,69 @@
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "adapters/wrap/run_directory.h"
+#include "doctest/doctest.h"
+
+using namespace tocsin::adapters::wrap;
+namespace fs = std::filesystem;
+
+namespace {
+
+struct Home {
+  fs::path path;
+  Home() {
+    char name[] = "/tmp/tocsin-home-XXXXXX";
+    REQUIRE(::mkdtemp(name) != nullptr);
+    path = name;
+  }
+  ~Home() { fs::remove_all(path); }
+  fs::path file(const fs::path& name, std::size_t size) const {
+    fs::create_directories((path / name).parent_path());
+    std::ofstream{path / name} << std::string(size, 'x');
+    return path / name;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a run is kept under its start in UTC and its pid") {
+  const auto start = tocsin::stream::at_nanoseconds(1'700'000'000'000'000'000);
+  CHECK(run_directory("/s", start, 42) == "/s/20231114T221320Z-42");
+}
+
+TEST_CASE("what leads to a run is made for the user alone") {
+  Home home;
+  REQUIRE(make_private(home.path / "a/b/c"));
+  struct stat about {};
+  REQUIRE(::stat((home.path / "a/b").c_str(), &about) == 0);
+  CHECK((about.st_mode & 0777) == 0700);
+  CHECK(make_private(home.path / "a/b/c"));
+
+  home.file("plain", 1);
+  const auto failed = make_private(home.path / "plain/below");
+  REQUIRE_FALSE(failed);
+  CHECK(failed.error().message.find("--journal") != std::string::npos);
+}
+
+TEST_CASE("the oldest runs go first, and only runs that have ended") {
+  Home home;
+  const std::string alive = "20240101T000000Z-" + std::to_string(::getpid());
+  home.file(alive + "/a", 1000);
+  home.file("20240102T000000Z-99999991/a", 1000);
+  home.file("20240103T000000Z-99999992/a", 1000);
+  home.file("20240104T000000Z-99999993/a", 1000);
+  home.file("notes/a", 5000);
+
+  CHECK(remove_oldest_runs(home.path, 2500) == 2);
+
+  CHECK(fs::exists(home.path / alive));
+  CHECK_FALSE(fs::exists(home.path / "20240102T000000Z-99999991"));
+  CHECK_FALSE(fs::exists(home.path / "20240103T000000Z-99999992"));
+  CHECK(fs::exists(home.path / "20240104T000000Z-99999993"));
+  CHECK(fs::exists(home.path / "notes"));
+  CHECK(remove_oldest_runs(home.path, 2500) == 0);
+}
