@@ -24,7 +24,8 @@ struct NeedSource {
   std::string signal;                     // empty: a finding
   stream::WindowSpec window;              // signal, settle and freeze are set when the rule is traced
   bool freeze = false;
-  std::vector<std::string> findings;      // as written, "*" included
+  std::vector<std::string> findings;      // as written; once assembled, with those that "*" stands for in its place
+  bool joined = false;                    // of several rules, or of "*": one mask per job
 };
 
 struct RuleSource {

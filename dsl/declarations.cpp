@@ -124,6 +124,7 @@ int finding(lua_State* state) {
     need.findings.push_back(name_argument(state, "finding"));
   }
   if (need.findings.empty()) Host::of(state).stop(state, "finding of no rule: name one, or \"*\" for all others");
+  need.joined = need.findings.size() > 1 || need.findings[0] == "*";
   push_need(state, collection, std::move(need));
   return 1;
 }

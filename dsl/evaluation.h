@@ -26,6 +26,7 @@ struct Evaluation {
 
   stream::Scratch* scratch = nullptr;   // of a script
   std::uint64_t elements_left = 0;
+  std::size_t lasting_nodes = 0;        // of the graph: what a script adds above is taken away again
   std::size_t most_nodes = 0;           // size that the graph may reach
 
   struct Made {                         // a mask that some expression made, and whether another took it up

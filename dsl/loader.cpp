@@ -119,13 +119,10 @@ struct Load {
       declare_needs(collection, source, index, *pack);
       // Of a function that met an unknown signal or level nothing more can be said.
       if (source.evaluate < 0 || source.per.empty() || rule.needs.size() != source.needs.size()) continue;
-      const std::size_t mark = pack->graph->mark();
       trace(*host, collection, source, index, *pack);
       if (!rule.scripted && budgets.all_scripted && !problems.fatal()) rule.scripted = "all rules were asked to be";
-      if (rule.scripted) {
-        pack->graph->truncate(mark);
-        script(source, index);
-      }
+      // What was traced of a script stays: its reductions are kept up as values arrive, and its frozen values have lasting nodes.
+      if (rule.scripted) script(source, index);
     }
     problems.about("");
   }

@@ -109,7 +109,7 @@ stream::Result<stream::ScriptedAnswer> Scripts::evaluate(stream::RuleIndex index
   if (found == scripts_.end()) return stream::Error{stream::Errc::not_found, "this rule has no script: it was compiled"};
   const Script& script = found->second;
   const Budgets& budgets = host_->budgets();
-  Evaluation evaluation{scratch.graph(), script.source, index, script.per, script.needs, std::nullopt, &scratch, budgets.elements, 0, {}, {}, {}, {}, {}};
+  Evaluation evaluation{scratch.graph(), script.source, index, script.per, script.needs, std::nullopt, &scratch, budgets.elements, scratch.graph().size(), 0, {}, {}, {}, {}, {}};
   evaluation.most_nodes = evaluation.graph.size() + budgets.nodes;
   if (!script.source.peers.empty()) evaluation.peers = evaluation.graph.peers(script.source.peers);
   stream::ScriptedAnswer result;

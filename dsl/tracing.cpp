@@ -208,13 +208,10 @@ void declare_needs(const Collection& collection, const RuleSource& source, strea
   for (const auto& [name, need] : source.needs) {
     if (need.signal.empty()) {
       Level level = Level::job;   // several rules make one mask per job
-      const bool one = need.findings.size() == 1 && need.findings[0] != "*";
-      std::vector<std::string> rules = need.findings;
-      if (one) {
+      if (!need.joined)
         if (const auto found = collection.rules.find(need.findings[0]); found != collection.rules.end())
           level = stream::level_named(found->second.per).value_or(Level::job);
-      }
-      rule.needs.emplace_back(name, pack.graph->finding(std::move(rules), level));
+      rule.needs.emplace_back(name, pack.graph->finding(need.findings, level));
       continue;
     }
     const auto id = pack.signals.find(need.signal);
@@ -231,7 +228,7 @@ void declare_needs(const Collection& collection, const RuleSource& source, strea
 void trace(Host& host, Collection& collection, const RuleSource& source, stream::RuleIndex index, stream::Pack& pack) {
   stream::Rule& rule = pack.rules[static_cast<std::size_t>(index)];
   Problems& problems = *collection.problems;
-  Evaluation evaluation{*pack.graph, source, index, rule.per, {rule.needs.begin(), rule.needs.end()}, std::nullopt, nullptr, 0, 0, {}, {}, {}, {}, {}};
+  Evaluation evaluation{*pack.graph, source, index, rule.per, {rule.needs.begin(), rule.needs.end()}, std::nullopt, nullptr, 0, 0, 0, {}, {}, {}, {}, {}};
   evaluation.most_nodes = host.budgets().nodes;
   if (!source.peers.empty()) evaluation.peers = pack.graph->peers(source.peers);
   Answer answer;

@@ -264,6 +264,8 @@ void apply(lua_State* state, Evaluation& evaluation, Op op, const std::vector<No
     evaluation.compared.push_back(std::move(entry));
   }
   if (evaluation.scratch) {
+    if (evaluation.graph[*made].op == Op::freeze && static_cast<std::size_t>(*made) >= evaluation.lasting_nodes)
+      stop(state, "a frozen need is reduced before the first :number(), :yes() or :each(): move ':" + std::string{stream::operation(op).name} + "()' up, so that what it holds lasts");
     const Shape shape = evaluation.graph[*made].type.shape;
     if (shape == Shape::column || shape == Shape::mask) {
       const stream::Level level = evaluation.graph[*made].type.level;
