@@ -120,10 +120,7 @@ AlertTransition AlertDesk::transition(RuleIndex index, Slot slot, const Life& li
 
 void AlertDesk::fire(RuleIndex index, Slot slot, Life& life, const Call& call) {
   RuleRun& run = call.runs[static_cast<std::size_t>(index)];
-  if (silent(run.rule())) {
-    run.published();
-    return;
-  }
+  if (silent(run.rule())) return;
   if (open_ >= pack_->alert_limit) {
     if (!life.withheld) life.withheld = true, ++withheld_, ++over_limit_;
     return;
@@ -136,7 +133,6 @@ void AlertDesk::fire(RuleIndex index, Slot slot, Life& life, const Call& call) {
   ++life.number;
   life.published = true;
   ++open_;
-  run.published();
   AlertTransition t = transition(index, slot, life, call);
   t.state = AlertState::firing;
   if (call.tell) (*call.tell)(index, slot, t);

@@ -22,15 +22,18 @@ bool RuleRun::record(Time tick, std::span<const Truth> outcomes, const Topology&
   ever_.resize(outcomes_.size());
   std::size_t known_now = 0;
   bool any_yes = false;
+  std::size_t members = 0;
   for (std::size_t i = 0; i < outcomes_.size(); ++i) {
     const bool known = outcomes_[i] != Truth::unknown;
     ++evaluated_[i];
     known_[i] += known;
-    known_now += known;
+    const bool member = topology.exists(rule_->per, static_cast<Slot>(i));
+    members += member;
+    known_now += known && member;
     any_yes |= outcomes_[i] == Truth::yes;
   }
   known_sum_ += known_now;
-  evaluated_sum_ += outcomes_.size();
+  evaluated_sum_ += members;
   if (!any_yes && lives_.empty()) return false;
   said_yes_ |= any_yes;
 
@@ -73,7 +76,9 @@ Truth RuleRun::ever(Slot slot) const {
   return std::uint64_t{known_[slot]} * 10 >= std::uint64_t{evaluated_[slot]} * 9 && evaluated_[slot] > 0 ? Truth::no : Truth::unknown;
 }
 
-bool RuleRun::mostly_known() const { return evaluated_sum_ > 0 && known_sum_ * 10 >= evaluated_sum_ * 9; }
+double RuleRun::known_share() const {
+  return evaluated_sum_ == 0 ? 0 : static_cast<double>(known_sum_) / static_cast<double>(evaluated_sum_);
+}
 
 Duration RuleRun::patience() const {
   Duration longest = std::chrono::minutes{10};
@@ -109,7 +114,7 @@ void RuleRun::save(Writer& out) const {
   out.put(static_cast<std::uint64_t>(held.size()));
   for (const auto& [node, values] : held) out.put(node), out.put_all(values);
   out.put(ticks_), out.put(known_sum_), out.put(evaluated_sum_), out.put(last_tick_), out.put(last_interval_);
-  out.put(fired_), out.put(was_published_), out.put(said_yes_);
+  out.put(fired_), out.put(said_yes_);
   out.put(benched_until.value_or(long_ago)), out.put(failures);
 }
 
@@ -142,7 +147,7 @@ void RuleRun::load(Reader& in) {
   }
   ticks_ = in.get<std::uint64_t>(), known_sum_ = in.get<std::uint64_t>(), evaluated_sum_ = in.get<std::uint64_t>();
   last_tick_ = in.get_time(), last_interval_ = in.get_duration();
-  fired_ = in.get<bool>(), was_published_ = in.get<bool>(), said_yes_ = in.get<bool>();
+  fired_ = in.get<bool>(), said_yes_ = in.get<bool>();
   const Time benched = in.get_time();
   benched_until = benched == long_ago ? std::nullopt : std::optional{benched};
   failures = in.get<std::uint32_t>();

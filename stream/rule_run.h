@@ -49,9 +49,9 @@ class RuleRun {
   // Yes once it was on, no if known in 90 % of its evaluations, else unknown.
   [[nodiscard]] Truth ever(Slot slot) const;
   [[nodiscard]] bool fired() const noexcept { return fired_; }          // ever on, for any member
-  [[nodiscard]] bool was_published() const noexcept { return was_published_; }
-  void published() noexcept { was_published_ = true; }
-  [[nodiscard]] bool mostly_known() const;                              // in at least 90 % of its evaluations
+  [[nodiscard]] double known_share() const;                             // of its members' evaluations
+  [[nodiscard]] bool mostly_known() const { return known_share() >= 0.9; }
+  [[nodiscard]] std::size_t members_seen() const noexcept { return evaluated_.size() - (rule_->per == Level::rank && !evaluated_.empty()); }
   [[nodiscard]] bool said_yes() const noexcept { return said_yes_; }
   [[nodiscard]] std::uint64_t evaluations() const noexcept { return ticks_; }
 
@@ -83,7 +83,7 @@ class RuleRun {
   std::uint64_t ticks_ = 0, known_sum_ = 0, evaluated_sum_ = 0;
   Time last_tick_ = long_ago;
   Duration last_interval_{};
-  bool fired_ = false, was_published_ = false, said_yes_ = false;
+  bool fired_ = false, said_yes_ = false;
 };
 
 }  // namespace tocsin::stream

@@ -5,11 +5,33 @@
 #include "stream/judge.h"
 
 namespace tocsin::stream {
+namespace {
+
+template <class Words>
+std::string join(const Words& words, const char* between) {
+  std::string text;
+  for (const auto& word : words) text += (text.empty() ? "" : between) + word;
+  return text;
+}
+
+// Of a rule that misses no signal at the end and still was not known often enough.
+std::string why_unknown(const RuleRun& run) {
+  const Rule& rule = run.rule();
+  if (run.evaluations() == 0) return "nothing ever triggered " + rule.name;
+  if (run.members_seen() == 0) return rule.name + " saw no " + std::string{name(rule.per)};
+  return rule.name + " was known in " + std::to_string(static_cast<int>(100 * run.known_share())) + " % of its evaluations";
+}
+
+}  // namespace
 
 Verdict conclude(const Pack& pack, const std::vector<RuleRun>& runs,
                  const std::function<std::vector<std::string>(RuleIndex)>& missing) {
   Verdict verdict;
-  struct Tally { bool in = false, undecided = false; std::vector<std::string> fired, all; std::set<std::string> missing; };
+  struct Tally {
+    bool in = false;
+    std::vector<std::string> fired, all;
+    std::set<std::string> missing, doubts;   // signals; and why else a rule could not decide
+  };
   std::map<std::string, Tally> families;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const RuleRun& run = runs[i];
@@ -17,21 +39,28 @@ Verdict conclude(const Pack& pack, const std::vector<RuleRun>& runs,
     if (rule.family.empty() || rule.mode == Mode::shadow) continue;
     Tally& tally = families[rule.family];
     tally.all.push_back(rule.name);
-    if (run.was_published()) {
+    if (run.fired()) {
       // What only informs is told, but names no family.
-      if (rule.severity != Severity::info) tally.in = true;
+      tally.in |= rule.severity != Severity::info;
       tally.fired.push_back(rule.name);
     } else if (!run.mostly_known()) {
-      tally.undecided = true;
-      for (auto& signal : missing(static_cast<RuleIndex>(i))) tally.missing.insert(std::move(signal));
+      const auto signals = missing(static_cast<RuleIndex>(i));
+      tally.missing.insert(signals.begin(), signals.end());
+      if (signals.empty()) tally.doubts.insert(why_unknown(run));
     } else if (run.said_yes()) {
-      tally.undecided = true;   // yes, but not for long enough to fire
+      tally.doubts.insert(rule.name + " said yes, but not for long enough");
     }
   }
   for (const auto& [family, tally] : families) {
-    Verdict::Line line{family, tally.in ? Standing::in : tally.undecided ? Standing::undecidable : Standing::out,
+    const bool undecided = !tally.missing.empty() || !tally.doubts.empty();
+    Verdict::Line line{family, tally.in ? Standing::in : undecided ? Standing::undecidable : Standing::out,
                        tally.in ? tally.fired : tally.all, {}};
-    if (line.standing == Standing::undecidable) line.missing.assign(tally.missing.begin(), tally.missing.end());
+    if (line.standing == Standing::undecidable) {
+      line.missing.assign(tally.missing.begin(), tally.missing.end());
+      std::vector<std::string> reasons(tally.doubts.begin(), tally.doubts.end());
+      if (!tally.missing.empty()) reasons.insert(reasons.begin(), "unknown: " + join(line.missing, ", "));
+      verdict.cannot_decide.push_back(family + " (" + join(reasons, "; ") + ")");
+    }
     verdict.families.push_back(std::move(line));
   }
   const auto rank = [&](const std::string& family) {
@@ -42,16 +71,8 @@ Verdict conclude(const Pack& pack, const std::vector<RuleRun>& runs,
   for (const Verdict::Line& line : verdict.families)
     if (line.standing == Standing::in && (!named || rank(line.family) < rank(named->family))) named = &line;
   if (named) verdict.family = named->family;
-  for (const Verdict::Line& line : verdict.families) {
-    std::string rules;
-    for (const auto& rule : line.rules) rules += (rules.empty() ? "" : ", ") + rule;
-    if (line.standing == Standing::in) verdict.shows.push_back(line.family + ": " + rules);
-    if (line.standing != Standing::undecidable) continue;
-    std::string signals;
-    for (const auto& signal : line.missing) signals += (signals.empty() ? "" : ", ") + signal;
-    verdict.cannot_decide.push_back(line.family + (signals.empty() ? " (" + rules + " said yes, but not for long enough)"
-                                                                   : " (unknown: " + signals + ")"));
-  }
+  for (const Verdict::Line& line : verdict.families)
+    if (line.standing == Standing::in) verdict.shows.push_back(line.family + ": " + join(line.rules, ", "));
   return verdict;
 }
 
