@@ -83,3 +83,38 @@ rule "hung_task" {
     return job.task:count():above(0), { pid = job.task:last("pid"), seconds = job.task:last("seconds") }
   end,
 }
+
+-- ---- cases ------------------------------------------------------------------------------------------------------------------------
+
+case "a watchdog gives up: those that say so waited, nobody is named" {
+  ranks = 4,
+  { lasting = "2m", phase = "train", step = steps(1) },
+  { lasting = "20s", step = silent, events = { { "collective_timeout", rank = 0, seq = 133, op = "ALLREDUCE" }, { "collective_timeout", rank = 2, seq = 133, op = "ALLREDUCE" } } },
+  fires = { { "collective_timeout", cause = "waiting", within = "5s" } },
+}
+case "a barrier that knows its members names the one that did not come" {
+  ranks = 4,
+  { lasting = "2m", phase = "train", step = steps(1) }, { lasting = "20s", step = silent, events = { { "barrier_missed", rank = 3 } } },
+  fires = { { "collective_timeout", who = { 3 }, cause = "absent", within = "5s" } },
+}
+case "a port in use" {
+  ranks = 2, { lasting = "30s", phase = "starting", events = { { "port_in_use", at = "3s", port = 29500 } } },
+  fires = { { "rendezvous_failed", cause = "port" } },
+}
+case "one of two joined" {
+  ranks = 2, { lasting = "30s", phase = "starting", events = { { "rendezvous_timeout", at = "3s", joined = 1, wanted = 2 } } },
+  fires = { { "rendezvous_failed", cause = "absent" } },
+}
+case "the store is gone after an hour of steps: the rendezvous did not fail" {
+  ranks = 2, { lasting = "5m", phase = "train", step = steps(1), events = { { "rendezvous_failed", at = "4m" } } },
+}
+case "kernels without end on all ranks" {
+  ranks = 8, { lasting = "3m", rank_hung = 1 }, fires = { { "kernel_hang" } },
+}
+case "a long kernel on one rank" {
+  ranks = 8, { lasting = "3m", rank_hung = 0, rank = { [2] = { rank_hung = 1 } } },
+}
+case "the kernel reports a task that waits for a device" {
+  ranks = 2, { lasting = "1m", events = { { "hung_task", at = "10s", pid = 4711, seconds = 120 } } },
+  fires = { { "hung_task" } },
+}

@@ -56,3 +56,23 @@ rule "healthy" {
       { steps = steps, from = from, to = to }
   end,
 }
+
+-- ---- cases ------------------------------------------------------------------------------------------------------------------------
+
+case "a healthy run" {
+  ranks = 4, { lasting = "2m", phase = "train", step = steps(0.5), loss = ramp(5, 3), compute_time = noise(0.4, 0.01), data_time = 0.01, ends = "completed" },
+  fires = { { "healthy" } },
+}
+case "two steps" {
+  ranks = 4, { lasting = "3s", phase = "train", step = steps(1, 1), loss = 5, ends = "completed" }, fires = { { "undertrained" } },
+}
+case "data is late for everybody" {
+  ranks = 4, { lasting = "90s", phase = "train", step = steps(0.9), step_time = 0.9, data_time = noise(0.78, 0.02), compute_time = noise(0.11, 0.004) },
+  fires = { { "data_starved" } },
+}
+case "a save after each step" {
+  ranks = 2,
+  { lasting = "12s", phase = "train", step = steps(1),
+    events = { { "checkpoint_saved", at = "1s" }, { "checkpoint_saved", at = "2s" }, { "checkpoint_saved", at = "3s" }, { "checkpoint_saved", at = "4s" }, { "checkpoint_saved", at = "5s" }, { "checkpoint_saved", at = "6s" } } },
+  fires = { { "save_storm" } },
+}

@@ -196,3 +196,61 @@ rule "time_limit" {
       { step = job.step:last():max("job") }
   end,
 }
+
+-- ---- cases ------------------------------------------------------------------------------------------------------------------------
+
+case "a rank is killed" {
+  ranks = 4, { lasting = "1m", phase = "train", step = steps(1) },
+  { lasting = "5s", step = silent, events = { { "rank_failed", rank = 1, exitcode = -9, signal = 9 } }, ends = "failed" },
+  fires = { { "rank_killed", who = { 1 } } },
+}
+case "the rank whose loader was killed, not those that lost it" {
+  ranks = 4, { lasting = "1m", phase = "train", step = steps(1) },
+  { lasting = "5s", step = silent, events = { { "dataloader_killed", rank = 3, pid = 77 }, { "traceback", rank = 3 }, { "traceback", rank = 0, at = "1s" }, { "rank_failed", rank = 0, exitcode = 1, at = "2s" } }, ends = "failed" },
+  fires = { { "rank_killed", who = { 3 }, cause = "loader" } },
+}
+case "the kernel killed a process for its memory" {
+  ranks = 4, { lasting = "1m", phase = "train", step = steps(1) }, { lasting = "5s", events = { { "host_oom", pid = 4711 } }, ends = "oom" },
+  fires = { { "rank_killed", cause = "memory" } },
+}
+case "a person cancels the job" {
+  ranks = 4, { lasting = "1m", phase = "train", step = steps(1) },
+  { lasting = "5s", step = silent, events = { { "slurm_cancelled", reason = "none given" }, { "rank_failed", rank = 0, exitcode = -15, signal = 15, at = "1s" }, { "rank_failed", rank = 1, how = "Killed", at = "2s" } }, ends = "cancelled" },
+}
+case "a GPU without memory" {
+  ranks = 2, { lasting = "20s", phase = "starting", events = { { "cuda_oom", rank = 0, tried = 2147483648, total = 42949672960, at = "5s" }, { "traceback", rank = 0, at = "5s" } }, ends = "failed" },
+  fires = { { "cuda_out_of_memory", who = { 0 }, cause = "plan" } },
+}
+case "a module is missing" {
+  ranks = 2, { lasting = "5s", phase = "starting", events = { { "missing_module", rank = 0, at = "1s" }, { "traceback", rank = 0, exception = "ModuleNotFoundError", at = "1s" } }, ends = "failed" },
+  fires = { { "startup_crash", who = { 0 }, cause = "environment" } },
+}
+case "the disk is full at the first save" {
+  ranks = 2, { lasting = "20s", phase = "train", step = steps(1), events = { { "disk_full", rank = 0, at = "6s" }, { "traceback", rank = 0, at = "6s" } }, ends = "failed" },
+  fires = { { "startup_crash", cause = "storage" } },
+}
+case "a traceback that the job survives" {
+  ranks = 2, { lasting = "30s", phase = "train", step = steps(1), loss = ramp(5, 4), events = { { "traceback", rank = 0, at = "5s" } }, ends = "completed" },
+  fires = { { "healthy" } },
+}
+case "a checkpoint that does not fit the model" {
+  ranks = 2, { lasting = "10s", phase = "starting", events = { { "checkpoint_unreadable", at = "4s" }, { "traceback", rank = 1, at = "4s" } }, ends = "failed" },
+  fires = { { "checkpoint_unreadable" } },
+}
+case "a node goes down" {
+  ranks = 4, per_node = 2, { lasting = "1m", phase = "train", step = steps(1), node_state = "up" }, { lasting = "20s", node = { [1] = { node_state = "down" } } },
+  fires = { { "node_down", node = 1 } },
+}
+case "a drained node works on" {
+  ranks = 4, per_node = 2, { lasting = "1m", phase = "train", step = steps(1), node_state = "up" }, { lasting = "20s", node = { [1] = { node_state = "drain" } } },
+}
+case "preempted" {
+  ranks = 2, { lasting = "1m", phase = "train", step = steps(1), ends = "preempted" }, fires = { { "preempted", cause = "preempted" } },
+}
+case "ended at its limit while it worked" {
+  ranks = 1, { lasting = "5m", phase = "train", step = steps(2), ends = "timeout" }, fires = { { "time_limit" } },
+}
+case "ended at its limit in a hang" {
+  ranks = 1, { lasting = "5m", phase = "train", step = steps(2) }, { lasting = "9m", step = silent, ends = "timeout" },
+  fires = { { "stalled" } },
+}

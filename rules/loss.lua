@@ -132,3 +132,64 @@ rule "not_learning" {
       { birth = birth, now = now, steps = last, rate = zero:surely(), flat = ~zero:surely() }
   end,
 }
+
+-- ---- cases ------------------------------------------------------------------------------------------------------------------------
+
+case "the loss becomes NaN" {
+  ranks = 2, { lasting = "1m", phase = "train", step = steps(0.5), loss = ramp(5, 3) }, { lasting = "10s", loss = nan },
+  fires = { { "loss_not_finite", cause = "itself", within = "5s" } },
+}
+case "the framework counts NaN steps and prints no loss" {
+  ranks = 1, { lasting = "1m", phase = "train", step = steps(0.5), loss = ramp(5, 3) }, { lasting = "10s", loss = silent, events = { { "nan_iterations", count = 5 } } },
+  fires = { { "loss_not_finite", cause = "counted", within = "5s" } },
+}
+case "the gradient is NaN once" {
+  ranks = 1, { lasting = "1m", phase = "train", step = steps(1), loss = 2, grad_norm = 0.5 }, { lasting = "1s", grad_norm = nan }, { lasting = "1m", grad_norm = 0.5 },
+}
+case "the loss scale is searched" {
+  ranks = 1,
+  { lasting = "10s", phase = "train", step = steps(1), loss = nan, events = { { "overflow_skip" }, { "overflow_skip", at = "2s" } } },
+}
+case "the learning rate blows the loss up, and it stays" {
+  ranks = 4,
+  { lasting = "1m", phase = "train", step = steps(0.5), loss = ramp(5, 2.4) }, { lasting = "5s", loss = 12 }, { lasting = "30s", loss = noise(3.2, 0.05) },
+  fires = { { "loss_spike" }, { "loss_diverged", cause = "stays", within = "30s" } },
+}
+case "a spike that recovers, two points long" {
+  ranks = 4,
+  { lasting = "40s", phase = "train", step = steps(1), loss = noise(4.5, 0.1) }, { lasting = "60s", loss = noise(2.5, 0.15) },
+  { lasting = "1s", loss = 6.5 }, { lasting = "1s", loss = 3.1 }, { lasting = "1m", loss = noise(2.4, 0.15) },
+  fires = { { "loss_spike" } },
+}
+case "with steps of 30 s" {
+  ranks = 1,
+  { lasting = "20m", phase = "train", step = steps(30), loss = 6 }, { lasting = "40m", loss = noise(2.5, 0.05) }, { lasting = "10m", loss = noise(4, 0.05) },
+  fires = { { "loss_spike" } },
+}
+case "a leap in the middle of a run that goes on" {
+  ranks = 1,
+  { lasting = "6s", phase = "train", step = steps(1, 11446), loss = noise(3.06, 0.02) }, { lasting = "3s", loss = 7.7 },
+  fires = { { "loss_leap" } },
+}
+case "the hump of a warm-up" {
+  ranks = 1,
+  { lasting = "20s", phase = "train", step = steps(1, 1), loss = ramp(12.4, 11) }, { lasting = "4s", loss = 44 }, { lasting = "40s", loss = ramp(40, 9) }, { lasting = "60s", loss = ramp(9, 7) },
+}
+case "the loss climbs from value to value" {
+  ranks = 1, { lasting = "40s", phase = "train", step = steps(1, 30), loss = ramp(11.6, 20) },
+  fires = { { "loss_diverged", cause = "climbs" } },
+}
+case "a rate of 0" {
+  ranks = 1, { lasting = "2m", phase = "train", step = steps(1, 1), loss = noise(4.87, 0.02), learning_rate = 0 },
+  fires = { { "not_learning", cause = "rate" } },
+}
+case "nothing is learnt" {
+  ranks = 1, { lasting = "3m", phase = "train", step = steps(0.25, 1), loss = noise(4.87, 0.02), learning_rate = 0.001 },
+  fires = { { "not_learning", cause = "flat" } },
+}
+case "slow, but it learns" {
+  ranks = 1, { lasting = "5m", phase = "train", step = steps(0.25, 1), loss = ramp(4.87, 4.2), learning_rate = 0.001 },
+}
+case "a run that goes on stays where it is" {
+  ranks = 1, { lasting = "5m", phase = "train", step = steps(0.25, 50000), loss = noise(2.1, 0.02), learning_rate = 0.001 },
+}

@@ -136,3 +136,73 @@ rule "gpu_fault" {
       { code = code, n = own:count(), software = code:is(8, 13, 31, 32, 68, 69), memory = code:is(63, 92, 94) }
   end,
 }
+
+-- ---- cases ------------------------------------------------------------------------------------------------------------------------
+
+case "one rank of four computes twice as long from its birth" {
+  ranks = 4, { lasting = "2m", phase = "train", step = steps(0.22), compute_time = noise(0.105, 0.003), data_time = 0.003, rank = { [3] = { compute_time = noise(0.21, 0.004) } } },
+  fires = { { "straggler", rank = 3, cause = "compute", within = "90s" } },
+}
+case "one rank becomes slower by half" {
+  ranks = 4,
+  { lasting = "2m", phase = "train", step = steps(0.12), compute_time = noise(0.105, 0.003), data_time = 0.003 },
+  { lasting = "2m", step = steps(0.16), rank = { [1] = { compute_time = noise(0.157, 0.003) } } },
+  fires = { { "straggler", rank = 1, cause = "compute", within = "90s" } },
+}
+case "one rank's data loader is slow" {
+  ranks = 4,
+  { lasting = "2m", phase = "train", step = steps(0.12), compute_time = noise(0.1, 0.003), data_time = noise(0.003, 0.0005) },
+  { lasting = "2m", step = steps(0.2), rank = { [2] = { data_time = noise(0.09, 0.01) } } },
+  fires = { { "straggler", rank = 2, cause = "loader", within = "90s" } },
+}
+case "a slow rank by the activity of its GPU, and its clock" {
+  ranks = 8,
+  { lasting = "20m", sm_active = noise(0.16, 0.005), sm_clock = 1700 },
+  { lasting = "3m", rank = { [3] = { sm_active = 0.55, sm_clock = 1200 } } },
+  fires = { { "straggler", rank = 3, cause = "throttled", within = "2m" } },
+}
+case "steps of 30 s" {
+  ranks = 4,
+  { lasting = "1h", phase = "train", step = steps(30), compute_time = noise(25, 0.5), rank = { [0] = { compute_time = noise(40, 0.5) } } },
+  fires = { { "straggler", rank = 0 } },
+}
+case "uneven computing that hides in the wait for data" {
+  ranks = 4,
+  { lasting = "3m", phase = "train", step = steps(0.9), compute_time = noise(0.112, 0.003), data_time = noise(0.78, 0.01), rank = { [2] = { compute_time = noise(0.132, 0.003), data_time = noise(0.76, 0.01) } } },
+  fires = { { "data_starved" } },
+}
+case "all ranks slow down together" {
+  ranks = 4,
+  { lasting = "2m", phase = "train", step = steps(0.12), compute_time = noise(0.105, 0.003) }, { lasting = "2m", step = steps(0.3), compute_time = noise(0.28, 0.005) },
+}
+case "a rank is busy elsewhere for 10 s" {
+  ranks = 4,
+  { lasting = "2m", phase = "train", step = steps(0.12), compute_time = noise(0.105, 0.003) },
+  { lasting = "10s", step = steps(0.2), rank = { [1] = { compute_time = 0.19 } } }, { lasting = "1m", step = steps(0.12), compute_time = noise(0.105, 0.003) },
+}
+case "a hot GPU" {
+  ranks = 8,
+  { lasting = "5m", throttle_thermal = ramp(0, 0), throttle_brake = ramp(0, 0), sm_clock = 1700, gpu = { [2] = { throttle_thermal = ramp(0, 150), sm_clock = 900 } } },
+  fires = { { "throttle", gpu = 2, cause = "heat" } },
+}
+case "a power cap: every GPU at its limit, and that is all" {
+  ranks = 8, { lasting = "5m", clock_event_reasons = 4, sm_clock = 1500 },
+}
+case "a GPU has fallen off the bus" {
+  ranks = 8, { lasting = "2m", events = { { "xid", gpu = 5, code = 79, at = "30s" } } },
+  fires = { { "gpu_error", gpu = 5, cause = "bus" } },
+}
+case "XID 154 asks for a reset" {
+  ranks = 8, { lasting = "2m", events = { { "xid", gpu = 1, code = 154, recovery = 1, at = "30s" } } },
+  fires = { { "gpu_error", gpu = 1 } },
+}
+case "XID 154 asks for nothing, 43 and 45 come at a teardown" {
+  ranks = 8, { lasting = "2m", events = { { "xid", gpu = 1, code = 154, recovery = 0, at = "30s" }, { "xid", gpu = 1, code = 43, at = "31s" }, { "xid", gpu = 1, code = 45, at = "31s" } } },
+}
+case "an illegal address" {
+  ranks = 8, { lasting = "2m", events = { { "xid", gpu = 1, code = 31, at = "30s" } } },
+  fires = { { "gpu_fault", gpu = 1, cause = "software" } },
+}
+case "a latent remap failure is no verdict" {
+  ranks = 4, { lasting = "2m", row_remap_failure = 0, gpu = { [1] = { row_remap_failure = 1 } } },
+}
