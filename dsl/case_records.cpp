@@ -25,6 +25,12 @@ double normal(const std::string& signal, std::uint32_t owner, Time time) {
   return std::sqrt(-2 * std::log(u)) * std::cos(6.283185307179586 * v);
 }
 
+// What counts points is said at each step of a rank, where there are steps: losses and times. A node's state, or a GPU's, is not, although
+// a rule that is triggered by it makes it count points.
+bool comes_with_steps(const stream::SignalDefinition& signal) {
+  return signal.points && signal.kind == stream::SignalKind::gauge && (signal.owner == Level::rank || signal.owner == Level::job);
+}
+
 }  // namespace
 
 struct CaseRecords::Piece {
@@ -139,7 +145,7 @@ void CaseRecords::second(const CaseSegment& segment, Time from, Time segment_beg
     if (!id) continue;
     const stream::SignalDefinition& definition = (*signals_)[*id];
     if (definition.kind == stream::SignalKind::event || name == "step") continue;
-    if (definition.points && stepping) continue;   // at each step
+    if (comes_with_steps(definition) && stepping) continue;
     for (std::uint32_t owner = 0; owner < owners(definition.owner); ++owner) {
       const auto own = running.of.find(owner);
       if (own == running.of.end() && !running.said_of_all) continue;
@@ -197,7 +203,7 @@ void CaseRecords::steps(Time from, Time segment_begin, const CaseSegment& segmen
         sample(one.at, (*signals_)[*took], one.rank, one.took, {}, consume);
     for (const auto& [name, running] : running_) {   // what counts points comes with the step
       const auto id = signals_->find(name);
-      if (!id || !(*signals_)[*id].points || one.took <= 0) continue;
+      if (!id || !comes_with_steps((*signals_)[*id]) || one.took <= 0) continue;
       const stream::SignalDefinition& definition = (*signals_)[*id];
       if (definition.owner == Level::job && one.rank != 0) continue;
       const auto own = running.of.find(one.rank);

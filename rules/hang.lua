@@ -112,11 +112,12 @@ rule "collective_hang" {
     local state    = job.state:last()
     local cpu      = job.cpu:mean()
     local stopped  = state:is("stopped", "traced", "zombie") | (state:is("disk_sleep") & cpu:below(p.idle))
-    local futex    = job.channel:last():is("futex_do_wait", "futex_wait_queue", "futex_wait_queue_me") | job.call:last():is("futex")
-    local quiet    = futex & cpu:below(p.idle)
-    local most     = quiet:count("job"):above((~quiet):count("job"))
+    local futex    = job.channel:last():is("futex_do_wait", "futex_wait_queue", "futex_wait_queue_me"):surely() | job.call:last():is("futex"):surely()
+    local told     = (job.channel:count():above(0) | job.call:count():above(0)):surely()
+    local quiet    = futex & cpu:below(p.idle):maybe()
+    local most     = quiet:count("job"):above((told & ~quiet):count("job"))
     local by_state = stopped & ~stopped:all("job")
-    local by_wait  = ~quiet & most
+    local by_wait  = told & ~quiet & most
 
     -- GPUs: the cold ones, while others spin.
     local gr       = job.gr:mean():at("rank")
@@ -173,9 +174,10 @@ rule "idle_hang" {
     local counted = job.launched:last():count("job"):above(0)
     local state   = job.state:last()
     local idle    = job.cpu:mean():below(p.idle)
-    local futex   = job.channel:last():is("futex_do_wait", "futex_wait_queue", "futex_wait_queue_me") | job.call:last():is("futex")
+    local futex   = job.channel:last():is("futex_do_wait", "futex_wait_queue", "futex_wait_queue_me"):surely() | job.call:last():is("futex"):surely()
+    local told    = (job.channel:count():above(0) | job.call:count():above(0)):surely()
     local cold    = job.gr:mean():below(p.cold):all("job")
-    local outside = (counted & ~waits:any("job")) | (~counted & ((idle & ~futex):all("job") | cold))
+    local outside = (counted & ~waits:any("job")) | (~counted & ((idle & told & ~futex):all("job") | cold))
     local begun   = job.step:count():above(0):any("job") | job.launched:last():above(0):any("job")
     local halted  = state:is("stopped", "traced"):all("job")
     local device  = state:is("disk_sleep"):any("job")

@@ -70,9 +70,11 @@ case "data is late for everybody" {
   ranks = 4, { lasting = "90s", phase = "train", step = steps(0.9), step_time = 0.9, data_time = noise(0.78, 0.02), compute_time = noise(0.11, 0.004) },
   fires = { { "data_starved" } },
 }
-case "a save after each step" {
+case "a save at every other step" {
   ranks = 2,
-  { lasting = "12s", phase = "train", step = steps(1),
-    events = { { "checkpoint_saved", at = "1s" }, { "checkpoint_saved", at = "2s" }, { "checkpoint_saved", at = "3s" }, { "checkpoint_saved", at = "4s" }, { "checkpoint_saved", at = "5s" }, { "checkpoint_saved", at = "6s" } } },
+  { lasting = "22s", phase = "train", step = steps(1.5),
+    events = { { "checkpoint_saved", at = "2s" }, { "checkpoint_saved", at = "4s" }, { "checkpoint_saved", at = "6s" }, { "checkpoint_saved", at = "8s" },
+               { "checkpoint_saved", at = "10s" }, { "checkpoint_saved", at = "12s" }, { "checkpoint_saved", at = "14s" }, { "checkpoint_saved", at = "16s" } } },
+  { lasting = "10s" },
   fires = { { "save_storm" } },
 }

@@ -230,7 +230,7 @@ case "the disk is full at the first save" {
   fires = { { "startup_crash", cause = "storage" } },
 }
 case "a traceback that the job survives" {
-  ranks = 2, { lasting = "30s", phase = "train", step = steps(1), loss = ramp(5, 4), events = { { "traceback", rank = 0, at = "5s" } }, ends = "completed" },
+  ranks = 2, { lasting = "4m", phase = "train", step = steps(1), loss = ramp(5, 4), events = { { "traceback", rank = 0, at = "5s" } }, ends = "completed" },
   fires = { { "healthy" } },
 }
 case "a checkpoint that does not fit the model" {

@@ -5,14 +5,14 @@ rule "loss_not_finite" {
   summary = "The loss or the gradient is not a number",
   needs = {
     loss    = signal "loss"           { over = 1 },
-    losses  = signal "loss"           { over = 8 },
+    losses  = signal "loss"           { over = 32, least = 32 },
     grad    = signal "grad_norm"      { over = 3, least = 3 },
     skip    = signal "overflow_skip"  { over = "1m" },
     counted = signal "nan_iterations" { over = "5m" },
     gone    = signal "loss_scale_exhausted" { over = "attempt" },
-    step    = signal "step"           { over = 1 },
+    step    = signal "step"           { over = "attempt" },
   },
-  -- While the loss scale is searched, steps overflow and are left out: one bad value is part of that, eight are not. A gradient that
+  -- While the loss scale is searched, steps overflow and are left out: bad values are part of that, 32 in a row are not. A gradient that
   -- is no number once is left out as well; three in a row are not.
   clear = "8 of 8",
   shows = "loss {loss} at step {step:.0f}",
@@ -23,7 +23,7 @@ rule "loss_not_finite" {
   },
   evaluate = function(job, p)
     local searching = job.skip:count():above(0):surely()
-    local loss  = (job.loss:nonfinite():above(0) & ~searching) | job.losses:nonfinite():at_least(8):surely()
+    local loss  = (job.loss:nonfinite():above(0) & ~searching) | job.losses:nonfinite():at_least(32):surely()
     local grad  = job.grad:nonfinite():at_least(3) & ~searching
     local count = job.counted:count():above(0):surely()
     local gone  = job.gone:count():above(0):surely()
@@ -40,7 +40,7 @@ rule "loss_spike" {
     near  = signal "loss" { over = 5, least = 5 },
     usual = signal "loss" { over = 64, lag = 5, least = 16, freeze = true },
     birth = signal "loss" { over = "attempt" },
-    step  = signal "step" { over = 1 },
+    step  = signal "step" { over = "attempt" },
   },
   -- The median of the last five, so three of them, or one value that doubles. Six curves of 10,000 to 100,000 steps, and every healthy
   -- run at hand, stay below 1.4 times at 5 deviations. The hump of a warm-up is no jump: it comes before the loss has fallen.
@@ -64,7 +64,7 @@ rule "loss_leap" {
     now   = signal "loss" { over = 1 },
     usual = signal "loss" { over = 15, lag = 1, least = 2 },
     seen  = signal "loss" { over = "attempt" },
-    step  = signal "step" { over = 1 },
+    step  = signal "step" { over = "attempt" },
   },
   -- Where a run goes on far from its birth there is no history to hold a spike against yet, and no warm-up either: a whole nat above
   -- all that was seen is no noise.
@@ -87,7 +87,7 @@ rule "loss_diverged" {
     long   = signal "loss" { over = 32, least = 32 },
   },
   -- Above the best median of 16 by a tenth, 32 times in a row; or 32 values that rise steadily by a fifth.
-  params = { rise = 1.10, fallen = 0.85, climb = 1.2, steady = 0.8 }, state = { best = math.huge, above = 0, seen = 0 },
+  params = { rise = 1.10, fallen = 0.85, climb = 1.2, steady = 6 }, state = { best = math.huge, above = 0, seen = 0 },
   clear = "32 of 32", yields_to = { "loss_not_finite" },
   shows = "the median of 16 values is {now:.3f}, its best was {best:.3f}",
   causes = { stays = "it rose and did not come back", climbs = "it climbs from value to value" },
@@ -116,8 +116,8 @@ rule "not_learning" {
     step   = signal "step"          { over = "attempt" },
   },
   -- Only of a training that began here: one that goes on, or tunes a model that is good already, may stay where it is. The trend is
-  -- Kendall's, at 1.6 deviations for 64 values. A rate of 0 needs no patience: no warm-up keeps it there for 16 values.
-  params = { kept = 0.98, trend = -0.137, points = 96, steps = 500, born = 100 },
+  -- Kendall's, in deviations of chance. A rate of 0 needs no patience: no warm-up keeps it there for 16 values.
+  params = { kept = 0.98, trend = -1.6, points = 96, steps = 500, born = 100 },
   clear = "8 of 8", yields_to = { "loss_diverged", "loss_not_finite", "loss_spike" },
   shows = "loss {birth:.3f} at its birth, {now:.3f} now, after {steps:.0f} steps",
   causes = { rate = "the learning rate is 0", flat = "there is a rate, and nothing is learnt: labels, data, frozen weights, or far too small a rate" },

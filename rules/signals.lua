@@ -14,7 +14,7 @@ local log, sampler, scheduler, kernel = "log", "sampler", "scheduler", "kernel_l
 signals {
 
   -- ---- progress, as frameworks print it ---------------------------------------------------------------------------------------
-  step = { kind = "step", unit = "count", owner = "rank", source = log, points = true,
+  step = { kind = "step", unit = "count", owner = "rank", source = log,
     documentation = "The optimizer step that a rank has finished. Its age counts from its last change.",
     aliases = { "global_step", "iteration", "train/global_step" } },
   step_gap = { kind = "gauge", unit = "seconds", owner = "rank", points = true,

@@ -114,21 +114,13 @@ class Run:
                                      reason=end_reason({"state": state}))
 
     def logs(self):
-        """Every line of every stream. Pieces that end in a carriage return are joined to the line that they precede."""
+        """Every line of every stream. A piece that ends in a carriage return is a line of its own, as our collector cuts it."""
         any_line = False
         for path in sorted((self.folder / "logs").glob("*")):
-            before = ""
-            entry = {}
             for entry in json_lines(path):
                 if "text" not in entry or "t" not in entry:
                     continue
-                if entry.get("eol") == "\r":
-                    before += entry["text"] + "\r"
-                    continue
-                self.log_line(entry, before + entry["text"])
-                before, any_line = "", True
-            if before:
-                self.log_line(entry, before.rstrip("\r"))
+                self.log_line(entry, entry["text"])
                 any_line = True
         return any_line
 
