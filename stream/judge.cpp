@@ -9,6 +9,7 @@ namespace {
 
 constexpr Duration first_bench = std::chrono::seconds{60};
 constexpr std::uint32_t longest_bench = 6;   // doublings
+constexpr std::size_t most_findings_told = 4;   // a rule built on more says nothing of each
 
 }  // namespace
 
@@ -202,6 +203,23 @@ void Judge::tell(RuleIndex index, Slot slot, AlertTransition& transition) {
   const Account account{rule.scripted ? view->second : rule, *pack_->graph, evaluator_, facts_.topology,
                         [this](double symbol) { return facts_.symbols.text(symbol); }};
   account.tell(slot, transition);
+  if (!rule.scripted) add_evidence_of_findings(rule, slot, transition);
+}
+
+void Judge::add_evidence_of_findings(const Rule& rule, Slot slot, AlertTransition& transition) {
+  if (rule.findings.size() > most_findings_told) return;
+  for (const RuleIndex index : rule.findings) {
+    const Rule& base = pack_->rules[static_cast<std::size_t>(index)];
+    // Only what looks at this same moment: windows of another L have moved on.
+    if (base.scripted || base.settle != rule.settle) continue;
+    const Slot at = containing_slot(facts_.topology, rule.per, slot, base.per);
+    if (base.per > rule.per || at == no_slot) continue;
+    evaluator_.run(base.cold);
+    AlertTransition of_base;
+    Account{base, *pack_->graph, evaluator_, facts_.topology, [this](double symbol) { return facts_.symbols.text(symbol); }}.tell(at, of_base);
+    for (auto& [name, value] : of_base.evidence) transition.evidence.emplace_back(base.name + "." + name, value);
+    for (auto& [name, text] : of_base.evidence_texts) transition.evidence_texts.emplace_back(base.name + "." + name, std::move(text));
+  }
 }
 
 void Judge::publish(const AlertTransition& transition) {

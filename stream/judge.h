@@ -73,6 +73,8 @@ class Judge final : private Leaves {
   void take_outcomes(NodeId answer, const Rule& rule);
   void add_to_digest(const Rule& rule);
   void tell(RuleIndex index, Slot slot, AlertTransition& transition);
+  // A rule built on others carries their evidence too: `stalled.limit` in `collective_hang`.
+  void add_evidence_of_findings(const Rule& rule, Slot slot, AlertTransition& transition);
   void publish(const AlertTransition& transition);
   void conclude();
   void prepare();
