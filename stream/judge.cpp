@@ -214,6 +214,7 @@ void Judge::add_evidence_of_findings(const Rule& rule, Slot slot, AlertTransitio
     if (base.scripted || base.settle != rule.settle) continue;
     const Slot at = containing_slot(facts_.topology, rule.per, slot, base.per);
     if (base.per > rule.per || at == no_slot) continue;
+    evaluator_.run(base.hot);   // it may not have been due at this tick
     evaluator_.run(base.cold);
     AlertTransition of_base;
     Account{base, *pack_->graph, evaluator_, facts_.topology, [this](double symbol) { return facts_.symbols.text(symbol); }}.tell(at, of_base);

@@ -1,0 +1,175 @@
+"""The commands of the binary, end to end: ingest, replay, check, explain, recovery after SIGKILL, damaged journals."""
+
+import json
+import math
+import os
+import pathlib
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+
+TOCSIN = os.environ.get("TOCSIN", "build/release/adapters/cli/tocsin")
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BEGIN = 1_780_000_000
+HANG = 120          # seconds into the log
+SECONDS = 200
+
+
+def tocsin(*arguments, **more):
+    """Runs the binary; returns the completed process with its output as text."""
+    environment = dict(os.environ, TOCSIN_RULES=str(ROOT / "rules"))
+    return subprocess.run([TOCSIN, *map(str, arguments)], capture_output=True, text=True, env=environment, timeout=300, **more)
+
+
+def records():
+    """Four ranks that step three times a second; from HANG on rank 2 has stopped outside a collective the others wait in."""
+    yield {"t": BEGIN, "job": "demo", "event": "start", "world_size": 4}
+    for rank in range(4):
+        yield {"t": BEGIN, "job": "demo", "event": "member", "rank": rank, "node": "n1"}
+    step = 0
+    for second in range(1, SECONDS):
+        t = BEGIN + second
+        if second < HANG:
+            for part in range(3):
+                step += 1
+                for rank in range(4):
+                    yield {"t": t + part * 0.3 + rank * 0.01, "job": "demo", "rank": rank, "source": "profiler",
+                           "values": {"step": step, "step_time": 0.3, "compute_time": 0.2 + 0.002 * math.sin(step + rank)}}
+            yield {"t": t + 0.95, "job": "demo", "rank": 0, "line": f"iter {step}: loss {2 + 5 * math.exp(-step / 100):.4f}, time 300.00ms, mfu 10.00%"}
+        for rank in range(4):
+            launched = step + (1 if second >= HANG and rank != 2 else 0)
+            yield {"t": t + 0.96, "job": "demo", "rank": rank, "source": "sampler",
+                   "values": {"collective_launched": launched, "collective_done": step,
+                              "process_state": "stopped" if second >= HANG and rank == 2 else "sleeping",
+                              "process_cpu": 0.0 if second >= HANG and rank == 2 else 0.4}}
+    yield {"t": BEGIN + SECONDS, "job": "demo", "event": "end", "reason": "cancelled"}
+
+
+def history(journal):
+    """Every transition and verdict beside a journal, in order."""
+    lines = []
+    for path in sorted(journal.glob("alerts*")):
+        lines += path.read_text().splitlines()
+    return lines
+
+
+class Commands(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.base = pathlib.Path(cls.folder.name)
+        cls.lines = cls.base / "log.jsonl"
+        cls.lines.write_text("".join(json.dumps(r) + "\n" for r in records()))
+        done = tocsin("ingest", cls.lines, "--to", cls.base / "journal")
+        assert done.returncode == 0, done.stderr
+        cls.plain = tocsin("replay", cls.base / "journal", "--quiet", "--alerts", "-", "--digest", "--counters")
+        assert cls.plain.returncode == 0, cls.plain.stderr
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def fresh_journal(self, name):
+        """The journal once more, with nothing beside it."""
+        path = self.base / name
+        done = tocsin("ingest", self.lines, "--to", path)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return path
+
+    def test_a_stopped_rank_is_named_while_the_job_stands(self):
+        alerts = [json.loads(line) for line in self.plain.stdout.splitlines() if line.startswith("{")]
+        hang = [a for a in alerts if a.get("rule") == "collective_hang" and a["state"] == "firing"]
+        self.assertEqual(len(hang), 1)
+        self.assertIn(2, [who if isinstance(who, int) else who.get("rank") for who in hang[0]["who"]])
+        self.assertLess(hang[0]["at"] / 1e9 - BEGIN - HANG, hang[0]["evidence"]["stalled.limit"] + 30)
+        self.assertEqual([a["verdict"]["family"] for a in alerts if "verdict" in a], ["C2"])
+
+    def test_the_terminal_shows_the_three_parts(self):
+        said = tocsin("replay", self.base / "journal").stderr
+        for word in ("collective_hang", "rank 2", "shows", "implies", "evidence", "verdict"):
+            self.assertIn(word, said)
+
+    def test_any_speed_and_both_sets_of_loops_give_the_same_digest(self):
+        digest = [line for line in self.plain.stdout.splitlines() if line.startswith("digest")]
+        for options in (["--speed", "100"],):
+            again = tocsin("replay", self.base / "journal", "--quiet", "--digest", *options)
+            self.assertEqual([line for line in again.stdout.splitlines() if line.startswith("digest")], digest)
+        baseline = tocsin("--kernels", "baseline", "replay", self.base / "journal", "--quiet", "--digest")
+        self.assertEqual([line for line in baseline.stdout.splitlines() if line.startswith("digest")], digest)
+
+    def test_killed_again_and_again_it_ends_with_the_history_of_an_unkilled_run(self):
+        whole = self.fresh_journal("whole")
+        plain = tocsin("replay", whole, "--quiet", "--resume", "--digest")
+        self.assertEqual(plain.returncode, 0, plain.stderr)
+        killed = self.fresh_journal("killed")
+        seed = random.SystemRandom().randrange(2**32)
+        print(f"seed {seed}", file=sys.stderr)
+        chance = random.Random(seed)
+        deaths = 0
+        while True:
+            dies = deaths < 12
+            # Counted from where it resumes: further than a snapshot's distance, so that it comes forward.
+            arguments = ["--kill-at", chance.randrange(200, 1200)] if dies else []
+            done = tocsin("replay", killed, "--quiet", "--resume", "--digest", *arguments)
+            if done.returncode == 0:
+                break
+            self.assertEqual(done.returncode, -signal.SIGKILL, done.stderr)
+            deaths += 1
+        self.assertGreater(deaths, 2)
+        self.assertEqual(history(killed), history(whole))
+        self.assertEqual(done.stdout, plain.stdout)
+
+    def test_a_damaged_journal_loses_no_more_than_the_bad_frames(self):
+        damaged = self.fresh_journal("damaged")
+        segment = max(damaged.iterdir(), key=lambda path: path.stat().st_size)
+        data = bytearray(segment.read_bytes())
+        for at in range(len(data) // 3, len(data), len(data) // 3):
+            data[at] ^= 0xFF
+        segment.write_bytes(data[:-7])
+        done = tocsin("replay", damaged, "--quiet", "--alerts", "-", "--counters")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("collective_hang", done.stdout)
+        self.assertNotIn("corrupt_frames 0 ", done.stdout)
+
+    def test_explain_prints_why_a_rule_did_not_fire(self):
+        done = tocsin("explain", self.base / "journal", "--rule", "collective_hang", "--at", "+60s")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("for the job: no", done.stdout)
+        self.assertIn("collective_launched", done.stdout)
+        wrong = tocsin("explain", self.base / "journal", "--rule", "colective_hang")
+        self.assertEqual(wrong.returncode, 1)
+        self.assertIn("collective_hang", wrong.stderr)
+
+    def test_check_says_where_a_rule_is_wrong_and_what_to_write(self):
+        rules = self.base / "bad"
+        subprocess.run(["cp", "-r", ROOT / "rules", rules], check=True)
+        (rules / "site.lua").write_text(
+            'rule "hot" { severity = "warning", per = "gpu", every = "10s", summary = "x",\n'
+            '  needs = { t = signal "gpu_temperature" { over = "30s" } }, shows = "x",\n'
+            '  evaluate = function(job, p) return job.t:mean() > 90 end }\n')
+        done = tocsin("check", rules)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("site.lua:3", done.stdout)
+        self.assertIn(":above(90)", done.stdout)
+
+    def test_the_shipped_pack_is_compiled_and_its_cases_hold(self):
+        report = json.loads(tocsin("check", "--json").stdout)
+        self.assertTrue(report["ok"])
+        self.assertEqual([rule["name"] for rule in report["rules"] if rule["scripted"]], [])
+        done = tocsin("test")
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertRegex(done.stdout, r"[1-9]\d* passed, 0 failed")
+
+    def test_what_cannot_be_done_is_one_line_that_says_why(self):
+        for arguments in (["replay", self.base / "nowhere"], ["check", self.base / "nowhere"], ["replay", self.base / "journal", "--speed", "fast"]):
+            done = tocsin(*arguments)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertTrue(done.stderr.strip() or done.stdout.strip())
+            self.assertNotIn("terminate", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
