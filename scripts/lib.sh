@@ -1,0 +1,62 @@
+# shellcheck shell=bash disable=SC2034
+# Shared by the scripts of this folder, which source it: packages, builds, what is said on the way.
+set -euo pipefail
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+jobs=$(nproc)
+export NINJA_STATUS='[%f/%t %es] '
+export CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1 CCACHE_SLOPPINESS=pch_defines,time_macros
+
+packages_to_build=(g++ cmake ninja-build pkg-config ccache git python3
+  flatbuffers-compiler libflatbuffers-dev liblua5.4-dev libvectorscan-dev libre2-dev libsimdjson-dev libfmt-dev libspdlog-dev
+  libcli11-dev libxxhash-dev doctest-dev nlohmann-json3-dev libbenchmark-dev)
+packages_to_fuzz=(clang-16 libclang-rt-16-dev)
+packages_to_lint=(clang-16 clang-format-14 clang-tidy-16)
+packages_to_train=(python3-torch)
+
+say() { printf '\n==> %s\n' "$*"; }
+fail() {
+  printf 'error: %s\n' "$*" >&2
+  exit 1
+}
+
+# Which of the packages given are not installed.
+missing_packages() {
+  local package
+  for package in "$@"; do
+    dpkg-query -W -f '${Status}\n' "$package" 2>/dev/null | grep -q '^install ok installed$' || printf '%s\n' "$package"
+  done
+}
+
+# Installs what is missing of the packages given; does nothing, and quickly, where nothing is.
+install_packages() {
+  command -v apt-get >/dev/null || fail "this script installs Debian packages, and there is no apt-get here; it needs: $*"
+  local missing as_root=()
+  mapfile -t missing < <(missing_packages "$@")
+  [ ${#missing[@]} -gt 0 ] || return 0
+  if [ "$(id -u)" != 0 ]; then
+    if command -v sudo >/dev/null && { sudo -n true 2>/dev/null || [ -t 0 ]; }; then
+      as_root=(sudo)
+    else
+      fail "packages are missing, and neither root nor sudo is at hand. Run as root: apt-get install ${missing[*]}"
+    fi
+  fi
+  say "Installing ${missing[*]}"
+  local apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=300)
+  "${apt[@]}" update || printf 'warning: apt-get update failed; trying with the lists that are here\n' >&2
+  "${apt[@]}" install -y --no-install-recommends "${missing[@]}" ||
+    fail "apt-get could not install: ${missing[*]} (Debian 12 has all of them; see above what it said)"
+}
+
+# configure PRESET, build PRESET [TARGET...]
+configure() { (cd "$root" && cmake --preset "$1" -Wno-dev --log-level=WARNING); }
+build() {
+  local preset=$1 target targets=()
+  shift
+  for target in "$@"; do targets+=(--target "$target"); done
+  configure "$preset" &&
+    (cd "$root" && cmake --build --preset "$preset" -j "$jobs" "${targets[@]}")
+}
+
+# minutes SECONDS: "3 min 20 s"
+minutes() { if [ "$1" -lt 60 ]; then printf '%d s' "$1"; else printf '%d min %d s' $(($1 / 60)) $(($1 % 60)); fi; }
