@@ -30,7 +30,8 @@ class Writer {
 
   // Arrivals are made non-decreasing. Returns the frame's position.
   stream::Result<stream::Position> append(std::span<const std::byte> payload, stream::Time arrival);
-  stream::Result<void> sync();                              // on disk when it returns
+  // On disk when it returns. Without `names` the directory's entry of a new segment is left for later.
+  stream::Result<void> sync(bool names = true);
   [[nodiscard]] std::uint64_t cut_bytes() const noexcept;   // of a torn tail, at open
   [[nodiscard]] stream::Time last_arrival() const noexcept;
 

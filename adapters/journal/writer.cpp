@@ -180,10 +180,10 @@ Result<Position> Writer::append(std::span<const std::byte> payload, Time arrival
   return static_cast<Position>(position);
 }
 
-Result<void> Writer::sync() {
+Result<void> Writer::sync(bool names) {
   if (auto synced = state_->sync_finished(); !synced) return synced;
   if (::fdatasync(state_->file.get()) != 0) return io_error("sync the journal in", state_->directory, errno);
-  if (!state_->directory_dirty) return {};
+  if (!names || !state_->directory_dirty) return {};
   if (auto synced = sync_directory(state_->directory); !synced) return synced;
   state_->directory_dirty = false;
   return {};

@@ -13,10 +13,15 @@ namespace {
 
 struct Streams {
   int in, out, err;   // in: -1, ours stays
+  int gate;           // a byte: go on; its end: wrap is gone, and nobody waits for us
   int report;         // closed by the exec, or told why there was none
 };
 
 [[noreturn]] void become(const std::vector<std::string>& command, const Signals& signals, const Streams& streams) {
+  char byte;
+  ssize_t go;
+  while ((go = ::read(streams.gate, &byte, 1)) < 0 && errno == EINTR) {}
+  if (go != 1) ::_exit(127);
   if (streams.in >= 0) ::dup2(streams.in, 0);
   ::dup2(streams.out, 1);
   ::dup2(streams.err, 2);
@@ -63,20 +68,21 @@ bool read_int(int descriptor, int& value) {
 
 }  // namespace
 
-Child start_child(const std::vector<std::string>& command, Terminal& terminal, const Signals& signals) {
+Child prepare_child(const std::vector<std::string>& command, Terminal& terminal, const Signals& signals) {
   Child child;
-  Pipe out, err, news, held, report = make_pipe();
+  Pipe out, err, news, held, gate = make_pipe(), report = make_pipe();
   if (!terminal.output()) out = make_pipe();
   if (!terminal.errors()) err = make_pipe();
   const Streams streams{terminal.interactive() ? terminal.slave() : -1, terminal.output() ? terminal.slave() : out.write.get(),
-                        terminal.errors() ? terminal.slave() : err.write.get(), report.write.get()};
+                        terminal.errors() ? terminal.slave() : err.write.get(), gate.read.get(), report.write.get()};
   if (terminal.interactive()) {
     news = make_pipe();
     held = make_pipe();
   }
   const pid_t pid = ::fork();
   if (pid == 0) {
-    held.write.close();   // or it would wait for itself
+    held.write.close();   // or it would wait for itself, here and at the gate
+    gate.write.close();
     if (terminal.interactive()) hold(command, terminal, signals, streams, news.write.get(), held.read.get());
     become(command, signals, streams);
   }
@@ -93,15 +99,24 @@ Child start_child(const std::vector<std::string>& command, Terminal& terminal, c
   } else {
     child.pid = pid;
   }
-  // Closed by the exec, so this waits for it and no longer.
-  if (child.started() && !read_int(report.read.get(), child.exec_error)) child.exec_error = 0;
   for (const Descriptor* end : {&out.read, &err.read, &news.read})
     if (*end) make_nonblocking(end->get());
   child.out = std::move(out.read);
   child.err = std::move(err.read);
   child.news = std::move(news.read);
   child.hold = std::move(held.write);
+  child.gate = std::move(gate.write);
+  child.report = std::move(report.read);
   return child;
+}
+
+void release(Child& child) {
+  if (!child.started()) return;
+  [[maybe_unused]] const ssize_t told = ::write(child.gate.get(), "", 1);
+  child.gate.close();
+  // Closed by the exec, so this waits for it and no longer.
+  if (!read_int(child.report.get(), child.exec_error)) child.exec_error = 0;
+  child.report.close();
 }
 
 }  // namespace tocsin::adapters::wrap

@@ -22,13 +22,17 @@ struct Child {
   Descriptor out, err;      // reading ends; invalid where the pseudo-terminal carries that stream
   Descriptor news;          // wait statuses from the holder, an int each
   Descriptor hold;
+  Descriptor gate, report;  // it waits for a byte before its exec; and says why that failed
   int exec_error = 0;       // errno of an exec that failed: the command ends with 127 (found, but cannot be run: 126)
 
   [[nodiscard]] bool started() const noexcept { return pid > 0; }
 };
 
-// Forks and executes. The mask and dispositions are the ones we were started with. Not started: no process was to be had, its errno is
-// in exec_error.
-[[nodiscard]] Child start_child(const std::vector<std::string>& command, Terminal& terminal, const Signals& signals);
+// Forks, and leaves the command waiting at its gate: so that our preparations and the recorder's run side by side. The mask and
+// dispositions are the ones we were started with. Not started: no process was to be had, its errno is in exec_error.
+[[nodiscard]] Child prepare_child(const std::vector<std::string>& command, Terminal& terminal, const Signals& signals);
+
+// Opens the gate; returns when the command runs, or could not be.
+void release(Child& child);
 
 }  // namespace tocsin::adapters::wrap

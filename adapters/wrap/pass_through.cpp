@@ -51,7 +51,9 @@ void PassThrough::take(Stream& stream, Descriptor& owner) {
   if (size > 0) {
     const std::string_view bytes{buffer_.data(), static_cast<std::size_t>(size)};
     stream.outlet->write(bytes);
+    const bool waited = stream.feed->waiting();
     stream.feed->offer(bytes);
+    if (stream.feed->waiting() && !waited) tell();   // its pipe is full: the recorder reads on at once
   } else if (size == 0 || (errno != EAGAIN && errno != EINTR)) {
     stream.source = -1;   // EIO of a pseudo-terminal: nobody holds its other side any more
     owner.close();
@@ -294,6 +296,8 @@ void PassThrough::settle(std::chrono::milliseconds recorder_wait, std::chrono::m
     say("the engine did not finish: `tocsin replay` on the journal gives the outcome");
     if (!interrupted_) parts_.engine.kill();
   }
+  if (parts_.state.dropped > 0)
+    say(std::to_string(parts_.state.dropped) + " bytes of output came faster than they could be recorded, and are not in the journal");
   parts_.notes.finish(our_err_, screen(), parts_.terminal.raw());
   for (const Time due = parts_.clock.now() + 1s; our_err_.waiting() && parts_.clock.now() < due;) turn(nullptr, due);
 }

@@ -20,7 +20,8 @@ using stream::Time;
 namespace {
 
 constexpr std::size_t read_bytes = 256u << 10;
-constexpr stream::Duration between_reads = 20ms;      // a line an instant must not wake us each time; the pipe holds it meanwhile
+constexpr stream::Duration between_reads = 80ms;      // a line an instant must not wake us each time; the pipe holds it meanwhile,
+                                                      // and when that is full the parent says so
 constexpr stream::Duration between_heard = 10s;
 constexpr stream::Duration look_often = 60s;          // after a change look for processes each second, later every five
 constexpr stream::Duration pack_lead = 3s;            // a reload takes effect so much later
@@ -32,8 +33,8 @@ Time next_half_second(Time now) { return stream::row_end(now - 500ms + 1ns, 1s) 
 
 Recorder::Recorder(const RecorderSetup& setup)
     : setup_(setup), recording_(setup.directory, setup.options->journal_bytes, setup.clock, setup.restarts), out_{setup.out, false, true, {}},
-      err_{setup.err, true, true, {}}, tree_(setup.parent), finder_(*setup.legacy), state_(setup.known),
-      next_second_(next_half_second(setup.clock.now())), changed_(setup.clock.now()), buffer_(read_bytes) {}
+      err_{setup.err, true, true, {}}, finder_(*setup.legacy), state_(setup.known),
+      next_second_(next_half_second(setup.clock.now())), changed_(setup.clock.now()) {}
 
 Recorder::~Recorder() = default;
 
@@ -59,7 +60,7 @@ void Recorder::begin() {
     entry_.heard("log", {});
     recording_.append(entry_);
     beat();
-    recording_.sync();
+    recording_.sync(Recording::Sync::frames);
     legacy.begun = recording_.working();
   } else {
     beat();
@@ -147,8 +148,8 @@ void Recorder::drop_rank(const Rank& rank, Time now) {
 void Recorder::find_ranks(Time now) {
   if (now < next_look_) return;
   next_look_ = now + (now - changed_ < look_often ? 900ms : 4900ms);
-  tree_.look();
-  for (const RankFinder::Change& change : finder_.look(tree_.processes())) {
+  tree_->look();
+  for (const RankFinder::Change& change : finder_.look(tree_->processes())) {
     changed_ = now;
     about_attempt();
     if (change.kind == RankFinder::Change::Kind::appeared) {
@@ -164,7 +165,7 @@ void Recorder::find_ranks(Time now) {
     recording_.append(entry_);
   }
   for (Rank& rank : ranks_) {
-    const pid_t worker = tree_.worker_of(rank.pid);
+    const pid_t worker = tree_->worker_of(rank.pid);
     if (worker == rank.pid) continue;
     if (!rank.worker || rank.worker->pid() != worker) rank.worker = std::make_unique<ProcProbe>(worker);
   }
@@ -173,7 +174,7 @@ void Recorder::find_ranks(Time now) {
 void Recorder::sample(Time now) {
   entry_.clear();
   entry_.about(setup_.job, {}, setup_.node);
-  if (const auto memory = memory_.read()) {
+  if (const auto memory = memory_->read()) {
     const EntryBuilder::Value values[] = {{"host_memory_used", memory->used, {}, false}, {"host_memory_limit", memory->limit, {}, false}};
     entry_.sample(now, {stream::Level::node, 0, setup_.node, {}}, values, "sampler");
   }
@@ -216,6 +217,15 @@ void Recorder::heard() {
   recording_.append(entry_);
 }
 
+void Recorder::tell_dropped(Time now) {
+  if (state_.dropped == dropped_told_) return;
+  dropped_told_ = state_.dropped;
+  entry_.about(setup_.job, {}, setup_.node);
+  const EntryBuilder::Field fields[] = {{"bytes", static_cast<double>(state_.dropped), {}, false}};
+  entry_.event(now, EntryBuilder::job(), "output_dropped", fields);
+  recording_.append(entry_);
+}
+
 void Recorder::second(Time now) {
   sample(now);
   find_ranks(now);
@@ -223,19 +233,14 @@ void Recorder::second(Time now) {
     heard();
     next_heard_ = now + between_heard - 500ms;   // due at a second, however late that comes
   }
-  if (state_.dropped != dropped_told_) {
-    dropped_told_ = state_.dropped;
-    entry_.about(setup_.job, {}, setup_.node);
-    const EntryBuilder::Field fields[] = {{"bytes", static_cast<double>(state_.dropped), {}, false}};
-    entry_.event(now, EntryBuilder::job(), "output_dropped", fields);
-    recording_.append(entry_);
-  }
+  tell_dropped(now);
   beat();
   next_second_ = next_half_second(now);
 }
 
 void Recorder::finish() {
   const Time now = setup_.clock.now();
+  tell_dropped(now);
   if (state_.ended) {
     // What has gone with the command, the command itself among it, exited; the rest lives on without us.
     entry_.clear();
@@ -253,11 +258,14 @@ void Recorder::finish() {
   beat();
   entry_.seal();
   recording_.append(entry_);
-  recording_.sync();
+  recording_.sync(Recording::Sync::all);
 }
 
 int Recorder::run() {
   begin();
+  tree_.emplace(setup_.parent);
+  memory_.emplace();
+  buffer_.resize(read_bytes);
   for (const Legacy::Rank& rank : finder_.ranks()) {
     if (!rank.alive) continue;
     // Known to the recorder before us. Another process under its pid means that it has gone.
@@ -272,13 +280,15 @@ int Recorder::run() {
   }
   std::erase_if(ranks_, [](const Rank& rank) { return rank.pid == 0; });
   apply(state_);
-  bool tidied = setup_.state.empty();
+  bool tidied = setup_.state.empty(), named = false;
 
   Time quiet_until = stream::long_ago;
   while (out_.open || err_.open || (!state_.ended && !parent_gone_)) {
     Time now = setup_.clock.now();
     if (now >= next_second_) {
       second(now);
+      if (!named) recording_.sync(Recording::Sync::all);
+      named = true;
       if (!tidied) {
         const std::uint64_t others = setup_.options->state_bytes - std::min(setup_.options->state_bytes, setup_.options->journal_bytes);
         remove_oldest_runs(setup_.state, others);
@@ -292,7 +302,10 @@ int Recorder::run() {
                    {err_.open && !quiet ? err_.descriptor : -1, POLLIN, 0},
                    {reload_.descriptor(), POLLIN, 0}};
     if (::poll(at, 4, milliseconds_until(quiet ? std::min(quiet_until, next_second_) : next_second_, now)) < 0) continue;
-    if (at[0].revents != 0) take_state();
+    if (at[0].revents != 0) {
+      take_state();
+      quiet_until = stream::long_ago;
+    }
     bool more = false;
     if (at[1].revents != 0) more |= read(out_);
     if (at[2].revents != 0) more |= read(err_);

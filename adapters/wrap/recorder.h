@@ -69,6 +69,7 @@ class Recorder {
   void add_rank(std::uint32_t rank, pid_t pid);
   void drop_rank(const Rank& rank, stream::Time now);
   void heard();
+  void tell_dropped(stream::Time now);
   void beat();
   void finish();
   void about_attempt();             // the entry belongs to this attempt, by name
@@ -78,10 +79,10 @@ class Recorder {
   Recording recording_;
   schemas::EntryBuilder entry_;
   Stream out_, err_;
-  ProcessTree tree_;
+  std::optional<ProcessTree> tree_;       // these two look around in /proc when the command runs already
   RankFinder finder_;
   std::vector<Rank> ranks_;
-  HostMemory memory_;
+  std::optional<HostMemory> memory_;
   Reload reload_;
   RunState state_;
   bool parent_gone_ = false;

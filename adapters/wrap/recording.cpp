@@ -60,9 +60,9 @@ void Recording::append(schemas::EntryBuilder& entry) {
   complained_ = false;
 }
 
-void Recording::sync() {
+void Recording::sync(Sync what) {
   if (!writer_) return;
-  if (auto synced = writer_->sync(); !synced) fail(synced.error().message);
+  if (auto synced = writer_->sync(what == Sync::all); !synced) fail(synced.error().message);
 }
 
 }  // namespace tocsin::adapters::wrap

@@ -19,7 +19,9 @@ class Recording {
 
   // Stamps the entry, writes it and empties the builder. An entry of nothing is not written.
   void append(schemas::EntryBuilder& entry);
-  void sync();
+  // `frames`: without the directory's entry for a new segment, which the file systems in use write with it and none has promised.
+  enum class Sync { frames, all };
+  void sync(Sync what);
   [[nodiscard]] bool working() const noexcept { return writer_.has_value(); }
   [[nodiscard]] std::uint64_t lost() const noexcept { return lost_; }   // entries
 

@@ -94,11 +94,12 @@ int wrap(const WrapOptions& options, const EngineEntry& engine) {
 
   recorder.start(signals, setup.clock.now());
   ready.write.close();
+  Child child = prepare_child(options.command, terminal, signals);
   pollfd first_frame{ready.read.get(), POLLIN, 0};
   ::poll(&first_frame, 1, start_patience);
 
-  Child child = start_child(options.command, terminal, signals);
   terminal.make_raw();
+  release(child);
   recorder.set_keep({setup.out, setup.err, setup.control});
   PassThrough pass{{setup.clock, signals, terminal, notes, out, err, recorder, judge, state, control.get(), static_cast<bool>(options.reload)}};
   if (child.exec_error != 0) pass.say("cannot run " + options.command.front() + ": " + ::strerror(child.exec_error));

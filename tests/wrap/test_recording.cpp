@@ -97,13 +97,12 @@ TEST_CASE("ranks are found among the descendants, sampled, and their exits told"
   const auto busy = recorded.of("process_cpu", "rank 1"), idle = recorded.of("process_cpu", "rank 0");
   REQUIRE(busy.size() >= 2);
   REQUIRE(idle.size() >= 2);
-  const auto most = [](const auto& samples) {
-    double value = 0;
-    for (const auto& sample : samples) value = std::max(value, std::stod(sample.value));
-    return value;
+  const auto cores = [](const auto& samples) {
+    double sum = 0;
+    for (const auto& sample : samples) sum += std::stod(sample.value);
+    return sum;
   };
-  CHECK(most(busy) > 0.3);
-  CHECK(most(idle) < 0.3);
+  CHECK(cores(busy) > 2 * cores(idle));   // a full machine gives it less than a core
   CHECK_FALSE(recorded.of("process_rss", "rank 2").empty());
   CHECK(std::stod(recorded.of("process_rss", "rank 2").back().value) > 1e6);
   const auto states = recorded.of("process_state", "rank 0");
