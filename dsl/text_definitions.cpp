@@ -217,7 +217,7 @@ int define(lua_State* lua) {
   luaL_argexpected(lua, lua_istable(lua, 1), 1, "table");
   const std::string what = std::string(pattern ? "pattern \"" : "parser \"") + name + "\"";
   TableReader table(lua, 1, what.c_str());
-  table.only({"line", "unless", "event", "source", "fields", "texts", "samples", "states", "rank", "rank_if_unknown", "gpu",
+  table.only({"line", "scan", "unless", "event", "source", "fields", "texts", "samples", "states", "rank", "rank_if_unknown", "gpu",
               "continues", "ends", "wrapped", "lines", "same", "remembers", "about"}, false);
   Definition definition;
   definition.kind = kind;
@@ -226,6 +226,7 @@ int define(lua_State* lua) {
   lua_Debug debug;
   if (lua_getstack(lua, 1, &debug) && lua_getinfo(lua, "l", &debug)) definition.line = debug.currentline;
   definition.lines = table.texts("line");
+  definition.scan = table.text("scan");
   definition.unless = table.text("unless");
   definition.event = table.text("event");
   if (std::string source = table.text("source"); !source.empty()) definition.source = std::move(source);

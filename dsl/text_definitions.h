@@ -16,6 +16,7 @@ namespace tocsin::dsl {
 //   parser "nanogpt" {
 //     about   = "…",                              -- for the reader
 //     line    = [[^iter (?P<step>INT): loss (?P<loss>NUM), time (?P<ms>NUM)ms]],   -- or a list: any of them
+//     scan    = [[…]],                            -- occurs wherever line does, and is cheaper to look for in every line
 //     unless  = [[…]],                            -- must not occur in the record
 //     samples = { step = "step", loss = "loss", step_time = { "ms", scale = 0.001 }, learning_rate = { find = [[lr (NUM)]] } },
 //     states  = { phase = "train" },              -- constants

@@ -36,6 +36,7 @@ struct Definition {
   int line = 0;
 
   std::vector<std::string> lines;  // expressions: any of them makes a record
+  std::string scan;                // occurs wherever one of them does, and is cheaper to look for (empty: they are)
   std::string unless;              // an expression that must not occur in the record
   std::string event;               // empty: none
   std::string source = "log";      // of the event

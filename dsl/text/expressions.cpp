@@ -16,19 +16,19 @@ class Reading {
     problems_.push_back({definition_.file, definition_.line, std::string(kind) + " \"" + definition_.name + "\": " + what});
   }
 
-  std::unique_ptr<RE2> expression(const std::string& text, std::string_view key) {
-    RE2::Options options;
-    options.set_encoding(RE2::Options::EncodingLatin1);   // lines are bytes
-    options.set_log_errors(false);
-    options.set_max_mem(8 << 20);
-    auto compiled = std::make_unique<RE2>(for_capturing(text), options);
+  std::unique_ptr<Matcher> expression(const std::string& text, std::string_view key) {
+    auto compiled = std::make_unique<Matcher>(text);
+    if (compiled->ok() && compiled->group_count() > Matcher::most_groups) {
+      problem("too many groups in " + std::string(key) + "; write (?:…) where nothing is captured");
+      return nullptr;
+    }
     if (compiled->ok()) return compiled;
     problem("RE2 does not take `" + text + "` in " + std::string(key) + ": " + compiled->error() +
             "; write it without look-around, back-references and possessive repeats");
     return nullptr;
   }
 
-  std::unique_ptr<RE2> optional(const std::string& text, std::string_view key) {
+  std::unique_ptr<Matcher> optional(const std::string& text, std::string_view key) {
     return text.empty() ? nullptr : expression(text, key);
   }
 
@@ -41,19 +41,15 @@ class Reading {
   }
 
   // Numbers the named groups of all line expressions.
-  bool number_groups(const RE2& line, std::vector<int>& capture_of) {
-    capture_of.assign(static_cast<std::size_t>(line.NumberOfCapturingGroups()) + 1, no_capture);
-    for (const auto& [name, group] : line.NamedCapturingGroups()) {
+  bool number_groups(const Matcher& line, std::vector<int>& capture_of) {
+    capture_of.assign(line.group_count() + 1, no_capture);
+    for (const auto& [name, group] : line.re2().NamedCapturingGroups()) {
       const auto [place, added] = captures_.try_emplace(name, static_cast<int>(captures_.size()));
       if (added && captures_.size() > most_captures) {
         problem("more than " + std::to_string(most_captures) + " named groups; take what is optional with find");
         return false;
       }
       capture_of[static_cast<std::size_t>(group)] = place->second;
-    }
-    if (line.NumberOfCapturingGroups() > static_cast<int>(2 * most_captures)) {
-      problem("too many groups in line; write (?:…) where nothing is captured");
-      return false;
     }
     return true;
   }
@@ -67,8 +63,8 @@ class Reading {
       compiled.capture = capture(source.capture, value.name);
       if (!source.find.empty()) {
         compiled.find = expression(source.find, value.name);
-        if (compiled.find && compiled.find->NumberOfCapturingGroups() != 1)
-          problem("`" + source.find + "` of " + value.name + " has " + std::to_string(compiled.find->NumberOfCapturingGroups()) +
+        if (compiled.find && compiled.find->group_count() != 1)
+          problem("`" + source.find + "` of " + value.name + " has " + std::to_string(compiled.find->group_count()) +
                   " groups; write (…) around the value, and (?:…) elsewhere");
       }
       compiled.last = source.last;
@@ -92,15 +88,11 @@ class Reading {
 }  // namespace
 
 bool Expression::match(std::string_view text, Captures& out) const {
-  std::array<re2::StringPiece, 2 * most_captures + 1> groups;
-  const std::size_t count = capture_of.size();
-  if (!captures->Match(re2::StringPiece(text.data(), text.size()), 0, text.size(), RE2::UNANCHORED, groups.data(),
-                       static_cast<int>(count)))
-    return false;
+  Matcher::Groups groups;
+  if (!captures->search(text, 0, groups)) return false;
   out.fill({});
-  for (std::size_t i = 1; i < count; ++i)
-    if (capture_of[i] != no_capture && groups[i].data())
-      out[static_cast<std::size_t>(capture_of[i])] = std::string_view(groups[i].data(), groups[i].size());
+  for (std::size_t i = 1; i < capture_of.size(); ++i)
+    if (capture_of[i] != no_capture) out[static_cast<std::size_t>(capture_of[i])] = groups[i];
   return true;
 }
 
@@ -124,7 +116,7 @@ std::shared_ptr<const Expressions> Expressions::compile(std::span<const Definiti
       expression.captures = reading.expression(line, "line");
       if (!expression.captures || !reading.number_groups(*expression.captures, expression.capture_of)) continue;
       set->expressions_.push_back(std::move(expression));
-      texts.push_back(line);
+      texts.push_back(definition.scan.empty() ? line : definition.scan);
     }
     Rule& rule = set->rules_.emplace_back();
     rule.kind = definition.kind;

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <re2/re2.h>
-
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -13,6 +11,7 @@
 
 #include "dsl/text/definitions.h"
 #include "dsl/text/extraction.h"
+#include "dsl/text/matcher.h"
 #include "dsl/text/scanner.h"
 
 namespace tocsin::dsl::text {
@@ -27,7 +26,7 @@ using Captures = std::array<std::string_view, most_captures>;
 struct Rule {
   struct Source {
     int capture = no_capture;
-    std::unique_ptr<RE2> find;
+    std::unique_ptr<Matcher> find;
     bool last = false;
     std::string text;
     std::optional<double> number;
@@ -44,7 +43,7 @@ struct Rule {
   Definition::Kind kind{};
   std::string name, event, source;
   std::vector<Output> fields, samples;
-  std::unique_ptr<RE2> unless, continues, until;
+  std::unique_ptr<Matcher> unless, continues, until;
   int rank = no_capture, gpu = no_capture, same = no_capture, remembers = no_capture;
   bool rank_yields = false, wrapped = false;
   std::uint32_t most_lines = 512;
@@ -55,7 +54,7 @@ struct Rule {
 // One line expression of a rule.
 struct Expression {
   std::uint32_t rule = 0;
-  std::unique_ptr<RE2> captures;
+  std::unique_ptr<Matcher> captures;
   std::vector<int> capture_of;   // by group: the rule's number of it, or no_capture
   [[nodiscard]] bool match(std::string_view text, Captures& out) const;
 };
@@ -80,10 +79,5 @@ class Expressions {
   std::vector<std::size_t> first_;        // by rule
   std::unique_ptr<Scanner> scanner_;
 };
-
-// Whether an expression occurs in a text.
-[[nodiscard]] inline bool occurs(const RE2& expression, std::string_view text) {
-  return expression.Match(re2::StringPiece(text.data(), text.size()), 0, text.size(), RE2::UNANCHORED, nullptr, 0);
-}
 
 }  // namespace tocsin::dsl::text

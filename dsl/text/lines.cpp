@@ -1,6 +1,7 @@
 #include "dsl/text/lines.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "dsl/text/cleaning.h"
 #include "dsl/text/number.h"
@@ -25,12 +26,12 @@ struct Drawn {
   bool has_text = false;
 };
 
-std::string_view find_in(const RE2& expression, std::string_view text, bool last) {
-  re2::StringPiece groups[2];
+std::string_view find_in(const Matcher& expression, std::string_view text, bool last) {
+  Matcher::Groups groups;
   std::string_view found;
   for (std::size_t at = 0; at <= text.size();) {
-    if (!expression.Match(re2::StringPiece(text.data(), text.size()), at, text.size(), RE2::UNANCHORED, groups, 2)) break;
-    if (groups[1].data()) found = {groups[1].data(), groups[1].size()};
+    if (!expression.search(text, at, groups)) break;
+    found = groups[1];
     if (!last) break;
     const auto end = static_cast<std::size_t>(groups[0].data() - text.data()) + groups[0].size();
     at = end > at ? end : at + 1;
@@ -93,7 +94,7 @@ void Lines::line(const LineRecord& line, Time arrival, Extracted& out) {
     ++counters_.cut_lines;
     text = text.substr(0, longest_line);
   }
-  if (text.find_first_of("\r\b") == text.npos) {
+  if (text.empty() || (!std::memchr(text.data(), '\r', text.size()) && !std::memchr(text.data(), '\b', text.size()))) {
     take(text, line, arrival, out);
     return;
   }
@@ -139,11 +140,11 @@ void Lines::apply(const Piece& piece, Extracted& out) {
       ++counters_.unconfirmed;
       continue;
     }
-    if (rule.unless && occurs(*rule.unless, piece.body)) continue;
+    if (rule.unless && rule.unless->occurs(piece.body)) continue;
     if (!counts(rule, captures, piece.member)) continue;
     spoken = expression.rule;
     if (rule.kind == Definition::Kind::parser) parsed = true;
-    if (rule.assembles() && !(rule.until && occurs(*rule.until, piece.body))) begin(piece, expression.rule, out);
+    if (rule.assembles() && !(rule.until && rule.until->occurs(piece.body))) begin(piece, expression.rule, out);
     else emit(rule, piece.body, captures, piece.member, piece.rank_known, piece.time, out);
   }
 }
@@ -160,8 +161,8 @@ const Rule* Lines::join(const Piece& piece, Extracted& out) {
     Captures captures;
     return expression.rule == record.rule && expression.match(piece.body, captures);
   });
-  const bool ends = !again && rule.until && occurs(*rule.until, piece.body);
-  const bool continues = !again && (ends || !rule.continues || occurs(*rule.continues, piece.body));
+  const bool ends = !again && rule.until && rule.until->occurs(piece.body);
+  const bool continues = !again && (ends || !rule.continues || rule.continues->occurs(piece.body));
   if (!by_stream && !continues) return nullptr;   // somebody else's
   if (again || (!continues && !rule.until)) {
     close(open_.take(*place), out);
@@ -212,7 +213,7 @@ void Lines::close(const OpenRecord& record, Extracted& out) {
   for (const Expression& expression : expressions_->of(record.rule)) {
     Captures captures;
     if (!expression.match(first, captures)) continue;
-    if (!rule.unless || !occurs(*rule.unless, record.text))
+    if (!rule.unless || !rule.unless->occurs(record.text))
       emit(rule, record.text, captures, record.of.key(), record.rank_known, record.time, out);
     return;
   }

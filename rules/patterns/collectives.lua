@@ -41,5 +41,3 @@ pattern "peer_connection" { line = [[Broken pipe.*(?:TCPStore|recvValue|sendByte
 pattern "flight_recorder_dump" { line = { [[(?:Dumping|dumped?|Finished writing) (?:NCCL )?(?:Flight Recorder|debug info|Flight recorder)(?: \w+)* to (?P<path>\S+)]],
                                           [[Received a (?:dump|timeout) signal (?:due to a collective timeout )?from (?:this local |remote )?rank(?: (?P<rank>\d+))?]] },
                                  event = "flight_recorder", texts = { path = "path" } }
-pattern "flight_recorder_missing" { about = "the analyser's table: which ranks did not take part", line = [[^\s*\d+\s*\|[^|]+\|\s*(?P<op>\w+:\w+)\s*\|[^|]*\|[^|]*\|\s*(?P<missing>\d[\d,\s]*)$]],
-                                    event = "flight_recorder", texts = { op = "op", missing = "missing" } }

@@ -20,7 +20,7 @@ pattern "usage_error" {
   line  = { [[\.py: error: (?P<message>.+)]], [[^Could not override '(?P<key>[^']+)']], [[^(?:error|Error): (?:No such option|Got unexpected extra argument|Missing option)]] },
   event = "usage_error", texts = { message = { { "message" }, { find = [[^(.*)$]] } } },
 }
-pattern "cannot_open" { line = [[(?:python\d?(?:\.\d+)?|bash|sh): (?:can't open file|.*: No such file or directory)]], event = "usage_error", texts = { message = { find = [[^(.*)$]] } } }
+pattern "cannot_open" { line = [[: can't open file ']], event = "usage_error", texts = { message = { find = [[^(.*)$]] } } }
 
 pattern "cuda_oom" {
   line   = { [[CUDA out of memory]], [[torch\.(?:cuda\.)?OutOfMemoryError]], [[CUBLAS_STATUS_ALLOC_FAILED]], [[CUDA error: out of memory]],

@@ -86,7 +86,7 @@ pattern "torchtitan_loaded_in" { line = [[Finished loading the checkpoint in (?P
 pattern "olmo_loading"       { line = [[\bLoading checkpoint from (?P<path>\S+?)\.*(?:\s|$)]], unless = [=[\[Torch\]]=], event = "checkpoint_loading", texts = { path = "path" }, states = { resume_asked = "yes" } }
 pattern "olmo_loaded"        { line = [[^Checkpoint (?:successfully )?loaded|Trainer state loaded]], event = "checkpoint_loaded" }
 pattern "checkpoint_corrupt" {
-  line   = [[PytorchStreamReader failed|failed finding central directory|invalid header or archive is corrupted|unexpected EOF, expected \d+ more bytes|Error\(s\) in loading state_dict for|size mismatch for \S+: copying a param|Missing key\(s\) in state_dict|Error while deserializing header: ]],
+  line   = [[PytorchStreamReader failed|failed finding central directory|invalid header or archive is corrupted|unexpected EOF, expected \d+ more bytes|Error\(s\) in loading state_dict for|Missing key\(s\) in state_dict|Error while deserializing header: ]],
   event  = "checkpoint_unreadable", texts = { message = { find = [[^(.*)$]] } },
 }
 

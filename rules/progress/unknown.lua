@@ -26,6 +26,7 @@ local tokens_per_s  = { find = [[(?i)\b(?:tokens?(?:/s(?:ec)?|[_ ]per[_ ]s(?:ec(
 parser "step_and_loss" {
   line    = { [[(?i)\b(?:global[_ ]?step|steps?|iter|iteration|update|batch)["']?\s*(?:[:=#]|\s)\s*["']?\[?(?P<step>INT)(?:\s?/\s?INT)?\b.*?\b(?:train(?:ing)?[_ /]|per_token_|lm[_ ]|step[_ ]|ce[_ ])?loss["']?\s*(?:[:=]|\bis\b|\s)\s*["']?(?P<loss>NUM)(?:[^\w.]|$)]],
               [[(?i)\b(?:train(?:ing)?[_ /]|per_token_|lm[_ ]|step[_ ]|ce[_ ])?loss["']?\s*(?:[:=]|\bis\b|\s)\s*["']?(?P<loss>NUM)[^\w.].*?\b(?:global[_ ]?step|steps?|iter|iteration|update)["']?\s*[:=#]\s*["']?(?P<step>INT)\b]] },
+  scan    = [[(?i)loss]],
   unless  = not_training,
   samples = { step = "step", loss = "loss", grad_norm = grad_norm, learning_rate = learning_rate, step_time = step_time, tokens_per_s = tokens_per_s },
   states  = { phase = "train" },
