@@ -1,0 +1,109 @@
+// Payloads that must decode to the same for ever, and that today's encoder must give byte for byte. After a deliberate new form:
+// TOCSIN_WRITE_GOLDEN=1 writes the files that are missing; those that are there are never written over.
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "schemas/alert.h"
+#include "schemas/snapshot.h"
+#include "tests/schemas/alerts.h"
+#include "tests/schemas/entries.h"
+
+using namespace tocsin;
+using namespace tocsin::schemas;
+using namespace tocsin::tests;
+
+namespace {
+
+std::vector<std::byte> golden(const std::string& name, const std::vector<std::byte>& today) {
+  const std::filesystem::path path = std::filesystem::path{TOCSIN_SOURCE_DIR} / "tests/schemas/golden" / (name + ".bin");
+  if (std::getenv("TOCSIN_WRITE_GOLDEN") != nullptr && !std::filesystem::exists(path)) {
+    std::filesystem::create_directories(path.parent_path());
+    std::ofstream{path, std::ios::binary}.write(reinterpret_cast<const char*>(today.data()), static_cast<std::streamsize>(today.size()));
+  }
+  std::ifstream file{path, std::ios::binary};
+  const std::string content{std::istreambuf_iterator<char>{file}, {}};
+  const auto* bytes = reinterpret_cast<const std::byte*>(content.data());
+  return {bytes, bytes + content.size()};
+}
+
+void holds(const std::string& name, EntryBuilder& builder) {
+  CAPTURE(name);
+  const auto today = encode(builder.entry());
+  const auto stored = golden(name, today);
+  CHECK(stored == today);
+  Decoder decoder;
+  const auto entry = decoder.decode(stored, {}, {}, at(2000));
+  REQUIRE(entry);
+  CHECK((*entry)->rejected_blocks == 0);
+  CHECK(in_words(**entry) == in_words(builder.entry()));
+}
+
+}  // namespace
+
+TEST_CASE("envelopes written by the first version decode to the same, and are what is written today") {
+  EntryBuilder everything, slice, one, beat, lines;
+  fill_with_everything(everything);
+  holds("envelope_everything", everything);
+
+  slice.about("llama-70b");
+  slice.produced_by("judge/slice", 1, 1);
+  for (std::int64_t second = 0; second < 2; ++second)
+    for (std::uint32_t rank = 0; rank < 64; ++rank) {
+      const std::array values{EntryBuilder::Value{"sm_active", rank / 64.0, {}, false}, EntryBuilder::Value{"gpu_power", 300, {}, false}};
+      slice.sample(at(1000 + second), EntryBuilder::rank(rank), values, "sampler");
+    }
+  holds("envelope_slice", slice);
+
+  one.about("llama-70b");
+  const EntryBuilder::Value loss{"loss", 2.31, {}, false};
+  one.sample(at(1000), EntryBuilder::rank(3), {&loss, 1});
+  holds("envelope_one_sample", one);
+
+  beat.beat();
+  holds("envelope_beat", beat);
+
+  lines.about("llama-70b", "1");
+  for (std::uint32_t i = 0; i < 8; ++i) lines.line(at(1000 + i), EntryBuilder::rank(i % 3), "line " + std::to_string(i), i % 2 != 0);
+  holds("envelope_lines", lines);
+}
+
+TEST_CASE("alerts and verdicts written by the first version decode to the same, and are what is written today") {
+  const auto transition = a_transition();
+  auto stored = golden("alert_transition", encode(transition));
+  CHECK(stored == encode(transition));
+  auto read = decode_alert(stored);
+  REQUIRE(read);
+  CHECK(in_words(std::get<stream::AlertTransition>(*read)) == in_words(transition));
+
+  const auto verdict = a_verdict();
+  stored = golden("alert_verdict", encode(verdict));
+  CHECK(stored == encode(verdict));
+  read = decode_alert(stored);
+  REQUIRE(read);
+  CHECK(in_words(std::get<stream::Verdict>(*read)) == in_words(verdict));
+}
+
+TEST_CASE("snapshots written by the first version decode to the same, and are what is written today") {
+  Snapshot snapshot;
+  snapshot.position = stream::Position{123'456};
+  snapshot.clock = at(5000);
+  snapshot.marks = {{stream::Position{1000}, at(4000)}, {stream::Position{2000}, at(4060)}};
+  snapshot.pack_hash = "0123456789abcdef";
+  snapshot.sections[""] = {std::byte{1}, std::byte{2}, std::byte{3}};
+  snapshot.sections["llama-70b"] = std::vector<std::byte>(100, std::byte{9});
+  const auto today = *encode(snapshot);
+  const auto stored = golden("snapshot", today);
+  CHECK(stored == today);
+  const auto read = decode_snapshot(stored);
+  REQUIRE(read);
+  CHECK(read->format == 1);
+  CHECK(read->position == snapshot.position);
+  CHECK(read->clock == snapshot.clock);
+  CHECK(read->marks == snapshot.marks);
+  CHECK(read->pack_hash == snapshot.pack_hash);
+  CHECK(read->sections == snapshot.sections);
+}

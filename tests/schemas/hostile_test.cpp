@@ -1,0 +1,212 @@
+// Torn, flipped, random and lying messages: refused or counted, never a crash, never more work than their size pays for.
+#include <doctest/doctest.h>
+
+#include <cstring>
+#include <random>
+
+#include "schemas/alert.h"
+#include "schemas/layout.h"
+#include "schemas/snapshot.h"
+#include "tests/schemas/alerts.h"
+#include "tests/schemas/entries.h"
+
+using namespace tocsin;
+using namespace tocsin::schemas;
+using namespace tocsin::tests;
+
+namespace {
+
+std::vector<std::byte> everything() {
+  EntryBuilder builder;
+  fill_with_everything(builder);
+  return encode(builder.entry());
+}
+
+// Reads all that an entry shows, so that a sanitizer sees each byte.
+std::size_t touch(const stream::Entry& entry) {
+  for (const auto& block : entry.samples) {
+    CHECK(block.narrow.size() + block.wide.size() == block.size());
+    CHECK((block.present.empty() || block.present.size() == (block.size() + 7) / 8));
+  }
+  return in_words(entry).size();
+}
+
+stream::SampleBlock a_block() {
+  static const stream::SampleBlock::Signal signal{"loss", "", stream::SignalKind::gauge};
+  static const std::array members{stream::MemberKey{stream::Level::rank, 0, {}, {}}, stream::MemberKey{stream::Level::rank, 1, {}, {}}};
+  static const std::array times{at(1), at(2)};
+  static const std::array values{1.f, 2.f, 3.f, 4.f};
+  stream::SampleBlock block;
+  block.signals = {&signal, 1};
+  block.members = members;
+  block.times = times;
+  block.narrow = values;
+  return block;
+}
+
+std::uint32_t rejected(const stream::SampleBlock& bad) {
+  const std::array blocks{a_block(), bad, a_block()};
+  stream::Entry entry;
+  entry.subject = "j";
+  entry.samples = blocks;
+  Decoder decoder;
+  const auto read = decoder.decode(encode(entry), {}, {}, at(1));
+  REQUIRE(read);
+  CHECK((*read)->samples.size() + (*read)->rejected_blocks == 3);
+  touch(**read);
+  return (*read)->rejected_blocks;
+}
+
+}  // namespace
+
+TEST_CASE("a message cut at any length is refused, or reads as an entry with rejected blocks") {
+  const auto message = everything();
+  Decoder decoder;
+  for (std::size_t size = 0; size < message.size(); ++size) {
+    const auto entry = decoder.decode(std::span{message}.first(size), {}, {}, at(1));
+    if (entry) touch(**entry);
+  }
+}
+
+TEST_CASE("a message with any bit flipped is refused, or reads as some entry") {
+  const auto message = everything();
+  Decoder decoder;
+  std::size_t whole = 0;
+  for (std::size_t bit = 0; bit < message.size() * 8; ++bit) {
+    auto flipped = message;
+    flipped[bit / 8] ^= std::byte{1} << bit % 8;
+    const auto entry = decoder.decode(flipped, {}, {}, at(1));
+    if (entry) touch(**entry), ++whole;
+  }
+  CHECK(whole > 0);
+}
+
+TEST_CASE("random bytes are no message, and random damage no crash") {
+  std::mt19937_64 random{20240817};
+  Decoder decoder;
+  for (int round = 0; round < 20'000; ++round) {
+    std::vector<std::byte> bytes(random() % 300);
+    for (auto& byte : bytes) byte = static_cast<std::byte>(random());
+    if (bytes.size() > 8) std::memcpy(bytes.data() + 4, "TOCE", 4);
+    if (bytes.size() > 8) bytes[1] = bytes[2] = bytes[3] = std::byte{0};
+    const auto entry = decoder.decode(bytes, {}, {}, at(1));
+    if (entry) touch(**entry);
+  }
+  const auto message = everything();
+  for (int round = 0; round < 20'000; ++round) {
+    auto damaged = message;
+    for (auto i = random() % 8; i-- > 0;) damaged[random() % damaged.size()] = static_cast<std::byte>(random());
+    const auto entry = decoder.decode(damaged, {}, {}, at(1));
+    if (entry) touch(**entry);
+  }
+}
+
+TEST_CASE("a block whose parts do not fit each other costs itself, not its neighbours") {
+  CHECK(rejected(a_block()) == 0);
+  auto block = a_block();
+  const std::array<float, 5> five{};
+  const std::array<double, 4> four{};
+  const std::array<std::uint8_t, 3> present{};
+  SUBCASE("too many values") { block.narrow = five; }
+  SUBCASE("too few values") { block.narrow = block.narrow.first(3); }
+  SUBCASE("no values") { block.narrow = {}; }
+  SUBCASE("narrow and wide values") { block.wide = four; }
+  SUBCASE("no times") { block.times = {}; }
+  SUBCASE("no members") { block.members = {}; }
+  SUBCASE("presence bits of another size") { block.present = present; }
+  SUBCASE("a torn layout") { block.layout = "\x01\x05"; }
+  SUBCASE("a kind that nobody knows") { block.layout = std::string_view{"\x09\x01\x00x\x00\x00", 6}; }
+  SUBCASE("members of no level") { block.membership = std::string_view{"\x07", 1}; }
+  SUBCASE("a run of members that no values stand behind") { block.membership = std::string_view{"\x25\x00\x00\x00\x00\xff\xff\xff\x7f", 9}; }
+  SUBCASE("a run over the last rank") { block.membership = std::string_view{"\x25\xff\xff\xff\xff\x02\x00\x00\x00", 9}; }
+  SUBCASE("more members than values, behind a long name") {
+    static const std::string long_name = std::string{"\x0b\x20\x00", 3} + std::string(32, 'n');
+    block.membership = long_name;
+  }
+  CHECK(rejected(block) == 1);
+}
+
+TEST_CASE("values of text signals must be indices of texts") {
+  const stream::SampleBlock::Signal signal{"state", "text", stream::SignalKind::state};
+  const std::array<std::string_view, 2> texts{"R", "D"};
+  auto block = a_block();
+  block.signals = {&signal, 1};
+  block.texts = texts;
+  const auto with = [&](float value) {
+    const std::array values{0.f, 1.f, value, 0.f};
+    block.narrow = values;
+    return rejected(block);
+  };
+  CHECK(with(1) == 0);
+  for (const float value : {2.f, -1.f, 0.5f, 1e30f, std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()})
+    CHECK(with(value) == 1);
+  const std::array<std::uint8_t, 1> present{0b1011};   // the third is absent: what stands there does not matter
+  block.present = present;
+  CHECK(with(7) == 0);
+}
+
+TEST_CASE("members that no values stand behind are limited for the whole message") {
+  std::vector<stream::HeardRecord> heard;
+  std::vector<stream::MemberKey> ranks(200'000);
+  for (std::uint32_t i = 0; i < ranks.size(); ++i) ranks[i] = {stream::Level::rank, i, {}, {}};
+  for (int i = 0; i < 100; ++i) heard.push_back({"log", ranks});
+  stream::Entry entry;
+  entry.heard = heard;
+  const auto message = encode(entry);
+  CHECK(message.size() < 10'000);   // a run is short, what it names is not
+  Decoder decoder;
+  const auto read = decoder.decode(message, {}, {}, at(1));
+  REQUIRE(read);
+  CHECK((*read)->heard.size() == 1);
+  CHECK((*read)->rejected_blocks == 99);
+}
+
+TEST_CASE("an envelope of another form, of a newer program, or over the limit is refused with its reason") {
+  auto message = everything();
+  Decoder decoder;
+  CHECK(decoder.decode({}, {}, {}, at(1)).error().code == stream::Errc::torn);
+  CHECK(decoder.decode(std::vector<std::byte>((64u << 20) + 1), {}, {}, at(1)).error().code == stream::Errc::too_large);
+  CHECK(decoder.decode(encode(a_transition()), {}, {}, at(1)).error().code == stream::Errc::malformed);
+  // The only 16-bit 1 in the envelope's table is its format.
+  stream::Entry empty;
+  auto small = encode(empty);
+  bool refused = false;
+  for (std::size_t i = 8; i + 1 < small.size(); ++i) {
+    auto newer = small;
+    if (newer[i] != std::byte{1} || newer[i + 1] != std::byte{0}) continue;
+    newer[i] = std::byte{2};
+    const auto read = decoder.decode(newer, {}, {}, at(1));
+    refused = refused || (!read && read.error().code == stream::Errc::unknown_version);
+  }
+  CHECK(refused);
+}
+
+TEST_CASE("torn and flipped alerts and snapshots are refused, or read as some") {
+  std::mt19937_64 random{20240817};
+  schemas::Snapshot snapshot;
+  snapshot.marks = {{}, {}};
+  snapshot.sections["job"] = {std::byte{1}};
+  const auto alert = encode(a_transition()), verdict = encode(a_verdict()), stored = *encode(snapshot);
+  const auto attack = [&](const std::vector<std::byte>& message, auto read) {
+    for (std::size_t size = 0; size < message.size(); ++size) read(std::span{message}.first(size));
+    for (std::size_t bit = 0; bit < message.size() * 8; ++bit) {
+      auto flipped = message;
+      flipped[bit / 8] ^= std::byte{1} << bit % 8;
+      read(flipped);
+    }
+    for (int round = 0; round < 5000; ++round) {
+      auto damaged = message;
+      for (auto i = random() % 8; i-- > 0;) damaged[random() % damaged.size()] = static_cast<std::byte>(random());
+      read(damaged);
+    }
+  };
+  const auto read_alert = [](std::span<const std::byte> bytes) {
+    const auto read = decode_alert(bytes);
+    if (!read) return;
+    if (const auto* transition = std::get_if<stream::AlertTransition>(&*read)) CHECK(in_words(*transition).size() > 0);
+    else CHECK(in_words(std::get<stream::Verdict>(*read)).size() > 0);
+  };
+  attack(alert, read_alert);
+  attack(verdict, read_alert);
+  attack(stored, [](std::span<const std::byte> bytes) { (void)decode_snapshot(bytes); });
+}
