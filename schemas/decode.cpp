@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstring>
 #include <deque>
+#include <type_traits>
 
 #include "schemas/codec.h"
 #include "schemas/interned.h"
@@ -36,6 +37,60 @@ template <class T>
 std::span<const T> span_of(const flatbuffers::Vector<T>* vector) {
   return vector == nullptr ? std::span<const T>{} : std::span<const T>{reinterpret_cast<const T*>(vector->Data()), vector->size()};
 }
+template <class Table>
+using Tables = flatbuffers::Vector<flatbuffers::Offset<Table>>;
+
+// Verifies and reads in one go, with one look at the vtable a field; false: something leads outside of the message.
+class VerifiedReader {
+ public:
+  VerifiedReader(const flatbuffers::Table& table, const Verifier& verifier)
+      : table_(table), base_(reinterpret_cast<const std::uint8_t*>(&table)), verifier_(verifier) {}
+
+  template <class T>
+  bool number(flatbuffers::voffset_t field, T& out) const {
+    const auto at = table_.GetOptionalFieldOffset(field);
+    if (at == 0) return true;
+    if (!verifier_.VerifyField<T>(base_, at, sizeof(T))) return false;
+    out = flatbuffers::ReadScalar<T>(base_ + at);
+    return true;
+  }
+  bool text(flatbuffers::voffset_t field, std::string_view& out) const {
+    const flatbuffers::String* text = nullptr;
+    if (!pointer(field, text) || !verifier_.VerifyString(text)) return false;
+    out = view(text);
+    return true;
+  }
+  template <class T>
+  bool vector(flatbuffers::voffset_t field, const flatbuffers::Vector<T>*& out) const {
+    return pointer(field, out) && verifier_.VerifyVector(out);
+  }
+  // Elements that are read in place; the verifier does not ask how they are aligned.
+  template <class T>
+  bool values(flatbuffers::voffset_t field, std::span<const T>& out) const {
+    const flatbuffers::Vector<T>* found = nullptr;
+    if (!vector(field, found)) return false;
+    if (found == nullptr) return true;
+    out = {reinterpret_cast<const T*>(found->Data()), found->size()};
+    return reinterpret_cast<std::uintptr_t>(out.data()) % alignof(T) == 0;
+  }
+  template <class Table>
+  bool tables(flatbuffers::voffset_t field, const Tables<Table>*& out) const { return vector(field, out) && size_of(out) <= most_blocks; }
+
+ private:
+  template <class T>
+  bool pointer(flatbuffers::voffset_t field, const T*& out) const {
+    const auto at = table_.GetOptionalFieldOffset(field);
+    if (at == 0) return true;
+    if (!verifier_.VerifyOffset(base_, at)) return false;
+    out = reinterpret_cast<const T*>(base_ + at + flatbuffers::ReadScalar<flatbuffers::uoffset_t>(base_ + at));
+    return true;
+  }
+
+  const flatbuffers::Table& table_;
+  const std::uint8_t* base_;
+  const Verifier& verifier_;
+};
+
 Time sane(std::int64_t time) { return stream::at_nanoseconds(std::clamp(time, earliest_time, latest_time)); }
 
 // A span of one of the decoder's arrays, which may still move while it grows.
@@ -46,7 +101,7 @@ struct Range {
 };
 
 constexpr Verifier::Options verifier_options{.max_depth = 4, .max_tables = 4'096};
-constexpr std::size_t most_layouts = 4'096, most_memberships = 16'384, few_members = 16, most_kept_members = 4u << 20;
+constexpr std::size_t most_layouts = 4'096, most_memberships = 16'384, few_members = 4, most_kept_members = 4u << 20;
 
 }  // namespace
 
@@ -64,7 +119,9 @@ struct Decoder::State {
   std::vector<stream::EventRecord::Field> fields;
   std::vector<MemberKey> members, line_members;
   std::deque<std::vector<Time>> moved_times;
-  std::vector<Range> sample_members, sample_texts, event_fields, heard_members;   // one a record; set at the end
+  struct BlockRanges { Range members, texts; };
+  std::vector<BlockRanges> sample_ranges;            // one a record, as the next two; the spans are set at the end
+  std::vector<Range> event_fields, heard_members;
 
   Interned<Layout> layouts;
   Interned<std::vector<MemberKey>> memberships;
@@ -79,8 +136,9 @@ struct Decoder::State {
     if (buffer.size() * 8 < size) buffer.resize(size / 8 + 1);
     std::memcpy(buffer.data(), message.data(), size);
     samples.clear(), lines.clear(), events.clear(), heard.clear(), controls.clear();
-    texts.clear(), fields.clear(), members.clear(), moved_times.clear();
-    sample_members.clear(), sample_texts.clear(), event_fields.clear(), heard_members.clear();
+    texts.clear(), fields.clear(), members.clear();
+    if (!moved_times.empty()) moved_times.clear();
+    sample_ranges.clear(), event_fields.clear(), heard_members.clear();
     if (layouts.size() > most_layouts) layouts.forget();
     if (memberships.size() > most_memberships || kept_members > most_kept_members) memberships.forget(), kept_members = 0;
     entry = {};
@@ -104,8 +162,8 @@ struct Decoder::State {
     return copy;
   }
 
-  // Each of these reads one verified block; false: it is malformed, and left no trace.
-  bool read(const fb::SampleBlock& from);
+  // Each of these reads one block; false: it is torn or malformed, and left no trace. All but the first have been verified.
+  bool read_samples(const flatbuffers::Table& from);
   bool read(const fb::LineBlock& from);
   bool read(const fb::Event& from);
   bool read(const fb::Heard& from);
@@ -115,26 +173,40 @@ struct Decoder::State {
   void read_all(const flatbuffers::Vector<flatbuffers::Offset<Table>>* tables) {
     for (flatbuffers::uoffset_t i = 0, count = static_cast<flatbuffers::uoffset_t>(size_of(tables)); i < count; ++i) {
       const Table* table = tables->Get(i);
-      Verifier verifier{bytes(), size, verifier_options};
-      if (!table->Verify(verifier) || !read(*table)) ++entry.rejected_blocks;
+      if constexpr (std::is_same_v<Table, fb::SampleBlock>) {
+        if (!read_samples(*reinterpret_cast<const flatbuffers::Table*>(table))) ++entry.rejected_blocks;
+      } else {
+        Verifier verifier{bytes(), size, verifier_options};
+        if (!table->Verify(verifier) || !read(*table)) ++entry.rejected_blocks;
+      }
     }
   }
 
   void settle();
 };
 
-bool Decoder::State::read(const fb::SampleBlock& from) {
-  const auto layout_string = bytes_of(from.layout()), member_string = bytes_of(from.members()), present = bytes_of(from.present());
-  const auto times = span_of<std::int64_t>(from.times());
-  const auto narrow = span_of<float>(from.narrow());
-  const auto wide = span_of<double>(from.wide());
-  if (!aligned(from.times()) || !aligned(from.wide()) || layout_string.empty()) return false;
+bool Decoder::State::read_samples(const flatbuffers::Table& from) {
+  using B = fb::SampleBlock;
+  Verifier verifier{bytes(), size, verifier_options};
+  if (!from.VerifyTableStart(verifier)) return false;
+  const VerifiedReader in{from, verifier};
+  Bytes layout_string, member_string, present;
+  std::span<const std::int64_t> times;
+  std::span<const float> narrow;
+  std::span<const double> wide;
+  const Tables<flatbuffers::String>* strings = nullptr;
+  std::string_view source;
+  if (!in.values(B::VT_LAYOUT, layout_string) || !in.values(B::VT_MEMBERS, member_string) || !in.values(B::VT_TIMES, times) ||
+      !in.values(B::VT_NARROW, narrow) || !in.values(B::VT_WIDE, wide) || !in.values(B::VT_PRESENT, present) ||
+      !in.vector(B::VT_TEXTS, strings) || !verifier.VerifyVectorOfStrings(strings) || !in.text(B::VT_SOURCE, source) ||
+      layout_string.empty())
+    return false;
   const std::size_t values = narrow.size() + wide.size();
   if (values == 0 || (!narrow.empty() && !wide.empty()) || times.empty() || times.size() > most_times || member_string.empty())
     return false;
   if (!present.empty() && present.size() != (values + 7) / 8) return false;
   if (!claim(layout_string.size() + member_string.size() + times.size_bytes() + narrow.size_bytes() + wide.size_bytes() +
-             present.size() + 8 * size_of(from.texts())))
+             present.size() + 8 * size_of(strings)))
     return false;
 
   const auto* layout = layouts.find(layout_string, parse_layout);
@@ -146,7 +218,7 @@ bool Decoder::State::read(const fb::SampleBlock& from) {
   // A few members are parsed anew each time; many are worth remembering.
   const std::size_t first_member = members.size();
   std::span<const MemberKey> kept;
-  if (member_string.size() <= few_members) {
+  if (member_count <= few_members) {
     if (!parse_members(member_string, std::min(member_count, most_members), members) || members.size() - first_member != member_count) {
       members.resize(first_member);
       return false;
@@ -162,8 +234,8 @@ bool Decoder::State::read(const fb::SampleBlock& from) {
   }
 
   const std::size_t first_text = texts.size();
-  if (from.texts() != nullptr)
-    for (const auto* text : *from.texts()) texts.push_back(view(text));
+  if (strings != nullptr)
+    for (const auto* text : *strings) texts.push_back(view(text));
   stream::SampleBlock block;
   block.layout = layout->bytes;
   block.signals = layout->parsed.signals;
@@ -171,7 +243,7 @@ bool Decoder::State::read(const fb::SampleBlock& from) {
   block.narrow = narrow;
   block.wide = wide;
   block.present = present;
-  block.source = view(from.source());
+  block.source = source;
   block.membership = characters(member_string);
   if (!layout->parsed.textual.empty()) {   // every value of theirs must be an index of a text
     const double count = static_cast<double>(texts.size() - first_text);
@@ -188,8 +260,7 @@ bool Decoder::State::read(const fb::SampleBlock& from) {
   }
   block.times = sane_times(times);
   samples.push_back(block);
-  sample_members.push_back({first_member, members.size() - first_member});
-  sample_texts.push_back({first_text, texts.size() - first_text});
+  sample_ranges.push_back({{first_member, members.size() - first_member}, {first_text, texts.size() - first_text}});
   return true;
 }
 
@@ -280,8 +351,8 @@ bool Decoder::State::read(const fb::Control& from) {
 
 void Decoder::State::settle() {
   for (std::size_t i = 0; i < samples.size(); ++i) {
-    if (sample_members[i].count != 0) samples[i].members = sample_members[i].of(members);
-    samples[i].texts = sample_texts[i].of(texts);
+    if (sample_ranges[i].members.count != 0) samples[i].members = sample_ranges[i].members.of(members);
+    samples[i].texts = sample_ranges[i].texts.of(texts);
   }
   for (std::size_t i = 0; i < events.size(); ++i) events[i].fields = event_fields[i].of(fields);
   for (std::size_t i = 0; i < heard.size(); ++i) heard[i].members = heard_members[i].of(members);
@@ -294,24 +365,27 @@ void Decoder::State::settle() {
 
 namespace {
 
-// The envelope's own fields, and the extents of its vectors of blocks: each block is verified for itself.
-bool verify_envelope(const flatbuffers::Table& table, Verifier& verifier) {
+// The envelope's own fields, and where its blocks are listed: each block is verified for itself.
+struct Head {
+  std::uint16_t format = 0;
+  std::int64_t origin_arrival = 0;
+  const Tables<fb::SampleBlock>* samples = nullptr;
+  const Tables<fb::LineBlock>* lines = nullptr;
+  const Tables<fb::Event>* events = nullptr;
+  const Tables<fb::Heard>* heard = nullptr;
+  const Tables<fb::Control>* controls = nullptr;
+};
+
+bool read_head(const flatbuffers::Table& table, Verifier& verifier, Head& head, Entry& entry) {
   using E = fb::Envelope;
-  const auto text = [&](flatbuffers::voffset_t field) {
-    return table.VerifyOffset(verifier, field) && verifier.VerifyString(table.GetPointer<const flatbuffers::String*>(field));
-  };
-  const auto number = [&]<class T>(flatbuffers::voffset_t field) { return table.VerifyField<T>(verifier, field, sizeof(T)); };
-  const auto tables = [&](flatbuffers::voffset_t field) {
-    using Tables = flatbuffers::Vector<flatbuffers::Offset<flatbuffers::Table>>;
-    const auto* vector = table.VerifyOffset(verifier, field) ? table.GetPointer<const Tables*>(field) : nullptr;
-    return table.VerifyOffset(verifier, field) && verifier.VerifyVector(vector) && size_of(vector) <= most_blocks;
-  };
-  return table.VerifyTableStart(verifier) && number.operator()<std::uint16_t>(E::VT_FORMAT) && text(E::VT_PRODUCER) &&
-         number.operator()<std::uint32_t>(E::VT_EPOCH) && number.operator()<std::uint64_t>(E::VT_SEQUENCE) &&
-         text(E::VT_ORIGIN_SOURCE) && number.operator()<std::uint64_t>(E::VT_ORIGIN_OFFSET) &&
-         number.operator()<std::int64_t>(E::VT_ORIGIN_ARRIVAL) && text(E::VT_SUBJECT) && text(E::VT_ATTEMPT) &&
-         text(E::VT_NODE) && tables(E::VT_SAMPLES) && tables(E::VT_LINES) && tables(E::VT_EVENTS) && tables(E::VT_HEARD) &&
-         tables(E::VT_CONTROLS);
+  if (!table.VerifyTableStart(verifier)) return false;
+  const VerifiedReader in{table, verifier};
+  return in.number(E::VT_FORMAT, head.format) && in.text(E::VT_PRODUCER, entry.producer) && in.number(E::VT_EPOCH, entry.epoch) &&
+         in.number(E::VT_SEQUENCE, entry.sequence) && in.text(E::VT_ORIGIN_SOURCE, entry.origin_source) &&
+         in.number(E::VT_ORIGIN_OFFSET, entry.origin_offset) && in.number(E::VT_ORIGIN_ARRIVAL, head.origin_arrival) &&
+         in.text(E::VT_SUBJECT, entry.subject) && in.text(E::VT_ATTEMPT, entry.attempt) && in.text(E::VT_NODE, entry.node) &&
+         in.tables(E::VT_SAMPLES, head.samples) && in.tables(E::VT_LINES, head.lines) && in.tables(E::VT_EVENTS, head.events) &&
+         in.tables(E::VT_HEARD, head.heard) && in.tables(E::VT_CONTROLS, head.controls);
 }
 
 }  // namespace
@@ -328,34 +402,26 @@ stream::Result<const Entry*> Decoder::decode(std::span<const std::byte> message,
                                       std::to_string(most_message_bytes) + " are read, so write smaller batches"};
   State& s = *state_;
   s.begin(message);
-  if (!flatbuffers::BufferHasIdentifier(s.bytes(), fb::EnvelopeIdentifier()))
+  if (std::memcmp(s.bytes() + sizeof(flatbuffers::uoffset_t), fb::EnvelopeIdentifier(), 4) != 0)
     return Error{Errc::malformed, "the message is no envelope of ours (no TOCE): other formats go through ingest"};
   Verifier verifier{s.bytes(), s.size, verifier_options};
   const auto root = verifier.VerifyOffset(0);
-  if (root == 0 || !verify_envelope(*reinterpret_cast<const flatbuffers::Table*>(s.bytes() + root), verifier))
+  Entry& entry = s.entry;
+  Head head;
+  if (root == 0 || !read_head(*reinterpret_cast<const flatbuffers::Table*>(s.bytes() + root), verifier, head, entry))
     return Error{Errc::torn, "the envelope is torn: its offsets lead outside of it"};
-  const auto& envelope = *flatbuffers::GetRoot<fb::Envelope>(s.bytes());
-  if (envelope.format() > envelope_format)
-    return Error{Errc::unknown_version, "the envelope has format " + std::to_string(envelope.format()) + ", this engine reads up to " +
+  if (head.format > envelope_format)
+    return Error{Errc::unknown_version, "the envelope has format " + std::to_string(head.format) + ", this engine reads up to " +
                                             std::to_string(envelope_format) + ": update it before its producers"};
 
-  Entry& entry = s.entry;
   entry.position = position;
   entry.next = next;
-  entry.producer = view(envelope.producer());
-  entry.epoch = envelope.epoch();
-  entry.sequence = envelope.sequence();
-  entry.origin_source = view(envelope.origin_source());
-  entry.origin_offset = envelope.origin_offset();
-  entry.arrival = sane(entry.origin_source.empty() ? stream::nanoseconds(arrival) : envelope.origin_arrival());
-  entry.subject = view(envelope.subject());
-  entry.attempt = view(envelope.attempt());
-  entry.node = view(envelope.node());
-  s.read_all(envelope.samples());
-  s.read_all(envelope.lines());
-  s.read_all(envelope.events());
-  s.read_all(envelope.heard());
-  s.read_all(envelope.controls());
+  entry.arrival = sane(entry.origin_source.empty() ? stream::nanoseconds(arrival) : head.origin_arrival);
+  s.read_all(head.samples);
+  s.read_all(head.lines);
+  s.read_all(head.events);
+  s.read_all(head.heard);
+  s.read_all(head.controls);
   s.settle();
   return &entry;
 }
