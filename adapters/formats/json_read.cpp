@@ -261,7 +261,7 @@ std::optional<Error> JsonReader::State::control(const dom::object& object, std::
   } else if (kind == "pack") {
     record.control.kind = Kind::pack;
     const auto time = object["from"].get(found) == simdjson::SUCCESS ? time_of(found) : std::nullopt;
-    if (!time || object["hash"].get(record.control.pack_hash) != simdjson::SUCCESS) return wrong("a pack needs 'hash' and 'from', a time");
+    if (!time || object["hash"].get(record.control.pack_hash) != simdjson::SUCCESS || record.control.pack_hash.empty()) return wrong("a pack needs 'hash' and 'from', a time");
     record.control.pack_from = *time;
     if (object["text"].get(record.control.pack_text) != simdjson::SUCCESS) record.control.pack_text = {};
   } else {

@@ -129,6 +129,7 @@ TEST_CASE("each wrong line is refused with what is wrong and what to write inste
       {R"({"t":1,"heard":"log","ranks":["a"]})", "'ranks' must be a list"},
       {R"({"control":"halt"})", "beat, seal"},
       {R"({"t":1,"event":""})", "1 to 255"},
+      {R"({"control":"pack","hash":"","from":5})", "'hash' and 'from'"},
       {"[1,2]", "no JSON object"},
       {"{\"t\":1,", "no JSON"},
       {"nonsense", "no JSON"},
