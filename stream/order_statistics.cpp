@@ -70,6 +70,7 @@ double Histogram::quantile(double q) const {
   const auto all = values();
   const double place = static_cast<double>(count_ - 1) * q;
   const auto below = static_cast<std::uint64_t>(place);
+  if (static_cast<double>(below) == place) return at_rank(all, below);
   const double low = at_rank(all, below), high = at_rank(all, std::min(below + 1, count_ - 1));
   return low == high ? low : canonical(low + (place - static_cast<double>(below)) * (high - low));
 }

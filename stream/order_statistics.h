@@ -32,6 +32,7 @@ template <class T>
   const double place = static_cast<double>(n - 1) * q;
   const auto below = static_cast<std::size_t>(place);
   const double low = static_cast<double>(sorted[below]);
+  if (static_cast<double>(below) == place) return low;   // its neighbour may be infinite
   const double high = static_cast<double>(sorted[std::min(below + 1, n - 1)]);
   return low == high ? low : canonical(low + (place - static_cast<double>(below)) * (high - low));
 }
