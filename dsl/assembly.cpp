@@ -28,21 +28,30 @@ struct Assembly {
 
   void tune() {
     for (const TuneSource& tune : collection.tunes) {
-      if (const auto rule = collection.rules.find(tune.name); rule != collection.rules.end()) tune_rule(tune, rule->second);
-      else if (const auto signal = collection.signals.find(tune.name); signal != collection.signals.end()) tune_signal(tune, signal->second);
-      else problems().add(tune.file, tune.line, "tune: no rule '" + tune.name + "'" + nearest(tune.name, names));
+      if (const auto rule = collection.rules.find(tune.name); rule != collection.rules.end())
+        tune_rule(tune, rule->second);
+      else if (const auto signal = collection.signals.find(tune.name); signal != collection.signals.end())
+        tune_signal(tune, signal->second);
+      else
+        problems().add(tune.file, tune.line, "tune: no rule '" + tune.name + "'" + nearest(tune.name, names));
     }
   }
   void tune_rule(const TuneSource& tune, RuleSource& rule) {
-    if (tune.row || tune.lateness) problems().add(tune.file, tune.line, "tune '" + tune.name + "': row and lateness are of a signal, and this is a rule");
+    if (tune.row || tune.lateness)
+      problems().add(tune.file, tune.line, "tune '" + tune.name + "': row and lateness are of a signal, and this is a rule");
     std::vector<std::string> params;
     for (const auto& [name, value] : rule.params) params.push_back(name);
     for (const auto& [name, value] : tune.params) {
       const auto param = rule.params.find(name);
       const int line = problems().line_of_key(tune.file, tune.line, name);
-      if (param == rule.params.end()) problems().add(tune.file, line, "tune '" + tune.name + "': '" + name + "' is not in params" + nearest(name, params));
-      else if (param->second.index() != value.index()) problems().add(tune.file, line, "tune '" + tune.name + "': params." + name + " is of another kind in the rule: give the same, a number, a text, a yes or no, or a list");
-      else param->second = value;
+      if (param == rule.params.end())
+        problems().add(tune.file, line, "tune '" + tune.name + "': '" + name + "' is not in params" + nearest(name, params));
+      else if (param->second.index() != value.index())
+        problems().add(tune.file, line,
+                       "tune '" + tune.name + "': params." + name +
+                           " is of another kind in the rule: give the same, a number, a text, a yes or no, or a list");
+      else
+        param->second = value;
     }
     if (tune.severity) rule.severity = tune.severity;
     if (tune.mode) rule.mode = tune.mode;
@@ -76,13 +85,15 @@ struct Assembly {
     const bool asks = of.window.span == stream::WindowSpec::Span::points;
     const bool triggers = std::find(rule.every.begin(), rule.every.end(), need) != rule.every.end();
     if ((!asks && !triggers) || signal.points || signal.kind == stream::SignalKind::event) return;
-    if (signal.kind == stream::SignalKind::step || signal.kind == stream::SignalKind::state || signal.kind == stream::SignalKind::time) {
+    if (signal.kind == stream::SignalKind::step || signal.kind == stream::SignalKind::state ||
+        signal.kind == stream::SignalKind::time) {
       signal.points = true;
       return;
     }
     problems().about(rule.name);
-    problems().add(of.file, of.line, "'" + signal.name + "' is sampled on a grid and does not count points: " +
-                                         (asks ? "write over = \"30s\"" : "write every = \"10s\"") + ", or give it points = true in signals.lua");
+    problems().add(of.file, of.line,
+                   "'" + signal.name + "' is sampled on a grid and does not count points: " +
+                       (asks ? "write over = \"30s\"" : "write every = \"10s\"") + ", or give it points = true in signals.lua");
     problems().about("");
   }
 
@@ -94,12 +105,16 @@ struct Assembly {
       for (const auto& [need, of] : rule.needs)
         for (const std::string& other : of.findings) {
           if (other == "*") continue;
-          if (!collection.rules.contains(other)) problems().add(of.file, of.line, "no rule '" + other + "'" + nearest(other, names));
-          else findings[name].push_back(other);
+          if (!collection.rules.contains(other))
+            problems().add(of.file, of.line, "no rule '" + other + "'" + nearest(other, names));
+          else
+            findings[name].push_back(other);
         }
       for (const std::string& parent : rule.yields_to) {
-        if (!collection.rules.contains(parent)) problems().add(rule.file, line_of(rule, "yields_to"), "yields_to: no rule '" + parent + "'" + nearest(parent, names));
-        else yields[name].push_back(parent);
+        if (!collection.rules.contains(parent))
+          problems().add(rule.file, line_of(rule, "yields_to"), "yields_to: no rule '" + parent + "'" + nearest(parent, names));
+        else
+          yields[name].push_back(parent);
       }
     }
     problems().about("");
@@ -127,7 +142,8 @@ struct Assembly {
       waiting.pop_back();
       if (name == to) return true;
       if (!seen.insert(name).second) continue;
-      if (const auto next = edges.find(name); next != edges.end()) waiting.insert(waiting.end(), next->second.begin(), next->second.end());
+      if (const auto next = edges.find(name); next != edges.end())
+        waiting.insert(waiting.end(), next->second.begin(), next->second.end());
     }
     return false;
   }
@@ -169,7 +185,8 @@ struct Assembly {
     for (const auto& [name, rule] : collection.rules) {
       stream::Duration& longest = own[name];
       for (const auto& [need, of] : rule.needs)
-        if (const auto* signal = of.signal.empty() ? nullptr : collection.find_signal(of.signal)) longest = std::max(longest, signal->lateness);
+        if (const auto* signal = of.signal.empty() ? nullptr : collection.find_signal(of.signal))
+          longest = std::max(longest, signal->lateness);
     }
     auto all = own;
     for (const std::string& name : names) {
@@ -181,7 +198,8 @@ struct Assembly {
         if (!seen.insert(rule).second) continue;
         all[name] = std::max(all[name], own[rule]);
         for (const Edges* edges : {&findings, &yields})
-          if (const auto next = edges->find(rule); next != edges->end()) waiting.insert(waiting.end(), next->second.begin(), next->second.end());
+          if (const auto next = edges->find(rule); next != edges->end())
+            waiting.insert(waiting.end(), next->second.begin(), next->second.end());
       }
     }
     return all;
@@ -198,7 +216,8 @@ struct Assembly {
         only_events = false;
       } else if (need != source.needs.end()) {
         if (need->second.signal.empty()) {
-          problems().add(source.file, line_of(source, "every"), "every = \"" + every + "\" is a finding, which has no records: write a time, or a need that is a signal");
+          problems().add(source.file, line_of(source, "every"),
+                         "every = \"" + every + "\" is a finding, which has no records: write a time, or a need that is a signal");
           continue;
         }
         const auto id = pack.signals.find(need->second.signal);
@@ -206,18 +225,25 @@ struct Assembly {
         rule.every.push_back({stream::Trigger::Kind::record, {}, *id});
         only_events = only_events && pack.signals[*id].kind == stream::SignalKind::event;
       } else if (const auto period = duration_named(every)) {
-        if (*period < std::chrono::seconds{1}) problems().add(source.file, line_of(source, "every"), "every = \"" + every + "\": at least \"1s\"");
-        else rule.every.push_back({stream::Trigger::Kind::period, *period, {}});
+        if (*period < std::chrono::seconds{1})
+          problems().add(source.file, line_of(source, "every"), "every = \"" + every + "\": at least \"1s\"");
+        else
+          rule.every.push_back({stream::Trigger::Kind::period, *period, {}});
         only_events = false;
       } else {
         std::vector<std::string> needs{"end"};
         for (const auto& [name, of] : source.needs) needs.push_back(name);
-        problems().add(source.file, line_of(source, "every"), "every = \"" + every + "\" is no time and no need" + nearest(every, needs) + ": write \"10s\", the name of a need, or \"end\"");
+        problems().add(source.file, line_of(source, "every"),
+                       "every = \"" + every + "\" is no time and no need" + nearest(every, needs) +
+                           ": write \"10s\", the name of a need, or \"end\"");
         only_events = false;
       }
     }
     if (only_events && rule.clear.timed)
-      problems().add(source.file, line_of(source, "every"), "only events trigger it, and clear is a time, so nothing would end its alert: add a time to every, every = { \"" + source.every.front() + "\", \"30s\" }");
+      problems().add(
+          source.file, line_of(source, "every"),
+          "only events trigger it, and clear is a time, so nothing would end its alert: add a time to every, every = { \"" +
+              source.every.front() + "\", \"30s\" }");
   }
 
   static stream::Scalar scalar(const ParamValue& value) {
@@ -227,8 +253,10 @@ struct Assembly {
     std::string list;
     for (const auto& item : std::get<std::vector<stream::Scalar>>(value)) {
       if (!list.empty()) list += ", ";
-      if (const auto* x = std::get_if<double>(&item)) list += shown(*x);
-      else list += std::get<std::string>(item);
+      if (const auto* x = std::get_if<double>(&item))
+        list += shown(*x);
+      else
+        list += std::get<std::string>(item);
     }
     return list;
   }
@@ -254,7 +282,8 @@ struct Assembly {
     for (const auto& [name, owner] : collection.coordinates) coordinates.push_back(name);
     for (const std::string& peer : source.peers)
       if (!collection.coordinates.contains(peer))
-        problems().add(source.file, line_of(source, "peers"), "no coordinate '" + peer + "' in signals.lua" + nearest(peer, coordinates));
+        problems().add(source.file, line_of(source, "peers"),
+                       "no coordinate '" + peer + "' in signals.lua" + nearest(peer, coordinates));
     problems().about("");
   }
 

@@ -20,18 +20,18 @@ class Reader {
     double real = 0;
     take(&whole, sizeof whole);
     take(&real, sizeof real);
-    byte();   // how many outer variables: said again by the function
+    byte();  // how many outer variables: said again by the function
     return whole == 0x5678 && real == 370.5;
   }
 
   std::optional<Bytecode> function(int depth = 0) {
     Bytecode f;
     if (depth > 200) return std::nullopt;
-    (void)text();   // the source
+    (void)text();  // the source
     f.first_line = static_cast<int>(number());
     f.last_line = static_cast<int>(number());
     f.parameters = byte();
-    byte();         // whether it takes more
+    byte();  // whether it takes more
     f.registers = byte();
     f.code.resize(count(4));
     for (auto& instruction : f.code) take(&instruction.word, 4);
@@ -75,7 +75,7 @@ class Reader {
     take(&x, 1);
     return x;
   }
-  std::uint64_t number() {   // seven bits a byte, the highest first; the last has its high bit set
+  std::uint64_t number() {  // seven bits a byte, the highest first; the last has its high bit set
     std::uint64_t x = 0;
     for (int i = 0; i < 10 && good_; ++i) {
       const int b = byte();
@@ -103,9 +103,12 @@ class Reader {
   }
   Bytecode::Constant one_constant() {
     switch (byte()) {
-      case 0: return std::monostate{};
-      case 1: return false;
-      case 17: return true;
+      case 0:
+        return std::monostate{};
+      case 1:
+        return false;
+      case 17:
+        return true;
       case 3: {
         std::int64_t x = 0;
         take(&x, sizeof x);
@@ -116,8 +119,12 @@ class Reader {
         take(&x, sizeof x);
         return x;
       }
-      case 4: case 20: return text();
-      default: good_ = false; return std::monostate{};
+      case 4:
+      case 20:
+        return text();
+      default:
+        good_ = false;
+        return std::monostate{};
     }
   }
   // A signed difference per instruction, with absolute entries where it does not fit.
@@ -133,8 +140,10 @@ class Reader {
     int line = f.first_line;
     std::size_t next = 0;
     for (std::size_t pc = 0; pc < f.code.size() && pc < differences.size(); ++pc) {
-      if (next < fixed.size() && fixed[next].first == pc) line = fixed[next++].second;
-      else line += differences[pc];
+      if (next < fixed.size() && fixed[next].first == pc)
+        line = fixed[next++].second;
+      else
+        line += differences[pc];
       f.code[pc].line = line;
     }
   }
@@ -150,10 +159,13 @@ std::unique_ptr<Bytecode> bytecode_of(lua_State* state, int index) {
   if (!lua_isfunction(state, index) || lua_iscfunction(state, index)) return nullptr;
   std::string dumped;
   lua_pushvalue(state, index);
-  lua_dump(state, [](lua_State*, const void* part, std::size_t size, void* to) {
-    static_cast<std::string*>(to)->append(static_cast<const char*>(part), size);
-    return 0;
-  }, &dumped, 0);
+  lua_dump(
+      state,
+      [](lua_State*, const void* part, std::size_t size, void* to) {
+        static_cast<std::string*>(to)->append(static_cast<const char*>(part), size);
+        return 0;
+      },
+      &dumped, 0);
   lua_pop(state, 1);
   Reader reader{dumped};
   if (!reader.header()) return nullptr;

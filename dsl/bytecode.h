@@ -15,7 +15,7 @@ namespace tocsin::dsl {
 struct Bytecode {
   struct UpValue {
     std::string name;
-    bool local_of_parent = false;   // else an outer variable of the parent
+    bool local_of_parent = false;  // else an outer variable of the parent
     int index = 0;
   };
   struct Instruction {
@@ -31,12 +31,12 @@ struct Bytecode {
   };
   using Constant = std::variant<std::monostate, bool, double, std::string>;
 
-  int first_line = 0, last_line = 0;   // 0: the file itself
+  int first_line = 0, last_line = 0;  // 0: the file itself
   int parameters = 0, registers = 0;
   std::vector<Instruction> code;
   std::vector<Constant> constants;
   std::vector<UpValue> upvalues;
-  std::vector<Bytecode> functions;     // nested ones
+  std::vector<Bytecode> functions;  // nested ones
 };
 
 // Dumps the function at this place of the stack and reads the dump. Null where it is none of Lua, or of another version.

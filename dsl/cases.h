@@ -19,11 +19,11 @@ struct CaseValue {
   bool from_given = false;  // of steps: b was written; else it goes on from where it was
   std::string text;
 };
-using CaseValues = std::map<std::string, CaseValue>;   // by signal
+using CaseValues = std::map<std::string, CaseValue>;  // by signal
 
 struct CaseEvent {
   std::string signal;
-  stream::Duration at{};    // after the segment's begin
+  stream::Duration at{};  // after the segment's begin
   std::optional<std::uint32_t> rank, node, gpu;
   std::map<std::string, stream::Scalar> fields;
 };
@@ -31,11 +31,11 @@ struct CaseEvent {
 // A span of time in which every signal keeps doing what was said of it last, here or before.
 struct CaseSegment {
   stream::Duration lasting{};
-  CaseValues all;                              // of every owner of the signal
-  std::map<std::uint32_t, CaseValues> rank, node, gpu;   // by number: of ranks and GPUs from 0, of nodes from 0
+  CaseValues all;                                       // of every owner of the signal
+  std::map<std::uint32_t, CaseValues> rank, node, gpu;  // by number: of ranks and GPUs from 0, of nodes from 0
   std::vector<CaseEvent> events;
-  bool new_attempt = false;                    // a new attempt begins here
-  std::string ends;                            // the attempt ends here, for this reason; empty: it goes on
+  bool new_attempt = false;  // a new attempt begins here
+  std::string ends;          // the attempt ends here, for this reason; empty: it goes on
 };
 
 struct CaseExpectation {
@@ -43,8 +43,8 @@ struct CaseExpectation {
   std::optional<std::uint32_t> rank, node, gpu;
   std::vector<std::uint32_t> who;
   std::string cause;
-  std::string missing;                         // of unknown: the signal that is missing
-  std::optional<stream::Duration> within;      // of the last segment's begin
+  std::string missing;                     // of unknown: the signal that is missing
+  std::optional<stream::Duration> within;  // of the last segment's begin
 };
 
 // A test that stands beside its rules: what happens, and what must be said of it. Parsed and checked at load.
@@ -52,9 +52,9 @@ struct Case {
   std::string name, file;
   int line = 0;
   std::uint32_t ranks = 1, per_node = 8;
-  std::string records;                         // a file of records in place of segments
+  std::string records;  // a file of records in place of segments
   std::vector<CaseSegment> segments;
-  std::vector<CaseExpectation> fires, unknown, resolves;   // nothing else may fire
+  std::vector<CaseExpectation> fires, unknown, resolves;  // nothing else may fire
 };
 
 }  // namespace tocsin::dsl

@@ -21,11 +21,11 @@ using ParamValue = std::variant<double, std::string, bool, std::vector<stream::S
 struct NeedSource {
   std::string file;
   int line = 0;
-  std::string signal;                     // empty: a finding
-  stream::WindowSpec window;              // signal, settle and freeze are set when the rule is traced
+  std::string signal;         // empty: a finding
+  stream::WindowSpec window;  // signal, settle and freeze are set when the rule is traced
   bool freeze = false;
-  std::vector<std::string> findings;      // as written; once assembled, with those that "*" stands for in its place
-  bool joined = false;                    // of several rules, or of "*": one mask per job
+  std::vector<std::string> findings;  // as written; once assembled, with those that "*" stands for in its place
+  bool joined = false;                // of several rules, or of "*": one mask per job
 };
 
 struct RuleSource {
@@ -41,8 +41,8 @@ struct RuleSource {
   std::map<std::string, ParamValue> params;
   std::map<std::string, double> state;
   std::map<std::string, std::string> jobs, causes;
-  int evaluate = -1;                      // reference of the function in the registry
-  int first_line = 0, last_line = 0;      // of the function
+  int evaluate = -1;                  // reference of the function in the registry
+  int first_line = 0, last_line = 0;  // of the function
 };
 
 // `tune "x" { … }`: what a site changes of a rule, or of a signal's row and lateness.
@@ -70,10 +70,10 @@ struct Collection {
   std::map<std::string, RuleSource> rules;
   std::vector<TuneSource> tunes;
   std::vector<Case> cases;
-  std::vector<NeedSource> declared;       // needs in the order of their `signal` and `finding`; a table holds their numbers
+  std::vector<NeedSource> declared;  // needs in the order of their `signal` and `finding`; a table holds their numbers
   stream::VerdictPolicy verdict;
 
-  [[nodiscard]] std::vector<std::string> signal_names() const;   // with aliases
+  [[nodiscard]] std::vector<std::string> signal_names() const;  // with aliases
   [[nodiscard]] std::vector<std::string> rule_names() const;
   [[nodiscard]] const stream::SignalDefinition* find_signal(const std::string& name) const;
 };

@@ -14,17 +14,19 @@ namespace tocsin::dsl {
 void look_behind(lua_State* state, int index) {
   if (!lua_getmetatable(state, index)) return;
   lua_getfield(state, -1, "__index");
-  if (lua_istable(state, -1)) lua_replace(state, index);
-  else lua_pop(state, 1);
+  if (lua_istable(state, -1))
+    lua_replace(state, index);
+  else
+    lua_pop(state, 1);
   lua_pop(state, 1);
 }
 
 namespace {
 
 const char environment_key = 0;
-const char names_key = 0;      // the globals behind it
-const char sealed_key = 0;     // tables that were sealed already, and what stands for them
-constexpr int deepest = 100;   // tables within tables
+const char names_key = 0;     // the globals behind it
+const char sealed_key = 0;    // tables that were sealed already, and what stands for them
+constexpr int deepest = 100;  // tables within tables
 
 [[noreturn]] void stop(lua_State* state, std::string message) { Host::of(state).stop(state, std::move(message)); }
 
@@ -55,13 +57,13 @@ void stand_in(lua_State* state) {
 // ---- functions of the language
 
 struct Key {
-  int rank;          // numbers, then texts, then no and yes
+  int rank;  // numbers, then texts, then no and yes
   double number;
   std::string text;
   bool operator<(const Key& other) const { return std::tie(rank, number, text) < std::tie(other.rank, other.number, other.text); }
 };
 
-int next_pair(lua_State* state) {   // upvalues: keys in order, position, table
+int next_pair(lua_State* state) {  // upvalues: keys in order, position, table
   for (;;) {
     const lua_Integer place = lua_tointeger(state, lua_upvalueindex(2)) + 1;
     lua_pushinteger(state, place);
@@ -69,7 +71,7 @@ int next_pair(lua_State* state) {   // upvalues: keys in order, position, table
     if (lua_rawgeti(state, lua_upvalueindex(1), place) == LUA_TNIL) return 1;
     lua_pushvalue(state, -1);
     if (lua_rawget(state, lua_upvalueindex(3)) != LUA_TNIL) return 2;
-    lua_pop(state, 2);   // taken out meanwhile
+    lua_pop(state, 2);  // taken out meanwhile
     Host::of(state).charge(state, 1);
   }
 }
@@ -81,10 +83,17 @@ int pairs(lua_State* state) {
   std::vector<Key> keys;
   for (lua_pushnil(state); lua_next(state, 1); lua_pop(state, 1)) {
     switch (lua_type(state, -2)) {
-      case LUA_TNUMBER: keys.push_back({0, lua_tonumber(state, -2), {}}); break;
-      case LUA_TSTRING: keys.push_back({1, 0, lua_tostring(state, -2)}); break;
-      case LUA_TBOOLEAN: keys.push_back({2, lua_toboolean(state, -2) ? 1.0 : 0.0, {}}); break;
-      default: stop(state, "pairs goes in the order of keys: they must be numbers, texts or booleans");
+      case LUA_TNUMBER:
+        keys.push_back({0, lua_tonumber(state, -2), {}});
+        break;
+      case LUA_TSTRING:
+        keys.push_back({1, 0, lua_tostring(state, -2)});
+        break;
+      case LUA_TBOOLEAN:
+        keys.push_back({2, lua_toboolean(state, -2) ? 1.0 : 0.0, {}});
+        break;
+      default:
+        stop(state, "pairs goes in the order of keys: they must be numbers, texts or booleans");
     }
     Host::of(state).charge(state, 4);
   }
@@ -94,8 +103,10 @@ int pairs(lua_State* state) {
   for (const Key& key : keys) {
     if (key.rank == 0) {
       const auto whole = static_cast<lua_Integer>(std::clamp(key.number, -9e15, 9e15));
-      if (static_cast<double>(whole) == key.number) lua_pushinteger(state, whole);
-      else lua_pushnumber(state, key.number);
+      if (static_cast<double>(whole) == key.number)
+        lua_pushinteger(state, whole);
+      else
+        lua_pushnumber(state, key.number);
     } else if (key.rank == 1) {
       lua_pushlstring(state, key.text.data(), key.text.size());
     } else {
@@ -138,22 +149,29 @@ int type(lua_State* state) {
 int tostring(lua_State* state) {
   luaL_checkany(state, 1);
   switch (lua_type(state, 1)) {
-    case LUA_TNIL: lua_pushstring(state, "nil"); break;
-    case LUA_TBOOLEAN: lua_pushstring(state, lua_toboolean(state, 1) ? "true" : "false"); break;
-    case LUA_TNUMBER: case LUA_TSTRING:
+    case LUA_TNIL:
+      lua_pushstring(state, "nil");
+      break;
+    case LUA_TBOOLEAN:
+      lua_pushstring(state, lua_toboolean(state, 1) ? "true" : "false");
+      break;
+    case LUA_TNUMBER:
+    case LUA_TSTRING:
       lua_pushvalue(state, 1);
       lua_tolstring(state, -1, nullptr);
       break;
     case LUA_TUSERDATA:
       if (value_at(state, 1)) stop(state, "a column is no text: name it in the second value and write {name} in shows");
       [[fallthrough]];
-    default: lua_pushstring(state, luaL_typename(state, 1));   // never an address
+    default:
+      lua_pushstring(state, luaL_typename(state, 1));  // never an address
   }
   return 1;
 }
 
 int tonumber(lua_State* state) {
-  if (value_at(state, 1)) stop(state, "a column is no number; :number() gives the one value of a column per job, and makes the rule scripted");
+  if (value_at(state, 1))
+    stop(state, "a column is no number; :number() gives the one value of a column per job, and makes the rule scripted");
   if (lua_type(state, 1) == LUA_TNUMBER) {
     lua_settop(state, 1);
     return 1;
@@ -186,16 +204,23 @@ int unpack(lua_State* state) {
 double number(lua_State* state, int index, const char* word) {
   if (value_at(state, index)) {
     const std::string_view called{word};
-    std::string instead = called == "abs" ? "x:abs()" : called == "max" ? "greatest(a, b), or :clamp(1)" : called == "min" ? "least(a, b), or :clamp(low, high)" : "";
-    stop(state, std::string{"math."} + word + " cannot take columns" + (instead.empty() ? ": only numbers of params" : "; write " + instead));
+    std::string instead = called == "abs"   ? "x:abs()"
+                          : called == "max" ? "greatest(a, b), or :clamp(1)"
+                          : called == "min" ? "least(a, b), or :clamp(low, high)"
+                                            : "";
+    stop(state, std::string{"math."} + word + " cannot take columns" +
+                    (instead.empty() ? ": only numbers of params" : "; write " + instead));
   }
-  if (lua_type(state, index) != LUA_TNUMBER) stop(state, std::string{"math."} + word + " wants numbers, not a " + luaL_typename(state, index));
+  if (lua_type(state, index) != LUA_TNUMBER)
+    stop(state, std::string{"math."} + word + " wants numbers, not a " + luaL_typename(state, index));
   return lua_tonumber(state, index);
 }
 
 void push_number(lua_State* state, double x) {
-  if (std::floor(x) == x && std::fabs(x) < 9e15) lua_pushinteger(state, static_cast<lua_Integer>(x));
-  else lua_pushnumber(state, x);
+  if (std::floor(x) == x && std::fabs(x) < 9e15)
+    lua_pushinteger(state, static_cast<lua_Integer>(x));
+  else
+    lua_pushnumber(state, x);
 }
 
 int extreme(lua_State* state, const char* word, bool greatest) {
@@ -227,7 +252,9 @@ int format(lua_State* state) {
       continue;
     }
     std::string spec = "%";
-    while (i < length && (std::isdigit(static_cast<unsigned char>(text[i])) || text[i] == '.' || text[i] == '-' || text[i] == '+' || text[i] == ' ' || text[i] == '0')) spec += text[i++];
+    while (i < length && (std::isdigit(static_cast<unsigned char>(text[i])) || text[i] == '.' || text[i] == '-' || text[i] == '+' ||
+                          text[i] == ' ' || text[i] == '0'))
+      spec += text[i++];
     const char conversion = i < length ? text[i] : '\0';
     int run = 0;
     for (const char c : spec) {
@@ -270,7 +297,7 @@ std::vector<std::string> near_names(lua_State* state) {
   for (lua_pushnil(state); lua_next(state, -2); lua_pop(state, 1)) names.push_back(lua_tostring(state, -2));
   lua_pop(state, 1);
   lua_Debug debug{};
-  if (lua_getstack(state, 1, &debug))   // the locals of the function that asks
+  if (lua_getstack(state, 1, &debug))  // the locals of the function that asks
     for (int i = 1; const char* local = lua_getlocal(state, &debug, i); ++i) {
       lua_pop(state, 1);
       if (local[0] != '(') names.emplace_back(local);
@@ -283,10 +310,15 @@ int global_index(lua_State* state) {
   lua_pushvalue(state, 2);
   if (lua_rawget(state, -2) != LUA_TNIL) return 1;
   const std::string name = lua_type(state, 2) == LUA_TSTRING ? lua_tostring(state, 2) : luaL_typename(state, 2);
-  for (const char* withheld : {"io", "os", "debug", "load", "loadstring", "dofile", "loadfile", "require", "package", "pcall", "xpcall", "error", "assert",
-                               "coroutine", "setmetatable", "getmetatable", "rawget", "rawset", "rawequal", "rawlen", "next", "collectgarbage", "print", "utf8", "_G"})
-    if (name == withheld) stop(state, "'" + name + "' is not part of the language: a rule reads its needs and returns a mask, nothing else");
-  stop(state, "nothing is called '" + name + "'" + nearest(name, near_names(state)) + ": declare it with local, or read it from job or p");
+  for (const char* withheld :
+       {"io",      "os",     "debug",    "load",   "loadstring", "dofile",         "loadfile",     "require",
+        "package", "pcall",  "xpcall",   "error",  "assert",     "coroutine",      "setmetatable", "getmetatable",
+        "rawget",  "rawset", "rawequal", "rawlen", "next",       "collectgarbage", "print",        "utf8",
+        "_G"})
+    if (name == withheld)
+      stop(state, "'" + name + "' is not part of the language: a rule reads its needs and returns a mask, nothing else");
+  stop(state,
+       "nothing is called '" + name + "'" + nearest(name, near_names(state)) + ": declare it with local, or read it from job or p");
 }
 
 int global_newindex(lua_State* state) {
@@ -320,15 +352,33 @@ void push_library(lua_State* state, std::initializer_list<Entry> entries) {
 
 void register_environment(lua_State* state) {
   register_values(state);
-  push_library(state, {{"pairs", pairs}, {"ipairs", ipairs}, {"type", type}, {"tostring", tostring}, {"tonumber", tonumber}, {"select", select}});
+  push_library(
+      state,
+      {{"pairs", pairs}, {"ipairs", ipairs}, {"type", type}, {"tostring", tostring}, {"tonumber", tonumber}, {"select", select}});
   push_library(state, {
-      {"floor", [](lua_State* s) { push_number(s, std::floor(number(s, 1, "floor"))); return 1; }},
-      {"ceil", [](lua_State* s) { push_number(s, std::ceil(number(s, 1, "ceil"))); return 1; }},
-      {"abs", [](lua_State* s) { push_number(s, std::fabs(number(s, 1, "abs"))); return 1; }},
-      {"sqrt", [](lua_State* s) { lua_pushnumber(s, std::sqrt(number(s, 1, "sqrt"))); return 1; }},
-      {"max", [](lua_State* s) { return extreme(s, "max", true); }},
-      {"min", [](lua_State* s) { return extreme(s, "min", false); }},
-  });
+                          {"floor",
+                           [](lua_State* s) {
+                             push_number(s, std::floor(number(s, 1, "floor")));
+                             return 1;
+                           }},
+                          {"ceil",
+                           [](lua_State* s) {
+                             push_number(s, std::ceil(number(s, 1, "ceil")));
+                             return 1;
+                           }},
+                          {"abs",
+                           [](lua_State* s) {
+                             push_number(s, std::fabs(number(s, 1, "abs")));
+                             return 1;
+                           }},
+                          {"sqrt",
+                           [](lua_State* s) {
+                             lua_pushnumber(s, std::sqrt(number(s, 1, "sqrt")));
+                             return 1;
+                           }},
+                          {"max", [](lua_State* s) { return extreme(s, "max", true); }},
+                          {"min", [](lua_State* s) { return extreme(s, "min", false); }},
+                      });
   lua_pushnumber(state, HUGE_VAL);
   lua_setfield(state, -2, "huge");
   lua_pushnumber(state, std::numbers::pi);
@@ -345,7 +395,7 @@ void register_environment(lua_State* state) {
   lua_setfield(state, -2, "greatest");
   push_function(state, stream::Op::least);
   lua_setfield(state, -2, "least");
-  register_declarations(state);   // adds to the table on top
+  register_declarations(state);  // adds to the table on top
   lua_rawsetp(state, LUA_REGISTRYINDEX, &names_key);
 
   lua_newtable(state);
@@ -374,7 +424,7 @@ void seal(lua_State* state, int depth) {
   Host::of(state).charge(state, 10);
   lua_rawgetp(state, LUA_REGISTRYINDEX, &sealed_key);
   lua_pushvalue(state, -2);
-  if (lua_rawget(state, -2) != LUA_TNIL) {   // done already
+  if (lua_rawget(state, -2) != LUA_TNIL) {  // done already
     lua_replace(state, -3);
     lua_pop(state, 1);
     return;
@@ -383,7 +433,7 @@ void seal(lua_State* state, int depth) {
   if (kind == LUA_TFUNCTION) {
     lua_pushvalue(state, -2);
     lua_pushvalue(state, -1);
-    lua_rawset(state, -3);   // itself: it may reach itself
+    lua_rawset(state, -3);  // itself: it may reach itself
     lua_pop(state, 1);
     if (!lua_iscfunction(state, -1)) {
       const int function = lua_gettop(state);
@@ -401,24 +451,24 @@ void seal(lua_State* state, int depth) {
     }
     return;
   }
-  if (lua_getmetatable(state, -2)) {   // read-only from the start
+  if (lua_getmetatable(state, -2)) {  // read-only from the start
     lua_pop(state, 2);
     return;
   }
-  lua_pushvalue(state, -2);   // the stand-in, before what is inside: tables may go in circles
+  lua_pushvalue(state, -2);  // the stand-in, before what is inside: tables may go in circles
   stand_in(state);
   lua_pushvalue(state, -3);
   lua_pushvalue(state, -2);
   lua_rawset(state, -4);
   lua_pushvalue(state, -1);
   lua_pushvalue(state, -1);
-  lua_rawset(state, -4);      // and for itself
-  lua_remove(state, -2);      // table, stand-in
+  lua_rawset(state, -4);  // and for itself
+  lua_remove(state, -2);  // table, stand-in
   for (lua_pushnil(state); lua_next(state, -3);) {
     seal(state, depth + 1);
     lua_pushvalue(state, -2);
-    lua_insert(state, -2);    // key, key, value
-    lua_rawset(state, -5);    // assigning to a field that is there keeps the traversal valid
+    lua_insert(state, -2);  // key, key, value
+    lua_rawset(state, -5);  // assigning to a field that is there keeps the traversal valid
   }
   lua_remove(state, -2);
 }

@@ -24,24 +24,24 @@ struct Evaluation {
   std::map<std::string, stream::NodeId> needs;
   std::optional<stream::PeersId> peers;
 
-  stream::Scratch* scratch = nullptr;   // of a script
+  stream::Scratch* scratch = nullptr;  // of a script
   std::uint64_t elements_left = 0;
-  std::size_t lasting_nodes = 0;        // of the graph: what a script adds above is taken away again
-  std::size_t most_nodes = 0;           // size that the graph may reach
+  std::size_t lasting_nodes = 0;  // of the graph: what a script adds above is taken away again
+  std::size_t most_nodes = 0;     // size that the graph may reach
 
-  struct Made {                         // a mask that some expression made, and whether another took it up
+  struct Made {  // a mask that some expression made, and whether another took it up
     int line = 0;
     bool used = false;
   };
   std::vector<Made> made;
-  struct Compared {                     // with a bare number, at this line
+  struct Compared {  // with a bare number, at this line
     stream::NodeId column{};
     double limit = 0;
-    std::string name;                   // of the parameter that has this value; empty: none
+    std::string name;  // of the parameter that has this value; empty: none
   };
   std::vector<Compared> compared;
   std::set<std::string> needs_read, params_read;
-  std::map<std::string, stream::NodeId> written;   // state
+  std::map<std::string, stream::NodeId> written;  // state
 };
 
 }  // namespace tocsin::dsl

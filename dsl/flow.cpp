@@ -13,12 +13,89 @@ namespace {
 
 // The instructions of Lua 5.4 in their order.
 enum Code : int {
-  op_move, op_loadi, op_loadf, op_loadk, op_loadkx, op_loadfalse, op_lfalseskip, op_loadtrue, op_loadnil, op_getupval, op_setupval, op_gettabup,
-  op_gettable, op_geti, op_getfield, op_settabup, op_settable, op_seti, op_setfield, op_newtable, op_self, op_addi, op_addk, op_subk, op_mulk,
-  op_modk, op_powk, op_divk, op_idivk, op_bandk, op_bork, op_bxork, op_shri, op_shli, op_add, op_sub, op_mul, op_mod, op_pow, op_div, op_idiv,
-  op_band, op_bor, op_bxor, op_shl, op_shr, op_mmbin, op_mmbini, op_mmbink, op_unm, op_bnot, op_not, op_len, op_concat, op_close, op_tbc, op_jmp,
-  op_eq, op_lt, op_le, op_eqk, op_eqi, op_lti, op_lei, op_gti, op_gei, op_test, op_testset, op_call, op_tailcall, op_return, op_return0,
-  op_return1, op_forloop, op_forprep, op_tforprep, op_tforcall, op_tforloop, op_setlist, op_closure, op_vararg, op_varargprep, op_extraarg,
+  op_move,
+  op_loadi,
+  op_loadf,
+  op_loadk,
+  op_loadkx,
+  op_loadfalse,
+  op_lfalseskip,
+  op_loadtrue,
+  op_loadnil,
+  op_getupval,
+  op_setupval,
+  op_gettabup,
+  op_gettable,
+  op_geti,
+  op_getfield,
+  op_settabup,
+  op_settable,
+  op_seti,
+  op_setfield,
+  op_newtable,
+  op_self,
+  op_addi,
+  op_addk,
+  op_subk,
+  op_mulk,
+  op_modk,
+  op_powk,
+  op_divk,
+  op_idivk,
+  op_bandk,
+  op_bork,
+  op_bxork,
+  op_shri,
+  op_shli,
+  op_add,
+  op_sub,
+  op_mul,
+  op_mod,
+  op_pow,
+  op_div,
+  op_idiv,
+  op_band,
+  op_bor,
+  op_bxor,
+  op_shl,
+  op_shr,
+  op_mmbin,
+  op_mmbini,
+  op_mmbink,
+  op_unm,
+  op_bnot,
+  op_not,
+  op_len,
+  op_concat,
+  op_close,
+  op_tbc,
+  op_jmp,
+  op_eq,
+  op_lt,
+  op_le,
+  op_eqk,
+  op_eqi,
+  op_lti,
+  op_lei,
+  op_gti,
+  op_gei,
+  op_test,
+  op_testset,
+  op_call,
+  op_tailcall,
+  op_return,
+  op_return0,
+  op_return1,
+  op_forloop,
+  op_forprep,
+  op_tforprep,
+  op_tforcall,
+  op_tforloop,
+  op_setlist,
+  op_closure,
+  op_vararg,
+  op_varargprep,
+  op_extraarg,
 };
 
 // What a register may hold, as a set.
@@ -74,7 +151,8 @@ class Flow {
     if (pc >= f_.code.size()) return;
     Registers& known = before_[pc];
     bool changed = known.empty();
-    if (changed) known = registers;
+    if (changed)
+      known = registers;
     else
       for (std::size_t i = 0; i < known.size(); ++i) {
         const auto both = static_cast<Holds>(known[i] | registers[i]);
@@ -101,37 +179,82 @@ class Flow {
     const auto mixed = [](Holds a, Holds b) -> Holds { return ((a | b) & traced) ? traced : other; };
     const auto at = [pc](int offset) { return static_cast<std::size_t>(static_cast<std::ptrdiff_t>(pc) + offset); };
     switch (i.op()) {
-      case op_move: set(i.a(), get(i.b())); break;
+      case op_move:
+        set(i.a(), get(i.b()));
+        break;
       case op_loadnil:
         for (int k = 0; k <= i.b(); ++k) set(i.a() + k, other);
         break;
-      case op_lfalseskip: set(i.a(), other); return reach(at(2), r);
+      case op_lfalseskip:
+        set(i.a(), other);
+        return reach(at(2), r);
       case op_gettabup: {
         const std::string* name = text(i.c());
         set(i.a(), name && (*name == "greatest" || *name == "least") ? gives_traced : other);
         break;
       }
-      case op_gettable: case op_geti: set(i.a(), member(get(i.b()), nullptr)); break;
-      case op_getfield: set(i.a(), member(get(i.b()), text(i.c()))); break;
+      case op_gettable:
+      case op_geti:
+        set(i.a(), member(get(i.b()), nullptr));
+        break;
+      case op_getfield:
+        set(i.a(), member(get(i.b()), text(i.c())));
+        break;
       case op_self: {
         const Holds receiver = get(i.b());
         const std::string* word = i.k() ? text(i.c()) : nullptr;
         set(i.a() + 1, receiver);
-        if (word && concrete_word(*word)) set(i.a(), gives_other);
-        else if (word && word_of_values(*word)) set(i.a(), gives_traced);
-        else set(i.a(), member(receiver, word));
+        if (word && concrete_word(*word))
+          set(i.a(), gives_other);
+        else if (word && word_of_values(*word))
+          set(i.a(), gives_traced);
+        else
+          set(i.a(), member(receiver, word));
         break;
       }
-      case op_addi: case op_addk: case op_subk: case op_mulk: case op_modk: case op_powk: case op_divk: case op_idivk: case op_bandk: case op_bork:
-      case op_bxork: case op_shri: case op_shli: case op_unm: case op_bnot:
+      case op_addi:
+      case op_addk:
+      case op_subk:
+      case op_mulk:
+      case op_modk:
+      case op_powk:
+      case op_divk:
+      case op_idivk:
+      case op_bandk:
+      case op_bork:
+      case op_bxork:
+      case op_shri:
+      case op_shli:
+      case op_unm:
+      case op_bnot:
         set(i.a(), mixed(get(i.b()), nothing));
         break;
-      case op_add: case op_sub: case op_mul: case op_mod: case op_pow: case op_div: case op_idiv: case op_band: case op_bor: case op_bxor: case op_shl:
+      case op_add:
+      case op_sub:
+      case op_mul:
+      case op_mod:
+      case op_pow:
+      case op_div:
+      case op_idiv:
+      case op_band:
+      case op_bor:
+      case op_bxor:
+      case op_shl:
       case op_shr:
         set(i.a(), mixed(get(i.b()), get(i.c())));
         break;
-      case op_jmp: return reach(at(1 + i.jump()), r);
-      case op_eq: case op_lt: case op_le: case op_eqk: case op_eqi: case op_lti: case op_lei: case op_gti: case op_gei: case op_test:
+      case op_jmp:
+        return reach(at(1 + i.jump()), r);
+      case op_eq:
+      case op_lt:
+      case op_le:
+      case op_eqk:
+      case op_eqi:
+      case op_lti:
+      case op_lei:
+      case op_gti:
+      case op_gei:
+      case op_test:
         reach(at(1), r);
         return reach(at(2), r);
       case op_testset: {
@@ -142,22 +265,48 @@ class Flow {
       case op_call: {
         const Holds given = get(i.a());
         const Holds result = (given & gives_traced) ? traced : other;
-        for (int k = i.a(); k < 256 && (i.c() == 0 || k < i.a() + std::max(1, i.c() - 1)); ++k) set(k, k < i.a() + std::max(1, i.c() - 1) ? result : other);
+        for (int k = i.a(); k < 256 && (i.c() == 0 || k < i.a() + std::max(1, i.c() - 1)); ++k)
+          set(k, k < i.a() + std::max(1, i.c() - 1) ? result : other);
         break;
       }
-      case op_return: case op_return0: case op_return1: case op_tailcall: return;
-      case op_forloop: reach(at(1), r); set(i.a() + 3, other); return reach(at(1 - i.bx()), r);
-      case op_forprep: set(i.a() + 3, other); reach(at(1), r); return reach(at(2 + i.bx()), r);
-      case op_tforprep: return reach(at(1 + i.bx()), r);
+      case op_return:
+      case op_return0:
+      case op_return1:
+      case op_tailcall:
+        return;
+      case op_forloop:
+        reach(at(1), r);
+        set(i.a() + 3, other);
+        return reach(at(1 - i.bx()), r);
+      case op_forprep:
+        set(i.a() + 3, other);
+        reach(at(1), r);
+        return reach(at(2 + i.bx()), r);
+      case op_tforprep:
+        return reach(at(1 + i.bx()), r);
       case op_tforcall:
         for (int k = 0; k < i.c(); ++k) set(i.a() + 4 + k, other);
         break;
-      case op_tforloop: reach(at(1), r); return reach(at(1 - i.bx()), r);
+      case op_tforloop:
+        reach(at(1), r);
+        return reach(at(1 - i.bx()), r);
       // what writes no register
-      case op_setupval: case op_settabup: case op_settable: case op_seti: case op_setfield: case op_mmbin: case op_mmbini: case op_mmbink: case op_close:
-      case op_tbc: case op_setlist: case op_extraarg: case op_varargprep:
+      case op_setupval:
+      case op_settabup:
+      case op_settable:
+      case op_seti:
+      case op_setfield:
+      case op_mmbin:
+      case op_mmbini:
+      case op_mmbink:
+      case op_close:
+      case op_tbc:
+      case op_setlist:
+      case op_extraarg:
+      case op_varargprep:
         break;
-      default: set(i.a(), other);
+      default:
+        set(i.a(), other);
     }
     reach(at(1), r);
   }
@@ -167,19 +316,34 @@ class Flow {
     const Registers& r = before_[pc];
     const auto holds = [&r](int index) { return (r[static_cast<std::size_t>(index & 0xFF)] & traced) != 0; };
     const auto decides = [&](const char* word) {
-      found.push_back({i.line, std::string{"'"} + word + "' decides before the values are known. Between masks write '&', '|', '~'; to choose a column write mask:choose(a, b)"});
+      found.push_back({i.line, std::string{"'"} + word +
+                                   "' decides before the values are known. Between masks write '&', '|', '~'; to choose a column "
+                                   "write mask:choose(a, b)"});
     };
     const auto equal = [&](const std::string& value) {
       found.push_back({i.line, "'==' never holds for a column. Write :is(" + value + ")"});
     };
     switch (i.op()) {
-      case op_test: if (holds(i.a())) decides("if/and/or"); break;
-      case op_testset: if (holds(i.b())) decides("if/and/or"); break;
-      case op_not: if (holds(i.b())) decides("not"); break;
-      case op_eq: if (holds(i.a()) || holds(i.b())) equal("…"); break;
-      case op_eqk: if (holds(i.a())) equal(shown_constant(i.b())); break;
-      case op_eqi: if (holds(i.a())) equal(std::to_string(i.b() - 127)); break;
-      default: break;
+      case op_test:
+        if (holds(i.a())) decides("if/and/or");
+        break;
+      case op_testset:
+        if (holds(i.b())) decides("if/and/or");
+        break;
+      case op_not:
+        if (holds(i.b())) decides("not");
+        break;
+      case op_eq:
+        if (holds(i.a()) || holds(i.b())) equal("…");
+        break;
+      case op_eqk:
+        if (holds(i.a())) equal(shown_constant(i.b()));
+        break;
+      case op_eqi:
+        if (holds(i.a())) equal(std::to_string(i.b() - 127));
+        break;
+      default:
+        break;
     }
   }
 
@@ -210,9 +374,12 @@ void assignments(const std::vector<const Bytecode*>& chain, const std::vector<Li
     const Bytecode& owner = *chain[level];
     bool within = false;
     for (std::size_t k = 1; k <= level; ++k)
-      for (const Lines& lines : evaluates) within = within || (chain[k]->first_line == lines.first && chain[k]->last_line == lines.last);
+      for (const Lines& lines : evaluates)
+        within = within || (chain[k]->first_line == lines.first && chain[k]->last_line == lines.last);
     if (!within || owner.first_line == 0)
-      found.push_back({i.line, "'" + name + "' is a variable outside of the function: it cannot be assigned from inside. Return the value, or remember it in state"});
+      found.push_back({i.line, "'" + name +
+                                   "' is a variable outside of the function: it cannot be assigned from inside. Return the value, "
+                                   "or remember it in state"});
   }
   for (const Bytecode& nested : f.functions) {
     auto longer = chain;
@@ -229,7 +396,8 @@ std::vector<Finding> decisions(const Bytecode& function, bool evaluate) {
   // One message a line and kind.
   std::vector<Finding> once;
   for (Finding& one : found)
-    if (std::none_of(once.begin(), once.end(), [&](const Finding& known) { return known.line == one.line && known.message == one.message; }))
+    if (std::none_of(once.begin(), once.end(),
+                     [&](const Finding& known) { return known.line == one.line && known.message == one.message; }))
       once.push_back(std::move(one));
   return once;
 }

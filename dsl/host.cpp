@@ -7,8 +7,8 @@
 namespace tocsin::dsl {
 namespace {
 
-constexpr int stride = 1000;   // instructions between two looks at the budget
-char failure_key;              // the error value of a failure that is described already
+constexpr int stride = 1000;  // instructions between two looks at the budget
+char failure_key;             // the error value of a failure that is described already
 
 }  // namespace
 
@@ -25,7 +25,7 @@ Host& Host::of(lua_State* state) { return **static_cast<Host**>(lua_getextraspac
 
 void* Host::allocate(void* opaque, void* block, std::size_t old_size, std::size_t new_size) {
   auto& ledger = *static_cast<Ledger*>(opaque);
-  if (!block) old_size = 0;   // then Lua tells of a type, not of a size
+  if (!block) old_size = 0;  // then Lua tells of a type, not of a size
   if (new_size == 0) {
     std::free(block);
     ledger.used -= old_size;
@@ -52,7 +52,7 @@ void Host::stop_at(lua_State* state, const std::string& file, int line, std::str
   failure_ = {file, line, std::move(message), scripted};
   lua_pushlightuserdata(state, &failure_key);
   lua_error(state);
-  std::abort();   // lua_error does not return
+  std::abort();  // lua_error does not return
 }
 
 void Host::stop(lua_State* state, std::string message) {
@@ -88,7 +88,8 @@ int Host::handle(lua_State* state) {
     message = lua_tostring(state, 1);
     const std::string prefix = ":" + std::to_string(place.line) + ": ";
     if (const auto at = message.find(prefix); at != std::string::npos && at < 80) message.erase(0, at + prefix.size());
-    if (message.find("stack overflow") != std::string::npos) message = "nested too deep: a function that calls itself without an end, or tables within tables";
+    if (message.find("stack overflow") != std::string::npos)
+      message = "nested too deep: a function that calls itself without an end, or tables within tables";
   } else {
     message = std::string{"an error that is no text: "} + luaL_typename(state, 1);
   }
@@ -119,8 +120,10 @@ std::optional<Failure> Host::guarded(std::uint64_t instructions, const std::func
   if (described) return failure_;
   if (status == LUA_ERRMEM) {
     lua_gc(state_, LUA_GCCOLLECT);
-    return Failure{last_seen_.file, last_seen_.line,
-                   "it used more than " + std::to_string(ledger_->limit >> 20) + " MiB of memory: a table or a text that grows without an end", false};
+    return Failure{
+        last_seen_.file, last_seen_.line,
+        "it used more than " + std::to_string(ledger_->limit >> 20) + " MiB of memory: a table or a text that grows without an end",
+        false};
   }
   return Failure{last_seen_.file, last_seen_.line, "Lua failed while it handled an error: make the function simpler", false};
 }

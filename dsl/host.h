@@ -21,7 +21,7 @@ struct Failure {
   std::string file;
   int line = 0;
   std::string message;
-  bool scripted = false;   // no failure: while tracing, the function asked for a concrete value
+  bool scripted = false;  // no failure: while tracing, the function asked for a concrete value
 };
 
 // What Lua has allocated. Read by the Host's owner: zero once the Host is gone.
@@ -60,8 +60,8 @@ class Host {
   [[nodiscard]] std::shared_ptr<const Ledger> keep_ledger() const { return ledger_; }
   [[nodiscard]] const Budgets& budgets() const noexcept { return budgets_; }
 
-  Evaluation* evaluation = nullptr;   // of the call of an evaluate that runs; else null
-  Collection* collection = nullptr;   // into which files are read; else null
+  Evaluation* evaluation = nullptr;  // of the call of an evaluate that runs; else null
+  Collection* collection = nullptr;  // into which files are read; else null
 
  private:
   static void* allocate(void* ledger, void* block, std::size_t old_size, std::size_t new_size);

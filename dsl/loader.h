@@ -18,7 +18,7 @@ namespace tocsin::dsl {
 using PackFiles = std::map<std::string, std::string>;
 stream::Result<PackFiles> read_pack(const std::filesystem::path& directory);
 [[nodiscard]] std::string pack_hash(const PackFiles& files);
-[[nodiscard]] std::string pack_text(const PackFiles& files);                 // as a pack record carries it
+[[nodiscard]] std::string pack_text(const PackFiles& files);  // as a pack record carries it
 stream::Result<PackFiles> pack_files(std::string_view text);
 
 // What is wrong in a pack, where, and what to write instead.
@@ -30,19 +30,19 @@ struct Problem {
   std::string message;   // with the remedy
   bool warning = false;  // does not keep the pack from loading
 };
-[[nodiscard]] std::string describe(const Problem& problem);   // "ranks.lua:14: …" and the line below it
+[[nodiscard]] std::string describe(const Problem& problem);  // "ranks.lua:14: …" and the line below it
 
 struct Budgets {
   std::uint64_t load_instructions = 50'000'000;
-  std::uint64_t instructions = 1'000'000;      // a scripted evaluation
+  std::uint64_t instructions = 1'000'000;  // a scripted evaluation
   std::uint64_t elements = 50'000'000;
-  std::uint64_t bytes = 64u << 20;             // of Lua memory
-  std::uint64_t nodes = 100'000;               // of the graph
-  bool all_scripted = false;                   // compiled rules run as scripts too: the same outcomes, for tests and benchmarks
+  std::uint64_t bytes = 64u << 20;  // of Lua memory
+  std::uint64_t nodes = 100'000;    // of the graph
+  bool all_scripted = false;        // compiled rules run as scripts too: the same outcomes, for tests and benchmarks
 };
 
 struct Loaded {
-  std::shared_ptr<stream::Pack> pack;   // null where a problem is no warning
+  std::shared_ptr<stream::Pack> pack;  // null where a problem is no warning
   std::vector<Problem> problems;
   std::vector<Case> cases;
 };

@@ -1,8 +1,8 @@
 // A pack as files: from a directory, as the text that a pack record carries, and its hash.
+#include <xxhash.h>
 #include <charconv>
 #include <fstream>
 #include <iterator>
-#include <xxhash.h>
 
 #include "dsl/loader.h"
 
@@ -36,7 +36,8 @@ bool hidden(const fs::path& within) {
 
 stream::Result<PackFiles> read_pack(const fs::path& directory) {
   std::error_code error;
-  if (!fs::is_directory(directory, error)) return Error{Errc::not_found, directory.string() + " is no directory: name the directory of the rules"};
+  if (!fs::is_directory(directory, error))
+    return Error{Errc::not_found, directory.string() + " is no directory: name the directory of the rules"};
   PackFiles files;
   std::size_t total = 0;
   for (fs::recursive_directory_iterator entry{directory, error}, end; !error && entry != end; entry.increment(error)) {
@@ -45,7 +46,8 @@ stream::Result<PackFiles> read_pack(const fs::path& directory) {
     auto text = read_file(entry->path());
     if (!text) return text.error();
     total += text->size();
-    if (total > largest_pack) return Error{Errc::too_large, directory.string() + " holds over 64 MiB of rules: is it the right directory?"};
+    if (total > largest_pack)
+      return Error{Errc::too_large, directory.string() + " holds over 64 MiB of rules: is it the right directory?"};
     files[within.generic_string()] = std::move(*text);
   }
   if (error) return Error{Errc::io, directory.string() + ": " + error.message()};
@@ -66,7 +68,8 @@ std::string pack_hash(const PackFiles& files) {
 // Each file: the sizes of its path and its text on a line, then both.
 std::string pack_text(const PackFiles& files) {
   std::string out{magic};
-  for (const auto& [path, text] : files) out += std::to_string(path.size()) + " " + std::to_string(text.size()) + "\n" + path + text;
+  for (const auto& [path, text] : files)
+    out += std::to_string(path.size()) + " " + std::to_string(text.size()) + "\n" + path + text;
   return out;
 }
 

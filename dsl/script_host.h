@@ -21,7 +21,7 @@ class Scripts : public stream::ScriptHost {
     RuleSource source;
     stream::Level per = stream::Level::job;
     std::map<std::string, stream::NodeId> needs;
-    std::vector<std::string> value_names;   // that texts want from the second value
+    std::vector<std::string> value_names;  // that texts want from the second value
   };
   std::unique_ptr<Host> host_;
   std::map<stream::RuleIndex, Script> scripts_;

@@ -20,7 +20,7 @@ class Table {
   Table(lua_State* state, int index, Collection& collection, Host::Place place);
 
   [[nodiscard]] const std::vector<std::string>& names() const noexcept { return names_; }
-  [[nodiscard]] std::size_t length() const noexcept { return length_; }   // of its list part
+  [[nodiscard]] std::size_t length() const noexcept { return length_; }  // of its list part
   [[nodiscard]] bool has(const std::string& key) const;
   void problem(const std::string& key, std::string message) const;
   // Refuses names that are not in this list.
@@ -32,7 +32,7 @@ class Table {
   [[nodiscard]] std::optional<bool> yes(const std::string& key) const;
   [[nodiscard]] std::optional<stream::Duration> duration(const std::string& key) const;
   [[nodiscard]] std::optional<stream::Persistence> persistence(const std::string& key) const;
-  [[nodiscard]] std::vector<std::string> texts(const std::string& key) const;              // one, or a list
+  [[nodiscard]] std::vector<std::string> texts(const std::string& key) const;  // one, or a list
   [[nodiscard]] std::map<std::string, std::string> text_map(const std::string& key) const;
   [[nodiscard]] std::map<std::string, ParamValue> params(const std::string& key) const;
   [[nodiscard]] std::optional<stream::Severity> severity() const;

@@ -42,8 +42,9 @@ struct Trace {
   void check_answer() {
     const NodeId mask = answer.mask;
     if (!fits(mask))
-      problem(line_of("per"), "per = '" + text(name(rule.per)) + "', but evaluate returned a value per " + text(name(type(mask).level)) + ": use :any(" +
-                                  quoted(rule.per) + ") or :all(" + quoted(rule.per) + ")");
+      problem(line_of("per"), "per = '" + text(name(rule.per)) + "', but evaluate returned a value per " +
+                                  text(name(type(mask).level)) + ": use :any(" + quoted(rule.per) + ") or :all(" +
+                                  quoted(rule.per) + ")");
     rule.answer = mask;
     for (const auto& made : evaluation.made)
       if (!made.used) problem(made.line, "this mask was made and never used. Between masks write '&', not 'and'");
@@ -78,16 +79,21 @@ struct Trace {
   }
 
   void check_who(NodeId who) const {
-    if (type(who).shape != Shape::mask) return problem(line_of_output("who"), "who is no mask: it says of each member whether it is a culprit");
+    if (type(who).shape != Shape::mask)
+      return problem(line_of_output("who"), "who is no mask: it says of each member whether it is a culprit");
     if (type(who).level <= rule.per)
-      problem(line_of_output("who"), "who is a value per " + text(name(type(who).level)) + ": it must be finer than per = '" + text(name(rule.per)) + "', for it names members within");
+      problem(line_of_output("who"), "who is a value per " + text(name(type(who).level)) + ": it must be finer than per = '" +
+                                         text(name(rule.per)) + "', for it names members within");
   }
 
   void check_cause(const std::string& cause, NodeId node) const {
-    if (type(node).shape != Shape::mask) problem(line_of_output(cause), "cause '" + cause + "' is no mask: it is implied where it is yes, so write :above(…) or :is(…)");
+    if (type(node).shape != Shape::mask)
+      problem(line_of_output(cause),
+              "cause '" + cause + "' is no mask: it is implied where it is yes, so write :above(…) or :is(…)");
     else if (!fits(node))
-      problem(line_of_output(cause), "cause '" + cause + "' is a value per " + text(name(type(node).level)) + ", but per = '" + text(name(rule.per)) +
-                                         "': use :any(" + quoted(rule.per) + ") or :all(" + quoted(rule.per) + ")");
+      problem(line_of_output(cause), "cause '" + cause + "' is a value per " + text(name(type(node).level)) + ", but per = '" +
+                                         text(name(rule.per)) + "': use :any(" + quoted(rule.per) + ") or :all(" +
+                                         quoted(rule.per) + ")");
   }
 
   stream::TextTemplate text_of(const std::string& what, const std::string& written, const std::string& key) {
@@ -108,22 +114,26 @@ struct Trace {
       evaluation.params_read.insert(name);
       std::vector<std::string> names;
       for (const auto& [param, value] : source.params) names.push_back(param);
-      if (!source.params.contains(name)) problem(line, what + " names 'p." + name + "', which is not in params" + nearest(name, names));
+      if (!source.params.contains(name))
+        problem(line, what + " names 'p." + name + "', which is not in params" + nearest(name, names));
       return;
     }
     const auto output = answer.outputs.find(name);
     if (output == answer.outputs.end()) {
       auto known = output_names();
       for (std::string& member : member_names(rule.per)) known.push_back(std::move(member));
-      return problem(line, what + " names '" + name + "', which evaluate does not return" + nearest(name, known) + ": add it to the second value");
+      return problem(line, what + " names '" + name + "', which evaluate does not return" + nearest(name, known) +
+                               ": add it to the second value");
     }
     if (place.kind == Kind::who) return;
     const NodeId node = output->second;
     const stream::Type& is = type(node);
-    if (is.shape == Shape::mask) return problem(line, what + ": {" + name + "} is a mask, yes or no: show the column that it was made of");
+    if (is.shape == Shape::mask)
+      return problem(line, what + ": {" + name + "} is a mask, yes or no: show the column that it was made of");
     if (!fits(node))
-      problem(line_of_output(name), what + ": {" + name + "} is a value per " + text(stream::name(is.level)) + ", but per = '" + text(stream::name(rule.per)) +
-                                        "': take it up through a group, :max(" + quoted(rule.per) + ")");
+      problem(line_of_output(name), what + ": {" + name + "} is a value per " + text(stream::name(is.level)) + ", but per = '" +
+                                        text(stream::name(rule.per)) + "': take it up through a group, :max(" + quoted(rule.per) +
+                                        ")");
     if (is.text() && place.conversion != 's' && !(place.conversion == 'g' && place.precision < 0))
       problem(line, what + ": {" + name + "} is text, which takes no format: write {" + name + "}");
     if (place.conversion == '%') check_percentage(what, place, node, line);
@@ -134,15 +144,17 @@ struct Trace {
       if (compared.column != node || compared.limit <= 1.5) continue;
       char two[32];
       std::snprintf(two, sizeof two, "%.2f", compared.limit / 100);
-      problem(line, what + ": {" + place.name + "} is shown as a percentage and compared with " + (compared.name.empty() ? "" : compared.name + " = ") +
-                        shown(compared.limit) + "; did you mean " + two + "?");
+      problem(line, what + ": {" + place.name + "} is shown as a percentage and compared with " +
+                        (compared.name.empty() ? "" : compared.name + " = ") + shown(compared.limit) + "; did you mean " + two +
+                        "?");
       return;
     }
   }
 
   void take_state() {
     for (auto& field : rule.state)
-      if (const auto written = evaluation.written.find(field.name); written != evaluation.written.end()) field.write = written->second;
+      if (const auto written = evaluation.written.find(field.name); written != evaluation.written.end())
+        field.write = written->second;
   }
 
   void divide_nodes() {
@@ -160,7 +172,8 @@ struct Trace {
 
   void warn_of_unread() const {
     for (const auto& [name, value] : source.params)
-      if (!evaluation.params_read.contains(name)) problems().warn(source.file, line_of(name), "params." + name + " is never read: take it out");
+      if (!evaluation.params_read.contains(name))
+        problems().warn(source.file, line_of(name), "params." + name + " is never read: take it out");
     for (const auto& [name, need] : source.needs) {
       const bool trigger = std::find(source.every.begin(), source.every.end(), name) != source.every.end();
       if (!trigger && !evaluation.needs_read.contains(name))
@@ -185,9 +198,11 @@ Answer read_answer(lua_State* state, Evaluation& evaluation) {
   answer.mask = mask->node;
   const stream::Type& type = evaluation.graph[mask->node].type;
   if (type.shape != Shape::mask)
-    refuse("evaluate must return a mask; it returned a " + text(name(type.shape)) + (type.shape == Shape::column ? ": make a mask of it, :above(…)" : ""));
+    refuse("evaluate must return a mask; it returned a " + text(name(type.shape)) +
+           (type.shape == Shape::column ? ": make a mask of it, :above(…)" : ""));
   if (lua_isnil(state, -1)) return answer;
-  if (!lua_istable(state, -1)) refuse(std::string{"the second value is a "} + luaL_typename(state, -1) + ": write return mask, { name = column }");
+  if (!lua_istable(state, -1))
+    refuse(std::string{"the second value is a "} + luaL_typename(state, -1) + ": write return mask, { name = column }");
   const int table = lua_gettop(state);
   for (lua_pushnil(state); lua_next(state, table); lua_pop(state, 1)) {
     if (lua_type(state, -2) != LUA_TSTRING) refuse("the second value names what it holds: write return mask, { name = column }");
@@ -197,7 +212,8 @@ Answer read_answer(lua_State* state, Evaluation& evaluation) {
     const NodeId node = operand(state, evaluation, lua_gettop(state), name);
     const Shape shape = evaluation.graph[node].type.shape;
     if (shape != Shape::column && shape != Shape::mask)
-      refuse("'" + name + "' in the second value is a " + text(stream::name(shape)) + (shape == Shape::window ? ": reduce it over time first, :last()" : ": ask it first, :now()"));
+      refuse("'" + name + "' in the second value is a " + text(stream::name(shape)) +
+             (shape == Shape::window ? ": reduce it over time first, :last()" : ": ask it first, :now()"));
     answer.outputs[name] = node;
   }
   return answer;
@@ -207,7 +223,7 @@ void declare_needs(const Collection& collection, const RuleSource& source, strea
   stream::Rule& rule = pack.rules[static_cast<std::size_t>(index)];
   for (const auto& [name, need] : source.needs) {
     if (need.signal.empty()) {
-      Level level = Level::job;   // several rules make one mask per job
+      Level level = Level::job;  // several rules make one mask per job
       if (!need.joined)
         if (const auto found = collection.rules.find(need.findings[0]); found != collection.rules.end())
           level = stream::level_named(found->second.per).value_or(Level::job);
@@ -228,7 +244,9 @@ void declare_needs(const Collection& collection, const RuleSource& source, strea
 void trace(Host& host, Collection& collection, const RuleSource& source, stream::RuleIndex index, stream::Pack& pack) {
   stream::Rule& rule = pack.rules[static_cast<std::size_t>(index)];
   Problems& problems = *collection.problems;
-  Evaluation evaluation{*pack.graph, source, index, rule.per, {rule.needs.begin(), rule.needs.end()}, std::nullopt, nullptr, 0, 0, 0, {}, {}, {}, {}, {}};
+  Evaluation evaluation{*pack.graph,  source,  index, rule.per, {rule.needs.begin(), rule.needs.end()},
+                        std::nullopt, nullptr, 0,     0,        0,
+                        {},           {},      {},    {},       {}};
   evaluation.most_nodes = host.budgets().nodes;
   if (!source.peers.empty()) evaluation.peers = pack.graph->peers(source.peers);
   Answer answer;
@@ -254,7 +272,8 @@ void trace(Host& host, Collection& collection, const RuleSource& source, stream:
     const bool said = failure->message.starts_with("'=='") &&
                       std::any_of(decided.begin(), decided.end(), [&](const Finding& one) { return one.line == failure->line; });
     if (said) return;
-    problems.add(failure->file.empty() ? source.file : failure->file, failure->line > 0 ? failure->line : source.line, failure->message);
+    problems.add(failure->file.empty() ? source.file : failure->file, failure->line > 0 ? failure->line : source.line,
+                 failure->message);
     return;
   }
   Trace checks{collection, source, pack, rule, evaluation, std::move(answer)};

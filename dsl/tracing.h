@@ -13,7 +13,7 @@ void trace(Host& host, Collection& collection, const RuleSource& source, stream:
 // What the rule's function gives, checked: of a trace, and of each evaluation of a script. The message is empty where all is well.
 struct Answer {
   stream::NodeId mask{};
-  std::map<std::string, stream::NodeId> outputs;   // of the second table
+  std::map<std::string, stream::NodeId> outputs;  // of the second table
   std::map<std::string, int> lines;
 };
 // Reads the two results from the top of the stack; ends the call where they cannot be an answer.

@@ -18,7 +18,7 @@ constexpr const char* value_type = "tocsin.value";
 constexpr const char* job_type = "tocsin.job";
 constexpr const char* params_type = "tocsin.params";
 constexpr const char* state_type = "tocsin.state";
-constexpr std::uint64_t price_of_a_node = 50;   // instructions that one applied operation is worth
+constexpr std::uint64_t price_of_a_node = 50;  // instructions that one applied operation is worth
 
 [[noreturn]] void stop(lua_State* state, std::string message) { Host::of(state).stop(state, std::move(message)); }
 
@@ -143,22 +143,30 @@ int params_index(lua_State* state) {
   evaluation.params_read.insert(key);
   const auto push_number = [state](double x) {
     const auto whole = static_cast<lua_Integer>(std::clamp(x, -9e15, 9e15));
-    if (static_cast<double>(whole) == x) lua_pushinteger(state, whole);
-    else lua_pushnumber(state, x);
+    if (static_cast<double>(whole) == x)
+      lua_pushinteger(state, whole);
+    else
+      lua_pushnumber(state, x);
   };
-  if (const auto* number = std::get_if<double>(&param->second)) push_number(*number);
-  else if (const auto* yes = std::get_if<bool>(&param->second)) lua_pushboolean(state, *yes);
+  if (const auto* number = std::get_if<double>(&param->second))
+    push_number(*number);
+  else if (const auto* yes = std::get_if<bool>(&param->second))
+    lua_pushboolean(state, *yes);
   else if (const auto* text = std::get_if<std::string>(&param->second)) {
-    if (const auto duration = duration_named(*text)) push_value(state, evaluation, evaluation.graph.constant(stream::seconds(*duration), "seconds"));
-    else lua_pushlstring(state, text->data(), text->size());
+    if (const auto duration = duration_named(*text))
+      push_value(state, evaluation, evaluation.graph.constant(stream::seconds(*duration), "seconds"));
+    else
+      lua_pushlstring(state, text->data(), text->size());
   } else {
     const auto& list = std::get<std::vector<stream::Scalar>>(param->second);
     Host::of(state).charge(state, list.size());
     lua_createtable(state, static_cast<int>(list.size()), 0);
     lua_Integer place = 0;
     for (const stream::Scalar& item : list) {
-      if (const auto* x = std::get_if<double>(&item)) push_number(*x);
-      else lua_pushstring(state, std::get<std::string>(item).c_str());
+      if (const auto* x = std::get_if<double>(&item))
+        push_number(*x);
+      else
+        lua_pushstring(state, std::get<std::string>(item).c_str());
       lua_rawseti(state, -2, ++place);
     }
   }
@@ -169,7 +177,8 @@ int state_index(lua_State* state) {
   Evaluation& evaluation = evaluation_of(state);
   const std::string key = key_text(state, 2);
   if (!evaluation.rule.state.contains(key))
-    stop(state, "'" + key + "' is not in state" + nearest(key, keys(evaluation.rule.state)) + ": declare it with its first value, state = { " + key + " = 0 }");
+    stop(state, "'" + key + "' is not in state" + nearest(key, keys(evaluation.rule.state)) +
+                    ": declare it with its first value, state = { " + key + " = 0 }");
   const auto written = evaluation.written.find(key);
   push_value(state, evaluation,
              written != evaluation.written.end() ? written->second : evaluation.graph.state(evaluation.index, key, evaluation.per));
@@ -180,15 +189,16 @@ int state_newindex(lua_State* state) {
   Evaluation& evaluation = evaluation_of(state);
   const std::string key = key_text(state, 2);
   if (!evaluation.rule.state.contains(key))
-    stop(state, "'" + key + "' is not in state" + nearest(key, keys(evaluation.rule.state)) + ": declare it with its first value, state = { " + key + " = 0 }");
+    stop(state, "'" + key + "' is not in state" + nearest(key, keys(evaluation.rule.state)) +
+                    ": declare it with its first value, state = { " + key + " = 0 }");
   const NodeId node = operand(state, evaluation, 3, "state." + key);
   const stream::Type& type = evaluation.graph[node].type;
   if (type.shape != Shape::column || type.text())
     stop(state, "state." + key + " holds numbers, and this is " + (type.text() ? "text" : "a " + std::string{name(type.shape)}) +
                     (type.shape == Shape::mask ? ": write m:choose(1, 0)" : ""));
   if (type.level > evaluation.per)
-    stop(state, "state." + key + " is a value per " + std::string{name(type.level)} + ", but per = '" + std::string{name(evaluation.per)} +
-                    "': take it up through a group");
+    stop(state, "state." + key + " is a value per " + std::string{name(type.level)} + ", but per = '" +
+                    std::string{name(evaluation.per)} + "': take it up through a group");
   evaluation.written[key] = node;
   return 0;
 }
@@ -222,14 +232,18 @@ NodeId operand(lua_State* state, Evaluation& evaluation, int index, const std::s
     return value->node;
   }
   switch (lua_type(state, index)) {
-    case LUA_TNUMBER: return evaluation.graph.constant(stream::canonical(lua_tonumber(state, index)));
+    case LUA_TNUMBER:
+      return evaluation.graph.constant(stream::canonical(lua_tonumber(state, index)));
     case LUA_TSTRING: {
       const std::string text = lua_tostring(state, index);
       if (const auto duration = duration_named(text)) return evaluation.graph.constant(stream::seconds(*duration), "seconds");
-      stop(state, "'" + word + "' wants a column or a number, not the text \"" + text.substr(0, 40) + "\": texts are compared with :is(…)");
+      stop(state, "'" + word + "' wants a column or a number, not the text \"" + text.substr(0, 40) +
+                      "\": texts are compared with :is(…)");
     }
     case LUA_TBOOLEAN:
-      stop(state, "'==', 'not' or a comparison made a plain true or false here; '==' never holds for a column. Write :is(…), and '~' for not");
+      stop(state,
+           "'==', 'not' or a comparison made a plain true or false here; '==' never holds for a column. Write :is(…), and '~' for "
+           "not");
     default:
       stop(state, "'" + word + "' wants a column or a number, not " +
                       (lua_isnoneornil(state, index) ? "nil" : "a " + std::string{luaL_typename(state, index)}));
@@ -255,7 +269,8 @@ void apply(lua_State* state, Evaluation& evaluation, Op op, const std::vector<No
     stop(state, std::move(message));
   }
   if (evaluation.graph.size() > evaluation.most_nodes)
-    stop(state, "it makes more than " + std::to_string(host.budgets().nodes) + " operations: a loop that builds columns without an end?");
+    stop(state,
+         "it makes more than " + std::to_string(host.budgets().nodes) + " operations: a loop that builds columns without an end?");
   const bool comparison = op == Op::above || op == Op::below || op == Op::at_least || op == Op::at_most;
   if (comparison && evaluation.graph[arguments[1]].op == Op::constant) {
     Evaluation::Compared entry{arguments[0], evaluation.graph[arguments[1]].attributes.number, {}};
@@ -265,13 +280,15 @@ void apply(lua_State* state, Evaluation& evaluation, Op op, const std::vector<No
   }
   if (evaluation.scratch) {
     if (evaluation.graph[*made].op == Op::freeze && static_cast<std::size_t>(*made) >= evaluation.lasting_nodes)
-      stop(state, "a frozen need is reduced before the first :number(), :yes() or :each(): move ':" + std::string{stream::operation(op).name} + "()' up, so that what it holds lasts");
+      stop(state, "a frozen need is reduced before the first :number(), :yes() or :each(): move ':" +
+                      std::string{stream::operation(op).name} + "()' up, so that what it holds lasts");
     const Shape shape = evaluation.graph[*made].type.shape;
     if (shape == Shape::column || shape == Shape::mask) {
       const stream::Level level = evaluation.graph[*made].type.level;
       const std::uint64_t elements = level == stream::Level::none ? 1 : evaluation.scratch->topology().size(level);
       if (elements > evaluation.elements_left)
-        stop(state, "it spent its budget of " + std::to_string(host.budgets().elements) + " elements: fewer operations, or coarser columns");
+        stop(state, "it spent its budget of " + std::to_string(host.budgets().elements) +
+                        " elements: fewer operations, or coarser columns");
       evaluation.elements_left -= elements;
       evaluation.scratch->compute(*made);
     }
@@ -281,30 +298,33 @@ void apply(lua_State* state, Evaluation& evaluation, Op op, const std::vector<No
 
 void register_values(lua_State* state) {
   const auto changed = refusing([] { return "a column cannot be changed: make a new one"; });
-  set_metatable(state, value_type, {
-      {"__index", index_word},
-      {"__newindex", changed},
-      {"__add", binary<Op::add>},
-      {"__sub", binary<Op::subtract>},
-      {"__mul", binary<Op::multiply>},
-      {"__div", binary<Op::divide>},
-      {"__unm", unary<Op::negate>},
-      {"__band", binary<Op::conjunction>},
-      {"__bor", binary<Op::disjunction>},
-      {"__bnot", unary<Op::negation>},
-      {"__lt", [](lua_State* s) { return ordered(s, false); }},
-      {"__le", [](lua_State* s) { return ordered(s, true); }},
-      {"__eq", refusing([] { return "'==' never holds for a column. Write :is(…), or compare with :at_least(…) & :at_most(…)"; })},
-      {"__concat", refusing([] { return "a column is no text: name it in the second value and write {name} in shows"; })},
-      {"__len", refusing([] { return "'#' of a column: write :count(\"job\")"; })},
-      {"__call", refusing([] { return "a column is not a function: ':' before a word, '(' after it"; })},
-      {"__pow", refusing([] { return "'^' of a column: write x * x"; })},
-      {"__mod", refusing([] { return "'%' is no operation of columns"; })},
-      {"__idiv", refusing([] { return "'//' is no operation of columns: write '/'"; })},
-      {"__bxor", refusing([] { return "'~' between masks: write (a & ~b) | (~a & b)"; })},
-      {"__shl", refusing([] { return "'<<' is no operation of columns: write :below(…)"; })},
-      {"__shr", refusing([] { return "'>>' is no operation of columns: write :above(…)"; })},
-  });
+  set_metatable(
+      state, value_type,
+      {
+          {"__index", index_word},
+          {"__newindex", changed},
+          {"__add", binary<Op::add>},
+          {"__sub", binary<Op::subtract>},
+          {"__mul", binary<Op::multiply>},
+          {"__div", binary<Op::divide>},
+          {"__unm", unary<Op::negate>},
+          {"__band", binary<Op::conjunction>},
+          {"__bor", binary<Op::disjunction>},
+          {"__bnot", unary<Op::negation>},
+          {"__lt", [](lua_State* s) { return ordered(s, false); }},
+          {"__le", [](lua_State* s) { return ordered(s, true); }},
+          {"__eq",
+           refusing([] { return "'==' never holds for a column. Write :is(…), or compare with :at_least(…) & :at_most(…)"; })},
+          {"__concat", refusing([] { return "a column is no text: name it in the second value and write {name} in shows"; })},
+          {"__len", refusing([] { return "'#' of a column: write :count(\"job\")"; })},
+          {"__call", refusing([] { return "a column is not a function: ':' before a word, '(' after it"; })},
+          {"__pow", refusing([] { return "'^' of a column: write x * x"; })},
+          {"__mod", refusing([] { return "'%' is no operation of columns"; })},
+          {"__idiv", refusing([] { return "'//' is no operation of columns: write '/'"; })},
+          {"__bxor", refusing([] { return "'~' between masks: write (a & ~b) | (~a & b)"; })},
+          {"__shl", refusing([] { return "'<<' is no operation of columns: write :below(…)"; })},
+          {"__shr", refusing([] { return "'>>' is no operation of columns: write :above(…)"; })},
+      });
   const auto needs = refusing([] { return "job cannot be changed: it is what the rule reads"; });
   const auto params = refusing([] { return "params cannot be changed: use a local, or state for what is remembered"; });
   set_metatable(state, job_type, {{"__index", job_index}, {"__newindex", needs}});

@@ -12,13 +12,13 @@ namespace tocsin::dsl {
 // What Lua holds of a value: a node of the evaluation's graph. Trivially destructible, so that no finalizer is needed.
 struct Value {
   stream::NodeId node{};
-  std::uint32_t made = no_mask;   // index into Evaluation::made
+  std::uint32_t made = no_mask;  // index into Evaluation::made
   static constexpr std::uint32_t no_mask = 0xFFFFFFFFu;
 };
 
 // The metatables of values, of job, p and state; the functions greatest and least, which are left on the stack.
 void register_values(lua_State* state);
-void push_function(lua_State* state, stream::Op op);   // greatest, least
+void push_function(lua_State* state, stream::Op op);  // greatest, least
 
 void push_value(lua_State* state, Evaluation& evaluation, stream::NodeId node);
 // The value at this place of the stack, or null where it is none.
@@ -29,7 +29,7 @@ void use(Evaluation& evaluation, const Value& value);
 // Applies the operation within the budgets and pushes what it gives; ends the call where it is refused.
 void apply(lua_State* state, Evaluation& evaluation, stream::Op op, const std::vector<stream::NodeId>& arguments,
            stream::Attributes attributes = {});
-[[nodiscard]] Evaluation& evaluation_of(lua_State* state);   // ends the call where none runs
+[[nodiscard]] Evaluation& evaluation_of(lua_State* state);  // ends the call where none runs
 
 // The three parameters of evaluate.
 void push_job(lua_State* state);

@@ -14,7 +14,7 @@ using stream::Op;
 using stream::Shape;
 using stream::Takes;
 
-const char words_key = 0;   // of the closures of all words, in the registry
+const char words_key = 0;  // of the closures of all words, in the registry
 
 // What one call gives, and what it is called.
 struct Call {
@@ -30,7 +30,9 @@ struct Call {
   [[nodiscard]] bool given(int index) const { return !lua_isnoneornil(state, index); }
   [[nodiscard]] bool is_text(int index) const { return lua_type(state, index) == LUA_TSTRING; }
   [[nodiscard]] std::string text(int index) const { return lua_tostring(state, index); }
-  [[nodiscard]] std::string typed(int index) const { return given(index) ? "a " + std::string{luaL_typename(state, index)} : "nothing"; }
+  [[nodiscard]] std::string typed(int index) const {
+    return given(index) ? "a " + std::string{luaL_typename(state, index)} : "nothing";
+  }
 
   void nothing_more(int index) const {
     if (lua_gettop(state) < index || !given(index)) return;
@@ -40,7 +42,8 @@ struct Call {
   [[noreturn]] void no_group_over_time(const std::string& group) const {
     const bool both = stream::find_operation(entry.name, Shape::column).has_value();
     const std::string across = both ? word() : "max";
-    stop(word() + " over time takes no group; first over time, then across members: :" + word() + "():" + across + "(\"" + group + "\")");
+    stop(word() + " over time takes no group; first over time, then across members: :" + word() + "():" + across + "(\"" + group +
+         "\")");
   }
 
   double number(int index) const {
@@ -87,10 +90,9 @@ struct Call {
   }
 
   void group(int index) {
-    if (!given(index)) {
-      ask_group();
-    }
-    if (!is_text(index)) stop(word() + " wants a group, not " + typed(index) + ": " + word() + "(\"node\"), " + word() + "(\"job\")");
+    if (!given(index)) { ask_group(); }
+    if (!is_text(index))
+      stop(word() + " wants a group, not " + typed(index) + ": " + word() + "(\"node\"), " + word() + "(\"job\")");
     const std::string name = text(index);
     attributes.group = stream::group_named(name);
     if (name == "cluster") stop("rules of scope cluster come later: in a rule of an attempt write \"job\"");
@@ -160,7 +162,8 @@ struct Call {
     if (signal.kind != stream::SignalKind::event) return;
     std::vector<std::string> all;
     for (const auto& field : signal.fields) all.push_back(field.name);
-    if (std::find(all.begin(), all.end(), name) == all.end()) stop("'" + signal.name + "' has no field '" + name + "'" + nearest(name, all));
+    if (std::find(all.begin(), all.end(), name) == all.end())
+      stop("'" + signal.name + "' has no field '" + name + "'" + nearest(name, all));
   }
 
   int run();
@@ -174,12 +177,16 @@ int Call::run() {
   arguments.push_back(receiver);
   int last = 2;
   switch (entry.takes) {
-    case Takes::nothing: last = 1; break;
+    case Takes::nothing:
+      last = 1;
+      break;
     case Takes::column:
       column(2);
       if (lua_gettop(state) > 2 && given(3)) stop(word() + " of a column takes one value; a mask takes a number and a group");
       break;
-    case Takes::columns: case Takes::masks: break;
+    case Takes::columns:
+    case Takes::masks:
+      break;
     case Takes::low_high:
       column(2);
       if (given(3)) column(3);
@@ -190,9 +197,13 @@ int Call::run() {
       for (int i = 2; i <= lua_gettop(state); ++i) literals(i);
       last = lua_gettop(state);
       break;
-    case Takes::group: group(2); break;
+    case Takes::group:
+      group(2);
+      break;
     case Takes::number_group:
-      if (is_text(2) && !given(3)) stop(word() + " wants a number, then a group: " + word() + (entry.op == Op::g_quantile ? "(0.9, \"" : "(2, \"") + text(2) + "\")");
+      if (is_text(2) && !given(3))
+        stop(word() + " wants a number, then a group: " + word() + (entry.op == Op::g_quantile ? "(0.9, \"" : "(2, \"") + text(2) +
+             "\")");
       if (entry.op == Op::g_quantile) {
         if (!given(2)) ask_group();
         attributes.number = number(2);
@@ -208,13 +219,18 @@ int Call::run() {
     case Takes::number:
       if (given(2) || entry.op != Op::w_cusum) attributes.number = number(2);
       break;
-    case Takes::count: count_or_field(2); break;
+    case Takes::count:
+      count_or_field(2);
+      break;
     case Takes::field:
       if (!is_text(2)) stop(word() + " of which field? :" + word() + "(\"code\")");
       attributes.field = text(2);
       break;
-    case Takes::fields: return fields(2);
-    case Takes::bits: bits(2); break;
+    case Takes::fields:
+      return fields(2);
+    case Takes::bits:
+      bits(2);
+      break;
     case Takes::level:
       if (!is_text(2)) stop("at which level? :at(\"rank\")");
       attributes.field = text(2);
@@ -235,8 +251,7 @@ int call_word(lua_State* state) {
   Evaluation& evaluation = evaluation_of(state);
   const stream::Operation& entry = stream::operation(op);
   const Value* receiver = value_at(state, 1);
-  if (!receiver)
-    Host::of(state).stop(state, "write ':' before a word and '(' after it: x:" + std::string{entry.name} + "(…)");
+  if (!receiver) Host::of(state).stop(state, "write ':' before a word and '(' after it: x:" + std::string{entry.name} + "(…)");
   use(evaluation, *receiver);
   return Call{state, evaluation, entry, receiver->node, {}, {}}.run();
 }
@@ -253,10 +268,14 @@ int call_function(lua_State* state) {
 
 std::string_view advice(Shape shape) {
   switch (shape) {
-    case Shape::window: return "reduce it over time first: :last(), :mean()";
-    case Shape::column: return "make a mask of it: :above(…), :is(…)";
-    case Shape::finding: return ":now(), :ever()";
-    case Shape::mask: return "";
+    case Shape::window:
+      return "reduce it over time first: :last(), :mean()";
+    case Shape::column:
+      return "make a mask of it: :above(…), :is(…)";
+    case Shape::finding:
+      return ":now(), :ever()";
+    case Shape::mask:
+      return "";
   }
   return "";
 }
@@ -285,7 +304,8 @@ int index_word(lua_State* state) {
   const std::string key = lua_type(state, 2) == LUA_TSTRING ? lua_tostring(state, 2) : std::string{luaL_typename(state, 2)};
   const bool word = !key.empty() && std::isalpha(static_cast<unsigned char>(key[0]));
   auto op = word ? stream::find_operation(key, type.shape) : std::nullopt;
-  if (op && stream::operation(*op).takes == Takes::columns) Host::of(state).stop(state, "'" + key + "' is a function: write " + key + "(a, b)");
+  if (op && stream::operation(*op).takes == Takes::columns)
+    Host::of(state).stop(state, "'" + key + "' is a function: write " + key + "(a, b)");
   if (op) {
     lua_rawgetp(state, LUA_REGISTRYINDEX, &words_key);
     lua_rawgeti(state, -1, static_cast<lua_Integer>(*op) + 1);
@@ -297,9 +317,11 @@ int index_word(lua_State* state) {
       if (stream::find_operation(key, other)) {
         std::string why = "per " + std::string{name(type.level)};
         if (!advice(type.shape).empty() && other != Shape::window) why = advice(type.shape);
-        if (other == Shape::window && type.shape != Shape::window) why = "what is over time comes first, then what is across members";
+        if (other == Shape::window && type.shape != Shape::window)
+          why = "what is over time comes first, then what is across members";
         if (other == Shape::finding && type.shape == Shape::window) why = "reduce it over time: :last(), :mean()";
-        Host::of(state).stop(state, "'" + key + "' is a word for a " + std::string{name(other)} + "; this is a " + shape + " (" + why + ")");
+        Host::of(state).stop(
+            state, "'" + key + "' is a word for a " + std::string{name(other)} + "; this is a " + shape + " (" + why + ")");
       }
   std::vector<std::string> words;
   for (const stream::Operation& entry : stream::operations())

@@ -240,6 +240,21 @@ void Evaluator::run(std::span<const NodeId> nodes) {
   }
 }
 
+void Evaluator::run_with_needs(NodeId node) {
+  run({});   // the topology may have changed
+  std::vector<NodeId> waiting{node};
+  while (!waiting.empty()) {
+    const NodeId id = waiting.back();
+    const std::size_t before = waiting.size();
+    if (!state_->now(id))
+      for (const NodeId argument : (*state_->graph)[id].arguments)
+        if (!state_->now(argument)) waiting.push_back(argument);
+    if (waiting.size() > before) continue;
+    waiting.pop_back();
+    run({&id, 1});
+  }
+}
+
 const Graph& Evaluator::graph() const noexcept { return *state_->graph; }
 
 Column Evaluator::column(NodeId id) const {

@@ -39,6 +39,7 @@ class Evaluator {
   void begin_tick();                                    // forgets all values
   void forget_above(std::size_t mark);                  // nodes from here on were truncated; others may take their ids
   void run(std::span<const NodeId> nodes);              // in the order of evaluation; those that are known are skipped
+  void run_with_needs(NodeId node);                     // one node, and what it needs where that is not known yet
   [[nodiscard]] const Graph& graph() const noexcept;
   [[nodiscard]] Column column(NodeId id) const;         // after run; empty for what did not run at this tick
   [[nodiscard]] Mask mask(NodeId id) const;

@@ -1,30 +1,19 @@
 // A node as a person reads it, for explain.
-#include <charconv>
-
-#include "stream/graph.h"
+#include "stream/application.h"
 
 namespace tocsin::stream {
 namespace {
 
-std::string shown(double value) {
-  char buffer[32];
-  const auto end = std::to_chars(buffer, buffer + sizeof buffer, value);
-  return {buffer, end.ptr};
-}
-std::string shown(const Scalar& value) {
-  if (const auto* x = std::get_if<double>(&value)) return shown(*x);
-  return '"' + std::get<std::string>(value) + '"';
-}
-std::string shown(Duration duration) { return shown(seconds(duration)) + "s"; }
+std::string shown_time(Duration duration) { return shown(seconds(duration)) + "s"; }
 
-std::string shown(const WindowSpec& spec, const SignalTable& signals) {
+std::string shown_window(const WindowSpec& spec, const SignalTable& signals) {
   std::string text = signals[spec.signal].name + " over ";
   switch (spec.span) {
-    case WindowSpec::Span::time: text += shown(spec.over); break;
+    case WindowSpec::Span::time: text += shown_time(spec.over); break;
     case WindowSpec::Span::points: text += std::to_string(spec.points); break;
     case WindowSpec::Span::attempt: text += "attempt"; break;
   }
-  if (spec.lag.count()) text += " lag " + shown(spec.lag);
+  if (spec.lag.count()) text += " lag " + shown_time(spec.lag);
   if (spec.lag_points) text += " lag " + std::to_string(spec.lag_points);
   for (const EventFilter& filter : spec.filters) {
     text += (filter.keep ? " where " : " except ") + filter.field + " =";
@@ -45,7 +34,7 @@ std::string Graph::describe(NodeId id) const {
 
   switch (node.op) {
     case Op::constant: text += shown(a.number); break;
-    case Op::window: text += shown(*a.window, *signals_); break;
+    case Op::window: text += shown_window(*a.window, *signals_); break;
     case Op::state: text += "state." + a.field; break;
     case Op::finding:
       text += "finding";

@@ -19,10 +19,7 @@ class Judge::Script final : public Scratch {
   explicit Script(Judge& judge) : judge_(&judge) {}
 
   Graph& graph() override { return *judge_->pack_->graph; }
-  void compute(NodeId node) override {
-    const NodeId roots[] = {node};
-    judge_->evaluator_.run(judge_->pack_->graph->reach(roots));
-  }
+  void compute(NodeId node) override { judge_->evaluator_.run_with_needs(node); }
   Column column(NodeId node) const override { return judge_->evaluator_.column(node); }
   Mask mask(NodeId node) const override { return judge_->evaluator_.mask(node); }
   const Topology& topology() const override { return judge_->facts_.topology; }

@@ -48,7 +48,8 @@ TEST_CASE("deep recursion ends with a message") {
   CHECK(has(problems_of(load_rules("local function f(n) return 1 + f(n + 1) end f(0)")), "site.lua:1: nested too deep"));
   CHECK(has(said("local function f(n) return f(n + 1) end f(0)"), "it spent its budget"));
   CHECK(has(said("local t = " + std::string(5000, '{') + std::string(5000, '}')), "nested too deep"));
-  CHECK(has(said("local t = {} for i = 1, 300 do t = { t } end\n" + rule_text("    return keep & job.duty:mean():above(#t)")), "more than 100 deep"));
+  CHECK(has(said("local t = {} for i = 1, 300 do t = { t } end\n" + rule_text("    return keep & job.duty:mean():above(#t)")),
+            "more than 100 deep"));
 }
 
 TEST_CASE("an error without a text is an error") {
@@ -66,7 +67,9 @@ TEST_CASE("an error without a text is an error") {
 TEST_CASE("a loop that builds operations meets the limit of nodes") {
   CHECK(has(said(rule_text("    local x = job.duty:mean()\n    for i = 1, 1e9 do x = x + i end\n    return keep & x:above(1)")),
             "it makes more than 5000 operations"));
-  CHECK(has(said(rule_text("    local x = job.duty:mean()\n    for i = 1, 1e9 do local y = x + 1 end\n    return keep & x:above(1)")), "it spent its budget"));
+  CHECK(
+      has(said(rule_text("    local x = job.duty:mean()\n    for i = 1, 1e9 do local y = x + 1 end\n    return keep & x:above(1)")),
+          "it spent its budget"));
 }
 
 TEST_CASE("formats cannot grow, nor show an address") {
@@ -78,13 +81,15 @@ TEST_CASE("formats cannot grow, nor show an address") {
 }
 
 TEST_CASE("pairs goes in the order of keys, and only of keys that have one") {
-  CHECK(has(said("local s = '' for k in pairs { b = 1, a = 1, [3] = 1, [2] = 1, [true] = 1 } do s = s .. tostring(k) .. ' ' end x = s"),
-            "'local x = \"2 3 a b true \"'"));
+  CHECK(has(
+      said("local s = '' for k in pairs { b = 1, a = 1, [3] = 1, [2] = 1, [true] = 1 } do s = s .. tostring(k) .. ' ' end x = s"),
+      "'local x = \"2 3 a b true \"'"));
   CHECK(has(said("for k in pairs { [{}] = 1 } do end"), "they must be numbers, texts or booleans"));
 }
 
 TEST_CASE("nothing reaches what is behind the language") {
-  for (const char* name : {"io", "os", "debug", "load", "require", "pcall", "coroutine", "setmetatable", "getmetatable", "rawset", "next", "collectgarbage", "print", "_G"}) {
+  for (const char* name : {"io", "os", "debug", "load", "require", "pcall", "coroutine", "setmetatable", "getmetatable", "rawset",
+                           "next", "collectgarbage", "print", "_G"}) {
     CAPTURE(name);
     CHECK(has(said(std::string{"local x = "} + name), "is not part of the language"));
   }
@@ -94,7 +99,8 @@ TEST_CASE("nothing reaches what is behind the language") {
 
 TEST_CASE("a rule that fails leaves its neighbours' problems to be told") {
   const auto both = said(rule_text("    while true do end return keep") +
-                         "rule \"s\" { per = \"job\", every = \"10s\", needs = { loss = signal \"loss\" { over = 5 } }, evaluate = function(job) return job.lss:mean():above(1) end }");
+                         "rule \"s\" { per = \"job\", every = \"10s\", needs = { loss = signal \"loss\" { over = 5 } }, evaluate = "
+                         "function(job) return job.lss:mean():above(1) end }");
   CHECK(has(both, "[r] it spent its budget"));
   CHECK(has(both, "[s] 'lss' is not in needs (loss?)"));
 }

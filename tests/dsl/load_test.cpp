@@ -94,8 +94,8 @@ TEST_CASE("a rule's head says what its file says") {
 TEST_CASE("a rule settles as late as the latest signal of any rule that it reaches") {
   const Loaded loaded = load_rules(slow_rank);
   CHECK(rule(loaded, "hot").settle == 20s);
-  CHECK(rule(loaded, "slow_rank").settle == 20s);   // through yields_to
-  CHECK(rule(loaded, "quiet").settle == 20s);       // through findings
+  CHECK(rule(loaded, "slow_rank").settle == 20s);  // through yields_to
+  CHECK(rule(loaded, "quiet").settle == 20s);      // through findings
   const auto& graph = *loaded.pack->graph;
   for (const auto& [name, node] : rule(loaded, "slow_rank").needs) CHECK(graph[node].attributes.window->settle == 20s);
 }
@@ -104,8 +104,8 @@ TEST_CASE("rules run after those that they are built on") {
   const Loaded loaded = load_rules(slow_rank);
   CHECK(rule(loaded, "quiet").depth == 1);
   CHECK(rule(loaded, "slow_rank").yield_depth == 1);
-  CHECK(rule(loaded, "quiet").findings.size() == 2);   // "*" is hot and slow_rank
-  CHECK(loaded.pack->order.back() == static_cast<stream::RuleIndex>(1));   // quiet, of hot quiet slow_rank
+  CHECK(rule(loaded, "quiet").findings.size() == 2);                      // "*" is hot and slow_rank
+  CHECK(loaded.pack->order.back() == static_cast<stream::RuleIndex>(1));  // quiet, of hot quiet slow_rank
 }
 
 TEST_CASE("a frozen need holds its rule's values; what only texts need is cold") {
@@ -166,7 +166,8 @@ tune "duty" { lateness = "40s" }
 }
 
 TEST_CASE("a rule that asks for a concrete value is scripted, and its line is said") {
-  const Loaded loaded = load_rules(rule_text("    local x = job.duty:mean():max(\"job\"):number()\n    if x and x > 0.5 then return keep end\n    return ~keep"));
+  const Loaded loaded = load_rules(rule_text(
+      "    local x = job.duty:mean():max(\"job\"):number()\n    if x and x > 0.5 then return keep end\n    return ~keep"));
   CHECK(problems_of(loaded) == "");
   CHECK(rule(loaded, "r").scripted == "number() at line 8");
   CHECK(loaded.pack->scripts != nullptr);

@@ -22,7 +22,8 @@ bool has(const std::string& text, const std::string& part) {
   return false;
 }
 
-const std::string decides = "decides before the values are known. Between masks write '&', '|', '~'; to choose a column write mask:choose(a, b)";
+const std::string decides =
+    "decides before the values are known. Between masks write '&', '|', '~'; to choose a column write mask:choose(a, b)";
 const std::string unused = "this mask was made and never used. Between masks write '&', not 'and'";
 
 }  // namespace
@@ -49,10 +50,13 @@ TEST_CASE("and, or, not and if between masks are found, although Lua says nothin
   CHECK(said(body) == only("'not' " + decides, body));
   body = "    if job.duty:mean():above(0.1) then return keep end";
   CHECK(said(body) == only("'if/and/or' " + decides, body) + only(unused, body));
-  CHECK(has(said("    local x = job.duty:mean():above(0.5) and 1 or 2\n    return keep & job.duty:mean():below(x)"), "'if/and/or' " + decides));
-  CHECK(has(said("    local m = job.duty:mean():above(0.1)\n    if m then return m & keep end"), "site.lua:9: [r] 'if/and/or' " + decides));
+  CHECK(has(said("    local x = job.duty:mean():above(0.5) and 1 or 2\n    return keep & job.duty:mean():below(x)"),
+            "'if/and/or' " + decides));
+  CHECK(has(said("    local m = job.duty:mean():above(0.1)\n    if m then return m & keep end"),
+            "site.lua:9: [r] 'if/and/or' " + decides));
   CHECK(has(said("    while job.duty:mean():above(0.1) do keep = ~keep end\n    return keep"), "'if/and/or' " + decides));
-  const auto twice = said("    local a = job.duty:mean():above(0.1)\n    return keep & a & (job.duty:mean():above(0.1) and job.duty:max():above(0.9))");
+  const auto twice = said(
+      "    local a = job.duty:mean():above(0.1)\n    return keep & a & (job.duty:mean():above(0.1) and job.duty:max():above(0.9))");
   CHECK(has(twice, decides));
   CHECK(has(twice, unused));
 }
@@ -86,9 +90,11 @@ TEST_CASE("a reduction names its members, and time comes first") {
         only("median across which members? median(\"peers\"), median(\"node\"), median(\"job\")", body));
   CHECK(said(body) == only("median across which members? median(\"node\"), median(\"job\")", body));
   body = "    return keep & job.duty:median('job'):above(0.5)";
-  CHECK(said(body) == only("median over time takes no group; first over time, then across members: :median():median(\"job\")", body));
+  CHECK(said(body) ==
+        only("median over time takes no group; first over time, then across members: :median():median(\"job\")", body));
   CHECK(has(said("    return keep & job.duty:mean():median('nod'):above(0.5)"), "no group \"nod\" (node?)"));
-  CHECK(has(said("    return keep & job.duty:mean():median('peers'):above(0.5)"), "this rule names no peers: write peers = { \"pipeline_stage\" }"));
+  CHECK(has(said("    return keep & job.duty:mean():median('peers'):above(0.5)"),
+            "this rule names no peers: write peers = { \"pipeline_stage\" }"));
   CHECK(has(said("    return keep:at_least('node')"), "at_least wants a number, then a group: at_least(2, \"node\")"));
 }
 
@@ -100,11 +106,14 @@ TEST_CASE("a name that is not there brings the nearest one") {
   body = "    return keep & job.duty:meen():above(0.5)";
   CHECK(said(body) == only("no word 'meen' for a window (mean?)", body));
   CHECK(has(said("    local low = keep\n    return lwo"), "site.lua:9: [r] nothing is called 'lwo' (low?)"));
-  CHECK(has(problems_of(load_rules("rule \"r\" { per = \"gpu\", every = \"10s\",\n  needs = { duty = signal \"dutty\" { over = \"30s\" } },\n"
-                                   "  evaluate = function(job) return job.duty:mean():above(1) end }")),
+  CHECK(has(problems_of(load_rules(
+                "rule \"r\" { per = \"gpu\", every = \"10s\",\n  needs = { duty = signal \"dutty\" { over = \"30s\" } },\n"
+                "  evaluate = function(job) return job.duty:mean():above(1) end }")),
             "site.lua:2: no signal 'dutty' in signals.lua (duty?)"));
-  CHECK(has(said("    return keep", "servity = \"info\","), "site.lua:2: [r] unknown key 'servity' (severity?)\n    servity = \"info\","));
-  CHECK(has(said("    return keep", "severity = \"warn\","), "severity = \"warn\" (warning?): write one of warning, critical, info, none"));
+  CHECK(has(said("    return keep", "servity = \"info\","),
+            "site.lua:2: [r] unknown key 'servity' (severity?)\n    servity = \"info\","));
+  CHECK(has(said("    return keep", "severity = \"warn\","),
+            "severity = \"warn\" (warning?): write one of warning, critical, info, none"));
   CHECK(has(said("    return keep", "yields_to = { \"rr\" },"), "yields_to: no rule 'rr'"));
   CHECK(has(said("    return keep", "peers = { \"stagee\" },"), "no coordinate 'stagee' in signals.lua (stage?)"));
   CHECK(has(said("    return keep, { typical = job.duty:mean() }", "shows = \"{typicl:.2f}\","),
@@ -127,7 +136,8 @@ TEST_CASE("a span says what to write") {
 }
 
 TEST_CASE("a word of Lua as a key is told by name") {
-  CHECK(said("    return keep", "for = \"60s\",") == "site.lua:2: 'for' is a word of Lua: write fire = \"for 60s\"\n    for = \"60s\",\n");
+  CHECK(said("    return keep", "for = \"60s\",") ==
+        "site.lua:2: 'for' is a word of Lua: write fire = \"for 60s\"\n    for = \"60s\",\n");
   CHECK(has(said("    return keep", "end = \"60s\","), "'end' is a word of Lua and cannot name a key"));
   CHECK(has(said("    return keep", "fire = \"5 of 3\","), "of n evaluations at least 1 and at most n"));
   CHECK(has(said("    return keep", "fire = \"often\","), "write \"4 of 6\" (evaluations) or \"for 60s\""));
@@ -138,41 +148,51 @@ TEST_CASE("variables are local") {
   CHECK(said(body) == only("assign to a local: write 'local total = 1'", body));
   body = "    total = job.duty:mean() return keep";
   CHECK(said(body) == only("assign to a local: write 'local total = …'", body));
-  CHECK(has(problems_of(load_rules("function share(x) return x end")), "site.lua:1: assign to a local: write 'local function share(…)'"));
+  CHECK(has(problems_of(load_rules("function share(x) return x end")),
+            "site.lua:1: assign to a local: write 'local function share(…)'"));
 }
 
 TEST_CASE("a limit that cannot be reached is told") {
   const auto text = [](const std::string& body, const std::string& head) {
     std::string whole = rule_text(body, head);
     whole.replace(whole.find("share = 0.2"), 11, "share = 20");
-    whole.replace(whole.find("fault = signal"), 0, "a = signal \"load_time\" { over = \"1m\" }, b = signal \"step_time\" { over = \"1m\" }, ");
+    whole.replace(whole.find("fault = signal"), 0,
+                  "a = signal \"load_time\" { over = \"1m\" }, b = signal \"step_time\" { over = \"1m\" }, ");
     return problems_of(load_rules(whole));
   };
-  CHECK(has(text("    return keep & job.duty:mean():above(p.share)", ""), "site.lua:8: [r] share = 20 is compared with a ratio (0 to 1); did you mean 0.20?"));
-  CHECK(has(text("    local w = (job.a:mean() / job.b:mean()):at(\"rank\") return keep:at(\"rank\") & w:above(p.share), { w = w }", "per_ = 1,"), "unknown key"));
+  CHECK(has(text("    return keep & job.duty:mean():above(p.share)", ""),
+            "site.lua:8: [r] share = 20 is compared with a ratio (0 to 1); did you mean 0.20?"));
+  CHECK(has(text("    local w = (job.a:mean() / job.b:mean()):at(\"rank\") return keep:at(\"rank\") & w:above(p.share), { w = w }",
+                 "per_ = 1,"),
+            "unknown key"));
   std::string per_rank = "    local w = (job.a:mean() / job.b:mean()):max(\"job\")\n    return keep & w:above(p.share), { w = w }";
-  CHECK(has(text(per_rank, "shows = \"{w:.0%}\","), "shows: {w} is shown as a percentage and compared with share = 20; did you mean 0.20?"));
+  CHECK(has(text(per_rank, "shows = \"{w:.0%}\","),
+            "shows: {w} is shown as a percentage and compared with share = 20; did you mean 0.20?"));
 }
 
 TEST_CASE("what evaluate returns is checked against per") {
   CHECK(has(said("    local m = keep"), "evaluate must return a mask; this path returned nothing: end it with 'return mask'"));
   CHECK(has(said("    return job.duty:mean()"), "evaluate must return a mask; it returned a column: make a mask of it, :above(…)"));
-  CHECK(has(said("    return keep", "", "node"), "per = 'node', but evaluate returned a value per gpu: use :any(\"node\") or :all(\"node\")"));
+  CHECK(has(said("    return keep", "", "node"),
+            "per = 'node', but evaluate returned a value per gpu: use :any(\"node\") or :all(\"node\")"));
   CHECK(has(said("    return keep, { who = keep }"), "who is a value per gpu: it must be finer than per = 'gpu'"));
   CHECK(has(said("    return keep:any(\"node\"), { d = job.duty:mean() }", "shows = \"{d}\",", "node"),
             "shows: {d} is a value per gpu, but per = 'node': take it up through a group, :max(\"node\")"));
   CHECK(has(said("    return keep, { hot = job.duty:mean() }", "causes = { hot = \"…\" },"), "cause 'hot' is no mask"));
   CHECK(has(said("    return keep", "causes = { hot = \"…\" },"), "causes names 'hot', which evaluate does not return"));
   CHECK(has(said("    return keep, { m = keep }", "shows = \"{m}\","), "{m} is a mask, yes or no"));
-  CHECK(has(said("    return keep, { d = job.duty:mean() }", "shows = \"{d:.2x}\","), "{d:.2x}: write {d:.2f}, {d:.0%}, {d:d} or {d}"));
+  CHECK(has(said("    return keep, { d = job.duty:mean() }", "shows = \"{d:.2x}\","),
+            "{d:.2x}: write {d:.2f}, {d:.0%}, {d:d} or {d}"));
 }
 
 TEST_CASE("shapes and units are told apart") {
   CHECK(has(said("    return keep & (job.duty:age() + job.mem:last()):above(1)"), "seconds cannot be added to bytes"));
   auto body = "    return keep & keep:above(1)";
   CHECK(said(body) == only("'above' is a word for a column; this is a mask (per gpu)", body));
-  CHECK(has(said("    return keep & job.duty:mean()"), "'&' takes a mask; this is a column (per gpu): make a mask of it: :above(…)"));
-  CHECK(has(said("    return keep & job.duty:above(1)"), "'above' is a word for a column; this is a window (reduce it over time first: :last(), :mean())"));
+  CHECK(
+      has(said("    return keep & job.duty:mean()"), "'&' takes a mask; this is a column (per gpu): make a mask of it: :above(…)"));
+  CHECK(has(said("    return keep & job.duty:above(1)"),
+            "'above' is a word for a column; this is a window (reduce it over time first: :last(), :mean())"));
   CHECK(has(said("    return keep & job.duty:mean():above()"), "above wants a column or a number, not nil"));
   CHECK(has(said("    return keep & job.duty.mean():above(1)"), "write ':' before a word and '(' after it"));
   CHECK(has(said("    return keep & job.fault:where { cod = 7 }:count():above(0)"), "'fault' has no field 'cod' (code?)"));
@@ -191,8 +211,8 @@ TEST_CASE("what is not of the language says so") {
 TEST_CASE("circles are load errors that name the circle") {
   const auto rules = [](const std::string& a, const std::string& b) {
     const auto one = [](const std::string& name, const std::string& extra, const std::string& yields) {
-      return "rule \"" + name + "\" { per = \"job\", every = \"10s\", needs = { loss = signal \"loss\" { over = \"1m\" }" + extra + " }, " + yields +
-             " evaluate = function(job) return job.loss:mean():above(1) end }\n";
+      return "rule \"" + name + "\" { per = \"job\", every = \"10s\", needs = { loss = signal \"loss\" { over = \"1m\" }" + extra +
+             " }, " + yields + " evaluate = function(job) return job.loss:mean():above(1) end }\n";
     };
     return problems_of(load_rules(one("a", a, "") + one("b", b, "")));
   };
@@ -201,22 +221,27 @@ TEST_CASE("circles are load errors that name the circle") {
 }
 
 TEST_CASE("a rule that only events trigger cannot clear by time") {
-  CHECK(has(said("    return keep", "clear = \"for 60s\","), "") );
+  CHECK(has(said("    return keep", "clear = \"for 60s\","), ""));
   std::string text = rule_text("    return keep", "clear = \"for 60s\",");
   text.replace(text.find("every = \"10s\""), 13, "every = \"fault\"");
   CHECK(has(problems_of(load_rules(text)), "add a time to every, every = { \"fault\", \"30s\" }"));
 }
 
 TEST_CASE("an outer variable is not a memory") {
-  CHECK(has(problems_of(load_rules("local seen = 0\n" + rule_text("    seen = seen + 1 return keep"))), "'seen' is a variable outside of the function"));
-  CHECK(has(problems_of(load_rules("local seen = {}\n" + rule_text("    seen[1] = 1 return keep"))), "a table of the file is read-only once it is loaded"));
-  CHECK(has(problems_of(load_rules("local seen = { inner = {} }\n" + rule_text("    seen.inner.x = 1 return keep"))), "read-only once it is loaded"));
-  CHECK(has(problems_of(load_rules("local function counter() local n = 0 return function() n = n + 1 return n end end\nlocal next_one = counter()\n" +
-                                   rule_text("    local x = next_one() return keep"))),
+  CHECK(has(problems_of(load_rules("local seen = 0\n" + rule_text("    seen = seen + 1 return keep"))),
+            "'seen' is a variable outside of the function"));
+  CHECK(has(problems_of(load_rules("local seen = {}\n" + rule_text("    seen[1] = 1 return keep"))),
+            "a table of the file is read-only once it is loaded"));
+  CHECK(has(problems_of(load_rules("local seen = { inner = {} }\n" + rule_text("    seen.inner.x = 1 return keep"))),
+            "read-only once it is loaded"));
+  CHECK(has(problems_of(load_rules(
+                "local function counter() local n = 0 return function() n = n + 1 return n end end\nlocal next_one = counter()\n" +
+                rule_text("    local x = next_one() return keep"))),
             "'n' is a variable outside of the function"));
-  CHECK(problems_of(load_rules("local codes = { 48, 79 }\nlocal function bad(w) return w:where { code = codes }:count():above(0) end\n" +
-                               rule_text("    local n = 0 local function add() n = n + #codes end add() for _, c in ipairs(codes) do n = n + c end\n"
-                                         "    return keep & bad(job.fault) & job.duty:mean():above(n / 1000)"))) == "");
+  CHECK(problems_of(load_rules(
+            "local codes = { 48, 79 }\nlocal function bad(w) return w:where { code = codes }:count():above(0) end\n" +
+            rule_text("    local n = 0 local function add() n = n + #codes end add() for _, c in ipairs(codes) do n = n + c end\n"
+                      "    return keep & bad(job.fault) & job.duty:mean():above(n / 1000)"))) == "");
 }
 
 TEST_CASE("a case that names what is not there is told") {
@@ -226,7 +251,8 @@ TEST_CASE("a case that names what is not there is told") {
   CHECK(has(with("case \"c\" { { lasting = \"1m\" }, fires = { { rank = 3 } } }"), "fires names no rule; the rule above is 'r'"));
   CHECK(has(with("case \"c\" { { lasting = \"1m\" }, fires = { { \"r\", cause = \"x\" } } }"), "'r' has no cause 'x'"));
   CHECK(has(with("case \"c\" { { duty = 1 } }"), "a segment says how long it is"));
-  CHECK(has(with("case \"c\" { ranks = 4, { lasting = \"1m\", rank = { [4] = { duty = 1 } } } }"), "rank 4: it has 4, counted from 0"));
+  CHECK(has(with("case \"c\" { ranks = 4, { lasting = \"1m\", rank = { [4] = { duty = 1 } } } }"),
+            "rank 4: it has 4, counted from 0"));
 }
 
 TEST_CASE("what is listed and never read is a warning") {

@@ -19,8 +19,8 @@ struct Source {
   const char* unit;
   Level level;
 };
-constexpr std::array sources{Source{"duty", "ratio", gpu},        Source{"clock", "MHz", gpu},        Source{"memory", "bytes", node},
-                             Source{"took", "seconds", rank},     Source{"loaded", "seconds", rank},  Source{"loss", "none", job},
+constexpr std::array sources{Source{"duty", "ratio", gpu},    Source{"clock", "MHz", gpu},       Source{"memory", "bytes", node},
+                             Source{"took", "seconds", rank}, Source{"loaded", "seconds", rank}, Source{"loss", "none", job},
                              Source{"usual", "ratio", gpu}};
 
 class Generator {
@@ -38,11 +38,16 @@ class Generator {
       body += "    state.best = least(state.best, " + up_to(column("none", 2), per, "min").text + ")\n";
       body += "    a = a | state.best:below(0.5)\n";
     }
-    return "rule \"" + name + "\" { per = \"" + level_names[per] + "\", every = \"10s\", peers = { \"" + (peers_ == rank ? "stage" : "model") +
-           "\" }, params = { share = 0.3, wait = \"2s\" }, state = { best = 1.5 },\n  needs = { duty = signal \"duty\" { over = \"30s\" }, usual = signal \"duty\" "
-           "{ over = \"4m\", freeze = true }, clock = signal \"clock\" { over = \"1m\" }, memory = signal \"memory\" { over = \"1m\" }, took = signal "
-           "\"step_time\" { over = 16 }, loaded = signal \"load_time\" { over = \"1m\" }, loss = signal \"loss\" { over = 32 }, phase = signal \"phase\" { over = "
-           "\"1m\" }, fault = signal \"fault\" { over = \"5m\" }, step = signal \"step\" { over = \"1m\" } },\n  evaluate = function(job, p, state)\n" +
+    return "rule \"" + name + "\" { per = \"" + level_names[per] + "\", every = \"10s\", peers = { \"" +
+           (peers_ == rank ? "stage" : "model") +
+           "\" }, params = { share = 0.3, wait = \"2s\" }, state = { best = 1.5 },\n  needs = { duty = signal \"duty\" { over = "
+           "\"30s\" }, usual = signal \"duty\" "
+           "{ over = \"4m\", freeze = true }, clock = signal \"clock\" { over = \"1m\" }, memory = signal \"memory\" { over = "
+           "\"1m\" }, took = signal "
+           "\"step_time\" { over = 16 }, loaded = signal \"load_time\" { over = \"1m\" }, loss = signal \"loss\" { over = 32 }, "
+           "phase = signal \"phase\" { over = "
+           "\"1m\" }, fault = signal \"fault\" { over = \"5m\" }, step = signal \"step\" { over = \"1m\" } },\n  evaluate = "
+           "function(job, p, state)\n" +
            body + "    return a, { " + second + " }\n  end }\n";
   }
 
@@ -89,9 +94,13 @@ class Generator {
   Text column(const std::string& unit, int depth) {
     if (depth <= 0) return leaf(unit);
     switch (pick(13)) {
-      case 0: case 1: return leaf(unit);
-      case 2: return two(unit, depth, " + ");
-      case 3: return two(unit, depth, " - ");
+      case 0:
+      case 1:
+        return leaf(unit);
+      case 2:
+        return two(unit, depth, " + ");
+      case 3:
+        return two(unit, depth, " - ");
       case 4: {
         const Text a = column(unit, depth - 1);
         return {"(" + a.text + (pick(2) ? " * " : " / ") + "p.share)", a.level};
@@ -152,7 +161,9 @@ class Generator {
       return {"(" + a.text + "):" + word + "(" + b.text + ")", finer(a.level, b.level)};
     }
     switch (pick(9)) {
-      case 0: case 1: case 2: {
+      case 0:
+      case 1:
+      case 2: {
         const Text a = mask(depth - 1), b = mask(depth - 1);
         return {"(" + a.text + (pick(2) ? " & " : " | ") + b.text + ")", finer(a.level, b.level)};
       }
@@ -174,7 +185,8 @@ class Generator {
         const Text a = mask(depth - 1);
         if (a.level <= job) return a;
         const auto [name, to] = group(a.level);
-        return {"(" + a.text + "):" + (pick(2) ? "at_least" : "at_most") + "(" + std::to_string(pick(4)) + ", \"" + name + "\")", to};
+        return {"(" + a.text + "):" + (pick(2) ? "at_least" : "at_most") + "(" + std::to_string(pick(4)) + ", \"" + name + "\")",
+                to};
       }
       case 7: {
         const Text a = mask(depth - 1);
@@ -182,12 +194,13 @@ class Generator {
         const auto [name, to] = group(a.level);
         return {"(" + a.text + "):count(\"" + name + "\"):above(1)", to};
       }
-      default: return {"job.fault:where { code = { 48, 79 } }:count():is(0, 2)", gpu};
+      default:
+        return {"job.fault:where { code = { 48, 79 } }:count():is(0, 2)", gpu};
     }
   }
 
   std::uint64_t state_;
-  Level peers_ = rank;   // of the coordinate's owner
+  Level peers_ = rank;  // of the coordinate's owner
 };
 
 }  // namespace

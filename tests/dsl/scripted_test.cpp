@@ -69,12 +69,10 @@ struct TestScratch : stream::Scratch {
   stream::Graph& of;
   stream::Evaluator& evaluator;
   World& world;
-  TestScratch(stream::Graph& graph_of, stream::Evaluator& evaluator_of, World& world_of) : of(graph_of), evaluator(evaluator_of), world(world_of) {}
+  TestScratch(stream::Graph& graph_of, stream::Evaluator& evaluator_of, World& world_of)
+      : of(graph_of), evaluator(evaluator_of), world(world_of) {}
   stream::Graph& graph() override { return of; }
-  void compute(NodeId node) override {
-    const NodeId roots[] = {node};
-    evaluator.run(of.reach(roots));
-  }
+  void compute(NodeId node) override { evaluator.run_with_needs(node); }
   stream::Column column(NodeId node) const override { return evaluator.column(node); }
   stream::Mask mask(NodeId node) const override { return evaluator.mask(node); }
   const stream::Topology& topology() const override { return world.topology; }
@@ -95,7 +93,8 @@ struct Run {
   World world;
   stream::Evaluator evaluator;
 
-  explicit Run(const std::string& text, bool scripted) : loaded(load(pack_of(text), budgets(scripted))), evaluator(graph(), world.topology, world) {}
+  explicit Run(const std::string& text, bool scripted)
+      : loaded(load(pack_of(text), budgets(scripted))), evaluator(graph(), world.topology, world) {}
   static Budgets budgets(bool scripted) {
     Budgets result;
     result.all_scripted = scripted;
@@ -157,7 +156,8 @@ struct Run {
 };
 
 // One tick of a scripted rule: its error, or how many members are yes.
-std::string outcome_of(const std::string& body, const std::string& head = "", const std::string& per = "job", Budgets budgets = {}) {
+std::string outcome_of(const std::string& body, const std::string& head = "", const std::string& per = "job",
+                       Budgets budgets = {}) {
   Loaded loaded = load(pack_of(rule_text(body, head, per)), budgets);
   if (!loaded.pack) return problems_of(loaded);
   World world;
@@ -169,7 +169,8 @@ std::string outcome_of(const std::string& body, const std::string& head = "", co
   const auto given = loaded.pack->scripts->evaluate(static_cast<stream::RuleIndex>(0), scratch);
   if (!given) return given.error().message;
   std::size_t yes = 0;
-  for (stream::Slot slot = 0; slot < world.topology.size(one.per); ++slot) yes += evaluator.truth_at(given->answer, one.per, slot) == Truth::yes;
+  for (stream::Slot slot = 0; slot < world.topology.size(one.per); ++slot)
+    yes += evaluator.truth_at(given->answer, one.per, slot) == Truth::yes;
   return std::to_string(yes) + " yes";
 }
 bool has(const std::string& text, const std::string& part) {
@@ -197,7 +198,10 @@ TEST_CASE("the same text, compiled or as a script, says the same") {
 }
 
 TEST_CASE("a script takes its nodes away, and says the same at each evaluation") {
-  Run run{rule_text("    local n = 0\n    for r, x in job.duty:mean():each() do if x and x > 0.1 then n = n + 1 end end\n    if n >= 1 then return keep:maybe() end\n    return ~keep:maybe()", "", "gpu"), false};
+  Run run{rule_text("    local n = 0\n    for r, x in job.duty:mean():each() do if x and x > 0.1 then n = n + 1 end end\n    if n "
+                    ">= 1 then return keep:maybe() end\n    return ~keep:maybe()",
+                    "", "gpu"),
+          false};
   const stream::Rule& one = rule(run.loaded, "r");
   const std::size_t size = run.graph().size();
   std::vector<Said> first;
@@ -209,29 +213,44 @@ TEST_CASE("a script takes its nodes away, and says the same at each evaluation")
 
 TEST_CASE("number, yes and each hand concrete values to Lua, unknown as nil") {
   const std::string some = "    local m = job.duty:mean():count(\"job\"):number()\n";
-  CHECK(outcome_of(some + "    if m >= 1 and m <= 8 then return job.duty:mean():fill(1):max(\"job\"):at_least(0) end return keep:any(\"job\")") == "1 yes");
-  CHECK(outcome_of("    local n = 0 for r, x in job.duty:mean():at(\"rank\"):each() do n = n + 1 if r + 1 ~= n then return keep end end\n"
-                   "    if n == 8 then return keep:any(\"job\"):maybe() | ~keep:any(\"job\") end return keep") == "1 yes");
+  CHECK(outcome_of(
+            some +
+            "    if m >= 1 and m <= 8 then return job.duty:mean():fill(1):max(\"job\"):at_least(0) end return keep:any(\"job\")") ==
+        "1 yes");
+  CHECK(outcome_of(
+            "    local n = 0 for r, x in job.duty:mean():at(\"rank\"):each() do n = n + 1 if r + 1 ~= n then return keep end end\n"
+            "    if n == 8 then return keep:any(\"job\"):maybe() | ~keep:any(\"job\") end return keep") == "1 yes");
   CHECK(outcome_of("    local names = '' for name, x in job.mem:last():each() do names = names .. name end\n"
-                   "    if names == 'n0n1' then return keep:any(\"job\"):maybe() | ~keep:any(\"job\"):maybe() end return keep") == "1 yes");
-  CHECK(outcome_of("    local v = (keep & ~keep):any(\"job\"):yes()\n    if v == true then return keep end return ~(keep:any(\"job\"):surely() & ~keep:any(\"job\"):surely())") == "1 yes");
-  CHECK(has(outcome_of("    local x = job.duty:mean():number() return keep"), "number() is for one value, and this is a value per gpu"));
+                   "    if names == 'n0n1' then return keep:any(\"job\"):maybe() | ~keep:any(\"job\"):maybe() end return keep") ==
+        "1 yes");
+  CHECK(outcome_of("    local v = (keep & ~keep):any(\"job\"):yes()\n    if v == true then return keep end return "
+                   "~(keep:any(\"job\"):surely() & ~keep:any(\"job\"):surely())") == "1 yes");
+  CHECK(has(outcome_of("    local x = job.duty:mean():number() return keep"),
+            "number() is for one value, and this is a value per gpu"));
 }
 
 TEST_CASE("a script that does not end is an error with its line, and its neighbour goes on") {
-  CHECK(has(outcome_of("    local x = keep:any(\"job\"):yes()\n    while true do end\n    return keep"), "site.lua:9: it spent its budget of 1000000 instructions"));
-  CHECK(has(outcome_of("    local x = keep:any(\"job\"):yes()\n    local s = 'x' while true do s = s .. s end"), "it used more than 64 MiB of memory"));
-  CHECK(has(outcome_of("    local x = keep:any(\"job\"):yes()\n    local y = job.duty:mean() for i = 1, 1e9 do y = y + i end return keep"), "it "));
+  CHECK(has(outcome_of("    local x = keep:any(\"job\"):yes()\n    while true do end\n    return keep"),
+            "site.lua:9: it spent its budget of 1000000 instructions"));
+  CHECK(has(outcome_of("    local x = keep:any(\"job\"):yes()\n    local s = 'x' while true do s = s .. s end"),
+            "it used more than 64 MiB of memory"));
+  CHECK(has(outcome_of(
+                "    local x = keep:any(\"job\"):yes()\n    local y = job.duty:mean() for i = 1, 1e9 do y = y + i end return keep"),
+            "it "));
   Budgets few;
   few.elements = 50;
-  CHECK(has(outcome_of("    local x = keep:any(\"job\"):yes()\n    return keep:any(\"job\")", "", "job", few), "it spent its budget of 50 elements"));
+  CHECK(has(outcome_of("    local x = keep:any(\"job\"):yes()\n    return keep:any(\"job\")", "", "job", few),
+            "it spent its budget of 50 elements"));
 }
 
 TEST_CASE("a script's answer is checked at each evaluation") {
-  CHECK(has(outcome_of("    local x = keep:any(\"job\"):yes()\n    return keep"), "per = 'job', but evaluate returned a value per gpu"));
+  CHECK(has(outcome_of("    local x = keep:any(\"job\"):yes()\n    return keep"),
+            "per = 'job', but evaluate returned a value per gpu"));
   CHECK(has(outcome_of("    local x = keep:any(\"job\"):yes()"), "this path returned nothing"));
-  CHECK(has(outcome_of("    local x = keep:any(\"job\"):yes()\n    return keep:any(\"job\")", "shows = \"{gone}\","), "name 'gone', which evaluate did not return"));
-  CHECK(has(outcome_of("    local x = keep:any(\"job\"):yes()\n    return keep:any(\"job\") & (job.duty:mean() > 1)"), "cannot compare it"));
+  CHECK(has(outcome_of("    local x = keep:any(\"job\"):yes()\n    return keep:any(\"job\")", "shows = \"{gone}\","),
+            "name 'gone', which evaluate did not return"));
+  CHECK(has(outcome_of("    local x = keep:any(\"job\"):yes()\n    return keep:any(\"job\") & (job.duty:mean() > 1)"),
+            "cannot compare it"));
 }
 
 TEST_CASE("a script spends its whole budget anew at each evaluation") {

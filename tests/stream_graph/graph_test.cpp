@@ -101,7 +101,7 @@ TEST_CASE("a reduction over peers gives each member its own group's value") {
   Attributes peers = over(Group::peers);
   peers.peers = s.graph.peers({"pipeline_stage"});
   const auto typical = s.make(Op::g_median, {s.mean("sm")}, peers);
-  CHECK(s.type(typical).level == Level::rank);   // the coordinate is a rank's: the GPU's value stands beside each rank first
+  CHECK(s.type(typical).level == Level::rank);  // the coordinate is a rank's: the GPU's value stands beside each rank first
   peers.peers = s.graph.peers({"gpu_model"});
   CHECK(s.type(s.make(Op::g_median, {s.mean("sm")}, peers)).level == Level::gpu);
   CHECK(has(s.refusal(Op::g_median, {s.mean("sm")}, over(Group::peers)), "names no peers"));
