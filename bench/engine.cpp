@@ -42,7 +42,7 @@ dsl::PackFiles pack_files(unsigned copies) {
   if (!files) std::fprintf(stderr, "%s\n", files.error().message.c_str()), std::exit(2);
   dsl::PackFiles out;
   std::vector<std::string> names;
-  const std::regex rule{R"re((^|\n)\s*rule\s*"([a-z0-9_]+)")re"}, case_start{R"((^|\n)case ")"};
+  const std::regex rule{R"re((^|\n)\s*rule\s*"([a-z0-9_]+)")re"}, case_start{R"re((^|\n)case ")re"};
   for (const auto& [path, text] : *files)
     for (std::sregex_iterator it{text.begin(), text.end(), rule}, end; it != end; ++it) names.push_back((*it)[2]);
   for (auto& [path, text] : *files) {
@@ -51,7 +51,7 @@ dsl::PackFiles pack_files(unsigned copies) {
       out[path] = text;
       continue;
     }
-    std::string same_tick = std::regex_replace(text, std::regex{R"(every(\s*)=(\s*)"\d+[smh]")"}, "every = \"10s\"");
+    std::string same_tick = std::regex_replace(text, std::regex{R"re(every(\s*)=(\s*)"\d+[smh]")re"}, "every = \"10s\"");
     same_tick = std::regex_replace(same_tick, std::regex{R"re((every\s*=\s*\{[^}]*)"\d+[smh]"([^}]*\}))re"}, "$1\"10s\"$2");
     out[path] = same_tick;
     if (std::smatch cases; std::regex_search(same_tick, cases, case_start)) same_tick.resize(static_cast<std::size_t>(cases.position(0)));
