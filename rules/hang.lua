@@ -16,6 +16,8 @@ rule "stalled" {
     phase    = signal "phase"               { over = "attempt" },
     cpu      = signal "process_cpu"         { over = "45s" },
     launched = signal "collective_launched" { over = "30s" },
+    met      = signal "rendezvous"          { over = "attempt" },
+    ended    = signal "training_ended"      { over = "attempt" },
   },
   -- Training: k times the 99th percentile of the last steps, and twice the longest pause that this attempt came back from; public
   -- watchdogs wait 5 times the longest, or 10 minutes flat. A save, an evaluation: as long as `steps` steps take, at least a minute.
@@ -38,7 +40,9 @@ rule "stalled" {
     local limit   = trained:choose(usual, (idle & never):surely():choose(p.idle, p.start))
     local age     = job.step:age():min("job")
     local moving  = job.launched:delta():above(0):any("job")      -- slow, but it goes on: no hang
-    return age:above(limit) & ~moving:surely(),
+    local read    = idle | phase:is("starting", "train", "eval", "checkpoint") | job.met:last():is("waiting", "joined")
+    local heard   = ~never:maybe() | read:surely()                -- a log of which no line is understood does not say that steps stopped
+    return age:above(limit) & heard & ~moving:surely() & ~job.ended:count():above(0):surely(),
       { age = age, limit = limit, first = never, saving = phase:is("checkpoint"), evaluating = phase:is("eval") }
   end,
 }
@@ -52,8 +56,11 @@ rule "rendezvous_hang" {
     process  = signal "process_cpu"         { over = "attempt" },
     launched = signal "collective_launched" { over = "attempt" },
     met      = signal "rendezvous"          { over = "attempt" },
+    cpu      = signal "process_cpu"         { over = "45s" },
     gr       = signal "gr_engine_active"    { over = "30s" },
   },
+  -- A rank that nobody has seen for `missing` while the others do nothing needs no log to be missed.
+  params = { missing = "60s", idle = 0.02 },
   yields_to = { "rendezvous_failed", "rank_killed", "node_down" },
   shows = "no step since the attempt began, and nobody is in a collective; never seen: {who}",
   causes = {
@@ -67,7 +74,9 @@ rule "rendezvous_hang" {
     local missing = absent:any("job")
     local alone   = ~job.launched:last():above(0):any("job"):surely()
     local working = job.gr:mean():above(0.05):any("job"):surely()
-    return job.stalled:now() & job.step:count():is(0):all("job") & alone & ~working,
+    local never   = job.step:count():is(0):all("job")
+    local lost    = (absent & job.process:age():above(p.missing)):any("job") & job.cpu:mean():max("job"):below(p.idle)
+    return ((job.stalled:now() & never) | (lost & never:maybe())):surely() & alone & ~working,
       { who = absent:surely(), missing = missing, waiting = met:is("waiting") & ~missing:surely(), init = ~missing }
   end,
 }
@@ -129,7 +138,7 @@ rule "collective_hang" {
     local dark     = job.gr_long:max():at("rank"):below(p.cold)
     local power    = job.power:mean():at("rank")
     local pinned   = gr_long:above(p.spin) & power:below(p.draw * power:min("job"))
-    local frozen   = job.launched:age():min("job"):above(p.still) & waits:any("job") & ~waits:all("job")
+    local frozen   = job.launched:age():min("job"):above(p.still) & waits:any("job") & behind:any("job")
     local lit      = dark:any("job") & pinned:any("job") & (dark | pinned):all("job")
 
     local c, s     = by_count:surely(), by_state:surely()

@@ -23,6 +23,15 @@ rule "collective_timeout" {
   end,
 }
 
+rule "stack_in_collective" {
+  family = "C2", severity = "warning", per = "job", every = { "stack", "10s" },
+  summary = "Somebody looks into processes that wait in a collective",
+  needs = { stack = signal "stack_in_collective" { over = "10m" } },
+  clear = "for 10m", yields_to = { "collective_hang", "collective_timeout", "rank_killed" },
+  shows = "stacks in a collective were printed",
+  evaluate = function(job, p) return job.stack:count():above(0):surely():any("job") end,
+}
+
 rule "collective_failed" {
   family = "C2", severity = "critical", per = "job", every = { "nccl", "10s" },
   summary = "A collective failed",
@@ -96,6 +105,9 @@ case "a barrier that knows its members names the one that did not come" {
   ranks = 4,
   { lasting = "2m", phase = "train", step = steps(1) }, { lasting = "20s", step = silent, events = { { "barrier_missed", rank = 3 } } },
   fires = { { "collective_timeout", who = { 3 }, cause = "absent", within = "5s" } },
+}
+case "a dump of stacks" {
+  ranks = 2, { lasting = "1m", events = { { "stack_in_collective", rank = 0, call = "barrier", at = "10s" } } }, fires = { { "stack_in_collective" } },
 }
 case "a port in use" {
   ranks = 2, { lasting = "30s", phase = "starting", events = { { "port_in_use", at = "3s", port = 29500 } } },

@@ -2,7 +2,7 @@
 -- for (a cancel) fires nothing.
 
 rule "rank_killed" {
-  family = "A2", severity = "critical", per = "job", every = { "failed", "killed", "worker", "oom", "segv", "bus", "10s" },
+  family = "A2", severity = "critical", per = "job", every = "5s",
   summary = "A process was killed by a signal",
   needs = {
     failed    = signal "rank_failed"       { over = "attempt" },

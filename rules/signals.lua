@@ -90,6 +90,8 @@ signals {
     documentation = "The rank's watchdog thread itself makes no progress." },
   flight_recorder = { kind = "event", unit = "none", owner = "rank", source = log, fields = { path = "text", op = "text", missing = "text" },
     documentation = "The collectives of the last minutes were dumped, or a dump was analysed." },
+  stack_in_collective = { kind = "event", unit = "none", owner = "rank", source = log, fields = { call = "text" },
+    documentation = "A sample of a process' stack shows it within a collective." },
   nccl_error = { kind = "event", unit = "none", owner = "rank", source = log, fields = { message = "text", place = "text", node = "text", device = "none" },
     documentation = "NCCL gave up: a connection or a peer is gone." },
   nccl_trouble = { kind = "event", unit = "none", owner = "rank", source = log, documentation = "NCCL tries again: a connection was slow or lost." },

@@ -243,7 +243,8 @@ void Lines::emit(const Rule& rule, std::string_view text, const Captures& captur
       if (about.level != Level::rank || about.rank != *rank) about = {Level::rank, *rank, {}, {}};
     }
   }
-  if (rule.gpu != no_capture && about.level == Level::node && captured(captures, rule.gpu).data())
+  // Of a node that is not known where the line is a rank's: a kernel's log that was pasted or printed.
+  if (rule.gpu != no_capture && captured(captures, rule.gpu).data())
     about = {Level::gpu, 0, about.node, captured(captures, rule.gpu)};
 
   if (!rule.event.empty()) {

@@ -18,8 +18,9 @@ pattern "watchdog_stuck" {
 }
 pattern "heartbeat_lost" { line = [[(?:terminating the process after attempting to dump debug info|Heartbeat monitor timed out)]], event = "watchdog_stuck", unless = [[got stuck for]] }
 pattern "monitored_barrier" {
-  line   = [[(?:Ranks? (?P<rank>\d+)[\d, ]* failed to pass monitoredBarrier|\[Rank \d+\]: Rank (?P<named>\d+) failed to pass monitoredBarrier)]],
-  event  = "barrier_missed", fields = { missing = { { "rank" }, { "named" } } },
+  about  = "it names the rank that did not come",
+  line   = [[\bRanks? (?P<missing>\d+)[\d, ]* failed to pass monitoredBarrier]],
+  event  = "barrier_missed", rank = "missing", fields = { missing = "missing" },
 }
 pattern "nccl_warn" {
   line   = [[NCCL WARN (?P<message>.+)]], event = "nccl_error", unless = [[NCCL WARN (?:NET/(?:IB|OFI)|MNNVL|Missing |GPU Direct|NVLS|Cuda failure 'the provided PTX)[^:]*: ?(?:No |Unable to|disabled|not )]],
@@ -41,3 +42,9 @@ pattern "peer_connection" { line = [[Broken pipe.*(?:TCPStore|recvValue|sendByte
 pattern "flight_recorder_dump" { line = { [[(?:Dumping|dumped?|Finished writing) (?:NCCL )?(?:Flight Recorder|debug info|Flight recorder)(?: \w+)* to (?P<path>\S+)]],
                                           [[Received a (?:dump|timeout) signal (?:due to a collective timeout )?from (?:this local |remote )?rank(?: (?P<rank>\d+))?]] },
                                  event = "flight_recorder", texts = { path = "path" } }
+
+pattern "stack_in_collective" {
+  about  = "a sampler of stacks (py-spy, pystack) prints its frames so: somebody looks into a process that waits in a collective",
+  line   = [[^\s+(?P<call>barrier|monitored_barrier|broadcast|all_reduce|all_gather\w*|reduce_scatter\w*|all_to_all\w*|recv|wait_for_everyone) \((?:torch/distributed|accelerate)/\S+\.py:\d+\)]],
+  event  = "stack_in_collective", texts = { call = "call" },
+}

@@ -42,7 +42,7 @@ pattern "torchrun_sigkill" { line = [[Signal (?P<signal>\d+) \((?P<name>SIG[A-Z]
 pattern "worker_group_failed" { line = [[Worker group FAILED\. (?P<left>\d+)/\d+ attempts left]], event = "worker_group_restart", fields = { left = "left" } }
 pattern "launcher_signal" { line = { [[Received (?P<signal>\d+) death signal, shutting down workers]], [[got signal: (?P<other>\d+)]] },
                             event = "launcher_stopped", fields = { signal = { { "signal" }, { "other" } } } }
-pattern "shell_killed"    { line = [[line \d+:\s+(?P<pid>\d+) (?P<how>Killed|Segmentation fault|Aborted|Bus error)]], event = "process_killed", fields = { pid = "pid" }, texts = { how = "how" } }
+pattern "shell_killed"    { line = { [[line \d+:\s+(?P<pid>\d+) (?P<how>Killed|Segmentation fault|Aborted|Bus error)]], [[^(?P<alone>Killed)\s*$]] }, event = "process_killed", fields = { pid = "pid" }, texts = { how = { { "how" }, { "alone" } } } }
 
 pattern "time_limit"   { line = { [[CANCELLED AT \S+ DUE TO TIME LIMIT]], [[DUE TO TIME LIMIT \*\*\*]] }, event = "time_limit" }
 pattern "preempted"    { line = [[DUE TO PREEMPTION]], event = "preempted" }

@@ -90,6 +90,13 @@ pattern "checkpoint_corrupt" {
   event  = "checkpoint_unreadable", texts = { message = { find = [[^(.*)$]] } },
 }
 
+-- The end, by the program's own word: what follows (an upload, a last evaluation, a finalizer that fails) is no training.
+pattern "training_ended" {
+  line  = { [[['"]train_runtime['"]: ]], [[Training completed\. Do not forget to share your model]], [[`Trainer\.fit` stopped: ]], [=[\[after training is done\]]=],
+            [[:::MLL(?:OG)? .*"key": "run_stop"]], [[:::MLL(?:OG)? .*"key": "status", "value": "success"]] },
+  event = "training_ended",
+}
+
 -- Phases that have no progress line of their own.
 pattern "huggingface_begins" { line = [[\*{5} Running training \*{5}]], event = "training_begun", states = { phase = "train" } }
 pattern "huggingface_eval"   { line = [[\*{5} Running (?:Evaluation|Prediction|evaluation|prediction) \*{5}]], states = { phase = "eval" } }

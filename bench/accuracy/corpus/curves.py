@@ -6,7 +6,6 @@ import statistics
 from .records import SECOND, SYNTHETIC_START, Item, Recording, text_lines, to_number
 
 USUAL_STEP_SECONDS = 1.0  # where a curve tells no time at all
-START_UP = 10             # a row that took so many times the usual holds more than steps
 
 
 def table(path, shape="megatron"):
@@ -28,22 +27,23 @@ def pairs(path, shape="torchtitan"):
 
 
 def curve_item(path, shape, rows):
-    """Rank 0 tells step, loss and, where it is known, the step's time; the steps between two rows took as long each."""
+    """Rank 0 tells step, loss and, where it is known, the step's time.
+
+    The time is that of the row's own step. The steps between two rows took as long, or as long as that of the row before where that is
+    less: a step that holds a restart or a save stands for itself alone.
+    """
     name = f"{shape}-{path.stem}"
     recording = Recording(name)
     rows = [row for row in rows if row[0] is not None]
     known = [seconds for _, _, seconds in rows if seconds is not None and seconds > 0]
     usual = statistics.median(known) if known else USUAL_STEP_SECONDS
-    now, before = 0.0, rows[0][0] - 1 if rows else 0
+    now, before, last = 0.0, rows[0][0] - 1 if rows else 0, usual
     recording.event(SYNTHETIC_START, "start", world_size=1)
     for step, loss, seconds in rows:
         steps = step - before
-        if seconds is None:
-            now += steps * usual
-        elif seconds > START_UP * usual:
-            now += seconds + (steps - 1) * usual  # the start-up is in it: it stands for one step, not for those before
-        else:
-            now += steps * seconds
+        own = usual if seconds is None else seconds
+        now += own + (steps - 1) * min(own, last)
+        last = own
         before = step
         recording.values(SYNTHETIC_START + round(now * SECOND), {"step": int(step), "loss": loss, "step_time": seconds},
                          rank=0, source="log")

@@ -114,15 +114,15 @@ class Run:
                                      reason=end_reason({"state": state}))
 
     def logs(self):
-        """Every line of every stream. A piece that ends in a carriage return is a line of its own, as our collector cuts it."""
-        any_line = False
+        """Every line of every stream; whether there was a stream at all. A piece that ends in a carriage return is a line of its own, as our collector cuts it."""
+        any_file = False
         for path in sorted((self.folder / "logs").glob("*")):
+            any_file = True   # an empty one, too, was listened to
             for entry in json_lines(path):
                 if "text" not in entry or "t" not in entry:
                     continue
                 self.log_line(entry, entry["text"])
-                any_line = True
-        return any_line
+        return any_file
 
     def log_line(self, entry, text):
         self.recording.line(entry["t"], text, rank=entry.get("rank"), attempt=entry.get("attempt"),
