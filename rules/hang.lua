@@ -41,7 +41,7 @@ rule "stalled" {
     local age     = job.step:age():min("job")
     local moving  = job.launched:delta():above(0):any("job")      -- slow, but it goes on: no hang
     local read    = idle | phase:is("starting", "train", "eval", "checkpoint") | job.met:last():is("waiting", "joined")
-    local heard   = ~never:maybe() | read:surely()                -- a log of which no line is understood does not say that steps stopped
+    local heard   = ~never | read:surely()                        -- a log of which no line is understood does not say that steps stopped
     return age:above(limit) & heard & ~moving:surely() & ~job.ended:count():above(0):surely(),
       { age = age, limit = limit, first = never, saving = phase:is("checkpoint"), evaluating = phase:is("eval") }
   end,
