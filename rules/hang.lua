@@ -11,6 +11,7 @@ rule "stalled" {
     step     = signal "step"                { over = "attempt" },
     gap      = signal "step_gap"            { over = 64, least = 8 },
     gaps     = signal "step_gap"            { over = "attempt", least = 8 },
+    loss     = signal "loss"                { over = "attempt" },
     evals    = signal "eval_time"           { over = 64, least = 1 },
     saves    = signal "checkpoint_time"     { over = 64, least = 1 },
     phase    = signal "phase"               { over = "attempt" },
@@ -36,9 +37,10 @@ rule "stalled" {
     local usual   = phase:is("eval"):surely():choose(eval, phase:is("checkpoint"):surely():choose(save, own))
     local idle    = job.cpu:mean():max("job"):below(p.busy)
     local trained = job.gaps:count():max("job"):at_least(8):surely()
-    local never   = job.step:count():is(0):all("job")
+    local never   = job.step:count():is(0):all("job") & ~job.loss:count():above(0):surely()
     local limit   = trained:choose(usual, (idle & never):surely():choose(p.idle, p.start))
-    local age     = job.step:age():min("job")
+    local steps   = job.step:age():min("job")
+    local age     = least(steps, job.loss:age():fill(steps))      -- a loss is progress as well, where no step is told
     local moving  = job.launched:delta():above(0):any("job")      -- slow, but it goes on: no hang
     local read    = idle | phase:is("starting", "train", "eval", "checkpoint") | job.met:last():is("waiting", "joined")
     local heard   = ~never | read:surely()                        -- a log of which no line is understood does not say that steps stopped

@@ -6,25 +6,26 @@ rule "loss_not_finite" {
   needs = {
     loss    = signal "loss"           { over = 1 },
     losses  = signal "loss"           { over = 32, least = 32 },
-    grad    = signal "grad_norm"      { over = 3, least = 3 },
+    grad    = signal "grad_norm"      { over = 2, least = 2 },
+    grads   = signal "grad_norm"      { over = "attempt" },
     skip    = signal "overflow_skip"  { over = "1m" },
     counted = signal "nan_iterations" { over = "5m" },
     gone    = signal "loss_scale_exhausted" { over = "attempt" },
     step    = signal "step"           { over = "attempt" },
   },
   -- While the loss scale is searched, steps overflow and are left out: bad values are part of that, 32 in a row are not. A gradient that
-  -- is no number once is left out as well; three in a row are not.
+  -- is no number once is left out as well; two in a row are not, in a run that began with one that was.
   clear = "8 of 8",
   shows = "loss {loss} at step {step:.0f}",
   causes = {
     itself   = "the loss itself",
-    gradient = "the gradient, three times in a row",
+    gradient = "the gradient, twice in a row",
     counted  = "the framework left out {count:.0f} steps because of it",
   },
   evaluate = function(job, p)
     local searching = job.skip:count():above(0):surely()
     local loss  = (job.loss:nonfinite():above(0) & ~searching) | job.losses:nonfinite():at_least(32):surely()
-    local grad  = job.grad:nonfinite():at_least(3) & ~searching
+    local grad  = job.grad:nonfinite():at_least(2) & job.grads:first():below(1e30):surely() & ~searching
     local count = job.counted:count():above(0):surely()
     local gone  = job.gone:count():above(0):surely()
     return loss:surely() | grad:surely() | count | gone | (loss & grad),
@@ -51,7 +52,7 @@ rule "loss_spike" {
     local now, near, usual = job.now:last(), job.near:median(), job.usual:median()
     local deviation = (1.4826 * job.usual:mad() / usual):clamp(p.floor)
     local z, zs     = (now / usual):log() / deviation, (near / usual):log() / deviation
-    local settled   = usual:below(p.fallen * job.birth:first(8)) | job.step:last():max("job"):above(p.early)
+    local settled   = usual:below(p.fallen * job.birth:first(3)) | job.step:last():max("job"):above(p.early)
     return settled & ((zs:above(p.z) & near:above(p.jump * usual)) | (z:above(p.z) & now:above(p.twice * usual))),
       { now = now, usual = usual, z = z }
   end,
@@ -96,7 +97,7 @@ rule "loss_diverged" {
     local count = job.birth:count()
     local fresh = count:above(state.seen)                       -- a new value, not a look in between
     state.best  = least(state.best, now)
-    local over  = now:above(p.rise * state.best) & state.best:below(p.fallen * job.birth:first(8))
+    local over  = now:above(p.rise * state.best) & state.best:below(p.fallen * job.birth:first(3))
     state.above = over:choose(state.above + fresh:choose(count - state.seen, 0), 0)
     state.seen  = count
     local stays  = state.above:at_least(32)

@@ -8,10 +8,10 @@ pattern "watchdog_timeout" {
   texts  = { op = "op" },
 }
 pattern "watchdog_work" {
+  about  = "the numbers are those of one process group: two ranks' may be of two groups, so they are no counts of the rank",
   line   = [[(?:Rank (?P<rank_of_group>\d+)\] )?(?:[\w() ]+)?(?:detected by watchdog at work(?: sequence id)?|Timeout at \w+ work): (?P<seq>\d+).*\blast enqueued (?:\w+ )?work: (?P<enqueued>-?\d+), last completed (?:\w+ )?work: (?P<completed>-?\d+)]],
   event  = "collective_timeout", rank_if_unknown = "rank_of_group",
   fields = { seq = "seq", last_enqueued = "enqueued", last_completed = "completed" },
-  samples = { collective_launched = "enqueued", collective_done = "completed" },
 }
 pattern "watchdog_stuck" {
   line   = [[watchdog got stuck for (?P<s>\d+) seconds]], event = "watchdog_stuck", fields = { seconds = "s" },
