@@ -42,8 +42,9 @@ rule "stalled" {
     local steps   = job.step:age():min("job")
     local age     = least(steps, job.loss:age():fill(steps))      -- a loss is progress as well, where no step is told
     local moving  = job.launched:delta():above(0):any("job")      -- slow, but it goes on: no hang
-    local read    = idle | phase:is("starting", "train", "eval", "checkpoint") | job.met:last():is("waiting", "joined")
-    local heard   = ~never | read:surely()                        -- a log of which no line is understood does not say that steps stopped
+    -- A log of which no line is understood, or one that still says that it trains, does not say that the first step never came.
+    local read    = idle | phase:is("starting") | job.phase:age():above(limit) | job.met:last():is("waiting", "joined")
+    local heard   = ~never | read:surely()
     return age:above(limit) & heard & ~moving:surely() & ~job.ended:count():above(0):surely(),
       { age = age, limit = limit, first = never, saving = phase:is("checkpoint"), evaluating = phase:is("eval") }
   end,
