@@ -36,6 +36,21 @@ class Nowhere final : public stream::AlertSink {
   std::uint64_t transitions = 0;
 };
 
+// A rule's name where it stands for the rule: what it is called, who is built on it, who yields to it.
+std::string renamed(const std::string& text, const std::vector<std::string>& names, const std::string& suffix) {
+  static const std::regex place{R"re((rule\s*"[a-z0-9_]+")|(finding\s*"[a-z0-9_]+")|((finding|yields_to\s*=)\s*\{[^}]*\}))re"};
+  std::string out;
+  auto from = text.cbegin();
+  for (std::sregex_iterator it{text.begin(), text.end(), place}, end; it != end; ++it) {
+    out.append(from, (*it)[0].first);
+    std::string piece = (*it)[0];
+    for (const auto& name : names) piece = std::regex_replace(piece, std::regex{"\"" + name + "\""}, "\"" + name + suffix + "\"");
+    out += piece;
+    from = (*it)[0].second;
+  }
+  return out.append(from, text.cend());
+}
+
 // The shipped pack with every periodic rule due at the same time, in `copies`; a copy's rules have names of their own.
 dsl::PackFiles pack_files(unsigned copies) {
   auto files = dsl::read_pack(TOCSIN_SOURCE_DIR "/rules");
@@ -56,9 +71,7 @@ dsl::PackFiles pack_files(unsigned copies) {
     out[path] = same_tick;
     if (std::smatch cases; std::regex_search(same_tick, cases, case_start)) same_tick.resize(static_cast<std::size_t>(cases.position(0)));
     for (unsigned copy = 1; copy < copies; ++copy) {
-      std::string text_of_copy = same_tick;
-      for (const auto& name : names)
-        text_of_copy = std::regex_replace(text_of_copy, std::regex{"\"" + name + "\""}, "\"" + name + "_" + std::to_string(copy) + "\"");
+      const std::string text_of_copy = renamed(same_tick, names, "_" + std::to_string(copy));
       out[path.substr(0, path.size() - 4) + "_" + std::to_string(copy) + ".lua"] = text_of_copy;
     }
   }
@@ -185,6 +198,7 @@ double tick_cost(unsigned copies, bool scripted, unsigned ranks, unsigned warm) 
     std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
     return values[values.size() / 2];
   };
+  if (engine.sink_.transitions > 0) fmt::print("  ({} transitions: the load is not quiet)\n", engine.sink_.transitions);
   return median(ticks) - median(others);
 }
 

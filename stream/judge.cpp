@@ -52,11 +52,12 @@ void Judge::prepare() {
     }
 }
 
-Time Judge::next_due() const { return over_ ? never : std::min(agenda_.next(), facts_.end == never ? desk_.next_expiry(runs_) : never); }
+Time Judge::next_due() const { return over_ ? never : std::min(agenda_.next(), facts_.end == never ? expiry_ : never); }
 
 void Judge::perform(Time at) {
   if (agenda_.next() > at) {
     desk_.expire(at, runs_, facts_.topology, [this](const AlertTransition& t) { publish(t); });
+    expiry_ = desk_.next_expiry(runs_);
     return;
   }
   run(agenda_.take());
@@ -89,6 +90,7 @@ void Judge::run(const Agenda::Due& due) {
     pack_->graph->truncate(mark);
     evaluator_.forget_above(mark);
   }
+  expiry_ = desk_.next_expiry(runs_);
   if (due.at_end) conclude();
 }
 
@@ -338,6 +340,7 @@ void Judge::adopt(Judge& old, Time from) {
     same->load(in);
     same->held.clear();   // by node, and the nodes are others: they fill again at the next tick
   }
+  expiry_ = desk_.next_expiry(runs_);
 }
 
 void Judge::save(Writer& out) const {
@@ -354,6 +357,7 @@ Result<void> Judge::load(Reader& in) {
   end_reason_ = in.get_text(), over_ = in.get<bool>(), facts_.end = in.get_time();
   if (in.get_count() != runs_.size()) return Error{Errc::malformed, "the snapshot is of another pack"};
   for (RuleRun& run : runs_) run.load(in);
+  expiry_ = desk_.next_expiry(runs_);
   return in.status();
 }
 

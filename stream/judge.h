@@ -96,6 +96,7 @@ class Judge final : private Leaves {
   std::vector<Truth> outcomes_;
   // Scripted rules as they answered at the tick that runs: their outputs are nodes above the graph's mark.
   std::map<RuleIndex, Rule> told_by_script_;
+  Time expiry_ = never;   // of the first alert that nobody confirms; settled after each tick
   std::string end_reason_;
   bool over_ = false;
 };
