@@ -68,22 +68,32 @@ ProcProbe::ProcProbe(pid_t pid) : pid_(pid), stat_(open_proc(pid, "stat")), sysc
   if (const auto stat = parse_stat(read_again(stat_.get(), buffer))) start_ = stat->start_ticks;
 }
 
-std::string_view ProcProbe::waits_in() {
+// The two are states, which hold until they change: that it waits no more is a value, too.
+void ProcProbe::look_for_waits(bool sleeps, ProcReading& reading) {
+  constexpr std::string_view none = "none";
   if (syscall_) {
-    const std::string_view text = read_again(syscall_.get(), text_);
-    if (text.empty()) syscall_.close();   // not allowed to us: the kernel's own name of the place instead
-    long number = -1;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error == std::errc{} && number >= 0) {
-      for (const Call& call : calls)
-        if (call.number == number) return call.name;
-      wait_ = "syscall " + std::to_string(number);
-      return wait_;
+    const std::string_view text = read_again(syscall_.get(), syscall_text_);
+    if (text.empty()) {
+      syscall_.close();   // not allowed to us (it asks for more than the channel does), and will not be
+    } else {
+      long number = -1;
+      std::from_chars(text.data(), text.data() + text.size(), number);   // "running", or -1: in no call
+      reading.wait_syscall = none;
+      if (sleeps && number >= 0) {
+        const auto* call = std::find_if(std::begin(calls), std::end(calls), [&](const Call& c) { return c.number == number; });
+        number_ = call == std::end(calls) ? std::to_string(number) : std::string{call->name};
+        reading.wait_syscall = number_;
+      }
     }
-    if (!text.empty()) return {};
   }
-  const std::string_view place = wchan_ ? read_again(wchan_.get(), text_) : std::string_view{};
-  return place == "0" ? std::string_view{} : place;
+  // 0: nowhere, or that we may not know.
+  const std::string_view place = sleeps && wchan_ ? read_again(wchan_.get(), channel_text_) : std::string_view{};
+  if (!place.empty() && place != "0") {
+    channel_seen_ = true;
+    reading.wait_channel = place;
+  } else if (channel_seen_) {
+    reading.wait_channel = none;
+  }
 }
 
 std::optional<ProcReading> ProcProbe::read(stream::Time now) {
@@ -99,7 +109,7 @@ std::optional<ProcReading> ProcProbe::read(stream::Time now) {
   last_ = now;
   reading.state = state_name(stat->state);
   reading.resident_bytes = static_cast<double>(stat->resident_pages) * page;
-  if (stat->state == 'S' || stat->state == 'D') reading.wait_syscall = waits_in();
+  look_for_waits(stat->state == 'S' || stat->state == 'D', reading);
   return reading;
 }
 

@@ -12,11 +12,12 @@
 
 namespace tocsin::adapters::wrap {
 
-// What /proc shows of one process. Absent is what cannot be known: a share of a first look, a system call of a running process.
+// What /proc shows of one process. Absent (empty) is what cannot be known: a share at the first look, waits that we may not see.
 struct ProcReading {
   std::optional<double> cpu;          // cores that it and its threads used since the last look
   std::string_view state;             // running sleeping disk_sleep stopped zombie traced
-  std::string_view wait_syscall;      // the system call (or the place in the kernel) its main thread sleeps in; empty: none seen
+  std::string_view wait_syscall;      // the system call that its main thread sleeps in; "none": it does not
+  std::string_view wait_channel;      // the kernel's function that it sleeps in; "none": it does not
   double resident_bytes = 0;
 };
 
@@ -32,14 +33,15 @@ class ProcProbe {
   [[nodiscard]] std::uint64_t start() const noexcept { return start_; }   // 0: it had gone already
 
  private:
-  [[nodiscard]] std::string_view waits_in();
+  void look_for_waits(bool sleeps, ProcReading& reading);
 
   pid_t pid_;
   Descriptor stat_, syscall_, wchan_;
   std::uint64_t start_ = 0, ticks_ = 0;
   stream::Time last_ = stream::long_ago;
-  char text_[128] = {};
-  std::string wait_;
+  bool channel_seen_ = false;
+  char syscall_text_[128] = {}, channel_text_[128] = {};
+  std::string number_;
 };
 
 // Memory of this machine: of our control group where it has a limit (version 2), else of the whole.

@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "adapters/wrap/run_directory.h"
+#include "adapters/wrap/supervisor.h"
 #include "stream/value.h"
 
 namespace tocsin::adapters::wrap {
@@ -178,7 +179,6 @@ void Recorder::sample(Time now) {
     const EntryBuilder::Value values[] = {{"host_memory_used", memory->used, {}, false}, {"host_memory_limit", memory->limit, {}, false}};
     entry_.sample(now, {stream::Level::node, 0, setup_.node, {}}, values, "sampler");
   }
-  std::vector<const Rank*> waiting;
   for (Rank& rank : ranks_) {
     rank.reading = rank.probe->read(now);
     if (!rank.reading) continue;
@@ -190,11 +190,13 @@ void Recorder::sample(Time now) {
                                           {"process_cpu", rank.reading->cpu.value_or(stream::absent), {}, false},
                                           {"process_state", 0, rank.reading->state, true}};
     entry_.sample(now, member(rank.rank), values, "sampler");
-    if (!rank.reading->wait_syscall.empty()) waiting.push_back(&rank);
   }
-  for (const Rank* rank : waiting) {
-    const EntryBuilder::Value value[] = {{"wait_syscall", 0, rank->reading->wait_syscall, true}};
-    entry_.sample(now, member(rank->rank), value, "sampler");
+  for (const auto& [signal, wait] : {std::pair{"wait_syscall", &ProcReading::wait_syscall}, std::pair{"wait_channel", &ProcReading::wait_channel}}) {
+    for (const Rank& rank : ranks_) {
+      if (!rank.reading || ((*rank.reading).*wait).empty()) continue;
+      const EntryBuilder::Value value[] = {{signal, 0, (*rank.reading).*wait, true}};
+      entry_.sample(now, member(rank.rank), value, "sampler");
+    }
   }
   recording_.append(entry_);
   for (const Rank& rank : ranks_)
@@ -326,7 +328,7 @@ int Recorder::run() {
     }
   }
   finish();
-  return recording_.lost() == 0 || recording_.working() ? 0 : 1;
+  return recording_.working() ? 0 : Supervisor::refused;   // what cannot be written now will not be in a moment
 }
 
 }  // namespace tocsin::adapters::wrap

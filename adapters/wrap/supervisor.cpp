@@ -62,6 +62,7 @@ bool Supervisor::ended(pid_t pid, int status, stream::Time now) {
   if (done_) return true;
   if (WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == refused)) {
     done_ = true;
+    succeeded_ = WEXITSTATUS(status) == 0;
     return true;
   }
   if (now - started_ >= backoff_.good) wait_ = backoff_.first;

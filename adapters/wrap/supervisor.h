@@ -36,6 +36,7 @@ class Supervisor {
   bool ended(pid_t pid, int status, stream::Time now);
   [[nodiscard]] bool running() const noexcept { return pid_ > 0; }
   [[nodiscard]] bool done() const noexcept { return done_; }
+  [[nodiscard]] bool succeeded() const noexcept { return succeeded_; }
   [[nodiscard]] pid_t pid() const noexcept { return pid_; }
   [[nodiscard]] unsigned starts() const noexcept { return starts_; }
   void kill();                                              // past its time; it is not started again
@@ -53,7 +54,7 @@ class Supervisor {
   pid_t pid_ = -1;
   unsigned starts_ = 0;
   stream::Time started_{}, due_ = stream::never;
-  bool done_ = false;
+  bool done_ = false, succeeded_ = false;
 };
 
 // Closes every descriptor above 2 but these.

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <sys/ioctl.h>
 
+#include <utility>
+
 namespace tocsin::adapters::wrap {
 
 Terminal::Terminal() {
@@ -33,16 +35,15 @@ Terminal::Terminal() {
 }
 
 void Terminal::make_raw() {
-  if (!interactive() || raw_ || ::tcgetattr(0, &before_) != 0) return;
+  if (!interactive() || raw_ || ::tcgetpgrp(0) != ::getpgrp() || ::tcgetattr(0, &before_) != 0) return;
   termios raw = before_;
   ::cfmakeraw(&raw);
   raw_ = ::tcsetattr(0, TCSADRAIN, &raw) == 0;
 }
 
 void Terminal::restore() {
-  if (!raw_) return;
+  if (!std::exchange(raw_, false) || ::tcgetpgrp(0) != ::getpgrp()) return;   // in the background it is not ours to set
   ::tcsetattr(0, TCSADRAIN, &before_);
-  raw_ = false;
 }
 
 void Terminal::copy_size() const {

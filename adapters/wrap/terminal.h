@@ -25,7 +25,7 @@ class Terminal {
   [[nodiscard]] int slave() const noexcept { return slave_.get(); }
   void close_slave() { slave_.close(); }
 
-  void make_raw();             // ours, if keys go through
+  void make_raw();             // ours, if keys go through and we are in the foreground
   void restore();
   [[nodiscard]] bool raw() const noexcept { return raw_; }
   void copy_size() const;      // of ours to the pseudo-terminal; the kernel tells the command

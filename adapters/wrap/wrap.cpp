@@ -107,7 +107,7 @@ int wrap(const WrapOptions& options, const EngineEntry& engine) {
   pass.run(child);
   terminal.restore();
   pass.settle(options.recorder_wait, options.engine_wait, [&] { alive.write.close(); });
-  if (!options.quiet) ::dprintf(STDERR_FILENO, "tocsin: the journal is in %s\n", setup.directory.c_str());
+  if (!options.quiet && std::filesystem::exists(setup.directory, error)) ::dprintf(STDERR_FILENO, "tocsin: the journal is in %s\n", setup.directory.c_str());
   return end_as(state.status);
 }
 

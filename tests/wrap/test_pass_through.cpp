@@ -167,6 +167,8 @@ TEST_CASE("a journal that cannot be written does not disturb the command") {
     CHECK(ended.out == five);
     CHECK(ended.code() == 9);
     CHECK(ended.err.find("not recorded") != std::string::npos);
+    CHECK(ended.err.find("the recorder ended") == std::string::npos);
+    CHECK(ended.err.find("the journal is in") == std::string::npos);
   }
   SUBCASE("a file over the limit") {
     const Ended ended = run({"bash", "-c", "(ulimit -f 20; exec \"$@\") | cat; exit ${PIPESTATUS[0]}", "bash", WRAP_PROBE, "--journal", (scratch / "journal").string(), "--",

@@ -107,7 +107,11 @@ TEST_CASE("ranks are found among the descendants, sampled, and their exits told"
   CHECK(std::stod(recorded.of("process_rss", "rank 2").back().value) > 1e6);
   const auto states = recorded.of("process_state", "rank 0");
   CHECK(std::any_of(states.begin(), states.end(), [](const auto& s) { return s.value == "sleeping"; }));
-  CHECK_FALSE(recorded.of("wait_syscall", "rank 0").empty());
+  const auto calls = recorded.of("wait_syscall", "rank 0"), channels = recorded.of("wait_channel", "rank 0");
+  CHECK(std::any_of(calls.begin(), calls.end(), [](const auto& s) { return s.value.find("sleep") != std::string::npos || s.value == "wait4" || s.value == "pselect6"; }));
+  CHECK_FALSE(channels.empty());
+  const auto running = recorded.of("wait_syscall", "rank 1");
+  CHECK(std::any_of(running.begin(), running.end(), [](const auto& s) { return s.value == "none"; }));
   CHECK(recorded.of("host_memory_limit", std::string{"node "} + host).size() >= 3);
   for (const auto& sample : recorded.samples) CHECK_FALSE(sample.signal.starts_with("gpu"));
 
