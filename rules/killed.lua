@@ -14,6 +14,7 @@ rule "rank_killed" {
     cancelled = signal "slurm_cancelled"   { over = "attempt" },
     asked     = signal "cancel_requested"  { over = "attempt" },
     stopped   = signal "launcher_stopped"  { over = "attempt" },
+    ended     = signal "end_reason"        { over = "attempt" },
     memory    = signal "host_memory_used"  { over = "2m" },
     limit     = signal "host_memory_limit" { over = "2m" },
   },
@@ -30,16 +31,55 @@ rule "rank_killed" {
   evaluate = function(job, p)
     local by_signal = job.failed:where { signal = { 4, 7, 8, 9, 11 } }:count():above(0)
                     | job.failed:where { exitcode = { -4, -7, -8, -9, -11, 132, 135, 136, 137, 139 } }:count():above(0)
-                    | job.failed:where { how = { "Killed", "Segmentation fault", "Bus error", "Illegal instruction", "Floating point exception" } }:count():above(0)
+                    | job.failed:where { how = { "Killed", "Out Of Memory", "Segmentation fault", "Bus error", "Illegal instruction", "Floating point exception" } }:count():above(0)
     local loader = job.worker:count():above(0)
-    local segv, bus, oom = job.segv:count():above(0), job.bus:count():above(0), job.oom:count():above(0)
+    local over   = job.ended:last()
+    local segv, bus = job.segv:count():above(0), job.bus:count():above(0)
+    local oom    = job.oom:count():above(0) | over:is("oom"):surely()
     local process = job.killed:except { signal = { 2, 15 } }:count():above(0)
     local ended  = (job.cancelled:count():above(0) | job.asked:count():above(0) | job.stopped:count():above(0)):surely()
     local first  = by_signal:surely() & ~loader:surely():any("job")      -- who lost a worker comes before who lost a peer
     local who    = loader:surely() | segv:surely() | bus:surely() | first
     local used   = (job.memory:max() / job.limit:max()):max("job"):above(p.full)
-    return oom:surely() | (loader | segv | bus):surely():any("job") | ((by_signal | process):surely():any("job") & ~ended),
+    -- The kernel names a process; which rank that was, the launcher says a moment later.
+    local told   = who:any("job") | job.oom:age():above(5):surely() | over:is("oom"):surely()
+    return (oom:surely() & told) | (loader | segv | bus):surely():any("job") | ((by_signal | process):surely():any("job") & ~ended),
       { who = who, memory = oom, likely = used:surely() & ~oom:surely(), segment = segv:any("job"), shared = bus:any("job"), loader = loader:any("job") }
+  end,
+}
+
+rule "host_out_of_memory" {
+  family = "A2", severity = "critical", per = "job", every = "end",
+  summary = "The host's memory was used up, and a process killed",
+  needs = { oom = signal "host_oom" { over = "attempt" } },
+  yields_to = { "rank_killed", "node_down", "node_lost" },
+  shows = "the kernel or the scheduler killed a process for its memory; whose it was, nobody says",
+  evaluate = function(job, p) return job.oom:count():above(0) end,
+}
+
+rule "rank_vanished" {
+  family = "A2", severity = "warning", per = "job", every = "end",
+  summary = "A process ended without a word, and the others lost it",
+  needs = {
+    lost   = signal "peer_lost"    { over = "attempt" },
+    raised = signal "traceback"    { over = "attempt" },
+    late   = signal "collective_timeout" { over = "attempt" },
+    seen   = signal "process_cpu"  { over = "attempt" },
+    step   = signal "step"         { over = "attempt" },
+    ended  = signal "end_reason"   { over = "attempt" },
+  },
+  yields_to = { "rank_killed", "collective_hang", "collective_timeout", "cuda_out_of_memory", "gpu_error", "node_down", "node_lost", "preempted" },
+  shows = "{n:.0f} ranks lost their connection to another one; without a word: {who}",
+  causes = { killed = "a process that can still speak prints why it ends: suspected is a kill from outside, by the kernel for its memory as a rule" },
+  evaluate = function(job, p)
+    -- Only of ranks that were seen at work: one that never came is another matter.
+    local lost   = job.lost:count():above(0):surely()
+    local spoke  = lost | job.raised:count():above(0):surely() | job.late:count():above(0):surely()
+    local silent = ~spoke & job.seen:count():above(0):surely()
+    local begun  = job.step:count():above(0):any("job"):surely()
+    local well   = job.ended:last():is("completed", "cancelled", "timeout", "preempted", "requeued"):surely()
+    local few    = silent:any("job") & silent:count("job"):at_most(lost:count("job"))
+    return lost:any("job") & few & begun & ~well, { who = silent, n = lost:count("job"), killed = few }
   end,
 }
 
@@ -212,6 +252,24 @@ case "the rank whose loader was killed, not those that lost it" {
 case "the kernel killed a process for its memory" {
   ranks = 4, { lasting = "1m", phase = "train", step = steps(1) }, { lasting = "5s", events = { { "host_oom", pid = 4711 } }, ends = "oom" },
   fires = { { "rank_killed", cause = "memory" } },
+}
+case "the kernel killed a process in the last second" {
+  ranks = 1, { lasting = "20s", phase = "starting", events = { { "host_oom", pid = 4711, at = "19s" } }, ends = "failed" },
+  fires = { { "host_out_of_memory" } },
+}
+case "the kernel killed a process, the launcher says which" {
+  ranks = 4, { lasting = "1m", phase = "train", step = steps(1) },
+  { lasting = "9s", step = silent, events = { { "host_oom", pid = 4711 }, { "rank_failed", rank = 2, exitcode = -9, signal = 9, at = "2s" } }, ends = "failed" },
+  fires = { { "rank_killed", who = { 2 }, cause = "memory" } },
+}
+case "a rank is gone without a word" {
+  ranks = 4, { lasting = "1m", phase = "train", step = steps(1), process_cpu = 0.3 },
+  { lasting = "5s", step = silent, events = { { "peer_lost", rank = 0 }, { "traceback", rank = 0 }, { "peer_lost", rank = 1 }, { "traceback", rank = 1 }, { "peer_lost", rank = 3 }, { "traceback", rank = 3 } }, ends = "failed" },
+  fires = { { "rank_vanished", who = { 2 } } },
+}
+case "a rank fails by its own error, the others lose it" {
+  ranks = 4, { lasting = "1m", phase = "train", step = steps(1), process_cpu = 0.3 },
+  { lasting = "5s", step = silent, events = { { "traceback", rank = 2 }, { "peer_lost", rank = 0 }, { "peer_lost", rank = 1 }, { "peer_lost", rank = 3 } }, ends = "failed" },
 }
 case "a person cancels the job" {
   ranks = 4, { lasting = "1m", phase = "train", step = steps(1) },

@@ -111,14 +111,14 @@ rule "not_learning" {
   summary = "The loss does not fall",
   needs = {
     recent = signal "loss"          { over = 32, least = 32 },
-    trend  = signal "loss"          { over = 64, least = 64 },
+    trend  = signal "loss"          { over = 32, least = 32 },
     birth  = signal "loss"          { over = "attempt" },
     rate   = signal "learning_rate" { over = 32, least = 16 },
     step   = signal "step"          { over = "attempt" },
   },
   -- Only of a training that began here: one that goes on, or tunes a model that is good already, may stay where it is. The trend is
   -- Kendall's, in deviations of chance. A rate of 0 needs no patience: no warm-up keeps it there for 16 values.
-  params = { kept = 0.98, trend = -1.6, points = 96, steps = 500, born = 100 },
+  params = { kept = 0.98, trend = -1.6, points = 48, steps = 400, born = 100 },
   clear = "8 of 8", yields_to = { "loss_diverged", "loss_not_finite", "loss_spike" },
   shows = "loss {birth:.3f} at its birth, {now:.3f} now, after {steps:.0f} steps",
   causes = { rate = "the learning rate is 0", flat = "there is a rate, and nothing is learnt: labels, data, frozen weights, or far too small a rate" },
@@ -130,7 +130,7 @@ rule "not_learning" {
     local born   = first:below(p.born) & last:above(p.steps)
     local zero   = job.rate:max():is(0)
     return (still & born) | (zero & flat):surely(),
-      { birth = birth, now = now, steps = last, rate = zero:surely(), flat = ~zero:surely() }
+      { birth = birth, now = now, steps = last, rate = zero:surely(), flat = ~zero }
   end,
 }
 

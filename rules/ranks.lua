@@ -15,12 +15,14 @@ rule "straggler" {
   peers = { "pipeline_stage", "expert_stage" },
   -- 1.12 and 4 deviations: synthetic runs of one slow stage had no false alarm there, and found a rank of 1.15 times in 45 to 150 s.
   -- `share`: what the rank adds must matter to the step; in a job that waits for data, uneven computing costs nothing.
-  params = { ratio = 1.12, z = 4, few = 0.02, share = 0.05, spread = 0.02 },
+  -- `bursts`: a rank that is slow in some steps only shows in the mean; the longest step is left out of it, for once is no habit.
+  params = { ratio = 1.12, z = 4, few = 0.02, share = 0.05, spread = 0.02, bursts = 1.2, others = 31 },
   fire = "4 of 6", clear = "5 of 6", yields_to = { "throttle", "node_down", "stalled" },
   shows = "rank {rank} on {node}: {work:.3f} s of its own in each step, its peers {typical:.3f} s",
   causes = {
     loader    = "it waits for its data loader: {data:.3f} s a step",
     throttled = "its clock is low ({clock:.0f} MHz)",
+    bursts    = "it is slow in some of its steps: {often:.3f} s on average, its peers {usually:.3f} s; a busy host, or pauses",
     compute   = "it computes longer: more work in each step, a busy host, or a slow chip",
   },
   evaluate = function(job, p)
@@ -34,7 +36,12 @@ rule "straggler" {
     local change  = compute / job.usual:median()
     local middle  = change:median("peers")
     local onset   = change:above(p.ratio * middle) & ((change - middle) / (1.4826 * change:mad("peers")):clamp(p.spread)):above(p.z)
-    local slow    = late & (lonely | onset:surely())
+    local mean    = job.compute:mean()
+    local often   = mean - (job.compute:max() - mean) / p.others
+    local usually = often:median("peers")
+    local jerks   = often:above(p.bursts * usually) & (often - usually):above(p.share * job.step:median():max("job"))
+    local bursts  = jerks & jerks:at_most((p.few * often:count("job")):clamp(1), "job")
+    local slow    = (late & (lonely | onset:surely())) | bursts:surely()
 
     -- By activity, where no times are told: who works longest keeps its multiprocessors busiest.
     local sm       = job.sm:mean():at("rank")
@@ -50,8 +57,8 @@ rule "straggler" {
     local low      = clock:below(0.95 * clock:median("job"))
     local loader   = (data - data:median("peers")):above(0.5 * (work - typical))
     return (timed & slow) | (~timed & active),
-      { work = work, typical = typical, data = data, sm = sm, sm_peers = sm_mid, clock = clock,
-        loader = loader, throttled = low, compute = ~low:surely() & ~loader:surely() }
+      { work = work, typical = typical, often = often, usually = usually, data = data, sm = sm, sm_peers = sm_mid, clock = clock,
+        loader = loader & late, throttled = low, bursts = bursts & ~late, compute = late & ~low:surely() & ~loader:surely() }
   end,
 }
 
@@ -160,6 +167,11 @@ case "a slow rank by the activity of its GPU, and its clock" {
   { lasting = "20m", sm_active = noise(0.16, 0.005), sm_clock = 1700 },
   { lasting = "3m", rank = { [3] = { sm_active = 0.55, sm_clock = 1200 } } },
   fires = { { "straggler", rank = 3, cause = "throttled", within = "2m" } },
+}
+case "a rank that pauses for a moment in every fourth step" {
+  ranks = 4,
+  { lasting = "3m", phase = "train", step = steps(0.2), compute_time = noise(0.105, 0.003), rank = { [2] = { compute_time = noise(0.16, 0.09) } } },
+  fires = { { "straggler", rank = 2 } },
 }
 case "steps of 30 s" {
   ranks = 4,

@@ -35,7 +35,12 @@ pattern "nccl_error" {
 pattern "nccl_retry" { line = [[NCCL (?:INFO|WARN).*(?:timeout|Timeout|retry|Connection (?:reset|refused|closed))]], event = "nccl_trouble" }
 pattern "nccl_sockets" { about = "no fast transport: everything goes over TCP", line = [[NCCL INFO Using network Socket]], event = "nccl_sockets" }
 pattern "gloo_closed" {
-  line   = { [[gloo/transport/tcp/\S+\] (?:Connection closed by peer|Read error|Timed out waiting)]], [[\[\S*gloo\S*\] (?:Connection (?:closed|reset) by peer|Timed out waiting|Socket closed)]] }, event = "peer_lost", texts = { peer = { find = [=[peer \[([^\]]+)\]]=] } },
+  line   = { [[gloo/transport/tcp/\S+\] (?:Connection closed by peer|Read error)]], [[\[\S*gloo\S*\] (?:Connection (?:closed|reset) by peer|Socket closed)]] }, event = "peer_lost", texts = { peer = { find = [=[peer \[([^\]]+)\]]=] } },
+}
+pattern "gloo_timeout" {
+  about  = "gloo's own watchdog: this rank waited",
+  line   = [[\[\S*gloo/transport/\S+\] Timed out waiting (?P<ms>\d+)ms for (?P<op>send|recv)]],
+  event  = "collective_timeout", fields = { timeout_ms = "ms" }, texts = { op = "op" },
 }
 pattern "peer_connection" { line = [[Broken pipe.*(?:TCPStore|recvValue|sendBytes)|(?:recvValue|sendBytes|TCPStore).*(?:Broken pipe|failed|Connection (?:reset|closed))]], event = "peer_lost" }
 

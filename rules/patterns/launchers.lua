@@ -19,7 +19,7 @@ pattern "tocsin_rank_failed" {
   texts  = { launcher = { text = "launch" } },
 }
 pattern "srun_signal" {
-  line   = [[srun: error: (?P<node>\S+): tasks? (?P<rank>\d+): (?P<how>Killed|Segmentation fault|Aborted|Bus error|Illegal instruction|Floating point exception)]],
+  line   = [[srun: error: (?P<node>\S+): tasks? (?P<rank>\d+): (?P<how>Killed|Out Of Memory|Segmentation fault|Aborted|Bus error|Illegal instruction|Floating point exception)]],
   event  = "rank_failed", rank = "rank", fields = { rank = "rank", signal = { { find = [[: (Killed)]], number = 9 }, { find = [[: (Segm)]], number = 11 }, { find = [[: (Abort)]], number = 6 },
                               { find = [[: (Bus)]], number = 7 } } },
   texts  = { how = "how", node = "node", launcher = { text = "srun" } },
