@@ -49,7 +49,11 @@ install_packages() {
 }
 
 # configure PRESET, build PRESET [TARGET...]
-configure() { (cd "$root" && cmake --preset "$1" -Wno-dev --log-level=WARNING); }
+configure() {
+  local log=$root/build/configure-$1.log
+  mkdir -p "$root/build"
+  (cd "$root" && cmake --preset "$1" -Wno-dev) >"$log" 2>&1 || { cat "$log" >&2 && return 1; }
+}
 build() {
   local preset=$1 target targets=()
   shift
