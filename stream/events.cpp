@@ -174,7 +174,7 @@ void Events::last_arrivals(const EventView& view, Time from, Time now, std::vect
     }
   }
   for (std::uint64_t n = std::max(view.cursor, base_); n < base_ + log_.size(); ++n) see(*number(n));
-  for (const Happening& event : waiting_.items()) see(event);
+  waiting_.each(see);
 }
 
 void Events::save_view(Writer& out, const EventView& view) const {
@@ -208,7 +208,7 @@ void Events::load_view(Reader& in, EventView& view) {
 void Events::save(Writer& out) const {
   out.put(static_cast<std::uint64_t>(names_.size()));
   for (const std::string& name : names_) out.put(name);
-  out.put(static_cast<std::uint64_t>(waiting_.items().size()));
+  out.put(static_cast<std::uint64_t>(waiting_.size()));
   for (const Happening& event : waiting_.items()) put(out, event);
   out.put(waiting_.next_order());
   out.put(base_);
@@ -260,7 +260,7 @@ void Events::take_over(Events& old) {
 }
 
 std::size_t Events::retained_bytes() const noexcept {
-  return (log_.size() + waiting_.items().size()) * (sizeof(Happening) + 32);
+  return (log_.size() + waiting_.size()) * (sizeof(Happening) + 32);
 }
 
 }  // namespace tocsin::stream

@@ -106,7 +106,7 @@ class Events {
   void load(Reader& in);
   void take_over(Events& old);
   [[nodiscard]] std::size_t retained_bytes() const noexcept;
-  [[nodiscard]] std::size_t retained_samples() const noexcept { return log_.size() + waiting_.items().size(); }
+  [[nodiscard]] std::size_t retained_samples() const noexcept { return log_.size() + waiting_.size(); }
 
  private:
   const Happening& apply_first();

@@ -37,22 +37,30 @@ template <class T>
   return low == high ? low : canonical(low + (place - static_cast<double>(below)) * (high - low));
 }
 
-// The median of the distances to the median, not scaled: two pointers walk outwards from it.
+// The median of the distances to the median, not scaled. To both sides of the median distances ascend already: how many of the
+// nearest lie to its left is found by halving.
 template <class T>
 [[nodiscard]] double mad_of_sorted(std::span<const T> sorted) noexcept {
   const std::size_t n = sorted.size();
   const double middle = median_of_sorted(sorted);
   if (!std::isfinite(middle)) return absent;
-  auto right = static_cast<std::size_t>(
-      std::lower_bound(sorted.begin(), sorted.end(), middle, [](T x, double m) { return static_cast<double>(x) < m; }) - sorted.begin());
-  std::size_t left = right;
-  double distance = 0, previous = 0;
-  for (std::size_t taken = 0; taken <= n / 2; ++taken) {
-    previous = distance;
-    const bool from_left = left > 0 && (right == n || middle - static_cast<double>(sorted[left - 1]) <= static_cast<double>(sorted[right]) - middle);
-    distance = from_left ? middle - static_cast<double>(sorted[--left]) : static_cast<double>(sorted[right++]) - middle;
+  const std::size_t lefts = n / 2, rights = n - lefts;   // what equals the median may count to either side
+  const auto left = [&](std::size_t i) { return middle - static_cast<double>(sorted[lefts - 1 - i]); };
+  const auto right = [&](std::size_t i) { return static_cast<double>(sorted[lefts + i]) - middle; };
+  // The nearest n / 2 + 1: `low` of them to the left.
+  const std::size_t wanted = n / 2 + 1;
+  std::size_t low = wanted > rights ? wanted - rights : 0, high = std::min(wanted, lefts);
+  while (low < high) {
+    const std::size_t taken = (low + high) / 2;
+    if (left(taken) < right(wanted - taken - 1)) low = taken + 1;
+    else high = taken;
   }
-  return n % 2 == 1 || previous == distance ? distance : (previous + distance) / 2;
+  const std::size_t from_right = wanted - low;
+  const double a = low > 0 ? left(low - 1) : -1, b = from_right > 0 ? right(from_right - 1) : -1;
+  const double distance = std::max(a, b);
+  if (n % 2 == 1) return distance;
+  const double previous = a >= b ? std::max(low > 1 ? left(low - 2) : 0, b) : std::max(a, from_right > 1 ? right(from_right - 2) : 0);
+  return previous == distance ? distance : (previous + distance) / 2;
 }
 
 // The numbers of one window, ascending, for each member: kept up as values enter and leave.

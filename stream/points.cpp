@@ -92,14 +92,17 @@ Points::Taken Points::add(Entry entry, Time clock) {
     return taken;
   }
   if (applied_step(entry.step)) return Taken::repeated;
-  Entry* same = waiting_.find([&](const Entry& e) { return e.step == entry.step; });
+  const Entry* same = waiting_.find([&](const Entry& e) { return e.step == entry.step; });
   if (same == nullptr) {
     waiting_.push(entry);
     return taken;
   }
   // The same whichever of the two came first, as long as both wait.
   const auto rank = [](const Entry& e) { return std::tie(e.reporter, e.at, e.sequence); };
-  if (!same->late && !entry.late && rank(entry) < rank(*same)) waiting_.replace(same, entry);
+  if (!same->late && !entry.late && rank(entry) < rank(*same)) {
+    waiting_.erase(same);
+    waiting_.push(entry);
+  }
   return Taken::repeated;
 }
 
@@ -159,14 +162,14 @@ void Points::take_over(Points& old) {
 }
 
 std::size_t Points::retained_bytes() const noexcept {
-  std::size_t bytes = waiting_.items().capacity() * sizeof(Entry) + log_.size() * sizeof(Point);
+  std::size_t bytes = waiting_.size() * sizeof(Entry) + log_.size() * sizeof(Point);
   for (const auto& view : windows) bytes += view.retained_bytes();
   for (const auto& view : attempts) bytes += view.accumulators.retained_bytes();
   return bytes;
 }
 
 std::size_t Points::retained_samples() const noexcept {
-  std::size_t samples = waiting_.items().size() + log_.size();
+  std::size_t samples = waiting_.size() + log_.size();
   for (const auto& view : windows) samples += view.retained_samples();
   return samples;
 }

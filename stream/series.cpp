@@ -55,14 +55,15 @@ double sorted_statistic(Op op, std::span<const double> numbers, double q) {
 
 double standard_deviation(std::span<const double> x) {
   if (x.size() < 2) return absent;
-  double mean = 0, m2 = 0, n = 0;
+  const auto n = static_cast<double>(x.size());
+  double sum = 0, squares = 0;
+  for (const double v : x) sum += v;
+  const double mean = sum / n;
   for (const double v : x) {
-    n += 1;
-    const double d = v - mean;
-    mean += d / n;
-    m2 += d * (v - mean);
+    const double off = v - mean;
+    squares += off == off ? off * off : 0.0;   // as the kernel that goes over rows does it
   }
-  return canonical(std::sqrt(m2 / (n - 1)));
+  return std::isfinite(mean) ? canonical(std::sqrt(squares / (n - 1))) : measured_nan;
 }
 
 double least_squares(std::span<const double> t, std::span<const double> v) {

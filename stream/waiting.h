@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <deque>
+#include <iterator>
 #include <tuple>
 #include <vector>
 
@@ -18,41 +20,73 @@ class Waiting {
  public:
   void push(Item item) {
     item.order = next_order_++;
-    items_.push_back(std::move(item));
-    std::push_heap(items_.begin(), items_.end(), later);
+    if (in_order_.empty() || later(item, in_order_.back())) {
+      in_order_.push_back(std::move(item));
+      return;
+    }
+    others_.push_back(std::move(item));
+    std::push_heap(others_.begin(), others_.end(), later);
   }
-  [[nodiscard]] bool empty() const noexcept { return items_.empty(); }
-  [[nodiscard]] const Item& first() const noexcept { return items_.front(); }
+  [[nodiscard]] bool empty() const noexcept { return in_order_.empty() && others_.empty(); }
+  [[nodiscard]] std::size_t size() const noexcept { return in_order_.size() + others_.size(); }
+  [[nodiscard]] const Item& first() const noexcept { return from_others() ? others_.front() : in_order_.front(); }
   Item pop() {
-    std::pop_heap(items_.begin(), items_.end(), later);
-    Item item = std::move(items_.back());
-    items_.pop_back();
+    if (!from_others()) {
+      Item item = std::move(in_order_.front());
+      in_order_.pop_front();
+      return item;
+    }
+    std::pop_heap(others_.begin(), others_.end(), later);
+    Item item = std::move(others_.back());
+    others_.pop_back();
     return item;
   }
+  template <class Each>
+  void each(Each&& see) const {
+    for (const Item& item : in_order_) see(item);
+    for (const Item& item : others_) see(item);
+  }
   template <class Predicate>
-  Item* find(Predicate predicate) {
-    const auto found = std::find_if(items_.begin(), items_.end(), predicate);
-    return found == items_.end() ? nullptr : &*found;
+  [[nodiscard]] const Item* find(Predicate predicate) const {
+    for (const Item& item : in_order_)
+      if (predicate(item)) return &item;
+    for (const Item& item : others_)
+      if (predicate(item)) return &item;
+    return nullptr;
   }
-  // Puts another in its place.
-  void replace(Item* old, Item item) {
-    item.order = next_order_++;
-    *old = std::move(item);
-    std::make_heap(items_.begin(), items_.end(), later);
+  void erase(const Item* item) {
+    const auto same = [item](const Item& other) { return &other == item; };
+    if (const auto place = std::find_if(in_order_.begin(), in_order_.end(), same); place != in_order_.end()) {
+      in_order_.erase(place);
+      return;
+    }
+    others_.erase(std::find_if(others_.begin(), others_.end(), same));
+    std::make_heap(others_.begin(), others_.end(), later);
   }
-  [[nodiscard]] const std::vector<Item>& items() const noexcept { return items_; }
+  // All, in their order; and back again.
+  [[nodiscard]] std::vector<Item> items() const {
+    std::vector<Item> all(in_order_.begin(), in_order_.end());
+    all.insert(all.end(), others_.begin(), others_.end());
+    std::sort(all.begin(), all.end(), [](const Item& a, const Item& b) { return later(b, a); });
+    return all;
+  }
   [[nodiscard]] std::uint64_t next_order() const noexcept { return next_order_; }
   void restore(std::vector<Item> items, std::uint64_t next_order) {
-    items_ = std::move(items);
+    others_.clear();
+    std::sort(items.begin(), items.end(), [](const Item& a, const Item& b) { return later(b, a); });
+    in_order_.assign(std::make_move_iterator(items.begin()), std::make_move_iterator(items.end()));
     next_order_ = next_order;
-    std::make_heap(items_.begin(), items_.end(), later);
   }
 
  private:
   static bool later(const Item& a, const Item& b) noexcept {
     return std::tie(a.at, a.slot, a.sequence, a.order) > std::tie(b.at, b.slot, b.sequence, b.order);
   }
-  std::vector<Item> items_;   // a heap: the first in front
+  [[nodiscard]] bool from_others() const noexcept {
+    return !others_.empty() && (in_order_.empty() || later(in_order_.front(), others_.front()));
+  }
+  std::deque<Item> in_order_;   // as most come
+  std::vector<Item> others_;    // a heap, the first in front: what came after one that is later
   std::uint64_t next_order_ = 0;
 };
 

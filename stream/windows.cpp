@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
+
+#include "stream/kernels.h"
 
 namespace tocsin::stream {
 
@@ -32,41 +35,91 @@ bool covered(std::size_t present, Slot slot, const RowReduction& reduction, doub
   return present > 0 && rows * std::max(reduction.arrivals->usual(slot, row), row) >= half;
 }
 
-// Row by row, a lane per member: the compiler makes vectors of these.
+// The rows of a window, a lane per member. Members that every row has go through the kernels; those that appeared within the
+// window, and rows of doubles, through plain loops that give the same bits.
 template <class T>
-void add_row(const T* __restrict values, std::size_t n, std::uint32_t* __restrict present, std::uint32_t* __restrict numbers,
-             double* __restrict sum) {
-  for (std::size_t i = 0; i < n; ++i) {
-    const T v = values[i];
-    present[i] += is_absent(v) ? 0u : 1u;
-    numbers[i] += v == v ? 1u : 0u;
-    sum[i] += v == v ? static_cast<double>(v) : 0.0;
+class Pass {
+ public:
+  Pass(const Rows<T>& rows, std::size_t first, std::size_t end, std::size_t members) : members_(members), common_(members) {
+    for (std::size_t r = first; r < end; ++r) {
+      const auto& values = rows.closed()[r].values;
+      rows_.push_back(values);
+      common_ = std::min(common_, values.size());
+      if constexpr (std::is_same_v<T, float>) starts_.push_back(values.data());
+    }
   }
-}
-template <class T>
-void least_of_row(const T* __restrict values, std::size_t n, std::uint32_t* __restrict present, std::uint32_t* __restrict numbers,
-                  double* __restrict least) {
-  for (std::size_t i = 0; i < n; ++i) {
-    const T v = values[i];
-    present[i] += is_absent(v) ? 0u : 1u;
-    numbers[i] += v == v ? 1u : 0u;
-    least[i] = static_cast<double>(v) < least[i] ? static_cast<double>(v) : least[i];
+  void count(std::vector<std::uint32_t>& present) const {
+    present.assign(members_, 0);
+    if constexpr (std::is_same_v<T, float>) kernels().count_rows(starts_.data(), starts_.size(), common_, present.data());
+    each([&](Slot slot, T v) { present[slot] += is_absent(v) ? 0 : 1; });
   }
-}
-template <class T>
-void greatest_of_row(const T* __restrict values, std::size_t n, std::uint32_t* __restrict present, std::uint32_t* __restrict numbers,
-                     double* __restrict greatest) {
-  for (std::size_t i = 0; i < n; ++i) {
-    const T v = values[i];
-    present[i] += is_absent(v) ? 0u : 1u;
-    numbers[i] += v == v ? 1u : 0u;
-    greatest[i] = static_cast<double>(v) > greatest[i] ? static_cast<double>(v) : greatest[i];
+  [[nodiscard]] std::size_t count(Slot slot) const {
+    std::size_t present = 0;
+    for (const auto& row : rows_) present += slot < row.size() && !is_absent(row[slot]) ? 1 : 0;
+    return present;
   }
-}
-template <class T>
-void count_row(const T* __restrict values, std::size_t n, std::uint32_t* __restrict present) {
-  for (std::size_t i = 0; i < n; ++i) present[i] += is_absent(values[i]) ? 0u : 1u;
-}
+  void sum(std::vector<double>& sums, std::vector<std::uint32_t>& numbers) const {
+    sums.assign(members_, 0);
+    numbers.assign(members_, 0);
+    if constexpr (std::is_same_v<T, float>) kernels().sum_rows(starts_.data(), starts_.size(), common_, sums.data(), numbers.data());
+    each([&](Slot slot, T v) {
+      if (v == v) sums[slot] += static_cast<double>(v), ++numbers[slot];
+    });
+  }
+  void squares(const std::vector<double>& means, std::vector<double>& squares) const {
+    squares.assign(members_, 0);
+    if constexpr (std::is_same_v<T, float>) kernels().squares_of_rows(starts_.data(), starts_.size(), common_, means.data(), squares.data());
+    each([&](Slot slot, T v) {
+      const double off = static_cast<double>(v) - means[slot];
+      if (off == off) squares[slot] += off * off;
+    });
+  }
+  void extremes(bool least, std::vector<double>& extremes, std::vector<std::uint32_t>& numbers) const {
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    extremes.assign(members_, least ? infinity : -infinity);
+    numbers.assign(members_, 0);
+    if constexpr (std::is_same_v<T, float>) {
+      static thread_local std::vector<float> narrow;
+      narrow.resize(members_);
+      (least ? kernels().least_of_rows : kernels().greatest_of_rows)(starts_.data(), starts_.size(), common_, narrow.data(), numbers.data());
+      for (std::size_t i = 0; i < common_; ++i) extremes[i] = static_cast<double>(narrow[i]);
+    }
+    each([&](Slot slot, T v) {
+      const auto wide = static_cast<double>(v);
+      if (least ? wide < extremes[slot] : wide > extremes[slot]) extremes[slot] = wide;
+      numbers[slot] += v == v ? 1 : 0;
+    });
+  }
+  // The first and the last number of each member, and the rows they are in.
+  struct Edge { double value = absent; std::size_t row = 0; };
+  void edges(bool last, std::vector<Edge>& edges) const {
+    edges.assign(members_, Edge{});
+    std::vector<Slot>& missing = missing_;
+    missing.clear();
+    for (Slot slot = 0; slot < members_; ++slot) missing.push_back(slot);
+    for (std::size_t i = 0; i < rows_.size() && !missing.empty(); ++i) {
+      const std::size_t r = last ? rows_.size() - 1 - i : i;
+      std::erase_if(missing, [&](Slot slot) {
+        if (slot >= rows_[r].size() || rows_[r][slot] != rows_[r][slot]) return false;
+        edges[slot] = {static_cast<double>(rows_[r][slot]), r};
+        return true;
+      });
+    }
+  }
+
+ private:
+  // What the kernels leave, row by row.
+  template <class Take>
+  void each(Take take) const {
+    const std::size_t from = std::is_same_v<T, float> ? common_ : 0;
+    for (const auto& row : rows_)
+      for (auto slot = static_cast<Slot>(from); slot < std::min(row.size(), members_); ++slot) take(slot, row[slot]);
+  }
+  std::size_t members_, common_;
+  std::vector<std::span<const T>> rows_;
+  std::vector<const float*> starts_;
+  mutable std::vector<Slot> missing_;
+};
 
 }  // namespace
 
@@ -111,10 +164,8 @@ void RawView<T>::reduce(const Rows<T>& rows, Extent extent, const RowReduction& 
   const std::size_t first = rows.after(rows.grid().through(extent.from)), end = rows.after(rows.grid().through(extent.to));
   if (first >= end) return;
   switch (reduction.op) {
-    case Op::w_mean: case Op::w_sum: case Op::w_min: case Op::w_max: case Op::w_count:
+    case Op::w_mean: case Op::w_sum: case Op::w_min: case Op::w_max: case Op::w_count: case Op::w_stddev: case Op::w_rate: case Op::w_delta:
       return in_one_pass(rows, first, end, reduction, out);
-    case Op::w_rate: case Op::w_delta:
-      return reduction.kind == SignalKind::counter ? in_one_pass(rows, first, end, reduction, out) : by_member(rows, first, end, reduction, out);
     case Op::w_last: case Op::w_first: {
       if (reduction.arguments.number > 1) return by_member(rows, first, end, reduction, out);
       const bool last = reduction.op == Op::w_last;
@@ -140,38 +191,66 @@ void RawView<T>::reduce(const Rows<T>& rows, Extent extent, const RowReduction& 
 
 template <class T>
 void RawView<T>::in_one_pass(const Rows<T>& rows, std::size_t first, std::size_t end, const RowReduction& reduction, std::span<double> out) const {
-  static thread_local std::vector<std::uint32_t> present, numbers;
-  static thread_local std::vector<double> result;
-  const std::size_t members = out.size();
-  present.assign(members, 0);
-  numbers.assign(members, 0);
-  const double empty = reduction.op == Op::w_min ? std::numeric_limits<double>::infinity()
-                       : reduction.op == Op::w_max ? -std::numeric_limits<double>::infinity() : 0.0;
-  result.assign(members, empty);
-  for (std::size_t r = first; r < end; ++r) {
-    const auto& values = rows.closed()[r].values;
-    const std::size_t n = std::min(values.size(), members);
-    switch (reduction.op) {
-      case Op::w_min: least_of_row(values.data(), n, present.data(), numbers.data(), result.data()); break;
-      case Op::w_max: greatest_of_row(values.data(), n, present.data(), numbers.data(), result.data()); break;
-      case Op::w_count: count_row(values.data(), n, present.data()); break;
-      default: add_row(values.data(), n, present.data(), numbers.data(), result.data()); break;
-    }
-  }
+  static thread_local std::vector<std::uint32_t> numbers;
+  static thread_local std::vector<double> result, squares;
+  const Pass<T> pass{rows, first, end, out.size()};
   const double row = seconds(rows.grid().length);
-  for (Slot slot = 0; slot < members; ++slot) {
-    if (reduction.op == Op::w_count) {
-      if (present[slot] != 0) out[slot] = static_cast<double>(present[slot]);
-      continue;
-    }
-    if (numbers[slot] == 0 || (reduction.needs_cover() && !covered(present[slot], slot, reduction, row))) continue;
+  const double half = seconds(reduction.window->over) / 2;
+  const Op op = reduction.op;
+  const bool counter = reduction.kind == SignalKind::counter;
+  if (op == Op::w_count) {
+    pass.count(numbers);
+    for (Slot slot = 0; slot < out.size(); ++slot)
+      if (numbers[slot] != 0) out[slot] = static_cast<double>(numbers[slot]);
+    return;
+  }
+  // Enough numbers settle it; only where there are few, measured NaN have to be counted, too.
+  const auto known = [&](Slot slot) {
+    return static_cast<double>(numbers[slot]) * row >= half ||
+           (numbers[slot] != 0 && (!reduction.needs_cover() || covered(pass.count(slot), slot, reduction, row)));
+  };
+  if (op == Op::w_min || op == Op::w_max) {
+    pass.extremes(op == Op::w_min, result, numbers);
+    for (Slot slot = 0; slot < out.size(); ++slot)
+      if (known(slot)) out[slot] = result[slot];
+    return;
+  }
+  if ((op == Op::w_delta || op == Op::w_rate) && !counter) return between_edges(pass, rows, first, reduction, out);
+  pass.sum(result, numbers);
+  if (op == Op::w_stddev) {
+    for (Slot slot = 0; slot < out.size(); ++slot) result[slot] /= static_cast<double>(std::max(numbers[slot], 1u));
+    pass.squares(result, squares);
+    for (Slot slot = 0; slot < out.size(); ++slot)
+      if (known(slot) && numbers[slot] >= 2)
+        out[slot] = std::isfinite(result[slot]) ? canonical(std::sqrt(squares[slot] / (static_cast<double>(numbers[slot]) - 1))) : measured_nan;
+    return;
+  }
+  for (Slot slot = 0; slot < out.size(); ++slot) {
+    if (!known(slot)) continue;
     const auto n = static_cast<double>(numbers[slot]);
-    switch (reduction.op) {
+    switch (op) {
       case Op::w_mean: case Op::w_rate: out[slot] = canonical(result[slot] / n); break;   // of a counter: the mean of its rates
       case Op::w_delta: out[slot] = canonical(result[slot] / n * seconds(reduction.window->over)); break;
-      case Op::w_sum: out[slot] = canonical(result[slot]); break;
-      default: out[slot] = result[slot]; break;
+      default: out[slot] = canonical(result[slot]); break;
     }
+  }
+}
+
+template <class T>
+template <class P>
+void RawView<T>::between_edges(const P& pass, const Rows<T>& rows, std::size_t first, const RowReduction& reduction, std::span<double> out) const {
+  static thread_local std::vector<typename P::Edge> firsts, lasts;
+  static thread_local std::vector<std::uint32_t> present;
+  pass.edges(false, firsts);
+  pass.edges(true, lasts);
+  pass.count(present);
+  const double row = seconds(rows.grid().length);
+  for (Slot slot = 0; slot < out.size(); ++slot) {
+    if (is_absent(firsts[slot].value) || (reduction.needs_cover() && !covered(present[slot], slot, reduction, row))) continue;
+    const double change = lasts[slot].value - firsts[slot].value;
+    const auto elapsed = static_cast<double>(rows.closed()[first + lasts[slot].row].number - rows.closed()[first + firsts[slot].row].number) * row;
+    if (reduction.op == Op::w_delta) out[slot] = canonical(change);
+    else if (elapsed > 0) out[slot] = canonical(change / elapsed);
   }
 }
 

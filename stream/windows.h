@@ -45,6 +45,8 @@ class RawView {
 
  private:
   void in_one_pass(const Rows<T>& rows, std::size_t first, std::size_t end, const RowReduction& reduction, std::span<double> out) const;
+  template <class P>
+  void between_edges(const P& pass, const Rows<T>& rows, std::size_t first, const RowReduction& reduction, std::span<double> out) const;
   void by_member(const Rows<T>& rows, std::size_t first, std::size_t end, const RowReduction& reduction, std::span<double> out) const;
 
   WindowSpec spec_;
