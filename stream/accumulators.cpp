@@ -15,6 +15,7 @@ void Demand::add(Op op, double number) {
     case Op::w_cusum: case Op::w_theil_sen: case Op::w_kendall: case Op::w_time_to: fits = true; break;
     case Op::w_last: last = true; last_n = std::max(last_n, n); break;
     case Op::w_first: first_n = std::max(first_n, n); break;
+    case Op::w_nonfinite: nonfinite = true; break;
     case Op::w_ewma: once(spans); break;
     case Op::w_fraction: once(masks); break;
     default: break;
@@ -22,7 +23,7 @@ void Demand::add(Op op, double number) {
 }
 
 void Demand::add_all() {
-  order = last = fits = true;
+  order = last = nonfinite = fits = true;
   first_n = std::max<std::size_t>(first_n, 64);
   last_n = std::max<std::size_t>(last_n, 64);
 }
@@ -129,7 +130,9 @@ double Accumulators::reduce(Op op, Slot slot, const ReductionArguments& argument
     case Op::w_max: return m.greatest;
     case Op::w_stddev: return m.numbers < 2 ? absent : canonical(std::sqrt(m.squares / (n - 1)));
     case Op::w_slope: return m.times > 0 ? canonical(m.products / m.times) : absent;
-    case Op::w_delta: return counter ? canonical(m.sum / n * elapsed) : canonical(m.last_number - m.first_number);
+    case Op::w_delta:
+      if (!counter && m.numbers < 2) return absent;
+      return counter ? canonical(m.sum / n * elapsed) : canonical(m.last_number - m.first_number);
     case Op::w_rate:
       if (counter) return canonical(m.sum / n);
       return elapsed > 0 ? canonical((m.last_number - m.first_number) / elapsed) : absent;

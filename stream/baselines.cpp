@@ -54,6 +54,20 @@ void BaselineView<T>::advance(const Rows<T>& rows, const Panes<T>& panes, Extent
 }
 
 template <class T>
+void BaselineView<T>::count_nonfinite(const Panes<T>& panes, std::size_t first, std::size_t end, const RowReduction& reduction, std::span<double> out) {
+  for (Slot slot = 0; slot < out.size(); ++slot) {
+    std::size_t present = 0, nonfinite = 0;
+    for (std::size_t p = first; p < end; ++p) {
+      const auto& pane = panes.all()[p];
+      if (slot >= pane.nans.size()) continue;
+      present += std::size_t{pane.counts[slot]} + pane.nans[slot];
+      nonfinite += std::size_t{pane.nans[slot]} + pane.infinities[slot];
+    }
+    if (present != 0 && present >= least_of(*reduction.window)) out[slot] = static_cast<double>(nonfinite);
+  }
+}
+
+template <class T>
 void BaselineView<T>::reduce(const Panes<T>& panes, Extent extent, const RowReduction& reduction, std::span<double> out) const {
   const auto& all = panes.all();
   const std::size_t first = panes.after(first_before(panes.grid(), extent.from)), end = panes.after(panes.grid().through(extent.to));
@@ -72,9 +86,16 @@ void BaselineView<T>::reduce(const Panes<T>& panes, Extent extent, const RowRedu
   const bool counter = reduction.kind == SignalKind::counter && (op == Op::w_rate || op == Op::w_delta);
   const double empty = op == Op::w_min ? std::numeric_limits<double>::infinity() : op == Op::w_max ? -std::numeric_limits<double>::infinity() : 0.0;
   result.assign(members, empty);
+  if (op == Op::w_nonfinite) return count_nonfinite(panes, first, end, reduction, out);
+  const auto mask = std::find(panes.masks().begin(), panes.masks().end(), reduction.arguments.number);
+  if (op == Op::w_fraction && mask == panes.masks().end()) return;   // a scripted rule's: panes do not say
+  const auto mask_at = static_cast<std::size_t>(mask - panes.masks().begin());
   for (std::size_t p = first; p < end; ++p) {
     const auto& pane = all[p];
     const std::size_t n = std::min(pane.counts.size(), members);
+    if (op == Op::w_fraction && pane.hits[mask_at].empty()) continue;
+    if (op == Op::w_fraction)
+      for (std::size_t i = 0; i < n; ++i) result[i] += static_cast<double>(pane.hits[mask_at][i]);
     for (std::size_t i = 0; i < n; ++i) counts[i] += pane.counts[i];
     if (op == Op::w_min)
       for (std::size_t i = 0; i < n; ++i) result[i] = std::min(result[i], static_cast<double>(pane.least[i]));
@@ -94,7 +115,7 @@ void BaselineView<T>::reduce(const Panes<T>& panes, Extent extent, const RowRedu
     else if (op == Op::w_sum) out[slot] = canonical(result[slot]);
     else if (op == Op::w_mean || (counter && op == Op::w_rate)) out[slot] = canonical(result[slot] / n);
     else if (counter) out[slot] = canonical(result[slot] / n * seconds(reduction.window->over));
-    else if (op == Op::w_nonfinite || op == Op::w_fraction) continue;   // panes do not say
+    else if (op == Op::w_fraction) out[slot] = result[slot] / n;
     else if (ordered) {
       const auto sorted = sorted_.of(slot);
       out[slot] = op == Op::w_median ? median_of_sorted(sorted) : op == Op::w_mad ? mad_of_sorted(sorted) : quantile_of_sorted(sorted, reduction.arguments.number);

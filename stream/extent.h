@@ -36,6 +36,7 @@ struct Extent {
 struct Demand {
   bool order = false;            // median, quantile, mad
   bool last = false;             // of a baseline: the last row's value
+  bool nonfinite = false;        // of a baseline
   bool fits = false;             // theil_sen, kendall, time_to, cusum of an attempt
   std::size_t first_n = 1, last_n = 1;
   std::vector<double> spans;     // of ewma

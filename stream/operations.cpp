@@ -58,7 +58,8 @@ constexpr std::array table{
     Operation{Op::w_slope, "slope", window, column, T::nothing, U::per_second, C::fit,
               "The slope of the least-squares line, per second. Unknown where less than half of the window is covered."},
     Operation{Op::w_delta, "delta", window, column, T::nothing, U::keep, C::edge,
-              "The newest value less the oldest. Unknown where fewer than two came."},
+              "The newest value less the oldest; of a counter, how much it grew. Unknown where fewer than two values came, or where less "
+              "than half of the window is covered."},
     Operation{Op::w_rate, "rate", window, column, T::nothing, U::per_second, C::edge,
               "The growth per second from the oldest value to the newest; of events, how many came per second. Unknown where fewer "
               "than two values came, or the events' source was not heard."},
@@ -72,8 +73,8 @@ constexpr std::array table{
               "Kendall's rank correlation of value and time in standard deviations of chance (z, with ties): above 2 the values "
               "rise, below -2 they fall. Unknown where less than half of the window is covered."},
     Operation{Op::w_time_to, "time_to", window, column, T::column, U::seconds, C::fit,
-              "The seconds until the values reach the goal at the pace of their Theil-Sen slope; 0 where they are beyond it, "
-              "infinite where they do not approach it. Unknown where the slope or the goal is."},
+              "The seconds until the values reach the goal at the pace of their Theil-Sen slope; infinite where they do "
+              "not approach it: beyond it, too, if they move on. Unknown where the slope or the goal is."},
     Operation{Op::w_count, "count", window, column, T::nothing, U::count, C::panes,
               "How many values or events there are. Needs no cover; of a signal with a source, 0 only where the source was heard "
               "over the whole window."},
@@ -82,9 +83,10 @@ constexpr std::array table{
               "Never seen: since the attempt began, and of events infinite, where the source was heard. Unknown while unobserved "
               "and where the member is not expected."},
     Operation{Op::w_interval, "interval", window, column, T::nothing, U::seconds, C::edge,
-              "The usual time between two arrivals: the median of the member's last 16. Unknown before the third."},
+              "The usual time between two arrivals: the median of the member's last 16; before there are 3, the row length. "
+              "Unknown where nothing came."},
     Operation{Op::w_nonfinite, "nonfinite", window, column, T::nothing, U::count, C::panes,
-              "How many values are NaN or infinite. Unknown where no value came."},
+              "How many values are NaN or infinite. Unknown where less than half of the window is covered."},
     Operation{Op::w_repeats, "repeats", window, column, T::field, U::count, C::event,
               "`repeats(\"field\")`: how often the most frequent value of that field came. 0 only where the source was heard over "
               "the whole window."},

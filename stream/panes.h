@@ -21,20 +21,26 @@ class Panes {
     std::vector<double> sums;
     std::vector<T> least, greatest;
     std::vector<std::uint16_t> counts;   // 0: no number
+    std::vector<std::uint16_t> nans, infinities;          // only where `nonfinite` is asked for
+    std::vector<std::vector<std::uint16_t>> hits;         // numbers with a bit of each mask
     [[nodiscard]] double mean(Slot slot) const noexcept {
       return slot < counts.size() && counts[slot] != 0 ? canonical(sums[slot] / static_cast<double>(counts[slot])) : absent;
     }
   };
 
-  Panes(RowGrid rows, Duration keep) : grid_{rows.length * rows_a_pane}, keep_(keep) {}
+  // `masks` are those of the fractions that are asked for.
+  Panes(RowGrid rows, Duration keep, bool nonfinite, std::vector<double> masks)
+      : grid_{rows.length * rows_a_pane}, keep_(keep), nonfinite_(nonfinite), masks_(std::move(masks)) {}
 
   void add(Time row_end, std::span<const T> values);
+  // Goes on with another pack's panes; what that did not count, they do not say.
+  void take_over(Panes& old);
   [[nodiscard]] const RowGrid& grid() const noexcept { return grid_; }
   [[nodiscard]] const std::deque<Pane>& all() const noexcept { return panes_; }
+  [[nodiscard]] const std::vector<double>& masks() const noexcept { return masks_; }
   [[nodiscard]] std::size_t after(RowNumber number) const noexcept;
   [[nodiscard]] RowNumber dropped_through() const noexcept { return dropped_through_; }
   void drop_through(RowNumber number);
-  void take_over(Panes& old);
 
   void save(Writer& out) const;
   void load(Reader& in);
@@ -43,6 +49,8 @@ class Panes {
  private:
   RowGrid grid_;
   Duration keep_;
+  bool nonfinite_;
+  std::vector<double> masks_;
   RowNumber dropped_through_ = std::numeric_limits<RowNumber>::min();
   std::deque<Pane> panes_;   // ascending; those without any row are not kept
 };

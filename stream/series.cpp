@@ -207,7 +207,7 @@ double reduce_series(Op op, Series series, const ReductionArguments& arguments) 
     case Op::w_fraction:
       return static_cast<double>(std::count_if(x.begin(), x.end(), [&](double v) { return has_bits(v, arguments.number); })) / static_cast<double>(x.size());
     case Op::w_slope: return least_squares(t, x);
-    case Op::w_delta: return canonical(x.back() - x.front());
+    case Op::w_delta: return x.size() < 2 ? absent : canonical(x.back() - x.front());
     case Op::w_rate: return t.back() > t.front() ? canonical((x.back() - x.front()) / (t.back() - t.front())) : absent;
     case Op::w_cusum: return cusum(x);
     case Op::w_theil_sen: numbers.thin(); return theil_sen(numbers);

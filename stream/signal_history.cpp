@@ -51,7 +51,17 @@ RowSide<T> SignalHistory::make_rows(const std::vector<Asked>& windows) const {
   const Duration slack = 2 * definition_->row;
   RowSide<T> side{Rows<T>{grid, definition_->lateness, reach_ + definition_->lateness + slack, definition_->kind == SignalKind::counter}, {}, {}, {}, {}};
   const bool baseline = std::any_of(windows.begin(), windows.end(), [](const Asked& a) { return a.window.baseline(); });
-  if (baseline) side.panes.emplace(grid, longest_);
+  if (baseline) {
+    bool nonfinite = false;
+    std::vector<double> masks;
+    for (const Asked& asked : windows) {
+      if (!asked.window.baseline()) continue;
+      nonfinite = nonfinite || asked.demand.nonfinite;
+      for (const double mask : asked.demand.masks)
+        if (std::find(masks.begin(), masks.end(), mask) == masks.end()) masks.push_back(mask);
+    }
+    side.panes.emplace(grid, longest_, nonfinite, std::move(masks));
+  }
   for (const Asked& asked : windows) {
     const WindowSpec& w = asked.window;
     if (w.span == Span::attempt && !definition_->points) side.attempts.push_back({w, Accumulators{asked.demand}});

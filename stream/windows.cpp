@@ -246,7 +246,7 @@ void RawView<T>::between_edges(const P& pass, const Rows<T>& rows, std::size_t f
   pass.count(present);
   const double row = seconds(rows.grid().length);
   for (Slot slot = 0; slot < out.size(); ++slot) {
-    if (is_absent(firsts[slot].value) || (reduction.needs_cover() && !covered(present[slot], slot, reduction, row))) continue;
+    if (is_absent(firsts[slot].value) || firsts[slot].row == lasts[slot].row || (reduction.needs_cover() && !covered(present[slot], slot, reduction, row))) continue;
     const double change = lasts[slot].value - firsts[slot].value;
     const auto elapsed = static_cast<double>(rows.closed()[first + lasts[slot].row].number - rows.closed()[first + firsts[slot].row].number) * row;
     if (reduction.op == Op::w_delta) out[slot] = canonical(change);

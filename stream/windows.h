@@ -78,6 +78,7 @@ class BaselineView {
   [[nodiscard]] std::size_t retained_bytes() const noexcept { return sorted_.retained_bytes() + values_.capacity() * sizeof(double) + times_.capacity() * sizeof(Time); }
 
  private:
+  static void count_nonfinite(const Panes<T>& panes, std::size_t first, std::size_t end, const RowReduction& reduction, std::span<double> out);
   WindowSpec spec_;
   bool order_, last_, built_ = false;
   RowNumber from_ = 0, through_ = 0;   // panes in sorted_

@@ -75,7 +75,7 @@ double of(Op op, double number, double goal, const Values& all) {
       for (double& v : distances) v = std::fabs(v - middle);
       return median(distances);
     }
-    case Op::w_delta: return x.back() - x.front();
+    case Op::w_delta: return x.size() < 2 ? absent : x.back() - x.front();
     case Op::w_rate: return t.back() > t.front() ? (x.back() - x.front()) / (t.back() - t.front()) : absent;
     case Op::w_stddev: {
       double squares = 0;
@@ -223,9 +223,12 @@ double Oracle::reduce(const Recorded::Reduction& reduction, Slot slot, Time tick
   if (node.op == Op::w_last && number <= 1) return all.empty() ? absent : all.back().value;
   // Panes that lie wholly in the window.
   std::map<Time, std::vector<double>> panes;
+  Values with_nan;
   for (const Value& v : all) {
     const Time end = row_end(v.at, 10 * definition.row);
-    if (end <= to && end - 10 * definition.row >= to - w.over && is_number(v.value)) panes[end].push_back(v.value);
+    if (end > to || end - 10 * definition.row < to - w.over) continue;
+    with_nan.push_back(v);
+    if (is_number(v.value)) panes[end].push_back(v.value);
   }
   Values means, everything;
   for (const auto& [end, values] : panes) {
@@ -236,9 +239,11 @@ double Oracle::reduce(const Recorded::Reduction& reduction, Slot slot, Time tick
     }
     means.push_back({end, sum / static_cast<double>(values.size())});
   }
+  if (node.op == Op::w_nonfinite) return with_nan.size() < 16 ? absent : of(node.op, number, 0, with_nan);
   if (everything.empty()) return node.op == Op::w_count ? 0 : absent;
   if (covers && everything.size() < (w.least ? w.least : 16)) return absent;
-  const bool of_all = node.op == Op::w_count || node.op == Op::w_mean || node.op == Op::w_sum || node.op == Op::w_min || node.op == Op::w_max;
+  const bool of_all = node.op == Op::w_count || node.op == Op::w_mean || node.op == Op::w_sum || node.op == Op::w_min || node.op == Op::w_max ||
+                      node.op == Op::w_fraction;
   return of(node.op, number, reduction.goal, of_all ? everything : means);
 }
 
