@@ -25,12 +25,12 @@ void Panes<T>::add(Time row_end, std::span<const T> values) {
     fresh = true;
   }
   Pane& pane = panes_.back();
+  pane.hits.resize(masks_.size());
   if (pane.counts.size() < values.size()) {
     pane.sums.resize(values.size(), 0);
     pane.least.resize(values.size(), std::numeric_limits<T>::infinity());
     pane.greatest.resize(values.size(), -std::numeric_limits<T>::infinity());
     pane.counts.resize(values.size(), 0);
-    pane.hits.resize(masks_.size());
     // What was not counted from the pane's first row on stays uncounted.
     const auto grow = [&](std::vector<std::uint16_t>& counted) { if (fresh || !counted.empty()) counted.resize(values.size(), 0); };
     if (nonfinite_) grow(pane.nans), grow(pane.infinities);

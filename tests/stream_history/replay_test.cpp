@@ -91,6 +91,9 @@ TEST_CASE("a run that is cut anywhere and taken over from its snapshot gives the
     Recorded recorded;
     prepare(recorded);
     ask_all(recorded);
+    recorded.reduce(recorded.window("gauge", 6min), Op::w_fraction, 5);
+    recorded.reduce(recorded.attempt("dots"), Op::w_fraction, 5);
+    recorded.reduce(recorded.attempt("gauge"), Op::w_ewma, 8);
     listen(recorded);
     const auto records = random_records(seed, everything, 5, 900);
     History whole = recorded.open();
