@@ -42,7 +42,7 @@ Attempt::Attempt(std::string subject, std::string name, Time start, Position sta
   open_history();
   if (pack_.extraction) extractor_ = pack_.extraction->make();
   judge_ = std::make_unique<Judge>(
-      pack_.pack, Judge::Facts{subject_, name_, topology_, hearing_, symbols_, *history_, start_}, around_);
+      pack_.pack, Judge::Facts{subject_, name_, labels_, topology_, hearing_, symbols_, *history_, start_}, around_);
 }
 
 Attempt::~Attempt() = default;
@@ -182,12 +182,15 @@ void Attempt::samples(const SampleBlock& block, Time arrival) {
   const std::size_t width = block.signals.size(), members = block.members.size();
   around_.counters->samples += block.size();
 
-  for (const MemberKey& key : block.members) {
+  own_slots_.assign(members, no_slot);
+  for (std::size_t m = 0; m < members; ++m) {
+    const MemberKey& key = block.members[m];
     const auto slot = topology_.slot(key);
     if (!slot) {
       ++around_.counters->member_limit;
       continue;
     }
+    own_slots_[m] = *slot;
     if (filling_) continue;
     history_->spoke(key.level, *slot, arrival);
     std::string_view heard_already;
@@ -209,67 +212,70 @@ void Attempt::samples(const SampleBlock& block, Time arrival) {
       continue;
     }
     const SignalDefinition& definition = pack_.pack->signals[signal.id];
-    const bool columnar = members >= 8 && !definition.wide() && !signal.textual && !definition.points && signal.factor == 1 &&
-                          signal.owner == block.members[0].level;
+    owner_slots_.assign(members, no_slot);
+    for (std::size_t m = 0; m < members; ++m) {
+      if (own_slots_[m] == no_slot) continue;
+      owner_slots_[m] = signal.owner == block.members[m].level ? own_slots_[m] : owner_slot(signal.owner, block.members[m]).value_or(no_slot);
+    }
+    const bool columnar = members >= 8 && !definition.wide() && !signal.textual && !definition.points && signal.factor == 1;
     for (std::size_t t = 0; t < block.times.size(); ++t) {
-      const std::size_t base = t * members * width + s;
-      if (columnar) {
-        slots_.clear(), values_.clear();
-        for (std::size_t m = 0; m < members; ++m) {
-          const std::size_t i = base + m * width;
-          if (!block.has(i)) continue;
-          const auto slot = topology_.slot(block.members[m]);
-          if (!slot) continue;
-          const float v = block.narrow.empty() ? static_cast<float>(block.wide[i]) : block.narrow[i];
-          slots_.push_back(*slot);
-          values_.push_back(v == v ? v : static_cast<float>(measured_nan));
-        }
-        ++sequence_;
-        around_.counters->late += history_->samples(signal.id, slots_, placed(block.times[t], arrival, false), values_, arrival, sequence_);
-        continue;
-      }
-      for (std::size_t m = 0; m < members; ++m) {
-        const std::size_t i = base + m * width;
-        if (!block.has(i)) continue;
-        double number = canonical(block.value(i));
-        if (signal.textual) {
-          const auto text = static_cast<std::size_t>(number);
-          if (!(number >= 0) || text >= block.texts.size()) {
-            ++around_.counters->rejected_blocks;
-            continue;
-          }
-          number = symbols_.intern(block.texts[text]);
-        } else if (signal.factor != 1) {
-          number *= static_cast<double>(signal.factor);
-        }
-        double step = absent;
-        if (resolved.step != Resolved::npos && resolved.step != s && block.has(base - s + m * width + resolved.step))
-          step = block.value(base - s + m * width + resolved.step);
-        value(signal.id, block.members[m], block.times[t], number, arrival, step);
-      }
+      if (columnar)
+        column(block, signal, s, t, arrival);
+      else
+        one_by_one(block, resolved, s, t, arrival);
     }
   }
 }
 
-void Attempt::value(SignalId id, const MemberKey& key, Time time, double number, Time arrival, double step) {
+void Attempt::column(const SampleBlock& block, const Resolved::Signal& signal, std::size_t s, std::size_t t, Time arrival) {
+  const std::size_t width = block.signals.size(), members = block.members.size();
+  slots_.clear(), values_.clear();
+  for (std::size_t m = 0; m < members; ++m) {
+    const std::size_t i = (t * members + m) * width + s;
+    if (owner_slots_[m] == no_slot || !block.has(i)) continue;
+    const float v = block.narrow.empty() ? static_cast<float>(block.wide[i]) : block.narrow[i];
+    slots_.push_back(owner_slots_[m]);
+    values_.push_back(v == v ? v : static_cast<float>(measured_nan));
+  }
+  around_.counters->late += history_->samples(signal.id, slots_, placed(block.times[t], arrival, false), values_, arrival, ++sequence_);
+}
+
+void Attempt::one_by_one(const SampleBlock& block, const Resolved& resolved, std::size_t s, std::size_t t, Time arrival) {
+  const auto& signal = resolved.signals[s];
+  const std::size_t width = block.signals.size(), members = block.members.size();
+  for (std::size_t m = 0; m < members; ++m) {
+    const std::size_t row = (t * members + m) * width;
+    if (!block.has(row + s)) continue;
+    double number = canonical(block.value(row + s));
+    if (signal.textual) {
+      if (!(number >= 0) || number >= static_cast<double>(block.texts.size())) {
+        ++around_.counters->rejected_blocks;
+        continue;
+      }
+      number = symbols_.intern(block.texts[static_cast<std::size_t>(number)]);
+    } else if (signal.factor != 1) {
+      number *= static_cast<double>(signal.factor);
+    }
+    const bool has_step = resolved.step != Resolved::npos && resolved.step != s && block.has(row + resolved.step);
+    const Slot reporter = block.members[m].level == Level::rank && own_slots_[m] != no_slot ? own_slots_[m] : reserved_slot;
+    value(signal.id, owner_slots_[m], reporter, block.times[t], number, arrival, has_step ? block.value(row + resolved.step) : absent);
+  }
+}
+
+void Attempt::value(SignalId id, Slot slot, Slot reporter, Time time, double number, Time arrival, double step) {
   if (is_absent(number)) return;
-  const SignalDefinition& definition = pack_.pack->signals[id];
-  const auto slot = owner_slot(definition.owner, key);
-  if (!slot) {
+  if (slot == no_slot) {
     ++around_.counters->member_limit;
     return;
   }
-  Slot reporter = reserved_slot;
-  if (key.level == Level::rank)
-    if (const auto rank = topology_.slot(key)) reporter = *rank;
+  const SignalDefinition& definition = pack_.pack->signals[id];
   if (step_signal_ && id == *step_signal_) {
-    if (last_step_.size() <= *slot) last_step_.resize(*slot + 1, absent);
-    last_step_[*slot] = number;
+    if (last_step_.size() <= slot) last_step_.resize(slot + 1, absent);
+    last_step_[slot] = number;
   } else if (definition.owner == Level::job && definition.points && is_absent(step) && reporter < last_step_.size()) {
     step = last_step_[reporter];
   }
-  ++sequence_;
-  switch (history_->sample(id, *slot, placed(time, arrival, definition.points), number, arrival, sequence_, step, reporter)) {
+  switch (history_->sample(id, slot, placed(time, arrival, definition.points), number, arrival, ++sequence_, step, reporter)) {
     case History::Write::late: ++around_.counters->late; break;
     case History::Write::unwanted: ++around_.counters->unwanted; break;
     case History::Write::taken: break;
@@ -300,7 +306,10 @@ void Attempt::sample(Time time, const MemberKey& member, std::string_view signal
     if (const auto slot = topology_.slot(member)) history_->spoke(member.level, *slot, arrival_);
   }
   if (!history_->wants(*id) && !(step_signal_ && *id == *step_signal_)) return;
-  value(*id, member, time, canonical(number) * pack_.pack->signals.factor(signal), arrival_, absent);
+  Slot reporter = reserved_slot;
+  if (member.level == Level::rank) reporter = topology_.slot(member).value_or(reserved_slot);
+  value(*id, owner_slot(pack_.pack->signals[*id].owner, member).value_or(no_slot), reporter, time,
+        canonical(number) * pack_.pack->signals.factor(signal), arrival_, absent);
 }
 
 void Attempt::sample(Time time, const MemberKey& member, std::string_view signal, std::string_view text) {
@@ -325,6 +334,9 @@ void Attempt::shaping_event(const EventRecord& event, Time arrival) {
   if (event.name == "start") {
     if (const auto size = number_of(event, "world_size"); size && *size >= 1 && *size <= Topology::most_ranks)
       topology_.expect_ranks(static_cast<std::uint32_t>(*size));
+    constexpr std::string_view prefix = "labels.";
+    for (const auto& field : event.fields)
+      if (field.name.starts_with(prefix)) labels_[std::string{field.name.substr(prefix.size())}] = text_of(event, field.name);
     return;
   }
   const bool of_rank = event.member.level == Level::rank;
@@ -387,7 +399,7 @@ void Attempt::use(LoadedPack pack, Time from) {
   open_history();
   history_->adopt(*old_history);
   auto judge = std::make_unique<Judge>(
-      pack_.pack, Judge::Facts{subject_, name_, topology_, hearing_, symbols_, *history_, start_, end_}, around_);
+      pack_.pack, Judge::Facts{subject_, name_, labels_, topology_, hearing_, symbols_, *history_, start_, end_}, around_);
   judge->adopt(*judge_, from);
   judge_ = std::move(judge);
   if (pack_.extraction && pack_.extraction != before.extraction) {
@@ -398,6 +410,8 @@ void Attempt::use(LoadedPack pack, Time from) {
 
 void Attempt::save(Writer& out) const {
   out.put(name_), out.put(start_), out.put(static_cast<std::uint64_t>(start_position_));
+  out.put(static_cast<std::uint64_t>(labels_.size()));
+  for (const auto& [label, text] : labels_) out.put(label), out.put(text);
   topology_.save(out);
   hearing_.save(out);
   symbols_.save(out);
@@ -411,6 +425,10 @@ void Attempt::save(Writer& out) const {
 }
 
 Result<void> Attempt::load(Reader& in) {   // name and start were read by the subject, which made this
+  for (std::size_t i = in.get_count(); i > 0 && in.ok(); --i) {
+    const std::string label = in.get_text();
+    labels_[label] = in.get_text();
+  }
   if (auto ok = topology_.load(in); !ok) return ok;
   if (auto ok = hearing_.load(in); !ok) return ok;
   if (auto ok = symbols_.load(in); !ok) return ok;

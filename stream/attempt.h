@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -60,7 +61,10 @@ class Attempt final : private Extracted {
     static constexpr std::size_t npos = static_cast<std::size_t>(-1);
   };
   void samples(const SampleBlock& block, Time arrival);
-  void value(SignalId id, const MemberKey& key, Time time, double number, Time arrival, double step);
+  // One signal at one time of a block: all members at once, or each by itself.
+  void column(const SampleBlock& block, const Resolved::Signal& signal, std::size_t s, std::size_t t, Time arrival);
+  void one_by_one(const SampleBlock& block, const Resolved& resolved, std::size_t s, std::size_t t, Time arrival);
+  void value(SignalId id, Slot slot, Slot reporter, Time time, double number, Time arrival, double step);
   void line(const LineRecord& line, Time arrival);
   void shaping_event(const EventRecord& event, Time arrival);
   void signal_event(const EventRecord& event, Time arrival);
@@ -80,6 +84,7 @@ class Attempt final : private Extracted {
   Position start_position_;
   LoadedPack pack_;
   Surroundings around_;
+  std::map<std::string, std::string> labels_;
   Topology topology_;
   Hearing hearing_;
   Symbols symbols_;
@@ -97,7 +102,8 @@ class Attempt final : private Extracted {
   bool started_by_event_ = false;
   bool filling_ = false;
   std::vector<std::byte> extractor_state_;   // of the snapshot, until filled()
-  std::vector<Slot> slots_;                  // scratch
+  std::vector<Slot> own_slots_, owner_slots_;   // of the block's members: their own, and those of the signal's owners; scratch
+  std::vector<Slot> slots_;                     // scratch, as values_
   std::vector<float> values_;
 };
 

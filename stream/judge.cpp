@@ -74,7 +74,9 @@ void Judge::run(const Agenda::Due& due) {
   ++around_.counters->ticks;
   evaluator_.begin_tick();
   const std::size_t mark = pack_->graph->mark();   // what scripted rules append lives until their alerts are told
-  std::vector<RuleIndex> rules = due.rules;
+  std::vector<RuleIndex> rules;
+  for (const RuleIndex rule : due.rules)
+    if (selects(pack_->rules[static_cast<std::size_t>(rule)])) rules.push_back(rule);
   std::sort(rules.begin(), rules.end(), [&](RuleIndex a, RuleIndex b) {
     const auto& x = pack_->rules[static_cast<std::size_t>(a)];
     const auto& y = pack_->rules[static_cast<std::size_t>(b)];
@@ -92,6 +94,13 @@ void Judge::run(const Agenda::Due& due) {
   }
   expiry_ = desk_.next_expiry(runs_);
   if (due.at_end) conclude();
+}
+
+bool Judge::selects(const Rule& rule) const {
+  return std::all_of(rule.jobs.begin(), rule.jobs.end(), [&](const auto& wanted) {
+    const auto found = facts_.labels.find(wanted.first);
+    return found != facts_.labels.end() && found->second == wanted.second;
+  });
 }
 
 void Judge::evaluate(RuleIndex index) {

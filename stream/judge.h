@@ -39,6 +39,7 @@ class Judge final : private Leaves {
   struct Facts {   // the attempt's own, by reference
     const std::string& subject;
     const std::string& attempt;
+    const std::map<std::string, std::string>& labels;
     const Topology& topology;
     const Hearing& hearing;
     const Symbols& symbols;
@@ -67,6 +68,7 @@ class Judge final : private Leaves {
   class Script;
 
   void run(const Agenda::Due& due);
+  [[nodiscard]] bool selects(const Rule& rule) const;   // the job has the labels that the rule asks for
   void evaluate(RuleIndex index);
   bool evaluate_script(RuleIndex index, const Rule& rule, RuleRun& run);
   void write_state(const Rule& rule, RuleRun& run, std::span<const std::pair<std::size_t, NodeId>> writes);

@@ -112,7 +112,7 @@ class Commands(unittest.TestCase):
         while True:
             dies = deaths < 12
             # Counted from where it resumes: further than a snapshot's distance, so that it comes forward.
-            arguments = ["--kill-at", chance.randrange(200, 1200)] if dies else []
+            arguments = ["--kill-at", chance.randrange(100, 500)] if dies else []
             done = tocsin("replay", killed, "--quiet", "--resume", "--digest", *arguments)
             if done.returncode == 0:
                 break
@@ -162,6 +162,25 @@ class Commands(unittest.TestCase):
         done = tocsin("test")
         self.assertEqual(done.returncode, 0, done.stdout)
         self.assertRegex(done.stdout, r"[1-9]\d* passed, 0 failed")
+
+    def test_a_rule_runs_only_on_jobs_with_its_labels(self):
+        rules = self.base / "labelled"
+        subprocess.run(["cp", "-r", ROOT / "rules", rules], check=True)
+        (rules / "site.lua").write_text(
+            'rule "site_hot" { severity = "warning", per = "job", every = "10s", summary = "x", jobs = { partition = "a" },\n'
+            '  needs = { s = signal "step" { over = "attempt" } }, shows = "x",\n'
+            '  evaluate = function(job, p) return job.s:count():above(0):any("job") end }\n')
+        lines = self.base / "labelled.jsonl"
+        with lines.open("w") as out:
+            for job in "ab":
+                out.write(json.dumps({"t": BEGIN, "job": job, "event": "start", "world_size": 1, "labels": {"partition": job}}) + "\n")
+            for second in range(1, 60):
+                for job in "ab":
+                    out.write(json.dumps({"t": BEGIN + second, "job": job, "rank": 0, "signal": "step", "value": second}) + "\n")
+        self.assertEqual(tocsin("ingest", lines, "--to", self.base / "labelled-journal").returncode, 0)
+        said = tocsin("replay", self.base / "labelled-journal", "--rules", rules, "--quiet", "--alerts", "-").stdout
+        alerts = [json.loads(line) for line in said.splitlines() if line.startswith("{")]
+        self.assertEqual({a["subject"] for a in alerts if a.get("rule") == "site_hot"}, {"a"})
 
     def test_what_cannot_be_done_is_one_line_that_says_why(self):
         for arguments in (["replay", self.base / "nowhere"], ["check", self.base / "nowhere"], ["replay", self.base / "journal", "--speed", "fast"]):
