@@ -20,10 +20,12 @@ rule "stalled" {
     met      = signal "rendezvous"          { over = "attempt" },
     ended    = signal "training_ended"      { over = "attempt" },
   },
-  -- Training: k times the 99th percentile of the last steps, and twice the longest pause that this attempt came back from; public
-  -- watchdogs wait 5 times the longest, or 10 minutes flat. A save, an evaluation: as long as `steps` steps take, at least a minute.
+  -- Training: k times the 99th percentile of the last steps, or twice the longest pause that this attempt came back from, between
+  -- `least` and `most`; twice a step that is longer. (Public watchdogs wait 5 times the longest, or 10 minutes flat.) A save, an
+  -- evaluation: as long as `steps` steps take, at least a minute.
   -- The first step may take `start` (data, compilation), but not while every process is idle: nobody prepares anything then.
-  params = { k = 4, least = "30s", most = "10m", steps = 60, brief = "60s", save = "5m", eval = "10m", start = "20m", idle = "60s", busy = 0.02 },
+  params = { k = 4, least = "30s", most = "10m", steps = 60, brief = "60s", save = "5m", eval = "10m",
+             start = "20m", idle = "60s", busy = 0.02 },
   fire = "2 of 2", clear = "1 of 1",
   yields_to = { "rendezvous_hang", "collective_hang", "idle_hang", "collective_timeout", "rank_killed", "node_down" },
   shows = "no step for {age:.0f} s; the job's own steps allow {limit:.0f} s",
@@ -31,7 +33,8 @@ rule "stalled" {
   evaluate = function(job, p)
     local phase   = job.phase:last()
     local pace    = p.steps * job.gap:median():max("job")
-    local own     = greatest(p.k * job.gap:quantile(0.99):max("job"), 2 * job.gaps:max():max("job")):clamp(p.least, p.most)
+    local slowest = job.gap:quantile(0.99):max("job")
+    local own     = greatest(greatest(p.k * slowest, 2 * job.gaps:max():max("job")):clamp(p.least, p.most), 2 * slowest)
     local eval    = greatest(own, pace:clamp(p.brief, p.eval), (3 * job.evals:max():max("job")):fill(0))
     local save    = greatest(own, pace:clamp(p.brief, p.save), (3 * job.saves:max():max("job")):fill(0))
     local usual   = phase:is("eval"):surely():choose(eval, phase:is("checkpoint"):surely():choose(save, own))
@@ -124,7 +127,8 @@ rule "collective_hang" {
     local state    = job.state:last()
     local cpu      = job.cpu:mean()
     local stopped  = state:is("stopped", "traced", "zombie") | (state:is("disk_sleep") & cpu:below(p.idle))
-    local futex    = job.channel:last():is("futex_do_wait", "futex_wait_queue", "futex_wait_queue_me"):surely() | job.call:last():is("futex"):surely()
+    local futex    = job.channel:last():is("futex_do_wait", "futex_wait_queue", "futex_wait_queue_me"):surely()
+                   | job.call:last():is("futex"):surely()
     local told     = (job.channel:count():above(0) | job.call:count():above(0)):surely()
     local quiet    = futex & cpu:below(p.idle):maybe()
     local most     = quiet:count("job"):above((told & ~quiet):count("job"))
@@ -186,7 +190,8 @@ rule "idle_hang" {
     local counted = job.launched:last():count("job"):above(0)
     local state   = job.state:last()
     local idle    = job.cpu:mean():below(p.idle)
-    local futex   = job.channel:last():is("futex_do_wait", "futex_wait_queue", "futex_wait_queue_me"):surely() | job.call:last():is("futex"):surely()
+    local futex   = job.channel:last():is("futex_do_wait", "futex_wait_queue", "futex_wait_queue_me"):surely()
+                  | job.call:last():is("futex"):surely()
     local told    = (job.channel:count():above(0) | job.call:count():above(0)):surely()
     local cold    = job.gr:mean():below(p.cold):all("job")
     local outside = (counted & ~waits:any("job")) | (~counted & ((idle & told & ~futex):all("job") | cold))
@@ -271,6 +276,10 @@ case "an evaluation of three minutes, with steps of 4 s" {
   ranks = 4,
   { lasting = "2m", phase = "train", step = steps(4) }, { lasting = "3m", phase = "eval", step = silent }, { lasting = "1m", phase = "train", step = steps(4) },
 }
+case "steps of seven minutes" {
+  ranks = 1,
+  { lasting = "3h", phase = "train", step = steps(420) }, { lasting = "12m", step = silent }, { lasting = "1h", step = steps(420) },
+}
 case "every rank waits for a lock outside of collectives" {
   ranks = 4,
   { lasting = "1m", phase = "train", step = steps(0.2), collective_launched = ramp(0, 300), collective_done = ramp(0, 300),
@@ -287,7 +296,8 @@ case "no counts: all ranks sleep, none of them in a futex" {
 case "one rank of four is never started" {
   ranks = 4,
   { lasting = "2m", phase = "starting",
-    rank = { [0] = { process_cpu = 0.01, collective_launched = 0 }, [1] = { process_cpu = 0.01, collective_launched = 0 }, [2] = { process_cpu = 0.01, collective_launched = 0 } } },
+    rank = { [0] = { process_cpu = 0.01, collective_launched = 0 }, [1] = { process_cpu = 0.01, collective_launched = 0 },
+             [2] = { process_cpu = 0.01, collective_launched = 0 } } },
   fires = { { "rendezvous_hang", who = { 3 }, cause = "missing", within = "90s" } },
 }
 case "the first step takes ten minutes: compilation" {

@@ -42,7 +42,7 @@ rule "rank_killed" {
     local who    = loader:surely() | segv:surely() | bus:surely() | first
     local used   = (job.memory:max() / job.limit:max()):max("job"):above(p.full)
     -- The kernel names a process; which rank that was, the launcher says a moment later.
-    local told   = who:any("job") | job.oom:age():above(5):surely() | over:is("oom"):surely()
+    local told   = who:any("job") | (job.oom:age():above(5) | job.oom:count():above(1)):surely() | over:is("oom"):surely()
     return (oom:surely() & told) | (loader | segv | bus):surely():any("job") | ((by_signal | process):surely():any("job") & ~ended),
       { who = who, memory = oom, likely = used:surely() & ~oom:surely(), segment = segv:any("job"), shared = bus:any("job"), loader = loader:any("job") }
   end,

@@ -70,7 +70,7 @@ rule "throttle" {
     brake   = signal "throttle_brake"      { over = "1m" },
     reasons = signal "clock_event_reasons" { over = "2m" },
     clock   = signal "sm_clock"            { over = "1m" },
-    now     = signal "step_time"           { over = 16 },
+    now     = signal "step_time"           { over = 32, least = 16 },
     usual   = signal "step_time"           { over = "15m", lag = "2m", freeze = true },
   },
   peers = { "gpu_model" },
