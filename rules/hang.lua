@@ -276,9 +276,8 @@ case "an evaluation of three minutes, with steps of 4 s" {
   ranks = 4,
   { lasting = "2m", phase = "train", step = steps(4) }, { lasting = "3m", phase = "eval", step = silent }, { lasting = "1m", phase = "train", step = steps(4) },
 }
-case "steps of seven minutes" {
-  ranks = 1,
-  { lasting = "3h", phase = "train", step = steps(420) }, { lasting = "12m", step = silent }, { lasting = "1h", step = steps(420) },
+case "steps of a quarter of an hour" {
+  ranks = 1, { lasting = "5h", phase = "train", step = steps(900) },
 }
 case "every rank waits for a lock outside of collectives" {
   ranks = 4,
