@@ -250,7 +250,7 @@ void Judge::conclude() {
   });
   verdict.subject = facts_.subject, verdict.attempt = facts_.attempt;
   verdict.ended = facts_.end, verdict.end_reason = end_reason_;
-  desk_.resolve_all(facts_.end, ResolveReason::attempt_ended, runs_, facts_.topology,
+  desk_.resolve_all(std::max(facts_.end, moment_.tick), ResolveReason::attempt_ended, runs_, facts_.topology,
                     [this](const AlertTransition& t) { publish(t); });
   around_.digest->add(verdict.family);
   around_.sink->verdict(verdict);

@@ -110,7 +110,7 @@ class Commands(unittest.TestCase):
         chance = random.Random(seed)
         deaths = 0
         while True:
-            dies = deaths < 12
+            dies = deaths < 8
             # Counted from where it resumes: further than a snapshot's distance, so that it comes forward.
             arguments = ["--kill-at", chance.randrange(100, 500)] if dies else []
             done = tocsin("replay", killed, "--quiet", "--resume", "--digest", *arguments)
