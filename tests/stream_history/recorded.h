@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "stream/history.h"
+#include "tests/oracle/windows.h"
 
 namespace tocsin::test {
 
@@ -15,17 +16,7 @@ using namespace tocsin::stream;
 
 inline Time at(double s) { return at_nanoseconds(1'700'000'000'000'000'000 + static_cast<std::int64_t>(s * 1e9)); }
 
-// One record of a log that is all samples and events.
-struct Record {
-  Time arrival{};
-  std::string signal;
-  Slot slot = 0;
-  Time time{};
-  double value = 0;                                   // of an event: its field "code"
-  double step = absent;
-  Slot reporter = 0;
-  std::uint64_t sequence = 0;
-};
+using oracle::Record;   // of an event, `value` is its field "code"
 
 // A pack of signals and windows, one History over it, and ticks every few seconds that reduce everything that was asked for.
 class Recorded {

@@ -3,8 +3,9 @@
 #include <doctest/doctest.h>
 
 #include "stream/kernels.h"
-#include "tests/stream_kernels/naive.h"
+#include "tests/stream_kernels/drawn.h"
 
+using namespace tocsin;
 using namespace tocsin::stream;
 
 namespace {
@@ -87,9 +88,10 @@ class RandomGraph {
   std::vector<PeersId> peers_;
 };
 
-bool agree(const Evaluator& evaluator, Naive& naive, const Graph& graph, NodeId id) {
-  if (graph[id].type.shape == Shape::mask) return std::ranges::equal(evaluator.mask(id), naive.mask(id));
-  return std::ranges::equal(evaluator.column(id), naive.column(id), same_value);
+bool agree(const Evaluator& evaluator, oracle::GraphOracle& oracle, const Graph& graph, NodeId id) {
+  if (graph[id].type.shape == Shape::mask)
+    return std::ranges::equal(evaluator.mask(id), oracle.mask(id), [](Truth t, const oracle::Answer& a) { return oracle::answer_of(t) == a; });
+  return std::ranges::equal(evaluator.column(id), oracle.column(id), [](double x, const oracle::Number& n) { return oracle::same(n, x); });
 }
 
 }  // namespace
@@ -115,11 +117,12 @@ TEST_CASE("a graph gives what computing it member by member gives, while topolog
         rules.append(20);
         const auto all = graph.reach(rules.nodes());
         evaluator.run(all);
-        Naive naive{graph, world, leaves};
+        DrawnForOracle drawn{graph, world, leaves};
+        oracle::GraphOracle oracle{graph, world, drawn};
         for (const NodeId id : all) {
           if (graph[id].type.shape != Shape::column && graph[id].type.shape != Shape::mask) continue;
           ++met[graph[id].op];
-          CHECK_MESSAGE(agree(evaluator, naive, graph, id), "tick ", leaves.tick, ": ", graph.describe(id));
+          CHECK_MESSAGE(agree(evaluator, oracle, graph, id), "tick ", leaves.tick, ": ", graph.describe(id));
         }
         graph.truncate(mark);
         rules.forget(mark);

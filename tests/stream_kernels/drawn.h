@@ -2,19 +2,18 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <functional>
-#include <map>
 #include <string>
 #include <vector>
 
 #include "stream/evaluator.h"
+#include "tests/oracle/graph.h"
 #include "tests/stream_kernels/random_values.h"
 
 namespace tocsin::stream {
 
 // A cluster that is drawn at random, kept beside the Topology that it was told to.
-struct World {
+struct World : oracle::Members {
   struct Rank { bool exists = false; int gpu = -1, node = -1; std::string stage; };
   struct Gpu { int node = -1; };
   struct Machine { int rack = -1; std::string zone; };
@@ -63,7 +62,7 @@ struct World {
     }
   }
 
-  std::size_t size(Level level) const {
+  std::size_t size(Level level) const override {
     return std::array<std::size_t, 6>{1, 1, static_cast<std::size_t>(racks), nodes.size(), gpus.size(), last_rank() + 2}[static_cast<std::size_t>(level)];
   }
   std::size_t last_rank() const {
@@ -71,21 +70,28 @@ struct World {
       if (ranks[r - 1].exists) return r - 1;
     return std::size_t(-1);
   }
+  oracle::Place in(Level fine, std::size_t slot, Level coarse) const override {
+    const int at = container(fine, static_cast<int>(slot), coarse);
+    return at < 0 ? oracle::Place{} : oracle::Place{static_cast<std::size_t>(at)};
+  }
+  bool reserved_spoke() const override { return reserved; }
+  std::string coordinate(Level level, std::size_t slot, const std::string& name) const override {
+    if (name == "stage") return level == Level::rank && slot > 0 ? ranks[slot - 1].stage : "";
+    const oracle::Place node = name == "zone" ? in(level, slot, Level::node) : oracle::Place{};
+    return node ? nodes[*node].zone : "";
+  }
+
+ private:
   // The slot of `coarse` that a slot of `fine` lies in, or -1.
-  int in(Level fine, int slot, Level coarse) const {
+  int container(Level fine, int slot, Level coarse) const {
     if (slot < 0 || (fine == Level::rank && (slot == 0 || !ranks[static_cast<std::size_t>(slot) - 1].exists))) return -1;
     if (fine == coarse) return slot;
     if (coarse == Level::job || coarse == Level::none) return 0;
     const auto s = static_cast<std::size_t>(slot);
-    if (fine == Level::rank) return coarse == Level::gpu ? ranks[s - 1].gpu : in(Level::node, ranks[s - 1].node, coarse);
-    if (fine == Level::gpu) return in(Level::node, gpus[s].node, coarse);
+    if (fine == Level::rank) return coarse == Level::gpu ? ranks[s - 1].gpu : container(Level::node, ranks[s - 1].node, coarse);
+    if (fine == Level::gpu) return container(Level::node, gpus[s].node, coarse);
     if (fine == Level::node) return nodes[s].rack;
     return -1;
-  }
-  std::string coordinate(Level level, int slot, const std::string& name) const {
-    if (name == "stage") return level == Level::rank && slot > 0 ? ranks[static_cast<std::size_t>(slot) - 1].stage : "";
-    const int node = name == "zone" ? in(level, slot, Level::node) : -1;
-    return node < 0 ? "" : nodes[static_cast<std::size_t>(node)].zone;
   }
 };
 
@@ -113,42 +119,38 @@ class DrawnLeaves : public Leaves {
   double symbol(std::string_view text) const override { return text == "a" ? 1 : text == "b" ? 2 : absent; }
 };
 
-// Computes a graph again, member by member and without any of the engine's code.
-class Naive {
+// The same for the oracle, which has no form of its own for a frozen value.
+class DrawnForOracle : public oracle::Leaves {
  public:
-  Naive(const Graph& graph, const World& world, const DrawnLeaves& leaves) : graph_(graph), world_(world), leaves_(leaves) {}
-  const std::vector<double>& column(NodeId id) { return value(id).numbers; }
-  const std::vector<Truth>& mask(NodeId id) { return value(id).truths; }
+  DrawnForOracle(const Graph& graph, const World& world, const DrawnLeaves& leaves) : graph_(graph), world_(world), leaves_(leaves) {}
+
+  oracle::Column window(NodeId, const Node& node, const oracle::Column& goal) override {
+    if (node.op == Op::w_time_to) return goal;
+    const auto signal = static_cast<std::uint64_t>(graph_[node.arguments[0]].attributes.window->signal);
+    return numbers(leaves_.column(DrawnLeaves::name_of(node) + signal * 101, world_.size(node.type.level)));
+  }
+  oracle::Mask finding(const Node& node) override {
+    oracle::Mask answers;
+    for (const Truth truth : leaves_.mask(DrawnLeaves::name_of(node), world_.size(node.type.level))) answers.push_back(oracle::answer_of(truth));
+    return answers;
+  }
+  oracle::Column state(const Node& node) override { return numbers(leaves_.column(DrawnLeaves::name_of(node), world_.size(node.type.level))); }
+  oracle::Column freeze(const Node&, oracle::Column values) override {
+    for (std::size_t slot = 0; slot < values.size(); ++slot)
+      if (DrawnLeaves::held(slot)) values[slot] = 7.5;
+    return values;
+  }
+  oracle::Number symbol(const std::string& text) const override { return oracle::number_of(leaves_.symbol(text)); }
 
  private:
-  struct Value { Level level; std::vector<double> numbers; std::vector<Truth> truths; };
-
-  const Value& value(NodeId id) {
-    if (const auto found = values_.find(id); found != values_.end()) return found->second;
-    Value made = compute(graph_[id]);
-    return values_.emplace(id, std::move(made)).first->second;
+  static oracle::Column numbers(const std::vector<double>& values) {
+    oracle::Column column;
+    for (const double value : values) column.push_back(oracle::number_of(value));
+    return column;
   }
-  static bool coarse(Level level) { return level == Level::none || level == Level::job; }
-  double number(const Node& node, std::size_t i, std::size_t slot) {
-    const Value& of = value(node.arguments[i]);
-    return of.numbers[coarse(of.level) ? 0 : slot];
-  }
-  Truth truth_of(const Node& node, std::size_t i, std::size_t slot) {
-    const Value& of = value(node.arguments[i]);
-    return of.truths[coarse(of.level) ? 0 : slot];
-  }
-
-  Value compute(const Node& node);
-  double number_of(const Node& node, std::size_t slot);
-  Truth mask_of(const Node& node, std::size_t slot);
-  std::vector<int> members(const Node& node, std::size_t slot);
-  double fold(const Node& node, std::size_t slot);
-  Truth fold_truths(const Node& node, std::size_t slot);
-
   const Graph& graph_;
   const World& world_;
   const DrawnLeaves& leaves_;
-  std::map<NodeId, Value> values_;
 };
 
 }  // namespace tocsin::stream
