@@ -1,5 +1,5 @@
 // What the engine costs, on one core: a tick of the whole pack at 1,024 ranks, compiled and scripted, 1 to 64 copies of the pack;
-// an hour of 1,024 ranks × 20 signals replayed. Repeat with: build/release/bench/bench_engine (--quick: shorter)
+// an hour of 1,024 ranks × 20 signals replayed. Repeat with: build/release/bench/bench_engine [--quick] [tick] [copies] [scripted] [replay]
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -243,21 +243,44 @@ void replay_hour(unsigned ranks, unsigned seconds) {
              seconds / took, static_cast<double>(load_of.samples_per_second()) * seconds / took / 1e6, engine.sink_.transitions);
 }
 
+// What to measure: all, or those named.
+struct Chosen {
+  bool quick = false;
+  std::vector<std::string> names;
+  [[nodiscard]] bool operator()(std::string_view name) const { return names.empty() || std::find(names.begin(), names.end(), name) != names.end(); }
+};
+
+Chosen choose(int argc, char** argv) {
+  Chosen chosen;
+  for (int i = 1; i < argc; ++i) {
+    const std::string argument = argv[i];
+    if (argument == "--quick") chosen.quick = true;
+    else if (argument == "tick" || argument == "copies" || argument == "scripted" || argument == "replay") chosen.names.push_back(argument);
+    else std::fprintf(stderr, "usage: bench_engine [--quick] [tick] [copies] [scripted] [replay]\n"), std::exit(2);
+  }
+  return chosen;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  const bool quick = argc > 1 && std::string{argv[1]} == "--quick";
+  const Chosen chosen = choose(argc, argv);
   bench::name_machine();
   fmt::print("CPU time of one thread\n");
-  const unsigned ranks = 1024, warm = quick ? 120 : 400;
-  const double one = tick_cost(1, false, ranks, warm);
-  fmt::print("a tick of the whole pack, all periodic rules due, {} ranks: {:.0f} us\n", ranks, one);
-  for (const unsigned copies : {2u, 4u, 16u, 64u}) {
-    const double cost = tick_cost(copies, false, ranks, warm);
-    fmt::print("  {:>2} copies of the pack: {:.0f} us, {:.2f} x\n", copies, cost, cost / one);
+  const unsigned ranks = 1024, warm = chosen.quick ? 120 : 400;
+  if (chosen("tick") || chosen("copies") || chosen("scripted")) {
+    const double one = tick_cost(1, false, ranks, warm);
+    fmt::print("a tick of the whole pack, all periodic rules due, {} ranks: {:.0f} us\n", ranks, one);
+    if (chosen("copies"))
+      for (const unsigned copies : {2u, 4u, 16u, 64u}) {
+        const double cost = tick_cost(copies, false, ranks, warm);
+        fmt::print("  {:>2} copies of the pack: {:.0f} us, {:.2f} x\n", copies, cost, cost / one);
+      }
+    if (chosen("scripted")) {
+      const double scripted = tick_cost(1, true, ranks, warm);
+      fmt::print("  every rule as a script: {:.0f} us, {:.2f} x\n", scripted, scripted / one);
+    }
   }
-  const double scripted = tick_cost(1, true, ranks, warm);
-  fmt::print("  every rule as a script: {:.0f} us, {:.2f} x\n", scripted, scripted / one);
-  replay_hour(ranks, quick ? 600 : 3600);
+  if (chosen("replay")) replay_hour(ranks, chosen.quick ? 600 : 3600);
   return 0;
 }

@@ -75,17 +75,6 @@ void median_of_many(benchmark::State& state) {
   }
 }
 
-void accumulate(benchmark::State& state, const Kernels& set) {
-  const auto n = static_cast<std::size_t>(state.range(0));
-  std::vector<float> row(n, 1.5f), low(n, 9.f), high(n, -9.f);
-  std::vector<double> sums(n);
-  std::vector<std::uint32_t> counts(n);
-  for (auto _ : state) {
-    set.accumulate_row(row.data(), sums.data(), low.data(), high.data(), counts.data(), n);
-    benchmark::ClobberMemory();
-  }
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -101,8 +90,6 @@ int main(int argc, char** argv) {
           benchmark::ClobberMemory();
         }
       })->Arg(1024)->Arg(16'384);
-    benchmark::RegisterBenchmark((std::string{name} + "/accumulate_row").c_str(), [&set](benchmark::State& state) { accumulate(state, set); })
-        ->Arg(1024)->Arg(16'384);
   }
   (void)choose_kernels("avx2");
   benchmark::RegisterBenchmark("median_of_many", median_of_many)->Arg(1024)->Arg(16'384);

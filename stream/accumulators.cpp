@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <tuple>
 
 namespace tocsin::stream {
 
 void Demand::add(Op op, double number) {
+  if (const Reduction reduction{op, number}; std::find(reductions.begin(), reductions.end(), reduction) == reductions.end()) reductions.push_back(reduction);
   const auto once = [number](std::vector<double>& list) {
     if (std::find(list.begin(), list.end(), number) == list.end()) list.push_back(number);
   };
@@ -28,6 +31,11 @@ void Demand::add_all() {
   last_n = std::max<std::size_t>(last_n, 64);
 }
 
+bool Demand::accumulates_as(const Demand& other) const {
+  const auto what = [](const Demand& d) { return std::tie(d.order, d.fits, d.first_n, d.last_n, d.spans, d.masks); };
+  return what(*this) == what(other);
+}
+
 void Accumulators::Thinned::add(double seconds, double value) {
   constexpr std::size_t most = 256;
   if (buckets.empty() || buckets.back().count == together) {
@@ -47,19 +55,47 @@ void Accumulators::Thinned::add(double seconds, double value) {
   ++bucket.count;
 }
 
-void Accumulators::add(Slot slot, Time at, double value) {
-  if (members_.size() <= slot) {
-    const std::size_t members = std::max<std::size_t>(slot + std::size_t{1}, members_.size() * 5 / 4);
-    members_.resize(members);
-    smooth_.resize(demand_.spans.size());
-    for (auto& column : smooth_) column.resize(members, absent);
-    hits_.resize(demand_.masks.size());
-    for (auto& column : hits_) column.resize(members, 0);
-    if (demand_.order) histograms_.resize(members);
-    if (demand_.fits) thinned_.resize(members);
-    if (demand_.first_n > 1) firsts_.resize(members);
-    if (demand_.last_n > 1) lasts_.resize(members);
+Accumulators::Accumulators(Demand demand, bool counter) : demand_(std::move(demand)), counter_(counter) {
+  for (const Reduction& reduction : demand_.reductions) {
+    const bool many = (reduction.op == Op::w_first || reduction.op == Op::w_last) && reduction.number > 1;
+    const bool cheap = !many && !orders(reduction.op) && reduction.op != Op::w_cusum && reduction.op != Op::w_theil_sen &&
+                       reduction.op != Op::w_kendall && reduction.op != Op::w_time_to;
+    if (cheap) kept_.keep(reduction);
   }
+}
+
+void Accumulators::widen(std::size_t members) {
+  members_.resize(members);
+  counts_.resize(members, 0);
+  smooth_.resize(demand_.spans.size());
+  for (auto& column : smooth_) column.resize(members, absent);
+  hits_.resize(demand_.masks.size());
+  for (auto& column : hits_) column.resize(members, 0);
+  if (demand_.order) histograms_.resize(members);
+  if (demand_.fits) thinned_.resize(members);
+  if (demand_.first_n > 1) firsts_.resize(members);
+  if (demand_.last_n > 1) lasts_.resize(members);
+}
+
+void Accumulators::keep_up(Slot slot) {
+  counts_[slot] = static_cast<std::uint32_t>(std::min<std::uint64_t>(members_[slot].count, std::numeric_limits<std::uint32_t>::max()));
+  kept_.update(slot, [&](Op op, double number) { return reduce(op, slot, {number, absent}); });
+}
+
+void Accumulators::rebuild() {
+  kept_.clear();
+  counts_.assign(members_.size(), 0);
+  for (Slot slot = 0; slot < members_.size(); ++slot)
+    if (members_[slot].count != 0) keep_up(slot);
+}
+
+void Accumulators::add(Slot slot, Time at, double value) {
+  if (members_.size() <= slot) widen(std::max<std::size_t>(slot + std::size_t{1}, members_.size() * 5 / 4));
+  accumulate(slot, at, value);
+  keep_up(slot);
+}
+
+void Accumulators::accumulate(Slot slot, Time at, double value) {
   Accumulated& m = members_[slot];
   if (m.count++ == 0) m.first = value;
   m.last = value;
@@ -108,7 +144,7 @@ double Accumulators::fitted(Op op, Slot slot, const ReductionArguments& argument
   return reduce_series(op, {times, values}, arguments);
 }
 
-double Accumulators::reduce(Op op, Slot slot, const ReductionArguments& arguments, bool counter) const {
+double Accumulators::reduce(Op op, Slot slot, const ReductionArguments& arguments) const {
   if (op == Op::w_count) return static_cast<double>(count(slot));
   if (count(slot) == 0) return absent;
   const Accumulated& m = members_[slot];
@@ -131,10 +167,10 @@ double Accumulators::reduce(Op op, Slot slot, const ReductionArguments& argument
     case Op::w_stddev: return m.numbers < 2 ? absent : canonical(std::sqrt(m.squares / (n - 1)));
     case Op::w_slope: return m.times > 0 ? canonical(m.products / m.times) : absent;
     case Op::w_delta:
-      if (!counter && m.numbers < 2) return absent;
-      return counter ? canonical(m.sum / n * elapsed) : canonical(m.last_number - m.first_number);
+      if (!counter_ && m.numbers < 2) return absent;
+      return counter_ ? canonical(m.sum / n * elapsed) : canonical(m.last_number - m.first_number);
     case Op::w_rate:
-      if (counter) return canonical(m.sum / n);
+      if (counter_) return canonical(m.sum / n);
       return elapsed > 0 ? canonical((m.last_number - m.first_number) / elapsed) : absent;
     case Op::w_median: return demand_.order ? histograms_[slot].median() : absent;
     case Op::w_quantile: return demand_.order ? histograms_[slot].quantile(arguments.number) : absent;
@@ -154,8 +190,15 @@ double Accumulators::reduce(Op op, Slot slot, const ReductionArguments& argument
 }
 
 bool Accumulators::take_over(Accumulators& old) {
-  if (demand_ != old.demand_) return false;
-  *this = std::move(old);
+  if (!demand_.accumulates_as(old.demand_)) return false;
+  members_ = std::move(old.members_);
+  smooth_ = std::move(old.smooth_);
+  hits_ = std::move(old.hits_);
+  histograms_ = std::move(old.histograms_);
+  thinned_ = std::move(old.thinned_);
+  firsts_ = std::move(old.firsts_);
+  lasts_ = std::move(old.lasts_);
+  rebuild();
   return true;
 }
 
@@ -196,10 +239,11 @@ void Accumulators::load(Reader& in) {
   for (auto& values : firsts_) values = in.get_all<double>();
   lasts_.assign(demand_.last_n > 1 ? members : 0, {});
   for (auto& values : lasts_) values = in.get_all<double>();
+  rebuild();
 }
 
 std::size_t Accumulators::retained_bytes() const noexcept {
-  std::size_t bytes = members_.capacity() * sizeof(Accumulated);
+  std::size_t bytes = members_.capacity() * sizeof(Accumulated) + counts_.capacity() * sizeof(std::uint32_t) + kept_.retained_bytes();
   for (const auto& column : smooth_) bytes += column.capacity() * sizeof(double);
   for (const auto& column : hits_) bytes += column.capacity() * sizeof(std::uint64_t);
   for (const auto& histogram : histograms_) bytes += sizeof histogram + histogram.retained_bytes();

@@ -5,6 +5,7 @@
 
 #include "stream/archive.h"
 #include "stream/extent.h"
+#include "stream/kept_columns.h"
 #include "stream/order_statistics.h"
 #include "stream/series.h"
 
@@ -26,12 +27,16 @@ struct Accumulated {
 // Owned by a view; values come in the order of their times, each once.
 class Accumulators {
  public:
-  explicit Accumulators(Demand demand) : demand_(std::move(demand)) {}
+  Accumulators(Demand demand, bool counter);
 
   void add(Slot slot, Time at, double value);
   [[nodiscard]] std::uint64_t count(Slot slot) const noexcept { return slot < members_.size() ? members_[slot].count : 0; }
+  // Of each member, up to 2^32 - 1: what `least` is compared with.
+  [[nodiscard]] std::span<const std::uint32_t> counts() const noexcept { return counts_; }
+  // Null: the reduction was not declared, or is not one that is kept up.
+  [[nodiscard]] const std::vector<double>* kept(Op op, double number) const noexcept { return kept_.find(op, number); }
   // Absent where nothing came, and for ewma, fraction, first(n) and last(n) that were not declared.
-  [[nodiscard]] double reduce(Op op, Slot slot, const ReductionArguments& arguments, bool counter) const;
+  [[nodiscard]] double reduce(Op op, Slot slot, const ReductionArguments& arguments) const;
 
   // Another pack's, if it kept the same; false: this begins empty.
   bool take_over(Accumulators& old);
@@ -47,9 +52,16 @@ class Accumulators {
     void add(double seconds, double value);
   };
   [[nodiscard]] double fitted(Op op, Slot slot, const ReductionArguments& arguments) const;
+  void widen(std::size_t members);
+  void accumulate(Slot slot, Time at, double value);
+  void keep_up(Slot slot);
+  void rebuild();
 
   Demand demand_;
+  bool counter_;                                     // of rates: a delta is the mean rate times what has passed
   std::vector<Accumulated> members_;
+  std::vector<std::uint32_t> counts_;
+  KeptColumns kept_;
   std::vector<std::vector<double>> smooth_;          // of each span, per member
   std::vector<std::vector<std::uint64_t>> hits_;     // of each mask, per member
   std::vector<Histogram> histograms_;

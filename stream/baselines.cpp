@@ -105,7 +105,7 @@ void BaselineView<T>::reduce(const Panes<T>& panes, Extent extent, const RowRedu
       for (std::size_t i = 0; i < n; ++i) result[i] += pane.sums[i];
   }
   const std::size_t least = least_of(*reduction.window);
-  const bool ordered = order_ && built_ && (op == Op::w_median || op == Op::w_quantile || op == Op::w_mad);
+  const bool ordered = order_ && built_ && orders(op);
   static thread_local std::vector<double> times, means;
   for (Slot slot = 0; slot < members; ++slot) {
     if (counts[slot] == 0 || (reduction.needs_cover() && counts[slot] < least)) continue;
@@ -116,10 +116,8 @@ void BaselineView<T>::reduce(const Panes<T>& panes, Extent extent, const RowRedu
     else if (op == Op::w_mean || (counter && op == Op::w_rate)) out[slot] = canonical(result[slot] / n);
     else if (counter) out[slot] = canonical(result[slot] / n * seconds(reduction.window->over));
     else if (op == Op::w_fraction) out[slot] = result[slot] / n;
-    else if (ordered) {
-      const auto sorted = sorted_.of(slot);
-      out[slot] = op == Op::w_median ? median_of_sorted(sorted) : op == Op::w_mad ? mad_of_sorted(sorted) : quantile_of_sorted(sorted, reduction.arguments.number);
-    } else {
+    else if (ordered) out[slot] = order_statistic(op, sorted_.of(slot), reduction.arguments.number);
+    else {
       times.clear();
       means.clear();
       for (std::size_t p = first; p < end; ++p) {

@@ -32,8 +32,16 @@ struct Extent {
   return window.span == WindowSpec::Span::points ? std::min<std::size_t>(window.points, 16) : 16;
 }
 
+// A reduction of a window, and its number (q, n of first(n), bits, span).
+struct Reduction {
+  Op op{};
+  double number = 0;
+  friend bool operator==(const Reduction&, const Reduction&) = default;
+};
+
 // What of a window has to be kept up, by the reductions that were declared for it.
 struct Demand {
+  std::vector<Reduction> reductions;
   bool order = false;            // median, quantile, mad
   bool last = false;             // of a baseline: the last row's value
   bool nonfinite = false;        // of a baseline
@@ -44,7 +52,8 @@ struct Demand {
   void add(Op op, double number);
   // No reduction is declared: a scripted rule may ask for any.
   void add_all();
-  friend bool operator==(const Demand&, const Demand&) = default;
+  // Whether what accumulates for one is what accumulates for the other.
+  [[nodiscard]] bool accumulates_as(const Demand& other) const;
 };
 
 }  // namespace tocsin::stream

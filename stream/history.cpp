@@ -265,7 +265,6 @@ void History::settle(Time clock, const std::function<void(const Applied&)>& appl
     s.find_due();
     return;
   }
-  // Every tick up to the clock before has run: what no later one can do without may go.
   const Time before = s.clock;
   s.see_early(before == long_ago ? long_ago : before + Duration{1});
   s.clock = std::max(s.clock, clock);
@@ -273,8 +272,8 @@ void History::settle(Time clock, const std::function<void(const Applied&)>& appl
   for (const std::uint32_t id : s.kept) {
     SignalHistory& signal = *s.signals[id];
     if (signal.next_due() > s.clock) continue;
-    signal.keep_up(before, s.attempt_start);
     signal.settle(s.clock, false, [&](Slot slot, Time at) { applied({static_cast<SignalId>(id), slot, at}); });
+    signal.keep_up(s.clock, s.attempt_start);
   }
   s.find_due();
 }

@@ -67,7 +67,8 @@ class History {
   // The earliest clock at which a row closes or something applies; never: nothing waits.
   [[nodiscard]] Time next_due() const noexcept;
   // Closes rows and applies points and events that are due at `clock`, in the order of SEMANTICS; tells of each that was applied.
-  // To be called whenever the clock has moved, once every tick that was due before has run: where nothing is due it costs nothing.
+  // To be called at each instant at which something is due (next_due), before the ticks of that instant and after all earlier ones:
+  // windows then let go of what no later tick can see. Where nothing is due it costs nothing.
   void settle(Time clock, const std::function<void(const Applied&)>& applied);
   // Closes the row that holds the attempt's end, whatever the clock (E's last tick).
   void close_through(Time end, const std::function<void(const Applied&)>& applied);

@@ -52,16 +52,6 @@ struct Kernels {
   double (*mad)(const double*, std::size_t, double* scratch);  // median of the distances to the median, not scaled
   struct Tally { std::size_t yes, no, unknown; };
   Tally (*tally)(const Truth*, std::size_t);
-
-  // Windows: rows of floats (one per member) are added to accumulators of one lane per member. Begin with 0, inf, -inf and 0.
-  void (*accumulate_row)(const float* row, double* sum, float* min, float* max, std::uint32_t* count, std::size_t members);
-  // The same over all rows of a window at once, each of at least `members` values; NaN is left out, `numbers` counts the rest, and
-  // count_rows what is not absent. A member's values are added in the order of the rows.
-  void (*sum_rows)(const float* const* rows, std::size_t rows_count, std::size_t members, double* sums, std::uint32_t* numbers);
-  void (*squares_of_rows)(const float* const* rows, std::size_t rows_count, std::size_t members, const double* means, double* squares);
-  void (*least_of_rows)(const float* const* rows, std::size_t rows_count, std::size_t members, float* least, std::uint32_t* numbers);
-  void (*greatest_of_rows)(const float* const* rows, std::size_t rows_count, std::size_t members, float* greatest, std::uint32_t* numbers);
-  void (*count_rows)(const float* const* rows, std::size_t rows_count, std::size_t members, std::uint32_t* present);
 };
 
 [[nodiscard]] const Kernels& kernels() noexcept;                     // the fastest that this machine runs, or the one chosen

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "stream/archive.h"
+#include "stream/operations.h"
 #include "stream/topology.h"
 #include "stream/value.h"
 
@@ -61,6 +62,14 @@ template <class T>
   if (n % 2 == 1) return distance;
   const double previous = a >= b ? std::max(low > 1 ? left(low - 2) : 0, b) : std::max(a, from_right > 1 ? right(from_right - 2) : 0);
   return previous == distance ? distance : (previous + distance) / 2;
+}
+
+// The reductions that sorted numbers answer.
+[[nodiscard]] constexpr bool orders(Op op) noexcept { return op == Op::w_median || op == Op::w_quantile || op == Op::w_mad; }
+template <class T>
+[[nodiscard]] double order_statistic(Op op, std::span<const T> sorted, double q) noexcept {
+  if (op == Op::w_quantile) return quantile_of_sorted(sorted, q);
+  return op == Op::w_mad ? mad_of_sorted(sorted) : median_of_sorted(sorted);
 }
 
 // The numbers of one window, ascending, for each member: kept up as values enter and leave.

@@ -1,61 +1,164 @@
 #include "stream/points.h"
 
+#include <optional>
+
 namespace tocsin::stream {
 
 namespace {
 constexpr std::size_t remembered_steps = 64;
 }
 
-std::span<const PointsView::Held> PointsView::window(Slot slot) const noexcept {
-  if (slot >= rings_.size()) return {};
-  const auto& ring = rings_[slot];
-  if (ring.size() <= spec_.lag_points) return {};
-  const std::size_t end = ring.size() - spec_.lag_points;
-  const std::size_t count = std::min<std::size_t>(end, spec_.points);
-  return std::span{ring}.subspan(end - count, count);
+PointsView::PointsView(WindowSpec spec, const Demand& demand, bool declared)
+    : spec_(std::move(spec)),
+      room_(std::clamp<std::size_t>(full(), 1, 16)),
+      order_(declared && demand.order),
+      sorted_(std::min<std::size_t>(spec_.points, 16)) {
+  if (!declared) return;
+  for (const Reduction& reduction : demand.reductions) {
+    const bool single = (reduction.op == Op::w_first || reduction.op == Op::w_last) && reduction.number <= 1;
+    if (single || reduction.op == Op::w_count || orders(reduction.op)) kept_.keep(reduction);
+  }
 }
 
 void PointsView::add(const Point& point) {
-  if (rings_.size() <= point.slot) rings_.resize(std::max<std::size_t>(point.slot + std::size_t{1}, rings_.size() * 5 / 4));
-  auto& ring = rings_[point.slot];
-  if (ring.size() >= 2 * room_ + 8) ring.erase(ring.begin(), ring.end() - static_cast<std::ptrdiff_t>(room_));
-  ring.push_back({point.at, point.value});
-  if (!order_ || ring.size() <= spec_.lag_points) return;
-  const std::size_t entering = ring.size() - 1 - spec_.lag_points;
-  if (entering >= spec_.points)
-    sorted_.replace(point.slot, ring[entering - spec_.points].value, ring[entering].value);
-  else
-    sorted_.insert(point.slot, ring[entering].value);
+  const Slot slot = point.slot;
+  if (rings_.size() <= slot) {
+    const std::size_t members = std::max<std::size_t>(slot + std::size_t{1}, rings_.size() * 5 / 4);
+    rings_.resize(members);
+    counts_.resize(members, 0);
+    values_.resize(members * room_);
+    times_.resize(members * room_);
+  }
+  Ring& ring = rings_[slot];
+  if (ring.held == room_ && room_ < full()) grow();
+  const bool full_before = ring.held == full();
+  const double leaving = full_before ? values_[place(slot, 0)] : 0;
+  const std::size_t at = slot * room_ + ring.next;
+  values_[at] = point.value;
+  times_[at] = point.at;
+  if (++ring.next == room_) ring.next = 0;
+  if (!full_before) ++ring.held;
+  if (ring.held <= spec_.lag_points) return;
+  counts_[slot] = ring.held - spec_.lag_points;
+  if (order_) {
+    const double entering = values_[place(slot, counts_[slot] - 1)];
+    if (full_before) sorted_.replace(slot, leaving, entering);
+    else sorted_.insert(slot, entering);
+  }
+  keep_up(slot);
 }
 
-void PointsView::sort_in(Slot slot) {
-  for (const Held& held : window(slot)) sorted_.insert(slot, held.value);
+void PointsView::keep_up(Slot slot) {
+  kept_.update(slot, [&](Op op, double number) {
+    switch (op) {
+      case Op::w_count: return static_cast<double>(counts_[slot]);
+      case Op::w_first: return values_[place(slot, 0)];
+      case Op::w_last: return values_[place(slot, counts_[slot] - 1)];
+      default: return order_statistic(op, sorted_.of(slot), number);
+    }
+  });
+}
+
+// Rings are laid out anew, oldest point first: none has gone round yet.
+void PointsView::grow() {
+  const std::size_t wider = std::min(room_ * 2, full());
+  const auto move = [&](auto& from) {
+    std::decay_t<decltype(from)> to(rings_.size() * wider);
+    for (std::size_t slot = 0; slot < rings_.size(); ++slot) std::copy_n(from.data() + slot * room_, rings_[slot].held, to.data() + slot * wider);
+    from = std::move(to);
+  };
+  move(values_);
+  move(times_);
+  for (Ring& ring : rings_)
+    if (ring.next == 0 && ring.held == room_) ring.next = ring.held;
+  room_ = wider;
+}
+
+template <class Each>
+void PointsView::each(Slot slot, Each&& see) const {
+  const std::size_t count = slot < counts_.size() ? counts_[slot] : 0;
+  if (count == 0) return;
+  const std::size_t first = place(slot, 0), end = (slot + std::size_t{1}) * room_, before_end = std::min(count, end - first);
+  for (std::size_t i = first; i < first + before_end; ++i) see(i);
+  for (std::size_t i = slot * room_; i < slot * room_ + (count - before_end); ++i) see(i);
+}
+
+void PointsView::fold(Op op, std::uint32_t least, std::span<double> out) const {
+  const std::size_t members = std::min(out.size(), counts_.size());
+  for (Slot slot = 0; slot < members; ++slot) {
+    if (counts_[slot] == 0 || counts_[slot] < least) continue;
+    double sum = 0;
+    std::optional<double> extreme;
+    std::uint32_t numbers = 0;
+    each(slot, [&](std::size_t i) {
+      const double value = values_[i];
+      if (!is_number(value)) return;
+      ++numbers;
+      sum += value;
+      if (!extreme || (op == Op::w_min ? value < *extreme : value > *extreme)) extreme = value;
+    });
+    if (numbers == 0) continue;
+    switch (op) {
+      case Op::w_mean: out[slot] = canonical(sum / static_cast<double>(numbers)); break;
+      case Op::w_sum: out[slot] = canonical(sum); break;
+      default: out[slot] = *extreme; break;
+    }
+  }
+}
+
+void PointsView::copy(Slot slot, std::vector<double>& times, std::vector<double>& values) const {
+  times.clear();
+  values.clear();
+  Time first{};
+  each(slot, [&](std::size_t i) {
+    if (values.empty()) first = times_[i];
+    times.push_back(seconds(times_[i] - first));
+    values.push_back(values_[i]);
+  });
+}
+
+// Sorted numbers and kept columns, from the rings.
+void PointsView::rebuild() {
+  sorted_.clear();
+  kept_.clear();
+  for (Slot slot = 0; slot < rings_.size(); ++slot) {
+    if (counts_[slot] == 0) continue;
+    if (order_) each(slot, [&](std::size_t i) { sorted_.insert(slot, values_[i]); });
+    keep_up(slot);
+  }
 }
 
 void PointsView::save(Writer& out) const {
   out.put(cursor);
-  out.put(static_cast<std::uint64_t>(rings_.size()));
-  for (const auto& ring : rings_) {
-    const std::size_t kept = std::min(ring.size(), room_);
-    out.put_all(std::span{ring}.last(kept));
-  }
+  out.put(static_cast<std::uint64_t>(room_));
+  out.put_all(rings_);
+  out.put_all(values_);
+  out.put_all(times_);
 }
 
 void PointsView::load(Reader& in) {
   cursor = in.get<std::uint64_t>();
-  rings_.assign(in.get_count(), {});
-  sorted_.clear();
-  for (Slot slot = 0; slot < rings_.size(); ++slot) {
-    rings_[slot] = in.get_all<Held>();
-    if (order_) sort_in(slot);
-  }
+  room_ = std::clamp<std::size_t>(in.get<std::uint64_t>(), 1, full());
+  rings_ = in.get_all<Ring>();
+  values_ = in.get_all<double>();
+  times_ = in.get_all<Time>();
+  const bool fits = values_.size() == rings_.size() * room_ && times_.size() == values_.size() &&
+                    std::all_of(rings_.begin(), rings_.end(), [&](const Ring& r) { return r.next < room_ && r.held <= room_; });
+  if (!fits) rings_.clear(), values_.clear(), times_.clear();
+  counts_.assign(rings_.size(), 0);
+  for (std::size_t slot = 0; slot < rings_.size(); ++slot)
+    if (rings_[slot].held > spec_.lag_points) counts_[slot] = rings_[slot].held - spec_.lag_points;
+  rebuild();
 }
 
 void PointsView::take_over(PointsView& old) {
-  rings_ = std::move(old.rings_);
   cursor = old.cursor;
-  sorted_.clear();
-  for (Slot slot = 0; order_ && slot < rings_.size(); ++slot) sort_in(slot);
+  room_ = old.room_;
+  rings_ = std::move(old.rings_);
+  counts_ = std::move(old.counts_);
+  values_ = std::move(old.values_);
+  times_ = std::move(old.times_);
+  rebuild();
 }
 
 void AttemptView::take_over(AttemptView& old, RowNumber newest, std::uint64_t taken) {
@@ -65,14 +168,13 @@ void AttemptView::take_over(AttemptView& old, RowNumber newest, std::uint64_t ta
 }
 
 std::size_t PointsView::retained_bytes() const noexcept {
-  std::size_t bytes = sorted_.retained_bytes();
-  for (const auto& ring : rings_) bytes += sizeof ring + ring.capacity() * sizeof(Held);
-  return bytes;
+  return sorted_.retained_bytes() + kept_.retained_bytes() + rings_.capacity() * sizeof(Ring) + counts_.capacity() * sizeof(std::uint32_t) +
+         values_.capacity() * sizeof(double) + times_.capacity() * sizeof(Time);
 }
 
 std::size_t PointsView::retained_samples() const noexcept {
   std::size_t samples = 0;
-  for (const auto& ring : rings_) samples += ring.size();
+  for (const Ring& ring : rings_) samples += ring.held;
   return samples;
 }
 

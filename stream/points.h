@@ -5,6 +5,7 @@
 
 #include "stream/accumulators.h"
 #include "stream/extent.h"
+#include "stream/kept_columns.h"
 #include "stream/order_statistics.h"
 #include "stream/rows.h"
 #include "stream/waiting.h"
@@ -17,19 +18,23 @@ struct Point {
   double value = 0;
 };
 
-// One window of the last n points, per member: its own ring, as of the T that it was advanced to.
+// One window of the last n points, per member: its own ring, as of the T that it was advanced to. Order statistics that were declared
+// are kept up as points come.
 class PointsView {
  public:
-  PointsView(WindowSpec spec, bool order)
-      : spec_(std::move(spec)), room_(std::size_t{spec_.points} + spec_.lag_points + 1), order_(order), sorted_(std::min<std::size_t>(spec_.points, 16)) {}
+  PointsView(WindowSpec spec, const Demand& demand, bool declared);
 
   void add(const Point& point);
   [[nodiscard]] const WindowSpec& spec() const noexcept { return spec_; }
-  struct Held { Time at; double value; };
-  [[nodiscard]] std::span<const Held> window(Slot slot) const noexcept;
-  // The window's numbers, ascending; only where order statistics are kept up.
-  [[nodiscard]] bool ordered() const noexcept { return order_; }
-  [[nodiscard]] std::span<const double> sorted(Slot slot) const noexcept { return sorted_.of(slot); }
+  // How many points each member's window holds.
+  [[nodiscard]] std::span<const std::uint32_t> counts() const noexcept { return counts_; }
+  // Null: the reduction was not declared, or is not one that is kept up.
+  [[nodiscard]] const std::vector<double>* kept(Op op, double number) const noexcept { return kept_.find(op, number); }
+  // The same for all members, where there is a short way to it: mean, sum, min, max. `out` keeps what it had where the window holds
+  // fewer than `least` points, or no number.
+  void fold(Op op, std::uint32_t least, std::span<double> out) const;
+  // The member's window, oldest first; times in seconds from the first.
+  void copy(Slot slot, std::vector<double>& times, std::vector<double>& values) const;
 
   std::uint64_t cursor = 0;   // how many of the signal's points it has taken
 
@@ -40,12 +45,29 @@ class PointsView {
   [[nodiscard]] std::size_t retained_samples() const noexcept;
 
  private:
-  void sort_in(Slot slot);
+  struct Ring { std::uint32_t next = 0, held = 0; };   // where the next point goes; how many there are
+  [[nodiscard]] std::size_t full() const noexcept { return std::size_t{spec_.points} + spec_.lag_points; }
+  // Where the n-th oldest point of a member stands.
+  [[nodiscard]] std::size_t place(Slot slot, std::size_t n) const noexcept {
+    const Ring& ring = rings_[slot];
+    const std::size_t at = ring.next + room_ - ring.held + n;
+    return slot * room_ + (at < room_ ? at : at - room_);
+  }
+  template <class Each>
+  void each(Slot slot, Each&& see) const;
+  void grow();
+  void keep_up(Slot slot);
+  void rebuild();
+
   WindowSpec spec_;
-  std::size_t room_;
+  std::size_t room_;                    // points per member, up to full()
   bool order_;
-  std::vector<std::vector<Held>> rings_;   // per member, oldest first; cut back when twice as long as needed
-  SortedColumns<double> sorted_;
+  std::vector<Ring> rings_;
+  std::vector<std::uint32_t> counts_;
+  std::vector<double> values_;          // [member][room]
+  std::vector<Time> times_;
+  SortedColumns<double> sorted_;        // the windows' numbers
+  KeptColumns kept_;
 };
 
 // The window "attempt" of a signal that counts points.

@@ -47,10 +47,7 @@ double sorted_statistic(Op op, std::span<const double> numbers, double q) {
   sorted.assign(numbers.begin(), numbers.end());
   for (double& x : sorted) x += 0.0;
   std::sort(sorted.begin(), sorted.end());
-  const std::span<const double> all{sorted};
-  if (op == Op::w_quantile) return quantile_of_sorted(all, q);
-  if (op == Op::w_mad) return mad_of_sorted(all);
-  return median_of_sorted(all);
+  return order_statistic(op, std::span<const double>{sorted}, q);
 }
 
 double standard_deviation(std::span<const double> x) {

@@ -64,10 +64,10 @@ RowSide<T> SignalHistory::make_rows(const std::vector<Asked>& windows) const {
   }
   for (const Asked& asked : windows) {
     const WindowSpec& w = asked.window;
-    if (w.span == Span::attempt && !definition_->points) side.attempts.push_back({w, Accumulators{asked.demand}});
+    if (w.span == Span::attempt && !definition_->points) side.attempts.push_back({w, Accumulators{asked.demand, definition_->kind == SignalKind::counter}});
     if (w.span != Span::time) continue;
     if (w.baseline()) side.baselines.emplace_back(w, asked.demand.order, asked.demand.last, grid.length * Panes<T>::rows_a_pane);
-    else side.raw.emplace_back(w, asked.demand.order && asked.declared, grid.length);
+    else side.raw.emplace_back(w, asked.demand, asked.declared, *definition_);
   }
   return side;
 }
@@ -99,8 +99,8 @@ SignalHistory::SignalHistory(const SignalDefinition& definition, std::vector<Ask
   if (points) {
     points_.emplace(definition.lateness);
     for (const Asked& asked : windows) {
-      if (asked.window.span == Span::points) points_->windows.emplace_back(asked.window, asked.demand.order && asked.declared);
-      if (asked.window.span == Span::attempt && definition.points) points_->attempts.push_back({asked.window, Accumulators{asked.demand}});
+      if (asked.window.span == Span::points) points_->windows.emplace_back(asked.window, asked.demand, asked.declared);
+      if (asked.window.span == Span::attempt && definition.points) points_->attempts.push_back({asked.window, Accumulators{asked.demand, definition.kind == SignalKind::counter}});
     }
   }
 }

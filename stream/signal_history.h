@@ -63,7 +63,8 @@ class SignalHistory {
     if (points_) points_->apply_until(end, [&](const Point& p) { told(p.slot, p.at); });
     if (events_) events_->apply_until(end, [&](const Happening& e) { told(e.slot, e.at); });
   }
-  // No tick comes any more at or before `clock` less a window's settle: windows take what lies before. Then what none needs goes.
+  // Whatever was due before `clock` has run: no tick comes any more before `clock` less a window's settle, so windows take what lies
+  // up to there. Then what none needs goes.
   void keep_up(Time clock, std::optional<Time> attempt_start);
 
   // Reading as of a tick; `to` may be never: whatever was applied. False: nothing is retained for such a window.

@@ -28,11 +28,13 @@ RowReduction SignalHistory::row_reduction(const Node& node, const WindowSpec& wi
 
 void SignalHistory::reduce_attempt(const AttemptView& view, const Node& node, const WindowSpec& window, Column other, std::span<double> out) const {
   const RowReduction reduction = row_reduction(node, window, other);
-  const std::size_t least = least_of(window);
+  const std::size_t least = reduction.needs_cover() ? least_of(window) : 1;
+  if (const auto* column = view.accumulators.kept(node.op, node.attributes.number))
+    return take_known(*column, view.accumulators.counts(), static_cast<std::uint32_t>(least), out);
   for (Slot slot = 0; slot < out.size(); ++slot) {
     const std::uint64_t count = view.accumulators.count(slot);
-    if (!reduction.enough(count) || (reduction.needs_cover() && count < least)) continue;
-    out[slot] = view.accumulators.reduce(node.op, slot, reduction.at(slot), definition_->kind == SignalKind::counter);
+    if (!reduction.enough(count) || count < least) continue;
+    out[slot] = view.accumulators.reduce(node.op, slot, reduction.at(slot));
   }
 }
 
@@ -75,23 +77,20 @@ bool SignalHistory::reduce_points(const Node& node, const WindowSpec& window, Co
   if (view == nullptr) return false;
   points_->advance(*view, to);
   const RowReduction reduction = row_reduction(node, window, other);
-  const std::size_t least = least_of(window);
+  const std::size_t least = reduction.needs_cover() ? least_of(window) : 1;
+  if (const auto* column = view->kept(node.op, node.attributes.number)) {
+    take_known(*column, view->counts(), static_cast<std::uint32_t>(least), out);
+    return true;
+  }
+  if (node.op == Op::w_mean || node.op == Op::w_sum || node.op == Op::w_min || node.op == Op::w_max) {
+    view->fold(node.op, static_cast<std::uint32_t>(least), out);
+    return true;
+  }
   static thread_local std::vector<double> times, values;
-  for (Slot slot = 0; slot < out.size(); ++slot) {
-    const auto held = view->window(slot);
-    if (!reduction.enough(held.size()) || (reduction.needs_cover() && held.size() < least)) continue;
-    if (view->ordered() && (node.op == Op::w_median || node.op == Op::w_quantile || node.op == Op::w_mad)) {
-      const auto sorted = view->sorted(slot);
-      out[slot] = node.op == Op::w_median ? median_of_sorted(sorted)
-                  : node.op == Op::w_mad ? mad_of_sorted(sorted) : quantile_of_sorted(sorted, node.attributes.number);
-      continue;
-    }
-    times.clear();
-    values.clear();
-    for (const auto& point : held) {
-      times.push_back(seconds(point.at - held.front().at));
-      values.push_back(point.value);
-    }
+  const auto counts = view->counts();
+  for (Slot slot = 0; slot < std::min(out.size(), counts.size()); ++slot) {
+    if (!reduction.enough(counts[slot]) || counts[slot] < least) continue;
+    view->copy(slot, times, values);
     out[slot] = reduce_series(node.op, {times, values}, reduction.at(slot));
   }
   return true;

@@ -3,9 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <type_traits>
-
-#include "stream/kernels.h"
 
 namespace tocsin::stream {
 
@@ -35,103 +32,77 @@ bool covered(std::size_t present, Slot slot, const RowReduction& reduction, doub
   return present > 0 && rows * std::max(reduction.arrivals->usual(slot, row), row) >= half;
 }
 
-// The rows of a window, a lane per member. Members that every row has go through the kernels; those that appeared within the
-// window, and rows of doubles, through plain loops that give the same bits.
+// What has to be folded for a reduction; nothing: it is read from the rows. Of a counter, whose rows are rates, a delta and a rate follow
+// from their mean.
 template <class T>
-class Pass {
- public:
-  Pass(const Rows<T>& rows, std::size_t first, std::size_t end, std::size_t members) : members_(members), common_(members) {
-    for (std::size_t r = first; r < end; ++r) {
-      const auto& values = rows.closed()[r].values;
-      rows_.push_back(values);
-      common_ = std::min(common_, values.size());
-      if constexpr (std::is_same_v<T, float>) starts_.push_back(values.data());
-    }
+std::optional<typename WindowFold<T>::Wants> folds(Op op, bool counter) {
+  switch (op) {
+    case Op::w_mean: case Op::w_sum: case Op::w_stddev: return {{true, false, false}};
+    case Op::w_delta: case Op::w_rate: return {{counter, false, false}};
+    case Op::w_min: return {{false, true, false}};
+    case Op::w_max: return {{false, false, true}};
+    case Op::w_count: return {{false, false, false}};
+    default: return std::nullopt;
   }
-  void count(std::vector<std::uint32_t>& present) const {
-    present.assign(members_, 0);
-    if constexpr (std::is_same_v<T, float>) kernels().count_rows(starts_.data(), starts_.size(), common_, present.data());
-    each([&](Slot slot, T v) { present[slot] += is_absent(v) ? 0 : 1; });
-  }
-  [[nodiscard]] std::size_t count(Slot slot) const {
-    std::size_t present = 0;
-    for (const auto& row : rows_) present += slot < row.size() && !is_absent(row[slot]) ? 1 : 0;
-    return present;
-  }
-  void sum(std::vector<double>& sums, std::vector<std::uint32_t>& numbers) const {
-    sums.assign(members_, 0);
-    numbers.assign(members_, 0);
-    if constexpr (std::is_same_v<T, float>) kernels().sum_rows(starts_.data(), starts_.size(), common_, sums.data(), numbers.data());
-    each([&](Slot slot, T v) {
-      if (v == v) sums[slot] += static_cast<double>(v), ++numbers[slot];
-    });
-  }
-  void squares(const std::vector<double>& means, std::vector<double>& squares) const {
-    squares.assign(members_, 0);
-    if constexpr (std::is_same_v<T, float>) kernels().squares_of_rows(starts_.data(), starts_.size(), common_, means.data(), squares.data());
-    each([&](Slot slot, T v) {
-      const double off = static_cast<double>(v) - means[slot];
-      if (off == off) squares[slot] += off * off;
-    });
-  }
-  void extremes(bool least, std::vector<double>& extremes, std::vector<std::uint32_t>& numbers) const {
-    constexpr double infinity = std::numeric_limits<double>::infinity();
-    extremes.assign(members_, least ? infinity : -infinity);
-    numbers.assign(members_, 0);
-    if constexpr (std::is_same_v<T, float>) {
-      static thread_local std::vector<float> narrow;
-      narrow.resize(members_);
-      (least ? kernels().least_of_rows : kernels().greatest_of_rows)(starts_.data(), starts_.size(), common_, narrow.data(), numbers.data());
-      for (std::size_t i = 0; i < common_; ++i) extremes[i] = static_cast<double>(narrow[i]);
-    }
-    each([&](Slot slot, T v) {
-      const auto wide = static_cast<double>(v);
-      if (least ? wide < extremes[slot] : wide > extremes[slot]) extremes[slot] = wide;
-      numbers[slot] += v == v ? 1 : 0;
-    });
-  }
-  // The first and the last number of each member, and the rows they are in.
-  struct Edge { double value = absent; std::size_t row = 0; };
-  void edges(bool last, std::vector<Edge>& edges) const {
-    edges.assign(members_, Edge{});
-    std::vector<Slot>& missing = missing_;
-    missing.clear();
-    for (Slot slot = 0; slot < members_; ++slot) missing.push_back(slot);
-    for (std::size_t i = 0; i < rows_.size() && !missing.empty(); ++i) {
-      const std::size_t r = last ? rows_.size() - 1 - i : i;
-      std::erase_if(missing, [&](Slot slot) {
-        if (slot >= rows_[r].size() || rows_[r][slot] != rows_[r][slot]) return false;
-        edges[slot] = {static_cast<double>(rows_[r][slot]), r};
-        return true;
-      });
-    }
-  }
+}
 
- private:
-  // What the kernels leave, row by row.
-  template <class Take>
-  void each(Take take) const {
-    const std::size_t from = std::is_same_v<T, float> ? common_ : 0;
-    for (const auto& row : rows_)
-      for (auto slot = static_cast<Slot>(from); slot < std::min(row.size(), members_); ++slot) take(slot, row[slot]);
+// The first or last number of each of these members, and the row it is in, counted from `first`; absent where there is none.
+struct Edge { double value = absent; std::size_t row = 0; };
+template <class T>
+void find_edges(const Rows<T>& rows, std::size_t first, std::size_t end, bool last, std::vector<Slot> missing, std::vector<Edge>& edges) {
+  for (std::size_t i = 0; i < end - first && !missing.empty(); ++i) {
+    const std::size_t r = last ? end - 1 - i : first + i;
+    const auto& values = rows.closed()[r].values;
+    std::erase_if(missing, [&](Slot slot) {
+      if (slot >= values.size() || values[slot] != values[slot]) return false;
+      edges[slot] = {static_cast<double>(values[slot]), r - first};
+      return true;
+    });
   }
-  std::size_t members_, common_;
-  std::vector<std::span<const T>> rows_;
-  std::vector<const float*> starts_;
-  mutable std::vector<Slot> missing_;
-};
+}
+
+// The standard deviation of a sample, over the rows, in place of each mean; absent below two numbers.
+template <class T>
+void deviations(const Rows<T>& rows, std::size_t first, std::size_t end, std::span<const std::uint32_t> numbers, std::vector<double>& means) {
+  static thread_local std::vector<double> squares;
+  squares.assign(means.size(), 0.0);
+  for (std::size_t r = first; r < end; ++r) {
+    const auto& values = rows.closed()[r].values;
+    for (std::size_t i = 0; i < std::min(values.size(), means.size()); ++i) {
+      const double off = static_cast<double>(values[i]) - means[i];
+      squares[i] += off == off ? off * off : 0.0;
+    }
+  }
+  for (std::size_t i = 0; i < means.size(); ++i) {
+    if (numbers[i] < 2) means[i] = absent;
+    else means[i] = std::isfinite(means[i]) ? std::sqrt(squares[i] / (static_cast<double>(numbers[i]) - 1)) : measured_nan;
+  }
+}
 
 }  // namespace
 
 template <class T>
+RawView<T>::RawView(WindowSpec spec, const Demand& demand, bool declared, const SignalDefinition& signal)
+    : spec_(std::move(spec)), sorted_(std::min<std::size_t>(static_cast<std::size_t>(spec_.over / signal.row) + 1, 64)) {
+  if (!declared) return;
+  order_ = demand.order;
+  for (const Reduction& reduction : demand.reductions)
+    if (const auto wants = folds<T>(reduction.op, signal.kind == SignalKind::counter)) {
+      wants_ = {wants_.sums || wants->sums, wants_.least || wants->least, wants_.greatest || wants->greatest};
+      fold_.emplace(wants_);
+    }
+}
+
+template <class T>
 void RawView<T>::advance(const Rows<T>& rows, Extent extent) {
-  if (!order_) return;
+  if (!order_ && !fold_) return;
   const RowNumber from = rows.grid().through(extent.from), through = rows.grid().through(extent.to);
   if (built_ && from == from_ && through == through_) return;
   const auto& closed = rows.closed();
   const bool again = !built_ || through < through_ || from < from_ || from >= through_ || rows.dropped_through() > from_;
   if (again) {
     sorted_.clear();
+    if (fold_) fold_->clear();
     from_ = through_ = from;
     built_ = true;
   }
@@ -139,6 +110,14 @@ void RawView<T>::advance(const Rows<T>& rows, Extent extent) {
   const std::size_t leaving_end = again ? leaving : rows.after(std::min(from, through_));
   std::size_t entering = rows.after(std::max(through_, from));
   const std::size_t entering_end = rows.after(through);
+  if (fold_) {
+    for (std::size_t r = entering; r < entering_end; ++r) fold_->enter(closed[r].number, closed[r].values);
+    for (std::size_t r = leaving; r < leaving_end; ++r) fold_->leave(closed[r].values);
+    fold_->hold(from, through);
+  }
+  from_ = from;
+  through_ = through;
+  if (!order_) return;
   for (; entering < entering_end; ++entering) {
     const auto& in = closed[entering].values;
     if (leaving < leaving_end) {
@@ -155,102 +134,107 @@ void RawView<T>::advance(const Rows<T>& rows, Extent extent) {
     const auto& out = closed[leaving].values;
     for (Slot slot = 0; slot < out.size(); ++slot) sorted_.remove(slot, out[slot]);
   }
-  from_ = from;
-  through_ = through;
 }
 
 template <class T>
 void RawView<T>::reduce(const Rows<T>& rows, Extent extent, const RowReduction& reduction, std::span<double> out) const {
-  const std::size_t first = rows.after(rows.grid().through(extent.from)), end = rows.after(rows.grid().through(extent.to));
+  const RowNumber from = rows.grid().through(extent.from), through = rows.grid().through(extent.to);
+  const std::size_t first = rows.after(from), end = rows.after(through);
   if (first >= end) return;
-  switch (reduction.op) {
-    case Op::w_mean: case Op::w_sum: case Op::w_min: case Op::w_max: case Op::w_count: case Op::w_stddev: case Op::w_rate: case Op::w_delta:
-      return in_one_pass(rows, first, end, reduction, out);
-    case Op::w_last: case Op::w_first: {
-      if (reduction.arguments.number > 1) return by_member(rows, first, end, reduction, out);
-      const bool last = reduction.op == Op::w_last;
-      static thread_local std::vector<Slot> missing;
-      missing.clear();
-      const auto take = [&](const std::vector<T>& values, Slot slot) {
-        if (slot >= values.size() || is_absent(values[slot])) return false;
-        out[slot] = canonical(static_cast<double>(values[slot]));
-        return true;
-      };
-      const auto& edge = rows.closed()[last ? end - 1 : first].values;
-      for (Slot slot = 0; slot < out.size(); ++slot)
-        if (!take(edge, slot)) missing.push_back(slot);
-      for (std::size_t i = 1; i < end - first && !missing.empty(); ++i) {
-        const auto& values = rows.closed()[last ? end - 1 - i : first + i].values;
-        std::erase_if(missing, [&](Slot slot) { return take(values, slot); });
-      }
-      return;
-    }
-    default: return by_member(rows, first, end, reduction, out);
-  }
+  if ((reduction.op == Op::w_last || reduction.op == Op::w_first) && reduction.arguments.number <= 1)
+    return edge(rows, first, end, reduction.op == Op::w_last, out);
+  const auto wants = folds<T>(reduction.op, reduction.kind == SignalKind::counter);
+  if (!wants) return by_member(rows, first, end, reduction, out);
+  const bool kept = fold_ && (wants_.sums || !wants->sums) && (wants_.least || !wants->least) && (wants_.greatest || !wants->greatest);
+  if (kept) return by_fold(*fold_, rows, first, end, reduction, out);
+  WindowFold<T> fold{*wants};   // a scripted rule's: the same, from the rows
+  for (std::size_t r = first; r < end; ++r) fold.enter(rows.closed()[r].number, rows.closed()[r].values);
+  fold.hold(from, through);
+  by_fold(fold, rows, first, end, reduction, out);
 }
 
 template <class T>
-void RawView<T>::in_one_pass(const Rows<T>& rows, std::size_t first, std::size_t end, const RowReduction& reduction, std::span<double> out) const {
-  static thread_local std::vector<std::uint32_t> numbers;
-  static thread_local std::vector<double> result, squares;
-  const Pass<T> pass{rows, first, end, out.size()};
-  const double row = seconds(rows.grid().length);
-  const double half = seconds(reduction.window->over) / 2;
-  const Op op = reduction.op;
-  const bool counter = reduction.kind == SignalKind::counter;
-  if (op == Op::w_count) {
-    pass.count(numbers);
-    for (Slot slot = 0; slot < out.size(); ++slot)
-      if (numbers[slot] != 0) out[slot] = static_cast<double>(numbers[slot]);
-    return;
-  }
-  // Enough numbers settle it; only where there are few, measured NaN have to be counted, too.
-  const auto known = [&](Slot slot) {
-    return static_cast<double>(numbers[slot]) * row >= half ||
-           (numbers[slot] != 0 && (!reduction.needs_cover() || covered(pass.count(slot), slot, reduction, row)));
+void RawView<T>::edge(const Rows<T>& rows, std::size_t first, std::size_t end, bool last, std::span<double> out) const {
+  static thread_local std::vector<Slot> missing;
+  missing.clear();
+  const auto take = [&](const std::vector<T>& values, Slot slot) {
+    if (slot >= values.size() || is_absent(values[slot])) return false;
+    out[slot] = canonical(static_cast<double>(values[slot]));
+    return true;
   };
-  if (op == Op::w_min || op == Op::w_max) {
-    pass.extremes(op == Op::w_min, result, numbers);
-    for (Slot slot = 0; slot < out.size(); ++slot)
-      if (known(slot)) out[slot] = result[slot];
-    return;
-  }
-  if ((op == Op::w_delta || op == Op::w_rate) && !counter) return between_edges(pass, rows, first, reduction, out);
-  pass.sum(result, numbers);
-  if (op == Op::w_stddev) {
-    for (Slot slot = 0; slot < out.size(); ++slot) result[slot] /= static_cast<double>(std::max(numbers[slot], 1u));
-    pass.squares(result, squares);
-    for (Slot slot = 0; slot < out.size(); ++slot)
-      if (known(slot) && numbers[slot] >= 2)
-        out[slot] = std::isfinite(result[slot]) ? canonical(std::sqrt(squares[slot] / (static_cast<double>(numbers[slot]) - 1))) : measured_nan;
-    return;
-  }
-  for (Slot slot = 0; slot < out.size(); ++slot) {
-    if (!known(slot)) continue;
-    const auto n = static_cast<double>(numbers[slot]);
-    switch (op) {
-      case Op::w_mean: case Op::w_rate: out[slot] = canonical(result[slot] / n); break;   // of a counter: the mean of its rates
-      case Op::w_delta: out[slot] = canonical(result[slot] / n * seconds(reduction.window->over)); break;
-      default: out[slot] = canonical(result[slot]); break;
-    }
+  const auto& nearest = rows.closed()[last ? end - 1 : first].values;
+  for (Slot slot = 0; slot < out.size(); ++slot)
+    if (!take(nearest, slot)) missing.push_back(slot);
+  for (std::size_t i = 1; i < end - first && !missing.empty(); ++i) {
+    const auto& values = rows.closed()[last ? end - 1 - i : first + i].values;
+    std::erase_if(missing, [&](Slot slot) { return take(values, slot); });
   }
 }
 
 template <class T>
-template <class P>
-void RawView<T>::between_edges(const P& pass, const Rows<T>& rows, std::size_t first, const RowReduction& reduction, std::span<double> out) const {
-  static thread_local std::vector<typename P::Edge> firsts, lasts;
-  static thread_local std::vector<std::uint32_t> present;
-  pass.edges(false, firsts);
-  pass.edges(true, lasts);
-  pass.count(present);
-  const double row = seconds(rows.grid().length);
-  for (Slot slot = 0; slot < out.size(); ++slot) {
-    if (is_absent(firsts[slot].value) || firsts[slot].row == lasts[slot].row || (reduction.needs_cover() && !covered(present[slot], slot, reduction, row))) continue;
-    const double change = lasts[slot].value - firsts[slot].value;
-    const auto elapsed = static_cast<double>(rows.closed()[first + lasts[slot].row].number - rows.closed()[first + firsts[slot].row].number) * row;
-    if (reduction.op == Op::w_delta) out[slot] = canonical(change);
-    else if (elapsed > 0) out[slot] = canonical(change / elapsed);
+void RawView<T>::by_fold(const WindowFold<T>& fold, const Rows<T>& rows, std::size_t first, std::size_t end, const RowReduction& reduction,
+                         std::span<double> out) const {
+  const Op op = reduction.op;
+  const std::size_t members = std::min(out.size(), fold.numbers().size());
+  const auto numbers = fold.numbers().first(members), present = fold.present().first(members);
+  if (op == Op::w_count) {
+    for (std::size_t i = 0; i < members; ++i) out[i] = present[i] != 0 ? static_cast<double>(present[i]) : out[i];
+    return;
+  }
+  if ((op == Op::w_delta || op == Op::w_rate) && reduction.kind != SignalKind::counter) return between_edges(fold, rows, first, end, reduction, out);
+  static thread_local std::vector<double> result;
+  result.resize(members);
+  if (op == Op::w_min || op == Op::w_max) fold.extremes(op == Op::w_min, rows, result);
+  else fold.sums(rows, result);
+  if (op == Op::w_mean || op == Op::w_rate || op == Op::w_delta || op == Op::w_stddev)
+    for (std::size_t i = 0; i < members; ++i) result[i] /= static_cast<double>(std::max(numbers[i], 1u));
+  if (op == Op::w_delta)   // of a counter: the mean of its rates, times what has passed
+    for (double& x : result) x *= seconds(reduction.window->over);
+  if (op == Op::w_stddev) deviations(rows, first, end, numbers, result);
+
+  // Enough numbers settle it; only where there are few, measured NaN have to be counted, too.
+  const double row = seconds(rows.grid().length), half = seconds(reduction.window->over) / 2;
+  const std::uint32_t least = reduction.needs_cover() ? static_cast<std::uint32_t>(std::max(std::ceil(half / row), 1.0)) : 1;
+  bool few = false;
+  for (std::size_t i = 0; i < members; ++i) {
+    out[i] = numbers[i] >= least ? canonical(result[i]) : out[i];
+    few = few || (numbers[i] < least && numbers[i] != 0);
+  }
+  for (Slot slot = 0; few && slot < members; ++slot)
+    if (numbers[slot] < least && numbers[slot] != 0 && covered(present[slot], slot, reduction, row)) out[slot] = canonical(result[slot]);
+}
+
+template <class T>
+void RawView<T>::between_edges(const WindowFold<T>& fold, const Rows<T>& rows, std::size_t first, std::size_t end, const RowReduction& reduction,
+                               std::span<double> out) const {
+  const auto& earliest = rows.closed()[first].values;
+  const auto& latest = rows.closed()[end - 1].values;
+  const std::size_t members = std::min(out.size(), fold.numbers().size()), both = std::min({members, earliest.size(), latest.size()});
+  const auto present = fold.present().first(members);
+  const double row = seconds(rows.grid().length), half = seconds(reduction.window->over) / 2;
+  const auto least = static_cast<std::uint32_t>(std::max(std::ceil(half / row), 1.0));
+  const auto elapsed = [&](std::size_t from, std::size_t to) {
+    return static_cast<double>(rows.closed()[first + to].number - rows.closed()[first + from].number) * row;
+  };
+  const double whole = reduction.op == Op::w_delta ? 1.0 : elapsed(0, end - 1 - first);
+  static thread_local std::vector<Slot> others;
+  others.clear();
+  // Most often both edge rows have every member's number.
+  for (Slot slot = 0; slot < members; ++slot) {
+    const double change = slot < both ? static_cast<double>(latest[slot]) - static_cast<double>(earliest[slot]) : absent;
+    if (change == change && present[slot] >= least && end - first > 1) out[slot] = change / whole;
+    else if (present[slot] != 0) others.push_back(slot);
+  }
+  if (others.empty()) return;
+  static thread_local std::vector<Edge> firsts, lasts;
+  firsts.assign(members, Edge{});
+  lasts.assign(members, Edge{});
+  find_edges(rows, first, end, false, others, firsts);
+  find_edges(rows, first, end, true, others, lasts);
+  for (const Slot slot : others) {
+    const Edge &a = firsts[slot], &b = lasts[slot];
+    if (is_absent(a.value) || a.row == b.row || (reduction.needs_cover() && !covered(present[slot], slot, reduction, row))) continue;
+    out[slot] = canonical(reduction.op == Op::w_delta ? b.value - a.value : (b.value - a.value) / elapsed(a.row, b.row));
   }
 }
 
@@ -260,7 +244,7 @@ void RawView<T>::by_member(const Rows<T>& rows, std::size_t first, std::size_t e
   static thread_local std::vector<double> block, values, times, times_of;
   const std::size_t count = end - first;
   const double row = seconds(rows.grid().length);
-  const bool kept_up = order_ && built_ && (reduction.op == Op::w_median || reduction.op == Op::w_quantile || reduction.op == Op::w_mad);
+  const bool kept_up = order_ && built_ && orders(reduction.op);
   times.clear();
   for (std::size_t r = first; r < end; ++r)
     times.push_back(static_cast<double>(rows.closed()[r].number - rows.closed()[first].number) * row);
@@ -275,11 +259,8 @@ void RawView<T>::by_member(const Rows<T>& rows, std::size_t first, std::size_t e
         all = !sorted.empty() && static_cast<double>(sorted.size()) * row >= seconds(reduction.window->over) / 2;
       }
       if (all) {
-        for (std::size_t j = 0; j < width; ++j) {
-          const auto sorted = sorted_.of(static_cast<Slot>(base + j));
-          out[base + j] = reduction.op == Op::w_median ? median_of_sorted(sorted)
-                          : reduction.op == Op::w_mad ? mad_of_sorted(sorted) : quantile_of_sorted(sorted, reduction.arguments.number);
-        }
+        for (std::size_t j = 0; j < width; ++j)
+          out[base + j] = order_statistic(reduction.op, sorted_.of(static_cast<Slot>(base + j)), reduction.arguments.number);
         continue;
       }
     }

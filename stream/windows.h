@@ -1,6 +1,6 @@
 #pragma once
 
-#include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -10,6 +10,7 @@
 #include "stream/panes.h"
 #include "stream/rows.h"
 #include "stream/series.h"
+#include "stream/window_fold.h"
 
 namespace tocsin::stream {
 
@@ -28,31 +29,31 @@ struct RowReduction {
   [[nodiscard]] bool enough(std::size_t count) const noexcept;
 };
 
-// A window of raw rows: at most 5 min. Order statistics that were declared are kept sorted; all else is read from the rows.
+// A window of raw rows: at most 5 min. Order statistics and folds that were declared are kept up; all else is read from the rows.
 template <class T>
 class RawView {
  public:
-  RawView(WindowSpec spec, bool order, Duration row)
-      : spec_(std::move(spec)), order_(order), sorted_(std::min<std::size_t>(static_cast<std::size_t>(spec_.over / row) + 1, 64)) {}
+  RawView(WindowSpec spec, const Demand& demand, bool declared, const SignalDefinition& signal);
   [[nodiscard]] const WindowSpec& spec() const noexcept { return spec_; }
-  [[nodiscard]] bool ordered() const noexcept { return order_; }
 
   void advance(const Rows<T>& rows, Extent extent);
   void forget() { built_ = false; }
   // A count of 0 is left absent: whether it means none is the caller's to say.
   void reduce(const Rows<T>& rows, Extent extent, const RowReduction& reduction, std::span<double> out) const;
-  [[nodiscard]] std::size_t retained_bytes() const noexcept { return sorted_.retained_bytes(); }
+  [[nodiscard]] std::size_t retained_bytes() const noexcept { return sorted_.retained_bytes() + (fold_ ? fold_->retained_bytes() : 0); }
 
  private:
-  void in_one_pass(const Rows<T>& rows, std::size_t first, std::size_t end, const RowReduction& reduction, std::span<double> out) const;
-  template <class P>
-  void between_edges(const P& pass, const Rows<T>& rows, std::size_t first, const RowReduction& reduction, std::span<double> out) const;
+  void by_fold(const WindowFold<T>& fold, const Rows<T>& rows, std::size_t first, std::size_t end, const RowReduction& reduction, std::span<double> out) const;
+  void edge(const Rows<T>& rows, std::size_t first, std::size_t end, bool last, std::span<double> out) const;
+  void between_edges(const WindowFold<T>& fold, const Rows<T>& rows, std::size_t first, std::size_t end, const RowReduction& reduction, std::span<double> out) const;
   void by_member(const Rows<T>& rows, std::size_t first, std::size_t end, const RowReduction& reduction, std::span<double> out) const;
 
   WindowSpec spec_;
-  bool order_, built_ = false;
-  RowNumber from_ = 0, through_ = 0;   // sorted_ holds the rows (from_, through_]
+  bool order_ = false, built_ = false;
+  RowNumber from_ = 0, through_ = 0;   // sorted_ and fold_ are of the rows (from_, through_]
   SortedColumns<T> sorted_;
+  std::optional<WindowFold<T>> fold_;
+  typename WindowFold<T>::Wants wants_;
 };
 
 // A window that looks back further than raw rows reach: over panes. What takes values (median, quantile, mad, theil_sen …) takes

@@ -48,7 +48,7 @@ void compare_with_oracle(Recorded& recorded, const std::vector<Record>& records,
       *recorded.graph, {recorded.table, recorded.start, records, [](auto&&...) { return true; }, [](const std::string&) { return std::nullopt; }}};
   History history = recorded.open();
   recorded.next_tick = at(5);
-  const auto answers = recorded.run(history, records, 0, records.size(), Recorded::Pace::stepwise, records.back().arrival + 30s);
+  const auto answers = recorded.run(history, records, 0, records.size(), records.back().arrival + 30s);
   REQUIRE(!answers.empty());
   std::size_t known = 0, wrong = 0, at_answer = 0;
   for (const auto& answer : answers) {

@@ -92,13 +92,12 @@ void Recorded::tick(History& history, Time tick, std::vector<Answer>& answers) {
   }
 }
 
-std::vector<Recorded::Answer> Recorded::run(History& history, const std::vector<Record>& records, std::size_t from, std::size_t to, Pace pace,
+std::vector<Recorded::Answer> Recorded::run(History& history, const std::vector<Record>& records, std::size_t from, std::size_t to,
                                             Time until) {
   std::vector<Answer> answers;
   const auto told = [this](const Applied& a) { applied.push_back(a); };
   const Duration settle = reductions.front().spec.settle;   // one for all
   const auto advance = [&](Time clock) {
-    if (pace == Pace::at_once) history.settle(clock, told);
     while (next_tick + settle <= clock || history.next_due() <= clock) {
       const Time due = std::min(next_tick + settle, history.next_due());
       if (history.next_due() <= due) history.settle(due, told);

@@ -38,9 +38,8 @@ class Recorded {
     friend bool operator==(const Answer& a, const Answer& b);
   };
   // How the clock goes: to each due instant in turn, or at once to where the next record is (ticks run late, and must not see more).
-  enum class Pace { stepwise, at_once };
   // Applies records[from..to) and runs every tick that is due, up to the last record's arrival (or `until`).
-  std::vector<Answer> run(History& history, const std::vector<Record>& records, std::size_t from, std::size_t to, Pace pace = Pace::stepwise,
+  std::vector<Answer> run(History& history, const std::vector<Record>& records, std::size_t from, std::size_t to,
                           Time until = long_ago);
   void write(History& history, const Record& record) const;
   void fill(History& history, const std::vector<Record>& records, std::size_t to, Time clock) const;

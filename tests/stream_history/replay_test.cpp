@@ -103,7 +103,7 @@ TEST_CASE("a run that is cut anywhere and taken over from its snapshot gives the
     const Time clock = records[cut - 1].arrival, next_tick = recorded.next_tick;
     Writer out;
     whole.save(out);
-    uninterrupted = recorded.run(whole, records, cut, records.size(), Recorded::Pace::stepwise, records.back().arrival + 20s);
+    uninterrupted = recorded.run(whole, records, cut, records.size(), records.back().arrival + 20s);
 
     for (const bool fill_first : {false, true}) {
       History again = recorded.open();
@@ -112,7 +112,7 @@ TEST_CASE("a run that is cut anywhere and taken over from its snapshot gives the
       REQUIRE(again.load(in));
       if (!fill_first) recorded.fill(again, records, cut, clock);
       recorded.next_tick = next_tick;
-      const auto resumed = recorded.run(again, records, cut, records.size(), Recorded::Pace::stepwise, records.back().arrival + 20s);
+      const auto resumed = recorded.run(again, records, cut, records.size(), records.back().arrival + 20s);
       check_same(recorded, uninterrupted, resumed, seed);
       CHECK(again.rows_digest() == whole.rows_digest());
     }
@@ -128,26 +128,8 @@ TEST_CASE("a run that is cut anywhere and taken over from its snapshot gives the
     REQUIRE(fourth.load(in_again));
     recorded.fill(fourth, records, cut, clock);
     recorded.next_tick = next_tick;
-    check_same(recorded, uninterrupted, recorded.run(fourth, records, cut, records.size(), Recorded::Pace::stepwise, records.back().arrival + 20s), seed);
+    check_same(recorded, uninterrupted, recorded.run(fourth, records, cut, records.size(), records.back().arrival + 20s), seed);
   }
-}
-
-TEST_CASE("a clock that leaps ahead before the ticks in between have run shows them nothing from after their time") {
-  const std::uint64_t seed = seed_of_run() + 100;
-  Recorded recorded;
-  prepare(recorded);
-  ask_all(recorded);
-  listen(recorded);
-  auto records = random_records(seed, everything, 4, 600);
-  // Long silences: the clock moves only with records.
-  std::erase_if(records, [](const Record& r) { return r.arrival > at(200) && r.arrival < at(290); });
-  History stepwise = recorded.open();
-  const auto a = recorded.run(stepwise, records, 0, records.size(), Recorded::Pace::stepwise, records.back().arrival + 400s);
-  recorded.next_tick = at(5);
-  History at_once = recorded.open();
-  const auto b = recorded.run(at_once, records, 0, records.size(), Recorded::Pace::at_once, records.back().arrival + 400s);
-  check_same(recorded, a, b, seed);
-  CHECK(stepwise.rows_digest() == at_once.rows_digest());
 }
 
 TEST_CASE("reductions that were not declared answer as those that were") {
@@ -160,7 +142,7 @@ TEST_CASE("reductions that were not declared answer as those that were") {
     ask_all(recorded, declared);
     listen(recorded);
     History history = recorded.open();
-    answers[declared] = recorded.run(history, records, 0, records.size(), Recorded::Pace::stepwise, records.back().arrival + 20s);
+    answers[declared] = recorded.run(history, records, 0, records.size(), records.back().arrival + 20s);
     if (declared) check_same(recorded, answers[0], answers[1], seed);
   }
 }
@@ -181,7 +163,7 @@ TEST_CASE("arrivals shuffled within the lateness close the same rows") {
     }
     std::sort(records.begin(), records.end(), [](const Record& a, const Record& b) { return a.arrival < b.arrival; });
     History history = recorded.open();
-    (void)recorded.run(history, records, 0, records.size(), Recorded::Pace::stepwise, at(500));
+    (void)recorded.run(history, records, 0, records.size(), at(500));
     digests[shuffled] = history.rows_digest();
   }
   CHECK(digests[0] == digests[1]);

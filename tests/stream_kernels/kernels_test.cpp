@@ -292,35 +292,6 @@ TEST_CASE("both kernel sets give the same bits") {
   });
 }
 
-TEST_CASE("a row is added to the accumulators of the members that have a value") {
-  for (const auto* set : both())
-    for_columns("rows", [&](RandomValues& random, std::size_t n) {
-      std::vector<double> sums(n, 0.0), sums_right(n, 0.0);
-      constexpr float infinity = std::numeric_limits<float>::infinity();
-      std::vector<float> low(n, infinity), high(n, -infinity), low_right = low, high_right = high;
-      std::vector<std::uint32_t> counts(n, 0), counts_right(n, 0);
-      for (int row = 0; row < 3; ++row) {
-        std::vector<float> values(n);
-        for (float& x : values) {
-          const double wide = random.number();
-          x = is_absent(wide) ? absent_float : static_cast<float>(wide);
-        }
-        set->accumulate_row(values.data(), sums.data(), low.data(), high.data(), counts.data(), n);
-        for (std::size_t i = 0; i < n; ++i) {
-          const float x = values[i];
-          if (x != x) continue;
-          sums_right[i] += static_cast<double>(x);
-          low_right[i] = std::min(low_right[i], x);
-          high_right[i] = std::max(high_right[i], x);
-          ++counts_right[i];
-        }
-      }
-      bool right = counts == counts_right && low == low_right && high == high_right;
-      for (std::size_t i = 0; i < n; ++i) right = right && (sums[i] == sums_right[i] || (is_nan(sums[i]) && is_nan(sums_right[i])));
-      CHECK_MESSAGE(right, set->name, " of ", n);
-    });
-}
-
 TEST_CASE("a kernel set is chosen by a name that there is") {
   CHECK_FALSE(choose_kernels("neon"));
   REQUIRE(choose_kernels("baseline"));

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "stream/extent.h"
+#include "stream/operations.h"
+#include "stream/topology.h"
+#include "stream/value.h"
+
+namespace tocsin::stream {
+
+// Declared reductions of a window, each as a column that is brought up to date where a member's values change: a tick only reads it.
+// Owned by a view of a window.
+class KeptColumns {
+ public:
+  void keep(Reduction reduction) { columns_.push_back({reduction, {}}); }
+  // The member's values have changed; `reduce` gives each reduction of them, whether or not they are enough to be known.
+  template <class Reduce>
+  void update(Slot slot, Reduce&& reduce) {
+    for (One& one : columns_) {
+      if (one.values.size() <= slot) one.values.resize(std::max<std::size_t>(slot + std::size_t{1}, one.values.size() * 5 / 4), absent);
+      one.values[slot] = reduce(one.reduction.op, one.reduction.number);
+    }
+  }
+  [[nodiscard]] const std::vector<double>* find(Op op, double number) const noexcept {
+    for (const One& one : columns_)
+      if (one.reduction == Reduction{op, number}) return &one.values;
+    return nullptr;
+  }
+  void clear() {
+    for (One& one : columns_) one.values.clear();
+  }
+  [[nodiscard]] std::size_t retained_bytes() const noexcept {
+    std::size_t bytes = 0;
+    for (const One& one : columns_) bytes += one.values.capacity() * sizeof(double);
+    return bytes;
+  }
+
+ private:
+  struct One { Reduction reduction; std::vector<double> values; };
+  std::vector<One> columns_;
+};
+
+// What is known of a kept column: members with at least so many values; the others stay as they are.
+inline void take_known(std::span<const double> column, std::span<const std::uint32_t> counts, std::uint32_t least, std::span<double> out) {
+  const std::size_t members = std::min({column.size(), counts.size(), out.size()});
+  for (std::size_t i = 0; i < members; ++i) out[i] = counts[i] >= least ? column[i] : out[i];
+}
+
+}  // namespace tocsin::stream
