@@ -13,11 +13,12 @@ namespace {
 
 class Given : public Leaves {
  public:
-  void reduce(const Node&, const WindowSpec&, Column, std::span<double> out) override {
+  bool reduce(const Node&, const WindowSpec&, Column, std::span<double> out) override {
     if (!out.empty() && is_absent(out[0])) {
       std::mt19937_64 random{3};
       for (double& x : out) x = 0.5 + static_cast<double>(random() >> 11) * 0x1p-53;
     }
+    return false;
   }
   void finding(const Node&, std::span<Truth>) override {}
   void state(const Node&, std::span<double>) override {}

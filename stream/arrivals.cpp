@@ -69,6 +69,12 @@ void Arrivals::note(std::span<const Slot> slots, Time arrival, std::span<const f
     if (!is_absent(values[i])) note_one(slots[i], arrival);
 }
 
+void Arrivals::copy_last(std::span<Time> last) const {
+  const std::size_t members = std::min(last.size(), last_.size());
+  for (std::size_t slot = 0; slot < members; ++slot) last[slot] = last_[slot] == long_ago || !changes_ ? last_[slot] : changed_[slot];
+  std::fill(last.begin() + static_cast<std::ptrdiff_t>(members), last.end(), long_ago);
+}
+
 double Arrivals::usual(Slot slot, double before_known) const noexcept {
   if (slot >= filled_.size() || filled_[slot] < 3) return before_known;
   Codes codes = codes_[slot];

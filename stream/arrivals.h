@@ -25,6 +25,9 @@ class Arrivals {
   // The same for many members; absent values are skipped.
   void note(std::span<const Slot> slots, Time arrival, std::span<const float> values, std::size_t members);
 
+  [[nodiscard]] bool any() const noexcept { return !last_.empty(); }
+  // Each member's last, as below; long_ago where nothing came. Members beyond those that `last` has room for are left out.
+  void copy_last(std::span<Time> last) const;
   [[nodiscard]] bool ever(Slot slot) const noexcept { return slot < last_.size() && last_[slot] != long_ago; }
   // The last arrival; of a step, the last at which the value changed.
   [[nodiscard]] Time last(Slot slot) const noexcept { return changes_ ? changed_[slot] : last_[slot]; }

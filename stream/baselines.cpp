@@ -68,15 +68,15 @@ void BaselineView<T>::count_nonfinite(const Panes<T>& panes, std::size_t first, 
 }
 
 template <class T>
-void BaselineView<T>::reduce(const Panes<T>& panes, Extent extent, const RowReduction& reduction, std::span<double> out) const {
+bool BaselineView<T>::reduce(const Panes<T>& panes, Extent extent, const RowReduction& reduction, std::span<double> out) const {
   const auto& all = panes.all();
   const std::size_t first = panes.after(first_before(panes.grid(), extent.from)), end = panes.after(panes.grid().through(extent.to));
   if (reduction.op == Op::w_last && last_ && reduction.arguments.number <= 1) {
     for (Slot slot = 0; slot < std::min(out.size(), values_.size()); ++slot)
       if (times_[slot] > extent.from) out[slot] = values_[slot];
-    return;
+    return !values_.empty();
   }
-  if (first >= end) return;
+  if (first >= end) return false;
 
   static thread_local std::vector<std::uint64_t> counts;
   static thread_local std::vector<double> result;
@@ -86,9 +86,9 @@ void BaselineView<T>::reduce(const Panes<T>& panes, Extent extent, const RowRedu
   const bool counter = reduction.kind == SignalKind::counter && (op == Op::w_rate || op == Op::w_delta);
   const double empty = op == Op::w_min ? std::numeric_limits<double>::infinity() : op == Op::w_max ? -std::numeric_limits<double>::infinity() : 0.0;
   result.assign(members, empty);
-  if (op == Op::w_nonfinite) return count_nonfinite(panes, first, end, reduction, out);
+  if (op == Op::w_nonfinite) return count_nonfinite(panes, first, end, reduction, out), true;
   const auto mask = std::find(panes.masks().begin(), panes.masks().end(), reduction.arguments.number);
-  if (op == Op::w_fraction && mask == panes.masks().end()) return;   // a scripted rule's: panes do not say
+  if (op == Op::w_fraction && mask == panes.masks().end()) return false;   // a scripted rule's: panes do not say
   const auto mask_at = static_cast<std::size_t>(mask - panes.masks().begin());
   for (std::size_t p = first; p < end; ++p) {
     const auto& pane = all[p];
@@ -129,6 +129,7 @@ void BaselineView<T>::reduce(const Panes<T>& panes, Extent extent, const RowRedu
       if (reduction.enough(means.size())) out[slot] = reduce_series(op, {times, means}, reduction.at(slot));
     }
   }
+  return true;
 }
 
 template <class T>

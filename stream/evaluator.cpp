@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <utility>
 
 #include "stream/group_fold.h"
 #include "stream/kernels.h"
@@ -29,6 +30,8 @@ struct Evaluator::State {
   // A node, made ready to run: its arguments and what its operation needs, and its values as of the tick that runs.
   struct Step {
     bool ready = false;
+    bool of_window = false;
+    std::uint8_t arity = 0;
     Op op{};
     Shape shape = Shape::column;
     Level level = Level::none;
@@ -37,6 +40,7 @@ struct Evaluator::State {
     std::vector<double> column;
     std::vector<Truth> mask;
     std::vector<double> values;          // of is(…); of texts, their symbols as of this tick
+    bool alike = false;                  // only the first two values are written: slot 0's, and that of all the others
     const Groups* groups = nullptr;      // of a reduction, as of:
     std::uint64_t groups_version = 0;
   };
@@ -57,10 +61,21 @@ struct Evaluator::State {
   const Step* now(NodeId id) const {     // nothing of an earlier tick
     return index(id) < steps.size() && steps[index(id)].ready && known(steps[index(id)]) ? &steps[index(id)] : nullptr;
   }
+  // Writes each value of a step whose members are alike.
+  void spell_out(Step& step) {
+    if (!std::exchange(step.alike, false)) return;
+    if (step.shape == Shape::column) std::fill(step.column.begin() + 2, step.column.end(), step.column[1]);
+    else if (step.shape == Shape::mask) std::fill(step.mask.begin() + 2, step.mask.end(), step.mask[1]);
+  }
+  const Step* spelled(NodeId id) {
+    if (now(id) == nullptr) return nullptr;
+    spell_out(step(id));
+    return &step(id);
+  }
   void prepare(NodeId id);
   void compute(NodeId id, Step& step);
   void leaf(const Node& node, Step& step);
-  void member_by_member(const Node& node, Step& step, std::size_t n);
+  void member_by_member(NodeId id, Step& step, std::size_t n);
   void spread(Step& step);
   void reduce(const Node& node, Step& step);
 
@@ -81,6 +96,8 @@ void Evaluator::State::prepare(NodeId id) {
   made.op = node.op;
   made.shape = node.type.shape;
   made.level = node.type.level;
+  made.of_window = operation(node.op).on == Shape::window;
+  made.arity = static_cast<std::uint8_t>(node.arguments.size());
   made.computed = 0;
   made.groups_version = 0;
   assert(node.arguments.size() <= made.arguments.size());
@@ -95,11 +112,11 @@ void Evaluator::State::prepare(NodeId id) {
 }
 
 void Evaluator::State::compute(NodeId id, Step& step) {
-  const Node& node = (*graph)[id];
   const std::size_t n = topology->size(step.level);
   if (step.shape == Shape::column) step.column.resize(n, absent);
   else if (step.shape == Shape::mask) step.mask.resize(n, Truth::unknown);
   step.computed = tick;
+  step.alike = false;
   if (n == 0) return;
   switch (step.op) {
     case Op::constant:
@@ -110,13 +127,13 @@ void Evaluator::State::compute(NodeId id, Step& step) {
     case Op::state:
     case Op::freeze:
     case Op::f_now:
-    case Op::f_ever: return leaf(node, step);
+    case Op::f_ever: return leaf((*graph)[id], step);
     case Op::g_median: case Op::g_mad: case Op::g_mean: case Op::g_min: case Op::g_max: case Op::g_sum: case Op::g_quantile:
     case Op::g_count: case Op::g_spread: case Op::m_any: case Op::m_all: case Op::m_at_least: case Op::m_at_most: case Op::m_count:
-      return reduce(node, step);
+      return reduce((*graph)[id], step);
     default:
-      if (operation(step.op).on == Shape::window) leaf(node, step);
-      else member_by_member(node, step, n);
+      if (step.of_window) leaf((*graph)[id], step);
+      else member_by_member(id, step, n);
   }
 }
 
@@ -126,6 +143,7 @@ void Evaluator::State::leaf(const Node& node, Step& step) {
     case Op::f_now:
     case Op::f_ever: return leaves->finding(node, step.mask);
     case Op::freeze: {
+      spell_out(steps[index(step.arguments[0])]);
       const auto& from = steps[index(step.arguments[0])].column;
       std::copy(from.begin(), from.end(), step.column.begin());
       return leaves->freeze(node, step.column);
@@ -134,17 +152,27 @@ void Evaluator::State::leaf(const Node& node, Step& step) {
   }
   Column other;
   if (node.arguments.size() > 1) {
-    const Step& argument = steps[index(step.arguments[1])];
+    Step& argument = steps[index(step.arguments[1])];
+    spell_out(argument);
     other = argument.column;
     if (coarse(argument.level) && argument.level != step.level) {
       between.assign(step.column.size(), argument.column.front());
       other = between;
     }
   }
-  leaves->reduce(node, *(*graph)[step.arguments[0]].attributes.window, other, step.column);
+  step.alike = leaves->reduce(node, *(*graph)[step.arguments[0]].attributes.window, other, step.column);
 }
 
-void Evaluator::State::member_by_member(const Node& node, Step& step, std::size_t n) {
+// Where all arguments' members are alike, so are the results'.
+void Evaluator::State::member_by_member(NodeId id, Step& step, std::size_t n) {
+  step.alike = n > 2;
+  for (std::size_t i = 0; i < step.arity; ++i) {
+    const Step& argument = steps[index(step.arguments[i])];
+    step.alike = step.alike && (argument.alike || coarse(argument.level));
+  }
+  if (step.alike) n = 2;
+  else
+    for (std::size_t i = 0; i < step.arity; ++i) spell_out(steps[index(step.arguments[i])]);
   const Kernels& kernel = kernels();
   double* column = step.column.data();
   Truth* mask = step.mask.data();
@@ -173,7 +201,7 @@ void Evaluator::State::member_by_member(const Node& node, Step& step, std::size_
     case Op::at_most: return kernel.at_most(x(0), x(1), mask, n);
     case Op::is:
       for (std::size_t i = 0; i < step.values.size(); ++i) {
-        const Scalar& value = node.attributes.values[i];
+        const Scalar& value = (*graph)[id].attributes.values[i];
         const double* literal = std::get_if<double>(&value);
         step.values[i] = literal ? *literal : leaves->symbol(std::get<std::string>(value));
       }
@@ -188,7 +216,8 @@ void Evaluator::State::member_by_member(const Node& node, Step& step, std::size_
 }
 
 void Evaluator::State::spread(Step& step) {
-  const Step& from = steps[index(step.arguments[0])];
+  Step& from = steps[index(step.arguments[0])];
+  spell_out(from);
   const auto container = topology->containing(step.level, from.level);
   if (step.shape == Shape::column) {
     for (Slot slot = 0; slot < container.size(); ++slot)
@@ -200,7 +229,8 @@ void Evaluator::State::spread(Step& step) {
 }
 
 void Evaluator::State::reduce(const Node& node, Step& step) {
-  const Step& from = steps[index(step.arguments[0])];
+  Step& from = steps[index(step.arguments[0])];
+  spell_out(from);
   const bool peers = node.attributes.group == Group::peers;
   if (step.groups_version != version) {
     step.groups = peers ? &topology->peers(from.level, graph->coordinates(*node.attributes.peers))
@@ -258,12 +288,12 @@ void Evaluator::run_with_needs(NodeId node) {
 const Graph& Evaluator::graph() const noexcept { return *state_->graph; }
 
 Column Evaluator::column(NodeId id) const {
-  const State::Step* step = state_->now(id);
+  const State::Step* step = state_->spelled(id);
   return step ? Column{step->column} : Column{};
 }
 
 Mask Evaluator::mask(NodeId id) const {
-  const State::Step* step = state_->now(id);
+  const State::Step* step = state_->spelled(id);
   return step ? Mask{step->mask} : Mask{};
 }
 

@@ -16,8 +16,9 @@ class Leaves {
  public:
   virtual ~Leaves() = default;
   // A reduction of a window (Op w_*): one value per slot of the signal's level. `other` is the column of w_time_to. `out` holds
-  // what was written there last, and absences for new members.
-  virtual void reduce(const Node& reduction, const WindowSpec& window, Column other, std::span<double> out) = 0;
+  // what was written there last, and absences for new members. True: all members but the first are alike, and only the first two
+  // values were written.
+  virtual bool reduce(const Node& reduction, const WindowSpec& window, Column other, std::span<double> out) = 0;
   virtual void finding(const Node& node, std::span<Truth> out) = 0;         // Op f_now, f_ever
   virtual void state(const Node& node, std::span<double> out) = 0;
   virtual void freeze(const Node& node, std::span<double> in_out) = 0;      // replaces held members' values, remembers the others'

@@ -5,6 +5,7 @@
 namespace tocsin::stream {
 
 void Hearing::heard(std::string_view source, Level level, Slot slot, Time arrival) {
+  ++version_;
   std::size_t place = 0;
   while (place < sources_.size() && sources_[place].name != source) ++place;
   if (place == sources_.size()) sources_.push_back({std::string{source}, {}});
@@ -66,6 +67,7 @@ bool Hearing::ever(std::string_view source) const { return find(source) != nullp
 
 void Hearing::gap(Time from, Time to) {
   if (to <= from) return;
+  ++version_;
   auto first = std::lower_bound(gaps_.begin(), gaps_.end(), from, [](const auto& gap, Time t) { return gap.second < t; });
   auto last = first;
   for (; last != gaps_.end() && last->first <= to; ++last) {
@@ -95,6 +97,7 @@ void Hearing::save(Writer& out) const {
 }
 
 Result<void> Hearing::load(Reader& in) {
+  ++version_;
   sources_.clear();
   gaps_.clear();
   start_ = in.get_time();

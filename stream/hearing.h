@@ -32,8 +32,11 @@ class Hearing {
   void gap(Time from, Time to);
   // How much of (from, to] lies within gaps.
   [[nodiscard]] Duration lost(Time from, Time to) const;
+  [[nodiscard]] bool lost_any() const noexcept { return !gaps_.empty(); }
+  // Another than before where anything was told since.
+  [[nodiscard]] std::uint64_t version() const noexcept { return version_; }
 
-  void start(Time attempt_start) { start_ = attempt_start; }
+  void start(Time attempt_start) { start_ = attempt_start, ++version_; }
   void save(Writer& out) const;
   Result<void> load(Reader& in);
 
@@ -47,6 +50,7 @@ class Hearing {
   [[nodiscard]] static bool throughout(const Source& source, Level level, Slot slot, Time from, Time to);
 
   Time start_ = long_ago;
+  std::uint64_t version_ = 0;
   std::vector<Source> sources_;   // few: looked through by name
   std::vector<std::pair<Time, Time>> gaps_;   // ascending, apart
 };

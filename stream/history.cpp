@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "stream/signal_history.h"
+#include "stream/zeros.h"
 
 namespace tocsin::stream {
 namespace {
@@ -34,6 +35,7 @@ struct History::State {
   std::optional<Time> attempt_start;
   bool filling = false;
   std::vector<EarlyArrival> early;
+  Zeros zeros;
   std::vector<std::uint8_t> was_heard;                   // scratch
   std::vector<Time> last;
   std::vector<std::pair<std::string_view, double>> fields;
@@ -100,14 +102,9 @@ struct History::State {
   }
 
   // ---- reading
-  bool exists(const SignalHistory& signal, Slot slot) const {
-    const Level owner = signal.definition().owner;
-    if (owner == Level::rank && slot == reserved_slot) return signal.arrivals.ever(slot);
-    return topology.exists(owner, slot);
-  }
-  void reduce_age(SignalHistory& signal, const WindowSpec& window, const Moment& moment, Time applied_to, const Hearing& hearing, std::span<double> out);
-  // Where nothing came: 0 is known only where the source was heard; a signal without a source has nobody who could say.
-  void settle_zeros(const SignalHistory& signal, Time from, Time to, const Hearing& hearing, std::span<double> out);
+  bool all_alike(std::span<double> out, double first, double others) const;
+  bool reduce_age(SignalHistory& signal, const WindowSpec& window, const Moment& moment, Time applied_to, const Hearing& hearing, std::span<double> out);
+  bool fill_zeros(const SignalHistory& signal, bool nothing, Time from, Time to, const Hearing& hearing, std::span<double> out);
 };
 
 void History::State::begin(const Graph& graph, std::span<const NodeId> reductions, std::span<const NodeId> windows) {
@@ -147,27 +144,38 @@ void History::State::begin(const Graph& graph, std::span<const NodeId> reduction
   }
 }
 
-void History::State::reduce_age(SignalHistory& signal, const WindowSpec& window, const Moment& moment, Time applied_to, const Hearing& hearing,
+// One value for all members but the first. A column of one or two is written out: that is no shorter.
+bool History::State::all_alike(std::span<double> out, double first, double others) const {
+  if (out.empty()) return false;
+  std::fill(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(out.size(), 2)), others);
+  out[0] = first;
+  return out.size() > 2;
+}
+
+bool History::State::reduce_age(SignalHistory& signal, const WindowSpec& window, const Moment& moment, Time applied_to, const Hearing& hearing,
                                 std::span<double> out) {
   const SignalDefinition& definition = signal.definition();
   const Time now = std::min(moment.now, moment.attempt_end);
   const bool event = definition.kind == SignalKind::event;
+  if (!event && !signal.arrivals.any() && definition.source.empty()) return all_alike(out, absent, absent);
+  std::fill(out.begin(), out.end(), absent);
   bool asked = false;
   last.assign(out.size(), long_ago);
   Time from = moment.attempt_start;
   if (event) {
     if (window.span == WindowSpec::Span::time) from = std::max(from, extent(window, moment.tick, moment.attempt_start).from);
-    if (!signal.last_event_arrivals(window, moment.tick, applied_to, moment.attempt_start, moment.now, last)) return;
+    if (!signal.last_event_arrivals(window, moment.tick, applied_to, moment.attempt_start, moment.now, last)) return false;
   } else {
-    for (Slot slot = 0; slot < out.size(); ++slot)
-      if (signal.arrivals.ever(slot)) last[slot] = signal.arrivals.last(slot);
+    signal.arrivals.copy_last(last);
   }
+  const auto expected = topology.all_expected(definition.owner);
+  const bool gaps = hearing.lost_any();
   for (Slot slot = 0; slot < out.size(); ++slot) {
     const bool reserved = definition.owner == Level::rank && slot == reserved_slot;
-    if (reserved ? last[slot] == long_ago : !topology.expected(definition.owner, slot)) continue;
+    if (reserved ? last[slot] == long_ago : !expected[slot]) continue;
     if (last[slot] != long_ago) {
-      const Duration age = last[slot] < now ? now - last[slot] - hearing.lost(last[slot], now) : Duration{0};
-      out[slot] = std::max(seconds(age), 0.0);
+      const Duration lost = gaps ? hearing.lost(last[slot], now) : Duration{0};
+      out[slot] = last[slot] < now ? std::max(seconds(now - last[slot] - lost), 0.0) : 0.0;
       continue;
     }
     if (definition.source.empty()) continue;
@@ -176,16 +184,19 @@ void History::State::reduce_age(SignalHistory& signal, const WindowSpec& window,
     const Duration age = now - moment.attempt_start - hearing.lost(moment.attempt_start, now);
     out[slot] = event ? std::numeric_limits<double>::infinity() : std::max(seconds(age), 0.0);
   }
+  return false;
 }
 
-void History::State::settle_zeros(const SignalHistory& signal, Time from, Time to, const Hearing& hearing, std::span<double> out) {
+// `nothing`: no member has anything in the window, and `out` was not written.
+bool History::State::fill_zeros(const SignalHistory& signal, bool nothing, Time from, Time to, const Hearing& hearing, std::span<double> out) {
   const SignalDefinition& definition = signal.definition();
-  if (std::none_of(out.begin(), out.end(), [](double x) { return is_absent(x); })) return;
-  const bool ask = !definition.source.empty();
-  if (!ask && definition.kind == SignalKind::event) return;
-  if (ask) hearing.over(definition.source, definition.owner, topology, from, to, was_heard);
-  for (Slot slot = 0; slot < out.size(); ++slot)
-    if (is_absent(out[slot]) && exists(signal, slot) && (!ask || (slot < was_heard.size() && was_heard[slot]))) out[slot] = 0;
+  const auto [none, alike] = zeros.over(definition, from, to, hearing, topology);
+  const bool reserved = definition.owner == Level::rank;
+  const double first = reserved && !signal.arrivals.ever(reserved_slot) ? absent : none.front();
+  if (nothing && alike) return all_alike(out, first, none.back());
+  for (std::size_t slot = 0; slot < out.size(); ++slot)
+    if (nothing || is_absent(out[slot])) out[slot] = slot == 0 ? first : none[slot];
+  return false;
 }
 
 History::History(const Graph& graph, std::span<const NodeId> reductions, std::span<const NodeId> windows, const Topology& topology,
@@ -284,11 +295,10 @@ void History::close_through(Time end, const std::function<void(const Applied&)>&
   state_->find_due();
 }
 
-void History::reduce(const Node& reduction, const WindowSpec& window, Column other, const Moment& moment, const Hearing& hearing, std::span<double> out) {
+bool History::reduce(const Node& reduction, const WindowSpec& window, Column other, const Moment& moment, const Hearing& hearing, std::span<double> out) {
   State& s = *state_;
-  std::fill(out.begin(), out.end(), absent);
   SignalHistory* signal = s.find(window.signal);
-  if (signal == nullptr) return;
+  if (signal == nullptr || out.empty()) return s.all_alike(out, absent, absent);
   const SignalDefinition& definition = signal->definition();
   s.see_early(moment.now);
   s.attempt_start = moment.attempt_start;
@@ -298,20 +308,25 @@ void History::reduce(const Node& reduction, const WindowSpec& window, Column oth
 
   if (reduction.op == Op::w_age) return s.reduce_age(*signal, window, moment, applied_to, hearing, out);
   if (reduction.op == Op::w_interval) {
+    std::fill(out.begin(), out.end(), absent);
     for (Slot slot = 0; slot < out.size(); ++slot)
       if (signal->arrivals.ever(slot)) out[slot] = signal->arrivals.usual(slot, seconds(definition.row));
-    return;
+    return false;
   }
-  if (!signal->reduce(reduction, window, other, moment.tick, applied_to, moment.attempt_start, out)) return;
+  const auto found = signal->reduce(reduction, window, other, moment.tick, applied_to, moment.attempt_start, out);
   const bool rate = definition.kind == SignalKind::event && reduction.op == Op::w_rate;
-  if (reduction.op != Op::w_count && reduction.op != Op::w_repeats && !rate) return;
+  const bool counts = reduction.op == Op::w_count || reduction.op == Op::w_repeats || rate;
+  if (found == SignalHistory::Found::not_retained) return s.all_alike(out, absent, absent);
+  const bool nothing = found == SignalHistory::Found::nothing;
+  if (!counts) return nothing && s.all_alike(out, absent, absent);
   Extent over = extent(window, moment.tick, moment.attempt_start);
   if (window.span != WindowSpec::Span::time) over.from = moment.attempt_start;
-  s.settle_zeros(*signal, over.from, over.to, hearing, out);
-  if (!rate) return;
+  const bool alike = s.fill_zeros(*signal, nothing, over.from, over.to, hearing, out);
+  if (!rate) return alike;
   const double elapsed = seconds(over.to - over.from);
-  for (double& x : out)
+  for (double& x : out.first(alike ? 2 : out.size()))
     if (is_number(x)) x = elapsed > 0 ? x / elapsed : absent;
+  return alike;
 }
 
 namespace {

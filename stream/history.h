@@ -73,8 +73,9 @@ class History {
   // Closes the row that holds the attempt's end, whatever the clock (E's last tick).
   void close_through(Time end, const std::function<void(const Applied&)>& applied);
 
-  // A reduction of a window as of `moment`. `other` is the column of w_time_to.
-  void reduce(const Node& reduction, const WindowSpec& window, Column other, const Moment& moment, const Hearing& hearing,
+  // A reduction of a window as of `moment`. `other` is the column of w_time_to. True: all members but the first (of ranks, the reserved
+  // one) are alike, and only their first two values were written.
+  bool reduce(const Node& reduction, const WindowSpec& window, Column other, const Moment& moment, const Hearing& hearing,
               std::span<double> out);
 
   // Takes over from the history of another pack: of each signal that both retain under the same definition, everything.

@@ -257,8 +257,8 @@ void Judge::conclude() {
   over_ = true;
 }
 
-void Judge::reduce(const Node& reduction, const WindowSpec& window, Column other, std::span<double> out) {
-  facts_.history.reduce(reduction, window, other, moment_, facts_.hearing, out);
+bool Judge::reduce(const Node& reduction, const WindowSpec& window, Column other, std::span<double> out) {
+  return facts_.history.reduce(reduction, window, other, moment_, facts_.hearing, out);
 }
 
 void Judge::finding(const Node& node, std::span<Truth> out) {

@@ -81,7 +81,7 @@ class Judge final : private Leaves {
   void conclude();
   void prepare();
 
-  void reduce(const Node& reduction, const WindowSpec& window, Column other, std::span<double> out) override;
+  bool reduce(const Node& reduction, const WindowSpec& window, Column other, std::span<double> out) override;
   void finding(const Node& node, std::span<Truth> out) override;
   void state(const Node& node, std::span<double> out) override;
   void freeze(const Node& node, std::span<double> in_out) override;

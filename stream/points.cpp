@@ -1,11 +1,29 @@
 #include "stream/points.h"
 
-#include <optional>
+#include <array>
+#include <limits>
 
 namespace tocsin::stream {
 
 namespace {
 constexpr std::size_t remembered_steps = 64;
+
+// Of the numbers; absent where there is none. Four at a time, as each waits for the one before it.
+double extreme_of(bool least, std::span<const double> first, std::span<const double> second) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  const double none = least ? infinity : -infinity;
+  std::array<double, 4> lanes{none, none, none, none};
+  std::size_t numbers = 0;
+  for (const auto part : {first, second})
+    for (std::size_t i = 0; i < part.size(); ++i) {
+      double& lane = lanes[i % 4];
+      const double value = part[i];
+      numbers += is_number(value) ? 1 : 0;
+      lane = (least ? value < lane : value > lane) ? value : lane;
+    }
+  if (numbers == 0) return absent;
+  return (least ? *std::min_element(lanes.begin(), lanes.end()) : *std::max_element(lanes.begin(), lanes.end())) + 0.0;   // one zero
+}
 }
 
 PointsView::PointsView(WindowSpec spec, const Demand& demand, bool declared)
@@ -74,35 +92,37 @@ void PointsView::grow() {
   room_ = wider;
 }
 
+PointsView::Pieces PointsView::pieces(Slot slot) const noexcept {
+  const std::size_t count = slot < counts_.size() ? counts_[slot] : 0;
+  if (count == 0) return {};
+  const std::size_t first = place(slot, 0), before_end = std::min(count, (slot + std::size_t{1}) * room_ - first);
+  return {first, before_end, slot * room_, count - before_end};
+}
+
 template <class Each>
 void PointsView::each(Slot slot, Each&& see) const {
-  const std::size_t count = slot < counts_.size() ? counts_[slot] : 0;
-  if (count == 0) return;
-  const std::size_t first = place(slot, 0), end = (slot + std::size_t{1}) * room_, before_end = std::min(count, end - first);
-  for (std::size_t i = first; i < first + before_end; ++i) see(i);
-  for (std::size_t i = slot * room_; i < slot * room_ + (count - before_end); ++i) see(i);
+  const Pieces at = pieces(slot);
+  for (std::size_t i = at.first; i < at.first + at.first_count; ++i) see(i);
+  for (std::size_t i = at.second; i < at.second + at.second_count; ++i) see(i);
 }
 
 void PointsView::fold(Op op, std::uint32_t least, std::span<double> out) const {
   const std::size_t members = std::min(out.size(), counts_.size());
+  const std::span<const double> all{values_};
   for (Slot slot = 0; slot < members; ++slot) {
     if (counts_[slot] == 0 || counts_[slot] < least) continue;
-    double sum = 0;
-    std::optional<double> extreme;
-    std::uint32_t numbers = 0;
-    each(slot, [&](std::size_t i) {
-      const double value = values_[i];
-      if (!is_number(value)) return;
-      ++numbers;
-      sum += value;
-      if (!extreme || (op == Op::w_min ? value < *extreme : value > *extreme)) extreme = value;
-    });
-    if (numbers == 0) continue;
-    switch (op) {
-      case Op::w_mean: out[slot] = canonical(sum / static_cast<double>(numbers)); break;
-      case Op::w_sum: out[slot] = canonical(sum); break;
-      default: out[slot] = *extreme; break;
+    const Pieces at = pieces(slot);
+    const auto first = all.subspan(at.first, at.first_count), second = all.subspan(at.second, at.second_count);
+    if (op == Op::w_min || op == Op::w_max) {
+      const double extreme = extreme_of(op == Op::w_min, first, second);
+      if (is_number(extreme)) out[slot] = extreme;
+      continue;
     }
+    LaneSum sum;
+    sum.add(first);
+    sum.add(second);
+    if (sum.numbers() == 0) continue;
+    out[slot] = canonical(op == Op::w_mean ? sum.value() / static_cast<double>(sum.numbers()) : sum.value());
   }
 }
 

@@ -53,6 +53,9 @@ class PointsView {
     const std::size_t at = ring.next + room_ - ring.held + n;
     return slot * room_ + (at < room_ ? at : at - room_);
   }
+  // A member's window in one or two pieces, oldest first: where they begin in values_, and how long they are.
+  struct Pieces { std::size_t first, first_count, second, second_count; };
+  [[nodiscard]] Pieces pieces(Slot slot) const noexcept;
   template <class Each>
   void each(Slot slot, Each&& see) const;
   void grow();

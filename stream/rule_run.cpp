@@ -20,18 +20,18 @@ bool RuleRun::record(Time tick, std::span<const Truth> outcomes, const Topology&
   evaluated_.resize(outcomes_.size());
   known_.resize(outcomes_.size());
   ever_.resize(outcomes_.size());
-  std::size_t known_now = 0;
-  bool any_yes = false;
+  const auto existing = topology.existing(rule_->per);
+  std::size_t known_now = 0, yes = 0;
   std::size_t members = 0;
   for (std::size_t i = 0; i < outcomes_.size(); ++i) {
-    const bool known = outcomes_[i] != Truth::unknown;
+    const std::uint8_t known = outcomes_[i] != Truth::unknown ? 1 : 0, member = existing[i];
     ++evaluated_[i];
     known_[i] += known;
-    const bool member = topology.exists(rule_->per, static_cast<Slot>(i));
     members += member;
-    known_now += known && member;
-    any_yes |= outcomes_[i] == Truth::yes;
+    known_now += known & member;
+    yes += outcomes_[i] == Truth::yes ? 1 : 0;
   }
+  const bool any_yes = yes != 0;
   known_sum_ += known_now;
   evaluated_sum_ += members;
   if (!any_yes && lives_.empty()) return false;

@@ -187,12 +187,12 @@ double reduce_series(Op op, Series series, const ReductionArguments& arguments) 
   numbers.take(series);
   const std::span<const double> x{numbers.values}, t{numbers.seconds};
   if (x.empty()) return absent;
-  const auto sum = [&] { double s = 0; for (const double v : x) s += v; return s; };
+  const auto sum = [&] { LaneSum s; s.add(x); return s.value(); };
   switch (op) {
     case Op::w_mean: return canonical(sum() / static_cast<double>(x.size()));
     case Op::w_sum: return canonical(sum());
-    case Op::w_min: return *std::min_element(x.begin(), x.end());
-    case Op::w_max: return *std::max_element(x.begin(), x.end());
+    case Op::w_min: return *std::min_element(x.begin(), x.end()) + 0.0;   // one zero
+    case Op::w_max: return *std::max_element(x.begin(), x.end()) + 0.0;
     case Op::w_median: case Op::w_mad: case Op::w_quantile: return sorted_statistic(op, x, arguments.number);
     case Op::w_stddev: return standard_deviation(x);
     case Op::w_ewma: {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <span>
 #include <vector>
 
@@ -30,6 +31,31 @@ struct ReductionArguments {
 //   slope      least squares, a second
 //   theil_sen, kendall, time_to: over more than 300 numbers they take means of neighbours, as few together as give at most 300
 [[nodiscard]] double reduce_series(Op op, Series series, const ReductionArguments& arguments);
+
+// A sum of numbers in their order, in four fixed lanes: (0 + 1) + (2 + 3). NaN is left out.
+class LaneSum {
+ public:
+  void add(double x) noexcept {
+    if (is_number(x)) lanes_[numbers_++ % 4] += x;
+  }
+  void add(std::span<const double> values) noexcept {
+    std::size_t i = 0;
+    for (; i < values.size() && numbers_ % 4 != 0; ++i) add(values[i]);
+    for (; i + 4 <= values.size(); i += 4) {
+      const double a = values[i], b = values[i + 1], c = values[i + 2], d = values[i + 3];
+      if (!(is_number(a) && is_number(b) && is_number(c) && is_number(d))) break;
+      lanes_[0] += a, lanes_[1] += b, lanes_[2] += c, lanes_[3] += d;
+      numbers_ += 4;
+    }
+    for (; i < values.size(); ++i) add(values[i]);
+  }
+  [[nodiscard]] std::size_t numbers() const noexcept { return numbers_; }
+  [[nodiscard]] double value() const noexcept { return (lanes_[0] + lanes_[1]) + (lanes_[2] + lanes_[3]); }
+
+ private:
+  std::array<double, 4> lanes_{};
+  std::size_t numbers_ = 0;
+};
 
 // Numbers in order: the steps that windows and accumulators share.
 [[nodiscard]] double ewma_weight(double span) noexcept;

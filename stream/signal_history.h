@@ -67,8 +67,10 @@ class SignalHistory {
   // up to there. Then what none needs goes.
   void keep_up(Time clock, std::optional<Time> attempt_start);
 
-  // Reading as of a tick; `to` may be never: whatever was applied. False: nothing is retained for such a window.
-  bool reduce(const Node& node, const WindowSpec& window, Column other, Time tick, Time applied_to, Time attempt_start, std::span<double> out);
+  // Reading as of a tick; `to` may be never: whatever was applied. `out` is written where something was found: absent where a member
+  // has no answer.
+  enum class Found : std::uint8_t { something, nothing, not_retained };
+  Found reduce(const Node& node, const WindowSpec& window, Column other, Time tick, Time applied_to, Time attempt_start, std::span<double> out);
   bool last_event_arrivals(const WindowSpec& window, Time tick, Time applied_to, Time attempt_start, Time now, std::vector<Time>& last);
 
   Arrivals arrivals;
@@ -95,10 +97,10 @@ class SignalHistory {
   void close_rows_through(Time end);
   [[nodiscard]] RowReduction row_reduction(const Node& node, const WindowSpec& window, Column other) const;
   template <class T>
-  bool reduce_rows(RowSide<T>& side, const Node& node, const WindowSpec& window, Column other, Time tick, Time applied_to, Time attempt_start, std::span<double> out);
-  bool reduce_points(const Node& node, const WindowSpec& window, Column other, Time applied_to, Time attempt_start, std::span<double> out);
-  bool reduce_events(const Node& node, const WindowSpec& window, Time tick, Time applied_to, Time attempt_start, std::span<double> out);
-  void reduce_attempt(const AttemptView& view, const Node& node, const WindowSpec& window, Column other, std::span<double> out) const;
+  Found reduce_rows(RowSide<T>& side, const Node& node, const WindowSpec& window, Column other, Time tick, Time applied_to, Time attempt_start, std::span<double> out);
+  Found reduce_points(const Node& node, const WindowSpec& window, Column other, Time applied_to, Time attempt_start, std::span<double> out);
+  Found reduce_events(const Node& node, const WindowSpec& window, Time tick, Time applied_to, Time attempt_start, std::span<double> out);
+  Found reduce_attempt(const AttemptView& view, const Node& node, const WindowSpec& window, Column other, std::span<double> out) const;
   EventView* event_view(const WindowSpec& window, Extent extent, std::optional<EventView>& made);
 
   const SignalDefinition* definition_;

@@ -26,74 +26,79 @@ RowReduction SignalHistory::row_reduction(const Node& node, const WindowSpec& wi
   return {node.op, {node.attributes.number, absent}, other, &window, &arrivals, definition_->kind};
 }
 
-void SignalHistory::reduce_attempt(const AttemptView& view, const Node& node, const WindowSpec& window, Column other, std::span<double> out) const {
+SignalHistory::Found SignalHistory::reduce_attempt(const AttemptView& view, const Node& node, const WindowSpec& window, Column other,
+                                                   std::span<double> out) const {
+  if (view.accumulators.counts().empty()) return Found::nothing;
+  std::fill(out.begin(), out.end(), absent);
   const RowReduction reduction = row_reduction(node, window, other);
   const std::size_t least = reduction.needs_cover() ? least_of(window) : 1;
   if (const auto* column = view.accumulators.kept(node.op, node.attributes.number))
-    return take_known(*column, view.accumulators.counts(), static_cast<std::uint32_t>(least), out);
+    return take_known(*column, view.accumulators.counts(), static_cast<std::uint32_t>(least), out), Found::something;
   for (Slot slot = 0; slot < out.size(); ++slot) {
     const std::uint64_t count = view.accumulators.count(slot);
     if (!reduction.enough(count) || count < least) continue;
     out[slot] = view.accumulators.reduce(node.op, slot, reduction.at(slot));
   }
+  return Found::something;
 }
 
 template <class T>
-bool SignalHistory::reduce_rows(RowSide<T>& side, const Node& node, const WindowSpec& window, Column other, Time tick, Time applied_to,
-                                Time attempt_start, std::span<double> out) {
+SignalHistory::Found SignalHistory::reduce_rows(RowSide<T>& side, const Node& node, const WindowSpec& window, Column other, Time tick,
+                                                Time applied_to, Time attempt_start, std::span<double> out) {
   if (window.span == Span::attempt) {
     AttemptView* view = find_view(side.attempts, window);
-    if (view == nullptr) return false;
+    if (view == nullptr) return Found::not_retained;
     side.advance(window, extent(window, applied_to, attempt_start));
-    reduce_attempt(*view, node, window, other, out);
-    return true;
+    return reduce_attempt(*view, node, window, other, out);
   }
   const Extent of = extent(window, tick, attempt_start);
   const RowReduction reduction = row_reduction(node, window, other);
   if (window.baseline()) {
     BaselineView<T>* view = find_view(side.baselines, window);
-    if (view == nullptr) return false;
+    if (view == nullptr) return Found::not_retained;
     view->advance(side.rows, *side.panes, of);
-    view->reduce(*side.panes, of, reduction, out);
-    return true;
+    std::fill(out.begin(), out.end(), absent);
+    return view->reduce(*side.panes, of, reduction, out) ? Found::something : Found::nothing;
   }
   RawView<T>* view = find_view(side.raw, window);
-  if (view == nullptr) return false;
+  if (view == nullptr) return Found::not_retained;
   view->advance(side.rows, of);
-  view->reduce(side.rows, of, reduction, out);
-  return true;
+  std::fill(out.begin(), out.end(), absent);
+  return view->reduce(side.rows, of, reduction, out) ? Found::something : Found::nothing;
 }
 
-bool SignalHistory::reduce_points(const Node& node, const WindowSpec& window, Column other, Time applied_to, Time attempt_start, std::span<double> out) {
+SignalHistory::Found SignalHistory::reduce_points(const Node& node, const WindowSpec& window, Column other, Time applied_to, Time attempt_start,
+                                                  std::span<double> out) {
   const Time to = extent(window, applied_to, attempt_start).to;
   if (window.span == Span::attempt) {
     AttemptView* view = find_view(points_->attempts, window);
-    if (view == nullptr) return false;
+    if (view == nullptr) return Found::not_retained;
     points_->advance(*view, to);
-    reduce_attempt(*view, node, window, other, out);
-    return true;
+    return reduce_attempt(*view, node, window, other, out);
   }
   PointsView* view = find_view(points_->windows, window);
-  if (view == nullptr) return false;
+  if (view == nullptr) return Found::not_retained;
   points_->advance(*view, to);
+  const auto counts = view->counts();
+  if (counts.empty()) return Found::nothing;
+  std::fill(out.begin(), out.end(), absent);
   const RowReduction reduction = row_reduction(node, window, other);
   const std::size_t least = reduction.needs_cover() ? least_of(window) : 1;
   if (const auto* column = view->kept(node.op, node.attributes.number)) {
-    take_known(*column, view->counts(), static_cast<std::uint32_t>(least), out);
-    return true;
+    take_known(*column, counts, static_cast<std::uint32_t>(least), out);
+    return Found::something;
   }
   if (node.op == Op::w_mean || node.op == Op::w_sum || node.op == Op::w_min || node.op == Op::w_max) {
     view->fold(node.op, static_cast<std::uint32_t>(least), out);
-    return true;
+    return Found::something;
   }
   static thread_local std::vector<double> times, values;
-  const auto counts = view->counts();
   for (Slot slot = 0; slot < std::min(out.size(), counts.size()); ++slot) {
     if (!reduction.enough(counts[slot]) || counts[slot] < least) continue;
     view->copy(slot, times, values);
     out[slot] = reduce_series(node.op, {times, values}, reduction.at(slot));
   }
-  return true;
+  return Found::something;
 }
 
 EventView* SignalHistory::event_view(const WindowSpec& window, Extent of, std::optional<EventView>& made) {
@@ -103,18 +108,21 @@ EventView* SignalHistory::event_view(const WindowSpec& window, Extent of, std::o
   return view;
 }
 
-bool SignalHistory::reduce_events(const Node& node, const WindowSpec& window, Time tick, Time applied_to, Time attempt_start, std::span<double> out) {
+SignalHistory::Found SignalHistory::reduce_events(const Node& node, const WindowSpec& window, Time tick, Time applied_to, Time attempt_start,
+                                                  std::span<double> out) {
   Extent of = extent(window, tick, attempt_start);
   if (applied_to == never) of.to = never;
   std::optional<EventView> made;
   const EventView* view = event_view(window, of, made);
+  if (view->members.empty()) return Found::nothing;
+  std::fill(out.begin(), out.end(), absent);
   const Op op = node.op == Op::w_rate ? Op::w_count : node.op;   // a rate is a count, divided by who knows since when
   const std::uint32_t field = node.attributes.field.empty() ? 0 : events_->field(node.attributes.field);
   for (Slot slot = 0; slot < out.size(); ++slot) {
     const double value = events_->reduce(*view, slot, op, field);
     if (value != 0 || (op != Op::w_count && op != Op::w_repeats)) out[slot] = value;
   }
-  return true;
+  return Found::something;
 }
 
 bool SignalHistory::last_event_arrivals(const WindowSpec& window, Time tick, Time applied_to, Time attempt_start, Time now, std::vector<Time>& last) {
@@ -127,14 +135,14 @@ bool SignalHistory::last_event_arrivals(const WindowSpec& window, Time tick, Tim
   return true;
 }
 
-bool SignalHistory::reduce(const Node& node, const WindowSpec& window, Column other, Time tick, Time applied_to, Time attempt_start,
-                           std::span<double> out) {
+SignalHistory::Found SignalHistory::reduce(const Node& node, const WindowSpec& window, Column other, Time tick, Time applied_to,
+                                           Time attempt_start, std::span<double> out) {
   if (events_) return reduce_events(node, window, tick, applied_to, attempt_start, out);
   if (points_ && (window.span == Span::points || (window.span == Span::attempt && definition_->points)))
     return reduce_points(node, window, other, applied_to, attempt_start, out);
   if (auto* narrow = std::get_if<RowSide<float>>(&rows_)) return reduce_rows(*narrow, node, window, other, tick, applied_to, attempt_start, out);
   if (auto* wide = std::get_if<RowSide<double>>(&rows_)) return reduce_rows(*wide, node, window, other, tick, applied_to, attempt_start, out);
-  return false;
+  return Found::not_retained;
 }
 
 }  // namespace tocsin::stream

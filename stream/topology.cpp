@@ -75,10 +75,7 @@ Topology::Topology() : rank_exists_(1, 0), rank_exited_(1, 0), rank_node_(1, no_
 
 void Topology::changed() noexcept {
   ++version_;
-  derived_.containing.clear();
-  derived_.groups.clear();
-  derived_.peers.clear();
-  derived_.left_known = false;
+  derived_ = {};
 }
 
 std::optional<Slot> Topology::rank(std::uint32_t rank) {
@@ -295,6 +292,18 @@ bool Topology::expected(Level level, Slot slot) const noexcept {
   if (level != Level::gpu && level != Level::node) return true;
   if (!derived_.left_known) find_left();
   return !(level == Level::gpu ? derived_.left_gpus : derived_.left_nodes)[slot];
+}
+
+std::span<const std::uint8_t> Topology::existing(Level level) const {
+  auto& all = derived_.existing[index(level)];
+  for (auto slot = static_cast<Slot>(all.size()); slot < size(level); ++slot) all.push_back(exists(level, slot) ? 1 : 0);
+  return all;
+}
+
+std::span<const std::uint8_t> Topology::all_expected(Level level) const {
+  auto& all = derived_.expected[index(level)];
+  for (auto slot = static_cast<Slot>(all.size()); slot < size(level); ++slot) all.push_back(expected(level, slot) ? 1 : 0);
+  return all;
 }
 
 std::string_view Topology::node_name(Slot node) const { return node < nodes_.size() ? std::string_view{nodes_[node]} : ""; }

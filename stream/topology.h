@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -67,6 +68,9 @@ class Topology {
   [[nodiscard]] bool exists(Level level, Slot slot) const noexcept;      // the reserved member never does: no alert is about it
   // Exists, and its rank (of a GPU or node: one of the ranks there, if there are any) has not exited.
   [[nodiscard]] bool expected(Level level, Slot slot) const noexcept;
+  // The same of all slots of a level: 1 or 0.
+  [[nodiscard]] std::span<const std::uint8_t> existing(Level level) const;
+  [[nodiscard]] std::span<const std::uint8_t> all_expected(Level level) const;
   [[nodiscard]] std::uint64_t version() const noexcept { return version_; }
 
   // For each slot of `fine` the slot of `coarse` that contains it, or no_slot; the reserved member lies in nothing.
@@ -104,6 +108,7 @@ class Topology {
     std::map<std::string, Groups> peers;                  // by level and coordinates
     std::vector<std::uint8_t> left_nodes, left_gpus;      // every rank there has exited
     bool left_known = false;
+    std::array<std::vector<std::uint8_t>, level_count> existing, expected;
   };
 
   void changed() noexcept;

@@ -137,20 +137,21 @@ void RawView<T>::advance(const Rows<T>& rows, Extent extent) {
 }
 
 template <class T>
-void RawView<T>::reduce(const Rows<T>& rows, Extent extent, const RowReduction& reduction, std::span<double> out) const {
+bool RawView<T>::reduce(const Rows<T>& rows, Extent extent, const RowReduction& reduction, std::span<double> out) const {
   const RowNumber from = rows.grid().through(extent.from), through = rows.grid().through(extent.to);
   const std::size_t first = rows.after(from), end = rows.after(through);
-  if (first >= end) return;
+  if (first >= end) return false;
   if ((reduction.op == Op::w_last || reduction.op == Op::w_first) && reduction.arguments.number <= 1)
-    return edge(rows, first, end, reduction.op == Op::w_last, out);
+    return edge(rows, first, end, reduction.op == Op::w_last, out), true;
   const auto wants = folds<T>(reduction.op, reduction.kind == SignalKind::counter);
-  if (!wants) return by_member(rows, first, end, reduction, out);
+  if (!wants) return by_member(rows, first, end, reduction, out), true;
   const bool kept = fold_ && (wants_.sums || !wants->sums) && (wants_.least || !wants->least) && (wants_.greatest || !wants->greatest);
-  if (kept) return by_fold(*fold_, rows, first, end, reduction, out);
+  if (kept) return by_fold(*fold_, rows, first, end, reduction, out), true;
   WindowFold<T> fold{*wants};   // a scripted rule's: the same, from the rows
   for (std::size_t r = first; r < end; ++r) fold.enter(rows.closed()[r].number, rows.closed()[r].values);
   fold.hold(from, through);
   by_fold(fold, rows, first, end, reduction, out);
+  return true;
 }
 
 template <class T>

@@ -38,8 +38,8 @@ class RawView {
 
   void advance(const Rows<T>& rows, Extent extent);
   void forget() { built_ = false; }
-  // A count of 0 is left absent: whether it means none is the caller's to say.
-  void reduce(const Rows<T>& rows, Extent extent, const RowReduction& reduction, std::span<double> out) const;
+  // False: the window holds no row. A count of 0 is left absent: whether it means none is the caller's to say.
+  bool reduce(const Rows<T>& rows, Extent extent, const RowReduction& reduction, std::span<double> out) const;
   [[nodiscard]] std::size_t retained_bytes() const noexcept { return sorted_.retained_bytes() + (fold_ ? fold_->retained_bytes() : 0); }
 
  private:
@@ -67,7 +67,7 @@ class BaselineView {
   [[nodiscard]] bool ordered() const noexcept { return order_; }
 
   void advance(const Rows<T>& rows, const Panes<T>& panes, Extent extent);
-  void reduce(const Panes<T>& panes, Extent extent, const RowReduction& reduction, std::span<double> out) const;
+  bool reduce(const Panes<T>& panes, Extent extent, const RowReduction& reduction, std::span<double> out) const;
   void begin_after(RowNumber row) noexcept { rows_through_ = row; }
   void take_over(BaselineView& old) {
     rows_through_ = old.rows_through_;

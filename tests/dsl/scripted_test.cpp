@@ -45,9 +45,10 @@ struct World : stream::Leaves {
     if (z % 9 == 0) return stream::absent;
     return static_cast<double>(z >> 40) / static_cast<double>(1 << 24);
   }
-  void reduce(const stream::Node& reduction, const stream::WindowSpec& window, stream::Column, std::span<double> out) override {
+  bool reduce(const stream::Node& reduction, const stream::WindowSpec& window, stream::Column, std::span<double> out) override {
     const auto what = static_cast<std::uint64_t>(reduction.op) * 64 + static_cast<std::uint64_t>(window.signal);
     for (std::size_t i = 0; i < out.size(); ++i) out[i] = value(what, i);
+    return false;
   }
   void finding(const stream::Node&, std::span<Truth> out) override {
     for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<Truth>(mixed(i + tick) % 3);

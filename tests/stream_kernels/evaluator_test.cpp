@@ -147,9 +147,9 @@ TEST_CASE("a node runs once a tick, and has no value at the next before it runs 
   class Counting : public DrawnLeaves {
    public:
     int reductions = 0;
-    void reduce(const Node& node, const WindowSpec& window, Column other, std::span<double> out) override {
+    bool reduce(const Node& node, const WindowSpec& window, Column other, std::span<double> out) override {
       ++reductions;
-      DrawnLeaves::reduce(node, window, other, out);
+      return DrawnLeaves::reduce(node, window, other, out);
     }
   } leaves;
   Evaluator evaluator{graph, world.topology, leaves};
@@ -177,7 +177,7 @@ TEST_CASE("a member is shown the value of what contains it") {
   const NodeId load = *graph.apply(Op::w_last, std::array{graph.window(spec)});
   const NodeId high = *graph.apply(Op::above, std::array{load, graph.constant(1.0)});
   class Given : public DrawnLeaves {
-    void reduce(const Node&, const WindowSpec&, Column, std::span<double> out) override { out[0] = 0.5, out[1] = 1.5; }
+    bool reduce(const Node&, const WindowSpec&, Column, std::span<double> out) override { return out[0] = 0.5, out[1] = 1.5, false; }
   } leaves;
   Evaluator evaluator{graph, topology, leaves};
   evaluator.run(graph.reach(std::array{high}));
