@@ -157,16 +157,19 @@ struct Trace {
         field.write = written->second;
   }
 
+  // What only texts, causes and the culprits read is computed when a member fires: but not what a rule remembers. A frozen value is
+  // that of the tick before the alert, and a state field what stood there before this evaluation wrote it.
   void divide_nodes() {
-    std::vector<NodeId> roots{rule.answer};
+    std::vector<NodeId> roots{rule.answer}, told;
     for (const auto& field : rule.state)
       if (field.write) roots.push_back(*field.write);
+    for (const auto& output : rule.outputs) told.push_back(output.node);
+    for (const auto& cause : rule.causes) told.push_back(cause.node);
+    if (rule.who) told.push_back(*rule.who);
+    const auto all = graph().reach(told);
+    const auto remembered = [&](NodeId id) { return graph()[id].op == stream::Op::freeze || graph()[id].op == stream::Op::state; };
+    std::copy_if(all.begin(), all.end(), std::back_inserter(roots), remembered);
     rule.hot = graph().reach(roots);
-    roots.clear();
-    for (const auto& output : rule.outputs) roots.push_back(output.node);
-    for (const auto& cause : rule.causes) roots.push_back(cause.node);
-    if (rule.who) roots.push_back(*rule.who);
-    const auto all = graph().reach(roots);
     std::set_difference(all.begin(), all.end(), rule.hot.begin(), rule.hot.end(), std::back_inserter(rule.cold));
   }
 

@@ -72,14 +72,14 @@ const GraphOracle::Value& GraphOracle::value(NodeId id) {
 
 Number GraphOracle::number_at(NodeId id, Level level, std::size_t slot) {
   const Value& of = value(id);
-  if (coarse(of.level)) return of.numbers[0];
+  if (of.level == Level::none) return of.numbers[0];
   const Place at = of.level == level ? Place{slot} : members_.in(level, slot, of.level);
   return at ? of.numbers[*at] : std::nullopt;
 }
 
 Answer GraphOracle::answer_at(NodeId id, Level level, std::size_t slot) {
   const Value& of = value(id);
-  if (coarse(of.level)) return of.answers[0];
+  if (of.level == Level::none) return of.answers[0];
   const Place at = of.level == level ? Place{slot} : members_.in(level, slot, of.level);
   return at ? of.answers[*at] : std::nullopt;
 }

@@ -36,6 +36,11 @@ bool enough(const Node& reduction, const WindowSpec& window, const SignalDefinit
   return reduction.op == Op::w_count || definition.kind == SignalKind::state || values >= least(window);
 }
 
+// Rows of a counter are rates: how much it grew is their mean for as long as the window is.
+Number growth(const WindowSpec& window, Op op, Number mean) {
+  return mean && op == Op::w_delta ? Number{*mean * stream::seconds(window.over)} : mean;
+}
+
 // When a point or an event takes its place: at its time, or when it was read where that was too late.
 Time turn(const Record& record, const SignalDefinition& definition) {
   return record.arrival >= record.time + definition.lateness ? record.arrival : record.time;
@@ -224,6 +229,11 @@ Number WindowOracle::reduce(const Node& reduction, Number goal, Slot slot, Time 
   const WindowSpec& window = *graph_[reduction.arguments[0]].attributes.window;
   const SignalDefinition& definition = told_.signals[window.signal];
   const Op op = reduction.op;
+  if (definition.kind == SignalKind::counter && (op == Op::w_rate || op == Op::w_delta)) {
+    Node mean = reduction;
+    mean.op = Op::w_mean;
+    return growth(window, op, reduce(mean, goal, slot, tick, now));
+  }
   const double number = reduction.attributes.number;
   const bool timed = window.span == WindowSpec::Span::time;
   const Time to = tick - std::min(window.lag, (tick - told_.start) / 4);

@@ -22,7 +22,7 @@ struct Record {
   double step = stream::absent; // that a job's value belongs to
   stream::Slot reporter = 0;
   std::uint64_t sequence = 0;
-  std::map<std::string, double> fields;   // of an event
+  std::map<std::string, double> fields{};   // of an event
 };
 
 // What is known of one attempt besides its graph. `records` are in the order of their arrival.

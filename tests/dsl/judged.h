@@ -1,0 +1,45 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "schemas/codec.h"
+#include "stream/evaluator.h"
+#include "stream/shard.h"
+#include "tests/oracle/graph.h"
+
+namespace tocsin::dsl::test {
+
+// One message of a log.
+struct Message {
+  stream::Time arrival;
+  schemas::EntryBuilder entry;
+};
+
+// What one rule said at one tick of its members, in the order of their slots. The reserved one is left out: no alert is about it.
+struct Evaluated {
+  std::string rule;
+  stream::Time tick;
+  oracle::Mask outcomes;
+  std::map<std::string, oracle::Column> values;   // columns of the second table
+};
+[[nodiscard]] stream::Slot first_member(stream::Level per);
+[[nodiscard]] bool operator==(const Evaluated& a, const Evaluated& b);
+
+[[nodiscard]] bool same(const oracle::Number& a, const oracle::Number& b);   // a NaN is a NaN
+
+// Everything a shard said of a log.
+struct Judged {
+  std::vector<Evaluated> evaluations;     // where it was observed
+  std::vector<stream::AlertTransition> alerts;
+  std::vector<std::string> transitions;   // the same in words, with their evidence
+  std::map<std::string, std::uint64_t> digests;
+  stream::Counters counters;
+};
+
+using Look = std::function<void(const stream::Shard::Evaluation&)>;
+[[nodiscard]] Judged judge(std::vector<Message>& log, const std::shared_ptr<stream::Pack>& pack, bool observed, const Look& look = {});
+
+}  // namespace tocsin::dsl::test
