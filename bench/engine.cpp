@@ -220,7 +220,7 @@ double tick_cost(unsigned copies, bool scripted, unsigned ranks, unsigned warm) 
   return median(ticks) - median(others);
 }
 
-void replay_hour(unsigned ranks, unsigned seconds) {
+void replay(unsigned ranks, unsigned seconds) {
   const Load load_of{ranks, gpu_signals, rank_signals};
   std::vector<std::vector<std::byte>> start = load_of.start();
   Engine engine{load(1, false)};
@@ -246,6 +246,7 @@ void replay_hour(unsigned ranks, unsigned seconds) {
 // What to measure: all, or those named.
 struct Chosen {
   bool quick = false;
+  unsigned seconds = 0;   // of the replay
   std::vector<std::string> names;
   [[nodiscard]] bool operator()(std::string_view name) const { return names.empty() || std::find(names.begin(), names.end(), name) != names.end(); }
 };
@@ -255,8 +256,9 @@ Chosen choose(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];
     if (argument == "--quick") chosen.quick = true;
+    else if (argument == "--seconds" && i + 1 < argc) chosen.seconds = static_cast<unsigned>(std::atoi(argv[++i]));
     else if (argument == "tick" || argument == "copies" || argument == "scripted" || argument == "replay") chosen.names.push_back(argument);
-    else std::fprintf(stderr, "usage: bench_engine [--quick] [tick] [copies] [scripted] [replay]\n"), std::exit(2);
+    else std::fprintf(stderr, "usage: bench_engine [--quick] [--seconds N] [tick] [copies] [scripted] [replay]\n"), std::exit(2);
   }
   return chosen;
 }
@@ -281,6 +283,6 @@ int main(int argc, char** argv) {
       fmt::print("  every rule as a script: {:.0f} us, {:.2f} x\n", scripted, scripted / one);
     }
   }
-  if (chosen("replay")) replay_hour(ranks, chosen.quick ? 600 : 3600);
+  if (chosen("replay")) replay(ranks, chosen.seconds > 0 ? chosen.seconds : chosen.quick ? 600 : 3600);
   return 0;
 }

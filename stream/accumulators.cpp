@@ -16,6 +16,7 @@ void Demand::add(Op op, double number) {
   switch (op) {
     case Op::w_median: case Op::w_quantile: case Op::w_mad: order = true; break;
     case Op::w_cusum: case Op::w_theil_sen: case Op::w_kendall: case Op::w_time_to: fits = true; break;
+    case Op::w_stddev: case Op::w_slope: moments = true; break;
     case Op::w_last: last = true; last_n = std::max(last_n, n); break;
     case Op::w_first: first_n = std::max(first_n, n); break;
     case Op::w_nonfinite: nonfinite = true; break;
@@ -26,14 +27,14 @@ void Demand::add(Op op, double number) {
 }
 
 void Demand::add_all() {
-  order = last = nonfinite = fits = true;
+  order = last = nonfinite = fits = moments = true;
   first_n = std::max<std::size_t>(first_n, 64);
   last_n = std::max<std::size_t>(last_n, 64);
 }
 
-bool Demand::accumulates_as(const Demand& other) const {
+bool Demand::goes_on_from(const Demand& other) const {
   const auto what = [](const Demand& d) { return std::tie(d.order, d.fits, d.first_n, d.last_n, d.spans, d.masks); };
-  return what(*this) == what(other);
+  return what(*this) == what(other) && (other.moments || !moments);
 }
 
 void Accumulators::Thinned::add(double seconds, double value) {
@@ -79,7 +80,17 @@ void Accumulators::widen(std::size_t members) {
 
 void Accumulators::keep_up(Slot slot) {
   counts_[slot] = static_cast<std::uint32_t>(std::min<std::uint64_t>(members_[slot].count, std::numeric_limits<std::uint32_t>::max()));
-  kept_.update(slot, [&](Op op, double number) { return reduce(op, slot, {number, absent}); });
+  const Accumulated& m = members_[slot];
+  kept_.update(slot, [&](Op op, double number) {
+    switch (op) {   // the usual ones by the shortest way
+      case Op::w_count: return static_cast<double>(m.count);
+      case Op::w_last: return m.last;
+      case Op::w_first: return m.first;
+      case Op::w_max: return m.numbers != 0 ? m.greatest : absent;
+      case Op::w_min: return m.numbers != 0 ? m.least : absent;
+      default: return reduce(op, slot, {number, absent});
+    }
+  });
 }
 
 void Accumulators::rebuild() {
@@ -117,14 +128,16 @@ void Accumulators::accumulate(Slot slot, Time at, double value) {
   m.sum += value;
   m.least = std::min(m.least, value);
   m.greatest = std::max(m.greatest, value);
-  const auto n = static_cast<double>(m.numbers);
   const double time = seconds(at - m.first_at);
-  const double off = value - m.mean, time_off = time - m.mean_time;
-  m.mean += off / n;
-  m.mean_time += time_off / n;
-  m.squares += off * (value - m.mean);
-  m.times += time_off * (time - m.mean_time);
-  m.products += time_off * (value - m.mean);
+  if (demand_.moments) {
+    const auto n = static_cast<double>(m.numbers);
+    const double off = value - m.mean, time_off = time - m.mean_time;
+    m.mean += off / n;
+    m.mean_time += time_off / n;
+    m.squares += off * (value - m.mean);
+    m.times += time_off * (time - m.mean_time);
+    m.products += time_off * (value - m.mean);
+  }
   for (std::size_t i = 0; i < smooth_.size(); ++i) {
     double& smooth = smooth_[i][slot];
     smooth = m.numbers == 1 ? value : smooth + ewma_weight(demand_.spans[i]) * (value - smooth);
@@ -164,8 +177,8 @@ double Accumulators::reduce(Op op, Slot slot, const ReductionArguments& argument
     case Op::w_sum: return canonical(m.sum);
     case Op::w_min: return m.least;
     case Op::w_max: return m.greatest;
-    case Op::w_stddev: return m.numbers < 2 ? absent : canonical(std::sqrt(m.squares / (n - 1)));
-    case Op::w_slope: return m.times > 0 ? canonical(m.products / m.times) : absent;
+    case Op::w_stddev: return !demand_.moments || m.numbers < 2 ? absent : canonical(std::sqrt(m.squares / (n - 1)));
+    case Op::w_slope: return demand_.moments && m.times > 0 ? canonical(m.products / m.times) : absent;
     case Op::w_delta:
       if (!counter_ && m.numbers < 2) return absent;
       return counter_ ? canonical(m.sum / n * elapsed) : canonical(m.last_number - m.first_number);
@@ -190,7 +203,7 @@ double Accumulators::reduce(Op op, Slot slot, const ReductionArguments& argument
 }
 
 bool Accumulators::take_over(Accumulators& old) {
-  if (!demand_.accumulates_as(old.demand_)) return false;
+  if (!demand_.goes_on_from(old.demand_)) return false;
   members_ = std::move(old.members_);
   smooth_ = std::move(old.smooth_);
   hits_ = std::move(old.hits_);

@@ -49,24 +49,21 @@ inline void Arrivals::note_one(Slot slot, Time arrival) {
   last_[slot] = arrival;
 }
 
+void Arrivals::note_change(Slot slot, Time arrival, double value) {
+  if (is_absent(value) || std::bit_cast<std::uint64_t>(value) == std::bit_cast<std::uint64_t>(value_[slot])) return;
+  value_[slot] = value;
+  changed_[slot] = std::max(changed_[slot], arrival);
+}
+
 void Arrivals::note(Slot slot, Time arrival, double value, std::size_t members) {
   widen(members);
   note_one(slot, arrival);
-  if (changes_ && !is_absent(value) && std::bit_cast<std::uint64_t>(value) != std::bit_cast<std::uint64_t>(value_[slot])) {
-    value_[slot] = value;
-    changed_[slot] = std::max(changed_[slot], arrival);
-  }
+  if (changes_) note_change(slot, arrival, value);
 }
 
-void Arrivals::note(std::span<const Slot> slots, Time arrival, std::span<const float> values, std::size_t members) {
+void Arrivals::note(std::span<const Slot> slots, Time arrival, std::size_t members) {
   widen(members);
-  if (changes_) {
-    for (std::size_t i = 0; i < slots.size(); ++i)
-      if (!is_absent(values[i])) note(slots[i], arrival, static_cast<double>(values[i]), members);
-    return;
-  }
-  for (std::size_t i = 0; i < slots.size(); ++i)
-    if (!is_absent(values[i])) note_one(slots[i], arrival);
+  for (const Slot slot : slots) note_one(slot, arrival);
 }
 
 void Arrivals::copy_last(std::span<Time> last) const {

@@ -22,8 +22,14 @@ class Arrivals {
   explicit Arrivals(bool changes) : changes_(changes) {}   // changes: also when the value last changed (kind step)
 
   void note(Slot slot, Time arrival, double value, std::size_t members);
-  // The same for many members; absent values are skipped.
-  void note(std::span<const Slot> slots, Time arrival, std::span<const float> values, std::size_t members);
+  // The same for many members.
+  void note(std::span<const Slot> slots, Time arrival, std::size_t members);
+  template <class V>
+  void note(std::span<const Slot> slots, Time arrival, std::span<const V> values, std::size_t members) {
+    note(slots, arrival, members);
+    if (changes_)
+      for (std::size_t i = 0; i < slots.size(); ++i) note_change(slots[i], arrival, static_cast<double>(values[i]));
+  }
 
   [[nodiscard]] bool any() const noexcept { return !last_.empty(); }
   // Each member's last, as below; long_ago where nothing came. Members beyond those that `last` has room for are left out.
@@ -42,6 +48,7 @@ class Arrivals {
   using Codes = std::array<std::uint16_t, 16>;
   void widen(std::size_t members);
   void note_one(Slot slot, Time arrival);
+  void note_change(Slot slot, Time arrival, double value);
 
   bool changes_;
   Duration coded_{};            // the interval that code_ stands for

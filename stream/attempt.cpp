@@ -6,8 +6,6 @@
 namespace tocsin::stream {
 namespace {
 
-constexpr Duration furthest_back = std::chrono::minutes{10};   // of an event or point; further, it is placed at its arrival
-
 bool shapes_the_job(std::string_view event) { return event == "start" || event == "member" || event == "exit" || event == "end"; }
 
 std::string text_of(const EventRecord& event, std::string_view field) {
@@ -37,6 +35,7 @@ Attempt::Attempt(std::string subject, std::string name, Time start, Position sta
       start_position_(start_position),
       pack_(std::move(pack)),
       around_(around),
+      intake_(topology_, hearing_, symbols_, *around.counters),
       last_arrival_(start) {
   hearing_.start(start);
   open_history();
@@ -49,7 +48,7 @@ Attempt::~Attempt() = default;
 
 void Attempt::open_history() {
   const Graph& graph = *pack_.pack->graph;
-  std::vector<NodeId> reductions, windows;
+  std::vector<NodeId> reductions, windows, open;
   for (std::size_t i = 0; i < graph.size(); ++i) {
     const auto id = static_cast<NodeId>(i);
     const Node& node = graph[id];
@@ -57,9 +56,11 @@ void Attempt::open_history() {
     if (!node.arguments.empty() && node.type.shape == Shape::column && graph[node.arguments[0]].op == Op::window)
       reductions.push_back(id);
   }
-  history_ = std::make_unique<History>(graph, reductions, windows, topology_, [this](std::string_view text) { return symbols_.find(text); });
-  step_signal_ = pack_.pack->signals.find("step");
-  layouts_.clear();
+  for (const Rule& rule : pack_.pack->rules)
+    for (const auto& [name, node] : rule.needs)
+      if (rule.scripted && graph[node].op == Op::window) open.push_back(node);
+  history_ = std::make_unique<History>(graph, reductions, windows, topology_, [this](std::string_view text) { return symbols_.find(text); }, open);
+  intake_.open(*pack_.pack, *history_);
 }
 
 Time Attempt::next_due() const {
@@ -113,184 +114,20 @@ void Attempt::apply(const Entry& entry) {
   arrival_ = entry.arrival;
   for (const EventRecord& event : entry.events)
     if (shapes_the_job(event.name)) shaping_event(event, entry.arrival);
-  for (const SampleBlock& block : entry.samples) samples(block, entry.arrival);
+  for (const SampleBlock& block : entry.samples) intake_.block(block, entry.arrival);
   for (const LineRecord& l : entry.lines) line(l, entry.arrival);
   for (const EventRecord& event : entry.events)
     if (!shapes_the_job(event.name)) signal_event(event, entry.arrival);
   for (const HeardRecord& h : entry.heard) heard(h, entry.arrival);
 }
 
-Time Attempt::placed(Time time, Time arrival, bool point) {
-  if (time > arrival || (point && time < arrival - furthest_back)) {
-    ++around_.counters->corrected_times;
-    return arrival;
-  }
-  return time;
-}
-
-std::optional<Slot> Attempt::owner_slot(Level owner, const MemberKey& key) {
-  if (owner == Level::job) return Slot{0};
-  if (owner == key.level) return topology_.slot(key);
-  if (owner == Level::rank) {
-    // No rank is known: the value is the job's reserved member's.
-    topology_.speak_reserved();
-    return reserved_slot;
-  }
-  if (key.level > owner) {
-    if (const auto slot = topology_.slot(key)) {
-      const auto containing = topology_.containing(key.level, owner);
-      if (*slot < containing.size() && containing[*slot] != no_slot) return containing[*slot];
-    }
-    Slot slot = no_slot;
-    if (owner == Level::node && !key.node.empty()) slot = topology_.node(key.node);
-    if (owner == Level::gpu && !key.gpu.empty()) slot = topology_.gpu(key.node, key.gpu);
-    if (slot != no_slot) return slot;
-  }
-  return std::nullopt;
-}
-
-const Attempt::Resolved& Attempt::resolve(const SampleBlock& block) {
-  std::string key{block.layout};
-  key += '\0';
-  key += block.source;
-  if (const auto known = layouts_.find(key); known != layouts_.end()) return known->second;
-  if (layouts_.size() > 4096) layouts_.clear();
-  Resolved resolved;
-  for (std::size_t i = 0; i < block.signals.size(); ++i) {
-    const auto& name = block.signals[i].name;
-    const auto id = pack_.pack->signals.find(name);
-    if (!id) {
-      resolved.signals.push_back({SignalId{}, 1, false, false, Level::none, {}});
-      continue;
-    }
-    const SignalDefinition& definition = pack_.pack->signals[*id];
-    if (step_signal_ && *id == *step_signal_) resolved.step = i;
-    resolved.signals.push_back({*id, static_cast<float>(pack_.pack->signals.factor(name)), history_->wants(*id),
-                                definition.textual(), definition.owner,
-                                std::string{block.source.empty() ? std::string_view{definition.source} : block.source}});
-  }
-  return layouts_.emplace(std::move(key), std::move(resolved)).first->second;
-}
-
-void Attempt::hear(std::string_view source, const MemberKey& key, Time arrival) {
-  if (source.empty()) return;
-  if (const auto slot = topology_.slot(key)) hearing_.heard(source, key.level, *slot, arrival);
-}
-
-void Attempt::samples(const SampleBlock& block, Time arrival) {
-  const Resolved& resolved = resolve(block);
-  const std::size_t width = block.signals.size(), members = block.members.size();
-  around_.counters->samples += block.size();
-
-  own_slots_.assign(members, no_slot);
-  for (std::size_t m = 0; m < members; ++m) {
-    const MemberKey& key = block.members[m];
-    const auto slot = topology_.slot(key);
-    if (!slot) {
-      ++around_.counters->member_limit;
-      continue;
-    }
-    own_slots_[m] = *slot;
-    if (filling_) continue;
-    history_->spoke(key.level, *slot, arrival);
-    std::string_view heard_already;
-    for (const auto& signal : resolved.signals) {
-      if (signal.source.empty() || signal.source == heard_already) continue;
-      hearing_.heard(signal.source, key.level, *slot, arrival);
-      heard_already = signal.source;
-    }
-  }
-
-  for (std::size_t s = 0; s < width; ++s) {
-    const auto& signal = resolved.signals[s];
-    if (signal.owner == Level::none) {
-      ++around_.counters->unknown_signal;
-      continue;
-    }
-    if (!signal.wanted && resolved.step != s) {
-      ++around_.counters->unwanted;
-      continue;
-    }
-    const SignalDefinition& definition = pack_.pack->signals[signal.id];
-    owner_slots_.assign(members, no_slot);
-    for (std::size_t m = 0; m < members; ++m) {
-      if (own_slots_[m] == no_slot) continue;
-      owner_slots_[m] = signal.owner == block.members[m].level ? own_slots_[m] : owner_slot(signal.owner, block.members[m]).value_or(no_slot);
-    }
-    const bool columnar = members >= 8 && !definition.wide() && !signal.textual && !definition.points && signal.factor == 1;
-    for (std::size_t t = 0; t < block.times.size(); ++t) {
-      if (columnar)
-        column(block, signal, s, t, arrival);
-      else
-        one_by_one(block, resolved, s, t, arrival);
-    }
-  }
-}
-
-void Attempt::column(const SampleBlock& block, const Resolved::Signal& signal, std::size_t s, std::size_t t, Time arrival) {
-  const std::size_t width = block.signals.size(), members = block.members.size();
-  slots_.clear(), values_.clear();
-  for (std::size_t m = 0; m < members; ++m) {
-    const std::size_t i = (t * members + m) * width + s;
-    if (owner_slots_[m] == no_slot || !block.has(i)) continue;
-    const float v = block.narrow.empty() ? static_cast<float>(block.wide[i]) : block.narrow[i];
-    slots_.push_back(owner_slots_[m]);
-    values_.push_back(v == v ? v : static_cast<float>(measured_nan));
-  }
-  around_.counters->late += history_->samples(signal.id, slots_, placed(block.times[t], arrival, false), values_, arrival, ++sequence_);
-}
-
-void Attempt::one_by_one(const SampleBlock& block, const Resolved& resolved, std::size_t s, std::size_t t, Time arrival) {
-  const auto& signal = resolved.signals[s];
-  const std::size_t width = block.signals.size(), members = block.members.size();
-  for (std::size_t m = 0; m < members; ++m) {
-    const std::size_t row = (t * members + m) * width;
-    if (!block.has(row + s)) continue;
-    double number = canonical(block.value(row + s));
-    if (signal.textual) {
-      if (!(number >= 0) || number >= static_cast<double>(block.texts.size())) {
-        ++around_.counters->rejected_blocks;
-        continue;
-      }
-      number = symbols_.intern(block.texts[static_cast<std::size_t>(number)]);
-    } else if (signal.factor != 1) {
-      number *= static_cast<double>(signal.factor);
-    }
-    const bool has_step = resolved.step != Resolved::npos && resolved.step != s && block.has(row + resolved.step);
-    const Slot reporter = block.members[m].level == Level::rank && own_slots_[m] != no_slot ? own_slots_[m] : reserved_slot;
-    value(signal.id, owner_slots_[m], reporter, block.times[t], number, arrival, has_step ? block.value(row + resolved.step) : absent);
-  }
-}
-
-void Attempt::value(SignalId id, Slot slot, Slot reporter, Time time, double number, Time arrival, double step) {
-  if (is_absent(number)) return;
-  if (slot == no_slot) {
-    ++around_.counters->member_limit;
-    return;
-  }
-  const SignalDefinition& definition = pack_.pack->signals[id];
-  if (step_signal_ && id == *step_signal_) {
-    if (last_step_.size() <= slot) last_step_.resize(slot + 1, absent);
-    last_step_[slot] = number;
-  } else if (definition.owner == Level::job && definition.points && is_absent(step) && reporter < last_step_.size()) {
-    step = last_step_[reporter];
-  }
-  switch (history_->sample(id, slot, placed(time, arrival, definition.points), number, arrival, ++sequence_, step, reporter)) {
-    case History::Write::late: ++around_.counters->late; break;
-    case History::Write::unwanted: ++around_.counters->unwanted; break;
-    case History::Write::taken: break;
-  }
-}
-
 void Attempt::line(const LineRecord& l, Time arrival) {
   ++around_.counters->lines;
-  if (!filling_) {
-    hear("log", l.member, arrival);
-    if (const auto slot = topology_.slot(l.member)) history_->spoke(l.member.level, *slot, arrival);
-  }
+  intake_.hear("log", l.member, arrival);
+  intake_.spoke(l.member, arrival);
   if (!extractor_) return;
   LineRecord record = l;
-  record.time = placed(l.time, arrival, true);
+  record.time = intake_.placed(l.time, arrival, true);
   extractor_->line(record, arrival, *this);
 }
 
@@ -300,16 +137,7 @@ void Attempt::sample(Time time, const MemberKey& member, std::string_view signal
     ++around_.counters->unknown_signal;
     return;
   }
-  ++around_.counters->samples;
-  if (!filling_) {
-    hear(pack_.pack->signals[*id].source, member, arrival_);
-    if (const auto slot = topology_.slot(member)) history_->spoke(member.level, *slot, arrival_);
-  }
-  if (!history_->wants(*id) && !(step_signal_ && *id == *step_signal_)) return;
-  Slot reporter = reserved_slot;
-  if (member.level == Level::rank) reporter = topology_.slot(member).value_or(reserved_slot);
-  value(*id, owner_slot(pack_.pack->signals[*id].owner, member).value_or(no_slot), reporter, time,
-        canonical(number) * pack_.pack->signals.factor(signal), arrival_, absent);
+  intake_.sample(*id, member, time, canonical(number) * pack_.pack->signals.factor(signal), arrival_);
 }
 
 void Attempt::sample(Time time, const MemberKey& member, std::string_view signal, std::string_view text) {
@@ -330,7 +158,7 @@ void Attempt::event(const EventRecord& record) {
 
 void Attempt::shaping_event(const EventRecord& event, Time arrival) {
   ++around_.counters->events;
-  if (!filling_) hear(event.source, event.member, arrival);
+  intake_.hear(event.source, event.member, arrival);
   if (event.name == "start") {
     if (const auto size = number_of(event, "world_size"); size && *size >= 1 && *size <= Topology::most_ranks)
       topology_.expect_ranks(static_cast<std::uint32_t>(*size));
@@ -352,7 +180,7 @@ void Attempt::shaping_event(const EventRecord& event, Time arrival) {
       if (text.empty()) continue;
       MemberKey key = event.member;
       key.node = node, key.gpu = gpu;
-      if (const auto at = owner == Level::rank ? slot : owner_slot(owner, key)) topology_.coordinate(owner, *at, coordinate, text);
+      if (const auto at = owner == Level::rank ? slot : intake_.owner_slot(owner, key)) topology_.coordinate(owner, *at, coordinate, text);
     }
   }
   if (event.name == "exit" && of_rank) topology_.exited(event.member.rank);
@@ -366,12 +194,10 @@ void Attempt::signal_event(const EventRecord& event, Time arrival) {
     return;
   }
   const SignalDefinition& definition = pack_.pack->signals[*id];
-  if (!filling_) {
-    hear(event.source.empty() ? std::string_view{definition.source} : event.source, event.member, arrival);
-    if (const auto own = topology_.slot(event.member)) history_->spoke(event.member.level, *own, arrival);
-  }
+  intake_.hear(event.source.empty() ? std::string_view{definition.source} : event.source, event.member, arrival);
+  intake_.spoke(event.member, arrival);
   if (!history_->wants(*id)) return;
-  const auto slot = owner_slot(definition.owner, event.member);
+  const auto slot = intake_.owner_slot(definition.owner, event.member);
   if (!slot) {
     ++around_.counters->member_limit;
     return;
@@ -381,7 +207,7 @@ void Attempt::signal_event(const EventRecord& event, Time arrival) {
     const auto* text = std::get_if<std::string_view>(&field.value);
     fields.push_back({field.name, text ? symbols_.intern(*text) : canonical(std::get<double>(field.value))});
   }
-  if (history_->event(*id, *slot, placed(event.time, arrival, true), fields, arrival, ++sequence_) == History::Write::late)
+  if (history_->event(*id, *slot, intake_.placed(event.time, arrival, true), fields, arrival, intake_.next_sequence()) == History::Write::late)
     ++around_.counters->late;
 }
 
@@ -389,7 +215,7 @@ void Attempt::heard(const HeardRecord& record, Time arrival) {
   if (filling_) return;
   ++around_.counters->heard;
   if (record.members.empty()) hearing_.heard(record.source, Level::job, 0, arrival);
-  for (const MemberKey& key : record.members) hear(record.source, key, arrival);
+  for (const MemberKey& key : record.members) intake_.hear(record.source, key, arrival);
 }
 
 void Attempt::use(LoadedPack pack, Time from) {
@@ -420,8 +246,8 @@ void Attempt::save(Writer& out) const {
   if (extractor_) extractor_->save(extraction);
   out.put_all(extraction.bytes());
   judge_->save(out);
-  out.put_all(last_step_);
-  out.put(sequence_), out.put(last_arrival_), out.put(end_), out.put(started_by_event_);
+  intake_.save(out);
+  out.put(last_arrival_), out.put(end_), out.put(started_by_event_);
 }
 
 Result<void> Attempt::load(Reader& in) {   // name and start were read by the subject, which made this
@@ -435,36 +261,33 @@ Result<void> Attempt::load(Reader& in) {   // name and start were read by the su
   if (auto ok = history_->load(in); !ok) return ok;
   extractor_state_ = in.get_all<std::byte>();
   if (auto ok = judge_->load(in); !ok) return ok;
-  last_step_ = in.get_all<double>();
-  sequence_ = in.get<std::uint64_t>(), last_arrival_ = in.get_time(), end_ = in.get_time(), started_by_event_ = in.get<bool>();
+  intake_.load(in);
+  last_arrival_ = in.get_time(), end_ = in.get_time(), started_by_event_ = in.get<bool>();
   filling_ = true;
+  intake_.begin_filling();
   history_->fill_rows_only(true);
   return in.status();
 }
 
 void Attempt::fill(const Entry& entry, Time clock) {
   const auto nothing = [](const Applied&) {};
-  const auto saved_steps = last_step_;
-  const auto saved_sequence = sequence_;
-  Counters unseen;
-  std::swap(*around_.counters, unseen);
-  while (extractor_ && extractor_->next_due() <= clock) {
-    arrival_ = extractor_->next_due();
-    history_->settle(arrival_, nothing);
-    extractor_->settle(arrival_, *this);
-  }
-  history_->settle(clock, nothing);
-  arrival_ = entry.arrival;
-  for (const SampleBlock& block : entry.samples) samples(block, entry.arrival);
-  for (const LineRecord& l : entry.lines) line(l, entry.arrival);
-  std::swap(*around_.counters, unseen);
-  last_step_ = saved_steps;
-  sequence_ = saved_sequence;
+  intake_.aside([&] {
+    while (extractor_ && extractor_->next_due() <= clock) {
+      arrival_ = extractor_->next_due();
+      history_->settle(arrival_, nothing);
+      extractor_->settle(arrival_, *this);
+    }
+    history_->settle(clock, nothing);
+    arrival_ = entry.arrival;
+    for (const SampleBlock& block : entry.samples) intake_.block(block, entry.arrival);
+    for (const LineRecord& l : entry.lines) line(l, entry.arrival);
+  });
 }
 
 void Attempt::filled(Time clock) {
   history_->settle(clock, [](const Applied&) {});
   filling_ = false;
+  intake_.end_filling();
   history_->fill_rows_only(false);
   if (pack_.extraction) {
     extractor_ = pack_.extraction->make();

@@ -6,12 +6,12 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "stream/extractor.h"
 #include "stream/hearing.h"
 #include "stream/history.h"
+#include "stream/intake.h"
 #include "stream/judge.h"
 #include "stream/record.h"
 #include "stream/symbols.h"
@@ -54,25 +54,10 @@ class Attempt final : private Extracted {
   void filled(Time clock);   // the subject's, of the snapshot
 
  private:
-  struct Resolved {   // a layout's signals, looked up once
-    struct Signal { SignalId id; float factor; bool wanted, textual; Level owner; std::string source; };
-    std::vector<Signal> signals;
-    std::size_t step = npos;   // which of them is `step`
-    static constexpr std::size_t npos = static_cast<std::size_t>(-1);
-  };
-  void samples(const SampleBlock& block, Time arrival);
-  // One signal at one time of a block: all members at once, or each by itself.
-  void column(const SampleBlock& block, const Resolved::Signal& signal, std::size_t s, std::size_t t, Time arrival);
-  void one_by_one(const SampleBlock& block, const Resolved& resolved, std::size_t s, std::size_t t, Time arrival);
-  void value(SignalId id, Slot slot, Slot reporter, Time time, double number, Time arrival, double step);
   void line(const LineRecord& line, Time arrival);
   void shaping_event(const EventRecord& event, Time arrival);
   void signal_event(const EventRecord& event, Time arrival);
   void heard(const HeardRecord& heard, Time arrival);
-  void hear(std::string_view source, const MemberKey& key, Time arrival);
-  const Resolved& resolve(const SampleBlock& block);
-  [[nodiscard]] std::optional<Slot> owner_slot(Level owner, const MemberKey& key);
-  [[nodiscard]] Time placed(Time time, Time arrival, bool point);
   void open_history();
 
   void sample(Time time, const MemberKey& member, std::string_view signal, double value) override;
@@ -91,20 +76,14 @@ class Attempt final : private Extracted {
   std::unique_ptr<History> history_;
   std::unique_ptr<Extractor> extractor_;
   std::unique_ptr<Judge> judge_;
+  Intake intake_;
 
-  std::unordered_map<std::string, Resolved> layouts_;
-  std::vector<double> last_step_;      // by rank slot
-  std::optional<SignalId> step_signal_;
-  std::uint64_t sequence_ = 0;         // of records, in the order of the log
   Time arrival_{};                     // of the record that is being applied
   Time last_arrival_{};
   Time end_ = never;
   bool started_by_event_ = false;
   bool filling_ = false;
   std::vector<std::byte> extractor_state_;   // of the snapshot, until filled()
-  std::vector<Slot> own_slots_, owner_slots_;   // of the block's members: their own, and those of the signal's owners; scratch
-  std::vector<Slot> slots_;                     // scratch, as values_
-  std::vector<float> values_;
 };
 
 }  // namespace tocsin::stream

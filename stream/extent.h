@@ -46,14 +46,15 @@ struct Demand {
   bool last = false;             // of a baseline: the last row's value
   bool nonfinite = false;        // of a baseline
   bool fits = false;             // theil_sen, kendall, time_to, cusum of an attempt
+  bool moments = false;          // stddev, slope of an attempt
   std::size_t first_n = 1, last_n = 1;
   std::vector<double> spans;     // of ewma
   std::vector<double> masks;     // of fraction
   void add(Op op, double number);
   // No reduction is declared: a scripted rule may ask for any.
   void add_all();
-  // Whether what accumulates for one is what accumulates for the other.
-  [[nodiscard]] bool accumulates_as(const Demand& other) const;
+  // Whether what accumulated for the other can go on for this.
+  [[nodiscard]] bool goes_on_from(const Demand& other) const;
 };
 
 }  // namespace tocsin::stream

@@ -4,18 +4,20 @@
 
 namespace tocsin::stream {
 
-void Hearing::heard(std::string_view source, Level level, Slot slot, Time arrival) {
+void Hearing::heard(std::string_view source, Level level, std::span<const Slot> slots, Time arrival) {
+  if (slots.empty()) return;
   ++version_;
   std::size_t place = 0;
   while (place < sources_.size() && sources_[place].name != source) ++place;
   if (place == sources_.size()) sources_.push_back({std::string{source}, {}});
   auto& chains = sources_[place].chains[static_cast<std::size_t>(level)];
-  if (chains.size() <= slot) chains.resize(slot + std::size_t{1}, Chain{never, never});
-  Chain& chain = chains[slot];
-  if (chain.last == never || arrival > chain.last + patience)
-    chain = {arrival, arrival};
-  else
-    chain.last = std::max(chain.last, arrival);
+  const std::size_t members = *std::max_element(slots.begin(), slots.end()) + std::size_t{1};
+  if (chains.size() < members) chains.resize(members, Chain{never, never});
+  for (const Slot slot : slots) {
+    Chain& chain = chains[slot];
+    if (chain.last == never || arrival > chain.last + patience) chain = {arrival, arrival};
+    else chain.last = std::max(chain.last, arrival);
+  }
 }
 
 const Hearing::Source* Hearing::find(std::string_view source) const {

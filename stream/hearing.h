@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -20,7 +21,8 @@ class Hearing {
   static constexpr Duration patience = std::chrono::seconds{30};   // heard records further apart than this break the chain
 
   // A heard record, or a record, of `source` about this member (level job: the whole job).
-  void heard(std::string_view source, Level level, Slot slot, Time arrival);
+  void heard(std::string_view source, Level level, Slot slot, Time arrival) { heard(source, level, std::span{&slot, 1}, arrival); }
+  void heard(std::string_view source, Level level, std::span<const Slot> slots, Time arrival);
   // Heard of the member itself, of what contains it, or of the whole job, no more than 30 s apart throughout (from, to], counted
   // from the attempt's start where that is later.
   [[nodiscard]] bool over(std::string_view source, Level level, Slot slot, const Topology& topology, Time from, Time to) const;

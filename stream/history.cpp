@@ -39,6 +39,8 @@ struct History::State {
   std::vector<std::uint8_t> was_heard;                   // scratch
   std::vector<Time> last;
   std::vector<std::pair<std::string_view, double>> fields;
+  std::vector<Slot> gap_slots;
+  std::vector<double> gap_values;
 
   State(const SignalTable& signals_table, const Topology& of, SymbolOf symbol_of)
       : table(signals_table), topology(of), symbol(std::move(symbol_of)), signals(signals_table.size()) {}
@@ -51,7 +53,7 @@ struct History::State {
   void retain(std::uint32_t id, std::vector<Asked> windows) {
     signals[id] = std::make_unique<SignalHistory>(table.all()[id], std::move(windows), symbol);
   }
-  void begin(const Graph& graph, std::span<const NodeId> reductions, std::span<const NodeId> windows);
+  void begin(const Graph& graph, std::span<const NodeId> reductions, std::span<const NodeId> windows, std::span<const NodeId> open);
 
   // ---- arrivals
   void arrive(std::uint32_t id, Slot slot, Time arrival, double value) {
@@ -75,20 +77,43 @@ struct History::State {
     if (!filling) arrive(id, entry.slot, arrival, entry.value);
     return in_time ? Write::taken : Write::late;
   }
+  template <class V>
+  std::size_t write(std::uint32_t id, std::span<const Slot> slots, Time time, std::span<const V> values, Time arrival, std::uint64_t sequence) {
+    if (slots.empty()) return 0;
+    SignalHistory& signal = *signals[id];
+    const std::size_t many = members(signal, *std::max_element(slots.begin(), slots.end()));
+    const std::size_t late = signal.write(slots, time, values, {std::max(clock, arrival), arrival, sequence, many, filling});
+    due = std::min(due, signal.next_due());
+    if (filling) return late;
+    if (arrival <= clock || clock == long_ago) signal.arrivals.note(slots, arrival, values, many);
+    else
+      for (std::size_t i = 0; i < slots.size(); ++i) arrive(id, slots[i], arrival, static_cast<double>(values[i]));
+    return late;
+  }
+
   // The engine's own signal: the time between two arrivals at which `step` changed. The first of an attempt has none before it.
-  void note_step(Slot slot, double value, Time arrival, std::uint64_t sequence) {
-    if (!is_number(value)) return;
+  std::optional<double> gap_before(Slot slot, double value, Time arrival) {
+    if (!is_number(value)) return std::nullopt;
     SignalHistory& steps = *signals[*step];
     if (steps.step_values.size() <= slot) {
       steps.step_values.resize(members(steps, slot), absent);
       steps.step_changes.resize(steps.step_values.size(), long_ago);
     }
-    if (steps.step_values[slot] == value) return;
-    const Time before = steps.step_changes[slot];
+    if (steps.step_values[slot] == value) return std::nullopt;
+    const Time before = std::exchange(steps.step_changes[slot], arrival);
     steps.step_values[slot] = value;
-    steps.step_changes[slot] = arrival;
-    if (before == long_ago || arrival <= before) return;
-    write(*gap, {arrival, slot, reserved_slot, sequence, 0, seconds(arrival - before), absent, false}, arrival, arrival);
+    if (before == long_ago || arrival <= before) return std::nullopt;
+    return seconds(arrival - before);
+  }
+  template <class V>
+  void note_steps(std::span<const Slot> slots, std::span<const V> values, Time arrival, std::uint64_t sequence) {
+    gap_slots.clear(), gap_values.clear();
+    for (std::size_t i = 0; i < slots.size(); ++i)
+      if (const auto seconds_between = gap_before(slots[i], static_cast<double>(values[i]), arrival)) {
+        gap_slots.push_back(slots[i]);
+        gap_values.push_back(*seconds_between);
+      }
+    write<double>(*gap, gap_slots, arrival, gap_values, arrival, sequence);
   }
   bool made_here(std::uint32_t id, Slot slot) const noexcept {
     if (gap != id || !step) return false;
@@ -101,13 +126,16 @@ struct History::State {
     for (const std::uint32_t id : kept) due = std::min(due, signals[id]->next_due());
   }
 
+  template <class V>
+  std::size_t samples(SignalId id, std::span<const Slot> slots, Time time, std::span<const V> values, Time arrival, std::uint64_t sequence);
+
   // ---- reading
   bool all_alike(std::span<double> out, double first, double others) const;
   bool reduce_age(SignalHistory& signal, const WindowSpec& window, const Moment& moment, Time applied_to, const Hearing& hearing, std::span<double> out);
   bool fill_zeros(const SignalHistory& signal, bool nothing, Time from, Time to, const Hearing& hearing, std::span<double> out);
 };
 
-void History::State::begin(const Graph& graph, std::span<const NodeId> reductions, std::span<const NodeId> windows) {
+void History::State::begin(const Graph& graph, std::span<const NodeId> reductions, std::span<const NodeId> windows, std::span<const NodeId> open) {
   std::vector<std::vector<Asked>> asked(signals.size());
   const auto ask = [&](const WindowSpec& window) -> Asked* {
     if (index(window.signal) >= asked.size()) return nullptr;
@@ -126,6 +154,10 @@ void History::State::begin(const Graph& graph, std::span<const NodeId> reduction
       need->declared = true;
     }
   }
+  // Of what is not kept as values, all that could be asked accumulates.
+  for (const NodeId id : open)
+    if (const auto& window = graph[id].attributes.window; window && (window->span == WindowSpec::Span::attempt || window->baseline()))
+      if (Asked* need = ask(*window)) need->demand.add_all();
   for (std::uint32_t id = 0; id < asked.size(); ++id) {
     for (Asked& need : asked[id])
       if (!need.declared) need.demand.add_all();
@@ -200,9 +232,9 @@ bool History::State::fill_zeros(const SignalHistory& signal, bool nothing, Time 
 }
 
 History::History(const Graph& graph, std::span<const NodeId> reductions, std::span<const NodeId> windows, const Topology& topology,
-                 std::function<double(std::string_view)> symbol)
+                 std::function<double(std::string_view)> symbol, std::span<const NodeId> open)
     : state_(std::make_unique<State>(graph.signals(), topology, std::move(symbol))) {
-  state_->begin(graph, reductions, windows);
+  state_->begin(graph, reductions, windows, open);
 }
 History::~History() = default;
 History::History(History&&) noexcept = default;
@@ -218,32 +250,29 @@ History::Write History::sample(SignalId id, Slot slot, Time time, double value, 
   time = std::min(time, arrival);
   value = canonical(value);
   if (!signal->counts_points() || signal->definition().owner != Level::job) step = absent;
-  if (number == state_->step && !state_->filling) state_->note_step(slot, value, arrival, sequence);
+  if (number == state_->step && !state_->filling) state_->note_steps<double>({&slot, 1}, {&value, 1}, arrival, sequence);
   return state_->write(number, {time, slot, reporter, sequence, 0, value, step, false}, time, arrival);
 }
 
 std::size_t History::samples(SignalId id, std::span<const Slot> slots, Time time, std::span<const float> values, Time arrival, std::uint64_t sequence) {
-  State& s = *state_;
-  SignalHistory* signal = s.find(id);
-  if (signal == nullptr || slots.empty()) return 0;
+  return state_->samples(id, slots, time, values, arrival, sequence);
+}
+std::size_t History::samples(SignalId id, std::span<const Slot> slots, Time time, std::span<const double> values, Time arrival, std::uint64_t sequence) {
+  return state_->samples(id, slots, time, values, arrival, sequence);
+}
+
+template <class V>
+std::size_t History::State::samples(SignalId id, std::span<const Slot> slots, Time time, std::span<const V> values, Time arrival, std::uint64_t sequence) {
+  const SignalHistory* signal = find(id);
+  if (signal == nullptr || signal->definition().kind == SignalKind::event) return 0;
+  if (filling && arrival < signal->taken_since) return 0;
   const auto number = static_cast<std::uint32_t>(id);
-  if (signal->counts_points() || number == s.step || number == s.gap) {
-    std::size_t late = 0;
-    for (std::size_t i = 0; i < slots.size(); ++i)
-      late += sample(id, slots[i], time, static_cast<double>(values[i]), arrival, sequence) == Write::late ? 1 : 0;
-    return late;
-  }
-  if (s.filling && arrival < signal->taken_since) return 0;
-  Slot greatest = 0;
-  for (const Slot slot : slots) greatest = std::max(greatest, slot);
-  const std::size_t members = s.members(*signal, greatest);
-  const std::size_t late = signal->write(slots, std::min(time, arrival), values, arrival, members);
-  s.due = std::min(s.due, signal->next_due());
-  if (s.filling) return late;
-  if (arrival <= s.clock || s.clock == long_ago) signal->arrivals.note(slots, arrival, values, members);
-  else
-    for (std::size_t i = 0; i < slots.size(); ++i)
-      if (!is_absent(values[i])) s.arrive(number, slots[i], arrival, static_cast<double>(values[i]));
+  time = std::min(time, arrival);
+  if (number == step && !filling) note_steps(slots, values, arrival, sequence);
+  if (number != gap) return write(number, slots, time, values, arrival, sequence);
+  std::size_t late = 0;   // where the engine makes it, a producer's is not taken
+  for (std::size_t i = 0; i < slots.size(); ++i)
+    if (!made_here(number, slots[i])) late += write(number, slots.subspan(i, 1), time, values.subspan(i, 1), arrival, sequence);
   return late;
 }
 
@@ -260,10 +289,16 @@ History::Write History::event(SignalId id, Slot slot, Time time, std::span<const
   return in_time ? Write::taken : Write::late;
 }
 
-void History::spoke(Level level, Slot slot, Time arrival) {
-  if (state_->filling) return;
-  for (const std::uint32_t id : state_->heard)
-    if (state_->table.all()[id].owner == level) state_->arrive(id, slot, arrival, 0);
+void History::spoke(Level level, std::span<const Slot> slots, Time arrival) {
+  State& s = *state_;
+  if (s.filling || slots.empty()) return;
+  for (const std::uint32_t id : s.heard) {
+    if (s.table.all()[id].owner != level) continue;
+    if (arrival <= s.clock || s.clock == long_ago)
+      s.signals[id]->arrivals.note(slots, arrival, s.members(*s.signals[id], *std::max_element(slots.begin(), slots.end())));
+    else
+      for (const Slot slot : slots) s.arrive(id, slot, arrival, 0);
+  }
 }
 
 Time History::next_due() const noexcept { return state_->due; }

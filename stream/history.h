@@ -44,10 +44,11 @@ struct Moment {
 class History {
  public:
   // `reductions` are the graph's nodes that reduce windows (Op w_*): they decide what is kept, and which order statistics are kept
-  // up. Reductions that were not declared (a scripted rule's) are computed from what is retained, with the same result.
+  // up. Of `open` windows, those of scripted rules, any reduction may be asked: what is not kept up is computed from what is retained,
+  // with the same result.
   // `symbol` gives the number of a text that a filter names, absent where no record ever said it.
   History(const Graph& graph, std::span<const NodeId> reductions, std::span<const NodeId> windows, const Topology& topology,
-          std::function<double(std::string_view)> symbol = {});
+          std::function<double(std::string_view)> symbol = {}, std::span<const NodeId> open = {});
   ~History();
   History(History&&) noexcept;
 
@@ -58,11 +59,16 @@ class History {
   // that a job-owned signal's value belongs to (loss): of several ranks the lowest's is kept, and one value a step.
   Write sample(SignalId signal, Slot slot, Time time, double value, Time arrival, std::uint64_t sequence,
                double step = absent, Slot reporter = reserved_slot);
-  // The same for one signal of many members at one time and arrival: the hot path. slots and values have the same length.
+  // The same for one signal of many members at one time and arrival: the hot path. slots and values have the same length; none of the
+  // values is absent. Not for points that the job owns, which belong to a step. How many were late.
   std::size_t samples(SignalId signal, std::span<const Slot> slots, Time time, std::span<const float> values, Time arrival,
-                      std::uint64_t sequence);  // how many were late
+                      std::uint64_t sequence);
+  std::size_t samples(SignalId signal, std::span<const Slot> slots, Time time, std::span<const double> values, Time arrival,
+                      std::uint64_t sequence);
   Write event(SignalId signal, Slot slot, Time time, std::span<const EventField> fields, Time arrival, std::uint64_t sequence);
-  void spoke(Level level, Slot slot, Time arrival);      // any record of the member: what `any` ages by
+  // Any record of the members: what `any` ages by.
+  void spoke(Level level, Slot slot, Time arrival) { spoke(level, std::span{&slot, 1}, arrival); }
+  void spoke(Level level, std::span<const Slot> slots, Time arrival);
 
   // The earliest clock at which a row closes or something applies; never: nothing waits.
   [[nodiscard]] Time next_due() const noexcept;

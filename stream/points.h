@@ -103,6 +103,14 @@ class Points {
 
   // `step` other than absent: one value a step is kept, the lowest reporter's of those that wait together.
   Taken add(Entry entry, Time clock);
+  // The same for many members at one time, whose values belong to no step: how many were late.
+  template <class V>
+  std::size_t add(std::span<const Slot> slots, Time at, std::span<const V> values, std::uint64_t sequence, Time clock) {
+    const bool late = clock != long_ago && clock >= at + lateness_;
+    for (std::size_t i = 0; i < slots.size(); ++i)
+      waiting_.push({late ? clock : at, slots[i], reserved_slot, sequence, 0, static_cast<double>(values[i]), absent, late});
+    return late ? slots.size() : 0;
+  }
   [[nodiscard]] Time next_due() const noexcept { return waiting_.empty() ? never : waiting_.first().at + lateness_; }
   template <class Told>
   void apply(Time clock, Told&& told) {

@@ -100,19 +100,20 @@ bool Rows<T>::write(Slot slot, Time time, Time arrival, T value, std::size_t mem
 }
 
 template <class T>
-std::size_t Rows<T>::write(std::span<const Slot> slots, Time time, Time arrival, std::span<const float> values, std::size_t members) {
+template <class V>
+std::size_t Rows<T>::write(std::span<const Slot> slots, Time time, Time arrival, std::span<const V> values, std::size_t members) {
   Open* row = open(time, arrival, members);
   if (row == nullptr) return slots.size();
   const std::uint32_t at = offset(*row, time);
   T* kept = row->values.data();
   std::uint32_t* offsets = row->offsets.data();
-  for (std::size_t i = 0; i < slots.size(); ++i) {
-    const float value = values[i];
-    if (value == value) merge(kept, offsets, slots[i], at, static_cast<T>(value));
-    else if (!is_absent(value)) merge(kept, offsets, slots[i], at, std::numeric_limits<T>::quiet_NaN());
-  }
+  for (std::size_t i = 0; i < slots.size(); ++i) merge(kept, offsets, slots[i], at, one_nan(static_cast<T>(values[i])));
   return 0;
 }
+template std::size_t Rows<float>::write(std::span<const Slot>, Time, Time, std::span<const float>, std::size_t);
+template std::size_t Rows<float>::write(std::span<const Slot>, Time, Time, std::span<const double>, std::size_t);
+template std::size_t Rows<double>::write(std::span<const Slot>, Time, Time, std::span<const float>, std::size_t);
+template std::size_t Rows<double>::write(std::span<const Slot>, Time, Time, std::span<const double>, std::size_t);
 
 template <class T>
 Time Rows<T>::next_due() const noexcept {

@@ -44,7 +44,8 @@ class Rows {
   // False: its row has closed. The time is no later than the arrival. An absent value is no sample.
   bool write(Slot slot, Time time, Time arrival, T value, std::size_t members);
   // The same for many members; how many were late (all or none).
-  std::size_t write(std::span<const Slot> slots, Time time, Time arrival, std::span<const float> values, std::size_t members);
+  template <class V>   // float or double
+  std::size_t write(std::span<const Slot> slots, Time time, Time arrival, std::span<const V> values, std::size_t members);
 
   [[nodiscard]] Time next_due() const noexcept;
   // Closes the oldest row if it is due: it is the newest of closed() then. False: none is due. `digest`: it counts in the digest.

@@ -118,11 +118,16 @@ bool SignalHistory::write(const Points::Entry& entry, Time time, Time clock, Tim
   return in_time;
 }
 
-std::size_t SignalHistory::write(std::span<const Slot> slots, Time time, std::span<const float> values, Time arrival, std::size_t members) {
-  if (auto* narrow = std::get_if<RowSide<float>>(&rows_)) return narrow->rows.write(slots, time, arrival, values, members);
-  if (auto* wide = std::get_if<RowSide<double>>(&rows_)) return wide->rows.write(slots, time, arrival, values, members);
-  return 0;
+template <class V>
+std::size_t SignalHistory::write(std::span<const Slot> slots, Time time, std::span<const V> values, const How& how) {
+  std::size_t late = 0;
+  if (auto* narrow = std::get_if<RowSide<float>>(&rows_)) late = narrow->rows.write(slots, time, how.arrival, values, how.members);
+  if (auto* wide = std::get_if<RowSide<double>>(&rows_)) late = wide->rows.write(slots, time, how.arrival, values, how.members);
+  if (how.filling || !points_) return late;
+  return std::max(late, points_->add(slots, time, values, how.sequence, how.clock));
 }
+template std::size_t SignalHistory::write(std::span<const Slot>, Time, std::span<const float>, const How&);
+template std::size_t SignalHistory::write(std::span<const Slot>, Time, std::span<const double>, const How&);
 
 bool SignalHistory::write_event(Slot slot, Time time, std::span<const std::pair<std::string_view, double>> fields, Time arrival,
                                 std::uint64_t sequence, Time clock) {

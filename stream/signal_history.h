@@ -43,7 +43,9 @@ class SignalHistory {
 
   // Writing. `filling`: rows only.
   bool write(const Points::Entry& entry, Time time, Time clock, Time arrival, std::size_t members, bool filling);
-  std::size_t write(std::span<const Slot> slots, Time time, std::span<const float> values, Time arrival, std::size_t members);
+  struct How { Time clock, arrival; std::uint64_t sequence; std::size_t members; bool filling; };
+  template <class V>   // float or double
+  std::size_t write(std::span<const Slot> slots, Time time, std::span<const V> values, const How& how);   // how many were late
   bool write_event(Slot slot, Time time, std::span<const std::pair<std::string_view, double>> fields, Time arrival, std::uint64_t sequence, Time clock);
 
   [[nodiscard]] bool has_rows() const noexcept { return rows_.index() != 0; }

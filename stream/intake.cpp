@@ -1,0 +1,243 @@
+#include "stream/intake.h"
+
+#include <algorithm>
+#include <type_traits>
+
+namespace tocsin::stream {
+namespace {
+
+constexpr Duration furthest_back = std::chrono::minutes{10};   // of an event or point; further, it is placed at its arrival
+constexpr std::size_t most_layouts = 4'096, most_memberships = 65'536;
+
+template <class T>
+T measured(T value) noexcept {
+  return value == value ? value : static_cast<T>(measured_nan);
+}
+
+}  // namespace
+
+void Intake::open(const Pack& pack, History& history) {
+  pack_ = &pack;
+  history_ = &history;
+  step_ = pack.signals.find("step");
+  layouts_.clear();
+}
+
+Time Intake::placed(Time time, Time arrival, bool point, std::size_t values) {
+  if (time > arrival || (point && time < arrival - furthest_back)) {
+    counters_->corrected_times += values;
+    return arrival;
+  }
+  return time;
+}
+
+std::optional<Slot> Intake::owner_slot(Level owner, const MemberKey& key) {
+  if (owner == Level::job) return Slot{0};
+  if (owner == key.level) return topology_.slot(key);
+  if (owner == Level::rank) {
+    // No rank is known: the value is the job's reserved member's.
+    topology_.speak_reserved();
+    return reserved_slot;
+  }
+  if (key.level > owner) {
+    if (const auto slot = topology_.slot(key)) {
+      const auto containing = topology_.containing(key.level, owner);
+      if (*slot < containing.size() && containing[*slot] != no_slot) return containing[*slot];
+    }
+    Slot slot = no_slot;
+    if (owner == Level::node && !key.node.empty()) slot = topology_.node(key.node);
+    if (owner == Level::gpu && !key.gpu.empty()) slot = topology_.gpu(key.node, key.gpu);
+    if (slot != no_slot) return slot;
+  }
+  return std::nullopt;
+}
+
+void Intake::hear(std::string_view source, const MemberKey& key, Time arrival) {
+  if (filling_ || source.empty()) return;
+  if (const auto slot = topology_.slot(key)) hearing_.heard(source, key.level, *slot, arrival);
+}
+
+void Intake::spoke(const MemberKey& key, Time arrival) {
+  if (filling_) return;
+  if (const auto slot = topology_.slot(key)) history_->spoke(key.level, *slot, arrival);
+}
+
+const Intake::Layout& Intake::layout_of(const SampleBlock& block) {
+  key_.assign(block.layout).push_back('\0');
+  key_ += block.source;
+  if (const auto known = layouts_.find(key_); known != layouts_.end()) return known->second;
+  if (layouts_.size() > most_layouts) layouts_.clear();
+  Layout layout;
+  for (const auto& named : block.signals) {
+    auto& signal = layout.signals.emplace_back();
+    const auto id = pack_->signals.find(named.name);
+    if (!id) continue;
+    const SignalDefinition& definition = pack_->signals[*id];
+    const bool step = step_ && *id == *step_;
+    if (step) layout.step = layout.signals.size() - 1;
+    signal = {*id, static_cast<float>(pack_->signals.factor(named.name)), true, history_->wants(*id) || step,
+              definition.textual(), definition.points, definition.owner == Level::job, definition.owner};
+    const std::string_view source = block.source.empty() ? std::string_view{definition.source} : block.source;
+    if (!source.empty() && std::find(layout.sources.begin(), layout.sources.end(), source) == layout.sources.end()) layout.sources.emplace_back(source);
+  }
+  return layouts_.emplace(key_, std::move(layout)).first->second;
+}
+
+Intake::Membership& Intake::membership_of(const SampleBlock& block) {
+  Membership* membership = &passing_;
+  if (block.membership.empty()) {
+    passing_.version = 0;
+  } else if (const auto known = memberships_.find(block.membership); known != memberships_.end()) {
+    membership = &known->second;
+  } else {
+    if (memberships_.size() > most_memberships) memberships_.clear();
+    membership = &memberships_.emplace(block.membership, Membership{}).first->second;
+  }
+  if (membership->version == topology_.version()) return *membership;
+  membership->own.clear();
+  membership->owners.clear();
+  membership->without = 0;
+  for (const MemberKey& key : block.members) {
+    membership->own.push_back(topology_.slot(key).value_or(no_slot));
+    membership->without += membership->own.back() == no_slot ? 1 : 0;
+  }
+  membership->version = topology_.version();   // as it is now that they are learned
+  return *membership;
+}
+
+const std::vector<Slot>& Intake::owners_of(Membership& membership, Level owner, const SampleBlock& block) {
+  for (const auto& [level, slots] : membership.owners)
+    if (level == owner) return slots;
+  std::vector<Slot> slots;
+  for (std::size_t m = 0; m < block.members.size(); ++m) {
+    const MemberKey& key = block.members[m];
+    if (membership.own[m] == no_slot) slots.push_back(no_slot);
+    else slots.push_back(owner == key.level ? membership.own[m] : owner_slot(owner, key).value_or(no_slot));
+  }
+  return membership.owners.emplace_back(owner, std::move(slots)).second;
+}
+
+void Intake::tell_who_spoke(const SampleBlock& block, const Layout& layout, const Membership& membership, Time arrival) {
+  // Members of one level at a time: most often all are.
+  for (std::size_t m = 0; m < block.members.size();) {
+    const Level level = block.members[m].level;
+    slots_.clear();
+    for (; m < block.members.size() && block.members[m].level == level; ++m)
+      if (membership.own[m] != no_slot) slots_.push_back(membership.own[m]);
+    history_->spoke(level, slots_, arrival);
+    for (const std::string& source : layout.sources) hearing_.heard(source, level, slots_, arrival);
+  }
+}
+
+void Intake::block(const SampleBlock& block, Time arrival) {
+  const Layout& layout = layout_of(block);
+  Membership& membership = membership_of(block);
+  counters_->samples += block.size();
+  counters_->member_limit += membership.without;
+  if (!filling_) tell_who_spoke(block, layout, membership, arrival);
+  for (std::size_t s = 0; s < layout.signals.size(); ++s) {
+    const auto& signal = layout.signals[s];
+    if (!signal.known || !signal.wanted) {
+      ++(signal.known ? counters_->unwanted : counters_->unknown_signal);
+      continue;
+    }
+    const auto& owners = owners_of(membership, signal.owner, block);
+    // A job's value belongs to the step of its record, and a text to a symbol.
+    const bool alone = signal.textual || (signal.points && signal.of_job);
+    for (std::size_t t = 0; t < block.times.size(); ++t) {
+      if (alone) one_by_one(block, layout, membership, owners, s, t, arrival);
+      else if (block.narrow.empty()) column<double>(block, signal, owners, s, t, s == layout.step, arrival);
+      else column<float>(block, signal, owners, s, t, s == layout.step, arrival);
+    }
+  }
+}
+
+template <class T>
+void Intake::column(const SampleBlock& block, const Layout::Signal& signal, std::span<const Slot> owners, std::size_t s, std::size_t t, bool step,
+                    Time arrival) {
+  const std::size_t width = block.signals.size(), members = owners.size();
+  const T* from;
+  std::vector<T>* values;
+  if constexpr (std::is_same_v<T, float>) from = block.narrow.data(), values = &narrow_;
+  else from = block.wide.data(), values = &wide_;
+  slots_.clear(), values->clear();
+  const std::size_t first = t * members * width + s;
+  const auto factor = static_cast<T>(signal.factor);
+  for (std::size_t m = 0; m < members; ++m) {
+    const std::size_t i = first + m * width;
+    if (owners[m] == no_slot || !block.has(i)) continue;
+    slots_.push_back(owners[m]);
+    values->push_back(measured(factor == 1 ? from[i] : from[i] * factor));
+  }
+  if (slots_.empty()) return;
+  if (step)
+    for (std::size_t i = 0; i < slots_.size(); ++i) remember_step(slots_[i], static_cast<double>((*values)[i]));
+  counters_->late += history_->samples(signal.id, slots_, placed(block.times[t], arrival, signal.points, slots_.size()),
+                                       std::span<const T>{*values}, arrival, next_sequence());
+}
+
+void Intake::one_by_one(const SampleBlock& block, const Layout& layout, const Membership& membership, std::span<const Slot> owners, std::size_t s,
+                        std::size_t t, Time arrival) {
+  const auto& signal = layout.signals[s];
+  const std::size_t width = block.signals.size(), members = owners.size();
+  for (std::size_t m = 0; m < members; ++m) {
+    const std::size_t row = (t * members + m) * width;
+    if (!block.has(row + s)) continue;
+    double number = measured(block.value(row + s));
+    if (signal.textual) {
+      if (!(number >= 0) || number >= static_cast<double>(block.texts.size())) {
+        ++counters_->rejected_blocks;
+        continue;
+      }
+      number = symbols_.intern(block.texts[static_cast<std::size_t>(number)]);
+    } else if (signal.factor != 1) {
+      number *= static_cast<double>(signal.factor);
+    }
+    const bool has_step = layout.step != npos && layout.step != s && block.has(row + layout.step);
+    const Slot reporter = block.members[m].level == Level::rank && membership.own[m] != no_slot ? membership.own[m] : reserved_slot;
+    value(signal.id, owners[m], reporter, block.times[t], number, arrival, has_step ? block.value(row + layout.step) : absent);
+  }
+}
+
+void Intake::sample(SignalId id, const MemberKey& member, Time time, double number, Time arrival) {
+  ++counters_->samples;
+  const SignalDefinition& definition = pack_->signals[id];
+  hear(definition.source, member, arrival);
+  spoke(member, arrival);
+  if (!history_->wants(id) && id != step_) return;
+  const Slot reporter = member.level == Level::rank ? topology_.slot(member).value_or(reserved_slot) : reserved_slot;
+  value(id, owner_slot(definition.owner, member).value_or(no_slot), reporter, time, number, arrival, absent);
+}
+
+void Intake::remember_step(Slot slot, double step) {
+  if (last_step_.size() <= slot) last_step_.resize(slot + std::size_t{1}, absent);
+  last_step_[slot] = step;
+}
+
+void Intake::value(SignalId id, Slot slot, Slot reporter, Time time, double number, Time arrival, double step) {
+  if (is_absent(number)) return;
+  if (slot == no_slot) {
+    ++counters_->member_limit;
+    return;
+  }
+  const SignalDefinition& definition = pack_->signals[id];
+  if (id == step_) remember_step(slot, number);
+  else if (definition.owner == Level::job && definition.points && is_absent(step) && reporter < last_step_.size()) step = last_step_[reporter];
+  switch (history_->sample(id, slot, placed(time, arrival, definition.points), number, arrival, next_sequence(), step, reporter)) {
+    case History::Write::late: ++counters_->late; break;
+    case History::Write::unwanted: ++counters_->unwanted; break;
+    case History::Write::taken: break;
+  }
+}
+
+void Intake::save(Writer& out) const {
+  out.put_all(last_step_);
+  out.put(sequence_);
+}
+
+void Intake::load(Reader& in) {
+  last_step_ = in.get_all<double>();
+  sequence_ = in.get<std::uint64_t>();
+}
+
+}  // namespace tocsin::stream

@@ -1,0 +1,120 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "stream/hearing.h"
+#include "stream/history.h"
+#include "stream/pack.h"
+#include "stream/record.h"
+#include "stream/shard.h"
+#include "stream/symbols.h"
+#include "stream/topology.h"
+
+namespace tocsin::stream {
+
+// Brings samples to where they belong: from the names of a block's signals and members to ids and slots, corrected in time, into the
+// history. What the same names mean is looked up once, until the topology or the pack changes.
+// Owned by its Attempt; writes the attempt's topology, hearing, symbols and history.
+class Intake {
+ public:
+  Intake(Topology& topology, Hearing& hearing, Symbols& symbols, Counters& counters)
+      : topology_(topology), hearing_(hearing), symbols_(symbols), counters_(&counters) {}
+
+  void open(const Pack& pack, History& history);
+  // While a take-over fills rows: nothing is heard, and nobody speaks. What it counts and remembers goes again.
+  void begin_filling() noexcept { filling_ = true; }
+  void end_filling() noexcept { filling_ = false; }
+  template <class Fill>
+  void aside(Fill&& fill);
+
+  void block(const SampleBlock& block, Time arrival);
+  // One value: of a line.
+  void sample(SignalId id, const MemberKey& member, Time time, double number, Time arrival);
+  // The member's slot among those that own a signal; nullopt: over a limit, or it has none.
+  [[nodiscard]] std::optional<Slot> owner_slot(Level owner, const MemberKey& key);
+  void hear(std::string_view source, const MemberKey& key, Time arrival);
+  void spoke(const MemberKey& key, Time arrival);
+  // min(event time, arrival); what takes its place among points or events, and is older than 10 min, is placed at its arrival.
+  [[nodiscard]] Time placed(Time time, Time arrival, bool point, std::size_t values = 1);
+  [[nodiscard]] std::uint64_t next_sequence() noexcept { return ++sequence_; }   // of records, in the order of the log
+
+  void save(Writer& out) const;
+  void load(Reader& in);
+
+ private:
+  static constexpr std::size_t npos = static_cast<std::size_t>(-1);
+  struct Layout {   // a block's signals
+    struct Signal {
+      SignalId id{};
+      float factor = 1;
+      bool known = false, wanted = false, textual = false, points = false, of_job = false;
+      Level owner{};
+    };
+    std::vector<Signal> signals;
+    std::vector<std::string> sources;   // that its records are heard of
+    std::size_t step = npos;            // which of the signals is `step`
+  };
+  struct Membership {   // a block's members
+    std::uint64_t version = 0;          // of the topology, as of which:
+    std::vector<Slot> own;
+    std::vector<std::pair<Level, std::vector<Slot>>> owners;
+    std::uint64_t without = 0;          // members over a limit
+  };
+  struct TextHash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const noexcept { return std::hash<std::string_view>{}(text); }
+  };
+  template <class Value>
+  using Known = std::unordered_map<std::string, Value, TextHash, std::equal_to<>>;
+
+  const Layout& layout_of(const SampleBlock& block);
+  Membership& membership_of(const SampleBlock& block);
+  const std::vector<Slot>& owners_of(Membership& membership, Level owner, const SampleBlock& block);
+  void tell_who_spoke(const SampleBlock& block, const Layout& layout, const Membership& membership, Time arrival);
+  template <class T>
+  void column(const SampleBlock& block, const Layout::Signal& signal, std::span<const Slot> owners, std::size_t s, std::size_t t, bool step,
+              Time arrival);
+  void one_by_one(const SampleBlock& block, const Layout& layout, const Membership& membership, std::span<const Slot> owners, std::size_t s,
+                  std::size_t t, Time arrival);
+  void value(SignalId id, Slot slot, Slot reporter, Time time, double number, Time arrival, double step);
+  void remember_step(Slot slot, double step);
+
+  Topology& topology_;
+  Hearing& hearing_;
+  Symbols& symbols_;
+  Counters* counters_;
+  const Pack* pack_ = nullptr;
+  History* history_ = nullptr;
+  std::optional<SignalId> step_;
+  bool filling_ = false;
+
+  Known<Layout> layouts_;
+  Known<Membership> memberships_;
+  Membership passing_;                  // of a block whose members come without a string
+  std::vector<double> last_step_;       // by rank slot
+  std::uint64_t sequence_ = 0;
+
+  std::string key_;                     // scratch, as these
+  std::vector<Slot> slots_;
+  std::vector<float> narrow_;
+  std::vector<double> wide_;
+};
+
+template <class Fill>
+void Intake::aside(Fill&& fill) {
+  const auto steps = last_step_;
+  const auto sequence = sequence_;
+  Counters unseen;
+  std::swap(*counters_, unseen);
+  fill();
+  std::swap(*counters_, unseen);
+  last_step_ = steps;
+  sequence_ = sequence;
+}
+
+}  // namespace tocsin::stream
