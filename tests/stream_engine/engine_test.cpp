@@ -50,6 +50,23 @@ TEST_CASE("the same log gives the same digests, and each record cut into a messa
   CHECK(parts.transitions == base().transitions);
 }
 
+TEST_CASE("records of one arrival joined into one message, and members into one block, give the same digests") {
+  stream::ShardOptions columns;
+  columns.digest_columns = true;
+  for (const std::uint32_t seed : {13, 14, 15}) {
+    CAPTURE(seed);
+    const GeneratedLog apart = generate({.seed = seed, .jobs = 3, .ranks = 12, .seconds = 240, .grain = 0.25});
+    const GeneratedLog together = join(apart);
+    CHECK(4 * together.messages.size() < apart.messages.size());
+    const Said each = judge(apart, pack(), columns), all = judge(together, pack(), columns);
+    CHECK(each.transitions.size() > 8);
+    CHECK(all.rows == each.rows);
+    CHECK(all.transitions == each.transitions);
+    CHECK(all.digests == each.digests);
+    CHECK(judge(cut(together), pack(), columns).digests == each.digests);
+  }
+}
+
 TEST_CASE("other subjects in the log change nothing for a subject") {
   const GeneratedLog others = generate({.seed = 11, .jobs = 3, .ranks = 3, .seconds = 240, .first_job = 50, .beats = false});
   const Said both = judge(interleave(base_log(), others), pack());

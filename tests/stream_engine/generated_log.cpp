@@ -49,7 +49,7 @@ class Job {
 
   void emit(double s, EntryBuilder& b, std::vector<GeneratedLog::Message>& out) {
     b.produced_by(name_ + "-collector", 1, ++sequence_);
-    out.push_back({schemas::encode(b.entry()), at(s), name_});
+    out.push_back({schemas::encode(b.entry()), at(options_.grain > 0 ? std::ceil(s / options_.grain) * options_.grain : s), name_});
     if (uniform() < 0.01) out.push_back(out.back());   // delivered twice
   }
   void start(double s, std::vector<GeneratedLog::Message>& out) {
@@ -179,14 +179,14 @@ class Collector final : public stream::AlertSink {
   std::vector<std::string> said;
 };
 
+}  // namespace
+
 const stream::Entry& decoded(schemas::Decoder& decoder, const GeneratedLog& log, std::size_t i) {
   auto entry = decoder.decode(log.messages[i].bytes, static_cast<stream::Position>(i), static_cast<stream::Position>(i + 1),
                               log.messages[i].arrival);
   if (!entry) throw std::runtime_error(entry.error().message);
   return **entry;
 }
-
-}  // namespace
 
 GeneratedLog generate(const LogOptions& options) {
   GeneratedLog log;
@@ -214,30 +214,6 @@ GeneratedLog interleave(const GeneratedLog& first, const GeneratedLog& second) {
   std::merge(first.messages.begin(), first.messages.end(), second.messages.begin(), second.messages.end(),
              std::back_inserter(log.messages), [](const auto& a, const auto& b) { return a.arrival < b.arrival; });
   return log;
-}
-
-GeneratedLog cut(const GeneratedLog& log) {
-  GeneratedLog out;
-  schemas::Decoder decoder;
-  for (std::size_t i = 0; i < log.messages.size(); ++i) {
-    const stream::Entry whole = decoded(decoder, log, i);
-    const auto piece = [&](auto fill) {
-      stream::Entry part;
-      part.subject = whole.subject, part.attempt = whole.attempt, part.node = whole.node;
-      fill(part);
-      out.messages.push_back({schemas::encode(part), log.messages[i].arrival, std::string{whole.subject}});
-    };
-    if (whole.events.size() + whole.samples.size() + whole.lines.size() + whole.heard.size() < 2 ||
-        std::any_of(whole.events.begin(), whole.events.end(), [](const auto& e) { return e.name == "start"; })) {
-      out.messages.push_back(log.messages[i]);
-      continue;
-    }
-    for (const auto& event : whole.events) piece([&](stream::Entry& e) { e.events = {&event, 1}; });
-    for (const auto& block : whole.samples) piece([&](stream::Entry& e) { e.samples = {&block, 1}; });
-    for (const auto& line : whole.lines) piece([&](stream::Entry& e) { e.lines = {&line, 1}; });
-    for (const auto& heard : whole.heard) piece([&](stream::Entry& e) { e.heard = {&heard, 1}; });
-  }
-  return out;
 }
 
 Said judge(const GeneratedLog& log, const stream::LoadedPack& pack, stream::ShardOptions options) {

@@ -26,15 +26,21 @@ struct LogOptions {
   unsigned first_job = 0;          // names begin here: other jobs of the same shape
   bool beats = true;
   bool faults = true;
+  double grain = 0;                // seconds that arrivals are rounded up to; 0: each has its own
 };
 
 // Steps, compute times, GPU signals, process states, losses, XIDs, log lines with tracebacks cut over messages, heard records, late
 // and absent samples; a rank that stops, a loss that is not finite, a slowed rank, a new attempt, an end.
 GeneratedLog generate(const LogOptions& options);
+// The entry of a message; it lasts until the decoder's next.
+const stream::Entry& decoded(schemas::Decoder& decoder, const GeneratedLog& log, std::size_t i);
 // Two logs in the order of arrival; beats are taken from the first.
 GeneratedLog interleave(const GeneratedLog& first, const GeneratedLog& second);
 // The same records, each message cut into as many as it has records.
 GeneratedLog cut(const GeneratedLog& log);
+// The same records, all that one job's producer said at one arrival in one message, samples of several members in one block. Starts
+// and ends of attempts stay by themselves.
+GeneratedLog join(const GeneratedLog& log);
 
 // Everything a run said, for comparison.
 struct Said {
