@@ -1,0 +1,239 @@
+// Records that were re-keyed: a job whose records come from other logs is judged by their watermarks.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <deque>
+#include <random>
+
+#include "dsl/loader.h"
+#include "tests/stream_engine/generated_log.h"
+
+using namespace tocsin;
+using namespace tocsin::tests;
+using namespace std::chrono_literals;
+using schemas::EntryBuilder;
+
+namespace {
+
+const stream::LoadedPack& pack() {
+  static const stream::LoadedPack loaded = shipped_pack();
+  return loaded;
+}
+
+stream::LoadedPack pulse_pack() {
+  const dsl::Loaded loaded = dsl::load({{"signals.lua", R"lua(signals { pulse = { kind = "gauge", unit = "none", owner = "rank", source = "collector" } })lua"},
+                                        {"silent.lua", R"lua(rule "silent" {
+      per = "rank", every = "10s", needs = { pulse = signal "pulse" { over = "30s" } },
+      evaluate = function(job) return job.pulse:age():above(60) end })lua"}});
+  REQUIRE(loaded.pack);
+  return {loaded.pack, nullptr};
+}
+
+stream::Time at(double s) { return stream::at_nanoseconds(1'790'000'000'000'000'000) + stream::from_seconds(s); }
+
+// One job, whose ranks' pulses come from sources of their own, with what a rule says of them.
+struct Pulses {
+  struct Nobody final : stream::AlertSink {
+    void transition(const stream::AlertTransition&) override {}
+    void verdict(const stream::Verdict&) override {}
+  } nobody;
+  stream::Shard shard{pulse_pack(), nullptr, nobody};
+  schemas::Decoder decoder;
+  std::uint64_t messages = 0, offset = 0;
+  std::vector<double> ticks;                       // seconds at which the rule ran
+  std::vector<std::vector<stream::Truth>> said;    // of each rank
+
+  Pulses() {
+    shard.observe([this](const stream::Shard::Evaluation& e) {
+      ticks.push_back(stream::seconds(e.tick - at(0)));
+      said.emplace_back(e.outcomes.begin() + 1, e.outcomes.end());
+    });
+  }
+  void consume(stream::Entry entry, double s) {
+    entry.arrival = at(s);
+    const auto bytes = schemas::encode(entry);
+    ++messages;
+    shard.consume(**decoder.decode(bytes, static_cast<stream::Position>(messages), static_cast<stream::Position>(messages + 1), at(s)));
+  }
+  void pulse(std::uint32_t rank, double s) {
+    EntryBuilder b;
+    b.about("job");
+    const EntryBuilder::Value value[] = {{"pulse", 1, {}, false}};
+    b.sample(at(s), EntryBuilder::rank(rank), value);
+    stream::Entry entry = b.entry();
+    const std::string source = "ranks/" + std::to_string(rank);
+    entry.origin_source = source;
+    entry.origin_offset = offset++;
+    consume(entry, s);
+  }
+  void pulses(std::uint32_t rank, double from, double to) {
+    for (double s = from; s < to; ++s) pulse(rank, s);
+  }
+  void read_up_to(std::uint32_t rank, double s, double clock) {
+    EntryBuilder b;
+    b.watermark("ranks/" + std::to_string(rank), at(s));
+    consume(b.entry(), clock);
+  }
+  void beats(double from, double to) {
+    for (double s = from; s <= to; ++s) {
+      EntryBuilder b;
+      b.beat();
+      consume(b.entry(), s);
+    }
+  }
+  [[nodiscard]] double last_tick() const { return ticks.empty() ? 0 : ticks.back(); }
+};
+
+GeneratedLog::Message control(stream::Time arrival, const std::function<void(EntryBuilder&)>& fill) {
+  EntryBuilder b;
+  fill(b);
+  return {schemas::encode(b.entry()), arrival, ""};
+}
+
+bool shapes_an_attempt(const stream::Entry& entry) {
+  return std::any_of(entry.events.begin(), entry.events.end(), [](const auto& e) { return e.name == "start" || e.name == "end"; });
+}
+
+// The log as two sources that one reader re-keys: what ranks of the second node say comes from one, all else from the other. The
+// reader goes through them at random, at most a minute apart, says each second how far it has read, and meets starts and ends of
+// attempts with both. In the first seconds it goes in order: a job does not wait for a source that it has not heard of.
+class TwoSources {
+ public:
+  explicit TwoSources(const GeneratedLog& log) : log_(log), clock_(log.messages.front().arrival) {
+    for (std::size_t i = 0; i < log.messages.size(); ++i) {
+      if (log.messages[i].subject.empty()) continue;
+      const stream::Entry& entry = decoded(decoder_, log, i);
+      const auto of_second = [](const stream::MemberKey& key) { return key.level == stream::Level::rank && key.rank >= 4; };
+      Source& source = sources_[!entry.samples.empty() && of_second(entry.samples[0].members[0])];
+      source.messages.push_back(i);
+      if (shapes_an_attempt(entry)) source.shaping.push_back(i);
+    }
+  }
+
+  GeneratedLog read(std::uint32_t seed) {
+    std::mt19937 random{seed};
+    while (!sources_[0].messages.empty() || !sources_[1].messages.empty()) {
+      const std::size_t which = random() % 2;
+      for (std::size_t many = random() % 400; many > 0 && may_read(sources_[which], sources_[1 - which]); --many) read_one(sources_[which]);
+    }
+    beats_up_to(log_.messages.back().arrival);
+    for (Source& source : sources_) watermark(source);
+    out_.messages.push_back(control(clock_, [](EntryBuilder& b) { b.seal(); }));
+    return std::move(out_);
+  }
+
+ private:
+  struct Source {
+    std::string name;
+    std::deque<std::size_t> messages, shaping;   // to be read; which of them begin or end an attempt
+    std::uint64_t offset = 0;
+    stream::Time said = stream::long_ago;
+  };
+
+  [[nodiscard]] stream::Time next_of(const std::deque<std::size_t>& messages) const {
+    return messages.empty() ? stream::never : log_.messages[messages.front()].arrival;
+  }
+  [[nodiscard]] bool may_read(const Source& source, const Source& other) const {
+    if (source.messages.empty() || next_of(other.shaping) <= next_of(source.messages)) return false;
+    const stream::Time next = next_of(source.messages), elsewhere = next_of(other.messages);
+    if (elsewhere >= next) return true;
+    const bool shapes = next_of(source.shaping) == next;
+    return !shapes && next >= log_.messages.front().arrival + 3s && next - elsewhere <= 60s;
+  }
+  void watermark(Source& source) {
+    source.said = std::min(next_of(source.messages) - 1ns, clock_);
+    out_.messages.push_back(control(clock_, [&](EntryBuilder& b) { b.watermark(source.name, source.said); }));
+  }
+  void beats_up_to(stream::Time time) {
+    while (clock_ < time) {
+      clock_ = std::min(clock_ + 1s, time);
+      out_.messages.push_back(control(clock_, [](EntryBuilder& b) { b.beat(); }));
+    }
+  }
+  void read_one(Source& source) {
+    const std::size_t i = source.messages.front();
+    const GeneratedLog::Message& message = log_.messages[i];
+    stream::Entry entry = decoded(decoder_, log_, i);
+    entry.producer = {};
+    entry.origin_source = source.name;
+    entry.origin_offset = source.offset++;
+    beats_up_to(message.arrival + 500ms);
+    out_.messages.push_back({schemas::encode(entry), message.arrival, message.subject});
+    source.messages.pop_front();
+    if (!source.shaping.empty() && source.shaping.front() == i) source.shaping.pop_front();
+    if (next_of(source.messages) > source.said + 1s) watermark(source);
+  }
+
+  const GeneratedLog& log_;
+  schemas::Decoder decoder_;
+  Source sources_[2] = {{"first/0", {}, {}}, {"second/0", {}, {}}};
+  stream::Time clock_;
+  GeneratedLog out_;
+};
+
+}  // namespace
+
+TEST_CASE("how the records of two sources interleave within their watermarks changes nothing") {
+  for (const std::uint32_t seed : {31, 32}) {
+    CAPTURE(seed);
+    const GeneratedLog log = generate({.seed = seed, .jobs = 2, .ranks = 8, .seconds = 240});
+    const Said direct = judge(log, pack());
+    CHECK(direct.transitions.size() > 8);
+    for (std::uint32_t order = 1; order < 5; ++order) {
+      CAPTURE(order);
+      const GeneratedLog read = TwoSources{log}.read(order);
+      const Said said = judge(read, pack());
+      CHECK(said.rows == direct.rows);
+      CHECK(said.digests == direct.digests);
+    }
+  }
+}
+
+TEST_CASE("a job is judged up to the least watermark of its sources, and its clock never goes back") {
+  Pulses job;
+  job.pulse(0, 1), job.pulse(1, 1);
+  job.pulses(0, 2, 100);
+  job.beats(2, 100);
+  CHECK(job.ticks.empty());          // nobody has said how far anything was read
+  job.read_up_to(0, 99, 100);
+  CHECK(job.ticks.empty());
+  job.pulses(1, 2, 40);
+  job.read_up_to(1, 39, 100);
+  CHECK(job.last_tick() > 20);
+  CHECK(job.last_tick() + 5 <= 39);   // a tick runs when its rows have closed
+  const auto before = job.ticks;
+  job.read_up_to(1, 20, 100);
+  job.read_up_to(0, 60, 100);
+  job.pulses(2, 10, 12);             // a third source, far behind
+  job.read_up_to(2, 12, 100);
+  job.beats(101, 103);
+  CHECK(job.ticks == before);
+  job.pulses(1, 40, 90);
+  job.read_up_to(1, 90, 103);
+  CHECK(job.ticks == before);
+  job.pulses(2, 12, 90);
+  job.read_up_to(2, 90, 103);
+  CHECK(job.last_tick() > 70);
+  CHECK(job.last_tick() + 5 <= 90);
+  CHECK(std::is_sorted(job.ticks.begin(), job.ticks.end()));
+  CHECK(std::adjacent_find(job.ticks.begin(), job.ticks.end()) == job.ticks.end());
+  for (const auto& outcomes : job.said)
+    for (const stream::Truth outcome : outcomes) CHECK(outcome != stream::Truth::yes);
+}
+
+TEST_CASE("a source that is more than two minutes behind holds the job up no longer") {
+  Pulses job;
+  job.pulse(0, 1), job.pulse(1, 1);
+  job.pulses(0, 2, 50), job.pulses(1, 2, 50);
+  job.read_up_to(0, 50, 50), job.read_up_to(1, 50, 50);
+  for (double s = 50; s < 170; s += 10) {
+    job.pulses(0, s, s + 10);
+    job.beats(s, s + 10);
+    job.read_up_to(0, s + 10, s + 10);
+  }
+  CHECK(job.last_tick() <= 45);
+  job.pulses(0, 170, 180);
+  job.beats(170, 180);
+  job.read_up_to(0, 180, 180);
+  CHECK(job.last_tick() > 160);
+}
