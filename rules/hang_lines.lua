@@ -1,10 +1,11 @@
 -- Hangs that a line alone proves: the watchdogs of PyTorch and NCCL, the rendezvous, the kernel. They page with or without `stalled`.
 
 rule "collective_timeout" {
-  family = "C2", severity = "critical", per = "job", every = { "late", "stuck", "absent", "10s" },
+  family = "C2", severity = "critical", per = "job", every = { "late", "heard", "stuck", "absent", "10s" },
   summary = "A watchdog gave up on a collective",
   needs = {
     late   = signal "collective_timeout" { over = "attempt" },
+    heard  = signal "collective_timeout_heard" { over = "attempt" },
     stuck  = signal "watchdog_stuck"     { over = "attempt" },
     absent = signal "barrier_missed"     { over = "attempt" },
   },
@@ -18,7 +19,8 @@ rule "collective_timeout" {
     local missed  = job.absent:count():above(0)
     local said    = job.late:count():above(0) | job.stuck:count():above(0)
     local waited  = said:surely()
-    return waited:any("job") | missed:surely():any("job"),
+    local told    = job.heard:count():above(0):surely()
+    return (waited | told | missed:surely()):any("job"),
       { n = waited:count("job"), who = missed:surely(), absent = missed:any("job"), waiting = ~missed:any("job") }
   end,
 }
@@ -30,6 +32,19 @@ rule "stack_in_collective" {
   clear = "for 10m", yields_to = { "collective_hang", "collective_timeout", "rank_killed" },
   shows = "stacks in a collective were printed",
   evaluate = function(job, p) return job.stack:count():above(0):surely():any("job") end,
+}
+
+rule "collective_stalled" {
+  family = "C2", severity = "warning", per = "job", every = { "stall", "10s" },
+  summary = "Some ranks have not asked for a collective in which others wait",
+  needs = { stall = signal "collective_stalled" { over = "5m" } },
+  clear = "for 5m", yields_to = { "collective_hang", "collective_timeout", "rank_killed" },
+  shows = "a minute in a collective that not all ranks have asked for",
+  causes = { order = "ranks that ask for different collectives, or one that does something else meanwhile (a save, an evaluation)" },
+  evaluate = function(job, p)
+    local seen = job.stall:count():above(0):surely()
+    return seen, { order = seen }
+  end,
 }
 
 rule "collective_failed" {
@@ -82,6 +97,25 @@ rule "rendezvous_failed" {
   end,
 }
 
+rule "rendezvous_unfinished" {
+  family = "C1", severity = "warning", per = "job", every = "end",
+  summary = "Ended while ranks still tried to reach each other",
+  needs = {
+    trouble = signal "rendezvous_trouble" { over = "attempt" },
+    raised  = signal "traceback"          { over = "attempt" },
+    step    = signal "step"               { over = "attempt" },
+    loss    = signal "loss"               { over = "attempt" },
+    ended   = signal "end_reason"         { over = "attempt" },
+  },
+  yields_to = { "rendezvous_failed", "rendezvous_hang", "rank_killed", "node_down", "node_lost", "preempted" },
+  shows = "a rank still tried when the attempt ended",
+  evaluate = function(job, p)
+    local begun = (job.step:count():above(0) | job.loss:count():above(0)):surely():any("job")
+    local spoke = job.raised:count():above(0):surely():any("job")
+    return job.trouble:count():above(0):surely() & ~begun & ~spoke & ~job.ended:last():is("completed", "cancelled"):surely()
+  end,
+}
+
 rule "hung_task" {
   family = "C3", severity = "warning", per = "job", every = { "task", "30s" },
   summary = "The kernel sees a process that waits for a device without an end",
@@ -108,6 +142,23 @@ case "a barrier that knows its members names the one that did not come" {
 }
 case "a dump of stacks" {
   ranks = 2, { lasting = "1m", events = { { "stack_in_collective", rank = 0, call = "barrier", at = "10s" } } }, fires = { { "stack_in_collective" } },
+}
+case "a rank hears of a watchdog on another node" {
+  ranks = 4,
+  { lasting = "2m", phase = "train", step = steps(1) }, { lasting = "20s", step = silent, events = { { "collective_timeout_heard", rank = 1 } } },
+  fires = { { "collective_timeout", within = "5s" } },
+}
+case "Horovod waits for some ranks" {
+  ranks = 4, { lasting = "2m", phase = "train", step = steps(1), events = { { "collective_stalled", at = "1m" } } }, fires = { { "collective_stalled" } },
+}
+case "the rendezvous is reached at the third try" {
+  ranks = 2, { lasting = "30s", phase = "starting", events = { { "rendezvous_trouble", at = "3s" }, { "rendezvous_trouble", at = "9s" } } },
+  { lasting = "8m", phase = "train", step = steps(1), loss = ramp(5, 4), ends = "completed" },
+  fires = { { "healthy" } },
+}
+case "the rendezvous is never reached" {
+  ranks = 2, { lasting = "30s", phase = "starting", events = { { "rendezvous_trouble", at = "3s" }, { "rendezvous_trouble", at = "9s" } }, ends = "failed" },
+  fires = { { "rendezvous_unfinished" } },
 }
 case "a port in use" {
   ranks = 2, { lasting = "30s", phase = "starting", events = { { "port_in_use", at = "3s", port = 29500 } } },

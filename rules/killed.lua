@@ -8,6 +8,7 @@ rule "rank_killed" {
     failed    = signal "rank_failed"       { over = "attempt" },
     killed    = signal "process_killed"    { over = "attempt" },
     worker    = signal "dataloader_killed" { over = "attempt" },
+    said      = signal "signal_received"   { over = "attempt" },
     oom       = signal "host_oom"          { over = "attempt" },
     segv      = signal "segfault"          { over = "attempt" },
     bus       = signal "bus_error"         { over = "attempt" },
@@ -32,11 +33,12 @@ rule "rank_killed" {
     local by_signal = job.failed:where { signal = { 4, 7, 8, 9, 11 } }:count():above(0)
                     | job.failed:where { exitcode = { -4, -7, -8, -9, -11, 132, 135, 136, 137, 139 } }:count():above(0)
                     | job.failed:where { how = { "Killed", "Out Of Memory", "Segmentation fault", "Bus error", "Illegal instruction", "Floating point exception" } }:count():above(0)
+                    | job.said:where { signal = { 4, 7, 8, 9, 11 } }:count():above(0)
     local loader = job.worker:count():above(0)
     local over   = job.ended:last()
     local segv, bus = job.segv:count():above(0), job.bus:count():above(0)
     local oom    = job.oom:count():above(0) | over:is("oom"):surely()
-    local process = job.killed:except { signal = { 2, 15 } }:count():above(0)
+    local process = job.killed:except { signal = { 2, 6, 15 } }:count():above(0)
     local ended  = (job.cancelled:count():above(0) | job.asked:count():above(0) | job.stopped:count():above(0)):surely()
     local first  = by_signal:surely() & ~loader:surely():any("job")      -- who lost a worker comes before who lost a peer
     local who    = loader:surely() | segv:surely() | bus:surely() | first
@@ -55,6 +57,29 @@ rule "host_out_of_memory" {
   yields_to = { "rank_killed", "node_down", "node_lost" },
   shows = "the kernel or the scheduler killed a process for its memory; whose it was, nobody says",
   evaluate = function(job, p) return job.oom:count():above(0) end,
+}
+
+rule "process_aborted" {
+  family = "A2", severity = "warning", per = "job", every = "end",
+  summary = "A process gave up, and nothing tells why",
+  needs = {
+    abort  = signal "aborted"        { over = "attempt" },
+    killed = signal "process_killed" { over = "attempt" },
+    raised = signal "traceback"      { over = "attempt" },
+    ended  = signal "end_reason"     { over = "attempt" },
+    done   = signal "training_ended" { over = "attempt" },
+    told   = finding { "collective_hang", "collective_timeout", "collective_failed", "rendezvous_failed", "cuda_out_of_memory", "gpu_error", "gpu_fault", "gpu_error_in_log",
+                       "cuda_failed", "checkpoint_unreadable", "loss_not_finite" },
+  },
+  yields_to = { "rank_killed", "rank_vanished", "node_down", "node_lost", "preempted" },
+  shows = "aborted: {who}",
+  causes = { library = "a library found its memory damaged, or met an error that it could not pass on" },
+  evaluate = function(job, p)
+    local gave_up = job.abort:count():above(0):surely() | job.killed:where { signal = 6 }:count():above(0):surely()
+    local spoke   = job.raised:except { exception = "unheeded" }:count():above(0):surely():any("job")
+    local well    = (job.ended:last():is("completed", "cancelled", "timeout", "preempted", "requeued") | job.done:count():above(0)):surely()
+    return gave_up:any("job") & ~spoke & ~well & ~job.told:ever():surely(), { who = gave_up, library = gave_up:any("job") }
+  end,
 }
 
 rule "rank_vanished" {
@@ -102,14 +127,29 @@ rule "cuda_out_of_memory" {
 }
 
 rule "gpu_error_in_log" {
-  family = "B2", severity = "critical", per = "job", every = { "ecc", "30s" },
-  summary = "A program saw a memory error of its GPU",
-  needs = { ecc = signal "gpu_ecc" { over = "attempt" } },
+  family = "B2", severity = "critical", per = "job", every = { "ecc", "lost", "30s" },
+  summary = "A program met a broken GPU",
+  needs = { ecc = signal "gpu_ecc" { over = "attempt" }, lost = signal "gpu_lost" { over = "attempt" } },
   yields_to = { "gpu_error", "node_down" },
-  shows = "a memory error that could not be corrected: {who}",
+  shows = "a GPU fails: {who}",
+  causes = { memory = "a memory error that could not be corrected: reset the GPU, and replace it if it returns", gone = "it does not answer any more: restart the machine" },
   evaluate = function(job, p)
-    local seen = job.ecc:count():above(0):surely()
-    return seen:any("job"), { who = seen }
+    local memory, gone = job.ecc:count():above(0):surely(), job.lost:count():above(0):surely()
+    return (memory | gone):any("job"), { who = memory | gone, memory = memory:any("job"), gone = gone:any("job") }
+  end,
+}
+
+rule "switch_failed" {
+  family = "B2", severity = "critical", per = "job", every = { "error", "30s" },
+  summary = "An NVSwitch reported an error that it cannot recover from",
+  needs = { error = signal "sxid" { over = "1h" } },
+  clear = "for 1h", yields_to = { "gpu_error", "node_down" },
+  shows = "SXid {code:.0f}",
+  causes = { fatal = "all GPUs of the node's fabric are hit: reset them, and look at the switch or its link" },
+  evaluate = function(job, p)
+    local fatal = job.error:where { class = "Fatal" }
+    local seen  = fatal:count():above(0)
+    return seen, { code = fatal:last("code"), fatal = seen }
   end,
 }
 
@@ -127,13 +167,17 @@ rule "cuda_failed" {
 }
 
 rule "checkpoint_unreadable" {
-  family = "E2", severity = "critical", per = "job", every = { "bad", "30s" },
+  family = "E2", severity = "critical", per = "job", every = { "bad", "raised", "30s" },
   summary = "The checkpoint could not be loaded",
-  needs = { bad = signal "checkpoint_unreadable" { over = "attempt" }, step = signal "step" { over = "attempt" } },
+  needs = { bad = signal "checkpoint_unreadable" { over = "attempt" }, raised = signal "traceback" { over = "attempt" }, step = signal "step" { over = "attempt" } },
+  -- Functions that load checkpoints, and what may go wrong in them that says nothing about the checkpoint.
+  params = { loading = { "load_checkpoint", "_load_checkpoint", "load_ckpt", "load_state_dict", "_load_state_dict", "load_model_checkpoint", "load_from_checkpoint", "_legacy_load", "restore_checkpoint" },
+             other = { "ModuleNotFoundError", "ImportError", "PermissionError", "OutOfMemoryError", "KeyboardInterrupt", "AcceleratorError", "DistBackendError" } },
   shows = "the checkpoint is damaged, or does not fit the model",
   evaluate = function(job, p)
     -- Once steps were made, what does not load is something else: a best model, a part for evaluation.
-    return job.bad:count():above(0) & ~job.step:count():above(0):any("job"):surely()
+    local within = job.raised:where { loading = p.loading }:except { exception = p.other }:count():above(0):surely():any("job")
+    return (job.bad:count():above(0):surely() | within) & ~job.step:count():above(0):any("job"):surely()
   end,
 }
 
@@ -168,11 +212,12 @@ rule "startup_crash" {
   },
   evaluate = function(job, p)
     local function any(events) return events:count():above(0):surely():any("job") end
-    local raised  = job.raised:count():above(0):surely() | job.usage:count():above(0):surely()
+    local own     = job.raised:except { exception = { "unheeded", "KeyboardInterrupt", "SignalException", "SystemExit" } }
+    local raised  = own:count():above(0):surely() | job.usage:count():above(0):surely()
     local storage = any(job.full) | any(job.denied)
     local missing = any(job.module) | any(job.library)
     local asset   = any(job.hub) | any(job.data) | any(job.file)
-    local failed  = job.failed:where { exitcode = { 1, 2 } }:count():above(0):surely():any("job")
+    local failed  = job.failed:where { exitcode = { 1, 2, 126, 127, 255 } }:count():above(0):surely():any("job")
     local crash   = raised:any("job") | storage | missing | asset | any(job.gpu) | failed
     local begun   = job.step:count():above(0):any("job"):surely()
     local well    = (job.ended:last():is("completed", "cancelled", "timeout", "preempted", "requeued") | job.finished:count():above(0)):surely()

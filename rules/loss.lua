@@ -1,15 +1,17 @@
 -- E1: the loss. All windows count points, so that they mean the same at 0.2 s and at 30 s a step.
 
 rule "loss_not_finite" {
-  family = "E1", severity = "critical", per = "job", every = { "loss", "grad", "counted", "30s" },
+  family = "E1", severity = "critical", per = "job", every = { "loss", "grad", "counted", "said", "30s" },
   summary = "The loss or the gradient is not a number",
   needs = {
     loss    = signal "loss"           { over = 1 },
     losses  = signal "loss"           { over = 32, least = 32 },
     grad    = signal "grad_norm"      { over = 2, least = 2 },
+    bad     = signal "grad_norm"      { over = 1 },
     grads   = signal "grad_norm"      { over = "attempt" },
     skip    = signal "overflow_skip"  { over = "1m" },
     counted = signal "nan_iterations" { over = "5m" },
+    said    = signal "loss_is_nan"    { over = "attempt" },
     gone    = signal "loss_scale_exhausted" { over = "attempt" },
     step    = signal "step"           { over = "attempt" },
   },
@@ -19,8 +21,9 @@ rule "loss_not_finite" {
   shows = "loss {loss} at step {step:.0f}",
   causes = {
     itself   = "the loss itself",
-    gradient = "the gradient, twice in a row",
+    gradient = "the gradient, twice in a row, or with a loss of 0",
     counted  = "the framework left out {count:.0f} steps because of it",
+    said     = "the program found it itself, and as a rule stopped",
   },
   evaluate = function(job, p)
     local searching = job.skip:count():above(0):surely()
@@ -28,8 +31,10 @@ rule "loss_not_finite" {
     local grad  = job.grad:nonfinite():at_least(2) & job.grads:first():below(1e30):surely() & ~searching
     local count = job.counted:count():above(0):surely()
     local gone  = job.gone:count():above(0):surely()
-    return loss:surely() | grad:surely() | count | gone | (loss & grad),
-      { loss = job.loss:last(), step = job.step:last():max("job"), count = job.counted:last("count"), itself = loss, gradient = grad, counted = count }
+    local said  = job.said:count():above(0):surely()
+    local lost  = (job.loss:last():is(0) & job.bad:nonfinite():above(0) & ~searching):surely()      -- a gradient of no number, and nothing left of the loss
+    return loss:surely() | grad:surely() | count | gone | said | lost,
+      { loss = job.loss:last(), step = job.step:last():max("job"), count = job.counted:last("count"), itself = loss, gradient = grad | lost, counted = count, said = said }
   end,
 }
 

@@ -2,7 +2,7 @@
 
 pattern "watchdog_timeout" {
   about  = "a collective did not end in time; the rank is the one that waited",
-  line   = [[(?:Rank (?P<rank_of_group>\d+)\] )?Watchdog caught collective operation timeout: Work\w+\(SeqNum=(?P<seq>\d+), OpType=(?P<op>\w+)]],
+  line   = [[(?:Rank (?P<rank_of_group>\d+)\] )?Watchdog caught collective operation timeout: Work\w+\((?:SeqNum=(?P<seq>\d+), )?OpType=(?P<op>\w+)]],
   event  = "collective_timeout", rank_if_unknown = "rank_of_group",
   fields = { seq = "seq", timeout_ms = { find = [[Timeout\(ms\)=(\d+)]] }, ran_ms = { find = [[ran for (\d+) milliseconds]] } },
   texts  = { op = "op" },
@@ -16,30 +16,53 @@ pattern "watchdog_work" {
 pattern "watchdog_stuck" {
   line   = [[watchdog got stuck for (?P<s>\d+) seconds]], event = "watchdog_stuck", fields = { seconds = "s" },
 }
-pattern "heartbeat_lost" { line = [[(?:terminating the process after attempting to dump debug info|Heartbeat monitor timed out)]], event = "watchdog_stuck", unless = [[got stuck for]] }
+pattern "heartbeat_lost" {
+  line   = [[[Tt]erminating the process after attempting to dump debug info|Heartbeat monitor timed out|possible GIL induced hang]],
+  unless = [[got stuck for]], event = "watchdog_stuck",
+}
+pattern "watchdog_elsewhere" {
+  about  = "another rank's watchdog gave up and told all: whether this one waited as well, or was waited for, it does not say",
+  line   = [[Received a (?:dump|timeout) signal due to a collective timeout|Received a (?:global )?timeout (?:signal )?from another rank|Observed flight recorder dump signal from another rank]],
+  event  = "collective_timeout_heard", fields = { last_enqueued = { find = [[ast enqueued (?:\w+ )?work: (-?\d+)]] }, last_completed = { find = [[last completed (?:\w+ )?work: (-?\d+)]] } },
+}
 pattern "monitored_barrier" {
   about  = "it names the rank that did not come",
   line   = [[\bRanks? (?P<missing>\d+)[\d, ]* failed to pass monitoredBarrier]],
   event  = "barrier_missed", rank = "missing", fields = { missing = "missing" },
 }
+pattern "barrier_waited" {
+  about  = "this rank came to the barrier, and waited",
+  line   = [[(?:Rank (?P<came>\d+)\]?:? )?successfully reached monitoredBarrier, but received errors]],
+  event  = "collective_timeout", rank_if_unknown = "came",
+}
+pattern "horovod_stall" {
+  about  = "Horovod says after a minute that some ranks have not asked for a collective that others have",
+  line   = { [[submitted to be reduced, gathered or broadcasted by subset of ranks]], [[\[missing ranks: (?P<missing>\d+)]] },
+  event  = "collective_stalled", fields = { missing = "missing" },
+}
 pattern "nccl_warn" {
-  line   = [[NCCL WARN (?P<message>.+)]], event = "nccl_error", unless = [[NCCL WARN (?:NET/(?:IB|OFI)|MNNVL|Missing |GPU Direct|NVLS|Cuda failure 'the provided PTX)[^:]*: ?(?:No |Unable to|disabled|not )]],
+  line   = [[NCCL WARN (?P<message>.+)]], event = "nccl_error",
+  unless = [[NCCL WARN (?:(?:NET/\w+|MNNVL|GPU Direct|NVLS)[^:]*: ?(?:No |Unable to|disabled|not )|Missing |Failed to (?:open|find) |Could not (?:open|find|load|enable) |Cuda failure 'the provided PTX|\w+ set by environment)]],
   texts  = { message = "message", place = { find = [[(\S+\.(?:cc|cu|h):?[: ]\d+) NCCL WARN]] }, node = { find = [=[(\S+?):\d+:\d+ \[\d+\]]=] } },
   fields = { device = { find = [=[:\d+:\d+ \[(\d+)\]]=] } },
 }
 pattern "nccl_error" {
   line   = { [[NCCL error in: (?P<where>\S+)]], [[ncclUnhandledCudaError|ncclSystemError|ncclInternalError|ncclRemoteError|ncclInvalidUsage|ncclInvalidArgument]], [[NCCL communicator was aborted on rank (?P<rank>\d+)]],
-             [[NCCL Error \d+: (?P<what>.+)]] },
-  event  = "nccl_error", rank_if_unknown = "rank", texts = { message = { find = [[((?:nccl[A-Z]\w+|unhandled \w+ error|NCCL Error \d+: [^,]+|was aborted)[^,.]*)]] } },
+             [[NCCL Error \d+: (?P<what>.+)]], [[\bNCCL: (?:unhandled|internal|invalid|remote)]], [[NCCL communicator encountered error]],
+             [[Some \w+ operations have failed or timed out]] },
+  event  = "nccl_error", rank_if_unknown = "rank",
+  texts  = { message = { find = [[((?:nccl[A-Z]\w+|(?:NCCL: )?unhandled \w+ error|NCCL Error \d+: [^,]+|was aborted|encountered error|failed or timed out)[^,.]*)]] } },
 }
-pattern "nccl_retry" { line = [[NCCL (?:INFO|WARN).*(?:timeout|Timeout|retry|Connection (?:reset|refused|closed))]], event = "nccl_trouble" }
+pattern "nccl_retry" {
+  line = [[NCCL (?:INFO|WARN).*(?:timeout|Timeout|retry|Connection (?:reset|refused|closed))]], scan = [[timeout|Timeout|retry|Connection (?:reset|refused|closed)]], event = "nccl_trouble",
+}
 pattern "nccl_sockets" { about = "no fast transport: everything goes over TCP", line = [[NCCL INFO Using network Socket]], event = "nccl_sockets" }
 pattern "gloo_closed" {
   line   = { [[gloo/transport/tcp/\S+\] (?:Connection closed by peer|Read error)]], [[\[\S*gloo\S*\] (?:Connection (?:closed|reset) by peer|Socket closed)]] }, event = "peer_lost", texts = { peer = { find = [=[peer \[([^\]]+)\]]=] } },
 }
 pattern "gloo_timeout" {
   about  = "gloo's own watchdog: this rank waited",
-  line   = [[\[\S*gloo/transport/\S+\] Timed out waiting (?P<ms>\d+)ms for (?P<op>send|recv)]],
+  line   = { [[\[\S*gloo/transport/\S+\] Timed out waiting (?P<ms>\d+)ms for (?P<op>send|recv)]], [[Application timeout caused pair closure]] },
   event  = "collective_timeout", fields = { timeout_ms = "ms" }, texts = { op = "op" },
 }
 pattern "peer_connection" { line = [[Broken pipe.*(?:TCPStore|recvValue|sendBytes)|(?:recvValue|sendBytes|TCPStore).*(?:Broken pipe|failed|Connection (?:reset|closed))]], event = "peer_lost" }
@@ -48,8 +71,11 @@ pattern "flight_recorder_dump" { line = { [[(?:Dumping|dumped?|Finished writing)
                                           [[Received a (?:dump|timeout) signal (?:due to a collective timeout )?from (?:this local |remote )?rank(?: (?P<rank>\d+))?]] },
                                  event = "flight_recorder", texts = { path = "path" } }
 
+local calls = [[barrier|monitored_barrier|broadcast\w*|all_reduce\w*|reduce|all_gather\w*|reduce_scatter\w*|all_to_all\w*|gather\w*|scatter\w*|i?send|i?recv|wait_for_everyone]]
+local place = [[\S*\b(?:torch/distributed|deepspeed/comm|accelerate|horovod)/\S+\.py]]
 pattern "stack_in_collective" {
-  about  = "a sampler of stacks (py-spy, pystack) prints its frames so: somebody looks into a process that waits in a collective",
-  line   = [[^\s+(?P<call>barrier|monitored_barrier|broadcast|all_reduce|all_gather\w*|reduce_scatter\w*|all_to_all\w*|recv|wait_for_everyone) \((?:torch/distributed|accelerate)/\S+\.py:\d+\)]],
-  event  = "stack_in_collective", texts = { call = "call" },
+  about  = "a stack of a living process, as py-spy, pystack or faulthandler print it: somebody looks into one that waits in a collective",
+  line   = { [[^\s+(?P<call>]] .. calls .. [[) \(]] .. place .. [[:\d+\)]], [[^\s+\(Python\) File "]] .. place .. [[", line \d+, in (?P<pystack>]] .. calls .. [[)\s*$]],
+             [[^\s+File "]] .. place .. [[", line \d+ in (?P<faulthandler>]] .. calls .. [[)\s*$]] },
+  event  = "stack_in_collective", texts = { call = { { "call" }, { "pystack" }, { "faulthandler" } } },
 }

@@ -7,65 +7,109 @@ pattern "traceback" {
   event     = "traceback",
   texts     = { exception = { find = [[(?m)^ ?(?:\w+\.)*([A-Z]\w*)(?::(?:\s|$)|\s*$)]], last = true },
                 message   = { find = [[(?m)^ ?(?:\w+\.)*[A-Z]\w*: (.+)$]], last = true },
-                frame     = { find = [[(?m)^\s+File ("[^"]+", line \d+, in \S+)]], last = true } },
+                frame     = { find = [[(?m)^\s+File ("[^"]+", line \d+, in \S+)]], last = true },
+                loading   = { find = [[(?m)^\s+File "[^"]+", line \d+, in (_?load_(?:checkpoint|ckpt|state_dict|model_checkpoint|from_checkpoint)|_legacy_load|restore_checkpoint|_?resume\w*)\s*$]] } },
+}
+pattern "traceback_unheeded" {
+  about     = "Python prints these of a destructor, and of a handler of its logging, and goes on",
+  line      = [[^(?:Exception ignored in|--- Logging error ---)]],
+  continues = [[^(?:\s|\S+ File "|Traceback |During handling|The above exception|Call stack:|Message: |Arguments: )]],
+  ends      = [[^ ?(?:(?:[a-z_]\w*\.)+[A-Z]\w*|[A-Z]\w*(?:Error|Exception|Exit|Interrupt|Iteration|Timeout|Failure|Empty|Full))(?::(?:\s|$)|\s*$)]],
+  event     = "traceback", texts = { exception = { text = "unheeded" } },
 }
 pattern "exception" {
   about  = "the last line of a traceback whose beginning was not seen",
-  line   = [[^ ?(?:\w+\.)*(?P<exception>[A-Z]\w*(?:Error|Exception)):(?: (?P<message>.+))?$]],
+  line   = [[^ ?(?:\w+\.)*(?P<exception>[A-Z]\w*(?:Error|Exception|NotFound)|BadZipFile|BrokenProcessPool|KeyboardInterrupt):(?: (?P<message>.+))?$]],
   unless = [[(?:^| )(?:[Ii]gnor|[Rr]etry|[Ff]alling back)]],
   event  = "traceback", texts = { exception = "exception", message = "message" },
 }
 pattern "usage_error" {
   about = "argparse, click and hydra refuse the command line",
-  line  = { [[\.py: error: (?P<message>.+)]], [[^Could not override '(?P<key>[^']+)']], [[^(?:error|Error): (?:No such option|Got unexpected extra argument|Missing option)]] },
+  line  = { [[\.py: error: (?P<message>.+)]], [[^Could not override '(?P<key>[^']+)']], [[^(?:error|Error): (?:No such option|Got unexpected extra argument|Missing (?:option|argument|command)|Invalid value for)]] },
   event = "usage_error", texts = { message = { { "message" }, { find = [[^(.*)$]] } } },
 }
-pattern "cannot_open" { line = [[: can't open file ']], event = "usage_error", texts = { message = { find = [[^(.*)$]] } } }
+pattern "cannot_open" {
+  about = "the program, or the launcher, was never started",
+  line  = { [[: can't open file ']], [[execve\(\): \S+: (?:No such file|Permission denied)]], [[\b(?:python[\d.]*|torchrun|accelerate|deepspeed|srun|mpirun|mpiexec|horovodrun|singularity|apptainer|conda): (?:command )?not found]] },
+  event = "usage_error", texts = { message = { find = [[^(.*)$]] } },
+}
 
 pattern "cuda_oom" {
-  line   = { [[CUDA out of memory]], [[torch\.(?:cuda\.)?OutOfMemoryError]], [[CUBLAS_STATUS_ALLOC_FAILED]], [[CUDA error: out of memory]],
-             [[RESOURCE_EXHAUSTED: (?:Out of memory|Attempting to)]], [[cudaErrorMemoryAllocation]] },
+  about  = "of every allocator; who says that it goes on with less has not failed",
+  line   = { [[\b(?:CUDA|HIP|XPU|NPU|MLU|MPS backend) out of memory]], [[\bOutOfMemoryError\b]], [[C(?:UBLAS|UDNN)_STATUS_ALLOC_FAILED]], [[\b(?:CUDA|HIP|CUDA driver) error: out of memory]],
+             [[CUDA_ERROR_OUT_OF_MEMORY|cudaErrorMemoryAllocation|hipErrorOutOfMemory]], [[RESOURCE_EXHAUSTED: (?:Out of memory|Attempting to|Failed to allocate|XLA|Error allocating|OOM when)]],
+             [[OOM when allocating tensor]], [[ran out of memory trying to allocate]], [[cuda runtime error \(2\)|error=2 : out of memory]], [[cudaMalloc (?:retry )?failed: out of memory]],
+             [[[Oo]ut of memory (?:error )?on (?:GPU|device)]] },
+  unless = [[(?i)this is not a failure|ray\.exceptions|java\.lang|retrying|will retry|trying again|try again with|skipping|skipped|decreas|reducing (?:the )?(?:micro|batch)|\b(?:if|when|on)\b[^.]*out of memory]],
   event  = "cuda_oom",
-  fields = { tried = { { find = [[[Tt]ried to allocate (NUM) GiB]], scale = 1073741824 }, { find = [[[Tt]ried to allocate (NUM) MiB]], scale = 1048576 },
-                       { find = [[[Tt]ried to allocate (NUM) KiB]], scale = 1024 } },
+  fields = { tried = { { find = [[[Tt]ried to allocate (NUM) ?GiB]], scale = 1073741824 }, { find = [[[Tt]ried to allocate (NUM) ?MiB]], scale = 1048576 },
+                       { find = [[[Tt]ried to allocate (NUM) ?KiB]], scale = 1024 }, { find = [[allocate (NUM) bytes]] }, { find = [[allocate (NUM)GiB]], scale = 1073741824 },
+                       { find = [[Cannot allocate (NUM)MB]], scale = 1048576 } },
              total = { { find = [[total capacity of (NUM) GiB]], scale = 1073741824 }, { find = [[(NUM) GiB total capacity]], scale = 1073741824 },
                        { find = [[total capacity of (NUM) MiB]], scale = 1048576 } },
-             gpu   = { find = [[GPU (\d+)]] } },
+             gpu   = { find = [[(?:GPU|NPU|device ordinal) (\d+)]] } },
 }
 pattern "cuda_error" {
-  line   = { [[CUDA error: (?P<error>[^;(]+)]], [[CUDA_ERROR_(?P<name>[A-Z_]+)]], [[CUDA driver error: (?P<driver>[^;(]+)]], [[device-side assert triggered]],
-             [[CUBLAS_STATUS_(?:EXECUTION_FAILED|INTERNAL_ERROR|NOT_INITIALIZED)]], [[CUDNN_STATUS_(?:EXECUTION_FAILED|INTERNAL_ERROR|MAPPING_ERROR)]] },
-  unless = [[out of memory|OUT_OF_MEMORY]],
-  event  = "cuda_error", texts = { error = { { "error" }, { "name" }, { "driver" }, { find = [[(device-side assert|CU\w+_STATUS_\w+)]] } } },
+  line   = { [[\b(?:CUDA|HIP) error: (?P<error>[^;(]+)]], [[CUDA_ERROR_(?P<name>[A-Z_]+)]], [[CUDA driver error: (?P<driver>[^;(]+)]], [[device-side assert triggered]],
+             [[CUBLAS_STATUS_(?:EXECUTION_FAILED|INTERNAL_ERROR|NOT_INITIALIZED)]], [[CUDNN_STATUS_(?:EXECUTION_FAILED|INTERNAL_ERROR|MAPPING_ERROR)]],
+             [[cuda runtime error \(\d+\) ?: (?P<old>.+?)(?: at /|$)]], [[THCudaCheck FAIL .*error=\d+ : (?P<check>.+)]], [[Triton Error \[CUDA\]: (?P<triton>.+)]],
+             [[(?:cu[A-Z]\w+|hip[A-Z]\w+) failed: (?P<call>an illegal .*|misaligned .*|unspecified launch .*)]], [[^Memory access fault by GPU node-\d+]] },
+  unless = [[out of memory|OUT_OF_MEMORY|ALLOC_FAILED|no kernel image|invalid device ordinal|no CUDA-capable|NO_DEVICE|busy or unavailable|not yet initialized|NOT_SUPPORTED|insufficient|MISMATCH]],
+  event  = "cuda_error", texts = { error = { { "error" }, { "name" }, { "driver" }, { "old" }, { "check" }, { "triton" }, { "call" }, { find = [[(device-side assert|CU\w+_STATUS_\w+|Memory access fault)]] } } },
 }
 pattern "gpu_ecc" {
-  line  = { [[(?i)uncorrectable (?:NVLink |ECC )?(?:ECC )?error]], [[ERROR_ECC_UNCORRECTABLE|cudaErrorECCUncorrectable]] },
-  unless = [[(?i)uncorrectable (?:ecc )?errors?\s*[:=|]?\s*0\b]], event = "gpu_ecc",
+  line  = { [[(?i)uncorrectable (?:NVLink |ECC |hardware )?(?:ECC )?error]], [[ERROR_ECC_UNCORRECTABLE|cudaErrorECCUncorrectable]], [[(?i)\bdouble[- ]bit (?:ECC )?error]] },
+  unless = [[(?i)(?:uncorrectable|double[- ]bit) (?:ecc )?errors?\s*[:=|]?\s*0\b|NVRM: |threshold]], event = "gpu_ecc",
+}
+pattern "gpu_lost" {
+  about  = "a program asks for a GPU that no longer answers: nvidia-smi, NVML, and the driver when it starts",
+  line   = { [[GPU is lost]], [[NVMLError_GpuIsLost]], [[Unable to determine the device handle for [Gg][Pp][Uu] ?(?P<pci>[0-9A-Fa-f:.]*)]], [[RmInitAdapter failed]] },
+  event  = "gpu_lost", texts = { pci = "pci" },
 }
 
 pattern "dataloader_killed" {
   line   = [[DataLoader worker \(pid(?:\(s\))? (?P<pid>\d+)[^)]*\) (?:is killed by signal: (?P<signal>[^.]+)|exited unexpectedly)]],
   event  = "dataloader_killed", fields = { pid = "pid" }, texts = { signal = "signal" },
 }
-pattern "bus_error"    { line = { [[Unexpected bus error encountered in worker]], [[(?:^|[^\w])Bus error(?: |$|\()]], [[SIGBUS]] }, event = "bus_error",
-                         unless = [[traceback :|received by PID]] }
+pattern "bus_error"    { line = { [[Unexpected bus error encountered in worker]], [[(?:^|[^\w])Bus error(?: |:|$|\()]], [[SIGBUS]], [[^Fatal Python error: Bus error]],
+                                  [[unable to (?:write to file|open shared memory object|mmap \d+ bytes from file) </torch_]], [[insufficient shared memory \(shm\)]] }, event = "bus_error",
+                         unless = [[traceback :|received by PID|Too many open files|handlers?\b]] }
 pattern "segfault" {
   line   = { [[\bsegfault at [0-9a-f]+ ip]], [[Segmentation fault]], [[Unexpected segmentation fault encountered in worker]], [[Caught signal 11 \(Segmentation fault]],
-             [[^Fatal Python error: Segmentation fault]] },
+             [[^Fatal Python error: Segmentation fault]], [[Segfault encountered]], [[\btraps: .* general protection fault]], [[received signal SIGSEGV]] },
   unless = [[DataLoader worker]],
-  event  = "segfault", texts = { process = { find = [[(\S+)\[\d+\]: segfault]] }, library = { find = [[ in (\S+?)\[]] } },
+  event  = "segfault", texts = { process = { find = [[(\S+)\[\d+\]:? (?:segfault|general)]] }, library = { find = [[ in (\S+?)\[]] } },
 }
-pattern "abort_signal" { line = [[^terminate called after throwing an instance of]], event = "aborted", texts = { exception = { find = [[instance of '([^']+)']] } } }
-pattern "disk_full"    { line = { [[No space left on device]], [[Disk quota exceeded]], [[\bStorageFull\b]], [=[Errno 28\]]=] }, event = "disk_full",
-                         unless = [[[Ww]arning]] }
-pattern "permission_denied" { line = { [=[PermissionError: \[Errno 13\]]=], [[Errno 30\] Read-only file system]] }, event = "permission_denied", texts = { path = { find = [['([^']+)'\s*$]] } } }
-pattern "missing_module"  { line = [[(?:ModuleNotFoundError|ImportError): (?P<message>.+)]], event = "missing_module",
-                            texts = { message = "message", module = { find = [[No module named '([^']+)']] } } }
+pattern "illegal_instruction" {
+  line   = [[^Illegal instruction(?: \(core|\s*$)|\btraps: .* trap invalid opcode|^Floating point exception \(core dumped\)]], event = "process_killed",
+  fields = { signal = { { find = [[(Floating)]], number = 8 }, { number = 4 } } }, texts = { how = { find = [[(Illegal instruction|invalid opcode|Floating point exception)]] } },
+}
+pattern "abort_signal" {
+  line   = { [[^terminate called after throwing an instance of]], [[^(?:double free or corruption|free\(\): invalid|malloc\(\): |realloc\(\): |munmap_chunk\(\): |corrupted (?:size|double-linked))]],
+             [[^\*\*\* (?:Error in `|stack smashing detected)]], [[^Aborted \(core dumped\)]], [[^Fatal Python error: Aborted]], [[\bSignal: Aborted \(6\)]] },
+  event  = "aborted", texts = { exception = { find = [[instance of '([^']+)']] } },
+}
+pattern "disk_full"    { line = { [[No space left on device]], [[Disk quota exceeded]], [[\bStorageFull\b]], [=[Errno 28\]]=], [[PytorchStreamWriter failed writing file]], [[inline_container\.cc:\d+\] \. unexpected pos \d+ vs \d+]] },
+                         event = "disk_full", unless = [[[Ww]arning]] }
+pattern "permission_denied" { line = { [=[PermissionError: \[Errno 13\]]=], [[Errno 30\] Read-only file system]], [[: Permission denied\s*$]] }, unless = [[\bssh|publickey]], event = "permission_denied", texts = { path = { find = [['([^']+)'\s*$]] } } }
+pattern "missing_module"  { line = { [[(?:ModuleNotFoundError|ImportError): (?P<message>.+)]], [[python[\d.]*: (?P<python>No module named .+)]] }, event = "missing_module",
+                            texts = { message = { { "message" }, { "python" } }, module = { find = [[No module named '?([^';]+)]] } } }
 pattern "missing_file"    { line = [[FileNotFoundError: (?P<message>.+)]], event = "missing_file", texts = { message = "message" } }
 pattern "hub_access"      { line = { [[GatedRepoError]], [[RepositoryNotFoundError]], [[(?:401|403) Client Error]], [[Cannot access gated repo]], [[LocalEntryNotFoundError]] },
                             event = "hub_access" }
 pattern "library_missing" { line = { [[error while loading shared libraries: (?P<library>\S+?):]], [[OSError: (?P<object>\S+\.so[.\d]*): cannot open shared object file]],
-                                     [[libcudart\S* (?:not found|cannot open)]], [[CUDA Setup failed despite GPU being available]] },
+                                     [[libcudart\S* (?:not found|cannot open)]], [[CUDA Setup failed despite GPU being available]], [[version `\w+_[\d.]+' not found \(required by]],
+                                     [[CUDA SETUP: (?:Required library version not found|Setup failed)]], [[: undefined symbol: \w]], [[bitsandbytes was compiled without GPU support]] },
                             event = "library_missing", texts = { library = { { "library" }, { "object" } } } }
-pattern "no_gpu"          { line = { [[No CUDA GPUs are available]], [[CUDA driver initialization failed]], [[Found no NVIDIA driver on your system]] }, event = "no_gpu" }
-pattern "bad_data"        { line = [[(?:UnicodeDecodeError|JSONDecodeError|ArrowInvalid|DatasetGenerationError|CastError|EmptyDatasetError|DataFilesNotFoundError)\b]], event = "bad_data" }
+pattern "no_gpu" {
+  about = "none, or none that this program can use",
+  line  = { [[No CUDA GPUs are available]], [[CUDA driver initialization failed]], [[Found no NVIDIA driver on your system]], [[NVIDIA-SMI has failed because]], [[Failed to initialize NVML]],
+            [[Unexpected error from cudaGetDeviceCount]], [[Torch not compiled with CUDA enabled]], [[could not select device driver "]],
+            [[CUDA error: (?:no kernel image|invalid device ordinal|no CUDA-capable|all CUDA-capable devices are busy|system not yet initialized)]] },
+  event = "no_gpu",
+}
+pattern "bad_data" {
+  line  = { [[(?:UnicodeDecodeError|JSONDecodeError|ArrowInvalid|DatasetGenerationError|CastError|EmptyDatasetError|DataFilesNotFoundError|UnidentifiedImageError|ParserError|BadZipFile)\b]],
+            [[image file is truncated \(|num_samples should be a positive integer|Caught \w+Error in DataLoader worker process]] },
+  event = "bad_data",
+}

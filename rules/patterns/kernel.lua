@@ -7,10 +7,16 @@ pattern "xid" {
 }
 pattern "fallen_off_the_bus" {
   about  = "two forms without a code: it is XID 79",
-  line   = { [[NVRM: (?:GPU (?:at )?)?(?:PCI:)?(?P<pci>[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.\d)?): .*has fallen off the bus]],
-             [[NVRM: The NVIDIA GPU (?P<named>[0-9a-fA-F:.]+)|NVRM: .*GPU has fallen off the bus]] },
+  line   = { [[NVRM: (?:GPU (?:at )?)?(?:PCI:)?(?P<pci>[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.\d)?):? .*has fallen off the bus]],
+             [[NVRM: The NVIDIA GPU (?P<named>[0-9a-fA-F:.]+)|NVRM: .*GPU has fallen off the bus|NVRM: fallen off the bus and is not responding]] },
   unless = [[NVRM: Xid|supported by the|does not (?:support|include)]], event = "xid", source = "kernel_log", gpu = "pci",
   fields = { code = 79 }, texts = { pci = { { "pci" }, { "named" } } },
+}
+pattern "xid_told" {
+  about  = "what agents make of the driver's events for others: the device plugin of Kubernetes, DCGM, watchers of clusters",
+  line   = { [[(?i)\bGPU[ -]?(?P<gpu>\d{1,2}|[0-9a-f-]{6,36})\b.*\bXid(?: error)?s?\b[^\w]{0,3}(?P<code>\d{1,3})\b]], [[\bXid=(?P<code>\d{1,3}) on Device=(?:GPU-)?(?P<gpu>[\w-]+)]] },
+  unless = [[NVRM: Xid|(?i)\b(?:no|ignor\w*|skip\w*|watch\w*)\b[^.]{0,20}xid]], event = "xid", source = "kernel_log", gpu = "gpu",
+  fields = { code = "code" },
 }
 pattern "sxid" {
   line   = [[SXid \((?:PCI:)?(?P<pci>[0-9a-fA-F:.]+)\): (?P<code>\d+), (?P<fatal>Non-fatal|Fatal)]], event = "sxid", source = "kernel_log",
@@ -23,7 +29,7 @@ pattern "kernel_oom" {
   texts  = { process = { { "process" }, { "process2" }, { find = [[task=([^,]+),pid]] }, { find = [[(\S+) invoked oom-killer]] } } },
 }
 pattern "hung_task" {
-  line   = [[INFO: task (?P<process>.+):(?P<pid>\d+) blocked for more than (?P<s>\d+) seconds]], event = "hung_task", source = "kernel_log",
+  line   = [[INFO: task (?P<process>.+):(?P<pid>\d+) blocked (?:in I/O wait )?for more than (?P<s>\d+) seconds]], event = "hung_task", source = "kernel_log",
   fields = { pid = "pid", seconds = "s" }, texts = { process = "process" },
 }
 pattern "soft_lockup" { line = [[(?:soft|hard) lockup|rcu_sched self-detected stall|rcu: INFO: rcu_\w+ detected stalls]], unless = [[soft_lockup|lockup_panic|watchdog_thresh]], event = "cpu_lockup", source = "kernel_log" }

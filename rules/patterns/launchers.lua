@@ -37,16 +37,88 @@ pattern "mpirun_signal" {
   line   = [[process rank (?P<rank>\d+) with PID (?P<pid>\d+) on node (?P<node>\S+) exited on signal (?P<signal>\d+)]], event = "rank_failed", rank = "rank",
   fields = { rank = "rank", pid = "pid", signal = "signal" }, texts = { node = "node", launcher = { text = "mpirun" } },
 }
+pattern "hydra_signal" {
+  about = "mpiexec of MPICH and Intel MPI",
+  line  = [[^=\s+KILLED BY SIGNAL: (?P<signal>\d+)|APPLICATION TERMINATED WITH THE EXIT STRING: .*\(signal (?P<named>\d+)\)]], event = "rank_failed",
+  fields = { signal = { { "signal" }, { "named" } } }, texts = { launcher = { text = "mpiexec" } },
+}
+pattern "deepspeed_exit" {
+  line   = [[exits with return code = (?P<code>-?\d+)]], event = "rank_failed",
+  fields = { exitcode = "code", signal = { find = [[code = -(\d+)]] }, local_rank = { find = [[--local[_-]rank=(\d+)]] } }, texts = { launcher = { text = "deepspeed" } },
+}
+-- The number of a signal that is told by its name, or by its word.
+local by_name = { { find = [[\b(SIGKILL)\b]], number = 9 }, { find = [[\b(SIGSEGV)\b]], number = 11 }, { find = [[\b(SIGBUS)\b]], number = 7 }, { find = [[\b(SIGABRT)\b]], number = 6 },
+                  { find = [[\b(SIGFPE)\b]], number = 8 }, { find = [[\b(SIGILL)\b]], number = 4 }, { find = [[\b(SIGTERM)\b]], number = 15 } }
+pattern "subprocess_signal" {
+  about  = "Python's own word, as the launchers of Accelerate and of old PyTorch pass it on",
+  line   = [[died with <Signals\.SIG\w+: (?P<signal>\d+)>]], event = "rank_failed",
+  fields = { signal = "signal", local_rank = { find = [[--local[_-]rank=(\d+)]] } }, texts = { launcher = { text = "subprocess" } },
+}
+pattern "subprocess_exit" {
+  line   = [[CalledProcessError: .*returned non-zero exit status (?P<code>\d+)]], event = "rank_failed",
+  fields = { exitcode = "code", local_rank = { find = [[--local[_-]rank=(\d+)]] } }, texts = { launcher = { text = "subprocess" } },
+}
+pattern "spawned_process" {
+  about  = "torch.multiprocessing: the number is that of the process on its node",
+  line   = { [[\bprocess (?P<local>\d+) terminated with signal SIG\w+]], [[\bprocess (?P<exited>\d+) terminated with exit code (?P<code>\d+)]] }, event = "rank_failed",
+  fields = { local_rank = { { "local" }, { "exited" } }, exitcode = "code", signal = by_name }, texts = { launcher = { text = "spawn" } },
+}
 pattern "torchrun_sigkill" { line = [[Signal (?P<signal>\d+) \((?P<name>SIG[A-Z]+)\) received by PID (?P<pid>\d+)]], event = "signal_received",
                              fields = { signal = "signal", pid = "pid" }, texts = { name = "name" } }
 pattern "worker_group_failed" { line = [[Worker group FAILED\. (?P<left>\d+)/\d+ attempts left]], event = "worker_group_restart", fields = { left = "left" } }
 pattern "launcher_signal" { line = { [[Received (?P<signal>\d+) death signal, shutting down workers]], [[got signal: (?P<other>\d+)]] },
                             event = "launcher_stopped", fields = { signal = { { "signal" }, { "other" } } } }
-pattern "shell_killed"    { line = { [[line \d+:\s+(?P<pid>\d+) (?P<how>Killed|Segmentation fault|Aborted|Bus error)]], [[^(?P<alone>Killed)\s*$]] }, event = "process_killed", fields = { pid = "pid" }, texts = { how = { { "how" }, { "alone" } } } }
 
-pattern "time_limit"   { line = { [[CANCELLED AT \S+ DUE TO TIME LIMIT]], [[DUE TO TIME LIMIT \*\*\*]] }, event = "time_limit" }
-pattern "preempted"    { line = [[DUE TO PREEMPTION]], event = "preempted" }
-pattern "node_failure" { line = { [[DUE TO NODE FAILURE]], [[srun: error: Node failure on (?P<node>\S+)]] }, event = "node_failure", texts = { node = "node" } }
+-- Processes of which nobody says what rank they were.
+local endings = [[(?i:killed|segmentation fault|abort(?:ed)?|bus error|illegal (?:hardware )?instruction|floating point exception)]]
+local by_word = { { find = [[(?i)\b(killed)]], number = 9 }, { find = [[(?i)\b(segm)]], number = 11 }, { find = [[(?i)\b(bus error)]], number = 7 },
+                  { find = [[(?i)\b(illegal)]], number = 4 }, { find = [[(?i)\b(floating point)]], number = 8 }, { find = [[(?i)\b(abort)]], number = 6 } }
+pattern "shell_killed" {
+  about  = "bash, zsh and make; the word alone, or at the end of a progress bar",
+  line   = { [[line \d+:\s+(?P<pid>\d+) (?P<how>]] .. endings .. [[)]], [[^\[\d+\]\s*[-+]?\s+(?:(?P<job>\d+) )?(?:exit \d+ )?]] .. endings .. [[(?: \(core dumped\))?\s{2,}\S]],
+             [[^zsh: ]] .. endings, [[\bmake(?:\[\d+\])?: \*\*\* .*\b(?:Killed|Segmentation fault|Aborted)]], [[(?:^|[\]*%>)])\s*Killed(?:: 9)?\W*$]],
+             [[^\S*sh: (?:line )?\d+: Killed\s*$]] },
+  event  = "process_killed", fields = { pid = { { "pid" }, { "job" } }, signal = by_word }, texts = { how = { { find = "(" .. endings .. ")" } } },
+}
+pattern "exit_code_of_signal" {
+  about  = "128 and the number of the signal, as shells, containers and batch systems tell it",
+  line   = [[(?i)\b(?:exit(?:ed)?|return(?:ed)?|finished)\b[^.;]{0,24}?(?:code|status)(?: of)?[ :=]*(?:13[25679])\b|\bExited \(13[25679]\)]],
+  unless = [[srun: error: |CalledProcessError|exit_?codes?.*,]],
+  event  = "process_killed",
+  fields = { signal = { { find = [[\b(132)\b]], number = 4 }, { find = [[\b(135)\b]], number = 7 }, { find = [[\b(136)\b]], number = 8 }, { find = [[\b(137)\b]], number = 9 },
+                        { find = [[\b(139)\b]], number = 11 } } },
+  texts  = { how = { find = [[(?i)(exit.*13\d)]] } },
+}
+pattern "ended_by_signal" {
+  line   = [[(?i)\b(?:killed|terminated|exited|ended|died|interrupted|crashed)\s(?:by|on|with|due to|from|after)\s(?:(?:a|an|exit|fatal)\s)?signal:?\s#?\(?(?:(?P<signal>\d{1,2})\b|SIG[A-Z])]],
+  unless = [[DataLoader worker|process rank \d+|EXIT STRING|KILLED BY|\bprocess \d+ terminated]],
+  event  = "process_killed", fields = { signal = { { "signal" }, by_name[1], by_name[2], by_name[3], by_name[4], by_name[5], by_name[6], by_name[7] } },
+}
+pattern "ray_worker_died" {
+  line   = [[The (?:worker|actor) died unexpectedly|A worker died or was killed while executing|Worker unexpectedly exits with a connection error]],
+  event  = "process_killed", texts = { how = { text = "a worker of Ray died" } },
+}
+pattern "pool_worker_died" {
+  line   = [[A process in the process pool was terminated abruptly|subprocesses has abruptly died during map operation]],
+  event  = "process_killed", texts = { how = { text = "a worker of a process pool died" } },
+}
+
+-- The scheduler's reasons: Slurm's daemons, `scontrol show job`, `seff`, LSF and PBS.
+pattern "time_limit" {
+  line  = { [[DUE TO TIME LIMIT]], [[has exceeded its time limit and its allocation]], [[Time limit exhausted for JobId]], [[\bTERM_RUNLIMIT:]], [[PBS: job killed: walltime]],
+            [[\bJobState=TIMEOUT\b]], [[^State: TIMEOUT\b]] },
+  event = "time_limit",
+}
+pattern "preempted" {
+  line  = { [[DUE TO PREEMPTION]], [[(?i)\b(?:job|task|pod|node|instance|jobid=\S+)\b[^.,;]{0,40}\b(?:was|has been|is being|got) preempted\b]], [[\bpreempted (?:JobId=|job )\S+]],
+            [[\bRequeuing JobId=\S+ due to preemption]], [[\bJobState=PREEMPTED\b]], [[^State: PREEMPTED\b]] },
+  event = "preempted",
+}
+pattern "node_failure" {
+  line  = { [[DUE TO NODE FAIL]], [[(?:srun|salloc|sbatch): error: Node failure on (?P<node>\S+)]], [[Killing JobId=\S+ on failed node (?P<failed>\S+)]],
+            [[\bJobId=\S+ due to failure of node (?P<requeued>\S+)]], [[\bJobState=NODE_FAIL\b]], [[^State: NODE_FAIL\b]] },
+  event = "node_failure", texts = { node = { { "node" }, { "failed" }, { "requeued" } } },
+}
 pattern "requeued"     { line = [[DUE TO JOB REQUEUE]], event = "requeued" }
 pattern "task_failure" { line = [[DUE TO TASK FAILURE]], event = "task_failure" }
 pattern "slurm_cancelled" {
@@ -57,18 +129,44 @@ pattern "slurm_kill_signal" { line = [[_job_complete: JobId=\S+ WTERMSIG (?P<sig
 pattern "slurm_node_down"   { line = { [[(?:nodes? |Nodes )(?P<node>\S+) not responding, setting DOWN]], [[error: Nodes (?P<nodes>\S+) not responding]] }, event = "node_failure",
                               texts = { node = { { "node" }, { "nodes" } } } }
 
-pattern "host_oom_slurm" { line = { [[Detected (?P<count>\d+) oom[-_ ]kill event]], [[task (?P<rank>\d+): Out Of Memory]], [[Exceeded (?:job|step) memory limit]] },
-                           event = "host_oom", fields = { count = "count" }, texts = { step = { find = [[StepId=(\S+?)[. ]*(?:cgroup|Some|$)]] } } }
+pattern "host_oom_slurm" {
+  line   = { [[Detected (?P<count>\d+) oom[-_ ]kill event]], [[task (?P<rank>\d+): Out Of Memory]], [[(?i)\bexceeded (?:job |step |virtual )?memory limit\b]], [[\bJobState=OUT_OF_MEMORY\b]], [[^State: OUT_OF_MEMORY\b]] },
+  event  = "host_oom", fields = { count = "count" }, texts = { step = { find = [[StepId=(\S+?)[. ]*(?:cgroup|Some|$)]] } },
+}
+pattern "host_oom_batch" { line = { [[\bTERM_MEMLIMIT:]], [[PBS: job killed: \w*mem ]] }, event = "host_oom" }
+pattern "host_oom_kubernetes" {
+  line  = { [[\bOOMKilled\b]], [[The node was low on resource: memory]] }, unless = [[(?i)oomkilled["']?\s*[:=]\s*["']?(?:false|0)]], event = "host_oom",
+}
+pattern "host_oom_ray" {
+  line = [[Task was killed due to the node running low on memory|killed due to memory pressure \(OOM\)]], unless = [[\b0 Workers \(tasks / actors\) killed]], event = "host_oom",
+}
+pattern "host_oom_daemon" { about = "oomd and earlyoom end processes before the kernel has to", line = [[systemd-oomd\S* Killed |earlyoom\S* sending SIG(?:KILL|TERM) to process (?P<pid>\d+)]], event = "host_oom", fields = { pid = "pid" } }
 
 -- The rendezvous.
 pattern "rendezvous_timeout" {
-  line   = { [[Timed out after (?P<s>\d+) seconds waiting for clients\. (?P<joined>\d+)/(?P<wanted>\d+) clients joined]], [[RendezvousTimeoutError]],
-             [[(?:Socket|socket) Timeout.*(?:TCPStore|rendezvous)|(?:TCPStore|DistStoreError).*(?:[Tt]imed out|Socket Timeout)]] },
-  event  = "rendezvous_timeout", fields = { joined = "joined", wanted = "wanted", waited = "s" }, states = { rendezvous = "waiting" },
+  line   = { [[Timed out after (?P<s>\d+) seconds waiting for clients\. (?P<joined>\d+)/(?P<wanted>\d+) clients joined]], [[RendezvousTimeout(?:Error|Exception)]],
+             [[Timed out initializing process group in store based barrier.*world_size=(?P<world>\d+), worker_count=(?P<there>\d+)]],
+             [[(?:Socket|socket) Timeout.*(?:TCPStore|rendezvous)|(?:TCPStore|DistStoreError).*(?:[Tt]imed out|[Tt]imeout)]],
+             [[is setting up NCCL communicator and retr\w+ ncclUniqueId from .* got error]], [[gloo/rendezvous/\S+\] Wait timeout for key]], [[connect\(\) timed out\. Original timeout was]],
+             [[DEADLINE_EXCEEDED: .*(?:Barrier timed out|coordination service|RegisterTask)]], [[Timed out waiting for tasks to start]] },
+  event  = "rendezvous_timeout", fields = { joined = { { "joined" }, { "there" } }, wanted = { { "wanted" }, { "world" } }, waited = "s" }, states = { rendezvous = "waiting" },
 }
-pattern "rendezvous_failed" { line = { [[RendezvousClosedError]], [[RendezvousConnectionError]], [[The client socket has (?:failed to connect|timed out)]], [[rendezvous.*(?:Connection refused|[Cc]losed)]] },
-                              event = "rendezvous_failed" }
-pattern "port_in_use"       { line = [[(?:errno: 98|EADDRINUSE|Address already in use)]], event = "port_in_use", fields = { port = { find = [[(?:\]|[\d.*?]|localhost):(\d{2,5})\b]] } } }
+pattern "rendezvous_failed" {
+  line   = { [[RendezvousClosedError]], [[RendezvousConnectionError]], [[The client socket has timed out]], [[rendezvous.*(?:Connection refused|[Cc]losed)]], [[The connection to the C10d store has failed]],
+             [[\bDistNetworkError\b]], [[Gloo connectFullMesh failed]], [[gloo/transport/\S+\] connect \[]], [[This may indicate a possible application crash on rank 0 or a network set ?up issue]],
+             [[Stop_waiting response is expected]], [[\bhost not found: ]], [[EtcdConnectionFailed]] },
+  unless = [[EADDRINUSE|Address already in use]], event = "rendezvous_failed",
+}
+pattern "rendezvous_trouble" {
+  about  = "PyTorch tries again after these, and most often with success",
+  line   = { [[The client socket has failed to connect]], [[network addresses of .* cannot be retrieved]], [[Waiting in store based barrier to initialize process group]],
+             [[server socket on \S+ has timed out, will retry]] },
+  event  = "rendezvous_trouble", states = { rendezvous = "waiting" },
+}
+pattern "port_in_use" {
+  line   = [[(?:errno: 98|EADDRINUSE|Address already in use|Tried to launch distributed communication on port)]],
+  event  = "port_in_use", fields = { port = { find = [[(?:\]|[\d.*?]|localhost|port:?) ?[:`]?(\d{2,5})\b]] } },
+}
 pattern "rendezvous_waits"  { line = { [[Rendezvous'ing worker group]], [[waiting for (?:all )?(?:\d+ )?clients]], [[^(?:launch|rendezvous): waiting for]] }, states = { rendezvous = "waiting" },
                               unless = [[Timed out]] }
 pattern "rendezvous_joined" { line = { [[Rendezvous complete for workers]], [[init_process_group (?:done|succeeded)|process group (?:is )?initiali[sz]ed]], [[All distributed processes registered]] },

@@ -86,8 +86,23 @@ pattern "torchtitan_loaded_in" { line = [[Finished loading the checkpoint in (?P
 pattern "olmo_loading"       { line = [[\bLoading checkpoint from (?P<path>\S+?)\.*(?:\s|$)]], unless = [=[\[Torch\]]=], event = "checkpoint_loading", texts = { path = "path" }, states = { resume_asked = "yes" } }
 pattern "olmo_loaded"        { line = [[^Checkpoint (?:successfully )?loaded|Trainer state loaded]], event = "checkpoint_loaded" }
 pattern "checkpoint_corrupt" {
-  line   = [[PytorchStreamReader failed|failed finding central directory|invalid header or archive is corrupted|unexpected EOF, expected \d+ more bytes|Error\(s\) in loading state_dict for|Missing key\(s\) in state_dict|Error while deserializing header: ]],
+  about  = "damaged, or of another model or layout: PyTorch, safetensors, pickle, HDF5, TensorFlow, DeepSpeed, Hugging Face",
+  line   = { [[PytorchStreamReader failed|failed finding central directory|invalid header or archive is corrupted|unexpected EOF, expected \d+ more bytes|storage has wrong (?:byte )?size|Invalid magic number; corrupt file]],
+             [[Error\(s\) in loading state_dict for|(?:Missing|Unexpected) key\(s\) in state_dict|Missing key in checkpoint state_dict|loaded state dict (?:contains a parameter group|has a different number)]],
+             [[Error while deserializing header: ]], [[UnpicklingError: |: invalid load key, |EOFError: Ran out of input]], [[Unable to (?:synchronously )?open file \((?:truncated file|file signature not found|bad object header)]],
+             [[DataLossError|Data loss: not an sstable]], [[Unable to load weights from \w+ checkpoint file]], [[checkpoint being loaded used a DP world size of]],
+             [[No valid checkpoint found in output directory|Can't find a valid checkpoint at]], [[CheckpointException ranks:]] },
+  unless = [[(?i)\b(?:ignor|skip|falling back)]],
   event  = "checkpoint_unreadable", texts = { message = { find = [[^(.*)$]] } },
+}
+
+pattern "loss_is_nan" {
+  about  = "programs that look for it themselves, and as a rule stop",
+  line   = { [[(?i)\bloss(?:es)? (?:is|are|became|becomes|has become|went|turned|returned in \S+ is)(?: to)? (?:nan|inf|infinite|not finite|non-?finite|not a number)\b]], [[(?i)\bnon-?finite (?:loss|grad)]],
+             [[(?i)\bnan loss\b]], [[Invalid loss, terminating training]], [[returned nan values in its \d+th output]], [[(?i)\bfound (?:nan|inf)\b.{0,12}\b(?:grad|loss|weight|param)]],
+             [[contains either `inf`, `nan` or element < 0]], [[FloatingPointError: invalid value \(nan\)]], [[(?i)\b(?:nan|infs?)(?: or infs?| or nans?|s)? (?:was |were )?(?:detected|encountered|found) in (?:the )?(?:loss|grad|weight|param|model)]] },
+  unless = [[(?i)skip|ignor|\bif\b|\bwhen\b|\bwhether\b|check(?:s|ing)?\b|\bwill\b|\bno nan|\b0 nan|val(?:idation)?[ _]loss|eval[ _]loss]],
+  event  = "loss_is_nan", texts = { message = { find = [[^(.*)$]] } },
 }
 
 -- The end, by the program's own word: what follows (an upload, a last evaluation, a finalizer that fails) is no training.

@@ -25,10 +25,10 @@ parser "nemo" (training {
               step_time = { find = [[train_step_timing in s: (NUM)]] } },
 })
 parser "megatron" (training {
-  about   = "Megatron-LM and Megatron-DeepSpeed, of all ages; pasted lines may be wrapped",
+  about   = "Megatron-LM, Megatron-DeepSpeed and GPT-NeoX, of all ages; pasted lines may be wrapped",
   line    = [[\biteration\s+(?P<step>INT)/\s*INT \|]],
   ends    = [[\|\s*$]], continues = [[\|]], wrapped = true, lines = 5,
-  samples = { step = "step", loss = { find = [[\| (?:lm |mlm |total |reduced_train_)?loss: (NUM)]] },
+  samples = { step = "step", loss = { find = [[\| (?:lm[ _-]|mlm |total |reduced_train_)?loss: (NUM)]] },
               grad_norm = { find = [[grad norm: (NUM)]] }, learning_rate = { find = [[learning rate: (NUM)]] },
               step_time = { { find = [[iteration \(ms\): (NUM)]], scale = 0.001 }, { find = [[iteration \(s\): (NUM)]] } },
               tokens_per_s = { find = [[tokens per second: (NUM)]] } },
@@ -47,7 +47,7 @@ parser "huggingface" (training {
   about   = "Trainer, TRL, Axolotl: a Python dict with floats, or with strings since version 5",
   line    = [=[\{.*'loss': '?(?P<loss>NUM)'?[,}]]=],
   samples = { loss = "loss", grad_norm = { find = [['grad_norm': '?(NUM)]] }, learning_rate = { find = [['learning_rate': '?(NUM)]] },
-              step = { find = [['(?:global_)?step': '?(INT)]] } },
+              step = { { find = [['(?:global_)?step': '?(INT)]] }, { find = [['global_step/max_steps': '(INT)/]] } } },
 })
 parser "llama_factory" (training {
   about   = "trainer_log.jsonl",
@@ -147,7 +147,7 @@ parser "mlperf_train"    { line = [[:::MLLOG \{.*"key": "(?:run_start|block_star
 
 parser "keras" (training {
   about   = "versions 2 and 3; the bar counts within an epoch that another line names, so there is no step",
-  line    = [[^\s*INT/INT (?:\[[=>.]*\]|\S*━).*(?:- |\s)loss: (?P<loss>NUM)]],
+  line    = [[^\s*INT/INT (?:\[[=>.]*\]|\S*━|- (?:ETA|NUM)).*(?:- |\s)loss: (?P<loss>NUM)]],
   samples = { loss = "loss", learning_rate = { find = [[ learning_rate: (NUM)]] },
               step_time = { { find = [[ (NUM)ms/step]], scale = 0.001 }, { find = [[ (NUM)s/step]] } } },
 })
@@ -161,6 +161,62 @@ parser "mmengine_iterations" (training {
   line    = [[\bIter\(train\)\s+\[\s*(?P<n>INT)/INT\].*\bloss: (?P<loss>NUM)]],
   samples = { step = "n", loss = "loss", grad_norm = { find = [[grad_norm: (NUM)]] }, learning_rate = { find = [[\blr: (NUM)]] },
               step_time = { find = [[\btime: (NUM)]] }, data_time = { find = [[data_time: (NUM)]] } },
+})
+parser "mmcv" (training {
+  about   = "the OpenMMLab tool boxes before MMEngine",
+  line    = [[\bEpoch \[(?P<epoch>INT)\]\[(?P<n>INT)/(?P<total>INT)\]\s.*\bloss: (?P<loss>NUM)]],
+  samples = { step = { "n", epoch = "epoch", per_epoch = "total", first_epoch = 1 }, loss = "loss", grad_norm = { find = [[grad_norm: (NUM)]] },
+              learning_rate = { find = [[\blr: (NUM)]] }, step_time = { find = [[\btime: (NUM)]] }, data_time = { find = [[data_time: (NUM)]] } },
+})
+parser "mmcv_iterations" (training {
+  line    = [[\bIter \[(?P<n>INT)/INT\]\s.*\bloss: (?P<loss>NUM)]],
+  samples = { step = "n", loss = "loss", grad_norm = { find = [[grad_norm: (NUM)]] }, learning_rate = { find = [[\blr: (NUM)]] },
+              step_time = { find = [[\btime: (NUM)]] }, data_time = { find = [[data_time: (NUM)]] } },
+})
+parser "detectron2" (training {
+  line    = [[\biter: (?P<step>INT)\s+total_loss: (?P<loss>NUM)]],
+  samples = { step = "step", loss = "loss", learning_rate = { find = [[\blr: (NUM)]] }, step_time = { find = [[\btime: (NUM)]] }, data_time = { find = [[data_time: (NUM)]] } },
+})
+parser "timm" (training {
+  line    = [[\bTrain: (?P<epoch>INT) \[\s*(?P<n>INT)/(?P<total>INT) \(.*\bLoss: +(?P<loss>NUM)]],
+  samples = { step = { "n", epoch = "epoch", per_epoch = "total" }, loss = "loss", learning_rate = { find = [[\bLR: (NUM)]] },
+              step_time = { find = [[\bTime: +(NUM)s]] }, data_time = { find = [[\bData: +(NUM)]] } },
+})
+parser "swin" (training {
+  line    = [[\bTrain: \[(?P<epoch>INT)/INT\]\[(?P<n>INT)/(?P<total>INT)\]\s.*\bloss (?P<loss>NUM)]],
+  samples = { step = { "n", epoch = "epoch", per_epoch = "total" }, loss = "loss", grad_norm = { find = [[\bgrad_norm (NUM)]] }, learning_rate = { find = [[\blr (NUM)]] },
+              step_time = { find = [[\btime (NUM)]] } },
+})
+parser "metric_logger" (training {
+  about   = "the meters of torchvision's references, as DETR, MAE and DINO print them: value (average)",
+  line    = [[\bEpoch: \[(?P<epoch>INT)\]\s+\[\s*(?P<n>INT)/(?P<total>INT)\]\s+eta: .*\bloss: (?P<loss>NUM)]],
+  samples = { step = { "n", epoch = "epoch", per_epoch = "total" }, loss = "loss", learning_rate = { find = [[\blr: (NUM)]] }, step_time = { find = [[\btime: (NUM)]] },
+              data_time = { find = [[\bdata: (NUM)]] } },
+})
+parser "paddle" (training {
+  line    = [[\bepoch: \[INT/INT\], (?:global_step|iter): (?P<step>INT), .*\bloss: (?P<loss>NUM)]],
+  samples = { step = "step", loss = "loss", learning_rate = { find = [[\blr: (NUM)]] }, step_time = { find = [[batch_cost: (NUM) s]] }, data_time = { find = [[reader_cost: (NUM) s]] } },
+})
+parser "ultralytics" (training {
+  about   = "YOLO: the bar of an epoch, and the parts of the loss before it",
+  line    = [[^\s*(?P<epoch>INT)/INT\s+NUM?[GM]\s+(?P<loss>NUM)\s.*%\|[^|]*\|\s*(?P<n>INT)/(?P<total>INT) ]], scan = [[%\|]],
+  samples = { step = { "n", epoch = "epoch", per_epoch = "total" }, loss = "loss" },
+})
+parser "torchtune" (training {
+  line    = [[^\s*INT\|(?P<step>INT)\|Loss: (?P<loss>NUM)]],
+  samples = { step = "step", loss = "loss", grad_norm = { find = [[\bgrad_norm=(NUM)]] }, learning_rate = { find = [[\bcurrent_lr=(NUM)]] } },
+})
+parser "opennmt" (training {
+  line    = [[\bStep (?P<step>INT)/\s*INT; acc: .*\bxent: (?P<loss>NUM)]],
+  samples = { step = "step", loss = "loss", learning_rate = { find = [[\blr: (NUM)]] } },
+})
+parser "marian" (training {
+  line    = [[\bEp\. INT : Up\. (?P<step>INT) : Sen\. .* : Cost (?P<loss>NUM)]],
+  samples = { step = "step", loss = "loss", grad_norm = { find = [[\bgNorm (NUM)]] }, learning_rate = { find = [[\bL\.r\. (NUM)]] } },
+})
+parser "tensorflow_estimator" (training {
+  line    = [[\bINFO:tensorflow:loss = (?P<loss>NUM), step = (?P<step>INT)]],
+  samples = { step = "step", loss = "loss" },
 })
 parser "pytorch_examples" (training {
   about   = "the meters of PyTorch's ImageNet example: value (average)",

@@ -15,19 +15,36 @@ parser "named_bar" {
 }
 
 -- "key value" pairs with a step and a loss, in this order or the other. A line that speaks of validation, of an average or of a sum
--- over something else is not taken, whatever else it says.
+-- over something else is not taken, whatever else it says. The loss has many names; `l` and `g` alone are too short for one.
 local not_training = [[(?i)\b(?:val|valid|validation|eval|evaluation|test|dev|average|avg|mean|best|total|summary|final|patience|target)(?:\b|_)|loss[ _]?(?:scale|scaler|fn|func|function|weight|type)|\bif\b|\bwhen\b]]
-local grad_norm     = { find = [[(?i)\b(?:grad[_ ]?norm|gnorm|grad)["']?\s*[:= ]\s*["']?(NUM)]] }
+local loss = [[(?:(?:train(?:ing)?[_ /]|per_token_|lm[_ ]|step[_ ]|ce[_ ])?loss|x-?ent|cross[_ -]?entropy|nll|objective|cost)]]
+local named_step = [[(?:global[_ ]?step|steps?|iter|iters|iteration|it|itr|update|upd|batch)]]
+local grad_norm     = { find = [[(?i)\b(?:grad[_ ]?norm|gnorm|grad|g)["']?\s*[:= ]\s*["']?(NUM)]] }
 local learning_rate = { find = [[(?i)\b(?:lr|learning[_ ]rate)["']?\s*[:= ]\s*["']?(NUM)]] }
-local step_time     = { { find = [[(?i)\b(?:step[_ ]time|time[_ ]per[_ ]step|iter[_ ]time|dt)["']?\s*[:= ]\s*["']?(NUM)\s?(?:s|sec|seconds)?(?:[,;|\s]|$)]] },
-                        { find = [[(?i)\b(?:step[_ ]time|time[_ ]per[_ ]step|iter[_ ]time|dt)["']?\s*[:= ]\s*["']?(NUM)\s?ms\b]], scale = 0.001 } }
+local step_time     = { { find = [[(?i)\b(?:step[_ ]time|time[_ ]per[_ ]step|iter[_ ]time|dt)["']?\s*[:= ]\s*["']?(NUM)\s?ms\b]], scale = 0.001 },
+                        { find = [[(?i)\b(?:step[_ ]time|time[_ ]per[_ ]step|iter[_ ]time|dt)["']?\s*[:= ]\s*["']?(NUM)\s?(?:s|sec|seconds)?(?:[,;|\s]|$)]] } }
 local tokens_per_s  = { find = [[(?i)\b(?:tokens?(?:/s(?:ec)?|[_ ]per[_ ]s(?:ec(?:ond)?)?)|tok/s|tps)["']?\s*[:= ]\s*["']?(NUM)]] }
 
 parser "step_and_loss" {
-  line    = { [[(?i)\b(?:global[_ ]?step|steps?|iter|iteration|update|batch)["']?\s*(?:[:=#]|\s)\s*["']?\[?(?P<step>INT)(?:\s?/\s?INT)?\b.*?\b(?:train(?:ing)?[_ /]|per_token_|lm[_ ]|step[_ ]|ce[_ ])?loss["']?\s*(?:[:=]|\bis\b|\s)\s*["']?(?P<loss>NUM)(?:[^\w.]|$)]],
-              [[(?i)\b(?:train(?:ing)?[_ /]|per_token_|lm[_ ]|step[_ ]|ce[_ ])?loss["']?\s*(?:[:=]|\bis\b|\s)\s*["']?(?P<loss>NUM)[^\w.].*?\b(?:global[_ ]?step|steps?|iter|iteration|update)["']?\s*[:=#]\s*["']?(?P<step>INT)\b]] },
-  scan    = [[(?i)loss]],
+  line    = { [[(?i)\b]] .. named_step .. [[["']?\s*(?:[:=#_]|\s)\s*["']?\[?(?P<step>INT)(?:\s?/\s?INT)?\b.*?\b]] .. loss .. [[["']?\s*(?:[:=]|\bis\b|\s)\s*["']?(?P<loss>NUM)(?:[^\w.]|$)]],
+              [[(?i)\b]] .. loss .. [[["']?\s*(?:[:=]|\bis\b|\s)\s*["']?(?P<loss>NUM)[^\w.].*?\b]] .. named_step .. [[["']?\s*[:=#]\s*["']?(?P<step>INT)\b]] },
+  scan    = [[(?i)loss|x-?ent|entropy|nll|objective|cost]],
   unless  = not_training,
   samples = { step = "step", loss = "loss", grad_norm = grad_norm, learning_rate = learning_rate, step_time = step_time, tokens_per_s = tokens_per_s },
   states  = { phase = "train" },
+}
+parser "counted_loss" {
+  about   = "the step stands first, without a word: #120, [120/5000], 120 |",
+  line    = [[(?i)^[\W_]*(?:#|\[)?(?P<step>INT)(?:\s?/\s?INT)?\b[^\w.,%][^\w]*]] .. loss .. [[["']?\s*[:= ]\s*["']?(?P<loss>NUM)(?:[^\w.]|$)]],
+  scan    = [[(?i)loss|x-?ent|entropy|nll|objective|cost]],
+  unless  = not_training,
+  samples = { step = "step", loss = "loss", grad_norm = grad_norm, learning_rate = learning_rate, step_time = step_time, tokens_per_s = tokens_per_s },
+  states  = { phase = "train" },
+}
+parser "loss_of_no_number" {
+  about   = "wherever it stands: that a training loss is no number needs no step to be true",
+  line    = [[(?i)(?:^|[^\w/]|total_|train_|training_|train/)loss(?:es)?(?:_G|_D)?["']?\)?\s*(?:[:=]|\bis\b|\s)\s*["'(]?(?:tensor\()?(?P<loss>-?(?:nan|inf))\b]],
+  scan    = [[(?i)\b(?:nan|inf)\b]],
+  unless  = [[(?i)\b(?:val|valid|validation|eval|evaluation|test|dev|best|patience|min|minimum|lowest|previous|initial)(?:\b|_)|improved from|loss[ _]?(?:scale|scaler|fn|func|function|weight|type)|\bif\b|\bwhen\b|nan_|infer|info]],
+  samples = { loss = "loss" },
 }
