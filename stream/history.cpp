@@ -261,6 +261,25 @@ std::size_t History::samples(SignalId id, std::span<const Slot> slots, Time time
   return state_->samples(id, slots, time, values, arrival, sequence);
 }
 
+std::size_t History::samples(std::span<const Value> values, Time time, Time arrival, std::uint64_t sequence) {
+  State& s = *state_;
+  std::size_t late = 0;
+  const Time placed = std::min(time, arrival);
+  const bool at_once = arrival <= s.clock || s.clock == long_ago;
+  for (const auto& [id, slot, value] : values) {
+    SignalHistory* signal = s.find(id);
+    if (signal == nullptr) continue;
+    if (!signal->plain() || s.filling || !at_once || slot >= signal->arrivals.members()) {
+      late += samples(id, {&slot, 1}, time, std::span{&value, 1}, arrival, sequence);
+      continue;
+    }
+    late += signal->put(slot, placed, arrival, value, signal->arrivals.members()) ? 0 : 1;
+    s.due = std::min(s.due, signal->next_row_due());
+    signal->arrivals.note_again(slot, arrival);
+  }
+  return late;
+}
+
 template <class V>
 std::size_t History::State::samples(SignalId id, std::span<const Slot> slots, Time time, std::span<const V> values, Time arrival, std::uint64_t sequence) {
   const SignalHistory* signal = find(id);

@@ -65,6 +65,9 @@ class History {
                       std::uint64_t sequence);
   std::size_t samples(SignalId signal, std::span<const Slot> slots, Time time, std::span<const double> values, Time arrival,
                       std::uint64_t sequence);
+  // One member's values of many signals at one time and arrival, none of them absent.
+  struct Value { SignalId signal; Slot slot; float value; };
+  std::size_t samples(std::span<const Value> values, Time time, Time arrival, std::uint64_t sequence);
   Write event(SignalId signal, Slot slot, Time time, std::span<const EventField> fields, Time arrival, std::uint64_t sequence);
   // Any record of the members: what `any` ages by.
   void spoke(Level level, Slot slot, Time arrival) { spoke(level, std::span{&slot, 1}, arrival); }

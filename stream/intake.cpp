@@ -76,7 +76,8 @@ const Intake::Layout& Intake::layout_of(const SampleBlock& block) {
     const bool step = step_ && *id == *step_;
     if (step) layout.step = layout.signals.size() - 1;
     signal = {*id, static_cast<float>(pack_->signals.factor(named.name)), true, history_->wants(*id) || step,
-              definition.textual(), definition.points, definition.owner == Level::job, definition.owner};
+              definition.textual(), definition.points, definition.owner == Level::job, false, definition.owner};
+    signal.plain = signal.wanted && !step && !signal.textual && !signal.points && !definition.wide();
     const std::string_view source = block.source.empty() ? std::string_view{definition.source} : block.source;
     if (!source.empty() && std::find(layout.sources.begin(), layout.sources.end(), source) == layout.sources.end()) layout.sources.emplace_back(source);
   }
@@ -109,6 +110,7 @@ const std::vector<Slot>& Intake::owners_of(Membership& membership, Level owner, 
   for (const auto& [level, slots] : membership.owners)
     if (level == owner) return slots;
   std::vector<Slot> slots;
+  slots.reserve(block.members.size());
   for (std::size_t m = 0; m < block.members.size(); ++m) {
     const MemberKey& key = block.members[m];
     if (membership.own[m] == no_slot) slots.push_back(no_slot);
@@ -135,12 +137,15 @@ void Intake::block(const SampleBlock& block, Time arrival) {
   counters_->samples += block.size();
   counters_->member_limit += membership.without;
   if (!filling_) tell_who_spoke(block, layout, membership, arrival);
+  const bool few = block.members.size() < 8 && !block.narrow.empty();
+  if (few) members(block, layout, membership, arrival);
   for (std::size_t s = 0; s < layout.signals.size(); ++s) {
     const auto& signal = layout.signals[s];
     if (!signal.known || !signal.wanted) {
       ++(signal.known ? counters_->unwanted : counters_->unknown_signal);
       continue;
     }
+    if (few && signal.plain) continue;
     const auto& owners = owners_of(membership, signal.owner, block);
     // A job's value belongs to the step of its record, and a text to a symbol.
     const bool alone = signal.textual || (signal.points && signal.of_job);
@@ -150,6 +155,23 @@ void Intake::block(const SampleBlock& block, Time arrival) {
       else column<float>(block, signal, owners, s, t, s == layout.step, arrival);
     }
   }
+}
+
+void Intake::members(const SampleBlock& block, const Layout& layout, Membership& membership, Time arrival) {
+  const std::size_t width = block.signals.size(), count = block.members.size();
+  for (std::size_t t = 0; t < block.times.size(); ++t)
+    for (std::size_t m = 0; m < count; ++m) {
+      const std::size_t row = (t * count + m) * width;
+      values_.clear();
+      for (std::size_t s = 0; s < width; ++s) {
+        const auto& signal = layout.signals[s];
+        if (!signal.plain || !block.has(row + s)) continue;
+        const Slot slot = owners_of(membership, signal.owner, block)[m];
+        if (slot != no_slot) values_.push_back({signal.id, slot, measured(block.narrow[row + s] * signal.factor)});
+      }
+      if (values_.empty()) continue;
+      counters_->late += history_->samples(values_, placed(block.times[t], arrival, false, values_.size()), arrival, next_sequence());
+    }
 }
 
 template <class T>

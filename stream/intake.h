@@ -52,7 +52,7 @@ class Intake {
     struct Signal {
       SignalId id{};
       float factor = 1;
-      bool known = false, wanted = false, textual = false, points = false, of_job = false;
+      bool known = false, wanted = false, textual = false, points = false, of_job = false, plain = false;
       Level owner{};
     };
     std::vector<Signal> signals;
@@ -79,6 +79,8 @@ class Intake {
   template <class T>
   void column(const SampleBlock& block, const Layout::Signal& signal, std::span<const Slot> owners, std::size_t s, std::size_t t, bool step,
               Time arrival);
+  // The plain signals of a block of few members, a member at a time.
+  void members(const SampleBlock& block, const Layout& layout, Membership& membership, Time arrival);
   void one_by_one(const SampleBlock& block, const Layout& layout, const Membership& membership, std::span<const Slot> owners, std::size_t s,
                   std::size_t t, Time arrival);
   void value(SignalId id, Slot slot, Slot reporter, Time time, double number, Time arrival, double step);
@@ -103,6 +105,7 @@ class Intake {
   std::vector<Slot> slots_;
   std::vector<float> narrow_;
   std::vector<double> wide_;
+  std::vector<History::Value> values_;
 };
 
 template <class Fill>

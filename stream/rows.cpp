@@ -2,9 +2,6 @@
 
 #include <xxhash.h>
 
-#include <algorithm>
-#include <bit>
-#include <type_traits>
 
 namespace tocsin::stream {
 namespace {
@@ -19,24 +16,11 @@ constexpr float absent_of<float> = absent_float;
 template <>
 constexpr double absent_of<double> = absent;
 
-template <class T>
-auto bits(T value) noexcept {
-  if constexpr (std::is_same_v<T, float>) return std::bit_cast<std::uint32_t>(value);
-  else return std::bit_cast<std::uint64_t>(value);
-}
-
-// Measured NaNs have one pattern, so that which of two is kept cannot matter.
-template <class T>
-T one_nan(T value) noexcept {
-  return value == value ? value : std::numeric_limits<T>::quiet_NaN();
-}
-
-template <class T>
-inline void merge(T* values, std::uint32_t* offsets, Slot slot, std::uint32_t offset, T value) noexcept {
-  if (offset > offsets[slot] || (offset == offsets[slot] && bits(value) > bits(values[slot]))) {
-    offsets[slot] = offset;
-    values[slot] = value;
-  }
+// Slots that follow one another, as those of a slice of ranks do.
+bool in_a_row(std::span<const Slot> slots) noexcept {
+  bool all = true;
+  for (std::size_t i = 0; i < slots.size(); ++i) all &= slots[i] == slots[0] + i;
+  return all;
 }
 
 }  // namespace
@@ -54,29 +38,25 @@ void Rows<T>::widen(Open& row, std::size_t members) {
 }
 
 template <class T>
-std::uint32_t Rows<T>::offset(const Open& row, Time time) const noexcept {
-  const std::int64_t within = nanoseconds(time) - (row.number - 1) * grid_.length.count();
-  return static_cast<std::uint32_t>((within + unit_ - 1) / unit_);
-}
-
-template <class T>
 typename Rows<T>::Open* Rows<T>::open(Time time, Time arrival, std::size_t members) {
   // Rows may not have been closed since the clock moved on to this record, where none was due.
   const Time now = std::max(clock_, arrival);
   for (std::size_t i = open_.size(); i-- > 0;) {
-    const Time end = grid_.end(open_[i].number);
-    if (time > end) break;
-    if (time > end - grid_.length) {
-      if (now >= end + lateness_) return nullptr;
-      if (open_[i].values.size() < members) widen(open_[i], members);
-      return &open_[i];
+    Open& row = open_[i];
+    if (time > row.end) break;
+    if (time > row.begin) {
+      if (now >= row.closes) return nullptr;
+      if (row.values.size() < members) widen(row, members);
+      recent_ = i;
+      return &row;
     }
   }
   const RowNumber number = grid_.number(time);
   if (now >= grid_.end(number) + lateness_ || (number <= marks_.forced_through && now >= marks_.forced_at)) return nullptr;
   if (open_.size() >= most_open_) return nullptr;
   const auto place = std::lower_bound(open_.begin(), open_.end(), number, [](const Open& row, RowNumber n) { return row.number < n; });
-  Open fresh{number, {}, {}};
+  const Time end = grid_.end(number);
+  Open fresh{number, end - grid_.length, end, end + lateness_, {}, {}};
   if (!spare_values_.empty()) {
     fresh.values = std::move(spare_values_.back());
     spare_values_.pop_back();
@@ -87,7 +67,10 @@ typename Rows<T>::Open* Rows<T>::open(Time time, Time arrival, std::size_t membe
   }
   fresh.values.assign(members, absent_of<T>);
   fresh.offsets.assign(members, 0);
-  return &*open_.insert(place, std::move(fresh));
+  Open* made = &*open_.insert(place, std::move(fresh));
+  recent_ = static_cast<std::size_t>(made - open_.data());
+  find_due();
+  return made;
 }
 
 template <class T>
@@ -95,7 +78,7 @@ bool Rows<T>::write(Slot slot, Time time, Time arrival, T value, std::size_t mem
   Open* row = open(time, arrival, members);
   if (row == nullptr) return false;
   if (is_absent(value)) return true;
-  merge(row->values.data(), row->offsets.data(), slot, offset(*row, time), one_nan(value));
+  merge(*row, slot, offset(*row, time), value);
   return true;
 }
 
@@ -105,9 +88,18 @@ std::size_t Rows<T>::write(std::span<const Slot> slots, Time time, Time arrival,
   Open* row = open(time, arrival, members);
   if (row == nullptr) return slots.size();
   const std::uint32_t at = offset(*row, time);
-  T* kept = row->values.data();
-  std::uint32_t* offsets = row->offsets.data();
-  for (std::size_t i = 0; i < slots.size(); ++i) merge(kept, offsets, slots[i], at, one_nan(static_cast<T>(values[i])));
+  if (slots.size() < 8 || !in_a_row(slots)) {
+    for (std::size_t i = 0; i < slots.size(); ++i) merge(*row, slots[i], at, static_cast<T>(values[i]));
+    return 0;
+  }
+  T* kept = row->values.data() + slots[0];
+  std::uint32_t* offsets = row->offsets.data() + slots[0];
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    const T value = one_nan(static_cast<T>(values[i]));
+    const bool later = (at > offsets[i]) | ((at == offsets[i]) & (bits(value) > bits(kept[i])));
+    kept[i] = later ? value : kept[i];
+    offsets[i] = later ? at : offsets[i];
+  }
   return 0;
 }
 template std::size_t Rows<float>::write(std::span<const Slot>, Time, Time, std::span<const float>, std::size_t);
@@ -116,14 +108,9 @@ template std::size_t Rows<double>::write(std::span<const Slot>, Time, Time, std:
 template std::size_t Rows<double>::write(std::span<const Slot>, Time, Time, std::span<const double>, std::size_t);
 
 template <class T>
-Time Rows<T>::next_due() const noexcept {
-  return open_.empty() ? never : grid_.end(open_.front().number) + lateness_;
-}
-
-template <class T>
 void Rows<T>::to_rates(Open& row) {
   before_.resize(std::max(before_.size(), row.values.size()), Before{absent, 0});
-  const std::int64_t start = (row.number - 1) * grid_.length.count();
+  const std::int64_t start = nanoseconds(row.begin);
   for (std::size_t slot = 0; slot < row.values.size(); ++slot) {
     if (row.offsets[slot] == 0) continue;
     const double value = static_cast<double>(row.values[slot]);
@@ -143,6 +130,7 @@ template <class T>
 void Rows<T>::close_front(bool digest) {
   Open row = std::move(open_.front());
   open_.erase(open_.begin());
+  find_due();
   if (counter_) to_rates(row);
   if (digest) {
     std::size_t used = row.values.size();
@@ -191,6 +179,7 @@ void Rows<T>::take_over(Rows& old, Time clock) {
   marks_ = old.marks_;
   dropped_through_ = old.dropped_through_;
   open_ = std::move(old.open_);
+  find_due();
   closed_ = std::move(old.closed_);
   before_ = std::move(old.before_);
   if (clock == long_ago) return;

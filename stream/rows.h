@@ -1,9 +1,12 @@
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <deque>
 #include <limits>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include "stream/time.h"
@@ -47,7 +50,17 @@ class Rows {
   template <class V>   // float or double
   std::size_t write(std::span<const Slot> slots, Time time, Time arrival, std::span<const V> values, std::size_t members);
 
-  [[nodiscard]] Time next_due() const noexcept;
+  // The same for one sample, by the shortest way where the row of the one before is its row, too. `now`: the clock or its arrival.
+  bool put(Slot slot, Time time, Time arrival, T value, std::size_t members) {
+    if (recent_ >= open_.size()) return write(slot, time, arrival, value, members);
+    Open& row = open_[recent_];
+    if (time > row.end || time <= row.begin || std::max(clock_, arrival) >= row.closes || row.values.size() < members)
+      return write(slot, time, arrival, value, members);
+    merge(row, slot, offset(row, time), value);
+    return true;
+  }
+
+  [[nodiscard]] Time next_due() const noexcept { return due_; }
   // Closes the oldest row if it is due: it is the newest of closed() then. False: none is due. `digest`: it counts in the digest.
   bool close_next(Time clock, bool digest);
   // The same, of rows up to `number`, whatever the clock; samples that come later are late.
@@ -78,13 +91,32 @@ class Rows {
  private:
   struct Open {
     RowNumber number;
+    Time begin, end, closes;              // (begin, end]
     std::vector<T> values;
     std::vector<std::uint32_t> offsets;   // of the sample's time within the row, in units; 0: none
   };
   Open* open(Time time, Time arrival, std::size_t members);
-  [[nodiscard]] std::uint32_t offset(const Open& row, Time time) const noexcept;
+  [[nodiscard]] std::uint32_t offset(const Open& row, Time time) const noexcept {
+    const std::int64_t within = (time - row.begin).count();
+    return static_cast<std::uint32_t>(unit_ == 1 ? within : (within + unit_ - 1) / unit_);
+  }
+  static auto bits(T value) noexcept {
+    if constexpr (std::is_same_v<T, float>) return std::bit_cast<std::uint32_t>(value);
+    else return std::bit_cast<std::uint64_t>(value);
+  }
+  // Measured NaNs have one pattern, so that which of two is kept cannot matter.
+  static T one_nan(T value) noexcept { return value == value ? value : std::numeric_limits<T>::quiet_NaN(); }
+  static void merge(Open& row, Slot slot, std::uint32_t offset, T value) noexcept {
+    value = one_nan(value);
+    const std::uint32_t before = row.offsets[slot];
+    if (offset > before || (offset == before && bits(value) > bits(row.values[slot]))) {
+      row.offsets[slot] = offset;
+      row.values[slot] = value;
+    }
+  }
   static void widen(Open& row, std::size_t members);
   void to_rates(Open& row);
+  void find_due() noexcept { due_ = open_.empty() ? never : open_.front().closes; }
   void close_front(bool digest);
   void drop_through(RowNumber number);
 
@@ -94,6 +126,8 @@ class Rows {
   std::int64_t unit_;          // ns; 1 for rows of at most 4 s, so that an offset has 32 bits
   std::size_t most_open_;
   Time clock_ = long_ago;
+  Time due_ = never;           // when the oldest open row closes
+  std::size_t recent_ = 0;     // where in open_ the last sample went
   Marks marks_;
   RowNumber dropped_through_ = std::numeric_limits<RowNumber>::min();
   std::vector<Open> open_;     // ascending

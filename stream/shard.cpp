@@ -4,6 +4,7 @@
 #include <array>
 #include <cassert>
 #include <set>
+#include <tuple>
 
 #include "stream/subject.h"
 
@@ -85,6 +86,9 @@ class Seen {
 
 struct Shard::State {
   struct Waiting { LoadedPack pack; Time from; };
+  struct ByTimeThenName {
+    bool operator()(const auto& a, const auto& b) const { return std::tie(a.first, a.second->first) < std::tie(b.first, b.second->first); }
+  };
 
   LoadedPack pack;
   PackSource* packs;
@@ -100,57 +104,61 @@ struct Shard::State {
   std::map<std::string, Time> watermarks;
   std::map<std::string, Seen, std::less<>> producers;   // and re-keyed sources
   std::vector<std::pair<Position, Time>> marks;
-  std::map<std::string, std::unique_ptr<Subject>, std::less<>> subjects;
-  std::set<std::pair<Time, std::string_view>> due;      // the next of each subject
-  std::map<std::string, Time, std::less<>> due_at;
+  struct Judged {
+    std::unique_ptr<Subject> subject;
+    Time due = never;                                   // as it stands in the set below
+  };
+  using Subjects = std::map<std::string, Judged, std::less<>>;
+  Subjects subjects;
+  std::set<std::pair<Time, Subjects::value_type*>, ByTimeThenName> due;   // the next of each subject
+  Subjects::value_type* recent = nullptr;               // whose record was read last: most often the next one's, too
 
-  Subject* subject(std::string_view name) {
-    const auto found = subjects.find(name);
-    if (found != subjects.end()) return found->second.get();
+  Subjects::value_type* subject(std::string_view name) {
+    if (recent != nullptr && recent->first == name) return recent;
+    if (const auto found = subjects.find(name); found != subjects.end()) return recent = &*found;
     if (options.shards > 1 && murmur2(name) % options.shards != options.shard) return nullptr;
     if (subjects.size() >= most_subjects) {
       ++counters.subject_limit;
       return nullptr;
     }
-    return subjects.emplace(std::string{name}, std::make_unique<Subject>(std::string{name}, around)).first->second.get();
+    return recent = &*subjects.emplace(std::string{name}, Judged{std::make_unique<Subject>(std::string{name}, around)}).first;
   }
 
-  void schedule(std::string_view name, const Subject& subject) {
-    const auto entry = subjects.find(name);
-    auto& at = due_at.try_emplace(entry->first, never).first->second;
-    const Time next_at = subject.next_due();
-    if (at == next_at) return;
-    due.erase({at, entry->first});
-    at = next_at;
-    if (at != never) due.emplace(at, entry->first);
+  void schedule(Subjects::value_type& entry) {
+    Judged& judged = entry.second;
+    const Time next_at = judged.subject->next_due();
+    if (judged.due == next_at) return;
+    if (judged.due != never) due.erase({judged.due, &entry});
+    judged.due = next_at;
+    if (next_at != never) due.emplace(next_at, &entry);
   }
 
-  void advance_one(std::string_view name, Subject& subject) {
+  void advance_one(Subjects::value_type& entry) {
+    Subject& subject = *entry.second.subject;
     subject.advance(subject.clock(clock, watermarks));
-    schedule(name, subject);
+    schedule(entry);
   }
 
   void advance_due() {
-    std::vector<std::string_view> held_back;
+    std::vector<Subjects::value_type*> held_back;
     while (!due.empty() && due.begin()->first <= clock) {
-      const std::string_view name = due.begin()->second;
-      Subject& subject = *subjects.find(name)->second;
-      advance_one(name, subject);
-      if (!due.empty() && due.begin()->second == name && due.begin()->first <= clock) {
+      Subjects::value_type* entry = due.begin()->second;
+      advance_one(*entry);
+      if (!due.empty() && due.begin()->second == entry && due.begin()->first <= clock) {
         // Its own clock, of its sources' watermarks, is behind the log's: it waits for them.
-        held_back.push_back(name);
+        held_back.push_back(entry);
         due.erase(due.begin());
       }
     }
-    for (const std::string_view name : held_back) due.emplace(due_at.find(name)->second, name);
+    for (Subjects::value_type* entry : held_back) due.emplace(entry->second.due, entry);
   }
 
   void change_pack(const LoadedPack& next_pack, Time from) {
     pack = next_pack;
     pack_changed = true;
-    for (auto& [name, subject] : subjects) {
-      subject->use(pack, from);
-      schedule(name, *subject);
+    for (auto& entry : subjects) {
+      entry.second.subject->use(pack, from);
+      schedule(entry);
     }
   }
 
@@ -187,9 +195,9 @@ struct Shard::State {
         break;
       case ControlRecord::Kind::seal:
         sealed = true;
-        for (auto& [name, subject] : subjects) {
-          subject->seal();
-          schedule(name, *subject);
+        for (auto& entry : subjects) {
+          entry.second.subject->seal();
+          schedule(entry);
         }
         break;
     }
@@ -229,7 +237,7 @@ void Shard::consume(const Entry& entry) {
   if (beats) {
     if (s.last_beat != long_ago && entry.arrival > s.last_beat + widest_beat) {
       ++s.counters.gaps;
-      for (auto& [name, subject] : s.subjects) subject->gap(s.last_beat, entry.arrival);
+      for (auto& [name, judged] : s.subjects) judged.subject->gap(s.last_beat, entry.arrival);
     }
     s.last_beat = std::max(s.last_beat, entry.arrival);
   }
@@ -239,23 +247,23 @@ void Shard::consume(const Entry& entry) {
     return;
   }
   if (!entry.subject.empty())
-    if (Subject* subject = s.subject(entry.subject)) {
-      s.advance_one(entry.subject, *subject);
-      subject->apply(entry, s.pack);
-      s.schedule(entry.subject, *subject);
+    if (auto* of = s.subject(entry.subject)) {
+      s.advance_one(*of);
+      of->second.subject->apply(entry, s.pack);
+      s.schedule(*of);
     }
   for (const ControlRecord& record : entry.controls) s.control(record);
 }
 
 std::map<std::string, std::uint64_t> Shard::digests() const {
   std::map<std::string, std::uint64_t> result;
-  for (const auto& [name, subject] : state_->subjects) result[name] = subject->digest();
+  for (const auto& [name, judged] : state_->subjects) result[name] = judged.subject->digest();
   return result;
 }
 
 std::map<std::string, std::uint64_t> Shard::row_digests() const {
   std::map<std::string, std::uint64_t> result;
-  for (const auto& [name, subject] : state_->subjects) result[name] = subject->rows_digest();
+  for (const auto& [name, judged] : state_->subjects) result[name] = judged.subject->rows_digest();
   return result;
 }
 
@@ -275,7 +283,7 @@ Shard::Sections Shard::snapshot() const {
   s.pack_changed = false;
   Duration reach = counter_memory + most_lateness;
   Duration longest{};
-  for (const auto& [name, subject] : s.subjects) longest = std::max(longest, subject->longest_raw_window());
+  for (const auto& [name, judged] : s.subjects) longest = std::max(longest, judged.subject->longest_raw_window());
   reach += longest;
   // Marks from before every take-over's reach are needed no more, but for one.
   while (s.marks.size() > 1 && s.marks[1].second < s.clock - reach) s.marks.erase(s.marks.begin());
@@ -293,9 +301,9 @@ Shard::Sections Shard::snapshot() const {
 
   Sections sections;
   sections[""] = std::move(out).take();
-  for (const auto& [name, subject] : s.subjects) {
+  for (const auto& [name, judged] : s.subjects) {
     Writer section;
-    subject->save(section);
+    judged.subject->save(section);
     sections[name] = std::move(section).take();
   }
   return sections;
@@ -339,7 +347,7 @@ Result<Shard::Resume> Shard::load(const Sections& sections) {
     Reader section{bytes};
     if (auto loaded = subject->load(section, s.pack); !loaded) return Error{loaded.error().code, "subject " + name + ": " + loaded.error().message};
     longest = std::max(longest, subject->longest_raw_window());
-    s.subjects.emplace(name, std::move(subject));
+    s.subjects.emplace(name, State::Judged{std::move(subject)});
   }
   const Time back_to = s.clock - (longest + most_lateness + counter_memory);
   Position from = s.marks.empty() ? Position{} : s.marks.front().first;
@@ -351,14 +359,14 @@ Result<Shard::Resume> Shard::load(const Sections& sections) {
 void Shard::fill(const Entry& entry) {
   State& s = *state_;
   if (entry.subject.empty()) return;
-  if (const auto found = s.subjects.find(entry.subject); found != s.subjects.end()) found->second->fill(entry, entry.arrival);
+  if (const auto found = s.subjects.find(entry.subject); found != s.subjects.end()) found->second.subject->fill(entry, entry.arrival);
 }
 
 void Shard::filled() {
   State& s = *state_;
-  for (auto& [name, subject] : s.subjects) {
-    subject->filled();
-    s.schedule(name, *subject);
+  for (auto& entry : s.subjects) {
+    entry.second.subject->filled();
+    s.schedule(entry);
   }
 }
 

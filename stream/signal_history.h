@@ -46,6 +46,12 @@ class SignalHistory {
   struct How { Time clock, arrival; std::uint64_t sequence; std::size_t members; bool filling; };
   template <class V>   // float or double
   std::size_t write(std::span<const Slot> slots, Time time, std::span<const V> values, const How& how);   // how many were late
+  // Rows of floats and nothing else: one sample by the shortest way.
+  [[nodiscard]] bool plain() const noexcept { return rows_.index() == 1 && !points_; }
+  bool put(Slot slot, Time time, Time arrival, float value, std::size_t members) {
+    return std::get_if<RowSide<float>>(&rows_)->rows.put(slot, time, arrival, value, members);
+  }
+  [[nodiscard]] Time next_row_due() const noexcept { return std::get_if<RowSide<float>>(&rows_)->rows.next_due(); }
   bool write_event(Slot slot, Time time, std::span<const std::pair<std::string_view, double>> fields, Time arrival, std::uint64_t sequence, Time clock);
 
   [[nodiscard]] bool has_rows() const noexcept { return rows_.index() != 0; }

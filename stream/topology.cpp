@@ -275,8 +275,13 @@ void Topology::speak_reserved() {
 }
 
 std::size_t Topology::size(Level level) const noexcept {
-  const std::array<std::size_t, level_count> sizes{1, 1, racks_.size(), nodes_.size(), gpus_.size(), rank_exists_.size()};
-  return sizes[index(level)];
+  switch (level) {
+    case Level::rank: return rank_exists_.size();
+    case Level::gpu: return gpus_.size();
+    case Level::node: return nodes_.size();
+    case Level::rack: return racks_.size();
+    default: return 1;
+  }
 }
 
 bool Topology::exists(Level level, Slot slot) const noexcept {
