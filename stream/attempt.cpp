@@ -93,6 +93,7 @@ void Attempt::end(Time at, std::string reason) {
   end_ = std::max({at, judge_->last_tick(), start_});
   judge_->set_end_reason(reason.empty() ? "unknown" : reason);
   judge_->end(end_);
+  history_->end(end_);
   if (const auto signal = pack_.pack->signals.find("end_reason"); signal && !reason.empty()) {
     MemberKey job;
     arrival_ = end_;
@@ -224,6 +225,7 @@ void Attempt::use(LoadedPack pack, Time from) {
   const auto old_history = std::move(history_);
   open_history();
   history_->adopt(*old_history);
+  if (ended()) history_->end(end_);
   auto judge = std::make_unique<Judge>(
       pack_.pack, Judge::Facts{subject_, name_, labels_, topology_, hearing_, symbols_, *history_, start_, end_}, around_);
   judge->adopt(*judge_, from);
@@ -263,6 +265,7 @@ Result<void> Attempt::load(Reader& in) {   // name and start were read by the su
   if (auto ok = judge_->load(in); !ok) return ok;
   intake_.load(in);
   last_arrival_ = in.get_time(), end_ = in.get_time(), started_by_event_ = in.get<bool>();
+  if (ended()) history_->end(end_);
   filling_ = true;
   intake_.begin_filling();
   history_->fill_rows_only(true);

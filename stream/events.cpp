@@ -91,6 +91,11 @@ const Happening& Events::apply_first() {
 }
 
 void Events::advance(EventView& view, Extent to) {
+  if (to.from < view.from) {   // back to the attempt's end, from a later record's tick: from what is retained
+    view.members.clear();
+    view.cursor = base_;
+    view.from = long_ago;
+  }
   for (view.cursor = std::max(view.cursor, base_); view.cursor < base_ + log_.size(); ++view.cursor) {
     const Happening& event = *number(view.cursor);
     if (event.at > to.to) break;

@@ -32,6 +32,7 @@ struct History::State {
 
   Time clock = long_ago;
   Time due = never;                // no signal has anything due before
+  Time end = never;                // E, once known
   std::optional<Time> attempt_start;
   bool filling = false;
   std::vector<EarlyArrival> early;
@@ -338,15 +339,14 @@ void History::settle(Time clock, const std::function<void(const Applied&)>& appl
     SignalHistory& signal = *s.signals[id];
     if (signal.next_due() > s.clock) continue;
     signal.settle(s.clock, false, [&](Slot slot, Time at) { applied({static_cast<SignalId>(id), slot, at}); });
-    signal.keep_up(s.clock, s.attempt_start);
+    signal.keep_up(s.clock, s.attempt_start, s.end);
   }
   s.find_due();
 }
 
-void History::close_through(Time end, const std::function<void(const Applied&)>& applied) {
-  for (const std::uint32_t id : state_->kept)
-    state_->signals[id]->close_through(end, [&](Slot slot, Time at) { applied({static_cast<SignalId>(id), slot, at}); });
-  state_->find_due();
+void History::end(Time end) noexcept {
+  state_->end = end;
+  for (const std::uint32_t id : state_->kept) state_->signals[id]->end(end);
 }
 
 bool History::reduce(const Node& reduction, const WindowSpec& window, Column other, const Moment& moment, const Hearing& hearing, std::span<double> out) {

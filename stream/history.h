@@ -79,8 +79,8 @@ class History {
   // To be called at each instant at which something is due (next_due), before the ticks of that instant and after all earlier ones:
   // windows then let go of what no later tick can see. Where nothing is due it costs nothing.
   void settle(Time clock, const std::function<void(const Applied&)>& applied);
-  // Closes the row that holds the attempt's end, whatever the clock (E's last tick).
-  void close_through(Time end, const std::function<void(const Applied&)>& applied);
+  // E is known: what the ticks at E look at is kept until they have run, whatever comes later.
+  void end(Time end) noexcept;
 
   // A reduction of a window as of `moment`. `other` is the column of w_time_to. True: all members but the first (of ranks, the reserved
   // one) are alike, and only their first two values were written.

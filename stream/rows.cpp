@@ -52,7 +52,7 @@ typename Rows<T>::Open* Rows<T>::open(Time time, Time arrival, std::size_t membe
     }
   }
   const RowNumber number = grid_.number(time);
-  if (now >= grid_.end(number) + lateness_ || (number <= marks_.forced_through && now >= marks_.forced_at)) return nullptr;
+  if (now >= grid_.end(number) + lateness_) return nullptr;
   if (open_.size() >= most_open_) return nullptr;
   const auto place = std::lower_bound(open_.begin(), open_.end(), number, [](const Open& row, RowNumber n) { return row.number < n; });
   const Time end = grid_.end(number);
@@ -139,7 +139,7 @@ void Rows<T>::close_front(bool digest) {
     marks_.digest = XXH3_64bits_withSeed(row.values.data(), used * sizeof(T), XXH3_64bits(head, sizeof head));
   }
   if (row.number > marks_.floor) {
-    drop_through(row.number - (keep_ / grid_.length + 1));
+    drop_through(std::min(row.number, held_) - (keep_ / grid_.length + 1));
     closed_.push_back(Closed{row.number, std::move(row.values)});
   }
   if (spare_offsets_.size() < 2) spare_offsets_.push_back(std::move(row.offsets));
@@ -158,17 +158,7 @@ template <class T>
 bool Rows<T>::close_next(Time clock, bool digest) {
   clock_ = std::max(clock_, clock);
   if (open_.empty()) return false;
-  const RowNumber number = open_.front().number;
-  const bool forced = number <= marks_.forced_through && clock_ >= marks_.forced_at;
-  if (!forced && grid_.end(number) + lateness_ > clock_) return false;
-  close_front(digest);
-  return true;
-}
-
-template <class T>
-bool Rows<T>::close_next_through(RowNumber number, bool digest) {
-  if (number > marks_.forced_through) marks_.forced_through = number, marks_.forced_at = clock_;
-  if (open_.empty() || open_.front().number > number) return false;
+  if (due_ > clock_) return false;
   close_front(digest);
   return true;
 }

@@ -63,8 +63,8 @@ class Rows {
   [[nodiscard]] Time next_due() const noexcept { return due_; }
   // Closes the oldest row if it is due: it is the newest of closed() then. False: none is due. `digest`: it counts in the digest.
   bool close_next(Time clock, bool digest);
-  // The same, of rows up to `number`, whatever the clock; samples that come later are late.
-  bool close_next_through(RowNumber number, bool digest);
+  // Rows that are kept behind `time` are kept from now on, however new the newest is.
+  void hold(Time time) noexcept { held_ = grid_.number(time); }
 
   [[nodiscard]] const RowGrid& grid() const noexcept { return grid_; }
   [[nodiscard]] const std::deque<Closed>& closed() const noexcept { return closed_; }
@@ -75,8 +75,6 @@ class Rows {
   // What a snapshot holds of rows: not the rows.
   struct Marks {
     std::uint64_t digest = 0;
-    RowNumber forced_through = std::numeric_limits<RowNumber>::min();   // by close_next_through, at
-    Time forced_at = long_ago;
     RowNumber floor = std::numeric_limits<RowNumber>::min();            // rows up to here are not kept
   };
   [[nodiscard]] const Marks& marks() const noexcept { return marks_; }
@@ -126,6 +124,7 @@ class Rows {
   std::int64_t unit_;          // ns; 1 for rows of at most 4 s, so that an offset has 32 bits
   std::size_t most_open_;
   Time clock_ = long_ago;
+  RowNumber held_ = std::numeric_limits<RowNumber>::max();
   Time due_ = never;           // when the oldest open row closes
   std::size_t recent_ = 0;     // where in open_ the last sample went
   Marks marks_;

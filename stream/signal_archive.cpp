@@ -9,7 +9,7 @@ namespace {
 template <class T>
 void save_rows(Writer& out, const RowSide<T>& side) {
   const auto& marks = side.rows.marks();
-  out.put(marks.digest), out.put(marks.forced_through), out.put(marks.forced_at), out.put(marks.floor);
+  out.put(marks.digest), out.put(marks.floor);
   if (side.panes) side.panes->save(out);
   for (const auto& view : side.baselines) view.save(out);
   for (const auto& view : side.attempts) {
@@ -21,8 +21,7 @@ void save_rows(Writer& out, const RowSide<T>& side) {
 template <class T>
 void load_rows(Reader& in, RowSide<T>& side) {
   typename Rows<T>::Marks marks;
-  marks.digest = in.get<std::uint64_t>(), marks.forced_through = in.get<RowNumber>();
-  marks.forced_at = in.get_time(), marks.floor = in.get<RowNumber>();
+  marks.digest = in.get<std::uint64_t>(), marks.floor = in.get<RowNumber>();
   side.rows.set_marks(marks);
   if (side.panes) side.panes->load(in);
   for (auto& view : side.raw) view.forget();

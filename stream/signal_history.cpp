@@ -171,20 +171,16 @@ bool SignalHistory::close_rows(Time clock, bool filling) {
   return false;
 }
 
-void SignalHistory::close_rows_through(Time end) {
-  const auto close = [&](auto& side) {
-    const RowNumber number = side.rows.grid().number(end);
-    while (side.rows.close_next_through(number, true)) feed_panes(side, 1);
-  };
-  if (auto* narrow = std::get_if<RowSide<float>>(&rows_)) close(*narrow);
-  if (auto* wide = std::get_if<RowSide<double>>(&rows_)) close(*wide);
+void SignalHistory::end(Time end) noexcept {
+  if (auto* narrow = std::get_if<RowSide<float>>(&rows_)) narrow->rows.hold(end);
+  if (auto* wide = std::get_if<RowSide<double>>(&rows_)) wide->rows.hold(end);
 }
 
-void SignalHistory::keep_up(Time clock, std::optional<Time> attempt_start) {
+void SignalHistory::keep_up(Time clock, std::optional<Time> attempt_start, Time end) {
   if (clock == long_ago) return;
   // Before the first tick told when the attempt began, lags count in full.
   const auto seen = [&](const WindowSpec& spec) {
-    const Time tick = clock - spec.settle;
+    const Time tick = std::min(clock - spec.settle, end);
     return extent(spec, tick, attempt_start ? *attempt_start : tick - 4 * spec.lag);
   };
   const auto rows = [&](auto& side) {
@@ -207,7 +203,7 @@ void SignalHistory::keep_up(Time clock, std::optional<Time> attempt_start) {
   if (events_) {
     for (auto& view : events_->views())
       events_->advance(view, seen(view.spec));
-    events_->trim();
+    if (end == never) events_->trim();
   }
 }
 

@@ -65,15 +65,10 @@ class SignalHistory {
     if (events_) events_->apply(clock, [&](const Happening& e) { told(e.slot, e.at), changed = true; });
     return changed;
   }
-  template <class Told>
-  void close_through(Time end, Told&& told) {
-    close_rows_through(end);
-    if (points_) points_->apply_until(end, [&](const Point& p) { told(p.slot, p.at); });
-    if (events_) events_->apply_until(end, [&](const Happening& e) { told(e.slot, e.at); });
-  }
   // Whatever was due before `clock` has run: no tick comes any more before `clock` less a window's settle, so windows take what lies
-  // up to there. Then what none needs goes.
-  void keep_up(Time clock, std::optional<Time> attempt_start);
+  // up to there, but not beyond the attempt's end. Then what none needs goes.
+  void keep_up(Time clock, std::optional<Time> attempt_start, Time end);
+  void end(Time end) noexcept;   // nothing goes any more that ticks at E look at
 
   // Reading as of a tick; `to` may be never: whatever was applied. `out` is written where something was found: absent where a member
   // has no answer.
@@ -102,7 +97,6 @@ class SignalHistory {
   template <class T>
   RowSide<T> make_rows(const std::vector<Asked>& windows) const;
   bool close_rows(Time clock, bool filling);
-  void close_rows_through(Time end);
   [[nodiscard]] RowReduction row_reduction(const Node& node, const WindowSpec& window, Column other) const;
   template <class T>
   Found reduce_rows(RowSide<T>& side, const Node& node, const WindowSpec& window, Column other, Time tick, Time applied_to, Time attempt_start, std::span<double> out);

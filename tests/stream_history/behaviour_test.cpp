@@ -82,6 +82,28 @@ TEST_CASE("an age leaves out gaps, in which nobody listened, and stops at the at
   CHECK(bench.look(age, 55, at(52))[1] == 17);
 }
 
+TEST_CASE("what goes on after the attempt's end pushes nothing out of the windows that are looked at there") {
+  Bench bench;
+  bench.add(signal("load"));
+  bench.add(signal("fault", SignalKind::event));
+  const NodeId mean = bench.reduce(bench.window("load", 30s), Op::w_mean);
+  const NodeId count = bench.reduce(bench.window("fault", 20s), Op::w_count);
+  bench.begin();
+  for (int t = 1; t <= 185; ++t) {
+    bench.sample("load", 1, t, t <= 60 ? 2 : 100, t);
+    if (t == 39 || t == 50 || t == 55 || t == 120) bench.event("fault", 1, t, 7, t + 0.5);
+    if (t == 61) bench.history->end(at(60));
+  }
+  bench.settle(185);
+  const auto at_end = [&](NodeId node, std::string_view name, Duration over) {
+    std::vector<double> out(bench.topology.size(Level::rank));
+    bench.history->reduce((*bench.graph)[node], bench.window(name, over), {}, {at(60), at(60), bench.start, at(60)}, bench.hearing, out);
+    return out[1];
+  };
+  CHECK(at_end(mean, "load", 30s) == 2);
+  CHECK(at_end(count, "fault", 20s) == 3);   // late records are in: the one at 120 s, too
+}
+
 TEST_CASE("a late sample is not merged, but proves life") {
   Bench bench;
   bench.add(signal("load"));
