@@ -5,8 +5,10 @@
 
 #include "dsl/environment.h"
 #include "dsl/host.h"
+#include "dsl/text_definitions.h"
 #include "tests/dsl/sample_pack.h"
 
+using namespace tocsin;
 using namespace tocsin::dsl;
 using namespace tocsin::dsl::test;
 
@@ -70,6 +72,37 @@ TEST_CASE("a loop that builds operations meets the limit of nodes") {
   CHECK(
       has(said(rule_text("    local x = job.duty:mean()\n    for i = 1, 1e9 do local y = x + 1 end\n    return keep & x:above(1)")),
           "it spent its budget"));
+}
+
+TEST_CASE("patterns that drive a backtracking matcher mad match in linear time, and their neighbours as without them") {
+  struct Events final : stream::Extracted {
+    std::vector<std::string> names;
+    void sample(stream::Time, const stream::MemberKey&, std::string_view, double) override {}
+    void sample(stream::Time, const stream::MemberKey&, std::string_view, std::string_view) override {}
+    void event(const stream::EventRecord& event) override { names.emplace_back(event.name); }
+  };
+  const auto events_of = [](const std::string& patterns) {
+    const auto compiled = compile_text({{"patterns/site.lua", patterns}});
+    REQUIRE_MESSAGE(compiled.source, (compiled.problems.empty() ? "" : compiled.problems[0].message));
+    const auto extractor = compiled.source->make_lines();
+    Events events;
+    for (const std::string& text : {std::string(60'000, 'a') + "!", std::string(30'000, 'x') + " oops", "oops " + std::string(60'000, '(')})
+      extractor->line({{}, {}, false, text}, {}, events);
+    extractor->finish(events);
+    return events.names;
+  };
+  const std::string neighbour = "pattern \"neighbour\" { line = [[oops]], event = \"oops\" }\n";
+  REQUIRE(events_of(neighbour) == std::vector<std::string>{"oops", "oops"});
+  for (const char* mad : {"line = [[^(a+)+$]]", "line = [[^(a|aa)+$]]", "line = [[^(?P<all>.*a){20}$]], texts = { all = \"all\" }",
+                          "line = [[(x+x+)+y]]", "line = [[never]], continues = [[^(a*)*b]]", "line = [[oopsy]], unless = [[(.*)*(.*)*z]]"}) {
+    CAPTURE(mad);
+    CHECK(events_of(neighbour + "pattern \"mad\" { " + mad + ", event = \"mad\" }") == events_of(neighbour));
+  }
+  const auto huge = compile_text({{"patterns/site.lua", "\npattern \"huge\" { line = [[((a{100}){100}){100}]], event = \"huge\" }"}});
+  CHECK_FALSE(huge.source);
+  REQUIRE(huge.problems.size() == 1);
+  CHECK(huge.problems[0].line == 2);
+  CHECK(has(huge.problems[0].message, "pattern \"huge\": RE2 does not take `((a{100}){100}){100}`"));
 }
 
 TEST_CASE("formats cannot grow, nor show an address") {

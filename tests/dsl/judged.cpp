@@ -53,10 +53,11 @@ bool operator==(const Evaluated& a, const Evaluated& b) {
          });
 }
 
-Judged judge(std::vector<Message>& log, const std::shared_ptr<stream::Pack>& pack, bool observed, const Look& look) {
+Judged judge(std::vector<Message>& log, const std::shared_ptr<stream::Pack>& pack, bool observed, const Look& look,
+             stream::PackSource* packs) {
   Judged result;
   Collecting sink{result};
-  stream::Shard shard{{pack, nullptr}, nullptr, sink};
+  stream::Shard shard{{pack, nullptr}, packs, sink};
   if (observed)
     shard.observe([&](const stream::Shard::Evaluation& e) {
       result.evaluations.push_back(taken(e));

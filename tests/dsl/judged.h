@@ -40,6 +40,7 @@ struct Judged {
 };
 
 using Look = std::function<void(const stream::Shard::Evaluation&)>;
-[[nodiscard]] Judged judge(std::vector<Message>& log, const std::shared_ptr<stream::Pack>& pack, bool observed, const Look& look = {});
+[[nodiscard]] Judged judge(std::vector<Message>& log, const std::shared_ptr<stream::Pack>& pack, bool observed, const Look& look = {},
+                           stream::PackSource* packs = nullptr);
 
 }  // namespace tocsin::dsl::test
