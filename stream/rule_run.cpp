@@ -57,7 +57,7 @@ bool RuleRun::record(Time tick, std::span<const Truth> outcomes, const Topology&
       life.on = false;
     }
     answers_[slot] = life.on ? Truth::yes : outcome == Truth::unknown ? Truth::unknown : Truth::no;
-    const bool quiet = !life.on && !life.published && !life.streak.hopes(rule_->fire);
+    const bool quiet = !life.on && !life.published && !life.withheld && !life.streak.hopes(rule_->fire);   // the desk counts who is withheld
     it = quiet ? lives_.erase(it) : std::next(it);
   }
   return !lives_.empty();

@@ -1,0 +1,125 @@
+// A rule that fires for everybody meets the limit of alerts of its job.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "dsl/loader.h"
+#include "schemas/codec.h"
+#include "stream/shard.h"
+
+using namespace tocsin;
+using namespace std::chrono_literals;
+using schemas::EntryBuilder;
+using stream::AlertState;
+using stream::ResolveReason;
+
+namespace {
+
+constexpr std::uint32_t ranks = 10'000, limit = 1'000;
+
+stream::Time at(double s) { return stream::at_nanoseconds(1'790'000'000'000'000'000) + stream::from_seconds(s); }
+
+// A job of 10,000 ranks, of which a rule says that they are hot.
+struct Job {
+  struct Sink final : stream::AlertSink {
+    std::vector<stream::AlertTransition> said;
+    void transition(const stream::AlertTransition& t) override { said.push_back(t); }
+    void verdict(const stream::Verdict&) override {}
+  } sink;
+  dsl::Loaded loaded = dsl::load({{"signals.lua", R"lua(signals { heat = { kind = "gauge", unit = "celsius", owner = "rank" } })lua"},
+                                  {"hot.lua", R"lua(rule "hot" {
+      family = "B3", severity = "warning", summary = "A rank is hot", per = "rank", every = "10s",
+      needs = { heat = signal "heat" { over = "10s" } }, shows = "rank {rank} has {heat:.0f} degrees",
+      evaluate = function(job)
+        local heat = job.heat:last()
+        return heat:above(90), { heat = heat }
+      end })lua"}});
+  stream::Shard shard{{loaded.pack, nullptr}, nullptr, sink};
+  std::uint64_t messages = 0;
+  double now = 0;
+
+  void consume(EntryBuilder& b) {
+    stream::Entry entry = b.entry();
+    entry.arrival = at(now), entry.position = static_cast<stream::Position>(messages), entry.next = static_cast<stream::Position>(++messages);
+    shard.consume(entry);
+  }
+  void heats(double seconds, const std::function<double(std::uint32_t)>& of) {
+    for (const double end = now + seconds; now < end; ++now) {
+      EntryBuilder b;
+      b.about("large");
+      for (std::uint32_t r = 0; r < ranks; ++r) {
+        const EntryBuilder::Value value[] = {{"heat", of(r), {}, false}};
+        b.sample(at(now), EntryBuilder::rank(r), value);
+      }
+      consume(b);
+    }
+  }
+  // What was said since the last look.
+  std::vector<stream::AlertTransition> look() { return std::exchange(sink.said, {}); }
+};
+
+std::vector<std::uint32_t> ranks_of(const std::vector<stream::AlertTransition>& said, AlertState state) {
+  std::vector<std::uint32_t> all;
+  for (const auto& t : said)
+    if (t.rule == "hot" && t.state == state) all.push_back(*t.member.rank);
+  return all;
+}
+
+std::vector<stream::AlertTransition> summaries(const std::vector<stream::AlertTransition>& said) {
+  std::vector<stream::AlertTransition> all;
+  std::copy_if(said.begin(), said.end(), std::back_inserter(all), [](const auto& t) { return t.rule == "alert_limit"; });
+  return all;
+}
+
+std::vector<std::uint32_t> from_to(std::uint32_t from, std::uint32_t to) {
+  std::vector<std::uint32_t> all;
+  for (std::uint32_t r = from; r < to; ++r) all.push_back(r);
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("of 10,000 ranks that fire the lowest are named up to the limit, one summary counts the rest, and the limit resolves nobody") {
+  Job job;
+  REQUIRE(job.loaded.pack);
+  REQUIRE(job.loaded.pack->alert_limit == limit);
+  job.heats(30, [](std::uint32_t) { return 95; });
+  auto said = job.look();
+  CHECK(ranks_of(said, AlertState::firing) == from_to(0, limit));
+  CHECK(said[999].shows == "rank 999 has 95 degrees");
+  REQUIRE(summaries(said).size() == 1);
+  CHECK(summaries(said)[0].state == AlertState::firing);
+  CHECK(summaries(said)[0].shows == "9000 more members than the limit of 1000 alerts allows; the lowest members are named");
+  CHECK(summaries(said)[0].evidence == decltype(summaries(said)[0].evidence){{"withheld", 9000}, {"limit", 1000}});
+
+  job.heats(60, [](std::uint32_t) { return 95; });
+  CHECK(job.look().empty());   // nothing is said again, and nothing resolved
+
+  // Three of the named cool down: they alone resolve, and the lowest of those that wait take their places.
+  const auto cooled = [](std::uint32_t r) { return r == 3 || r == 500 || r == 999; };
+  job.heats(20, [&](std::uint32_t r) { return cooled(r) ? 60 : 95; });
+  said = job.look();
+  CHECK(ranks_of(said, AlertState::resolved) == std::vector<std::uint32_t>{3, 500, 999});
+  CHECK(ranks_of(said, AlertState::firing) == from_to(1000, 1003));
+  CHECK(summaries(said).empty());
+  for (const auto& t : said)
+    if (t.state == AlertState::resolved) CHECK(t.reason == ResolveReason::cleared);
+
+  // All that were over the limit cool down: the summary resolves, and none of the named does.
+  job.heats(20, [&](std::uint32_t r) { return cooled(r) || r >= 1003 ? 60 : 95; });
+  said = job.look();
+  CHECK(ranks_of(said, AlertState::resolved).empty());
+  REQUIRE(summaries(said).size() == 1);
+  CHECK(summaries(said)[0].state == AlertState::resolved);
+
+  EntryBuilder end;
+  end.about("large");
+  end.event(at(job.now), EntryBuilder::job(), "end", {});
+  job.consume(end);
+  EntryBuilder seal;
+  seal.seal();
+  job.consume(seal);
+  said = job.look();
+  CHECK(said.size() == limit);
+  for (const auto& t : said) CHECK((t.state == AlertState::resolved && t.reason == ResolveReason::attempt_ended));
+}
