@@ -48,11 +48,15 @@ Host::Place Host::where(lua_State* state) {
   return {};
 }
 
-void Host::stop_at(lua_State* state, const std::string& file, int line, std::string message, bool scripted) {
-  failure_ = {file, line, std::move(message), scripted};
+void Host::raise(lua_State* state, Failure failure) {
+  failure_ = std::move(failure);
   lua_pushlightuserdata(state, &failure_key);
   lua_error(state);
   std::abort();  // lua_error does not return
+}
+
+void Host::stop_at(lua_State* state, const std::string& file, int line, std::string message, bool scripted) {
+  raise(state, {file, line, std::move(message), scripted, false});
 }
 
 void Host::stop(lua_State* state, std::string message) {
@@ -67,8 +71,10 @@ void Host::charge(lua_State* state, std::uint64_t instructions) {
   }
   left_ = 0;
   lua_sethook(state, &Host::hook, LUA_MASKCOUNT, 1);
-  stop(state, "it spent its budget of " + std::to_string(granted_) +
-                  " instructions: a loop without an end, or work that columns should do");
+  const Place place = where(state);
+  raise(state, {place.file, place.line,
+                "it spent its budget of " + std::to_string(granted_) + " instructions: a loop without an end, or work that columns should do",
+                false, true});
 }
 
 // Once the budget is spent the hook comes back at every instruction, so that nothing could go on even if it swallowed the error.
@@ -93,7 +99,7 @@ int Host::handle(lua_State* state) {
   } else {
     message = std::string{"an error that is no text: "} + luaL_typename(state, 1);
   }
-  host.failure_ = {place.file, place.line, std::move(message), false};
+  host.failure_ = {place.file, place.line, std::move(message), false, false};
   lua_settop(state, 0);
   lua_pushlightuserdata(state, &failure_key);
   return 1;
@@ -123,9 +129,9 @@ std::optional<Failure> Host::guarded(std::uint64_t instructions, const std::func
     return Failure{
         last_seen_.file, last_seen_.line,
         "it used more than " + std::to_string(ledger_->limit >> 20) + " MiB of memory: a table or a text that grows without an end",
-        false};
+        false, false};
   }
-  return Failure{last_seen_.file, last_seen_.line, "Lua failed while it handled an error: make the function simpler", false};
+  return Failure{last_seen_.file, last_seen_.line, "Lua failed while it handled an error: make the function simpler", false, false};
 }
 
 }  // namespace tocsin::dsl

@@ -22,6 +22,7 @@ struct Failure {
   int line = 0;
   std::string message;
   bool scripted = false;  // no failure: while tracing, the function asked for a concrete value
+  bool spent = false;     // its budget of instructions
 };
 
 // What Lua has allocated. Read by the Host's owner: zero once the Host is gone.
@@ -31,7 +32,7 @@ struct Ledger {
 
 // One Lua state: its memory, its budgets, and the only function that calls lua_pcall. Lua is built as C++, so an error unwinds
 // destructors on its way; nothing between here and there may catch it.
-// Owned by a load, then by the ScriptHost if a rule is scripted; touched by that thread alone.
+// Owned by whoever reads the files of a pack, then by the ScriptHost if a rule is scripted; touched by that thread alone.
 class Host {
  public:
   explicit Host(const Budgets& budgets);
@@ -67,6 +68,7 @@ class Host {
   static void* allocate(void* ledger, void* block, std::size_t old_size, std::size_t new_size);
   static void hook(lua_State* state, lua_Debug* debug);
   static int handle(lua_State* state);
+  [[noreturn]] void raise(lua_State* state, Failure failure);
 
   Budgets budgets_;
   std::shared_ptr<Ledger> ledger_;

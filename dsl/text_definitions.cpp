@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
-#include <cstring>
-#include <memory>
 #include <optional>
 #include <string_view>
+
+#include "dsl/host.h"
 
 namespace tocsin::dsl {
 namespace {
@@ -18,56 +18,19 @@ using text::Value;
 using text::ValueSource;
 
 constexpr std::size_t most_bytes = 32u << 20;
-constexpr int hook_interval = 1000;
 
-// What one file's run has and makes. The Lua state's extra space points here.
+// What one file's run makes: an upvalue of the words.
 struct Run {
   std::string file;
   std::vector<Definition>* definitions = nullptr;
-  std::uint64_t instructions_left = 0;
-  std::size_t bytes = 0;
 };
 
-Run& run_of(lua_State* lua) { return **static_cast<Run**>(lua_getextraspace(lua)); }
-
-void* allocate(void* user, void* block, std::size_t old_size, std::size_t new_size) {
-  Run& run = *static_cast<Run*>(user);
-  const std::size_t had = block ? old_size : 0;
-  if (new_size == 0) {
-    std::free(block);
-    run.bytes -= had;
-    return nullptr;
-  }
-  if (run.bytes - had + new_size > most_bytes) return nullptr;
-  void* moved = std::realloc(block, new_size);
-  if (moved) run.bytes = run.bytes - had + new_size;
-  return moved;
-}
-
-void count_instructions(lua_State* lua, lua_Debug*) {
-  Run& run = run_of(lua);
-  if (run.instructions_left <= hook_interval) {
-    run.instructions_left = 0;
-    lua_sethook(lua, count_instructions, LUA_MASKCOUNT, 1);   // nothing runs on after this
-    luaL_error(lua, "the file computes too long; patterns and parsers are data");
-  }
-  run.instructions_left -= hook_interval;
-}
-
-// Reads the table of one definition. An error is raised in Lua, which knows file and line.
+// Reads the table of one definition. An error ends the file's run, at the line of the definition.
 class TableReader {
  public:
   TableReader(lua_State* lua, int table, const char* what) : lua_(lua), table_(lua_absindex(lua, table)), what_(what) {}
 
-  [[noreturn]] void fail(const std::string& message) {
-    const std::string text = std::string(what_) + ": " + message;
-    lua_pushlstring(lua_, text.data(), text.size());
-    luaL_where(lua_, 1);
-    lua_insert(lua_, -2);
-    lua_concat(lua_, 2);
-    lua_error(lua_);
-    std::abort();   // lua_error does not return
-  }
+  [[noreturn]] void fail(const std::string& message) { Host::of(lua_).stop(lua_, std::string(what_) + ": " + message); }
 
   std::string text(const char* key) {
     lua_getfield(lua_, table_, key);
@@ -209,8 +172,9 @@ class TableReader {
   const char* what_;
 };
 
-// pattern "name" { … }: the second call. Upvalues: the kind, and the name.
+// pattern "name" { … }: the second call. Upvalues: the kind, the name, and the run.
 int define(lua_State* lua) {
+  const Run& run = *static_cast<const Run*>(lua_touserdata(lua, lua_upvalueindex(3)));
   const auto kind = static_cast<Definition::Kind>(lua_tointeger(lua, lua_upvalueindex(1)));
   const char* name = lua_tostring(lua, lua_upvalueindex(2));
   const bool pattern = kind == Definition::Kind::pattern;
@@ -222,7 +186,7 @@ int define(lua_State* lua) {
   Definition definition;
   definition.kind = kind;
   definition.name = name;
-  definition.file = run_of(lua).file;
+  definition.file = run.file;
   lua_Debug debug;
   if (lua_getstack(lua, 1, &debug) && lua_getinfo(lua, "l", &debug)) definition.line = debug.currentline;
   definition.lines = table.texts("line");
@@ -258,47 +222,44 @@ int define(lua_State* lua) {
   definition.same = table.text("same");
   definition.remembers = table.text("remembers");
   if (!pattern && !definition.event.empty()) table.fail("a parser makes samples; write a pattern for the event");
-  run_of(lua).definitions->push_back(std::move(definition));
+  run.definitions->push_back(std::move(definition));
   return 0;
 }
 
-// pattern "name": the first call.
+// pattern "name": the first call. Upvalues: the kind, and the run.
 int name_definition(lua_State* lua) {
   luaL_argexpected(lua, lua_type(lua, 1) == LUA_TSTRING, 1, "name");
   lua_pushvalue(lua, lua_upvalueindex(1));
   lua_pushvalue(lua, 1);
-  lua_pushcclosure(lua, define, 2);
+  lua_pushvalue(lua, lua_upvalueindex(2));
+  lua_pushcclosure(lua, define, 3);
   return 1;
 }
 
-// The work that may raise errors: runs the chunk under the words that there are.
-int run_chunk(lua_State* lua) {
+// Runs the file under the words that there are.
+void run_chunk(lua_State* lua, Run& run, const std::string& source) {
   lua_newtable(lua);
   const std::array<std::pair<const char*, Definition::Kind>, 2> words{
       {{"pattern", Definition::Kind::pattern}, {"parser", Definition::Kind::parser}}};
   for (const auto& [word, kind] : words) {
     lua_pushinteger(lua, static_cast<lua_Integer>(kind));
-    lua_pushcclosure(lua, name_definition, 1);
+    lua_pushlightuserdata(lua, &run);
+    lua_pushcclosure(lua, name_definition, 2);
     lua_setfield(lua, -2, word);
   }
-  const auto* source = static_cast<const std::string*>(lua_touserdata(lua, 1));
-  const std::string chunk = "@" + run_of(lua).file;
-  if (luaL_loadbufferx(lua, source->data(), source->size(), chunk.c_str(), "t") != LUA_OK) return lua_error(lua);
+  if (luaL_loadbufferx(lua, source.data(), source.size(), ("@" + run.file).c_str(), "t") != LUA_OK) lua_error(lua);
   lua_pushvalue(lua, -2);
   lua_setupvalue(lua, -2, 1);
   lua_call(lua, 0, 0);
-  return 0;
 }
 
-struct CloseLua { void operator()(lua_State* lua) const { lua_close(lua); } };
-
-// "file:12: message" in its parts.
-text::TextProblem problem_of(const std::string& file, const std::string& message) {
-  text::TextProblem problem{file, 0, message};
-  const std::string front = file + ":";
-  if (message.compare(0, front.size(), front) == 0) {
+text::TextProblem problem_of(const std::string& file, const Failure& failure) {
+  if (failure.spent) return {file, failure.line, "the file computes too long: patterns and parsers are data"};
+  text::TextProblem problem{file, failure.line, failure.message};
+  const std::string front = file + ":";   // of a text that does not compile: "file:12: message"
+  if (problem.message.compare(0, front.size(), front) == 0) {
     char* end = nullptr;
-    problem.line = static_cast<int>(std::strtol(message.c_str() + front.size(), &end, 10));
+    problem.line = static_cast<int>(std::strtol(failure.message.c_str() + front.size(), &end, 10));
     const char* rest = end;
     while (*rest == ':' || *rest == ' ') ++rest;
     problem.message = rest;
@@ -317,20 +278,12 @@ TextDefinitions read_text_definitions(const std::map<std::string, std::string>& 
   TextDefinitions out;
   for (const auto& [path, source] : files) {
     if (!read_here(path)) continue;
-    Run run{path, &out.definitions, instructions, 0};
-    const std::unique_ptr<lua_State, CloseLua> lua(lua_newstate(allocate, &run));
-    if (!lua) {
-      out.problems.push_back({path, 0, "no memory to read it"});
-      continue;
-    }
-    *static_cast<Run**>(lua_getextraspace(lua.get())) = &run;
-    lua_sethook(lua.get(), count_instructions, LUA_MASKCOUNT, hook_interval);
-    lua_pushcfunction(lua.get(), run_chunk);
-    lua_pushlightuserdata(lua.get(), const_cast<std::string*>(&source));
-    if (lua_pcall(lua.get(), 1, 0, 0) != LUA_OK) {
-      const char* message = lua_tostring(lua.get(), -1);
-      out.problems.push_back(problem_of(path, message ? message : "an error that is no text"));
-    }
+    Run run{path, &out.definitions};
+    Budgets budgets;
+    budgets.bytes = most_bytes;
+    Host host{budgets};
+    if (const auto failure = host.guarded(instructions, [&, &text = source](lua_State* lua) { run_chunk(lua, run, text); }))
+      out.problems.push_back(problem_of(path, *failure));
   }
   return out;
 }
