@@ -10,6 +10,7 @@
 #include "adapters/cli/ingest.h"
 #include "adapters/cli/packs.h"
 #include "adapters/wrap/wrap.h"
+#include "dsl/reference.h"
 #include "stream/kernels.h"
 
 namespace {
@@ -109,6 +110,13 @@ int run(int argc, char** argv) {
   test_command->add_option("--only", only, "Cases whose name holds this");
   test_command->add_flag("--verbose", verbose, "Name the cases that pass, too");
   test_command->callback([&] { status = cli::test(test_rules, only, verbose); });
+
+  app.add_subcommand("reference", "Print every word of the rules' language with its meaning, as Markdown")->callback([] {
+    fmt::print("{}", tocsin::dsl::reference());
+  });
+  app.add_subcommand("stubs", "Print the same words for editors: annotations that the Lua language server reads")->callback([] {
+    fmt::print("{}", tocsin::dsl::editor_stubs());
+  });
 
   cli::ExplainOptions explain;
   std::uint32_t rank = 0;

@@ -163,6 +163,19 @@ class Commands(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout)
         self.assertRegex(done.stdout, r"[1-9]\d* passed, 0 failed")
 
+    def test_the_language_is_printed_for_readers_and_for_editors(self):
+        reference, stubs = tocsin("reference"), tocsin("stubs")
+        for done in (reference, stubs):
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(done.stderr, "")
+        self.assertIn('| `x:median("group")` |', reference.stdout)
+        self.assertTrue(stubs.stdout.startswith("---@meta\n"))
+        self.assertIn("median", stubs.stdout)
+        everything = tocsin("--help").stdout
+        for command in ("reference", "stubs"):
+            self.assertIn(f"\n  {command} ", everything)
+            self.assertIn("Print", tocsin(command, "--help").stdout)
+
     def test_a_rule_runs_only_on_jobs_with_its_labels(self):
         rules = self.base / "labelled"
         subprocess.run(["cp", "-r", ROOT / "rules", rules], check=True)
