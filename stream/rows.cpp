@@ -142,14 +142,14 @@ void Rows<T>::close_front(bool digest) {
     drop_through(std::min(row.number, held_) - (keep_ / grid_.length + 1));
     closed_.push_back(Closed{row.number, std::move(row.values)});
   }
-  if (spare_offsets_.size() < 2) spare_offsets_.push_back(std::move(row.offsets));
+  if (spare_offsets_.empty()) spare_offsets_.push_back(std::move(row.offsets));
 }
 
 template <class T>
 void Rows<T>::drop_through(RowNumber number) {
   while (!closed_.empty() && closed_.front().number <= number) {
     dropped_through_ = closed_.front().number;
-    if (spare_values_.size() < 2) spare_values_.push_back(std::move(closed_.front().values));
+    if (spare_values_.empty()) spare_values_.push_back(std::move(closed_.front().values));
     closed_.pop_front();
   }
 }

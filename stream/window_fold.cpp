@@ -32,7 +32,7 @@ void raise(std::span<A> greatest, std::span<const T> row) {
 
 template <class T>
 void WindowFold<T>::clear() {
-  numbers_.clear(), present_.clear();
+  numbers_.clear(), nans_.clear();
   panes_.clear();
   middle_ = {};
   tail_open_ = stale_ = false;
@@ -75,15 +75,27 @@ void WindowFold<T>::take(Part& part, const Part& other) const {
 }
 
 template <class T>
+void WindowFold<T>::count(std::span<const T> row, std::uint32_t one) {
+  std::size_t numbers = 0, absences = 0;
+  for (std::size_t i = 0; i < row.size(); ++i) {
+    const bool number = row[i] == row[i];
+    numbers_[i] += number ? one : 0u;
+    numbers += number ? 1 : 0;
+    absences += is_absent(row[i]) ? 1 : 0;
+  }
+  if (numbers + absences == row.size()) return;   // no NaN was measured
+  if (nans_.size() < row.size()) nans_.resize(row.size(), 0);
+  for (std::size_t i = 0; i < row.size(); ++i) nans_[i] += row[i] != row[i] && !is_absent(row[i]) ? one : 0u;
+}
+
+template <class T>
 void WindowFold<T>::enter(RowNumber number, std::span<const T> row) {
-  if (numbers_.size() < row.size()) numbers_.resize(row.size(), 0), present_.resize(row.size(), 0);
-  for (std::size_t i = 0; i < row.size(); ++i) numbers_[i] += row[i] == row[i] ? 1u : 0u;
-  for (std::size_t i = 0; i < row.size(); ++i) present_[i] += is_absent(row[i]) ? 0u : 1u;
+  if (numbers_.size() < row.size()) numbers_.resize(row.size(), 0);
+  count(row, 1);
   if (!wants_.sums && !wants_.least && !wants_.greatest) return;
   const RowNumber pane = pane_of(number, rows_a_pane);
   if (tail_open_ && tail_pane_ != pane) close_tail();
   if (!tail_open_) {
-    if (!spare_.empty()) tail_ = std::move(spare_.back()), spare_.pop_back();
     begin(tail_, row.size());
     tail_open_ = true;
     tail_pane_ = pane;
@@ -93,8 +105,7 @@ void WindowFold<T>::enter(RowNumber number, std::span<const T> row) {
 
 template <class T>
 void WindowFold<T>::leave(std::span<const T> row) {
-  for (std::size_t i = 0; i < row.size(); ++i) numbers_[i] -= row[i] == row[i] ? 1u : 0u;
-  for (std::size_t i = 0; i < row.size(); ++i) present_[i] -= is_absent(row[i]) ? 0u : 1u;
+  count(row, ~std::uint32_t{0});   // one less
 }
 
 template <class T>
@@ -111,7 +122,6 @@ void WindowFold<T>::hold(RowNumber from, RowNumber through) {
   through_ = through;
   if (tail_open_ && tail_pane_ * rows_a_pane <= through) close_tail();
   while (!panes_.empty() && first_of(panes_.front().number) < from) {
-    if (spare_.size() < 2) spare_.push_back(std::move(panes_.front().part));
     panes_.pop_front();
     stale_ = true;
   }
@@ -156,9 +166,8 @@ void WindowFold<T>::extremes(bool least, const Rows<T>& rows, std::span<double> 
 template <class T>
 std::size_t WindowFold<T>::retained_bytes() const noexcept {
   const auto of = [](const Part& part) { return part.sums.capacity() * sizeof(double) + (part.least.capacity() + part.greatest.capacity()) * sizeof(T); };
-  std::size_t bytes = (numbers_.capacity() + present_.capacity()) * sizeof(std::uint32_t) + of(middle_) + of(tail_);
+  std::size_t bytes = (numbers_.capacity() + nans_.capacity()) * sizeof(std::uint32_t) + of(middle_) + of(tail_);
   for (const Pane& pane : panes_) bytes += sizeof(Pane) + of(pane.part);
-  for (const Part& part : spare_) bytes += of(part);
   return bytes;
 }
 

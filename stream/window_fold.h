@@ -11,7 +11,7 @@ namespace tocsin::stream {
 // The rows of a window, folded as they enter and leave, a lane per member. Counts go up with one and down with the other; sums and
 // extremes are never subtracted from. The order of a sum does not depend on how the window came to be where it is: the head, which are
 // the rows up to the first boundary of ten on the epoch grid; the panes of ten rows from there on; the tail, after the last boundary:
-// (head + panes) + tail. So a look adds three columns and at most nine rows. NaN is left out of all but `present`.
+// (head + panes) + tail. So a look adds three columns and at most nine rows. NaN is left out of all but present().
 // Owned by a view of a window.
 template <class T>
 class WindowFold {
@@ -25,9 +25,10 @@ class WindowFold {
   void leave(std::span<const T> row);
   void hold(RowNumber from, RowNumber through);           // the window is (from, through]; all of it has entered, the rest has left
 
-  // By slot, of members that any row had: rows with a number, and with a value.
+  // By slot, of members that any row had: rows with a number.
   [[nodiscard]] std::span<const std::uint32_t> numbers() const noexcept { return numbers_; }
-  [[nodiscard]] std::span<const std::uint32_t> present() const noexcept { return present_; }
+  // Rows with a value: a number or a NaN.
+  [[nodiscard]] std::uint32_t present(Slot slot) const noexcept { return numbers_[slot] + (slot < nans_.size() ? nans_[slot] : 0); }
   // Of wants; each member's, 0 and ±infinity where it has no number. `rows` holds the window's head.
   void sums(const Rows<T>& rows, std::span<double> out) const;
   void extremes(bool least, const Rows<T>& rows, std::span<double> out) const;
@@ -53,14 +54,15 @@ class WindowFold {
 
   Wants wants_;
   RowNumber from_ = 0, through_ = 0;
-  std::vector<std::uint32_t> numbers_, present_;
+  void count(std::span<const T> row, std::uint32_t one);
+  std::vector<std::uint32_t> numbers_;
+  std::vector<std::uint32_t> nans_;   // made room for where there is one
   std::deque<Pane> panes_;       // whole ones, ascending
   Part middle_;                  // the panes', together
   Part tail_;                    // of pane tail_pane_, so far
   RowNumber tail_pane_ = 0;
   bool tail_open_ = false;
   bool stale_ = false;           // middle_ is not of panes_ as they are
-  std::vector<Part> spare_;
 };
 
 extern template class WindowFold<float>;

@@ -177,9 +177,10 @@ void RawView<T>::by_fold(const WindowFold<T>& fold, const Rows<T>& rows, std::si
                          std::span<double> out) const {
   const Op op = reduction.op;
   const std::size_t members = std::min(out.size(), fold.numbers().size());
-  const auto numbers = fold.numbers().first(members), present = fold.present().first(members);
+  const auto numbers = fold.numbers().first(members);
   if (op == Op::w_count) {
-    for (std::size_t i = 0; i < members; ++i) out[i] = present[i] != 0 ? static_cast<double>(present[i]) : out[i];
+    for (Slot slot = 0; slot < members; ++slot)
+      if (const std::uint32_t present = fold.present(slot)) out[slot] = static_cast<double>(present);
     return;
   }
   if ((op == Op::w_delta || op == Op::w_rate) && reduction.kind != SignalKind::counter) return between_edges(fold, rows, first, end, reduction, out);
@@ -202,7 +203,7 @@ void RawView<T>::by_fold(const WindowFold<T>& fold, const Rows<T>& rows, std::si
     few = few || (numbers[i] < least && numbers[i] != 0);
   }
   for (Slot slot = 0; few && slot < members; ++slot)
-    if (numbers[slot] < least && numbers[slot] != 0 && covered(present[slot], slot, reduction, row)) out[slot] = canonical(result[slot]);
+    if (numbers[slot] < least && numbers[slot] != 0 && covered(fold.present(slot), slot, reduction, row)) out[slot] = canonical(result[slot]);
 }
 
 template <class T>
@@ -211,7 +212,6 @@ void RawView<T>::between_edges(const WindowFold<T>& fold, const Rows<T>& rows, s
   const auto& earliest = rows.closed()[first].values;
   const auto& latest = rows.closed()[end - 1].values;
   const std::size_t members = std::min(out.size(), fold.numbers().size()), both = std::min({members, earliest.size(), latest.size()});
-  const auto present = fold.present().first(members);
   const double row = seconds(rows.grid().length), half = seconds(reduction.window->over) / 2;
   const auto least = static_cast<std::uint32_t>(std::max(std::ceil(half / row), 1.0));
   const auto elapsed = [&](std::size_t from, std::size_t to) {
@@ -223,8 +223,8 @@ void RawView<T>::between_edges(const WindowFold<T>& fold, const Rows<T>& rows, s
   // Most often both edge rows have every member's number.
   for (Slot slot = 0; slot < members; ++slot) {
     const double change = slot < both ? static_cast<double>(latest[slot]) - static_cast<double>(earliest[slot]) : absent;
-    if (change == change && present[slot] >= least && end - first > 1) out[slot] = change / whole;
-    else if (present[slot] != 0) others.push_back(slot);
+    if (change == change && fold.present(slot) >= least && end - first > 1) out[slot] = change / whole;
+    else if (fold.present(slot) != 0) others.push_back(slot);
   }
   if (others.empty()) return;
   static thread_local std::vector<Edge> firsts, lasts;
@@ -234,7 +234,7 @@ void RawView<T>::between_edges(const WindowFold<T>& fold, const Rows<T>& rows, s
   find_edges(rows, first, end, true, others, lasts);
   for (const Slot slot : others) {
     const Edge &a = firsts[slot], &b = lasts[slot];
-    if (is_absent(a.value) || a.row == b.row || (reduction.needs_cover() && !covered(present[slot], slot, reduction, row))) continue;
+    if (is_absent(a.value) || a.row == b.row || (reduction.needs_cover() && !covered(fold.present(slot), slot, reduction, row))) continue;
     out[slot] = canonical(reduction.op == Op::w_delta ? b.value - a.value : (b.value - a.value) / elapsed(a.row, b.row));
   }
 }
