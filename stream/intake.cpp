@@ -106,17 +106,19 @@ Intake::Membership& Intake::membership_of(const SampleBlock& block) {
   return *membership;
 }
 
-const std::vector<Slot>& Intake::owners_of(Membership& membership, Level owner, const SampleBlock& block) {
-  for (const auto& [level, slots] : membership.owners)
-    if (level == owner) return slots;
-  std::vector<Slot> slots;
-  slots.reserve(block.members.size());
+const Intake::Membership::Owners& Intake::owners_of(Membership& membership, Level owner, const SampleBlock& block) {
+  for (const auto& owners : membership.owners)
+    if (owners.level == owner) return owners;
+  Membership::Owners owners{owner, {}, true};
+  owners.slots.reserve(block.members.size());
   for (std::size_t m = 0; m < block.members.size(); ++m) {
     const MemberKey& key = block.members[m];
-    if (membership.own[m] == no_slot) slots.push_back(no_slot);
-    else slots.push_back(owner == key.level ? membership.own[m] : owner_slot(owner, key).value_or(no_slot));
+    Slot slot = membership.own[m];
+    if (slot != no_slot && owner != key.level) slot = owner_slot(owner, key).value_or(no_slot);
+    owners.slots.push_back(slot);
+    owners.all = owners.all && slot != no_slot;
   }
-  return membership.owners.emplace_back(owner, std::move(slots)).second;
+  return membership.owners.emplace_back(std::move(owners));
 }
 
 void Intake::tell_who_spoke(const SampleBlock& block, const Layout& layout, const Membership& membership, Time arrival) {
@@ -150,7 +152,7 @@ void Intake::block(const SampleBlock& block, Time arrival) {
     // A job's value belongs to the step of its record, and a text to a symbol.
     const bool alone = signal.textual || (signal.points && signal.of_job);
     for (std::size_t t = 0; t < block.times.size(); ++t) {
-      if (alone) one_by_one(block, layout, membership, owners, s, t, arrival);
+      if (alone) one_by_one(block, layout, membership, owners.slots, s, t, arrival);
       else if (block.narrow.empty()) column<double>(block, signal, owners, s, t, s == layout.step, arrival);
       else column<float>(block, signal, owners, s, t, s == layout.step, arrival);
     }
@@ -166,7 +168,7 @@ void Intake::members(const SampleBlock& block, const Layout& layout, Membership&
       for (std::size_t s = 0; s < width; ++s) {
         const auto& signal = layout.signals[s];
         if (!signal.plain || !block.has(row + s)) continue;
-        const Slot slot = owners_of(membership, signal.owner, block)[m];
+        const Slot slot = owners_of(membership, signal.owner, block).slots[m];
         if (slot != no_slot) values_.push_back({signal.id, slot, measured(block.narrow[row + s] * signal.factor)});
       }
       if (values_.empty()) continue;
@@ -175,27 +177,34 @@ void Intake::members(const SampleBlock& block, const Layout& layout, Membership&
 }
 
 template <class T>
-void Intake::column(const SampleBlock& block, const Layout::Signal& signal, std::span<const Slot> owners, std::size_t s, std::size_t t, bool step,
+void Intake::column(const SampleBlock& block, const Layout::Signal& signal, const Membership::Owners& owners, std::size_t s, std::size_t t, bool step,
                     Time arrival) {
-  const std::size_t width = block.signals.size(), members = owners.size();
+  const std::size_t width = block.signals.size(), members = owners.slots.size(), first = t * members * width + s;
   const T* from;
   std::vector<T>* values;
   if constexpr (std::is_same_v<T, float>) from = block.narrow.data(), values = &narrow_;
   else from = block.wide.data(), values = &wide_;
-  slots_.clear(), values->clear();
-  const std::size_t first = t * members * width + s;
   const auto factor = static_cast<T>(signal.factor);
-  for (std::size_t m = 0; m < members; ++m) {
-    const std::size_t i = first + m * width;
-    if (owners[m] == no_slot || !block.has(i)) continue;
-    slots_.push_back(owners[m]);
-    values->push_back(measured(factor == 1 ? from[i] : from[i] * factor));
+  std::span<const Slot> slots = owners.slots;
+  if (block.present.empty() && owners.all) {
+    values->resize(members);
+    T* to = values->data();
+    for (std::size_t m = 0; m < members; ++m) to[m] = measured(from[first + m * width] * factor);
+  } else {
+    slots_.clear(), values->clear();
+    for (std::size_t m = 0; m < members; ++m) {
+      const std::size_t i = first + m * width;
+      if (slots[m] == no_slot || !block.has(i)) continue;
+      slots_.push_back(slots[m]);
+      values->push_back(measured(from[i] * factor));
+    }
+    slots = slots_;
   }
-  if (slots_.empty()) return;
+  if (slots.empty()) return;
   if (step)
-    for (std::size_t i = 0; i < slots_.size(); ++i) remember_step(slots_[i], static_cast<double>((*values)[i]));
-  counters_->late += history_->samples(signal.id, slots_, placed(block.times[t], arrival, signal.points, slots_.size()),
-                                       std::span<const T>{*values}, arrival, next_sequence());
+    for (std::size_t i = 0; i < slots.size(); ++i) remember_step(slots[i], static_cast<double>((*values)[i]));
+  counters_->late += history_->samples(signal.id, slots, placed(block.times[t], arrival, signal.points, slots.size()), std::span<const T>{*values},
+                                       arrival, next_sequence());
 }
 
 void Intake::one_by_one(const SampleBlock& block, const Layout& layout, const Membership& membership, std::span<const Slot> owners, std::size_t s,

@@ -62,7 +62,12 @@ class Intake {
   struct Membership {   // a block's members
     std::uint64_t version = 0;          // of the topology, as of which:
     std::vector<Slot> own;
-    std::vector<std::pair<Level, std::vector<Slot>>> owners;
+    struct Owners {
+      Level level{};
+      std::vector<Slot> slots;
+      bool all = true;                  // every member has one
+    };
+    std::vector<Owners> owners;
     std::uint64_t without = 0;          // members over a limit
   };
   struct TextHash {
@@ -74,10 +79,10 @@ class Intake {
 
   const Layout& layout_of(const SampleBlock& block);
   Membership& membership_of(const SampleBlock& block);
-  const std::vector<Slot>& owners_of(Membership& membership, Level owner, const SampleBlock& block);
+  const Membership::Owners& owners_of(Membership& membership, Level owner, const SampleBlock& block);
   void tell_who_spoke(const SampleBlock& block, const Layout& layout, const Membership& membership, Time arrival);
   template <class T>
-  void column(const SampleBlock& block, const Layout::Signal& signal, std::span<const Slot> owners, std::size_t s, std::size_t t, bool step,
+  void column(const SampleBlock& block, const Layout::Signal& signal, const Membership::Owners& owners, std::size_t s, std::size_t t, bool step,
               Time arrival);
   // The plain signals of a block of few members, a member at a time.
   void members(const SampleBlock& block, const Layout& layout, Membership& membership, Time arrival);
