@@ -157,6 +157,7 @@ class Load {
   static double value(const std::string& signal, double wobble) {
     if (signal == "sm_clock") return 1700 + 10 * wobble;
     if (signal == "gpu_temperature") return 60 + wobble;
+    if (signal == "data_time") return 0.01 + 0.001 * wobble;
     if (signal.find("throttle") != std::string::npos || signal == "row_remap_failure") return 0;
     if (signal == "collective_launched" || signal == "collective_done") return 0;
     return 0.5 + 0.02 * wobble;

@@ -1,6 +1,5 @@
 #include "stream/points.h"
 
-#include <array>
 #include <limits>
 
 namespace tocsin::stream {
@@ -8,21 +7,27 @@ namespace tocsin::stream {
 namespace {
 constexpr std::size_t remembered_steps = 64;
 
-// Of the numbers; absent where there is none. Four at a time, as each waits for the one before it.
+// The least or greatest number, or what it began with. Four at a time, as each waits for the one before it.
+template <bool least>
+double extreme_from(double begin, std::span<const double> values) {
+  const auto better = [](double value, double than) { return (least ? value < than : value > than) ? value : than; };
+  double a = begin, b = begin, c = begin, d = begin;
+  std::size_t i = 0;
+  for (; i + 4 <= values.size(); i += 4) {
+    a = better(values[i], a), b = better(values[i + 1], b);
+    c = better(values[i + 2], c), d = better(values[i + 3], d);
+  }
+  for (; i < values.size(); ++i) a = better(values[i], a);
+  return better(better(a, b), better(c, d));
+}
+
+// Of the numbers of both; absent where there is none.
 double extreme_of(bool least, std::span<const double> first, std::span<const double> second) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   const double none = least ? infinity : -infinity;
-  std::array<double, 4> lanes{none, none, none, none};
-  std::size_t numbers = 0;
-  for (const auto part : {first, second})
-    for (std::size_t i = 0; i < part.size(); ++i) {
-      double& lane = lanes[i % 4];
-      const double value = part[i];
-      numbers += is_number(value) ? 1 : 0;
-      lane = (least ? value < lane : value > lane) ? value : lane;
-    }
-  if (numbers == 0) return absent;
-  return (least ? *std::min_element(lanes.begin(), lanes.end()) : *std::max_element(lanes.begin(), lanes.end())) + 0.0;   // one zero
+  const double extreme = least ? extreme_from<true>(extreme_from<true>(none, first), second) : extreme_from<false>(extreme_from<false>(none, first), second);
+  const auto any = [](std::span<const double> values) { return std::any_of(values.begin(), values.end(), [](double x) { return is_number(x); }); };
+  return extreme != none || any(first) || any(second) ? extreme + 0.0 : absent;   // one zero
 }
 }
 

@@ -189,21 +189,25 @@ void RawView<T>::by_fold(const WindowFold<T>& fold, const Rows<T>& rows, std::si
   if (op == Op::w_min || op == Op::w_max) fold.extremes(op == Op::w_min, rows, result);
   else fold.sums(rows, result);
   if (op == Op::w_mean || op == Op::w_rate || op == Op::w_delta || op == Op::w_stddev)
-    for (std::size_t i = 0; i < members; ++i) result[i] /= static_cast<double>(std::max(numbers[i], 1u));
+    for (std::size_t i = 0; i < members; ++i) result[i] /= static_cast<double>(static_cast<std::int32_t>(std::max(numbers[i], 1u)));
   if (op == Op::w_delta)   // of a counter: the mean of its rates, times what has passed
     for (double& x : result) x *= seconds(reduction.window->over);
   if (op == Op::w_stddev) deviations(rows, first, end, numbers, result);
 
-  // Enough numbers settle it; only where there are few, measured NaN have to be counted, too.
+  // Enough numbers settle it, as they most often do.
   const double row = seconds(rows.grid().length), half = seconds(reduction.window->over) / 2;
   const std::uint32_t least = reduction.needs_cover() ? static_cast<std::uint32_t>(std::max(std::ceil(half / row), 1.0)) : 1;
-  bool few = false;
+  std::size_t others = 0;
   for (std::size_t i = 0; i < members; ++i) {
-    out[i] = numbers[i] >= least ? canonical(result[i]) : out[i];
-    few = few || (numbers[i] < least && numbers[i] != 0);
+    const bool enough = numbers[i] >= least && result[i] == result[i];
+    out[i] = enough ? result[i] : absent;
+    others += enough ? 0 : 1;
   }
-  for (Slot slot = 0; few && slot < members; ++slot)
-    if (numbers[slot] < least && numbers[slot] != 0 && covered(fold.present(slot), slot, reduction, row)) out[slot] = canonical(result[slot]);
+  for (Slot slot = 0; others > 0 && slot < members; ++slot) {
+    if (numbers[slot] == 0 || (numbers[slot] >= least && is_number(result[slot]))) continue;
+    // Where there are few, measured NaN count, too.
+    if (numbers[slot] >= least || covered(fold.present(slot), slot, reduction, row)) out[slot] = canonical(result[slot]);
+  }
 }
 
 template <class T>
