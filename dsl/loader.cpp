@@ -161,8 +161,8 @@ struct Load {
     pack->graph = std::make_unique<stream::Graph>(pack->signals);
     trace_rules();
     pack->order = tick_order(*pack);
-    pack->hash = pack_hash(files);
     pack->text = pack_text(files);
+    pack->hash = pack_hash(pack->text);
     host->collection = nullptr;
     if (!problems.fatal()) keep_scripts();
     return {problems.fatal() ? nullptr : pack, problems.take(), std::move(collection.cases)};

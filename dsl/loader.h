@@ -17,8 +17,8 @@ namespace tocsin::dsl {
 // The files of a pack by their path within it: rules and cases, signals.lua, verdict.lua, patterns/, progress/.
 using PackFiles = std::map<std::string, std::string>;
 stream::Result<PackFiles> read_pack(const std::filesystem::path& directory);
-[[nodiscard]] std::string pack_hash(const PackFiles& files);
 [[nodiscard]] std::string pack_text(const PackFiles& files);  // as a pack record carries it
+[[nodiscard]] std::string pack_hash(std::string_view text);   // of that text
 stream::Result<PackFiles> pack_files(std::string_view text);
 
 // What is wrong in a pack, where, and what to write instead.

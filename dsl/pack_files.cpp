@@ -1,8 +1,9 @@
 // A pack as files: from a directory, as the text that a pack record carries, and its hash.
 #include <xxhash.h>
+
+#include <algorithm>
 #include <charconv>
 #include <fstream>
-#include <iterator>
 
 #include "dsl/loader.h"
 
@@ -17,12 +18,13 @@ constexpr std::size_t largest_file = 4u << 20, largest_pack = 64u << 20;
 constexpr std::string_view magic = "tocsin-pack 1\n";
 
 stream::Result<std::string> read_file(const fs::path& path) {
-  std::error_code error;
-  const auto size = fs::file_size(path, error);
-  if (!error && size > largest_file) return Error{Errc::too_large, path.string() + " is over 4 MiB: divide it"};
-  std::ifstream in{path, std::ios::binary};
-  std::string text{std::istreambuf_iterator<char>{in}, {}};
-  if (!in && !in.eof()) return Error{Errc::io, path.string() + " cannot be read: check its permissions"};
+  std::ifstream in{path, std::ios::binary | std::ios::ate};
+  const std::streamoff size = in ? static_cast<std::streamoff>(in.tellg()) : -1;
+  if (size > static_cast<std::streamoff>(largest_file)) return Error{Errc::too_large, path.string() + " is over 4 MiB: divide it"};
+  std::string text(static_cast<std::size_t>(std::max<std::streamoff>(size, 0)), '\0');
+  in.seekg(0);
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (!in || size < 0) return Error{Errc::io, path.string() + " cannot be read: check its permissions"};
   return text;
 }
 
@@ -55,8 +57,7 @@ stream::Result<PackFiles> read_pack(const fs::path& directory) {
   return files;
 }
 
-std::string pack_hash(const PackFiles& files) {
-  const std::string text = pack_text(files);
+std::string pack_hash(std::string_view text) {
   const XXH128_hash_t hash = XXH3_128bits(text.data(), text.size());
   constexpr std::string_view digits = "0123456789abcdef";
   std::string hex;

@@ -37,7 +37,8 @@ int run_wrap(const wrap::WrapOptions& options, const std::filesystem::path& rule
   const auto record = [rules]() -> tocsin::stream::Result<wrap::PackRecord> {
     const auto files = tocsin::dsl::read_pack(cli::rules_directory(rules));
     if (!files) return files.error();
-    return wrap::PackRecord{tocsin::dsl::pack_hash(*files), tocsin::dsl::pack_text(*files)};
+    std::string text = tocsin::dsl::pack_text(*files);
+    return wrap::PackRecord{tocsin::dsl::pack_hash(text), std::move(text)};
   };
   full.first_pack = record;
   full.reload = [record, rules]() -> tocsin::stream::Result<wrap::PackRecord> {

@@ -24,17 +24,17 @@ struct RunState {
 struct Legacy {
   static constexpr std::size_t most_ranks = 4096;
   struct Rank {
-    std::uint32_t rank = 0;
-    pid_t pid = 0;
-    std::uint64_t start = 0;        // ticks since boot
-    bool alive = false;
+    std::uint32_t rank;
+    pid_t pid;
+    std::uint64_t start;            // ticks since boot
+    bool alive;
   };
   bool begun = false;               // the journal has its start event
   std::uint32_t attempt = 1;        // of the ranks: one more each time their processes are replaced
   std::uint32_t world_size = 0;
   std::uint32_t reloads = 0;        // of those asked for, how many were answered
   std::uint32_t count = 0;
-  std::array<Rank, most_ranks> ranks;
+  std::array<Rank, most_ranks> ranks;   // the first `count`; the rest is not even touched: each page would cost the start
 };
 
 }  // namespace tocsin::adapters::wrap

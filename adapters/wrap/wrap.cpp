@@ -69,7 +69,6 @@ int wrap(const WrapOptions& options, const EngineEntry& engine) {
 
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);   // a rank whose launcher went stays our descendant
   Signals signals;
-  Terminal terminal;
   Notes notes;
   Feed out, err;
   Pipe ready = make_pipe(), alive = make_pipe();
@@ -92,8 +91,10 @@ int wrap(const WrapOptions& options, const EngineEntry& engine) {
                      return engine(setup.directory, EngineOptions{setup.job, alive.read.get(), restarts});
                    }};
 
+  // The recorder is on its way to the first frame while the rest is prepared.
   recorder.start(signals, setup.clock.now());
   ready.write.close();
+  Terminal terminal;
   Child child = prepare_child(options.command, terminal, signals);
   pollfd first_frame{ready.read.get(), POLLIN, 0};
   ::poll(&first_frame, 1, start_patience);

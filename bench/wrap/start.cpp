@@ -1,6 +1,8 @@
-// Time from the decision to run a command until its main(), with wrap and with a bare fork and exec, and what the disk alone takes to
-// have a new file of that size written and synced, in turn. wrap's share is its time less the other two.
-//   bench_wrap_start [ROUNDS] [DIRECTORY FOR JOURNALS]
+// Time from the decision to run a command until its main(), in turn: by a bare fork and exec; what the disk alone takes to have a new
+// file of that size written and synced; by wrap(); and, where TOCSIN is given, by the whole program, which is loaded and linked first.
+// wrap's share is its time less the first two.
+//   bench_wrap_start [ROUNDS] [DIRECTORY FOR JOURNALS] [TOCSIN]
+// On a machine that others use too: chrt -f 10 bench_wrap_start …, so that they do not run meanwhile.
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -17,6 +19,7 @@
 #include <vector>
 
 #include "adapters/wrap/wrap.h"
+#include "bench/machine.h"
 
 namespace {
 
@@ -35,7 +38,10 @@ int stamp(const char* from) {
   return 0;
 }
 
-double once(bool wrapped, const std::string& self, const std::string& journal) {
+enum class How { bare, wrapped, program };
+constexpr std::size_t pack_bytes = 140'000;   // as long as the shipped rules are
+
+double once(How how, const std::string& self, const std::string& journal, const std::string& program = {}) {
   int ends[2];
   if (::pipe(ends) != 0) return 0;
   const pid_t pid = ::fork();
@@ -44,7 +50,17 @@ double once(bool wrapped, const std::string& self, const std::string& journal) {
     ::close(ends[0]);
     ::close(ends[1]);
     char from[40];
-    if (!wrapped) {
+    if (how == How::program) {
+      ::close(2);
+      std::snprintf(from, sizeof from, "%.6f", milliseconds_now());
+      if (::fork() == 0) {
+        ::execl(program.c_str(), program.c_str(), "wrap", "--journal", journal.c_str(), "--", self.c_str(), "--stamp", from, nullptr);
+        ::_exit(127);
+      }
+      ::wait(nullptr);
+      ::_exit(0);
+    }
+    if (how == How::bare) {
       std::snprintf(from, sizeof from, "%.6f", milliseconds_now());
       const pid_t child = ::fork();
       if (child == 0) {
@@ -57,7 +73,7 @@ double once(bool wrapped, const std::string& self, const std::string& journal) {
     adapters::wrap::WrapOptions options;
     options.journal = journal;
     options.quiet = true;
-    options.first_pack = [] { return adapters::wrap::PackRecord{"0123456789abcdef", std::string(100'000, 'x')}; };   // as long as rules are
+    options.first_pack = [] { return adapters::wrap::PackRecord{"0123456789abcdef", std::string(pack_bytes, 'x')}; };
     std::snprintf(from, sizeof from, "%.6f", milliseconds_now());
     options.command = {self, "--stamp", from};
     const int code = adapters::wrap::wrap(options, [](const auto&, const auto&) { return 0; });
@@ -73,7 +89,7 @@ double once(bool wrapped, const std::string& self, const std::string& journal) {
 }
 
 double sync_alone(const std::string& directory) {
-  const std::string bytes(100'000, 'x');
+  const std::string bytes(pack_bytes, 'x');
   const double from = milliseconds_now();
   std::filesystem::create_directory(directory);
   const int file = ::open((directory + "/file").c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
@@ -83,10 +99,11 @@ double sync_alone(const std::string& directory) {
   return done ? took : 0;
 }
 
-void print(const char* name, std::vector<double> times) {
+double print(const char* name, std::vector<double> times) {
   std::sort(times.begin(), times.end());
   const auto at = [&](double q) { return times[static_cast<std::size_t>(q * static_cast<double>(times.size() - 1))]; };
   std::printf("%-8s median %.2f ms  p90 %.2f ms  p99 %.2f ms  most %.2f ms\n", name, at(0.5), at(0.9), at(0.99), times.back());
+  return at(0.5);
 }
 
 }  // namespace
@@ -98,14 +115,18 @@ int main(int argc, char** argv) {
   std::snprintf(scratch, sizeof scratch, "%s/tocsin-bench-XXXXXX", argc > 2 ? argv[2] : "/tmp");
   if (::mkdtemp(scratch) == nullptr) return 1;
   const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
-  std::vector<double> bare, disk, wrapped;
+  const std::string program = argc > 3 ? argv[3] : "";
+  std::vector<double> bare, disk, wrapped, whole;
   for (int round = 0; round < rounds; ++round) {
-    bare.push_back(once(false, self, {}));
-    disk.push_back(sync_alone(std::string{scratch} + "/disk" + std::to_string(round)));
-    wrapped.push_back(once(true, self, std::string{scratch} + '/' + std::to_string(round)));
+    const std::string number = std::to_string(round);
+    bare.push_back(once(How::bare, self, {}));
+    disk.push_back(sync_alone(std::string{scratch} + "/disk" + number));
+    wrapped.push_back(once(How::wrapped, self, std::string{scratch} + '/' + number));
+    if (!program.empty()) whole.push_back(once(How::program, self, std::string{scratch} + "/program" + number, program));
   }
   std::filesystem::remove_all(scratch);
-  print("bare", bare);
-  print("disk", disk);
-  print("wrapped", wrapped);
+  tocsin::bench::name_machine();
+  const double alone = print("bare", bare), written = print("disk", disk), with = print("wrapped", wrapped);
+  if (!whole.empty()) print("program", whole);
+  std::printf("wrapped is %.2f times bare; wrap's own share %.2f ms\n", with / alone, with - alone - written);
 }
