@@ -83,6 +83,12 @@ class Pace {
   std::chrono::steady_clock::time_point began_;
 };
 
+// Until there may be more to read; cut short where `descriptor` is at its end. An alert need not be sooner, and each look costs.
+void wait_for_more(int descriptor) {
+  pollfd poll_for{descriptor, POLLIN, 0};
+  poll(&poll_for, 1, 100);
+}
+
 bool parent_is_gone(int descriptor) {
   if (descriptor < 0) return false;
   pollfd poll_for{descriptor, POLLIN, 0};
@@ -174,7 +180,7 @@ RunReport run_engine(const RunOptions& options, const Observer& observer) {
     if (!*entry) {
       sinks.flush();
       if (!options.follow || parent_is_gone(options.stop_when_readable)) break;
-      std::this_thread::sleep_for(std::chrono::milliseconds{20});
+      wait_for_more(options.stop_when_readable);
       continue;
     }
     pace.wait_for((*entry)->arrival);

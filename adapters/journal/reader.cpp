@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 
 #include "adapters/journal/frame.h"
 #include "adapters/journal/journal.h"
@@ -25,13 +26,15 @@ struct Reader::State {
   std::size_t from = 0, to = 0;
   std::uint64_t waited_at = 0, waited_size = 0;   // a bad tail looked at before: not again until the segment grows
   std::uint64_t corrupt_frames = 0, corrupt_bytes = 0;
+  std::optional<std::uint64_t> newest;              // the open segment, where none came after it when the directory was listed
+  std::chrono::steady_clock::time_point listed{};
 
   [[nodiscard]] std::span<const std::byte> buffered() const { return std::span{buffer}.subspan(from, to - from); }
 
   Result<bool> open_at(std::uint64_t wanted);
   Result<bool> fill(std::size_t least);
   Result<Found> look_at_position(FrameHeader& header);
-  Result<std::optional<Segment>> following() const;
+  Result<std::optional<Segment>> following();
   Result<std::optional<std::uint64_t>> resync();
   void skip_to(std::uint64_t next);
 };
@@ -86,11 +89,18 @@ Result<Found> Reader::State::look_at_position(FrameHeader& header) {
   return found;
 }
 
-Result<std::optional<Segment>> Reader::State::following() const {
+// Asked at each look of a follower that has read all. Where ours is the newest segment, the next will be named by our position: the
+// directory, which costs more than all else, is listed once a second, should that be wrong.
+Result<std::optional<Segment>> Reader::State::following() {
+  const auto now = std::chrono::steady_clock::now();
+  if (newest == segment && now - listed < std::chrono::seconds{1} && ::access((directory / segment_name(position)).c_str(), F_OK) != 0)
+    return std::optional<Segment>{};
   auto found = segments(directory);
   if (!found) return found.error();
   for (Segment& candidate : *found)
     if (candidate.position > segment) return std::optional{std::move(candidate)};
+  newest = segment;
+  listed = now;
   return std::optional<Segment>{};
 }
 

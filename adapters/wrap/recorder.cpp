@@ -21,7 +21,7 @@ using stream::Time;
 namespace {
 
 constexpr std::size_t read_bytes = 256u << 10;
-constexpr stream::Duration between_reads = 80ms;      // a line an instant must not wake us each time; the pipe holds it meanwhile,
+constexpr stream::Duration between_reads = 100ms;     // a line an instant must not wake us each time; the pipe holds it meanwhile,
                                                       // and when that is full the parent says so
 constexpr stream::Duration between_heard = 10s;
 constexpr stream::Duration look_often = 60s;          // after a change look for processes each second, later every five
