@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <fstream>
 #include <iostream>
@@ -109,6 +110,13 @@ void keep(journal::SnapshotStore& store, const stream::Shard& shard, const strea
   if (auto stored = store.store(snapshot); !stored) fmt::print(stderr, "tocsin: {}\n", stored.error().message);
 }
 
+// Where the cap has deleted what was there, to the oldest that is left: what lay before is missing, as in every gap.
+stream::Result<void> seek_at_least(journal::Follower& log, stream::Position position) {
+  auto oldest = log.reader().oldest();
+  if (!oldest) return oldest.error();
+  return log.seek(std::max(position, *oldest));
+}
+
 std::uint64_t journal_bytes(const std::filesystem::path& directory) {
   std::uint64_t bytes = 0;
   std::error_code error;
@@ -158,7 +166,7 @@ RunReport run_engine(const RunOptions& options, const Observer& observer) {
     if (*newest) {
       auto resume = shard->load((*newest)->sections);
       if (!resume) return cannot(resume.error().message);
-      if (auto sought = log.seek(resume->fill_from); !sought) return cannot(sought.error().message);
+      if (auto sought = seek_at_least(log, resume->fill_from); !sought) return cannot(sought.error().message);
       while (true) {
         auto entry = log.next();
         if (!entry) return cannot(entry.error().message);
@@ -166,7 +174,7 @@ RunReport run_engine(const RunOptions& options, const Observer& observer) {
         shard->fill(**entry);
       }
       shard->filled();
-      if (auto sought = log.seek(resume->judge_from); !sought) return cannot(sought.error().message);
+      if (auto sought = seek_at_least(log, resume->judge_from); !sought) return cannot(sought.error().message);
     }
   }
 

@@ -145,10 +145,17 @@ int run(int argc, char** argv) {
   auto* wrap_command = app.add_subcommand("wrap", "Run a command and watch its ranks: tocsin wrap -- torchrun train.py");
   wrap_command->add_option("--job", wrap_options.job, "The job's name (default: the command's and our pid)");
   wrap_command->add_option("--journal", wrap_options.journal, "Where the journal goes (default: the user's state directory)");
+  std::uint64_t most_mib = wrap_options.journal_bytes >> 20;
+  wrap_command->add_option("--cap", most_mib, "The most that the journal may take, in MiB: the oldest part goes first")
+      ->check(CLI::Range(4, 1 << 20))
+      ->capture_default_str();
   wrap_command->add_option("--rules", wrap_rules, "A directory of rules (default: the shipped pack)");
   wrap_command->add_option("COMMAND", wrap_options.command, "The command and its arguments, after --")->required();
   wrap_command->positionals_at_end();
-  wrap_command->callback([&] { status = run_wrap(wrap_options, wrap_rules); });
+  wrap_command->callback([&] {
+    wrap_options.journal_bytes = most_mib << 20;
+    status = run_wrap(wrap_options, wrap_rules);
+  });
 
   app.parse_complete_callback([&] {
     if (!kernels.empty() && !tocsin::stream::choose_kernels(kernels))

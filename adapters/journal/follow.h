@@ -19,6 +19,7 @@ class Follower {
       auto frame = reader_.next();
       if (!frame) return frame.error();
       if (!*frame) return static_cast<const stream::Entry*>(nullptr);
+      message_ = (*frame)->payload;
       auto entry = decoder_.decode((*frame)->payload, (*frame)->position, (*frame)->next, (*frame)->arrival);
       if (entry) return entry;
       ++undecodable_;
@@ -27,6 +28,7 @@ class Follower {
   }
   stream::Result<void> seek(stream::Position position) { return reader_.seek(position); }
 
+  [[nodiscard]] std::span<const std::byte> message() const noexcept { return message_; }   // of the last entry, as long as it
   [[nodiscard]] const Reader& reader() const noexcept { return reader_; }
   [[nodiscard]] std::uint64_t undecodable() const noexcept { return undecodable_; }
   [[nodiscard]] const std::optional<stream::Error>& last_error() const noexcept { return last_error_; }
@@ -34,6 +36,7 @@ class Follower {
  private:
   Reader reader_;
   schemas::Decoder decoder_;
+  std::span<const std::byte> message_;
   std::uint64_t undecodable_ = 0;
   std::optional<stream::Error> last_error_;
 };

@@ -30,6 +30,10 @@ class Writer {
 
   // Arrivals are made non-decreasing. Returns the frame's position.
   stream::Result<stream::Position> append(std::span<const std::byte> payload, stream::Time arrival);
+  // What each later segment begins with, in place of what was said before: messages without which the rest cannot be read, since the
+  // cap may have deleted the segments that hold them. Verbatim copies: a reader that had them knows them by producer and sequence
+  // number, and passes over them.
+  void carry(std::vector<std::vector<std::byte>> payloads);
   // On disk when it returns. Without `names` the directory's entry of a new segment is left for later.
   stream::Result<void> sync(bool names = true);
   [[nodiscard]] std::uint64_t cut_bytes() const noexcept;   // of a torn tail, at open
@@ -57,7 +61,9 @@ class Reader {
   // The next whole frame; nullopt at the end of what is written (ask again to follow). A corrupt frame is skipped to the next whole
   // one and counted, an unreadable segment is an error.
   stream::Result<std::optional<Frame>> next();
+  // An error where the cap has deleted what was there, or where the journal ends before.
   stream::Result<void> seek(stream::Position position);
+  [[nodiscard]] stream::Result<stream::Position> oldest() const;   // where what is left begins
   [[nodiscard]] std::uint64_t corrupt_frames() const noexcept;
   [[nodiscard]] std::uint64_t corrupt_bytes() const noexcept;
 

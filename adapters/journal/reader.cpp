@@ -217,6 +217,12 @@ Result<void> Reader::seek(Position position) {
   return {};
 }
 
+Result<Position> Reader::oldest() const {
+  auto found = segments(state_->directory);
+  if (!found) return found.error();
+  return static_cast<Position>(found->empty() ? 0 : found->front().position);
+}
+
 std::uint64_t Reader::corrupt_frames() const noexcept { return state_->corrupt_frames; }
 std::uint64_t Reader::corrupt_bytes() const noexcept { return state_->corrupt_bytes; }
 

@@ -61,6 +61,7 @@ struct Writer::State {
   }
 
   std::vector<File> finished;     // segments that are full and not yet synced
+  std::vector<std::vector<std::byte>> carried;
 
   Result<void> sync_finished() {
     for (const File& full : finished)
@@ -141,6 +142,25 @@ Result<Writer> Writer::open(const fs::path& directory, WriterOptions options) {
   return Writer{std::move(state)};
 }
 
+void Writer::carry(std::vector<std::vector<std::byte>> payloads) { state_->carried = std::move(payloads); }
+
+namespace {
+
+// Puts the payload's frame behind what is there, for the position at which `out` begins.
+void add_frame(std::vector<std::byte>& out, std::uint64_t begin, std::span<const std::byte> payload, Time arrival) {
+  const std::size_t at = out.size();
+  FrameHeader header;
+  header.length = static_cast<std::uint32_t>(payload.size());
+  header.arrival = stream::nanoseconds(arrival);
+  out.resize(at + header_bytes + payload.size());
+  std::memcpy(out.data() + at, &header, header_bytes);
+  if (!payload.empty()) std::memcpy(out.data() + at + header_bytes, payload.data(), payload.size());
+  header.checksum = checksum(std::span{out}.subspan(at), begin + at);
+  std::memcpy(out.data() + at, &header, header_bytes);
+}
+
+}  // namespace
+
 Result<Position> Writer::append(std::span<const std::byte> payload, Time arrival) {
   State& s = *state_;
   if (payload.size() > most_payload_bytes)
@@ -152,20 +172,15 @@ Result<Position> Writer::append(std::span<const std::byte> payload, Time arrival
     if (auto dropped = s.drop_oldest(); !dropped) return dropped.error();
   }
   const Time stamped = std::max(arrival, s.last_arrival);
-  const std::uint64_t position = s.segment + s.written;
+  thread_local std::vector<std::byte> frames;
+  frames.clear();
+  if (s.written == 0)
+    for (const auto& carried : s.carried) add_frame(frames, s.segment, carried, stamped);
+  const std::uint64_t position = s.segment + s.written + frames.size();
+  add_frame(frames, s.segment + s.written, payload, stamped);
 
-  FrameHeader header;
-  header.length = static_cast<std::uint32_t>(payload.size());
-  header.arrival = stream::nanoseconds(stamped);
-  thread_local std::vector<std::byte> frame;
-  frame.resize(size);
-  std::memcpy(frame.data(), &header, header_bytes);
-  if (!payload.empty()) std::memcpy(frame.data() + header_bytes, payload.data(), payload.size());
-  header.checksum = checksum(frame, position);
-  std::memcpy(frame.data(), &header, header_bytes);
-
-  for (std::size_t done = 0; done < frame.size();) {
-    const ssize_t wrote = ::pwrite(s.file.get(), frame.data() + done, frame.size() - done, static_cast<off_t>(s.written + done));
+  for (std::size_t done = 0; done < frames.size();) {
+    const ssize_t wrote = ::pwrite(s.file.get(), frames.data() + done, frames.size() - done, static_cast<off_t>(s.written + done));
     if (wrote < 0 && errno == EINTR) continue;
     if (wrote < 0) {
       const int reason = errno;
@@ -174,9 +189,9 @@ Result<Position> Writer::append(std::span<const std::byte> payload, Time arrival
     }
     done += static_cast<std::size_t>(wrote);
   }
-  if (frame.capacity() > (1u << 20)) std::vector<std::byte>{}.swap(frame);
   s.last_arrival = stamped;
-  s.written += size;
+  s.written += frames.size();
+  if (frames.capacity() > (1u << 20)) std::vector<std::byte>{}.swap(frames);
   return static_cast<Position>(position);
 }
 

@@ -133,16 +133,15 @@ void Recorder::add_rank(std::uint32_t rank, pid_t pid) {
   std::sort(ranks_.begin(), ranks_.end(), [](const Rank& a, const Rank& b) { return a.rank < b.rank; });
 }
 
+// Into the entry that is being built.
 void Recorder::drop_rank(const Rank& rank, Time now) {
   finder_.gone(rank.rank);
-  about_attempt();
   std::vector<EntryBuilder::Field> fields;
   if (rank.pid == state_.child && state_.ended) {
     if (WIFEXITED(state_.status)) fields.push_back({"code", static_cast<double>(WEXITSTATUS(state_.status)), {}, false});
     if (WIFSIGNALED(state_.status)) fields.push_back({"signal", static_cast<double>(WTERMSIG(state_.status)), {}, false});
   }
   entry_.event(now, member(rank.rank), "exit", fields, "sampler");
-  recording_.append(entry_);
   changed_ = now;
 }
 
@@ -150,9 +149,10 @@ void Recorder::find_ranks(Time now) {
   if (now < next_look_) return;
   next_look_ = now + (now - changed_ < look_often ? 900ms : 4900ms);
   tree_->look();
-  for (const RankFinder::Change& change : finder_.look(tree_->processes())) {
+  const auto changes = finder_.look(tree_->processes());
+  about_attempt();
+  for (const RankFinder::Change& change : changes) {
     changed_ = now;
-    about_attempt();
     if (change.kind == RankFinder::Change::Kind::appeared) {
       add_rank(change.rank, change.pid);
       const EntryBuilder::Field fields[] = {{"node", 0, setup_.node, true}, {"pid", static_cast<double>(change.pid), {}, false}};
@@ -163,8 +163,8 @@ void Recorder::find_ranks(Time now) {
       const EntryBuilder::Field size[] = {{"world_size", static_cast<double>(setup_.legacy->world_size), {}, false}};
       entry_.event(now, EntryBuilder::job(), "start", std::span{size, setup_.legacy->world_size > 0 ? 1u : 0u});
     }
-    recording_.append(entry_);
   }
+  recording_.append(entry_);
   for (Rank& rank : ranks_) {
     const pid_t worker = tree_->worker_of(rank.pid);
     if (worker == rank.pid) continue;
@@ -199,8 +199,10 @@ void Recorder::sample(Time now) {
     }
   }
   recording_.append(entry_);
+  about_attempt();
   for (const Rank& rank : ranks_)
     if (!rank.reading) drop_rank(rank, now);
+  recording_.append(entry_);
   std::erase_if(ranks_, [](const Rank& rank) { return !rank.reading; });
 }
 
@@ -245,9 +247,10 @@ void Recorder::finish() {
   tell_dropped(now);
   if (state_.ended) {
     // What has gone with the command, the command itself among it, exited; the rest lives on without us.
-    entry_.clear();
+    about_attempt();
     for (Rank& rank : ranks_)
       if (rank.pid == state_.child || !rank.probe->read(now)) drop_rank(rank, now);
+    recording_.append(entry_);
     const bool exited = WIFEXITED(state_.status);
     const int number = exited ? WEXITSTATUS(state_.status) : WTERMSIG(state_.status);
     const bool cancelled = !exited && (state_.asked_to_end || number == SIGINT);
@@ -273,6 +276,7 @@ int Recorder::run() {
     // Known to the recorder before us. Another process under its pid means that it has gone.
     add_rank(rank.rank, rank.pid);
   }
+  about_attempt();
   for (Rank& rank : ranks_) {
     const auto known = finder_.ranks();
     const auto at = std::find_if(known.begin(), known.end(), [&](const Legacy::Rank& r) { return r.rank == rank.rank; });
@@ -280,6 +284,7 @@ int Recorder::run() {
     drop_rank(rank, setup_.clock.now());
     rank.pid = 0;
   }
+  recording_.append(entry_);
   std::erase_if(ranks_, [](const Rank& rank) { return rank.pid == 0; });
   apply(state_);
   bool tidied = setup_.state.empty(), named = false;

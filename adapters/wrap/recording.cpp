@@ -3,14 +3,17 @@
 #include <stdio.h>
 
 #include <algorithm>
+#include <limits>
 
+#include "adapters/journal/follow.h"
+#include "adapters/journal/segments.h"
 #include "adapters/wrap/run_directory.h"
 
 namespace tocsin::adapters::wrap {
 
 namespace {
 constexpr stream::Duration longest_wait = std::chrono::seconds{30};
-constexpr std::uint64_t segment_bytes = 16u << 20;
+constexpr std::uint64_t least_segment = 1u << 20;   // many times what each begins with
 }  // namespace
 
 Recording::Recording(std::filesystem::path directory, std::uint64_t most_bytes, RunClock clock, std::uint32_t epoch)
@@ -31,13 +34,30 @@ bool Recording::ready() {
     fail(made.error().message);
     return false;
   }
-  auto opened = journal::Writer::open(directory_, {segment_bytes, most_bytes_});
+  auto opened = journal::Writer::open(directory_, {std::max(least_segment, most_bytes_ / 16), most_bytes_});
   if (!opened) {
     fail(opened.error().message);
     return false;
   }
   writer_.emplace(std::move(*opened));
+  if (epoch_ > 0 && carried_.empty()) read_carried();
+  writer_->carry(carried_.messages());
   return true;
+}
+
+// What the recorder before us carried: the newest segment begins with it. It may have been killed before it wrote anything there.
+void Recording::read_carried() {
+  const auto segments = journal::segments(directory_);
+  auto reader = journal::Reader::open(directory_);
+  if (!segments || !reader) return;
+  journal::Follower log{std::move(*reader)};
+  std::uint64_t end = std::numeric_limits<std::uint64_t>::max();
+  for (auto segment = segments->rbegin(); segment != segments->rend() && carried_.empty(); end = segment++->position) {
+    if (!log.seek(static_cast<stream::Position>(segment->position))) return;
+    for (auto entry = log.next(); entry && *entry && static_cast<std::uint64_t>((*entry)->position) < end; entry = log.next())
+      carried_.add(**entry, log.message());
+  }
+  while (carried_.forget_replaced(clock_.now())) {}
 }
 
 void Recording::append(schemas::EntryBuilder& entry) {
@@ -48,13 +68,16 @@ void Recording::append(schemas::EntryBuilder& entry) {
     return;
   }
   entry.produced_by("wrap", epoch_, ++sequence_);
-  const auto bytes = schemas::encode(entry.entry());
+  const stream::Entry& whole = entry.entry();
+  const auto bytes = schemas::encode(whole);
+  const bool carry = carried_.add(whole, bytes) | carried_.forget_replaced(clock_.now());
   entry.clear();
   if (auto written = writer_->append(bytes, clock_.now()); !written) {
     ++lost_;
     fail(written.error().message);
     return;
   }
+  if (carry) writer_->carry(carried_.messages());
   wait_ = std::chrono::seconds{1};
   if (complained_) ::fprintf(stderr, "tocsin: recording goes on; %llu entries are missing\n", static_cast<unsigned long long>(lost_));
   complained_ = false;

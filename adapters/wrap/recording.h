@@ -6,6 +6,7 @@
 #include <string>
 
 #include "adapters/journal/journal.h"
+#include "adapters/wrap/carried.h"
 #include "adapters/wrap/run_clock.h"
 #include "schemas/codec.h"
 
@@ -27,6 +28,7 @@ class Recording {
 
  private:
   [[nodiscard]] bool ready();
+  void read_carried();
   void fail(const std::string& why);
 
   std::filesystem::path directory_;
@@ -35,6 +37,7 @@ class Recording {
   std::uint32_t epoch_;
   std::uint64_t sequence_ = 0, lost_ = 0;
   std::optional<journal::Writer> writer_;
+  Carried carried_;
   stream::Time retry_ = stream::long_ago;
   stream::Duration wait_ = std::chrono::seconds{1};
   bool complained_ = false;

@@ -20,6 +20,7 @@ namespace {
 
 stream::Time at(std::int64_t second) { return stream::at_nanoseconds(second * 1'000'000'000); }
 std::span<const std::byte> bytes(const std::string& text) { return std::as_bytes(std::span{text}); }
+std::vector<std::byte> message(const std::string& text) { return {bytes(text).begin(), bytes(text).end()}; }
 std::string text(const Frame& frame) { return {reinterpret_cast<const char*>(frame.payload.data()), frame.payload.size()}; }
 
 std::vector<std::string> read_all(Reader& reader) {
@@ -222,6 +223,53 @@ TEST_CASE("over the cap the oldest segments go, and a position that went with th
   CHECK(read_all(*reader).size() == size / 100);
   CHECK(reader->seek(stream::Position{100}).error().code == stream::Errc::not_found);
   CHECK(reader->seek(stream::Position{0}));
+}
+
+TEST_CASE("each later segment begins with what is carried, and no cap takes it away") {
+  TestDirectory directory;
+  {
+    auto writer = Writer::open(directory.path(), {.segment_bytes = 300, .most_bytes = 900});
+    REQUIRE(writer->append(bytes("rules"), at(0)));
+    writer->carry({message("rules")});
+    for (int i = 1; i < 40; ++i) REQUIRE(writer->append(bytes(std::to_string(i)), at(i)));
+  }
+  auto read = read_all(directory.path());
+  CHECK(segments_of(directory.path()).front().position > 0);
+  CHECK(read.front() == "rules");
+  CHECK(std::erase(read, "rules") == segments_of(directory.path()).size());
+  CHECK(read.back() == "39");
+  for (std::size_t i = 1; i < read.size(); ++i) CHECK(std::stoi(read[i]) == std::stoi(read[i - 1]) + 1);
+}
+
+TEST_CASE("the oldest position is where what is left begins") {
+  TestDirectory directory;
+  auto writer = Writer::open(directory.path(), {.segment_bytes = 300, .most_bytes = 900});
+  auto reader = Reader::open(directory.path());
+  CHECK(*reader->oldest() == stream::Position{});
+  for (int i = 0; i < 40; ++i) REQUIRE(writer->append(bytes(std::to_string(i)), at(i)));
+  const auto oldest = reader->oldest();
+  REQUIRE(oldest);
+  CHECK(*oldest > stream::Position{});
+  CHECK(reader->seek(*oldest));
+  CHECK((**reader->next()).position == *oldest);
+}
+
+TEST_CASE("a writer that goes on in a segment without a frame begins it with what is carried") {
+  TestDirectory directory;
+  {
+    auto writer = Writer::open(directory.path(), {.segment_bytes = 100, .most_bytes = 0});
+    for (int i = 1; i < 10; ++i) REQUIRE(writer->append(bytes("frame"), at(i)));
+  }
+  fs::resize_file(newest_segment(directory.path()), 0);
+  auto writer = Writer::open(directory.path());
+  writer->carry({message("rules")});
+  const auto position = writer->append(bytes("after"), at(20));
+  REQUIRE(position);
+  auto reader = Reader::open(directory.path());
+  REQUIRE(reader->seek(*position));
+  CHECK(text(**reader->next()) == "after");
+  const auto read = read_all(directory.path());
+  CHECK(read[read.size() - 2] == "rules");
 }
 
 TEST_CASE("seek leads to the frame at a position, in any segment") {
