@@ -10,6 +10,8 @@
 #include <fstream>
 #include <iostream>
 #include <thread>
+#include <variant>
+#include <vector>
 
 #include "adapters/cli/terminal.h"
 #include "adapters/formats/alerts.h"
@@ -22,7 +24,8 @@ namespace {
 
 using stream::Time;
 
-// Hands transitions on to the terminal and a file; where a history is kept, only those that it does not have.
+// Hands transitions on to the terminal and a file. Where a history is kept, only those that it does not have, and only once they are
+// on disk there: together, at `settle`.
 class Sinks final : public stream::AlertSink {
  public:
   Sinks(const RunOptions& options, Terminal& terminal) : quiet_(options.quiet), terminal_(&terminal) {
@@ -34,31 +37,44 @@ class Sinks final : public stream::AlertSink {
   void keep(journal::AlertHistory& history) { history_ = &history; }
   [[nodiscard]] bool failed() const { return lines_ && !*lines_; }
 
-  void transition(const stream::AlertTransition& t) override {
-    const std::string line = formats::alert_to_json(t);
-    if (history_) {
-      auto added = history_->add(t.id, t.number, line);
-      if (!added) fmt::print(stderr, "tocsin: {}\n", added.error().message);
-      if (added && !*added) return;
-    }
-    if (!quiet_) terminal_->transition(t);
-    if (lines_) *lines_ << line << '\n';
-  }
+  void transition(const stream::AlertTransition& t) override { add(t.id, t.number, {t, formats::alert_to_json(t)}); }
   void verdict(const stream::Verdict& v) override {
-    const std::string line = formats::verdict_to_json(v);
-    if (history_) {
-      const std::uint64_t id = stream::hash_text(v.attempt, stream::hash_text(v.subject));
-      auto added = history_->add(id, 0, line);
-      if (added && !*added) return;
-    }
-    if (!quiet_) terminal_->verdict(v);
-    if (lines_) *lines_ << line << '\n';
+    add(stream::hash_text(v.attempt, stream::hash_text(v.subject)), 0, {v, formats::verdict_to_json(v)});
   }
-  void flush() {
+
+  // To be called where nobody waits for the next entry, and before what a restart would go on from is stored.
+  void settle() {
+    if (history_)
+      if (auto synced = history_->sync(); !synced) fmt::print(stderr, "tocsin: {}\n", synced.error().message);
+    for (const Said& said : waiting_) publish(said);
+    waiting_.clear();
     if (lines_) lines_->flush();
   }
 
  private:
+  struct Said {
+    std::variant<stream::AlertTransition, stream::Verdict> what;
+    std::string line;
+  };
+  static constexpr std::size_t most_waiting = 256;
+
+  void add(std::uint64_t id, std::uint32_t number, Said said) {
+    if (!history_) return publish(said);
+    auto added = history_->add(id, number, said.line);
+    if (!added) fmt::print(stderr, "tocsin: {}\n", added.error().message);
+    if (added && !*added) return;
+    waiting_.push_back(std::move(said));
+    if (waiting_.size() >= most_waiting) settle();
+  }
+  void publish(const Said& said) {
+    if (!quiet_) {
+      if (const auto* transition = std::get_if<stream::AlertTransition>(&said.what)) terminal_->transition(*transition);
+      else terminal_->verdict(std::get<stream::Verdict>(said.what));
+    }
+    if (lines_) *lines_ << said.line << '\n';
+  }
+
+  std::vector<Said> waiting_;
   bool quiet_;
   Terminal* terminal_;
   std::ofstream file_;
@@ -70,8 +86,9 @@ class Sinks final : public stream::AlertSink {
 class Pace {
  public:
   explicit Pace(double speed) : speed_(speed) {}
-  void wait_for(Time arrival) {
+  void wait_for(Time arrival, Sinks& sinks) {
     if (speed_ <= 0) return;
+    sinks.settle();
     if (first_ == stream::never) first_ = arrival, began_ = std::chrono::steady_clock::now();
     const auto due = began_ + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
                                   std::chrono::duration<double>(stream::seconds(arrival - first_) / speed_));
@@ -184,25 +201,30 @@ RunReport run_engine(const RunOptions& options, const Observer& observer) {
   std::uint64_t entries = 0;
   while (!shard->sealed()) {
     auto entry = log.next();
-    if (!entry) return cannot(entry.error().message);
+    if (!entry) {
+      sinks.settle();
+      return cannot(entry.error().message);
+    }
     if (!*entry) {
-      sinks.flush();
+      sinks.settle();
       if (!options.follow || parent_is_gone(options.stop_when_readable)) break;
       wait_for_more(options.stop_when_readable);
       continue;
     }
-    pace.wait_for((*entry)->arrival);
+    pace.wait_for((*entry)->arrival, sinks);
     if (options.kill_at && entries == *options.kill_at) kill(getpid(), SIGKILL);
     shard->consume(**entry);
     ++entries;
-    if (snapshots && shard->snapshot_due())
+    if (snapshots && shard->snapshot_due()) {
+      sinks.settle();   // what a snapshot knows of as said must have been said
       keep(*snapshots, *shard, **entry);
+    }
     if (shows_progress && entries % 256 == 0)
       terminal.set_progress(fmt::format("replaying {}  {:3.0f} %", clock_text(shard->clock()),
                                         total ? 100.0 * static_cast<double>((*entry)->position) / static_cast<double>(total) : 0.0));
   }
   terminal.end_progress();
-  sinks.flush();
+  sinks.settle();
   for (const auto& refused : packs.refused()) fmt::print(stderr, "tocsin: {}\n", refused);
 
   RunReport report;

@@ -78,7 +78,8 @@ struct AlertHistory::State {
   File file;
   std::set<std::pair<std::uint64_t, std::uint32_t>> known;
   std::uint64_t cut = 0;
-  std::uint64_t size = 0;
+  std::uint64_t size = 0;      // on disk
+  std::string waiting;         // lines for the next sync
 };
 
 namespace {
@@ -147,16 +148,24 @@ Result<bool> AlertHistory::add(std::uint64_t id, std::uint32_t number, std::stri
   else return Error{Errc::malformed, "what is to be kept in " + s.path.string() + " is no JSON object"};
   std::replace(line.begin(), line.end(), '\n', ' ');
   line += '\n';
-  for (std::size_t done = 0; done < line.size();) {
-    const ssize_t wrote = ::pwrite(s.file.get(), line.data() + done, line.size() - done, static_cast<off_t>(s.size + done));
+  s.waiting += line;
+  s.known.insert({id, number});
+  return true;
+}
+
+Result<void> AlertHistory::sync() {
+  State& s = *state_;
+  if (s.waiting.empty()) return {};
+  for (std::size_t done = 0; done < s.waiting.size();) {
+    const ssize_t wrote = ::pwrite(s.file.get(), s.waiting.data() + done, s.waiting.size() - done, static_cast<off_t>(s.size + done));
     if (wrote < 0 && errno == EINTR) continue;
     if (wrote < 0) return io_error("append to", s.path, errno);   // what is torn is written over, or cut at the next open
     done += static_cast<std::size_t>(wrote);
   }
   if (::fdatasync(s.file.get()) != 0) return io_error("sync", s.path, errno);
-  s.size += line.size();
-  s.known.insert({id, number});
-  return true;
+  s.size += s.waiting.size();
+  s.waiting.clear();
+  return {};
 }
 
 bool AlertHistory::holds(std::uint64_t id, std::uint32_t number) const { return state_->known.contains({id, number}); }

@@ -38,9 +38,11 @@ class AlertHistory {
   AlertHistory(AlertHistory&&) noexcept;
   AlertHistory& operator=(AlertHistory&&) noexcept;
 
-  // True: it is new, and on disk now; false: it was there. Each line begins with its id and number; where `object` does not, they
-  // are put in front.
+  // True: it is new, and on disk after the next sync; false: it was there. Each line begins with its id and number; where `object`
+  // does not, they are put in front.
   stream::Result<bool> add(std::uint64_t id, std::uint32_t number, std::string_view object);
+  // All that was added is on disk when it returns: only now may it be published. After an error it is tried again with the next.
+  stream::Result<void> sync();
   [[nodiscard]] bool holds(std::uint64_t id, std::uint32_t number) const;
   [[nodiscard]] std::size_t size() const noexcept;
   [[nodiscard]] std::uint64_t cut_bytes() const noexcept;   // of a torn last line, at open
