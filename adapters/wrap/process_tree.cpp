@@ -83,9 +83,16 @@ std::optional<Identity> identity_in(std::string_view environment, std::string_vi
   return std::nullopt;
 }
 
+std::string command_line(pid_t pid) { return read_whole(path_of(pid, "cmdline"), 16384); }
+
 ProcessTree::ProcessTree(pid_t root)
     : root_(root), our_environment_(read_whole(path_of(root, "environ"), longest_environment)), proc_(::opendir("/proc")),
       load_(::open("/proc/loadavg", O_RDONLY | O_CLOEXEC)) {}
+
+bool ProcessTree::among_ranks() const {
+  const auto own = identity_in(our_environment_, {});
+  return own && (own->rank > 0 || own->world_size > 1);
+}
 
 bool ProcessTree::anything_new() {
   char buffer[128];
@@ -137,7 +144,7 @@ void ProcessTree::list() {
     } else {
       const Descriptor file{::open(path_of(pid, "stat").c_str(), O_RDONLY | O_CLOEXEC)};
       const auto stat = file ? parse_stat(read_again(file.get(), buffer)) : std::nullopt;
-      if (stat) unknown.push_back({Process{pid, stat->parent, stat->start_ticks, stat->environment, std::string{stat->name}, {}, false}});
+      if (stat) unknown.push_back({Process{pid, stat->parent, stat->start_ticks, stat->environment, stat->cpu_ticks, std::string{stat->name}, {}, false}});
     }
   }
   descendants_ = std::move(descendants);
@@ -172,6 +179,7 @@ void ProcessTree::look() {
     if (process.identity || below_a_rank(process)) continue;
     const Descriptor file{::open(path_of(pid, "stat").c_str(), O_RDONLY | O_CLOEXEC)};
     const auto stat = file ? parse_stat(read_again(file.get(), buffer)) : std::nullopt;
+    if (stat) process.cpu_ticks = stat->cpu_ticks;
     if (!stat || (stat->environment == process.environment && stat->name == process.name)) continue;
     process.environment = stat->environment;
     process.name = stat->name;

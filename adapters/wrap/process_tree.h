@@ -31,10 +31,14 @@ struct Process {
   pid_t pid = 0, parent = 0;
   std::uint64_t start = 0;            // ticks since boot
   std::uint64_t environment = 0;      // its address, when it was read
+  std::uint64_t cpu_ticks = 0;        // at the last look; of ranks and what is below them: at the first
   std::string name;
   std::optional<Identity> identity;
   bool rank = false;                  // the topmost process of its identity: its loader workers inherit the same
 };
+
+// /proc/PID/cmdline: its words, NUL after each. Empty: it has gone.
+[[nodiscard]] std::string command_line(pid_t pid);
 
 // The descendants of wrap, found by looking through /proc for processes that were not there before; a quiet machine costs one read.
 // Orphans come to wrap (it is their subreaper), so none is lost. An environment is read once a process, and again after an exec as
@@ -45,6 +49,8 @@ class ProcessTree {
 
   void look();
   [[nodiscard]] const std::unordered_map<pid_t, Process>& processes() const noexcept { return descendants_; }
+  // We run inside one of several ranks ourselves: what has no rank here is not alone.
+  [[nodiscard]] bool among_ranks() const;
   // A shell that was started as a rank only waits: the process it runs, once that is some seconds old; else the pid itself.
   [[nodiscard]] pid_t worker_of(pid_t pid) const;
 

@@ -26,11 +26,17 @@ void RankFinder::gone(std::uint32_t rank) {
   if (Legacy::Rank* at = find(rank)) at->alive = false;
 }
 
+void RankFinder::assume(const Process& command) {
+  legacy_.assumed = true;
+  legacy_.world_size = legacy_.count = 1;
+  legacy_.ranks[0] = {0, command.pid, command.start, true};
+}
+
 std::span<const RankFinder::Change> RankFinder::look(const std::unordered_map<pid_t, Process>& processes) {
   changes_.clear();
   candidates_.clear();
   for (const auto& [pid, process] : processes)
-    if (process.rank && !seen(process)) candidates_.push_back(&process);
+    if (process.rank && (legacy_.assumed || !seen(process))) candidates_.push_back(&process);
   // The ranks of RANK before those that a scheduler counts: its task may be a launcher of them.
   std::sort(candidates_.begin(), candidates_.end(), [](const Process* a, const Process* b) {
     if (a->identity->kind != b->identity->kind) return a->identity->kind < b->identity->kind;
@@ -39,9 +45,10 @@ std::span<const RankFinder::Change> RankFinder::look(const std::unordered_map<pi
   });
   for (const Process* process : candidates_) {
     Legacy::Rank* known = find(process->identity->rank);
-    if (known != nullptr && known->alive) continue;   // a second process of a rank that lives: it waits for its turn
+    if (known != nullptr && known->alive && !legacy_.assumed) continue;   // a second process of a rank that lives: it waits for its turn
     if (known == nullptr && legacy_.count == Legacy::most_ranks) continue;
-    if (known != nullptr && all_gone()) {
+    if (legacy_.assumed || (known != nullptr && all_gone())) {
+      legacy_.assumed = false;
       ++legacy_.attempt;
       legacy_.count = 0;
       legacy_.world_size = process->identity->world_size;

@@ -11,6 +11,7 @@ namespace tocsin::adapters::wrap {
 
 // The rank processes of the running attempt, out of the processes that call themselves ranks. When all of them have gone and a rank
 // of theirs appears anew, the ranks were restarted: a new attempt. One that is replaced while others live on is the same attempt.
+// A command of which no process calls itself a rank may be assumed to be rank 0 of 1: until one does, which is then a new attempt.
 // Owned by the Recorder; keeps what it knows in the Legacy, so that the next recorder goes on with it.
 class RankFinder {
  public:
@@ -24,8 +25,10 @@ class RankFinder {
   // What is new in the tree, in the order in which it is to be written down. Valid until the next call.
   [[nodiscard]] std::span<const Change> look(const std::unordered_map<pid_t, Process>& processes);
   void gone(std::uint32_t rank);    // its process has disappeared
+  void assume(const Process& command);
 
   [[nodiscard]] std::span<const Legacy::Rank> ranks() const noexcept { return {legacy_.ranks.data(), legacy_.count}; }
+  [[nodiscard]] bool assumed() const noexcept { return legacy_.assumed; }
   [[nodiscard]] bool complete() const noexcept;   // all ranks of the job are here
 
  private:

@@ -149,10 +149,21 @@ void Recorder::find_ranks(Time now) {
   if (now < next_look_) return;
   next_look_ = now + (now - changed_ < look_often ? 900ms : 4900ms);
   tree_->look();
-  const auto changes = finder_.look(tree_->processes());
+  tell_ranks(finder_.look(tree_->processes()), now);
+  if (finder_.ranks().empty() || finder_.assumed()) look_for_lone_process(now);
+  for (Rank& rank : ranks_) {
+    if (finder_.assumed()) break;
+    const pid_t worker = tree_->worker_of(rank.pid);
+    if (worker == rank.pid) continue;
+    if (!rank.worker || rank.worker->pid() != worker) rank.worker = std::make_unique<ProcProbe>(worker);
+  }
+}
+
+void Recorder::tell_ranks(std::span<const RankFinder::Change> changes, Time now) {
   about_attempt();
   for (const RankFinder::Change& change : changes) {
     changed_ = now;
+    if (change.kind == RankFinder::Change::Kind::restarted) ranks_.clear();
     if (change.kind == RankFinder::Change::Kind::appeared) {
       add_rank(change.rank, change.pid);
       const EntryBuilder::Field fields[] = {{"node", 0, setup_.node, true}, {"pid", static_cast<double>(change.pid), {}, false}};
@@ -165,11 +176,21 @@ void Recorder::find_ranks(Time now) {
     }
   }
   recording_.append(entry_);
-  for (Rank& rank : ranks_) {
-    const pid_t worker = tree_->worker_of(rank.pid);
-    if (worker == rank.pid) continue;
-    if (!rank.worker || rank.worker->pid() != worker) rank.worker = std::make_unique<ProcProbe>(worker);
+}
+
+// A job of one process needs no launcher, and has no RANK.
+void Recorder::look_for_lone_process(Time now) {
+  const auto command = tree_->processes().find(state_.child);
+  if (command == tree_->processes().end() || state_.ended || now - setup_.clock.start() < setup_.options->lone_after) return;
+  if (tree_->among_ranks() || (finder_.assumed() && (ranks_.empty() || ranks_.front().worker))) return;
+  const auto pid = lone_.look(tree_->processes(), command->first, now);
+  if (!pid || launches_ranks(command_line(*pid))) return;
+  if (!finder_.assumed()) {
+    finder_.assume(command->second);
+    const RankFinder::Change changes[] = {{RankFinder::Change::Kind::world_size}, {RankFinder::Change::Kind::appeared, 0, command->first}};
+    tell_ranks(changes, now);
   }
+  if (*pid != command->first) ranks_.front().worker = std::make_unique<ProcProbe>(*pid);
 }
 
 void Recorder::sample(Time now) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "adapters/wrap/line_splitter.h"
+#include "adapters/wrap/lone_process.h"
 #include "adapters/wrap/proc_sampler.h"
 #include "adapters/wrap/process_tree.h"
 #include "adapters/wrap/rank_finder.h"
@@ -66,6 +67,8 @@ class Recorder {
   void second(stream::Time now);
   void sample(stream::Time now);
   void find_ranks(stream::Time now);
+  void tell_ranks(std::span<const RankFinder::Change> changes, stream::Time now);
+  void look_for_lone_process(stream::Time now);
   void add_rank(std::uint32_t rank, pid_t pid);
   void drop_rank(const Rank& rank, stream::Time now);
   void heard();
@@ -81,6 +84,7 @@ class Recorder {
   Stream out_, err_;
   std::optional<ProcessTree> tree_;       // these two look around in /proc when the command runs already
   RankFinder finder_;
+  LoneProcess lone_;
   std::vector<Rank> ranks_;
   std::optional<HostMemory> memory_;
   Reload reload_;

@@ -30,6 +30,7 @@ struct Legacy {
     bool alive;
   };
   bool begun = false;               // the journal has its start event
+  bool assumed = false;             // rank 0 is the command, since nobody calls itself a rank
   std::uint32_t attempt = 1;        // of the ranks: one more each time their processes are replaced
   std::uint32_t world_size = 0;
   std::uint32_t reloads = 0;        // of those asked for, how many were answered

@@ -41,6 +41,7 @@ struct WrapOptions {
   // Loads and validates the rules at a SIGHUP, in a process of its own. Without it SIGHUP goes to the command.
   std::function<stream::Result<PackRecord>()> reload;
 
+  std::chrono::milliseconds lone_after{30000};   // no process calls itself a rank: so long after the start the command may be one
   bool quiet = false;                      // no closing line about the journal
   std::chrono::milliseconds recorder_wait{5000};   // for the last records, after the command has ended
   std::chrono::milliseconds engine_wait{30000};    // for the outcome

@@ -1,5 +1,5 @@
 // Wraps a command with an engine that only follows the journal: what the tests run.
-//   wrap_probe [--journal DIR] [--job NAME] [--state-bytes N] [--reload good|bad] [--engine dies|refuses|hangs] -- COMMAND…
+//   wrap_probe [--journal DIR] [--job NAME] [--state-bytes N] [--lone-after SECONDS] [--reload good|bad] [--engine dies|refuses|hangs] -- COMMAND…
 
 #include <poll.h>
 #include <stdlib.h>
@@ -56,6 +56,7 @@ int main(int argc, char** argv) {
     if (option == "--journal") options.journal = value;
     else if (option == "--job") options.job = value;
     else if (option == "--state-bytes") options.state_bytes = std::stoull(value);
+    else if (option == "--lone-after") options.lone_after = std::chrono::seconds{std::stol(value)};
     else if (option == "--engine") engine = value;
     else if (option == "--reload" && value == "good") options.reload = [] { return wrap::PackRecord{"feed", "new rules\n"}; };
     else if (option == "--reload") options.reload = []() -> stream::Result<wrap::PackRecord> {

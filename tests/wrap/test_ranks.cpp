@@ -1,6 +1,9 @@
+#include <unistd.h>
+
 #include <string>
 #include <vector>
 
+#include "adapters/wrap/lone_process.h"
 #include "adapters/wrap/proc_stat.h"
 #include "adapters/wrap/process_tree.h"
 #include "adapters/wrap/rank_finder.h"
@@ -44,6 +47,24 @@ struct Finder {
 };
 
 using Said = std::vector<std::string>;
+
+// Processes that use CPU as told, looked at every five seconds.
+struct Lone {
+  LoneProcess lone;
+  std::unordered_map<pid_t, Process> processes;
+  tocsin::stream::Time now = tocsin::stream::at_nanoseconds(1'000'000'000'000);
+
+  void add(pid_t pid, pid_t parent) {
+    processes[pid].pid = pid;
+    processes[pid].parent = parent;
+  }
+  std::optional<pid_t> after(const std::unordered_map<pid_t, double>& seconds_of_cpu) {
+    for (const auto& [pid, seconds] : seconds_of_cpu)
+      processes.at(pid).cpu_ticks += static_cast<std::uint64_t>(seconds * static_cast<double>(::sysconf(_SC_CLK_TCK)));
+    now += std::chrono::seconds{5};
+    return lone.look(processes, 100, now);
+  }
+};
 
 }  // namespace
 
@@ -121,6 +142,67 @@ TEST_CASE("a recorder that is started again knows the ranks of the one before") 
   RankFinder next{job.legacy};
   CHECK(next.look(job.processes).empty());
   CHECK(next.ranks().size() == 1);
+}
+
+TEST_CASE("a command that works is the process of a job without ranks, whatever its loaders do") {
+  Lone job;
+  job.add(100, 1);
+  for (const pid_t loader : {110, 111, 112}) job.add(loader, 100);
+  CHECK_FALSE(job.after({{100, 10}, {110, 9}}));   // the first look: since when is not known
+  CHECK(job.after({{100, 0.5}, {110, 4}, {111, 4}, {112, 4}}) == 100);
+}
+
+TEST_CASE("beneath what only waits the one child at work is it") {
+  Lone job;
+  job.add(100, 1);
+  job.add(101, 100);
+  job.add(102, 101);
+  job.add(103, 100);
+  (void)job.after({{100, 0.1}, {102, 3}});
+  CHECK(job.after({{102, 4}}) == 102);
+  CHECK_FALSE(job.after({}));                      // at rest: nobody can tell
+  CHECK_FALSE(job.after({{102, 4}, {103, 4}}));    // two at work: perhaps ranks without a name
+}
+
+TEST_CASE("a client of work elsewhere is nobody's rank") {
+  Lone job;
+  job.add(100, 1);
+  (void)job.after({{100, 0.4}});
+  CHECK_FALSE(job.after({{100, 0.3}}));
+  CHECK_FALSE(job.after({{100, 0.01}}));
+}
+
+TEST_CASE("looks that come too soon are none") {
+  Lone job;
+  job.add(100, 1);
+  (void)job.after({{100, 3}});
+  job.processes.at(100).cpu_ticks += 1000;
+  CHECK_FALSE(job.lone.look(job.processes, 100, job.now + std::chrono::seconds{1}));
+  CHECK(job.after({}) == 100);
+}
+
+TEST_CASE("launchers are known by their name") {
+  CHECK(launches_ranks("/usr/bin/python3\0/opt/bin/torchrun\0train.py\0"s));
+  CHECK(launches_ranks("python\0-m\0torch.distributed.run\0train.py\0"s));
+  CHECK(launches_ranks("srun\0python\0"s));
+  CHECK_FALSE(launches_ranks("python\0train.py\0--launcher\0x\0srun\0"s));
+  CHECK_FALSE(launches_ranks(""));
+}
+
+TEST_CASE("an assumed rank gives way to the first process that calls itself one") {
+  Finder job;
+  Process command;
+  command.pid = 90;
+  job.finder.assume(command);
+  CHECK(job.finder.complete());
+  CHECK(job.look().empty());
+  Process same = rank_process(90, 0, 2);           // the command itself, after an exec
+  same.start = command.start;
+  job.add(same);
+  job.add(rank_process(101, 1, 2));
+  CHECK(job.look() == Said{"restarted", "rank 0 is 90", "rank 1 is 101"});
+  CHECK(job.legacy.attempt == 2);
+  CHECK_FALSE(job.finder.assumed());
 }
 
 TEST_CASE("the name of a process may look like anything") {

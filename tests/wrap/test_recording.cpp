@@ -154,6 +154,43 @@ TEST_CASE("a rank whose launcher has gone is still seen") {
   CHECK(members[0].member == "rank 2");
 }
 
+TEST_CASE("a command without ranks that works is rank 0 of 1, and what it runs is sampled") {
+  Scratch scratch;
+  const std::string busy = "import time\nt = time.time()\nwhile time.process_time() < 3 or time.time() - t < 12: sum(range(20000))";
+  const Ended ended = run(probe({"--journal", (scratch / "j").string(), "--lone-after", "2"}, shell("python3 -c '" + busy + "'; exit 3")), scratch);
+  CHECK(ended.code() == 3);
+  const Recorded recorded = read_journal(scratch / "j");
+  const auto members = recorded.named("member");
+  REQUIRE(members.size() == 1);
+  CHECK(members[0].member == "rank 0");
+  const auto starts = recorded.named("start");
+  REQUIRE(starts.size() == 2);
+  CHECK(starts[1].fields.at("world_size") == "1");
+  CHECK(starts[1].attempt == "1");
+  const auto exits = recorded.named("exit");
+  REQUIRE(exits.size() == 1);
+  CHECK(exits[0].fields.at("code") == "3");
+  double cores = 0;
+  for (const auto& sample : recorded.of("process_cpu", "rank 0")) cores += std::stod(sample.value);
+  CHECK(cores > 0);   // python's: the shell waits
+}
+
+TEST_CASE("a command that only waits, and one whose ranks nobody named, is no rank") {
+  Scratch scratch;
+  SUBCASE("waits") { (void)run(probe({"--journal", (scratch / "j").string(), "--lone-after", "1"}, {"sleep", "9"}), scratch); }
+  SUBCASE("two children at work") {
+    const std::string busy = "python3 -c 'import time\nt = time.time()\nwhile time.time() - t < 11: sum(range(20000))'";
+    (void)run(probe({"--journal", (scratch / "j").string(), "--lone-after", "1"}, shell(busy + " & " + busy + " & wait")), scratch);
+  }
+  SUBCASE("we are a rank of several ourselves") {
+    Running running{probe({"--journal", (scratch / "j").string(), "--lone-after", "1"},
+                          {"python3", "-c", "import time\nt = time.time()\nwhile time.process_time() < 4 or time.time() - t < 11: sum(range(20000))"}),
+                    scratch, {{"SLURM_PROCID", "3"}, {"SLURM_NTASKS", "8"}}};
+    (void)running.end(60);
+  }
+  CHECK(read_journal(scratch / "j").named("member").empty());
+}
+
 TEST_CASE("a beat is written each second, whether there are lines or none") {
   Scratch scratch;
   (void)run(probe({"--journal", (scratch / "j").string()}, {"sleep", "3.3"}), scratch);
