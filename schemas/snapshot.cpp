@@ -87,7 +87,7 @@ stream::Result<Snapshot> decode_snapshot(std::span<const std::byte> message) {
   to.format = from.format();
   to.position = static_cast<stream::Position>(from.position());
   to.clock = stream::at_nanoseconds(from.clock());
-  if (from.marks() != nullptr) {
+  if (from.marks() != nullptr && from.marks()->size() > 0) {   // where there are none, nothing aligns them
     if (reinterpret_cast<std::uintptr_t>(from.marks()->Data()) % 8 != 0) return Error{Errc::torn, "the snapshot's marks are torn"};
     for (const auto* mark : *from.marks())
       to.marks.push_back({static_cast<stream::Position>(mark->position()), stream::at_nanoseconds(mark->clock())});
