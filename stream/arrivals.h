@@ -64,9 +64,12 @@ class Arrivals {
   void widen(std::size_t members);
   void note_one(Slot slot, Time arrival) {
     Member& member = members_[slot];
+    if (member.last == long_ago) {
+      member.last = arrival;
+      return;
+    }
     const Duration interval = arrival - member.last;
     if (interval == coded_ && member.run == kept && member.code == code_) member.last = arrival;   // as always
-    else if (member.last == long_ago) member.last = arrival;
     else if (interval > Duration{0}) note_interval(slot, member, interval, arrival);
   }
   void note_interval(Slot slot, Member& member, Duration interval, Time arrival) {
