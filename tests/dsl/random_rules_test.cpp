@@ -2,7 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <cstdlib>
-#include <regex>
+#include <sstream>
 
 #include "tests/dsl/random_rules.h"
 #include "tests/dsl/rule_oracle.h"
@@ -30,8 +30,14 @@ std::shared_ptr<stream::Pack> pack_with(const std::string& rules, bool scripted)
   return loaded.pack;
 }
 
+// Without the evidence of findings, r0.x=….
 std::vector<std::string> without_findings(std::vector<std::string> transitions) {
-  for (std::string& told : transitions) told = std::regex_replace(told, std::regex{" r[0-9]+\\.[a-z]+=[^ ]*"}, "");
+  for (std::string& told : transitions) {
+    std::istringstream words{std::exchange(told, {})};
+    for (std::string word; std::getline(words, word, ' ');)
+      if (word.find('.') == std::string::npos || word.find('.') > word.find('=') || !word.starts_with("r")) told += word + " ";
+    told.pop_back();
+  }
   return transitions;
 }
 
@@ -92,7 +98,7 @@ TEST_CASE("random rules say the same compiled, as scripts, and by a plain recomp
     CHECK(scripted.counters.benched == 0);
     compare(compiled.evaluations, scripted.evaluations, log.start);
     // A compiled rule's alert tells the evidence of its findings, too.
-    compare(without_findings(compiled.transitions), scripted.transitions);
+    compare(without_findings(compiled.transitions), without_findings(scripted.transitions));
     CHECK(scripted.digests == compiled.digests);
 
     const Judged unobserved = judge(log.messages, pack, false);
