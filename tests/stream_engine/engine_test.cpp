@@ -53,7 +53,7 @@ TEST_CASE("the same log gives the same digests, and each record cut into a messa
 TEST_CASE("records of one arrival joined into one message, and members into one block, give the same digests") {
   stream::ShardOptions columns;
   columns.digest_columns = true;
-  for (const std::uint32_t seed : {13, 14, 15}) {
+  for (const std::uint32_t seed : {13, 14}) {
     CAPTURE(seed);
     const GeneratedLog apart = generate({.seed = seed, .jobs = 3, .ranks = 12, .seconds = 240, .grain = 0.25});
     const GeneratedLog together = join(apart);
