@@ -63,8 +63,7 @@ Scratch::~Scratch() {
 int Ended::code() const { return WIFEXITED(status) ? WEXITSTATUS(status) : -1; }
 int Ended::signal() const { return WIFSIGNALED(status) ? WTERMSIG(status) : 0; }
 
-Running::Running(std::vector<std::string> command, const Scratch& scratch, std::map<std::string, std::string> environment)
-    : started_(seconds_now()) {
+Running::Running(std::vector<std::string> command, const Scratch& scratch, std::map<std::string, std::string> environment) {
   static int number = 0;
   out_ = scratch / ("out" + std::to_string(++number));
   err_ = scratch / ("err" + std::to_string(number));
@@ -101,7 +100,6 @@ Ended Running::end(double seconds) {
     ::waitpid(pid_, &ended.status, 0);
   }
   CHECK_MESSAGE(done, "it did not end; its stderr: ", err());
-  ended.seconds = seconds_now() - started_;
   ended.out = out();
   ended.err = err();
   return ended;
@@ -187,8 +185,10 @@ Recorded read_journal(const std::filesystem::path& directory) {
         const auto& signal = block.signals[i % block.signals.size()];
         const auto& member = block.members[i / block.signals.size() % block.members.size()];
         const double value = block.value(i);
+        const auto time = block.times[i / block.signals.size() / block.members.size()];
         recorded.samples.push_back({std::string{signal.name}, member_text(member),
-                                    signal.unit == "text" ? std::string{block.texts[static_cast<std::size_t>(value)]} : number_text(value)});
+                                    signal.unit == "text" ? std::string{block.texts[static_cast<std::size_t>(value)]} : number_text(value),
+                                    stream::nanoseconds(time)});
       }
     }
     for (const auto& control : entry.controls) {

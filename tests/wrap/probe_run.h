@@ -28,7 +28,6 @@ class Scratch {
 struct Ended {
   std::string out, err;
   int status = 0;               // as waitpid gives it
-  double seconds = 0;
   [[nodiscard]] int code() const;     // -1: by a signal
   [[nodiscard]] int signal() const;   // 0: none
 };
@@ -40,13 +39,13 @@ class Running {
   [[nodiscard]] pid_t pid() const { return pid_; }
   [[nodiscard]] std::string out() const;
   [[nodiscard]] std::string err() const;
-  bool wait_for(const std::function<bool()>& what, double seconds = 10) const;
-  Ended end(double seconds = 30);     // waits; kills it when it takes longer
+  // How long is for what would never happen: a busy machine may take its time.
+  bool wait_for(const std::function<bool()>& what, double seconds = 60) const;
+  Ended end(double seconds = 120);    // waits; kills it when it takes longer
 
  private:
   pid_t pid_ = -1;
   std::filesystem::path out_, err_;
-  double started_;
 };
 
 [[nodiscard]] std::vector<std::string> probe(std::vector<std::string> options, std::vector<std::string> command);
@@ -59,7 +58,7 @@ std::optional<pid_t> child_named(pid_t parent, const std::string& name);
 struct Recorded {
   struct Line { std::string text; bool error; };
   struct Event { std::string name, member, attempt; std::map<std::string, std::string> fields; std::int64_t time; };
-  struct Sample { std::string signal, member, value; };
+  struct Sample { std::string signal, member, value; std::int64_t time; };
   struct Heard { std::string source; std::vector<std::string> members; };
   struct Pack { std::string hash; std::int64_t ahead; };
   std::vector<Line> lines;

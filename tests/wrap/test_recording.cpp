@@ -2,6 +2,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <map>
+#include <sstream>
 
 #include "doctest/doctest.h"
 #include "probe_run.h"
@@ -12,22 +16,40 @@ namespace {
 
 std::vector<std::string> shell(const std::string& script) { return {"sh", "-c", script}; }
 
-// A launcher of three ranks in Python: no GPU, no framework. Each has a loader worker that inherits its environment.
+// A launcher of three ranks in Python: no GPU, no framework. Each has a loader worker that inherits its environment, and tells now and
+// then how much CPU it has used by its own clock.
 const std::string launcher = R"py(
 import os, subprocess, sys, time
 rank = '''
 import subprocess, sys, time
 w = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(4)"])
-t = time.time()
-while time.time() - t < 4: sys.argv[1] == "busy" or time.sleep(0.5)
+t, told = time.time(), -1
+while time.time() - t < 4:
+    if sys.argv[1] == "idle" or time.process_time() > told + 0.02:
+        told = time.process_time()
+        print("used", sys.argv[2], time.time(), told, flush=True)
+    sys.argv[1] == "busy" or time.sleep(0.5)
 w.wait()
 '''
 def start():
-    return [subprocess.Popen([sys.executable, "-c", rank, "busy" if r == 1 else "idle"],
+    return [subprocess.Popen([sys.executable, "-c", rank, "busy" if r == 1 else "idle", str(r)],
                              env=dict(os.environ, RANK=str(r), WORLD_SIZE="3")) for r in range(3)]
 for times in range(int(sys.argv[1])):
     for p in start(): p.wait()
 )py";
+
+// What a rank of the launcher said of its own clock: seconds of CPU by time of day.
+std::map<double, double> clock_of(const Recorded& recorded, int rank) {
+  std::map<double, double> told;
+  for (const auto& line : recorded.lines) {
+    std::istringstream words{line.text};
+    std::string said;
+    int of = -1;
+    double at = 0, used = 0;
+    if (words >> said >> of >> at >> used && said == "used" && of == rank) told[at] = used;
+  }
+  return told;
+}
 
 }  // namespace
 
@@ -94,15 +116,25 @@ TEST_CASE("ranks are found among the descendants, sampled, and their exits told"
   CHECK(starts[1].fields.at("world_size") == "3");
   CHECK(recorded.named("exit").size() == 3);
 
-  const auto busy = recorded.of("process_cpu", "rank 1"), idle = recorded.of("process_cpu", "rank 0");
-  REQUIRE(busy.size() >= 2);
-  REQUIRE(idle.size() >= 2);
-  const auto cores = [](const auto& samples) {
-    double sum = 0;
-    for (const auto& sample : samples) sum += std::stod(sample.value);
-    return sum;
-  };
-  CHECK(cores(busy) > 2 * cores(idle));   // a full machine gives it less than a core
+  // Shares of a core, over the times between samples: together what the rank's own clock says, however little of a core it was given.
+  for (const int rank : {0, 1}) {
+    const auto told = clock_of(recorded, rank);
+    REQUIRE(told.size() >= 2);
+    const auto told_by = [&](double time) { return std::prev(told.upper_bound(time))->second; };
+    const auto shares = recorded.of("process_cpu", "rank " + std::to_string(rank));
+    REQUIRE(shares.size() >= 2);
+    double before = 0, sampled = 0, clocked = 0;
+    for (const auto& share : shares) {
+      const double time = static_cast<double>(share.time) * 1e-9;
+      if (before >= told.begin()->first && time <= told.rbegin()->first) {
+        sampled += std::stod(share.value) * (time - before);
+        clocked += told_by(time) - told_by(before);
+      }
+      before = time;
+    }
+    if (rank == 1) CHECK(clocked > 0);
+    CHECK(std::abs(sampled - clocked) < 0.1);   // a few ticks, and what was used since the last word
+  }
   CHECK_FALSE(recorded.of("process_rss", "rank 2").empty());
   CHECK(std::stod(recorded.of("process_rss", "rank 2").front().value) > 1e6);   // the last may be a zombie's: none
   const auto states = recorded.of("process_state", "rank 0");
