@@ -69,8 +69,8 @@ void Account::assumptions(Slot slot, std::vector<std::string>& out) const {
     if (!decides_without_value(node.op) || !unknown(node.arguments[0], rule_->per, slot)) continue;
     const auto signals = missing(node.arguments[0], rule_->per, slot);
     if (signals.empty()) continue;
-    const char* taken = node.op == Op::surely ? "taken as no" : node.op == Op::maybe ? "taken as yes" : "filled in";
-    if (std::string text = "assumed, " + join(signals) + " being unknown: " + taken; told.insert(text).second)
+    const char* taken = node.op == Op::surely ? "taken as no" : node.op == Op::maybe ? "taken as yes" : "a default stands for it";
+    if (std::string text = join(signals) + (signals.size() == 1 ? " is" : " are") + " unknown: " + taken; told.insert(text).second)
       out.push_back(std::move(text));
   }
 }

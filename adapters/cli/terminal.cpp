@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <ctime>
+#include <vector>
 
 namespace tocsin::adapters::cli {
 namespace {
@@ -43,12 +44,11 @@ std::string number_text(double value) {
   return fmt::format("{:.4g}", value);
 }
 
-const char* standing_word(stream::Standing standing) {
-  switch (standing) {
-    case stream::Standing::in: return "in";
-    case stream::Standing::out: return "out";
-    default: return "undecidable";
-  }
+template <class Words>
+std::string join(const Words& words, const char* between) {
+  std::string text;
+  for (const auto& word : words) text += (text.empty() ? "" : between) + word;
+  return text;
 }
 
 }  // namespace
@@ -105,7 +105,9 @@ void Terminal::transition(const stream::AlertTransition& t) {
     text += paragraph("", t.summary);
     text += paragraph("shows", t.shows);
     for (const auto& [cause, said] : t.implies) text += paragraph("implies", said);
+    if (t.implies.empty()) text += paragraph("implies", "no cause is proven");
     for (const auto& unknown : t.cannot_decide) text += paragraph("cannot decide", unknown);
+    if (t.cannot_decide.empty()) text += paragraph("cannot decide", "nothing: all that this rule asks is known");
     std::string evidence;
     for (const auto& [name, value] : t.evidence) evidence += fmt::format("{}{} = {}", evidence.empty() ? "" : ", ", name, number_text(value));
     for (const auto& [name, value] : t.evidence_texts) evidence += fmt::format("{}{} = {}", evidence.empty() ? "" : ", ", name, value);
@@ -122,13 +124,13 @@ void Terminal::transition(const stream::AlertTransition& t) {
 void Terminal::verdict(const stream::Verdict& v) {
   std::string text = colour("1", fmt::format("■ verdict  job {}, attempt {}: {}", v.subject, v.attempt, v.family.empty() ? "no fault found" : v.family)) +
                      fmt::format("  (ended {}, {})\n", clock_text(v.ended), v.end_reason.empty() ? "reason unknown" : v.end_reason);
-  for (const auto& shows : v.shows) text += paragraph("shows", shows);
+  if (!v.shows.empty()) text += paragraph("shows", join(v.shows, "; "));
   for (const auto& implies : v.implies) text += paragraph("implies", implies);
-  std::string out;
+  std::vector<std::string> out;
   for (const auto& line : v.families)
-    if (line.standing == stream::Standing::out) out += (out.empty() ? "" : ", ") + line.family;
-  if (!out.empty()) text += paragraph(standing_word(stream::Standing::out), out);
-  for (const auto& unknown : v.cannot_decide) text += paragraph("cannot decide", unknown);
+    if (line.standing == stream::Standing::out) out.push_back(line.family);
+  if (!out.empty()) text += paragraph("ruled out", join(out, ", "));
+  if (!v.cannot_decide.empty()) text += paragraph("cannot decide", join(v.cannot_decide, ", "));
   print(text);
 }
 
