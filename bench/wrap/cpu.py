@@ -5,7 +5,8 @@ usage: cpu.py [--seconds 60] [--ranks 4] [--lines 10] -- WRAP [OPTIONS...] --
 
 WRAP is the program with its options, to which `-- COMMAND` can be added: `tocsin wrap --quiet`, or the tests' wrap_probe. The command is
 a launcher of ranks, each with a loader worker and some threads, that compute for half of each second and print lines. Ten minutes:
---seconds 600. Counts the CPU time of the parent, the recorder and the engine until just before the end, from /proc.
+--seconds 600. Counts the CPU time of the parent, the recorder and the engine until just before the end, from /proc; and what of it came
+after the first 20 seconds, in which the rules are compiled.
 """
 import argparse
 import os
@@ -60,6 +61,28 @@ def schedstat(pid):
         return int(file.read().split()[0]) * 1e-9
 
 
+class Usage:
+    """CPU seconds up to now of wrap's processes, and of the command with all that it runs."""
+
+    def __init__(self, wrap):
+        seen = processes()
+        self.names = {wrap: "parent"}
+        self.names.update({pid: p[0].removeprefix("tocsin-") for pid, p in seen.items() if p[1] == wrap and p[0].startswith("tocsin-")})
+        self.ours = {pid: schedstat(pid) for pid in self.names}
+        tick = 1 / os.sysconf("SC_CLK_TCK")
+        self.command, below = 0.0, [pid for pid, p in seen.items() if p[1] == wrap and pid not in self.names]
+        while below:
+            pid = below.pop()
+            self.command += (seen[pid][2] + seen[pid][3]) * tick
+            below += [child for child, p in seen.items() if p[1] == pid]
+
+
+def machine():
+    with open("/proc/cpuinfo", encoding="ascii") as file:
+        model = next((line.split(":", 1)[1].strip() for line in file if line.startswith("model name")), "unknown CPU")
+    return f"machine: {model}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}"
+
+
 def main():
     arguments = sys.argv[1:]
     if "--" not in arguments:
@@ -77,24 +100,19 @@ def main():
                    str(options.duty)]
         run = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                env=dict(os.environ, XDG_STATE_HOME=state))
-        time.sleep(options.seconds - 1)
-        tick = 1 / os.sysconf("SC_CLK_TCK")
-        seen = processes()
-        ours = {run.pid: "parent"}
-        ours.update({pid: p[0].removeprefix("tocsin-") for pid, p in seen.items() if p[1] == run.pid and p[0].startswith("tocsin-")})
-        command_time, below = 0.0, [pid for pid, p in seen.items() if p[1] == run.pid and pid not in ours]
-        while below:
-            pid = below.pop()
-            command_time += (seen[pid][2] + seen[pid][3]) * tick
-            below += [child for child, p in seen.items() if p[1] == pid]
-        total = 0.0
-        for pid, name in ours.items():
-            used = schedstat(pid)
+        print(machine())
+        beginning = min(20.0, options.seconds / 2)
+        time.sleep(beginning)
+        early = Usage(run.pid)
+        time.sleep(options.seconds - 1 - beginning)
+        usage = Usage(run.pid)
+        total = sum(usage.ours.values())
+        for pid, name in usage.names.items():
             with open(f"/proc/{pid}/statm", encoding="ascii") as file:
                 resident = int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE") / 2**20
-            total += used
-            print(f"{name:9} {used:8.3f} s  {100 * used / command_time:6.3f} % of the command  {resident:6.1f} MiB resident")
-        print(f"command   {command_time:8.3f} s; ours together {100 * total / command_time:.3f} % of it")
+            print(f"{name:9} {usage.ours[pid]:8.3f} s  {100 * usage.ours[pid] / usage.command:6.3f} % of the command  {resident:6.1f} MiB resident")
+        print(f"command   {usage.command:8.3f} s; ours together {100 * total / usage.command:.3f} % of it, "
+              f"{100 * (total - sum(early.ours.values())) / (usage.command - early.command):.3f} % after the first {beginning:.0f} s")
         run.wait()
 
 
