@@ -297,9 +297,12 @@ void read_case(const Table& table, const std::string& name) {
   result.name = name;
   result.file = table.place().file;
   result.line = table.place().line;
-  table.allow({"ranks", "per_node", "records", "fires", "unknown", "resolves"});
+  table.allow({"ranks", "per_node", "sampled", "records", "fires", "unknown", "resolves"});
   result.ranks = table.whole("ranks", 1, most_ranks).value_or(1);
   result.per_node = table.whole("per_node", 1, 1024).value_or(8);
+  result.sampled = table.duration("sampled").value_or(result.sampled);
+  if (result.sampled < std::chrono::seconds{1} || result.sampled > std::chrono::minutes{10} || result.sampled.count() % std::nano::den != 0)
+    table.problem("sampled", "sampled is whole seconds, at most 10m: sampled = \"30s\"");
   result.records = table.text("records").value_or("");
   lua_State* state = table.state();
   for (std::size_t i = 1; i <= table.length(); ++i) {

@@ -12,8 +12,8 @@
 
 namespace tocsin::dsl {
 
-// Turns a case into log entries: each signal once a second from each owner (points and steps at each step where the case has
-// `steps`), a beat a second, heard records for the sources of every signal that the case named, start, member and end events.
+// Turns a case into log entries: each signal once a second from each owner (what collectors say as often as `sampled` asks; points and
+// steps at each step where the case has `steps`), a beat a second, heard records for the sources of every signal that the case named, start, member and end events.
 // Owned by the runner, for one case.
 class CaseRecords {
  public:
@@ -46,6 +46,7 @@ class CaseRecords {
   void event(stream::Time time, const stream::MemberKey& member, std::string_view name,
              const std::map<std::string, stream::Scalar>& fields, std::string_view source, const Consume& consume);
   [[nodiscard]] std::uint32_t owners(stream::Level level) const;
+  [[nodiscard]] bool said_now(const stream::SignalDefinition& definition, std::uint32_t owner, stream::Time time) const;
   [[nodiscard]] stream::MemberKey key(stream::Level level, std::uint32_t owner) const;
   [[nodiscard]] double number(const CaseValue& value, const std::string& signal, std::uint32_t owner, stream::Time time,
                               stream::Time segment_begin, stream::Duration segment) const;

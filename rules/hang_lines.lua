@@ -47,6 +47,33 @@ rule "collective_stalled" {
   end,
 }
 
+rule "gpus_waited" {
+  family = "C2", severity = "warning", per = "job", every = "end",
+  summary = "When last looked at, a GPU was idle while the others were busy without working",
+  needs = {
+    gr     = signal "gr_engine_active" { over = "attempt" },
+    power  = signal "gpu_power"        { over = "attempt" },
+    limit  = signal "gpu_power_limit"  { over = "attempt" },
+    memory = signal "gpu_memory_used"  { over = "attempt" },
+    step   = signal "step"             { over = "attempt" },
+  },
+  -- One look is no proof while a job runs: a rank that saves for the others looks the same. It is one of a job that ended so.
+  params = { cold = 0.05, spin = 0.9, draw = 0.35, times = 2, held = 1e9 },
+  yields_to = { "collective_hang", "collective_timeout", "rank_killed", "node_down" },
+  shows = "{n:.0f} GPUs at full activity and little power, {idle:.0f} idle with its memory in use",
+  causes = { kernel = "the others wait in a kernel of a collective for the rank of the idle one" },
+  evaluate = function(job, p)
+    local gr, power = job.gr:last(), job.power:last()
+    local cold   = gr:below(p.cold)
+    local little = power:below(p.draw * job.limit:last()):surely() | power:below(p.times * power:min("job"))
+    local spin   = gr:above(p.spin) & little
+    local held   = cold & job.memory:last():above(p.held):maybe()
+    local after  = job.step:age():min("job"):below(job.gr:age():max("job"))         -- a step was made since
+    return (held:any("job") & spin:any("job") & (held | spin):all("job")):surely() & ~after:surely(),
+      { n = spin:count("job"), idle = held:count("job"), kernel = held:any("job") }
+  end,
+}
+
 rule "collective_failed" {
   family = "C2", severity = "critical", per = "job", every = { "nccl", "10s" },
   summary = "A collective failed",
@@ -142,6 +169,24 @@ case "a barrier that knows its members names the one that did not come" {
 }
 case "a dump of stacks" {
   ranks = 2, { lasting = "1m", events = { { "stack_in_collective", rank = 0, call = "barrier", at = "10s" } } }, fires = { { "stack_in_collective" } },
+}
+case "the last look shows one idle GPU among such as wait" {
+  ranks = 4,
+  { lasting = "2m", phase = "train", step = steps(1) },
+  { lasting = "1s", step = silent, gr_engine_active = 1, gpu_power = 92, gpu_power_limit = 400, gpu_memory_used = 6e10, gpu = { [2] = { gr_engine_active = 0, gpu_power = 64 } } },
+  { lasting = "4s", gr_engine_active = silent, gpu_power = silent, gpu_power_limit = silent, gpu_memory_used = silent, ends = "failed" },
+  fires = { { "gpus_waited" } },
+}
+case "a look at the same, and the job goes on" {
+  ranks = 4,
+  { lasting = "1m", phase = "train", step = steps(1), loss = ramp(5, 4) },
+  { lasting = "1s", gr_engine_active = 1, gpu_power = 92, gpu_power_limit = 400, gpu_memory_used = 6e10, gpu = { [2] = { gr_engine_active = 0, gpu_power = 64 } } },
+  { lasting = "1m", gr_engine_active = silent, gpu_power = silent, gpu_power_limit = silent, gpu_memory_used = silent, ends = "failed" },
+}
+case "the last look shows GPUs at work, and one that is not used" {
+  ranks = 4,
+  { lasting = "2m", phase = "train", step = steps(1) },
+  { lasting = "2s", gr_engine_active = 1, gpu_power = 310, gpu_power_limit = 400, gpu_memory_used = 6e10, gpu = { [2] = { gr_engine_active = 0, gpu_power = 64, gpu_memory_used = 4e6 } }, ends = "failed" },
 }
 case "a rank hears of a watchdog on another node" {
   ranks = 4,

@@ -6,6 +6,7 @@ rule "loss_not_finite" {
   needs = {
     loss    = signal "loss"           { over = 1 },
     losses  = signal "loss"           { over = 32, least = 32 },
+    all     = signal "loss"           { over = "attempt" },
     grad    = signal "grad_norm"      { over = 2, least = 2 },
     bad     = signal "grad_norm"      { over = 1 },
     grads   = signal "grad_norm"      { over = "attempt" },
@@ -16,7 +17,8 @@ rule "loss_not_finite" {
     step    = signal "step"           { over = "attempt" },
   },
   -- While the loss scale is searched, steps overflow and are left out: bad values are part of that, 32 in a row are not. A gradient that
-  -- is no number once is left out as well; two in a row are not, in a run that began with one that was.
+  -- is no number once is left out as well; two in a row are not, in a run that began with one that was. Bars show a loss that is no
+  -- number until the first step is made: so a value that was one has come before, or eight have not.
   clear = "8 of 8",
   shows = "loss {loss} at step {step:.0f}",
   causes = {
@@ -27,7 +29,8 @@ rule "loss_not_finite" {
   },
   evaluate = function(job, p)
     local searching = job.skip:count():above(0):surely()
-    local loss  = (job.loss:nonfinite():above(0) & ~searching) | job.losses:nonfinite():at_least(32):surely()
+    local begun = job.all:first():below(1e30):surely() | job.all:nonfinite():at_least(8):surely()
+    local loss  = (job.loss:nonfinite():above(0) & ~searching & begun) | job.losses:nonfinite():at_least(32):surely()
     local grad  = job.grad:nonfinite():at_least(2) & job.grads:first():below(1e30):surely() & ~searching
     local count = job.counted:count():above(0):surely()
     local gone  = job.gone:count():above(0):surely()
@@ -35,6 +38,34 @@ rule "loss_not_finite" {
     local lost  = (job.loss:last():is(0) & job.bad:nonfinite():above(0) & ~searching):surely()      -- a gradient of no number, and nothing left of the loss
     return loss:surely() | grad:surely() | count | gone | said | lost,
       { loss = job.loss:last(), step = job.step:last():max("job"), count = job.counted:last("count"), itself = loss, gradient = grad | lost, counted = count, said = said }
+  end,
+}
+
+rule "loss_never_finite" {
+  family = "E1", severity = "critical", per = "job", every = "end",
+  summary = "The last loss was not a number",
+  needs = { loss = signal "loss" { over = 1 }, skip = signal "overflow_skip" { over = "1m" } },
+  yields_to = { "loss_not_finite" },
+  shows = "the last loss was {loss}",
+  evaluate = function(job, p)
+    return job.loss:nonfinite():above(0):surely() & ~job.skip:count():above(0):surely(), { loss = job.loss:last() }
+  end,
+}
+
+rule "steps_skipped" {
+  family = "E1", severity = "warning", per = "job", every = { "skip", "30s" },
+  summary = "Nearly every step is left out, because gradients overflow at any scale of the loss",
+  needs = { skip = signal "overflow_skip" { over = "attempt" }, step = signal "step" { over = "attempt" } },
+  -- From 2^32, the highest scale that anybody begins with, 32 halvings lead to 1: a search is over before.
+  params = { many = 32, most = 0.9, lowest = 1 }, yields_to = { "loss_not_finite" },
+  shows = "{n:.0f} steps left out, the last at a scale of {scale:.0f}",
+  causes = { lowest = "the scale cannot fall further", all = "no scale was ever found" },
+  evaluate = function(job, p)
+    local n      = job.skip:count()
+    local lowest = job.skip:last("scale"):at_most(p.lowest):surely()
+    local made   = job.step:delta():max("job"):fill(0)
+    local all    = n:at_least(p.many) & n:at_least(p.most * made)
+    return lowest | all, { n = n, scale = job.skip:last("scale"), lowest = lowest, all = all }
   end,
 }
 
@@ -65,21 +96,35 @@ rule "loss_spike" {
 
 rule "loss_leap" {
   family = "E1", severity = "warning", per = "job", every = { "now", "30s" },
-  summary = "The loss has leapt soon after the training went on",
+  summary = "The loss has leapt, with few values before",
   needs = {
     now   = signal "loss" { over = 1 },
-    usual = signal "loss" { over = 15, lag = 1, least = 2 },
+    usual = signal "loss" { over = 15, lag = 1, least = 1 },
+    near  = signal "loss" { over = 4, least = 4 },
+    past  = signal "loss" { over = 12, lag = 4, least = 1 },
     seen  = signal "loss" { over = "attempt" },
     step  = signal "step" { over = "attempt" },
   },
+  -- The last value against those before it; and, since a step is known only once its second is over, the last four against those before.
   -- Where a run goes on far from its birth there is no history to hold a spike against yet, and no warm-up either: a whole nat above
-  -- all that was seen is no noise.
-  params = { leap = 1.0, late = 1000, few = 16 },
+  -- all that was seen, and well beyond its scatter, is no noise. Three nats are none after a single value. Of a run that is young,
+  -- only one whose loss had fallen and is then three times the highest: humps of warm-ups come before it falls.
+  params = { leap = 1.0, ratio = 1.2, scatter = 1.5, alone = 3.0, late = 1000, few = 16, fallen = 0.85, times = 3 },
   clear = "16 of 16", yields_to = { "loss_spike", "loss_diverged", "loss_not_finite" },
-  shows = "loss {now:.3f}, at most {usual:.3f} in the values before",
+  shows = "loss {now:.3f}, and {usual:.3f} before",
   evaluate = function(job, p)
-    local now, usual = job.now:last(), job.usual:max()
-    return (now - usual):above(p.leap) & job.seen:count():at_most(p.few) & job.step:last():max("job"):above(p.late),
+    local late = job.step:last():max("job"):above(p.late)
+    local function leapt(now, before)
+      local usual, low = before:max(), before:min()
+      local leap   = now - usual
+      local alone  = before:count():is(1)
+      local beyond = leap:above(p.leap) & leap:above(p.scatter * (usual - low))
+      local high   = now:above(p.ratio * usual) & ((beyond & ~alone) | (alone & leap:above(p.alone)))
+      local young  = low:below(p.fallen * job.seen:first()) & leap:above(p.leap) & now:above(p.times * usual)
+      return (high & late) | young
+    end
+    local now, usual = greatest(job.now:last(), job.near:max():fill(job.now:last())), job.usual:min()
+    return (leapt(job.now:last(), job.usual) | leapt(job.near:max(), job.past):surely()) & job.seen:count():at_most(p.few),
       { now = now, usual = usual }
   end,
 }
@@ -176,6 +221,40 @@ case "a leap in the middle of a run that goes on" {
   ranks = 1,
   { lasting = "6s", phase = "train", step = steps(1, 11446), loss = noise(3.06, 0.02) }, { lasting = "3s", loss = 7.7 },
   fires = { { "loss_leap" } },
+}
+case "a leap after a single value, far from the birth" {
+  ranks = 1,
+  { lasting = "10s", phase = "train", step = steps(10, 9000), loss = 2.9 }, { lasting = "20s", loss = 6.9 },
+  fires = { { "loss_leap" } },
+}
+case "scattered losses of a batch of one, in a run that goes on" {
+  ranks = 1, { lasting = "12s", phase = "train", step = steps(1, 20000), loss = noise(1.6, 0.5) },
+}
+case "it fell for a few values, and explodes" {
+  ranks = 1,
+  { lasting = "6s", phase = "train", step = steps(1, 1), loss = ramp(1.2, 0.8) }, { lasting = "2s", loss = 13.4 },
+  fires = { { "loss_leap" } },
+}
+case "a bar shows no number until the first step is made" {
+  ranks = 1, { lasting = "4s", phase = "train", step = steps(1, 1), loss = nan }, { lasting = "30s", loss = ramp(4, 3.5) },
+}
+case "no loss was ever a number" {
+  ranks = 1, { lasting = "4s", phase = "train", step = steps(1, 1), loss = nan, ends = "failed" }, fires = { { "loss_never_finite" } },
+}
+case "a loss of 0, and a gradient that is no number" {
+  ranks = 1, { lasting = "5s", phase = "train", step = steps(1, 1), loss = 2.1, grad_norm = 1.2 }, { lasting = "3s", loss = 0, grad_norm = nan },
+  fires = { { "loss_not_finite", cause = "gradient" } },
+}
+case "a loss of 0, as at the first steps of some reinforcement learning" {
+  ranks = 1, { lasting = "5s", phase = "train", step = steps(1, 1), loss = 0, grad_norm = 0.2 },
+}
+case "the program finds that its loss is no number" {
+  ranks = 1, { lasting = "5s", phase = "train", step = steps(1, 1), loss = 2.1, events = { { "loss_is_nan", at = "4s" } } },
+  fires = { { "loss_not_finite", cause = "said" } },
+}
+case "the loss scale falls to 1" {
+  ranks = 1, { lasting = "5s", phase = "train", step = steps(1, 1), events = { { "overflow_skip", scale = 2, at = "3s" }, { "overflow_skip", scale = 1, at = "4s" } } },
+  fires = { { "steps_skipped", cause = "lowest" } },
 }
 case "the hump of a warm-up" {
   ranks = 1,

@@ -94,7 +94,7 @@ rule "throttle" {
 
 -- NVIDIA's immediate action for these is a reset of the GPU, a restart of the machine, or a workflow that ends in one of them; the rest of
 -- its catalogue restarts the application, or may be ignored.
-local FATAL = { 46, 48, 62, 64, 74, 79, 95, 109, 110, 119, 120, 136, 140, 143, 144, 145, 146, 147, 148, 149, 150, 155, 156, 158 }
+local FATAL = { 46, 48, 54, 62, 64, 74, 79, 95, 109, 110, 119, 120, 136, 140, 143, 144, 145, 146, 147, 148, 149, 150, 151, 155, 156, 158, 167, 169, 171, 172 }
 rule "gpu_error" {
   family = "B2", severity = "critical", per = "gpu", every = { "xid", "30s" },
   summary = "The driver wants this GPU reset or replaced",
@@ -119,8 +119,8 @@ rule "gpu_error" {
     local came  = fatal:count():above(0) | asked
     local rise  = job.failed:delta():above(0) | job.ecc:delta():above(0)
     return came | rise:surely(),
-      { code = code:fill(154), n = fatal:count(), bus = code:is(79), memory = code:is(48, 64, 95, 140, 158) | rise,
-        link = code:is(74, 144, 145, 146, 147, 148, 149, 150), driver = code:is(46, 62, 109, 110, 119, 120, 136, 143, 155, 156),
+      { code = code:fill(154), n = fatal:count(), bus = code:is(79), memory = code:is(48, 64, 95, 140, 158, 171, 172) | rise,
+        link = code:is(74, 144, 145, 146, 147, 148, 149, 150), driver = code:is(46, 54, 62, 109, 110, 119, 120, 136, 143, 151, 155, 156, 167, 169),
         latent = job.failed:first():above(0) }
   end,
 }
@@ -129,7 +129,10 @@ rule "gpu_fault" {
   family = "B2", severity = "warning", per = "gpu", every = { "xid", "30s" },
   summary = "The driver reported an error that ends applications",
   needs = { xid = signal "xid" { over = "1h" } },
+  -- All after which NVIDIA restarts the application (engines for copies and video among them), and what was contained or remapped.
   -- 43 and 45, the end of a channel, follow other errors and come at every teardown; 37, 38 and 44 may be ignored.
+  params = { ends = { 8, 11, 13, 25, 31, 32, 39, 40, 41, 60, 61, 68, 69, 70, 71, 72, 75, 76, 77, 80, 82, 83, 84, 85, 86, 88, 89, 96, 97, 98, 99, 100, 101, 102, 103, 104, 105,
+                      126, 127, 128, 129, 130, 131, 132, 133, 134, 135, 139, 63, 92, 94, 121, 157, 159 } },
   clear = "for 1h", yields_to = { "gpu_error", "node_down" },
   shows = "GPU {gpu} of {node}: XID {code:.0f}, {n:.0f} times in the last hour",
   causes = {
@@ -137,10 +140,25 @@ rule "gpu_fault" {
     memory   = "a memory error that was contained or remapped",
   },
   evaluate = function(job, p)
-    local own  = job.xid:where { code = { 8, 13, 31, 32, 63, 68, 69, 92, 94 } }
+    local own  = job.xid:where { code = p.ends }
     local code = own:last("code")
     return own:count():above(0),
-      { code = code, n = own:count(), software = code:is(8, 13, 31, 32, 68, 69), memory = code:is(63, 92, 94) }
+      { code = code, n = own:count(), software = code:is(8, 11, 13, 25, 31, 32, 68, 69, 80), memory = code:is(63, 92, 94, 157) }
+  end,
+}
+
+rule "gpu_channel_ended" {
+  family = "B2", severity = "warning", per = "gpu", every = "end",
+  summary = "The driver ended a channel of this GPU, and the job did not end well",
+  needs = { xid = signal "xid" { over = "attempt" }, ended = signal "end_reason" { over = "attempt" } },
+  yields_to = { "gpu_error", "gpu_fault", "node_down" },
+  shows = "GPU {gpu} of {node}: XID {code:.0f}, {n:.0f} times, and no other",
+  causes = { software = "the application, as a rule: it was stopped in a kernel, or its kernel failed" },
+  evaluate = function(job, p)
+    local channel = job.xid:where { code = { 43, 45 } }
+    local well    = job.ended:last():is("completed", "cancelled", "timeout", "preempted", "requeued"):surely()
+    local seen    = channel:count():above(0) & ~well
+    return seen, { code = channel:last("code"), n = channel:count(), software = seen }
   end,
 }
 
@@ -210,6 +228,13 @@ case "XID 154 asks for a reset" {
 }
 case "XID 154 asks for nothing, 43 and 45 come at a teardown" {
   ranks = 8, { lasting = "2m", events = { { "xid", gpu = 1, code = 154, recovery = 0, at = "30s" }, { "xid", gpu = 1, code = 43, at = "31s" }, { "xid", gpu = 1, code = 45, at = "31s" } } },
+}
+case "a channel ended, and so did the job" {
+  ranks = 8, { lasting = "2m", events = { { "xid", gpu = 3, code = 43, at = "100s" } }, ends = "failed" },
+  fires = { { "gpu_channel_ended", gpu = 3 } },
+}
+case "a channel is ended at the teardown of a job that ends well" {
+  ranks = 8, { lasting = "2m", events = { { "xid", gpu = 3, code = 45, at = "119s" } }, ends = "completed" },
 }
 case "an illegal address" {
   ranks = 8, { lasting = "2m", events = { { "xid", gpu = 1, code = 31, at = "30s" } } },

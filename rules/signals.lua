@@ -197,6 +197,8 @@ signals {
   sm_clock = { kind = "gauge", unit = "MHz", owner = "gpu", documentation = "The clock of the multiprocessors.", aliases = { "DCGM_FI_DEV_SM_CLOCK" } },
   gpu_power = { kind = "gauge", unit = "watts", owner = "gpu", documentation = "Power that the GPU draws.",
     aliases = { "DCGM_FI_DEV_POWER_USAGE", "DCGM_FI_DEV_BOARD_POWER_WATTS" } },
+  gpu_power_limit = { kind = "gauge", unit = "watts", owner = "gpu", documentation = "Power that the GPU may draw.",
+    aliases = { "DCGM_FI_DEV_POWER_MGMT_LIMIT", "DCGM_FI_DEV_ENFORCED_POWER_LIMIT", "nvidia_smi_power_limit" } },
   gpu_temperature = { kind = "gauge", unit = "celsius", owner = "gpu", documentation = "Temperature of the chip.",
     aliases = { "DCGM_FI_DEV_GPU_TEMP", "DCGM_FI_DEV_GPU_TEMP_CELSIUS" } },
   gpu_memory_used = { kind = "gauge", unit = "bytes", owner = "gpu", documentation = "GPU memory in use.",

@@ -63,7 +63,8 @@ pattern "gpu_ecc" {
 }
 pattern "gpu_lost" {
   about  = "a program asks for a GPU that no longer answers: nvidia-smi, NVML, and the driver when it starts",
-  line   = { [[GPU is lost]], [[NVMLError_GpuIsLost]], [[Unable to determine the device handle for [Gg][Pp][Uu] ?(?P<pci>[0-9A-Fa-f:.]*)]], [[RmInitAdapter failed]] },
+  line   = { [[GPU is lost]], [[NVMLError_GpuIsLost]], [[Unable to determine the device handle for [Gg][Pp][Uu] ?(?P<pci>[0-9A-Fa-f:.]*)]], [[RmInitAdapter failed]],
+             [[^NVRM: fallen off the bus and is not responding]], [[^\|\s*(?:ERR!|N/A|\d+%)\s+ERR!]] },
   event  = "gpu_lost", texts = { pci = "pci" },
 }
 
@@ -105,7 +106,7 @@ pattern "no_gpu" {
   about = "none, or none that this program can use",
   line  = { [[No CUDA GPUs are available]], [[CUDA driver initialization failed]], [[Found no NVIDIA driver on your system]], [[NVIDIA-SMI has failed because]], [[Failed to initialize NVML]],
             [[Unexpected error from cudaGetDeviceCount]], [[Torch not compiled with CUDA enabled]], [[could not select device driver "]],
-            [[CUDA error: (?:no kernel image|invalid device ordinal|no CUDA-capable|all CUDA-capable devices are busy|system not yet initialized)]] },
+            [[CUDA error: (?:no kernel image|invalid device ordinal|no CUDA-capable|(?:all )?CUDA-capable device\S* (?:is/)?are busy|system not yet initialized)]] },
   event = "no_gpu",
 }
 pattern "bad_data" {

@@ -1,16 +1,22 @@
 -- Kernel log: GPUs, memory, tasks that hang.
 
 pattern "xid" {
+  about  = "45 says which error it cleans up after, since driver 570: that one is meant",
   line   = [[NVRM: Xid \((?:PCI:)?(?P<pci>[0-9a-fA-F:.]+)\)[^:]*: (?P<code>\d+)\b]], event = "xid", source = "kernel_log", gpu = "pci",
-  fields = { code = "code", pid = { find = [[pid=(\d+)]] }, recovery = { find = [[recovery action changed from \S+ \([^)]*\) to 0x(\d)]] } },
+  fields = { code = { { find = [[caused by previous Xid (\d+)]] }, { "code" } }, pid = { find = [[pid=(\d+)]] },
+             recovery = { find = [[recovery action changed from \S+ \([^)]*\) to 0x(\d)]] } },
   texts  = { pci = "pci", process = { find = [[name=([^,<]+)]] } },
 }
 pattern "fallen_off_the_bus" {
   about  = "two forms without a code: it is XID 79",
-  line   = { [[NVRM: (?:GPU (?:at )?)?(?:PCI:)?(?P<pci>[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.\d)?):? .*has fallen off the bus]],
-             [[NVRM: The NVIDIA GPU (?P<named>[0-9a-fA-F:.]+)|NVRM: .*GPU has fallen off the bus|NVRM: fallen off the bus and is not responding]] },
-  unless = [[NVRM: Xid|supported by the|does not (?:support|include)]], event = "xid", source = "kernel_log", gpu = "pci",
-  fields = { code = 79 }, texts = { pci = { { "pci" }, { "named" } } },
+  line   = { [[NVRM: (?:GPU (?:at )?)?(?:PCI:)?(?P<pci>[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.\d)?):? .*has fallen off the bus]], [[NVRM: (?P<bare>GPU has fallen off the bus)]] },
+  unless = [[NVRM: Xid]], event = "xid", source = "kernel_log", gpu = "pci", fields = { code = 79 }, texts = { pci = "pci" },
+}
+pattern "fallen_off_at_the_probe" {
+  about     = "over three lines; the same beginning says of old GPUs that the driver does not support them",
+  line      = [[NVRM: The NVIDIA GPU (?P<pci>[0-9a-fA-F:.]+)]], continues = [[NVRM: ]], ends = [[NVRM: .*(?:commands|support|driver|include|release)]], lines = 4,
+  unless    = [[(?:is|are) not supported|supported by the|does not (?:support|include)]], event = "xid", source = "kernel_log", gpu = "pci",
+  fields    = { code = { find = [[(fallen off the bus)]], number = 79 } }, texts = { pci = "pci" },
 }
 pattern "xid_told" {
   about  = "what agents make of the driver's events for others: the device plugin of Kubernetes, DCGM, watchers of clusters",

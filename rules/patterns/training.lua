@@ -87,7 +87,7 @@ pattern "olmo_loading"       { line = [[\bLoading checkpoint from (?P<path>\S+?)
 pattern "olmo_loaded"        { line = [[^Checkpoint (?:successfully )?loaded|Trainer state loaded]], event = "checkpoint_loaded" }
 pattern "checkpoint_corrupt" {
   about  = "damaged, or of another model or layout: PyTorch, safetensors, pickle, HDF5, TensorFlow, DeepSpeed, Hugging Face",
-  line   = { [[PytorchStreamReader failed|failed finding central directory|invalid header or archive is corrupted|unexpected EOF, expected \d+ more bytes|storage has wrong (?:byte )?size|Invalid magic number; corrupt file]],
+  line   = { [[PytorchStreamReader failed|failed finding central directory|invalid header or archive is corrupted|unexpected EOF, expected \d+ more bytes|The file might be corrupted|storage has wrong (?:byte )?size|Invalid magic number; corrupt file]],
              [[Error\(s\) in loading state_dict for|(?:Missing|Unexpected) key\(s\) in state_dict|Missing key in checkpoint state_dict|loaded state dict (?:contains a parameter group|has a different number)]],
              [[Error while deserializing header: ]], [[UnpicklingError: |: invalid load key, |EOFError: Ran out of input]], [[Unable to (?:synchronously )?open file \((?:truncated file|file signature not found|bad object header)]],
              [[DataLossError|Data loss: not an sstable]], [[Unable to load weights from \w+ checkpoint file]], [[checkpoint being loaded used a DP world size of]],

@@ -1,0 +1,20 @@
+-- Tables of GPUs that were made for people, as they are printed into logs: by a script before the training, by cron, by a person who looks
+-- for the cause of a hang. Each row is one look at one GPU.
+
+pattern "nvidia_smi" {
+  about   = "two lines a GPU; Usage/Cap and GPU-Util are on the second",
+  line    = [[^\s*\|\s+\d+\s+\S.*\|\s+(?P<pci>[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d)\s]], continues = [[^\s*\|\s*(?:N/A|ERR!|\d+%)\s]], ends = [[^\s*\|\s*(?:N/A|ERR!|\d+%)\s]], lines = 2,
+  gpu     = "pci",
+  samples = { gr_engine_active = { find = [[(?m)iB \|\s+(NUM)%]], scale = 0.01 }, gpu_power = { find = [[ (NUM)W /]] }, gpu_power_limit = { find = [[W /\s*(NUM)W]] },
+              gpu_temperature = { find = [[ (NUM)C ]] }, gpu_memory_used = { find = [[\| *(NUM)MiB /]], scale = 1048576 } },
+}
+pattern "nvidia_smi_query" {
+  about   = "rows of --format=csv that begin with an index, a bus address or a UUID; what has no unit cannot be told apart",
+  line    = [[^[,\s]*(?:[A-Z][\w .-]*, )?(?P<gpu>\d{1,2}|[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d|GPU-[0-9a-f-]+), .*\d (?:%|W|MiB),.*\d (?:%|W|MiB)]], gpu = "gpu",
+  samples = { gr_engine_active = { find = [[(NUM) %]], scale = 0.01 }, gpu_power = { find = [[(NUM) W]] } },
+}
+pattern "gpustat" {
+  line    = [[^\[(?P<gpu>\d{1,2})\] [^|]*\|\s*\d+.C,\s*\d+ %]], gpu = "gpu",
+  samples = { gr_engine_active = { find = [[C,\s*(NUM) %]], scale = 0.01 }, gpu_power = { find = [[%,\s*(NUM) / NUM W]] }, gpu_power_limit = { find = [[/ (NUM) W]] },
+              gpu_temperature = { find = [[\|\s*(NUM).C]] }, gpu_memory_used = { find = [[\|\s*(NUM) / NUM MB]], scale = 1048576 } },
+}
