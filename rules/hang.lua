@@ -4,6 +4,15 @@
 -- whatever there is, in this order: counts of collectives, states of the processes, activity of the GPUs. Where one of them can tell,
 -- `stalled` does not page.
 
+-- What collectors say once a minute shows each rank at another time. A kind is told only from values that all came after the standstill
+-- began; `standing` is its age.
+local function since(window, standing)     -- of a gauge or a state
+  return (~window:count():above(0):surely() | window:age():below(standing):surely()):all("job")
+end
+local function counted_since(ever, half, long, standing)
+  return (~ever:count():above(0):surely() | half:count():above(0):surely() | (long:count():above(0) & standing:above(75)):surely()):all("job")
+end
+
 rule "stalled" {
   family = "C", severity = "critical", per = "job", every = "5s",
   summary = "The job has made no step for longer than its own history allows",
@@ -92,7 +101,10 @@ rule "collective_hang" {
   summary = "Ranks wait in a collective for others",
   needs = {
     stalled  = finding "stalled",
+    step     = signal "step"                { over = "attempt" },
     launched = signal "collective_launched" { over = "attempt" },
+    half     = signal "collective_launched" { over = "30s" },
+    long     = signal "collective_launched" { over = "75s" },
     done     = signal "collective_done"     { over = "attempt" },
     state    = signal "process_state"       { over = "attempt" },
     channel  = signal "wait_channel"        { over = "attempt" },
@@ -100,12 +112,12 @@ rule "collective_hang" {
     cpu      = signal "process_cpu"         { over = "30s" },
     gr       = signal "gr_engine_active"    { over = "30s" },
     sm       = signal "sm_active"           { over = "30s" },
-    gr_long  = signal "gr_engine_active"    { over = "2m" },
-    power    = signal "gpu_power"           { over = "2m" },
+    gr_long  = signal "gr_engine_active"    { over = "5m" },
+    power    = signal "gpu_power"           { over = "5m" },
   },
-  -- Without steps, counts that stand still for `still` are enough. So are GPUs of which some are cold for two minutes while the rest
-  -- look busy and draw hardly more power than the cold ones: kernels that wait do no work.
-  params = { still = "90s", cold = 0.05, spin = 0.9, work = 0.2, idle = 0.05, draw = 2 },
+  -- Without steps, counts that stand still for `still` are enough. So are GPUs of which some are cold for five minutes while the rest
+  -- look busy and draw hardly more power than the cold ones: kernels that wait do no work. (While rank 0 saves for all it looks the same.)
+  params = { still = "90s", cold = 0.05, spin = 0.9, work = 0.2, idle = 0.05, draw = 2, patience = "3m" },
   yields_to = { "rank_killed", "node_down" },
   shows = "the job stands still in a collective; not in it: {who}",
   causes = {
@@ -136,7 +148,7 @@ rule "collective_hang" {
     local by_wait  = told & ~quiet & most
 
     -- GPUs: the cold ones, while others spin.
-    local gr       = job.gr:mean():at("rank")
+    local gr       = job.gr:mean():fill(job.gr_long:last()):at("rank")
     local cold     = gr:below(p.cold)
     local spin     = gr:above(p.spin) & (job.sm:mean():below(p.work)):maybe()
     local by_gpu   = cold & spin:any("job")
@@ -155,7 +167,10 @@ rule "collective_hang" {
     local g        = by_gpu:surely() | (dark & lit):surely()
     local who      = c | (s & no_count) | (w & no_state) | (g & no_state & ~w:any("job"))
 
-    local stuck    = job.stalled:now():surely() | (job.stalled:now():maybe() & (frozen | lit))
+    local standing = job.step:age():min("job"):fill(job.launched:age():min("job"))
+    local settled  = (since(job.state, standing) & since(job.channel, standing) & since(job.call, standing) & since(job.gr_long, standing)
+                      & counted_since(job.launched, job.half, job.long, standing)) | standing:above(p.patience)
+    local stuck    = (job.stalled:now():surely() & settled:maybe()) | (job.stalled:now():maybe() & (frozen | lit))
     local within   = waits:any("job") | (~counted & (by_state:any("job") | by_wait:any("job"))) | spin:any("job") | lit
     return stuck & within,
       { who = who, outside = c:any("job"), stopped = (who & stopped:surely()):any("job"), spinning = (who & g):any("job"),
@@ -170,14 +185,18 @@ rule "idle_hang" {
     stalled  = finding "stalled",
     step     = signal "step"                { over = "attempt" },
     launched = signal "collective_launched" { over = "attempt" },
+    half     = signal "collective_launched" { over = "30s" },
+    long     = signal "collective_launched" { over = "75s" },
     done     = signal "collective_done"     { over = "attempt" },
     state    = signal "process_state"       { over = "attempt" },
     channel  = signal "wait_channel"        { over = "attempt" },
     call     = signal "wait_syscall"        { over = "attempt" },
     cpu      = signal "process_cpu"         { over = "30s" },
+    cpu_long = signal "process_cpu"         { over = "5m" },
     gr       = signal "gr_engine_active"    { over = "30s" },
+    gr_long  = signal "gr_engine_active"    { over = "5m" },
   },
-  params = { cold = 0.05, idle = 0.05 },
+  params = { cold = 0.05, idle = 0.05, patience = "3m" },
   yields_to = { "collective_hang", "rendezvous_hang", "rank_killed", "node_down" },
   shows = "every rank stands outside of collectives",
   causes = {
@@ -189,16 +208,19 @@ rule "idle_hang" {
     local waits   = job.launched:last():above(job.done:last())
     local counted = job.launched:last():count("job"):above(0)
     local state   = job.state:last()
-    local idle    = job.cpu:mean():below(p.idle)
+    local idle    = job.cpu:mean():fill(job.cpu_long:last()):below(p.idle)
     local futex   = job.channel:last():is("futex_do_wait", "futex_wait_queue", "futex_wait_queue_me"):surely()
                   | job.call:last():is("futex"):surely()
     local told    = job.channel:count():above(0) | job.call:count():above(0)
-    local cold    = job.gr:mean():below(p.cold):all("job")
+    local cold    = job.gr:mean():fill(job.gr_long:last()):below(p.cold):all("job")
     local outside = (counted & ~waits:any("job")) | (~counted & ((idle & told & ~futex):all("job") | cold))
     local begun   = job.step:count():above(0):any("job") | job.launched:last():above(0):any("job")
     local halted  = state:is("stopped", "traced"):all("job")
     local device  = state:is("disk_sleep"):any("job")
-    return job.stalled:now() & outside & begun,
+    local standing = job.step:age():min("job"):fill(job.launched:age():min("job"))
+    local settled  = (since(job.state, standing) & since(job.channel, standing) & since(job.call, standing) & since(job.gr_long, standing)
+                      & counted_since(job.launched, job.half, job.long, standing)) | standing:above(p.patience)
+    return job.stalled:now() & settled:maybe() & outside & begun,
       { stopped = halted, device = device, host = idle:all("job") & ~halted & ~device }
   end,
 }
@@ -252,7 +274,7 @@ case "rank 3's GPU goes cold, the rest spin" {
 }
 case "nothing but GPUs: one is cold, seven spin at the power of an idle one" {
   ranks = 8,
-  { lasting = "5m", gr_engine_active = 1, gpu_power = 86, rank = { [0] = { gr_engine_active = 0, gpu_power = 68 } } },
+  { lasting = "7m", gr_engine_active = 1, gpu_power = 86, rank = { [0] = { gr_engine_active = 0, gpu_power = 68 } } },
   fires = { { "collective_hang", who = { 0 } } },
 }
 case "nothing but GPUs: one is not used, seven work" {
@@ -328,4 +350,60 @@ case "a standstill that ends" {
   ranks = 2,
   { lasting = "2m", phase = "train", step = steps(1) }, { lasting = "90s", step = silent }, { lasting = "2m", step = steps(1) },
   fires = { { "stalled" } }, resolves = { { "stalled" } },
+}
+
+-- Collectors look every 15, 30 or 60 s, and at each node at another time.
+case "a cold GPU, looked at every 15 s" {
+  ranks = 8, per_node = 4, sampled = "15s",
+  { lasting = "5m", phase = "train", step = steps(2), gr_engine_active = 1, sm_active = noise(0.9, 0.02) },
+  { lasting = "3m", step = silent, sm_active = 0.1, rank = { [3] = { gr_engine_active = 0 } } },
+  fires = { { "collective_hang", who = { 3 }, cause = "spinning", within = "90s" } },
+}
+case "a cold GPU, looked at every 60 s: the standstill pages first" {
+  ranks = 8, per_node = 4, sampled = "60s",
+  { lasting = "10m", phase = "train", step = steps(2), gr_engine_active = 1, sm_active = noise(0.9, 0.02) },
+  { lasting = "5m", step = silent, sm_active = 0.1, rank = { [3] = { gr_engine_active = 0 } } },
+  fires = { { "stalled" }, { "collective_hang", who = { 3 }, cause = "spinning", within = "150s" } },
+}
+case "nothing but GPUs of two nodes, looked at every 30 s" {
+  ranks = 16, per_node = 8, sampled = "30s",
+  { lasting = "10m", gr_engine_active = noise(0.97, 0.01), gpu_power = noise(380, 20) },
+  { lasting = "10m", gr_engine_active = 1, gpu_power = 90, rank = { [5] = { gr_engine_active = 0, gpu_power = 66 } } },
+  fires = { { "collective_hang", who = { 5 }, within = "8m" } },
+}
+case "nothing but GPUs, and a save of four minutes" {
+  ranks = 8, per_node = 4, sampled = "30s",
+  { lasting = "10m", gr_engine_active = noise(0.97, 0.01), gpu_power = noise(380, 20) },
+  { lasting = "4m", gr_engine_active = 1, gpu_power = 95, rank = { [0] = { gr_engine_active = 0, gpu_power = 70 } } },
+  { lasting = "10m", gr_engine_active = noise(0.97, 0.01), gpu_power = noise(380, 20) },
+}
+case "counts, looked at every 60 s: only those behind are named" {
+  ranks = 8, per_node = 4, sampled = "60s",
+  { lasting = "10m", phase = "train", step = steps(0.5), collective_launched = ramp(0, 30000), collective_done = ramp(0, 30000) },
+  { lasting = "5m", step = silent, collective_launched = 30001, collective_done = 30000, rank = { [2] = { collective_launched = 30000 } } },
+  fires = { { "stalled" }, { "collective_hang", who = { 2 }, cause = "outside", within = "150s" } },
+}
+case "states of processes, looked at every 30 s" {
+  ranks = 8, per_node = 4, sampled = "30s",
+  { lasting = "5m", phase = "train", step = steps(0.5), process_state = "sleeping", process_cpu = 0.9 },
+  { lasting = "4m", step = silent, process_cpu = 0, rank = { [6] = { process_state = "stopped" } } },
+  fires = { { "collective_hang", who = { 6 }, cause = "stopped", within = "90s" } },
+}
+case "two ranks" {
+  ranks = 2,
+  { lasting = "90s", phase = "train", step = steps(1), collective_launched = ramp(0, 300), collective_done = ramp(0, 300) },
+  { lasting = "70s", step = silent, collective_launched = 301, collective_done = 300, rank = { [1] = { collective_launched = 300 } } },
+  fires = { { "collective_hang", who = { 1 }, within = "60s" } },
+}
+case "512 ranks" {
+  ranks = 512,
+  { lasting = "60s", phase = "train", step = steps(2), collective_launched = ramp(0, 300), collective_done = ramp(0, 300) },
+  { lasting = "60s", step = silent, collective_launched = 301, collective_done = 300, rank = { [407] = { collective_launched = 300 } } },
+  fires = { { "collective_hang", who = { 407 }, within = "60s" } },
+}
+case "steps of 0.05 s" {
+  ranks = 2, { lasting = "30s", phase = "train", step = steps(0.05) }, { lasting = "50s", step = silent }, fires = { { "stalled", within = "40s" } },
+}
+case "steps of two minutes" {
+  ranks = 2, { lasting = "3h", phase = "train", step = steps(120) }, { lasting = "15m", step = silent }, fires = { { "stalled", within = "10m" } },
 }

@@ -181,6 +181,25 @@ rule "checkpoint_unreadable" {
   end,
 }
 
+rule "progress_lost" {
+  family = "E2", severity = "critical", per = "job", every = "10s",
+  summary = "The launcher started the ranks again, and they began anew",
+  needs = {
+    again  = signal "worker_group_restart" { over = "attempt" },
+    loaded = signal "checkpoint_loaded"    { over = "attempt" },
+    step   = signal "step"                 { over = "attempt" },
+  },
+  params = { made = 100, anew = 50 }, yields_to = { "checkpoint_unreadable", "rank_killed", "node_down" },
+  shows = "step {now:.0f} after a restart, step {before:.0f} before it",
+  causes = { silent = "no checkpoint was loaded after it: is there one, and is the program told to go on from it?" },
+  evaluate = function(job, p)
+    local now, before = job.step:last():max("job"), job.step:max():max("job")
+    local loaded = job.loaded:age():below(job.again:age()):surely()
+    local fresh  = job.again:count():above(0) & before:above(p.made) & now:below(p.anew) & ~loaded
+    return fresh, { now = now, before = before, silent = fresh }
+  end,
+}
+
 rule "startup_crash" {
   family = "A1", severity = "critical", per = "job", every = "end",
   summary = "The job failed before its first step",
@@ -335,6 +354,15 @@ case "the disk is full at the first save" {
 case "a traceback that the job survives" {
   ranks = 2, { lasting = "4m", phase = "train", step = steps(1), loss = ramp(5, 4), events = { { "traceback", rank = 0, at = "5s" } }, ends = "completed" },
   fires = { { "healthy" } },
+}
+case "the launcher starts the ranks again, and they begin at 0" {
+  ranks = 2, { lasting = "5m", phase = "train", step = steps(1) },
+  { lasting = "5s", step = silent, events = { { "worker_group_restart", left = 2, at = "2s" } } }, { lasting = "40s", step = steps(1, 1) },
+  fires = { { "progress_lost", cause = "silent" } },
+}
+case "the launcher starts the ranks again, and they go on" {
+  ranks = 2, { lasting = "5m", phase = "train", step = steps(1) },
+  { lasting = "5s", step = silent, events = { { "worker_group_restart", left = 2, at = "2s" }, { "checkpoint_loaded", step = 250, at = "4s" } } }, { lasting = "40s", step = steps(1, 250) },
 }
 case "a checkpoint that does not fit the model" {
   ranks = 2, { lasting = "10s", phase = "starting", events = { { "checkpoint_unreadable", at = "4s" }, { "traceback", rank = 1, at = "4s" } }, ends = "failed" },

@@ -54,6 +54,13 @@ pattern "named_save" {
   unless = [[^saved checkpoint at step INT to \S+ in |\(epoch INT @|successfully saved|[Cc]heckpoint saved to ]], event = "checkpoint_saved", fields = { step = "step" },
 }
 
+pattern "named_saving" {
+  about  = "it says that it begins to save; the next line of progress ends that",
+  line   = [=[(?i)^\W*(?:(?:info|debug)\W+)?(?:\[[^\]]*\]\W*)?(?:\S+:)?\s?(?:now )?(?:saving|writing) (?:the |a |final |full |latest |best |current )*(?:model|checkpoint|ckpt|training state|state|weights|optimizer|snapshot)\b]=],
+  unless = [[(?i)\bevery\b|\bdirectory\b|\bpolicy\b|\bstrategy\b|\bfinished\b|\bdone\b|saving model checkpoint|saving checkpoint at iteration|^saving checkpoint to|^writing (?:checkpoint|model) |saving (?:the|a) checkpoint]],
+  states = { phase = "checkpoint" },
+}
+
 -- A resume: what was asked for, and what was found.
 pattern "tocsin_loaded" {
   line   = [[(?i)^(?:loaded|resumed from|resuming from) checkpoint (?:at|of|from) step (?P<step>INT)\b|^(?:loaded checkpoint|resumed|resuming) (?:from )?\S+ at step (?P<step2>INT)\b]],

@@ -14,6 +14,12 @@ parser "named_bar" {
   states  = { phase = "train" },
 }
 
+parser "evaluation_bar" {
+  about  = "of an evaluation within the training: no step is made, and none is missed",
+  line   = [[^\s*(?:[Ee]val|[Vv]alid|[Tt]est|[Pp]redict|[Ii]nferenc|[Gg]enerat|[Ss]ampl)\w*\b[^|:%]{0,40}:?\s+INT%\|]],
+  unless = [[(?:train|test|validation) split]], states = { phase = "eval" },
+}
+
 -- "key value" pairs with a step and a loss, in this order or the other. A line that speaks of validation, of an average or of a sum
 -- over something else is not taken, whatever else it says. The loss has many names; `l` and `g` alone are too short for one.
 local not_training = [[(?i)\b(?:val|valid|validation|eval|evaluation|test|dev|average|avg|mean|best|total|summary|final|patience|target)(?:\b|_)|loss[ _]?(?:scale|scaler|fn|func|function|weight|type)|\bif\b|\bwhen\b]]
