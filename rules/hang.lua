@@ -4,13 +4,16 @@
 -- whatever there is, in this order: counts of collectives, states of the processes, activity of the GPUs. Where one of them can tell,
 -- `stalled` does not page.
 
--- What collectors say once a minute shows each rank at another time. A kind is told only from values that all came after the standstill
--- began; `standing` is its age.
-local function since(window, standing)     -- of a gauge or a state
-  return (~window:count():above(0):surely() | window:age():below(standing):surely()):all("job")
-end
-local function counted_since(ever, half, long, standing)
-  return (~ever:count():above(0):surely() | half:count():above(0):surely() | (long:count():above(0) & standing:above(75)):surely()):all("job")
+-- What collectors say once a minute shows each rank at another time: a kind of standstill is told once all values are due that would be
+-- younger than it. (Who has none by then is silent, which says something as well.) `standing` is its age.
+local function settled(job, standing)
+  local function due(window)      -- of a number: its usual interval is over
+    return (~window:count():above(0):surely() | standing:above(1.2 * window:interval()):surely()):all("job")
+  end
+  local function told(window)     -- of a state: it was said again, or ought to have been
+    return (~window:count():above(0):surely() | window:age():below(standing):surely()):all("job") | standing:above(180)
+  end
+  return due(job.launched) & due(job.cpu) & due(job.gr_long) & told(job.state)
 end
 
 rule "stalled" {
@@ -103,8 +106,6 @@ rule "collective_hang" {
     stalled  = finding "stalled",
     step     = signal "step"                { over = "attempt" },
     launched = signal "collective_launched" { over = "attempt" },
-    half     = signal "collective_launched" { over = "30s" },
-    long     = signal "collective_launched" { over = "75s" },
     done     = signal "collective_done"     { over = "attempt" },
     state    = signal "process_state"       { over = "attempt" },
     channel  = signal "wait_channel"        { over = "attempt" },
@@ -117,7 +118,7 @@ rule "collective_hang" {
   },
   -- Without steps, counts that stand still for `still` are enough. So are GPUs of which some are cold for five minutes while the rest
   -- look busy and draw hardly more power than the cold ones: kernels that wait do no work. (While rank 0 saves for all it looks the same.)
-  params = { still = "90s", cold = 0.05, spin = 0.9, work = 0.2, idle = 0.05, draw = 2, patience = "3m" },
+  params = { still = "90s", cold = 0.05, spin = 0.9, work = 0.2, idle = 0.05, draw = 2 },
   yields_to = { "rank_killed", "node_down" },
   shows = "the job stands still in a collective; not in it: {who}",
   causes = {
@@ -168,9 +169,7 @@ rule "collective_hang" {
     local who      = c | (s & no_count) | (w & no_state) | (g & no_state & ~w:any("job"))
 
     local standing = job.step:age():min("job"):fill(job.launched:age():min("job"))
-    local settled  = (since(job.state, standing) & since(job.channel, standing) & since(job.call, standing) & since(job.gr_long, standing)
-                      & counted_since(job.launched, job.half, job.long, standing)) | standing:above(p.patience)
-    local stuck    = (job.stalled:now():surely() & settled:maybe()) | (job.stalled:now():maybe() & (frozen | lit))
+    local stuck    = (job.stalled:now():surely() & settled(job, standing):maybe()) | (job.stalled:now():maybe() & (frozen | lit))
     local within   = waits:any("job") | (~counted & (by_state:any("job") | by_wait:any("job"))) | spin:any("job") | lit
     return stuck & within,
       { who = who, outside = c:any("job"), stopped = (who & stopped:surely()):any("job"), spinning = (who & g):any("job"),
@@ -185,8 +184,6 @@ rule "idle_hang" {
     stalled  = finding "stalled",
     step     = signal "step"                { over = "attempt" },
     launched = signal "collective_launched" { over = "attempt" },
-    half     = signal "collective_launched" { over = "30s" },
-    long     = signal "collective_launched" { over = "75s" },
     done     = signal "collective_done"     { over = "attempt" },
     state    = signal "process_state"       { over = "attempt" },
     channel  = signal "wait_channel"        { over = "attempt" },
@@ -196,7 +193,7 @@ rule "idle_hang" {
     gr       = signal "gr_engine_active"    { over = "30s" },
     gr_long  = signal "gr_engine_active"    { over = "5m" },
   },
-  params = { cold = 0.05, idle = 0.05, patience = "3m" },
+  params = { cold = 0.05, idle = 0.05 },
   yields_to = { "collective_hang", "rendezvous_hang", "rank_killed", "node_down" },
   shows = "every rank stands outside of collectives",
   causes = {
@@ -218,9 +215,7 @@ rule "idle_hang" {
     local halted  = state:is("stopped", "traced"):all("job")
     local device  = state:is("disk_sleep"):any("job")
     local standing = job.step:age():min("job"):fill(job.launched:age():min("job"))
-    local settled  = (since(job.state, standing) & since(job.channel, standing) & since(job.call, standing) & since(job.gr_long, standing)
-                      & counted_since(job.launched, job.half, job.long, standing)) | standing:above(p.patience)
-    return job.stalled:now() & settled:maybe() & outside & begun,
+    return job.stalled:now() & settled(job, standing):maybe() & outside & begun,
       { stopped = halted, device = device, host = idle:all("job") & ~halted & ~device }
   end,
 }

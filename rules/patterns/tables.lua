@@ -3,7 +3,7 @@
 
 pattern "nvidia_smi" {
   about   = "two lines a GPU; Usage/Cap and GPU-Util are on the second",
-  line    = [[^\s*\|\s+\d+\s+\S.*\|\s+(?P<pci>[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d)\s]], continues = [[^\s*\|\s*(?:N/A|ERR!|\d+%)\s]], ends = [[^\s*\|\s*(?:N/A|ERR!|\d+%)\s]], lines = 2,
+  line    = [[^\s*\|\s+\d+\s+\S.*\|\s+(?P<pci>[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d) +O(?:ff|n)\s]], scan = [[\.\d +O(?:ff|n)]], continues = [[^\s*\|\s*(?:N/A|ERR!|\d+%)\s]], ends = [[^\s*\|\s*(?:N/A|ERR!|\d+%)\s]], lines = 2,
   gpu     = "pci",
   samples = { gr_engine_active = { find = [[(?m)iB \|\s+(NUM)%]], scale = 0.01 }, gpu_power = { find = [[ (NUM)W /]] }, gpu_power_limit = { find = [[W /\s*(NUM)W]] },
               gpu_temperature = { find = [[ (NUM)C ]] }, gpu_memory_used = { find = [[\| *(NUM)MiB /]], scale = 1048576 } },

@@ -28,7 +28,7 @@ parser "megatron" (training {
   about   = "Megatron-LM, Megatron-DeepSpeed and GPT-NeoX, of all ages; pasted lines may be wrapped",
   line    = [[\biteration\s+(?P<step>INT)/\s*INT \|]],
   ends    = [[\|\s*$]], continues = [[\|]], wrapped = true, lines = 5,
-  samples = { step = "step", loss = { find = [[\| (?:lm[ _-]|mlm |total |reduced_train_)?loss: (NUM)]] },
+  samples = { step = "step", loss = { find = [[\| (?:lm |lm_|lm-|mlm |total |reduced_train_)?loss: (NUM)]] },
               grad_norm = { find = [[grad norm: (NUM)]] }, learning_rate = { find = [[learning rate: (NUM)]] },
               step_time = { { find = [[iteration \(ms\): (NUM)]], scale = 0.001 }, { find = [[iteration \(s\): (NUM)]] } },
               tokens_per_s = { find = [[tokens per second: (NUM)]] } },
@@ -199,7 +199,7 @@ parser "paddle" (training {
 })
 parser "ultralytics" (training {
   about   = "YOLO: the bar of an epoch, and the parts of the loss before it",
-  line    = [[^\s*(?P<epoch>INT)/INT\s+NUM?[GM]\s+(?P<loss>NUM)\s.*%\|[^|]*\|\s*(?P<n>INT)/(?P<total>INT) ]], scan = [[%\|]],
+  line    = [[^\s*(?P<epoch>INT)/INT\s+\d\S*\s+(?P<loss>NUM)\s.*%\|[^|]*\|\s*(?P<n>INT)/(?P<total>INT) ]],
   samples = { step = { "n", epoch = "epoch", per_epoch = "total" }, loss = "loss" },
 })
 parser "torchtune" (training {
