@@ -166,11 +166,11 @@ class Load {
   std::vector<std::string> gpu_signals_, rank_signals_;
 };
 
-const std::vector<std::string> gpu_signals{"sm_active", "gr_engine_active", "tensor_active", "sm_clock", "gpu_power", "gpu_temperature",
-                                           "gpu_memory_used", "gpu_memory_used_ratio", "throttle_thermal", "throttle_brake",
-                                           "row_remap_failure"};
-const std::vector<std::string> rank_signals{"compute_time", "data_time", "comm_time", "step_time", "process_cpu", "process_rss",
-                                            "tokens_per_s", "collective_launched"};
+const std::vector<std::string> gpu_signals{"sm_active",        "gr_engine_active", "tensor_active",    "sm_clock",
+                                           "gpu_power",        "gpu_temperature",  "gpu_memory_used",  "gpu_memory_used_ratio",
+                                           "throttle_thermal", "throttle_brake",   "row_remap_failure"};
+const std::vector<std::string> rank_signals{"compute_time", "data_time",   "comm_time",    "step_time",
+                                            "process_cpu",  "process_rss", "tokens_per_s", "collective_launched"};
 
 class Engine {
  public:
@@ -217,7 +217,8 @@ double tick_cost(unsigned copies, bool scripted, unsigned ranks, unsigned warm) 
     std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
     return values[values.size() / 2];
   };
-  if (engine.sink_.transitions > 0) fmt::print("  ({} transitions: the load is not quiet; the first: {})\n", engine.sink_.transitions, engine.sink_.first);
+  if (engine.sink_.transitions > 0)
+    fmt::print("  ({} transitions: the load is not quiet; the first: {})\n", engine.sink_.transitions, engine.sink_.first);
   return median(ticks) - median(others);
 }
 
@@ -232,7 +233,8 @@ void replay(unsigned ranks, unsigned seconds) {
   for (unsigned from = 1; from < seconds; from += 60) {
     std::vector<std::pair<std::vector<std::byte>, Time>> minute;
     for (unsigned s = from; s < from + 60; ++s) {
-      for (auto& m : load_of.second_of(s)) minute.emplace_back(std::move(m), begin + std::chrono::seconds{s} + std::chrono::milliseconds{1});
+      for (auto& m : load_of.second_of(s))
+        minute.emplace_back(std::move(m), begin + std::chrono::seconds{s} + std::chrono::milliseconds{1});
       minute.emplace_back(beat, begin + std::chrono::seconds{s + 1});
     }
     const auto started = Clock::now();
@@ -240,16 +242,18 @@ void replay(unsigned ranks, unsigned seconds) {
     spent += Clock::now() - started;
   }
   const double took = std::chrono::duration<double>(spent).count();
-  fmt::print("replay of {} s, {} ranks x 20 signals: {:.2f} s, {:.0f} x real time, {:.1f} M samples/s; {} transitions\n", seconds, ranks, took,
-             seconds / took, static_cast<double>(load_of.samples_per_second()) * seconds / took / 1e6, engine.sink_.transitions);
+  fmt::print("replay of {} s, {} ranks x 20 signals: {:.2f} s, {:.0f} x real time, {:.1f} M samples/s; {} transitions\n", seconds, ranks,
+             took, seconds / took, static_cast<double>(load_of.samples_per_second()) * seconds / took / 1e6, engine.sink_.transitions);
 }
 
 // What to measure: all, or those named.
 struct Chosen {
   bool quick = false;
-  unsigned seconds = 0;   // of the replay
+  unsigned seconds = 0;  // of the replay
   std::vector<std::string> names;
-  [[nodiscard]] bool operator()(std::string_view name) const { return names.empty() || std::find(names.begin(), names.end(), name) != names.end(); }
+  [[nodiscard]] bool operator()(std::string_view name) const {
+    return names.empty() || std::find(names.begin(), names.end(), name) != names.end();
+  }
 };
 
 Chosen choose(int argc, char** argv) {

@@ -51,8 +51,11 @@ stream::LoadedPack pack() {
     needs += signal(i) + " = signal \"" + signal(i) + "\" { over = \"30s\" }, ";
     if (i > 0) sum += " + job." + signal(i) + ":mean()";
   }
-  const std::string rule = "rule \"wants\" {\n  family = \"D1\", severity = \"warning\", summary = \"wants rows\", per = \"rank\", every = \"1h\",\n  needs = { " + needs +
-                           "},\n  shows = \"{sum}\",\n  evaluate = function(job, p)\n    local sum = " + sum + "\n    return sum:above(1e9), { sum = sum }\n  end,\n}\n";
+  const std::string rule =
+      "rule \"wants\" {\n  family = \"D1\", severity = \"warning\", summary = \"wants rows\", per = \"rank\", every = \"1h\",\n  needs = "
+      "{ " +
+      needs + "},\n  shows = \"{sum}\",\n  evaluate = function(job, p)\n    local sum = " + sum +
+      "\n    return sum:above(1e9), { sum = sum }\n  end,\n}\n";
   auto loaded = dsl::load({{"signals.lua", "signals {\n" + definitions + "}\n"}, {"rows.lua", rule}}, {});
   if (!loaded.pack) {
     for (const auto& problem : loaded.problems) std::fprintf(stderr, "%s\n", dsl::describe(problem).c_str());
@@ -102,11 +105,13 @@ void measure(unsigned members, unsigned width, double target) {
   }
   const double rate = static_cast<double>(ranks) * signals * measured / spent / 1e6;
   const stream::Counters& counted = shard.counters();
-  if (counted.samples != std::uint64_t{ranks} * signals * (warm + measured) || counted.late + counted.unwanted + counted.unknown_signal + counted.duplicates != 0)
-    std::fprintf(stderr, "not every sample was written: %zu samples, %zu late, %zu unwanted, %zu unknown, %zu duplicates\n", counted.samples, counted.late,
-                 counted.unwanted, counted.unknown_signal, counted.duplicates),
+  if (counted.samples != std::uint64_t{ranks} * signals * (warm + measured) ||
+      counted.late + counted.unwanted + counted.unknown_signal + counted.duplicates != 0)
+    std::fprintf(stderr, "not every sample was written: %zu samples, %zu late, %zu unwanted, %zu unknown, %zu duplicates\n",
+                 counted.samples, counted.late, counted.unwanted, counted.unknown_signal, counted.duplicates),
         std::exit(1);
-  fmt::print("messages of {:>4} samples ({} x {}): {:.1f} M samples/s into rows, target {}\n", members * width, members, width, rate, target);
+  fmt::print("messages of {:>4} samples ({} x {}): {:.1f} M samples/s into rows, target {}\n", members * width, members, width, rate,
+             target);
 }
 
 }  // namespace

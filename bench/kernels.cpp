@@ -28,10 +28,15 @@ struct Columns {
 };
 
 using Run = void (*)(const Kernels&, Columns&, std::size_t);
-struct Kernel { const char* name; Run run; };
+struct Kernel {
+  const char* name;
+  Run run;
+};
 
 template <class T>
-void keep(T value) { benchmark::DoNotOptimize(value); }
+void keep(T value) {
+  benchmark::DoNotOptimize(value);
+}
 
 const Kernel all[] = {
     {"add", [](const Kernels& k, Columns& c, std::size_t n) { k.add({c.a.data()}, {c.b.data()}, c.out.data(), n); }},
@@ -40,8 +45,7 @@ const Kernel all[] = {
     {"above", [](const Kernels& k, Columns& c, std::size_t n) { k.above({c.a.data()}, {c.b.data()}, c.answers.data(), n); }},
     {"conjunction",
      [](const Kernels& k, Columns& c, std::size_t n) { k.conjunction({c.mask.data()}, {c.other.data()}, c.answers.data(), n); }},
-    {"choose",
-     [](const Kernels& k, Columns& c, std::size_t n) { k.choose({c.mask.data()}, {c.a.data()}, {c.b.data()}, c.out.data(), n); }},
+    {"choose", [](const Kernels& k, Columns& c, std::size_t n) { k.choose({c.mask.data()}, {c.a.data()}, {c.b.data()}, c.out.data(), n); }},
     {"tally", [](const Kernels& k, Columns& c, std::size_t n) { keep(k.tally(c.mask.data(), n)); }},
     {"sum", [](const Kernels& k, Columns& c, std::size_t n) { keep(k.sum(c.a.data(), n)); }},
     {"max", [](const Kernels& k, Columns& c, std::size_t n) { keep(k.max(c.a.data(), n)); }},
@@ -82,14 +86,17 @@ int main(int argc, char** argv) {
     if (!choose_kernels(name)) continue;
     const Kernels& set = kernels();
     for (const auto& kernel : all)
-      benchmark::RegisterBenchmark((std::string{name} + "/" + kernel.name).c_str(), [&set, run = kernel.run](benchmark::State& state) {
-        const auto n = static_cast<std::size_t>(state.range(0));
-        Columns columns(n);
-        for (auto _ : state) {
-          run(set, columns, n);
-          benchmark::ClobberMemory();
-        }
-      })->Arg(1024)->Arg(16'384);
+      benchmark::RegisterBenchmark((std::string{name} + "/" + kernel.name).c_str(),
+                                   [&set, run = kernel.run](benchmark::State& state) {
+                                     const auto n = static_cast<std::size_t>(state.range(0));
+                                     Columns columns(n);
+                                     for (auto _ : state) {
+                                       run(set, columns, n);
+                                       benchmark::ClobberMemory();
+                                     }
+                                   })
+          ->Arg(1024)
+          ->Arg(16'384);
   }
   (void)choose_kernels("avx2");
   benchmark::RegisterBenchmark("median_of_many", median_of_many)->Arg(1024)->Arg(16'384);

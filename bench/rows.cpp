@@ -45,7 +45,8 @@ struct Job {
       for (std::size_t from = 0; from < ranks; from += batch) {
         const std::size_t n = std::min<std::size_t>(batch, ranks - from);
         history->settle(now, [](const Applied&) {});
-        (void)history->samples(static_cast<SignalId>(s), std::span{slots}.subspan(from, n), now, std::span{values}.subspan(from, n), now, 1);
+        (void)history->samples(static_cast<SignalId>(s), std::span{slots}.subspan(from, n), now, std::span{values}.subspan(from, n), now,
+                               1);
       }
     std::rotate(values.begin(), values.begin() + 1, values.end());
   }
@@ -73,9 +74,16 @@ void write_batches(benchmark::State& state) {
   for (int i = 0; i < 60; ++i) job.second(1000);
   for (auto _ : state) job.second(static_cast<std::size_t>(state.range(2)));
   state.SetItemsProcessed(state.iterations() * state.range(0) * state.range(1));
-  state.counters["bytes/sample"] = static_cast<double>(job.history->retained_bytes()) / static_cast<double>(job.history->retained_samples());
+  state.counters["bytes/sample"] =
+      static_cast<double>(job.history->retained_bytes()) / static_cast<double>(job.history->retained_samples());
 }
-BENCHMARK(write_batches)->ArgNames({"ranks", "signals", "batch"})->Args({1000, 1, 1000})->Args({1000, 50, 1000})->Args({16384, 50, 1000})->Args({1000, 50, 50})->Args({1000, 1, 8});
+BENCHMARK(write_batches)
+    ->ArgNames({"ranks", "signals", "batch"})
+    ->Args({1000, 1, 1000})
+    ->Args({1000, 50, 1000})
+    ->Args({16384, 50, 1000})
+    ->Args({1000, 50, 50})
+    ->Args({1000, 1, 8});
 
 void write_singly(benchmark::State& state) {
   Job job(1000, static_cast<std::uint32_t>(state.range(0)), 30s, {Op::w_mean});
@@ -139,7 +147,8 @@ void hold(benchmark::State& state) {
   Job job(4096, 1, std::chrono::seconds{state.range(0)}, {Op::w_mean});
   for (int i = 0; i < 400; ++i) job.second(1024);
   for (auto _ : state) benchmark::DoNotOptimize(job.history->retained_bytes());
-  state.counters["bytes/sample"] = static_cast<double>(job.history->retained_bytes()) / static_cast<double>(job.history->retained_samples());
+  state.counters["bytes/sample"] =
+      static_cast<double>(job.history->retained_bytes()) / static_cast<double>(job.history->retained_samples());
 }
 BENCHMARK(hold)->ArgName("seconds")->Arg(30)->Arg(120)->Arg(300);
 

@@ -64,7 +64,8 @@ struct Job {
 std::vector<NodeId> straggler(Job& job, Group group) {
   const NodeId d = job.node(Op::divide, {job.node(Op::w_mean, {job.window(0)}), job.node(Op::w_mean, {job.window(120)})});
   const NodeId typical = job.node(Op::g_median, {d}, group);
-  const NodeId width = job.node(Op::clamp_low, {job.node(Op::multiply, {job.number(1.4826), job.node(Op::g_mad, {d}, group)}), job.number(0.02)});
+  const NodeId width =
+      job.node(Op::clamp_low, {job.node(Op::multiply, {job.number(1.4826), job.node(Op::g_mad, {d}, group)}), job.number(0.02)});
   const NodeId z = job.node(Op::divide, {job.node(Op::subtract, {d, typical}), width});
   const NodeId slow = job.node(Op::above, {d, job.node(Op::multiply, {job.number(1.12), typical})});
   const NodeId answer = job.node(Op::conjunction, {slow, job.node(Op::above, {z, job.number(4)})});

@@ -28,12 +28,10 @@ struct Assembly {
 
   void tune() {
     for (const TuneSource& tune : collection.tunes) {
-      if (const auto rule = collection.rules.find(tune.name); rule != collection.rules.end())
-        tune_rule(tune, rule->second);
+      if (const auto rule = collection.rules.find(tune.name); rule != collection.rules.end()) tune_rule(tune, rule->second);
       else if (const auto signal = collection.signals.find(tune.name); signal != collection.signals.end())
         tune_signal(tune, signal->second);
-      else
-        problems().add(tune.file, tune.line, "tune: no rule '" + tune.name + "'" + nearest(tune.name, names));
+      else problems().add(tune.file, tune.line, "tune: no rule '" + tune.name + "'" + nearest(tune.name, names));
     }
   }
   void tune_rule(const TuneSource& tune, RuleSource& rule) {
@@ -50,8 +48,7 @@ struct Assembly {
         problems().add(tune.file, line,
                        "tune '" + tune.name + "': params." + name +
                            " is of another kind in the rule: give the same, a number, a text, a yes or no, or a list");
-      else
-        param->second = value;
+      else param->second = value;
     }
     if (tune.severity) rule.severity = tune.severity;
     if (tune.mode) rule.mode = tune.mode;
@@ -85,8 +82,7 @@ struct Assembly {
     const bool asks = of.window.span == stream::WindowSpec::Span::points;
     const bool triggers = std::find(rule.every.begin(), rule.every.end(), need) != rule.every.end();
     if ((!asks && !triggers) || signal.points || signal.kind == stream::SignalKind::event) return;
-    if (signal.kind == stream::SignalKind::step || signal.kind == stream::SignalKind::state ||
-        signal.kind == stream::SignalKind::time) {
+    if (signal.kind == stream::SignalKind::step || signal.kind == stream::SignalKind::state || signal.kind == stream::SignalKind::time) {
       signal.points = true;
       return;
     }
@@ -105,16 +101,13 @@ struct Assembly {
       for (const auto& [need, of] : rule.needs)
         for (const std::string& other : of.findings) {
           if (other == "*") continue;
-          if (!collection.rules.contains(other))
-            problems().add(of.file, of.line, "no rule '" + other + "'" + nearest(other, names));
-          else
-            findings[name].push_back(other);
+          if (!collection.rules.contains(other)) problems().add(of.file, of.line, "no rule '" + other + "'" + nearest(other, names));
+          else findings[name].push_back(other);
         }
       for (const std::string& parent : rule.yields_to) {
         if (!collection.rules.contains(parent))
           problems().add(rule.file, line_of(rule, "yields_to"), "yields_to: no rule '" + parent + "'" + nearest(parent, names));
-        else
-          yields[name].push_back(parent);
+        else yields[name].push_back(parent);
       }
     }
     problems().about("");
@@ -142,8 +135,7 @@ struct Assembly {
       waiting.pop_back();
       if (name == to) return true;
       if (!seen.insert(name).second) continue;
-      if (const auto next = edges.find(name); next != edges.end())
-        waiting.insert(waiting.end(), next->second.begin(), next->second.end());
+      if (const auto next = edges.find(name); next != edges.end()) waiting.insert(waiting.end(), next->second.begin(), next->second.end());
     }
     return false;
   }
@@ -227,23 +219,21 @@ struct Assembly {
       } else if (const auto period = duration_named(every)) {
         if (*period < std::chrono::seconds{1})
           problems().add(source.file, line_of(source, "every"), "every = \"" + every + "\": at least \"1s\"");
-        else
-          rule.every.push_back({stream::Trigger::Kind::period, *period, {}});
+        else rule.every.push_back({stream::Trigger::Kind::period, *period, {}});
         only_events = false;
       } else {
         std::vector<std::string> needs{"end"};
         for (const auto& [name, of] : source.needs) needs.push_back(name);
-        problems().add(source.file, line_of(source, "every"),
-                       "every = \"" + every + "\" is no time and no need" + nearest(every, needs) +
-                           ": write \"10s\", the name of a need, or \"end\"");
+        problems().add(
+            source.file, line_of(source, "every"),
+            "every = \"" + every + "\" is no time and no need" + nearest(every, needs) + ": write \"10s\", the name of a need, or \"end\"");
         only_events = false;
       }
     }
     if (only_events && rule.clear.timed)
-      problems().add(
-          source.file, line_of(source, "every"),
-          "only events trigger it, and clear is a time, so nothing would end its alert: add a time to every, every = { \"" +
-              source.every.front() + "\", \"30s\" }");
+      problems().add(source.file, line_of(source, "every"),
+                     "only events trigger it, and clear is a time, so nothing would end its alert: add a time to every, every = { \"" +
+                         source.every.front() + "\", \"30s\" }");
   }
 
   static stream::Scalar scalar(const ParamValue& value) {
@@ -253,10 +243,8 @@ struct Assembly {
     std::string list;
     for (const auto& item : std::get<std::vector<stream::Scalar>>(value)) {
       if (!list.empty()) list += ", ";
-      if (const auto* x = std::get_if<double>(&item))
-        list += shown(*x);
-      else
-        list += std::get<std::string>(item);
+      if (const auto* x = std::get_if<double>(&item)) list += shown(*x);
+      else list += std::get<std::string>(item);
     }
     return list;
   }
@@ -282,8 +270,7 @@ struct Assembly {
     for (const auto& [name, owner] : collection.coordinates) coordinates.push_back(name);
     for (const std::string& peer : source.peers)
       if (!collection.coordinates.contains(peer))
-        problems().add(source.file, line_of(source, "peers"),
-                       "no coordinate '" + peer + "' in signals.lua" + nearest(peer, coordinates));
+        problems().add(source.file, line_of(source, "peers"), "no coordinate '" + peer + "' in signals.lua" + nearest(peer, coordinates));
     problems().about("");
   }
 

@@ -103,12 +103,9 @@ class Reader {
   }
   Bytecode::Constant one_constant() {
     switch (byte()) {
-      case 0:
-        return std::monostate{};
-      case 1:
-        return false;
-      case 17:
-        return true;
+      case 0: return std::monostate{};
+      case 1: return false;
+      case 17: return true;
       case 3: {
         std::int64_t x = 0;
         take(&x, sizeof x);
@@ -120,11 +117,8 @@ class Reader {
         return x;
       }
       case 4:
-      case 20:
-        return text();
-      default:
-        good_ = false;
-        return std::monostate{};
+      case 20: return text();
+      default: good_ = false; return std::monostate{};
     }
   }
   // A signed difference per instruction, with absolute entries where it does not fit.
@@ -140,10 +134,8 @@ class Reader {
     int line = f.first_line;
     std::size_t next = 0;
     for (std::size_t pc = 0; pc < f.code.size() && pc < differences.size(); ++pc) {
-      if (next < fixed.size() && fixed[next].first == pc)
-        line = fixed[next++].second;
-      else
-        line += differences[pc];
+      if (next < fixed.size() && fixed[next].first == pc) line = fixed[next++].second;
+      else line += differences[pc];
       f.code[pc].line = line;
     }
   }

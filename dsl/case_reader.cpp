@@ -52,10 +52,8 @@ std::optional<CaseValue> take_value(lua_State* state) {
   std::optional<CaseValue> value;
   if (const auto* made = static_cast<const Made*>(luaL_testudata(state, -1, value_type)))
     value = CaseValue{made->kind, made->a, made->b, made->from_given, {}};
-  else if (lua_type(state, -1) == LUA_TNUMBER)
-    value = CaseValue{CaseValue::Kind::number, lua_tonumber(state, -1), 0, false, {}};
-  else if (lua_type(state, -1) == LUA_TSTRING)
-    value = CaseValue{CaseValue::Kind::text, 0, 0, false, lua_tostring(state, -1)};
+  else if (lua_type(state, -1) == LUA_TNUMBER) value = CaseValue{CaseValue::Kind::number, lua_tonumber(state, -1), 0, false, {}};
+  else if (lua_type(state, -1) == LUA_TSTRING) value = CaseValue{CaseValue::Kind::text, 0, 0, false, lua_tostring(state, -1)};
   lua_pop(state, 1);
   return value;
 }
@@ -64,10 +62,8 @@ void read_values(const Table& table, const std::vector<std::string>& others, Cas
   for (const std::string& name : table.names()) {
     if (std::find(others.begin(), others.end(), name) != others.end()) continue;
     table.push(name);
-    if (auto value = take_value(table.state()))
-      values[name] = std::move(*value);
-    else
-      table.problem(name, "'" + name + "' in a segment: write a number, a text, noise(…), ramp(…), steps(…) or silent");
+    if (auto value = take_value(table.state())) values[name] = std::move(*value);
+    else table.problem(name, "'" + name + "' in a segment: write a number, a text, noise(…), ramp(…), steps(…) or silent");
   }
 }
 
@@ -88,8 +84,7 @@ void read_members(const Table& segment, const std::string& key, std::map<std::ui
       segment.problem(key, key + " wants numbers and their values: " + key + " = { [3] = { sm_active = 0.1 } }");
       continue;
     }
-    read_values(Table{state, lua_gettop(state), segment.collection(), segment.place()}, {},
-                members[static_cast<std::uint32_t>(number)]);
+    read_values(Table{state, lua_gettop(state), segment.collection(), segment.place()}, {}, members[static_cast<std::uint32_t>(number)]);
   }
   lua_pop(state, 1);
 }
@@ -111,10 +106,8 @@ void read_events(const Table& segment, std::vector<CaseEvent>& events) {
       const Table table{state, lua_gettop(state), segment.collection(), segment.place()};
       CaseEvent event;
       table.push(1);
-      if (lua_type(state, -1) == LUA_TSTRING)
-        event.signal = lua_tostring(state, -1);
-      else
-        segment.problem("events", usage);
+      if (lua_type(state, -1) == LUA_TSTRING) event.signal = lua_tostring(state, -1);
+      else segment.problem("events", usage);
       lua_pop(state, 1);
       event.at = table.duration("at").value_or(stream::Duration{});
       event.rank = table.whole("rank", 0, most_ranks);
@@ -123,12 +116,9 @@ void read_events(const Table& segment, std::vector<CaseEvent>& events) {
       for (const std::string& name : table.names()) {
         if (name == "at" || name == "rank" || name == "node" || name == "gpu") continue;
         table.push(name);
-        if (lua_type(state, -1) == LUA_TNUMBER)
-          event.fields[name] = lua_tonumber(state, -1);
-        else if (lua_type(state, -1) == LUA_TSTRING)
-          event.fields[name] = std::string{lua_tostring(state, -1)};
-        else
-          segment.problem("events", usage);
+        if (lua_type(state, -1) == LUA_TNUMBER) event.fields[name] = lua_tonumber(state, -1);
+        else if (lua_type(state, -1) == LUA_TSTRING) event.fields[name] = std::string{lua_tostring(state, -1)};
+        else segment.problem("events", usage);
         lua_pop(state, 1);
       }
       events.push_back(std::move(event));
@@ -143,12 +133,9 @@ void read_events(const Table& segment, std::vector<CaseEvent>& events) {
 CaseSegment read_segment(const Table& table) {
   CaseSegment segment;
   const auto lasting = table.duration("lasting");
-  if (lasting && lasting->count() > 0 && *lasting <= std::chrono::hours{24 * 7})
-    segment.lasting = *lasting;
-  else if (!table.has("lasting"))
-    table.problem("", "a segment says how long it is: { lasting = \"5m\", … }");
-  else if (lasting)
-    table.problem("lasting", "lasting is more than 0 and at most 7d");
+  if (lasting && lasting->count() > 0 && *lasting <= std::chrono::hours{24 * 7}) segment.lasting = *lasting;
+  else if (!table.has("lasting")) table.problem("", "a segment says how long it is: { lasting = \"5m\", … }");
+  else if (lasting) table.problem("lasting", "lasting is more than 0 and at most 7d");
   segment.new_attempt = table.yes("new_attempt").value_or(false);
   segment.ends = table.text("ends", "completed").value_or("");
   read_members(table, "rank", segment.rank);
@@ -191,10 +178,8 @@ std::vector<CaseExpectation> read_expectations(const Table& of_case, const std::
         const Table who{state, lua_gettop(state), of_case.collection(), of_case.place()};
         for (std::size_t k = 1; k <= who.length(); ++k) {
           who.push(k);
-          if (lua_isinteger(state, -1))
-            expected.who.push_back(static_cast<std::uint32_t>(lua_tointeger(state, -1)));
-          else
-            of_case.problem("who", "who lists numbers of ranks: who = { 3 }");
+          if (lua_isinteger(state, -1)) expected.who.push_back(static_cast<std::uint32_t>(lua_tointeger(state, -1)));
+          else of_case.problem("who", "who lists numbers of ranks: who = { 3 }");
           lua_pop(state, 1);
         }
         lua_pop(state, 1);
@@ -215,9 +200,7 @@ struct Checks {
   std::vector<std::string> signals = collection.signal_names();
   std::vector<std::string> rules = collection.rule_names();
 
-  void problem(std::string message) const {
-    collection.problems->add(of.file, of.line, "case '" + of.name + "': " + std::move(message));
-  }
+  void problem(std::string message) const { collection.problems->add(of.file, of.line, "case '" + of.name + "': " + std::move(message)); }
 
   void values(const CaseValues& given) const {
     for (const auto& [name, value] : given)
@@ -240,8 +223,7 @@ struct Checks {
     members(part.gpu, "gpu");
     for (const CaseEvent& event : part.events) {
       const auto* signal = collection.find_signal(event.signal);
-      if (!signal)
-        problem("no signal '" + event.signal + "' in signals.lua" + nearest(event.signal, signals));
+      if (!signal) problem("no signal '" + event.signal + "' in signals.lua" + nearest(event.signal, signals));
       else if (signal->kind != stream::SignalKind::event)
         problem("'" + event.signal + "' is of kind " + std::string{name(signal->kind)} + ", not an event: give it a value instead");
       member(event.rank, "rank");
@@ -254,8 +236,7 @@ struct Checks {
         continue;
       }
       const auto rule = collection.rules.find(one.rule);
-      if (rule == collection.rules.end())
-        problem("no rule '" + one.rule + "'" + nearest(one.rule, rules));
+      if (rule == collection.rules.end()) problem("no rule '" + one.rule + "'" + nearest(one.rule, rules));
       else if (!one.cause.empty() && !rule->second.causes.contains(one.cause))
         problem("'" + one.rule + "' has no cause '" + one.cause + "'" + nearest(one.cause, causes(rule->second)));
       if (!one.missing.empty() && !collection.find_signal(one.missing))
@@ -307,14 +288,11 @@ void read_case(const Table& table, const std::string& name) {
   lua_State* state = table.state();
   for (std::size_t i = 1; i <= table.length(); ++i) {
     table.push(i);
-    if (lua_istable(state, -1))
-      result.segments.push_back(read_segment(Table{state, lua_gettop(state), table.collection(), table.place()}));
-    else
-      table.problem("", "case '" + name + "' lists segments: { lasting = \"5m\", … }");
+    if (lua_istable(state, -1)) result.segments.push_back(read_segment(Table{state, lua_gettop(state), table.collection(), table.place()}));
+    else table.problem("", "case '" + name + "' lists segments: { lasting = \"5m\", … }");
     lua_pop(state, 1);
   }
-  if (result.segments.empty() && result.records.empty())
-    table.problem("", "case '" + name + "' has no segment: { lasting = \"5m\", … }");
+  if (result.segments.empty() && result.records.empty()) table.problem("", "case '" + name + "' has no segment: { lasting = \"5m\", … }");
   result.fires = read_expectations(table, "fires", name);
   result.unknown = read_expectations(table, "unknown", name);
   result.resolves = read_expectations(table, "resolves", name);

@@ -14,7 +14,7 @@ using stream::MemberKey;
 using stream::Time;
 
 constexpr Duration a_second = std::chrono::seconds{1};
-constexpr Duration settling = std::chrono::seconds{6};   // beats behind the last segment, so that its ticks run
+constexpr Duration settling = std::chrono::seconds{6};  // beats behind the last segment, so that its ticks run
 
 // A standard normal deviate that is a function of what it is for: the same in every run.
 double normal(const std::string& signal, std::uint32_t owner, Time time) {
@@ -44,7 +44,7 @@ struct CaseRecords::Piece {
   std::vector<std::string_view> texts;
 };
 
-Time CaseRecords::begin() { return stream::at_nanoseconds(1'767'225'600'000'000'000); }   // 2026-01-01
+Time CaseRecords::begin() { return stream::at_nanoseconds(1'767'225'600'000'000'000); }  // 2026-01-01
 
 CaseRecords::CaseRecords(const Case& one, const stream::SignalTable& signals) : case_(&one), signals_(&signals) {
   const std::uint32_t per_node = std::max(1u, one.per_node);
@@ -69,7 +69,8 @@ CaseRecords::CaseRecords(const Case& one, const stream::SignalTable& signals) : 
 std::uint32_t CaseRecords::owners(Level level) const {
   const std::uint32_t per_node = std::max(1u, case_->per_node);
   switch (level) {
-    case Level::rank: case Level::gpu: return case_->ranks;
+    case Level::rank:
+    case Level::gpu: return case_->ranks;
     case Level::node: return (case_->ranks + per_node - 1) / per_node;
     default: return 1;
   }
@@ -140,7 +141,8 @@ double CaseRecords::number(const CaseValue& value, const std::string& signal, st
                            Duration segment) const {
   switch (value.kind) {
     case CaseValue::Kind::noise: return value.a + value.b * normal(signal, owner, time);
-    case CaseValue::Kind::ramp: return value.a + (value.b - value.a) * stream::seconds(time - segment_begin) / std::max(1.0, stream::seconds(segment));
+    case CaseValue::Kind::ramp:
+      return value.a + (value.b - value.a) * stream::seconds(time - segment_begin) / std::max(1.0, stream::seconds(segment));
     default: return value.a;
   }
 }
@@ -183,7 +185,11 @@ void CaseRecords::steps(Time from, Time segment_begin, const CaseSegment& segmen
   if (found == running_.end()) return;
   const auto step_id = signals_->find("step");
   if (!step_id) return;
-  struct Made { Time at; std::uint32_t rank; double step, took; };
+  struct Made {
+    Time at;
+    std::uint32_t rank;
+    double step, took;
+  };
   std::vector<Made> made;
   for (std::uint32_t rank = 0; rank < case_->ranks; ++rank) {
     const auto own = found->second.of.find(rank);
@@ -191,13 +197,13 @@ void CaseRecords::steps(Time from, Time segment_begin, const CaseSegment& segmen
     const CaseValue& value = own == found->second.of.end() ? found->second.base : own->second;
     if (value.kind == CaseValue::Kind::silent) continue;
     auto& [last, at] = step_at_.try_emplace(rank, value.from_given ? value.b - 1 : 0.0, from).first->second;
-    if (value.kind != CaseValue::Kind::steps) {   // a plain number: the step stands still, and is said again
+    if (value.kind != CaseValue::Kind::steps) {  // a plain number: the step stands still, and is said again
       made.push_back({from, rank, value.a, 0});
       continue;
     }
     if (value.from_given && from == segment_begin && last >= value.b) last = value.b - 1, at = from;
     const Duration each = std::max(stream::from_seconds(value.a), Duration{1'000'000});
-    if (at + 10 * each < from) at = from;         // it was silent: it goes on from now
+    if (at + 10 * each < from) at = from;  // it was silent: it goes on from now
     for (; at + each <= from + a_second; at += each) {
       if (at + each <= from) continue;
       made.push_back({std::min(at + each, from + a_second - Duration{1}), rank, ++last, value.a});
@@ -209,7 +215,7 @@ void CaseRecords::steps(Time from, Time segment_begin, const CaseSegment& segmen
     if (one.took > 0)
       if (const auto took = signals_->find("step_time"); took && !running_.contains("step_time"))
         sample(one.at, (*signals_)[*took], one.rank, one.took, {}, consume);
-    for (const auto& [name, running] : running_) {   // what counts points comes with the step
+    for (const auto& [name, running] : running_) {  // what counts points comes with the step
       const auto id = signals_->find(name);
       if (!id || !comes_with_steps((*signals_)[*id]) || one.took <= 0) continue;
       const stream::SignalDefinition& definition = (*signals_)[*id];
@@ -281,10 +287,8 @@ void CaseRecords::event(Time time, const MemberKey& member, std::string_view nam
                         std::string_view source, const Consume& consume) {
   std::vector<stream::EventRecord::Field> all;
   for (const auto& [field, value] : fields) {
-    if (const auto* text = std::get_if<std::string>(&value))
-      all.push_back({field, std::string_view{*text}});
-    else
-      all.push_back({field, std::get<double>(value)});
+    if (const auto* text = std::get_if<std::string>(&value)) all.push_back({field, std::string_view{*text}});
+    else all.push_back({field, std::get<double>(value)});
   }
   stream::EventRecord record{time, member, name, source, all};
   stream::Entry entry;

@@ -22,18 +22,18 @@ class CaseRecords {
   CaseRecords(const Case& one, const stream::SignalTable& signals);
 
   void play(const Consume& consume);
-  [[nodiscard]] static stream::Time begin();                                   // of every case
+  [[nodiscard]] static stream::Time begin();  // of every case
   [[nodiscard]] stream::Time last_segment() const noexcept { return last_segment_; }
   [[nodiscard]] static std::string node_name(std::uint32_t node) { return "n" + std::to_string(node); }
   [[nodiscard]] static std::string gpu_name(std::uint32_t gpu_of_node) { return std::to_string(gpu_of_node); }
 
  private:
-  struct Running {   // what a signal does now: of all owners, and of some
+  struct Running {  // what a signal does now: of all owners, and of some
     CaseValue base;
     std::map<std::uint32_t, CaseValue> of;
     bool said_of_all = false;
   };
-  struct Piece;      // an entry with what its spans point to
+  struct Piece;  // an entry with what its spans point to
   void begin_segment(const CaseSegment& segment);
   void say(const std::string& signal, const CaseValue& value, const std::uint32_t* owner);
   void second(const CaseSegment& segment, stream::Time from, stream::Time segment_begin, const Consume& consume);
@@ -43,8 +43,8 @@ class CaseRecords {
   void hear(stream::Time time, const Consume& consume);
   void control(stream::Time time, stream::ControlRecord::Kind kind, const Consume& consume);
   void start(stream::Time time, const Consume& consume);
-  void event(stream::Time time, const stream::MemberKey& member, std::string_view name,
-             const std::map<std::string, stream::Scalar>& fields, std::string_view source, const Consume& consume);
+  void event(stream::Time time, const stream::MemberKey& member, std::string_view name, const std::map<std::string, stream::Scalar>& fields,
+             std::string_view source, const Consume& consume);
   [[nodiscard]] std::uint32_t owners(stream::Level level) const;
   [[nodiscard]] bool said_now(const stream::SignalDefinition& definition, std::uint32_t owner, stream::Time time) const;
   [[nodiscard]] stream::MemberKey key(stream::Level level, std::uint32_t owner) const;
@@ -55,8 +55,8 @@ class CaseRecords {
   const stream::SignalTable* signals_;
   std::map<std::string, Running> running_;
   std::set<std::string> sources_;
-  std::vector<std::string> nodes_, gpus_;           // names, for the keys' views
-  std::map<std::uint32_t, std::pair<double, stream::Time>> step_at_;   // by rank: last step, and when
+  std::vector<std::string> nodes_, gpus_;                             // names, for the keys' views
+  std::map<std::uint32_t, std::pair<double, stream::Time>> step_at_;  // by rank: last step, and when
   bool has_gpus_ = false;
   std::uint32_t attempt_ = 0;
   std::string attempt_name_;

@@ -83,8 +83,8 @@ CaseResult run_case(const Case& one, const stream::LoadedPack& pack) {
   }
   Witness witness;
   stream::Shard shard{pack, nullptr, witness};
-  std::set<std::string> said_yes;                                   // rules, also those of severity none
-  std::map<std::string, std::pair<bool, std::vector<std::string>>> at_last;   // unknown at its last tick, and what was missing
+  std::set<std::string> said_yes;                                            // rules, also those of severity none
+  std::map<std::string, std::pair<bool, std::vector<std::string>>> at_last;  // unknown at its last tick, and what was missing
   std::set<std::string> asked;
   for (const auto& e : one.unknown) asked.insert(e.rule);
   shard.observe([&](const stream::Shard::Evaluation& evaluation) {
@@ -92,8 +92,8 @@ CaseResult run_case(const Case& one, const stream::LoadedPack& pack) {
       said_yes.insert(evaluation.rule.name);
     if (!asked.contains(evaluation.rule.name)) return;
     auto& [unknown, missing] = at_last[evaluation.rule.name];
-    unknown = !evaluation.outcomes.empty() && std::find(evaluation.outcomes.begin(), evaluation.outcomes.end(), stream::Truth::unknown) !=
-                                                  evaluation.outcomes.end();
+    unknown = !evaluation.outcomes.empty() &&
+              std::find(evaluation.outcomes.begin(), evaluation.outcomes.end(), stream::Truth::unknown) != evaluation.outcomes.end();
     missing = stream::Account{evaluation.rule, evaluation.values.graph(), evaluation.values, evaluation.topology, {}}.missing();
   });
   CaseRecords records{one, pack.pack->signals};
@@ -133,8 +133,7 @@ CaseResult run_case(const Case& one, const stream::LoadedPack& pack) {
   }
   for (const CaseExpectation& e : one.unknown) {
     const auto& [unknown, missing] = at_last[e.rule];
-    if (!unknown)
-      result.messages.push_back("expected " + e.rule + " to be unknown at the end; it was known");
+    if (!unknown) result.messages.push_back("expected " + e.rule + " to be unknown at the end; it was known");
     else if (!e.missing.empty() && std::find(missing.begin(), missing.end(), e.missing) == missing.end())
       result.messages.push_back(e.rule + " is unknown, but does not miss " + e.missing + "; it misses " +
                                 (missing.empty() ? std::string{"nothing"} : missing.front()));

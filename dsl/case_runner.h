@@ -10,7 +10,7 @@ namespace tocsin::dsl {
 
 struct CaseResult {
   bool passed = false;
-  std::vector<std::string> messages;   // what was expected and did not come, or came and was not expected
+  std::vector<std::string> messages;  // what was expected and did not come, or came and was not expected
 };
 
 // Makes the records of a case, second by second, judges them with the pack, and holds what was said against what was expected.

@@ -101,8 +101,7 @@ int signal(lua_State* state) {
   Collection& collection = collection_of(state);
   if (!collection.find_signal(name)) {
     const Host::Place place = Host::where(state);
-    collection.problems->add(place.file, place.line,
-                             "no signal '" + name + "' in signals.lua" + nearest(name, collection.signal_names()));
+    collection.problems->add(place.file, place.line, "no signal '" + name + "' in signals.lua" + nearest(name, collection.signal_names()));
   }
   lua_pushvalue(state, 1);
   lua_pushcclosure(state, signal_table, 1);
@@ -118,8 +117,7 @@ int finding(lua_State* state) {
   if (lua_istable(state, 1)) {
     const auto n = static_cast<lua_Integer>(lua_rawlen(state, 1));
     for (lua_Integer i = 1; i <= n && i <= 1000; ++i) {
-      if (lua_rawgeti(state, 1, i) != LUA_TSTRING)
-        Host::of(state).stop(state, "finding lists names of rules: finding { \"…\", \"…\" }");
+      if (lua_rawgeti(state, 1, i) != LUA_TSTRING) Host::of(state).stop(state, "finding lists names of rules: finding { \"…\", \"…\" }");
       need.findings.emplace_back(lua_tostring(state, -1));
       lua_pop(state, 1);
     }
@@ -150,11 +148,10 @@ void read_needs(const Table& table, RuleSource& rule) {
     needs.push(name);
     if (const auto* number = static_cast<const std::size_t*>(luaL_testudata(state, -1, need_type)))
       rule.needs[name] = table.collection().declared[*number];
-    else if (lua_isfunction(state, -1))
-      needs.problem(name, "need '" + name + "' says no span: write signal \"…\" { over = \"30s\" }");
+    else if (lua_isfunction(state, -1)) needs.problem(name, "need '" + name + "' says no span: write signal \"…\" { over = \"30s\" }");
     else
-      needs.problem(name, "need '" + name + "' is a " + luaL_typename(state, -1) +
-                              ": write signal \"…\" { over = \"30s\" } or finding \"…\"");
+      needs.problem(name,
+                    "need '" + name + "' is a " + luaL_typename(state, -1) + ": write signal \"…\" { over = \"30s\" } or finding \"…\"");
     lua_pop(state, 1);
   }
   if (needs.length() > 0) table.problem("needs", "a need has a name: needs = { sm = signal \"sm_active\" { over = \"30s\" } }");
@@ -163,10 +160,8 @@ void read_needs(const Table& table, RuleSource& rule) {
 
 void read_state(const Table& table, RuleSource& rule) {
   for (const auto& [name, value] : table.params("state")) {
-    if (const auto* number = std::get_if<double>(&value))
-      rule.state[name] = *number;
-    else
-      table.problem(name, "state." + name + " is a column of numbers: give its first value, " + name + " = 0");
+    if (const auto* number = std::get_if<double>(&value)) rule.state[name] = *number;
+    else table.problem(name, "state." + name + " is a column of numbers: give its first value, " + name + " = 0");
   }
 }
 
@@ -175,8 +170,7 @@ void read_evaluate(const Table& table, RuleSource& rule) {
   table.push("evaluate");
   if (!lua_isfunction(state, -1) || lua_iscfunction(state, -1)) {
     lua_pop(state, 1);
-    table.problem(table.has("evaluate") ? "evaluate" : "",
-                  "evaluate is missing: write evaluate = function(job, p) … return mask end");
+    table.problem(table.has("evaluate") ? "evaluate" : "", "evaluate is missing: write evaluate = function(job, p) … return mask end");
     return;
   }
   lua_Debug debug{};
@@ -198,8 +192,8 @@ int rule_table(lua_State* state) {
     return 0;
   }
   if (const auto first = collection.rules.find(name); first != collection.rules.end())
-    table.problem("", "a second rule '" + name + "': the first is at " + first->second.file + ":" +
-                          std::to_string(first->second.line) + "; give this one another name");
+    table.problem("", "a second rule '" + name + "': the first is at " + first->second.file + ":" + std::to_string(first->second.line) +
+                          "; give this one another name");
   table.allow(rule_keys);
 
   RuleSource rule;
@@ -220,16 +214,12 @@ int rule_table(lua_State* state) {
   rule.params = table.params("params");
   rule.jobs = table.text_map("jobs");
   rule.causes = table.text_map("causes");
-  if (table.has("needs"))
-    read_needs(table, rule);
-  else
-    table.problem("",
-                  "needs is missing: what a rule reads it lists there, needs = { sm = signal \"sm_active\" { over = \"30s\" } }");
+  if (table.has("needs")) read_needs(table, rule);
+  else table.problem("", "needs is missing: what a rule reads it lists there, needs = { sm = signal \"sm_active\" { over = \"30s\" } }");
   if (table.has("state")) read_state(table, rule);
   read_evaluate(table, rule);
 
-  if (!table.has("per"))
-    table.problem("", "per is missing: write per = \"rank\" (or gpu, node, rack, job)");
+  if (!table.has("per")) table.problem("", "per is missing: write per = \"rank\" (or gpu, node, rack, job)");
   else if (!stream::level_named(rule.per)) {
     static const Strings levels{"job", "rack", "node", "gpu", "rank"};
     if (!rule.per.empty())
@@ -241,8 +231,7 @@ int rule_table(lua_State* state) {
   const auto scope = table.text("scope", "attempt");
   if (scope && (*scope == "job" || *scope == "cluster"))
     table.problem("scope", "scope = \"" + *scope + "\" comes later: leave it out, and the rule is about an attempt");
-  else if (scope && *scope != "attempt")
-    table.problem("scope", "scope = \"" + *scope + "\": write \"attempt\", or leave it out");
+  else if (scope && *scope != "attempt") table.problem("scope", "scope = \"" + *scope + "\": write \"attempt\", or leave it out");
   collection.rules.emplace(name, std::move(rule));
   problems.about("");
   return 0;
@@ -254,8 +243,7 @@ int tune_table(lua_State* state) {
   static const Strings keys{"jobs", "params", "mode", "severity", "fire", "clear", "row", "lateness"};
   for (const std::string& key : table.names())
     if (std::find(keys.begin(), keys.end(), key) == keys.end())
-      table.problem(
-          key, "tune '" + name + "': '" + key + "' cannot be tuned" + nearest(key, keys) + ": write a rule of your own instead");
+      table.problem(key, "tune '" + name + "': '" + key + "' cannot be tuned" + nearest(key, keys) + ": write a rule of your own instead");
   TuneSource tune;
   tune.name = name;
   tune.file = table.place().file;
@@ -311,10 +299,8 @@ void read_aliases(const Table& table, stream::SignalDefinition& signal) {
   const Table aliases{state, lua_gettop(state), table.collection(), table.place()};
   for (std::size_t i = 1; i <= aliases.length(); ++i) {
     aliases.push(i);
-    if (lua_type(state, -1) == LUA_TSTRING)
-      signal.aliases.push_back({lua_tostring(state, -1), 1.0});
-    else
-      table.problem("aliases", "aliases lists names, or names with a factor: { \"other_name\", scaled_name = 0.001 }");
+    if (lua_type(state, -1) == LUA_TSTRING) signal.aliases.push_back({lua_tostring(state, -1), 1.0});
+    else table.problem("aliases", "aliases lists names, or names with a factor: { \"other_name\", scaled_name = 0.001 }");
     lua_pop(state, 1);
   }
   for (const std::string& name : aliases.names()) signal.aliases.push_back({name, positive_factor(aliases, name)});
@@ -328,15 +314,11 @@ void read_signal(const Table& table, const std::string& name) {
   static const Strings kinds{"gauge", "counter", "state", "step", "time", "event", "heard"};
   static const Strings owners{"job", "rack", "node", "gpu", "rank"};
   const std::string kind = table.text("kind", "gauge").value_or("gauge"), owner = table.text("owner", "rank").value_or("rank");
-  if (const auto known = stream::signal_kind_named(kind))
-    signal.kind = *known;
+  if (const auto known = stream::signal_kind_named(kind)) signal.kind = *known;
   else
-    table.problem("kind",
-                  "kind = \"" + kind + "\"" + nearest(kind, kinds) + ": write gauge, counter, state, step, time, event or heard");
-  if (const auto known = stream::level_named(owner))
-    signal.owner = *known;
-  else
-    table.problem("owner", "owner = \"" + owner + "\"" + nearest(owner, owners) + ": write job, rack, node, gpu or rank");
+    table.problem("kind", "kind = \"" + kind + "\"" + nearest(kind, kinds) + ": write gauge, counter, state, step, time, event or heard");
+  if (const auto known = stream::level_named(owner)) signal.owner = *known;
+  else table.problem("owner", "owner = \"" + owner + "\"" + nearest(owner, owners) + ": write job, rack, node, gpu or rank");
   signal.unit = table.text("unit", "none").value_or("none");
   const bool quick = signal.kind == stream::SignalKind::event;
   signal.lateness = table.duration("lateness").value_or(quick ? std::chrono::seconds{1} : std::chrono::seconds{5});
@@ -353,8 +335,7 @@ void read_signal(const Table& table, const std::string& name) {
     table.problem("values", "values belong to a state: kind = \"state\"");
   if (table.has("fields") && signal.kind != stream::SignalKind::event)
     table.problem("fields", "fields belong to an event: kind = \"event\"");
-  if (signal.textual() && signal.kind != stream::SignalKind::state)
-    table.problem("unit", "text is the unit of a state: kind = \"state\"");
+  if (signal.textual() && signal.kind != stream::SignalKind::state) table.problem("unit", "text is the unit of a state: kind = \"state\"");
   read_fields(table, signal);
   read_aliases(table, signal);
   signal.documentation = table.text("documentation").value_or("");
@@ -391,10 +372,8 @@ int coordinates(lua_State* state) {
   for (const std::string& name : table.names()) {
     const auto owner = table.text(name, "rank");
     if (!owner) continue;
-    if (const auto level = stream::level_named(*owner))
-      table.collection().coordinates[name] = *level;
-    else
-      table.problem(name, "coordinate '" + name + "' is owned by a node, a gpu or a rank: " + name + " = \"rank\"");
+    if (const auto level = stream::level_named(*owner)) table.collection().coordinates[name] = *level;
+    else table.problem(name, "coordinate '" + name + "' is owned by a node, a gpu or a rank: " + name + " = \"rank\"");
   }
   return 0;
 }

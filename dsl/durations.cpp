@@ -10,16 +10,11 @@ using namespace std::chrono_literals;
 
 std::optional<stream::Duration> unit_named(char unit) {
   switch (unit) {
-    case 's':
-      return 1s;
-    case 'm':
-      return 1min;
-    case 'h':
-      return 1h;
-    case 'd':
-      return 24h;
-    default:
-      return std::nullopt;
+    case 's': return 1s;
+    case 'm': return 1min;
+    case 'h': return 1h;
+    case 'd': return 24h;
+    default: return std::nullopt;
   }
 }
 

@@ -14,10 +14,8 @@ namespace tocsin::dsl {
 void look_behind(lua_State* state, int index) {
   if (!lua_getmetatable(state, index)) return;
   lua_getfield(state, -1, "__index");
-  if (lua_istable(state, -1))
-    lua_replace(state, index);
-  else
-    lua_pop(state, 1);
+  if (lua_istable(state, -1)) lua_replace(state, index);
+  else lua_pop(state, 1);
   lua_pop(state, 1);
 }
 
@@ -83,17 +81,10 @@ int pairs(lua_State* state) {
   std::vector<Key> keys;
   for (lua_pushnil(state); lua_next(state, 1); lua_pop(state, 1)) {
     switch (lua_type(state, -2)) {
-      case LUA_TNUMBER:
-        keys.push_back({0, lua_tonumber(state, -2), {}});
-        break;
-      case LUA_TSTRING:
-        keys.push_back({1, 0, lua_tostring(state, -2)});
-        break;
-      case LUA_TBOOLEAN:
-        keys.push_back({2, lua_toboolean(state, -2) ? 1.0 : 0.0, {}});
-        break;
-      default:
-        stop(state, "pairs goes in the order of keys: they must be numbers, texts or booleans");
+      case LUA_TNUMBER: keys.push_back({0, lua_tonumber(state, -2), {}}); break;
+      case LUA_TSTRING: keys.push_back({1, 0, lua_tostring(state, -2)}); break;
+      case LUA_TBOOLEAN: keys.push_back({2, lua_toboolean(state, -2) ? 1.0 : 0.0, {}}); break;
+      default: stop(state, "pairs goes in the order of keys: they must be numbers, texts or booleans");
     }
     Host::of(state).charge(state, 4);
   }
@@ -103,10 +94,8 @@ int pairs(lua_State* state) {
   for (const Key& key : keys) {
     if (key.rank == 0) {
       const auto whole = static_cast<lua_Integer>(std::clamp(key.number, -9e15, 9e15));
-      if (static_cast<double>(whole) == key.number)
-        lua_pushinteger(state, whole);
-      else
-        lua_pushnumber(state, key.number);
+      if (static_cast<double>(whole) == key.number) lua_pushinteger(state, whole);
+      else lua_pushnumber(state, key.number);
     } else if (key.rank == 1) {
       lua_pushlstring(state, key.text.data(), key.text.size());
     } else {
@@ -149,12 +138,8 @@ int type(lua_State* state) {
 int tostring(lua_State* state) {
   luaL_checkany(state, 1);
   switch (lua_type(state, 1)) {
-    case LUA_TNIL:
-      lua_pushstring(state, "nil");
-      break;
-    case LUA_TBOOLEAN:
-      lua_pushstring(state, lua_toboolean(state, 1) ? "true" : "false");
-      break;
+    case LUA_TNIL: lua_pushstring(state, "nil"); break;
+    case LUA_TBOOLEAN: lua_pushstring(state, lua_toboolean(state, 1) ? "true" : "false"); break;
     case LUA_TNUMBER:
     case LUA_TSTRING:
       lua_pushvalue(state, 1);
@@ -163,8 +148,7 @@ int tostring(lua_State* state) {
     case LUA_TUSERDATA:
       if (value_at(state, 1)) stop(state, "a column is no text: name it in the second value and write {name} in shows");
       [[fallthrough]];
-    default:
-      lua_pushstring(state, luaL_typename(state, 1));  // never an address
+    default: lua_pushstring(state, luaL_typename(state, 1));  // never an address
   }
   return 1;
 }
@@ -208,8 +192,8 @@ double number(lua_State* state, int index, const char* word) {
                           : called == "max" ? "greatest(a, b), or :clamp(1)"
                           : called == "min" ? "least(a, b), or :clamp(low, high)"
                                             : "";
-    stop(state, std::string{"math."} + word + " cannot take columns" +
-                    (instead.empty() ? ": only numbers of params" : "; write " + instead));
+    stop(state,
+         std::string{"math."} + word + " cannot take columns" + (instead.empty() ? ": only numbers of params" : "; write " + instead));
   }
   if (lua_type(state, index) != LUA_TNUMBER)
     stop(state, std::string{"math."} + word + " wants numbers, not a " + luaL_typename(state, index));
@@ -217,10 +201,8 @@ double number(lua_State* state, int index, const char* word) {
 }
 
 void push_number(lua_State* state, double x) {
-  if (std::floor(x) == x && std::fabs(x) < 9e15)
-    lua_pushinteger(state, static_cast<lua_Integer>(x));
-  else
-    lua_pushnumber(state, x);
+  if (std::floor(x) == x && std::fabs(x) < 9e15) lua_pushinteger(state, static_cast<lua_Integer>(x));
+  else lua_pushnumber(state, x);
 }
 
 int extreme(lua_State* state, const char* word, bool greatest) {
@@ -310,15 +292,13 @@ int global_index(lua_State* state) {
   lua_pushvalue(state, 2);
   if (lua_rawget(state, -2) != LUA_TNIL) return 1;
   const std::string name = lua_type(state, 2) == LUA_TSTRING ? lua_tostring(state, 2) : luaL_typename(state, 2);
-  for (const char* withheld :
-       {"io",      "os",     "debug",    "load",   "loadstring", "dofile",         "loadfile",     "require",
-        "package", "pcall",  "xpcall",   "error",  "assert",     "coroutine",      "setmetatable", "getmetatable",
-        "rawget",  "rawset", "rawequal", "rawlen", "next",       "collectgarbage", "print",        "utf8",
-        "_G"})
+  for (const char* withheld : {"io",      "os",     "debug",    "load",   "loadstring", "dofile",         "loadfile",     "require",
+                               "package", "pcall",  "xpcall",   "error",  "assert",     "coroutine",      "setmetatable", "getmetatable",
+                               "rawget",  "rawset", "rawequal", "rawlen", "next",       "collectgarbage", "print",        "utf8",
+                               "_G"})
     if (name == withheld)
       stop(state, "'" + name + "' is not part of the language: a rule reads its needs and returns a mask, nothing else");
-  stop(state,
-       "nothing is called '" + name + "'" + nearest(name, near_names(state)) + ": declare it with local, or read it from job or p");
+  stop(state, "nothing is called '" + name + "'" + nearest(name, near_names(state)) + ": declare it with local, or read it from job or p");
 }
 
 int global_newindex(lua_State* state) {
@@ -352,9 +332,8 @@ void push_library(lua_State* state, std::initializer_list<Entry> entries) {
 
 void register_environment(lua_State* state) {
   register_values(state);
-  push_library(
-      state,
-      {{"pairs", pairs}, {"ipairs", ipairs}, {"type", type}, {"tostring", tostring}, {"tonumber", tonumber}, {"select", select}});
+  push_library(state,
+               {{"pairs", pairs}, {"ipairs", ipairs}, {"type", type}, {"tostring", tostring}, {"tonumber", tonumber}, {"select", select}});
   push_library(state, {
                           {"floor",
                            [](lua_State* s) {

@@ -151,8 +151,7 @@ class Flow {
     if (pc >= f_.code.size()) return;
     Registers& known = before_[pc];
     bool changed = known.empty();
-    if (changed)
-      known = registers;
+    if (changed) known = registers;
     else
       for (std::size_t i = 0; i < known.size(); ++i) {
         const auto both = static_cast<Holds>(known[i] | registers[i]);
@@ -179,37 +178,26 @@ class Flow {
     const auto mixed = [](Holds a, Holds b) -> Holds { return ((a | b) & traced) ? traced : other; };
     const auto at = [pc](int offset) { return static_cast<std::size_t>(static_cast<std::ptrdiff_t>(pc) + offset); };
     switch (i.op()) {
-      case op_move:
-        set(i.a(), get(i.b()));
-        break;
+      case op_move: set(i.a(), get(i.b())); break;
       case op_loadnil:
         for (int k = 0; k <= i.b(); ++k) set(i.a() + k, other);
         break;
-      case op_lfalseskip:
-        set(i.a(), other);
-        return reach(at(2), r);
+      case op_lfalseskip: set(i.a(), other); return reach(at(2), r);
       case op_gettabup: {
         const std::string* name = text(i.c());
         set(i.a(), name && (*name == "greatest" || *name == "least") ? gives_traced : other);
         break;
       }
       case op_gettable:
-      case op_geti:
-        set(i.a(), member(get(i.b()), nullptr));
-        break;
-      case op_getfield:
-        set(i.a(), member(get(i.b()), text(i.c())));
-        break;
+      case op_geti: set(i.a(), member(get(i.b()), nullptr)); break;
+      case op_getfield: set(i.a(), member(get(i.b()), text(i.c()))); break;
       case op_self: {
         const Holds receiver = get(i.b());
         const std::string* word = i.k() ? text(i.c()) : nullptr;
         set(i.a() + 1, receiver);
-        if (word && concrete_word(*word))
-          set(i.a(), gives_other);
-        else if (word && word_of_values(*word))
-          set(i.a(), gives_traced);
-        else
-          set(i.a(), member(receiver, word));
+        if (word && concrete_word(*word)) set(i.a(), gives_other);
+        else if (word && word_of_values(*word)) set(i.a(), gives_traced);
+        else set(i.a(), member(receiver, word));
         break;
       }
       case op_addi:
@@ -226,9 +214,7 @@ class Flow {
       case op_shri:
       case op_shli:
       case op_unm:
-      case op_bnot:
-        set(i.a(), mixed(get(i.b()), nothing));
-        break;
+      case op_bnot: set(i.a(), mixed(get(i.b()), nothing)); break;
       case op_add:
       case op_sub:
       case op_mul:
@@ -240,11 +226,8 @@ class Flow {
       case op_bor:
       case op_bxor:
       case op_shl:
-      case op_shr:
-        set(i.a(), mixed(get(i.b()), get(i.c())));
-        break;
-      case op_jmp:
-        return reach(at(1 + i.jump()), r);
+      case op_shr: set(i.a(), mixed(get(i.b()), get(i.c()))); break;
+      case op_jmp: return reach(at(1 + i.jump()), r);
       case op_eq:
       case op_lt:
       case op_le:
@@ -254,9 +237,7 @@ class Flow {
       case op_lei:
       case op_gti:
       case op_gei:
-      case op_test:
-        reach(at(1), r);
-        return reach(at(2), r);
+      case op_test: reach(at(1), r); return reach(at(2), r);
       case op_testset: {
         reach(at(2), r);
         set(i.a(), get(i.b()));
@@ -272,8 +253,7 @@ class Flow {
       case op_return:
       case op_return0:
       case op_return1:
-      case op_tailcall:
-        return;
+      case op_tailcall: return;
       case op_forloop:
         reach(at(1), r);
         set(i.a() + 3, other);
@@ -282,14 +262,11 @@ class Flow {
         set(i.a() + 3, other);
         reach(at(1), r);
         return reach(at(2 + i.bx()), r);
-      case op_tforprep:
-        return reach(at(1 + i.bx()), r);
+      case op_tforprep: return reach(at(1 + i.bx()), r);
       case op_tforcall:
         for (int k = 0; k < i.c(); ++k) set(i.a() + 4 + k, other);
         break;
-      case op_tforloop:
-        reach(at(1), r);
-        return reach(at(1 - i.bx()), r);
+      case op_tforloop: reach(at(1), r); return reach(at(1 - i.bx()), r);
       // what writes no register
       case op_setupval:
       case op_settabup:
@@ -303,10 +280,8 @@ class Flow {
       case op_tbc:
       case op_setlist:
       case op_extraarg:
-      case op_varargprep:
-        break;
-      default:
-        set(i.a(), other);
+      case op_varargprep: break;
+      default: set(i.a(), other);
     }
     reach(at(1), r);
   }
@@ -342,8 +317,7 @@ class Flow {
       case op_eqi:
         if (holds(i.a())) equal(std::to_string(i.b() - 127));
         break;
-      default:
-        break;
+      default: break;
     }
   }
 
@@ -374,8 +348,7 @@ void assignments(const std::vector<const Bytecode*>& chain, const std::vector<Li
     const Bytecode& owner = *chain[level];
     bool within = false;
     for (std::size_t k = 1; k <= level; ++k)
-      for (const Lines& lines : evaluates)
-        within = within || (chain[k]->first_line == lines.first && chain[k]->last_line == lines.last);
+      for (const Lines& lines : evaluates) within = within || (chain[k]->first_line == lines.first && chain[k]->last_line == lines.last);
     if (!within || owner.first_line == 0)
       found.push_back({i.line, "'" + name +
                                    "' is a variable outside of the function: it cannot be assigned from inside. Return the value, "

@@ -72,9 +72,10 @@ void Host::charge(lua_State* state, std::uint64_t instructions) {
   left_ = 0;
   lua_sethook(state, &Host::hook, LUA_MASKCOUNT, 1);
   const Place place = where(state);
-  raise(state, {place.file, place.line,
-                "it spent its budget of " + std::to_string(granted_) + " instructions: a loop without an end, or work that columns should do",
-                false, true});
+  raise(state,
+        {place.file, place.line,
+         "it spent its budget of " + std::to_string(granted_) + " instructions: a loop without an end, or work that columns should do",
+         false, true});
 }
 
 // Once the budget is spent the hook comes back at every instruction, so that nothing could go on even if it swallowed the error.
@@ -128,8 +129,8 @@ std::optional<Failure> Host::guarded(std::uint64_t instructions, const std::func
     lua_gc(state_, LUA_GCCOLLECT);
     return Failure{
         last_seen_.file, last_seen_.line,
-        "it used more than " + std::to_string(ledger_->limit >> 20) + " MiB of memory: a table or a text that grows without an end",
-        false, false};
+        "it used more than " + std::to_string(ledger_->limit >> 20) + " MiB of memory: a table or a text that grows without an end", false,
+        false};
   }
   return Failure{last_seen_.file, last_seen_.line, "Lua failed while it handled an error: make the function simpler", false, false};
 }

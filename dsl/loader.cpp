@@ -75,10 +75,8 @@ struct Load {
 
   void read_files() {
     collection.part = Collection::Part::signals;
-    if (const auto signals = files.find("signals.lua"); signals != files.end())
-      run_file(signals->first, signals->second);
-    else
-      problems.add("signals.lua", 0, "signals.lua is missing: a pack says there what its signals are");
+    if (const auto signals = files.find("signals.lua"); signals != files.end()) run_file(signals->first, signals->second);
+    else problems.add("signals.lua", 0, "signals.lua is missing: a pack says there what its signals are");
     collection.part = Collection::Part::rules;
     for (const auto& [path, text] : files) {
       if (path == "signals.lua" || path == "verdict.lua" || path.starts_with("patterns/") || path.starts_with("progress/") ||
@@ -144,8 +142,7 @@ struct Load {
   }
 
   void keep_scripts() {
-    if (std::none_of(pack->rules.begin(), pack->rules.end(), [](const stream::Rule& rule) { return rule.scripted.has_value(); }))
-      return;
+    if (std::none_of(pack->rules.begin(), pack->rules.end(), [](const stream::Rule& rule) { return rule.scripted.has_value(); })) return;
     auto scripts = std::make_shared<Scripts>(std::move(host));
     for (std::size_t i = 0; i < pack->rules.size(); ++i)
       if (pack->rules[i].scripted) scripts->add(static_cast<stream::RuleIndex>(i), collection.rules.at(pack->rules[i].name), *pack);
@@ -174,8 +171,7 @@ struct Load {
 Loaded load(const PackFiles& files, const Budgets& budgets) {
   if (budgets.bytes < least_bytes) {
     Problem problem;
-    problem.message =
-        "a budget of " + std::to_string(budgets.bytes) + " bytes is too small for Lua to start: give it at least 1 MiB";
+    problem.message = "a budget of " + std::to_string(budgets.bytes) + " bytes is too small for Lua to start: give it at least 1 MiB";
     return {nullptr, {std::move(problem)}, {}};
   }
   return Load{files, budgets}.run();

@@ -48,8 +48,7 @@ stream::Result<PackFiles> read_pack(const fs::path& directory) {
     auto text = read_file(entry->path());
     if (!text) return text.error();
     total += text->size();
-    if (total > largest_pack)
-      return Error{Errc::too_large, directory.string() + " holds over 64 MiB of rules: is it the right directory?"};
+    if (total > largest_pack) return Error{Errc::too_large, directory.string() + " holds over 64 MiB of rules: is it the right directory?"};
     files[within.generic_string()] = std::move(*text);
   }
   if (error) return Error{Errc::io, directory.string() + ": " + error.message()};
@@ -69,8 +68,7 @@ std::string pack_hash(std::string_view text) {
 // Each file: the sizes of its path and its text on a line, then both.
 std::string pack_text(const PackFiles& files) {
   std::string out{magic};
-  for (const auto& [path, text] : files)
-    out += std::to_string(path.size()) + " " + std::to_string(text.size()) + "\n" + path + text;
+  for (const auto& [path, text] : files) out += std::to_string(path.size()) + " " + std::to_string(text.size()) + "\n" + path + text;
   return out;
 }
 

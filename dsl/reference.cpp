@@ -24,37 +24,21 @@ std::string usage(const Operation& entry) {
   const std::string name{entry.name};
   if (sign(entry)) return unary(entry) ? name + "x" : "a " + name + " b";
   if (function(entry)) return name + "(a, b, …)";
-  const std::string before = entry.on == Shape::window    ? "w:"
-                             : entry.on == Shape::mask    ? "m:"
-                             : entry.on == Shape::finding ? "f:"
-                                                          : "x:";
+  const std::string before = entry.on == Shape::window ? "w:" : entry.on == Shape::mask ? "m:" : entry.on == Shape::finding ? "f:" : "x:";
   switch (entry.takes) {
-    case Takes::column:
-      return before + name + "(y)";
-    case Takes::low_high:
-      return before + name + "(low[, high])";
-    case Takes::literals:
-      return before + name + "(value, …)";
-    case Takes::group:
-      return before + name + "(\"group\")";
-    case Takes::number_group:
-      return before + name + "(" + (entry.op == Op::g_quantile ? "q" : "n") + ", \"group\")";
-    case Takes::number:
-      return before + name + (entry.op == Op::w_quantile ? "(q)" : "(n)");
-    case Takes::count:
-      return before + name + "([n or \"field\"])";
-    case Takes::field:
-      return before + name + "(\"field\")";
-    case Takes::fields:
-      return before + name + " { field = value }";
-    case Takes::bits:
-      return before + name + " { bits = m }";
-    case Takes::level:
-      return before + name + "(\"level\")";
-    case Takes::choice:
-      return before + name + "(a, b)";
-    default:
-      return before + name + "()";
+    case Takes::column: return before + name + "(y)";
+    case Takes::low_high: return before + name + "(low[, high])";
+    case Takes::literals: return before + name + "(value, …)";
+    case Takes::group: return before + name + "(\"group\")";
+    case Takes::number_group: return before + name + "(" + (entry.op == Op::g_quantile ? "q" : "n") + ", \"group\")";
+    case Takes::number: return before + name + (entry.op == Op::w_quantile ? "(q)" : "(n)");
+    case Takes::count: return before + name + "([n or \"field\"])";
+    case Takes::field: return before + name + "(\"field\")";
+    case Takes::fields: return before + name + " { field = value }";
+    case Takes::bits: return before + name + " { bits = m }";
+    case Takes::level: return before + name + "(\"level\")";
+    case Takes::choice: return before + name + "(a, b)";
+    default: return before + name + "()";
   }
 }
 
@@ -62,26 +46,16 @@ std::string_view unit_rule(const Operation& entry) {
   if (entry.gives != Shape::column) return "";
   if (entry.op == Op::w_where || entry.op == Op::w_except) return "";
   switch (entry.unit) {
-    case stream::UnitRule::keep:
-      return "its own";
-    case stream::UnitRule::none:
-      return "none";
-    case stream::UnitRule::seconds:
-      return "seconds";
-    case stream::UnitRule::count:
-      return "count";
-    case stream::UnitRule::ratio:
-      return "ratio";
-    case stream::UnitRule::per_second:
-      return "its own, per second";
-    case stream::UnitRule::sum:
-      return "that of all";
-    case stream::UnitRule::product:
-      return "the product";
-    case stream::UnitRule::quotient:
-      return "the quotient";
-    case stream::UnitRule::field:
-      return "the field's";
+    case stream::UnitRule::keep: return "its own";
+    case stream::UnitRule::none: return "none";
+    case stream::UnitRule::seconds: return "seconds";
+    case stream::UnitRule::count: return "count";
+    case stream::UnitRule::ratio: return "ratio";
+    case stream::UnitRule::per_second: return "its own, per second";
+    case stream::UnitRule::sum: return "that of all";
+    case stream::UnitRule::product: return "the product";
+    case stream::UnitRule::quotient: return "the quotient";
+    case stream::UnitRule::field: return "the field's";
   }
   return "";
 }
@@ -100,9 +74,7 @@ constexpr std::array chapters{
     Chapter{"Findings", "What another rule says. One word makes a mask of it.",
             [](const Operation& e) { return word(e) && e.on == Shape::finding; }},
     Chapter{"Columns, member by member", "Two levels meet at the finer of both; a bare number takes the unit of what it meets.",
-            [](const Operation& e) {
-              return word(e) && e.on == Shape::column && e.gives == Shape::column && !across(e) && !concrete(e);
-            }},
+            [](const Operation& e) { return word(e) && e.on == Shape::column && e.gives == Shape::column && !across(e) && !concrete(e); }},
     Chapter{"Columns, across members", "The group is \"peers\", \"gpu\", \"node\", \"rack\" or \"job\".",
             [](const Operation& e) { return word(e) && e.on == Shape::column && across(e); }},
     Chapter{"From columns to masks", "A mask says yes, no or unknown of each member.",
@@ -111,8 +83,8 @@ constexpr std::array chapters{
             [](const Operation& e) { return word(e) && e.on == Shape::mask && !across(e) && !concrete(e); }},
     Chapter{"Masks, across members", "Exact with unknown members.",
             [](const Operation& e) { return word(e) && e.on == Shape::mask && across(e); }},
-    Chapter{"Concrete values",
-            "For what columns cannot say. They make a rule scripted: it runs in Lua at each evaluation, under a budget.", concrete},
+    Chapter{"Concrete values", "For what columns cannot say. They make a rule scripted: it runs in Lua at each evaluation, under a budget.",
+            concrete},
 };
 
 std::string cell(std::string_view text) {  // of a Markdown table
@@ -130,34 +102,20 @@ std::string class_of(Shape shape) { return "tocsin." + std::string{name(shape)};
 std::pair<std::string, std::string> parameters(const Operation& entry) {
   const std::string groups = "\"peers\"|\"gpu\"|\"node\"|\"rack\"|\"job\"";
   switch (entry.takes) {
-    case Takes::column:
-      return {"---@param y tocsin.column|number|string\n", "y"};
-    case Takes::low_high:
-      return {"---@param low tocsin.column|number|string\n---@param high? tocsin.column|number|string\n", "low, high"};
-    case Takes::literals:
-      return {"---@param ... number|string\n", "..."};
-    case Takes::columns:
-      return {"---@param ... tocsin.column|number\n", "..."};
-    case Takes::group:
-      return {"---@param group " + groups + "\n", "group"};
-    case Takes::number_group:
-      return {"---@param n number|tocsin.column\n---@param group " + groups + "\n", "n, group"};
-    case Takes::number:
-      return {"---@param n number\n", "n"};
-    case Takes::count:
-      return {"---@param n? integer|string\n", "n"};
-    case Takes::field:
-      return {"---@param field string\n", "field"};
-    case Takes::fields:
-      return {"---@param fields table<string, number|string|(number|string)[]>\n", "fields"};
-    case Takes::bits:
-      return {"---@param mask { bits: integer }\n", "mask"};
-    case Takes::level:
-      return {"---@param level \"rack\"|\"node\"|\"gpu\"|\"rank\"\n", "level"};
-    case Takes::choice:
-      return {"---@param a tocsin.column|number\n---@param b tocsin.column|number\n", "a, b"};
-    default:
-      return {"", ""};
+    case Takes::column: return {"---@param y tocsin.column|number|string\n", "y"};
+    case Takes::low_high: return {"---@param low tocsin.column|number|string\n---@param high? tocsin.column|number|string\n", "low, high"};
+    case Takes::literals: return {"---@param ... number|string\n", "..."};
+    case Takes::columns: return {"---@param ... tocsin.column|number\n", "..."};
+    case Takes::group: return {"---@param group " + groups + "\n", "group"};
+    case Takes::number_group: return {"---@param n number|tocsin.column\n---@param group " + groups + "\n", "n, group"};
+    case Takes::number: return {"---@param n number\n", "n"};
+    case Takes::count: return {"---@param n? integer|string\n", "n"};
+    case Takes::field: return {"---@param field string\n", "field"};
+    case Takes::fields: return {"---@param fields table<string, number|string|(number|string)[]>\n", "fields"};
+    case Takes::bits: return {"---@param mask { bits: integer }\n", "mask"};
+    case Takes::level: return {"---@param level \"rack\"|\"node\"|\"gpu\"|\"rank\"\n", "level"};
+    case Takes::choice: return {"---@param a tocsin.column|number\n---@param b tocsin.column|number\n", "a, b"};
+    default: return {"", ""};
   }
 }
 
@@ -172,8 +130,8 @@ std::string stub(const Operation& entry, Shape on) {
   const auto [annotations, names] = parameters(entry);
   const std::string called = function(entry) ? std::string{entry.name} : std::string{name(on)} + ":" + std::string{entry.name};
   const std::string gives = entry.op == Op::at ? class_of(on) : result(entry);
-  return "--- " + std::string{entry.documentation} + "\n" + annotations + "---@return " + gives + "\nfunction " + called + "(" +
-         names + ") end\n\n";
+  return "--- " + std::string{entry.documentation} + "\n" + annotations + "---@return " + gives + "\nfunction " + called + "(" + names +
+         ") end\n\n";
 }
 
 constexpr std::string_view declarations = R"lua(---@class tocsin.need

@@ -21,25 +21,20 @@ void push_concrete(lua_State* state, Evaluation& evaluation, NodeId node, std::s
   const stream::Type& type = evaluation.graph[node].type;
   if (type.shape == Shape::mask) {
     const stream::Truth truth = evaluation.scratch->mask(node)[slot];
-    if (truth == stream::Truth::unknown)
-      lua_pushnil(state);
-    else
-      lua_pushboolean(state, truth == stream::Truth::yes);
+    if (truth == stream::Truth::unknown) lua_pushnil(state);
+    else lua_pushboolean(state, truth == stream::Truth::yes);
     return;
   }
   const double value = evaluation.scratch->column(node)[slot];
   if (stream::is_absent(value)) return lua_pushnil(state);
   if (!type.text()) return lua_pushnumber(state, value);
   const auto word = evaluation.scratch->text(value);
-  if (word)
-    lua_pushlstring(state, word->data(), word->size());
-  else
-    lua_pushnil(state);
+  if (word) lua_pushlstring(state, word->data(), word->size());
+  else lua_pushnil(state);
 }
 
 std::size_t size_of(const Evaluation& evaluation, NodeId node) {
-  return evaluation.graph[node].type.shape == Shape::mask ? evaluation.scratch->mask(node).size()
-                                                          : evaluation.scratch->column(node).size();
+  return evaluation.graph[node].type.shape == Shape::mask ? evaluation.scratch->mask(node).size() : evaluation.scratch->column(node).size();
 }
 
 int next_member(lua_State* state) {  // upvalues: the value, the slot that comes next
@@ -57,20 +52,11 @@ int next_member(lua_State* state) {  // upvalues: the value, the slot that comes
   lua_replace(state, lua_upvalueindex(2));
   const auto key = topology.key(level, static_cast<stream::Slot>(slot));
   switch (level) {
-    case Level::rank:
-      lua_pushinteger(state, static_cast<lua_Integer>(slot) - 1);
-      break;
-    case Level::gpu:
-      lua_pushstring(state, (text(key.node) + "/" + text(key.gpu)).c_str());
-      break;
-    case Level::node:
-      lua_pushstring(state, text(key.node).c_str());
-      break;
-    case Level::rack:
-      lua_pushstring(state, text(topology.rack_name(static_cast<stream::Slot>(slot))).c_str());
-      break;
-    default:
-      lua_pushinteger(state, 0);
+    case Level::rank: lua_pushinteger(state, static_cast<lua_Integer>(slot) - 1); break;
+    case Level::gpu: lua_pushstring(state, (text(key.node) + "/" + text(key.gpu)).c_str()); break;
+    case Level::node: lua_pushstring(state, text(key.node).c_str()); break;
+    case Level::rack: lua_pushstring(state, text(topology.rack_name(static_cast<stream::Slot>(slot))).c_str()); break;
+    default: lua_pushinteger(state, 0);
   }
   push_concrete(state, evaluation, node, slot);
   return 2;
@@ -98,8 +84,8 @@ int concrete(lua_State* state, Op op) {
   }
   const std::uint64_t size = size_of(evaluation, node);
   if (size > evaluation.elements_left)
-    host.stop(state, "it spent its budget of " + std::to_string(host.budgets().elements) +
-                         " elements: fewer operations, or coarser columns");
+    host.stop(state,
+              "it spent its budget of " + std::to_string(host.budgets().elements) + " elements: fewer operations, or coarser columns");
   evaluation.elements_left -= size;
   lua_settop(state, 1);
   lua_pushinteger(state, 0);
@@ -152,9 +138,7 @@ stream::Result<stream::ScriptedAnswer> Scripts::evaluate(stream::RuleIndex index
     push_state(state);
     lua_call(state, 3, 2);
     const Answer answer = read_answer(state, evaluation);
-    const auto refuse = [&](const std::string& message) {
-      host_->stop_at(state, script.source.file, script.source.last_line, message);
-    };
+    const auto refuse = [&](const std::string& message) { host_->stop_at(state, script.source.file, script.source.last_line, message); };
     const auto level = [&](NodeId node) { return evaluation.graph[node].type.level; };
     const auto is_mask = [&](NodeId node) { return evaluation.graph[node].type.shape == Shape::mask; };
     const std::string per{name(script.per)};
@@ -191,9 +175,8 @@ stream::Result<stream::ScriptedAnswer> Scripts::evaluate(stream::RuleIndex index
   host_->evaluation = nullptr;
   if (failure) {
     const std::string file = failure->file.empty() ? script.source.file : failure->file;
-    return stream::Error{
-        stream::Errc::refused,
-        file + ":" + std::to_string(failure->line > 0 ? failure->line : script.source.first_line) + ": " + failure->message};
+    return stream::Error{stream::Errc::refused, file + ":" + std::to_string(failure->line > 0 ? failure->line : script.source.first_line) +
+                                                    ": " + failure->message};
   }
   return result;
 }

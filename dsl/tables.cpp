@@ -55,8 +55,7 @@ void Table::problem(const std::string& key, std::string message) const {
 
 void Table::allow(const std::vector<std::string>& known, const std::string& what) const {
   for (const std::string& key : names_)
-    if (std::find(known.begin(), known.end(), key) == known.end())
-      problem(key, "unknown " + what + " '" + key + "'" + nearest(key, known));
+    if (std::find(known.begin(), known.end(), key) == known.end()) problem(key, "unknown " + what + " '" + key + "'" + nearest(key, known));
 }
 
 void Table::push(const std::string& key) const {
@@ -146,10 +145,8 @@ std::vector<std::string> Table::texts(const std::string& key) const {
   } else if (lua_istable(state_, -1)) {
     const auto n = static_cast<lua_Integer>(std::min<std::size_t>(lua_rawlen(state_, -1), longest));
     for (lua_Integer i = 1; i <= n; ++i) {
-      if (lua_rawgeti(state_, -1, i) == LUA_TSTRING)
-        result.emplace_back(lua_tostring(state_, -1));
-      else
-        problem(key, key + " lists a " + luaL_typename(state_, -1) + ": write texts, " + key + " = { \"…\" }");
+      if (lua_rawgeti(state_, -1, i) == LUA_TSTRING) result.emplace_back(lua_tostring(state_, -1));
+      else problem(key, key + " lists a " + luaL_typename(state_, -1) + ": write texts, " + key + " = { \"…\" }");
       lua_pop(state_, 1);
     }
   } else {
@@ -171,10 +168,8 @@ std::map<std::string, std::string> Table::text_map(const std::string& key) const
   const Table inner{state_, lua_gettop(state_), *collection_, place_};
   for (const std::string& name : inner.names()) {
     inner.push(name);
-    if (lua_type(state_, -1) == LUA_TSTRING || lua_type(state_, -1) == LUA_TNUMBER)
-      result[name] = lua_tostring(state_, -1);
-    else
-      problem(name, key + "." + name + " is a " + luaL_typename(state_, -1) + ": write a text");
+    if (lua_type(state_, -1) == LUA_TSTRING || lua_type(state_, -1) == LUA_TNUMBER) result[name] = lua_tostring(state_, -1);
+    else problem(name, key + "." + name + " is a " + luaL_typename(state_, -1) + ": write a text");
     lua_pop(state_, 1);
   }
   if (inner.length() > 0) problem(key, key + " lists values without names: write " + key + " = { name = \"…\" }");
@@ -194,10 +189,8 @@ std::map<std::string, ParamValue> Table::params(const std::string& key) const {
   for (const std::string& name : inner.names()) {
     inner.push(name);
     if (const auto value = scalar(state_, -1)) {
-      if (const auto* x = std::get_if<double>(&*value))
-        result[name] = *x;
-      else
-        result[name] = std::get<std::string>(*value);
+      if (const auto* x = std::get_if<double>(&*value)) result[name] = *x;
+      else result[name] = std::get<std::string>(*value);
     } else if (lua_type(state_, -1) == LUA_TBOOLEAN) {
       result[name] = lua_toboolean(state_, -1) != 0;
     } else if (lua_istable(state_, -1)) {
@@ -205,10 +198,8 @@ std::map<std::string, ParamValue> Table::params(const std::string& key) const {
       const auto n = static_cast<lua_Integer>(std::min<std::size_t>(lua_rawlen(state_, -1), longest));
       for (lua_Integer i = 1; i <= n; ++i) {
         lua_rawgeti(state_, -1, i);
-        if (const auto item = scalar(state_, -1))
-          list.push_back(*item);
-        else
-          problem(name, key + "." + name + " lists a " + luaL_typename(state_, -1) + ": write numbers or texts");
+        if (const auto item = scalar(state_, -1)) list.push_back(*item);
+        else problem(name, key + "." + name + " lists a " + luaL_typename(state_, -1) + ": write numbers or texts");
         lua_pop(state_, 1);
       }
       result[name] = std::move(list);

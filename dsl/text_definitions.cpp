@@ -164,7 +164,8 @@ class TableReader {
     const int found = !source.capture.empty() + !source.find.empty();
     const int constant = !source.text.empty() + source.number.has_value();
     if (found + constant == 0) fail(value.name + " needs a capture's name, find, text or number");
-    if (found > 1 || constant > 1 || (!source.capture.empty() && constant)) fail(value.name + " has two sources in one; write a list of { … }");
+    if (found > 1 || constant > 1 || (!source.capture.empty() && constant))
+      fail(value.name + " has two sources in one; write a list of { … }");
   }
 
   lua_State* lua_;
@@ -182,7 +183,8 @@ int define(lua_State* lua) {
   const std::string what = std::string(pattern ? "pattern \"" : "parser \"") + name + "\"";
   TableReader table(lua, 1, what.c_str());
   table.only({"line", "scan", "unless", "event", "source", "fields", "texts", "samples", "states", "rank", "rank_if_unknown", "gpu",
-              "continues", "ends", "wrapped", "lines", "same", "remembers", "about"}, false);
+              "continues", "ends", "wrapped", "lines", "same", "remembers", "about"},
+             false);
   Definition definition;
   definition.kind = kind;
   definition.name = name;
@@ -200,7 +202,7 @@ int define(lua_State* lua) {
     definition.fields.push_back(std::move(text));
   }
   definition.samples = table.values("samples");
-  for (Value& state : table.values("states")) {   // constants: what stands where a capture's name would
+  for (Value& state : table.values("states")) {  // constants: what stands where a capture's name would
     for (ValueSource& source : state.sources) source.text = std::move(source.capture), source.capture.clear();
     state.textual = true;
     definition.samples.push_back(std::move(state));
@@ -256,7 +258,7 @@ void run_chunk(lua_State* lua, Run& run, const std::string& source) {
 text::TextProblem problem_of(const std::string& file, const Failure& failure) {
   if (failure.spent) return {file, failure.line, "the file computes too long: patterns and parsers are data"};
   text::TextProblem problem{file, failure.line, failure.message};
-  const std::string front = file + ":";   // of a text that does not compile: "file:12: message"
+  const std::string front = file + ":";  // of a text that does not compile: "file:12: message"
   if (problem.message.compare(0, front.size(), front) == 0) {
     char* end = nullptr;
     problem.line = static_cast<int>(std::strtol(failure.message.c_str() + front.size(), &end, 10));

@@ -42,9 +42,8 @@ struct Trace {
   void check_answer() {
     const NodeId mask = answer.mask;
     if (!fits(mask))
-      problem(line_of("per"), "per = '" + text(name(rule.per)) + "', but evaluate returned a value per " +
-                                  text(name(type(mask).level)) + ": use :any(" + quoted(rule.per) + ") or :all(" +
-                                  quoted(rule.per) + ")");
+      problem(line_of("per"), "per = '" + text(name(rule.per)) + "', but evaluate returned a value per " + text(name(type(mask).level)) +
+                                  ": use :any(" + quoted(rule.per) + ") or :all(" + quoted(rule.per) + ")");
     rule.answer = mask;
     for (const auto& made : evaluation.made)
       if (!made.used) problem(made.line, "this mask was made and never used. Between masks write '&', not 'and'");
@@ -88,12 +87,10 @@ struct Trace {
 
   void check_cause(const std::string& cause, NodeId node) const {
     if (type(node).shape != Shape::mask)
-      problem(line_of_output(cause),
-              "cause '" + cause + "' is no mask: it is implied where it is yes, so write :above(…) or :is(…)");
+      problem(line_of_output(cause), "cause '" + cause + "' is no mask: it is implied where it is yes, so write :above(…) or :is(…)");
     else if (!fits(node))
       problem(line_of_output(cause), "cause '" + cause + "' is a value per " + text(name(type(node).level)) + ", but per = '" +
-                                         text(name(rule.per)) + "': use :any(" + quoted(rule.per) + ") or :all(" +
-                                         quoted(rule.per) + ")");
+                                         text(name(rule.per)) + "': use :any(" + quoted(rule.per) + ") or :all(" + quoted(rule.per) + ")");
   }
 
   stream::TextTemplate text_of(const std::string& what, const std::string& written, const std::string& key) {
@@ -114,26 +111,23 @@ struct Trace {
       evaluation.params_read.insert(name);
       std::vector<std::string> names;
       for (const auto& [param, value] : source.params) names.push_back(param);
-      if (!source.params.contains(name))
-        problem(line, what + " names 'p." + name + "', which is not in params" + nearest(name, names));
+      if (!source.params.contains(name)) problem(line, what + " names 'p." + name + "', which is not in params" + nearest(name, names));
       return;
     }
     const auto output = answer.outputs.find(name);
     if (output == answer.outputs.end()) {
       auto known = output_names();
       for (std::string& member : member_names(rule.per)) known.push_back(std::move(member));
-      return problem(line, what + " names '" + name + "', which evaluate does not return" + nearest(name, known) +
-                               ": add it to the second value");
+      return problem(
+          line, what + " names '" + name + "', which evaluate does not return" + nearest(name, known) + ": add it to the second value");
     }
     if (place.kind == Kind::who) return;
     const NodeId node = output->second;
     const stream::Type& is = type(node);
-    if (is.shape == Shape::mask)
-      return problem(line, what + ": {" + name + "} is a mask, yes or no: show the column that it was made of");
+    if (is.shape == Shape::mask) return problem(line, what + ": {" + name + "} is a mask, yes or no: show the column that it was made of");
     if (!fits(node))
       problem(line_of_output(name), what + ": {" + name + "} is a value per " + text(stream::name(is.level)) + ", but per = '" +
-                                        text(stream::name(rule.per)) + "': take it up through a group, :max(" + quoted(rule.per) +
-                                        ")");
+                                        text(stream::name(rule.per)) + "': take it up through a group, :max(" + quoted(rule.per) + ")");
     if (is.text() && place.conversion != 's' && !(place.conversion == 'g' && place.precision < 0))
       problem(line, what + ": {" + name + "} is text, which takes no format: write {" + name + "}");
     if (place.conversion == '%') check_percentage(what, place, node, line);
@@ -145,16 +139,14 @@ struct Trace {
       char two[32];
       std::snprintf(two, sizeof two, "%.2f", compared.limit / 100);
       problem(line, what + ": {" + place.name + "} is shown as a percentage and compared with " +
-                        (compared.name.empty() ? "" : compared.name + " = ") + shown(compared.limit) + "; did you mean " + two +
-                        "?");
+                        (compared.name.empty() ? "" : compared.name + " = ") + shown(compared.limit) + "; did you mean " + two + "?");
       return;
     }
   }
 
   void take_state() {
     for (auto& field : rule.state)
-      if (const auto written = evaluation.written.find(field.name); written != evaluation.written.end())
-        field.write = written->second;
+      if (const auto written = evaluation.written.find(field.name); written != evaluation.written.end()) field.write = written->second;
   }
 
   // What only texts, causes and the culprits read is computed when a member fires: but not what a rule remembers. A frozen value is
@@ -247,9 +239,8 @@ void declare_needs(const Collection& collection, const RuleSource& source, strea
 void trace(Host& host, Collection& collection, const RuleSource& source, stream::RuleIndex index, stream::Pack& pack) {
   stream::Rule& rule = pack.rules[static_cast<std::size_t>(index)];
   Problems& problems = *collection.problems;
-  Evaluation evaluation{*pack.graph,  source,  index, rule.per, {rule.needs.begin(), rule.needs.end()},
-                        std::nullopt, nullptr, 0,     0,        0,
-                        {},           {},      {},    {},       {}};
+  Evaluation evaluation{*pack.graph, source, index, rule.per, {rule.needs.begin(), rule.needs.end()}, std::nullopt, nullptr, 0, 0, 0, {},
+                        {},          {},     {},    {}};
   evaluation.most_nodes = host.budgets().nodes;
   if (!source.peers.empty()) evaluation.peers = pack.graph->peers(source.peers);
   Answer answer;
@@ -275,8 +266,7 @@ void trace(Host& host, Collection& collection, const RuleSource& source, stream:
     const bool said = failure->message.starts_with("'=='") &&
                       std::any_of(decided.begin(), decided.end(), [&](const Finding& one) { return one.line == failure->line; });
     if (said) return;
-    problems.add(failure->file.empty() ? source.file : failure->file, failure->line > 0 ? failure->line : source.line,
-                 failure->message);
+    problems.add(failure->file.empty() ? source.file : failure->file, failure->line > 0 ? failure->line : source.line, failure->message);
     return;
   }
   Trace checks{collection, source, pack, rule, evaluation, std::move(answer)};

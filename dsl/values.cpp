@@ -143,30 +143,23 @@ int params_index(lua_State* state) {
   evaluation.params_read.insert(key);
   const auto push_number = [state](double x) {
     const auto whole = static_cast<lua_Integer>(std::clamp(x, -9e15, 9e15));
-    if (static_cast<double>(whole) == x)
-      lua_pushinteger(state, whole);
-    else
-      lua_pushnumber(state, x);
+    if (static_cast<double>(whole) == x) lua_pushinteger(state, whole);
+    else lua_pushnumber(state, x);
   };
-  if (const auto* number = std::get_if<double>(&param->second))
-    push_number(*number);
-  else if (const auto* yes = std::get_if<bool>(&param->second))
-    lua_pushboolean(state, *yes);
+  if (const auto* number = std::get_if<double>(&param->second)) push_number(*number);
+  else if (const auto* yes = std::get_if<bool>(&param->second)) lua_pushboolean(state, *yes);
   else if (const auto* text = std::get_if<std::string>(&param->second)) {
     if (const auto duration = duration_named(*text))
       push_value(state, evaluation, evaluation.graph.constant(stream::seconds(*duration), "seconds"));
-    else
-      lua_pushlstring(state, text->data(), text->size());
+    else lua_pushlstring(state, text->data(), text->size());
   } else {
     const auto& list = std::get<std::vector<stream::Scalar>>(param->second);
     Host::of(state).charge(state, list.size());
     lua_createtable(state, static_cast<int>(list.size()), 0);
     lua_Integer place = 0;
     for (const stream::Scalar& item : list) {
-      if (const auto* x = std::get_if<double>(&item))
-        push_number(*x);
-      else
-        lua_pushstring(state, std::get<std::string>(item).c_str());
+      if (const auto* x = std::get_if<double>(&item)) push_number(*x);
+      else lua_pushstring(state, std::get<std::string>(item).c_str());
       lua_rawseti(state, -2, ++place);
     }
   }
@@ -197,8 +190,8 @@ int state_newindex(lua_State* state) {
     stop(state, "state." + key + " holds numbers, and this is " + (type.text() ? "text" : "a " + std::string{name(type.shape)}) +
                     (type.shape == Shape::mask ? ": write m:choose(1, 0)" : ""));
   if (type.level > evaluation.per)
-    stop(state, "state." + key + " is a value per " + std::string{name(type.level)} + ", but per = '" +
-                    std::string{name(evaluation.per)} + "': take it up through a group");
+    stop(state, "state." + key + " is a value per " + std::string{name(type.level)} + ", but per = '" + std::string{name(evaluation.per)} +
+                    "': take it up through a group");
   evaluation.written[key] = node;
   return 0;
 }
@@ -232,13 +225,11 @@ NodeId operand(lua_State* state, Evaluation& evaluation, int index, const std::s
     return value->node;
   }
   switch (lua_type(state, index)) {
-    case LUA_TNUMBER:
-      return evaluation.graph.constant(stream::canonical(lua_tonumber(state, index)));
+    case LUA_TNUMBER: return evaluation.graph.constant(stream::canonical(lua_tonumber(state, index)));
     case LUA_TSTRING: {
       const std::string text = lua_tostring(state, index);
       if (const auto duration = duration_named(text)) return evaluation.graph.constant(stream::seconds(*duration), "seconds");
-      stop(state, "'" + word + "' wants a column or a number, not the text \"" + text.substr(0, 40) +
-                      "\": texts are compared with :is(…)");
+      stop(state, "'" + word + "' wants a column or a number, not the text \"" + text.substr(0, 40) + "\": texts are compared with :is(…)");
     }
     case LUA_TBOOLEAN:
       stop(state,
@@ -269,8 +260,7 @@ void apply(lua_State* state, Evaluation& evaluation, Op op, const std::vector<No
     stop(state, std::move(message));
   }
   if (evaluation.graph.size() > evaluation.most_nodes)
-    stop(state,
-         "it makes more than " + std::to_string(host.budgets().nodes) + " operations: a loop that builds columns without an end?");
+    stop(state, "it makes more than " + std::to_string(host.budgets().nodes) + " operations: a loop that builds columns without an end?");
   const bool comparison = op == Op::above || op == Op::below || op == Op::at_least || op == Op::at_most;
   if (comparison && evaluation.graph[arguments[1]].op == Op::constant) {
     Evaluation::Compared entry{arguments[0], evaluation.graph[arguments[1]].attributes.number, {}};
@@ -287,8 +277,8 @@ void apply(lua_State* state, Evaluation& evaluation, Op op, const std::vector<No
       const stream::Level level = evaluation.graph[*made].type.level;
       const std::uint64_t elements = level == stream::Level::none ? 1 : evaluation.scratch->topology().size(level);
       if (elements > evaluation.elements_left)
-        stop(state, "it spent its budget of " + std::to_string(host.budgets().elements) +
-                        " elements: fewer operations, or coarser columns");
+        stop(state,
+             "it spent its budget of " + std::to_string(host.budgets().elements) + " elements: fewer operations, or coarser columns");
       evaluation.elements_left -= elements;
       evaluation.scratch->compute(*made);
     }
@@ -313,8 +303,7 @@ void register_values(lua_State* state) {
           {"__bnot", unary<Op::negation>},
           {"__lt", [](lua_State* s) { return ordered(s, false); }},
           {"__le", [](lua_State* s) { return ordered(s, true); }},
-          {"__eq",
-           refusing([] { return "'==' never holds for a column. Write :is(…), or compare with :at_least(…) & :at_most(…)"; })},
+          {"__eq", refusing([] { return "'==' never holds for a column. Write :is(…), or compare with :at_least(…) & :at_most(…)"; })},
           {"__concat", refusing([] { return "a column is no text: name it in the second value and write {name} in shows"; })},
           {"__len", refusing([] { return "'#' of a column: write :count(\"job\")"; })},
           {"__call", refusing([] { return "a column is not a function: ':' before a word, '(' after it"; })},

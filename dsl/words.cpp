@@ -30,9 +30,7 @@ struct Call {
   [[nodiscard]] bool given(int index) const { return !lua_isnoneornil(state, index); }
   [[nodiscard]] bool is_text(int index) const { return lua_type(state, index) == LUA_TSTRING; }
   [[nodiscard]] std::string text(int index) const { return lua_tostring(state, index); }
-  [[nodiscard]] std::string typed(int index) const {
-    return given(index) ? "a " + std::string{luaL_typename(state, index)} : "nothing";
-  }
+  [[nodiscard]] std::string typed(int index) const { return given(index) ? "a " + std::string{luaL_typename(state, index)} : "nothing"; }
 
   void nothing_more(int index) const {
     if (lua_gettop(state) < index || !given(index)) return;
@@ -42,8 +40,7 @@ struct Call {
   [[noreturn]] void no_group_over_time(const std::string& group) const {
     const bool both = stream::find_operation(entry.name, Shape::column).has_value();
     const std::string across = both ? word() : "max";
-    stop(word() + " over time takes no group; first over time, then across members: :" + word() + "():" + across + "(\"" + group +
-         "\")");
+    stop(word() + " over time takes no group; first over time, then across members: :" + word() + "():" + across + "(\"" + group + "\")");
   }
 
   double number(int index) const {
@@ -91,8 +88,7 @@ struct Call {
 
   void group(int index) {
     if (!given(index)) { ask_group(); }
-    if (!is_text(index))
-      stop(word() + " wants a group, not " + typed(index) + ": " + word() + "(\"node\"), " + word() + "(\"job\")");
+    if (!is_text(index)) stop(word() + " wants a group, not " + typed(index) + ": " + word() + "(\"node\"), " + word() + "(\"job\")");
     const std::string name = text(index);
     attributes.group = stream::group_named(name);
     if (name == "cluster") stop("rules of scope cluster come later: in a rule of an attempt write \"job\"");
@@ -177,16 +173,13 @@ int Call::run() {
   arguments.push_back(receiver);
   int last = 2;
   switch (entry.takes) {
-    case Takes::nothing:
-      last = 1;
-      break;
+    case Takes::nothing: last = 1; break;
     case Takes::column:
       column(2);
       if (lua_gettop(state) > 2 && given(3)) stop(word() + " of a column takes one value; a mask takes a number and a group");
       break;
     case Takes::columns:
-    case Takes::masks:
-      break;
+    case Takes::masks: break;
     case Takes::low_high:
       column(2);
       if (given(3)) column(3);
@@ -197,13 +190,10 @@ int Call::run() {
       for (int i = 2; i <= lua_gettop(state); ++i) literals(i);
       last = lua_gettop(state);
       break;
-    case Takes::group:
-      group(2);
-      break;
+    case Takes::group: group(2); break;
     case Takes::number_group:
       if (is_text(2) && !given(3))
-        stop(word() + " wants a number, then a group: " + word() + (entry.op == Op::g_quantile ? "(0.9, \"" : "(2, \"") + text(2) +
-             "\")");
+        stop(word() + " wants a number, then a group: " + word() + (entry.op == Op::g_quantile ? "(0.9, \"" : "(2, \"") + text(2) + "\")");
       if (entry.op == Op::g_quantile) {
         if (!given(2)) ask_group();
         attributes.number = number(2);
@@ -219,18 +209,13 @@ int Call::run() {
     case Takes::number:
       if (given(2) || entry.op != Op::w_cusum) attributes.number = number(2);
       break;
-    case Takes::count:
-      count_or_field(2);
-      break;
+    case Takes::count: count_or_field(2); break;
     case Takes::field:
       if (!is_text(2)) stop(word() + " of which field? :" + word() + "(\"code\")");
       attributes.field = text(2);
       break;
-    case Takes::fields:
-      return fields(2);
-    case Takes::bits:
-      bits(2);
-      break;
+    case Takes::fields: return fields(2);
+    case Takes::bits: bits(2); break;
     case Takes::level:
       if (!is_text(2)) stop("at which level? :at(\"rank\")");
       attributes.field = text(2);
@@ -268,14 +253,10 @@ int call_function(lua_State* state) {
 
 std::string_view advice(Shape shape) {
   switch (shape) {
-    case Shape::window:
-      return "reduce it over time first: :last(), :mean()";
-    case Shape::column:
-      return "make a mask of it: :above(…), :is(…)";
-    case Shape::finding:
-      return ":now(), :ever()";
-    case Shape::mask:
-      return "";
+    case Shape::window: return "reduce it over time first: :last(), :mean()";
+    case Shape::column: return "make a mask of it: :above(…), :is(…)";
+    case Shape::finding: return ":now(), :ever()";
+    case Shape::mask: return "";
   }
   return "";
 }
@@ -317,11 +298,10 @@ int index_word(lua_State* state) {
       if (stream::find_operation(key, other)) {
         std::string why = "per " + std::string{name(type.level)};
         if (!advice(type.shape).empty() && other != Shape::window) why = advice(type.shape);
-        if (other == Shape::window && type.shape != Shape::window)
-          why = "what is over time comes first, then what is across members";
+        if (other == Shape::window && type.shape != Shape::window) why = "what is over time comes first, then what is across members";
         if (other == Shape::finding && type.shape == Shape::window) why = "reduce it over time: :last(), :mean()";
-        Host::of(state).stop(
-            state, "'" + key + "' is a word for a " + std::string{name(other)} + "; this is a " + shape + " (" + why + ")");
+        Host::of(state).stop(state,
+                             "'" + key + "' is a word for a " + std::string{name(other)} + "; this is a " + shape + " (" + why + ")");
       }
   std::vector<std::string> words;
   for (const stream::Operation& entry : stream::operations())

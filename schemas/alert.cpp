@@ -111,7 +111,8 @@ Verdict get(const fb::Verdict& from) {
   to.family = get(from.family());
   if (from.families() != nullptr)
     for (const auto* line : *from.families())
-      to.families.push_back({get(line->family()), static_cast<stream::Standing>(line->standing()), get(line->rules()), get(line->missing())});
+      to.families.push_back(
+          {get(line->family()), static_cast<stream::Standing>(line->standing()), get(line->rules()), get(line->missing())});
   to.shows = get(from.shows());
   to.implies = get(from.implies());
   to.cannot_decide = get(from.cannot_decide());
@@ -143,11 +144,11 @@ std::vector<std::byte> encode(const AlertTransition& from) {
   std::vector<Offset<fb::Member>> members;
   for (const auto& culprit : from.who) members.push_back(put(out, culprit));
   const auto who = out.CreateVector(members);
-  const auto transition = fb::CreateTransition(
-      out, from.id, from.number, rule, family, subject, attempt, summary, static_cast<fb::AlertSeverity>(from.severity),
-      static_cast<fb::AlertMode>(from.mode), member, static_cast<fb::AlertLife>(from.state), static_cast<fb::AlertReason>(from.reason),
-      explained_by, stream::nanoseconds(from.since), stream::nanoseconds(from.at), shows, implies, cannot_decide, evidence,
-      evidence_texts, who);
+  const auto transition = fb::CreateTransition(out, from.id, from.number, rule, family, subject, attempt, summary,
+                                               static_cast<fb::AlertSeverity>(from.severity), static_cast<fb::AlertMode>(from.mode), member,
+                                               static_cast<fb::AlertLife>(from.state), static_cast<fb::AlertReason>(from.reason),
+                                               explained_by, stream::nanoseconds(from.since), stream::nanoseconds(from.at), shows, implies,
+                                               cannot_decide, evidence, evidence_texts, who);
   return finished(out, transition, {});
 }
 
@@ -163,8 +164,9 @@ std::vector<std::byte> encode(const Verdict& from) {
   }
   const auto families = out.CreateVector(lines);
   const auto shows = put(out, from.shows), implies = put(out, from.implies), cannot_decide = put(out, from.cannot_decide);
-  return finished(out, {}, fb::CreateVerdict(out, subject, attempt, stream::nanoseconds(from.ended), end_reason, family, families, shows,
-                                             implies, cannot_decide));
+  return finished(out, {},
+                  fb::CreateVerdict(out, subject, attempt, stream::nanoseconds(from.ended), end_reason, family, families, shows, implies,
+                                    cannot_decide));
 }
 
 stream::Result<AlertMessage> decode_alert(std::span<const std::byte> message) {
@@ -182,7 +184,8 @@ stream::Result<AlertMessage> decode_alert(std::span<const std::byte> message) {
   if (alert.format() > alert_format)
     return Error{Errc::unknown_version, "the alert has format " + std::to_string(alert.format()) + ", this reader knows up to " +
                                             std::to_string(alert_format) + ": update it before the engine"};
-  if (alert.transition() != nullptr && alert.verdict() == nullptr && known(*alert.transition())) return AlertMessage{get(*alert.transition())};
+  if (alert.transition() != nullptr && alert.verdict() == nullptr && known(*alert.transition()))
+    return AlertMessage{get(*alert.transition())};
   if (alert.verdict() != nullptr && alert.transition() == nullptr && known(*alert.verdict())) return AlertMessage{get(*alert.verdict())};
   return Error{Errc::malformed, "the alert message holds neither one transition nor one verdict that this reader knows"};
 }

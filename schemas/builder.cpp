@@ -19,7 +19,7 @@ struct Pending {
   std::string_view source;
   std::vector<Time> times;
   std::vector<MemberKey> members;
-  std::vector<double> values;          // absent where there is none
+  std::vector<double> values;  // absent where there is none
   std::vector<std::string_view> texts;
   // Filled when the entry is asked for.
   std::string layout, membership;
@@ -47,18 +47,16 @@ struct Pending {
     ascending = ascending && member.level == stream::Level::rank && (members.empty() || members.back().rank < member.rank);
     members.push_back(member);
   }
-  bool ascending = true;   // so far all ranks, each greater than the one before
+  bool ascending = true;  // so far all ranks, each greater than the one before
 };
 
-bool survives_as_float(double value) {
-  return value != value || static_cast<double>(static_cast<float>(value)) == value;
-}
+bool survives_as_float(double value) { return value != value || static_cast<double>(static_cast<float>(value)) == value; }
 
 }  // namespace
 
 struct EntryBuilder::State {
   std::unique_ptr<std::byte[]> first_chunk = std::make_unique<std::byte[]>(first_chunk_bytes);
-  std::pmr::monotonic_buffer_resource arena{first_chunk.get(), first_chunk_bytes};   // texts, fields and members that spans show
+  std::pmr::monotonic_buffer_resource arena{first_chunk.get(), first_chunk_bytes};  // texts, fields and members that spans show
   static constexpr std::size_t first_chunk_bytes = 64u << 10;
 
   stream::Entry entry;
@@ -80,7 +78,7 @@ struct EntryBuilder::State {
   std::span<const T> keep(std::span<const T> values) {
     if (values.empty()) return {};
     auto* const copy = static_cast<T*>(arena.allocate(values.size_bytes(), alignof(T)));
-    std::uninitialized_copy(values.begin(), values.end(), copy);   // of types that need no destructor
+    std::uninitialized_copy(values.begin(), values.end(), copy);  // of types that need no destructor
     return {copy, values.size()};
   }
   MemberKey keep(const Member& member) { return {member.level, member.rank, keep(member.node), keep(member.gpu)}; }
@@ -105,7 +103,7 @@ void EntryBuilder::State::split_partial_row(Pending& block) {
   row.values.assign(from, block.values.end());
   block.values.erase(from, block.values.end());
   block.times.pop_back();
-  pending.push_back(std::move(row));   // `block` may be gone now
+  pending.push_back(std::move(row));  // `block` may be gone now
 }
 
 Pending& EntryBuilder::State::block_for(Time time, const MemberKey& member, std::span<const Value> values, std::string_view source) {
@@ -204,8 +202,7 @@ void EntryBuilder::line(Time time, const Member& member, std::string_view text, 
   s.lines.push_back({time, key, error_stream, s.keep(text)});
 }
 
-void EntryBuilder::event(Time time, const Member& member, std::string_view name, std::span<const Field> fields,
-                         std::string_view source) {
+void EntryBuilder::event(Time time, const Member& member, std::string_view name, std::span<const Field> fields, std::string_view source) {
   State& s = *state_;
   std::vector<stream::EventRecord::Field> kept;
   for (const Field& field : fields) {

@@ -54,12 +54,21 @@ class EntryBuilder {
   void about(std::string_view subject, std::string_view attempt = {}, std::string_view node = {});
   void produced_by(std::string_view producer, std::uint32_t epoch, std::uint64_t sequence);
   // Samples of one member and time; repeated calls with the same signals extend one block.
-  struct Value { std::string_view signal; double number = 0; std::string_view text; bool is_text = false; };
+  struct Value {
+    std::string_view signal;
+    double number = 0;
+    std::string_view text;
+    bool is_text = false;
+  };
   void sample(stream::Time time, const Member& member, std::span<const Value> values, std::string_view source = {});
   void line(stream::Time time, const Member& member, std::string_view text, bool error_stream = false);
-  struct Field { std::string_view name; double number = 0; std::string_view text; bool is_text = false; };
-  void event(stream::Time time, const Member& member, std::string_view name, std::span<const Field> fields,
-             std::string_view source = {});
+  struct Field {
+    std::string_view name;
+    double number = 0;
+    std::string_view text;
+    bool is_text = false;
+  };
+  void event(stream::Time time, const Member& member, std::string_view name, std::span<const Field> fields, std::string_view source = {});
   void heard(std::string_view source, std::span<const Member> members);
   void beat();
   void watermark(std::string_view source, stream::Time read_up_to);

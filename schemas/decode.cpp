@@ -22,12 +22,12 @@ using stream::Time;
 static_assert(sizeof(Time) == sizeof(std::int64_t), "times are read where they lie");
 
 std::string_view view(const flatbuffers::String* text) { return text == nullptr ? std::string_view{} : text->string_view(); }
-Bytes bytes_of(const flatbuffers::Vector<std::uint8_t>* bytes) {
-  return bytes == nullptr ? Bytes{} : Bytes{bytes->data(), bytes->size()};
-}
+Bytes bytes_of(const flatbuffers::Vector<std::uint8_t>* bytes) { return bytes == nullptr ? Bytes{} : Bytes{bytes->data(), bytes->size()}; }
 std::string_view characters(Bytes bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
 template <class T>
-std::size_t size_of(const flatbuffers::Vector<T>* vector) { return vector == nullptr ? 0 : vector->size(); }
+std::size_t size_of(const flatbuffers::Vector<T>* vector) {
+  return vector == nullptr ? 0 : vector->size();
+}
 // The verifier checks where a vector lies, not that its elements are aligned.
 template <class T>
 bool aligned(const flatbuffers::Vector<T>* vector) {
@@ -74,7 +74,9 @@ class VerifiedReader {
     return reinterpret_cast<std::uintptr_t>(out.data()) % alignof(T) == 0;
   }
   template <class Table>
-  bool tables(flatbuffers::voffset_t field, const Tables<Table>*& out) const { return vector(field, out) && size_of(out) <= most_blocks; }
+  bool tables(flatbuffers::voffset_t field, const Tables<Table>*& out) const {
+    return vector(field, out) && size_of(out) <= most_blocks;
+  }
 
  private:
   template <class T>
@@ -97,7 +99,9 @@ Time sane(std::int64_t time) { return stream::at_nanoseconds(std::clamp(time, ea
 struct Range {
   std::size_t begin = 0, count = 0;
   template <class T>
-  [[nodiscard]] std::span<const T> of(const std::vector<T>& array) const { return std::span{array}.subspan(begin, count); }
+  [[nodiscard]] std::span<const T> of(const std::vector<T>& array) const {
+    return std::span{array}.subspan(begin, count);
+  }
 };
 
 constexpr Verifier::Options verifier_options{.max_depth = 4, .max_tables = 4'096};
@@ -106,7 +110,7 @@ constexpr std::size_t most_layouts = 4'096, most_memberships = 16'384, few_membe
 }  // namespace
 
 struct Decoder::State {
-  std::vector<std::uint64_t> buffer;   // of the message, aligned
+  std::vector<std::uint64_t> buffer;  // of the message, aligned
   std::size_t size = 0;
   Entry entry;
 
@@ -119,15 +123,17 @@ struct Decoder::State {
   std::vector<stream::EventRecord::Field> fields;
   std::vector<MemberKey> members, line_members;
   std::deque<std::vector<Time>> moved_times;
-  struct BlockRanges { Range members, texts; };
-  std::vector<BlockRanges> sample_ranges;            // one a record, as the next two; the spans are set at the end
+  struct BlockRanges {
+    Range members, texts;
+  };
+  std::vector<BlockRanges> sample_ranges;  // one a record, as the next two; the spans are set at the end
   std::vector<Range> event_fields, heard_members;
 
   Interned<Layout> layouts;
   Interned<std::vector<MemberKey>> memberships;
   std::size_t kept_members = 0;
-  std::size_t unclaimed = 0;           // bytes of the message that no block has claimed yet: none may be used twice
-  std::size_t expandable = 0;          // members that may still be named where no values stand behind them
+  std::size_t unclaimed = 0;   // bytes of the message that no block has claimed yet: none may be used twice
+  std::size_t expandable = 0;  // members that may still be named where no values stand behind them
 
   [[nodiscard]] std::uint8_t* bytes() { return reinterpret_cast<std::uint8_t*>(buffer.data()); }
 
@@ -205,13 +211,13 @@ bool Decoder::State::read_samples(const flatbuffers::Table& from) {
   if (values == 0 || (!narrow.empty() && !wide.empty()) || times.empty() || times.size() > most_times || member_string.empty())
     return false;
   if (!present.empty() && present.size() != (values + 7) / 8) return false;
-  if (!claim(layout_string.size() + member_string.size() + times.size_bytes() + narrow.size_bytes() + wide.size_bytes() +
-             present.size() + 8 * size_of(strings)))
+  if (!claim(layout_string.size() + member_string.size() + times.size_bytes() + narrow.size_bytes() + wide.size_bytes() + present.size() +
+             8 * size_of(strings)))
     return false;
 
   const auto* layout = layouts.find(layout_string, parse_layout);
   if (layout == nullptr) return false;
-  const std::size_t per_member = times.size() * layout->parsed.signals.size();   // at most 2^32
+  const std::size_t per_member = times.size() * layout->parsed.signals.size();  // at most 2^32
   if (values % per_member != 0) return false;
   const std::size_t member_count = values / per_member;
 
@@ -245,7 +251,7 @@ bool Decoder::State::read_samples(const flatbuffers::Table& from) {
   block.present = present;
   block.source = source;
   block.membership = characters(member_string);
-  if (!layout->parsed.textual.empty()) {   // every value of theirs must be an index of a text
+  if (!layout->parsed.textual.empty()) {  // every value of theirs must be an index of a text
     const double count = static_cast<double>(texts.size() - first_text);
     for (std::size_t cell = 0; cell < values; cell += layout->parsed.signals.size())
       for (const auto signal : layout->parsed.textual) {

@@ -52,7 +52,7 @@ Offset<fb::SampleBlock> encode_samples(FlatBufferBuilder& out, const stream::Sam
 
 Offset<fb::LineBlock> encode_lines(FlatBufferBuilder& out, std::span<const stream::LineRecord> lines) {
   std::vector<stream::MemberKey> members;
-  std::map<std::string, std::uint32_t> index;   // by the member's bytes
+  std::map<std::string, std::uint32_t> index;  // by the member's bytes
   std::vector<std::uint32_t> whose, ends;
   std::vector<std::int64_t> times;
   std::vector<std::uint8_t> streams;
@@ -86,7 +86,7 @@ Offset<fb::Event> encode_event(FlatBufferBuilder& out, const stream::EventRecord
   for (const auto& field : event.fields) {
     const auto name = text_or_none(out, field.name);
     if (const auto* text = std::get_if<std::string_view>(&field.value)) {
-      const auto value = out.CreateString(text->data(), text->size());   // also where it is empty: that says it is a text
+      const auto value = out.CreateString(text->data(), text->size());  // also where it is empty: that says it is a text
       fields.push_back(fb::CreateField(out, name, 0, value));
     } else {
       fields.push_back(fb::CreateField(out, name, std::get<double>(field.value)));
@@ -139,9 +139,8 @@ std::vector<std::byte> encode(const Entry& entry) {
   const auto attempt = text_or_none(out, entry.attempt);
   const auto node = text_or_none(out, entry.node);
   const std::int64_t origin_arrival = entry.origin_source.empty() ? 0 : stream::nanoseconds(entry.arrival);
-  out.Finish(fb::CreateEnvelope(out, envelope_format, producer, entry.epoch, entry.sequence, origin, entry.origin_offset,
-                                origin_arrival, subject, attempt, node, sample_vector, line_vector, event_vector, heard_vector,
-                                control_vector),
+  out.Finish(fb::CreateEnvelope(out, envelope_format, producer, entry.epoch, entry.sequence, origin, entry.origin_offset, origin_arrival,
+                                subject, attempt, node, sample_vector, line_vector, event_vector, heard_vector, control_vector),
              fb::EnvelopeIdentifier());
   const auto* bytes = reinterpret_cast<const std::byte*>(out.GetBufferPointer());
   return {bytes, bytes + out.GetSize()};

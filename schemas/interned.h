@@ -68,7 +68,7 @@ class Interned {
   }
 
   std::vector<std::unique_ptr<Item>> items_;
-  std::vector<Place> places_;   // a power of two, at most half full
+  std::vector<Place> places_;  // a power of two, at most half full
   const Item* last_ = nullptr;
 };
 

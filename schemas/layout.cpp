@@ -16,7 +16,7 @@ using stream::Level;
 using stream::MemberKey;
 
 constexpr std::uint8_t level_bits = 0x07, with_node = 0x08, with_gpu = 0x10, run = 0x20, known_bits = 0x3F;
-constexpr std::size_t longest_text = 0xFFFF;   // longer names are cut: nothing that names a node or a signal is
+constexpr std::size_t longest_text = 0xFFFF;  // longer names are cut: nothing that names a node or a signal is
 
 template <class T>
 void put(std::string& out, T value) {
@@ -38,14 +38,22 @@ class Cursor {
   template <class T>
   T get() {
     T value{};
-    if (bytes_.size() < sizeof value) { failed_ = true; bytes_ = {}; return value; }
+    if (bytes_.size() < sizeof value) {
+      failed_ = true;
+      bytes_ = {};
+      return value;
+    }
     std::memcpy(&value, bytes_.data(), sizeof value);
     bytes_ = bytes_.subspan(sizeof value);
     return value;
   }
   std::string_view text() {
     const std::size_t size = get<std::uint16_t>();
-    if (bytes_.size() < size) { failed_ = true; bytes_ = {}; return {}; }
+    if (bytes_.size() < size) {
+      failed_ = true;
+      bytes_ = {};
+      return {};
+    }
     const std::string_view text{reinterpret_cast<const char*>(bytes_.data()), size};
     bytes_ = bytes_.subspan(size);
     return text;

@@ -14,8 +14,8 @@ namespace tocsin::schemas {
 using Bytes = std::span<const std::uint8_t>;
 
 struct Layout {
-  std::vector<stream::SampleBlock::Signal> signals;   // views into the bytes that were parsed
-  std::vector<std::uint32_t> textual;                 // those whose values are indices of texts
+  std::vector<stream::SampleBlock::Signal> signals;  // views into the bytes that were parsed
+  std::vector<std::uint32_t> textual;                // those whose values are indices of texts
 };
 
 [[nodiscard]] std::string layout_bytes(std::span<const stream::SampleBlock::Signal> signals);

@@ -12,7 +12,7 @@ namespace {
 using stream::Errc;
 using stream::Error;
 
-constexpr std::size_t most_snapshot_bytes = std::size_t{3} << 29;   // FlatBuffers' offsets end at 2 GiB
+constexpr std::size_t most_snapshot_bytes = std::size_t{3} << 29;  // FlatBuffers' offsets end at 2 GiB
 
 std::uint64_t checksum(std::string_view subject, const void* bytes, std::size_t size) {
   return XXH3_64bits_withSeed(bytes, size, XXH3_64bits(subject.data(), subject.size()));
@@ -87,7 +87,7 @@ stream::Result<Snapshot> decode_snapshot(std::span<const std::byte> message) {
   to.format = from.format();
   to.position = static_cast<stream::Position>(from.position());
   to.clock = stream::at_nanoseconds(from.clock());
-  if (from.marks() != nullptr && from.marks()->size() > 0) {   // where there are none, nothing aligns them
+  if (from.marks() != nullptr && from.marks()->size() > 0) {  // where there are none, nothing aligns them
     if (reinterpret_cast<std::uintptr_t>(from.marks()->Data()) % 8 != 0) return Error{Errc::torn, "the snapshot's marks are torn"};
     for (const auto* mark : *from.marks())
       to.marks.push_back({static_cast<stream::Position>(mark->position()), stream::at_nanoseconds(mark->clock())});

@@ -23,10 +23,10 @@ struct Snapshot {
     stream::Time clock{};
     friend bool operator==(const Mark&, const Mark&) = default;
   };
-  stream::Position position{};   // the first entry that it does not hold
+  stream::Position position{};  // the first entry that it does not hold
   std::map<std::string, std::vector<std::byte>> sections;
   stream::Time clock{};
-  std::vector<Mark> marks;       // a minute apart: where a take-over can begin to read
+  std::vector<Mark> marks;  // a minute apart: where a take-over can begin to read
   std::string pack_hash;
   std::uint32_t format = snapshot_format;
 };

@@ -9,7 +9,7 @@
 namespace tocsin::stream {
 namespace {
 
-constexpr std::size_t most_named = 8;   // members named in a text; the rest is a number
+constexpr std::size_t most_named = 8;  // members named in a text; the rest is a number
 
 std::string join(const std::vector<std::string>& words) {
   std::string text;
@@ -47,18 +47,15 @@ void Account::tell(Slot slot, AlertTransition& transition) const {
     if (truth == Truth::yes) transition.implies.emplace_back(cause.name, fill(cause.text, slot));
     if (truth != Truth::unknown) continue;
     const auto signals = missing(cause.node, rule_->per, slot);
-    transition.cannot_decide.push_back("whether " + fill(cause.text, slot) +
-                                       (signals.empty() ? "" : " (unknown: " + join(signals) + ")"));
+    transition.cannot_decide.push_back("whether " + fill(cause.text, slot) + (signals.empty() ? "" : " (unknown: " + join(signals) + ")"));
   }
   assumptions(slot, transition.cannot_decide);
   for (const Output& output : rule_->outputs) {
     const Node& node = (*graph_)[output.node];
     if (node.type.shape != Shape::column || node.type.level > rule_->per) continue;
     const double value = values_->number_at(output.node, rule_->per, slot);
-    if (!node.type.text())
-      transition.evidence.emplace_back(output.name, value);
-    else if (const auto text = text_(value))
-      transition.evidence_texts.emplace_back(output.name, *text);
+    if (!node.type.text()) transition.evidence.emplace_back(output.name, value);
+    else if (const auto text = text_(value)) transition.evidence_texts.emplace_back(output.name, *text);
   }
 }
 
@@ -87,9 +84,9 @@ bool Account::unknown(NodeId id, Level level, Slot slot) const {
   if (slot >= parts.count()) return true;
   const auto members = parts.of(slot);
   return members.empty() || std::any_of(members.begin(), members.end(), [&](Slot part) {
-    if (node.type.level == Level::rank && part == reserved_slot) return false;
-    return node.type.shape == Shape::mask ? values_->mask(id)[part] == Truth::unknown : is_absent(values_->column(id)[part]);
-  });
+           if (node.type.level == Level::rank && part == reserved_slot) return false;
+           return node.type.shape == Shape::mask ? values_->mask(id)[part] == Truth::unknown : is_absent(values_->column(id)[part]);
+         });
 }
 
 std::vector<std::string> Account::missing(NodeId root, Level level, Slot slot) const {
@@ -123,7 +120,7 @@ std::vector<std::string> Account::missing() const {
   for (Slot slot = 0; slot < topology_->size(rule_->per); ++slot) {
     if (!topology_->exists(rule_->per, slot) || (rule_->per == Level::rank && slot == reserved_slot)) continue;
     for (auto& name : missing(rule_->answer, rule_->per, slot)) names.insert(std::move(name));
-    if (slot > 64) break;   // what the first members miss, the others miss too
+    if (slot > 64) break;  // what the first members miss, the others miss too
   }
   return {names.begin(), names.end()};
 }
@@ -158,8 +155,7 @@ std::string Account::place(const TextTemplate::Place& place, Slot slot) const {
       const auto members = who(slot);
       if (members.empty()) return "nobody that the data could name";
       std::string names;
-      for (std::size_t i = 0; i < std::min(members.size(), most_named); ++i)
-        names += (i ? ", " : "") + describe(members[i]);
+      for (std::size_t i = 0; i < std::min(members.size(), most_named); ++i) names += (i ? ", " : "") + describe(members[i]);
       if (members.size() > most_named) names += " and " + std::to_string(members.size() - most_named) + " more";
       return names;
     }

@@ -8,16 +8,26 @@
 namespace tocsin::stream {
 
 void Demand::add(Op op, double number) {
-  if (const Reduction reduction{op, number}; std::find(reductions.begin(), reductions.end(), reduction) == reductions.end()) reductions.push_back(reduction);
+  if (const Reduction reduction{op, number}; std::find(reductions.begin(), reductions.end(), reduction) == reductions.end())
+    reductions.push_back(reduction);
   const auto once = [number](std::vector<double>& list) {
     if (std::find(list.begin(), list.end(), number) == list.end()) list.push_back(number);
   };
   const auto n = static_cast<std::size_t>(std::clamp(number, 1.0, 1e6));
   switch (op) {
-    case Op::w_median: case Op::w_quantile: case Op::w_mad: order = true; break;
-    case Op::w_cusum: case Op::w_theil_sen: case Op::w_kendall: case Op::w_time_to: fits = true; break;
-    case Op::w_stddev: case Op::w_slope: moments = true; break;
-    case Op::w_last: last = true; last_n = std::max(last_n, n); break;
+    case Op::w_median:
+    case Op::w_quantile:
+    case Op::w_mad: order = true; break;
+    case Op::w_cusum:
+    case Op::w_theil_sen:
+    case Op::w_kendall:
+    case Op::w_time_to: fits = true; break;
+    case Op::w_stddev:
+    case Op::w_slope: moments = true; break;
+    case Op::w_last:
+      last = true;
+      last_n = std::max(last_n, n);
+      break;
     case Op::w_first: first_n = std::max(first_n, n); break;
     case Op::w_nonfinite: nonfinite = true; break;
     case Op::w_ewma: once(spans); break;
@@ -82,7 +92,7 @@ void Accumulators::keep_up(Slot slot) {
   counts_[slot] = static_cast<std::uint32_t>(std::min<std::uint64_t>(members_[slot].count, std::numeric_limits<std::uint32_t>::max()));
   const Accumulated& m = members_[slot];
   kept_.update(slot, [&](Op op, double number) {
-    switch (op) {   // the usual ones by the shortest way
+    switch (op) {  // the usual ones by the shortest way
       case Op::w_count: return static_cast<double>(m.count);
       case Op::w_last: return m.last;
       case Op::w_first: return m.first;
@@ -197,7 +207,10 @@ double Accumulators::reduce(Op op, Slot slot, const ReductionArguments& argument
       if (at == demand_.masks.end()) return absent;
       return static_cast<double>(hits_[static_cast<std::size_t>(at - demand_.masks.begin())][slot]) / n;
     }
-    case Op::w_cusum: case Op::w_theil_sen: case Op::w_kendall: case Op::w_time_to: return fitted(op, slot, arguments);
+    case Op::w_cusum:
+    case Op::w_theil_sen:
+    case Op::w_kendall:
+    case Op::w_time_to: return fitted(op, slot, arguments);
     default: return absent;
   }
 }

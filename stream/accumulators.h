@@ -14,12 +14,12 @@ namespace tocsin::stream {
 // A member's values since the attempt's start, in constant room.
 struct Accumulated {
   std::uint64_t count = 0, numbers = 0, nonfinite = 0;
-  double first = absent, last = absent;                 // measured NaN among them
+  double first = absent, last = absent;  // measured NaN among them
   double first_number = absent, last_number = absent;
-  Time first_at{}, last_at{};                           // of the numbers
+  Time first_at{}, last_at{};  // of the numbers
   double sum = 0, least = 0, greatest = 0;
-  double mean = 0, squares = 0;                         // of the numbers: Welford
-  double mean_time = 0, times = 0, products = 0;        // for least squares, in seconds from first_at
+  double mean = 0, squares = 0;                   // of the numbers: Welford
+  double mean_time = 0, times = 0, products = 0;  // for least squares, in seconds from first_at
 };
 
 // The window "attempt": accumulators per member, instead of values. Median, quantile and mad are those of a histogram with bins
@@ -45,9 +45,12 @@ class Accumulators {
   [[nodiscard]] std::size_t retained_bytes() const noexcept;
 
  private:
-  struct Thinned {   // means of `together` neighbours each
+  struct Thinned {  // means of `together` neighbours each
     std::uint64_t together = 1;
-    struct Bucket { double seconds, sum; std::uint64_t count; };
+    struct Bucket {
+      double seconds, sum;
+      std::uint64_t count;
+    };
     std::vector<Bucket> buckets;
     void add(double seconds, double value);
   };
@@ -58,12 +61,12 @@ class Accumulators {
   void rebuild();
 
   Demand demand_;
-  bool counter_;                                     // of rates: a delta is the mean rate times what has passed
+  bool counter_;  // of rates: a delta is the mean rate times what has passed
   std::vector<Accumulated> members_;
   std::vector<std::uint32_t> counts_;
   KeptColumns kept_;
-  std::vector<std::vector<double>> smooth_;          // of each span, per member
-  std::vector<std::vector<std::uint64_t>> hits_;     // of each mask, per member
+  std::vector<std::vector<double>> smooth_;       // of each span, per member
+  std::vector<std::vector<std::uint64_t>> hits_;  // of each mask, per member
   std::vector<Histogram> histograms_;
   std::vector<Thinned> thinned_;
   std::vector<std::vector<double>> firsts_, lasts_;  // where more than one is asked for

@@ -31,13 +31,10 @@ Agenda::Agenda(const Pack& pack, std::uint64_t phase, Time start) : pack_(&pack)
       if (trigger.kind == Trigger::Kind::record) by_signal_.emplace(trigger.signal, index);
       if (trigger.kind == Trigger::Kind::end) at_end_.push_back(index);
       if (trigger.kind != Trigger::Kind::period) continue;
-      const auto same = std::find_if(periods_.begin(), periods_.end(), [&](const Period& p) {
-        return p.every == trigger.period && p.settle == rule.settle;
-      });
-      if (same != periods_.end())
-        same->rules.push_back(index);
-      else
-        periods_.push_back({trigger.period, rule.settle, {index}, first_after(start, trigger.period, phase)});
+      const auto same = std::find_if(periods_.begin(), periods_.end(),
+                                     [&](const Period& p) { return p.every == trigger.period && p.settle == rule.settle; });
+      if (same != periods_.end()) same->rules.push_back(index);
+      else periods_.push_back({trigger.period, rule.settle, {index}, first_after(start, trigger.period, phase)});
     }
   }
 }
@@ -55,7 +52,7 @@ void Agenda::end(Time end) {
   end_ = end;
   const Time last = row_end(end, grid);
   for (Period& period : periods_)
-    if (period.next > end) period.next = last;   // and over once taken
+    if (period.next > end) period.next = last;  // and over once taken
 }
 
 const Agenda::Period* Agenda::next_period() const noexcept {
@@ -89,8 +86,7 @@ Agenda::Due Agenda::take() {
   due.run_at = next();
   due.tick = never;
   if (const Period* period = next_period(); period && period->next + period->settle == due.run_at) due.tick = period->next;
-  if (!records_.empty() && records_.begin()->first.first == due.run_at)
-    due.tick = std::min(due.tick, records_.begin()->first.second);
+  if (!records_.empty() && records_.begin()->first.first == due.run_at) due.tick = std::min(due.tick, records_.begin()->first.second);
   if (due.tick == never) {
     due.tick = row_end(end_, grid);
     due.rules = at_end_;

@@ -19,9 +19,9 @@ class Agenda {
   struct Due {
     Time run_at{}, tick{};
     std::vector<RuleIndex> rules;
-    bool at_end = false;   // the rules that wait for "end"; afterwards the attempt is over
+    bool at_end = false;  // the rules that wait for "end"; afterwards the attempt is over
   };
-  static constexpr Duration grace = std::chrono::seconds{120};   // after E, records still come
+  static constexpr Duration grace = std::chrono::seconds{120};  // after E, records still come
 
   Agenda(const Pack& pack, std::uint64_t phase, Time start);
 
@@ -29,8 +29,8 @@ class Agenda {
   void end(Time end);                        // E
   [[nodiscard]] Time next() const noexcept;  // the run_at of the next; never: none, ever
   [[nodiscard]] Time next_tick() const noexcept;
-  Due take();                                // the next
-  [[nodiscard]] Time last_tick() const noexcept { return last_tick_; }   // the greatest T taken
+  Due take();                                                           // the next
+  [[nodiscard]] Time last_tick() const noexcept { return last_tick_; }  // the greatest T taken
 
   // Another pack takes over: what was due stays due for the rules of the same name.
   void adopt(const Agenda& old, Time from);
@@ -52,7 +52,7 @@ class Agenda {
   std::multimap<SignalId, RuleIndex> by_signal_;
   std::vector<RuleIndex> at_end_;
   Duration longest_settle_{};
-  std::map<std::pair<Time, Time>, std::vector<RuleIndex>> records_;   // (run_at, tick)
+  std::map<std::pair<Time, Time>, std::vector<RuleIndex>> records_;  // (run_at, tick)
   Time end_ = never;
   bool finished_ = false;
   Time last_tick_ = long_ago;

@@ -24,25 +24,25 @@ struct NamedMember {
   std::string node, gpu, rack;
   friend bool operator==(const NamedMember&, const NamedMember&) = default;
 };
-[[nodiscard]] std::string describe(const NamedMember& member);   // "rank 3 on n1", "the job"
+[[nodiscard]] std::string describe(const NamedMember& member);  // "rank 3 on n1", "the job"
 
 // A change in an alert's life, as it is published. (id, number) names it for ever: a repeat is known by them.
 struct AlertTransition {
-  std::uint64_t id = 0;            // hash(rule, subject, attempt, member, first T)
-  std::uint32_t number = 0;        // 1: firing
+  std::uint64_t id = 0;      // hash(rule, subject, attempt, member, first T)
+  std::uint32_t number = 0;  // 1: firing
   std::string rule, family, subject, attempt, summary;
   Severity severity = Severity::warning;
   Mode mode = Mode::live;
   NamedMember member;
   AlertState state = AlertState::firing;
   ResolveReason reason = ResolveReason::none;
-  std::string explained_by;        // a rule's name, where the reason is explained
-  Time since{};                    // first T: that of pending
-  Time at{};                       // T of this transition
-  std::string shows;                                          // what the data shows
-  std::vector<std::pair<std::string, std::string>> implies;   // causes that are yes: name, text
-  std::vector<std::string> cannot_decide;                     // causes and assumptions that are unknown
-  std::vector<std::pair<std::string, double>> evidence;       // values for the member, by name
+  std::string explained_by;                                  // a rule's name, where the reason is explained
+  Time since{};                                              // first T: that of pending
+  Time at{};                                                 // T of this transition
+  std::string shows;                                         // what the data shows
+  std::vector<std::pair<std::string, std::string>> implies;  // causes that are yes: name, text
+  std::vector<std::string> cannot_decide;                    // causes and assumptions that are unknown
+  std::vector<std::pair<std::string, double>> evidence;      // values for the member, by name
   std::vector<std::pair<std::string, std::string>> evidence_texts;
   std::vector<NamedMember> who;
 };
@@ -54,8 +54,12 @@ struct Verdict {
   std::string subject, attempt;
   Time ended{};
   std::string end_reason;
-  std::string family;              // empty: none fired
-  struct Line { std::string family; Standing standing; std::vector<std::string> rules, missing; };
+  std::string family;  // empty: none fired
+  struct Line {
+    std::string family;
+    Standing standing;
+    std::vector<std::string> rules, missing;
+  };
   std::vector<Line> families;
   std::vector<std::string> shows, implies, cannot_decide;
 };

@@ -19,8 +19,8 @@ void AlertDesk::index_children() {
     for (const RuleIndex parent : pack_->rules[i].yields_to) children_.emplace(parent, static_cast<RuleIndex>(i));
 }
 
-void AlertDesk::settle(Time tick, std::span<const RuleIndex> ran, std::vector<RuleRun>& runs, const Topology& topology,
-                       const Tell& tell, const Publish& publish) {
+void AlertDesk::settle(Time tick, std::span<const RuleIndex> ran, std::vector<RuleRun>& runs, const Topology& topology, const Tell& tell,
+                       const Publish& publish) {
   std::vector<RuleIndex> order;
   for (const RuleIndex rule : ran)
     if (!runs[static_cast<std::size_t>(rule)].lives().empty()) order.push_back(rule);
@@ -62,7 +62,7 @@ void AlertDesk::move(RuleIndex index, const Call& call) {
       if (life.withheld) life.withheld = false, --withheld_;
       life.explained_by = above.explained_by;
       if (life.published) resolve(index, at, life, ResolveReason::explained, call);
-      fired = true;   // it explains its own children in turn
+      fired = true;  // it explains its own children in turn
     } else if (!life.published && !above.wait) {
       life.explained_by.clear();
       fire(index, at, life, call);
@@ -80,10 +80,8 @@ AlertDesk::Parents AlertDesk::parents(RuleIndex index, Slot slot, const Call& ca
     const RuleRun& run = call.runs[static_cast<std::size_t>(parent)];
     for (const auto& [parent_slot, life] : run.lives()) {
       if (!overlap(call.topology, rule.per, slot, run.rule().per, parent_slot)) continue;
-      if (life.published || life.withheld || (life.on && !life.explained_by.empty()))
-        result.explained_by = run.rule().name;
-      else if (life.first != never)
-        result.wait = true;
+      if (life.published || life.withheld || (life.on && !life.explained_by.empty())) result.explained_by = run.rule().name;
+      else if (life.first != never) result.wait = true;
       if (!result.explained_by.empty()) return result;
     }
   }
@@ -150,7 +148,7 @@ void AlertDesk::resolve(RuleIndex index, Slot slot, Life& life, ResolveReason re
   --open_;
   call.publish(t);
   if (reason != ResolveReason::cleared) return;
-  life.first = never;   // the next alert on this member is another one
+  life.first = never;  // the next alert on this member is another one
   life.number = 0;
 }
 
@@ -201,8 +199,7 @@ void AlertDesk::expire(Time now, std::vector<RuleRun>& runs, const Topology& top
     }
 }
 
-void AlertDesk::resolve_all(Time at, ResolveReason reason, std::vector<RuleRun>& runs, const Topology& topology,
-                            const Publish& publish) {
+void AlertDesk::resolve_all(Time at, ResolveReason reason, std::vector<RuleRun>& runs, const Topology& topology, const Publish& publish) {
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const Call call{at, runs, topology, nullptr, publish};
     for (auto& [slot, life] : runs[i].lives())

@@ -20,7 +20,9 @@ namespace tocsin::stream {
 // Owned by the attempt's Judge.
 class AlertDesk {
  public:
-  struct Names { std::string subject, attempt; };
+  struct Names {
+    std::string subject, attempt;
+  };
   // Fills in what the data shows for a member of a rule, at the values of the tick.
   using Tell = std::function<void(RuleIndex, Slot, AlertTransition&)>;
   using Publish = std::function<void(const AlertTransition&)>;
@@ -47,7 +49,13 @@ class AlertDesk {
   void use(const Pack& pack) { pack_ = &pack, index_children(); }
 
  private:
-  struct Call { Time tick; std::vector<RuleRun>& runs; const Topology& topology; const Tell* tell; const Publish& publish; };
+  struct Call {
+    Time tick;
+    std::vector<RuleRun>& runs;
+    const Topology& topology;
+    const Tell* tell;
+    const Publish& publish;
+  };
   void index_children();
   void move(RuleIndex rule, const Call& call);
   void resolve(RuleIndex rule, Slot slot, Life& life, ResolveReason reason, const Call& call);
@@ -56,16 +64,19 @@ class AlertDesk {
   void summarise(const Call& call);
   [[nodiscard]] AlertTransition transition(RuleIndex rule, Slot slot, const Life& life, const Call& call) const;
   // What the parents of this member do: nothing, wait (one is pending), or explain (one fires: its name).
-  struct Parents { bool wait = false; std::string explained_by; };
+  struct Parents {
+    bool wait = false;
+    std::string explained_by;
+  };
   [[nodiscard]] Parents parents(RuleIndex rule, Slot slot, const Call& call) const;
 
   const Pack* pack_;
   Names names_;
-  std::multimap<RuleIndex, RuleIndex> children_;   // parent to child
+  std::multimap<RuleIndex, RuleIndex> children_;  // parent to child
   std::uint32_t open_ = 0;
-  std::uint64_t over_limit_ = 0;   // members that ever met the limit
-  std::uint64_t withheld_ = 0;     // members that it holds back now
-  std::uint32_t summary_ = 0;      // number of the summary alert's last transition; odd: it is firing
+  std::uint64_t over_limit_ = 0;  // members that ever met the limit
+  std::uint64_t withheld_ = 0;    // members that it holds back now
+  std::uint32_t summary_ = 0;     // number of the summary alert's last transition; odd: it is firing
 };
 
 }  // namespace tocsin::stream

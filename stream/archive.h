@@ -21,7 +21,7 @@ namespace tocsin::stream {
 class Writer {
  public:
   template <class T>
-    requires std::is_arithmetic_v<T> || std::is_enum_v<T>
+  requires std::is_arithmetic_v<T> || std::is_enum_v<T>
   void put(T value) {
     const auto* bytes = reinterpret_cast<const std::byte*>(&value);
     bytes_.insert(bytes_.end(), bytes, bytes + sizeof value);
@@ -36,14 +36,16 @@ class Writer {
   void put(const char* text) { put(std::string_view{text}); }
   void put(const std::string& text) { put(std::string_view{text}); }
   template <class T>
-    requires std::is_trivially_copyable_v<T>
+  requires std::is_trivially_copyable_v<T>
   void put_all(std::span<const T> values) {
     put(static_cast<std::uint64_t>(values.size()));
     const auto bytes = std::as_bytes(values);
     bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
   }
   template <class T>
-  void put_all(const std::vector<T>& values) { put_all(std::span<const T>{values}); }
+  void put_all(const std::vector<T>& values) {
+    put_all(std::span<const T>{values});
+  }
   [[nodiscard]] std::span<const std::byte> bytes() const noexcept { return bytes_; }
   [[nodiscard]] std::vector<std::byte> take() && { return std::move(bytes_); }
 
@@ -57,7 +59,7 @@ class Reader {
   explicit Reader(std::span<const std::byte> bytes) : bytes_(bytes) {}
 
   template <class T>
-    requires std::is_arithmetic_v<T> || std::is_enum_v<T>
+  requires std::is_arithmetic_v<T> || std::is_enum_v<T>
   [[nodiscard]] T get() {
     T value{};
     if (!has(sizeof value)) return value;
@@ -75,10 +77,13 @@ class Reader {
     return text;
   }
   template <class T>
-    requires std::is_trivially_copyable_v<T>
+  requires std::is_trivially_copyable_v<T>
   [[nodiscard]] std::vector<T> get_all() {
     const auto count = get<std::uint64_t>();
-    if (count > (bytes_.size() - at_) / sizeof(T)) { failed_ = true; return {}; }
+    if (count > (bytes_.size() - at_) / sizeof(T)) {
+      failed_ = true;
+      return {};
+    }
     std::vector<T> values(static_cast<std::size_t>(count));
     if (count != 0) std::memcpy(values.data(), bytes_.data() + at_, values.size() * sizeof(T));
     at_ += values.size() * sizeof(T);
@@ -87,7 +92,10 @@ class Reader {
   // A count of things that follow, each at least one byte: a torn snapshot cannot ask for more than it has.
   [[nodiscard]] std::size_t get_count() {
     const auto count = get<std::uint64_t>();
-    if (count > bytes_.size() - at_) { failed_ = true; return 0; }
+    if (count > bytes_.size() - at_) {
+      failed_ = true;
+      return 0;
+    }
     return static_cast<std::size_t>(count);
   }
   [[nodiscard]] bool ok() const noexcept { return !failed_; }
@@ -98,7 +106,10 @@ class Reader {
 
  private:
   bool has(std::size_t size) {
-    if (failed_ || size > bytes_.size() - at_) { failed_ = true; return false; }
+    if (failed_ || size > bytes_.size() - at_) {
+      failed_ = true;
+      return false;
+    }
     return true;
   }
   std::span<const std::byte> bytes_;

@@ -6,7 +6,7 @@ namespace tocsin::stream {
 namespace {
 
 // A float's exponent from 2^-15 s on and the upper 8 bits of its mantissa, rounded: the order of codes is that of the intervals.
-constexpr std::uint32_t lowest = (127u - 15u) << 23;   // shorter intervals count as 0
+constexpr std::uint32_t lowest = (127u - 15u) << 23;  // shorter intervals count as 0
 constexpr int dropped_bits = 15;
 
 std::uint16_t code_of(Duration interval) noexcept {

@@ -20,7 +20,7 @@ namespace tocsin::stream {
 // Owned by its signal's History entry.
 class Arrivals {
  public:
-  explicit Arrivals(bool changes) : changes_(changes) {}   // changes: also when the value last changed (kind step)
+  explicit Arrivals(bool changes) : changes_(changes) {}  // changes: also when the value last changed (kind step)
 
   void note(Slot slot, Time arrival, double value, std::size_t members);
   // The same for many members.
@@ -51,13 +51,13 @@ class Arrivals {
   [[nodiscard]] std::size_t retained_bytes() const noexcept;
 
  private:
-  static constexpr std::size_t kept = 16;   // intervals
+  static constexpr std::size_t kept = 16;  // intervals
   struct Member {
-    Time last = long_ago;      // long_ago: never
-    std::uint16_t code = 0;    // of the newest intervals: `run` of them, up to all that are kept
+    Time last = long_ago;    // long_ago: never
+    std::uint16_t code = 0;  // of the newest intervals: `run` of them, up to all that are kept
     std::uint8_t run = 0;
-    std::uint8_t older = 0;    // how many of earlier_ hold an interval from before the run
-    std::uint8_t next = 0;     // where in earlier_ the next goes
+    std::uint8_t older = 0;  // how many of earlier_ hold an interval from before the run
+    std::uint8_t next = 0;   // where in earlier_ the next goes
     std::uint8_t unused[3] = {};
   };
   using Codes = std::array<std::uint16_t, kept>;
@@ -69,7 +69,7 @@ class Arrivals {
       return;
     }
     const Duration interval = arrival - member.last;
-    if (interval == coded_ && member.run == kept && member.code == code_) member.last = arrival;   // as always
+    if (interval == coded_ && member.run == kept && member.code == code_) member.last = arrival;  // as always
     else if (interval > Duration{0}) note_interval(slot, member, interval, arrival);
   }
   void note_interval(Slot slot, Member& member, Duration interval, Time arrival) {
@@ -84,10 +84,10 @@ class Arrivals {
   void note_change(Slot slot, Time arrival, double value);
 
   bool changes_;
-  Duration coded_{};             // the interval that code_ stands for
+  Duration coded_{};  // the interval that code_ stands for
   std::uint16_t code_ = 0;
   std::vector<Member> members_;
-  std::vector<Codes> earlier_;   // made room for when a run first ends
+  std::vector<Codes> earlier_;  // made room for when a run first ends
   std::vector<Time> changed_;
   std::vector<double> value_;
 };

@@ -40,8 +40,8 @@ Attempt::Attempt(std::string subject, std::string name, Time start, Position sta
   hearing_.start(start);
   open_history();
   if (pack_.extraction) extractor_ = pack_.extraction->make();
-  judge_ = std::make_unique<Judge>(
-      pack_.pack, Judge::Facts{subject_, name_, labels_, topology_, hearing_, symbols_, *history_, start_}, around_);
+  judge_ = std::make_unique<Judge>(pack_.pack, Judge::Facts{subject_, name_, labels_, topology_, hearing_, symbols_, *history_, start_},
+                                   around_);
 }
 
 Attempt::~Attempt() = default;
@@ -53,13 +53,13 @@ void Attempt::open_history() {
     const auto id = static_cast<NodeId>(i);
     const Node& node = graph[id];
     if (node.op == Op::window) windows.push_back(id);
-    if (!node.arguments.empty() && node.type.shape == Shape::column && graph[node.arguments[0]].op == Op::window)
-      reductions.push_back(id);
+    if (!node.arguments.empty() && node.type.shape == Shape::column && graph[node.arguments[0]].op == Op::window) reductions.push_back(id);
   }
   for (const Rule& rule : pack_.pack->rules)
     for (const auto& [name, node] : rule.needs)
       if (rule.scripted && graph[node].op == Op::window) open.push_back(node);
-  history_ = std::make_unique<History>(graph, reductions, windows, topology_, [this](std::string_view text) { return symbols_.find(text); }, open);
+  history_ = std::make_unique<History>(
+      graph, reductions, windows, topology_, [this](std::string_view text) { return symbols_.find(text); }, open);
   intake_.open(*pack_.pack, *history_);
 }
 
@@ -151,10 +151,8 @@ void Attempt::sample(Time time, const MemberKey& member, std::string_view signal
 }
 
 void Attempt::event(const EventRecord& record) {
-  if (shapes_the_job(record.name))
-    shaping_event(record, arrival_);
-  else
-    signal_event(record, arrival_);
+  if (shapes_the_job(record.name)) shaping_event(record, arrival_);
+  else signal_event(record, arrival_);
 }
 
 void Attempt::shaping_event(const EventRecord& event, Time arrival) {
@@ -208,7 +206,8 @@ void Attempt::signal_event(const EventRecord& event, Time arrival) {
     const auto* text = std::get_if<std::string_view>(&field.value);
     fields.push_back({field.name, text ? symbols_.intern(*text) : canonical(std::get<double>(field.value))});
   }
-  if (history_->event(*id, *slot, intake_.placed(event.time, arrival, true), fields, arrival, intake_.next_sequence()) == History::Write::late)
+  if (history_->event(*id, *slot, intake_.placed(event.time, arrival, true), fields, arrival, intake_.next_sequence()) ==
+      History::Write::late)
     ++around_.counters->late;
 }
 
@@ -252,7 +251,7 @@ void Attempt::save(Writer& out) const {
   out.put(last_arrival_), out.put(end_), out.put(started_by_event_);
 }
 
-Result<void> Attempt::load(Reader& in) {   // name and start were read by the subject, which made this
+Result<void> Attempt::load(Reader& in) {  // name and start were read by the subject, which made this
   for (std::size_t i = in.get_count(); i > 0 && in.ok(); --i) {
     const std::string label = in.get_text();
     labels_[label] = in.get_text();

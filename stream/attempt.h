@@ -27,14 +27,14 @@ class Attempt final : private Extracted {
   Attempt(std::string subject, std::string name, Time start, Position start_position, LoadedPack pack, Surroundings around);
   ~Attempt() override;
 
-  void apply(const Entry& entry);                 // its samples, lines, events and heard records, in this order
+  void apply(const Entry& entry);  // its samples, lines, events and heard records, in this order
   void gap(Time from, Time to) { hearing_.gap(from, to); }
 
   [[nodiscard]] Time next_due() const;
-  void advance(Time clock);                       // performs what is due up to and at `clock`, in order
-  void end(Time at, std::string reason);          // E; a second end changes nothing
-  void end_unseen() { end(last_arrival_, ""); }   // its last record's arrival
-  void finish();                                  // a seal: nothing follows, waiting is skipped
+  void advance(Time clock);                      // performs what is due up to and at `clock`, in order
+  void end(Time at, std::string reason);         // E; a second end changes nothing
+  void end_unseen() { end(last_arrival_, ""); }  // its last record's arrival
+  void finish();                                 // a seal: nothing follows, waiting is skipped
   void use(LoadedPack pack, Time from);
 
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
@@ -51,7 +51,7 @@ class Attempt final : private Extracted {
   Result<void> load(Reader& in);
   // Between load and filled, entries before the snapshot's position fill rows and do nothing else.
   void fill(const Entry& entry, Time clock);
-  void filled(Time clock);   // the subject's, of the snapshot
+  void filled(Time clock);  // the subject's, of the snapshot
 
  private:
   void line(const LineRecord& line, Time arrival);
@@ -78,12 +78,12 @@ class Attempt final : private Extracted {
   std::unique_ptr<Judge> judge_;
   Intake intake_;
 
-  Time arrival_{};                     // of the record that is being applied
+  Time arrival_{};  // of the record that is being applied
   Time last_arrival_{};
   Time end_ = never;
   bool started_by_event_ = false;
   bool filling_ = false;
-  std::vector<std::byte> extractor_state_;   // of the snapshot, until filled()
+  std::vector<std::byte> extractor_state_;  // of the snapshot, until filled()
 };
 
 }  // namespace tocsin::stream

@@ -54,7 +54,8 @@ void BaselineView<T>::advance(const Rows<T>& rows, const Panes<T>& panes, Extent
 }
 
 template <class T>
-void BaselineView<T>::count_nonfinite(const Panes<T>& panes, std::size_t first, std::size_t end, const RowReduction& reduction, std::span<double> out) {
+void BaselineView<T>::count_nonfinite(const Panes<T>& panes, std::size_t first, std::size_t end, const RowReduction& reduction,
+                                      std::span<double> out) {
   for (Slot slot = 0; slot < out.size(); ++slot) {
     std::size_t present = 0, nonfinite = 0;
     for (std::size_t p = first; p < end; ++p) {
@@ -84,11 +85,13 @@ bool BaselineView<T>::reduce(const Panes<T>& panes, Extent extent, const RowRedu
   counts.assign(members, 0);
   const Op op = reduction.op;
   const bool counter = reduction.kind == SignalKind::counter && (op == Op::w_rate || op == Op::w_delta);
-  const double empty = op == Op::w_min ? std::numeric_limits<double>::infinity() : op == Op::w_max ? -std::numeric_limits<double>::infinity() : 0.0;
+  const double empty = op == Op::w_min   ? std::numeric_limits<double>::infinity()
+                       : op == Op::w_max ? -std::numeric_limits<double>::infinity()
+                                         : 0.0;
   result.assign(members, empty);
   if (op == Op::w_nonfinite) return count_nonfinite(panes, first, end, reduction, out), true;
   const auto mask = std::find(panes.masks().begin(), panes.masks().end(), reduction.arguments.number);
-  if (op == Op::w_fraction && mask == panes.masks().end()) return false;   // a scripted rule's: panes do not say
+  if (op == Op::w_fraction && mask == panes.masks().end()) return false;  // a scripted rule's: panes do not say
   const auto mask_at = static_cast<std::size_t>(mask - panes.masks().begin());
   for (std::size_t p = first; p < end; ++p) {
     const auto& pane = all[p];

@@ -19,7 +19,9 @@ class Digest {
   void add(std::uint64_t number) noexcept { add(&number, sizeof number); }
   void add(Time time) noexcept { add(static_cast<std::uint64_t>(nanoseconds(time))); }
   template <class T>
-  void add_all(std::span<const T> values) noexcept { add(values.data(), values.size_bytes()); }
+  void add_all(std::span<const T> values) noexcept {
+    add(values.data(), values.size_bytes());
+  }
 
   [[nodiscard]] std::uint64_t value() const noexcept { return value_; }
   void restore(std::uint64_t value) noexcept { value_ = value; }

@@ -35,30 +35,30 @@ struct Evaluator::State {
     Op op{};
     Shape shape = Shape::column;
     Level level = Level::none;
-    std::uint64_t computed = 0;          // the tick; constants are computed for ever
+    std::uint64_t computed = 0;  // the tick; constants are computed for ever
     std::array<NodeId, 3> arguments{};
     std::vector<double> column;
     std::vector<Truth> mask;
-    std::vector<double> values;          // of is(…); of texts, their symbols as of this tick
-    bool alike = false;                  // only the first two values are written: slot 0's, and that of all the others
-    const Groups* groups = nullptr;      // of a reduction, as of:
+    std::vector<double> values;      // of is(…); of texts, their symbols as of this tick
+    bool alike = false;              // only the first two values are written: slot 0's, and that of all the others
+    const Groups* groups = nullptr;  // of a reduction, as of:
     std::uint64_t groups_version = 0;
   };
 
   const Graph* graph;
   const Topology* topology;
   Leaves* leaves;
-  std::vector<Step> steps;               // by node
+  std::vector<Step> steps;  // by node
   std::uint64_t tick = 1;
-  std::uint64_t version = 0;             // of the topology, as of this tick
+  std::uint64_t version = 0;  // of the topology, as of this tick
   GroupFold fold;
-  std::vector<double> between;           // clamp's first half; a column for all members, of one value
+  std::vector<double> between;  // clamp's first half; a column for all members, of one value
 
   static constexpr std::uint64_t for_ever = ~std::uint64_t{0};
 
   Step& step(NodeId id) { return steps[index(id)]; }
   bool known(const Step& step) const { return step.computed == tick || step.computed == for_ever; }
-  const Step* now(NodeId id) const {     // nothing of an earlier tick
+  const Step* now(NodeId id) const {  // nothing of an earlier tick
     return index(id) < steps.size() && steps[index(id)].ready && known(steps[index(id)]) ? &steps[index(id)] : nullptr;
   }
   // Writes each value of a step whose members are alike.
@@ -128,9 +128,20 @@ void Evaluator::State::compute(NodeId id, Step& step) {
     case Op::freeze:
     case Op::f_now:
     case Op::f_ever: return leaf((*graph)[id], step);
-    case Op::g_median: case Op::g_mad: case Op::g_mean: case Op::g_min: case Op::g_max: case Op::g_sum: case Op::g_quantile:
-    case Op::g_count: case Op::g_spread: case Op::m_any: case Op::m_all: case Op::m_at_least: case Op::m_at_most: case Op::m_count:
-      return reduce((*graph)[id], step);
+    case Op::g_median:
+    case Op::g_mad:
+    case Op::g_mean:
+    case Op::g_min:
+    case Op::g_max:
+    case Op::g_sum:
+    case Op::g_quantile:
+    case Op::g_count:
+    case Op::g_spread:
+    case Op::m_any:
+    case Op::m_all:
+    case Op::m_at_least:
+    case Op::m_at_most:
+    case Op::m_count: return reduce((*graph)[id], step);
     default:
       if (step.of_window) leaf((*graph)[id], step);
       else member_by_member(id, step, n);
@@ -259,7 +270,7 @@ void Evaluator::forget_above(std::size_t mark) {
 void Evaluator::run(std::span<const NodeId> nodes) {
   State& state = *state_;
   if (state.steps.size() < state.graph->size()) state.steps.resize(state.graph->size());
-  if (state.version != state.topology->version()) {   // columns have other lengths now: nothing of before fits
+  if (state.version != state.topology->version()) {  // columns have other lengths now: nothing of before fits
     state.version = state.topology->version();
     ++state.tick;
   }
@@ -271,7 +282,7 @@ void Evaluator::run(std::span<const NodeId> nodes) {
 }
 
 void Evaluator::run_with_needs(NodeId node) {
-  run({});   // the topology may have changed
+  run({});  // the topology may have changed
   std::vector<NodeId> waiting{node};
   while (!waiting.empty()) {
     const NodeId id = waiting.back();

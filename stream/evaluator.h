@@ -19,9 +19,9 @@ class Leaves {
   // what was written there last, and absences for new members. True: all members but the first are alike, and only the first two
   // values were written.
   virtual bool reduce(const Node& reduction, const WindowSpec& window, Column other, std::span<double> out) = 0;
-  virtual void finding(const Node& node, std::span<Truth> out) = 0;         // Op f_now, f_ever
+  virtual void finding(const Node& node, std::span<Truth> out) = 0;  // Op f_now, f_ever
   virtual void state(const Node& node, std::span<double> out) = 0;
-  virtual void freeze(const Node& node, std::span<double> in_out) = 0;      // replaces held members' values, remembers the others'
+  virtual void freeze(const Node& node, std::span<double> in_out) = 0;  // replaces held members' values, remembers the others'
   // The number that stands for this text in columns of unit text; absent where no record ever said it.
   [[nodiscard]] virtual double symbol(std::string_view text) const = 0;
 };
@@ -37,12 +37,12 @@ class Evaluator {
   Evaluator(Evaluator&&) noexcept;
   Evaluator& operator=(Evaluator&&) = delete;
 
-  void begin_tick();                                    // forgets all values
-  void forget_above(std::size_t mark);                  // nodes from here on were truncated; others may take their ids
-  void run(std::span<const NodeId> nodes);              // in the order of evaluation; those that are known are skipped
-  void run_with_needs(NodeId node);                     // one node, and what it needs where that is not known yet
+  void begin_tick();                        // forgets all values
+  void forget_above(std::size_t mark);      // nodes from here on were truncated; others may take their ids
+  void run(std::span<const NodeId> nodes);  // in the order of evaluation; those that are known are skipped
+  void run_with_needs(NodeId node);         // one node, and what it needs where that is not known yet
   [[nodiscard]] const Graph& graph() const noexcept;
-  [[nodiscard]] Column column(NodeId id) const;         // after run; empty for what did not run at this tick
+  [[nodiscard]] Column column(NodeId id) const;  // after run; empty for what did not run at this tick
   [[nodiscard]] Mask mask(NodeId id) const;
   // The value of a slot of `level` in a node of a level that contains it (or is it); absent, or unknown, where nothing does.
   [[nodiscard]] double number_at(NodeId id, Level level, Slot slot) const;

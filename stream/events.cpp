@@ -32,7 +32,8 @@ Happening get_event(Reader& in) {
 
 }  // namespace
 
-EventFilters::EventFilters(const std::vector<EventFilter>& filters, std::vector<std::string>& names, const SymbolOf& symbol) : symbol_(&symbol) {
+EventFilters::EventFilters(const std::vector<EventFilter>& filters, std::vector<std::string>& names, const SymbolOf& symbol)
+    : symbol_(&symbol) {
   for (const EventFilter& filter : filters) {
     Filter made{number_of(names, filter.field), filter.keep, {}, {}, {}};
     for (const Scalar& value : filter.values) {
@@ -59,7 +60,9 @@ bool EventFilters::pass(const Happening& event) const {
   return true;
 }
 
-EventView Events::make_view(const WindowSpec& spec) { return EventView{spec, EventFilters{spec.filters, names_, *symbol_}, {}, 0, long_ago}; }
+EventView Events::make_view(const WindowSpec& spec) {
+  return EventView{spec, EventFilters{spec.filters, names_, *symbol_}, {}, 0, long_ago};
+}
 
 void Events::add_view(const WindowSpec& spec) { views_.push_back(make_view(spec)); }
 
@@ -75,12 +78,14 @@ const Happening* Events::number(std::uint64_t n) const noexcept {
   return n < base_ || n >= base_ + log_.size() ? nullptr : &log_[static_cast<std::size_t>(n - base_)];
 }
 
-bool Events::add(Slot slot, Time time, std::span<const std::pair<std::string_view, double>> fields, Time arrival, std::uint64_t sequence, Time clock) {
-  constexpr std::size_t most_names = 1024;   // of fields: further ones are not kept
+bool Events::add(Slot slot, Time time, std::span<const std::pair<std::string_view, double>> fields, Time arrival, std::uint64_t sequence,
+                 Time clock) {
+  constexpr std::size_t most_names = 1024;  // of fields: further ones are not kept
   const bool late = clock != long_ago && clock >= time + lateness_;
   Happening event{late ? clock : time, arrival, slot, sequence, 0, {}};
   for (const auto& [name, value] : fields)
-    if (names_.size() < most_names || std::find(names_.begin(), names_.end(), name) != names_.end()) event.fields.emplace_back(field(name), value);
+    if (names_.size() < most_names || std::find(names_.begin(), names_.end(), name) != names_.end())
+      event.fields.emplace_back(field(name), value);
   waiting_.push(std::move(event));
   return !late;
 }
@@ -91,7 +96,7 @@ const Happening& Events::apply_first() {
 }
 
 void Events::advance(EventView& view, Extent to) {
-  if (to.from < view.from) {   // back to the attempt's end, from a later record's tick: from what is retained
+  if (to.from < view.from) {  // back to the attempt's end, from a later record's tick: from what is retained
     view.members.clear();
     view.cursor = base_;
     view.from = long_ago;
@@ -242,7 +247,9 @@ void Events::take_over(Events& old) {
   // Fields are numbered afresh: this pack's filters may name others.
   std::vector<std::uint32_t> renamed;
   for (const std::string& name : old.names_) renamed.push_back(field(name));
-  const auto rename = [&](Happening& event) { for (auto& [name, value] : event.fields) name = name < renamed.size() ? renamed[name] : 0; };
+  const auto rename = [&](Happening& event) {
+    for (auto& [name, value] : event.fields) name = name < renamed.size() ? renamed[name] : 0;
+  };
   auto items = old.waiting_.items();
   for (Happening& event : items) rename(event);
   waiting_.restore(std::move(items), old.waiting_.next_order());
@@ -252,7 +259,7 @@ void Events::take_over(Events& old) {
   for (EventView& view : views_) {
     EventView* same = old.find(view.spec);
     if (same == nullptr) {
-      view.cursor = base_ + log_.size();   // a new window sees what is applied from now on
+      view.cursor = base_ + log_.size();  // a new window sees what is applied from now on
       continue;
     }
     view.members = std::move(same->members);
@@ -264,8 +271,6 @@ void Events::take_over(Events& old) {
   }
 }
 
-std::size_t Events::retained_bytes() const noexcept {
-  return (log_.size() + waiting_.size()) * (sizeof(Happening) + 32);
-}
+std::size_t Events::retained_bytes() const noexcept { return (log_.size() + waiting_.size()) * (sizeof(Happening) + 32); }
 
 }  // namespace tocsin::stream

@@ -17,7 +17,7 @@ namespace tocsin::stream {
 
 // An event that happened to a member. Fields are numbers or texts' symbols, by the number of their name.
 struct Happening {
-  Time at{};        // its T
+  Time at{};  // its T
   Time arrival{};
   Slot slot = 0;
   std::uint64_t sequence = 0, order = 0;
@@ -43,7 +43,7 @@ class EventFilters {
     std::uint32_t field;
     bool keep;
     std::vector<double> numbers;
-    mutable std::vector<std::string> texts;   // not yet said by any record
+    mutable std::vector<std::string> texts;  // not yet said by any record
     mutable std::vector<double> symbols;
   };
   std::vector<Filter> filters_;
@@ -52,10 +52,10 @@ class EventFilters {
 
 // The events of one member in one window, oldest first.
 struct MemberEvents {
-  std::deque<std::uint64_t> numbers;         // of the events, counted since the attempt's start
-  std::uint64_t count = 0;                   // of the attempt: all; else as many as numbers
-  Time last_arrival = long_ago;              // of the attempt
-  std::vector<Happening> first, last;        // of the attempt: at most one each
+  std::deque<std::uint64_t> numbers;   // of the events, counted since the attempt's start
+  std::uint64_t count = 0;             // of the attempt: all; else as many as numbers
+  Time last_arrival = long_ago;        // of the attempt
+  std::vector<Happening> first, last;  // of the attempt: at most one each
 };
 
 // One window of a signal's events, with its filters, as of the T that it was advanced to.
@@ -64,7 +64,7 @@ struct EventView {
   EventFilters filters;
   std::vector<MemberEvents> members;
   std::uint64_t cursor = 0;
-  Time from = long_ago;        // events at or before it have left
+  Time from = long_ago;  // events at or before it have left
 };
 
 // The events of one signal. Those of "attempt" are the newest 4,096; beyond them first, last, count and age stay exact, repeats
@@ -72,13 +72,15 @@ struct EventView {
 class Events {
  public:
   static constexpr std::size_t most_of_attempt = 4096;
-  static constexpr std::size_t most = 65'536;   // of all windows of a signal
+  static constexpr std::size_t most = 65'536;  // of all windows of a signal
 
-  Events(Duration lateness, Duration keep, bool attempt, const SymbolOf& symbol) : lateness_(lateness), keep_(keep), attempt_(attempt), symbol_(&symbol) {}
+  Events(Duration lateness, Duration keep, bool attempt, const SymbolOf& symbol)
+      : lateness_(lateness), keep_(keep), attempt_(attempt), symbol_(&symbol) {}
 
   void add_view(const WindowSpec& spec);
   // False: it came too late for its own time.
-  bool add(Slot slot, Time time, std::span<const std::pair<std::string_view, double>> fields, Time arrival, std::uint64_t sequence, Time clock);
+  bool add(Slot slot, Time time, std::span<const std::pair<std::string_view, double>> fields, Time arrival, std::uint64_t sequence,
+           Time clock);
   [[nodiscard]] Time next_due() const noexcept { return waiting_.empty() ? never : waiting_.first().at + lateness_; }
   template <class Told>
   void apply(Time clock, Told&& told) {
@@ -117,10 +119,10 @@ class Events {
   Duration lateness_, keep_;
   bool attempt_;
   const SymbolOf* symbol_;
-  std::vector<std::string> names_;    // of fields, in the order of their first appearance
+  std::vector<std::string> names_;  // of fields, in the order of their first appearance
   Waiting<Happening> waiting_;
-  std::deque<Happening> log_;         // ascending in T
-  std::uint64_t base_ = 0;            // how many came before log_
+  std::deque<Happening> log_;  // ascending in T
+  std::uint64_t base_ = 0;     // how many came before log_
   std::vector<EventView> views_;
 };
 

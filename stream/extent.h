@@ -42,14 +42,14 @@ struct Reduction {
 // What of a window has to be kept up, by the reductions that were declared for it.
 struct Demand {
   std::vector<Reduction> reductions;
-  bool order = false;            // median, quantile, mad
-  bool last = false;             // of a baseline: the last row's value
-  bool nonfinite = false;        // of a baseline
-  bool fits = false;             // theil_sen, kendall, time_to, cusum of an attempt
-  bool moments = false;          // stddev, slope of an attempt
+  bool order = false;      // median, quantile, mad
+  bool last = false;       // of a baseline: the last row's value
+  bool nonfinite = false;  // of a baseline
+  bool fits = false;       // theil_sen, kendall, time_to, cusum of an attempt
+  bool moments = false;    // stddev, slope of an attempt
   std::size_t first_n = 1, last_n = 1;
-  std::vector<double> spans;     // of ewma
-  std::vector<double> masks;     // of fraction
+  std::vector<double> spans;  // of ewma
+  std::vector<double> masks;  // of fraction
   void add(Op op, double number);
   // No reduction is declared: a scripted rule may ask for any.
   void add_all();

@@ -27,7 +27,7 @@ class Extractor {
   // Half-assembled records (a traceback) end when nothing continued them; never: none waits.
   [[nodiscard]] virtual Time next_due() const = 0;
   virtual void settle(Time clock, Extracted& out) = 0;
-  virtual void finish(Extracted& out) = 0;        // the attempt ended: nothing continues anything
+  virtual void finish(Extracted& out) = 0;  // the attempt ended: nothing continues anything
   virtual void save(Writer& out) const = 0;
   virtual Result<void> load(Reader& in) = 0;
 };

@@ -17,8 +17,8 @@
 namespace tocsin::stream {
 
 enum class NodeId : std::uint32_t {};
-enum class RuleIndex : std::uint32_t {};   // of a rule in its pack
-enum class PeersId : std::uint32_t {};     // of a list of coordinates in its graph
+enum class RuleIndex : std::uint32_t {};  // of a rule in its pack
+enum class PeersId : std::uint32_t {};    // of a list of coordinates in its graph
 
 // A text or a number that a rule gives as a literal.
 using Scalar = std::variant<double, std::string>;
@@ -36,12 +36,12 @@ struct WindowSpec {
   enum class Span : std::uint8_t { time, points, attempt };
   SignalId signal{};
   Span span = Span::time;
-  Duration over{};             // of a time
+  Duration over{};  // of a time
   Duration lag{};
-  std::uint32_t points = 0;    // of points
+  std::uint32_t points = 0;  // of points
   std::uint32_t lag_points = 0;
-  std::uint32_t least = 0;     // values from which points, baselines and "attempt" are known; 0: 16, or all asked for if fewer
-  Duration settle{};           // L of the rules that look at it: a tick at T runs at T + settle
+  std::uint32_t least = 0;  // values from which points, baselines and "attempt" are known; 0: 16, or all asked for if fewer
+  Duration settle{};        // L of the rules that look at it: a tick at T runs at T + settle
   std::vector<EventFilter> filters;
   std::optional<RuleIndex> freeze;  // keeps a member's value while this rule's alert on it is pending or firing
 
@@ -57,7 +57,7 @@ enum class Shape : std::uint8_t { window, finding, column, mask };
 struct Type {
   Shape shape = Shape::column;
   Level level = Level::none;
-  std::string unit = "none";       // "any" takes the unit of what it meets; "text" is no number
+  std::string unit = "none";  // "any" takes the unit of what it meets; "text" is no number
   [[nodiscard]] bool text() const noexcept { return unit == "text"; }
 };
 
@@ -68,14 +68,14 @@ enum class Group : std::uint8_t { peers, gpu, node, rack, job };
 
 // What an operation takes besides columns. Every field is part of what makes two nodes equal.
 struct Attributes {
-  double number = 0;                   // constant's value, n of first(n), quantile's q, fraction's bits, ewma's span; n of at_least(n, g)
-                                       // and at_most(n, g), unless a second argument gives it: a value per group, or one for all
-  std::vector<Scalar> values;          // of is(…)
-  std::string field;                   // of an event; of a state; the level of at(…), which gives a spread
+  double number = 0;           // constant's value, n of first(n), quantile's q, fraction's bits, ewma's span; n of at_least(n, g)
+                               // and at_most(n, g), unless a second argument gives it: a value per group, or one for all
+  std::vector<Scalar> values;  // of is(…)
+  std::string field;           // of an event; of a state; the level of at(…), which gives a spread
   std::optional<Group> group;
-  std::optional<PeersId> peers;        // of Group::peers
-  std::optional<RuleIndex> rule;       // of freeze and state
-  std::vector<std::string> findings;   // names of the rules that a finding joins
+  std::optional<PeersId> peers;       // of Group::peers
+  std::optional<RuleIndex> rule;      // of freeze and state
+  std::vector<std::string> findings;  // names of the rules that a finding joins
   std::optional<WindowSpec> window;
   friend bool operator==(const Attributes&, const Attributes&) = default;
 };
@@ -126,7 +126,7 @@ class Graph {
 
   const SignalTable* signals_;
   std::vector<Node> nodes_;
-  std::vector<std::string> keys_;   // of each node, to take it out of by_key_ again
+  std::vector<std::string> keys_;  // of each node, to take it out of by_key_ again
   std::unordered_map<std::string, NodeId> by_key_;
   std::vector<std::vector<std::string>> peers_;
 };

@@ -26,14 +26,10 @@ namespace {
 
 std::string_view article_and_name(Shape shape) {
   switch (shape) {
-    case Shape::window:
-      return "a window";
-    case Shape::finding:
-      return "a finding";
-    case Shape::column:
-      return "a column";
-    case Shape::mask:
-      return "a mask";
+    case Shape::window: return "a window";
+    case Shape::finding: return "a finding";
+    case Shape::column: return "a column";
+    case Shape::mask: return "a mask";
   }
   return "";
 }
@@ -102,20 +98,11 @@ Result<NodeId> Graph::Application::columns(std::string_view what) {
     if (auto fine = want(i, Shape::column); !fine) return fine.error();
   Result<std::string> unit = std::string{};
   switch (entry().unit) {
-    case UnitRule::sum:
-      unit = common(what);
-      break;
-    case UnitRule::product:
-      unit = unit_product(type(0).unit, type(1).unit);
-      break;
-    case UnitRule::quotient:
-      unit = unit_quotient(type(0).unit, type(1).unit);
-      break;
-    case UnitRule::none:
-      unit = std::string{"none"};
-      break;
-    default:
-      unit = type(0).unit;
+    case UnitRule::sum: unit = common(what); break;
+    case UnitRule::product: unit = unit_product(type(0).unit, type(1).unit); break;
+    case UnitRule::quotient: unit = unit_quotient(type(0).unit, type(1).unit); break;
+    case UnitRule::none: unit = std::string{"none"}; break;
+    default: unit = type(0).unit;
   }
   if (!unit) return unit.error();
   if (auto folded = fold()) return graph.constant(*folded, std::move(*unit));
@@ -131,36 +118,17 @@ std::optional<double> Graph::Application::fold() const {
   }
   double value = 0;
   switch (op) {
-    case Op::add:
-      value = x[0] + x[1];
-      break;
-    case Op::subtract:
-      value = x[0] - x[1];
-      break;
-    case Op::multiply:
-      value = x[0] * x[1];
-      break;
-    case Op::divide:
-      value = x[1] == 0 ? HUGE_VAL : x[0] / x[1];
-      break;
-    case Op::negate:
-      value = -x[0];
-      break;
-    case Op::abs:
-      value = std::fabs(x[0]);
-      break;
-    case Op::fill:
-      value = x[0];
-      break;
+    case Op::add: value = x[0] + x[1]; break;
+    case Op::subtract: value = x[0] - x[1]; break;
+    case Op::multiply: value = x[0] * x[1]; break;
+    case Op::divide: value = x[1] == 0 ? HUGE_VAL : x[0] / x[1]; break;
+    case Op::negate: value = -x[0]; break;
+    case Op::abs: value = std::fabs(x[0]); break;
+    case Op::fill: value = x[0]; break;
     case Op::clamp_low:
-    case Op::greatest:
-      value = std::max(x[0], x[1]);
-      break;
-    case Op::least:
-      value = std::min(x[0], x[1]);
-      break;
-    default:
-      return std::nullopt;
+    case Op::greatest: value = std::max(x[0], x[1]); break;
+    case Op::least: value = std::min(x[0], x[1]); break;
+    default: return std::nullopt;
   }
   return std::isfinite(value) ? std::optional{value} : std::nullopt;
 }
@@ -173,8 +141,8 @@ Result<NodeId> Graph::Application::comparing() {
     if (limit > 1 && std::isfinite(limit)) {
       char two[32];
       std::snprintf(two, sizeof two, "%.2f", limit / 100);
-      return refuse(shown(limit) + " is compared with a ratio (0 to 1); did you mean " +
-                    (limit <= 100 ? two : "a value between 0 and 1") + "?");
+      return refuse(shown(limit) + " is compared with a ratio (0 to 1); did you mean " + (limit <= 100 ? two : "a value between 0 and 1") +
+                    "?");
     }
   }
   if (auto unit = common("be compared with"); !unit) return unit.error();
@@ -250,20 +218,16 @@ Result<NodeId> Graph::Application::grouped() {
   if (number)
     if (auto fine = limit(*to, kept); !fine) return fine.error();
   std::string unit = type(0).unit;
-  if (entry().unit == UnitRule::count)
-    unit = "count";
-  else if (of_masks)
-    unit = "none";
-  else if (op == Op::g_sum && unit == "ratio")
-    unit = "none";
+  if (entry().unit == UnitRule::count) unit = "count";
+  else if (of_masks) unit = "none";
+  else if (op == Op::g_sum && unit == "ratio") unit = "none";
   return make({entry().gives, *to, std::move(unit)}, std::move(kept));
 }
 
 Result<void> Graph::Application::limit(Level to, Attributes& kept) {
   if (arguments.size() < 2) {
     kept.number = attributes.number;
-    if (!(kept.number >= 0))
-      return refuse(std::string{entry().name} + "(" + shown(kept.number) + ", …): how many members? 0 or more");
+    if (!(kept.number >= 0)) return refuse(std::string{entry().name} + "(" + shown(kept.number) + ", …): how many members? 0 or more");
     return {};
   }
   if (auto fine = want(1, Shape::column); !fine) return fine.error();
@@ -290,8 +254,7 @@ Result<NodeId> Graph::Application::alone() const {
     case Op::g_sum:
     case Op::g_quantile:
     case Op::m_any:
-    case Op::m_all:
-      return arguments[0];
+    case Op::m_all: return arguments[0];
     default:
       return refuse(std::string{entry().name} + " over " + quoted(name(*attributes.group)) + ": there is one value per " +
                     std::string{name(type(0).level)} + " already; take a finer value, or a coarser group");
@@ -302,8 +265,8 @@ Result<Level> Graph::Application::group_level() {
   const std::string word{entry().name};
   const std::string n = op == Op::g_quantile ? "0.9, " : op == Op::m_at_least || op == Op::m_at_most ? "2, " : "";
   if (!attributes.group)
-    return refuse(word + " across which members? " + word + "(" + n + "\"peers\"), " + word + "(" + n + "\"node\"), " + word + "(" +
-                  n + "\"job\")");
+    return refuse(word + " across which members? " + word + "(" + n + "\"peers\"), " + word + "(" + n + "\"node\"), " + word + "(" + n +
+                  "\"job\")");
   const Level from = type(0).level;
   if (from == Level::none) return refuse(word + " of a number: it has no members. Take it of a column of the job");
   if (*attributes.group == Group::peers) {
@@ -318,8 +281,8 @@ Result<Level> Graph::Application::group_level() {
   attributes.peers.reset();
   const Level to = static_cast<Level>(*level_named(name(*attributes.group)));
   if (to > from)
-    return refuse("a value per " + std::string{name(from)} + " cannot be taken up to " + quoted(name(to)) +
-                  ", which is finer: :at(" + quoted(name(to)) + ") spreads it");
+    return refuse("a value per " + std::string{name(from)} + " cannot be taken up to " + quoted(name(to)) + ", which is finer: :at(" +
+                  quoted(name(to)) + ") spreads it");
   return to;
 }
 
@@ -342,59 +305,45 @@ Result<NodeId> Graph::Application::run() {
     case Op::finding:
     case Op::state:
     case Op::spread:
-    case Op::freeze:
-      return refuse("this operation is not a word of the language: the builder adds it");
+    case Op::freeze: return refuse("this operation is not a word of the language: the builder adds it");
     case Op::number:
     case Op::yes:
-    case Op::each:
-      return refuse(std::string{entry().name} + "() gives a concrete value: only a scripted rule has one");
+    case Op::each: return refuse(std::string{entry().name} + "() gives a concrete value: only a scripted rule has one");
     case Op::f_now:
     case Op::f_ever:
       if (auto fine = want(0, Shape::finding); !fine) return fine.error();
       return make({Shape::mask, type(0).level, "none"});
-    case Op::add:
-      return columns("be added to");
-    case Op::subtract:
-      return columns("be subtracted with");
+    case Op::add: return columns("be added to");
+    case Op::subtract: return columns("be subtracted with");
     case Op::multiply:
     case Op::divide:
     case Op::negate:
-    case Op::abs:
-      return columns("");
+    case Op::abs: return columns("");
     case Op::log:
       if (auto fine = want(0, Shape::column); !fine) return fine.error();
       if (!dimensionless(type(0).unit) && type(0).unit != "any")
         return refuse("log of " + type(0).unit + ": divide by something in the same unit first");
       return columns("");
-    case Op::clamp_low:
-      return columns("be clamped by");
+    case Op::clamp_low: return columns("be clamped by");
     case Op::clamp:
       if (arguments.size() == 2) op = Op::clamp_low;
       return columns("be clamped by");
-    case Op::fill:
-      return columns("be filled with");
+    case Op::fill: return columns("be filled with");
     case Op::greatest:
-    case Op::least:
-      return columns("stand beside");
-    case Op::choose:
-      return choice();
+    case Op::least: return columns("stand beside");
+    case Op::choose: return choice();
     case Op::above:
     case Op::below:
     case Op::at_least:
-    case Op::at_most:
-      return comparing();
-    case Op::is:
-      return is_any();
+    case Op::at_most: return comparing();
+    case Op::is: return is_any();
     case Op::conjunction:
     case Op::disjunction:
     case Op::negation:
     case Op::surely:
-    case Op::maybe:
-      return masks();
-    case Op::at:
-      return at_level();
-    default:
-      return entry().on == Shape::window ? window() : grouped();
+    case Op::maybe: return masks();
+    case Op::at: return at_level();
+    default: return entry().on == Shape::window ? window() : grouped();
   }
 }
 
@@ -404,25 +353,18 @@ Result<NodeId> Graph::apply(Op op, std::span<const NodeId> arguments, Attributes
   std::size_t least = 1, most = 1;
   switch (entry.takes) {
     case Takes::column:
-    case Takes::masks:
-      least = most = 2;
-      break;
+    case Takes::masks: least = most = 2; break;
     case Takes::low_high:
       least = 2;
       most = 3;
       break;
-    case Takes::choice:
-      least = most = 3;
-      break;
+    case Takes::choice: least = most = 3; break;
     case Takes::columns:
       least = 2;
       most = std::size_t(-1);
       break;
-    case Takes::number_group:
-      most = op == Op::m_at_least || op == Op::m_at_most ? 2 : 1;
-      break;
-    default:
-      break;
+    case Takes::number_group: most = op == Op::m_at_least || op == Op::m_at_most ? 2 : 1; break;
+    default: break;
   }
   if (n < least || n > most) {
     const bool few = n < least;

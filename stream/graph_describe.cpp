@@ -40,10 +40,14 @@ std::string Graph::describe(NodeId id) const {
       text += "finding";
       for (const std::string& rule : a.findings) text += " " + rule;
       break;
-    case Op::negate: case Op::negation: text += std::string{entry.name} + place(node.arguments[0]); break;
-    case Op::add: case Op::subtract: case Op::multiply: case Op::divide: case Op::conjunction: case Op::disjunction:
-      text += place(node.arguments[0]) + " " + std::string{entry.name} + " " + place(node.arguments[1]);
-      break;
+    case Op::negate:
+    case Op::negation: text += std::string{entry.name} + place(node.arguments[0]); break;
+    case Op::add:
+    case Op::subtract:
+    case Op::multiply:
+    case Op::divide:
+    case Op::conjunction:
+    case Op::disjunction: text += place(node.arguments[0]) + " " + std::string{entry.name} + " " + place(node.arguments[1]); break;
     default: {
       std::string_view word = entry.name;
       if (node.op == Op::clamp_low) word = "clamp";

@@ -15,21 +15,16 @@ bool has_word(SignalKind kind, Op op) {
   const auto among = [op](std::initializer_list<Op> words) { return std::find(words.begin(), words.end(), op) != words.end(); };
   const bool of_events = among({Op::w_where, Op::w_except, Op::w_repeats});
   switch (kind) {
-    case SignalKind::gauge:
-      return !of_events;
-    case SignalKind::counter:
-      return !of_events;
-    case SignalKind::state:
-      return among({Op::w_last, Op::w_first, Op::w_age, Op::w_count, Op::w_fraction});
+    case SignalKind::gauge: return !of_events;
+    case SignalKind::counter: return !of_events;
+    case SignalKind::state: return among({Op::w_last, Op::w_first, Op::w_age, Op::w_count, Op::w_fraction});
     case SignalKind::step:
-      return among({Op::w_last, Op::w_first, Op::w_delta, Op::w_rate, Op::w_count, Op::w_age, Op::w_interval, Op::w_min, Op::w_max,
-                    Op::w_slope});
+      return among(
+          {Op::w_last, Op::w_first, Op::w_delta, Op::w_rate, Op::w_count, Op::w_age, Op::w_interval, Op::w_min, Op::w_max, Op::w_slope});
     case SignalKind::time:
       return among({Op::w_last, Op::w_first, Op::w_delta, Op::w_count, Op::w_age, Op::w_interval, Op::w_min, Op::w_max});
-    case SignalKind::event:
-      return of_events || among({Op::w_count, Op::w_age, Op::w_last, Op::w_first, Op::w_rate, Op::w_interval});
-    case SignalKind::heard:
-      return op == Op::w_age;
+    case SignalKind::event: return of_events || among({Op::w_count, Op::w_age, Op::w_last, Op::w_first, Op::w_rate, Op::w_interval});
+    case SignalKind::heard: return op == Op::w_age;
   }
   return false;
 }
@@ -82,9 +77,8 @@ Result<NodeId> Graph::Application::window() {
     if (auto fine = want(1, Shape::column); !fine) return fine.error();
     if (!common_unit(unit, type(1).unit)) return refuse(type(1).unit + " cannot be the goal of " + unit + ": give it in " + unit);
     if (type(1).level > type(0).level)
-      return refuse("the goal is a value per " + std::string{name(type(1).level)} + ", the signal per " +
-                    std::string{name(type(0).level)} + ": take the goal up through a group, :max(" + quoted(name(type(0).level)) +
-                    ")");
+      return refuse("the goal is a value per " + std::string{name(type(1).level)} + ", the signal per " + std::string{name(type(0).level)} +
+                    ": take the goal up through a group, :max(" + quoted(name(type(0).level)) + ")");
     arguments[1] = spread(arguments[1], type(0).level);
   }
   return reduced(spec, {Shape::column, type(0).level, unit_over_time(unit, signal)}, std::move(kept));
@@ -97,18 +91,12 @@ std::string Graph::Application::unit_over_time(const std::string& unit, const Si
     if (op == Op::w_rate) return unit_quotient(signal.unit, "seconds");
   }
   switch (entry().unit) {
-    case UnitRule::none:
-      return "none";
-    case UnitRule::seconds:
-      return "seconds";
-    case UnitRule::count:
-      return "count";
-    case UnitRule::ratio:
-      return "ratio";
-    case UnitRule::per_second:
-      return unit_quotient(unit, "seconds");
-    default:
-      return op == Op::w_sum && unit == "ratio" ? "none" : unit;
+    case UnitRule::none: return "none";
+    case UnitRule::seconds: return "seconds";
+    case UnitRule::count: return "count";
+    case UnitRule::ratio: return "ratio";
+    case UnitRule::per_second: return unit_quotient(unit, "seconds");
+    default: return op == Op::w_sum && unit == "ratio" ? "none" : unit;
   }
 }
 
@@ -157,8 +145,7 @@ Result<void> Graph::Application::check_number(const SignalDefinition& signal) co
     if (!(n >= 1) || !integer(n) || n > 9007199254740991.0) return refuse("fraction of which bits? :fraction { bits = 0x8 }");
   }
   if ((op == Op::w_last || op == Op::w_first) && n != 0) {
-    if (!(n >= 1) || !integer(n) || n > 1e6)
-      return refuse(std::string{entry().name} + "(" + shown(n) + "): a number of points, 1 or more");
+    if (!(n >= 1) || !integer(n) || n > 1e6) return refuse(std::string{entry().name} + "(" + shown(n) + "): a number of points, 1 or more");
     if (signal.kind == SignalKind::state || signal.kind == SignalKind::event)
       return refuse(std::string{entry().name} + "(n) is a median of n points; " + in_ticks(signal.name) + " is of kind " +
                     std::string{name(signal.kind)} + ": write " + std::string{entry().name} +
@@ -169,9 +156,8 @@ Result<void> Graph::Application::check_number(const SignalDefinition& signal) co
 
 Result<void> Graph::Application::check_quantile() const {
   if (!(attributes.number >= 0 && attributes.number <= 1))
-    return refuse(
-        "quantile(" + shown(attributes.number) + "): a quantile is between 0 and 1" +
-        (attributes.number > 1 && attributes.number <= 100 ? "; did you mean " + shown(attributes.number / 100) + "?" : ""));
+    return refuse("quantile(" + shown(attributes.number) + "): a quantile is between 0 and 1" +
+                  (attributes.number > 1 && attributes.number <= 100 ? "; did you mean " + shown(attributes.number / 100) + "?" : ""));
   return {};
 }
 

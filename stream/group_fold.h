@@ -20,12 +20,12 @@ class GroupFold {
   struct Of {
     const Groups& groups;
     bool peers = false;
-    bool reserved = false;   // slot 0 is the reserved member: it takes part only where its value is known
+    bool reserved = false;  // slot 0 is the reserved member: it takes part only where its value is known
   };
 
-  void column(Op op, double q, Of of, Column in, std::span<double> out);   // g_*
-  void truths(Op op, Operand limit, Of of, Mask in, std::span<Truth> out);   // m_any m_all m_at_least m_at_most
-  void count(Of of, Mask in, std::span<double> out);                       // m_count
+  void column(Op op, double q, Of of, Column in, std::span<double> out);    // g_*
+  void truths(Op op, Operand limit, Of of, Mask in, std::span<Truth> out);  // m_any m_all m_at_least m_at_most
+  void count(Of of, Mask in, std::span<double> out);                        // m_count
 
  private:
   // The values of these members, side by side.

@@ -18,7 +18,7 @@ namespace tocsin::stream {
 // Owned by its Attempt; the gaps are the log's, told to it as they are found.
 class Hearing {
  public:
-  static constexpr Duration patience = std::chrono::seconds{30};   // heard records further apart than this break the chain
+  static constexpr Duration patience = std::chrono::seconds{30};  // heard records further apart than this break the chain
 
   // A heard record, or a record, of `source` about this member (level job: the whole job).
   void heard(std::string_view source, Level level, Slot slot, Time arrival) { heard(source, level, std::span{&slot, 1}, arrival); }
@@ -43,18 +43,21 @@ class Hearing {
   Result<void> load(Reader& in);
 
  private:
-  struct Chain { Time since; Time last; };   // heard without a break since .. last; never: not heard
+  struct Chain {
+    Time since;
+    Time last;
+  };  // heard without a break since .. last; never: not heard
   struct Source {
     std::string name;
-    std::array<std::vector<Chain>, level_count> chains;   // by level, by slot
+    std::array<std::vector<Chain>, level_count> chains;  // by level, by slot
   };
   [[nodiscard]] const Source* find(std::string_view source) const;
   [[nodiscard]] static bool throughout(const Source& source, Level level, Slot slot, Time from, Time to);
 
   Time start_ = long_ago;
   std::uint64_t version_ = 0;
-  std::vector<Source> sources_;   // few: looked through by name
-  std::vector<std::pair<Time, Time>> gaps_;   // ascending, apart
+  std::vector<Source> sources_;              // few: looked through by name
+  std::vector<std::pair<Time, Time>> gaps_;  // ascending, apart
 };
 
 }  // namespace tocsin::stream

@@ -26,18 +26,18 @@ struct History::State {
   const SignalTable& table;
   const Topology& topology;
   SymbolOf symbol;
-  std::vector<std::unique_ptr<SignalHistory>> signals;   // by id; null: unwanted
-  std::vector<std::uint32_t> kept, heard;                // ids of those that are not null; of kind heard
-  std::optional<std::uint32_t> step, gap;                // ids: step_gap is made from step
+  std::vector<std::unique_ptr<SignalHistory>> signals;  // by id; null: unwanted
+  std::vector<std::uint32_t> kept, heard;               // ids of those that are not null; of kind heard
+  std::optional<std::uint32_t> step, gap;               // ids: step_gap is made from step
 
   Time clock = long_ago;
-  Time due = never;                // no signal has anything due before
-  Time end = never;                // E, once known
+  Time due = never;  // no signal has anything due before
+  Time end = never;  // E, once known
   std::optional<Time> attempt_start;
   bool filling = false;
   std::vector<EarlyArrival> early;
   Zeros zeros;
-  std::vector<std::uint8_t> was_heard;                   // scratch
+  std::vector<std::uint8_t> was_heard;  // scratch
   std::vector<Time> last;
   std::vector<std::pair<std::string_view, double>> fields;
   std::vector<Slot> gap_slots;
@@ -79,7 +79,8 @@ struct History::State {
     return in_time ? Write::taken : Write::late;
   }
   template <class V>
-  std::size_t write(std::uint32_t id, std::span<const Slot> slots, Time time, std::span<const V> values, Time arrival, std::uint64_t sequence) {
+  std::size_t write(std::uint32_t id, std::span<const Slot> slots, Time time, std::span<const V> values, Time arrival,
+                    std::uint64_t sequence) {
     if (slots.empty()) return 0;
     SignalHistory& signal = *signals[id];
     const std::size_t many = members(signal, *std::max_element(slots.begin(), slots.end()));
@@ -132,11 +133,13 @@ struct History::State {
 
   // ---- reading
   bool all_alike(std::span<double> out, double first, double others) const;
-  bool reduce_age(SignalHistory& signal, const WindowSpec& window, const Moment& moment, Time applied_to, const Hearing& hearing, std::span<double> out);
+  bool reduce_age(SignalHistory& signal, const WindowSpec& window, const Moment& moment, Time applied_to, const Hearing& hearing,
+                  std::span<double> out);
   bool fill_zeros(const SignalHistory& signal, bool nothing, Time from, Time to, const Hearing& hearing, std::span<double> out);
 };
 
-void History::State::begin(const Graph& graph, std::span<const NodeId> reductions, std::span<const NodeId> windows, std::span<const NodeId> open) {
+void History::State::begin(const Graph& graph, std::span<const NodeId> reductions, std::span<const NodeId> windows,
+                           std::span<const NodeId> open) {
   std::vector<std::vector<Asked>> asked(signals.size());
   const auto ask = [&](const WindowSpec& window) -> Asked* {
     if (index(window.signal) >= asked.size()) return nullptr;
@@ -185,8 +188,8 @@ bool History::State::all_alike(std::span<double> out, double first, double other
   return out.size() > 2;
 }
 
-bool History::State::reduce_age(SignalHistory& signal, const WindowSpec& window, const Moment& moment, Time applied_to, const Hearing& hearing,
-                                std::span<double> out) {
+bool History::State::reduce_age(SignalHistory& signal, const WindowSpec& window, const Moment& moment, Time applied_to,
+                                const Hearing& hearing, std::span<double> out) {
   const SignalDefinition& definition = signal.definition();
   const Time now = std::min(moment.now, moment.attempt_end);
   const bool event = definition.kind == SignalKind::event;
@@ -221,7 +224,8 @@ bool History::State::reduce_age(SignalHistory& signal, const WindowSpec& window,
 }
 
 // `nothing`: no member has anything in the window, and `out` was not written.
-bool History::State::fill_zeros(const SignalHistory& signal, bool nothing, Time from, Time to, const Hearing& hearing, std::span<double> out) {
+bool History::State::fill_zeros(const SignalHistory& signal, bool nothing, Time from, Time to, const Hearing& hearing,
+                                std::span<double> out) {
   const SignalDefinition& definition = signal.definition();
   const auto [none, alike] = zeros.over(definition, from, to, hearing, topology);
   const bool reserved = definition.owner == Level::rank;
@@ -242,7 +246,8 @@ History::History(History&&) noexcept = default;
 
 bool History::wants(SignalId signal) const noexcept { return state_->find(signal) != nullptr; }
 
-History::Write History::sample(SignalId id, Slot slot, Time time, double value, Time arrival, std::uint64_t sequence, double step, Slot reporter) {
+History::Write History::sample(SignalId id, Slot slot, Time time, double value, Time arrival, std::uint64_t sequence, double step,
+                               Slot reporter) {
   SignalHistory* signal = state_->find(id);
   const auto number = static_cast<std::uint32_t>(id);
   if (signal == nullptr || is_absent(value) || signal->definition().kind == SignalKind::event || state_->made_here(number, slot))
@@ -255,10 +260,12 @@ History::Write History::sample(SignalId id, Slot slot, Time time, double value, 
   return state_->write(number, {time, slot, reporter, sequence, 0, value, step, false}, time, arrival);
 }
 
-std::size_t History::samples(SignalId id, std::span<const Slot> slots, Time time, std::span<const float> values, Time arrival, std::uint64_t sequence) {
+std::size_t History::samples(SignalId id, std::span<const Slot> slots, Time time, std::span<const float> values, Time arrival,
+                             std::uint64_t sequence) {
   return state_->samples(id, slots, time, values, arrival, sequence);
 }
-std::size_t History::samples(SignalId id, std::span<const Slot> slots, Time time, std::span<const double> values, Time arrival, std::uint64_t sequence) {
+std::size_t History::samples(SignalId id, std::span<const Slot> slots, Time time, std::span<const double> values, Time arrival,
+                             std::uint64_t sequence) {
   return state_->samples(id, slots, time, values, arrival, sequence);
 }
 
@@ -282,7 +289,8 @@ std::size_t History::samples(std::span<const Value> values, Time time, Time arri
 }
 
 template <class V>
-std::size_t History::State::samples(SignalId id, std::span<const Slot> slots, Time time, std::span<const V> values, Time arrival, std::uint64_t sequence) {
+std::size_t History::State::samples(SignalId id, std::span<const Slot> slots, Time time, std::span<const V> values, Time arrival,
+                                    std::uint64_t sequence) {
   const SignalHistory* signal = find(id);
   if (signal == nullptr || signal->definition().kind == SignalKind::event) return 0;
   if (filling && arrival < signal->taken_since) return 0;
@@ -290,7 +298,7 @@ std::size_t History::State::samples(SignalId id, std::span<const Slot> slots, Ti
   time = std::min(time, arrival);
   if (number == step && !filling) note_steps(slots, values, arrival, sequence);
   if (number != gap) return write(number, slots, time, values, arrival, sequence);
-  std::size_t late = 0;   // where the engine makes it, a producer's is not taken
+  std::size_t late = 0;  // where the engine makes it, a producer's is not taken
   for (std::size_t i = 0; i < slots.size(); ++i)
     if (!made_here(number, slots[i])) late += write(number, slots.subspan(i, 1), time, values.subspan(i, 1), arrival, sequence);
   return late;
@@ -349,7 +357,8 @@ void History::end(Time end) noexcept {
   for (const std::uint32_t id : state_->kept) state_->signals[id]->end(end);
 }
 
-bool History::reduce(const Node& reduction, const WindowSpec& window, Column other, const Moment& moment, const Hearing& hearing, std::span<double> out) {
+bool History::reduce(const Node& reduction, const WindowSpec& window, Column other, const Moment& moment, const Hearing& hearing,
+                     std::span<double> out) {
   State& s = *state_;
   SignalHistory* signal = s.find(window.signal);
   if (signal == nullptr || out.empty()) return s.all_alike(out, absent, absent);
@@ -436,11 +445,13 @@ Result<void> History::load(Reader& in) {
   s.attempt_start = started ? std::optional{start} : std::nullopt;
   s.early = in.get_all<EarlyArrival>();
   std::erase_if(s.early, [&](const EarlyArrival& a) { return a.signal >= s.signals.size(); });
-  if (in.get_count() != s.kept.size()) return Error{Errc::malformed, "the snapshot retains the signals of another pack: load it with the pack that it names"};
+  if (in.get_count() != s.kept.size())
+    return Error{Errc::malformed, "the snapshot retains the signals of another pack: load it with the pack that it names"};
   for (const std::uint32_t id : s.kept) {
     const std::string name = in.get_text();
     if (name != s.table.all()[id].name)
-      return Error{Errc::malformed, "the snapshot retains '" + name + "' where this pack has '" + s.table.all()[id].name + "': load it with the pack that it names"};
+      return Error{Errc::malformed, "the snapshot retains '" + name + "' where this pack has '" + s.table.all()[id].name +
+                                        "': load it with the pack that it names"};
     s.signals[id]->load(in);
   }
   s.find_due();

@@ -31,8 +31,8 @@ struct EventField {
 
 // When the windows are looked at.
 struct Moment {
-  Time tick{};           // T: closed rows and applied records up to it are seen
-  Time now{};            // T + L: ages count to it
+  Time tick{};  // T: closed rows and applied records up to it are seen
+  Time now{};   // T + L: ages count to it
   Time attempt_start{};
   Time attempt_end = never;  // E: ages stop there
 };
@@ -57,8 +57,8 @@ class History {
   enum class Write : std::uint8_t { taken, late, unwanted };
   // `time` is min(event time, arrival), corrected by the caller. A late sample is not merged, but proves life. `step` is the step
   // that a job-owned signal's value belongs to (loss): of several ranks the lowest's is kept, and one value a step.
-  Write sample(SignalId signal, Slot slot, Time time, double value, Time arrival, std::uint64_t sequence,
-               double step = absent, Slot reporter = reserved_slot);
+  Write sample(SignalId signal, Slot slot, Time time, double value, Time arrival, std::uint64_t sequence, double step = absent,
+               Slot reporter = reserved_slot);
   // The same for one signal of many members at one time and arrival: the hot path. slots and values have the same length; none of the
   // values is absent. Not for points that the job owns, which belong to a step. How many were late.
   std::size_t samples(SignalId signal, std::span<const Slot> slots, Time time, std::span<const float> values, Time arrival,
@@ -66,7 +66,11 @@ class History {
   std::size_t samples(SignalId signal, std::span<const Slot> slots, Time time, std::span<const double> values, Time arrival,
                       std::uint64_t sequence);
   // One member's values of many signals at one time and arrival, none of them absent.
-  struct Value { SignalId signal; Slot slot; float value; };
+  struct Value {
+    SignalId signal;
+    Slot slot;
+    float value;
+  };
   std::size_t samples(std::span<const Value> values, Time time, Time arrival, std::uint64_t sequence);
   Write event(SignalId signal, Slot slot, Time time, std::span<const EventField> fields, Time arrival, std::uint64_t sequence);
   // Any record of the members: what `any` ages by.
@@ -91,7 +95,7 @@ class History {
   void adopt(History& old);
   // While filling, only rows are written: points, events, ages and accumulators come from a snapshot.
   void fill_rows_only(bool on) noexcept;
-  void save(Writer& out) const;      // everything but rows
+  void save(Writer& out) const;  // everything but rows
   Result<void> load(Reader& in);
   // How far back rows reach: what a take-over has to read again.
   [[nodiscard]] Duration longest_raw_window() const noexcept;

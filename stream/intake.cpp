@@ -6,7 +6,7 @@
 namespace tocsin::stream {
 namespace {
 
-constexpr Duration furthest_back = std::chrono::minutes{10};   // of an event or point; further, it is placed at its arrival
+constexpr Duration furthest_back = std::chrono::minutes{10};  // of an event or point; further, it is placed at its arrival
 constexpr std::size_t most_layouts = 4'096, most_memberships = 65'536;
 
 template <class T>
@@ -75,11 +75,19 @@ const Intake::Layout& Intake::layout_of(const SampleBlock& block) {
     const SignalDefinition& definition = pack_->signals[*id];
     const bool step = step_ && *id == *step_;
     if (step) layout.step = layout.signals.size() - 1;
-    signal = {*id, static_cast<float>(pack_->signals.factor(named.name)), true, history_->wants(*id) || step,
-              definition.textual(), definition.points, definition.owner == Level::job, false, definition.owner};
+    signal = {*id,
+              static_cast<float>(pack_->signals.factor(named.name)),
+              true,
+              history_->wants(*id) || step,
+              definition.textual(),
+              definition.points,
+              definition.owner == Level::job,
+              false,
+              definition.owner};
     signal.plain = signal.wanted && !step && !signal.textual && !signal.points && !definition.wide();
     const std::string_view source = block.source.empty() ? std::string_view{definition.source} : block.source;
-    if (!source.empty() && std::find(layout.sources.begin(), layout.sources.end(), source) == layout.sources.end()) layout.sources.emplace_back(source);
+    if (!source.empty() && std::find(layout.sources.begin(), layout.sources.end(), source) == layout.sources.end())
+      layout.sources.emplace_back(source);
   }
   return layouts_.emplace(key_, std::move(layout)).first->second;
 }
@@ -102,7 +110,7 @@ Intake::Membership& Intake::membership_of(const SampleBlock& block) {
     membership->own.push_back(topology_.slot(key).value_or(no_slot));
     membership->without += membership->own.back() == no_slot ? 1 : 0;
   }
-  membership->version = topology_.version();   // as it is now that they are learned
+  membership->version = topology_.version();  // as it is now that they are learned
   return *membership;
 }
 
@@ -177,8 +185,8 @@ void Intake::members(const SampleBlock& block, const Layout& layout, Membership&
 }
 
 template <class T>
-void Intake::column(const SampleBlock& block, const Layout::Signal& signal, const Membership::Owners& owners, std::size_t s, std::size_t t, bool step,
-                    Time arrival) {
+void Intake::column(const SampleBlock& block, const Layout::Signal& signal, const Membership::Owners& owners, std::size_t s, std::size_t t,
+                    bool step, Time arrival) {
   const std::size_t width = block.signals.size(), members = owners.slots.size(), first = t * members * width + s;
   const T* from;
   std::vector<T>* values;
@@ -203,12 +211,12 @@ void Intake::column(const SampleBlock& block, const Layout::Signal& signal, cons
   if (slots.empty()) return;
   if (step)
     for (std::size_t i = 0; i < slots.size(); ++i) remember_step(slots[i], static_cast<double>((*values)[i]));
-  counters_->late += history_->samples(signal.id, slots, placed(block.times[t], arrival, signal.points, slots.size()), std::span<const T>{*values},
-                                       arrival, next_sequence());
+  counters_->late += history_->samples(signal.id, slots, placed(block.times[t], arrival, signal.points, slots.size()),
+                                       std::span<const T>{*values}, arrival, next_sequence());
 }
 
-void Intake::one_by_one(const SampleBlock& block, const Layout& layout, const Membership& membership, std::span<const Slot> owners, std::size_t s,
-                        std::size_t t, Time arrival) {
+void Intake::one_by_one(const SampleBlock& block, const Layout& layout, const Membership& membership, std::span<const Slot> owners,
+                        std::size_t s, std::size_t t, Time arrival) {
   const auto& signal = layout.signals[s];
   const std::size_t width = block.signals.size(), members = owners.size();
   for (std::size_t m = 0; m < members; ++m) {
@@ -253,7 +261,8 @@ void Intake::value(SignalId id, Slot slot, Slot reporter, Time time, double numb
   }
   const SignalDefinition& definition = pack_->signals[id];
   if (id == step_) remember_step(slot, number);
-  else if (definition.owner == Level::job && definition.points && is_absent(step) && reporter < last_step_.size()) step = last_step_[reporter];
+  else if (definition.owner == Level::job && definition.points && is_absent(step) && reporter < last_step_.size())
+    step = last_step_[reporter];
   switch (history_->sample(id, slot, placed(time, arrival, definition.points), number, arrival, next_sequence(), step, reporter)) {
     case History::Write::late: ++counters_->late; break;
     case History::Write::unwanted: ++counters_->unwanted; break;

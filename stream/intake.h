@@ -41,14 +41,14 @@ class Intake {
   void spoke(const MemberKey& key, Time arrival);
   // min(event time, arrival); what takes its place among points or events, and is older than 10 min, is placed at its arrival.
   [[nodiscard]] Time placed(Time time, Time arrival, bool point, std::size_t values = 1);
-  [[nodiscard]] std::uint64_t next_sequence() noexcept { return ++sequence_; }   // of records, in the order of the log
+  [[nodiscard]] std::uint64_t next_sequence() noexcept { return ++sequence_; }  // of records, in the order of the log
 
   void save(Writer& out) const;
   void load(Reader& in);
 
  private:
   static constexpr std::size_t npos = static_cast<std::size_t>(-1);
-  struct Layout {   // a block's signals
+  struct Layout {  // a block's signals
     struct Signal {
       SignalId id{};
       float factor = 1;
@@ -56,19 +56,19 @@ class Intake {
       Level owner{};
     };
     std::vector<Signal> signals;
-    std::vector<std::string> sources;   // that its records are heard of
-    std::size_t step = npos;            // which of the signals is `step`
+    std::vector<std::string> sources;  // that its records are heard of
+    std::size_t step = npos;           // which of the signals is `step`
   };
-  struct Membership {   // a block's members
-    std::uint64_t version = 0;          // of the topology, as of which:
+  struct Membership {           // a block's members
+    std::uint64_t version = 0;  // of the topology, as of which:
     std::vector<Slot> own;
     struct Owners {
       Level level{};
       std::vector<Slot> slots;
-      bool all = true;                  // every member has one
+      bool all = true;  // every member has one
     };
     std::vector<Owners> owners;
-    std::uint64_t without = 0;          // members over a limit
+    std::uint64_t without = 0;  // members over a limit
   };
   struct TextHash {
     using is_transparent = void;
@@ -82,8 +82,8 @@ class Intake {
   const Membership::Owners& owners_of(Membership& membership, Level owner, const SampleBlock& block);
   void tell_who_spoke(const SampleBlock& block, const Layout& layout, const Membership& membership, Time arrival);
   template <class T>
-  void column(const SampleBlock& block, const Layout::Signal& signal, const Membership::Owners& owners, std::size_t s, std::size_t t, bool step,
-              Time arrival);
+  void column(const SampleBlock& block, const Layout::Signal& signal, const Membership::Owners& owners, std::size_t s, std::size_t t,
+              bool step, Time arrival);
   // The plain signals of a block of few members, a member at a time.
   void members(const SampleBlock& block, const Layout& layout, Membership& membership, Time arrival);
   void one_by_one(const SampleBlock& block, const Layout& layout, const Membership& membership, std::span<const Slot> owners, std::size_t s,
@@ -102,11 +102,11 @@ class Intake {
 
   Known<Layout> layouts_;
   Known<Membership> memberships_;
-  Membership passing_;                  // of a block whose members come without a string
-  std::vector<double> last_step_;       // by rank slot
+  Membership passing_;             // of a block whose members come without a string
+  std::vector<double> last_step_;  // by rank slot
   std::uint64_t sequence_ = 0;
 
-  std::string key_;                     // scratch, as these
+  std::string key_;  // scratch, as these
   std::vector<Slot> slots_;
   std::vector<float> narrow_;
   std::vector<double> wide_;

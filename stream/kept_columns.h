@@ -38,7 +38,10 @@ class KeptColumns {
   }
 
  private:
-  struct One { Reduction reduction; std::vector<double> values; };
+  struct One {
+    Reduction reduction;
+    std::vector<double> values;
+  };
   std::vector<One> columns_;
 };
 

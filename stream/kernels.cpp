@@ -2,7 +2,7 @@
 
 namespace tocsin::stream {
 
-extern const Kernels baseline_kernels, avx2_kernels;   // of kernels_baseline.cpp and kernels_avx2.cpp
+extern const Kernels baseline_kernels, avx2_kernels;  // of kernels_baseline.cpp and kernels_avx2.cpp
 
 namespace {
 

@@ -43,20 +43,22 @@ struct Kernels {
   double (*sum)(const double*, std::size_t);
   double (*min)(const double*, std::size_t);
   double (*max)(const double*, std::size_t);
-  std::size_t (*count_known)(const double*, std::size_t);     // NaN left out
-  std::size_t (*count_present)(const double*, std::size_t);   // NaN counted
+  std::size_t (*count_known)(const double*, std::size_t);    // NaN left out
+  std::size_t (*count_present)(const double*, std::size_t);  // NaN counted
   // Order statistics: absent below 3 known numbers; an even count gives the mean of the middle two, a quantile interpolates
   // linearly between ranks (type 7). `scratch` has room for `n` (quantile's may be the column itself). Infinities of both signs that
   // would have to be averaged or summed give absent.
   double (*quantile)(const double*, std::size_t, double q, double* scratch);
   double (*mad)(const double*, std::size_t, double* scratch);  // median of the distances to the median, not scaled
-  struct Tally { std::size_t yes, no, unknown; };
+  struct Tally {
+    std::size_t yes, no, unknown;
+  };
   Tally (*tally)(const Truth*, std::size_t);
 };
 
-[[nodiscard]] const Kernels& kernels() noexcept;                     // the fastest that this machine runs, or the one chosen
+[[nodiscard]] const Kernels& kernels() noexcept;  // the fastest that this machine runs, or the one chosen
 // At start, before any thread that uses them. False: unknown, or not for this machine.
 [[nodiscard]] bool choose_kernels(std::string_view name) noexcept;
-[[nodiscard]] double natural_logarithm(double x) noexcept;           // the kernels' own: absent for x <= 0 and for absent
+[[nodiscard]] double natural_logarithm(double x) noexcept;  // the kernels' own: absent for x <= 0 and for absent
 
 }  // namespace tocsin::stream

@@ -39,9 +39,8 @@ constexpr std::array table{
     Operation{Op::w_median, "median", window, column, T::nothing, U::keep, C::order,
               "The median of the values; beyond 5 minutes, of the means of their panes. Unknown where less than half of the window "
               "is covered."},
-    Operation{
-        Op::w_quantile, "quantile", window, column, T::number, U::keep, C::order,
-        "The quantile q, from 0 to 1, between values by interpolation. Unknown where less than half of the window is covered."},
+    Operation{Op::w_quantile, "quantile", window, column, T::number, U::keep, C::order,
+              "The quantile q, from 0 to 1, between values by interpolation. Unknown where less than half of the window is covered."},
     Operation{Op::w_sum, "sum", window, column, T::nothing, U::keep, C::panes,
               "The sum of the values. Unknown where less than half of the window is covered."},
     Operation{Op::w_stddev, "stddev", window, column, T::nothing, U::keep, C::panes,
@@ -52,9 +51,8 @@ constexpr std::array table{
     Operation{Op::w_ewma, "ewma", window, column, T::number, U::keep, C::fit,
               "The mean in which a value weighs less the older it is, with a span of n values. Unknown where less than half of the "
               "window is covered."},
-    Operation{
-        Op::w_fraction, "fraction", window, column, T::bits, U::ratio, C::panes,
-        "`fraction { bits = m }`: the share of samples with a bit of m. Unknown where less than half of the window is covered."},
+    Operation{Op::w_fraction, "fraction", window, column, T::bits, U::ratio, C::panes,
+              "`fraction { bits = m }`: the share of samples with a bit of m. Unknown where less than half of the window is covered."},
     Operation{Op::w_slope, "slope", window, column, T::nothing, U::per_second, C::fit,
               "The slope of the least-squares line, per second. Unknown where less than half of the window is covered."},
     Operation{Op::w_delta, "delta", window, column, T::nothing, U::keep, C::edge,
@@ -92,9 +90,8 @@ constexpr std::array table{
               "the whole window."},
 
     // a window to a window
-    Operation{
-        Op::w_where, "where", window, window, T::fields, U::keep, C::event,
-        "Only the events whose fields have these values: `where { code = 79 }`, or one of several: `where { code = { 79, 48 } }`."},
+    Operation{Op::w_where, "where", window, window, T::fields, U::keep, C::event,
+              "Only the events whose fields have these values: `where { code = 79 }`, or one of several: `where { code = { 79, 48 } }`."},
     Operation{Op::w_except, "except", window, window, T::fields, U::keep, C::event,
               "Only the events of which no field has these values: `except { code = 45 }`."},
 
@@ -118,8 +115,7 @@ constexpr std::array table{
               "`clamp(low)`, `clamp(low, high)`: the value, or the limit that it passes. Unknown where any of them is."},
     Operation{Op::log, "log", column, column, T::nothing, U::none, C::elementwise,
               "The natural logarithm. Unknown where the value is unknown or not positive."},
-    Operation{Op::abs, "abs", column, column, T::nothing, U::keep, C::elementwise,
-              "The value without its sign. Unknown where it is."},
+    Operation{Op::abs, "abs", column, column, T::nothing, U::keep, C::elementwise, "The value without its sign. Unknown where it is."},
     Operation{Op::fill, "fill", column, column, T::column, U::sum, C::elementwise,
               "The value, or the other where it is unknown; what was assumed is said under \"cannot decide\"."},
     Operation{Op::greatest, "greatest", column, column, T::columns, U::sum, C::elementwise,

@@ -12,27 +12,90 @@ enum class Shape : std::uint8_t;
 // Every word of the language that makes a value, and the few that the builder adds by itself.
 enum class Op : std::uint8_t {
   // leaves
-  constant, window, finding, state,
+  constant,
+  window,
+  finding,
+  state,
   // a window to a column
-  w_last, w_first, w_mean, w_min, w_max, w_median, w_quantile, w_sum, w_stddev, w_mad, w_ewma, w_fraction, w_slope, w_delta,
-  w_rate, w_cusum, w_theil_sen, w_kendall, w_time_to, w_count, w_age, w_interval, w_nonfinite, w_repeats,
+  w_last,
+  w_first,
+  w_mean,
+  w_min,
+  w_max,
+  w_median,
+  w_quantile,
+  w_sum,
+  w_stddev,
+  w_mad,
+  w_ewma,
+  w_fraction,
+  w_slope,
+  w_delta,
+  w_rate,
+  w_cusum,
+  w_theil_sen,
+  w_kendall,
+  w_time_to,
+  w_count,
+  w_age,
+  w_interval,
+  w_nonfinite,
+  w_repeats,
   // a window to a window
-  w_where, w_except,
+  w_where,
+  w_except,
   // a finding to a mask
-  f_now, f_ever,
+  f_now,
+  f_ever,
   // columns, member by member
-  add, subtract, multiply, divide, negate, clamp_low, clamp, log, abs, fill, greatest, least, choose,
+  add,
+  subtract,
+  multiply,
+  divide,
+  negate,
+  clamp_low,
+  clamp,
+  log,
+  abs,
+  fill,
+  greatest,
+  least,
+  choose,
   // columns to masks, member by member
-  above, below, at_least, at_most, is,
+  above,
+  below,
+  at_least,
+  at_most,
+  is,
   // masks, member by member
-  conjunction, disjunction, negation, surely, maybe,
+  conjunction,
+  disjunction,
+  negation,
+  surely,
+  maybe,
   // across members
-  g_median, g_mad, g_mean, g_min, g_max, g_sum, g_quantile, g_count, g_spread,
-  m_any, m_all, m_at_least, m_at_most, m_count,
+  g_median,
+  g_mad,
+  g_mean,
+  g_min,
+  g_max,
+  g_sum,
+  g_quantile,
+  g_count,
+  g_spread,
+  m_any,
+  m_all,
+  m_at_least,
+  m_at_most,
+  m_count,
   // between levels, and held values
-  at, spread, freeze,
+  at,
+  spread,
+  freeze,
   // concrete values: only a scripted rule has them
-  number, yes, each,
+  number,
+  yes,
+  each,
 };
 
 // What a word takes in parentheses.
@@ -56,7 +119,16 @@ enum class Takes : std::uint8_t {
 
 // How the unit of the result follows from those of the arguments.
 enum class UnitRule : std::uint8_t {
-  keep, none, seconds, count, ratio, per_second, sum, product, quotient, field,
+  keep,
+  none,
+  seconds,
+  count,
+  ratio,
+  per_second,
+  sum,
+  product,
+  quotient,
+  field,
 };
 
 // What one evaluation costs, which decides how it is kept up.
@@ -65,8 +137,8 @@ enum class Cost : std::uint8_t { leaf, edge, panes, order, fit, event, elementwi
 // One entry a word: bindings, checks, the reference and the editor stubs follow from this table.
 struct Operation {
   Op op;
-  std::string_view name;       // as it is written; a sign for an operator; "" for what the builder adds
-  Shape on;                    // the receiver
+  std::string_view name;  // as it is written; a sign for an operator; "" for what the builder adds
+  Shape on;               // the receiver
   Shape gives;
   Takes takes;
   UnitRule unit;

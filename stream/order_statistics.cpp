@@ -5,7 +5,7 @@
 namespace tocsin::stream {
 namespace {
 
-constexpr int dropped_bits = 45;   // of the 52 of a mantissa, 7 stay
+constexpr int dropped_bits = 45;  // of the 52 of a mantissa, 7 stay
 
 // Keys ascend with the numbers: the sign bit of positives is set, negatives are turned round.
 std::uint32_t key_of(double number) noexcept {

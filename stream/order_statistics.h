@@ -33,7 +33,7 @@ template <class T>
   const double place = static_cast<double>(n - 1) * q;
   const auto below = static_cast<std::size_t>(place);
   const double low = static_cast<double>(sorted[below]);
-  if (static_cast<double>(below) == place) return low;   // its neighbour may be infinite
+  if (static_cast<double>(below) == place) return low;  // its neighbour may be infinite
   const double high = static_cast<double>(sorted[std::min(below + 1, n - 1)]);
   return low == high ? low : canonical(low + (place - static_cast<double>(below)) * (high - low));
 }
@@ -45,7 +45,7 @@ template <class T>
   const std::size_t n = sorted.size();
   const double middle = median_of_sorted(sorted);
   if (!std::isfinite(middle)) return absent;
-  const std::size_t lefts = n / 2, rights = n - lefts;   // what equals the median may count to either side
+  const std::size_t lefts = n / 2, rights = n - lefts;  // what equals the median may count to either side
   const auto left = [&](std::size_t i) { return middle - static_cast<double>(sorted[lefts - 1 - i]); };
   const auto right = [&](std::size_t i) { return static_cast<double>(sorted[lefts + i]) - middle; };
   // The nearest n / 2 + 1: `low` of them to the left.
@@ -87,7 +87,7 @@ class SortedColumns {
     const std::size_t n = counts_[slot]++;
     T* place = std::upper_bound(run, run + n, value);
     std::copy_backward(place, run + n, run + n + 1);
-    *place = value + T{0};   // -0 and 0 are one value
+    *place = value + T{0};  // -0 and 0 are one value
   }
   void remove(Slot slot, T value) {
     if (value != value || slot >= counts_.size()) return;
@@ -121,13 +121,17 @@ class SortedColumns {
     return {data_.data() + slot * room_, counts_[slot]};
   }
   void clear() noexcept { std::fill(counts_.begin(), counts_.end(), 0u); }
-  void clear(Slot slot) noexcept { if (slot < counts_.size()) counts_[slot] = 0; }
+  void clear(Slot slot) noexcept {
+    if (slot < counts_.size()) counts_[slot] = 0;
+  }
   void widen(std::size_t members) {
     if (counts_.size() >= members) return;
     counts_.resize(members, 0);
     data_.resize(members * room_);
   }
-  [[nodiscard]] std::size_t retained_bytes() const noexcept { return data_.capacity() * sizeof(T) + counts_.capacity() * sizeof(std::uint32_t); }
+  [[nodiscard]] std::size_t retained_bytes() const noexcept {
+    return data_.capacity() * sizeof(T) + counts_.capacity() * sizeof(std::uint32_t);
+  }
 
  private:
   void grow() {
@@ -139,7 +143,7 @@ class SortedColumns {
     room_ = wider;
   }
   std::size_t room_;
-  std::vector<T> data_;               // [member][room]
+  std::vector<T> data_;  // [member][room]
   std::vector<std::uint32_t> counts_;
 };
 
@@ -156,11 +160,18 @@ class Histogram {
   [[nodiscard]] std::size_t retained_bytes() const noexcept { return bins_.capacity() * sizeof(Bin); }
 
  private:
-  struct Bin { std::uint32_t key; std::uint32_t unused; std::uint64_t count; };
-  struct Weighted { double value; std::uint64_t count; };
+  struct Bin {
+    std::uint32_t key;
+    std::uint32_t unused;
+    std::uint64_t count;
+  };
+  struct Weighted {
+    double value;
+    std::uint64_t count;
+  };
   [[nodiscard]] double middle(const Bin& bin) const;
   [[nodiscard]] std::vector<Weighted> values() const;
-  std::vector<Bin> bins_;   // ascending
+  std::vector<Bin> bins_;  // ascending
   std::uint64_t count_ = 0;
   double min_ = 0, max_ = 0;
 };

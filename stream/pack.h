@@ -51,19 +51,19 @@ struct TextTemplate {
   std::string source;
 };
 
-struct Output {      // a value of the second table that evaluate returns
+struct Output {  // a value of the second table that evaluate returns
   std::string name;
   NodeId node{};
 };
 struct Cause {
   std::string name;
-  NodeId node{};     // a mask
+  NodeId node{};  // a mask
   TextTemplate text;
 };
 struct StateField {
   std::string name;
   double initial = 0;
-  std::optional<NodeId> write;   // what is assigned after the evaluation
+  std::optional<NodeId> write;  // what is assigned after the evaluation
 };
 
 // One rule, ready to run. Built by the loader.
@@ -76,22 +76,22 @@ struct Rule {
   std::vector<Trigger> every;
   Persistence fire, clear;
   std::vector<RuleIndex> yields_to;
-  std::vector<RuleIndex> findings;             // rules that it is built on
-  std::map<std::string, std::string> jobs;     // labels that a job must have
+  std::vector<RuleIndex> findings;          // rules that it is built on
+  std::map<std::string, std::string> jobs;  // labels that a job must have
   std::vector<std::string> peers;
   std::map<std::string, Scalar> params;
   std::vector<StateField> state;
-  std::vector<SignalId> signals;               // of its needs
+  std::vector<SignalId> signals;                      // of its needs
   std::vector<std::pair<std::string, NodeId>> needs;  // name and window (or finding) node
 
-  Duration settle{};       // L: the largest lateness of its needs and of every rule it reaches through findings and yields_to
-  std::uint32_t depth = 0;         // in findings: after the rules it is built on
-  std::uint32_t yield_depth = 0;   // in yields_to: after its parents
+  Duration settle{};              // L: the largest lateness of its needs and of every rule it reaches through findings and yields_to
+  std::uint32_t depth = 0;        // in findings: after the rules it is built on
+  std::uint32_t yield_depth = 0;  // in yields_to: after its parents
 
-  std::optional<std::string> scripted;   // which line made it so; empty for a compiled rule
-  NodeId answer{};                       // of a compiled rule
-  std::vector<NodeId> hot;               // what answer and state need, in order of evaluation
-  std::vector<NodeId> cold;              // what outputs, causes and who need besides
+  std::optional<std::string> scripted;  // which line made it so; empty for a compiled rule
+  NodeId answer{};                      // of a compiled rule
+  std::vector<NodeId> hot;              // what answer and state need, in order of evaluation
+  std::vector<NodeId> cold;             // what outputs, causes and who need besides
   std::vector<Output> outputs;
   std::optional<NodeId> who;
   std::vector<Cause> causes;
@@ -102,8 +102,8 @@ struct Rule {
 class Scratch {
  public:
   virtual ~Scratch() = default;
-  [[nodiscard]] virtual Graph& graph() = 0;                 // append with apply(); taken away after the evaluation
-  virtual void compute(NodeId node) = 0;                    // and what it needs
+  [[nodiscard]] virtual Graph& graph() = 0;  // append with apply(); taken away after the evaluation
+  virtual void compute(NodeId node) = 0;     // and what it needs
   [[nodiscard]] virtual Column column(NodeId node) const = 0;
   [[nodiscard]] virtual Mask mask(NodeId node) const = 0;
   [[nodiscard]] virtual const Topology& topology() const = 0;
@@ -116,7 +116,7 @@ struct ScriptedAnswer {
   std::vector<Output> outputs;
   std::optional<NodeId> who;
   std::vector<std::pair<std::string, NodeId>> causes;
-  std::vector<std::pair<std::size_t, NodeId>> state;   // field index, node
+  std::vector<std::pair<std::size_t, NodeId>> state;  // field index, node
 };
 
 // Runs scripted rules. Implemented by dsl/; a pack of compiled rules has none.
@@ -129,20 +129,20 @@ class ScriptHost {
 
 // How families relate when an attempt gets its verdict: rules/verdict.lua.
 struct VerdictPolicy {
-  std::vector<std::string> precedence;   // families, the strongest first
+  std::vector<std::string> precedence;  // families, the strongest first
 };
 
 // All rules, signals and settings that change results: immutable once published (except for scratch nodes above the graph's mark).
 struct Pack {
   SignalTable signals;
   std::unique_ptr<Graph> graph;
-  std::vector<Rule> rules;               // sorted by name
-  std::vector<RuleIndex> order;          // by (depth, name): the order within one tick
+  std::vector<Rule> rules;       // sorted by name
+  std::vector<RuleIndex> order;  // by (depth, name): the order within one tick
   VerdictPolicy verdict;
   std::shared_ptr<ScriptHost> scripts;
-  std::string hash;                      // of the files, hex
-  std::string text;                      // the files themselves, as a pack record carries them
-  std::uint32_t alert_limit = 1000;      // open alerts a subject
+  std::string hash;                  // of the files, hex
+  std::string text;                  // the files themselves, as a pack record carries them
+  std::uint32_t alert_limit = 1000;  // open alerts a subject
 };
 
 }  // namespace tocsin::stream

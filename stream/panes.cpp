@@ -32,7 +32,9 @@ void Panes<T>::add(Time row_end, std::span<const T> values) {
     pane.greatest.resize(values.size(), -std::numeric_limits<T>::infinity());
     pane.counts.resize(values.size(), 0);
     // What was not counted from the pane's first row on stays uncounted.
-    const auto grow = [&](std::vector<std::uint16_t>& counted) { if (fresh || !counted.empty()) counted.resize(values.size(), 0); };
+    const auto grow = [&](std::vector<std::uint16_t>& counted) {
+      if (fresh || !counted.empty()) counted.resize(values.size(), 0);
+    };
     if (nonfinite_) grow(pane.nans), grow(pane.infinities);
     for (auto& hits : pane.hits) grow(hits);
   }
@@ -52,7 +54,8 @@ void Panes<T>::add(Time row_end, std::span<const T> values) {
     each_that(pane.nans, [](T v) { return v != v && !is_absent(v); });
     each_that(pane.infinities, [](T v) { return std::isinf(v); });
   }
-  for (std::size_t m = 0; m < masks_.size(); ++m) each_that(pane.hits[m], [mask = masks_[m]](T v) { return has_bits(static_cast<double>(v), mask); });
+  for (std::size_t m = 0; m < masks_.size(); ++m)
+    each_that(pane.hits[m], [mask = masks_[m]](T v) { return has_bits(static_cast<double>(v), mask); });
 }
 
 template <class T>
@@ -66,7 +69,7 @@ void Panes<T>::take_over(Panes& old) {
   panes_ = std::move(old.panes_);
   for (Pane& pane : panes_) {
     if (!nonfinite_) pane.nans.clear(), pane.infinities.clear();
-    std::vector<std::vector<std::uint16_t>> hits(masks_.size());   // empty: the other pack did not count these
+    std::vector<std::vector<std::uint16_t>> hits(masks_.size());  // empty: the other pack did not count these
     for (std::size_t m = 0; m < masks_.size(); ++m) {
       const auto same = std::find(old.masks_.begin(), old.masks_.end(), masks_[m]);
       if (same != old.masks_.end()) hits[m] = std::move(pane.hits[static_cast<std::size_t>(same - old.masks_.begin())]);
@@ -98,8 +101,14 @@ void Panes<T>::load(Reader& in) {
   dropped_through_ = in.get<RowNumber>();
   const std::size_t count = in.get_count();
   for (std::size_t i = 0; i < count && in.ok(); ++i) {
-    Pane pane{in.get<RowNumber>(), in.get_all<double>(), in.get_all<T>(), in.get_all<T>(), in.get_all<std::uint16_t>(),
-              in.get_all<std::uint16_t>(), in.get_all<std::uint16_t>(), {}};
+    Pane pane{in.get<RowNumber>(),
+              in.get_all<double>(),
+              in.get_all<T>(),
+              in.get_all<T>(),
+              in.get_all<std::uint16_t>(),
+              in.get_all<std::uint16_t>(),
+              in.get_all<std::uint16_t>(),
+              {}};
     for (std::size_t m = 0; m < masks_.size(); ++m) {
       pane.hits.push_back(in.get_all<std::uint16_t>());
       if (!pane.hits.back().empty()) pane.hits.back().resize(pane.counts.size());
@@ -116,8 +125,9 @@ void Panes<T>::load(Reader& in) {
 template <class T>
 std::size_t Panes<T>::retained_bytes() const noexcept {
   std::size_t bytes = 0;
-  for (const Pane& pane : panes_) bytes += sizeof(Pane) + pane.counts.capacity() * (sizeof(double) + 2 * sizeof(T) + sizeof(std::uint16_t)) +
-                                     (pane.nans.capacity() + pane.infinities.capacity() + pane.hits.size() * pane.counts.capacity()) * sizeof(std::uint16_t);
+  for (const Pane& pane : panes_)
+    bytes += sizeof(Pane) + pane.counts.capacity() * (sizeof(double) + 2 * sizeof(T) + sizeof(std::uint16_t)) +
+             (pane.nans.capacity() + pane.infinities.capacity() + pane.hits.size() * pane.counts.capacity()) * sizeof(std::uint16_t);
   return bytes;
 }
 

@@ -20,9 +20,9 @@ class Panes {
     RowNumber number;
     std::vector<double> sums;
     std::vector<T> least, greatest;
-    std::vector<std::uint16_t> counts;   // 0: no number
-    std::vector<std::uint16_t> nans, infinities;          // only where `nonfinite` is asked for
-    std::vector<std::vector<std::uint16_t>> hits;         // numbers with a bit of each mask
+    std::vector<std::uint16_t> counts;             // 0: no number
+    std::vector<std::uint16_t> nans, infinities;   // only where `nonfinite` is asked for
+    std::vector<std::vector<std::uint16_t>> hits;  // numbers with a bit of each mask
     [[nodiscard]] double mean(Slot slot) const noexcept {
       return slot < counts.size() && counts[slot] != 0 ? canonical(sums[slot] / static_cast<double>(counts[slot])) : absent;
     }
@@ -52,7 +52,7 @@ class Panes {
   bool nonfinite_;
   std::vector<double> masks_;
   RowNumber dropped_through_ = std::numeric_limits<RowNumber>::min();
-  std::deque<Pane> panes_;   // ascending; those without any row are not kept
+  std::deque<Pane> panes_;  // ascending; those without any row are not kept
 };
 
 extern template class Panes<float>;

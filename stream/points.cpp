@@ -25,11 +25,14 @@ double extreme_from(double begin, std::span<const double> values) {
 double extreme_of(bool least, std::span<const double> first, std::span<const double> second) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   const double none = least ? infinity : -infinity;
-  const double extreme = least ? extreme_from<true>(extreme_from<true>(none, first), second) : extreme_from<false>(extreme_from<false>(none, first), second);
-  const auto any = [](std::span<const double> values) { return std::any_of(values.begin(), values.end(), [](double x) { return is_number(x); }); };
-  return extreme != none || any(first) || any(second) ? extreme + 0.0 : absent;   // one zero
+  const double extreme =
+      least ? extreme_from<true>(extreme_from<true>(none, first), second) : extreme_from<false>(extreme_from<false>(none, first), second);
+  const auto any = [](std::span<const double> values) {
+    return std::any_of(values.begin(), values.end(), [](double x) { return is_number(x); });
+  };
+  return extreme != none || any(first) || any(second) ? extreme + 0.0 : absent;  // one zero
 }
-}
+}  // namespace
 
 PointsView::PointsView(WindowSpec spec, const Demand& demand, bool declared)
     : spec_(std::move(spec)),
@@ -87,7 +90,8 @@ void PointsView::grow() {
   const std::size_t wider = std::min(room_ * 2, full());
   const auto move = [&](auto& from) {
     std::decay_t<decltype(from)> to(rings_.size() * wider);
-    for (std::size_t slot = 0; slot < rings_.size(); ++slot) std::copy_n(from.data() + slot * room_, rings_[slot].held, to.data() + slot * wider);
+    for (std::size_t slot = 0; slot < rings_.size(); ++slot)
+      std::copy_n(from.data() + slot * room_, rings_[slot].held, to.data() + slot * wider);
     from = std::move(to);
   };
   move(values_);

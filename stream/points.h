@@ -36,7 +36,7 @@ class PointsView {
   // The member's window, oldest first; times in seconds from the first.
   void copy(Slot slot, std::vector<double>& times, std::vector<double>& values) const;
 
-  std::uint64_t cursor = 0;   // how many of the signal's points it has taken
+  std::uint64_t cursor = 0;  // how many of the signal's points it has taken
 
   void take_over(PointsView& old);
   void save(Writer& out) const;
@@ -45,7 +45,9 @@ class PointsView {
   [[nodiscard]] std::size_t retained_samples() const noexcept;
 
  private:
-  struct Ring { std::uint32_t next = 0, held = 0; };   // where the next point goes; how many there are
+  struct Ring {
+    std::uint32_t next = 0, held = 0;
+  };  // where the next point goes; how many there are
   [[nodiscard]] std::size_t full() const noexcept { return std::size_t{spec_.points} + spec_.lag_points; }
   // Where the n-th oldest point of a member stands.
   [[nodiscard]] std::size_t place(Slot slot, std::size_t n) const noexcept {
@@ -54,7 +56,9 @@ class PointsView {
     return slot * room_ + (at < room_ ? at : at - room_);
   }
   // A member's window in one or two pieces, oldest first: where they begin in values_, and how long they are.
-  struct Pieces { std::size_t first, first_count, second, second_count; };
+  struct Pieces {
+    std::size_t first, first_count, second, second_count;
+  };
   [[nodiscard]] Pieces pieces(Slot slot) const noexcept;
   template <class Each>
   void each(Slot slot, Each&& see) const;
@@ -63,13 +67,13 @@ class PointsView {
   void rebuild();
 
   WindowSpec spec_;
-  std::size_t room_;                    // points per member, up to full()
+  std::size_t room_;  // points per member, up to full()
   bool order_;
   std::vector<Ring> rings_;
   std::vector<std::uint32_t> counts_;
-  std::vector<double> values_;          // [member][room]
+  std::vector<double> values_;  // [member][room]
   std::vector<Time> times_;
-  SortedColumns<double> sorted_;        // the windows' numbers
+  SortedColumns<double> sorted_;  // the windows' numbers
   KeptColumns kept_;
 };
 
@@ -77,8 +81,8 @@ class PointsView {
 struct AttemptView {
   WindowSpec spec;
   Accumulators accumulators;
-  std::uint64_t cursor = 0;    // of points: how many were taken
-  RowNumber through = std::numeric_limits<RowNumber>::min();   // of rows: the last that was taken
+  std::uint64_t cursor = 0;                                   // of points: how many were taken
+  RowNumber through = std::numeric_limits<RowNumber>::min();  // of rows: the last that was taken
 
   // The accumulators of another pack's history, if they were asked for the same; else these begin after what there is: row `newest`,
   // point `taken`.
@@ -95,7 +99,7 @@ class Points {
     std::uint64_t sequence = 0, order = 0;
     double value = 0;
     double step = absent;
-    bool late = false;        // was applied when read: nothing takes its place
+    bool late = false;  // was applied when read: nothing takes its place
   };
   enum class Taken : std::uint8_t { waits, late, repeated };
 
@@ -130,7 +134,7 @@ class Points {
   std::vector<AttemptView> attempts;
 
   [[nodiscard]] std::uint64_t taken_through() const noexcept { return base_ + log_.size(); }
-  void save(Writer& out) const;      // what waits and what was applied; the views are saved by name
+  void save(Writer& out) const;  // what waits and what was applied; the views are saved by name
   void load(Reader& in);
   void take_over(Points& old);
   [[nodiscard]] std::size_t retained_bytes() const noexcept;
@@ -143,9 +147,9 @@ class Points {
 
   Duration lateness_;
   Waiting<Entry> waiting_;
-  std::deque<Point> log_;        // ascending in T
-  std::uint64_t base_ = 0;       // how many points came before log_
-  std::vector<double> steps_;    // the last 64 that were applied: a step count that restarts much lower is new
+  std::deque<Point> log_;      // ascending in T
+  std::uint64_t base_ = 0;     // how many points came before log_
+  std::vector<double> steps_;  // the last 64 that were applied: a step count that restarts much lower is new
 };
 
 }  // namespace tocsin::stream

@@ -34,12 +34,24 @@ class [[nodiscard]] Result {
   Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}
 
   [[nodiscard]] explicit operator bool() const noexcept { return state_.index() == 0; }
-  [[nodiscard]] T& operator*() & { assert(*this); return *std::get_if<0>(&state_); }
-  [[nodiscard]] const T& operator*() const& { assert(*this); return *std::get_if<0>(&state_); }
-  [[nodiscard]] T&& operator*() && { assert(*this); return std::move(*std::get_if<0>(&state_)); }
+  [[nodiscard]] T& operator*() & {
+    assert(*this);
+    return *std::get_if<0>(&state_);
+  }
+  [[nodiscard]] const T& operator*() const& {
+    assert(*this);
+    return *std::get_if<0>(&state_);
+  }
+  [[nodiscard]] T&& operator*() && {
+    assert(*this);
+    return std::move(*std::get_if<0>(&state_));
+  }
   [[nodiscard]] T* operator->() { return &**this; }
   [[nodiscard]] const T* operator->() const { return &**this; }
-  [[nodiscard]] const Error& error() const { assert(!*this); return *std::get_if<1>(&state_); }
+  [[nodiscard]] const Error& error() const {
+    assert(!*this);
+    return *std::get_if<1>(&state_);
+  }
 
  private:
   std::variant<T, Error> state_;
@@ -51,7 +63,10 @@ class [[nodiscard]] Result<void> {
   Result() = default;
   Result(Error error) : error_(std::move(error)) {}
   [[nodiscard]] explicit operator bool() const noexcept { return !error_; }
-  [[nodiscard]] const Error& error() const { assert(error_); return *error_; }
+  [[nodiscard]] const Error& error() const {
+    assert(error_);
+    return *error_;
+  }
 
  private:
   std::optional<Error> error_;

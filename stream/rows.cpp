@@ -2,12 +2,11 @@
 
 #include <xxhash.h>
 
-
 namespace tocsin::stream {
 namespace {
 
 constexpr Duration oldest_predecessor = std::chrono::seconds{120};
-constexpr Duration farthest_ahead = std::chrono::minutes{3};   // arrivals may be ahead of a clock that waits for a watermark
+constexpr Duration farthest_ahead = std::chrono::minutes{3};  // arrivals may be ahead of a clock that waits for a watermark
 
 template <class T>
 constexpr T absent_of = static_cast<T>(0);
@@ -27,7 +26,10 @@ bool in_a_row(std::span<const Slot> slots) noexcept {
 
 template <class T>
 Rows<T>::Rows(RowGrid grid, Duration lateness, Duration keep, bool counter)
-    : grid_(grid), lateness_(lateness), keep_(keep), counter_(counter),
+    : grid_(grid),
+      lateness_(lateness),
+      keep_(keep),
+      counter_(counter),
       unit_(grid.length.count() / 4'000'000'000 + 1),
       most_open_(static_cast<std::size_t>((lateness + farthest_ahead) / grid.length) + 2) {}
 
@@ -114,14 +116,13 @@ void Rows<T>::to_rates(Open& row) {
   for (std::size_t slot = 0; slot < row.values.size(); ++slot) {
     if (row.offsets[slot] == 0) continue;
     const double value = static_cast<double>(row.values[slot]);
-    if (!is_number(value)) continue;   // a NaN is kept as it was measured, and is no predecessor
+    if (!is_number(value)) continue;  // a NaN is kept as it was measured, and is no predecessor
     const std::int64_t time = start + static_cast<std::int64_t>(row.offsets[slot]) * unit_;
     Before& before = before_[slot];
     const bool fresh = !is_absent(before.value) && time - before.time <= oldest_predecessor.count() && time > before.time;
     const bool reset = value < before.value;
-    row.values[slot] = fresh && !reset
-                           ? one_nan(static_cast<T>((value - before.value) / (static_cast<double>(time - before.time) * 1e-9)))
-                           : absent_of<T>;
+    row.values[slot] =
+        fresh && !reset ? one_nan(static_cast<T>((value - before.value) / (static_cast<double>(time - before.time) * 1e-9))) : absent_of<T>;
     before = Before{value, time};
   }
 }
@@ -183,7 +184,8 @@ std::size_t Rows<T>::after(RowNumber number) const noexcept {
   if (closed_.empty() || number < closed_.front().number) return 0;
   const auto guess = static_cast<std::size_t>(number - closed_.front().number) + 1;
   if (guess <= closed_.size() && closed_[guess - 1].number == number) return guess;
-  const auto place = std::upper_bound(closed_.begin(), closed_.end(), number, [](RowNumber n, const Closed& row) { return n < row.number; });
+  const auto place =
+      std::upper_bound(closed_.begin(), closed_.end(), number, [](RowNumber n, const Closed& row) { return n < row.number; });
   return static_cast<std::size_t>(place - closed_.begin());
 }
 

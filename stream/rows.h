@@ -37,7 +37,7 @@ class Rows {
  public:
   struct Closed {
     RowNumber number;
-    std::vector<T> values;   // by slot; members that came later are absent
+    std::vector<T> values;  // by slot; members that came later are absent
   };
 
   // A counter's rows are rates per second against the member's sample before, if that is at most 120 s older; a fall is a reset
@@ -47,7 +47,7 @@ class Rows {
   // False: its row has closed. The time is no later than the arrival. An absent value is no sample.
   bool write(Slot slot, Time time, Time arrival, T value, std::size_t members);
   // The same for many members; how many were late (all or none).
-  template <class V>   // float or double
+  template <class V>  // float or double
   std::size_t write(std::span<const Slot> slots, Time time, Time arrival, std::span<const V> values, std::size_t members);
 
   // The same for one sample, by the shortest way where the row of the one before is its row, too. `now`: the clock or its arrival.
@@ -75,7 +75,7 @@ class Rows {
   // What a snapshot holds of rows: not the rows.
   struct Marks {
     std::uint64_t digest = 0;
-    RowNumber floor = std::numeric_limits<RowNumber>::min();            // rows up to here are not kept
+    RowNumber floor = std::numeric_limits<RowNumber>::min();  // rows up to here are not kept
   };
   [[nodiscard]] const Marks& marks() const noexcept { return marks_; }
   void set_marks(const Marks& marks) noexcept { marks_ = marks; }
@@ -89,9 +89,9 @@ class Rows {
  private:
   struct Open {
     RowNumber number;
-    Time begin, end, closes;              // (begin, end]
+    Time begin, end, closes;  // (begin, end]
     std::vector<T> values;
-    std::vector<std::uint32_t> offsets;   // of the sample's time within the row, in units; 0: none
+    std::vector<std::uint32_t> offsets;  // of the sample's time within the row, in units; 0: none
   };
   Open* open(Time time, Time arrival, std::size_t members);
   [[nodiscard]] std::uint32_t offset(const Open& row, Time time) const noexcept {
@@ -121,19 +121,22 @@ class Rows {
   RowGrid grid_;
   Duration lateness_, keep_;
   bool counter_;
-  std::int64_t unit_;          // ns; 1 for rows of at most 4 s, so that an offset has 32 bits
+  std::int64_t unit_;  // ns; 1 for rows of at most 4 s, so that an offset has 32 bits
   std::size_t most_open_;
   Time clock_ = long_ago;
   RowNumber held_ = std::numeric_limits<RowNumber>::max();
-  Time due_ = never;           // when the oldest open row closes
-  std::size_t recent_ = 0;     // where in open_ the last sample went
+  Time due_ = never;        // when the oldest open row closes
+  std::size_t recent_ = 0;  // where in open_ the last sample went
   Marks marks_;
   RowNumber dropped_through_ = std::numeric_limits<RowNumber>::min();
   std::vector<Open> open_;     // ascending
   std::deque<Closed> closed_;  // ascending
   std::vector<std::vector<T>> spare_values_;
   std::vector<std::vector<std::uint32_t>> spare_offsets_;
-  struct Before { double value; std::int64_t time; };
+  struct Before {
+    double value;
+    std::int64_t time;
+  };
   std::vector<Before> before_;  // of a counter: each member's last sample
 };
 

@@ -39,8 +39,7 @@ bool RuleRun::record(Time tick, std::span<const Truth> outcomes, const Topology&
 
   if (any_yes)
     for (Slot slot = 0; slot < outcomes_.size(); ++slot)
-      if (outcomes_[slot] == Truth::yes && topology.exists(rule_->per, slot) &&
-          !(rule_->per == Level::rank && slot == reserved_slot))
+      if (outcomes_[slot] == Truth::yes && topology.exists(rule_->per, slot) && !(rule_->per == Level::rank && slot == reserved_slot))
         lives_.try_emplace(slot);
 
   for (auto it = lives_.begin(); it != lives_.end();) {
@@ -57,7 +56,7 @@ bool RuleRun::record(Time tick, std::span<const Truth> outcomes, const Topology&
       life.on = false;
     }
     answers_[slot] = life.on ? Truth::yes : outcome == Truth::unknown ? Truth::unknown : Truth::no;
-    const bool quiet = !life.on && !life.published && !life.withheld && !life.streak.hopes(rule_->fire);   // the desk counts who is withheld
+    const bool quiet = !life.on && !life.published && !life.withheld && !life.streak.hopes(rule_->fire);  // the desk counts who is withheld
     it = quiet ? lives_.erase(it) : std::next(it);
   }
   return !lives_.empty();

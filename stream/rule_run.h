@@ -26,7 +26,7 @@ struct Life {
   std::uint32_t number = 0;  // of its last transition
   Time first = never;        // first T: that of pending
   Time last_known{};
-  std::string shows;         // of the last firing transition
+  std::string shows;  // of the last firing transition
 
   [[nodiscard]] bool pending() const noexcept { return first != never && !on; }
 };
@@ -48,8 +48,8 @@ class RuleRun {
   [[nodiscard]] std::span<const Truth> answers(Time tick) const;
   // Yes once it was on, no if known in 90 % of its evaluations, else unknown.
   [[nodiscard]] Truth ever(Slot slot) const;
-  [[nodiscard]] bool fired() const noexcept { return fired_; }          // ever on, for any member
-  [[nodiscard]] double known_share() const;                             // of its members' evaluations
+  [[nodiscard]] bool fired() const noexcept { return fired_; }  // ever on, for any member
+  [[nodiscard]] double known_share() const;                     // of its members' evaluations
   [[nodiscard]] bool mostly_known() const { return known_share() >= 0.9; }
   [[nodiscard]] std::size_t members_seen() const noexcept { return evaluated_.size() - (rule_->per == Level::rank && !evaluated_.empty()); }
   [[nodiscard]] bool said_yes() const noexcept { return said_yes_; }

@@ -33,7 +33,10 @@ struct Numbers {
     for (std::size_t from = 0; from < values.size(); from += together, ++to) {
       const std::size_t end = std::min(from + together, values.size());
       double t = 0, v = 0;
-      for (std::size_t i = from; i < end; ++i) { t += seconds[i]; v += values[i]; }
+      for (std::size_t i = from; i < end; ++i) {
+        t += seconds[i];
+        v += values[i];
+      }
       seconds[to] = t / static_cast<double>(end - from);
       values[to] = v / static_cast<double>(end - from);
     }
@@ -58,7 +61,7 @@ double standard_deviation(std::span<const double> x) {
   const double mean = sum / n;
   for (const double v : x) {
     const double off = v - mean;
-    squares += off == off ? off * off : 0.0;   // as the kernel that goes over rows does it
+    squares += off == off ? off * off : 0.0;  // as the kernel that goes over rows does it
   }
   return std::isfinite(mean) ? canonical(std::sqrt(squares / (n - 1))) : measured_nan;
 }
@@ -108,7 +111,9 @@ double theil_sen(const Numbers& x) {
 }
 
 // Sums over runs of equal values that the variance of Kendall's S takes away.
-struct Ties { double a = 0, b = 0, c = 0; };
+struct Ties {
+  double a = 0, b = 0, c = 0;
+};
 Ties ties(std::vector<double> x) {
   std::sort(x.begin(), x.end());
   Ties sums;
@@ -136,7 +141,8 @@ double kendall(const Numbers& x) {
     }
   const auto n = static_cast<double>(count);
   const Ties t = ties(x.seconds), v = ties(x.values);
-  const double variance = (n * (n - 1) * (2 * n + 5) - t.a - v.a) / 18 + t.b * v.b / (9 * n * (n - 1) * (n - 2)) + t.c * v.c / (2 * n * (n - 1));
+  const double variance =
+      (n * (n - 1) * (2 * n + 5) - t.a - v.a) / 18 + t.b * v.b / (9 * n * (n - 1) * (n - 2)) + t.c * v.c / (2 * n * (n - 1));
   if (!(variance > 0) || s == 0) return 0;
   return (s > 0 ? s - 1 : s + 1) / std::sqrt(variance);
 }
@@ -148,7 +154,7 @@ double time_to(const Numbers& x, double last, double goal) {
   const double way = goal - last;
   if (way == 0) return 0;
   const double time = way / slope;
-  return time > 0 ? time : infinity;   // the line is level, or goes away from it
+  return time > 0 ? time : infinity;  // the line is level, or goes away from it
 }
 
 // The median of the first or last n, NaN left out.
@@ -160,7 +166,8 @@ double edge(std::span<const double> values, bool last, double n) {
   const auto part = last ? values.last(count) : values.first(count);
   static thread_local std::vector<double> numbers;
   numbers.clear();
-  for (const double v : part) if (is_number(v)) numbers.push_back(v);
+  for (const double v : part)
+    if (is_number(v)) numbers.push_back(v);
   return sorted_statistic(Op::w_median, numbers, 0);
 }
 
@@ -169,7 +176,7 @@ double edge(std::span<const double> values, bool last, double n) {
 double ewma_weight(double span) noexcept { return 2 / ((span >= 1 ? span : 16) + 1); }
 
 bool has_bits(double value, double mask) noexcept {
-  constexpr double limit = 9007199254740992.0;   // 2^53: beyond, a double has no such bits
+  constexpr double limit = 9007199254740992.0;  // 2^53: beyond, a double has no such bits
   if (!(value >= 0 && value < limit) || !(mask >= 0 && mask < limit)) return false;
   return (static_cast<std::uint64_t>(value) & static_cast<std::uint64_t>(mask)) != 0;
 }
@@ -187,13 +194,19 @@ double reduce_series(Op op, Series series, const ReductionArguments& arguments) 
   numbers.take(series);
   const std::span<const double> x{numbers.values}, t{numbers.seconds};
   if (x.empty()) return absent;
-  const auto sum = [&] { LaneSum s; s.add(x); return s.value(); };
+  const auto sum = [&] {
+    LaneSum s;
+    s.add(x);
+    return s.value();
+  };
   switch (op) {
     case Op::w_mean: return canonical(sum() / static_cast<double>(x.size()));
     case Op::w_sum: return canonical(sum());
-    case Op::w_min: return *std::min_element(x.begin(), x.end()) + 0.0;   // one zero
+    case Op::w_min: return *std::min_element(x.begin(), x.end()) + 0.0;  // one zero
     case Op::w_max: return *std::max_element(x.begin(), x.end()) + 0.0;
-    case Op::w_median: case Op::w_mad: case Op::w_quantile: return sorted_statistic(op, x, arguments.number);
+    case Op::w_median:
+    case Op::w_mad:
+    case Op::w_quantile: return sorted_statistic(op, x, arguments.number);
     case Op::w_stddev: return standard_deviation(x);
     case Op::w_ewma: {
       const double weight = ewma_weight(arguments.number);
@@ -202,7 +215,8 @@ double reduce_series(Op op, Series series, const ReductionArguments& arguments) 
       return canonical(smooth);
     }
     case Op::w_fraction:
-      return static_cast<double>(std::count_if(x.begin(), x.end(), [&](double v) { return has_bits(v, arguments.number); })) / static_cast<double>(x.size());
+      return static_cast<double>(std::count_if(x.begin(), x.end(), [&](double v) { return has_bits(v, arguments.number); })) /
+             static_cast<double>(x.size());
     case Op::w_slope: return least_squares(t, x);
     case Op::w_delta: return x.size() < 2 ? absent : canonical(x.back() - x.front());
     case Op::w_rate: return t.back() > t.front() ? canonical((x.back() - x.front()) / (t.back() - t.front())) : absent;

@@ -17,8 +17,8 @@ struct Series {
 
 // What a reduction takes besides values.
 struct ReductionArguments {
-  double number = 0;       // attributes.number: q, n of first(n), bits, span
-  double goal = absent;    // of time_to
+  double number = 0;     // attributes.number: q, n of first(n), bits, span
+  double goal = absent;  // of time_to
 };
 
 // Reduces one member's series; absent where it has no answer. Whether the window holds enough is the caller's question. NaN is

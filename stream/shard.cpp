@@ -15,7 +15,7 @@ constexpr Duration widest_beat = std::chrono::seconds{5};
 constexpr Duration between_marks = std::chrono::minutes{1};
 constexpr Duration between_snapshots = std::chrono::seconds{30};
 constexpr Duration counter_memory = std::chrono::seconds{120};
-constexpr Duration most_lateness = std::chrono::minutes{1};   // of rows, for how far a take-over reads back
+constexpr Duration most_lateness = std::chrono::minutes{1};  // of rows, for how far a take-over reads back
 constexpr std::size_t most_subjects = 100'000;
 
 // Kafka's murmur2, as its Java client partitions by it.
@@ -85,7 +85,10 @@ class Seen {
 }  // namespace
 
 struct Shard::State {
-  struct Waiting { LoadedPack pack; Time from; };
+  struct Waiting {
+    LoadedPack pack;
+    Time from;
+  };
   struct ByTimeThenName {
     bool operator()(const auto& a, const auto& b) const { return std::tie(a.first, a.second->first) < std::tie(b.first, b.second->first); }
   };
@@ -100,18 +103,18 @@ struct Shard::State {
   Time clock = long_ago, last_beat = long_ago, last_snapshot = long_ago;
   Position next{};
   bool sealed = false, pack_changed = false;
-  std::vector<Waiting> waiting;                         // packs whose `from` has not come
+  std::vector<Waiting> waiting;  // packs whose `from` has not come
   std::map<std::string, Time> watermarks;
-  std::map<std::string, Seen, std::less<>> producers;   // and re-keyed sources
+  std::map<std::string, Seen, std::less<>> producers;  // and re-keyed sources
   std::vector<std::pair<Position, Time>> marks;
   struct Judged {
     std::unique_ptr<Subject> subject;
-    Time due = never;                                   // as it stands in the set below
+    Time due = never;  // as it stands in the set below
   };
   using Subjects = std::map<std::string, Judged, std::less<>>;
   Subjects subjects;
-  std::set<std::pair<Time, Subjects::value_type*>, ByTimeThenName> due;   // the next of each subject
-  Subjects::value_type* recent = nullptr;               // whose record was read last: most often the next one's, too
+  std::set<std::pair<Time, Subjects::value_type*>, ByTimeThenName> due;  // the next of each subject
+  Subjects::value_type* recent = nullptr;                                // whose record was read last: most often the next one's, too
 
   Subjects::value_type* subject(std::string_view name) {
     if (recent != nullptr && recent->first == name) return recent;
@@ -228,12 +231,13 @@ void Shard::consume(const Entry& entry) {
   State& s = *state_;
   ++s.counters.entries;
   s.counters.rejected_blocks += entry.rejected_blocks;
-  if (s.marks.empty() || entry.arrival >= s.marks.back().second + between_marks) s.marks.emplace_back(entry.position, std::max(s.clock, entry.arrival));
+  if (s.marks.empty() || entry.arrival >= s.marks.back().second + between_marks)
+    s.marks.emplace_back(entry.position, std::max(s.clock, entry.arrival));
   if (s.last_snapshot == long_ago) s.last_snapshot = entry.arrival;
   s.next = entry.next;
 
-  const bool beats = std::any_of(entry.controls.begin(), entry.controls.end(),
-                                 [](const ControlRecord& c) { return c.kind == ControlRecord::Kind::beat; });
+  const bool beats =
+      std::any_of(entry.controls.begin(), entry.controls.end(), [](const ControlRecord& c) { return c.kind == ControlRecord::Kind::beat; });
   if (beats) {
     if (s.last_beat != long_ago && entry.arrival > s.last_beat + widest_beat) {
       ++s.counters.gaps;
@@ -317,7 +321,9 @@ Result<Shard::Resume> Shard::load(const Sections& sections) {
   const std::string hash = in.get_text();
   if (hash != s.pack.pack->hash) {
     auto loaded = s.packs && !s.options.ignore_packs ? s.packs->pack(hash, {}) : std::nullopt;
-    if (!loaded) return Error{Errc::refused, "the snapshot was made under other rules (" + hash + "), which are not to be had: start from the log's beginning"};
+    if (!loaded)
+      return Error{Errc::refused,
+                   "the snapshot was made under other rules (" + hash + "), which are not to be had: start from the log's beginning"};
     s.pack = *loaded;
   }
   s.clock = in.get_time(), s.last_beat = in.get_time(), s.next = static_cast<Position>(in.get<std::uint64_t>()), s.sealed = in.get<bool>();
@@ -345,7 +351,8 @@ Result<Shard::Resume> Shard::load(const Sections& sections) {
     if (name.empty()) continue;
     auto subject = std::make_unique<Subject>(name, s.around);
     Reader section{bytes};
-    if (auto loaded = subject->load(section, s.pack); !loaded) return Error{loaded.error().code, "subject " + name + ": " + loaded.error().message};
+    if (auto loaded = subject->load(section, s.pack); !loaded)
+      return Error{loaded.error().code, "subject " + name + ": " + loaded.error().message};
     longest = std::max(longest, subject->longest_raw_window());
     s.subjects.emplace(name, State::Judged{std::move(subject)});
   }

@@ -34,13 +34,13 @@ struct Counters {
   std::uint64_t duplicates = 0, late = 0, unwanted = 0, unknown_signal = 0, corrected_times = 0, rejected_blocks = 0;
   std::uint64_t strays = 0, member_limit = 0, subject_limit = 0, gaps = 0;
   std::uint64_t ticks = 0, evaluations = 0, transitions = 0, alerts_over_limit = 0, benched = 0;
-  std::map<std::string, std::string> bench_messages;   // rule to its last message
+  std::map<std::string, std::string> bench_messages;  // rule to its last message
 };
 
 struct ShardOptions {
   bool digest_columns = false;
-  bool ignore_packs = false;      // --rules DIR: that pack holds for the whole log
-  std::uint32_t shard = 0, shards = 1;   // subjects are divided by murmur2
+  bool ignore_packs = false;            // --rules DIR: that pack holds for the whole log
+  std::uint32_t shard = 0, shards = 1;  // subjects are divided by murmur2
 };
 
 // Judges the subjects of a log. The engine is a function of the entries it is given: batch boundaries and speed cannot matter,
@@ -64,7 +64,10 @@ class Shard {
   using Sections = std::map<std::string, std::vector<std::byte>>;
   [[nodiscard]] Sections snapshot() const;
   // Where a take-over begins to read: rows are filled from there up to the snapshot's position.
-  struct Resume { Position fill_from; Position judge_from; };
+  struct Resume {
+    Position fill_from;
+    Position judge_from;
+  };
   Result<Resume> load(const Sections& sections);     // before any consume
   void fill(const Entry& entry);                     // entries in [fill_from, judge_from)
   void filled();                                     // now consume from judge_from

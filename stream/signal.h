@@ -37,13 +37,19 @@ struct SignalDefinition {
   Level owner = Level::rank;
   Duration row = std::chrono::seconds{1};
   Duration lateness = std::chrono::seconds{5};
-  bool points = false;             // its samples also count as points: needs may ask for the last n
-  std::string source;              // what must be heard before "none" means none; empty: nothing says so
-  std::vector<std::string> values; // of a state with a closed list
-  struct Field { std::string name; std::string unit; };
-  std::vector<Field> fields;       // of an event
-  struct Alias { std::string name; double factor = 1.0; };
-  std::vector<Alias> aliases;      // foreign names, and what their values are multiplied with
+  bool points = false;              // its samples also count as points: needs may ask for the last n
+  std::string source;               // what must be heard before "none" means none; empty: nothing says so
+  std::vector<std::string> values;  // of a state with a closed list
+  struct Field {
+    std::string name;
+    std::string unit;
+  };
+  std::vector<Field> fields;  // of an event
+  struct Alias {
+    std::string name;
+    double factor = 1.0;
+  };
+  std::vector<Alias> aliases;  // foreign names, and what their values are multiplied with
   std::string documentation;
 
   // Step, counter and time are kept in double, all else in float.
@@ -57,8 +63,8 @@ enum class SignalId : std::uint32_t {};
 class SignalTable {
  public:
   Result<SignalId> add(SignalDefinition definition);
-  [[nodiscard]] std::optional<SignalId> find(std::string_view name) const;       // canonical names and aliases
-  [[nodiscard]] double factor(std::string_view name) const;                      // 1 unless `name` is an alias with a factor
+  [[nodiscard]] std::optional<SignalId> find(std::string_view name) const;  // canonical names and aliases
+  [[nodiscard]] double factor(std::string_view name) const;                 // 1 unless `name` is an alias with a factor
   [[nodiscard]] const SignalDefinition& operator[](SignalId id) const { return definitions_[static_cast<std::size_t>(id)]; }
   [[nodiscard]] std::size_t size() const noexcept { return definitions_.size(); }
   [[nodiscard]] std::span<const SignalDefinition> all() const noexcept { return definitions_; }
@@ -69,7 +75,10 @@ class SignalTable {
   [[nodiscard]] std::span<const std::pair<std::string, Level>> coordinates() const noexcept { return coordinates_; }
 
  private:
-  struct Entry { SignalId id; double factor; };
+  struct Entry {
+    SignalId id;
+    double factor;
+  };
   std::vector<SignalDefinition> definitions_;
   std::unordered_map<std::string, Entry> by_name_;
   std::vector<std::pair<std::string, Level>> coordinates_;

@@ -10,9 +10,7 @@ using Span = WindowSpec::Span;
 Duration reach_of(const WindowSpec& window, bool raw) { return (raw ? window.over : Duration{0}) + window.lag + window.settle; }
 
 // Baselines read rows only for `last`, "attempt" only until its accumulators have taken them.
-bool reads_rows(const Asked& asked) {
-  return !asked.window.baseline() || asked.demand.last;
-}
+bool reads_rows(const Asked& asked) { return !asked.window.baseline() || asked.demand.last; }
 
 }  // namespace
 
@@ -49,7 +47,11 @@ template <class T>
 RowSide<T> SignalHistory::make_rows(const std::vector<Asked>& windows) const {
   const RowGrid grid{definition_->row};
   const Duration slack = 2 * definition_->row;
-  RowSide<T> side{Rows<T>{grid, definition_->lateness, reach_ + definition_->lateness + slack, definition_->kind == SignalKind::counter}, {}, {}, {}, {}};
+  RowSide<T> side{Rows<T>{grid, definition_->lateness, reach_ + definition_->lateness + slack, definition_->kind == SignalKind::counter},
+                  {},
+                  {},
+                  {},
+                  {}};
   const bool baseline = std::any_of(windows.begin(), windows.end(), [](const Asked& a) { return a.window.baseline(); });
   if (baseline) {
     bool nonfinite = false;
@@ -64,7 +66,8 @@ RowSide<T> SignalHistory::make_rows(const std::vector<Asked>& windows) const {
   }
   for (const Asked& asked : windows) {
     const WindowSpec& w = asked.window;
-    if (w.span == Span::attempt && !definition_->points) side.attempts.push_back({w, Accumulators{asked.demand, definition_->kind == SignalKind::counter}});
+    if (w.span == Span::attempt && !definition_->points)
+      side.attempts.push_back({w, Accumulators{asked.demand, definition_->kind == SignalKind::counter}});
     if (w.span != Span::time) continue;
     if (w.baseline()) side.baselines.emplace_back(w, asked.demand.order, asked.demand.last, grid.length * Panes<T>::rows_a_pane);
     else side.raw.emplace_back(w, asked.demand, asked.declared, *definition_);
@@ -87,7 +90,8 @@ SignalHistory::SignalHistory(const SignalDefinition& definition, std::vector<Ask
     if (of_rows && !reads_rows(asked)) reach_ = std::max(reach_, w.settle);
   }
   if (definition.kind == SignalKind::event) {
-    events_.emplace(definition.lateness, longest_ == Duration{0} ? Duration{0} : longest_ + definition.lateness + std::chrono::seconds{1}, attempt, symbol);
+    events_.emplace(definition.lateness, longest_ == Duration{0} ? Duration{0} : longest_ + definition.lateness + std::chrono::seconds{1},
+                    attempt, symbol);
     for (const Asked& asked : windows) events_->add_view(asked.window);
     reach_ = Duration{0};
     return;
@@ -100,14 +104,16 @@ SignalHistory::SignalHistory(const SignalDefinition& definition, std::vector<Ask
     points_.emplace(definition.lateness);
     for (const Asked& asked : windows) {
       if (asked.window.span == Span::points) points_->windows.emplace_back(asked.window, asked.demand, asked.declared);
-      if (asked.window.span == Span::attempt && definition.points) points_->attempts.push_back({asked.window, Accumulators{asked.demand, definition.kind == SignalKind::counter}});
+      if (asked.window.span == Span::attempt && definition.points)
+        points_->attempts.push_back({asked.window, Accumulators{asked.demand, definition.kind == SignalKind::counter}});
     }
   }
 }
 
 bool SignalHistory::write(const Points::Entry& entry, Time time, Time clock, Time arrival, std::size_t members, bool filling) {
   bool in_time = true;
-  if (auto* narrow = std::get_if<RowSide<float>>(&rows_)) in_time = narrow->rows.write(entry.slot, time, arrival, static_cast<float>(entry.value), members);
+  if (auto* narrow = std::get_if<RowSide<float>>(&rows_))
+    in_time = narrow->rows.write(entry.slot, time, arrival, static_cast<float>(entry.value), members);
   if (auto* wide = std::get_if<RowSide<double>>(&rows_)) in_time = wide->rows.write(entry.slot, time, arrival, entry.value, members);
   if (filling || !points_) return in_time;
   switch (points_->add(entry, clock)) {
@@ -184,25 +190,19 @@ void SignalHistory::keep_up(Time clock, std::optional<Time> attempt_start, Time 
     return extent(spec, tick, attempt_start ? *attempt_start : tick - 4 * spec.lag);
   };
   const auto rows = [&](auto& side) {
-    for (auto& view : side.raw)
-      view.advance(side.rows, seen(view.spec()));
-    for (auto& view : side.baselines)
-      view.advance(side.rows, *side.panes, seen(view.spec()));
-    for (auto& view : side.attempts)
-      side.advance(view.spec, seen(view.spec));
+    for (auto& view : side.raw) view.advance(side.rows, seen(view.spec()));
+    for (auto& view : side.baselines) view.advance(side.rows, *side.panes, seen(view.spec()));
+    for (auto& view : side.attempts) side.advance(view.spec, seen(view.spec));
   };
   if (auto* narrow = std::get_if<RowSide<float>>(&rows_)) rows(*narrow);
   if (auto* wide = std::get_if<RowSide<double>>(&rows_)) rows(*wide);
   if (points_) {
-    for (auto& view : points_->windows)
-      points_->advance(view, seen(view.spec()).to);
-    for (auto& view : points_->attempts)
-      points_->advance(view, seen(view.spec).to);
+    for (auto& view : points_->windows) points_->advance(view, seen(view.spec()).to);
+    for (auto& view : points_->attempts) points_->advance(view, seen(view.spec).to);
     points_->trim();
   }
   if (events_) {
-    for (auto& view : events_->views())
-      events_->advance(view, seen(view.spec));
+    for (auto& view : events_->views()) events_->advance(view, seen(view.spec));
     if (end == never) events_->trim();
   }
 }

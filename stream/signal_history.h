@@ -21,7 +21,7 @@ struct RowSide {
   std::optional<Panes<T>> panes;
   std::vector<RawView<T>> raw;
   std::vector<BaselineView<T>> baselines;
-  std::vector<AttemptView> attempts;     // of signals that do not count points
+  std::vector<AttemptView> attempts;  // of signals that do not count points
 
   // The window's view takes what has closed up to its extent's end; a take-over builds order statistics from the rows again.
   void advance(const WindowSpec& spec, Extent extent);
@@ -31,7 +31,7 @@ struct RowSide {
 struct Asked {
   WindowSpec window;
   Demand demand;
-  bool declared = false;   // a reduction of it is
+  bool declared = false;  // a reduction of it is
 };
 
 // Everything that an attempt retains of one signal. Owned by its History.
@@ -43,16 +43,22 @@ class SignalHistory {
 
   // Writing. `filling`: rows only.
   bool write(const Points::Entry& entry, Time time, Time clock, Time arrival, std::size_t members, bool filling);
-  struct How { Time clock, arrival; std::uint64_t sequence; std::size_t members; bool filling; };
-  template <class V>   // float or double
-  std::size_t write(std::span<const Slot> slots, Time time, std::span<const V> values, const How& how);   // how many were late
+  struct How {
+    Time clock, arrival;
+    std::uint64_t sequence;
+    std::size_t members;
+    bool filling;
+  };
+  template <class V>                                                                                     // float or double
+  std::size_t write(std::span<const Slot> slots, Time time, std::span<const V> values, const How& how);  // how many were late
   // Rows of floats and nothing else: one sample by the shortest way.
   [[nodiscard]] bool plain() const noexcept { return rows_.index() == 1 && !points_; }
   bool put(Slot slot, Time time, Time arrival, float value, std::size_t members) {
     return std::get_if<RowSide<float>>(&rows_)->rows.put(slot, time, arrival, value, members);
   }
   [[nodiscard]] Time next_row_due() const noexcept { return std::get_if<RowSide<float>>(&rows_)->rows.next_due(); }
-  bool write_event(Slot slot, Time time, std::span<const std::pair<std::string_view, double>> fields, Time arrival, std::uint64_t sequence, Time clock);
+  bool write_event(Slot slot, Time time, std::span<const std::pair<std::string_view, double>> fields, Time arrival, std::uint64_t sequence,
+                   Time clock);
 
   [[nodiscard]] bool has_rows() const noexcept { return rows_.index() != 0; }
   [[nodiscard]] bool counts_points() const noexcept { return points_.has_value(); }
@@ -68,12 +74,13 @@ class SignalHistory {
   // Whatever was due before `clock` has run: no tick comes any more before `clock` less a window's settle, so windows take what lies
   // up to there, but not beyond the attempt's end. Then what none needs goes.
   void keep_up(Time clock, std::optional<Time> attempt_start, Time end);
-  void end(Time end) noexcept;   // nothing goes any more that ticks at E look at
+  void end(Time end) noexcept;  // nothing goes any more that ticks at E look at
 
   // Reading as of a tick; `to` may be never: whatever was applied. `out` is written where something was found: absent where a member
   // has no answer.
   enum class Found : std::uint8_t { something, nothing, not_retained };
-  Found reduce(const Node& node, const WindowSpec& window, Column other, Time tick, Time applied_to, Time attempt_start, std::span<double> out);
+  Found reduce(const Node& node, const WindowSpec& window, Column other, Time tick, Time applied_to, Time attempt_start,
+               std::span<double> out);
   bool last_event_arrivals(const WindowSpec& window, Time tick, Time applied_to, Time attempt_start, Time now, std::vector<Time>& last);
 
   Arrivals arrivals;
@@ -82,7 +89,7 @@ class SignalHistory {
   std::vector<double> step_values;
   std::vector<Time> step_changes;
 
-  Time taken_since = long_ago;   // records that arrived before were the business of another pack
+  Time taken_since = long_ago;  // records that arrived before were the business of another pack
   void adopt(SignalHistory& old, Time clock);
   void save(Writer& out) const;
   void load(Reader& in);
@@ -99,15 +106,16 @@ class SignalHistory {
   bool close_rows(Time clock, bool filling);
   [[nodiscard]] RowReduction row_reduction(const Node& node, const WindowSpec& window, Column other) const;
   template <class T>
-  Found reduce_rows(RowSide<T>& side, const Node& node, const WindowSpec& window, Column other, Time tick, Time applied_to, Time attempt_start, std::span<double> out);
+  Found reduce_rows(RowSide<T>& side, const Node& node, const WindowSpec& window, Column other, Time tick, Time applied_to,
+                    Time attempt_start, std::span<double> out);
   Found reduce_points(const Node& node, const WindowSpec& window, Column other, Time applied_to, Time attempt_start, std::span<double> out);
   Found reduce_events(const Node& node, const WindowSpec& window, Time tick, Time applied_to, Time attempt_start, std::span<double> out);
   Found reduce_attempt(const AttemptView& view, const Node& node, const WindowSpec& window, Column other, std::span<double> out) const;
   EventView* event_view(const WindowSpec& window, Extent extent, std::optional<EventView>& made);
 
   const SignalDefinition* definition_;
-  Duration reach_{};     // over + lag + settle of the raw windows
-  Duration longest_{};   // of all time windows
+  Duration reach_{};    // over + lag + settle of the raw windows
+  Duration longest_{};  // of all time windows
   std::variant<std::monostate, RowSide<float>, RowSide<double>> rows_;
   std::optional<Points> points_;
   std::optional<Events> events_;

@@ -67,8 +67,8 @@ SignalHistory::Found SignalHistory::reduce_rows(RowSide<T>& side, const Node& no
   return view->reduce(side.rows, of, reduction, out) ? Found::something : Found::nothing;
 }
 
-SignalHistory::Found SignalHistory::reduce_points(const Node& node, const WindowSpec& window, Column other, Time applied_to, Time attempt_start,
-                                                  std::span<double> out) {
+SignalHistory::Found SignalHistory::reduce_points(const Node& node, const WindowSpec& window, Column other, Time applied_to,
+                                                  Time attempt_start, std::span<double> out) {
   const Time to = extent(window, applied_to, attempt_start).to;
   if (window.span == Span::attempt) {
     AttemptView* view = find_view(points_->attempts, window);
@@ -103,20 +103,20 @@ SignalHistory::Found SignalHistory::reduce_points(const Node& node, const Window
 
 EventView* SignalHistory::event_view(const WindowSpec& window, Extent of, std::optional<EventView>& made) {
   EventView* view = events_->find(window);
-  if (view == nullptr) view = &made.emplace(events_->make_view(window));   // a scripted rule's filter: from what is retained
+  if (view == nullptr) view = &made.emplace(events_->make_view(window));  // a scripted rule's filter: from what is retained
   events_->advance(*view, of);
   return view;
 }
 
-SignalHistory::Found SignalHistory::reduce_events(const Node& node, const WindowSpec& window, Time tick, Time applied_to, Time attempt_start,
-                                                  std::span<double> out) {
+SignalHistory::Found SignalHistory::reduce_events(const Node& node, const WindowSpec& window, Time tick, Time applied_to,
+                                                  Time attempt_start, std::span<double> out) {
   Extent of = extent(window, tick, attempt_start);
   if (applied_to == never) of.to = never;
   std::optional<EventView> made;
   const EventView* view = event_view(window, of, made);
   if (view->members.empty()) return Found::nothing;
   std::fill(out.begin(), out.end(), absent);
-  const Op op = node.op == Op::w_rate ? Op::w_count : node.op;   // a rate is a count, divided by who knows since when
+  const Op op = node.op == Op::w_rate ? Op::w_count : node.op;  // a rate is a count, divided by who knows since when
   const std::uint32_t field = node.attributes.field.empty() ? 0 : events_->field(node.attributes.field);
   for (Slot slot = 0; slot < out.size(); ++slot) {
     const double value = events_->reduce(*view, slot, op, field);
@@ -125,7 +125,8 @@ SignalHistory::Found SignalHistory::reduce_events(const Node& node, const Window
   return Found::something;
 }
 
-bool SignalHistory::last_event_arrivals(const WindowSpec& window, Time tick, Time applied_to, Time attempt_start, Time now, std::vector<Time>& last) {
+bool SignalHistory::last_event_arrivals(const WindowSpec& window, Time tick, Time applied_to, Time attempt_start, Time now,
+                                        std::vector<Time>& last) {
   if (!events_) return false;
   Extent of = extent(window, tick, attempt_start);
   if (applied_to == never) of.to = never;
@@ -140,8 +141,10 @@ SignalHistory::Found SignalHistory::reduce(const Node& node, const WindowSpec& w
   if (events_) return reduce_events(node, window, tick, applied_to, attempt_start, out);
   if (points_ && (window.span == Span::points || (window.span == Span::attempt && definition_->points)))
     return reduce_points(node, window, other, applied_to, attempt_start, out);
-  if (auto* narrow = std::get_if<RowSide<float>>(&rows_)) return reduce_rows(*narrow, node, window, other, tick, applied_to, attempt_start, out);
-  if (auto* wide = std::get_if<RowSide<double>>(&rows_)) return reduce_rows(*wide, node, window, other, tick, applied_to, attempt_start, out);
+  if (auto* narrow = std::get_if<RowSide<float>>(&rows_))
+    return reduce_rows(*narrow, node, window, other, tick, applied_to, attempt_start, out);
+  if (auto* wide = std::get_if<RowSide<double>>(&rows_))
+    return reduce_rows(*wide, node, window, other, tick, applied_to, attempt_start, out);
   return Found::not_retained;
 }
 

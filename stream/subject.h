@@ -25,7 +25,7 @@ class Subject {
   void gap(Time from, Time to);
   [[nodiscard]] Time next_due() const;
   void advance(Time clock);
-  void seal();                                   // every attempt ends, and is judged to its end
+  void seal();  // every attempt ends, and is judged to its end
   void use(const LoadedPack& pack, Time from);
   // The clock of a subject whose records came from other logs: the least of their watermarks.
   [[nodiscard]] Time clock(Time log_clock, const std::map<std::string, Time>& watermarks) const;

@@ -15,10 +15,10 @@ namespace tocsin::stream {
 // order of the attempt's own records, so they are a function of them. Owned by its Attempt.
 class Symbols {
  public:
-  static constexpr std::size_t limit = 65'536;   // further texts all become one, "(other)"
+  static constexpr std::size_t limit = 65'536;  // further texts all become one, "(other)"
 
   double intern(std::string_view text);
-  [[nodiscard]] double find(std::string_view text) const;   // absent where it was never said
+  [[nodiscard]] double find(std::string_view text) const;  // absent where it was never said
   [[nodiscard]] std::optional<std::string> text(double symbol) const;
 
   void save(Writer& out) const;

@@ -313,9 +313,7 @@ std::span<const std::uint8_t> Topology::all_expected(Level level) const {
 
 std::string_view Topology::node_name(Slot node) const { return node < nodes_.size() ? std::string_view{nodes_[node]} : ""; }
 std::string_view Topology::rack_name(Slot rack) const { return rack < racks_.size() ? std::string_view{racks_[rack]} : ""; }
-std::string_view Topology::gpu_name(Slot gpu) const {
-  return exists(Level::gpu, gpu) ? std::string_view{gpus_[gpu].names.front()} : "";
-}
+std::string_view Topology::gpu_name(Slot gpu) const { return exists(Level::gpu, gpu) ? std::string_view{gpus_[gpu].names.front()} : ""; }
 
 MemberKey Topology::key(Level level, Slot slot) const {
   MemberKey key;
@@ -396,8 +394,7 @@ Result<void> Topology::load(Reader& in) {
   }
   if (auto status = in.status(); !status) return status;
 
-  const Error damaged{Errc::malformed,
-                      "the snapshot's topology does not hold together: start from an older snapshot, or from the log"};
+  const Error damaged{Errc::malformed, "the snapshot's topology does not hold together: start from an older snapshot, or from the log"};
   const auto ranks = read.rank_exists_.size();
   const auto within = [](const std::vector<Slot>& slots, std::size_t size) {
     return std::all_of(slots.begin(), slots.end(), [&](Slot slot) { return slot == no_slot || slot < size; });

@@ -28,7 +28,7 @@ inline constexpr Slot reserved_slot = 0;
 
 // A partition of the members of a level. Members of a group are ascending; members that do not exist are in none.
 struct Groups {
-  std::vector<std::uint32_t> offsets;   // of group g: members[offsets[g] .. offsets[g + 1])
+  std::vector<std::uint32_t> offsets;  // of group g: members[offsets[g] .. offsets[g + 1])
   std::vector<Slot> members;
   std::vector<std::uint32_t> group_of;  // of each slot of the finer level; no_slot: in none
   [[nodiscard]] std::size_t count() const noexcept { return offsets.empty() ? 0 : offsets.size() - 1; }
@@ -55,17 +55,17 @@ class Topology {
   std::optional<Slot> slot(const MemberKey& key);
   [[nodiscard]] std::optional<Slot> find(const MemberKey& key) const;
 
-  void expect_ranks(std::uint32_t world_size);             // ranks 0 to world_size - 1 exist and are expected
+  void expect_ranks(std::uint32_t world_size);  // ranks 0 to world_size - 1 exist and are expected
   void place(std::uint32_t rank, std::string_view node, std::string_view gpu);
   void rack(std::string_view node, std::string_view rack);
   void coordinate(Level owner, Slot slot, std::string_view name, std::string_view value);
   // The two names are one GPU. Where both had slots, the older stays, with what was learned of either; the newer exists no longer.
   void alias_gpu(std::string_view node, std::string_view pci, std::string_view alias);
   void exited(std::uint32_t rank);
-  void speak_reserved();                                   // the reserved member has a value: "job" includes it
+  void speak_reserved();  // the reserved member has a value: "job" includes it
 
-  [[nodiscard]] std::size_t size(Level level) const noexcept;            // slots, existing or not; of `none` one
-  [[nodiscard]] bool exists(Level level, Slot slot) const noexcept;      // the reserved member never does: no alert is about it
+  [[nodiscard]] std::size_t size(Level level) const noexcept;        // slots, existing or not; of `none` one
+  [[nodiscard]] bool exists(Level level, Slot slot) const noexcept;  // the reserved member never does: no alert is about it
   // Exists, and its rank (of a GPU or node: one of the ranks there, if there are any) has not exited.
   [[nodiscard]] bool expected(Level level, Slot slot) const noexcept;
   // The same of all slots of a level: 1 or 0.
@@ -93,8 +93,14 @@ class Topology {
   Result<void> load(Reader& in);
 
  private:
-  struct Gpu { Slot node = no_slot; std::vector<std::string> names; };   // the first is the one to show; none: merged away
-  struct Coordinate { Level owner; std::vector<std::string> values; };   // by slot of the owner's level; "" where there is none
+  struct Gpu {
+    Slot node = no_slot;
+    std::vector<std::string> names;
+  };  // the first is the one to show; none: merged away
+  struct Coordinate {
+    Level owner;
+    std::vector<std::string> values;
+  };  // by slot of the owner's level; "" where there is none
 
   struct TextHash {
     using is_transparent = void;
@@ -105,8 +111,8 @@ class Topology {
   struct Derived {
     std::map<std::pair<Level, Level>, std::vector<Slot>> containing;
     std::map<std::pair<Level, Level>, Groups> groups;
-    std::map<std::string, Groups> peers;                  // by level and coordinates
-    std::vector<std::uint8_t> left_nodes, left_gpus;      // every rank there has exited
+    std::map<std::string, Groups> peers;              // by level and coordinates
+    std::vector<std::uint8_t> left_nodes, left_gpus;  // every rank there has exited
     bool left_known = false;
     std::array<std::vector<std::uint8_t>, level_count> existing, expected;
   };
@@ -122,12 +128,12 @@ class Topology {
 
   std::uint32_t world_size_ = 0;
   bool reserved_spoke_ = false;
-  std::vector<std::uint8_t> rank_exists_, rank_exited_;   // by slot
+  std::vector<std::uint8_t> rank_exists_, rank_exited_;  // by slot
   std::vector<Slot> rank_node_, rank_gpu_;
   std::vector<std::string> nodes_, racks_;
   std::vector<Slot> node_rack_;
   std::vector<Gpu> gpus_;
-  Slots node_slots_, rack_slots_, gpu_slots_;             // GPUs by node and name
+  Slots node_slots_, rack_slots_, gpu_slots_;  // GPUs by node and name
   std::map<std::string, Coordinate, std::less<>> coordinates_;
   std::uint64_t version_ = 1;
   mutable Derived derived_;

@@ -16,8 +16,8 @@ inline constexpr double measured_nan = std::bit_cast<double>(0x7FF8000000000000u
 
 [[nodiscard]] constexpr bool is_absent(double x) noexcept { return std::bit_cast<std::uint64_t>(x) == absent_bits; }
 [[nodiscard]] constexpr bool is_absent(float x) noexcept { return std::bit_cast<std::uint32_t>(x) == absent_bits_float; }
-[[nodiscard]] constexpr bool is_nan(double x) noexcept { return x != x; }                // absent, too
-[[nodiscard]] constexpr bool is_number(double x) noexcept { return x == x; }             // known, and no NaN
+[[nodiscard]] constexpr bool is_nan(double x) noexcept { return x != x; }     // absent, too
+[[nodiscard]] constexpr bool is_number(double x) noexcept { return x == x; }  // known, and no NaN
 [[nodiscard]] constexpr double canonical(double x) noexcept { return is_number(x) || is_absent(x) ? x : measured_nan; }
 
 // Kleene's three values. The order makes `and` the smaller, `or` the larger, `not` the distance from yes.

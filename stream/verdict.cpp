@@ -24,13 +24,12 @@ std::string why_unknown(const RuleRun& run) {
 
 }  // namespace
 
-Verdict conclude(const Pack& pack, const std::vector<RuleRun>& runs,
-                 const std::function<std::vector<std::string>(RuleIndex)>& missing) {
+Verdict conclude(const Pack& pack, const std::vector<RuleRun>& runs, const std::function<std::vector<std::string>(RuleIndex)>& missing) {
   Verdict verdict;
   struct Tally {
     bool in = false;
     std::vector<std::string> fired, all;
-    std::set<std::string> missing, doubts;   // signals; and why else a rule could not decide
+    std::set<std::string> missing, doubts;  // signals; and why else a rule could not decide
   };
   std::map<std::string, Tally> families;
   for (std::size_t i = 0; i < runs.size(); ++i) {
@@ -53,8 +52,12 @@ Verdict conclude(const Pack& pack, const std::vector<RuleRun>& runs,
   }
   for (const auto& [family, tally] : families) {
     const bool undecided = !tally.missing.empty() || !tally.doubts.empty();
-    Verdict::Line line{family, tally.in ? Standing::in : undecided ? Standing::undecidable : Standing::out,
-                       tally.in ? tally.fired : tally.all, {}};
+    Verdict::Line line{family,
+                       tally.in    ? Standing::in
+                       : undecided ? Standing::undecidable
+                                   : Standing::out,
+                       tally.in ? tally.fired : tally.all,
+                       {}};
     if (line.standing == Standing::undecidable) {
       line.missing.assign(tally.missing.begin(), tally.missing.end());
       std::vector<std::string> reasons(tally.doubts.begin(), tally.doubts.end());

@@ -15,7 +15,7 @@ namespace tocsin::stream {
 // What waits for its turn: points or events of one signal, taken out in the order (T, member, sequence), then as they were read.
 // What came too late has the clock as its T and waits as well: no tick at that T runs before its turn has come, so nothing can
 // tell it from one that is applied at once, and whatever is taken out is in the order of T.
-template <class Item>   // has at, slot, sequence, order
+template <class Item>  // has at, slot, sequence, order
 class Waiting {
  public:
   void push(Item item) {
@@ -85,8 +85,8 @@ class Waiting {
   [[nodiscard]] bool from_others() const noexcept {
     return !others_.empty() && (in_order_.empty() || later(in_order_.front(), others_.front()));
   }
-  std::deque<Item> in_order_;   // as most come
-  std::vector<Item> others_;    // a heap, the first in front: what came after one that is later
+  std::deque<Item> in_order_;  // as most come
+  std::vector<Item> others_;   // a heap, the first in front: what came after one that is later
   std::uint64_t next_order_ = 0;
 };
 

@@ -83,7 +83,7 @@ void WindowFold<T>::count(std::span<const T> row, std::uint32_t one) {
     numbers += number ? 1 : 0;
     absences += is_absent(row[i]) ? 1 : 0;
   }
-  if (numbers + absences == row.size()) return;   // no NaN was measured
+  if (numbers + absences == row.size()) return;  // no NaN was measured
   if (nans_.size() < row.size()) nans_.resize(row.size(), 0);
   for (std::size_t i = 0; i < row.size(); ++i) nans_[i] += row[i] != row[i] && !is_absent(row[i]) ? one : 0u;
 }
@@ -105,7 +105,7 @@ void WindowFold<T>::enter(RowNumber number, std::span<const T> row) {
 
 template <class T>
 void WindowFold<T>::leave(std::span<const T> row) {
-  count(row, ~std::uint32_t{0});   // one less
+  count(row, ~std::uint32_t{0});  // one less
 }
 
 template <class T>
@@ -165,7 +165,9 @@ void WindowFold<T>::extremes(bool least, const Rows<T>& rows, std::span<double> 
 
 template <class T>
 std::size_t WindowFold<T>::retained_bytes() const noexcept {
-  const auto of = [](const Part& part) { return part.sums.capacity() * sizeof(double) + (part.least.capacity() + part.greatest.capacity()) * sizeof(T); };
+  const auto of = [](const Part& part) {
+    return part.sums.capacity() * sizeof(double) + (part.least.capacity() + part.greatest.capacity()) * sizeof(T);
+  };
   std::size_t bytes = (numbers_.capacity() + nans_.capacity()) * sizeof(std::uint32_t) + of(middle_) + of(tail_);
   for (const Pane& pane : panes_) bytes += sizeof(Pane) + of(pane.part);
   return bytes;

@@ -17,13 +17,15 @@ template <class T>
 class WindowFold {
  public:
   // What is wanted besides counts.
-  struct Wants { bool sums = false, least = false, greatest = false; };
+  struct Wants {
+    bool sums = false, least = false, greatest = false;
+  };
   explicit WindowFold(Wants wants) : wants_(wants) {}
 
   void clear();
-  void enter(RowNumber number, std::span<const T> row);   // ascending
+  void enter(RowNumber number, std::span<const T> row);  // ascending
   void leave(std::span<const T> row);
-  void hold(RowNumber from, RowNumber through);           // the window is (from, through]; all of it has entered, the rest has left
+  void hold(RowNumber from, RowNumber through);  // the window is (from, through]; all of it has entered, the rest has left
 
   // By slot, of members that any row had: rows with a number.
   [[nodiscard]] std::span<const std::uint32_t> numbers() const noexcept { return numbers_; }
@@ -36,14 +38,17 @@ class WindowFold {
   [[nodiscard]] std::size_t retained_bytes() const noexcept;
 
  private:
-  struct Part {   // what some rows come to
+  struct Part {  // what some rows come to
     std::vector<double> sums;
     std::vector<T> least, greatest;
   };
-  struct Pane { RowNumber number; Part part; };   // the rows (10 (number - 1), 10 number]
+  struct Pane {
+    RowNumber number;
+    Part part;
+  };  // the rows (10 (number - 1), 10 number]
   static constexpr RowNumber rows_a_pane = 10;
 
-  [[nodiscard]] static RowNumber first_of(RowNumber pane) noexcept { return (pane - 1) * rows_a_pane; }   // exclusive
+  [[nodiscard]] static RowNumber first_of(RowNumber pane) noexcept { return (pane - 1) * rows_a_pane; }  // exclusive
   void begin(Part& part, std::size_t members) const;
   void take(Part& part, std::span<const T> row) const;
   void take(Part& part, const Part& other) const;
@@ -56,13 +61,13 @@ class WindowFold {
   RowNumber from_ = 0, through_ = 0;
   void count(std::span<const T> row, std::uint32_t one);
   std::vector<std::uint32_t> numbers_;
-  std::vector<std::uint32_t> nans_;   // made room for where there is one
-  std::deque<Pane> panes_;       // whole ones, ascending
-  Part middle_;                  // the panes', together
-  Part tail_;                    // of pane tail_pane_, so far
+  std::vector<std::uint32_t> nans_;  // made room for where there is one
+  std::deque<Pane> panes_;           // whole ones, ascending
+  Part middle_;                      // the panes', together
+  Part tail_;                        // of pane tail_pane_, so far
   RowNumber tail_pane_ = 0;
   bool tail_open_ = false;
-  bool stale_ = false;           // middle_ is not of panes_ as they are
+  bool stale_ = false;  // middle_ is not of panes_ as they are
 };
 
 extern template class WindowFold<float>;

@@ -37,8 +37,11 @@ bool covered(std::size_t present, Slot slot, const RowReduction& reduction, doub
 template <class T>
 std::optional<typename WindowFold<T>::Wants> folds(Op op, bool counter) {
   switch (op) {
-    case Op::w_mean: case Op::w_sum: case Op::w_stddev: return {{true, false, false}};
-    case Op::w_delta: case Op::w_rate: return {{counter, false, false}};
+    case Op::w_mean:
+    case Op::w_sum:
+    case Op::w_stddev: return {{true, false, false}};
+    case Op::w_delta:
+    case Op::w_rate: return {{counter, false, false}};
     case Op::w_min: return {{false, true, false}};
     case Op::w_max: return {{false, false, true}};
     case Op::w_count: return {{false, false, false}};
@@ -47,7 +50,10 @@ std::optional<typename WindowFold<T>::Wants> folds(Op op, bool counter) {
 }
 
 // The first or last number of each of these members, and the row it is in, counted from `first`; absent where there is none.
-struct Edge { double value = absent; std::size_t row = 0; };
+struct Edge {
+  double value = absent;
+  std::size_t row = 0;
+};
 template <class T>
 void find_edges(const Rows<T>& rows, std::size_t first, std::size_t end, bool last, std::vector<Slot> missing, std::vector<Edge>& edges) {
   for (std::size_t i = 0; i < end - first && !missing.empty(); ++i) {
@@ -63,7 +69,8 @@ void find_edges(const Rows<T>& rows, std::size_t first, std::size_t end, bool la
 
 // The standard deviation of a sample, over the rows, in place of each mean; absent below two numbers.
 template <class T>
-void deviations(const Rows<T>& rows, std::size_t first, std::size_t end, std::span<const std::uint32_t> numbers, std::vector<double>& means) {
+void deviations(const Rows<T>& rows, std::size_t first, std::size_t end, std::span<const std::uint32_t> numbers,
+                std::vector<double>& means) {
   static thread_local std::vector<double> squares;
   squares.assign(means.size(), 0.0);
   for (std::size_t r = first; r < end; ++r) {
@@ -147,7 +154,7 @@ bool RawView<T>::reduce(const Rows<T>& rows, Extent extent, const RowReduction& 
   if (!wants) return by_member(rows, first, end, reduction, out), true;
   const bool kept = fold_ && (wants_.sums || !wants->sums) && (wants_.least || !wants->least) && (wants_.greatest || !wants->greatest);
   if (kept) return by_fold(*fold_, rows, first, end, reduction, out), true;
-  WindowFold<T> fold{*wants};   // a scripted rule's: the same, from the rows
+  WindowFold<T> fold{*wants};  // a scripted rule's: the same, from the rows
   for (std::size_t r = first; r < end; ++r) fold.enter(rows.closed()[r].number, rows.closed()[r].values);
   fold.hold(from, through);
   by_fold(fold, rows, first, end, reduction, out);
@@ -183,14 +190,15 @@ void RawView<T>::by_fold(const WindowFold<T>& fold, const Rows<T>& rows, std::si
       if (const std::uint32_t present = fold.present(slot)) out[slot] = static_cast<double>(present);
     return;
   }
-  if ((op == Op::w_delta || op == Op::w_rate) && reduction.kind != SignalKind::counter) return between_edges(fold, rows, first, end, reduction, out);
+  if ((op == Op::w_delta || op == Op::w_rate) && reduction.kind != SignalKind::counter)
+    return between_edges(fold, rows, first, end, reduction, out);
   static thread_local std::vector<double> result;
   result.resize(members);
   if (op == Op::w_min || op == Op::w_max) fold.extremes(op == Op::w_min, rows, result);
   else fold.sums(rows, result);
   if (op == Op::w_mean || op == Op::w_rate || op == Op::w_delta || op == Op::w_stddev)
     for (std::size_t i = 0; i < members; ++i) result[i] /= static_cast<double>(static_cast<std::int32_t>(std::max(numbers[i], 1u)));
-  if (op == Op::w_delta)   // of a counter: the mean of its rates, times what has passed
+  if (op == Op::w_delta)  // of a counter: the mean of its rates, times what has passed
     for (double& x : result) x *= seconds(reduction.window->over);
   if (op == Op::w_stddev) deviations(rows, first, end, numbers, result);
 
@@ -211,8 +219,8 @@ void RawView<T>::by_fold(const WindowFold<T>& fold, const Rows<T>& rows, std::si
 }
 
 template <class T>
-void RawView<T>::between_edges(const WindowFold<T>& fold, const Rows<T>& rows, std::size_t first, std::size_t end, const RowReduction& reduction,
-                               std::span<double> out) const {
+void RawView<T>::between_edges(const WindowFold<T>& fold, const Rows<T>& rows, std::size_t first, std::size_t end,
+                               const RowReduction& reduction, std::span<double> out) const {
   const auto& earliest = rows.closed()[first].values;
   const auto& latest = rows.closed()[end - 1].values;
   const std::size_t members = std::min(out.size(), fold.numbers().size()), both = std::min({members, earliest.size(), latest.size()});
@@ -244,8 +252,9 @@ void RawView<T>::between_edges(const WindowFold<T>& fold, const Rows<T>& rows, s
 }
 
 template <class T>
-void RawView<T>::by_member(const Rows<T>& rows, std::size_t first, std::size_t end, const RowReduction& reduction, std::span<double> out) const {
-  constexpr std::size_t together = 16;   // members: a cache line of floats
+void RawView<T>::by_member(const Rows<T>& rows, std::size_t first, std::size_t end, const RowReduction& reduction,
+                           std::span<double> out) const {
+  constexpr std::size_t together = 16;  // members: a cache line of floats
   static thread_local std::vector<double> block, values, times, times_of;
   const std::size_t count = end - first;
   const double row = seconds(rows.grid().length);
@@ -271,8 +280,7 @@ void RawView<T>::by_member(const Rows<T>& rows, std::size_t first, std::size_t e
     }
     for (std::size_t r = 0; r < count; ++r) {
       const auto& from = rows.closed()[first + r].values;
-      for (std::size_t j = 0; j < width; ++j)
-        block[j * count + r] = base + j < from.size() ? static_cast<double>(from[base + j]) : absent;
+      for (std::size_t j = 0; j < width; ++j) block[j * count + r] = base + j < from.size() ? static_cast<double>(from[base + j]) : absent;
     }
     for (std::size_t j = 0; j < width; ++j) {
       const auto slot = static_cast<Slot>(base + j);

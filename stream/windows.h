@@ -18,7 +18,7 @@ namespace tocsin::stream {
 struct RowReduction {
   Op op{};
   ReductionArguments arguments;
-  Column goals;                 // of time_to: one per slot, or one for all
+  Column goals;  // of time_to: one per slot, or one for all
   const WindowSpec* window = nullptr;
   const Arrivals* arrivals = nullptr;
   SignalKind kind{};
@@ -43,14 +43,16 @@ class RawView {
   [[nodiscard]] std::size_t retained_bytes() const noexcept { return sorted_.retained_bytes() + (fold_ ? fold_->retained_bytes() : 0); }
 
  private:
-  void by_fold(const WindowFold<T>& fold, const Rows<T>& rows, std::size_t first, std::size_t end, const RowReduction& reduction, std::span<double> out) const;
+  void by_fold(const WindowFold<T>& fold, const Rows<T>& rows, std::size_t first, std::size_t end, const RowReduction& reduction,
+               std::span<double> out) const;
   void edge(const Rows<T>& rows, std::size_t first, std::size_t end, bool last, std::span<double> out) const;
-  void between_edges(const WindowFold<T>& fold, const Rows<T>& rows, std::size_t first, std::size_t end, const RowReduction& reduction, std::span<double> out) const;
+  void between_edges(const WindowFold<T>& fold, const Rows<T>& rows, std::size_t first, std::size_t end, const RowReduction& reduction,
+                     std::span<double> out) const;
   void by_member(const Rows<T>& rows, std::size_t first, std::size_t end, const RowReduction& reduction, std::span<double> out) const;
 
   WindowSpec spec_;
   bool order_ = false, built_ = false;
-  RowNumber from_ = 0, through_ = 0;   // sorted_ and fold_ are of the rows (from_, through_]
+  RowNumber from_ = 0, through_ = 0;  // sorted_ and fold_ are of the rows (from_, through_]
   SortedColumns<T> sorted_;
   std::optional<WindowFold<T>> fold_;
   typename WindowFold<T>::Wants wants_;
@@ -62,7 +64,10 @@ template <class T>
 class BaselineView {
  public:
   BaselineView(WindowSpec spec, bool order, bool last, Duration pane)
-      : spec_(std::move(spec)), order_(order), last_(last), sorted_(std::min<std::size_t>(static_cast<std::size_t>(spec_.over / pane) + 1, 64)) {}
+      : spec_(std::move(spec)),
+        order_(order),
+        last_(last),
+        sorted_(std::min<std::size_t>(static_cast<std::size_t>(spec_.over / pane) + 1, 64)) {}
   [[nodiscard]] const WindowSpec& spec() const noexcept { return spec_; }
   [[nodiscard]] bool ordered() const noexcept { return order_; }
 
@@ -76,16 +81,19 @@ class BaselineView {
   }
   void save(Writer& out) const;
   void load(Reader& in);
-  [[nodiscard]] std::size_t retained_bytes() const noexcept { return sorted_.retained_bytes() + values_.capacity() * sizeof(double) + times_.capacity() * sizeof(Time); }
+  [[nodiscard]] std::size_t retained_bytes() const noexcept {
+    return sorted_.retained_bytes() + values_.capacity() * sizeof(double) + times_.capacity() * sizeof(Time);
+  }
 
  private:
-  static void count_nonfinite(const Panes<T>& panes, std::size_t first, std::size_t end, const RowReduction& reduction, std::span<double> out);
+  static void count_nonfinite(const Panes<T>& panes, std::size_t first, std::size_t end, const RowReduction& reduction,
+                              std::span<double> out);
   WindowSpec spec_;
   bool order_, last_, built_ = false;
-  RowNumber from_ = 0, through_ = 0;   // panes in sorted_
+  RowNumber from_ = 0, through_ = 0;  // panes in sorted_
   SortedColumns<double> sorted_;
   RowNumber rows_through_ = std::numeric_limits<RowNumber>::min();
-  std::vector<double> values_;         // of the last rows, per member
+  std::vector<double> values_;  // of the last rows, per member
   std::vector<Time> times_;
 };
 

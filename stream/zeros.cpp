@@ -28,7 +28,8 @@ Zeros::Found Zeros::over(const SignalDefinition& signal, Time from, Time to, con
     const bool reserved = signal.owner == Level::rank && slot == reserved_slot;
     kept.values[slot] = heard_[slot] && (existing[slot] || reserved) ? 0.0 : absent;
   }
-  kept.alike = members > 1 && std::all_of(kept.values.begin() + 1, kept.values.end(), [&](double x) { return is_absent(x) == is_absent(kept.values[1]); });
+  kept.alike = members > 1 &&
+               std::all_of(kept.values.begin() + 1, kept.values.end(), [&](double x) { return is_absent(x) == is_absent(kept.values[1]); });
   return {kept.values, kept.alike};
 }
 

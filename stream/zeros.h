@@ -22,7 +22,7 @@ class Zeros {
   // the caller's to say.
   struct Found {
     std::span<const double> values;
-    bool alike;   // all but the first have one value
+    bool alike;  // all but the first have one value
   };
   Found over(const SignalDefinition& signal, Time from, Time to, const Hearing& hearing, const Topology& topology);
 

@@ -23,8 +23,12 @@ int check(const std::filesystem::path& directory, bool json) {
       report["problems"].push_back({{"file", p.file}, {"line", p.line}, {"rule", p.rule}, {"message", p.message}, {"warning", p.warning}});
     if (outcome.pack)
       for (const auto& rule : outcome.pack->pack->rules)
-        report["rules"].push_back({{"name", rule.name}, {"family", rule.family}, {"severity", stream::name(rule.severity)},
-                                   {"per", stream::name(rule.per)}, {"scripted", rule.scripted.value_or("")}, {"nodes", rule.hot.size()}});
+        report["rules"].push_back({{"name", rule.name},
+                                   {"family", rule.family},
+                                   {"severity", stream::name(rule.severity)},
+                                   {"per", stream::name(rule.per)},
+                                   {"scripted", rule.scripted.value_or("")},
+                                   {"nodes", rule.hot.size()}});
     fmt::print("{}\n", report.dump());
     return outcome.pack ? 0 : 1;
   }

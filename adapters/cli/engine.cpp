@@ -29,10 +29,8 @@ using stream::Time;
 class Sinks final : public stream::AlertSink {
  public:
   Sinks(const RunOptions& options, Terminal& terminal) : quiet_(options.quiet), terminal_(&terminal) {
-    if (options.alerts == "-")
-      lines_ = &std::cout;
-    else if (!options.alerts.empty())
-      file_.open(options.alerts), lines_ = &file_;
+    if (options.alerts == "-") lines_ = &std::cout;
+    else if (!options.alerts.empty()) file_.open(options.alerts), lines_ = &file_;
   }
   void keep(journal::AlertHistory& history) { history_ = &history; }
   [[nodiscard]] bool failed() const { return lines_ && !*lines_; }
@@ -216,7 +214,7 @@ RunReport run_engine(const RunOptions& options, const Observer& observer) {
     shard->consume(**entry);
     ++entries;
     if (snapshots && shard->snapshot_due()) {
-      sinks.settle();   // what a snapshot knows of as said must have been said
+      sinks.settle();  // what a snapshot knows of as said must have been said
       keep(*snapshots, *shard, **entry);
     }
     if (shows_progress && entries % 256 == 0)

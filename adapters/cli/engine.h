@@ -14,15 +14,15 @@ namespace tocsin::adapters::cli {
 
 struct RunOptions {
   std::filesystem::path journal;
-  std::filesystem::path rules;          // given: this pack holds for the whole log; empty: the log's own packs, else the shipped
-  std::filesystem::path alerts;         // JSON lines, a transition or verdict each; "-": standard output
-  double speed = 0;                     // times real time; 0: as fast as it goes
-  bool follow = false;                  // wait for more until the seal
-  bool resume = false;                  // keep snapshots and the alert history beside the journal, and go on from them
-  bool quiet = false;                   // nothing on the terminal
+  std::filesystem::path rules;   // given: this pack holds for the whole log; empty: the log's own packs, else the shipped
+  std::filesystem::path alerts;  // JSON lines, a transition or verdict each; "-": standard output
+  double speed = 0;              // times real time; 0: as fast as it goes
+  bool follow = false;           // wait for more until the seal
+  bool resume = false;           // keep snapshots and the alert history beside the journal, and go on from them
+  bool quiet = false;            // nothing on the terminal
   bool digest_columns = false;
-  int stop_when_readable = -1;          // at end of file there, stop at the journal's end (wrap's parent is gone)
-  std::optional<std::uint64_t> kill_at; // tests of recovery: dies by SIGKILL before the entry with this index
+  int stop_when_readable = -1;           // at end of file there, stop at the journal's end (wrap's parent is gone)
+  std::optional<std::uint64_t> kill_at;  // tests of recovery: dies by SIGKILL before the entry with this index
   bool force_scripted = false;
 };
 

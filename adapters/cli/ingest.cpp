@@ -56,7 +56,8 @@ int ingest(const IngestOptions& options) {
     fmt::print(stderr, "{} entries over {:.0f} s in {}, {} beats and {} heard records of them made here\n", s.entries,
                stream::seconds(s.last - s.first), options.to.string(), s.made_beats, s.made_heard);
     if (s.clocks_off != 0) fmt::print(stderr, "{} records with a clock more than a year off did not move the time\n", s.clocks_off);
-    if (s.skipped_pauses != 0) fmt::print(stderr, "{} pauses of more than 26 hours were shortened: no beats in the rest of them\n", s.skipped_pauses);
+    if (s.skipped_pauses != 0)
+      fmt::print(stderr, "{} pauses of more than 26 hours were shortened: no beats in the rest of them\n", s.skipped_pauses);
   }
   return options.strict && s.bad_lines != 0 ? 1 : 0;
 }

@@ -11,11 +11,11 @@ class App;
 namespace tocsin::adapters::cli {
 
 struct IngestOptions {
-  std::vector<std::filesystem::path> files;   // JSON lines; "-": standard input
+  std::vector<std::filesystem::path> files;  // JSON lines; "-": standard input
   std::filesystem::path to;
   std::string job;
   std::size_t most_complaints = 20;
-  bool strict = false;                        // a line that is left out is a failure
+  bool strict = false;  // a line that is left out is a failure
   bool quiet = false;
 };
 

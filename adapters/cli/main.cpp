@@ -25,10 +25,11 @@ void print_report(const cli::RunReport& report, bool digests, bool counters) {
   const auto& c = report.counters;
   fmt::print("entries {} samples {} lines {} events {} heard {} beats {} ticks {} evaluations {} transitions {}\n", c.entries, c.samples,
              c.lines, c.events, c.heard, c.beats, c.ticks, c.evaluations, c.transitions);
-  fmt::print("late {} duplicates {} corrected_times {} unknown_signal {} unwanted {} rejected_blocks {} strays {} member_limit {} gaps {} "
-             "benched {} over_limit {} corrupt_frames {} undecodable {}\n",
-             c.late, c.duplicates, c.corrected_times, c.unknown_signal, c.unwanted, c.rejected_blocks, c.strays, c.member_limit, c.gaps,
-             c.benched, c.alerts_over_limit, report.corrupt_frames, report.undecodable);
+  fmt::print(
+      "late {} duplicates {} corrected_times {} unknown_signal {} unwanted {} rejected_blocks {} strays {} member_limit {} gaps {} "
+      "benched {} over_limit {} corrupt_frames {} undecodable {}\n",
+      c.late, c.duplicates, c.corrected_times, c.unknown_signal, c.unwanted, c.rejected_blocks, c.strays, c.member_limit, c.gaps, c.benched,
+      c.alerts_over_limit, report.corrupt_frames, report.undecodable);
   for (const auto& [rule, message] : c.bench_messages) fmt::print("benched {}: {}\n", rule, message);
 }
 
@@ -72,21 +73,21 @@ int run(int argc, char** argv) {
   replay_command->add_option("--speed", speed, "max, or times real time (10 is ten times as fast)");
   replay_command->add_option("--alerts", replay.alerts, "Write alerts and verdicts as JSON lines to this file (- for standard output)");
   replay_command->add_flag("--quiet", replay.quiet, "Print no alerts");
-  auto* digest_option = replay_command->add_option("--digest", digest_kind, "Print each subject's digest; --digest=columns takes every column in")
-                            ->expected(0, 1);
+  auto* digest_option =
+      replay_command->add_option("--digest", digest_kind, "Print each subject's digest; --digest=columns takes every column in")
+          ->expected(0, 1);
   replay_command->add_flag("--counters", counters, "Print what went through, and what did not, under a reason");
   replay_command->add_flag("--follow", replay.follow, "Wait for more until the journal is sealed");
   replay_command->add_flag("--resume", replay.resume, "Keep snapshots and the alert history beside the journal, and go on from them");
   replay_command->add_flag("--scripted", replay.force_scripted, "Run every rule as a script (slow; for comparison)");
   std::uint64_t kill_at = 0;
-  auto* kill_option = replay_command->add_option("--kill-at", kill_at, "Die by SIGKILL before this entry (for tests of recovery)")->group("");
+  auto* kill_option =
+      replay_command->add_option("--kill-at", kill_at, "Die by SIGKILL before this entry (for tests of recovery)")->group("");
   replay_command->callback([&] {
     if (speed != "max") {
       try {
         replay.speed = std::stod(speed);
-      } catch (const std::exception&) {
-        throw CLI::ValidationError("--speed", "write max or a number, not '" + speed + "'");
-      }
+      } catch (const std::exception&) { throw CLI::ValidationError("--speed", "write max or a number, not '" + speed + "'"); }
     }
     digest = digest_option->count() > 0;
     replay.digest_columns = digest_kind == "columns";
@@ -163,9 +164,7 @@ int run(int argc, char** argv) {
   });
   try {
     app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error);
-  }
+  } catch (const CLI::ParseError& error) { return app.exit(error); }
   return status;
 }
 

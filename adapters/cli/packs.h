@@ -14,7 +14,7 @@ namespace tocsin::adapters::cli {
 // A pack ready to run, or what keeps it from loading.
 struct PackOutcome {
   std::optional<stream::LoadedPack> pack;
-  std::vector<dsl::Problem> problems;   // of rules, patterns and parsers; warnings too
+  std::vector<dsl::Problem> problems;  // of rules, patterns and parsers; warnings too
   std::vector<dsl::Case> cases;
 };
 [[nodiscard]] PackOutcome load_pack(const dsl::PackFiles& files, const dsl::Budgets& budgets = {});
@@ -33,7 +33,7 @@ class Packs final : public stream::PackSource {
 
  private:
   std::map<std::string, stream::LoadedPack, std::less<>> known_;
-  std::vector<std::string> refused_;   // one message a pack that could not be had
+  std::vector<std::string> refused_;  // one message a pack that could not be had
 };
 
 }  // namespace tocsin::adapters::cli

@@ -109,21 +109,23 @@ void Terminal::transition(const stream::AlertTransition& t) {
     for (const auto& unknown : t.cannot_decide) text += paragraph("cannot decide", unknown);
     if (t.cannot_decide.empty()) text += paragraph("cannot decide", "nothing: all that this rule asks is known");
     std::string evidence;
-    for (const auto& [name, value] : t.evidence) evidence += fmt::format("{}{} = {}", evidence.empty() ? "" : ", ", name, number_text(value));
+    for (const auto& [name, value] : t.evidence)
+      evidence += fmt::format("{}{} = {}", evidence.empty() ? "" : ", ", name, number_text(value));
     for (const auto& [name, value] : t.evidence_texts) evidence += fmt::format("{}{} = {}", evidence.empty() ? "" : ", ", name, value);
     if (!evidence.empty()) text += paragraph("evidence", evidence);
   } else {
     std::string reason{stream::name(t.reason)};
     if (!t.explained_by.empty()) reason += " by " + t.explained_by;
-    text += colour("1;32", fmt::format("▼ resolved  {}", t.rule)) + fmt::format("  {}  {}  {} after {}\n", describe(t.member), clock_text(t.at), reason,
-                                                        duration_text(t.at - t.since));
+    text += colour("1;32", fmt::format("▼ resolved  {}", t.rule)) +
+            fmt::format("  {}  {}  {} after {}\n", describe(t.member), clock_text(t.at), reason, duration_text(t.at - t.since));
   }
   print(text);
 }
 
 void Terminal::verdict(const stream::Verdict& v) {
-  std::string text = colour("1", fmt::format("■ verdict  job {}, attempt {}: {}", v.subject, v.attempt, v.family.empty() ? "no fault found" : v.family)) +
-                     fmt::format("  (ended {}, {})\n", clock_text(v.ended), v.end_reason.empty() ? "reason unknown" : v.end_reason);
+  std::string text =
+      colour("1", fmt::format("■ verdict  job {}, attempt {}: {}", v.subject, v.attempt, v.family.empty() ? "no fault found" : v.family)) +
+      fmt::format("  (ended {}, {})\n", clock_text(v.ended), v.end_reason.empty() ? "reason unknown" : v.end_reason);
   if (!v.shows.empty()) text += paragraph("shows", join(v.shows, "; "));
   for (const auto& implies : v.implies) text += paragraph("implies", implies);
   std::vector<std::string> out;

@@ -28,7 +28,7 @@ class Terminal final : public stream::AlertSink {
   std::string progress_;
 };
 
-[[nodiscard]] std::string clock_text(stream::Time time);           // 12:03:59
+[[nodiscard]] std::string clock_text(stream::Time time);             // 12:03:59
 [[nodiscard]] std::string duration_text(stream::Duration duration);  // 1 min 12 s
 
 }  // namespace tocsin::adapters::cli

@@ -24,8 +24,8 @@ using What = JsonRecord::What;
 using Control = stream::ControlRecord::Kind;
 
 constexpr Duration beat_every = 1s, heard_every = 10s;
-constexpr Duration longest_pause = 26h;          // with beats; an attempt unseen for 24 h has ended by then
-constexpr Duration believable = 24h * 366;       // from the median time
+constexpr Duration longest_pause = 26h;     // with beats; an attempt unseen for 24 h has ended by then
+constexpr Duration believable = 24h * 366;  // from the median time
 constexpr std::size_t most_batched = 4096, most_batched_bytes = 1u << 20;
 
 // Whom a source is heard of: a rank, a node, or the whole job, as the records name it.
@@ -36,23 +36,25 @@ struct Listened {
   std::string node;
   auto operator<=>(const Listened&) const = default;
 };
-struct Span { Time first, last; };
+struct Span {
+  Time first, last;
+};
 using Spans = std::map<Listened, Span>;
 
 std::string_view source_of(const JsonRecord& record) {
   if (!record.source.empty()) return record.source;
   if (record.what == What::line) return "log";
   if (record.what == What::samples) return "sampler";
-  return {};   // of an event: the signal's own, which the record itself proves
+  return {};  // of an event: the signal's own, which the record itself proves
 }
 
 // What a first reading finds out.
 struct Plan {
   bool has_beats = false, has_heard = false;
-  std::map<std::int64_t, std::uint64_t> days;   // records by day, for the median
+  std::map<std::int64_t, std::uint64_t> days;  // records by day, for the median
   Time earliest = stream::long_ago, latest = stream::never;
-  Time begin{};                                 // the first believable time
-  std::map<std::string, Spans> heard;           // by subject
+  Time begin{};                        // the first believable time
+  std::map<std::string, Spans> heard;  // by subject
 };
 
 class Ingestion {
@@ -61,8 +63,8 @@ class Ingestion {
   Result<IngestSummary> run(const std::filesystem::path& to);
 
  private:
-  Result<void> look();     // for control records and the median time
-  Result<void> listen();   // for the spans of what was heard
+  Result<void> look();    // for control records and the median time
+  Result<void> listen();  // for the spans of what was heard
   Result<void> write();
   Result<void> take(const Merge::Record& next);
   Result<void> advance(Time to);
@@ -93,7 +95,7 @@ class Ingestion {
   std::string batch_job_, batch_attempt_;
   bool batch_shapes_ = false;
   std::size_t batched_ = 0, batched_bytes_ = 0;
-  std::set<std::pair<std::string, Listened>> begun_;   // heard for the first time
+  std::set<std::pair<std::string, Listened>> begun_;  // heard for the first time
 };
 
 Result<void> Ingestion::look() {
@@ -215,7 +217,7 @@ Result<void> Ingestion::take(const Merge::Record& next) {
   if (auto advanced = advance(arrival); !advanced) return advanced;
 
   if (record.what == What::control) {
-    if (record.control.kind == Control::seal) return {};   // one is written at the end
+    if (record.control.kind == Control::seal) return {};  // one is written at the end
     if (auto flushed = flush(); !flushed) return flushed;
     record.add_to(made_, arrival);
     ++summary_.controls;
@@ -223,8 +225,8 @@ Result<void> Ingestion::take(const Merge::Record& next) {
   }
   const std::string_view job = job_of(record);
   const bool shapes = record.shapes_the_job();
-  if (batched_ != 0 && (job != batch_job_ || record.attempt != batch_attempt_ || shapes != batch_shapes_ ||
-                        batched_ >= most_batched || batched_bytes_ >= most_batched_bytes))
+  if (batched_ != 0 && (job != batch_job_ || record.attempt != batch_attempt_ || shapes != batch_shapes_ || batched_ >= most_batched ||
+                        batched_bytes_ >= most_batched_bytes))
     if (auto flushed = flush(); !flushed) return flushed;
   if (batched_ == 0) {
     batch_job_ = job;

@@ -18,16 +18,16 @@ inline constexpr std::size_t longest_json_line = 16u << 20;
 struct JsonRecord {
   enum class What { samples, line, event, heard, control };
   What what = What::samples;
-  std::optional<stream::Time> time;      // only heard and control records may come without
+  std::optional<stream::Time> time;  // only heard and control records may come without
   std::string_view job, source;
   std::string attempt;
   schemas::EntryBuilder::Member member;
   std::vector<schemas::EntryBuilder::Value> values;
-  std::string_view text;                 // of a line
+  std::string_view text;  // of a line
   bool error_stream = false;
   std::string_view event;
   std::vector<schemas::EntryBuilder::Field> fields;
-  std::vector<schemas::EntryBuilder::Member> members;   // of a heard record
+  std::vector<schemas::EntryBuilder::Member> members;  // of a heard record
   stream::ControlRecord control;
 
   // start, member, exit and end say what the job is; all other records are measured on it.

@@ -55,8 +55,8 @@ std::optional<Time> parse_time(std::string_view text) {
     const auto [end, error] = std::from_chars(text.data() + at, text.data() + at + length, value);
     return error == std::errc{} && end == text.data() + at + length && text[at] != '-' ? value : -1;
   };
-  if (text.size() < 20 || text[4] != '-' || text[7] != '-' || (text[10] != 'T' && text[10] != 't' && text[10] != ' ') ||
-      text[13] != ':' || text[16] != ':')
+  if (text.size() < 20 || text[4] != '-' || text[7] != '-' || (text[10] != 'T' && text[10] != 't' && text[10] != ' ') || text[13] != ':' ||
+      text[16] != ':')
     return std::nullopt;
   using namespace std::chrono;
   const int years = number(0, 4), months = number(5, 2), days = number(8, 2);
@@ -72,7 +72,7 @@ std::optional<Time> parse_time(std::string_view text) {
     for (; at < text.size() && text[at] >= '0' && text[at] <= '9'; ++at, digit /= 10) nanoseconds += (text[at] - '0') * digit;
     if (at == first) return std::nullopt;
   }
-  std::int64_t offset = 0;   // in minutes
+  std::int64_t offset = 0;  // in minutes
   const std::string_view zone = text.substr(at);
   if (zone != "Z" && zone != "z") {
     if (zone.size() != 6 || (zone[0] != '+' && zone[0] != '-') || zone[3] != ':') return std::nullopt;
@@ -80,7 +80,8 @@ std::optional<Time> parse_time(std::string_view text) {
     if (zone_hours < 0 || zone_hours > 23 || zone_minutes < 0 || zone_minutes > 59) return std::nullopt;
     offset = (zone[0] == '-' ? -1 : 1) * (zone_hours * 60 + zone_minutes);
   }
-  const std::int64_t second = sys_days{date}.time_since_epoch().count() * std::int64_t{86400} + hours * 3600 + minutes * 60 + seconds - offset * 60;
+  const std::int64_t second =
+      sys_days{date}.time_since_epoch().count() * std::int64_t{86400} + hours * 3600 + minutes * 60 + seconds - offset * 60;
   return stream::at_nanoseconds(second * 1'000'000'000 + nanoseconds);
 }
 
@@ -107,7 +108,7 @@ void JsonRecord::add_to(EntryBuilder& builder, Time when) const {
 struct JsonReader::State {
   dom::parser parser{longest_json_line};
   JsonRecord record;
-  std::deque<std::string> texts;   // made for this line: flattened names, nested values
+  std::deque<std::string> texts;  // made for this line: flattened names, nested values
 
   std::optional<Error> read(const dom::object& object);
   std::optional<Error> where_and_when(std::string_view key, const dom::element& value, bool& known);
@@ -139,8 +140,7 @@ std::optional<Time> time_of(const dom::element& value) {
 }
 std::optional<Error> short_name(std::string_view key, const dom::element& value, std::string_view& name) {
   const auto text = text_of(value);
-  if (!text || text->empty() || text->size() > longest_name)
-    return wrong(quoted(key) + " must be a text of 1 to 255 bytes");
+  if (!text || text->empty() || text->size() > longest_name) return wrong(quoted(key) + " must be a text of 1 to 255 bytes");
   name = *text;
   return std::nullopt;
 }
@@ -167,7 +167,8 @@ std::optional<Error> JsonReader::State::where_and_when(std::string_view key, con
   if (key == "t") {
     record.time = time_of(value);
     if (!record.time)
-      return wrong("'t' is no time: write RFC 3339 with a zone (\"2026-11-21T02:14:43.5Z\") or a number of seconds, ms, us or ns since 1970");
+      return wrong(
+          "'t' is no time: write RFC 3339 with a zone (\"2026-11-21T02:14:43.5Z\") or a number of seconds, ms, us or ns since 1970");
   } else if (key == "job") {
     return short_name(key, value, record.job);
   } else if (key == "source") {
@@ -261,7 +262,8 @@ std::optional<Error> JsonReader::State::control(const dom::object& object, std::
   } else if (kind == "pack") {
     record.control.kind = Kind::pack;
     const auto time = object["from"].get(found) == simdjson::SUCCESS ? time_of(found) : std::nullopt;
-    if (!time || object["hash"].get(record.control.pack_hash) != simdjson::SUCCESS || record.control.pack_hash.empty()) return wrong("a pack needs 'hash' and 'from', a time");
+    if (!time || object["hash"].get(record.control.pack_hash) != simdjson::SUCCESS || record.control.pack_hash.empty())
+      return wrong("a pack needs 'hash' and 'from', a time");
     record.control.pack_from = *time;
     if (object["text"].get(record.control.pack_text) != simdjson::SUCCESS) record.control.pack_text = {};
   } else {
@@ -274,7 +276,7 @@ std::optional<Error> JsonReader::State::read(const dom::object& object) {
   static constexpr std::array kinds{"signal", "values", "line", "heard", "control"};
   dom::element what;
   std::string_view kind;
-  if (object["event"].get(what) == simdjson::SUCCESS) kind = "event";   // all other keys are its fields, also those named as here
+  if (object["event"].get(what) == simdjson::SUCCESS) kind = "event";  // all other keys are its fields, also those named as here
   else
     for (const char* candidate : kinds) {
       dom::element found;
@@ -299,7 +301,8 @@ std::optional<Error> JsonReader::State::read(const dom::object& object) {
     if (kind == "event") {
       if (auto error = field(std::string{member.key}, member.value, false)) return error;
     } else if (!belongs(member.key)) {
-      return wrong("unknown key " + quoted(member.key) + " beside '" + std::string{kind} + "': only events have free fields; is it misspelt?");
+      return wrong("unknown key " + quoted(member.key) + " beside '" + std::string{kind} +
+                   "': only events have free fields; is it misspelt?");
     }
   }
   auto& member = record.member;
@@ -365,8 +368,7 @@ stream::Result<const JsonRecord*> JsonReader::read(std::string_view line) {
 
   dom::element document;
   const auto error = s.parser.parse(line.data(), line.size(), true).get(document);
-  if (error == simdjson::UTF8_ERROR)
-    return wrong("not UTF-8: escape the bytes, or replace them, where the line is written");
+  if (error == simdjson::UTF8_ERROR) return wrong("not UTF-8: escape the bytes, or replace them, where the line is written");
   if (error != simdjson::SUCCESS) return wrong(std::string{"no JSON ("} + simdjson::error_message(error) + "): write one object a line");
   dom::object object;
   if (document.get(object) != simdjson::SUCCESS) return wrong("no JSON object: write one object a line");

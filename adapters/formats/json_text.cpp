@@ -44,8 +44,14 @@ void put_text(std::string& out, std::string_view text) {
 }
 
 void put_number(std::string& out, double number) {
-  if (number != number) { out += "\"NaN\""; return; }
-  if (number - number != 0) { out += number > 0 ? "\"inf\"" : "\"-inf\""; return; }
+  if (number != number) {
+    out += "\"NaN\"";
+    return;
+  }
+  if (number - number != 0) {
+    out += number > 0 ? "\"inf\"" : "\"-inf\"";
+    return;
+  }
   char digits[32];
   const auto [end, error] = std::to_chars(digits, digits + sizeof digits, number);
   out.append(digits, end);

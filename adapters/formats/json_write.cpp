@@ -82,9 +82,11 @@ void put_heard(std::string& out, const Entry& entry, const stream::HeardRecord& 
     }
     if (!first) line += ']';
   };
-  list("ranks", [](const MemberKey& m) { return m.level == Level::rank; }, [&](const MemberKey& m) { put_whole(line, m.rank); });
-  list("nodes", [](const MemberKey& m) { return m.level == Level::node || m.level == Level::gpu; },
-       [&](const MemberKey& m) { put_text(line, m.node); });
+  list(
+      "ranks", [](const MemberKey& m) { return m.level == Level::rank; }, [&](const MemberKey& m) { put_whole(line, m.rank); });
+  list(
+      "nodes", [](const MemberKey& m) { return m.level == Level::node || m.level == Level::gpu; },
+      [&](const MemberKey& m) { put_text(line, m.node); });
   out += line + "}\n";
 }
 

@@ -68,8 +68,7 @@ Result<LineFile> LineFile::open(const fs::path& path) {
     state->file = std::move(*spooled);
   } else {
     std::error_code error;
-    if (fs::is_directory(path, error))
-      return stream::Error{stream::Errc::refused, path.string() + " is a directory: name the files in it"};
+    if (fs::is_directory(path, error)) return stream::Error{stream::Errc::refused, path.string() + " is a directory: name the files in it"};
     state->file = File{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
     if (!state->file) return io_error("read", path, errno);
     if (!fs::is_regular_file(path, error))
@@ -114,7 +113,7 @@ Result<std::optional<LineFile::Line>> LineFile::next() {
       return std::optional{Line{{}, s.number, true}};
     }
     searched = s.to - s.from;
-    if (searched > longest_json_line) {   // pass over the rest of it
+    if (searched > longest_json_line) {  // pass over the rest of it
       too_long = true;
       s.from = s.to;
       searched = 0;

@@ -21,14 +21,14 @@ class LineFile {
   LineFile(LineFile&&) noexcept;
 
   struct Line {
-    std::string_view text;       // without the newline; valid until the next call
-    std::uint64_t number = 0;    // from 1
-    bool too_long = false;       // then `text` is empty: the line was passed over
+    std::string_view text;     // without the newline; valid until the next call
+    std::uint64_t number = 0;  // from 1
+    bool too_long = false;     // then `text` is empty: the line was passed over
   };
   stream::Result<std::optional<Line>> next();
   void rewind();
   [[nodiscard]] const std::string& name() const noexcept;
-  [[nodiscard]] std::uint64_t bytes_read() const noexcept;   // since the last rewind
+  [[nodiscard]] std::uint64_t bytes_read() const noexcept;  // since the last rewind
   [[nodiscard]] std::uint64_t size() const noexcept;
 
  private:

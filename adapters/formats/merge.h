@@ -23,8 +23,8 @@ class Merge {
   stream::Result<void> begin(std::function<void(const std::string&)> complain);
 
   struct Record {
-    const JsonRecord* record = nullptr;   // nullptr: the end
-    stream::Time arrival{};               // of all files: never falls
+    const JsonRecord* record = nullptr;  // nullptr: the end
+    stream::Time arrival{};              // of all files: never falls
     bool clock_off = false;
   };
   // The record is valid until the next call.
@@ -37,8 +37,8 @@ class Merge {
   struct Source {
     LineFile file;
     JsonReader reader;
-    const JsonRecord* record = nullptr;   // the next of this file
-    stream::Time time = stream::long_ago; // the running maximum up to it
+    const JsonRecord* record = nullptr;    // the next of this file
+    stream::Time time = stream::long_ago;  // the running maximum up to it
     bool clock_off = false, sealed = false;
   };
   Merge() = default;
@@ -48,7 +48,7 @@ class Merge {
 
   std::vector<Source> sources_;
   std::string job_;
-  Source* last_ = nullptr;   // whose record was given out
+  Source* last_ = nullptr;  // whose record was given out
   stream::Time earliest_ = stream::long_ago, latest_ = stream::never, arrival_ = stream::long_ago;
   std::function<void(const std::string&)> complain_;
   std::uint64_t lines_ = 0, bad_lines_ = 0;

@@ -15,8 +15,8 @@
 // neither an old block of the disk nor a frame inside a payload passes for one. docs/journal.md.
 namespace tocsin::adapters::journal {
 
-inline constexpr std::uint32_t frame_magic = 0x314A5354;   // "TSJ1"
-inline constexpr std::uint32_t frame_magic_family = 0x004A5354;   // "TSJ" and a digit: the form's number
+inline constexpr std::uint32_t frame_magic = 0x314A5354;         // "TSJ1"
+inline constexpr std::uint32_t frame_magic_family = 0x004A5354;  // "TSJ" and a digit: the form's number
 inline constexpr std::size_t header_bytes = 24;
 inline constexpr std::size_t most_payload_bytes = 64u << 20;
 
@@ -58,7 +58,8 @@ enum class Found { whole, incomplete, corrupt };
 
 // Where the next whole frame begins, from `at` on; nullopt: there is none. Payloads may be full of what looks like a frame's
 // beginning: the work of telling them apart is bounded.
-[[nodiscard]] inline std::optional<std::size_t> next_whole(std::span<const std::byte> bytes, std::uint64_t position, std::size_t at) noexcept {
+[[nodiscard]] inline std::optional<std::size_t> next_whole(std::span<const std::byte> bytes, std::uint64_t position,
+                                                           std::size_t at) noexcept {
   std::uint64_t budget = std::uint64_t{4} << 30;
   for (; at + header_bytes <= bytes.size(); ++at) {
     std::uint32_t magic;

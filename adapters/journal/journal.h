@@ -17,7 +17,7 @@ namespace tocsin::adapters::journal {
 // A frame: length, xxh3 checksum, arrival, payload (schemas/). A position is the byte count from the journal's beginning.
 struct WriterOptions {
   std::uint64_t segment_bytes = 64u << 20;
-  std::uint64_t most_bytes = 0;    // cap: the oldest segments go first; 0: none
+  std::uint64_t most_bytes = 0;  // cap: the oldest segments go first; 0: none
 };
 
 class Writer {
@@ -36,7 +36,7 @@ class Writer {
   void carry(std::vector<std::vector<std::byte>> payloads);
   // On disk when it returns. Without `names` the directory's entry of a new segment is left for later.
   stream::Result<void> sync(bool names = true);
-  [[nodiscard]] std::uint64_t cut_bytes() const noexcept;   // of a torn tail, at open
+  [[nodiscard]] std::uint64_t cut_bytes() const noexcept;  // of a torn tail, at open
   [[nodiscard]] stream::Time last_arrival() const noexcept;
 
  private:
@@ -48,7 +48,7 @@ class Writer {
 struct Frame {
   stream::Position position{}, next{};
   stream::Time arrival{};
-  std::span<const std::byte> payload;   // valid until the next call
+  std::span<const std::byte> payload;  // valid until the next call
 };
 
 class Reader {
@@ -63,7 +63,7 @@ class Reader {
   stream::Result<std::optional<Frame>> next();
   // An error where the cap has deleted what was there, or where the journal ends before.
   stream::Result<void> seek(stream::Position position);
-  [[nodiscard]] stream::Result<stream::Position> oldest() const;   // where what is left begins
+  [[nodiscard]] stream::Result<stream::Position> oldest() const;  // where what is left begins
   [[nodiscard]] std::uint64_t corrupt_frames() const noexcept;
   [[nodiscard]] std::uint64_t corrupt_bytes() const noexcept;
 

@@ -20,13 +20,13 @@ namespace fs = std::filesystem;
 struct Reader::State {
   fs::path directory;
   File file;
-  std::uint64_t segment = 0;       // position of the open segment
-  std::uint64_t position = 0;      // of the next frame
-  std::vector<std::byte> buffer;   // bytes [from, to) lie at `position`
+  std::uint64_t segment = 0;      // position of the open segment
+  std::uint64_t position = 0;     // of the next frame
+  std::vector<std::byte> buffer;  // bytes [from, to) lie at `position`
   std::size_t from = 0, to = 0;
-  std::uint64_t waited_at = 0, waited_size = 0;   // a bad tail looked at before: not again until the segment grows
+  std::uint64_t waited_at = 0, waited_size = 0;  // a bad tail looked at before: not again until the segment grows
   std::uint64_t corrupt_frames = 0, corrupt_bytes = 0;
-  std::optional<std::uint64_t> newest;              // the open segment, where none came after it when the directory was listed
+  std::optional<std::uint64_t> newest;  // the open segment, where none came after it when the directory was listed
   std::chrono::steady_clock::time_point listed{};
 
   [[nodiscard]] std::span<const std::byte> buffered() const { return std::span{buffer}.subspan(from, to - from); }
@@ -41,7 +41,7 @@ struct Reader::State {
 
 // Opens the segment that holds `wanted`, or the first after it. False: there is none yet.
 Result<bool> Reader::State::open_at(std::uint64_t wanted) {
-  for (int attempt = 0; attempt < 10; ++attempt) {   // the oldest may be deleted while we look
+  for (int attempt = 0; attempt < 10; ++attempt) {  // the oldest may be deleted while we look
     auto found = segments(directory);
     if (!found) return found.error();
     if (found->empty()) return false;
@@ -58,7 +58,8 @@ Result<bool> Reader::State::open_at(std::uint64_t wanted) {
     waited_size = 0;
     return true;
   }
-  return Error{Errc::io, "the segments of " + directory.string() + " are deleted faster than they can be read: give the journal a larger cap"};
+  return Error{Errc::io,
+               "the segments of " + directory.string() + " are deleted faster than they can be read: give the journal a larger cap"};
 }
 
 // Makes `least` bytes at `position` available, as far as they are written; true: they are.
@@ -166,8 +167,9 @@ Result<std::optional<Frame>> Reader::next() {
       if (*found != Found::whole) {
         if (s.to - s.from >= header_bytes && (header.magic & 0xFFFFFF) == frame_magic_family && header.magic != frame_magic &&
             s.position == s.segment)
-          return Error{Errc::unknown_version, "the journal " + s.directory.string() + " was written by another version of this program: "
-                                              "read it with that one"};
+          return Error{Errc::unknown_version, "the journal " + s.directory.string() +
+                                                  " was written by another version of this program: "
+                                                  "read it with that one"};
         const bool empty = s.to == s.from;
         if (!empty) {
           const std::uint64_t size = s.file.size();
@@ -183,7 +185,7 @@ Result<std::optional<Frame>> Reader::next() {
         }
         if (!*after) return std::optional<Frame>{};
         const std::uint64_t next_position = (*after)->position;
-        if (next_position > s.position) s.skip_to(next_position);   // its tail, or segments deleted before they were read
+        if (next_position > s.position) s.skip_to(next_position);  // its tail, or segments deleted before they were read
         if (auto opened = s.open_at(next_position); !opened) return opened.error();
         continue;
       }

@@ -30,7 +30,7 @@ File& File::operator=(File&& other) noexcept {
 }
 
 std::uint64_t File::size() const noexcept {
-  struct stat status{};
+  struct stat status {};
   return ::fstat(descriptor_, &status) == 0 ? static_cast<std::uint64_t>(status.st_size) : 0;
 }
 

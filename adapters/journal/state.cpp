@@ -68,8 +68,9 @@ Result<std::optional<schemas::Snapshot>> SnapshotStore::newest() const {
     if (!first_error) first_error = std::move(error);
   }
   if (first_error)
-    return Error{first_error->code, first_error->message + "; no older one is whole either: to judge the journal from its beginning, "
-                                                           "move the snapshots away"};
+    return Error{first_error->code, first_error->message +
+                                        "; no older one is whole either: to judge the journal from its beginning, "
+                                        "move the snapshots away"};
   return std::optional<schemas::Snapshot>{};
 }
 
@@ -78,8 +79,8 @@ struct AlertHistory::State {
   File file;
   std::set<std::pair<std::uint64_t, std::uint32_t>> known;
   std::uint64_t cut = 0;
-  std::uint64_t size = 0;      // on disk
-  std::string waiting;         // lines for the next sync
+  std::uint64_t size = 0;  // on disk
+  std::string waiting;     // lines for the next sync
 };
 
 namespace {
@@ -159,7 +160,7 @@ Result<void> AlertHistory::sync() {
   for (std::size_t done = 0; done < s.waiting.size();) {
     const ssize_t wrote = ::pwrite(s.file.get(), s.waiting.data() + done, s.waiting.size() - done, static_cast<off_t>(s.size + done));
     if (wrote < 0 && errno == EINTR) continue;
-    if (wrote < 0) return io_error("append to", s.path, errno);   // what is torn is written over, or cut at the next open
+    if (wrote < 0) return io_error("append to", s.path, errno);  // what is torn is written over, or cut at the next open
     done += static_cast<std::size_t>(wrote);
   }
   if (::fdatasync(s.file.get()) != 0) return io_error("sync", s.path, errno);

@@ -45,7 +45,7 @@ class AlertHistory {
   stream::Result<void> sync();
   [[nodiscard]] bool holds(std::uint64_t id, std::uint32_t number) const;
   [[nodiscard]] std::size_t size() const noexcept;
-  [[nodiscard]] std::uint64_t cut_bytes() const noexcept;   // of a torn last line, at open
+  [[nodiscard]] std::uint64_t cut_bytes() const noexcept;  // of a torn last line, at open
 
  private:
   struct State;

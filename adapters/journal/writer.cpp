@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 namespace {
 
 struct Tail {
-  std::uint64_t whole = 0;             // bytes up to the end of the last whole frame
+  std::uint64_t whole = 0;  // bytes up to the end of the last whole frame
   Time last_arrival = stream::long_ago;
 };
 
@@ -44,8 +44,8 @@ struct Writer::State {
   fs::path directory;
   WriterOptions options;
   File lock, file;
-  std::uint64_t segment = 0;      // position of the open segment
-  std::uint64_t written = 0;      // bytes in it
+  std::uint64_t segment = 0;  // position of the open segment
+  std::uint64_t written = 0;  // bytes in it
   std::uint64_t cut = 0;
   Time last_arrival = stream::long_ago;
   bool directory_dirty = true;
@@ -60,7 +60,7 @@ struct Writer::State {
     return {};
   }
 
-  std::vector<File> finished;     // segments that are full and not yet synced
+  std::vector<File> finished;  // segments that are full and not yet synced
   std::vector<std::vector<std::byte>> carried;
 
   Result<void> sync_finished() {
@@ -85,15 +85,17 @@ Result<void> Writer::State::go_on() {
     if (bytes->size() >= header_bytes) {
       const auto header = read_header(std::as_bytes(std::span{*bytes}));
       if ((header.magic & 0xFFFFFF) == frame_magic_family && header.magic != frame_magic)
-        return Error{Errc::unknown_version, newest->path.string() + " was written by another version of this program: use that one, or "
-                                                                    "another directory"};
+        return Error{Errc::unknown_version, newest->path.string() +
+                                                " was written by another version of this program: use that one, or "
+                                                "another directory"};
     }
     const Tail tail = scan(std::as_bytes(std::span{*bytes}), newest->position);
     last_arrival = std::max(last_arrival, tail.last_arrival);
     if (newest == found->rbegin()) {
       if (auto opened = open_segment(newest->position); !opened) return opened;
       cut = bytes->size() - tail.whole;
-      if (cut != 0 && ::ftruncate(file.get(), static_cast<off_t>(tail.whole)) != 0) return io_error("cut the torn tail of", newest->path, errno);
+      if (cut != 0 && ::ftruncate(file.get(), static_cast<off_t>(tail.whole)) != 0)
+        return io_error("cut the torn tail of", newest->path, errno);
       written = tail.whole;
     }
     if (last_arrival != stream::long_ago) break;
@@ -184,7 +186,7 @@ Result<Position> Writer::append(std::span<const std::byte> payload, Time arrival
     if (wrote < 0 && errno == EINTR) continue;
     if (wrote < 0) {
       const int reason = errno;
-      if (::ftruncate(s.file.get(), static_cast<off_t>(s.written)) != 0) {}   // half a frame: readers wait at it, the next open cuts it
+      if (::ftruncate(s.file.get(), static_cast<off_t>(s.written)) != 0) {}  // half a frame: readers wait at it, the next open cuts it
       return io_error("append to the journal in", s.directory, reason);
     }
     done += static_cast<std::size_t>(wrote);

@@ -20,7 +20,7 @@ class Carried {
   bool forget_replaced(stream::Time now);
 
   [[nodiscard]] bool empty() const noexcept { return packs_.empty() && shape_.empty(); }
-  [[nodiscard]] std::vector<std::vector<std::byte>> messages() const;   // in the order in which they were written
+  [[nodiscard]] std::vector<std::vector<std::byte>> messages() const;  // in the order in which they were written
 
  private:
   using Message = std::vector<std::byte>;
@@ -28,9 +28,9 @@ class Carried {
     stream::Time from{};
     Message message;
   };
-  std::vector<Pack> packs_;        // the one that holds, and those whose time has not come
+  std::vector<Pack> packs_;  // the one that holds, and those whose time has not come
   std::string attempt_;
-  std::vector<Message> shape_;     // of this attempt
+  std::vector<Message> shape_;  // of this attempt
 };
 
 }  // namespace tocsin::adapters::wrap

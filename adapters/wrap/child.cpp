@@ -12,9 +12,9 @@ namespace tocsin::adapters::wrap {
 namespace {
 
 struct Streams {
-  int in, out, err;   // in: -1, ours stays
-  int gate;           // a byte: go on; its end: wrap is gone, and nobody waits for us
-  int report;         // closed by the exec, or told why there was none
+  int in, out, err;  // in: -1, ours stays
+  int gate;          // a byte: go on; its end: wrap is gone, and nobody waits for us
+  int report;        // closed by the exec, or told why there was none
 };
 
 [[noreturn]] void become(const std::vector<std::string>& command, const Signals& signals, const Streams& streams) {
@@ -81,7 +81,7 @@ Child prepare_child(const std::vector<std::string>& command, Terminal& terminal,
   }
   const pid_t pid = ::fork();
   if (pid == 0) {
-    held.write.close();   // or it would wait for itself, here and at the gate
+    held.write.close();  // or it would wait for itself, here and at the gate
     gate.write.close();
     if (terminal.interactive()) hold(command, terminal, signals, streams, news.write.get(), held.read.get());
     become(command, signals, streams);

@@ -17,10 +17,10 @@ namespace tocsin::adapters::wrap {
 // waitpid says, and stays until `hold` is closed. What of our stdout and stderr is no terminal is a pipe each.
 // Owned by the parent.
 struct Child {
-  pid_t pid = -1;           // of the command itself
+  pid_t pid = -1;  // of the command itself
   pid_t holder = -1;
-  Descriptor out, err;      // reading ends; invalid where the pseudo-terminal carries that stream
-  Descriptor news;          // wait statuses from the holder, an int each
+  Descriptor out, err;  // reading ends; invalid where the pseudo-terminal carries that stream
+  Descriptor news;      // wait statuses from the holder, an int each
   Descriptor hold;
   Descriptor gate, report;  // it waits for a byte before its exec; and says why that failed
   int exec_error = 0;       // errno of an exec that failed: the command ends with 127 (found, but cannot be run: 126)

@@ -8,7 +8,7 @@ Feed::Feed() : pipe_(make_pipe()) {
   if (!pipe_.write) return;
   make_nonblocking(pipe_.read.get());
   make_nonblocking(pipe_.write.get());
-  ::fcntl(pipe_.write.get(), F_SETPIPE_SZ, static_cast<int>(pipe_bytes));   // refused over the user's limit: 64 KiB then
+  ::fcntl(pipe_.write.get(), F_SETPIPE_SZ, static_cast<int>(pipe_bytes));  // refused over the user's limit: 64 KiB then
 }
 
 void Feed::offer(std::string_view bytes) {

@@ -20,8 +20,8 @@ class Feed {
   Feed();
 
   void offer(std::string_view bytes);
-  void flush();                      // the pipe may have room again
-  void close_writer();               // nothing follows; what is queued must be flushed before
+  void flush();         // the pipe may have room again
+  void close_writer();  // nothing follows; what is queued must be flushed before
   [[nodiscard]] bool waiting() const noexcept { return sent_ < queue_.size(); }
   [[nodiscard]] std::uint64_t dropped() const noexcept { return dropped_; }
 
@@ -31,9 +31,9 @@ class Feed {
  private:
   Pipe pipe_;
   std::string queue_;
-  std::size_t sent_ = 0;             // of the queue
+  std::size_t sent_ = 0;  // of the queue
   std::uint64_t dropped_ = 0;
-  bool gap_ = false;                 // bytes were dropped since the last that was taken
+  bool gap_ = false;  // bytes were dropped since the last that was taken
 };
 
 }  // namespace tocsin::adapters::wrap

@@ -39,7 +39,7 @@ void LineSplitter::feed(std::string_view bytes, const Line& line) {
     if (found != nullptr) {
       const auto end = static_cast<std::size_t>(static_cast<const char*>(found) - bytes.data());
       const bool newline_follows = end + 1 < bytes.size() && bytes[end + 1] == '\n';
-      after_return_ = end + 1 == bytes.size();   // the next bytes may bring its \n
+      after_return_ = end + 1 == bytes.size();  // the next bytes may bring its \n
       empty_before_return_ = end == 0 && held_.empty();
       give(bytes.substr(0, end), !newline_follows, line);
       bytes.remove_prefix(end + 1 + (newline_follows ? 1 : 0));

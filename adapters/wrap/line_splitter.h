@@ -14,10 +14,10 @@ namespace tocsin::adapters::wrap {
 class LineSplitter {
  public:
   static constexpr std::size_t longest = 64 * 1024;
-  using Line = std::function<void(std::string_view)>;   // valid for the call
+  using Line = std::function<void(std::string_view)>;  // valid for the call
 
   void feed(std::string_view bytes, const Line& line);
-  void finish(const Line& line);                        // the stream has ended: what is left is a line
+  void finish(const Line& line);  // the stream has ended: what is left is a line
 
   [[nodiscard]] std::uint64_t cut() const noexcept { return cut_; }
 
@@ -25,8 +25,8 @@ class LineSplitter {
   void give(std::string_view tail, bool redraw, const Line& line);
   void give_pieces(std::string_view text, const Line& line);
 
-  std::string held_;            // the beginning of a line whose end has not come
-  bool after_return_ = false;   // the last byte was \r: a \n right after it belongs to it
+  std::string held_;           // the beginning of a line whose end has not come
+  bool after_return_ = false;  // the last byte was \r: a \n right after it belongs to it
   bool empty_before_return_ = false;
   std::uint64_t cut_ = 0;
 };

@@ -9,8 +9,8 @@ namespace tocsin::adapters::wrap {
 namespace {
 
 constexpr stream::Duration between_looks = std::chrono::seconds{4};
-constexpr double at_work = 0.05;       // of a core, since the last look
-constexpr double worked = 2;           // seconds of CPU: more than a client takes to connect
+constexpr double at_work = 0.05;  // of a core, since the last look
+constexpr double worked = 2;      // seconds of CPU: more than a client takes to connect
 
 }  // namespace
 
@@ -19,7 +19,7 @@ std::optional<pid_t> LoneProcess::look(const std::unordered_map<pid_t, Process>&
   static const double tick = 1.0 / static_cast<double>(::sysconf(_SC_CLK_TCK));
   const double seconds = looked_ == stream::long_ago ? 0 : stream::seconds(now - looked_);
   std::unordered_map<pid_t, Seen> seen;
-  std::unordered_map<pid_t, double> own, with_children;   // cores
+  std::unordered_map<pid_t, double> own, with_children;  // cores
   for (const auto& [pid, process] : processes) {
     seen[pid] = {process.start, process.cpu_ticks};
     if (seconds == 0) continue;
@@ -49,12 +49,13 @@ std::optional<pid_t> LoneProcess::look(const std::unordered_map<pid_t, Process>&
 }
 
 bool launches_ranks(std::string_view command_line) {
-  constexpr std::string_view launchers[] = {"torchrun", "torch.distributed.run", "torch.distributed.launch", "accelerate", "deepspeed",
-                                            "horovodrun", "mpirun", "mpiexec", "srun"};
-  for (int word = 0; word < 4 && !command_line.empty(); ++word) {   // an interpreter and its options come first
+  constexpr std::string_view launchers[] = {
+      "torchrun", "torch.distributed.run", "torch.distributed.launch", "accelerate", "deepspeed", "horovodrun", "mpirun", "mpiexec",
+      "srun"};
+  for (int word = 0; word < 4 && !command_line.empty(); ++word) {  // an interpreter and its options come first
     const std::size_t end = std::min(command_line.find('\0'), command_line.size());
     std::string_view name = command_line.substr(0, end);
-    name.remove_prefix(name.rfind('/') + 1);   // npos + 1: nothing
+    name.remove_prefix(name.rfind('/') + 1);  // npos + 1: nothing
     if (std::find(std::begin(launchers), std::end(launchers), name) != std::end(launchers)) return true;
     command_line.remove_prefix(std::min(end + 1, command_line.size()));
   }

@@ -3,7 +3,7 @@
 namespace tocsin::adapters::wrap {
 
 namespace {
-constexpr std::size_t longest = 64 * 1024;   // of a note without a newline
+constexpr std::size_t longest = 64 * 1024;  // of a note without a newline
 }
 
 void Notes::print(Outlet& out, const Outlet& screen, bool raw, bool all) {

@@ -19,8 +19,8 @@ class Notes {
 
   // `out`: where stderr goes; `screen`: what may have left the cursor in the middle of a line.
   void pass(Outlet& out, const Outlet& screen, bool raw);
-  void say(std::string_view line, Outlet& out, const Outlet& screen, bool raw);   // a note of the parent's own
-  void finish(Outlet& out, const Outlet& screen, bool raw);   // the last of it, with or without a newline
+  void say(std::string_view line, Outlet& out, const Outlet& screen, bool raw);  // a note of the parent's own
+  void finish(Outlet& out, const Outlet& screen, bool raw);                      // the last of it, with or without a newline
 
  private:
   void print(Outlet& out, const Outlet& screen, bool raw, bool all);

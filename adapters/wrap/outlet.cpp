@@ -36,7 +36,7 @@ std::size_t Outlet::put(std::string_view bytes) {
     } else if (written < 0 && errno == EPIPE) {
       broken_ = true;
     } else {
-      return bytes.size();   // a full disk: these bytes are lost, later ones may not be
+      return bytes.size();  // a full disk: these bytes are lost, later ones may not be
     }
   }
   if (sent > 0) last_ = bytes[sent - 1];

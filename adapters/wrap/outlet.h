@@ -17,8 +17,10 @@ class Outlet {
   void flush();
   [[nodiscard]] bool waiting() const noexcept { return sent_ < held_.size(); }
   [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
-  [[nodiscard]] bool broken() const noexcept { return broken_; }      // its reader has gone: the command is to hear of it as it would without us
-  [[nodiscard]] bool hung_up() const noexcept { return hung_up_; }    // it was a terminal: what is written goes nowhere
+  [[nodiscard]] bool broken() const noexcept {
+    return broken_;
+  }  // its reader has gone: the command is to hear of it as it would without us
+  [[nodiscard]] bool hung_up() const noexcept { return hung_up_; }  // it was a terminal: what is written goes nowhere
   [[nodiscard]] bool at_line_start() const noexcept { return last_ == '\n'; }
 
  private:

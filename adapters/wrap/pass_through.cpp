@@ -16,9 +16,9 @@ using stream::Time;
 namespace {
 
 constexpr std::size_t read_bytes = 64u << 10;
-constexpr stream::Duration last_words = 200ms;   // for a pseudo-terminal that others still hold open
-constexpr unsigned more_starts = 2;              // of an engine that dies when all has been recorded
-constexpr unsigned most_notes = 3;               // about starting one process again
+constexpr stream::Duration last_words = 200ms;  // for a pseudo-terminal that others still hold open
+constexpr unsigned more_starts = 2;             // of an engine that dies when all has been recorded
+constexpr unsigned most_notes = 3;              // about starting one process again
 
 bool asks_to_end(int signal) { return signal == SIGINT || signal == SIGTERM || signal == SIGQUIT || signal == SIGHUP; }
 
@@ -53,13 +53,13 @@ void PassThrough::take(Stream& stream, Descriptor& owner) {
     stream.outlet->write(bytes);
     const bool waited = stream.feed->waiting();
     stream.feed->offer(bytes);
-    if (stream.feed->waiting() && !waited) tell();   // its pipe is full: the recorder reads on at once
+    if (stream.feed->waiting() && !waited) tell();  // its pipe is full: the recorder reads on at once
   } else if (size == 0 || (errno != EAGAIN && errno != EINTR)) {
-    stream.source = -1;   // EIO of a pseudo-terminal: nobody holds its other side any more
+    stream.source = -1;  // EIO of a pseudo-terminal: nobody holds its other side any more
     owner.close();
   }
   if (stream.outlet->broken() && owner) {
-    owner.close();        // the command's next write fails as it would on our stdout
+    owner.close();  // the command's next write fails as it would on our stdout
     stream.source = -1;
   }
 }
@@ -119,7 +119,7 @@ void PassThrough::signal(const Signals::Signal& signal, const Child* child) {
 void PassThrough::changed(int status, Child& child) {
   if (WIFSTOPPED(status)) {
     const int by = WSTOPSIG(status);
-    if (by != SIGTSTP && by != SIGTTIN && by != SIGTTOU) return;   // SIGSTOP was meant for it, not for us
+    if (by != SIGTSTP && by != SIGTTIN && by != SIGTTOU) return;  // SIGSTOP was meant for it, not for us
     parts_.terminal.restore();
     stop_self();
     parts_.terminal.make_raw();
@@ -274,7 +274,7 @@ void PassThrough::settle(std::chrono::milliseconds recorder_wait, std::chrono::m
   bool closed = false;
   while (!parts_.recorder.done() && !interrupted_ && parts_.clock.now() < recorder_due) {
     if (!closed && !parts_.out.waiting() && !parts_.err.waiting()) {
-      parts_.out.close_writer();   // all is on its way: the recorder finds the end behind it
+      parts_.out.close_writer();  // all is on its way: the recorder finds the end behind it
       parts_.err.close_writer();
       closed = true;
     }

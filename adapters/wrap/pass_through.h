@@ -1,8 +1,8 @@
 #pragma once
 
 #include <functional>
-#include <vector>
 #include <string_view>
+#include <vector>
 
 #include "adapters/wrap/child.h"
 #include "adapters/wrap/feed.h"
@@ -31,19 +31,19 @@ class PassThrough {
     Supervisor& recorder;
     Supervisor& engine;
     RunState& state;
-    int control;            // of the recorder: the state is sent there at each change
-    bool reloads;           // SIGHUP asks for new rules
+    int control;   // of the recorder: the state is sent there at each change
+    bool reloads;  // SIGHUP asks for new rules
   };
   explicit PassThrough(const Parts& parts);
 
-  void run(Child& child);   // until the command has ended and its last output is out
+  void run(Child& child);  // until the command has ended and its last output is out
   // The recorder's and then the engine's end, each within its time; a signal that asks to end cuts both short.
   void settle(std::chrono::milliseconds recorder_wait, std::chrono::milliseconds engine_wait, const std::function<void()>& engine_may_end);
   void say(std::string_view line);
 
  private:
   struct Stream {
-    int source = -1;        // of the command; -1: none, or at its end
+    int source = -1;  // of the command; -1: none, or at its end
     Outlet* outlet = nullptr;
     Feed* feed = nullptr;
   };
@@ -63,8 +63,8 @@ class PassThrough {
 
   Parts parts_;
   Outlet our_out_, our_err_, keys_;
-  Stream first_, second_;   // stdout or the pseudo-terminal; stderr
-  Descriptor no_owner_;                  // of the pseudo-terminal: it is not closed here
+  Stream first_, second_;  // stdout or the pseudo-terminal; stderr
+  Descriptor no_owner_;    // of the pseudo-terminal: it is not closed here
   Descriptor *first_owner_ = &no_owner_, *second_owner_ = &no_owner_;
   bool ended_ = false, keys_open_ = false, interrupted_ = false;
   stream::Time drain_until_ = stream::never, told_at_ = stream::long_ago;

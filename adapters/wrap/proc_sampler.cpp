@@ -18,19 +18,52 @@ struct Call {
 };
 // Calls that a process is found waiting in; others are given as their number.
 constexpr Call calls[] = {
-    {SYS_read, "read"},           {SYS_write, "write"},         {SYS_pread64, "pread64"},       {SYS_pwrite64, "pwrite64"},
-    {SYS_readv, "readv"},         {SYS_writev, "writev"},       {SYS_ppoll, "ppoll"},           {SYS_pselect6, "pselect6"},
-    {SYS_futex, "futex"},         {SYS_nanosleep, "nanosleep"}, {SYS_clock_nanosleep, "clock_nanosleep"},
-    {SYS_epoll_pwait, "epoll_pwait"}, {SYS_wait4, "wait4"},     {SYS_waitid, "waitid"},         {SYS_ioctl, "ioctl"},
-    {SYS_connect, "connect"},     {SYS_accept, "accept"},       {SYS_accept4, "accept4"},       {SYS_recvfrom, "recvfrom"},
-    {SYS_recvmsg, "recvmsg"},     {SYS_sendto, "sendto"},       {SYS_sendmsg, "sendmsg"},       {SYS_fsync, "fsync"},
-    {SYS_fdatasync, "fdatasync"}, {SYS_flock, "flock"},         {SYS_fcntl, "fcntl"},           {SYS_openat, "openat"},
-    {SYS_close, "close"},         {SYS_msync, "msync"},         {SYS_sync, "sync"},             {SYS_munmap, "munmap"},
-    {SYS_rt_sigtimedwait, "rt_sigtimedwait"}, {SYS_rt_sigsuspend, "rt_sigsuspend"}, {SYS_restart_syscall, "restart_syscall"},
-    {SYS_semtimedop, "semtimedop"}, {SYS_msgrcv, "msgrcv"},     {SYS_sched_yield, "sched_yield"}, {SYS_sendfile, "sendfile"},
-    {SYS_io_getevents, "io_getevents"}, {SYS_io_uring_enter, "io_uring_enter"}, {SYS_splice, "splice"},
+    {SYS_read, "read"},
+    {SYS_write, "write"},
+    {SYS_pread64, "pread64"},
+    {SYS_pwrite64, "pwrite64"},
+    {SYS_readv, "readv"},
+    {SYS_writev, "writev"},
+    {SYS_ppoll, "ppoll"},
+    {SYS_pselect6, "pselect6"},
+    {SYS_futex, "futex"},
+    {SYS_nanosleep, "nanosleep"},
+    {SYS_clock_nanosleep, "clock_nanosleep"},
+    {SYS_epoll_pwait, "epoll_pwait"},
+    {SYS_wait4, "wait4"},
+    {SYS_waitid, "waitid"},
+    {SYS_ioctl, "ioctl"},
+    {SYS_connect, "connect"},
+    {SYS_accept, "accept"},
+    {SYS_accept4, "accept4"},
+    {SYS_recvfrom, "recvfrom"},
+    {SYS_recvmsg, "recvmsg"},
+    {SYS_sendto, "sendto"},
+    {SYS_sendmsg, "sendmsg"},
+    {SYS_fsync, "fsync"},
+    {SYS_fdatasync, "fdatasync"},
+    {SYS_flock, "flock"},
+    {SYS_fcntl, "fcntl"},
+    {SYS_openat, "openat"},
+    {SYS_close, "close"},
+    {SYS_msync, "msync"},
+    {SYS_sync, "sync"},
+    {SYS_munmap, "munmap"},
+    {SYS_rt_sigtimedwait, "rt_sigtimedwait"},
+    {SYS_rt_sigsuspend, "rt_sigsuspend"},
+    {SYS_restart_syscall, "restart_syscall"},
+    {SYS_semtimedop, "semtimedop"},
+    {SYS_msgrcv, "msgrcv"},
+    {SYS_sched_yield, "sched_yield"},
+    {SYS_sendfile, "sendfile"},
+    {SYS_io_getevents, "io_getevents"},
+    {SYS_io_uring_enter, "io_uring_enter"},
+    {SYS_splice, "splice"},
 #ifdef SYS_poll
-    {SYS_poll, "poll"},           {SYS_select, "select"},       {SYS_epoll_wait, "epoll_wait"}, {SYS_open, "open"},
+    {SYS_poll, "poll"},
+    {SYS_select, "select"},
+    {SYS_epoll_wait, "epoll_wait"},
+    {SYS_open, "open"},
     {SYS_pause, "pause"},
 #endif
 };
@@ -63,7 +96,8 @@ double number_after(std::string_view text, std::string_view key) {
 
 }  // namespace
 
-ProcProbe::ProcProbe(pid_t pid) : pid_(pid), stat_(open_proc(pid, "stat")), syscall_(open_proc(pid, "syscall")), wchan_(open_proc(pid, "wchan")) {
+ProcProbe::ProcProbe(pid_t pid)
+    : pid_(pid), stat_(open_proc(pid, "stat")), syscall_(open_proc(pid, "syscall")), wchan_(open_proc(pid, "wchan")) {
   char buffer[1024];
   if (const auto stat = parse_stat(read_again(stat_.get(), buffer))) start_ = stat->start_ticks;
 }
@@ -74,10 +108,10 @@ void ProcProbe::look_for_waits(bool sleeps, ProcReading& reading) {
   if (syscall_) {
     const std::string_view text = read_again(syscall_.get(), syscall_text_);
     if (text.empty()) {
-      syscall_.close();   // not allowed to us (it asks for more than the channel does), and will not be
+      syscall_.close();  // not allowed to us (it asks for more than the channel does), and will not be
     } else {
       long number = -1;
-      std::from_chars(text.data(), text.data() + text.size(), number);   // "running", or -1: in no call
+      std::from_chars(text.data(), text.data() + text.size(), number);  // "running", or -1: in no call
       reading.wait_syscall = none;
       if (sleeps && number >= 0) {
         const auto* call = std::find_if(std::begin(calls), std::end(calls), [&](const Call& c) { return c.number == number; });

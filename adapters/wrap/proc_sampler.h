@@ -14,10 +14,10 @@ namespace tocsin::adapters::wrap {
 
 // What /proc shows of one process. Absent (empty) is what cannot be known: a share at the first look, waits that we may not see.
 struct ProcReading {
-  std::optional<double> cpu;          // cores that it and its threads used since the last look
-  std::string_view state;             // running sleeping disk_sleep stopped zombie traced
-  std::string_view wait_syscall;      // the system call that its main thread sleeps in; "none": it does not
-  std::string_view wait_channel;      // the kernel's function that it sleeps in; "none": it does not
+  std::optional<double> cpu;      // cores that it and its threads used since the last look
+  std::string_view state;         // running sleeping disk_sleep stopped zombie traced
+  std::string_view wait_syscall;  // the system call that its main thread sleeps in; "none": it does not
+  std::string_view wait_channel;  // the kernel's function that it sleeps in; "none": it does not
   double resident_bytes = 0;
 };
 
@@ -30,7 +30,7 @@ class ProcProbe {
   // Views are valid until the next call. Nothing: the process has gone.
   [[nodiscard]] std::optional<ProcReading> read(stream::Time now);
   [[nodiscard]] pid_t pid() const noexcept { return pid_; }
-  [[nodiscard]] std::uint64_t start() const noexcept { return start_; }   // 0: it had gone already
+  [[nodiscard]] std::uint64_t start() const noexcept { return start_; }  // 0: it had gone already
 
  private:
   void look_for_waits(bool sleeps, ProcReading& reading);
@@ -49,13 +49,13 @@ class HostMemory {
  public:
   HostMemory();
   struct Reading {
-    double used = 0, limit = 0;       // bytes; what the kernel can take back at once does not count as used
+    double used = 0, limit = 0;  // bytes; what the kernel can take back at once does not count as used
   };
   [[nodiscard]] std::optional<Reading> read();
 
  private:
   Descriptor meminfo_, current_, stat_;
-  double group_limit_ = 0;            // 0: none
+  double group_limit_ = 0;  // 0: none
 };
 
 }  // namespace tocsin::adapters::wrap

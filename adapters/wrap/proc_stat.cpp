@@ -10,7 +10,7 @@ std::optional<ProcStat> parse_stat(std::string_view text) noexcept {
   ProcStat stat;
   stat.name = text.substr(open + 1, close - open - 1);
   std::string_view rest = text.substr(close + 2);
-  int field = 3;   // numbered as in proc(5)
+  int field = 3;  // numbered as in proc(5)
   for (; !rest.empty(); ++field) {
     const std::size_t end = rest.find_first_of(" \n");
     const std::string_view word = rest.substr(0, end);

@@ -11,13 +11,13 @@ namespace tocsin::adapters::wrap {
 
 // What we use of /proc/PID/stat. Views point into the text.
 struct ProcStat {
-  std::string_view name;            // may hold blanks and parentheses
+  std::string_view name;  // may hold blanks and parentheses
   char state = '?';
   int parent = 0;
-  std::uint64_t cpu_ticks = 0;      // user and system, of all threads
-  std::uint64_t start_ticks = 0;    // since boot; with the pid it names a process
+  std::uint64_t cpu_ticks = 0;    // user and system, of all threads
+  std::uint64_t start_ticks = 0;  // since boot; with the pid it names a process
   std::uint64_t resident_pages = 0;
-  std::uint64_t environment = 0;    // its address: changes at an exec; 0 where we may not see it
+  std::uint64_t environment = 0;  // its address: changes at an exec; 0 where we may not see it
 };
 
 // Nothing where the text is not whole.

@@ -19,9 +19,8 @@ namespace {
 struct Names {
   std::string_view rank, world_size;
 };
-constexpr std::array<Names, 3> launchers = {{{"RANK", "WORLD_SIZE"},
-                                             {"SLURM_PROCID", "SLURM_NTASKS"},
-                                             {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"}}};
+constexpr std::array<Names, 3> launchers = {
+    {{"RANK", "WORLD_SIZE"}, {"SLURM_PROCID", "SLURM_NTASKS"}, {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"}}};
 constexpr std::size_t longest_environment = 2u << 20;
 constexpr std::uint32_t most_ranks = 262'144;
 
@@ -86,7 +85,9 @@ std::optional<Identity> identity_in(std::string_view environment, std::string_vi
 std::string command_line(pid_t pid) { return read_whole(path_of(pid, "cmdline"), 16384); }
 
 ProcessTree::ProcessTree(pid_t root)
-    : root_(root), our_environment_(read_whole(path_of(root, "environ"), longest_environment)), proc_(::opendir("/proc")),
+    : root_(root),
+      our_environment_(read_whole(path_of(root, "environ"), longest_environment)),
+      proc_(::opendir("/proc")),
       load_(::open("/proc/loadavg", O_RDONLY | O_CLOEXEC)) {}
 
 bool ProcessTree::among_ranks() const {
@@ -144,7 +145,9 @@ void ProcessTree::list() {
     } else {
       const Descriptor file{::open(path_of(pid, "stat").c_str(), O_RDONLY | O_CLOEXEC)};
       const auto stat = file ? parse_stat(read_again(file.get(), buffer)) : std::nullopt;
-      if (stat) unknown.push_back({Process{pid, stat->parent, stat->start_ticks, stat->environment, stat->cpu_ticks, std::string{stat->name}, {}, false}});
+      if (stat)
+        unknown.push_back(
+            {Process{pid, stat->parent, stat->start_ticks, stat->environment, stat->cpu_ticks, std::string{stat->name}, {}, false}});
     }
   }
   descendants_ = std::move(descendants);
@@ -167,8 +170,7 @@ void ProcessTree::list() {
     // One whose parent was not listed may be ours yet (its parent came, or went, while we read): it is looked at again.
     if (at.process.parent == 0 || strangers_.contains(at.process.parent) || others.contains(at.process.parent))
       strangers_.insert(at.process.pid);
-    else
-      newest_.clear();
+    else newest_.clear();
   }
 }
 

@@ -17,8 +17,8 @@ namespace tocsin::adapters::wrap {
 // Which rank a process says it is, in its environment.
 struct Identity {
   std::uint32_t rank = 0;
-  std::uint32_t world_size = 0;   // 0: not said
-  std::uint8_t kind = 0;          // which launcher's variables: RANK, SLURM_PROCID, OMPI_COMM_WORLD_RANK
+  std::uint32_t world_size = 0;  // 0: not said
+  std::uint8_t kind = 0;         // which launcher's variables: RANK, SLURM_PROCID, OMPI_COMM_WORLD_RANK
   friend bool operator==(const Identity& a, const Identity& b) noexcept { return a.rank == b.rank && a.kind == b.kind; }
 };
 
@@ -29,12 +29,12 @@ struct Identity {
 // A descendant of wrap.
 struct Process {
   pid_t pid = 0, parent = 0;
-  std::uint64_t start = 0;            // ticks since boot
-  std::uint64_t environment = 0;      // its address, when it was read
-  std::uint64_t cpu_ticks = 0;        // at the last look; of ranks and what is below them: at the first
+  std::uint64_t start = 0;        // ticks since boot
+  std::uint64_t environment = 0;  // its address, when it was read
+  std::uint64_t cpu_ticks = 0;    // at the last look; of ranks and what is below them: at the first
   std::string name;
   std::optional<Identity> identity;
-  bool rank = false;                  // the topmost process of its identity: its loader workers inherit the same
+  bool rank = false;  // the topmost process of its identity: its loader workers inherit the same
 };
 
 // /proc/PID/cmdline: its words, NUL after each. Empty: it has gone.
@@ -67,10 +67,10 @@ class ProcessTree {
   pid_t root_;
   std::string our_environment_;
   std::unique_ptr<DIR, DirectoryCloser> proc_;
-  int load_;                                   // /proc/loadavg: its last word is the newest pid
+  int load_;  // /proc/loadavg: its last word is the newest pid
   std::string newest_;
   std::unordered_map<pid_t, Process> descendants_;
-  std::unordered_set<pid_t> strangers_;        // processes that are no descendants
+  std::unordered_set<pid_t> strangers_;  // processes that are no descendants
 };
 
 }  // namespace tocsin::adapters::wrap

@@ -24,12 +24,12 @@ class RankFinder {
   };
   // What is new in the tree, in the order in which it is to be written down. Valid until the next call.
   [[nodiscard]] std::span<const Change> look(const std::unordered_map<pid_t, Process>& processes);
-  void gone(std::uint32_t rank);    // its process has disappeared
+  void gone(std::uint32_t rank);  // its process has disappeared
   void assume(const Process& command);
 
   [[nodiscard]] std::span<const Legacy::Rank> ranks() const noexcept { return {legacy_.ranks.data(), legacy_.count}; }
   [[nodiscard]] bool assumed() const noexcept { return legacy_.assumed; }
-  [[nodiscard]] bool complete() const noexcept;   // all ranks of the job are here
+  [[nodiscard]] bool complete() const noexcept;  // all ranks of the job are here
 
  private:
   [[nodiscard]] Legacy::Rank* find(std::uint32_t rank) noexcept;

@@ -21,11 +21,11 @@ using stream::Time;
 namespace {
 
 constexpr std::size_t read_bytes = 256u << 10;
-constexpr stream::Duration between_reads = 100ms;     // a line an instant must not wake us each time; the pipe holds it meanwhile,
-                                                      // and when that is full the parent says so
+constexpr stream::Duration between_reads = 100ms;  // a line an instant must not wake us each time; the pipe holds it meanwhile,
+                                                   // and when that is full the parent says so
 constexpr stream::Duration between_heard = 10s;
-constexpr stream::Duration look_often = 60s;          // after a change look for processes each second, later every five
-constexpr stream::Duration pack_lead = 3s;            // a reload takes effect so much later
+constexpr stream::Duration look_often = 60s;  // after a change look for processes each second, later every five
+constexpr stream::Duration pack_lead = 3s;    // a reload takes effect so much later
 
 // A sample in the middle of its row of a second falls in no other.
 Time next_half_second(Time now) { return stream::row_end(now - 500ms + 1ns, 1s) + 500ms; }
@@ -33,9 +33,14 @@ Time next_half_second(Time now) { return stream::row_end(now - 500ms + 1ns, 1s) 
 }  // namespace
 
 Recorder::Recorder(const RecorderSetup& setup)
-    : setup_(setup), recording_(setup.directory, setup.options->journal_bytes, setup.clock, setup.restarts), out_{setup.out, false, true, {}},
-      err_{setup.err, true, true, {}}, finder_(*setup.legacy), state_(setup.known),
-      next_second_(next_half_second(setup.clock.now())), changed_(setup.clock.now()) {}
+    : setup_(setup),
+      recording_(setup.directory, setup.options->journal_bytes, setup.clock, setup.restarts),
+      out_{setup.out, false, true, {}},
+      err_{setup.err, true, true, {}},
+      finder_(*setup.legacy),
+      state_(setup.known),
+      next_second_(next_half_second(setup.clock.now())),
+      changed_(setup.clock.now()) {}
 
 Recorder::~Recorder() = default;
 
@@ -212,7 +217,8 @@ void Recorder::sample(Time now) {
                                           {"process_state", 0, rank.reading->state, true}};
     entry_.sample(now, member(rank.rank), values, "sampler");
   }
-  for (const auto& [signal, wait] : {std::pair{"wait_syscall", &ProcReading::wait_syscall}, std::pair{"wait_channel", &ProcReading::wait_channel}}) {
+  for (const auto& [signal, wait] :
+       {std::pair{"wait_syscall", &ProcReading::wait_syscall}, std::pair{"wait_channel", &ProcReading::wait_channel}}) {
     for (const Rank& rank : ranks_) {
       if (!rank.reading || ((*rank.reading).*wait).empty()) continue;
       const EntryBuilder::Value value[] = {{signal, 0, (*rank.reading).*wait, true}};
@@ -256,7 +262,7 @@ void Recorder::second(Time now) {
   find_ranks(now);
   if (now >= next_heard_) {
     heard();
-    next_heard_ = now + between_heard - 500ms;   // due at a second, however late that comes
+    next_heard_ = now + between_heard - 500ms;  // due at a second, however late that comes
   }
   tell_dropped(now);
   beat();
@@ -276,7 +282,8 @@ void Recorder::finish() {
     const int number = exited ? WEXITSTATUS(state_.status) : WTERMSIG(state_.status);
     const bool cancelled = !exited && (state_.asked_to_end || number == SIGINT);
     const std::string_view reason = exited && number == 0 ? "completed" : cancelled ? "cancelled" : "failed";
-    const EntryBuilder::Field fields[] = {{"reason", 0, reason, true}, {exited ? "code" : "signal", static_cast<double>(number), {}, false}};
+    const EntryBuilder::Field fields[] = {{"reason", 0, reason, true},
+                                          {exited ? "code" : "signal", static_cast<double>(number), {}, false}};
     about_attempt();
     entry_.event(std::min(stream::at_nanoseconds(state_.ended_at), now), EntryBuilder::job(), "end", fields);
     recording_.append(entry_);
@@ -354,7 +361,7 @@ int Recorder::run() {
     }
   }
   finish();
-  return recording_.working() ? 0 : Supervisor::refused;   // what cannot be written now will not be in a moment
+  return recording_.working() ? 0 : Supervisor::refused;  // what cannot be written now will not be in a moment
 }
 
 }  // namespace tocsin::adapters::wrap

@@ -24,16 +24,16 @@ namespace tocsin::adapters::wrap {
 
 struct RecorderSetup {
   std::filesystem::path directory;
-  std::filesystem::path state;      // where old runs are removed from; empty: the journal is elsewhere
+  std::filesystem::path state;  // where old runs are removed from; empty: the journal is elsewhere
   std::string job, node;
   const WrapOptions* options = nullptr;
   RunClock clock;
-  pid_t parent = 0;                 // whose descendants are looked at
+  pid_t parent = 0;  // whose descendants are looked at
   unsigned restarts = 0;
-  int out = -1, err = -1;           // the command's bytes
-  int control = -1;                 // RunStates; its end: the parent has gone
-  int ready = -1;                   // told, once, that the command may start
-  RunState known;                   // as it was when this recorder was started
+  int out = -1, err = -1;  // the command's bytes
+  int control = -1;        // RunStates; its end: the parent has gone
+  int ready = -1;          // told, once, that the command may start
+  RunState known;          // as it was when this recorder was started
   Legacy* legacy = nullptr;
 };
 
@@ -49,10 +49,10 @@ class Recorder {
  private:
   struct Rank {
     std::uint32_t rank = 0;
-    pid_t pid = 0;                  // of the rank's process
-    std::unique_ptr<ProcProbe> probe, worker;   // worker: where the process is a shell that waits for it
-    bool heard = true;              // its output comes to us
-    std::optional<ProcReading> reading{};   // the last; none: it has gone
+    pid_t pid = 0;                             // of the rank's process
+    std::unique_ptr<ProcProbe> probe, worker;  // worker: where the process is a shell that waits for it
+    bool heard = true;                         // its output comes to us
+    std::optional<ProcReading> reading{};      // the last; none: it has gone
   };
   struct Stream {
     int descriptor = -1;
@@ -61,9 +61,9 @@ class Recorder {
   };
 
   void begin();
-  void take_state();                // of the control socket
+  void take_state();  // of the control socket
   void apply(const RunState& state);
-  bool read(Stream& stream);        // true: there is more
+  bool read(Stream& stream);  // true: there is more
   void second(stream::Time now);
   void sample(stream::Time now);
   void find_ranks(stream::Time now);
@@ -75,14 +75,14 @@ class Recorder {
   void tell_dropped(stream::Time now);
   void beat();
   void finish();
-  void about_attempt();             // the entry belongs to this attempt, by name
+  void about_attempt();  // the entry belongs to this attempt, by name
   [[nodiscard]] schemas::EntryBuilder::Member member(std::uint32_t rank) const;
 
   RecorderSetup setup_;
   Recording recording_;
   schemas::EntryBuilder entry_;
   Stream out_, err_;
-  std::optional<ProcessTree> tree_;       // these two look around in /proc when the command runs already
+  std::optional<ProcessTree> tree_;  // these two look around in /proc when the command runs already
   RankFinder finder_;
   LoneProcess lone_;
   std::vector<Rank> ranks_;

@@ -13,7 +13,7 @@ namespace tocsin::adapters::wrap {
 
 namespace {
 constexpr stream::Duration longest_wait = std::chrono::seconds{30};
-constexpr std::uint64_t least_segment = 1u << 20;   // many times what each begins with
+constexpr std::uint64_t least_segment = 1u << 20;  // many times what each begins with
 }  // namespace
 
 Recording::Recording(std::filesystem::path directory, std::uint64_t most_bytes, RunClock clock, std::uint32_t epoch)

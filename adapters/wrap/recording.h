@@ -24,7 +24,7 @@ class Recording {
   enum class Sync { frames, all };
   void sync(Sync what);
   [[nodiscard]] bool working() const noexcept { return writer_.has_value(); }
-  [[nodiscard]] std::uint64_t lost() const noexcept { return lost_; }   // entries
+  [[nodiscard]] std::uint64_t lost() const noexcept { return lost_; }  // entries
 
  private:
   [[nodiscard]] bool ready();

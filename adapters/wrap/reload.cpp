@@ -61,7 +61,8 @@ std::optional<stream::Result<PackRecord>> Reload::poll() {
   ::waitpid(pid_, &status, 0);
   pid_ = -1;
   const std::size_t end = bytes_.find('\n');
-  if (status == 0 && bytes_.starts_with("ok ") && end != std::string::npos) return PackRecord{bytes_.substr(3, end - 3), bytes_.substr(end + 1)};
+  if (status == 0 && bytes_.starts_with("ok ") && end != std::string::npos)
+    return PackRecord{bytes_.substr(3, end - 3), bytes_.substr(end + 1)};
   if (status == 0 && bytes_.starts_with("no ")) return stream::Error{stream::Errc::refused, bytes_.substr(3)};
   return stream::Error{stream::Errc::refused, "loading the rules ended unexpectedly; see `tocsin check`"};
 }

@@ -12,8 +12,7 @@ namespace tocsin::adapters::wrap {
 // Made once by the parent; the processes forked from it go on with the same one.
 class RunClock {
  public:
-  RunClock() noexcept
-      : wall_(std::chrono::time_point_cast<stream::Duration>(std::chrono::system_clock::now())), boot_(boot_time()) {}
+  RunClock() noexcept : wall_(std::chrono::time_point_cast<stream::Duration>(std::chrono::system_clock::now())), boot_(boot_time()) {}
 
   [[nodiscard]] stream::Time now() const noexcept { return wall_ + (boot_time() - boot_); }
   [[nodiscard]] stream::Time start() const noexcept { return wall_; }

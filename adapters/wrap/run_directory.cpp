@@ -30,7 +30,8 @@ fs::path state_directory() {
 }
 
 fs::path run_directory(const fs::path& state, stream::Time start, pid_t pid) {
-  const std::time_t seconds = std::chrono::system_clock::to_time_t(std::chrono::time_point_cast<std::chrono::system_clock::duration>(start));
+  const std::time_t seconds =
+      std::chrono::system_clock::to_time_t(std::chrono::time_point_cast<std::chrono::system_clock::duration>(start));
   std::tm parts{};
   ::gmtime_r(&seconds, &parts);
   char text[32];
@@ -59,7 +60,8 @@ struct Run {
 Run look_at(const fs::path& path) {
   Run run{path};
   std::error_code error;
-  for (auto file = fs::recursive_directory_iterator(path, error); !error && file != fs::recursive_directory_iterator{}; file.increment(error)) {
+  for (auto file = fs::recursive_directory_iterator(path, error); !error && file != fs::recursive_directory_iterator{};
+       file.increment(error)) {
     std::error_code gone;
     if (file->is_regular_file(gone)) {
       const std::uintmax_t size = file->file_size(gone);

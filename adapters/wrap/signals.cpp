@@ -10,8 +10,8 @@ namespace tocsin::adapters::wrap {
 
 namespace {
 
-constexpr std::initializer_list<int> handled = {SIGHUP,  SIGINT,  SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM,
-                                                SIGCONT, SIGTSTP, SIGWINCH, SIGURG, SIGIO,   SIGPWR,  SIGCHLD};
+constexpr std::initializer_list<int> handled = {SIGHUP,  SIGINT,  SIGQUIT,  SIGTERM, SIGUSR1, SIGUSR2, SIGALRM,
+                                                SIGCONT, SIGTSTP, SIGWINCH, SIGURG,  SIGIO,   SIGPWR,  SIGCHLD};
 
 sigset_t handled_set() {
   sigset_t set;
@@ -31,8 +31,8 @@ Signals::Signals() {
 
   const sigset_t mask = handled_set();
   sigset_t blocked = mask;
-  sigaddset(&blocked, SIGPIPE);    // a write says EPIPE; the signal is nobody's
-  sigaddset(&blocked, SIGTTOU);    // setting the terminal from the background must not stop us
+  sigaddset(&blocked, SIGPIPE);  // a write says EPIPE; the signal is nobody's
+  sigaddset(&blocked, SIGTTOU);  // setting the terminal from the background must not stop us
   ::sigprocmask(SIG_BLOCK, &blocked, &inherited_);
   descriptor_ = Descriptor{::signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK)};
 }
@@ -80,7 +80,7 @@ void stop_self() {
   sigemptyset(&set);
   sigaddset(&set, SIGTSTP);
   ::raise(SIGTSTP);
-  ::sigprocmask(SIG_UNBLOCK, &set, nullptr);   // delivered here: we sleep until SIGCONT
+  ::sigprocmask(SIG_UNBLOCK, &set, nullptr);  // delivered here: we sleep until SIGCONT
   ::sigprocmask(SIG_BLOCK, &set, nullptr);
 }
 

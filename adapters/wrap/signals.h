@@ -16,17 +16,17 @@ class Signals {
   [[nodiscard]] int descriptor() const noexcept { return descriptor_.get(); }
   struct Signal {
     int number = 0;
-    bool from_terminal = false;   // sent by the kernel to the whole foreground group: the command has it already
+    bool from_terminal = false;  // sent by the kernel to the whole foreground group: the command has it already
   };
   [[nodiscard]] bool next(Signal& signal) const;
 
-  void restore() const;           // in the command, before its exec
-  void restore_for_helper() const;   // in a forked process of ours: nothing but SIGKILL ends it from outside
+  void restore() const;             // in the command, before its exec
+  void restore_for_helper() const;  // in a forked process of ours: nothing but SIGKILL ends it from outside
 
  private:
   Descriptor descriptor_;
   sigset_t inherited_{};
-  struct sigaction inherited_child_{};
+  struct sigaction inherited_child_ {};
 };
 
 // Ends this process as the command ended: with its code, or by its signal, without a second core file.

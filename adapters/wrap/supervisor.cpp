@@ -30,7 +30,7 @@ void Supervisor::start(const Signals& signals, stream::Time now) {
   const pid_t pid = ::fork();
   if (pid == 0) {
     signals.restore_for_helper();
-    ::setsid();   // a terminal's signals are not for us
+    ::setsid();  // a terminal's signals are not for us
     ::prctl(PR_SET_NAME, name_.c_str());
     const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
     ::dup2(null, 0);
@@ -40,16 +40,14 @@ void Supervisor::start(const Signals& signals, stream::Time now) {
     int code = 1;
     try {
       code = main_(starts_);
-    } catch (const std::exception& error) {
-      ::fprintf(stderr, "%s: %s\n", name_.c_str(), error.what());
-    }
+    } catch (const std::exception& error) { ::fprintf(stderr, "%s: %s\n", name_.c_str(), error.what()); }
     ::fflush(nullptr);
     ::_exit(code);
   }
   ++starts_;
   started_ = now;
   pid_ = pid;
-  if (pid < 0) due_ = now + wait_;   // no process to be had now
+  if (pid < 0) due_ = now + wait_;  // no process to be had now
 }
 
 void Supervisor::poll(const Signals& signals, stream::Time now) {

@@ -14,7 +14,7 @@ namespace tocsin::adapters::wrap {
 // How long to wait before the next start: doubled each time, and short again after a good while of work.
 struct Backoff {
   stream::Duration first = std::chrono::milliseconds{100}, most = std::chrono::seconds{10};
-  stream::Duration good = std::chrono::seconds{30};   // it ran so long: what follows is a new trouble
+  stream::Duration good = std::chrono::seconds{30};  // it ran so long: what follows is a new trouble
 };
 
 // One of our two other processes, kept running: forked from the parent, started again with back-off when it ends without having
@@ -28,9 +28,11 @@ class Supervisor {
   Supervisor(std::string name, std::vector<int> keep, int notes, Main main, Backoff backoff = {});
 
   void start(const Signals& signals, stream::Time now);
-  void poll(const Signals& signals, stream::Time now);      // starts it again if that is due
+  void poll(const Signals& signals, stream::Time now);  // starts it again if that is due
   [[nodiscard]] stream::Time due() const noexcept { return due_; }
-  void hurry() noexcept { if (due_ != stream::never) due_ = stream::long_ago; }   // the end is near: no more back-off
+  void hurry() noexcept {
+    if (due_ != stream::never) due_ = stream::long_ago;
+  }  // the end is near: no more back-off
 
   // True where `pid` was this process. Exit codes 0 and `refused` are final.
   bool ended(pid_t pid, int status, stream::Time now);
@@ -39,10 +41,10 @@ class Supervisor {
   [[nodiscard]] bool succeeded() const noexcept { return succeeded_; }
   [[nodiscard]] pid_t pid() const noexcept { return pid_; }
   [[nodiscard]] unsigned starts() const noexcept { return starts_; }
-  void kill();                                              // past its time; it is not started again
+  void kill();  // past its time; it is not started again
   void set_keep(std::vector<int> keep) { keep_ = std::move(keep); }
 
-  static constexpr int refused = 2;   // trying again cannot help
+  static constexpr int refused = 2;  // trying again cannot help
 
  private:
   std::string name_;

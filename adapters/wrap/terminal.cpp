@@ -14,18 +14,17 @@ Terminal::Terminal() {
   output_ = ::isatty(1) != 0;
   errors_ = ::isatty(2) != 0;
   ours_ = output_ ? 1 : errors_ ? 2 : input_ ? 0 : -1;
-  if (!output_ && !errors_) return;   // keys alone go to the command without us
+  if (!output_ && !errors_) return;  // keys alone go to the command without us
 
   Descriptor master{::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC)};
   char name[128];
-  if (!master || ::grantpt(master.get()) != 0 || ::unlockpt(master.get()) != 0 ||
-      ::ptsname_r(master.get(), name, sizeof name) != 0)
-    return;   // no pseudo-terminal to be had: pipes
+  if (!master || ::grantpt(master.get()) != 0 || ::unlockpt(master.get()) != 0 || ::ptsname_r(master.get(), name, sizeof name) != 0)
+    return;  // no pseudo-terminal to be had: pipes
   Descriptor slave{::open(name, O_RDWR | O_NOCTTY | O_CLOEXEC)};
   if (!slave) return;
   if (::tcgetattr(ours_, &before_) == 0) {
     termios as = before_;
-    if (!input_) as.c_oflag &= ~static_cast<tcflag_t>(OPOST);   // ours is not raw then, and does it
+    if (!input_) as.c_oflag &= ~static_cast<tcflag_t>(OPOST);  // ours is not raw then, and does it
     ::tcsetattr(slave.get(), TCSANOW, &as);
   }
   make_nonblocking(master.get());
@@ -42,7 +41,7 @@ void Terminal::make_raw() {
 }
 
 void Terminal::restore() {
-  if (!std::exchange(raw_, false) || ::tcgetpgrp(0) != ::getpgrp()) return;   // in the background it is not ours to set
+  if (!std::exchange(raw_, false) || ::tcgetpgrp(0) != ::getpgrp()) return;  // in the background it is not ours to set
   ::tcsetattr(0, TCSADRAIN, &before_);
 }
 

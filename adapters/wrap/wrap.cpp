@@ -18,7 +18,7 @@ namespace tocsin::adapters::wrap {
 
 namespace {
 
-constexpr int start_patience = 500;   // ms that the command waits for the journal's first frame; then it goes first
+constexpr int start_patience = 500;  // ms that the command waits for the journal's first frame; then it goes first
 
 std::string job_of(const WrapOptions& options) {
   if (!options.job.empty()) return options.job;
@@ -38,7 +38,7 @@ int refuse(const std::string& why) {
 // Memory that outlives a recorder: shared by the parent with all of them.
 Legacy* share_legacy() {
   void* memory = ::mmap(nullptr, sizeof(Legacy), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  return memory == MAP_FAILED ? new Legacy : new (memory) Legacy;   // MAP_FAILED: a next recorder begins anew
+  return memory == MAP_FAILED ? new Legacy : new (memory) Legacy;  // MAP_FAILED: a next recorder begins anew
 }
 
 int end_as(int status) {
@@ -67,7 +67,7 @@ int wrap(const WrapOptions& options, const EngineEntry& engine) {
   setup.parent = ::getpid();
   setup.legacy = share_legacy();
 
-  ::prctl(PR_SET_CHILD_SUBREAPER, 1);   // a rank whose launcher went stays our descendant
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);  // a rank whose launcher went stays our descendant
   Signals signals;
   Notes notes;
   Feed out, err;
@@ -80,8 +80,7 @@ int wrap(const WrapOptions& options, const EngineEntry& engine) {
   setup.control = recorder_control.get();
   RunState state;
 
-  Supervisor recorder{"tocsin-recorder", {setup.out, setup.err, setup.control, ready.write.get()}, notes.writer(),
-                      [&](unsigned restarts) {
+  Supervisor recorder{"tocsin-recorder", {setup.out, setup.err, setup.control, ready.write.get()}, notes.writer(), [&](unsigned restarts) {
                         setup.ready = restarts == 0 ? ready.write.get() : -1;
                         setup.restarts = restarts;
                         setup.known = state;
@@ -102,13 +101,15 @@ int wrap(const WrapOptions& options, const EngineEntry& engine) {
   terminal.make_raw();
   release(child);
   recorder.set_keep({setup.out, setup.err, setup.control});
-  PassThrough pass{{setup.clock, signals, terminal, notes, out, err, recorder, judge, state, control.get(), static_cast<bool>(options.reload)}};
+  PassThrough pass{
+      {setup.clock, signals, terminal, notes, out, err, recorder, judge, state, control.get(), static_cast<bool>(options.reload)}};
   if (child.exec_error != 0) pass.say("cannot run " + options.command.front() + ": " + ::strerror(child.exec_error));
   judge.start(signals, setup.clock.now());
   pass.run(child);
   terminal.restore();
   pass.settle(options.recorder_wait, options.engine_wait, [&] { alive.write.close(); });
-  if (!options.quiet && std::filesystem::exists(setup.directory, error)) ::dprintf(STDERR_FILENO, "tocsin: the journal is in %s\n", setup.directory.c_str());
+  if (!options.quiet && std::filesystem::exists(setup.directory, error))
+    ::dprintf(STDERR_FILENO, "tocsin: the journal is in %s\n", setup.directory.c_str());
   return end_as(state.status);
 }
 

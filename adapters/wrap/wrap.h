@@ -19,8 +19,8 @@ struct PackRecord {
 // What the engine process is told besides its journal.
 struct EngineOptions {
   std::string job;
-  int parent = -1;             // at end of file (readable): wrap is gone; read what is there, then stop
-  unsigned restarts = 0;       // how often it was started before: go on from the snapshot
+  int parent = -1;        // at end of file (readable): wrap is gone; read what is there, then stop
+  unsigned restarts = 0;  // how often it was started before: go on from the snapshot
 };
 
 // The engine, in a process of its own: follows the journal until its seal, prints alerts and the outcome on stderr.
@@ -29,11 +29,11 @@ using EngineEntry = std::function<int(const std::filesystem::path& journal, cons
 inline constexpr int engine_refused = 2;
 
 struct WrapOptions {
-  std::vector<std::string> command;        // found along PATH, as a shell would
-  std::string job;                         // empty: the command's name and our pid
-  std::filesystem::path journal;           // empty: <state directory>/tocsin/<time>-<pid>
+  std::vector<std::string> command;  // found along PATH, as a shell would
+  std::string job;                   // empty: the command's name and our pid
+  std::filesystem::path journal;     // empty: <state directory>/tocsin/<time>-<pid>
   std::uint64_t journal_bytes = 256u << 20;
-  std::uint64_t state_bytes = 1u << 30;    // of all runs in the state directory: the oldest go first
+  std::uint64_t state_bytes = 1u << 30;  // of all runs in the state directory: the oldest go first
 
   // The pack that holds from the start, as text: it is on the way to the command, so it must not take a millisecond. None: the
   // journal has no pack, and whoever reads it brings one.
@@ -41,10 +41,10 @@ struct WrapOptions {
   // Loads and validates the rules at a SIGHUP, in a process of its own. Without it SIGHUP goes to the command.
   std::function<stream::Result<PackRecord>()> reload;
 
-  std::chrono::milliseconds lone_after{30000};   // no process calls itself a rank: so long after the start the command may be one
-  bool quiet = false;                      // no closing line about the journal
-  std::chrono::milliseconds recorder_wait{5000};   // for the last records, after the command has ended
-  std::chrono::milliseconds engine_wait{30000};    // for the outcome
+  std::chrono::milliseconds lone_after{30000};    // no process calls itself a rank: so long after the start the command may be one
+  bool quiet = false;                             // no closing line about the journal
+  std::chrono::milliseconds recorder_wait{5000};  // for the last records, after the command has ended
+  std::chrono::milliseconds engine_wait{30000};   // for the outcome
 };
 
 // Runs the command: output, signals and exit status pass through unchanged, whatever becomes of the recorder and the engine. Returns

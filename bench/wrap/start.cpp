@@ -39,7 +39,7 @@ int stamp(const char* from) {
 }
 
 enum class How { bare, wrapped, program };
-constexpr std::size_t pack_bytes = 140'000;   // as long as the shipped rules are
+constexpr std::size_t pack_bytes = 140'000;  // as long as the shipped rules are
 
 double once(How how, const std::string& self, const std::string& journal, const std::string& program = {}) {
   int ends[2];
@@ -82,7 +82,8 @@ double once(How how, const std::string& self, const std::string& journal, const 
   ::close(ends[1]);
   char text[64] = {};
   std::size_t size = 0;
-  for (ssize_t got; size + 1 < sizeof text && (got = ::read(ends[0], text + size, sizeof text - 1 - size)) > 0;) size += static_cast<std::size_t>(got);
+  for (ssize_t got; size + 1 < sizeof text && (got = ::read(ends[0], text + size, sizeof text - 1 - size)) > 0;)
+    size += static_cast<std::size_t>(got);
   ::close(ends[0]);
   ::waitpid(pid, nullptr, 0);
   return ::strtod(text, nullptr);

@@ -8,12 +8,12 @@ namespace {
 // The length of the control sequence that begins with ESC here.
 std::size_t sequence_length(std::string_view text) {
   if (text.size() < 2) return 1;
-  if (text[1] == '[') {   // CSI: parameters, then one byte from @ to ~
+  if (text[1] == '[') {  // CSI: parameters, then one byte from @ to ~
     std::size_t i = 2;
     while (i < text.size() && text[i] >= 0x20 && text[i] <= 0x3F) ++i;
     return i < text.size() && text[i] >= 0x40 && text[i] <= 0x7E ? i + 1 : i;
   }
-  if (text[1] == ']') {   // OSC: up to BEL or ESC \.
+  if (text[1] == ']') {  // OSC: up to BEL or ESC \.
     for (std::size_t i = 2; i < text.size() && i < 512; ++i) {
       if (text[i] == '\a') return i + 1;
       if (text[i] == '\x1b') return i + 1 < text.size() && text[i + 1] == '\\' ? i + 2 : i;

@@ -44,14 +44,14 @@ struct Definition {
   std::vector<Value> samples;      // in this order, `step` first
 
   // Whom it is about, where that is not whose line it is.
-  std::string rank;           // a capture
-  bool rank_yields = false;   // only where the line's own rank is unknown
-  std::string gpu;            // a capture: a GPU of the line's node
+  std::string rank;          // a capture
+  bool rank_yields = false;  // only where the line's own rank is unknown
+  std::string gpu;           // a capture: a GPU of the line's node
 
   // Records of several lines. Lines that match `continues` are joined (none given: all); one that matches `until` is the last.
   // Without `until` the first that does not continue ends it; with it, lines of others in between are passed over.
   std::string continues, until;
-  bool wrapped = false;       // lines are joined as one, not kept apart
+  bool wrapped = false;  // lines are joined as one, not kept apart
   std::uint32_t most_lines = 512;
 
   // Progress bars: `same` is a capture (the total) by which the bar of the training is told from nested ones; `remembers` is one

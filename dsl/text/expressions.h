@@ -55,7 +55,7 @@ struct Rule {
 struct Expression {
   std::uint32_t rule = 0;
   std::unique_ptr<Matcher> captures;
-  std::vector<int> capture_of;   // by group: the rule's number of it, or no_capture
+  std::vector<int> capture_of;  // by group: the rule's number of it, or no_capture
   [[nodiscard]] bool match(std::string_view text, Captures& out) const;
 };
 
@@ -75,8 +75,8 @@ class Expressions {
 
  private:
   std::vector<Rule> rules_;
-  std::vector<Expression> expressions_;   // ascending by rule
-  std::vector<std::size_t> first_;        // by rule
+  std::vector<Expression> expressions_;  // ascending by rule
+  std::vector<std::size_t> first_;       // by rule
   std::unique_ptr<Scanner> scanner_;
 };
 

@@ -21,11 +21,11 @@ struct TextProblem {
 // What happened to lines, since the extractor was made.
 struct TextCounters {
   std::uint64_t lines = 0;
-  std::uint64_t cut_lines = 0;         // longer than 64 KiB: matched up to there
-  std::uint64_t pieces_dropped = 0;    // of a line with very many carriage returns
-  std::uint64_t records_cut = 0;       // half-assembled records that met a limit
-  std::uint64_t records_refused = 0;   // not assembled: too many are open
-  std::uint64_t unconfirmed = 0;       // the scan matched, the captures did not
+  std::uint64_t cut_lines = 0;        // longer than 64 KiB: matched up to there
+  std::uint64_t pieces_dropped = 0;   // of a line with very many carriage returns
+  std::uint64_t records_cut = 0;      // half-assembled records that met a limit
+  std::uint64_t records_refused = 0;  // not assembled: too many are open
+  std::uint64_t unconfirmed = 0;      // the scan matched, the captures did not
   std::uint64_t samples = 0, events = 0;
 };
 

@@ -130,7 +130,7 @@ void Lines::apply(const Piece& piece, Extracted& out) {
   std::uint32_t spoken = no_rule;
   for (const std::uint32_t id : found_) {
     const Expression& expression = expressions_->expression(id);
-    if (expression.rule == spoken) continue;   // another of its lines matched
+    if (expression.rule == spoken) continue;  // another of its lines matched
     const Rule& rule = expressions_->rule(expression.rule);
     if (rule.kind == Definition::Kind::parser && parsed) continue;
     // A line within a record is told by the record.
@@ -163,7 +163,7 @@ const Rule* Lines::join(const Piece& piece, Extracted& out) {
   });
   const bool ends = !again && rule.until && rule.until->occurs(piece.body);
   const bool continues = !again && (ends || !rule.continues || rule.continues->occurs(piece.body));
-  if (!by_stream && !continues) return nullptr;   // somebody else's
+  if (!by_stream && !continues) return nullptr;  // somebody else's
   if (again || (!continues && !rule.until)) {
     close(open_.take(*place), out);
     return nullptr;
@@ -208,7 +208,7 @@ void Lines::begin(const Piece& piece, std::uint32_t rule, Extracted& out) {
 
 void Lines::close(const OpenRecord& record, Extracted& out) {
   const Rule& rule = expressions_->rule(record.rule);
-  std::string_view first = record.text;   // the line expression is about the first line, unless all are one
+  std::string_view first = record.text;  // the line expression is about the first line, unless all are one
   if (!rule.wrapped) first = first.substr(0, first.find('\n'));
   for (const Expression& expression : expressions_->of(record.rule)) {
     Captures captures;
@@ -235,8 +235,8 @@ bool Lines::counts(const Rule& rule, const Captures& captures, const MemberKey& 
   return true;
 }
 
-void Lines::emit(const Rule& rule, std::string_view text, const Captures& captures, const MemberKey& member, bool rank_known,
-                 Time time, Extracted& out) {
+void Lines::emit(const Rule& rule, std::string_view text, const Captures& captures, const MemberKey& member, bool rank_known, Time time,
+                 Extracted& out) {
   MemberKey about = member;
   if (rule.rank != no_capture && !(rule.rank_yields && rank_known)) {
     if (const auto rank = rank_in(captured(captures, rule.rank))) {
@@ -244,13 +244,12 @@ void Lines::emit(const Rule& rule, std::string_view text, const Captures& captur
     }
   }
   // Of a node that is not known where the line is a rank's: a kernel's log that was pasted or printed.
-  if (rule.gpu != no_capture && captured(captures, rule.gpu).data())
-    about = {Level::gpu, 0, about.node, captured(captures, rule.gpu)};
+  if (rule.gpu != no_capture && captured(captures, rule.gpu).data()) about = {Level::gpu, 0, about.node, captured(captures, rule.gpu)};
 
   if (!rule.event.empty()) {
     fields_.clear();
     texts_.clear();
-    texts_.reserve(rule.fields.size());   // views of them are kept below
+    texts_.reserve(rule.fields.size());  // views of them are kept below
     for (const Rule::Output& field : rule.fields) {
       const Drawn drawn = draw(field, text, captures);
       if (drawn.number) {

@@ -33,7 +33,7 @@ class Lines final : public LineExtractor {
   struct Piece {
     std::string_view body;
     stream::MemberKey member;
-    stream::MemberKey from;   // as the collector says
+    stream::MemberKey from;  // as the collector says
     bool rank_known = false;
     bool error = false;
     stream::Time time{}, arrival{};
@@ -50,7 +50,7 @@ class Lines final : public LineExtractor {
 
   std::shared_ptr<const Expressions> expressions_;
   OpenRecords open_;
-  std::map<OwnedMember, double> totals_;   // what progress bars count to
+  std::map<OwnedMember, double> totals_;  // what progress bars count to
   TextCounters counters_;
 
   // Kept between calls, so that a line allocates nothing.

@@ -8,7 +8,7 @@ namespace tocsin::dsl::text {
 
 Matcher::Matcher(const std::string& expression) {
   RE2::Options options;
-  options.set_encoding(RE2::Options::EncodingLatin1);   // lines are bytes
+  options.set_encoding(RE2::Options::EncodingLatin1);  // lines are bytes
   options.set_log_errors(false);
   options.set_max_mem(8 << 20);
   re2_ = std::make_unique<RE2>(for_capturing(expression), options);

@@ -85,7 +85,7 @@ std::optional<double> number(std::string_view text) noexcept {
     if (c != ',') plain[size++] = c;
   double value = 0;
   const auto [end, error] = std::from_chars(plain.data(), plain.data() + size, value);
-  if (error == std::errc::result_out_of_range) {   // 1e999, 1e-999
+  if (error == std::errc::result_out_of_range) {  // 1e999, 1e-999
     const std::string_view written(plain.data(), size);
     value = written.find("e-") != written.npos || written.find("E-") != written.npos ? 0.0 : std::numeric_limits<double>::infinity();
   } else if (error != std::errc{} || end != plain.data() + size) {

@@ -64,7 +64,7 @@ bool take_glog(Cursor& cursor) {
   return true;
 }
 
-bool place_in_source(std::string_view text) {   // trainer.py:4021, logging.py:96:log_dist, axolotl.utils:281
+bool place_in_source(std::string_view text) {  // trainer.py:4021, logging.py:96:log_dist, axolotl.utils:281
   const std::size_t colon = text.find(':');
   return colon != text.npos && colon + 1 < text.size() && digit(text[colon + 1]) && text.substr(0, colon).find('.') != text.npos &&
          text.find_first_of(" =,") == text.npos;
@@ -77,15 +77,14 @@ bool logger_tag(std::string_view inside) {
   if (inside.substr(0, 4) == "PID:") return true;
   if (const std::size_t bar = inside.find('|'); bar != inside.npos) return place_in_source(inside.substr(bar + 1));
   if (inside.size() > 2 && inside[1] == ' ' && place_in_source(inside.substr(2))) return true;  // [E ProcessGroupNCCL.cpp:458]
-  if (std::all_of(inside.begin(), inside.end(), [](char c) { return digit(c) || c == '.' || c == ' '; }) &&
-      inside.find('.') != inside.npos)
-    return true;                                                                            // [   18.617069], the kernel's
+  if (std::all_of(inside.begin(), inside.end(), [](char c) { return digit(c) || c == '.' || c == ' '; }) && inside.find('.') != inside.npos)
+    return true;  // [   18.617069], the kernel's
   Cursor c{inside};
   if (take_time(c) && c.at == inside.size()) return true;
   c = {inside};
   if ((c.take('I') || c.take('W') || c.take('E') || c.take('F')) && c.take_digits(3, 4) && c.take(' ') && c.take_digits(2, 2) &&
       c.take(':'))
-    return true;                                                                            // [E1206 18:44:12.71 file.cpp:607]
+    return true;  // [E1206 18:44:12.71 file.cpp:607]
   return place_in_source(inside);
 }
 
@@ -102,7 +101,7 @@ bool take_bracket(Cursor& cursor, Prefix& prefix) {
     const bool word = !role.empty() && std::all_of(role.begin(), role.end(), [](char c) { return letter(c) || c == '_' || c == '-'; });
     if (auto rank = rank_of(inside.substr(name)); rank && word) {
       const bool global = role == "rank" || role == "Rank";
-      if (global || !prefix.rank || prefix.local) {   // what the process itself says of its rank wins
+      if (global || !prefix.rank || prefix.local) {  // what the process itself says of its rank wins
         prefix.rank = rank;
         prefix.local = !global;
       }

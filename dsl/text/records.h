@@ -38,13 +38,13 @@ struct Stream {
 // A record that began and may go on in the stream's next lines.
 struct OpenRecord {
   std::uint32_t rule = 0;
-  OwnedMember of;                // whom it is about
-  OwnedMember from;              // whose line began it, as the collector says
-  bool rank_known = false;       // of the line that began it
+  OwnedMember of;           // whom it is about
+  OwnedMember from;         // whose line began it, as the collector says
+  bool rank_known = false;  // of the line that began it
   std::string text;
-  std::uint32_t lines = 0;       // of the stream since then, joined or not
-  stream::Time time{};           // of the last line that was joined
-  stream::Time due{};            // when it ends for want of more
+  std::uint32_t lines = 0;  // of the stream since then, joined or not
+  stream::Time time{};      // of the last line that was joined
+  stream::Time due{};       // when it ends for want of more
 };
 
 // The half-assembled records of one attempt, at most one a stream. Bounded in number, bytes, lines and time.
@@ -52,7 +52,7 @@ struct OpenRecord {
 class OpenRecords {
  public:
   static constexpr std::size_t most_records = 4096;
-  static constexpr std::size_t most_bytes = 64 * 1024;      // of one record
+  static constexpr std::size_t most_bytes = 64 * 1024;  // of one record
   static constexpr stream::Duration patience = std::chrono::seconds{2};
 
   [[nodiscard]] bool none() const noexcept { return open_.empty(); }

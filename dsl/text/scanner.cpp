@@ -11,9 +11,15 @@
 namespace tocsin::dsl::text {
 namespace {
 
-struct FreeDatabase { void operator()(hs_database_t* database) const { hs_free_database(database); } };
-struct FreeScratch { void operator()(hs_scratch_t* scratch) const { hs_free_scratch(scratch); } };
-struct FreeError { void operator()(hs_compile_error_t* error) const { hs_free_compile_error(error); } };
+struct FreeDatabase {
+  void operator()(hs_database_t* database) const { hs_free_database(database); }
+};
+struct FreeScratch {
+  void operator()(hs_scratch_t* scratch) const { hs_free_scratch(scratch); }
+};
+struct FreeError {
+  void operator()(hs_compile_error_t* error) const { hs_free_compile_error(error); }
+};
 
 bool word(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; }
 
@@ -120,11 +126,11 @@ std::unique_ptr<Scanner> Scanner::compile(std::span<const std::string> expressio
   for (const std::string& text : texts) pointers.push_back(text.c_str());
   hs_database_t* handle = nullptr;
   hs_compile_error_t* error = nullptr;
-  if (hs_compile_multi(pointers.data(), flags.data(), ids.data(), static_cast<unsigned>(pointers.size()), HS_MODE_BLOCK, nullptr,
-                       &handle, &error) != HS_SUCCESS) {
+  if (hs_compile_multi(pointers.data(), flags.data(), ids.data(), static_cast<unsigned>(pointers.size()), HS_MODE_BLOCK, nullptr, &handle,
+                       &error) != HS_SUCCESS) {
     const std::unique_ptr<hs_compile_error_t, FreeError> owned(error);
-    refused.push_back({error && error->expression >= 0 ? static_cast<std::size_t>(error->expression) : 0,
-                       error ? error->message : "unknown error"});
+    refused.push_back(
+        {error && error->expression >= 0 ? static_cast<std::size_t>(error->expression) : 0, error ? error->message : "unknown error"});
     return nullptr;
   }
   database->handle.reset(handle);

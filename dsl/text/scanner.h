@@ -15,7 +15,10 @@ namespace tocsin::dsl::text {
 // Immutable, shared by the extractors of all shards; the scratch space of a scan belongs to the thread.
 class Scanner {
  public:
-  struct Refusal { std::size_t expression; std::string message; };
+  struct Refusal {
+    std::size_t expression;
+    std::string message;
+  };
 
   // `expressions` in RE2's syntax, macros expanded. On a refusal the scanner is null.
   static std::unique_ptr<Scanner> compile(std::span<const std::string> expressions, std::vector<Refusal>& refused);

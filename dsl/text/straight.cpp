@@ -7,7 +7,7 @@
 namespace tocsin::dsl::text {
 namespace {
 
-constexpr std::uint32_t most_steps = 2'000;   // of one search; beyond that RE2 does better
+constexpr std::uint32_t most_steps = 2'000;  // of one search; beyond that RE2 does better
 
 bool word(unsigned char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; }
 
@@ -163,7 +163,8 @@ class Straight::Parser {
         i += 2;
       } else if (i + 2 < rest_.size() && rest_[i + 1] == '-' && rest_[i + 2] != ']') {
         if (rest_[i + 2] == '\\') return false;
-        for (int c = static_cast<unsigned char>(rest_[i]); c <= static_cast<unsigned char>(rest_[i + 2]); ++c) set.set(static_cast<std::size_t>(c));
+        for (int c = static_cast<unsigned char>(rest_[i]); c <= static_cast<unsigned char>(rest_[i + 2]); ++c)
+          set.set(static_cast<std::size_t>(c));
         i += 3;
       } else {
         set.set(static_cast<unsigned char>(rest_[i++]));
@@ -263,9 +264,7 @@ struct Straight::Search {
         case Atom::Kind::boundary:
           if (!boundary(at)) return false;
           break;
-        case Atom::Kind::open:
-          groups[atom.group] = text.substr(at, 0);
-          break;
+        case Atom::Kind::open: groups[atom.group] = text.substr(at, 0); break;
         case Atom::Kind::close: {
           const std::string_view begun = groups[atom.group];
           groups[atom.group] = std::string_view(begun.data(), static_cast<std::size_t>(text.data() + at - begun.data()));
@@ -277,7 +276,7 @@ struct Straight::Search {
           const std::size_t size = atom.kind == Atom::Kind::number ? number_length(rest) : integer_length(rest);
           if (size == 0) return false;
           if (match(index + 1, at + size)) return true;
-          if (size > 1) unsure = true;   // a shorter one might do: RE2 knows
+          if (size > 1) unsure = true;  // a shorter one might do: RE2 knows
           return false;
         }
         case Atom::Kind::choice: {

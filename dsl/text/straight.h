@@ -17,7 +17,7 @@ class Straight {
  public:
   static constexpr std::size_t most_groups = 20;
   enum class Answer : std::uint8_t { no, yes, unsure };
-  using Groups = std::array<std::string_view, most_groups + 1>;   // 0: all; null data: not taken part
+  using Groups = std::array<std::string_view, most_groups + 1>;  // 0: all; null data: not taken part
 
   // Nothing: the expression (with NUM and INT) has something else.
   static std::optional<Straight> compile(std::string_view expression);
@@ -30,16 +30,16 @@ class Straight {
     Kind kind{};
     bool lazy = false;
     std::uint8_t group = 0;
-    std::uint16_t least = 0;             // of a run
+    std::uint16_t least = 0;  // of a run
     std::uint32_t most = 0xFFFFFFFFu;
     std::string literal;
-    std::vector<std::string> choices;    // in the order of preference; an empty one last: may be left out
-    std::bitset<256> set;                // of a run
+    std::vector<std::string> choices;  // in the order of preference; an empty one last: may be left out
+    std::bitset<256> set;              // of a run
   };
   class Parser;
   struct Search;
   std::vector<Atom> atoms_;
-  std::size_t first_ = 0;       // the atom that a search looks for: a literal, or the beginning
+  std::size_t first_ = 0;  // the atom that a search looks for: a literal, or the beginning
   std::size_t groups_ = 0;
 };
 

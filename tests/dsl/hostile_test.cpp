@@ -69,9 +69,8 @@ TEST_CASE("an error without a text is an error") {
 TEST_CASE("a loop that builds operations meets the limit of nodes") {
   CHECK(has(said(rule_text("    local x = job.duty:mean()\n    for i = 1, 1e9 do x = x + i end\n    return keep & x:above(1)")),
             "it makes more than 5000 operations"));
-  CHECK(
-      has(said(rule_text("    local x = job.duty:mean()\n    for i = 1, 1e9 do local y = x + 1 end\n    return keep & x:above(1)")),
-          "it spent its budget"));
+  CHECK(has(said(rule_text("    local x = job.duty:mean()\n    for i = 1, 1e9 do local y = x + 1 end\n    return keep & x:above(1)")),
+            "it spent its budget"));
 }
 
 TEST_CASE("patterns that drive a backtracking matcher mad match in linear time, and their neighbours as without them") {
@@ -93,8 +92,9 @@ TEST_CASE("patterns that drive a backtracking matcher mad match in linear time, 
   };
   const std::string neighbour = "pattern \"neighbour\" { line = [[oops]], event = \"oops\" }\n";
   REQUIRE(events_of(neighbour) == std::vector<std::string>{"oops", "oops"});
-  for (const char* mad : {"line = [[^(a+)+$]]", "line = [[^(a|aa)+$]]", "line = [[^(?P<all>.*a){20}$]], texts = { all = \"all\" }",
-                          "line = [[(x+x+)+y]]", "line = [[never]], continues = [[^(a*)*b]]", "line = [[oopsy]], unless = [[(.*)*(.*)*z]]"}) {
+  for (const char* mad :
+       {"line = [[^(a+)+$]]", "line = [[^(a|aa)+$]]", "line = [[^(?P<all>.*a){20}$]], texts = { all = \"all\" }", "line = [[(x+x+)+y]]",
+        "line = [[never]], continues = [[^(a*)*b]]", "line = [[oopsy]], unless = [[(.*)*(.*)*z]]"}) {
     CAPTURE(mad);
     CHECK(events_of(neighbour + "pattern \"mad\" { " + mad + ", event = \"mad\" }") == events_of(neighbour));
   }
@@ -114,15 +114,14 @@ TEST_CASE("formats cannot grow, nor show an address") {
 }
 
 TEST_CASE("pairs goes in the order of keys, and only of keys that have one") {
-  CHECK(has(
-      said("local s = '' for k in pairs { b = 1, a = 1, [3] = 1, [2] = 1, [true] = 1 } do s = s .. tostring(k) .. ' ' end x = s"),
-      "'local x = \"2 3 a b true \"'"));
+  CHECK(has(said("local s = '' for k in pairs { b = 1, a = 1, [3] = 1, [2] = 1, [true] = 1 } do s = s .. tostring(k) .. ' ' end x = s"),
+            "'local x = \"2 3 a b true \"'"));
   CHECK(has(said("for k in pairs { [{}] = 1 } do end"), "they must be numbers, texts or booleans"));
 }
 
 TEST_CASE("nothing reaches what is behind the language") {
-  for (const char* name : {"io", "os", "debug", "load", "require", "pcall", "coroutine", "setmetatable", "getmetatable", "rawset",
-                           "next", "collectgarbage", "print", "_G"}) {
+  for (const char* name : {"io", "os", "debug", "load", "require", "pcall", "coroutine", "setmetatable", "getmetatable", "rawset", "next",
+                           "collectgarbage", "print", "_G"}) {
     CAPTURE(name);
     CHECK(has(said(std::string{"local x = "} + name), "is not part of the language"));
   }

@@ -23,18 +23,18 @@ struct Evaluated {
   std::string rule;
   stream::Time tick;
   oracle::Mask outcomes;
-  std::map<std::string, oracle::Column> values;   // columns of the second table
+  std::map<std::string, oracle::Column> values;  // columns of the second table
 };
 [[nodiscard]] stream::Slot first_member(stream::Level per);
 [[nodiscard]] bool operator==(const Evaluated& a, const Evaluated& b);
 
-[[nodiscard]] bool same(const oracle::Number& a, const oracle::Number& b);   // a NaN is a NaN
+[[nodiscard]] bool same(const oracle::Number& a, const oracle::Number& b);  // a NaN is a NaN
 
 // Everything a shard said of a log.
 struct Judged {
-  std::vector<Evaluated> evaluations;     // where it was observed
+  std::vector<Evaluated> evaluations;  // where it was observed
   std::vector<stream::AlertTransition> alerts;
-  std::vector<std::string> transitions;   // the same in words, with their evidence
+  std::vector<std::string> transitions;  // the same in words, with their evidence
   std::map<std::string, std::uint64_t> digests;
   stream::Counters counters;
 };

@@ -166,8 +166,8 @@ tune "duty" { lateness = "40s" }
 }
 
 TEST_CASE("a rule that asks for a concrete value is scripted, and its line is said") {
-  const Loaded loaded = load_rules(rule_text(
-      "    local x = job.duty:mean():max(\"job\"):number()\n    if x and x > 0.5 then return keep end\n    return ~keep"));
+  const Loaded loaded = load_rules(
+      rule_text("    local x = job.duty:mean():max(\"job\"):number()\n    if x and x > 0.5 then return keep end\n    return ~keep"));
   CHECK(problems_of(loaded) == "");
   CHECK(rule(loaded, "r").scripted == "number() at line 8");
   CHECK(loaded.pack->scripts != nullptr);
@@ -184,8 +184,8 @@ TEST_CASE("the text of a pack gives its files back") {
 }
 
 TEST_CASE("parameters decide at load: an if over them is no mistake") {
-  const Loaded loaded = load_rules(rule_text(
-      "    local low = keep\n    if p.share == 0.2 and p.share < 1 then low = low & job.duty:mean():below(p.share) end\n"
-      "    for i = 1, 3 do low = low | job.duty:mean():below(i / 10) end\n    return low & job.duty:age():above(p.wait)"));
+  const Loaded loaded = load_rules(
+      rule_text("    local low = keep\n    if p.share == 0.2 and p.share < 1 then low = low & job.duty:mean():below(p.share) end\n"
+                "    for i = 1, 3 do low = low | job.duty:mean():below(i / 10) end\n    return low & job.duty:age():above(p.wait)"));
   CHECK(problems_of(loaded) == "");
 }

@@ -52,11 +52,10 @@ TEST_CASE("and, or, not and if between masks are found, although Lua says nothin
   CHECK(said(body) == only("'if/and/or' " + decides, body) + only(unused, body));
   CHECK(has(said("    local x = job.duty:mean():above(0.5) and 1 or 2\n    return keep & job.duty:mean():below(x)"),
             "'if/and/or' " + decides));
-  CHECK(has(said("    local m = job.duty:mean():above(0.1)\n    if m then return m & keep end"),
-            "site.lua:9: [r] 'if/and/or' " + decides));
+  CHECK(has(said("    local m = job.duty:mean():above(0.1)\n    if m then return m & keep end"), "site.lua:9: [r] 'if/and/or' " + decides));
   CHECK(has(said("    while job.duty:mean():above(0.1) do keep = ~keep end\n    return keep"), "'if/and/or' " + decides));
-  const auto twice = said(
-      "    local a = job.duty:mean():above(0.1)\n    return keep & a & (job.duty:mean():above(0.1) and job.duty:max():above(0.9))");
+  const auto twice =
+      said("    local a = job.duty:mean():above(0.1)\n    return keep & a & (job.duty:mean():above(0.1) and job.duty:max():above(0.9))");
   CHECK(has(twice, decides));
   CHECK(has(twice, unused));
 }
@@ -90,8 +89,7 @@ TEST_CASE("a reduction names its members, and time comes first") {
         only("median across which members? median(\"peers\"), median(\"node\"), median(\"job\")", body));
   CHECK(said(body) == only("median across which members? median(\"node\"), median(\"job\")", body));
   body = "    return keep & job.duty:median('job'):above(0.5)";
-  CHECK(said(body) ==
-        only("median over time takes no group; first over time, then across members: :median():median(\"job\")", body));
+  CHECK(said(body) == only("median over time takes no group; first over time, then across members: :median():median(\"job\")", body));
   CHECK(has(said("    return keep & job.duty:mean():median('nod'):above(0.5)"), "no group \"nod\" (node?)"));
   CHECK(has(said("    return keep & job.duty:mean():median('peers'):above(0.5)"),
             "this rule names no peers: write peers = { \"pipeline_stage\" }"));
@@ -106,14 +104,12 @@ TEST_CASE("a name that is not there brings the nearest one") {
   body = "    return keep & job.duty:meen():above(0.5)";
   CHECK(said(body) == only("no word 'meen' for a window (mean?)", body));
   CHECK(has(said("    local low = keep\n    return lwo"), "site.lua:9: [r] nothing is called 'lwo' (low?)"));
-  CHECK(has(problems_of(load_rules(
-                "rule \"r\" { per = \"gpu\", every = \"10s\",\n  needs = { duty = signal \"dutty\" { over = \"30s\" } },\n"
-                "  evaluate = function(job) return job.duty:mean():above(1) end }")),
-            "site.lua:2: no signal 'dutty' in signals.lua (duty?)"));
-  CHECK(has(said("    return keep", "servity = \"info\","),
-            "site.lua:2: [r] unknown key 'servity' (severity?)\n    servity = \"info\","));
-  CHECK(has(said("    return keep", "severity = \"warn\","),
-            "severity = \"warn\" (warning?): write one of warning, critical, info, none"));
+  CHECK(
+      has(problems_of(load_rules("rule \"r\" { per = \"gpu\", every = \"10s\",\n  needs = { duty = signal \"dutty\" { over = \"30s\" } },\n"
+                                 "  evaluate = function(job) return job.duty:mean():above(1) end }")),
+          "site.lua:2: no signal 'dutty' in signals.lua (duty?)"));
+  CHECK(has(said("    return keep", "servity = \"info\","), "site.lua:2: [r] unknown key 'servity' (severity?)\n    servity = \"info\","));
+  CHECK(has(said("    return keep", "severity = \"warn\","), "severity = \"warn\" (warning?): write one of warning, critical, info, none"));
   CHECK(has(said("    return keep", "yields_to = { \"rr\" },"), "yields_to: no rule 'rr'"));
   CHECK(has(said("    return keep", "peers = { \"stagee\" },"), "no coordinate 'stagee' in signals.lua (stage?)"));
   CHECK(has(said("    return keep, { typical = job.duty:mean() }", "shows = \"{typicl:.2f}\","),
@@ -136,8 +132,7 @@ TEST_CASE("a span says what to write") {
 }
 
 TEST_CASE("a word of Lua as a key is told by name") {
-  CHECK(said("    return keep", "for = \"60s\",") ==
-        "site.lua:2: 'for' is a word of Lua: write fire = \"for 60s\"\n    for = \"60s\",\n");
+  CHECK(said("    return keep", "for = \"60s\",") == "site.lua:2: 'for' is a word of Lua: write fire = \"for 60s\"\n    for = \"60s\",\n");
   CHECK(has(said("    return keep", "end = \"60s\","), "'end' is a word of Lua and cannot name a key"));
   CHECK(has(said("    return keep", "fire = \"5 of 3\","), "of n evaluations at least 1 and at most n"));
   CHECK(has(said("    return keep", "fire = \"often\","), "write \"4 of 6\" (evaluations) or \"for 60s\""));
@@ -148,8 +143,7 @@ TEST_CASE("variables are local") {
   CHECK(said(body) == only("assign to a local: write 'local total = 1'", body));
   body = "    total = job.duty:mean() return keep";
   CHECK(said(body) == only("assign to a local: write 'local total = …'", body));
-  CHECK(has(problems_of(load_rules("function share(x) return x end")),
-            "site.lua:1: assign to a local: write 'local function share(…)'"));
+  CHECK(has(problems_of(load_rules("function share(x) return x end")), "site.lua:1: assign to a local: write 'local function share(…)'"));
 }
 
 TEST_CASE("a limit that cannot be reached is told") {
@@ -162,12 +156,12 @@ TEST_CASE("a limit that cannot be reached is told") {
   };
   CHECK(has(text("    return keep & job.duty:mean():above(p.share)", ""),
             "site.lua:8: [r] share = 20 is compared with a ratio (0 to 1); did you mean 0.20?"));
-  CHECK(has(text("    local w = (job.a:mean() / job.b:mean()):at(\"rank\") return keep:at(\"rank\") & w:above(p.share), { w = w }",
-                 "per_ = 1,"),
-            "unknown key"));
+  CHECK(has(
+      text("    local w = (job.a:mean() / job.b:mean()):at(\"rank\") return keep:at(\"rank\") & w:above(p.share), { w = w }", "per_ = 1,"),
+      "unknown key"));
   std::string per_rank = "    local w = (job.a:mean() / job.b:mean()):max(\"job\")\n    return keep & w:above(p.share), { w = w }";
-  CHECK(has(text(per_rank, "shows = \"{w:.0%}\","),
-            "shows: {w} is shown as a percentage and compared with share = 20; did you mean 0.20?"));
+  CHECK(
+      has(text(per_rank, "shows = \"{w:.0%}\","), "shows: {w} is shown as a percentage and compared with share = 20; did you mean 0.20?"));
 }
 
 TEST_CASE("what evaluate returns is checked against per") {
@@ -181,16 +175,14 @@ TEST_CASE("what evaluate returns is checked against per") {
   CHECK(has(said("    return keep, { hot = job.duty:mean() }", "causes = { hot = \"…\" },"), "cause 'hot' is no mask"));
   CHECK(has(said("    return keep", "causes = { hot = \"…\" },"), "causes names 'hot', which evaluate does not return"));
   CHECK(has(said("    return keep, { m = keep }", "shows = \"{m}\","), "{m} is a mask, yes or no"));
-  CHECK(has(said("    return keep, { d = job.duty:mean() }", "shows = \"{d:.2x}\","),
-            "{d:.2x}: write {d:.2f}, {d:.0%}, {d:d} or {d}"));
+  CHECK(has(said("    return keep, { d = job.duty:mean() }", "shows = \"{d:.2x}\","), "{d:.2x}: write {d:.2f}, {d:.0%}, {d:d} or {d}"));
 }
 
 TEST_CASE("shapes and units are told apart") {
   CHECK(has(said("    return keep & (job.duty:age() + job.mem:last()):above(1)"), "seconds cannot be added to bytes"));
   auto body = "    return keep & keep:above(1)";
   CHECK(said(body) == only("'above' is a word for a column; this is a mask (per gpu)", body));
-  CHECK(
-      has(said("    return keep & job.duty:mean()"), "'&' takes a mask; this is a column (per gpu): make a mask of it: :above(…)"));
+  CHECK(has(said("    return keep & job.duty:mean()"), "'&' takes a mask; this is a column (per gpu): make a mask of it: :above(…)"));
   CHECK(has(said("    return keep & job.duty:above(1)"),
             "'above' is a word for a column; this is a window (reduce it over time first: :last(), :mean())"));
   CHECK(has(said("    return keep & job.duty:mean():above()"), "above wants a column or a number, not nil"));
@@ -211,8 +203,8 @@ TEST_CASE("what is not of the language says so") {
 TEST_CASE("circles are load errors that name the circle") {
   const auto rules = [](const std::string& a, const std::string& b) {
     const auto one = [](const std::string& name, const std::string& extra, const std::string& yields) {
-      return "rule \"" + name + "\" { per = \"job\", every = \"10s\", needs = { loss = signal \"loss\" { over = \"1m\" }" + extra +
-             " }, " + yields + " evaluate = function(job) return job.loss:mean():above(1) end }\n";
+      return "rule \"" + name + "\" { per = \"job\", every = \"10s\", needs = { loss = signal \"loss\" { over = \"1m\" }" + extra + " }, " +
+             yields + " evaluate = function(job) return job.loss:mean():above(1) end }\n";
     };
     return problems_of(load_rules(one("a", a, "") + one("b", b, "")));
   };
@@ -251,8 +243,7 @@ TEST_CASE("a case that names what is not there is told") {
   CHECK(has(with("case \"c\" { { lasting = \"1m\" }, fires = { { rank = 3 } } }"), "fires names no rule; the rule above is 'r'"));
   CHECK(has(with("case \"c\" { { lasting = \"1m\" }, fires = { { \"r\", cause = \"x\" } } }"), "'r' has no cause 'x'"));
   CHECK(has(with("case \"c\" { { duty = 1 } }"), "a segment says how long it is"));
-  CHECK(has(with("case \"c\" { ranks = 4, { lasting = \"1m\", rank = { [4] = { duty = 1 } } } }"),
-            "rank 4: it has 4, counted from 0"));
+  CHECK(has(with("case \"c\" { ranks = 4, { lasting = \"1m\", rank = { [4] = { duty = 1 } } } }"), "rank 4: it has 4, counted from 0"));
 }
 
 TEST_CASE("what is listed and never read is a warning") {

@@ -55,7 +55,8 @@ void check_neighbours(Judged beside) {
 }
 
 std::size_t evaluations_of(const Judged& said, const std::string& rule) {
-  return static_cast<std::size_t>(std::count_if(said.evaluations.begin(), said.evaluations.end(), [&](const Evaluated& e) { return e.rule == rule; }));
+  return static_cast<std::size_t>(
+      std::count_if(said.evaluations.begin(), said.evaluations.end(), [&](const Evaluated& e) { return e.rule == rule; }));
 }
 
 struct Attack {
@@ -99,8 +100,8 @@ TEST_CASE("a script that does not come to its end is benched alone, with a messa
 }
 
 TEST_CASE("a script that fails for a while is benched for a while, and answers again") {
-  const Judged beside = judged(random_rules(seed, 4) +
-                               hostile("    if n < 2 then while true do end end   -- before the windows are covered"));
+  const Judged beside =
+      judged(random_rules(seed, 4) + hostile("    if n < 2 then while true do end end   -- before the windows are covered"));
   check_neighbours(beside);
   CHECK(beside.counters.benched > 0);
   std::size_t known = 0;
@@ -141,7 +142,8 @@ TEST_CASE("a file that is refused leaves its neighbours as they run") {
     Message& reload = with_reload.emplace_back(Message{arrival, {}});
     reload.entry.pack("another", arrival, "");
   }
-  for (const char* attack : {"while true do end", "local t = {} for i = 1, 1e9 do t[i] = { i } end", "error(nil)", "local function f(n) return 1 + f(n + 1) end f(0)"}) {
+  for (const char* attack : {"while true do end", "local t = {} for i = 1, 1e9 do t[i] = { i } end", "error(nil)",
+                             "local function f(n) return 1 + f(n + 1) end f(0)"}) {
     CAPTURE(attack);
     Reloads reloads;
     reloads.rules = random_rules(seed, 4) + attack;

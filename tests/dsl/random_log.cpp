@@ -35,7 +35,7 @@ oracle::Place Cluster::in(Level fine, std::size_t slot, Level coarse) const {
   if (coarse == Level::job || coarse == Level::none) return 0;
   if (fine == Level::rank) {
     const std::size_t rank = slot - 1;
-    if (coarse != Level::gpu) return rank / per_node;   // a node has a rack of its own
+    if (coarse != Level::gpu) return rank / per_node;  // a node has a rack of its own
     return rank == without_gpu ? oracle::Place{} : rank < without_gpu ? rank : rank - 1;
   }
   if (fine == Level::gpu) return rank_of_gpu(slot) / per_node;
@@ -83,7 +83,7 @@ double RandomLog::gauge() {
   const double choice = uniform();
   if (choice < 0.02) return stream::measured_nan;
   if (choice < 0.025) return uniform() < 0.7 ? HUGE_VAL : -HUGE_VAL;
-  if (choice < 0.3) return 0.5;   // ties
+  if (choice < 0.3) return 0.5;  // ties
   return std::floor(uniform() * 64) / 64;
 }
 
@@ -93,17 +93,22 @@ bool RandomLog::silent(At at, double s) const {
 }
 
 void RandomLog::begin() {
-  drafts_.push_back({start, [this](EntryBuilder& b) {
-    const EntryBuilder::Field size[] = {{"world_size", Cluster::ranks, {}, false}};
-    b.event(start, EntryBuilder::job(), "start", size, "scheduler");
-    const Cluster cluster;
-    for (std::uint32_t r = 0; r < Cluster::ranks; ++r) {
-      const std::string stage = cluster.coordinate(Level::rank, r + 1, "stage"), model = cluster.coordinate(Level::rank, r + 1, "model");
-      const std::string rack = r < Cluster::per_node ? "left" : "right", gpu = r == Cluster::without_gpu ? "" : std::to_string(r);
-      const EntryBuilder::Field fields[] = {{"rack", 0, rack, true}, {"stage", 0, stage, true}, {"model", 0, model, true}};
-      b.event(start, {Level::rank, r, Cluster::node_of(r), gpu}, "member", fields, "scheduler");
-    }
-  }, {}, {}});
+  drafts_.push_back(
+      {start,
+       [this](EntryBuilder& b) {
+         const EntryBuilder::Field size[] = {{"world_size", Cluster::ranks, {}, false}};
+         b.event(start, EntryBuilder::job(), "start", size, "scheduler");
+         const Cluster cluster;
+         for (std::uint32_t r = 0; r < Cluster::ranks; ++r) {
+           const std::string stage = cluster.coordinate(Level::rank, r + 1, "stage"),
+                             model = cluster.coordinate(Level::rank, r + 1, "model");
+           const std::string rack = r < Cluster::per_node ? "left" : "right", gpu = r == Cluster::without_gpu ? "" : std::to_string(r);
+           const EntryBuilder::Field fields[] = {{"rack", 0, rack, true}, {"stage", 0, stage, true}, {"model", 0, model, true}};
+           b.event(start, {Level::rank, r, Cluster::node_of(r), gpu}, "member", fields, "scheduler");
+         }
+       },
+       {},
+       {}});
 }
 
 void RandomLog::beat(double s) {
@@ -116,10 +121,13 @@ void RandomLog::listening(double s) {
     drafts_.push_back({arrival, [](EntryBuilder& b) { b.heard("kernel", {}); }, {}, {{"kernel", Level::job, 0, arrival}}});
   // The log of the second node only.
   if (uniform() < 0.9)
-    drafts_.push_back({arrival, [](EntryBuilder& b) {
-      const EntryBuilder::Member node = member({Level::node, 1});
-      b.heard("log", {&node, 1});
-    }, {}, {{"log", Level::node, 1, arrival}}});
+    drafts_.push_back({arrival,
+                       [](EntryBuilder& b) {
+                         const EntryBuilder::Member node = member({Level::node, 1});
+                         b.heard("log", {&node, 1});
+                       },
+                       {},
+                       {{"log", Level::node, 1, arrival}}});
 }
 
 // One member says these values of signals, whose owners' slots are given beside; a moment later they arrive, sometimes too late.
@@ -132,11 +140,13 @@ void RandomLog::sample(double s, At who, std::vector<Value> values, const std::v
   if (who.level != Level::rank) draft.records.clear();
   for (std::size_t i = 0; i < values.size(); ++i) {
     oracle::Record record{arrival, std::string{values[i].signal}, owners[i], time, values[i].number};
-    if (values[i].is_text) record.value = symbols.try_emplace(std::string{values[i].text}, static_cast<double>(symbols.size())).first->second;
+    if (values[i].is_text)
+      record.value = symbols.try_emplace(std::string{values[i].text}, static_cast<double>(symbols.size())).first->second;
     record.step = values[i].signal == "step" ? stream::absent : step;
     record.reporter = static_cast<stream::Slot>(who.level == Level::rank ? who.slot : stream::reserved_slot);
     draft.records.push_back(std::move(record));
-    if (const std::string source = source_of(values[i].signal); !source.empty()) draft.heard.push_back({source, who.level, who.slot, arrival});
+    if (const std::string source = source_of(values[i].signal); !source.empty())
+      draft.heard.push_back({source, who.level, who.slot, arrival});
   }
   drafts_.push_back(std::move(draft));
   if (uniform() < 0.02) drafts_.push_back({arrival, nullptr, {}, {}});

@@ -28,12 +28,17 @@ class Cluster final : public oracle::Members {
 struct RandomLog {
   RandomLog(std::uint64_t seed, unsigned seconds);
 
-  std::vector<Message> messages;          // in the order of arrival
-  std::vector<oracle::Record> records;    // the same order
+  std::vector<Message> messages;        // in the order of arrival
+  std::vector<oracle::Record> records;  // the same order
   stream::Time start;
   std::map<std::string, double> symbols;  // of texts, in `records`
 
-  struct Heard { std::string source; stream::Level level; std::size_t slot; stream::Time arrival; };
+  struct Heard {
+    std::string source;
+    stream::Level level;
+    std::size_t slot;
+    stream::Time arrival;
+  };
   std::vector<Heard> heard;
   // Of the member or of what contains it: within (from, to], and from its beginning on no more than 30 s apart, by what arrived
   // before `now`.
@@ -43,12 +48,15 @@ struct RandomLog {
  private:
   struct Draft {
     stream::Time arrival;
-    std::function<void(schemas::EntryBuilder&)> fill;   // none: the draft before, once more
+    std::function<void(schemas::EntryBuilder&)> fill;  // none: the draft before, once more
     std::vector<oracle::Record> records;
     std::vector<Heard> heard;
   };
   using Value = schemas::EntryBuilder::Value;
-  struct At { stream::Level level; std::size_t slot; };   // the member that speaks
+  struct At {
+    stream::Level level;
+    std::size_t slot;
+  };  // the member that speaks
 
   [[nodiscard]] double uniform() { return std::uniform_real_distribution<double>{}(random_); }
   [[nodiscard]] double gauge();
@@ -67,7 +75,7 @@ struct RandomLog {
 
   std::mt19937_64 random_;
   std::vector<Draft> drafts_;
-  std::map<std::pair<stream::Level, std::size_t>, std::pair<double, double>> silences_;   // from, for how long
+  std::map<std::pair<stream::Level, std::size_t>, std::pair<double, double>> silences_;  // from, for how long
   std::vector<double> sent_ = std::vector<double>(Cluster::ranks), step_ = std::vector<double>(Cluster::ranks);
   const char* phase_ = "train";
   double deaf_from_ = 0;

@@ -174,12 +174,9 @@ class Generator {
     if (depth <= 0) return leaf(unit);
     switch (pick(13)) {
       case 0:
-      case 1:
-        return leaf(unit);
-      case 2:
-        return two(unit, depth, " + ");
-      case 3:
-        return two(unit, depth, " - ");
+      case 1: return leaf(unit);
+      case 2: return two(unit, depth, " + ");
+      case 3: return two(unit, depth, " - ");
       case 4: {
         const Text a = column(unit, depth - 1);
         return {"(" + a.text + (pick(2) ? " * " : " / ") + "p.share)", a.level};

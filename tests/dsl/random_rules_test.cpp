@@ -15,7 +15,7 @@ using namespace tocsin::dsl::test;
 namespace {
 
 #ifdef __SANITIZE_ADDRESS__
-constexpr bool few = true;   // each takes a quarter of a minute
+constexpr bool few = true;  // each takes a quarter of a minute
 #else
 constexpr bool few = false;
 #endif
@@ -56,7 +56,8 @@ std::string difference(const Evaluated& a, const Evaluated& b, stream::Time star
   const std::string where = a.rule + " at " + std::to_string(stream::seconds(a.tick - start)) + " s";
   if (a.rule != b.rule || a.tick != b.tick) return where + " against " + b.rule + " at " + std::to_string(stream::seconds(b.tick - start));
   for (std::size_t slot = 0; slot < std::min(a.outcomes.size(), b.outcomes.size()); ++slot)
-    if (a.outcomes[slot] != b.outcomes[slot]) return where + ", slot " + std::to_string(slot) + ": " + written(a.outcomes[slot]) + " against " + written(b.outcomes[slot]);
+    if (a.outcomes[slot] != b.outcomes[slot])
+      return where + ", slot " + std::to_string(slot) + ": " + written(a.outcomes[slot]) + " against " + written(b.outcomes[slot]);
   for (const auto& [name, values] : a.values) {
     const auto other = b.values.find(name);
     for (std::size_t slot = 0; slot < values.size(); ++slot)
@@ -95,7 +96,8 @@ TEST_CASE("random rules say the same compiled, as scripts, and by a plain recomp
     const auto pack = pack_with(rules, false);
     RuleOracle oracle{*pack, log};
     std::vector<Evaluated> expected;
-    const Judged compiled = judge(log.messages, pack, true, [&](const stream::Shard::Evaluation& e) { expected.push_back(oracle.evaluate(e)); });
+    const Judged compiled =
+        judge(log.messages, pack, true, [&](const stream::Shard::Evaluation& e) { expected.push_back(oracle.evaluate(e)); });
     for (const std::string& wrong : oracle.wrong()) FAIL_CHECK(wrong);
     compare(compiled.evaluations, expected, log.start);
     REQUIRE(compiled.evaluations.size() > 100);
@@ -121,6 +123,6 @@ TEST_CASE("random rules say the same compiled, as scripts, and by a plain recomp
   for (const std::size_t n : outcomes) CHECK(n > 1000);
   // Every operation, but for those that only scripts have.
   for (const stream::Operation& entry : stream::operations())
-    if (entry.op < stream::Op::number && entry.op != stream::Op::at)   // `at` leaves a spread
+    if (entry.op < stream::Op::number && entry.op != stream::Op::at)  // `at` leaves a spread
       CHECK_MESSAGE(met.contains(entry.op), std::string{entry.name}, " (", static_cast<int>(entry.op), ")");
 }

@@ -44,8 +44,9 @@ double evidence(const stream::AlertTransition& alert, const std::string& name) {
 }  // namespace
 
 TEST_CASE("a frozen value that only a text shows is that from before the alert began to be pending") {
-  const auto alert = first_alert("now = signal \"step_time\" { over = \"10s\" }, usual = signal \"step_time\" { over = \"40s\", freeze = true }",
-                                 "    return job.now:median():above(1), { usual = job.usual:median() }", "");
+  const auto alert =
+      first_alert("now = signal \"step_time\" { over = \"10s\" }, usual = signal \"step_time\" { over = \"40s\", freeze = true }",
+                  "    return job.now:median():above(1), { usual = job.usual:median() }", "");
   CHECK(evidence(alert, "usual") == 0.5);
 }
 
@@ -54,5 +55,5 @@ TEST_CASE("a state field that only a text shows is what stood there before the e
                                  "    local before = state.steps\n    state.steps = job.steps:count()\n"
                                  "    return job.now:median():above(1), { before = before, steps = job.steps:count() }",
                                  "state = { steps = 0 },");
-  CHECK(evidence(alert, "steps") - evidence(alert, "before") == 10);   // of the ten seconds between
+  CHECK(evidence(alert, "steps") - evidence(alert, "before") == 10);  // of the ten seconds between
 }

@@ -49,10 +49,11 @@ oracle::Column RuleOracle::window(NodeId id, const stream::Node& node, const ora
     known_windows_ += expected.has_value();
     // Texts have other numbers in every run: they are compared as texts.
     const bool text = node.type.text();
-    const bool right = text ? (expected ? symbol(run_->text(value)) == expected : stream::is_absent(value)) : oracle::near(node.op, expected, value);
+    const bool right =
+        text ? (expected ? symbol(run_->text(value)) == expected : stream::is_absent(value)) : oracle::near(node.op, expected, value);
     if (!right && wrong_.size() < 8)
-      wrong_.push_back(pack_.graph->describe(id) + " of " + pack_.graph->describe(node.arguments[0]) + " slot " + std::to_string(slot) + " at " +
-                       std::to_string(stream::seconds(run_->tick - log_.start)) + ": " + std::to_string(value) + ", expected " +
+      wrong_.push_back(pack_.graph->describe(id) + " of " + pack_.graph->describe(node.arguments[0]) + " slot " + std::to_string(slot) +
+                       " at " + std::to_string(stream::seconds(run_->tick - log_.start)) + ": " + std::to_string(value) + ", expected " +
                        (expected ? std::to_string(*expected) : "none"));
     column.push_back(text || !right ? expected : oracle::number_of(value));
   }
@@ -104,8 +105,11 @@ void RuleOracle::note(oracle::GraphOracle& graph, const stream::Rule& rule) {
   for (const auto* nodes : {&rule.hot, &rule.cold})
     for (const NodeId id : *nodes) {
       const stream::Node& node = (*pack_.graph)[id];
-      const auto known = [](const auto& values) { return std::any_of(values.begin(), values.end(), [](const auto& v) { return v.has_value(); }); };
-      if (node.type.shape == Shape::column ? known(graph.column(id)) : node.type.shape == Shape::mask && known(graph.mask(id))) met_.insert(node.op);
+      const auto known = [](const auto& values) {
+        return std::any_of(values.begin(), values.end(), [](const auto& v) { return v.has_value(); });
+      };
+      if (node.type.shape == Shape::column ? known(graph.column(id)) : node.type.shape == Shape::mask && known(graph.mask(id)))
+        met_.insert(node.op);
       if (node.op == Op::finding || node.op == Op::window) met_.insert(node.op);
       if (node.op == Op::window)
         for (const auto& filter : node.attributes.window->filters) met_.insert(filter.keep ? Op::w_where : Op::w_except);
@@ -122,7 +126,8 @@ Evaluated RuleOracle::evaluate(const stream::Shard::Evaluation& run) {
   for (std::size_t slot = first_member(rule.per); slot < cluster_.size(rule.per); ++slot) {
     result.outcomes.push_back(graph.answer_at(rule.answer, rule.per, slot));
     for (const stream::Output& output : rule.outputs)
-      if ((*pack_.graph)[output.node].type.shape == Shape::column) result.values[output.name].push_back(graph.number_at(output.node, rule.per, slot));
+      if ((*pack_.graph)[output.node].type.shape == Shape::column)
+        result.values[output.name].push_back(graph.number_at(output.node, rule.per, slot));
   }
   note(graph, rule);
   std::map<std::string, oracle::Column> written;

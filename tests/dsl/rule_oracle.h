@@ -22,8 +22,8 @@ class RuleOracle final : private oracle::Leaves {
   // What the rule says at a tick of the run that is looked at. Ticks come in the order of the run.
   [[nodiscard]] Evaluated evaluate(const stream::Shard::Evaluation& run);
 
-  [[nodiscard]] const std::vector<std::string>& wrong() const noexcept { return wrong_; }   // windows that are not near, the first few
-  [[nodiscard]] const std::set<stream::Op>& met() const noexcept { return met_; }           // operations that gave something known
+  [[nodiscard]] const std::vector<std::string>& wrong() const noexcept { return wrong_; }  // windows that are not near, the first few
+  [[nodiscard]] const std::set<stream::Op>& met() const noexcept { return met_; }          // operations that gave something known
   [[nodiscard]] std::size_t known_windows() const noexcept { return known_windows_; }
 
  private:
@@ -40,12 +40,12 @@ class RuleOracle final : private oracle::Leaves {
   const stream::Pack& pack_;
   const RandomLog& log_;
   Cluster cluster_;
-  stream::Time now_{};                                  // up to which records are seen
+  stream::Time now_{};  // up to which records are seen
   oracle::WindowOracle windows_;
-  std::vector<oracle::Alerts> alerts_;                  // by rule
+  std::vector<oracle::Alerts> alerts_;                                     // by rule
   std::map<std::pair<std::size_t, std::string>, oracle::Column> states_;   // by rule and field
   std::map<std::pair<std::size_t, stream::NodeId>, oracle::Column> held_;  // by rule and reduction
-  const stream::Shard::Evaluation* run_ = nullptr;      // of the evaluation that runs
+  const stream::Shard::Evaluation* run_ = nullptr;                         // of the evaluation that runs
   std::vector<std::string> wrong_;
   std::set<stream::Op> met_;
   std::size_t known_windows_ = 0;

@@ -157,8 +157,7 @@ struct Run {
 };
 
 // One tick of a scripted rule: its error, or how many members are yes.
-std::string outcome_of(const std::string& body, const std::string& head = "", const std::string& per = "job",
-                       Budgets budgets = {}) {
+std::string outcome_of(const std::string& body, const std::string& head = "", const std::string& per = "job", Budgets budgets = {}) {
   Loaded loaded = load(pack_of(rule_text(body, head, per)), budgets);
   if (!loaded.pack) return problems_of(loaded);
   World world;
@@ -214,20 +213,16 @@ TEST_CASE("a script takes its nodes away, and says the same at each evaluation")
 
 TEST_CASE("number, yes and each hand concrete values to Lua, unknown as nil") {
   const std::string some = "    local m = job.duty:mean():count(\"job\"):number()\n";
-  CHECK(outcome_of(
-            some +
-            "    if m >= 1 and m <= 8 then return job.duty:mean():fill(1):max(\"job\"):at_least(0) end return keep:any(\"job\")") ==
+  CHECK(outcome_of(some +
+                   "    if m >= 1 and m <= 8 then return job.duty:mean():fill(1):max(\"job\"):at_least(0) end return keep:any(\"job\")") ==
         "1 yes");
-  CHECK(outcome_of(
-            "    local n = 0 for r, x in job.duty:mean():at(\"rank\"):each() do n = n + 1 if r + 1 ~= n then return keep end end\n"
-            "    if n == 8 then return keep:any(\"job\"):maybe() | ~keep:any(\"job\") end return keep") == "1 yes");
+  CHECK(outcome_of("    local n = 0 for r, x in job.duty:mean():at(\"rank\"):each() do n = n + 1 if r + 1 ~= n then return keep end end\n"
+                   "    if n == 8 then return keep:any(\"job\"):maybe() | ~keep:any(\"job\") end return keep") == "1 yes");
   CHECK(outcome_of("    local names = '' for name, x in job.mem:last():each() do names = names .. name end\n"
-                   "    if names == 'n0n1' then return keep:any(\"job\"):maybe() | ~keep:any(\"job\"):maybe() end return keep") ==
-        "1 yes");
+                   "    if names == 'n0n1' then return keep:any(\"job\"):maybe() | ~keep:any(\"job\"):maybe() end return keep") == "1 yes");
   CHECK(outcome_of("    local v = (keep & ~keep):any(\"job\"):yes()\n    if v == true then return keep end return "
                    "~(keep:any(\"job\"):surely() & ~keep:any(\"job\"):surely())") == "1 yes");
-  CHECK(has(outcome_of("    local x = job.duty:mean():number() return keep"),
-            "number() is for one value, and this is a value per gpu"));
+  CHECK(has(outcome_of("    local x = job.duty:mean():number() return keep"), "number() is for one value, and this is a value per gpu"));
 }
 
 TEST_CASE("a script that does not end is an error with its line, and its neighbour goes on") {
@@ -235,8 +230,7 @@ TEST_CASE("a script that does not end is an error with its line, and its neighbo
             "site.lua:9: it spent its budget of 1000000 instructions"));
   CHECK(has(outcome_of("    local x = keep:any(\"job\"):yes()\n    local s = 'x' while true do s = s .. s end"),
             "it used more than 64 MiB of memory"));
-  CHECK(has(outcome_of(
-                "    local x = keep:any(\"job\"):yes()\n    local y = job.duty:mean() for i = 1, 1e9 do y = y + i end return keep"),
+  CHECK(has(outcome_of("    local x = keep:any(\"job\"):yes()\n    local y = job.duty:mean() for i = 1, 1e9 do y = y + i end return keep"),
             "it "));
   Budgets few;
   few.elements = 50;
@@ -245,13 +239,12 @@ TEST_CASE("a script that does not end is an error with its line, and its neighbo
 }
 
 TEST_CASE("a script's answer is checked at each evaluation") {
-  CHECK(has(outcome_of("    local x = keep:any(\"job\"):yes()\n    return keep"),
-            "per = 'job', but evaluate returned a value per gpu"));
+  CHECK(has(outcome_of("    local x = keep:any(\"job\"):yes()\n    return keep"), "per = 'job', but evaluate returned a value per gpu"));
   CHECK(has(outcome_of("    local x = keep:any(\"job\"):yes()"), "this path returned nothing"));
   CHECK(has(outcome_of("    local x = keep:any(\"job\"):yes()\n    return keep:any(\"job\")", "shows = \"{gone}\","),
             "name 'gone', which evaluate did not return"));
-  CHECK(has(outcome_of("    local x = keep:any(\"job\"):yes()\n    return keep:any(\"job\") & (job.duty:mean() > 1)"),
-            "cannot compare it"));
+  CHECK(
+      has(outcome_of("    local x = keep:any(\"job\"):yes()\n    return keep:any(\"job\") & (job.duty:mean() > 1)"), "cannot compare it"));
 }
 
 TEST_CASE("a script spends its whole budget anew at each evaluation") {

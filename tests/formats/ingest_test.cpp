@@ -28,7 +28,8 @@ struct Fixture {
   }
   // {"t":epoch+second, …}
   static std::string at_second(double second, const std::string& rest) {
-    return "{\"t\":" + std::to_string(static_cast<std::int64_t>((static_cast<double>(epoch) + second) * 1000)) + ",\"job\":\"j\"," + rest + "}\n";
+    return "{\"t\":" + std::to_string(static_cast<std::int64_t>((static_cast<double>(epoch) + second) * 1000)) + ",\"job\":\"j\"," + rest +
+           "}\n";
   }
   IngestSummary ingest(std::vector<fs::path> files, const std::string& to = "journal") {
     IngestSettings settings;
@@ -82,7 +83,7 @@ TEST_CASE_FIXTURE(Fixture, "a beat stands at each second, heard records at each 
   }
   for (std::int64_t second = 0; second <= 60; ++second) CHECK(beats[second] == 1);
   CHECK(heard["log"] == std::vector<std::int64_t>{0, 10, 20, 30, 40, 50, 60});
-  CHECK(heard["sampler"] == std::vector<std::int64_t>{60});   // its lines stand behind those of the log: one arrival
+  CHECK(heard["sampler"] == std::vector<std::int64_t>{60});  // its lines stand behind those of the log: one arrival
 }
 
 TEST_CASE_FIXTURE(Fixture, "files are merged by time, and the same files give the same bytes") {
@@ -123,7 +124,7 @@ TEST_CASE_FIXTURE(Fixture, "records of one arrival and job share an entry, but w
   lines += at_second(0, R"("event":"end","reason":"completed")");
   ingest({file("a.jsonl", lines)});
   journal::Follower log{*journal::Reader::open(directory.path() / "journal")};
-  std::vector<std::pair<std::size_t, std::size_t>> shapes;   // events and samples of entries with records
+  std::vector<std::pair<std::size_t, std::size_t>> shapes;  // events and samples of entries with records
   while (const auto* entry = *log.next()) {
     std::size_t samples = 0;
     for (const auto& block : entry->samples) samples += block.size();
@@ -152,9 +153,9 @@ TEST_CASE_FIXTURE(Fixture, "control lines of a file are honoured: none are made 
 }
 
 TEST_CASE_FIXTURE(Fixture, "bad lines are told with file and line, counted, and the rest goes on") {
-  const auto summary = ingest({file("a.jsonl", "\xEF\xBB\xBF" + at_second(0, R"("line":"a")") + "\n\r\n{oops\n" + at_second(1, R"("line":"b")") +
-                                                   "{\"t\":5,\"line\":\"no job\"}\n" + std::string(longest_json_line + 5, 'x') + "\n" +
-                                                   at_second(2, R"("line":"c")"))});
+  const auto summary = ingest({file("a.jsonl", "\xEF\xBB\xBF" + at_second(0, R"("line":"a")") + "\n\r\n{oops\n" +
+                                                   at_second(1, R"("line":"b")") + "{\"t\":5,\"line\":\"no job\"}\n" +
+                                                   std::string(longest_json_line + 5, 'x') + "\n" + at_second(2, R"("line":"c")"))});
   CHECK(summary.log_lines == 3);
   CHECK(summary.bad_lines == 3);
   REQUIRE(complaints.size() == 3);

@@ -65,20 +65,25 @@ TEST_CASE("times are read in each of the forms that people write") {
 
 TEST_CASE("an entry as JSON lines reads back as the same records") {
   const std::string lines =
-      "{\"t\":1700000000000000000,\"job\":\"j\",\"attempt\":\"2\",\"rank\":0,\"source\":\"log\",\"values\":{\"loss\":2.31,\"step\":16777217}}\n"
-      "{\"t\":1700000000000000000,\"job\":\"j\",\"attempt\":\"2\",\"rank\":1,\"source\":\"log\",\"values\":{\"loss\":\"NaN\",\"step\":null}}\n"
-      "{\"t\":1700000001000000000,\"job\":\"j\",\"attempt\":\"2\",\"node\":\"n1\",\"gpu\":\"3\",\"values\":{\"state\":\"D\",\"x\":\"-inf\"}}\n"
-      "{\"t\":1700000001000000000,\"job\":\"j\",\"attempt\":\"2\",\"line\":\"a \\u0000 \\\"quoted\\\" \\\\ é\\n b\",\"stream\":\"stderr\"}\n"
+      "{\"t\":1700000000000000000,\"job\":\"j\",\"attempt\":\"2\",\"rank\":0,\"source\":\"log\",\"values\":{\"loss\":2.31,\"step\":"
+      "16777217}}\n"
+      "{\"t\":1700000000000000000,\"job\":\"j\",\"attempt\":\"2\",\"rank\":1,\"source\":\"log\",\"values\":{\"loss\":\"NaN\",\"step\":null}"
+      "}\n"
+      "{\"t\":1700000001000000000,\"job\":\"j\",\"attempt\":\"2\",\"node\":\"n1\",\"gpu\":\"3\",\"values\":{\"state\":\"D\",\"x\":\"-inf\"}"
+      "}\n"
+      "{\"t\":1700000001000000000,\"job\":\"j\",\"attempt\":\"2\",\"line\":\"a \\u0000 \\\"quoted\\\" \\\\ é\\n "
+      "b\",\"stream\":\"stderr\"}\n"
       "{\"t\":\"1971-01-01T00:00:00.000000001Z\",\"job\":\"j\",\"attempt\":\"2\",\"node\":\"n1\",\"line\":\"\"}\n"
       "{\"t\":1700000001000000000,\"job\":\"j\",\"attempt\":\"2\",\"rank\":3,\"event\":\"exit\",\"signal\":9,\"text\":\"x\"}\n"
       "{\"t\":1700000001000000000,\"job\":\"j\",\"attempt\":\"2\",\"event\":\"start\",\"world_size\":8,\"labels.user\":\"ann\"}\n";
   CHECK(there_and_back(lines) == lines);
-  const std::string heard = "{\"t\":1700000000000000000,\"job\":\"j\",\"heard\":\"log\",\"ranks\":[0,1,5],\"nodes\":[\"n1\"]}\n"
-                            "{\"t\":1700000000000000000,\"job\":\"j\",\"heard\":\"scheduler\"}\n"
-                            "{\"t\":1700000000000000000,\"control\":\"beat\"}\n"
-                            "{\"t\":1700000000000000000,\"control\":\"watermark\",\"source\":\"raw/0\",\"read_up_to\":1699999999000000000}\n"
-                            "{\"t\":1700000000000000000,\"control\":\"pack\",\"hash\":\"ab\",\"from\":1700000003000000000,\"text\":\"x\"}\n"
-                            "{\"t\":1700000000000000000,\"control\":\"seal\"}\n";
+  const std::string heard =
+      "{\"t\":1700000000000000000,\"job\":\"j\",\"heard\":\"log\",\"ranks\":[0,1,5],\"nodes\":[\"n1\"]}\n"
+      "{\"t\":1700000000000000000,\"job\":\"j\",\"heard\":\"scheduler\"}\n"
+      "{\"t\":1700000000000000000,\"control\":\"beat\"}\n"
+      "{\"t\":1700000000000000000,\"control\":\"watermark\",\"source\":\"raw/0\",\"read_up_to\":1699999999000000000}\n"
+      "{\"t\":1700000000000000000,\"control\":\"pack\",\"hash\":\"ab\",\"from\":1700000003000000000,\"text\":\"x\"}\n"
+      "{\"t\":1700000000000000000,\"control\":\"seal\"}\n";
   CHECK(there_and_back(heard) == heard);
 }
 
@@ -98,7 +103,8 @@ TEST_CASE("everything that a builder can say survives JSON, but for what JSON li
 
 TEST_CASE("nested labels become fields with a dot, deeper things JSON text") {
   JsonReader reader;
-  const auto record = reader.read(R"({"t":1,"event":"start","labels":{"user":"ann","deep":{"a":[1, 2]}},"list":[1, 2],"none":null,"ok":true})");
+  const auto record =
+      reader.read(R"({"t":1,"event":"start","labels":{"user":"ann","deep":{"a":[1, 2]}},"list":[1, 2],"none":null,"ok":true})");
   REQUIRE(record);
   const auto& fields = (*record)->fields;
   REQUIRE(fields.size() == 4);
@@ -202,10 +208,12 @@ TEST_CASE("a verdict is one JSON line") {
   verdict.ended = stream::at_nanoseconds(9);
   verdict.family = "C2";
   verdict.end_reason = "timeout";
-  verdict.families = {{"C2", stream::Standing::in, {"collective_hang"}, {}}, {"B1", stream::Standing::undecidable, {}, {"gpu_memory_used"}}};
+  verdict.families = {{"C2", stream::Standing::in, {"collective_hang"}, {}},
+                      {"B1", stream::Standing::undecidable, {}, {"gpu_memory_used"}}};
   verdict.shows = {"a"};
-  CHECK(verdict_to_json(verdict) ==
-        R"({"verdict":{"family":"C2","end_reason":"timeout","families":[{"family":"C2","standing":"in","rules":["collective_hang"],"missing":[]},)"
-        R"({"family":"B1","standing":"undecidable","rules":[],"missing":["gpu_memory_used"]}],"shows":["a"],"implies":[],"cannot_decide":[]},)"
-        R"("subject":"llama","attempt":"1","ended":9})");
+  CHECK(
+      verdict_to_json(verdict) ==
+      R"({"verdict":{"family":"C2","end_reason":"timeout","families":[{"family":"C2","standing":"in","rules":["collective_hang"],"missing":[]},)"
+      R"({"family":"B1","standing":"undecidable","rules":[],"missing":["gpu_memory_used"]}],"shows":["a"],"implies":[],"cannot_decide":[]},)"
+      R"("subject":"llama","attempt":"1","ended":9})");
 }

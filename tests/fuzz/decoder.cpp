@@ -14,7 +14,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!entry) return 0;
   const auto again = schemas::encode(**entry);
   const auto twice = second.decode(again, stream::Position{0}, stream::Position{again.size()}, stream::Time{});
-  if (!twice || (*twice)->rejected_blocks != 0) std::abort();   // what we write, we read
+  if (!twice || (*twice)->rejected_blocks != 0) std::abort();  // what we write, we read
   if (schemas::encode(**twice) != again) std::abort();
   return 0;
 }

@@ -20,7 +20,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     builder.about((*record)->job, (*record)->attempt);
     (*record)->add_to(builder, (*record)->time.value_or(stream::Time{}));
     const auto entry = decoder.decode(schemas::encode(builder.entry()), {}, {}, stream::Time{});
-    if (!entry || (*entry)->rejected_blocks != 0) std::abort();   // what we write, we read
+    if (!entry || (*entry)->rejected_blocks != 0) std::abort();  // what we write, we read
     const std::string lines = adapters::formats::to_json(**entry);
     if (!again.read(std::string_view{lines}.substr(0, lines.find('\n')))) std::abort();
   }

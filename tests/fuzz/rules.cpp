@@ -19,6 +19,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (describe(problem).empty()) std::abort();
     refused = refused || !problem.warning;
   }
-  if (refused != (loaded.pack == nullptr)) std::abort();   // whole or not at all, and never without a word
+  if (refused != (loaded.pack == nullptr)) std::abort();  // whole or not at all, and never without a word
   return 0;
 }

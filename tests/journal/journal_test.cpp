@@ -90,7 +90,7 @@ TEST_CASE("the directory and its files are private to their owner") {
   TestDirectory directory;
   auto writer = Writer::open(directory.path());
   REQUIRE(writer->append(bytes("secret"), at(1)));
-  struct stat status{};
+  struct stat status {};
   REQUIRE(::stat(directory.path().c_str(), &status) == 0);
   CHECK((status.st_mode & 0777) == 0700);
   REQUIRE(::stat(newest_segment(directory.path()).c_str(), &status) == 0);
@@ -134,7 +134,7 @@ TEST_CASE("a torn tail is cut at every length, counted, and written over") {
     }
     fs::resize_file(newest_segment(directory.path()), whole + kept);
     auto reader = Reader::open(directory.path());
-    CHECK(read_all(*reader) == std::vector<std::string>{"whole"});   // a reader waits at it
+    CHECK(read_all(*reader) == std::vector<std::string>{"whole"});  // a reader waits at it
 
     auto writer = Writer::open(directory.path());
     REQUIRE(writer);
@@ -201,7 +201,7 @@ TEST_CASE("a frame inside a payload, or at another place, is none") {
 TEST_CASE("a segment whose end is lost costs its frames, and the next one is read") {
   TestDirectory directory;
   auto writer = Writer::open(directory.path(), {.segment_bytes = 60, .most_bytes = 0});
-  for (int i = 0; i < 6; ++i) REQUIRE(writer->append(bytes("frame " + std::to_string(i)), at(i)));   // 31 bytes each
+  for (int i = 0; i < 6; ++i) REQUIRE(writer->append(bytes("frame " + std::to_string(i)), at(i)));  // 31 bytes each
   const auto found = segments_of(directory.path());
   REQUIRE(found.size() == 6);
   fs::resize_file(found[2].path, 10);
@@ -298,7 +298,8 @@ TEST_CASE("random damage never crashes a reader or a writer, and what is read wa
       }
     }
     for (const auto& segment : segments_of(directory.path())) {
-      if (random() % 2) damage(segment.path, random() % fs::file_size(segment.path), std::string(1 + random() % 30, static_cast<char>(random())));
+      if (random() % 2)
+        damage(segment.path, random() % fs::file_size(segment.path), std::string(1 + random() % 30, static_cast<char>(random())));
       if (random() % 4 == 0) fs::resize_file(segment.path, random() % (fs::file_size(segment.path) + 1));
     }
     INFO("round " << round);

@@ -16,16 +16,19 @@ class Alerts {
   explicit Alerts(const stream::Rule& rule) : rule_(rule) {}
 
   void said(stream::Time tick, const Mask& outcomes);
-  [[nodiscard]] bool open(std::size_t member) const;      // pending or firing
+  [[nodiscard]] bool open(std::size_t member) const;  // pending or firing
   [[nodiscard]] Answer now(std::size_t member, stream::Time tick) const;
   [[nodiscard]] Answer ever(std::size_t member) const;
 
  private:
-  struct Tick { stream::Time at; Answer outcome; };
+  struct Tick {
+    stream::Time at;
+    Answer outcome;
+  };
   struct Member {
-    std::vector<Tick> pending;               // since its first yes; empty: quiet
+    std::vector<Tick> pending;  // since its first yes; empty: quiet
     bool on = false;
-    std::optional<stream::Time> first;       // of the alert that is pending or firing
+    std::optional<stream::Time> first;  // of the alert that is pending or firing
     std::vector<std::pair<stream::Time, Answer>> answers;
     std::size_t evaluated = 0, known = 0;
     bool fired = false;

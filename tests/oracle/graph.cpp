@@ -130,7 +130,8 @@ Number GraphOracle::number_of_member(const Node& node, std::size_t slot) {
     case Op::log: {
       const Number of = x(0);
       if (!of || *of <= 0) return std::nullopt;
-      return std::isnan(*of) ? *of : stream::natural_logarithm(*of);   // the engine's own: kernels_test holds it to two units in the last place
+      return std::isnan(*of) ? *of
+                             : stream::natural_logarithm(*of);  // the engine's own: kernels_test holds it to two units in the last place
     }
     case Op::clamp_low: return limited(x(0), x(1), true);
     case Op::clamp: return limited(limited(x(0), x(1), true), x(2), false);
@@ -196,7 +197,7 @@ std::vector<std::size_t> GraphOracle::group(const Node& node, std::size_t slot) 
       if (members_.in(from, member, node.type.level) == Place{slot}) all.push_back(member);
     return all;
   }
-  std::vector<std::string> told;   // coordinates that any member has
+  std::vector<std::string> told;  // coordinates that any member has
   for (const auto& name : graph_.coordinates(*node.attributes.peers))
     for (std::size_t member = 0; member < n; ++member)
       if (!members_.coordinate(from, member, name).empty() && members_.in(from, member, Level::job)) {
@@ -230,7 +231,7 @@ Number GraphOracle::fold(const Node& node, std::size_t slot) {
   }
   std::vector<double> known;
   std::size_t present = 0, place = 0;
-  double lane[16] = {};   // sums run in 16 fixed lanes, by the place in the group
+  double lane[16] = {};  // sums run in 16 fixed lanes, by the place in the group
   for (const std::size_t member : of) {
     const Number x = from.numbers[member];
     present += x.has_value();

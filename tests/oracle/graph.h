@@ -11,11 +11,11 @@
 
 namespace tocsin::oracle {
 
-using Number = std::optional<double>;   // none: unknown; a NaN was measured
-using Answer = std::optional<bool>;     // Kleene's logic: none is unknown
+using Number = std::optional<double>;  // none: unknown; a NaN was measured
+using Answer = std::optional<bool>;    // Kleene's logic: none is unknown
 using Column = std::vector<Number>;
 using Mask = std::vector<Answer>;
-using Place = std::optional<std::size_t>;   // a slot, or none
+using Place = std::optional<std::size_t>;  // a slot, or none
 
 [[nodiscard]] Answer both(Answer a, Answer b);
 [[nodiscard]] Answer either(Answer a, Answer b);
@@ -24,7 +24,7 @@ using Place = std::optional<std::size_t>;   // a slot, or none
 // The engine's own forms of the two.
 [[nodiscard]] Number number_of(double value);
 [[nodiscard]] Answer answer_of(stream::Truth truth);
-[[nodiscard]] bool same(const Number& a, double b);   // zeros of both signs are one, and so is every measured NaN
+[[nodiscard]] bool same(const Number& a, double b);  // zeros of both signs are one, and so is every measured NaN
 
 // Who there is, and what lies in what. Slots are the engine's.
 class Members {
@@ -33,7 +33,7 @@ class Members {
   [[nodiscard]] virtual std::size_t size(stream::Level level) const = 0;
   // The slot of `coarse` that a member of `fine` lies in; none, too, where the slot is no member.
   [[nodiscard]] virtual Place in(stream::Level fine, std::size_t slot, stream::Level coarse) const = 0;
-  [[nodiscard]] virtual std::string coordinate(stream::Level level, std::size_t slot, const std::string& name) const = 0;   // "": has none
+  [[nodiscard]] virtual std::string coordinate(stream::Level level, std::size_t slot, const std::string& name) const = 0;  // "": has none
   [[nodiscard]] virtual bool reserved_spoke() const { return false; }
 };
 
@@ -59,7 +59,11 @@ class GraphOracle {
   [[nodiscard]] Answer answer_at(stream::NodeId id, stream::Level level, std::size_t slot);
 
  private:
-  struct Value { stream::Level level; Column numbers; Mask answers; };
+  struct Value {
+    stream::Level level;
+    Column numbers;
+    Mask answers;
+  };
 
   const Value& value(stream::NodeId id);
   [[nodiscard]] Value compute(stream::NodeId id);

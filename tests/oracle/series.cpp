@@ -104,7 +104,8 @@ Number kendall(const Series& s) {
   };
   const auto a = ties(s.t), b = ties(s.x);
   const double n = s.count();
-  const double variance = (n * (n - 1) * (2 * n + 5) - a[0] - b[0]) / 18 + a[1] * b[1] / (9 * n * (n - 1) * (n - 2)) + a[2] * b[2] / (2 * n * (n - 1));
+  const double variance =
+      (n * (n - 1) * (2 * n + 5) - a[0] - b[0]) / 18 + a[1] * b[1] / (9 * n * (n - 1) * (n - 2)) + a[2] * b[2] / (2 * n * (n - 1));
   if (!(variance > 0) || order == 0) return 0;
   return (order > 0 ? order - 1 : order + 1) / std::sqrt(variance);
 }

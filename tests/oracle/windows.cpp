@@ -12,13 +12,13 @@ namespace {
 using namespace std::chrono_literals;
 using stream::Node;
 using stream::Op;
+using stream::row_end;
 using stream::SignalDefinition;
 using stream::SignalId;
 using stream::SignalKind;
 using stream::Slot;
 using stream::Time;
 using stream::WindowSpec;
-using stream::row_end;
 using Values = std::vector<WindowOracle::Value>;
 
 // From how many values points, baselines and "attempt" are known.
@@ -68,7 +68,7 @@ Values WindowOracle::rows(SignalId signal, Slot slot, Time from, Time to, Time n
   const auto bits = [&](double v) {
     return definition.wide() ? std::bit_cast<std::uint64_t>(v) : std::uint64_t{std::bit_cast<std::uint32_t>(static_cast<float>(v))};
   };
-  std::map<Time, std::pair<Time, double>> best;   // row end to time and value
+  std::map<Time, std::pair<Time, double>> best;  // row end to time and value
   for (const Record* r : of(signal, slot)) {
     if (r->arrival >= now) break;
     const Time end = row_end(r->time, definition.row);
@@ -98,7 +98,11 @@ Values WindowOracle::rows(SignalId signal, Slot slot, Time from, Time to, Time n
 // together. Later ones are dropped.
 Values WindowOracle::points(SignalId signal, Slot slot, Time to, Time now) const {
   const SignalDefinition& definition = told_.signals[signal];
-  struct Waiting { Time at; bool late; const Record* record; };
+  struct Waiting {
+    Time at;
+    bool late;
+    const Record* record;
+  };
   std::vector<Waiting> taken;
   for (const Record* r : of(signal, slot)) {
     if (r->arrival >= now) break;
@@ -142,10 +146,11 @@ Number WindowOracle::usual(SignalId signal, Slot slot, Time now) const {
 bool WindowOracle::passes(const Record& event, const WindowSpec& window) const {
   return std::all_of(window.filters.begin(), window.filters.end(), [&](const stream::EventFilter& filter) {
     const auto field = event.fields.find(filter.field);
-    const bool listed = field != event.fields.end() && std::any_of(filter.values.begin(), filter.values.end(), [&](const stream::Scalar& value) {
-      const Number wanted = value.index() == 0 ? Number{std::get<double>(value)} : told_.symbol(std::get<std::string>(value));
-      return wanted == field->second;
-    });
+    const bool listed =
+        field != event.fields.end() && std::any_of(filter.values.begin(), filter.values.end(), [&](const stream::Scalar& value) {
+          const Number wanted = value.index() == 0 ? Number{std::get<double>(value)} : told_.symbol(std::get<std::string>(value));
+          return wanted == field->second;
+        });
     return listed == filter.keep;
   });
 }
@@ -158,7 +163,7 @@ Number WindowOracle::age(const WindowSpec& window, Slot slot, Time from, Time no
   for (const Record* r : of(window.signal, slot)) {
     if (r->arrival >= now) break;
     if (event && !(turn(*r, definition) > from && passes(*r, window))) continue;
-    if (definition.kind == SignalKind::step && value == r->value) continue;   // counts where it changes
+    if (definition.kind == SignalKind::step && value == r->value) continue;  // counts where it changes
     value = r->value;
     last = r->arrival;
   }
@@ -221,7 +226,8 @@ Number WindowOracle::of_panes(const Node& reduction, const WindowSpec& window, T
   if (op == Op::w_nonfinite) return with_nan.size() < least(window) ? Number{} : reduce_values(op, number, goal, with_nan);
   if (everything.empty()) return op == Op::w_count ? Number{0} : Number{};
   if (!enough(reduction, window, told_.signals[window.signal], is_edge(op) ? means.size() : everything.size())) return std::nullopt;
-  const bool of_all = op == Op::w_count || op == Op::w_mean || op == Op::w_sum || op == Op::w_min || op == Op::w_max || op == Op::w_fraction;
+  const bool of_all =
+      op == Op::w_count || op == Op::w_mean || op == Op::w_sum || op == Op::w_min || op == Op::w_max || op == Op::w_fraction;
   return reduce_values(op, number, goal, of_all ? everything : means);
 }
 
@@ -238,12 +244,12 @@ Number WindowOracle::reduce(const Node& reduction, Number goal, Slot slot, Time 
   const bool timed = window.span == WindowSpec::Span::time;
   const Time to = tick - std::min(window.lag, (tick - told_.start) / 4);
   const Time from = timed ? to - window.over : stream::long_ago;
-  if (definition.owner == stream::Level::rank && slot == stream::reserved_slot) return std::nullopt;   // no rank's, and nobody spoke for it
+  if (definition.owner == stream::Level::rank && slot == stream::reserved_slot) return std::nullopt;  // no rank's, and nobody spoke for it
   if (op == Op::w_interval) return usual(window.signal, slot, now);
   if (op == Op::w_age) return age(window, slot, std::max(from, told_.start), now);
   if (definition.kind == SignalKind::event) return of_events(reduction, window, slot, from, to, now);
 
-  const auto counted = [&](Number n) -> Number {   // none: 0 only where somebody would have said one
+  const auto counted = [&](Number n) -> Number {  // none: 0 only where somebody would have said one
     const bool silent = n == 0.0 && op == Op::w_count && !definition.source.empty();
     return silent && !heard(window.signal, slot, timed ? from : told_.start, to) ? Number{} : n;
   };

@@ -16,13 +16,13 @@ namespace tocsin::oracle {
 struct Record {
   stream::Time arrival{};
   std::string signal;
-  stream::Slot slot = 0;        // of the signal's owner
+  stream::Slot slot = 0;  // of the signal's owner
   stream::Time time{};
-  double value = 0;             // of a text, its symbol
-  double step = stream::absent; // that a job's value belongs to
+  double value = 0;              // of a text, its symbol
+  double step = stream::absent;  // that a job's value belongs to
   stream::Slot reporter = 0;
   std::uint64_t sequence = 0;
-  std::map<std::string, double> fields{};   // of an event
+  std::map<std::string, double> fields{};  // of an event
 };
 
 // What is known of one attempt besides its graph. `records` are in the order of their arrival.
@@ -42,8 +42,12 @@ class WindowOracle {
   // What the reduction is of this member at a tick, seeing records that arrived before `now`.
   [[nodiscard]] Number reduce(const stream::Node& reduction, Number goal, stream::Slot slot, stream::Time tick, stream::Time now) const;
 
-  struct Value { stream::Time at; double value; };
-  [[nodiscard]] std::vector<Value> rows(stream::SignalId signal, stream::Slot slot, stream::Time from, stream::Time to, stream::Time now) const;
+  struct Value {
+    stream::Time at;
+    double value;
+  };
+  [[nodiscard]] std::vector<Value> rows(stream::SignalId signal, stream::Slot slot, stream::Time from, stream::Time to,
+                                        stream::Time now) const;
   [[nodiscard]] Number usual(stream::SignalId signal, stream::Slot slot, stream::Time now) const;
 
  private:

@@ -65,7 +65,7 @@ TEST_CASE("samples of one layout become one block where they fill a grid, and bl
     for (const auto rank : {0u, 1u, 2u}) add(1, rank);
     for (const auto rank : {0u, 2u}) add(2, rank);
     add(3, 0);
-    CHECK(shapes() == Shapes{{1, 3}, {1, 2}, {1, 1}});   // the third second could not continue the second
+    CHECK(shapes() == Shapes{{1, 3}, {1, 2}, {1, 1}});  // the third second could not continue the second
   }
   SUBCASE("the same member and time twice") {
     add(1, 0), add(1, 1), add(1, 0);
@@ -130,8 +130,9 @@ TEST_CASE("a warm decoder gives the same for the same message, whatever it read 
   const std::string first = in_words(**decoder.decode(message, {}, {}, at(1)));
   for (std::uint32_t i = 0; i < 10'000; ++i) {
     EntryBuilder other;
-    const EntryBuilder::Value value{"signal " , static_cast<double>(i), {}, false};
-    for (std::uint32_t rank = 0; rank < 8; ++rank) other.sample(at(1), {stream::Level::gpu, 0, "node" + std::to_string(i), std::to_string(rank)}, {&value, 1});
+    const EntryBuilder::Value value{"signal ", static_cast<double>(i), {}, false};
+    for (std::uint32_t rank = 0; rank < 8; ++rank)
+      other.sample(at(1), {stream::Level::gpu, 0, "node" + std::to_string(i), std::to_string(rank)}, {&value, 1});
     const auto entry = decoder.decode(encode(other.entry()), {}, {}, at(1));
     REQUIRE(entry);
     CHECK((*entry)->samples[0].members[7].node == "node" + std::to_string(i));

@@ -75,9 +75,11 @@ inline std::string in_words(const stream::Entry& entry) {
         }
   }
   for (const auto& line : entry.lines)
-    out << "line " << stream::nanoseconds(line.time) << ' ' << in_words(line.member) << ' ' << line.error_stream << " '" << line.text << "'\n";
+    out << "line " << stream::nanoseconds(line.time) << ' ' << in_words(line.member) << ' ' << line.error_stream << " '" << line.text
+        << "'\n";
   for (const auto& event : entry.events) {
-    out << "event " << stream::nanoseconds(event.time) << ' ' << in_words(event.member) << ' ' << event.name << " of '" << event.source << "'";
+    out << "event " << stream::nanoseconds(event.time) << ' ' << in_words(event.member) << ' ' << event.name << " of '" << event.source
+        << "'";
     for (const auto& field : event.fields) {
       out << ' ' << field.name << '=';
       if (const auto* text = std::get_if<std::string_view>(&field.value)) out << '"' << *text << '"';

@@ -117,7 +117,9 @@ TEST_CASE("a block whose parts do not fit each other costs itself, not its neigh
   SUBCASE("a torn layout") { block.layout = "\x01\x05"; }
   SUBCASE("a kind that nobody knows") { block.layout = std::string_view{"\x09\x01\x00x\x00\x00", 6}; }
   SUBCASE("members of no level") { block.membership = std::string_view{"\x07", 1}; }
-  SUBCASE("a run of members that no values stand behind") { block.membership = std::string_view{"\x25\x00\x00\x00\x00\xff\xff\xff\x7f", 9}; }
+  SUBCASE("a run of members that no values stand behind") {
+    block.membership = std::string_view{"\x25\x00\x00\x00\x00\xff\xff\xff\x7f", 9};
+  }
   SUBCASE("a run over the last rank") { block.membership = std::string_view{"\x25\xff\xff\xff\xff\x02\x00\x00\x00", 9}; }
   SUBCASE("more members than values, behind a long name") {
     static const std::string long_name = std::string{"\x0b\x20\x00", 3} + std::string(32, 'n');
@@ -140,7 +142,7 @@ TEST_CASE("values of text signals must be indices of texts") {
   CHECK(with(1) == 0);
   for (const float value : {2.f, -1.f, 0.5f, 1e30f, std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()})
     CHECK(with(value) == 1);
-  const std::array<std::uint8_t, 1> present{0b1011};   // the third is absent: what stands there does not matter
+  const std::array<std::uint8_t, 1> present{0b1011};  // the third is absent: what stands there does not matter
   block.present = present;
   CHECK(with(7) == 0);
 }
@@ -153,7 +155,7 @@ TEST_CASE("members that no values stand behind are limited for the whole message
   stream::Entry entry;
   entry.heard = heard;
   const auto message = encode(entry);
-  CHECK(message.size() < 10'000);   // a run is short, what it names is not
+  CHECK(message.size() < 10'000);  // a run is short, what it names is not
   Decoder decoder;
   const auto read = decoder.decode(message, {}, {}, at(1));
   REQUIRE(read);

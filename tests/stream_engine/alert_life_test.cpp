@@ -44,8 +44,9 @@ struct Bench {
       runs[i].record(tick(seconds), all, topology);
       ran.push_back(static_cast<RuleIndex>(i));
     }
-    desk->settle(tick(seconds), ran, runs, topology, [](RuleIndex, Slot, AlertTransition& t) { t.shows = "told"; },
-                 [&](const AlertTransition& t) { said.push_back(t); });
+    desk->settle(
+        tick(seconds), ran, runs, topology, [](RuleIndex, Slot, AlertTransition& t) { t.shows = "told"; },
+        [&](const AlertTransition& t) { said.push_back(t); });
   }
   [[nodiscard]] std::vector<std::string> story() const {
     std::vector<std::string> lines;
@@ -80,7 +81,7 @@ TEST_CASE("'for 30s' needs the first yes that long ago, every known tick, and no
   rule.fire = {true, 1, 1, 30s};
   bench.begin();
   bench.at(10, {{Y}}), bench.at(20, {{N}}), bench.at(30, {{Y}}), bench.at(40, {{U}}), bench.at(50, {{U}}), bench.at(60, {{U}});
-  CHECK(bench.said.empty());   // half is not enough known: of 30 40 50 60 three are unknown
+  CHECK(bench.said.empty());  // half is not enough known: of 30 40 50 60 three are unknown
   bench.at(70, {{Y}}), bench.at(80, {{Y}});
   CHECK(bench.story() == Story{"80 hot firing"});
 }
@@ -105,7 +106,7 @@ TEST_CASE("a child waits while its parent is pending, and is explained when it f
   CHECK(bench.said.empty());
   bench.at(20, {{Y}, {Y}});
   CHECK(bench.story() == Story{"20 collective_hang firing"});
-  bench.at(30, {{N}, {Y}});   // the parent clears: the child speaks for itself
+  bench.at(30, {{N}, {Y}});  // the parent clears: the child speaks for itself
   CHECK(bench.story() == Story{"20 collective_hang firing", "30 collective_hang resolved cleared", "30 stalled firing"});
   bench.at(40, {{Y}, {Y}}), bench.at(50, {{Y}, {Y}});
   CHECK(bench.story().back() == "50 stalled resolved explained by collective_hang");
@@ -161,7 +162,7 @@ TEST_CASE("over the subject's limit the lowest members are named and one summary
   bench.at(30, {fewer});
   REQUIRE(bench.said.size() == 103);
   CHECK(bench.said[101].state == AlertState::resolved);
-  CHECK(bench.said[102].member.rank == 100);   // there is room again
+  CHECK(bench.said[102].member.rank == 100);  // there is room again
 }
 
 TEST_CASE("periodic ticks lie on the subject's grid, record ticks at their records, and the last tick is at the end") {
@@ -179,7 +180,7 @@ TEST_CASE("periodic ticks lie on the subject's grid, record ticks at their recor
   CHECK(due.run_at == tick(7));
   CHECK(due.rules == std::vector{RuleIndex{1}});
   due = agenda.take();
-  CHECK(due.tick == tick(3));   // 13 modulo ten whole seconds, after the start
+  CHECK(due.tick == tick(3));  // 13 modulo ten whole seconds, after the start
   CHECK(due.rules == std::vector{RuleIndex{0}});
   agenda.end(tick(15) + 300ms);
   CHECK(agenda.take().tick == tick(13));

@@ -26,8 +26,8 @@ struct Job {
     void transition(const stream::AlertTransition& t) override { said.push_back(t); }
     void verdict(const stream::Verdict&) override {}
   } sink;
-  dsl::Loaded loaded = dsl::load({{"signals.lua", R"lua(signals { heat = { kind = "gauge", unit = "celsius", owner = "rank" } })lua"},
-                                  {"hot.lua", R"lua(rule "hot" {
+  dsl::Loaded loaded = dsl::load(
+      {{"signals.lua", R"lua(signals { heat = { kind = "gauge", unit = "celsius", owner = "rank" } })lua"}, {"hot.lua", R"lua(rule "hot" {
       family = "B3", severity = "warning", summary = "A rank is hot", per = "rank", every = "10s",
       needs = { heat = signal "heat" { over = "10s" } }, shows = "rank {rank} has {heat:.0f} degrees",
       evaluate = function(job)
@@ -40,7 +40,8 @@ struct Job {
 
   void consume(EntryBuilder& b) {
     stream::Entry entry = b.entry();
-    entry.arrival = at(now), entry.position = static_cast<stream::Position>(messages), entry.next = static_cast<stream::Position>(++messages);
+    entry.arrival = at(now), entry.position = static_cast<stream::Position>(messages),
+    entry.next = static_cast<stream::Position>(++messages);
     shard.consume(entry);
   }
   void heats(double seconds, const std::function<double(std::uint32_t)>& of) {
@@ -93,7 +94,7 @@ TEST_CASE("of 10,000 ranks that fire the lowest are named up to the limit, one s
   CHECK(summaries(said)[0].evidence == decltype(summaries(said)[0].evidence){{"withheld", 9000}, {"limit", 1000}});
 
   job.heats(60, [](std::uint32_t) { return 95; });
-  CHECK(job.look().empty());   // nothing is said again, and nothing resolved
+  CHECK(job.look().empty());  // nothing is said again, and nothing resolved
 
   // Three of the named cool down: they alone resolve, and the lowest of those that wait take their places.
   const auto cooled = [](std::uint32_t r) { return r == 3 || r == 500 || r == 999; };

@@ -77,8 +77,12 @@ GeneratedLog cut(const GeneratedLog& log) {
 GeneratedLog join(const GeneratedLog& log) {
   GeneratedLog out;
   schemas::Decoder decoder;
-  struct Open { EntryBuilder builder; Time arrival; std::uint64_t number = 0; };
-  std::map<std::string, Open> open;   // by subject
+  struct Open {
+    EntryBuilder builder;
+    Time arrival;
+    std::uint64_t number = 0;
+  };
+  std::map<std::string, Open> open;  // by subject
   const auto close = [&](const std::string& subject) {
     Open& o = open[subject];
     if (o.builder.empty()) return;
@@ -89,7 +93,7 @@ GeneratedLog join(const GeneratedLog& log) {
   };
   for (std::size_t i = 0; i < log.messages.size(); ++i) {
     const auto& message = log.messages[i];
-    if (i > 0 && message.bytes == log.messages[i - 1].bytes) continue;   // was delivered twice
+    if (i > 0 && message.bytes == log.messages[i - 1].bytes) continue;  // was delivered twice
     const stream::Entry& entry = decoded(decoder, log, i);
     for (const auto& [subject, o] : open)
       if (o.arrival < message.arrival || entry.subject.empty() || (subject == message.subject && starts_or_ends(entry))) close(subject);

@@ -104,7 +104,8 @@ TEST_CASE("arrivals shuffled within the lateness give the same closed rows") {
     const stream::Time last = shuffled.messages[i + 3].arrival;
     if (shuffled.messages[i].subject.empty() || i < 8) continue;
     for (std::size_t k = 0; k < 4; ++k) shuffled.messages[i + k].arrival = last;
-    std::shuffle(shuffled.messages.begin() + static_cast<std::ptrdiff_t>(i), shuffled.messages.begin() + static_cast<std::ptrdiff_t>(i + 4), random);
+    std::shuffle(shuffled.messages.begin() + static_cast<std::ptrdiff_t>(i), shuffled.messages.begin() + static_cast<std::ptrdiff_t>(i + 4),
+                 random);
   }
   std::stable_sort(shuffled.messages.begin(), shuffled.messages.end(), [](const auto& a, const auto& b) { return a.arrival < b.arrival; });
   CHECK(judge(shuffled, pack()).rows == in_order.rows);

@@ -44,13 +44,15 @@ class Job {
  private:
   double uniform() { return std::uniform_real_distribution<double>{}(random_); }
   double normal(double mean, double deviation) { return std::normal_distribution<double>{mean, deviation}(random_); }
-  bool stopped(std::uint32_t rank, double s) const { return options_.faults && fault_ == 0 && rank == culprit_ && s > onset_ && s < onset_ + 60; }
+  bool stopped(std::uint32_t rank, double s) const {
+    return options_.faults && fault_ == 0 && rank == culprit_ && s > onset_ && s < onset_ + 60;
+  }
   bool hung(double s) const { return options_.faults && fault_ == 0 && s > onset_ && s < onset_ + 60; }
 
   void emit(double s, EntryBuilder& b, std::vector<GeneratedLog::Message>& out) {
     b.produced_by(name_ + "-collector", 1, ++sequence_);
     out.push_back({schemas::encode(b.entry()), at(options_.grain > 0 ? std::ceil(s / options_.grain) * options_.grain : s), name_});
-    if (uniform() < 0.01) out.push_back(out.back());   // delivered twice
+    if (uniform() < 0.01) out.push_back(out.back());  // delivered twice
   }
   void start(double s, std::vector<GeneratedLog::Message>& out) {
     EntryBuilder b;
@@ -82,9 +84,11 @@ class Job {
       if (uniform() < 0.03) continue;
       const bool cold = stopped(r, s);
       const double sm = hung(s) ? 0.1 : normal(0.6, 0.01) + (slow(r, s) ? 0.2 : 0), gr = cold ? 0 : 1;
-      const Value values[] = {{"sm_active", sm, {}, false}, {"gr_engine_active", gr, {}, false}, {"sm_clock", normal(1700, 5), {}, false},
+      const Value values[] = {{"sm_active", sm, {}, false},
+                              {"gr_engine_active", gr, {}, false},
+                              {"sm_clock", normal(1700, 5), {}, false},
                               {"throttle_thermal", slow(r, s) ? 0.3 : 0, {}, false}};
-      const double late = uniform() < 0.02 ? 7.5 : uniform() * 2;   // some come too late for their row
+      const double late = uniform() < 0.02 ? 7.5 : uniform() * 2;  // some come too late for their row
       gpu.sample(at(std::max(0.0, s + 0.5 - late)), {stream::Level::gpu, 0, "n" + std::to_string(r / 4), std::to_string(r % 4)}, values);
     }
     emit(s + 0.6, gpu, out);
@@ -124,7 +128,7 @@ class Job {
       b.line(at(s + 0.98), EntryBuilder::job(), "iter " + std::to_string(step_) + ": loss " + value + ", time 330.00ms, mfu 10.00%");
       emit(s + 0.98, b, out);
     }
-    if (uniform() < 0.05) {   // a traceback that comes in pieces
+    if (uniform() < 0.05) {  // a traceback that comes in pieces
       const auto rank = static_cast<std::uint32_t>(random_() % options_.ranks);
       int piece = 0;
       for (const char* text : {"Traceback (most recent call last):", "  File \"train.py\", line 10, in <module>", "    main()",
@@ -159,14 +163,13 @@ void append(GeneratedLog& log, const EntryBuilder& builder, Time arrival) {
 }
 
 void sort_by_arrival(GeneratedLog& log) {
-  std::stable_sort(log.messages.begin(), log.messages.end(),
-                   [](const auto& a, const auto& b) { return a.arrival < b.arrival; });
+  std::stable_sort(log.messages.begin(), log.messages.end(), [](const auto& a, const auto& b) { return a.arrival < b.arrival; });
 }
 
 class Collector final : public stream::AlertSink {
  public:
   void transition(const stream::AlertTransition& t) override {
-    if (!seen.insert({t.id, t.number}).second) return;   // told before a restart
+    if (!seen.insert({t.id, t.number}).second) return;  // told before a restart
     said.push_back(std::to_string(t.id) + " " + std::to_string(t.number) + " " + t.subject + "/" + t.attempt + " " + t.rule + " " +
                    std::string{stream::name(t.state)} + " " + std::string{stream::name(t.reason)} + " " +
                    std::to_string(stream::nanoseconds(t.at)) + " " + t.shows);
@@ -211,8 +214,8 @@ GeneratedLog generate(const LogOptions& options) {
 
 GeneratedLog interleave(const GeneratedLog& first, const GeneratedLog& second) {
   GeneratedLog log;
-  std::merge(first.messages.begin(), first.messages.end(), second.messages.begin(), second.messages.end(),
-             std::back_inserter(log.messages), [](const auto& a, const auto& b) { return a.arrival < b.arrival; });
+  std::merge(first.messages.begin(), first.messages.end(), second.messages.begin(), second.messages.end(), std::back_inserter(log.messages),
+             [](const auto& a, const auto& b) { return a.arrival < b.arrival; });
   return log;
 }
 

@@ -23,10 +23,10 @@ struct GeneratedLog {
 struct LogOptions {
   std::uint32_t seed = 1;
   unsigned jobs = 2, ranks = 6, seconds = 300;
-  unsigned first_job = 0;          // names begin here: other jobs of the same shape
+  unsigned first_job = 0;  // names begin here: other jobs of the same shape
   bool beats = true;
   bool faults = true;
-  double grain = 0;                // seconds that arrivals are rounded up to; 0: each has its own
+  double grain = 0;  // seconds that arrivals are rounded up to; 0: each has its own
 };
 
 // Steps, compute times, GPU signals, process states, losses, XIDs, log lines with tracebacks cut over messages, heard records, late
@@ -45,7 +45,7 @@ GeneratedLog join(const GeneratedLog& log);
 // Everything a run said, for comparison.
 struct Said {
   std::map<std::string, std::uint64_t> digests, rows;
-  std::vector<std::string> transitions;   // id, number, state, text, in order
+  std::vector<std::string> transitions;  // id, number, state, text, in order
 };
 Said judge(const GeneratedLog& log, const stream::LoadedPack& pack, stream::ShardOptions options = {});
 // Killed after each of these message counts, and taken over from the newest snapshot.

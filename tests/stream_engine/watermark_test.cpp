@@ -21,8 +21,9 @@ const stream::LoadedPack& pack() {
 }
 
 stream::LoadedPack pulse_pack() {
-  const dsl::Loaded loaded = dsl::load({{"signals.lua", R"lua(signals { pulse = { kind = "gauge", unit = "none", owner = "rank", source = "collector" } })lua"},
-                                        {"silent.lua", R"lua(rule "silent" {
+  const dsl::Loaded loaded =
+      dsl::load({{"signals.lua", R"lua(signals { pulse = { kind = "gauge", unit = "none", owner = "rank", source = "collector" } })lua"},
+                 {"silent.lua", R"lua(rule "silent" {
       per = "rank", every = "10s", needs = { pulse = signal "pulse" { over = "30s" } },
       evaluate = function(job) return job.pulse:age():above(60) end })lua"}});
   REQUIRE(loaded.pack);
@@ -40,8 +41,8 @@ struct Pulses {
   stream::Shard shard{pulse_pack(), nullptr, nobody};
   schemas::Decoder decoder;
   std::uint64_t messages = 0, offset = 0;
-  std::vector<double> ticks;                       // seconds at which the rule ran
-  std::vector<std::vector<stream::Truth>> said;    // of each rank
+  std::vector<double> ticks;                     // seconds at which the rule ran
+  std::vector<std::vector<stream::Truth>> said;  // of each rank
 
   Pulses() {
     shard.observe([this](const stream::Shard::Evaluation& e) {
@@ -125,7 +126,7 @@ class TwoSources {
  private:
   struct Source {
     std::string name;
-    std::deque<std::size_t> messages, shaping;   // to be read; which of them begin or end an attempt
+    std::deque<std::size_t> messages, shaping;  // to be read; which of them begin or end an attempt
     std::uint64_t offset = 0;
     stream::Time said = stream::long_ago;
   };
@@ -194,17 +195,17 @@ TEST_CASE("a job is judged up to the least watermark of its sources, and its clo
   job.pulse(0, 1), job.pulse(1, 1);
   job.pulses(0, 2, 100);
   job.beats(2, 100);
-  CHECK(job.ticks.empty());          // nobody has said how far anything was read
+  CHECK(job.ticks.empty());  // nobody has said how far anything was read
   job.read_up_to(0, 99, 100);
   CHECK(job.ticks.empty());
   job.pulses(1, 2, 40);
   job.read_up_to(1, 39, 100);
   CHECK(job.last_tick() > 20);
-  CHECK(job.last_tick() + 5 <= 39);   // a tick runs when its rows have closed
+  CHECK(job.last_tick() + 5 <= 39);  // a tick runs when its rows have closed
   const auto before = job.ticks;
   job.read_up_to(1, 20, 100);
   job.read_up_to(0, 60, 100);
-  job.pulses(2, 10, 12);             // a third source, far behind
+  job.pulses(2, 10, 12);  // a third source, far behind
   job.read_up_to(2, 12, 100);
   job.beats(101, 103);
   CHECK(job.ticks == before);

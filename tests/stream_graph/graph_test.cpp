@@ -35,9 +35,7 @@ struct Sketch {
     definition.name = name, definition.kind = kind, definition.unit = unit, definition.owner = owner;
     return definition;
   }
-  void add(const char* name, SignalKind kind, const char* unit, Level owner) {
-    CHECK(signals.add(definition(name, kind, unit, owner)));
-  }
+  void add(const char* name, SignalKind kind, const char* unit, Level owner) { CHECK(signals.add(definition(name, kind, unit, owner))); }
   NodeId window(const char* name) {
     WindowSpec spec;
     spec.signal = *signals.find(name);

@@ -29,7 +29,8 @@ struct Bench : Recorded {
   void settle(double s) {
     history->settle(at(s), [this](const Applied& a) { applied.push_back(a); });
   }
-  History::Write sample(std::string_view name, Slot slot, double time, double value, double arrival, double step = absent, Slot reporter = 0) {
+  History::Write sample(std::string_view name, Slot slot, double time, double value, double arrival, double step = absent,
+                        Slot reporter = 0) {
     settle(arrival);
     return history->sample(*table.find(name), slot, at(time), value, at(arrival), 1, step, reporter);
   }
@@ -59,8 +60,8 @@ TEST_CASE("an age counts from the last arrival, and before the first from the at
   bench.begin();
   bench.sample("load", 2, 10, 1, 12);
   auto ages = bench.look(age, 50);
-  CHECK(ages[2] == 43);                  // 50 + 5 - 12
-  CHECK(is_absent(ages[1]));             // never seen, and nobody listened
+  CHECK(ages[2] == 43);       // 50 + 5 - 12
+  CHECK(is_absent(ages[1]));  // never seen, and nobody listened
   CHECK(is_absent(ages[reserved_slot]));
   bench.listen(0, 60);
   ages = bench.look(age, 55);
@@ -78,7 +79,7 @@ TEST_CASE("an age leaves out gaps, in which nobody listened, and stops at the at
   bench.sample("load", 1, 10, 1, 10);
   bench.hearing.gap(at(20), at(30));
   bench.hearing.gap(at(20), at(45));
-  CHECK(bench.look(age, 50)[1] == 20);   // 45 s less 25 s of gap
+  CHECK(bench.look(age, 50)[1] == 20);  // 45 s less 25 s of gap
   CHECK(bench.look(age, 55, at(52))[1] == 17);
 }
 
@@ -101,7 +102,7 @@ TEST_CASE("what goes on after the attempt's end pushes nothing out of the window
     return out[1];
   };
   CHECK(at_end(mean, "load", 30s) == 2);
-  CHECK(at_end(count, "fault", 20s) == 3);   // late records are in: the one at 120 s, too
+  CHECK(at_end(count, "fault", 20s) == 3);  // late records are in: the one at 120 s, too
 }
 
 TEST_CASE("a late sample is not merged, but proves life") {
@@ -171,7 +172,7 @@ TEST_CASE("a count of events is 0 only where their source was heard over the win
   CHECK(bench.look(age, 120)[1] == 24);
   CHECK(bench.look(age, 120)[2] == std::numeric_limits<double>::infinity());
   CHECK(bench.look(rate, 120)[1] == 1.0 / 60);
-  CHECK(bench.look(count, 161)[1] == 0);   // it has left the window
+  CHECK(bench.look(count, 161)[1] == 0);  // it has left the window
 }
 
 TEST_CASE("a source that was heard of a node was heard of its ranks") {
@@ -225,7 +226,8 @@ TEST_CASE("events are filtered by numbers and texts, and first, last and repeats
 TEST_CASE("an attempt's events are counted beyond those that are kept") {
   Bench bench;
   bench.add(signal("line", SignalKind::event));
-  const NodeId count = bench.reduce(bench.attempt("line"), Op::w_count), first = bench.reduce(bench.attempt("line"), Op::w_first, 0, "code"),
+  const NodeId count = bench.reduce(bench.attempt("line"), Op::w_count),
+               first = bench.reduce(bench.attempt("line"), Op::w_first, 0, "code"),
                last = bench.reduce(bench.attempt("line"), Op::w_last, 0, "code");
   bench.begin();
   constexpr int many = 20'000;
@@ -247,7 +249,7 @@ TEST_CASE("of the ranks that report a step's loss the lowest is taken, once a st
     if (other_way_round) bench.sample("loss", 0, 10 + b, 2.5, 10.3, 5, 1), bench.sample("loss", 0, 10 + a, 3.5, 10.4, 5, 4);
     else bench.sample("loss", 0, 10 + a, 3.5, 10.3, 5, 4), bench.sample("loss", 0, 10 + b, 2.5, 10.4, 5, 1);
     bench.sample("loss", 0, 11, 2.0, 11, 6, 4);
-    bench.sample("loss", 0, 25, 9.0, 25, 5, 1);   // step 5 was applied long ago
+    bench.sample("loss", 0, 25, 9.0, 25, 5, 1);  // step 5 was applied long ago
     CHECK(bench.look(count, 40)[0] == 2);
     CHECK(bench.look(last, 40)[0] == 2.0);
     CHECK(bench.history->repeated_steps() == 2);
@@ -301,7 +303,7 @@ TEST_CASE("any ages by every record of the member, and arrivals ahead of the clo
   bench.begin();
   bench.settle(10);
   bench.history->spoke(Level::rank, 1, at(10));
-  bench.history->spoke(Level::rank, 1, at(40));   // its source is ahead of the others
+  bench.history->spoke(Level::rank, 1, at(40));  // its source is ahead of the others
   bench.history->spoke(Level::node, 1, at(12));
   CHECK(bench.look(age, 25)[1] == 20);
   CHECK(bench.look(age, 40)[1] == 5);
@@ -311,18 +313,19 @@ TEST_CASE("any ages by every record of the member, and arrivals ahead of the clo
 TEST_CASE("the usual interval is the median of the last 16, records that arrive together being one") {
   Bench bench;
   bench.add(signal("load"));
-  const NodeId interval = bench.reduce(bench.window("load", 60s), Op::w_interval), mean = bench.reduce(bench.window("load", 60s), Op::w_mean);
+  const NodeId interval = bench.reduce(bench.window("load", 60s), Op::w_interval),
+               mean = bench.reduce(bench.window("load", 60s), Op::w_mean);
   bench.begin();
   bench.sample("load", 1, 5, 1, 5);
-  CHECK(bench.look(interval, 5)[1] == 1);       // before 3 intervals: the row length
+  CHECK(bench.look(interval, 5)[1] == 1);  // before 3 intervals: the row length
   for (double t = 20; t <= 200; t += 10) {
     bench.sample("load", 1, t, 1, t);
     bench.sample("load", 1, t, 1, t);
   }
   CHECK(bench.look(interval, 200)[1] == 10);
-  CHECK(bench.look(mean, 200)[1] == 1);          // 6 rows of 10 s cover 60 s
+  CHECK(bench.look(mean, 200)[1] == 1);  // 6 rows of 10 s cover 60 s
   CHECK(is_absent(bench.look(interval, 200)[2]));
-  CHECK(bench.look(mean, 230)[1] == 1);          // 3 of 6
+  CHECK(bench.look(mean, 230)[1] == 1);  // 3 of 6
   CHECK(is_absent(bench.look(mean, 240)[1]));
 }
 
@@ -330,8 +333,8 @@ TEST_CASE("a NaN that was measured is a value: last passes it on, the mean leave
   Bench bench;
   bench.add(signal("grad"));
   const auto spec = bench.window("grad", 10s);
-  const NodeId last = bench.reduce(spec, Op::w_last), mean = bench.reduce(spec, Op::w_mean), nonfinite = bench.reduce(spec, Op::w_nonfinite),
-               count = bench.reduce(spec, Op::w_count);
+  const NodeId last = bench.reduce(spec, Op::w_last), mean = bench.reduce(spec, Op::w_mean),
+               nonfinite = bench.reduce(spec, Op::w_nonfinite), count = bench.reduce(spec, Op::w_count);
   bench.begin();
   for (double t = 1; t <= 10; ++t) {
     bench.sample("grad", 1, t, t == 10 ? measured_nan : t, t);
@@ -390,7 +393,7 @@ TEST_CASE("a sample from the far future takes the place of its arrival, and open
   bench.settle(10);
   for (int i = 0; i < 100'000; ++i) (void)bench.history->sample(*bench.table.find("load"), 1, at(1e6 + i), i, at(10), 1);
   CHECK(bench.history->retained_samples() <= 10);
-  CHECK(bench.look(last, 15)[1] == 99'999);   // all at one time: the greatest value bits
+  CHECK(bench.look(last, 15)[1] == 99'999);  // all at one time: the greatest value bits
   for (int i = 0; i < 100'000; ++i) (void)bench.history->sample(*bench.table.find("load"), 1, at(-1e6 - i), i, at(20), 1);
   CHECK(bench.history->retained_samples() <= 10);
 }

@@ -96,7 +96,7 @@ std::vector<Recorded::Answer> Recorded::run(History& history, const std::vector<
                                             Time until) {
   std::vector<Answer> answers;
   const auto told = [this](const Applied& a) { applied.push_back(a); };
-  const Duration settle = reductions.front().spec.settle;   // one for all
+  const Duration settle = reductions.front().spec.settle;  // one for all
   const auto advance = [&](Time clock) {
     while (next_tick + settle <= clock || history.next_due() <= clock) {
       const Time due = std::min(next_tick + settle, history.next_due());
@@ -151,12 +151,13 @@ std::vector<Record> random_records(std::uint64_t seed, std::span<const std::stri
         if (uniform(0, 1) < 0.01) grown = 0;
         const double choice = uniform(0, 1);
         r.value = signal == "counter" || signal == "step" ? grown
-                  : signal == "event" ? std::floor(uniform(0, 4))
-                  : choice < 0.02 ? measured_nan
-                  : choice < 0.03 ? std::numeric_limits<double>::infinity()
-                  : choice < 0.2 ? std::floor(uniform(-3, 3)) : static_cast<double>(static_cast<float>(uniform(-10, 100)));
+                  : signal == "event"                     ? std::floor(uniform(0, 4))
+                  : choice < 0.02                         ? measured_nan
+                  : choice < 0.03                         ? std::numeric_limits<double>::infinity()
+                  : choice < 0.2                          ? std::floor(uniform(-3, 3))
+                                                          : static_cast<double>(static_cast<float>(uniform(-10, 100)));
         records.push_back(r);
-        if (uniform(0, 1) < 0.05) {   // another for the same row, or the same once more
+        if (uniform(0, 1) < 0.05) {  // another for the same row, or the same once more
           r.sequence = ++sequence;
           r.arrival += std::chrono::milliseconds{125 * static_cast<int>(uniform(0, 20))};
           if (uniform(0, 1) < 0.5) r.value = static_cast<double>(static_cast<float>(uniform(-10, 100)));

@@ -16,7 +16,7 @@ using namespace tocsin::stream;
 
 inline Time at(double s) { return at_nanoseconds(1'700'000'000'000'000'000 + static_cast<std::int64_t>(s * 1e9)); }
 
-using oracle::Record;   // of an event, `value` is its field "code"
+using oracle::Record;  // of an event, `value` is its field "code"
 
 // A pack of signals and windows, one History over it, and ticks every few seconds that reduce everything that was asked for.
 class Recorded {
@@ -39,8 +39,7 @@ class Recorded {
   };
   // How the clock goes: to each due instant in turn, or at once to where the next record is (ticks run late, and must not see more).
   // Applies records[from..to) and runs every tick that is due, up to the last record's arrival (or `until`).
-  std::vector<Answer> run(History& history, const std::vector<Record>& records, std::size_t from, std::size_t to,
-                          Time until = long_ago);
+  std::vector<Answer> run(History& history, const std::vector<Record>& records, std::size_t from, std::size_t to, Time until = long_ago);
   void write(History& history, const Record& record) const;
   void fill(History& history, const std::vector<Record>& records, std::size_t to, Time clock) const;
 
@@ -50,9 +49,14 @@ class Recorded {
   Hearing hearing;
   Time start = at(0);
   Duration every = 5s;
-  Time next_tick = at(5);     // moves as ticks run
+  Time next_tick = at(5);  // moves as ticks run
   std::vector<Applied> applied;
-  struct Reduction { NodeId node; WindowSpec spec; bool declared; double goal; };
+  struct Reduction {
+    NodeId node;
+    WindowSpec spec;
+    bool declared;
+    double goal;
+  };
   std::vector<Reduction> reductions;
   std::vector<NodeId> windows;
 

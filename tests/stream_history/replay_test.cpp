@@ -38,11 +38,11 @@ void prepare(Recorded& recorded) {
 
 void ask_all(Recorded& recorded, bool declared = true) {
   const auto order = {Op::w_median, Op::w_quantile, Op::w_mad};
-  const auto sums = {Op::w_mean, Op::w_min, Op::w_max, Op::w_stddev, Op::w_slope, Op::w_last, Op::w_first, Op::w_count, Op::w_nonfinite, Op::w_kendall,
-                     Op::w_cusum, Op::w_age, Op::w_interval};
-  for (const auto& spec : {recorded.window("gauge", 30s), recorded.window("gauge", 45s, 15s), recorded.window("quick", 20s, 5s), recorded.window("gauge", 6min),
-                           recorded.window("gauge", 10min, 1min), recorded.points("dots", 12), recorded.points("dots", 30, 4),
-                           recorded.points("step_gap", 20), recorded.window("counter", 60s)}) {
+  const auto sums = {Op::w_mean,  Op::w_min,       Op::w_max,     Op::w_stddev, Op::w_slope, Op::w_last,    Op::w_first,
+                     Op::w_count, Op::w_nonfinite, Op::w_kendall, Op::w_cusum,  Op::w_age,   Op::w_interval};
+  for (const auto& spec : {recorded.window("gauge", 30s), recorded.window("gauge", 45s, 15s), recorded.window("quick", 20s, 5s),
+                           recorded.window("gauge", 6min), recorded.window("gauge", 10min, 1min), recorded.points("dots", 12),
+                           recorded.points("dots", 30, 4), recorded.points("step_gap", 20), recorded.window("counter", 60s)}) {
     ask(recorded, spec, order, declared);
     if (recorded.table[spec.signal].kind != SignalKind::counter) ask(recorded, spec, sums, declared);
   }
@@ -68,17 +68,19 @@ void listen(Recorded& recorded) {
   for (double t = 0; t < 4000; t += 20) recorded.hearing.heard("collector", Level::job, 0, at(t));
 }
 
-void check_same(const Recorded& recorded, const std::vector<Recorded::Answer>& a, const std::vector<Recorded::Answer>& b, std::uint64_t seed) {
+void check_same(const Recorded& recorded, const std::vector<Recorded::Answer>& a, const std::vector<Recorded::Answer>& b,
+                std::uint64_t seed) {
   REQUIRE(a.size() == b.size());
   std::size_t wrong = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
     if (a[i] == b[i]) continue;
     if (++wrong > 5) continue;
     std::string values;
-    for (std::size_t s = 0; s < a[i].values.size(); ++s) values += " " + std::to_string(a[i].values[s]) + "/" + std::to_string(b[i].values[s]);
+    for (std::size_t s = 0; s < a[i].values.size(); ++s)
+      values += " " + std::to_string(a[i].values[s]) + "/" + std::to_string(b[i].values[s]);
     const auto& spec = *recorded.graph->operator[]((*recorded.graph)[a[i].node].arguments[0]).attributes.window;
-    FAIL_CHECK("seed ", seed, ": ", recorded.graph->describe(a[i].node), " of ", recorded.table[spec.signal].name, " over ", seconds(spec.over), " span ",
-               static_cast<int>(spec.span), " at ", seconds(a[i].tick - recorded.start), ":", values);
+    FAIL_CHECK("seed ", seed, ": ", recorded.graph->describe(a[i].node), " of ", recorded.table[spec.signal].name, " over ",
+               seconds(spec.over), " span ", static_cast<int>(spec.span), " at ", seconds(a[i].tick - recorded.start), ":", values);
   }
   CHECK(wrong == 0);
 }

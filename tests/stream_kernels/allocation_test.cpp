@@ -4,13 +4,15 @@
 
 using namespace tocsin::stream;
 
-extern std::size_t allocations_so_far;   // of counted_allocations.cpp
+extern std::size_t allocations_so_far;  // of counted_allocations.cpp
 
 namespace {
 
 class Ones : public Leaves {
  public:
-  bool reduce(const Node&, const WindowSpec&, Column, std::span<double> out) override { return std::fill(out.begin(), out.end(), 1.0), false; }
+  bool reduce(const Node&, const WindowSpec&, Column, std::span<double> out) override {
+    return std::fill(out.begin(), out.end(), 1.0), false;
+  }
   void finding(const Node&, std::span<Truth> out) override { std::fill(out.begin(), out.end(), Truth::unknown); }
   void state(const Node&, std::span<double> out) override { std::fill(out.begin(), out.end(), 0.0); }
   void freeze(const Node&, std::span<double>) override {}

@@ -14,10 +14,19 @@ namespace tocsin::stream {
 
 // A cluster that is drawn at random, kept beside the Topology that it was told to.
 struct World : oracle::Members {
-  struct Rank { bool exists = false; int gpu = -1, node = -1; std::string stage; };
-  struct Gpu { int node = -1; };
-  struct Machine { int rack = -1; std::string zone; };
-  std::vector<Rank> ranks;      // by number
+  struct Rank {
+    bool exists = false;
+    int gpu = -1, node = -1;
+    std::string stage;
+  };
+  struct Gpu {
+    int node = -1;
+  };
+  struct Machine {
+    int rack = -1;
+    std::string zone;
+  };
+  std::vector<Rank> ranks;  // by number
   std::vector<Gpu> gpus;
   std::vector<Machine> nodes;
   int racks = 0;
@@ -45,7 +54,7 @@ struct World : oracle::Members {
         const int gpu = static_cast<int>(gpus.size());
         (void)topology.gpu(host, "GPU-" + std::to_string(gpu));
         gpus.push_back({node});
-        if (random.below(8) == 0) ranks.emplace_back();   // a rank that nobody has seen
+        if (random.below(8) == 0) ranks.emplace_back();  // a rank that nobody has seen
         Rank rank{true, random.below(6) ? gpu : -1, node, ""};
         const auto number = static_cast<std::uint32_t>(ranks.size());
         topology.place(number, host, rank.gpu < 0 ? "" : "GPU-" + std::to_string(gpu));
@@ -63,7 +72,8 @@ struct World : oracle::Members {
   }
 
   std::size_t size(Level level) const override {
-    return std::array<std::size_t, 6>{1, 1, static_cast<std::size_t>(racks), nodes.size(), gpus.size(), last_rank() + 2}[static_cast<std::size_t>(level)];
+    return std::array<std::size_t, 6>{
+        1, 1, static_cast<std::size_t>(racks), nodes.size(), gpus.size(), last_rank() + 2}[static_cast<std::size_t>(level)];
   }
   std::size_t last_rank() const {
     for (std::size_t r = ranks.size(); r > 0; --r)
@@ -109,7 +119,8 @@ class DrawnLeaves : public Leaves {
   bool alike(const WindowSpec& window, std::size_t n) const { return n > 2 && (static_cast<std::uint64_t>(window.signal) + tick) % 2 == 0; }
   std::vector<Truth> mask(std::uint64_t name, std::size_t n) const { return RandomValues{name * 7919 + tick}.mask(n); }
   static std::uint64_t name_of(const Node& node) {
-    return std::hash<std::string>{}(node.attributes.field) + 31 * static_cast<std::uint64_t>(node.op) + 17 * static_cast<std::uint64_t>(node.type.level);
+    return std::hash<std::string>{}(node.attributes.field) + 31 * static_cast<std::uint64_t>(node.op) +
+           17 * static_cast<std::uint64_t>(node.type.level);
   }
   static bool held(std::size_t slot) { return slot % 3 == 1; }
 
@@ -120,7 +131,7 @@ class DrawnLeaves : public Leaves {
     }
     std::ranges::copy(reduction(node, window, out.size()), out.begin());
     if (!alike(window, out.size())) return false;
-    std::fill(out.begin() + 2, out.end(), 12345.0);   // nobody may look there
+    std::fill(out.begin() + 2, out.end(), 12345.0);  // nobody may look there
     return true;
   }
   void finding(const Node& node, std::span<Truth> out) override { std::ranges::copy(mask(name_of(node), out.size()), out.begin()); }
@@ -143,10 +154,13 @@ class DrawnForOracle : public oracle::Leaves {
   }
   oracle::Mask finding(const Node& node) override {
     oracle::Mask answers;
-    for (const Truth truth : leaves_.mask(DrawnLeaves::name_of(node), world_.size(node.type.level))) answers.push_back(oracle::answer_of(truth));
+    for (const Truth truth : leaves_.mask(DrawnLeaves::name_of(node), world_.size(node.type.level)))
+      answers.push_back(oracle::answer_of(truth));
     return answers;
   }
-  oracle::Column state(const Node& node) override { return numbers(leaves_.column(DrawnLeaves::name_of(node), world_.size(node.type.level))); }
+  oracle::Column state(const Node& node) override {
+    return numbers(leaves_.column(DrawnLeaves::name_of(node), world_.size(node.type.level)));
+  }
   oracle::Column freeze(const Node&, oracle::Column values) override {
     for (std::size_t slot = 0; slot < values.size(); ++slot)
       if (DrawnLeaves::held(slot)) values[slot] = 7.5;

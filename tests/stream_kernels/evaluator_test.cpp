@@ -52,21 +52,24 @@ class RandomGraph {
   }
 
   void append(std::size_t count) {
-    constexpr std::array ops{
-        Op::w_last, Op::w_mean, Op::w_max, Op::w_time_to, Op::add, Op::subtract, Op::multiply, Op::divide, Op::negate, Op::clamp, Op::log,
-        Op::abs, Op::fill, Op::greatest, Op::least, Op::choose, Op::above, Op::below, Op::at_least, Op::at_most, Op::is, Op::conjunction,
-        Op::disjunction, Op::negation, Op::surely, Op::maybe, Op::g_median, Op::g_mad, Op::g_mean, Op::g_min, Op::g_max, Op::g_sum,
-        Op::g_quantile, Op::g_count, Op::g_spread, Op::m_any, Op::m_all, Op::m_at_least, Op::m_at_most, Op::m_count, Op::at};
+    constexpr std::array ops{Op::w_last,      Op::w_mean,      Op::w_max,      Op::w_time_to, Op::add,        Op::subtract, Op::multiply,
+                             Op::divide,      Op::negate,      Op::clamp,      Op::log,       Op::abs,        Op::fill,     Op::greatest,
+                             Op::least,       Op::choose,      Op::above,      Op::below,     Op::at_least,   Op::at_most,  Op::is,
+                             Op::conjunction, Op::disjunction, Op::negation,   Op::surely,    Op::maybe,      Op::g_median, Op::g_mad,
+                             Op::g_mean,      Op::g_min,       Op::g_max,      Op::g_sum,     Op::g_quantile, Op::g_count,  Op::g_spread,
+                             Op::m_any,       Op::m_all,       Op::m_at_least, Op::m_at_most, Op::m_count,    Op::at};
     for (std::size_t made = 0, tries = 0; made < count && tries < count * 60; ++tries) {
       const Op op = ops[random_.below(ops.size())];
       std::vector<NodeId> arguments;
       const std::size_t most = 1 + random_.below(3);
       for (std::size_t i = 0; i < most; ++i)
-        arguments.push_back(operation(op).on == Shape::window && i == 0 ? windows_[random_.below(windows_.size())] : nodes_[random_.below(nodes_.size())]);
+        arguments.push_back(operation(op).on == Shape::window && i == 0 ? windows_[random_.below(windows_.size())]
+                                                                        : nodes_[random_.below(nodes_.size())]);
       Attributes attributes;
       if (op == Op::g_quantile) attributes.number = random_.uniform();
       if (op == Op::m_at_least || op == Op::m_at_most) attributes.number = static_cast<double>(random_.below(6));
-      if (op == Op::is) attributes.values = graph_[arguments[0]].type.text() ? std::vector<Scalar>{"a", "never"} : std::vector<Scalar>{1.0, -2.0};
+      if (op == Op::is)
+        attributes.values = graph_[arguments[0]].type.text() ? std::vector<Scalar>{"a", "never"} : std::vector<Scalar>{1.0, -2.0};
       if (op == Op::at) attributes.field = std::array{"job", "rack", "node", "gpu", "rank"}[random_.below(5)];
       if (operation(op).takes == Takes::group || operation(op).takes == Takes::number_group) {
         attributes.group = static_cast<Group>(random_.below(5));
@@ -79,7 +82,9 @@ class RandomGraph {
     }
   }
   const std::vector<NodeId>& nodes() const { return nodes_; }
-  void forget(std::size_t mark) { std::erase_if(nodes_, [&](NodeId id) { return static_cast<std::size_t>(id) >= mark; }); }
+  void forget(std::size_t mark) {
+    std::erase_if(nodes_, [&](NodeId id) { return static_cast<std::size_t>(id) >= mark; });
+  }
 
  private:
   Graph& graph_;
@@ -90,7 +95,8 @@ class RandomGraph {
 
 bool agree(const Evaluator& evaluator, oracle::GraphOracle& oracle, const Graph& graph, NodeId id) {
   if (graph[id].type.shape == Shape::mask)
-    return std::ranges::equal(evaluator.mask(id), oracle.mask(id), [](Truth t, const oracle::Answer& a) { return oracle::answer_of(t) == a; });
+    return std::ranges::equal(evaluator.mask(id), oracle.mask(id),
+                              [](Truth t, const oracle::Answer& a) { return oracle::answer_of(t) == a; });
   return std::ranges::equal(evaluator.column(id), oracle.column(id), [](double x, const oracle::Number& n) { return oracle::same(n, x); });
 }
 
@@ -113,7 +119,7 @@ TEST_CASE("a graph gives what computing it member by member gives, while topolog
       if (leaves.tick % 2) world.grow(random);
       evaluator.begin_tick();
       const auto mark = graph.mark();
-      for (int script = 0; script < 2; ++script) {   // other nodes under the same ids
+      for (int script = 0; script < 2; ++script) {  // other nodes under the same ids
         rules.append(20);
         const auto all = graph.reach(rules.nodes());
         evaluator.run(all);

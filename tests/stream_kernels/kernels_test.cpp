@@ -24,7 +24,11 @@ std::vector<const Kernels*> both() {
 
 double arithmetic(double a, double b, double result) { return is_absent(a) || is_absent(b) ? absent : canonical(result); }
 
-struct BinaryWord { const char* name; Kernels::Binary Kernels::*kernel; double (*oracle)(double, double); };
+struct BinaryWord {
+  const char* name;
+  Kernels::Binary Kernels::*kernel;
+  double (*oracle)(double, double);
+};
 const BinaryWord binaries[] = {
     {"add", &Kernels::add, [](double a, double b) { return arithmetic(a, b, a + b); }},
     {"subtract", &Kernels::subtract, [](double a, double b) { return arithmetic(a, b, a - b); }},
@@ -47,7 +51,11 @@ const BinaryWord binaries[] = {
      [](double a, double b) { return arithmetic(a, b, is_nan(a) || is_nan(b) ? measured_nan : std::min(a, b)); }},
 };
 
-struct CompareWord { const char* name; Kernels::Compare Kernels::*kernel; bool (*oracle)(double, double); };
+struct CompareWord {
+  const char* name;
+  Kernels::Compare Kernels::*kernel;
+  bool (*oracle)(double, double);
+};
 const CompareWord compares[] = {
     {"above", &Kernels::above, [](double a, double b) { return a > b; }},
     {"below", &Kernels::below, [](double a, double b) { return a < b; }},
@@ -75,7 +83,7 @@ double quantile_oracle(std::vector<double> known, double q) {
   return is_number(result) ? result : absent;
 }
 
-double sum_oracle(const std::vector<double>& column) {   // 16 lanes, folded by halves
+double sum_oracle(const std::vector<double>& column) {  // 16 lanes, folded by halves
   double lane[16] = {};
   bool any = false;
   for (std::size_t i = 0; i < column.size(); ++i)
@@ -257,10 +265,10 @@ TEST_CASE("order statistics are right for values that defeat a sample") {
     for (const std::size_t n : {49u, 1000u, 4096u}) {
       std::vector<std::vector<double>> columns(6, std::vector<double>(n));
       for (std::size_t i = 0; i < n; ++i) {
-        columns[0][i] = 7;                                            // all equal
-        columns[1][i] = i < n / 2 ? 1 : 2;                            // two values
-        columns[2][i] = static_cast<double>(i);                       // sorted
-        columns[3][i] = i % 8 ? 1 + 1e-9 * static_cast<double>(i) : 1e6;   // one hot GPU in each node
+        columns[0][i] = 7;                                                // all equal
+        columns[1][i] = i < n / 2 ? 1 : 2;                                // two values
+        columns[2][i] = static_cast<double>(i);                           // sorted
+        columns[3][i] = i % 8 ? 1 + 1e-9 * static_cast<double>(i) : 1e6;  // one hot GPU in each node
         columns[4][i] = std::ldexp(1.0, static_cast<int>(i % 2000) - 1000);
         columns[5][i] = i % 5 ? 3 : (i % 2 ? -1e300 : 1e300);
       }

@@ -23,14 +23,17 @@ class RandomValues {
       case 1: return measured_nan;
       case 2: return below(4) ? 0.0 : infinity;
       case 3: return below(4) ? -0.0 : -infinity;
-      case 4: case 5: case 6: case 7: return static_cast<double>(below(5)) - 2;
+      case 4:
+      case 5:
+      case 6:
+      case 7: return static_cast<double>(below(5)) - 2;
       case 8: return std::ldexp(1.0 + uniform(), static_cast<int>(below(2000)) - 1000);
       default: return uniform() * 200 - 50;
     }
   }
   std::vector<double> column(std::size_t n) {
     std::vector<double> all(n);
-    const auto kind = below(4);   // mostly absent, ties, smooth, all sorts
+    const auto kind = below(4);  // mostly absent, ties, smooth, all sorts
     for (double& x : all)
       x = kind == 0 && below(10) ? absent : kind == 1 ? static_cast<double>(below(3)) : kind == 2 ? uniform() : number();
     return all;

@@ -75,8 +75,8 @@ TEST_CASE("peers share every coordinate that anyone has") {
   CHECK(members(topology.peers(Level::rank, missing)) == Lists{{1, 3}, {2, 4}});
   CHECK(members(topology.peers(Level::rank, zone)) == Lists{{1, 2}, {3, 4}});
   CHECK(members(topology.peers(Level::rank, both)) == Lists{{1}, {2}, {3}, {4}});
-  CHECK(members(topology.peers(Level::gpu, stage)) == Lists{{0, 2}, {1, 3}});   // a GPU has its rank's coordinate
-  CHECK(members(topology.peers(Level::node, stage)) == Lists{{0, 1}});          // both hold stages a and b
+  CHECK(members(topology.peers(Level::gpu, stage)) == Lists{{0, 2}, {1, 3}});  // a GPU has its rank's coordinate
+  CHECK(members(topology.peers(Level::node, stage)) == Lists{{0, 1}});         // both hold stages a and b
 
   topology.coordinate(Level::rank, 2, "stage", "");
   CHECK(members(topology.peers(Level::rank, stage)) == Lists{{1, 3}, {4}});
@@ -165,7 +165,7 @@ TEST_CASE("a topology is the same after it was saved and loaded, and a torn one 
     CHECK_FALSE(torn.load(part));
   }
   std::mt19937 random{7};
-  for (int i = 0; i < 2000; ++i) {   // a flipped byte may pass, but never crashes what follows
+  for (int i = 0; i < 2000; ++i) {  // a flipped byte may pass, but never crashes what follows
     std::vector<std::byte> bytes(out.bytes().begin(), out.bytes().end());
     bytes[random() % bytes.size()] = static_cast<std::byte>(random());
     Topology flipped;

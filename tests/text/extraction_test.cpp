@@ -46,14 +46,16 @@ TEST_CASE("a mistake in a definition is told with file, line, pattern and remedy
   CHECK(says(look, "patterns/test.lua:2: pattern \"a\": RE2 does not take"));
   CHECK(says(look, "without look-around"));
   CHECK(says(problem("pattern \"a\" { line = [[x*]], event = \"e\" }"), "Vectorscan does not take `x*`: it matches the empty text"));
-  CHECK(says(problem("pattern \"a\" { line = [[x]], event = \"e\", fields = { n = \"n\" } }"), "no expression in line has a group named \"n\""));
+  CHECK(says(problem("pattern \"a\" { line = [[x]], event = \"e\", fields = { n = \"n\" } }"),
+             "no expression in line has a group named \"n\""));
   CHECK(says(problem("pattern \"a\" { line = [[x]] }"), "neither an event nor a sample"));
   CHECK(says(problem("pattern \"a\" { event = \"e\" }"), "no line"));
   CHECK(says(problem("pattern \"a\" { line = [[x]], evnt = \"e\" }"), "\"evnt\" is no key here"));
   CHECK(says(problem("pattern \"a\" { line = [[x]], event = \"e\", fields = { n = { find = [[y]] } } }"), "has 0 groups"));
   CHECK(says(problem("pattern \"a\" { line = 3, event = \"e\" }"), "write a text or a list of texts"));
   CHECK(says(problem("parser \"a\" { line = [[x]], event = \"e\" }"), "write a pattern for the event"));
-  CHECK(says(problem("pattern \"a\" { line = [[x]], event = \"e\" }\npattern \"a\" { line = [[y]], event = \"e\" }"), "the name is taken by"));
+  CHECK(says(problem("pattern \"a\" { line = [[x]], event = \"e\" }\npattern \"a\" { line = [[y]], event = \"e\" }"),
+             "the name is taken by"));
   CHECK(says(problem("pattern \"a\" {"), "expected"));
 }
 
@@ -163,25 +165,44 @@ TEST_CASE("half-assembled records are bounded in lines, bytes and number") {
 TEST_CASE("a log may be cut anywhere: what is saved and loaded goes on to the same output") {
   const auto result = dsl::compile_text(test::shipped_files());
   REQUIRE(result.source);
-  const std::vector<std::string> lines{
-      "[rank3]: Traceback (most recent call last):", "[rank3]:   File \"a.py\", line 1, in f", "[rank3]:     f()", "[rank3]: ValueError: no",
-      "Traceback (most recent call last):", "  File \"b.py\", line 2, in g", "KeyError: 'k'", "[batch=1/10]:", "   Train loss/train/total: 2.5",
-      "  rank      : 5 (local_rank: 1)", "  exitcode  : -9 (pid: 14750)", "  traceback : Signal 9 (SIGKILL) received by PID 14750",
-      "[default7]: iteration  9/ 10 | elapsed time per iteration (ms): 5.0 | learning", " rate: 1.0E-05 | lm loss: 2.5E+00 |", "iter 3: loss 2.5, time 9.00ms",
-      "  3%|x | 3/70 [00:04<03:15,  7.51it/s]", "  2%|x | 30/1500 [00:04<03:15,  7.51it/s]", "  4%|x | 4/70 [00:04<03:15]\r  5%|x | 5/70 [00:04<03:15]",
-      "Total optimization steps = 1,500", "plain", ""};
+  const std::vector<std::string> lines{"[rank3]: Traceback (most recent call last):",
+                                       "[rank3]:   File \"a.py\", line 1, in f",
+                                       "[rank3]:     f()",
+                                       "[rank3]: ValueError: no",
+                                       "Traceback (most recent call last):",
+                                       "  File \"b.py\", line 2, in g",
+                                       "KeyError: 'k'",
+                                       "[batch=1/10]:",
+                                       "   Train loss/train/total: 2.5",
+                                       "  rank      : 5 (local_rank: 1)",
+                                       "  exitcode  : -9 (pid: 14750)",
+                                       "  traceback : Signal 9 (SIGKILL) received by PID 14750",
+                                       "[default7]: iteration  9/ 10 | elapsed time per iteration (ms): 5.0 | learning",
+                                       " rate: 1.0E-05 | lm loss: 2.5E+00 |",
+                                       "iter 3: loss 2.5, time 9.00ms",
+                                       "  3%|x | 3/70 [00:04<03:15,  7.51it/s]",
+                                       "  2%|x | 30/1500 [00:04<03:15,  7.51it/s]",
+                                       "  4%|x | 4/70 [00:04<03:15]\r  5%|x | 5/70 [00:04<03:15]",
+                                       "Total optimization steps = 1,500",
+                                       "plain",
+                                       ""};
   const unsigned seed = 11;
   CAPTURE(seed);
   std::mt19937 random(seed);
   for (int round = 0; round < 60; ++round) {
-    struct Fed { std::string text; stream::MemberKey member; bool error; stream::Time at; };
+    struct Fed {
+      std::string text;
+      stream::MemberKey member;
+      bool error;
+      stream::Time at;
+    };
     std::vector<Fed> log;
     std::int64_t now = 0;
     for (int i = 0; i < 60; ++i) {
       now += static_cast<std::int64_t>(random() % 1'500'000'000);
       const bool known = random() % 2 == 0;
-      log.push_back({lines[random() % lines.size()], known ? rank(static_cast<std::uint32_t>(random() % 2)) : stream::MemberKey{}, random() % 4 == 0,
-                     stream::at_nanoseconds(now)});
+      log.push_back({lines[random() % lines.size()], known ? rank(static_cast<std::uint32_t>(random() % 2)) : stream::MemberKey{},
+                     random() % 4 == 0, stream::at_nanoseconds(now)});
     }
     const auto feed = [](dsl::text::LineExtractor& to, const Fed& fed, test::Recorded& out) {
       to.settle(fed.at, out);

@@ -79,7 +79,7 @@ TEST_CASE("every pattern and parser makes of its lines what the whole pack makes
   REQUIRE(whole.source);
   std::map<std::string, std::shared_ptr<const dsl::text::LineExtractorSource>> alone;
   for (const auto& definition : read.definitions) alone[definition.name] = dsl::text::compile(std::span(&definition, 1)).source;
-  std::set<std::string> remembers;   // they make nothing by themselves
+  std::set<std::string> remembers;  // they make nothing by themselves
   for (const auto& definition : read.definitions)
     if (!definition.remembers.empty()) remembers.insert(definition.name);
   std::map<std::string, int> spoken, silent;

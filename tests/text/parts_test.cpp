@@ -77,7 +77,8 @@ TEST_CASE("colours and titles are taken out, and nothing else") {
 }
 
 TEST_CASE("texts for an alert are UTF-8, short and without controls") {
-  CHECK(presentable("  a\tb\x01" "c  ") == "a b c");
+  CHECK(presentable("  a\tb\x01"
+                    "c  ") == "a b c");
   CHECK(presentable("caf\xC3\xA9 \xFF\xC3") == "caf\xC3\xA9 ??");
   CHECK(presentable(std::string(600, 'x')).size() == 512);
   CHECK(presentable("ab\xC3\xA9", 3) == "ab");
@@ -107,8 +108,8 @@ TEST_CASE("prefixes of launchers and loggers are read through to the body and th
 }
 
 TEST_CASE("what only looks like a prefix stays") {
-  for (const char* line : {"[batch=1/100]:", "[step=1/7,epoch=0]", "422/422 [====]", "12:30", "3:4 ratio", "[Torch] Saved x", "(see page 3) x", "Epoch 1: begins",
-                           "[1, 2, 3]: a list", "[999999999]: far", "", " ", "["}) {
+  for (const char* line : {"[batch=1/100]:", "[step=1/7,epoch=0]", "422/422 [====]", "12:30", "3:4 ratio", "[Torch] Saved x",
+                           "(see page 3) x", "Epoch 1: begins", "[1, 2, 3]: a list", "[999999999]: far", "", " ", "["}) {
     CAPTURE(line);
     CHECK(read_prefix(line).size == 0);
     CHECK(!read_prefix(line).rank);
@@ -128,19 +129,30 @@ TEST_CASE("secrets are masked and the words around them are kept") {
 }
 
 TEST_CASE("ordinary texts are not masked") {
-  for (const char* text : {"CUDA out of memory. Tried to allocate 14.50 GiB", "KeyError: 'model.layers.0.weight'", "tokens per second: 123456", "token: 512",
-                           "commit 0123456789abcdef0123456789abcdef01234567", "https://example.org/a:b"}) {
+  for (const char* text :
+       {"CUDA out of memory. Tried to allocate 14.50 GiB", "KeyError: 'model.layers.0.weight'", "tokens per second: 123456", "token: 512",
+        "commit 0123456789abcdef0123456789abcdef01234567", "https://example.org/a:b"}) {
     CAPTURE(text);
     CHECK(mask_secrets(text) == text);
   }
 }
 
 TEST_CASE("what is matched without RE2 is matched as RE2 would") {
-  const std::vector<std::string> expressions{
-      R"(\biteration\s+(?P<step>INT)/\s*INT \|)", R"(\| (?:lm |mlm )?loss: (NUM))", R"(^step (INT) \| .*\btime (NUM) \|)", R"(\|\s*$)", R"(a(\S+?)\.?b)",
-      R"(loss=(NUM)[,\]])", R"(x.*?(INT)y)", R"(^\s+(\w+) = ([^,]*),)", R"(\bl[ra](?:s|) ?(NUM))", R"(e(NUM)e)", R"(\[(INT)/(INT)\])", R"((?P<a>loss)\b)"};
-  const std::vector<std::string> words{"iteration", " ", "  ", "12", "1,234", "/", "|", "lm ", "loss", ": ", "2.5e-3", "nan", "step ", "time ", ",", "]", "[", "x", "y", "a", "b", "e",
-                                       ".", "=", "loss=", "inf", "inity", "1", "lr", "las", "\n", "\xFF"};
+  const std::vector<std::string> expressions{R"(\biteration\s+(?P<step>INT)/\s*INT \|)",
+                                             R"(\| (?:lm |mlm )?loss: (NUM))",
+                                             R"(^step (INT) \| .*\btime (NUM) \|)",
+                                             R"(\|\s*$)",
+                                             R"(a(\S+?)\.?b)",
+                                             R"(loss=(NUM)[,\]])",
+                                             R"(x.*?(INT)y)",
+                                             R"(^\s+(\w+) = ([^,]*),)",
+                                             R"(\bl[ra](?:s|) ?(NUM))",
+                                             R"(e(NUM)e)",
+                                             R"(\[(INT)/(INT)\])",
+                                             R"((?P<a>loss)\b)"};
+  const std::vector<std::string> words{"iteration", " ",     "  ",    "12",  "1,234", "/", "|",  "lm ", "loss", ": ",  "2.5e-3",
+                                       "nan",       "step ", "time ", ",",   "]",     "[", "x",  "y",   "a",    "b",   "e",
+                                       ".",         "=",     "loss=", "inf", "inity", "1", "lr", "las", "\n",   "\xFF"};
   const unsigned seed = 5;
   std::mt19937 random(seed);
   CAPTURE(seed);

@@ -39,7 +39,7 @@ int follow(const std::filesystem::path& directory, const wrap::EngineOptions& op
     }
     if (parent_gone) return 0;
     pollfd parent{options.parent, POLLIN, 0};
-    parent_gone = ::poll(&parent, 1, 20) > 0;   // once more, behind its last words
+    parent_gone = ::poll(&parent, 1, 20) > 0;  // once more, behind its last words
   }
 }
 
@@ -59,9 +59,10 @@ int main(int argc, char** argv) {
     else if (option == "--lone-after") options.lone_after = std::chrono::seconds{std::stol(value)};
     else if (option == "--engine") engine = value;
     else if (option == "--reload" && value == "good") options.reload = [] { return wrap::PackRecord{"feed", "new rules\n"}; };
-    else if (option == "--reload") options.reload = []() -> stream::Result<wrap::PackRecord> {
-      return stream::Error{stream::Errc::malformed, "ranks.lua:3: no such signal"};
-    };
+    else if (option == "--reload")
+      options.reload = []() -> stream::Result<wrap::PackRecord> {
+        return stream::Error{stream::Errc::malformed, "ranks.lua:3: no such signal"};
+      };
     else return 2;
   }
   for (++at; at < argc; ++at) options.command.emplace_back(argv[at]);
@@ -70,7 +71,8 @@ int main(int argc, char** argv) {
   return wrap::wrap(options, [&](const std::filesystem::path& journal, const wrap::EngineOptions& how) {
     if (engine == "dies") ::abort();
     if (engine == "refuses") return wrap::engine_refused;
-    if (engine == "hangs") for (;;) ::pause();
+    if (engine == "hangs")
+      for (;;) ::pause();
     return follow(journal, how);
   });
 }

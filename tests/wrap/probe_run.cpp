@@ -166,7 +166,8 @@ Recorded read_journal(const std::filesystem::path& directory) {
     recorded.epochs.push_back(entry.epoch);
     for (const auto& line : entry.lines) recorded.lines.push_back({std::string{line.text}, line.error_stream});
     for (const auto& event : entry.events) {
-      Recorded::Event copy{std::string{event.name}, member_text(event.member), std::string{entry.attempt}, {}, stream::nanoseconds(event.time)};
+      Recorded::Event copy{
+          std::string{event.name}, member_text(event.member), std::string{entry.attempt}, {}, stream::nanoseconds(event.time)};
       for (const auto& field : event.fields) {
         const auto* text = std::get_if<std::string_view>(&field.value);
         copy.fields[std::string{field.name}] = text != nullptr ? std::string{*text} : number_text(std::get<double>(field.value));
@@ -194,7 +195,8 @@ Recorded read_journal(const std::filesystem::path& directory) {
     for (const auto& control : entry.controls) {
       using Kind = stream::ControlRecord::Kind;
       if (control.kind == Kind::beat) recorded.beats.push_back(stream::nanoseconds(entry.arrival));
-      if (control.kind == Kind::pack) recorded.packs.push_back({std::string{control.pack_hash}, (control.pack_from - entry.arrival).count()});
+      if (control.kind == Kind::pack)
+        recorded.packs.push_back({std::string{control.pack_hash}, (control.pack_from - entry.arrival).count()});
       if (control.kind == Kind::seal) recorded.sealed = true;
     }
   }

@@ -27,9 +27,9 @@ class Scratch {
 
 struct Ended {
   std::string out, err;
-  int status = 0;               // as waitpid gives it
-  [[nodiscard]] int code() const;     // -1: by a signal
-  [[nodiscard]] int signal() const;   // 0: none
+  int status = 0;                    // as waitpid gives it
+  [[nodiscard]] int code() const;    // -1: by a signal
+  [[nodiscard]] int signal() const;  // 0: none
 };
 
 // A started process; its output is gathered into files.
@@ -41,7 +41,7 @@ class Running {
   [[nodiscard]] std::string err() const;
   // How long is for what would never happen: a busy machine may take its time.
   bool wait_for(const std::function<bool()>& what, double seconds = 60) const;
-  Ended end(double seconds = 120);    // waits; kills it when it takes longer
+  Ended end(double seconds = 120);  // waits; kills it when it takes longer
 
  private:
   pid_t pid_ = -1;
@@ -56,24 +56,40 @@ std::optional<pid_t> child_named(pid_t parent, const std::string& name);
 
 // A journal as a test looks at it: all records, owned.
 struct Recorded {
-  struct Line { std::string text; bool error; };
-  struct Event { std::string name, member, attempt; std::map<std::string, std::string> fields; std::int64_t time; };
-  struct Sample { std::string signal, member, value; std::int64_t time; };
-  struct Heard { std::string source; std::vector<std::string> members; };
-  struct Pack { std::string hash; std::int64_t ahead; };
+  struct Line {
+    std::string text;
+    bool error;
+  };
+  struct Event {
+    std::string name, member, attempt;
+    std::map<std::string, std::string> fields;
+    std::int64_t time;
+  };
+  struct Sample {
+    std::string signal, member, value;
+    std::int64_t time;
+  };
+  struct Heard {
+    std::string source;
+    std::vector<std::string> members;
+  };
+  struct Pack {
+    std::string hash;
+    std::int64_t ahead;
+  };
   std::vector<Line> lines;
   std::vector<Event> events;
   std::vector<Sample> samples;
   std::vector<Heard> heard;
   std::vector<Pack> packs;
-  std::vector<std::int64_t> beats;      // their arrivals
-  std::vector<std::uint32_t> epochs;    // of each entry
-  bool sealed = false;                  // and nothing follows
+  std::vector<std::int64_t> beats;    // their arrivals
+  std::vector<std::uint32_t> epochs;  // of each entry
+  bool sealed = false;                // and nothing follows
   std::uint64_t corrupt = 0, rejected = 0;
 
   [[nodiscard]] std::vector<Event> named(const std::string& name) const;
   [[nodiscard]] std::vector<Sample> of(const std::string& signal, const std::string& member) const;
-  [[nodiscard]] std::string text() const;   // all lines, each with its newline
+  [[nodiscard]] std::string text() const;  // all lines, each with its newline
 };
 [[nodiscard]] Recorded read_journal(const std::filesystem::path& directory);
 

@@ -79,15 +79,15 @@ TEST_CASE("stdout and stderr stay apart, each in its order") {
 
 TEST_CASE("a command whose reader has gone is told so as it would be without us") {
   Scratch scratch;
-  const Ended ended =
-      run({"bash", "-c", "\"$@\" | head -1; exit ${PIPESTATUS[0]}", "bash", WRAP_PROBE, "--", "yes"}, scratch);
+  const Ended ended = run({"bash", "-c", "\"$@\" | head -1; exit ${PIPESTATUS[0]}", "bash", WRAP_PROBE, "--", "yes"}, scratch);
   CHECK(ended.out == "y\n");
   CHECK(ended.code() == 128 + SIGPIPE);
 }
 
 TEST_CASE("a reader that waits makes the command wait, and loses nothing") {
   Scratch scratch;
-  const Ended ended = run({"bash", "-c", "\"$@\" | (sleep 1; wc -c)", "bash", WRAP_PROBE, "--", "head", "-c", "3000000", "/dev/zero"}, scratch);
+  const Ended ended =
+      run({"bash", "-c", "\"$@\" | (sleep 1; wc -c)", "bash", WRAP_PROBE, "--", "head", "-c", "3000000", "/dev/zero"}, scratch);
   CHECK(std::stoi(ended.out) == 3'000'000);
 }
 
@@ -114,7 +114,10 @@ TEST_CASE("a recorder that is killed disturbs nothing and is started again") {
   const auto recorder = child_named(running.pid(), "tocsin-recorder");
   REQUIRE(recorder);
   ::kill(*recorder, SIGKILL);
-  REQUIRE(running.wait_for([&] { const auto next = child_named(running.pid(), "tocsin-recorder"); return next && next != recorder; }));
+  REQUIRE(running.wait_for([&] {
+    const auto next = child_named(running.pid(), "tocsin-recorder");
+    return next && next != recorder;
+  }));
   const Ended ended = running.end();
   CHECK(ended.code() == 3);
   for (int i = 1; i <= 15; ++i) CHECK(ended.out.find("line " + std::to_string(i) + "\n") != std::string::npos);
@@ -127,7 +130,7 @@ TEST_CASE("a recorder that is killed disturbs nothing and is started again") {
   CHECK(recorded.epochs.back() == 1);
   CHECK(recorded.named("start").size() == 1);
   CHECK(recorded.named("end").size() == 1);
-  CHECK(recorded.lines.size() >= 14);   // what it had read and not yet written went with it
+  CHECK(recorded.lines.size() >= 14);  // what it had read and not yet written went with it
   CHECK(recorded.lines.back().text == "line 15");
 }
 
@@ -135,7 +138,8 @@ TEST_CASE("an engine that is killed, or cannot live, disturbs nothing") {
   Scratch scratch;
   SUBCASE("killed: started again, and reads to the end") {
     Running running{probe({}, shell("for i in 1 2 3 4 5 6 7 8 9 10; do echo line $i; sleep 0.1; done; exit 4")), scratch};
-    REQUIRE(running.wait_for([&] { return child_named(running.pid(), "tocsin-engine") && running.out().find("line 3") != std::string::npos; }));
+    REQUIRE(
+        running.wait_for([&] { return child_named(running.pid(), "tocsin-engine") && running.out().find("line 3") != std::string::npos; }));
     ::kill(*child_named(running.pid(), "tocsin-engine"), SIGKILL);
     const Ended ended = running.end();
     CHECK(ended.code() == 4);
@@ -171,8 +175,8 @@ TEST_CASE("a journal that cannot be written does not disturb the command") {
     CHECK(ended.err.find("the journal is in") == std::string::npos);
   }
   SUBCASE("a file over the limit") {
-    const Ended ended = run({"bash", "-c", "(ulimit -f 20; exec \"$@\") | cat; exit ${PIPESTATUS[0]}", "bash", WRAP_PROBE, "--journal", (scratch / "journal").string(), "--",
-                             script[0], script[1], script[2]},
+    const Ended ended = run({"bash", "-c", "(ulimit -f 20; exec \"$@\") | cat; exit ${PIPESTATUS[0]}", "bash", WRAP_PROBE, "--journal",
+                             (scratch / "journal").string(), "--", script[0], script[1], script[2]},
                             scratch);
     CHECK(ended.out == five);
     CHECK(ended.code() == 9);

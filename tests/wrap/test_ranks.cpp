@@ -34,7 +34,8 @@ struct Finder {
       switch (change.kind) {
         case RankFinder::Change::Kind::restarted: said.push_back("restarted"); break;
         case RankFinder::Change::Kind::world_size: said.push_back("world_size " + std::to_string(legacy.world_size)); break;
-        case RankFinder::Change::Kind::appeared: said.push_back("rank " + std::to_string(change.rank) + " is " + std::to_string(change.pid));
+        case RankFinder::Change::Kind::appeared:
+          said.push_back("rank " + std::to_string(change.rank) + " is " + std::to_string(change.pid));
       }
     }
     return said;
@@ -148,7 +149,7 @@ TEST_CASE("a command that works is the process of a job without ranks, whatever 
   Lone job;
   job.add(100, 1);
   for (const pid_t loader : {110, 111, 112}) job.add(loader, 100);
-  CHECK_FALSE(job.after({{100, 10}, {110, 9}}));   // the first look: since when is not known
+  CHECK_FALSE(job.after({{100, 10}, {110, 9}}));  // the first look: since when is not known
   CHECK(job.after({{100, 0.5}, {110, 4}, {111, 4}, {112, 4}}) == 100);
 }
 
@@ -160,8 +161,8 @@ TEST_CASE("beneath what only waits the one child at work is it") {
   job.add(103, 100);
   (void)job.after({{100, 0.1}, {102, 3}});
   CHECK(job.after({{102, 4}}) == 102);
-  CHECK_FALSE(job.after({}));                      // at rest: nobody can tell
-  CHECK_FALSE(job.after({{102, 4}, {103, 4}}));    // two at work: perhaps ranks without a name
+  CHECK_FALSE(job.after({}));                    // at rest: nobody can tell
+  CHECK_FALSE(job.after({{102, 4}, {103, 4}}));  // two at work: perhaps ranks without a name
 }
 
 TEST_CASE("a client of work elsewhere is nobody's rank") {
@@ -196,7 +197,7 @@ TEST_CASE("an assumed rank gives way to the first process that calls itself one"
   job.finder.assume(command);
   CHECK(job.finder.complete());
   CHECK(job.look().empty());
-  Process same = rank_process(90, 0, 2);           // the command itself, after an exec
+  Process same = rank_process(90, 0, 2);  // the command itself, after an exec
   same.start = command.start;
   job.add(same);
   job.add(rank_process(101, 1, 2));
@@ -207,7 +208,8 @@ TEST_CASE("an assumed rank gives way to the first process that calls itself one"
 
 TEST_CASE("the name of a process may look like anything") {
   const auto stat = parse_stat(
-      "812 (a) b (c) S 77 812 812 0 -1 4194304 127 0 0 0 30 12 0 0 20 0 1 0 147795 2990080 419 18446744073709551615 1 1 0 0 0 0 0 0 0 0 0 0 17 0 "
+      "812 (a) b (c) S 77 812 812 0 -1 4194304 127 0 0 0 30 12 0 0 20 0 1 0 147795 2990080 419 18446744073709551615 1 1 0 0 0 0 0 0 0 0 0 "
+      "0 17 0 "
       "0 0 0 0 0 0 0 0 0 0 4711 0 0\n");
   REQUIRE(stat);
   CHECK(stat->name == "a) b (c");

@@ -55,7 +55,8 @@ std::map<double, double> clock_of(const Recorded& recorded, int rank) {
 
 TEST_CASE("the journal begins with the pack and the start, and ends with the end and the seal") {
   Scratch scratch;
-  const Ended ended = run(probe({"--journal", (scratch / "j").string(), "--job", "llama"}, shell("echo one; echo two >&2; printf three; exit 3")), scratch);
+  const Ended ended =
+      run(probe({"--journal", (scratch / "j").string(), "--job", "llama"}, shell("echo one; echo two >&2; printf three; exit 3")), scratch);
   CHECK(ended.code() == 3);
   const Recorded recorded = read_journal(scratch / "j");
   REQUIRE(recorded.packs.size() == 1);
@@ -102,7 +103,7 @@ TEST_CASE("ranks are found among the descendants, sampled, and their exits told"
   const Recorded recorded = read_journal(scratch / "j");
 
   const auto members = recorded.named("member");
-  REQUIRE(members.size() == 3);   // and not the loader workers
+  REQUIRE(members.size() == 3);  // and not the loader workers
   char host[256] = {};
   ::gethostname(host, sizeof host - 1);
   for (std::size_t r = 0; r < 3; ++r) {
@@ -111,7 +112,7 @@ TEST_CASE("ranks are found among the descendants, sampled, and their exits told"
     CHECK(members[r].fields.contains("pid"));
   }
   const auto starts = recorded.named("start");
-  REQUIRE(starts.size() == 2);    // the second says how many ranks there are
+  REQUIRE(starts.size() == 2);  // the second says how many ranks there are
   CHECK(starts[1].attempt == "1");
   CHECK(starts[1].fields.at("world_size") == "3");
   CHECK(recorded.named("exit").size() == 3);
@@ -133,14 +134,16 @@ TEST_CASE("ranks are found among the descendants, sampled, and their exits told"
       before = time;
     }
     if (rank == 1) CHECK(clocked > 0);
-    CHECK(std::abs(sampled - clocked) < 0.1);   // a few ticks, and what was used since the last word
+    CHECK(std::abs(sampled - clocked) < 0.1);  // a few ticks, and what was used since the last word
   }
   CHECK_FALSE(recorded.of("process_rss", "rank 2").empty());
-  CHECK(std::stod(recorded.of("process_rss", "rank 2").front().value) > 1e6);   // the last may be a zombie's: none
+  CHECK(std::stod(recorded.of("process_rss", "rank 2").front().value) > 1e6);  // the last may be a zombie's: none
   const auto states = recorded.of("process_state", "rank 0");
   CHECK(std::any_of(states.begin(), states.end(), [](const auto& s) { return s.value == "sleeping"; }));
   const auto calls = recorded.of("wait_syscall", "rank 0"), channels = recorded.of("wait_channel", "rank 0");
-  CHECK(std::any_of(calls.begin(), calls.end(), [](const auto& s) { return s.value.find("sleep") != std::string::npos || s.value == "wait4" || s.value == "pselect6"; }));
+  CHECK(std::any_of(calls.begin(), calls.end(), [](const auto& s) {
+    return s.value.find("sleep") != std::string::npos || s.value == "wait4" || s.value == "pselect6";
+  }));
   CHECK_FALSE(channels.empty());
   const auto running = recorded.of("wait_syscall", "rank 1");
   CHECK(std::any_of(running.begin(), running.end(), [](const auto& s) { return s.value == "none"; }));
@@ -149,7 +152,8 @@ TEST_CASE("ranks are found among the descendants, sampled, and their exits told"
 
   const auto all = std::vector<std::string>{"rank 0", "rank 1", "rank 2"};
   CHECK(std::any_of(recorded.heard.begin(), recorded.heard.end(), [&](const auto& h) { return h.source == "log" && h.members == all; }));
-  CHECK(std::any_of(recorded.heard.begin(), recorded.heard.end(), [&](const auto& h) { return h.source == "sampler" && h.members.size() == 4; }));
+  CHECK(std::any_of(recorded.heard.begin(), recorded.heard.end(),
+                    [&](const auto& h) { return h.source == "sampler" && h.members.size() == 4; }));
 }
 
 TEST_CASE("ranks that are replaced by new ones are a new attempt") {
@@ -175,7 +179,7 @@ TEST_CASE("a process that becomes a rank by an exec is found") {
   CHECK(recorded.named("member")[0].member == "rank 4");
   const auto exits = recorded.named("exit");
   REQUIRE(exits.size() == 1);
-  CHECK(exits[0].fields.at("code") == "0");   // it is the command itself: its code is known
+  CHECK(exits[0].fields.at("code") == "0");  // it is the command itself: its code is known
 }
 
 TEST_CASE("a rank whose launcher has gone is still seen") {
@@ -189,7 +193,8 @@ TEST_CASE("a rank whose launcher has gone is still seen") {
 TEST_CASE("a command without ranks that works is rank 0 of 1, and what it runs is sampled") {
   Scratch scratch;
   const std::string busy = "import time\nt = time.time()\nwhile time.process_time() < 3 or time.time() - t < 12: sum(range(20000))";
-  const Ended ended = run(probe({"--journal", (scratch / "j").string(), "--lone-after", "2"}, shell("python3 -c '" + busy + "'; exit 3")), scratch);
+  const Ended ended =
+      run(probe({"--journal", (scratch / "j").string(), "--lone-after", "2"}, shell("python3 -c '" + busy + "'; exit 3")), scratch);
   CHECK(ended.code() == 3);
   const Recorded recorded = read_journal(scratch / "j");
   const auto members = recorded.named("member");
@@ -204,7 +209,7 @@ TEST_CASE("a command without ranks that works is rank 0 of 1, and what it runs i
   CHECK(exits[0].fields.at("code") == "3");
   double cores = 0;
   for (const auto& sample : recorded.of("process_cpu", "rank 0")) cores += std::stod(sample.value);
-  CHECK(cores > 0);   // python's: the shell waits
+  CHECK(cores > 0);  // python's: the shell waits
 }
 
 TEST_CASE("a command that only waits, and one whose ranks nobody named, is no rank") {
@@ -215,9 +220,11 @@ TEST_CASE("a command that only waits, and one whose ranks nobody named, is no ra
     (void)run(probe({"--journal", (scratch / "j").string(), "--lone-after", "1"}, shell(busy + " & " + busy + " & wait")), scratch);
   }
   SUBCASE("we are a rank of several ourselves") {
-    Running running{probe({"--journal", (scratch / "j").string(), "--lone-after", "1"},
-                          {"python3", "-c", "import time\nt = time.time()\nwhile time.process_time() < 4 or time.time() - t < 11: sum(range(20000))"}),
-                    scratch, {{"SLURM_PROCID", "3"}, {"SLURM_NTASKS", "8"}}};
+    Running running{
+        probe({"--journal", (scratch / "j").string(), "--lone-after", "1"},
+              {"python3", "-c", "import time\nt = time.time()\nwhile time.process_time() < 4 or time.time() - t < 11: sum(range(20000))"}),
+        scratch,
+        {{"SLURM_PROCID", "3"}, {"SLURM_NTASKS", "8"}}};
     (void)running.end(60);
   }
   CHECK(read_journal(scratch / "j").named("member").empty());
@@ -234,7 +241,8 @@ TEST_CASE("a beat is written each second, whether there are lines or none") {
 TEST_CASE("a new recorder goes on with the ranks of the one that was killed") {
   Scratch scratch;
   Running running{probe({"--journal", (scratch / "j").string()}, {"python3", "-c", launcher, "1"}), scratch};
-  REQUIRE(running.wait_for([&] { return std::filesystem::exists(scratch / "j") && read_journal(scratch / "j").named("member").size() == 3; }));
+  REQUIRE(
+      running.wait_for([&] { return std::filesystem::exists(scratch / "j") && read_journal(scratch / "j").named("member").size() == 3; }));
   ::kill(*child_named(running.pid(), "tocsin-recorder"), SIGKILL);
   CHECK(running.end().code() == 0);
   const Recorded recorded = read_journal(scratch / "j");

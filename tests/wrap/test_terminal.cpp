@@ -127,7 +127,8 @@ TEST_CASE("Ctrl-Z stops the command and us, and a continue goes on with both") {
   Session session{{"bash", "-i"}, scratch};
   session.type("PS1='> '; set -m\n");
   // No shell: one that is stopped within its vfork() hangs, without us too.
-  session.type(std::string{WRAP_PROBE} + " -- python3 -c 'import time; print(\"rea\" \"dy\", flush=True); time.sleep(1); print(\"do\" \"ne\"); exit(9)'\n");
+  session.type(std::string{WRAP_PROBE} +
+               " -- python3 -c 'import time; print(\"rea\" \"dy\", flush=True); time.sleep(1); print(\"do\" \"ne\"); exit(9)'\n");
   REQUIRE_MESSAGE(session.shows("ready\r\n"), session.screen());
   session.type("\x1a");
   REQUIRE_MESSAGE(session.shows("Stopped"), session.screen());
@@ -149,7 +150,10 @@ TEST_CASE("two million bytes pass a terminal unchanged") {
 
 TEST_CASE("when the terminal hangs up the command hears of it") {
   Scratch scratch;
-  Session session{probe({"--journal", (scratch / "j").string(), "--reload", "good"}, shell("trap 'echo hung > " + (scratch / "told").string() + "; exit 0' HUP; echo ready; while :; do sleep 0.1; done")), scratch};
+  Session session{
+      probe({"--journal", (scratch / "j").string(), "--reload", "good"},
+            shell("trap 'echo hung > " + (scratch / "told").string() + "; exit 0' HUP; echo ready; while :; do sleep 0.1; done")),
+      scratch};
   REQUIRE(session.shows("ready"));
   session.hang_up();
   int status = 0;
