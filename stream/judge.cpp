@@ -8,8 +8,8 @@ namespace tocsin::stream {
 namespace {
 
 constexpr Duration first_bench = std::chrono::seconds{60};
-constexpr std::uint32_t longest_bench = 6;   // doublings
-constexpr std::size_t most_findings_told = 4;   // a rule built on more says nothing of each
+constexpr std::uint32_t longest_bench = 6;     // doublings
+constexpr std::size_t most_findings_told = 4;  // a rule built on more says nothing of each
 
 }  // namespace
 
@@ -73,7 +73,7 @@ void Judge::run(const Agenda::Due& due) {
   if (due.at_end) moment_.now = facts_.end;
   ++around_.counters->ticks;
   evaluator_.begin_tick();
-  const std::size_t mark = pack_->graph->mark();   // what scripted rules append lives until their alerts are told
+  const std::size_t mark = pack_->graph->mark();  // what scripted rules append lives until their alerts are told
   std::vector<RuleIndex> rules;
   for (const RuleIndex rule : due.rules)
     if (selects(pack_->rules[static_cast<std::size_t>(rule)])) rules.push_back(rule);
@@ -83,10 +83,11 @@ void Judge::run(const Agenda::Due& due) {
     return x.depth != y.depth ? x.depth < y.depth : a < b;
   });
   for (const RuleIndex rule : rules) evaluate(rule);
+  const std::uint64_t over_limit = desk_.over_limit();
   desk_.settle(
-      due.tick, rules, runs_, facts_.topology,
-      [this](RuleIndex rule, Slot slot, AlertTransition& t) { tell(rule, slot, t); },
+      due.tick, rules, runs_, facts_.topology, [this](RuleIndex rule, Slot slot, AlertTransition& t) { tell(rule, slot, t); },
       [this](const AlertTransition& t) { publish(t); });
+  around_.counters->alerts_over_limit += desk_.over_limit() - over_limit;
   if (pack_->graph->mark() > mark) {
     told_by_script_.clear();
     pack_->graph->truncate(mark);
@@ -143,9 +144,8 @@ void Judge::take_outcomes(NodeId answer, const Rule& rule) {
 bool Judge::evaluate_script(RuleIndex index, const Rule& rule, RuleRun& run) {
   if (run.benched_until && moment_.tick < *run.benched_until) return false;
   Script script{*this};
-  Result<ScriptedAnswer> answer = pack_->scripts
-                                      ? pack_->scripts->evaluate(index, script)
-                                      : Result<ScriptedAnswer>{Error{Errc::refused, "no host for scripted rules"}};
+  Result<ScriptedAnswer> answer =
+      pack_->scripts ? pack_->scripts->evaluate(index, script) : Result<ScriptedAnswer>{Error{Errc::refused, "no host for scripted rules"}};
   if (!answer) {
     const std::uint32_t doublings = std::min(run.failures++, longest_bench);
     run.benched_until = moment_.tick + first_bench * (1 << doublings);
@@ -158,8 +158,8 @@ bool Judge::evaluate_script(RuleIndex index, const Rule& rule, RuleRun& run) {
   take_outcomes(answer->answer, rule);
   for (const auto& [field, node] : answer->state) script.compute(node);
   write_state(rule, run, answer->state);
-  const bool speaks = around_.observer || !run.lives().empty() ||
-                      std::find(outcomes_.begin(), outcomes_.end(), Truth::yes) != outcomes_.end();
+  const bool speaks =
+      around_.observer || !run.lives().empty() || std::find(outcomes_.begin(), outcomes_.end(), Truth::yes) != outcomes_.end();
   if (!speaks) return true;
   Rule& view = told_by_script_.insert_or_assign(index, rule).first->second;
   view.answer = answer->answer;
@@ -190,8 +190,7 @@ void Judge::add_to_digest(const Rule& rule) {
   digest.add(rule.name);
   digest.add_all<Truth>(outcomes_);
   RuleRun& run = runs_[static_cast<std::size_t>(&rule - pack_->rules.data())];
-  for (std::size_t i = 0; i < rule.state.size(); ++i)
-    digest.add_all<double>(run.state(i, facts_.topology.size(rule.per)));
+  for (std::size_t i = 0; i < rule.state.size(); ++i) digest.add_all<double>(run.state(i, facts_.topology.size(rule.per)));
   if (!around_.digest_columns) return;
   for (const NodeId id : rule.hot) {
     const Type& type = (*pack_->graph)[id].type;
@@ -204,7 +203,7 @@ void Judge::tell(RuleIndex index, Slot slot, AlertTransition& transition) {
   const Rule& rule = pack_->rules[static_cast<std::size_t>(index)];
   const auto view = told_by_script_.find(index);
   if (rule.scripted && view == told_by_script_.end()) {
-    transition.shows = rule.summary;   // benched, or its alert waited for a parent: it has no values at this tick
+    transition.shows = rule.summary;  // benched, or its alert waited for a parent: it has no values at this tick
     return;
   }
   if (!rule.scripted) evaluator_.run(rule.cold);
@@ -222,10 +221,13 @@ void Judge::add_evidence_of_findings(const Rule& rule, Slot slot, AlertTransitio
     if (base.scripted || base.settle != rule.settle) continue;
     const Slot at = containing_slot(facts_.topology, rule.per, slot, base.per);
     if (base.per > rule.per || at == no_slot) continue;
-    evaluator_.run(base.hot);   // it may not have been due at this tick
+    telling_ = true;
+    evaluator_.run(base.hot);  // it may not have been due at this tick
     evaluator_.run(base.cold);
+    telling_ = false;
     AlertTransition of_base;
-    Account{base, *pack_->graph, evaluator_, facts_.topology, [this](double symbol) { return facts_.symbols.text(symbol); }}.tell(at, of_base);
+    Account{base, *pack_->graph, evaluator_, facts_.topology, [this](double symbol) { return facts_.symbols.text(symbol); }}.tell(at,
+                                                                                                                                  of_base);
     for (auto& [name, value] : of_base.evidence) transition.evidence.emplace_back(base.name + "." + name, value);
     for (auto& [name, text] : of_base.evidence_texts) transition.evidence_texts.emplace_back(base.name + "." + name, std::move(text));
   }
@@ -317,10 +319,8 @@ void Judge::freeze(const Node& node, std::span<double> in_out) {
     const bool frozen = !quiet && std::any_of(run.lives().begin(), run.lives().end(), [&](const auto& entry) {
       return entry.second.first != never && overlap(facts_.topology, node.type.level, slot, run.rule().per, entry.first);
     });
-    if (frozen && !is_absent(held[slot]))
-      in_out[slot] = held[slot];
-    else
-      held[slot] = in_out[slot];
+    if (frozen && !is_absent(held[slot])) in_out[slot] = held[slot];
+    else if (!telling_) held[slot] = in_out[slot];
   }
 }
 
@@ -328,27 +328,25 @@ double Judge::symbol(std::string_view text) const { return facts_.symbols.find(t
 
 void Judge::adopt(Judge& old, Time from) {
   agenda_.adopt(old.agenda_, from);
-  desk_ = old.desk_;
-  desk_.use(*pack_);
   end_reason_ = old.end_reason_;
   over_ = old.over_;
   const auto publish_it = [this](const AlertTransition& t) { publish(t); };
   for (std::size_t before = 0; before < old.runs_.size(); ++before) {
     const Rule& rule = old.runs_[before].rule();
-    const auto same = std::find_if(runs_.begin(), runs_.end(), [&](const RuleRun& run) {
-      return run.rule().name == rule.name && run.rule().per == rule.per;
-    });
+    const auto same = std::find_if(runs_.begin(), runs_.end(),
+                                   [&](const RuleRun& run) { return run.rule().name == rule.name && run.rule().per == rule.per; });
     if (same == runs_.end()) {
-      AlertDesk leaving = old.desk_;
-      leaving.remove_rule(static_cast<RuleIndex>(before), from, old.runs_, facts_.topology, publish_it);
+      old.desk_.remove_rule(static_cast<RuleIndex>(before), from, old.runs_, facts_.topology, publish_it);
       continue;
     }
     Writer out;
     old.runs_[before].save(out);
     Reader in{out.bytes()};
     same->load(in);
-    same->held.clear();   // by node, and the nodes are others: they fill again at the next tick
+    same->held.clear();  // by node, and the nodes are others: they fill again at the next tick
   }
+  desk_ = old.desk_;
+  desk_.use(*pack_);
   expiry_ = desk_.next_expiry(runs_);
 }
 

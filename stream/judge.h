@@ -36,7 +36,7 @@ struct Surroundings {
 // Owned by its Attempt.
 class Judge final : private Leaves {
  public:
-  struct Facts {   // the attempt's own, by reference
+  struct Facts {  // the attempt's own, by reference
     const std::string& subject;
     const std::string& attempt;
     const std::map<std::string, std::string>& labels;
@@ -45,7 +45,7 @@ class Judge final : private Leaves {
     const Symbols& symbols;
     History& history;
     Time start;
-    Time end = never;   // E, once known
+    Time end = never;  // E, once known
   };
   Judge(std::shared_ptr<Pack> pack, Facts facts, Surroundings around);
   ~Judge();
@@ -53,8 +53,8 @@ class Judge final : private Leaves {
   void applied(const Applied& applied) { agenda_.applied(applied.signal, applied.at); }
   void end(Time end);
   [[nodiscard]] Time next_due() const;
-  void perform(Time at);               // all that is due at this instant; it is next_due()
-  [[nodiscard]] bool over() const noexcept { return over_; }   // "end" has run, the verdict is given
+  void perform(Time at);                                      // all that is due at this instant; it is next_due()
+  [[nodiscard]] bool over() const noexcept { return over_; }  // "end" has run, the verdict is given
   [[nodiscard]] Time last_tick() const noexcept { return agenda_.last_tick(); }
   void set_end_reason(std::string reason) { end_reason_ = std::move(reason); }
 
@@ -68,7 +68,7 @@ class Judge final : private Leaves {
   class Script;
 
   void run(const Agenda::Due& due);
-  [[nodiscard]] bool selects(const Rule& rule) const;   // the job has the labels that the rule asks for
+  [[nodiscard]] bool selects(const Rule& rule) const;  // the job has the labels that the rule asks for
   void evaluate(RuleIndex index);
   bool evaluate_script(RuleIndex index, const Rule& rule, RuleRun& run);
   void write_state(const Rule& rule, RuleRun& run, std::span<const std::pair<std::size_t, NodeId>> writes);
@@ -98,9 +98,10 @@ class Judge final : private Leaves {
   std::vector<Truth> outcomes_;
   // Scripted rules as they answered at the tick that runs: their outputs are nodes above the graph's mark.
   std::map<RuleIndex, Rule> told_by_script_;
-  Time expiry_ = never;   // of the first alert that nobody confirms; settled after each tick
+  Time expiry_ = never;  // of the first alert that nobody confirms; settled after each tick
   std::string end_reason_;
   bool over_ = false;
+  bool telling_ = false;  // nodes run to be told of, at another rule's tick: frozen values are not theirs to remember
 };
 
 // The verdict of a finished attempt: each family in, out or undecidable, and the one that precedence names.

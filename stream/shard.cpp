@@ -195,6 +195,7 @@ struct Shard::State {
       case ControlRecord::Kind::pack:
         if (options.ignore_packs || !packs || record.pack_hash == pack.pack->hash) break;
         if (auto loaded = packs->pack(record.pack_hash, record.pack_text)) waiting.push_back({*loaded, record.pack_from});
+        else ++counters.packs_refused;
         break;
       case ControlRecord::Kind::seal:
         sealed = true;

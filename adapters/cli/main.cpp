@@ -27,9 +27,9 @@ void print_report(const cli::RunReport& report, bool digests, bool counters) {
              c.lines, c.events, c.heard, c.beats, c.ticks, c.evaluations, c.transitions);
   fmt::print(
       "late {} duplicates {} corrected_times {} unknown_signal {} unwanted {} rejected_blocks {} strays {} member_limit {} gaps {} "
-      "benched {} over_limit {} corrupt_frames {} undecodable {}\n",
+      "benched {} over_limit {} packs_refused {} corrupt_frames {} undecodable {}\n",
       c.late, c.duplicates, c.corrected_times, c.unknown_signal, c.unwanted, c.rejected_blocks, c.strays, c.member_limit, c.gaps, c.benched,
-      c.alerts_over_limit, report.corrupt_frames, report.undecodable);
+      c.alerts_over_limit, c.packs_refused, report.corrupt_frames, report.undecodable);
   for (const auto& [rule, message] : c.bench_messages) fmt::print("benched {}: {}\n", rule, message);
 }
 
