@@ -53,7 +53,7 @@ struct Case {
   int line = 0;
   std::uint32_t ranks = 1, per_node = 8;
   stream::Duration sampled = std::chrono::seconds{1};  // how often collectors say their values; each node has a phase of its own
-  std::string records;  // a file of records in place of segments
+  std::string records;                                 // a file of records in place of segments
   std::vector<CaseSegment> segments;
   std::vector<CaseExpectation> fires, unknown, resolves;  // nothing else may fire
 };
