@@ -68,7 +68,11 @@ std::string pack_hash(std::string_view text) {
 // Each file: the sizes of its path and its text on a line, then both.
 std::string pack_text(const PackFiles& files) {
   std::string out{magic};
-  for (const auto& [path, text] : files) out += std::to_string(path.size()) + " " + std::to_string(text.size()) + "\n" + path + text;
+  for (const auto& [path, text] : files) {
+    out += std::to_string(path.size()) + " " + std::to_string(text.size()) + "\n";
+    out += path;
+    out += text;
+  }
   return out;
 }
 

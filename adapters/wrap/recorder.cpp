@@ -124,7 +124,6 @@ void Recorder::beat() {
 }
 
 void Recorder::add_rank(std::uint32_t rank, pid_t pid) {
-  Rank added{rank, pid, std::make_unique<ProcProbe>(pid), nullptr, true};
   // Output that goes into a file of its own is not heard by us.
   char out[64], err[64];
   const std::string at = "/proc/" + std::to_string(pid) + "/fd/";
@@ -133,8 +132,11 @@ void Recorder::add_rank(std::uint32_t rank, pid_t pid) {
     const std::string_view target{name, static_cast<std::size_t>(std::max<ssize_t>(size, 0))};
     return target.starts_with('/') && !target.starts_with("/dev/pts/");
   };
+  Rank& added = ranks_.emplace_back();
+  added.rank = rank;
+  added.pid = pid;
+  added.probe = std::make_unique<ProcProbe>(pid);
   added.heard = !(elsewhere(out, out_size) && elsewhere(err, err_size));
-  ranks_.push_back(std::move(added));
   std::sort(ranks_.begin(), ranks_.end(), [](const Rank& a, const Rank& b) { return a.rank < b.rank; });
 }
 

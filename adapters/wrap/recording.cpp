@@ -70,7 +70,8 @@ void Recording::append(schemas::EntryBuilder& entry) {
   entry.produced_by("wrap", epoch_, ++sequence_);
   const stream::Entry& whole = entry.entry();
   const auto bytes = schemas::encode(whole);
-  const bool carry = carried_.add(whole, bytes) | carried_.forget_replaced(clock_.now());
+  bool carry = carried_.add(whole, bytes);
+  if (carried_.forget_replaced(clock_.now())) carry = true;
   entry.clear();
   if (auto written = writer_->append(bytes, clock_.now()); !written) {
     ++lost_;
