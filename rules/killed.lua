@@ -65,18 +65,20 @@ rule "process_aborted" {
   needs = {
     abort  = signal "aborted"        { over = "attempt" },
     killed = signal "process_killed" { over = "attempt" },
+    failed = signal "rank_failed"    { over = "attempt" },
     raised = signal "traceback"      { over = "attempt" },
     ended  = signal "end_reason"     { over = "attempt" },
     done   = signal "training_ended" { over = "attempt" },
     told   = finding { "collective_hang", "collective_timeout", "collective_failed", "rendezvous_failed", "cuda_out_of_memory", "gpu_error", "gpu_fault", "gpu_error_in_log",
                        "cuda_failed", "checkpoint_unreadable", "loss_not_finite" },
   },
+  params = { passed_on = { "unheeded", "CalledProcessError", "ChildFailedError", "ProcessExitedException" } },      -- what launchers raise
   yields_to = { "rank_killed", "rank_vanished", "node_down", "node_lost", "preempted" },
   shows = "aborted: {who}",
   causes = { library = "a library found its memory damaged, or met an error that it could not pass on" },
   evaluate = function(job, p)
-    local gave_up = job.abort:count():above(0):surely() | job.killed:where { signal = 6 }:count():above(0):surely()
-    local spoke   = job.raised:except { exception = "unheeded" }:count():above(0):surely():any("job")
+    local gave_up = job.abort:count():above(0):surely() | job.killed:where { signal = 6 }:count():above(0):surely() | job.failed:where { signal = 6 }:count():above(0):surely()
+    local spoke   = job.raised:except { exception = p.passed_on }:count():above(0):surely():any("job")
     local well    = (job.ended:last():is("completed", "cancelled", "timeout", "preempted", "requeued") | job.done:count():above(0)):surely()
     return gave_up:any("job") & ~spoke & ~well & ~job.told:ever():surely(), { who = gave_up, library = gave_up:any("job") }
   end,
@@ -170,13 +172,12 @@ rule "checkpoint_unreadable" {
   family = "E2", severity = "critical", per = "job", every = { "bad", "raised", "30s" },
   summary = "The checkpoint could not be loaded",
   needs = { bad = signal "checkpoint_unreadable" { over = "attempt" }, raised = signal "traceback" { over = "attempt" }, step = signal "step" { over = "attempt" } },
-  -- Functions that load checkpoints, and what may go wrong in them that says nothing about the checkpoint.
-  params = { loading = { "load_checkpoint", "_load_checkpoint", "load_ckpt", "load_state_dict", "_load_state_dict", "load_model_checkpoint", "load_from_checkpoint", "_legacy_load", "restore_checkpoint" },
-             other = { "ModuleNotFoundError", "ImportError", "PermissionError", "OutOfMemoryError", "KeyboardInterrupt", "AcceleratorError", "DistBackendError" } },
+  -- What may go wrong while a checkpoint is loaded, and says nothing about the checkpoint.
+  params = { other = { "ModuleNotFoundError", "ImportError", "PermissionError", "OutOfMemoryError", "KeyboardInterrupt", "AcceleratorError", "DistBackendError" } },
   shows = "the checkpoint is damaged, or does not fit the model",
   evaluate = function(job, p)
     -- Once steps were made, what does not load is something else: a best model, a part for evaluation.
-    local within = job.raised:where { loading = p.loading }:except { exception = p.other }:count():above(0):surely():any("job")
+    local within = job.raised:where { loading = "yes" }:except { exception = p.other }:count():above(0):surely():any("job")
     return (job.bad:count():above(0):surely() | within) & ~job.step:count():above(0):any("job"):surely()
   end,
 }

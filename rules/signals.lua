@@ -108,7 +108,7 @@ signals {
 
   -- ---- how processes and jobs end ---------------------------------------------------------------------------------------------
   traceback = { kind = "event", unit = "none", owner = "rank", source = log, fields = { exception = "text", message = "text", frame = "text", loading = "text" },
-    documentation = "A Python traceback, by the exception that it ends in. `loading` is the function that was loading a checkpoint, where one was." },
+    documentation = "A Python traceback, by the exception that it ends in. `loading` is yes where a checkpoint was being loaded." },
   usage_error = { kind = "event", unit = "none", owner = "rank", source = log, fields = { message = "text" },
     documentation = "The program refuses its command line." },
   missing_module = { kind = "event", unit = "none", owner = "rank", source = log, fields = { message = "text", module = "text" },
@@ -141,7 +141,7 @@ signals {
     documentation = "The launcher starts all ranks again." },
   aborted = { kind = "event", unit = "none", owner = "rank", source = log, fields = { exception = "text" }, documentation = "A process ended itself with an abort." },
   host_oom = { kind = "event", unit = "none", owner = "job", source = log, fields = { pid = "none", count = "count", process = "text", step = "text" },
-    documentation = "A process was killed because the host's memory, or the job's share of it, was used up." },
+    documentation = "A process was killed, or refused memory, because the host's memory, or the job's share of it, was used up." },
   segfault = { kind = "event", unit = "none", owner = "rank", source = log, fields = { process = "text", library = "text" },
     documentation = "A process touched memory that is not its own." },
   bus_error = { kind = "event", unit = "none", owner = "rank", source = log,

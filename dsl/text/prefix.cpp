@@ -126,6 +126,38 @@ bool take_bracket(Cursor& cursor, Prefix& prefix) {
   return true;
 }
 
+// [1,3]<stderr>: of mpirun --tag-output, [1,mpirank:3,algo-1]<stdout>: of SageMaker: the number of the job, then the rank.
+bool take_tag(Cursor& cursor, Prefix& prefix) {
+  Cursor c = cursor;
+  if (!c.take('[') || !c.take_digits(1, 4) || !c.take(',')) return false;
+  constexpr std::string_view word = "mpirank:";
+  if (c.rest.substr(c.at, word.size()) == word) c.at += word.size();
+  const std::size_t begin = c.at;
+  if (!c.take_digits(1, 6)) return false;
+  const auto rank = rank_of(c.rest.substr(begin, c.at - begin));
+  const std::size_t close = c.rest.substr(c.at, 80).find(']');
+  if (!rank || close == std::string_view::npos) return false;
+  c.at += close + 1;
+  for (const std::string_view stream : {"<stdout>:", "<stderr>:"})
+    if (c.rest.substr(c.at, stream.size()) == stream) {
+      prefix.rank = rank;
+      prefix.local = false;
+      cursor.at = c.at + stream.size();
+      return true;
+    }
+  return false;
+}
+
+// "stderr F " behind the time, as container run-times keep logs.
+bool take_stream(Cursor& cursor) {
+  for (const std::string_view stream : {"stdout F ", "stderr F ", "stdout P ", "stderr P "})
+    if (cursor.rest.substr(cursor.at, stream.size()) == stream) {
+      cursor.at += stream.size() - 1;
+      return true;
+    }
+  return false;
+}
+
 // (RayTrainWorker pid=4009) or (pretraining, pid=4112)
 bool take_worker(Cursor& cursor) {
   const std::string_view text = cursor.rest.substr(cursor.at, 160);
@@ -161,10 +193,11 @@ Prefix read_prefix(std::string_view line) noexcept {
     while (cursor.peek() == ' ' && blanks < 8) ++cursor.at, ++blanks;
     const char first = cursor.peek();
     bool taken = false;
-    if (first == '[') taken = take_bracket(cursor, prefix);
+    if (first == '[') taken = take_tag(cursor, prefix) || take_bracket(cursor, prefix);
     else if (first == '(') taken = take_worker(cursor);
     else if (digit(first)) taken = take_time(cursor) || (item == 0 && take_task(cursor, prefix));
     else if (first == 'I' || first == 'W' || first == 'E' || first == 'F') taken = take_glog(cursor);
+    else if (first == 's' && item > 0) taken = take_stream(cursor);
     if (!taken) {
       cursor.at = before;
       break;

@@ -8,7 +8,7 @@
 namespace tocsin::dsl::text {
 
 // What launchers, collectors and loggers put before a line: `[rank3]:`, `[default7]:`, `3: ` (srun -l), `(Worker pid=9)`,
-// `[Rank 0]`, times, levels, places in a source. Times are not read: a line's time is its record's.
+// `[Rank 0]`, `[1,3]<stderr>:` (mpirun), times, levels, places in a source. Times are not read: a line's time is its record's.
 struct Prefix {
   std::size_t size = 0;               // of all of it; the body begins here
   std::optional<std::uint32_t> rank;  // the innermost that was said

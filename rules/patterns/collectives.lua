@@ -48,10 +48,10 @@ pattern "nccl_warn" {
 }
 pattern "nccl_error" {
   line   = { [[NCCL error in: (?P<where>\S+)]], [[ncclUnhandledCudaError|ncclSystemError|ncclInternalError|ncclRemoteError|ncclInvalidUsage|ncclInvalidArgument]], [[NCCL communicator was aborted on rank (?P<rank>\d+)]],
-             [[NCCL Error \d+: (?P<what>.+)]], [[\bNCCL: (?:unhandled|internal|invalid|remote)]], [[NCCL communicator encountered error]],
+             [[NCCL Error \d+: (?P<what>.+)]], [[\bNCCL: (?:unhandled|internal|invalid|remote)]], [[NCCL communicator encountered error]], [[Detected mismatch between collectives on ranks]],
              [[Some \w+ operations have failed or timed out]] },
   event  = "nccl_error", rank_if_unknown = "rank",
-  texts  = { message = { find = [[((?:nccl[A-Z]\w+|(?:NCCL: )?unhandled \w+ error|NCCL Error \d+: [^,]+|was aborted|encountered error|failed or timed out)[^,.]*)]] } },
+  texts  = { message = { find = [[((?:nccl[A-Z]\w+|(?:NCCL: )?unhandled \w+ error|NCCL Error \d+: [^,]+|was aborted|encountered error|mismatch between collectives|failed or timed out)[^,.]*)]] } },
 }
 pattern "nccl_retry" {
   line = [[NCCL (?:INFO|WARN).*(?:timeout|Timeout|retry|Connection (?:reset|refused|closed))]], scan = [[timeout|Timeout|retry|Connection (?:reset|refused|closed)]], event = "nccl_trouble",

@@ -8,7 +8,7 @@ pattern "traceback" {
   texts     = { exception = { find = [[(?m)^ ?(?:\w+\.)*([A-Z]\w*)(?::(?:\s|$)|\s*$)]], last = true },
                 message   = { find = [[(?m)^ ?(?:\w+\.)*[A-Z]\w*: (.+)$]], last = true },
                 frame     = { find = [[(?m)^\s+File ("[^"]+", line \d+, in \S+)]], last = true },
-                loading   = { find = [[(?m)^\s+File "[^"]+", line \d+, in (_?load_(?:checkpoint|ckpt|state_dict|model_checkpoint|from_checkpoint)|_legacy_load|restore_checkpoint|_?resume\w*)\s*$]] } },
+                loading   = { { find = [[(?m)^\s+File "[^"]+", line \d+, in (\w*load_(?:checkpoint|ckpt|state_dict|model_checkpoint|from_checkpoint)|_legacy_load|restore_checkpoint)\s*$]], text = "yes" } } },
 }
 pattern "traceback_unheeded" {
   about     = "Python prints these of a destructor, and of a handler of its logging, and goes on",
@@ -68,6 +68,11 @@ pattern "gpu_lost" {
   event  = "gpu_lost", texts = { pci = "pci" },
 }
 
+pattern "host_memory_refused" {
+  about  = "the process was not killed, but refused: the host, or the job's share of it, has no more to give",
+  line   = { [[Unable to allocate NUM [KMGTPE]i?B for an array]], [[DefaultCPUAllocator: (?:can't|not enough memory)]], [[^(?:\w+\.)*MemoryError\s*$]], [[Errno 12\] Cannot allocate memory]], [[^fork: retry: Resource|: fork: Cannot allocate memory]] },
+  unless = [[(?i)warning]], event = "host_oom", texts = { process = { text = "refused" } },
+}
 pattern "dataloader_killed" {
   line   = [[DataLoader worker \(pid(?:\(s\))? (?P<pid>\d+)[^)]*\) (?:is killed by signal: (?P<signal>[^.]+)|exited unexpectedly)]],
   event  = "dataloader_killed", fields = { pid = "pid" }, texts = { signal = "signal" },

@@ -82,15 +82,15 @@ pattern "shell_killed" {
 }
 pattern "exit_code_of_signal" {
   about  = "128 and the number of the signal, as shells, containers and batch systems tell it",
-  line   = [[(?i)\b(?:exit(?:ed)?|return(?:ed)?|finished)\b[^.;]{0,24}?(?:code|status)(?: of)?[ :=]*(?:13[25679])\b|\bExited \(13[25679]\)]],
-  unless = [[srun: error: |CalledProcessError|exit_?codes?.*,]],
+  line   = { [[(?i)\b(?:exit(?:ed)?|return(?:ed)?|finished)\b[^.;]{0,24}?(?:code|status)(?: of)?[ :=]*(?:13[25679])\b|\bExited \(13[25679]\)]], [[(?i)\bexit ?code[ :=]+-(?:4|7|8|9|11)\b]] },
+  unless = [[srun: error: |CalledProcessError|exit_?codes?.*,|^\s*exitcode\s*:|failed \(exitcode|^launch: ]],
   event  = "process_killed",
   fields = { signal = { { find = [[\b(132)\b]], number = 4 }, { find = [[\b(135)\b]], number = 7 }, { find = [[\b(136)\b]], number = 8 }, { find = [[\b(137)\b]], number = 9 },
-                        { find = [[\b(139)\b]], number = 11 } } },
+                        { find = [[\b(139)\b]], number = 11 }, { find = [[(?i)code[ :=]+-(\d+)]] } } },
   texts  = { how = { find = [[(?i)(exit.*13\d)]] } },
 }
 pattern "ended_by_signal" {
-  line   = [[(?i)\b(?:killed|terminated|exited|ended|died|interrupted|crashed)\s(?:by|on|with|due to|from|after)\s(?:(?:a|an|exit|fatal)\s)?signal:?\s#?\(?(?:(?P<signal>\d{1,2})\b|SIG[A-Z])]],
+  line   = [[(?i)\b(?:killed|terminated|exited|ended|died|interrupted|crashed|uncaught)(?:\s(?:by|on|with|due to|from|after))?\s\(?(?:(?:a|an|exit|fatal)\s)?signal:?\s#?\(?(?:(?P<signal>\d{1,2})\b|SIG[A-Z])]],
   unless = [[DataLoader worker|process rank \d+|EXIT STRING|KILLED BY|\bprocess \d+ terminated]],
   event  = "process_killed", fields = { signal = { { "signal" }, by_name[1], by_name[2], by_name[3], by_name[4], by_name[5], by_name[6], by_name[7] } },
 }

@@ -98,8 +98,9 @@ pattern "checkpoint_corrupt" {
              [[Error\(s\) in loading state_dict for|(?:Missing|Unexpected) key\(s\) in state_dict|Missing key in checkpoint state_dict|loaded state dict (?:contains a parameter group|has a different number)]],
              [[Error while deserializing header: ]], [[UnpicklingError: |: invalid load key, |EOFError: Ran out of input]], [[Unable to (?:synchronously )?open file \((?:truncated file|file signature not found|bad object header)]],
              [[DataLossError|Data loss: not an sstable]], [[Unable to load weights from \w+ checkpoint file]], [[checkpoint being loaded used a DP world size of]],
-             [[No valid checkpoint found in output directory|Can't find a valid checkpoint at]], [[CheckpointException ranks:]] },
-  unless = [[(?i)\b(?:ignor|skip|falling back)]],
+             [[No valid checkpoint found in output directory|Can't find a valid checkpoint at]], [[CheckpointException ranks:]], [[KeyError: '\w*(?:state_dict|optimizer)\w*']],
+             [[(?i)\b(?:cannot|can't|could not|unable to|failed to|error while|error) load(?:ing)? (?:the |a )?(?:\w+ )?(?:checkpoint|ckpt|state_dict|model weights|optimizer state)\b]] },
+  unless = [[(?i)\b(?:ignor|skip|falling back|from scratch|instead|retry|warn)]],
   event  = "checkpoint_unreadable", texts = { message = { find = [[^(.*)$]] } },
 }
 

@@ -218,6 +218,11 @@ parser "tensorflow_estimator" (training {
   line    = [[\bINFO:tensorflow:loss = (?P<loss>NUM), step = (?P<step>INT)]],
   samples = { step = "step", loss = "loss" },
 })
+parser "darknet" (training {
+  about   = "its step stands first, and reads as the task of an srun",
+  line    = [[^(?P<loss>NUM), NUM avg(?: loss)?, NUM rate, (?P<time>NUM) seconds]],
+  samples = { loss = "loss", step_time = "time" },
+})
 parser "pytorch_examples" (training {
   about   = "the meters of PyTorch's ImageNet example: value (average)",
   line    = [[^\s*Epoch: ?\[(?P<epoch>INT)\]\s?\[\s*(?P<n>INT)/\s*(?P<total>INT)\]\s.*\bLoss:?\s+(?P<loss>NUM)]],

@@ -105,11 +105,15 @@ TEST_CASE("prefixes of launchers and loggers are read through to the body and th
   CHECK(read("[   18.617069] NVRM: Xid") == Read{-1, "NVRM: Xid"});
   CHECK(read("E0203 04:05:06.1 2606 api.py:869] failed") == Read{-1, "failed"});
   CHECK(read("[rank 3] phase train") == Read{3, "phase train"});
+  CHECK(read("[1,12]<stderr>:Traceback (most recent call last):") == Read{12, "Traceback (most recent call last):"});
+  CHECK(read("[1,mpirank:3,algo-1]<stdout>:  File \"x\"") == Read{3, " File \"x\""});
+  CHECK(read("2026-02-03T04:05:06.123456789Z stderr F ValueError: no") == Read{-1, "ValueError: no"});
 }
 
 TEST_CASE("what only looks like a prefix stays") {
-  for (const char* line : {"[batch=1/100]:", "[step=1/7,epoch=0]", "422/422 [====]", "12:30", "3:4 ratio", "[Torch] Saved x",
-                           "(see page 3) x", "Epoch 1: begins", "[1, 2, 3]: a list", "[999999999]: far", "", " ", "["}) {
+  for (const char* line :
+       {"[batch=1/100]:", "[step=1/7,epoch=0]", "422/422 [====]", "12:30", "3:4 ratio", "[Torch] Saved x", "(see page 3) x",
+        "Epoch 1: begins", "[1, 2, 3]: a list", "[1,2] of them", "stderr F is full", "[999999999]: far", "", " ", "["}) {
     CAPTURE(line);
     CHECK(read_prefix(line).size == 0);
     CHECK(!read_prefix(line).rank);
