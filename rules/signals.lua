@@ -242,6 +242,11 @@ signals {
   link_down = { kind = "event", unit = "none", owner = "job", source = kernel, documentation = "A network link went down." },
   storage_error = { kind = "event", unit = "none", owner = "job", source = kernel, fields = { server = "text" }, documentation = "A file system or a disk failed." },
 
+  -- ---- what the engine says of itself ------------------------------------------------------------------------------------------
+  origin_behind = { kind = "event", unit = "none", owner = "job", fields = { origin = "text" },
+    documentation = "Made by the engine: a log that records of the job come from has not been read for two minutes. Whom it tells of is unobserved." },
+  origin_caught_up = { kind = "event", unit = "none", owner = "job", fields = { origin = "text" },
+    documentation = "Made by the engine: a log that was behind is waited for again." },
   any = { kind = "heard", unit = "none", owner = "rank", documentation = "Made by the engine: whether a member says anything at all." },
 }
 

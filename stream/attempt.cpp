@@ -28,13 +28,15 @@ std::optional<double> number_of(const EventRecord& event, std::string_view field
 
 }  // namespace
 
-Attempt::Attempt(std::string subject, std::string name, Time start, Position start_position, LoadedPack pack, Surroundings around)
+Attempt::Attempt(std::string subject, std::string name, Time start, Position start_position, LoadedPack pack, const Origins& origins,
+                 Surroundings around)
     : subject_(std::move(subject)),
       name_(std::move(name)),
       start_(start),
       start_position_(start_position),
       pack_(std::move(pack)),
       around_(around),
+      hearing_(&origins),
       intake_(topology_, hearing_, symbols_, *around.counters),
       last_arrival_(start) {
   hearing_.start(start);
@@ -76,6 +78,7 @@ void Attempt::advance(Time clock) {
     if (due > clock || due == never || over()) break;
     if (extractor_ && extractor_->next_due() <= due) {
       arrival_ = due;
+      intake_.from(std::nullopt);
       extractor_->settle(due, *this);
       continue;
     }
@@ -91,14 +94,17 @@ void Attempt::advance(Time clock) {
 void Attempt::end(Time at, std::string reason) {
   if (ended()) return;
   end_ = std::max({at, judge_->last_tick(), start_});
-  judge_->set_end_reason(reason.empty() ? "unknown" : reason);
-  judge_->end(end_);
+  judge_->end(end_, std::move(reason));
   history_->end(end_);
-  if (const auto signal = pack_.pack->signals.find("end_reason"); signal && !reason.empty()) {
-    MemberKey job;
-    arrival_ = end_;
-    sample(end_, job, "end_reason", std::string_view{reason});
-  }
+  tell_end_reason();
+}
+
+void Attempt::tell_end_reason() {
+  const std::string& reason = judge_->end_reason();
+  if (reason.empty() || !pack_.pack->signals.find("end_reason")) return;
+  arrival_ = end_;
+  intake_.from(std::nullopt);
+  sample(end_, MemberKey{}, "end_reason", std::string_view{reason});
 }
 
 void Attempt::finish() {
@@ -110,7 +116,15 @@ void Attempt::finish() {
   advance(end_ + std::chrono::hours{1});
 }
 
-void Attempt::apply(const Entry& entry) {
+void Attempt::note(std::string_view event, std::string_view origin, Time at) {
+  const auto id = pack_.pack->signals.find(event);
+  if (ended() || !id || pack_.pack->signals[*id].kind != SignalKind::event || !history_->wants(*id)) return;
+  const EventField fields[] = {{"origin", symbols_.intern(origin)}};
+  (void)history_->event(*id, 0, at, fields, at, intake_.next_sequence());
+}
+
+void Attempt::apply(const Entry& entry, std::optional<std::size_t> origin) {
+  intake_.from(origin);
   last_arrival_ = std::max(last_arrival_, entry.arrival);
   arrival_ = entry.arrival;
   for (const EventRecord& event : entry.events)
@@ -129,7 +143,11 @@ void Attempt::line(const LineRecord& l, Time arrival) {
   if (!extractor_) return;
   LineRecord record = l;
   record.time = intake_.placed(l.time, arrival, true);
+  // What this line completes may be of earlier ones.
+  const auto origin = intake_.origin();
+  intake_.from(std::nullopt);
   extractor_->line(record, arrival, *this);
+  intake_.from(origin);
 }
 
 void Attempt::sample(Time time, const MemberKey& member, std::string_view signal, double number) {
@@ -201,6 +219,7 @@ void Attempt::signal_event(const EventRecord& event, Time arrival) {
     ++around_.counters->member_limit;
     return;
   }
+  intake_.carried(definition.owner, {&*slot, 1});
   std::vector<EventField> fields;
   for (const auto& field : event.fields) {
     const auto* text = std::get_if<std::string_view>(&field.value);
@@ -287,6 +306,7 @@ void Attempt::fill(const Entry& entry, Time clock) {
 }
 
 void Attempt::filled(Time clock) {
+  if (ended()) intake_.aside([this] { tell_end_reason(); });
   history_->settle(clock, [](const Applied&) {});
   filling_ = false;
   intake_.end_filling();

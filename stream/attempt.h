@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,10 +25,14 @@ namespace tocsin::stream {
 // Owned by its Subject.
 class Attempt final : private Extracted {
  public:
-  Attempt(std::string subject, std::string name, Time start, Position start_position, LoadedPack pack, Surroundings around);
+  Attempt(std::string subject, std::string name, Time start, Position start_position, LoadedPack pack, const Origins& origins,
+          Surroundings around);
   ~Attempt() override;
 
-  void apply(const Entry& entry);  // its samples, lines, events and heard records, in this order
+  // Its samples, lines, events and heard records, in this order. `origin`: which of the job's it came from, if it was re-keyed.
+  void apply(const Entry& entry, std::optional<std::size_t> origin);
+  // An event that the engine itself makes of the job.
+  void note(std::string_view event, std::string_view origin, Time at);
   void gap(Time from, Time to) { hearing_.gap(from, to); }
 
   [[nodiscard]] Time next_due() const;
@@ -59,6 +64,7 @@ class Attempt final : private Extracted {
   void signal_event(const EventRecord& event, Time arrival);
   void heard(const HeardRecord& heard, Time arrival);
   void open_history();
+  void tell_end_reason();
 
   void sample(Time time, const MemberKey& member, std::string_view signal, double value) override;
   void sample(Time time, const MemberKey& member, std::string_view signal, std::string_view text) override;

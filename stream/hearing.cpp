@@ -3,6 +3,11 @@
 #include <algorithm>
 
 namespace tocsin::stream {
+namespace {
+
+constexpr std::size_t most_broken = 4'096;  // of a source and level; beyond, the older half is forgotten
+
+}  // namespace
 
 void Hearing::heard(std::string_view source, Level level, std::span<const Slot> slots, Time arrival) {
   if (slots.empty()) return;
@@ -10,13 +15,20 @@ void Hearing::heard(std::string_view source, Level level, std::span<const Slot> 
   std::size_t place = 0;
   while (place < sources_.size() && sources_[place].name != source) ++place;
   if (place == sources_.size()) sources_.push_back({std::string{source}, {}});
-  auto& chains = sources_[place].chains[static_cast<std::size_t>(level)];
+  auto& [chains, broken] = sources_[place].members[static_cast<std::size_t>(level)];
   const std::size_t members = *std::max_element(slots.begin(), slots.end()) + std::size_t{1};
   if (chains.size() < members) chains.resize(members, Chain{never, never});
   for (const Slot slot : slots) {
     Chain& chain = chains[slot];
-    if (chain.last == never || arrival > chain.last + patience) chain = {arrival, arrival};
-    else chain.last = std::max(chain.last, arrival);
+    if (chain.last != never && arrival <= chain.last + patience) {
+      chain.last = std::max(chain.last, arrival);
+      continue;
+    }
+    if (chain.last != never) {
+      if (broken.size() == most_broken) broken.erase(broken.begin(), broken.begin() + most_broken / 2);
+      broken.push_back({slot, chain});
+    }
+    chain = {arrival, arrival};
   }
 }
 
@@ -27,9 +39,11 @@ const Hearing::Source* Hearing::find(std::string_view source) const {
 }
 
 bool Hearing::throughout(const Source& source, Level level, Slot slot, Time from, Time to) {
-  const auto& chains = source.chains[static_cast<std::size_t>(level)];
+  const auto& [chains, broken] = source.members[static_cast<std::size_t>(level)];
+  const auto spans = [&](const Chain& chain) { return chain.since <= from + patience && chain.last >= to - patience && chain.since <= to; };
   if (slot >= chains.size() || chains[slot].last == never) return false;
-  return chains[slot].since <= from + patience && chains[slot].last >= to - patience && chains[slot].since <= to;
+  if (chains[slot].since <= to) return spans(chains[slot]);
+  return std::any_of(broken.rbegin(), broken.rend(), [&](const Broken& b) { return b.slot == slot && spans(b.chain); });
 }
 
 bool Hearing::over(std::string_view source, Level level, Slot slot, const Topology& topology, Time from, Time to) const {
@@ -58,7 +72,7 @@ void Hearing::over(std::string_view source, Level level, const Topology& topolog
   if (throughout(*known, Level::job, 0, from, to)) return heard.assign(heard.size(), 1);
   for (Slot slot = 0; slot < heard.size(); ++slot) heard[slot] = throughout(*known, level, slot, from, to);
   for (const Level coarse : {Level::gpu, Level::node, Level::rack}) {
-    if (coarse >= level || known->chains[static_cast<std::size_t>(coarse)].empty()) continue;
+    if (coarse >= level || known->members[static_cast<std::size_t>(coarse)].chains.empty()) continue;
     const auto containing = topology.containing(level, coarse);
     for (Slot slot = 0; slot < std::min(heard.size(), containing.size()); ++slot)
       if (!heard[slot] && containing[slot] != no_slot) heard[slot] = throughout(*known, coarse, containing[slot], from, to);
@@ -66,6 +80,28 @@ void Hearing::over(std::string_view source, Level level, const Topology& topolog
 }
 
 bool Hearing::ever(std::string_view source) const { return find(source) != nullptr; }
+
+void Hearing::carried(std::size_t origin, Level level, std::span<const Slot> slots) {
+  if (carried_.size() <= origin) carried_.resize(origin + 1);
+  auto& members = carried_[origin][static_cast<std::size_t>(level)];
+  for (const Slot slot : slots) {
+    if (slot == no_slot) continue;
+    if (members.size() <= slot) members.resize(slot + std::size_t{1}, 0);
+    members[slot] = 1;
+  }
+}
+
+bool Hearing::unobserved(Level level, Time now, std::vector<std::uint8_t>& members) const {
+  if (origins_ == nullptr || !origins_->any_unread(now)) return false;
+  members.clear();
+  for (std::size_t origin = 0; origin < carried_.size(); ++origin) {
+    if (!origins_->unread(origin, now)) continue;
+    const auto& told = carried_[origin][static_cast<std::size_t>(level)];
+    members.resize(std::max(members.size(), told.size()), 0);
+    for (std::size_t slot = 0; slot < told.size(); ++slot) members[slot] |= told[slot];
+  }
+  return !members.empty();
+}
 
 void Hearing::gap(Time from, Time to) {
   if (to <= from) return;
@@ -92,10 +128,13 @@ void Hearing::save(Writer& out) const {
   out.put(static_cast<std::uint64_t>(sources_.size()));
   for (const Source& source : sources_) {
     out.put(source.name);
-    for (const auto& chains : source.chains) out.put_all(chains);
+    for (const auto& [chains, broken] : source.members) out.put_all(chains), out.put_all(broken);
   }
   out.put(static_cast<std::uint64_t>(gaps_.size()));
   for (const auto& [from, to] : gaps_) out.put(from), out.put(to);
+  out.put(static_cast<std::uint64_t>(carried_.size()));
+  for (const auto& levels : carried_)
+    for (const auto& members : levels) out.put_all(members);
 }
 
 Result<void> Hearing::load(Reader& in) {
@@ -106,7 +145,7 @@ Result<void> Hearing::load(Reader& in) {
   const std::size_t sources = in.get_count();
   for (std::size_t i = 0; i < sources && in.ok(); ++i) {
     Source source{in.get_text(), {}};
-    for (auto& chains : source.chains) chains = in.get_all<Chain>();
+    for (auto& [chains, broken] : source.members) chains = in.get_all<Chain>(), broken = in.get_all<Broken>();
     sources_.push_back(std::move(source));
   }
   const std::size_t gaps = in.get_count();
@@ -114,6 +153,9 @@ Result<void> Hearing::load(Reader& in) {
     const Time from = in.get_time();
     gaps_.emplace_back(from, in.get_time());
   }
+  carried_.clear();
+  for (std::size_t i = in.get_count(); i > 0 && in.ok(); --i)
+    for (auto& members : carried_.emplace_back()) members = in.get_all<std::uint8_t>();
   return in.status();
 }
 

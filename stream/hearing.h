@@ -9,16 +9,20 @@
 #include <vector>
 
 #include "stream/archive.h"
+#include "stream/origins.h"
 #include "stream/time.h"
 #include "stream/topology.h"
 
 namespace tocsin::stream {
 
-// Which sources were heard of which members, and when nobody listened at all. Silence may be judged only with its leave.
-// Owned by its Attempt; the gaps are the log's, told to it as they are found.
+// Which sources were heard of which members, when nobody listened at all, and whose logs have not been read far enough. Silence may be
+// judged only with its leave.
+// Owned by its Attempt; the gaps are the log's, told to it as they are found, and the origins its Subject's.
 class Hearing {
  public:
   static constexpr Duration patience = std::chrono::seconds{30};  // heard records further apart than this break the chain
+
+  explicit Hearing(const Origins* origins = nullptr) : origins_(origins) {}
 
   // A heard record, or a record, of `source` about this member (level job: the whole job).
   void heard(std::string_view source, Level level, Slot slot, Time arrival) { heard(source, level, std::span{&slot, 1}, arrival); }
@@ -29,6 +33,11 @@ class Hearing {
   // The same for each slot of the level: 1 where it was heard.
   void over(std::string_view source, Level level, const Topology& topology, Time from, Time to, std::vector<std::uint8_t>& heard) const;
   [[nodiscard]] bool ever(std::string_view source) const;
+
+  // Records of this origin told of these members.
+  void carried(std::size_t origin, Level level, std::span<const Slot> slots);
+  // At `now`, each member of the level: 1 where an origin that told of it has not been read so far. False: all are observed.
+  bool unobserved(Level level, Time now, std::vector<std::uint8_t>& members) const;
 
   // Nobody wrote between these two arrivals (beats more than 5 s apart); the open gap lasts until the next beat.
   void gap(Time from, Time to);
@@ -47,9 +56,17 @@ class Hearing {
     Time since;
     Time last;
   };  // heard without a break since .. last; never: not heard
+  struct Broken {
+    Slot slot;
+    Chain chain;
+  };
+  struct Members {
+    std::vector<Chain> chains;   // by slot
+    std::vector<Broken> broken;  // what was heard before a break, oldest first: windows that end before now look at it
+  };
   struct Source {
     std::string name;
-    std::array<std::vector<Chain>, level_count> chains;  // by level, by slot
+    std::array<Members, level_count> members;  // by level
   };
   [[nodiscard]] const Source* find(std::string_view source) const;
   [[nodiscard]] static bool throughout(const Source& source, Level level, Slot slot, Time from, Time to);
@@ -58,6 +75,8 @@ class Hearing {
   std::uint64_t version_ = 0;
   std::vector<Source> sources_;              // few: looked through by name
   std::vector<std::pair<Time, Time>> gaps_;  // ascending, apart
+  const Origins* origins_;
+  std::vector<std::array<std::vector<std::uint8_t>, level_count>> carried_;  // by origin, level and slot
 };
 
 }  // namespace tocsin::stream

@@ -35,9 +35,11 @@ struct History::State {
   Time end = never;  // E, once known
   std::optional<Time> attempt_start;
   bool filling = false;
+  Time filled_to = long_ago;  // while filling, the clock as it was
   std::vector<EarlyArrival> early;
+  Time earliest = never;  // of them
   Zeros zeros;
-  std::vector<std::uint8_t> was_heard;  // scratch
+  std::vector<std::uint8_t> was_heard, unread;  // scratch, as these
   std::vector<Time> last;
   std::vector<std::pair<std::string_view, double>> fields;
   std::vector<Slot> gap_slots;
@@ -56,24 +58,34 @@ struct History::State {
   }
   void begin(const Graph& graph, std::span<const NodeId> reductions, std::span<const NodeId> windows, std::span<const NodeId> open);
 
+  // The clock for a record: that may have moved on to it where nothing was due.
+  [[nodiscard]] Time now(Time arrival) const noexcept { return std::max(filling ? filled_to : clock, arrival); }
+
   // ---- arrivals
   void arrive(std::uint32_t id, Slot slot, Time arrival, double value) {
-    if (arrival > clock && clock != long_ago) early.push_back({arrival, id, slot, value});
-    else signals[id]->arrivals.note(slot, arrival, value, members(*signals[id], slot));
+    if (arrival <= clock || clock == long_ago) return signals[id]->arrivals.note(slot, arrival, value, members(*signals[id], slot));
+    early.push_back({arrival, id, slot, value});
+    earliest = std::min(earliest, arrival);
   }
   // Those before `now`, in their order.
   void see_early(Time now) {
-    if (early.empty()) return;
+    if (earliest >= now) return;
     const auto seen = std::stable_partition(early.begin(), early.end(), [now](const EarlyArrival& a) { return a.arrival < now; });
     std::stable_sort(early.begin(), seen, [](const EarlyArrival& a, const EarlyArrival& b) { return a.arrival < b.arrival; });
     for (auto a = early.begin(); a != seen; ++a)
       if (signals[a->signal]) signals[a->signal]->arrivals.note(a->slot, a->arrival, a->value, members(*signals[a->signal], a->slot));
     early.erase(early.begin(), seen);
+    find_earliest();
+  }
+
+  void find_earliest() {
+    earliest = never;
+    for (const EarlyArrival& a : early) earliest = std::min(earliest, a.arrival);
   }
 
   Write write(std::uint32_t id, Points::Entry entry, Time time, Time arrival) {
     SignalHistory& signal = *signals[id];
-    const bool in_time = signal.write(entry, time, std::max(clock, arrival), arrival, members(signal, entry.slot), filling);
+    const bool in_time = signal.write(entry, time, now(arrival), members(signal, entry.slot), filling);
     due = std::min(due, signal.next_due());
     if (!filling) arrive(id, entry.slot, arrival, entry.value);
     return in_time ? Write::taken : Write::late;
@@ -84,7 +96,7 @@ struct History::State {
     if (slots.empty()) return 0;
     SignalHistory& signal = *signals[id];
     const std::size_t many = members(signal, *std::max_element(slots.begin(), slots.end()));
-    const std::size_t late = signal.write(slots, time, values, {std::max(clock, arrival), arrival, sequence, many, filling});
+    const std::size_t late = signal.write(slots, time, values, {now(arrival), sequence, many, filling});
     due = std::min(due, signal.next_due());
     if (filling) return late;
     if (arrival <= clock || clock == long_ago) signal.arrivals.note(slots, arrival, values, many);
@@ -206,7 +218,9 @@ bool History::State::reduce_age(SignalHistory& signal, const WindowSpec& window,
   }
   const auto expected = topology.all_expected(definition.owner);
   const bool gaps = hearing.lost_any();
+  const bool all_observed = !hearing.unobserved(definition.owner, now, unread);
   for (Slot slot = 0; slot < out.size(); ++slot) {
+    if (!all_observed && slot < unread.size() && unread[slot]) continue;
     const bool reserved = definition.owner == Level::rank && slot == reserved_slot;
     if (reserved ? last[slot] == long_ago : !expected[slot]) continue;
     if (last[slot] != long_ago) {
@@ -274,6 +288,7 @@ std::size_t History::samples(std::span<const Value> values, Time time, Time arri
   std::size_t late = 0;
   const Time placed = std::min(time, arrival);
   const bool at_once = arrival <= s.clock || s.clock == long_ago;
+  const Time now = s.now(arrival);
   for (const auto& [id, slot, value] : values) {
     SignalHistory* signal = s.find(id);
     if (signal == nullptr) continue;
@@ -281,7 +296,7 @@ std::size_t History::samples(std::span<const Value> values, Time time, Time arri
       late += samples(id, {&slot, 1}, time, std::span{&value, 1}, arrival, sequence);
       continue;
     }
-    late += signal->put(slot, placed, arrival, value, signal->arrivals.members()) ? 0 : 1;
+    late += signal->put(slot, placed, now, value, signal->arrivals.members()) ? 0 : 1;
     s.due = std::min(s.due, signal->next_row_due());
     signal->arrivals.note_again(slot, arrival);
   }
@@ -311,7 +326,7 @@ History::Write History::event(SignalId id, Slot slot, Time time, std::span<const
   if (s.filling) return Write::taken;
   s.fields.clear();
   for (const EventField& field : fields) s.fields.emplace_back(field.name, canonical(field.value));
-  const bool in_time = signal->write_event(slot, std::min(time, arrival), s.fields, arrival, sequence, std::max(s.clock, arrival));
+  const bool in_time = signal->write_event(slot, std::min(time, arrival), s.fields, arrival, sequence, s.now(arrival));
   s.due = std::min(s.due, signal->next_due());
   s.arrive(static_cast<std::uint32_t>(id), slot, arrival, 0);
   return in_time ? Write::taken : Write::late;
@@ -334,6 +349,7 @@ Time History::next_due() const noexcept { return state_->due; }
 void History::settle(Time clock, const std::function<void(const Applied&)>& applied) {
   State& s = *state_;
   if (s.filling) {
+    s.filled_to = std::max(s.filled_to, clock);
     if (clock < s.due) return;
     for (const std::uint32_t id : s.kept) s.signals[id]->settle(clock, true, [](Slot, Time) {});
     s.find_due();
@@ -419,10 +435,14 @@ void History::adopt(History& old) {
   }
   for (const EarlyArrival& a : before.early)
     if (renamed[a.signal]) s.early.push_back({a.arrival, *renamed[a.signal], a.slot, a.value});
+  s.find_earliest();
   s.find_due();
 }
 
-void History::fill_rows_only(bool on) noexcept { state_->filling = on; }
+void History::fill_rows_only(bool on) noexcept {
+  state_->filling = on;
+  state_->filled_to = long_ago;
+}
 
 void History::save(Writer& out) const {
   const State& s = *state_;
@@ -445,6 +465,7 @@ Result<void> History::load(Reader& in) {
   s.attempt_start = started ? std::optional{start} : std::nullopt;
   s.early = in.get_all<EarlyArrival>();
   std::erase_if(s.early, [&](const EarlyArrival& a) { return a.signal >= s.signals.size(); });
+  s.find_earliest();
   if (in.get_count() != s.kept.size())
     return Error{Errc::malformed, "the snapshot retains the signals of another pack: load it with the pack that it names"};
   for (const std::uint32_t id : s.kept) {

@@ -59,7 +59,10 @@ void Intake::hear(std::string_view source, const MemberKey& key, Time arrival) {
 
 void Intake::spoke(const MemberKey& key, Time arrival) {
   if (filling_) return;
-  if (const auto slot = topology_.slot(key)) history_->spoke(key.level, *slot, arrival);
+  const auto slot = topology_.slot(key);
+  if (!slot) return;
+  history_->spoke(key.level, *slot, arrival);
+  carried(key.level, {&*slot, 1});
 }
 
 const Intake::Layout& Intake::layout_of(const SampleBlock& block) {
@@ -115,9 +118,15 @@ Intake::Membership& Intake::membership_of(const SampleBlock& block) {
 }
 
 const Intake::Membership::Owners& Intake::owners_of(Membership& membership, Level owner, const SampleBlock& block) {
-  for (const auto& owners : membership.owners)
-    if (owners.level == owner) return owners;
-  Membership::Owners owners{owner, {}, true};
+  const auto told = [&](Membership::Owners& owners) -> const Membership::Owners& {
+    if (owners.origin == origin_ || filling_) return owners;
+    owners.origin = origin_;
+    carried(owner, owners.slots);
+    return owners;
+  };
+  for (auto& owners : membership.owners)
+    if (owners.level == owner) return told(owners);
+  Membership::Owners owners{owner, {}, true, {}};
   owners.slots.reserve(block.members.size());
   for (std::size_t m = 0; m < block.members.size(); ++m) {
     const MemberKey& key = block.members[m];
@@ -126,7 +135,7 @@ const Intake::Membership::Owners& Intake::owners_of(Membership& membership, Leve
     owners.slots.push_back(slot);
     owners.all = owners.all && slot != no_slot;
   }
-  return membership.owners.emplace_back(std::move(owners));
+  return told(membership.owners.emplace_back(std::move(owners)));
 }
 
 void Intake::tell_who_spoke(const SampleBlock& block, const Layout& layout, const Membership& membership, Time arrival) {
@@ -137,6 +146,7 @@ void Intake::tell_who_spoke(const SampleBlock& block, const Layout& layout, cons
     for (; m < block.members.size() && block.members[m].level == level; ++m)
       if (membership.own[m] != no_slot) slots_.push_back(membership.own[m]);
     history_->spoke(level, slots_, arrival);
+    carried(level, slots_);
     for (const std::string& source : layout.sources) hearing_.heard(source, level, slots_, arrival);
   }
 }
@@ -260,6 +270,7 @@ void Intake::value(SignalId id, Slot slot, Slot reporter, Time time, double numb
     return;
   }
   const SignalDefinition& definition = pack_->signals[id];
+  carried(definition.owner, {&slot, 1});
   if (id == step_) remember_step(slot, number);
   else if (definition.owner == Level::job && definition.points && is_absent(step) && reporter < last_step_.size())
     step = last_step_[reporter];

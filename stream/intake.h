@@ -26,6 +26,13 @@ class Intake {
       : topology_(topology), hearing_(hearing), symbols_(symbols), counters_(&counters) {}
 
   void open(const Pack& pack, History& history);
+  // Which of the job's origins the records come from that follow; nullopt: they were written directly.
+  void from(std::optional<std::size_t> origin) noexcept { origin_ = origin; }
+  [[nodiscard]] std::optional<std::size_t> origin() const noexcept { return origin_; }
+  // The record's origin tells of these members.
+  void carried(Level level, std::span<const Slot> slots) {
+    if (origin_ && !filling_) hearing_.carried(*origin_, level, slots);
+  }
   // While a take-over fills rows: nothing is heard, and nobody speaks. What it counts and remembers goes again.
   void begin_filling() noexcept { filling_ = true; }
   void end_filling() noexcept { filling_ = false; }
@@ -65,7 +72,8 @@ class Intake {
     struct Owners {
       Level level{};
       std::vector<Slot> slots;
-      bool all = true;  // every member has one
+      bool all = true;                    // every member has one
+      std::optional<std::size_t> origin;  // that is known to tell of them
     };
     std::vector<Owners> owners;
     std::uint64_t without = 0;  // members over a limit
@@ -98,6 +106,7 @@ class Intake {
   const Pack* pack_ = nullptr;
   History* history_ = nullptr;
   std::optional<SignalId> step_;
+  std::optional<std::size_t> origin_;
   bool filling_ = false;
 
   Known<Layout> layouts_;

@@ -63,8 +63,9 @@ void Judge::perform(Time at) {
   run(agenda_.take());
 }
 
-void Judge::end(Time end) {
+void Judge::end(Time end, std::string reason) {
   facts_.end = end;
+  end_reason_ = std::move(reason);
   agenda_.end(end);
 }
 
@@ -251,7 +252,7 @@ void Judge::conclude() {
     return Account{rule, *pack_->graph, evaluator_, facts_.topology, {}}.missing();
   });
   verdict.subject = facts_.subject, verdict.attempt = facts_.attempt;
-  verdict.ended = facts_.end, verdict.end_reason = end_reason_;
+  verdict.ended = facts_.end, verdict.end_reason = end_reason_.empty() ? "unknown" : end_reason_;
   desk_.resolve_all(std::max(facts_.end, moment_.tick), ResolveReason::attempt_ended, runs_, facts_.topology,
                     [this](const AlertTransition& t) { publish(t); });
   around_.digest->add(verdict.family);

@@ -51,12 +51,12 @@ class Judge final : private Leaves {
   ~Judge();
 
   void applied(const Applied& applied) { agenda_.applied(applied.signal, applied.at); }
-  void end(Time end);
+  void end(Time end, std::string reason);
   [[nodiscard]] Time next_due() const;
   void perform(Time at);                                      // all that is due at this instant; it is next_due()
   [[nodiscard]] bool over() const noexcept { return over_; }  // "end" has run, the verdict is given
   [[nodiscard]] Time last_tick() const noexcept { return agenda_.last_tick(); }
-  void set_end_reason(std::string reason) { end_reason_ = std::move(reason); }
+  [[nodiscard]] const std::string& end_reason() const noexcept { return end_reason_; }
 
   [[nodiscard]] const Pack& pack() const noexcept { return *pack_; }
   // Takes over from the judge of another pack: rule state by name and kind, open alerts, what was due.
@@ -98,8 +98,8 @@ class Judge final : private Leaves {
   std::vector<Truth> outcomes_;
   // Scripted rules as they answered at the tick that runs: their outputs are nodes above the graph's mark.
   std::map<RuleIndex, Rule> told_by_script_;
-  Time expiry_ = never;  // of the first alert that nobody confirms; settled after each tick
-  std::string end_reason_;
+  Time expiry_ = never;     // of the first alert that nobody confirms; settled after each tick
+  std::string end_reason_;  // empty: not known
   bool over_ = false;
   bool telling_ = false;  // nodes run to be told of, at another rule's tick: frozen values are not theirs to remember
 };

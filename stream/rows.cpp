@@ -40,9 +40,7 @@ void Rows<T>::widen(Open& row, std::size_t members) {
 }
 
 template <class T>
-typename Rows<T>::Open* Rows<T>::open(Time time, Time arrival, std::size_t members) {
-  // Rows may not have been closed since the clock moved on to this record, where none was due.
-  const Time now = std::max(clock_, arrival);
+typename Rows<T>::Open* Rows<T>::open(Time time, Time now, std::size_t members) {
   for (std::size_t i = open_.size(); i-- > 0;) {
     Open& row = open_[i];
     if (time > row.end) break;
@@ -76,8 +74,8 @@ typename Rows<T>::Open* Rows<T>::open(Time time, Time arrival, std::size_t membe
 }
 
 template <class T>
-bool Rows<T>::write(Slot slot, Time time, Time arrival, T value, std::size_t members) {
-  Open* row = open(time, arrival, members);
+bool Rows<T>::write(Slot slot, Time time, Time now, T value, std::size_t members) {
+  Open* row = open(time, now, members);
   if (row == nullptr) return false;
   if (is_absent(value)) return true;
   merge(*row, slot, offset(*row, time), value);
@@ -86,8 +84,8 @@ bool Rows<T>::write(Slot slot, Time time, Time arrival, T value, std::size_t mem
 
 template <class T>
 template <class V>
-std::size_t Rows<T>::write(std::span<const Slot> slots, Time time, Time arrival, std::span<const V> values, std::size_t members) {
-  Open* row = open(time, arrival, members);
+std::size_t Rows<T>::write(std::span<const Slot> slots, Time time, Time now, std::span<const V> values, std::size_t members) {
+  Open* row = open(time, now, members);
   if (row == nullptr) return slots.size();
   const std::uint32_t at = offset(*row, time);
   if (slots.size() < 8 || !in_a_row(slots)) {
@@ -157,16 +155,13 @@ void Rows<T>::drop_through(RowNumber number) {
 
 template <class T>
 bool Rows<T>::close_next(Time clock, bool digest) {
-  clock_ = std::max(clock_, clock);
-  if (open_.empty()) return false;
-  if (due_ > clock_) return false;
+  if (open_.empty() || due_ > clock) return false;
   close_front(digest);
   return true;
 }
 
 template <class T>
 void Rows<T>::take_over(Rows& old, Time clock) {
-  clock_ = old.clock_;
   marks_ = old.marks_;
   dropped_through_ = old.dropped_through_;
   open_ = std::move(old.open_);

@@ -44,18 +44,19 @@ class Rows {
   // and gives no rate. Closed rows are kept for `keep` behind the newest.
   Rows(RowGrid grid, Duration lateness, Duration keep, bool counter);
 
-  // False: its row has closed. The time is no later than the arrival. An absent value is no sample.
-  bool write(Slot slot, Time time, Time arrival, T value, std::size_t members);
+  // False: its row has closed, by `now`: the clock, or where it waits for a watermark the sample's arrival, if that is later. An absent
+  // value is no sample.
+  bool write(Slot slot, Time time, Time now, T value, std::size_t members);
   // The same for many members; how many were late (all or none).
   template <class V>  // float or double
-  std::size_t write(std::span<const Slot> slots, Time time, Time arrival, std::span<const V> values, std::size_t members);
+  std::size_t write(std::span<const Slot> slots, Time time, Time now, std::span<const V> values, std::size_t members);
 
-  // The same for one sample, by the shortest way where the row of the one before is its row, too. `now`: the clock or its arrival.
-  bool put(Slot slot, Time time, Time arrival, T value, std::size_t members) {
-    if (recent_ >= open_.size()) return write(slot, time, arrival, value, members);
+  // The same for one sample, by the shortest way where the row of the one before is its row, too.
+  bool put(Slot slot, Time time, Time now, T value, std::size_t members) {
+    if (recent_ >= open_.size()) return write(slot, time, now, value, members);
     Open& row = open_[recent_];
-    if (time > row.end || time <= row.begin || std::max(clock_, arrival) >= row.closes || row.values.size() < members)
-      return write(slot, time, arrival, value, members);
+    if (time > row.end || time <= row.begin || now >= row.closes || row.values.size() < members)
+      return write(slot, time, now, value, members);
     merge(row, slot, offset(row, time), value);
     return true;
   }
@@ -93,7 +94,7 @@ class Rows {
     std::vector<T> values;
     std::vector<std::uint32_t> offsets;  // of the sample's time within the row, in units; 0: none
   };
-  Open* open(Time time, Time arrival, std::size_t members);
+  Open* open(Time time, Time now, std::size_t members);
   [[nodiscard]] std::uint32_t offset(const Open& row, Time time) const noexcept {
     const std::int64_t within = (time - row.begin).count();
     return static_cast<std::uint32_t>(unit_ == 1 ? within : (within + unit_ - 1) / unit_);
@@ -123,7 +124,6 @@ class Rows {
   bool counter_;
   std::int64_t unit_;  // ns; 1 for rows of at most 4 s, so that an offset has 32 bits
   std::size_t most_open_;
-  Time clock_ = long_ago;
   RowNumber held_ = std::numeric_limits<RowNumber>::max();
   Time due_ = never;        // when the oldest open row closes
   std::size_t recent_ = 0;  // where in open_ the last sample went

@@ -82,6 +82,25 @@ class Seen {
   std::array<std::uint64_t, window / 64> bits_{};
 };
 
+void read_watermark(Watermarks& watermarks, const ControlRecord& record) {
+  Time& read = watermarks.try_emplace(std::string{record.source}, long_ago).first->second;
+  read = std::max(read, record.read_up_to);
+}
+
+void save_watermarks(Writer& out, const Watermarks& watermarks) {
+  out.put(static_cast<std::uint64_t>(watermarks.size()));
+  for (const auto& [source, read] : watermarks) out.put(source), out.put(read);
+}
+
+Watermarks load_watermarks(Reader& in) {
+  Watermarks watermarks;
+  for (std::size_t i = in.get_count(); i > 0 && in.ok(); --i) {
+    const std::string source = in.get_text();
+    watermarks[source] = in.get_time();
+  }
+  return watermarks;
+}
+
 }  // namespace
 
 struct Shard::State {
@@ -104,16 +123,25 @@ struct Shard::State {
   Position next{};
   bool sealed = false, pack_changed = false;
   std::vector<Waiting> waiting;  // packs whose `from` has not come
-  std::map<std::string, Time> watermarks;
+  Watermarks watermarks;
   std::map<std::string, Seen, std::less<>> producers;  // and re-keyed sources
-  std::vector<std::pair<Position, Time>> marks;
+  struct Mark {
+    Position at;
+    Time clock;
+    Watermarks watermarks;
+  };
+  struct Filling {
+    Time clock = long_ago;
+    Watermarks watermarks;
+  } filling;                // as of the entry that is filled
+  std::vector<Mark> marks;  // a minute apart: where a take-over may begin to read
   struct Judged {
     std::unique_ptr<Subject> subject;
     Time due = never;  // as it stands in the set below
   };
   using Subjects = std::map<std::string, Judged, std::less<>>;
   Subjects subjects;
-  std::set<std::pair<Time, Subjects::value_type*>, ByTimeThenName> due;  // the next of each subject
+  std::set<std::pair<Time, Subjects::value_type*>, ByTimeThenName> due;  // the next of each subject that goes by the log's clock
   Subjects::value_type* recent = nullptr;                                // whose record was read last: most often the next one's, too
 
   Subjects::value_type* subject(std::string_view name) {
@@ -129,7 +157,7 @@ struct Shard::State {
 
   void schedule(Subjects::value_type& entry) {
     Judged& judged = entry.second;
-    const Time next_at = judged.subject->next_due();
+    const Time next_at = judged.subject->rekeyed() ? never : judged.subject->next_due();
     if (judged.due == next_at) return;
     if (judged.due != never) due.erase({judged.due, &entry});
     judged.due = next_at;
@@ -138,22 +166,32 @@ struct Shard::State {
 
   void advance_one(Subjects::value_type& entry) {
     Subject& subject = *entry.second.subject;
-    subject.advance(subject.clock(clock, watermarks));
+    subject.advance(subject.clock(clock));
     schedule(entry);
   }
 
   void advance_due() {
-    std::vector<Subjects::value_type*> held_back;
-    while (!due.empty() && due.begin()->first <= clock) {
-      Subjects::value_type* entry = due.begin()->second;
-      advance_one(*entry);
-      if (!due.empty() && due.begin()->second == entry && due.begin()->first <= clock) {
-        // Its own clock, of its sources' watermarks, is behind the log's: it waits for them.
-        held_back.push_back(entry);
-        due.erase(due.begin());
-      }
+    while (!due.empty() && due.begin()->first <= clock) advance_one(*due.begin()->second);
+  }
+
+  // After each control record; between them, how other subjects' records interleave must not matter.
+  void follow_watermarks() {
+    for (auto& entry : subjects) {
+      if (!entry.second.subject->rekeyed()) continue;
+      entry.second.subject->follow(clock, watermarks);
+      advance_one(entry);
     }
-    for (Subjects::value_type* entry : held_back) due.emplace(entry->second.due, entry);
+  }
+
+  // What a take-over has to read again: rows of the longest window, what counters were before, and what waited for lateness.
+  [[nodiscard]] Time rows_reach_back_to() const {
+    Duration longest{};
+    Time least = clock;
+    for (const auto& [name, judged] : subjects) {
+      longest = std::max(longest, judged.subject->longest_raw_window());
+      least = std::min(least, judged.subject->clock(clock));
+    }
+    return least - (longest + most_lateness + counter_memory);
   }
 
   void change_pack(const LoadedPack& next_pack, Time from) {
@@ -186,12 +224,7 @@ struct Shard::State {
   void control(const ControlRecord& record) {
     switch (record.kind) {
       case ControlRecord::Kind::beat: ++counters.beats; break;
-      case ControlRecord::Kind::watermark: {
-        Time& read = watermarks.try_emplace(std::string{record.source}, long_ago).first->second;
-        read = std::max(read, record.read_up_to);
-        advance_due();
-        break;
-      }
+      case ControlRecord::Kind::watermark: read_watermark(watermarks, record); break;
       case ControlRecord::Kind::pack:
         if (options.ignore_packs || !packs || record.pack_hash == pack.pack->hash) break;
         if (auto loaded = packs->pack(record.pack_hash, record.pack_text)) waiting.push_back({*loaded, record.pack_from});
@@ -205,6 +238,7 @@ struct Shard::State {
         }
         break;
     }
+    follow_watermarks();
   }
 
   bool repeated(const Entry& entry) {
@@ -232,8 +266,10 @@ void Shard::consume(const Entry& entry) {
   State& s = *state_;
   ++s.counters.entries;
   s.counters.rejected_blocks += entry.rejected_blocks;
-  if (s.marks.empty() || entry.arrival >= s.marks.back().second + between_marks)
-    s.marks.emplace_back(entry.position, std::max(s.clock, entry.arrival));
+  if (s.marks.empty() || entry.arrival >= s.marks.back().clock + between_marks) {
+    s.marks.push_back({entry.position, std::max(s.clock, entry.arrival), s.watermarks});
+    for (auto& [name, judged] : s.subjects) judged.subject->mark(entry.position);
+  }
   if (s.last_snapshot == long_ago) s.last_snapshot = entry.arrival;
   s.next = entry.next;
 
@@ -286,19 +322,20 @@ Shard::Sections Shard::snapshot() const {
   State& s = *state_;
   s.last_snapshot = s.clock;
   s.pack_changed = false;
-  Duration reach = counter_memory + most_lateness;
-  Duration longest{};
-  for (const auto& [name, judged] : s.subjects) longest = std::max(longest, judged.subject->longest_raw_window());
-  reach += longest;
   // Marks from before every take-over's reach are needed no more, but for one.
-  while (s.marks.size() > 1 && s.marks[1].second < s.clock - reach) s.marks.erase(s.marks.begin());
+  const Time back_to = s.rows_reach_back_to();
+  while (s.marks.size() > 1 && s.marks[1].clock < back_to) s.marks.erase(s.marks.begin());
+  if (!s.marks.empty())
+    for (const auto& [name, judged] : s.subjects) judged.subject->forget_marks(s.marks.front().at);
 
   Writer out;
   out.put(s.pack.pack->hash), out.put(s.clock), out.put(s.last_beat), out.put(static_cast<std::uint64_t>(s.next)), out.put(s.sealed);
   out.put(static_cast<std::uint64_t>(s.marks.size()));
-  for (const auto& [position, clock] : s.marks) out.put(static_cast<std::uint64_t>(position)), out.put(clock);
-  out.put(static_cast<std::uint64_t>(s.watermarks.size()));
-  for (const auto& [source, read] : s.watermarks) out.put(source), out.put(read);
+  for (const auto& mark : s.marks) {
+    out.put(static_cast<std::uint64_t>(mark.at)), out.put(mark.clock);
+    save_watermarks(out, mark.watermarks);
+  }
+  save_watermarks(out, s.watermarks);
   out.put(static_cast<std::uint64_t>(s.producers.size()));
   for (const auto& [producer, seen] : s.producers) out.put(producer), seen.save(out);
   out.put(static_cast<std::uint64_t>(s.waiting.size()));
@@ -331,12 +368,10 @@ Result<Shard::Resume> Shard::load(const Sections& sections) {
   s.last_snapshot = s.clock;
   for (std::size_t i = in.get_count(); i > 0 && in.ok(); --i) {
     const auto position = static_cast<Position>(in.get<std::uint64_t>());
-    s.marks.emplace_back(position, in.get_time());
+    const Time clock = in.get_time();
+    s.marks.push_back({position, clock, load_watermarks(in)});
   }
-  for (std::size_t i = in.get_count(); i > 0 && in.ok(); --i) {
-    const std::string source = in.get_text();
-    s.watermarks[source] = in.get_time();
-  }
+  s.watermarks = load_watermarks(in);
   for (std::size_t i = in.get_count(); i > 0 && in.ok(); --i) {
     const std::string producer = in.get_text();
     s.producers[producer].load(in);
@@ -347,27 +382,32 @@ Result<Shard::Resume> Shard::load(const Sections& sections) {
     if (auto loaded = s.packs ? s.packs->pack(waiting_hash, text) : std::nullopt) s.waiting.push_back({*loaded, from});
   }
   if (auto ok = in.status(); !ok) return ok.error();
-  Duration longest{};
   for (const auto& [name, bytes] : sections) {
     if (name.empty()) continue;
     auto subject = std::make_unique<Subject>(name, s.around);
     Reader section{bytes};
     if (auto loaded = subject->load(section, s.pack); !loaded)
       return Error{loaded.error().code, "subject " + name + ": " + loaded.error().message};
-    longest = std::max(longest, subject->longest_raw_window());
     s.subjects.emplace(name, State::Judged{std::move(subject)});
   }
-  const Time back_to = s.clock - (longest + most_lateness + counter_memory);
-  Position from = s.marks.empty() ? Position{} : s.marks.front().first;
-  for (const auto& [position, clock] : s.marks)
-    if (clock < back_to) from = position;
-  return Resume{from, s.next};
+  const Time back_to = s.rows_reach_back_to();
+  State::Mark from = s.marks.empty() ? State::Mark{} : s.marks.front();
+  for (const State::Mark& mark : s.marks)
+    if (mark.clock < back_to) from = mark;
+  s.filling = {from.clock, from.watermarks};
+  for (const auto& [name, judged] : s.subjects) judged.subject->begin_filling(from.at);
+  return Resume{from.at, s.next};
 }
 
 void Shard::fill(const Entry& entry) {
   State& s = *state_;
+  s.filling.clock = std::max(s.filling.clock, entry.arrival);
+  for (const ControlRecord& record : entry.controls) {
+    if (record.kind == ControlRecord::Kind::watermark) read_watermark(s.filling.watermarks, record);
+    for (const auto& [name, judged] : s.subjects) judged.subject->follow_filling(s.filling.clock, s.filling.watermarks);
+  }
   if (entry.subject.empty()) return;
-  if (const auto found = s.subjects.find(entry.subject); found != s.subjects.end()) found->second.subject->fill(entry, entry.arrival);
+  if (const auto found = s.subjects.find(entry.subject); found != s.subjects.end()) found->second.subject->fill(entry, s.filling.clock);
 }
 
 void Shard::filled() {

@@ -110,11 +110,11 @@ SignalHistory::SignalHistory(const SignalDefinition& definition, std::vector<Ask
   }
 }
 
-bool SignalHistory::write(const Points::Entry& entry, Time time, Time clock, Time arrival, std::size_t members, bool filling) {
+bool SignalHistory::write(const Points::Entry& entry, Time time, Time clock, std::size_t members, bool filling) {
   bool in_time = true;
   if (auto* narrow = std::get_if<RowSide<float>>(&rows_))
-    in_time = narrow->rows.write(entry.slot, time, arrival, static_cast<float>(entry.value), members);
-  if (auto* wide = std::get_if<RowSide<double>>(&rows_)) in_time = wide->rows.write(entry.slot, time, arrival, entry.value, members);
+    in_time = narrow->rows.write(entry.slot, time, clock, static_cast<float>(entry.value), members);
+  if (auto* wide = std::get_if<RowSide<double>>(&rows_)) in_time = wide->rows.write(entry.slot, time, clock, entry.value, members);
   if (filling || !points_) return in_time;
   switch (points_->add(entry, clock)) {
     case Points::Taken::waits: break;
@@ -127,8 +127,8 @@ bool SignalHistory::write(const Points::Entry& entry, Time time, Time clock, Tim
 template <class V>
 std::size_t SignalHistory::write(std::span<const Slot> slots, Time time, std::span<const V> values, const How& how) {
   std::size_t late = 0;
-  if (auto* narrow = std::get_if<RowSide<float>>(&rows_)) late = narrow->rows.write(slots, time, how.arrival, values, how.members);
-  if (auto* wide = std::get_if<RowSide<double>>(&rows_)) late = wide->rows.write(slots, time, how.arrival, values, how.members);
+  if (auto* narrow = std::get_if<RowSide<float>>(&rows_)) late = narrow->rows.write(slots, time, how.clock, values, how.members);
+  if (auto* wide = std::get_if<RowSide<double>>(&rows_)) late = wide->rows.write(slots, time, how.clock, values, how.members);
   if (how.filling || !points_) return late;
   return std::max(late, points_->add(slots, time, values, how.sequence, how.clock));
 }

@@ -41,10 +41,10 @@ class SignalHistory {
 
   [[nodiscard]] const SignalDefinition& definition() const noexcept { return *definition_; }
 
-  // Writing. `filling`: rows only.
-  bool write(const Points::Entry& entry, Time time, Time clock, Time arrival, std::size_t members, bool filling);
+  // Writing. `clock` is no earlier than the record's arrival. `filling`: rows only.
+  bool write(const Points::Entry& entry, Time time, Time clock, std::size_t members, bool filling);
   struct How {
-    Time clock, arrival;
+    Time clock;
     std::uint64_t sequence;
     std::size_t members;
     bool filling;
@@ -53,8 +53,8 @@ class SignalHistory {
   std::size_t write(std::span<const Slot> slots, Time time, std::span<const V> values, const How& how);  // how many were late
   // Rows of floats and nothing else: one sample by the shortest way.
   [[nodiscard]] bool plain() const noexcept { return rows_.index() == 1 && !points_; }
-  bool put(Slot slot, Time time, Time arrival, float value, std::size_t members) {
-    return std::get_if<RowSide<float>>(&rows_)->rows.put(slot, time, arrival, value, members);
+  bool put(Slot slot, Time time, Time clock, float value, std::size_t members) {
+    return std::get_if<RowSide<float>>(&rows_)->rows.put(slot, time, clock, value, members);
   }
   [[nodiscard]] Time next_row_due() const noexcept { return std::get_if<RowSide<float>>(&rows_)->rows.next_due(); }
   bool write_event(Slot slot, Time time, std::span<const std::pair<std::string_view, double>> fields, Time arrival, std::uint64_t sequence,

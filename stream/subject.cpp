@@ -5,7 +5,6 @@
 namespace tocsin::stream {
 namespace {
 
-constexpr Duration patience_with_sources = std::chrono::minutes{2};
 constexpr std::size_t most_attempts_at_once = 16;
 
 const EventRecord* event_named(const Entry& entry, std::string_view name) {
@@ -40,7 +39,7 @@ Attempt& Subject::begin(std::string name, Time at, Position position, const Load
     attempts_.front()->finish();
     bury();
   }
-  attempts_.push_back(std::make_unique<Attempt>(name_, std::move(name), at, position, pack, around_));
+  attempts_.push_back(std::make_unique<Attempt>(name_, std::move(name), at, position, pack, origins_, around_));
   return *attempts_.back();
 }
 
@@ -71,14 +70,15 @@ Attempt* Subject::attempt_of(const Entry& entry, const LoadedPack& pack) {
 }
 
 void Subject::apply(const Entry& entry, const LoadedPack& pack) {
-  if (!entry.origin_source.empty()) sources_.emplace(entry.origin_source, 0);
+  std::optional<std::size_t> origin;
+  if (!entry.origin_source.empty()) origin = origins_.index(entry.origin_source, entry.arrival);
   std::erase_if(tombstones_, [&](const auto& stone) { return stone.second <= entry.arrival; });
   Attempt* attempt = attempt_of(entry, pack);
   if (!attempt) {
     ++around_.counters->strays;
     return;
   }
-  attempt->apply(entry);
+  attempt->apply(entry, origin);
   if (const EventRecord* end = event_named(entry, "end")) attempt->end(std::min(end->time, entry.arrival), end_reason(*end));
 }
 
@@ -126,15 +126,11 @@ void Subject::use(const LoadedPack& pack, Time from) {
   for (const auto& attempt : attempts_) attempt->use(pack, from);
 }
 
-Time Subject::clock(Time log_clock, const std::map<std::string, Time>& watermarks) const {
-  if (sources_.empty()) return log_clock;
-  Time least = never;
-  for (const auto& [source, unused] : sources_) {
-    const auto found = watermarks.find(source);
-    const Time read = found == watermarks.end() ? clock_ : found->second;
-    if (log_clock - read <= patience_with_sources) least = std::min(least, read);
-  }
-  return std::max(clock_, least == never ? log_clock : least);
+void Subject::follow(Time log_clock, const Watermarks& watermarks) {
+  const Time before = origins_.clock();
+  origins_.follow(log_clock, watermarks, [&](std::size_t origin, bool left) {
+    for (const auto& attempt : attempts_) attempt->note(left ? "origin_behind" : "origin_caught_up", origins_.name(origin), before);
+  });
 }
 
 std::uint64_t Subject::rows_digest() const {
@@ -153,8 +149,9 @@ void Subject::save(Writer& out) const {
   out.put(digest_->value()), out.put(buried_rows_.value()), out.put(started_), out.put(clock_);
   out.put(static_cast<std::uint64_t>(tombstones_.size()));
   for (const auto& [name, until] : tombstones_) out.put(name), out.put(until);
-  out.put(static_cast<std::uint64_t>(sources_.size()));
-  for (const auto& [source, unused] : sources_) out.put(source);
+  origins_.save(out);
+  out.put(static_cast<std::uint64_t>(marks_.size()));
+  for (const auto& [at, origins] : marks_) out.put(static_cast<std::uint64_t>(at)), origins.save(out);
   out.put(static_cast<std::uint64_t>(attempts_.size()));
   for (const auto& attempt : attempts_) attempt->save(out);
 }
@@ -167,23 +164,45 @@ Result<void> Subject::load(Reader& in, const LoadedPack& pack) {
     const std::string stone = in.get_text();
     tombstones_[stone] = in.get_time();
   }
-  for (std::size_t i = in.get_count(); i > 0 && in.ok(); --i) sources_.emplace(in.get_text(), 0);
+  origins_.load(in);
+  for (std::size_t i = in.get_count(); i > 0 && in.ok(); --i) {
+    auto& [at, origins] = marks_.emplace_back(static_cast<Position>(in.get<std::uint64_t>()), Origins{});
+    origins.load(in);
+  }
   for (std::size_t i = in.get_count(); i > 0 && in.ok(); --i) {
     const std::string name = in.get_text();
     const Time start = in.get_time();
     const auto position = static_cast<Position>(in.get<std::uint64_t>());
-    attempts_.push_back(std::make_unique<Attempt>(name_, name, start, position, pack, around_));
+    attempts_.push_back(std::make_unique<Attempt>(name_, name, start, position, pack, origins_, around_));
     if (auto loaded = attempts_.back()->load(in); !loaded) return loaded;
   }
   return in.status();
 }
 
-void Subject::fill(const Entry& entry, Time clock) {
+void Subject::mark(Position at) {
+  if (rekeyed()) marks_.emplace_back(at, origins_);
+}
+
+void Subject::forget_marks(Position oldest) {
+  std::erase_if(marks_, [&](const auto& mark) { return mark.first < oldest; });
+}
+
+void Subject::begin_filling(Position from) {
+  const auto marked = std::find_if(marks_.begin(), marks_.end(), [&](const auto& mark) { return mark.first == from; });
+  filling_ = marked == marks_.end() ? Origins{} : marked->second;
+}
+
+void Subject::follow_filling(Time log_clock, const Watermarks& watermarks) {
+  filling_.follow(log_clock, watermarks, [](std::size_t, bool) {});
+}
+
+void Subject::fill(const Entry& entry, Time log_clock) {
+  if (!entry.origin_source.empty()) filling_.index(entry.origin_source, entry.arrival);
   // The attempt that was current when this entry was read: the latest to have started by then.
   for (auto it = attempts_.rbegin(); it != attempts_.rend(); ++it) {
     const bool named = !entry.attempt.empty() && (*it)->name() == entry.attempt;
     if (!named && (!entry.attempt.empty() || (*it)->start_position() > entry.position)) continue;
-    (*it)->fill(entry, clock);
+    (*it)->fill(entry, filling_.empty() ? log_clock : filling_.clock());
     return;
   }
 }

@@ -9,6 +9,7 @@
 
 #include "stream/attempt.h"
 #include "stream/digest.h"
+#include "stream/origins.h"
 
 namespace tocsin::stream {
 
@@ -27,17 +28,25 @@ class Subject {
   void advance(Time clock);
   void seal();  // every attempt ends, and is judged to its end
   void use(const LoadedPack& pack, Time from);
-  // The clock of a subject whose records came from other logs: the least of their watermarks.
-  [[nodiscard]] Time clock(Time log_clock, const std::map<std::string, Time>& watermarks) const;
+  // Its records came from other logs: it goes by their watermarks, which are looked at after each control record.
+  [[nodiscard]] bool rekeyed() const noexcept { return !origins_.empty(); }
+  void follow(Time log_clock, const Watermarks& watermarks);
+  [[nodiscard]] Time clock(Time log_clock) const noexcept { return rekeyed() ? origins_.clock() : log_clock; }
 
   [[nodiscard]] std::uint64_t digest() const noexcept { return digest_->value(); }
   [[nodiscard]] std::uint64_t rows_digest() const;
   [[nodiscard]] Duration longest_raw_window() const;
   [[nodiscard]] bool idle() const noexcept { return attempts_.empty(); }
 
+  // A place in the log where a take-over may begin to fill rows: the origins are remembered as they stand there. Those of places
+  // before `oldest` are forgotten.
+  void mark(Position at);
+  void forget_marks(Position oldest);
   void save(Writer& out) const;
   Result<void> load(Reader& in, const LoadedPack& pack);
-  void fill(const Entry& entry, Time clock);
+  void begin_filling(Position from);  // a place that was marked, or the log's beginning
+  void follow_filling(Time log_clock, const Watermarks& watermarks);
+  void fill(const Entry& entry, Time log_clock);
   void filled();
 
  private:
@@ -48,9 +57,11 @@ class Subject {
   std::string name_;
   std::unique_ptr<Digest> digest_;
   Surroundings around_;
-  std::vector<std::unique_ptr<Attempt>> attempts_;   // by start; the last is current
-  std::map<std::string, Time> tombstones_;           // until when
-  std::map<std::string, int, std::less<>> sources_;  // of re-keyed records
+  std::vector<std::unique_ptr<Attempt>> attempts_;  // by start; the last is current
+  std::map<std::string, Time> tombstones_;          // until when
+  Origins origins_;
+  std::vector<std::pair<Position, Origins>> marks_;  // of a re-keyed subject
+  Origins filling_;                                  // as they stood at the entry that is filled
   std::uint32_t started_ = 0;
   Time clock_ = long_ago;
   Digest buried_rows_;

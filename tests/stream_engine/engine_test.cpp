@@ -121,6 +121,7 @@ TEST_CASE("killed at 100 random positions and taken over each time, it says what
   const Said restarted = judge_with_restarts(base_log(), pack(), kills);
   CHECK(restarted.digests == base().digests);
   CHECK(restarted.transitions == base().transitions);
+  CHECK(restarted.rows == base().rows);
 }
 
 TEST_CASE("every rule run as a script says what its graph says") {

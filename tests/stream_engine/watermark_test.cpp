@@ -21,11 +21,15 @@ const stream::LoadedPack& pack() {
 }
 
 stream::LoadedPack pulse_pack() {
-  const dsl::Loaded loaded =
-      dsl::load({{"signals.lua", R"lua(signals { pulse = { kind = "gauge", unit = "none", owner = "rank", source = "collector" } })lua"},
-                 {"silent.lua", R"lua(rule "silent" {
+  const dsl::Loaded loaded = dsl::load({{"signals.lua", R"lua(signals {
+      origin_behind = { kind = "event", unit = "none", owner = "job", fields = { origin = "text" } },
+      origin_caught_up = { kind = "event", unit = "none", owner = "job", fields = { origin = "text" } },
+      step = { kind = "step", unit = "count", owner = "rank" },
+      pulse = { kind = "gauge", unit = "none", owner = "rank", source = "collector" } })lua"},
+                                        {"silent.lua", R"lua(rule "silent" {
       per = "rank", every = "10s", needs = { pulse = signal "pulse" { over = "30s" } },
-      evaluate = function(job) return job.pulse:age():above(60) end })lua"}});
+      evaluate = function(job) return job.pulse:age():above(60) end })lua"},
+                                        {"unobserved.lua", dsl::read_pack(TOCSIN_SOURCE_DIR "/rules")->at("unobserved.lua")}});
   REQUIRE(loaded.pack);
   return {loaded.pack, nullptr};
 }
@@ -34,11 +38,17 @@ stream::Time at(double s) { return stream::at_nanoseconds(1'790'000'000'000'000'
 
 // One job, whose ranks' pulses come from sources of their own, with what a rule says of them.
 struct Pulses {
-  struct Nobody final : stream::AlertSink {
-    void transition(const stream::AlertTransition&) override {}
+  struct Sink final : stream::AlertSink {
+    explicit Sink(std::vector<std::string>& to) : said(&to) {}
+    void transition(const stream::AlertTransition& t) override {
+      if (t.rule == "unobserved") said->push_back(t.shows);
+    }
     void verdict(const stream::Verdict&) override {}
-  } nobody;
-  stream::Shard shard{pulse_pack(), nullptr, nobody};
+    std::vector<std::string>* said;
+  };
+  std::vector<std::string> sources;  // what alerts say of them
+  Sink sink{sources};
+  stream::Shard shard{pulse_pack(), nullptr, sink};
   schemas::Decoder decoder;
   std::uint64_t messages = 0, offset = 0;
   std::vector<double> ticks;                     // seconds at which the rule ran
@@ -46,6 +56,7 @@ struct Pulses {
 
   Pulses() {
     shard.observe([this](const stream::Shard::Evaluation& e) {
+      if (e.rule.name != "silent") return;
       ticks.push_back(stream::seconds(e.tick - at(0)));
       said.emplace_back(e.outcomes.begin() + 1, e.outcomes.end());
     });
@@ -190,6 +201,19 @@ TEST_CASE("how the records of two sources interleave within their watermarks cha
   }
 }
 
+TEST_CASE("a job of two sources that is killed and taken over says what an unkilled one says") {
+  const GeneratedLog log = generate({.seed = 33, .jobs = 2, .ranks = 8, .seconds = 240});
+  const GeneratedLog read = TwoSources{log}.read(3);
+  const Said whole = judge(read, pack());
+  std::mt19937 random{5};
+  std::vector<std::size_t> kills;
+  for (int i = 0; i < 20; ++i) kills.push_back(random() % read.messages.size());
+  const Said restarted = judge_with_restarts(read, pack(), kills);
+  CHECK(restarted.digests == whole.digests);
+  CHECK(restarted.transitions == whole.transitions);
+  CHECK(restarted.rows == whole.rows);
+}
+
 TEST_CASE("a job is judged up to the least watermark of its sources, and its clock never goes back") {
   Pulses job;
   job.pulse(0, 1), job.pulse(1, 1);
@@ -237,4 +261,39 @@ TEST_CASE("a source that is more than two minutes behind holds the job up no lon
   job.beats(170, 180);
   job.read_up_to(0, 180, 180);
   CHECK(job.last_tick() > 160);
+}
+
+TEST_CASE("whom a source that is far behind tells of is unknown, never silent, until it has caught up") {
+  Pulses job;
+  job.pulse(0, 1), job.pulse(1, 1);
+  job.pulses(0, 2, 50), job.pulses(1, 2, 50);
+  job.read_up_to(0, 50, 50), job.read_up_to(1, 50, 50);
+  for (double s = 50; s < 240; s += 10) {
+    job.pulses(0, s, s + 10);
+    job.beats(s, s + 10);
+    job.read_up_to(0, s + 10, s + 10);
+  }
+  REQUIRE(job.last_tick() > 220);
+  for (std::size_t i = 0; i < job.ticks.size(); ++i) {
+    CAPTURE(job.ticks[i]);
+    const bool read = job.ticks[i] + 5 <= 50;  // a tick runs when its rows have closed
+    CHECK(job.said[i][0] == stream::Truth::no);
+    CHECK(job.said[i][1] == (read ? stream::Truth::no : stream::Truth::unknown));
+  }
+  REQUIRE(job.sources.size() == 1);
+  CHECK(job.sources[0].find("ranks/1") != std::string::npos);
+
+  const std::size_t before = job.ticks.size();
+  job.pulses(1, 50, 250);
+  job.read_up_to(1, 250, 250), job.read_up_to(0, 250, 250);
+  job.beats(251, 252);
+  for (double s = 252; s < 330; s += 10) {
+    job.pulses(0, s, s + 10);
+    job.beats(s, s + 10);
+    job.read_up_to(0, s + 10, s + 10), job.read_up_to(1, s + 10, s + 10);
+  }
+  REQUIRE(job.last_tick() > 315);
+  CHECK(job.said[before][1] == stream::Truth::no);
+  CHECK(job.said.back()[1] == stream::Truth::yes);  // it was read, and says nothing any more: now that is silence
+  CHECK(job.sources.size() == 2);                   // resolved
 }
