@@ -1,6 +1,13 @@
 -- How ranks and jobs come to an end: A1, A2, B1, E2, F1, F2, F3. Each follows from lines or from the scheduler's word; what a person asked
 -- for (a cancel) fires nothing.
 
+-- Kernel logs and shells also speak of processes of others, and of helpers: where steps are made `after` the word, the job goes on.
+local function goes_on(job, word, after)
+  local age = word:age()
+  return ((age - job.step:age():min("job")):above(after) & age:below("24h")):surely()      -- one that came at this very tick has no age yet
+end
+local function well(job) return job.ended:last():is("completed", "cancelled", "timeout", "preempted", "requeued"):surely() end
+
 rule "rank_killed" {
   family = "A2", severity = "critical", per = "job", every = "5s",
   summary = "A process was killed by a signal",
@@ -18,9 +25,11 @@ rule "rank_killed" {
     ended     = signal "end_reason"        { over = "attempt" },
     memory    = signal "host_memory_used"  { over = "2m" },
     limit     = signal "host_memory_limit" { over = "2m" },
+    step      = signal "step"              { over = "attempt" },
+    gap       = signal "step_gap"          { over = 64, least = 8 },
   },
   -- 15, and 9 after it, are how launchers and schedulers end a job; 6 is a process that gave up, as a watchdog does.
-  params = { full = 0.92 }, yields_to = { "node_down", "node_lost" },
+  params = { full = 0.92, wait = "5s" }, yields_to = { "node_down", "node_lost" },
   shows = "killed: {who}",
   causes = {
     memory  = "the host's memory, or the job's share of it, was used up",
@@ -43,9 +52,11 @@ rule "rank_killed" {
     local first  = by_signal:surely() & ~loader:surely():any("job")      -- who lost a worker comes before who lost a peer
     local who    = loader:surely() | segv:surely() | bus:surely() | first
     local used   = (job.memory:max() / job.limit:max()):max("job"):above(p.full)
-    -- The kernel names a process; which rank that was, the launcher says a moment later.
-    local told   = who:any("job") | (job.oom:age():above(5) | job.oom:count():above(1)):surely() | over:is("oom"):surely()
-    return (oom:surely() & told) | (loader | segv | bus):surely():any("job") | ((by_signal | process):surely():any("job") & ~ended),
+    -- The kernel names a process, a shell a command; which rank that was, the launcher says a moment later, or the steps stop.
+    local wait   = greatest(p.wait, 2 * job.gap:median():max("job"):fill(0))
+    local told   = who:any("job") | (job.oom:age():above(wait) & ~goes_on(job, job.oom, 2)):surely() | over:is("oom"):surely()
+    local other  = (process & job.killed:age():above(wait) & ~goes_on(job, job.killed, 2)):surely():any("job")
+    return (oom:surely() & told) | (loader | segv | bus):surely():any("job") | ((by_signal:surely():any("job") | other) & ~ended),
       { who = who, memory = oom, likely = used:surely() & ~oom:surely(), segment = segv:any("job"), shared = bus:any("job"), loader = loader:any("job") }
   end,
 }
@@ -53,10 +64,29 @@ rule "rank_killed" {
 rule "host_out_of_memory" {
   family = "A2", severity = "critical", per = "job", every = "end",
   summary = "The host's memory was used up, and a process killed",
-  needs = { oom = signal "host_oom" { over = "attempt" } },
+  needs = { oom = signal "host_oom" { over = "attempt" }, step = signal "step" { over = "attempt" }, ended = signal "end_reason" { over = "attempt" } },
   yields_to = { "rank_killed", "node_down", "node_lost" },
   shows = "the kernel or the scheduler killed a process for its memory; whose it was, nobody says",
-  evaluate = function(job, p) return job.oom:count():above(0) end,
+  evaluate = function(job, p) return job.oom:count():above(0) & ~goes_on(job, job.oom, 10) & ~job.ended:last():is("completed"):surely() end,
+}
+
+rule "process_killed" {
+  family = "A2", severity = "warning", per = "job", every = "end",
+  summary = "A process of the job was killed, and no step was made after it",
+  needs = {
+    killed    = signal "process_killed"   { over = "attempt" },
+    cancelled = signal "slurm_cancelled"  { over = "attempt" },
+    asked     = signal "cancel_requested" { over = "attempt" },
+    step      = signal "step"             { over = "attempt" },
+    ended     = signal "end_reason"       { over = "attempt" },
+  },
+  yields_to = { "rank_killed", "host_out_of_memory", "node_down", "node_lost", "preempted" },
+  shows = "killed by signal {signal:.0f}",
+  evaluate = function(job, p)
+    local killed = job.killed:except { signal = { 2, 6, 15 } }
+    local asked  = (job.cancelled:count():above(0) | job.asked:count():above(0)):surely()
+    return (killed:count():above(0) & ~goes_on(job, killed, 10)):surely():any("job") & ~asked & ~well(job), { signal = killed:last("signal"):max("job") }
+  end,
 }
 
 rule "process_aborted" {
@@ -79,7 +109,7 @@ rule "process_aborted" {
   evaluate = function(job, p)
     local gave_up = job.abort:count():above(0):surely() | job.killed:where { signal = 6 }:count():above(0):surely() | job.failed:where { signal = 6 }:count():above(0):surely()
     local spoke   = job.raised:except { exception = p.passed_on }:count():above(0):surely():any("job")
-    local well    = (job.ended:last():is("completed", "cancelled", "timeout", "preempted", "requeued") | job.done:count():above(0)):surely()
+    local well    = well(job) | job.done:count():above(0):surely()
     return gave_up:any("job") & ~spoke & ~well & ~job.told:ever():surely(), { who = gave_up, library = gave_up:any("job") }
   end,
 }
@@ -104,7 +134,7 @@ rule "rank_vanished" {
     local spoke  = lost | job.raised:count():above(0):surely() | job.late:count():above(0):surely()
     local silent = ~spoke & job.seen:count():above(0):surely()
     local begun  = job.step:count():above(0):any("job"):surely()
-    local well   = job.ended:last():is("completed", "cancelled", "timeout", "preempted", "requeued"):surely()
+    local well   = well(job)
     local few    = silent:any("job") & silent:count("job"):at_most(lost:count("job"))
     return lost:any("job") & few & begun & ~well, { who = silent, n = lost:count("job"), killed = few }
   end,
@@ -240,7 +270,7 @@ rule "startup_crash" {
     local failed  = job.failed:where { exitcode = { 1, 2, 126, 127, 255 } }:count():above(0):surely():any("job")
     local crash   = raised:any("job") | storage | missing | asset | any(job.gpu) | failed
     local begun   = job.step:count():above(0):any("job"):surely()
-    local well    = (job.ended:last():is("completed", "cancelled", "timeout", "preempted", "requeued") | job.finished:count():above(0)):surely()
+    local well    = well(job) | job.finished:count():above(0):surely()
     -- A disk that is full strikes at the first save: the steps until then prove nothing.
     return crash & (~begun | storage) & ~well,
       { who = raised, environment = missing, asset = asset, storage = storage, usage = any(job.usage), gpu = any(job.gpu) }
@@ -321,6 +351,22 @@ case "the kernel killed a process for its memory" {
 case "the kernel killed a process in the last second" {
   ranks = 1, { lasting = "20s", phase = "starting", events = { { "host_oom", pid = 4711, at = "19s" } }, ends = "failed" },
   fires = { { "host_out_of_memory" } },
+}
+case "the kernel kills a process of somebody else" {
+  ranks = 4, { lasting = "4m", phase = "train", step = steps(1), loss = ramp(5, 4), events = { { "host_oom", pid = 99, process = "firefox", at = "1m" } }, ends = "completed" },
+  fires = { { "healthy" } },
+}
+case "the kernel kills a process, and the steps stop" {
+  ranks = 4, { lasting = "4m", phase = "train", step = steps(1) }, { lasting = "12s", step = silent, events = { { "host_oom", pid = 99, process = "python3" } } },
+  fires = { { "rank_killed", cause = "memory", within = "12s" } },
+}
+case "a shell says that its command was killed" {
+  ranks = 1, { lasting = "2m", phase = "train", step = steps(1) }, { lasting = "2s", step = silent, events = { { "process_killed", pid = 99, signal = 9 } }, ends = "failed" },
+  fires = { { "process_killed" } },
+}
+case "a helper is killed, and the job goes on" {
+  ranks = 1, { lasting = "4m", phase = "train", step = steps(1), loss = ramp(5, 4), events = { { "process_killed", pid = 99, signal = 9, at = "1m" } }, ends = "completed" },
+  fires = { { "healthy" } },
 }
 case "the kernel killed a process, the launcher says which" {
   ranks = 4, { lasting = "1m", phase = "train", step = steps(1) },
