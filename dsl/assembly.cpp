@@ -31,7 +31,7 @@ struct Assembly {
       if (const auto rule = collection.rules.find(tune.name); rule != collection.rules.end()) tune_rule(tune, rule->second);
       else if (const auto signal = collection.signals.find(tune.name); signal != collection.signals.end())
         tune_signal(tune, signal->second);
-      else problems().add(tune.file, tune.line, "tune: no rule '" + tune.name + "'" + nearest(tune.name, names));
+      else collection.no_rule(tune.file, tune.line, tune.name, "tune: ");
     }
   }
   void tune_rule(const TuneSource& tune, RuleSource& rule) {
@@ -101,12 +101,11 @@ struct Assembly {
       for (const auto& [need, of] : rule.needs)
         for (const std::string& other : of.findings) {
           if (other == "*") continue;
-          if (!collection.rules.contains(other)) problems().add(of.file, of.line, "no rule '" + other + "'" + nearest(other, names));
+          if (!collection.rules.contains(other)) collection.no_rule(of.file, of.line, other);
           else findings[name].push_back(other);
         }
       for (const std::string& parent : rule.yields_to) {
-        if (!collection.rules.contains(parent))
-          problems().add(rule.file, line_of(rule, "yields_to"), "yields_to: no rule '" + parent + "'" + nearest(parent, names));
+        if (!collection.rules.contains(parent)) collection.no_rule(rule.file, line_of(rule, "yields_to"), parent, "yields_to: ");
         else yields[name].push_back(parent);
       }
     }
@@ -269,7 +268,7 @@ struct Assembly {
     std::vector<std::string> coordinates;
     for (const auto& [name, owner] : collection.coordinates) coordinates.push_back(name);
     for (const std::string& peer : source.peers)
-      if (!collection.coordinates.contains(peer))
+      if (collection.signals_read && !collection.coordinates.contains(peer))
         problems().add(source.file, line_of(source, "peers"), "no coordinate '" + peer + "' in signals.lua" + nearest(peer, coordinates));
     problems().about("");
   }

@@ -197,14 +197,12 @@ std::vector<CaseExpectation> read_expectations(const Table& of_case, const std::
 struct Checks {
   const Collection& collection;
   const Case& of;
-  std::vector<std::string> signals = collection.signal_names();
-  std::vector<std::string> rules = collection.rule_names();
 
-  void problem(std::string message) const { collection.problems->add(of.file, of.line, "case '" + of.name + "': " + std::move(message)); }
+  void problem(std::string message) const { collection.problems->add(of.file, of.line, std::move(message)); }
 
   void values(const CaseValues& given) const {
     for (const auto& [name, value] : given)
-      if (!collection.find_signal(name)) problem("no signal '" + name + "' in signals.lua" + nearest(name, signals));
+      if (!collection.find_signal(name)) collection.no_signal(of.file, of.line, name);
   }
   void member(const std::optional<std::uint32_t>& rank, const char* what) const {
     if (rank && *rank >= of.ranks)
@@ -223,7 +221,7 @@ struct Checks {
     members(part.gpu, "gpu");
     for (const CaseEvent& event : part.events) {
       const auto* signal = collection.find_signal(event.signal);
-      if (!signal) problem("no signal '" + event.signal + "' in signals.lua" + nearest(event.signal, signals));
+      if (!signal) collection.no_signal(of.file, of.line, event.signal);
       else if (signal->kind != stream::SignalKind::event)
         problem("'" + event.signal + "' is of kind " + std::string{name(signal->kind)} + ", not an event: give it a value instead");
       member(event.rank, "rank");
@@ -236,11 +234,10 @@ struct Checks {
         continue;
       }
       const auto rule = collection.rules.find(one.rule);
-      if (rule == collection.rules.end()) problem("no rule '" + one.rule + "'" + nearest(one.rule, rules));
+      if (rule == collection.rules.end()) collection.no_rule(of.file, of.line, one.rule);
       else if (!one.cause.empty() && !rule->second.causes.contains(one.cause))
         problem("'" + one.rule + "' has no cause '" + one.cause + "'" + nearest(one.cause, causes(rule->second)));
-      if (!one.missing.empty() && !collection.find_signal(one.missing))
-        problem("no signal '" + one.missing + "' in signals.lua" + nearest(one.missing, signals));
+      if (!one.missing.empty() && !collection.find_signal(one.missing)) collection.no_signal(of.file, of.line, one.missing);
     }
   }
   static std::vector<std::string> causes(const RuleSource& rule) {
@@ -302,11 +299,13 @@ void read_case(const Table& table, const std::string& name) {
 void check_cases(const Collection& collection) {
   for (const Case& one : collection.cases) {
     const Checks checks{collection, one};
+    collection.problems->about("case '" + one.name + "'");
     for (const CaseSegment& segment : one.segments) checks.segment(segment);
     checks.expectations(one.fires, "fires");
     checks.expectations(one.unknown, "unknown");
     checks.expectations(one.resolves, "resolves");
   }
+  collection.problems->about("");
 }
 
 }  // namespace tocsin::dsl

@@ -65,6 +65,8 @@ struct Collection {
 
   Problems* problems;
   Part part = Part::signals;
+  bool signals_read = false;  // signals.lua, to its end: else nothing is known of any signal
+  bool rules_read = true;     // each file of rules, to its end: else a rule that is named may stand in the rest
   std::map<std::string, stream::SignalDefinition> signals;
   std::map<std::string, stream::Level> coordinates;
   std::map<std::string, RuleSource> rules;
@@ -76,6 +78,9 @@ struct Collection {
   [[nodiscard]] std::vector<std::string> signal_names() const;  // with aliases
   [[nodiscard]] std::vector<std::string> rule_names() const;
   [[nodiscard]] const stream::SignalDefinition* find_signal(const std::string& name) const;
+  // Tell that a name stands for nothing; where what would declare it was not read, the problem with that says enough.
+  void no_signal(const std::string& file, int line, const std::string& name) const;
+  void no_rule(const std::string& file, int line, const std::string& name, const std::string& where = "") const;
 };
 
 }  // namespace tocsin::dsl

@@ -101,7 +101,7 @@ int signal(lua_State* state) {
   Collection& collection = collection_of(state);
   if (!collection.find_signal(name)) {
     const Host::Place place = Host::where(state);
-    collection.problems->add(place.file, place.line, "no signal '" + name + "' in signals.lua" + nearest(name, collection.signal_names()));
+    collection.no_signal(place.file, place.line, name);
   }
   lua_pushvalue(state, 1);
   lua_pushcclosure(state, signal_table, 1);
@@ -419,6 +419,14 @@ std::vector<std::string> Collection::rule_names() const {
   std::vector<std::string> names;
   for (const auto& [name, rule] : rules) names.push_back(name);
   return names;
+}
+
+void Collection::no_signal(const std::string& file, int line, const std::string& name) const {
+  if (signals_read) problems->add(file, line, "no signal '" + name + "' in signals.lua" + nearest(name, signal_names()));
+}
+
+void Collection::no_rule(const std::string& file, int line, const std::string& name, const std::string& where) const {
+  if (rules_read) problems->add(file, line, where + "no rule '" + name + "'" + nearest(name, rule_names()));
 }
 
 const stream::SignalDefinition* Collection::find_signal(const std::string& name) const {

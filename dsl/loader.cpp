@@ -52,9 +52,10 @@ struct Load {
     problems.add(file, line, std::move(message));
   }
 
-  void run_file(const std::string& file, const std::string& text) {
+  // Whether the file was read to its end.
+  bool run_file(const std::string& file, const std::string& text) {
     std::unique_ptr<Bytecode> code;
-    failed(file, host->guarded(budgets.load_instructions, [&](lua_State* state) {
+    const auto failure = host->guarded(budgets.load_instructions, [&](lua_State* state) {
       if (luaL_loadbufferx(state, text.data(), text.size(), ("@" + file).c_str(), "t") != LUA_OK) {
         if (lua_type(state, -1) != LUA_TSTRING) lua_error(state);  // described already: too deep, or out of memory
         does_not_compile(file, lua_tostring(state, -1));
@@ -64,25 +65,30 @@ struct Load {
       push_environment(state);
       if (!lua_setupvalue(state, -2, 1)) lua_pop(state, 1);
       lua_call(state, 0, 0);
-    }));
+    });
+    failed(file, failure);
     problems.about("");
-    if (!code) return;
+    if (!code) return false;
     std::vector<Lines> evaluates;
     for (const auto& [name, rule] : collection.rules)
       if (rule.file == file) evaluates.push_back({rule.first_line, rule.last_line});
     for (const Finding& one : outer_assignments(*code, evaluates)) problems.add(file, one.line, one.message);
+    return !failure;
   }
 
   void read_files() {
     collection.part = Collection::Part::signals;
-    if (const auto signals = files.find("signals.lua"); signals != files.end()) run_file(signals->first, signals->second);
-    else problems.add("signals.lua", 0, "signals.lua is missing: a pack says there what its signals are");
+    if (const auto signals = files.find("signals.lua"); signals != files.end())
+      collection.signals_read = run_file(signals->first, signals->second);
+    else
+      problems.add("signals.lua", 0,
+                   "the file is missing. It declares the signals that rules may read: copy the shipped one, rules/signals.lua, here");
     collection.part = Collection::Part::rules;
     for (const auto& [path, text] : files) {
       if (path == "signals.lua" || path == "verdict.lua" || path.starts_with("patterns/") || path.starts_with("progress/") ||
           !path.ends_with(".lua"))
         continue;
-      run_file(path, text);
+      collection.rules_read &= run_file(path, text);
     }
     collection.part = Collection::Part::verdict;
     if (const auto verdict = files.find("verdict.lua"); verdict != files.end()) run_file(verdict->first, verdict->second);

@@ -26,11 +26,15 @@ struct Problem {
   std::string file;
   int line = 0;
   std::string text;      // the offending line of the source
-  std::string rule;      // empty: none
+  std::string rule;      // that it is about, or "case 'name'"; empty: none
   std::string message;   // with the remedy
   bool warning = false;  // does not keep the pack from loading
 };
 [[nodiscard]] std::string describe(const Problem& problem);  // "ranks.lua:14: …" and the line below it
+
+// All of them for a person: errors before warnings; what many places have in common once, in full at the first, with the next few by
+// file and line; at most 20 messages, and a last line that counts the rest. Each line ends with '\n'.
+[[nodiscard]] std::string list(const std::vector<Problem>& problems);
 
 struct Budgets {
   std::uint64_t load_instructions = 50'000'000;

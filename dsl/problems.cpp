@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <map>
 
 namespace tocsin::dsl {
 namespace {
@@ -80,12 +81,61 @@ int Problems::line_of_key(const std::string& file, int from, std::string_view ke
   }
 }
 
+namespace {
+
+std::string place(const Problem& problem) { return problem.file + (problem.line > 0 ? ":" + std::to_string(problem.line) : ""); }
+
+// Problems with one message: the first, and at what other places it was met, in that order.
+struct Kind {
+  const Problem* first;
+  std::vector<std::string> others{};
+
+  void add(std::string where) {
+    if (where != place(*first) && std::find(others.begin(), others.end(), where) == others.end()) others.push_back(std::move(where));
+  }
+};
+
+std::string counted(std::size_t count, const std::string& what) { return std::to_string(count) + " " + what + (count == 1 ? "" : "s"); }
+
+}  // namespace
+
 std::string describe(const Problem& problem) {
-  std::string text = problem.file + ":" + std::to_string(problem.line) + ": ";
+  std::string text = problem.file.empty() ? "" : place(problem) + ": ";
   if (problem.warning) text += "warning: ";
   if (!problem.rule.empty()) text += "[" + problem.rule + "] ";
   text += problem.message;
   if (!problem.text.empty()) text += "\n    " + problem.text;
+  return text;
+}
+
+std::string list(const std::vector<Problem>& problems) {
+  constexpr std::size_t most_kinds = 20, most_places = 5;
+  std::vector<Kind> kinds;
+  std::map<std::string_view, std::size_t> known;
+  for (const bool warnings : {false, true}) {
+    known.clear();
+    for (const Problem& problem : problems) {
+      if (problem.warning != warnings) continue;
+      const auto [found, fresh] = known.emplace(problem.message, kinds.size());
+      if (fresh) kinds.push_back({&problem});
+      else kinds[found->second].add(place(problem));
+    }
+  }
+  std::string text;
+  for (std::size_t i = 0; i < std::min(kinds.size(), most_kinds); ++i) {
+    text += describe(*kinds[i].first) + "\n";
+    const auto& others = kinds[i].others;
+    if (others.empty()) continue;
+    text += "    and " + counted(others.size(), "more place") + ": ";
+    for (std::size_t j = 0; j < std::min(others.size(), most_places); ++j) text += (j ? ", " : "") + others[j];
+    text += others.size() > most_places ? ", …\n" : "\n";
+  }
+  if (kinds.size() > most_kinds) {
+    std::size_t places = 0;
+    for (std::size_t i = most_kinds; i < kinds.size(); ++i) places += 1 + kinds[i].others.size();
+    text += "… and " + counted(kinds.size() - most_kinds, "more message") + " of " + counted(places, "place") +
+            ": many follow from those above, so mend these first\n";
+  }
   return text;
 }
 

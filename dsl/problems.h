@@ -18,7 +18,7 @@ class Problems {
  public:
   explicit Problems(const PackFiles& files) : files_(&files) {}
 
-  // The rule that problems are about from here on; empty: none.
+  // The rule or case that problems are about from here on; empty: none.
   void about(std::string rule) { rule_ = std::move(rule); }
   void add(const std::string& file, int line, std::string message);
   void warn(const std::string& file, int line, std::string message);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "adapters/cli/packs.h"
@@ -32,13 +33,12 @@ int check(const std::filesystem::path& directory, bool json) {
     fmt::print("{}\n", report.dump());
     return outcome.pack ? 0 : 1;
   }
-  std::size_t errors = 0, warnings = 0;
-  for (const auto& problem : outcome.problems) {
-    fmt::print("{}{}\n", problem.warning ? "warning: " : "", dsl::describe(problem));
-    ++(problem.warning ? warnings : errors);
-  }
+  fmt::print("{}", dsl::list(outcome.problems));
+  const auto warnings =
+      std::count_if(outcome.problems.begin(), outcome.problems.end(), [](const auto& problem) { return problem.warning; });
   if (!outcome.pack) {
-    fmt::print("{} problem{} in {}: nothing is loaded\n", errors, errors == 1 ? "" : "s", rules.string());
+    const auto errors = static_cast<std::ptrdiff_t>(outcome.problems.size()) - warnings;
+    fmt::print("{} error{} in {}: nothing is loaded\n", errors, errors == 1 ? "" : "s", rules.string());
     return 1;
   }
   const auto& pack = *outcome.pack->pack;
@@ -59,7 +59,7 @@ int test(const std::filesystem::path& directory, const std::string& only, bool v
   }
   const PackOutcome outcome = load_pack(*files);
   if (!outcome.pack) {
-    for (const auto& problem : outcome.problems) fmt::print("{}\n", dsl::describe(problem));
+    fmt::print("{}the rules in {} do not load: no case was run\n", dsl::list(outcome.problems), rules.string());
     return 1;
   }
   std::size_t passed = 0, failed = 0;

@@ -148,11 +148,7 @@ RunReport run_engine(const RunOptions& options, const Observer& observer) {
   dsl::Budgets budgets;
   budgets.all_scripted = options.force_scripted;
   PackOutcome outcome = load_pack(*files, budgets);
-  if (!outcome.pack) {
-    std::string message = "the rules in " + rules_directory(options.rules).string() + " do not load:";
-    for (const auto& problem : outcome.problems) message += "\n" + dsl::describe(problem);
-    return cannot(message);
-  }
+  if (!outcome.pack) return cannot(outcome.refusal(rules_directory(options.rules)).message);
   auto reader = journal::Reader::open(options.journal);
   if (!reader) return cannot(reader.error().message);
   journal::Follower log{std::move(*reader)};

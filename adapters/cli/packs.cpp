@@ -1,7 +1,10 @@
 #include "adapters/cli/packs.h"
 
+#include <algorithm>
 #include <cstdlib>
+#include <iterator>
 
+#include "dsl/problems.h"
 #include "dsl/text_definitions.h"
 
 namespace tocsin::adapters::cli {
@@ -12,7 +15,9 @@ PackOutcome load_pack(const dsl::PackFiles& files, const dsl::Budgets& budgets) 
   outcome.problems = std::move(rules.problems);
   outcome.cases = std::move(rules.cases);
   const dsl::text::Compiled texts = dsl::compile_text(files);
-  for (const auto& problem : texts.problems) outcome.problems.push_back({problem.file, problem.line, {}, {}, problem.message, false});
+  for (const auto& problem : texts.problems)
+    outcome.problems.push_back(
+        {problem.file, problem.line, dsl::Problems{files}.source_line(problem.file, problem.line), {}, problem.message, false});
   if (rules.pack && texts.source) outcome.pack = stream::LoadedPack{std::move(rules.pack), texts.source};
   return outcome;
 }
@@ -22,10 +27,15 @@ stream::Result<stream::LoadedPack> load_pack_from(const std::filesystem::path& d
   if (!files) return files.error();
   PackOutcome outcome = load_pack(*files);
   if (outcome.pack) return std::move(*outcome.pack);
-  std::string message = "the rules in " + directory.string() + " do not load:";
-  for (const auto& problem : outcome.problems)
-    if (!problem.warning) message += "\n" + dsl::describe(problem);
-  return stream::Error{stream::Errc::refused, message};
+  return outcome.refusal(directory);
+}
+
+stream::Error PackOutcome::refusal(const std::filesystem::path& directory) const {
+  std::vector<dsl::Problem> errors;
+  std::copy_if(problems.begin(), problems.end(), std::back_inserter(errors), [](const auto& problem) { return !problem.warning; });
+  std::string text = dsl::list(errors);
+  text.pop_back();
+  return {stream::Errc::refused, "the rules in " + directory.string() + " do not load:\n" + text};
 }
 
 std::filesystem::path rules_directory(const std::filesystem::path& asked) {

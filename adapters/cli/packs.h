@@ -16,6 +16,9 @@ struct PackOutcome {
   std::optional<stream::LoadedPack> pack;
   std::vector<dsl::Problem> problems;  // of rules, patterns and parsers; warnings too
   std::vector<dsl::Case> cases;
+
+  // What keeps the pack of this directory from loading, as said to whoever runs it.
+  [[nodiscard]] stream::Error refusal(const std::filesystem::path& directory) const;
 };
 [[nodiscard]] PackOutcome load_pack(const dsl::PackFiles& files, const dsl::Budgets& budgets = {});
 [[nodiscard]] stream::Result<stream::LoadedPack> load_pack_from(const std::filesystem::path& directory);

@@ -155,6 +155,23 @@ class Commands(unittest.TestCase):
         self.assertIn("site.lua:3", done.stdout)
         self.assertIn(":above(90)", done.stdout)
 
+    def test_check_tells_a_signal_that_many_rules_miss_once(self):
+        rules = self.base / "missed"
+        subprocess.run(["cp", "-r", ROOT / "rules", rules], check=True)
+        signals = rules / "signals.lua"
+        signals.write_text(signals.read_text().replace("\n  step = {", "\n  stpe = {"))
+        done = tocsin("check", rules)
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.stdout.count("no signal 'step' in signals.lua"), 1, done.stdout)
+        self.assertRegex(done.stdout, r"and \d\d+ more places: \w+\.lua:\d+, ")
+        self.assertLess(len(done.stdout.splitlines()), 70, done.stdout)
+        places = json.loads(tocsin("check", "--json", rules).stdout)["problems"]
+        self.assertGreater(len(places), 20)
+        signals.unlink()
+        done = tocsin("check", rules)
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stdout, r"\Asignals\.lua: the file is missing.*\n1 error in .*\n\Z")
+
     def test_the_shipped_pack_is_compiled_and_its_cases_hold(self):
         report = json.loads(tocsin("check", "--json").stdout)
         self.assertTrue(report["ok"])
