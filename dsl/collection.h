@@ -38,6 +38,7 @@ struct RuleSource {
   std::optional<stream::Persistence> fire, clear;
   std::vector<std::string> yields_to, peers;
   std::map<std::string, NeedSource> needs;
+  bool needs_refused = false;  // one of them is not among `needs`: evaluate cannot be traced
   std::map<std::string, ParamValue> params;
   std::map<std::string, double> state;
   std::map<std::string, std::string> jobs, causes;

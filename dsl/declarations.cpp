@@ -152,6 +152,7 @@ void read_needs(const Table& table, RuleSource& rule) {
     else
       needs.problem(name,
                     "need '" + name + "' is a " + luaL_typename(state, -1) + ": write signal \"…\" { over = \"30s\" } or finding \"…\"");
+    rule.needs_refused |= !rule.needs.contains(name);
     lua_pop(state, 1);
   }
   if (needs.length() > 0) table.problem("needs", "a need has a name: needs = { sm = signal \"sm_active\" { over = \"30s\" } }");
@@ -269,7 +270,7 @@ int case_table(lua_State* state) {
 // word "name" gives a function that takes the table.
 template <lua_CFunction then>
 int named(lua_State* state) {
-  (void)name_argument(state, "a declaration");
+  (void)name_argument(state, lua_tostring(state, lua_upvalueindex(1)));
   lua_settop(state, 1);
   lua_pushcclosure(state, then, 1);
   return 1;
@@ -395,9 +396,14 @@ void register_declarations(lua_State* state) {
     lua_pushcfunction(state, function);
     lua_setfield(state, -2, name);
   };
-  add("rule", named<rule_table>);
-  add("tune", named<tune_table>);
-  add("case", named<case_table>);
+  const auto add_named = [state](const char* name, lua_CFunction function) {
+    lua_pushstring(state, name);
+    lua_pushcclosure(state, function, 1);
+    lua_setfield(state, -2, name);
+  };
+  add_named("rule", named<rule_table>);
+  add_named("tune", named<tune_table>);
+  add_named("case", named<case_table>);
   add("signal", signal);
   add("finding", finding);
   add("signals", signals);
@@ -422,11 +428,16 @@ std::vector<std::string> Collection::rule_names() const {
 }
 
 void Collection::no_signal(const std::string& file, int line, const std::string& name) const {
-  if (signals_read) problems->add(file, line, "no signal '" + name + "' in signals.lua" + nearest(name, signal_names()));
+  if (!signals_read) return;
+  const std::string meant = nearest(name, signal_names());
+  problems->add(file, line, "no signal '" + name + "' in signals.lua" + (meant.empty() ? ": declare it there" : meant));
 }
 
 void Collection::no_rule(const std::string& file, int line, const std::string& name, const std::string& where) const {
-  if (rules_read) problems->add(file, line, where + "no rule '" + name + "'" + nearest(name, rule_names()));
+  if (!rules_read) return;
+  const std::string meant = nearest(name, rule_names());
+  problems->add(file, line,
+                where + "no rule '" + name + "'" + (meant.empty() ? " in this directory: add its file, or take the name out" : meant));
 }
 
 const stream::SignalDefinition* Collection::find_signal(const std::string& name) const {

@@ -49,6 +49,8 @@ struct Load {
       if (std::string_view{word} == "for") message = "'for' is a word of Lua: write fire = \"for 60s\"";
       break;
     }
+    if (message.starts_with("'}' expected")) message += ": between the fields of a table stands a comma";
+    if (message.starts_with("function arguments expected")) message += ": brackets follow a word, x:mean()";
     problems.add(file, line, std::move(message));
   }
 
@@ -126,7 +128,7 @@ struct Load {
       problems.about(rule.name);
       declare_needs(collection, source, index, *pack);
       // Of a function that met an unknown signal or level nothing more can be said.
-      if (source.evaluate < 0 || source.per.empty() || rule.needs.size() != source.needs.size()) continue;
+      if (source.evaluate < 0 || source.per.empty() || source.needs_refused || rule.needs.size() != source.needs.size()) continue;
       trace(*host, collection, source, index, *pack);
       if (!rule.scripted && budgets.all_scripted && !problems.fatal()) rule.scripted = "all rules were asked to be";
       // What was traced of a script stays: its reductions are kept up as values arrive, and its frozen values have lasting nodes.

@@ -32,8 +32,8 @@ struct Problem {
 };
 [[nodiscard]] std::string describe(const Problem& problem);  // "ranks.lua:14: …" and the line below it
 
-// All of them for a person: errors before warnings; what many places have in common once, in full at the first, with the next few by
-// file and line; at most 20 messages, and a last line that counts the rest. Each line ends with '\n'.
+// All of them for a person: what many places have in common once, in full at the first, with the next few by file and line; at most 20
+// messages, and a last line that counts the rest. Each line ends with '\n'.
 [[nodiscard]] std::string list(const std::vector<Problem>& problems);
 
 struct Budgets {

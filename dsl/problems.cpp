@@ -112,14 +112,10 @@ std::string list(const std::vector<Problem>& problems) {
   constexpr std::size_t most_kinds = 20, most_places = 5;
   std::vector<Kind> kinds;
   std::map<std::string_view, std::size_t> known;
-  for (const bool warnings : {false, true}) {
-    known.clear();
-    for (const Problem& problem : problems) {
-      if (problem.warning != warnings) continue;
-      const auto [found, fresh] = known.emplace(problem.message, kinds.size());
-      if (fresh) kinds.push_back({&problem});
-      else kinds[found->second].add(place(problem));
-    }
+  for (const Problem& problem : problems) {
+    const auto [found, fresh] = known.emplace(problem.message, kinds.size());
+    if (fresh) kinds.push_back({&problem});
+    else kinds[found->second].add(place(problem));
   }
   std::string text;
   for (std::size_t i = 0; i < std::min(kinds.size(), most_kinds); ++i) {

@@ -2,13 +2,18 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "adapters/cli/packs.h"
 #include "dsl/case_runner.h"
 
 namespace tocsin::adapters::cli {
+
+namespace {
+
+std::string counted(std::size_t count, const char* what) { return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s"); }
+
+}  // namespace
 
 int check(const std::filesystem::path& directory, bool json) {
   const auto rules = rules_directory(directory);
@@ -33,20 +38,19 @@ int check(const std::filesystem::path& directory, bool json) {
     fmt::print("{}\n", report.dump());
     return outcome.pack ? 0 : 1;
   }
-  fmt::print("{}", dsl::list(outcome.problems));
-  const auto warnings =
-      std::count_if(outcome.problems.begin(), outcome.problems.end(), [](const auto& problem) { return problem.warning; });
   if (!outcome.pack) {
-    const auto errors = static_cast<std::ptrdiff_t>(outcome.problems.size()) - warnings;
-    fmt::print("{} error{} in {}: nothing is loaded\n", errors, errors == 1 ? "" : "s", rules.string());
+    // What is never read may only be so because of the errors: of warnings nothing yet.
+    const auto errors = outcome.errors();
+    fmt::print("{}{} in {}: nothing is loaded\n", dsl::list(errors), counted(errors.size(), "error"), rules.string());
     return 1;
   }
+  fmt::print("{}", dsl::list(outcome.problems));
   const auto& pack = *outcome.pack->pack;
   for (const auto& rule : pack.rules)
     fmt::print("{:<28} {:<3} per {:<5} {:>3} nodes  {}\n", rule.name, rule.family, stream::name(rule.per), rule.hot.size(),
                rule.scripted ? "scripted: " + *rule.scripted : "compiled");
-  fmt::print("{} rules, {} nodes merged, {} cases, {} warnings; hash {}\n", pack.rules.size(), pack.graph->size(), outcome.cases.size(),
-             warnings, pack.hash);
+  fmt::print("{}, {} merged, {}, {}; hash {}\n", counted(pack.rules.size(), "rule"), counted(pack.graph->size(), "node"),
+             counted(outcome.cases.size(), "case"), counted(outcome.problems.size(), "warning"), pack.hash);
   return 0;
 }
 
@@ -59,7 +63,7 @@ int test(const std::filesystem::path& directory, const std::string& only, bool v
   }
   const PackOutcome outcome = load_pack(*files);
   if (!outcome.pack) {
-    fmt::print("{}the rules in {} do not load: no case was run\n", dsl::list(outcome.problems), rules.string());
+    fmt::print("{}the rules in {} do not load: no case was run\n", dsl::list(outcome.errors()), rules.string());
     return 1;
   }
   std::size_t passed = 0, failed = 0;
@@ -69,6 +73,11 @@ int test(const std::filesystem::path& directory, const std::string& only, bool v
     ++(result.passed ? passed : failed);
     if (verbose || !result.passed) fmt::print("{} {}:{}: {}\n", result.passed ? "ok  " : "FAIL", one.file, one.line, one.name);
     for (const auto& message : result.messages) fmt::print("       {}\n", message);
+  }
+  if (passed + failed == 0 && !only.empty()) {
+    fmt::print(stderr, "tocsin test: the name of none of {} in {} holds '{}'\n", counted(outcome.cases.size(), "case"), rules.string(),
+               only);
+    return 1;
   }
   fmt::print("{} passed, {} failed\n", passed, failed);
   return failed == 0 ? 0 : 1;

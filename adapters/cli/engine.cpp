@@ -219,6 +219,8 @@ RunReport run_engine(const RunOptions& options, const Observer& observer) {
   }
   terminal.end_progress();
   sinks.settle();
+  if (entries == 0 && !options.follow && !options.resume)
+    return cannot("there is no journal in " + options.journal.string() + ": name a directory that `tocsin wrap` or `tocsin ingest` made");
   for (const auto& refused : packs.refused()) fmt::print(stderr, "tocsin: {}\n", refused);
 
   RunReport report;

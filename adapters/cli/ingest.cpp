@@ -11,11 +11,14 @@
 namespace tocsin::adapters::cli {
 
 void add_ingest_options(CLI::App& command, IngestOptions& options) {
-  command.add_option("FILE", options.files, "Files of JSON lines, merged by time; - is standard input")->required();
-  command.add_option("--to", options.to, "The directory of the journal to make")->required();
-  command.add_option("--job", options.job, "The job of records that name none");
-  command.add_option("--errors", options.most_complaints, "How many lines that are left out are printed")->capture_default_str();
-  command.add_flag("--strict", options.strict, "Fail (1) where a line was left out");
+  command.add_option("FILE", options.files, "Files of JSON lines (docs/json-lines.md), merged by time; - is standard input")
+      ->required()
+      ->option_text("(required)");
+  command.add_option("--to", options.to, "The directory of the journal to make: new or empty")->required()->option_text("DIR (required)");
+  command.add_option("--job", options.job, "The job of records that name none")->option_text("NAME");
+  command.add_option("--errors", options.most_complaints, "How many of the lines that are left out are printed (default: 20)")
+      ->option_text("N");
+  command.add_flag("--strict", options.strict, "Exit with 1 where a line was left out");
   command.add_flag("--quiet", options.quiet, "No progress and no summary");
 }
 

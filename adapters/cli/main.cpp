@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <cstdio>
 #include <exception>
 
@@ -9,6 +10,7 @@
 #include "adapters/cli/explain.h"
 #include "adapters/cli/ingest.h"
 #include "adapters/cli/packs.h"
+#include "adapters/cli/usage.h"
 #include "adapters/wrap/wrap.h"
 #include "dsl/reference.h"
 #include "stream/kernels.h"
@@ -57,37 +59,49 @@ int run_wrap(const wrap::WrapOptions& options, const std::filesystem::path& rule
 }
 
 int run(int argc, char** argv) {
-  CLI::App app{"tocsin: watches training jobs and says which rank is to blame, while they still run"};
-  app.require_subcommand(1);
-  app.set_help_all_flag("--help-all", "Help of every command");
+  CLI::App app{"Watches GPU training jobs and says, while they run, what is wrong and which rank is to blame", "tocsin"};
+  app.require_subcommand(0, 1);
+  app.set_help_all_flag("--help-all", "Print the help of every command");
+  app.footer(
+      "A first look: scripts/demo. A job of your own: tocsin wrap -- python train.py. Exit status: 0 done, 1 what was checked or\n"
+      "asked for does not hold, 2 it could not be done; of wrap: the command's own.");
+  const std::string rules_text = "A directory of rules (default: $TOCSIN_RULES, else the shipped rules)";
+  const std::string replay_rules_text = "Judge by the rules of this directory (default: those that the run was judged by)";
+  const std::string journal_text = "The directory of a journal, as wrap or ingest made it";
+  const CLI::Validator no_dash{[](const std::string& value) { return value.starts_with("-") ? "a value is missing before " + value : ""; },
+                               ""};
   std::string kernels;
-  app.add_option("--kernels", kernels, "Loops to use: avx2 or baseline (default: the fastest this machine runs)");
+  app.add_option("--kernels", kernels, "Compute with avx2 or baseline instructions (default: the fastest that this machine has)")
+      ->option_text("NAME");
   int status = 0;
 
   cli::RunOptions replay;
   bool digest = false, counters = false;
   std::string digest_kind, speed = "max";
-  auto* replay_command = app.add_subcommand("replay", "Judge a journal again, as fast as it goes or at a speed");
-  replay_command->add_option("JOURNAL", replay.journal, "The journal's directory")->required();
-  replay_command->add_option("--rules", replay.rules, "A directory of rules, for the whole log (default: the packs in the log)");
-  replay_command->add_option("--speed", speed, "max, or times real time (10 is ten times as fast)");
-  replay_command->add_option("--alerts", replay.alerts, "Write alerts and verdicts as JSON lines to this file (- for standard output)");
-  replay_command->add_flag("--quiet", replay.quiet, "Print no alerts");
+  auto* replay_command = app.add_subcommand("replay", "Judge a recorded run again, as fast as it goes or at a given speed");
+  replay_command->add_option("JOURNAL", replay.journal, journal_text)->required()->option_text("(required)");
+  replay_command->add_option("--rules", replay.rules, replay_rules_text)->option_text("DIR");
+  replay_command->add_option("--speed", speed, "How many times as fast as it was: 10, 0.5, or max (default: max)")->option_text("TIMES");
+  replay_command->add_option("--alerts", replay.alerts, "Write alerts and verdicts as JSON lines to this file (- is standard output)")
+      ->option_text("FILE");
+  replay_command->add_flag("--quiet", replay.quiet, "Print no alerts on the terminal");
   auto* digest_option =
-      replay_command->add_option("--digest", digest_kind, "Print each subject's digest; --digest=columns takes every column in")
+      replay_command->add_option("--digest", digest_kind, "Print a checksum of all that each job came to; =columns: of every value too")
+          ->option_text("[=columns]")
           ->expected(0, 1);
-  replay_command->add_flag("--counters", counters, "Print what went through, and what did not, under a reason");
-  replay_command->add_flag("--follow", replay.follow, "Wait for more until the journal is sealed");
-  replay_command->add_flag("--resume", replay.resume, "Keep snapshots and the alert history beside the journal, and go on from them");
-  replay_command->add_flag("--scripted", replay.force_scripted, "Run every rule as a script (slow; for comparison)");
+  replay_command->add_flag("--counters", counters, "Print how many records were read, and how many were left out, by reason");
+  replay_command->add_flag("--follow", replay.follow, "Go on reading while it is written, until the run has ended");
+  replay_command->add_flag("--resume", replay.resume,
+                           "Keep state and alerts in the journal's directory, and go on from them the next time");
+  replay_command->add_flag("--scripted", replay.force_scripted, "Run every rule as a script (slow; to compare)");
   std::uint64_t kill_at = 0;
   auto* kill_option =
       replay_command->add_option("--kill-at", kill_at, "Die by SIGKILL before this entry (for tests of recovery)")->group("");
   replay_command->callback([&] {
     if (speed != "max") {
-      try {
-        replay.speed = std::stod(speed);
-      } catch (const std::exception&) { throw CLI::ValidationError("--speed", "write max or a number, not '" + speed + "'"); }
+      const auto [end, wrong] = std::from_chars(speed.data(), speed.data() + speed.size(), replay.speed);
+      if (wrong != std::errc{} || end != speed.data() + speed.size() || !(replay.speed > 0))
+        throw CLI::ValidationError("--speed", "write max, or a number above 0, not '" + speed + "'");
     }
     digest = digest_option->count() > 0;
     replay.digest_columns = digest_kind == "columns";
@@ -99,72 +113,92 @@ int run(int argc, char** argv) {
 
   std::filesystem::path check_rules;
   bool check_json = false;
-  auto* check_command = app.add_subcommand("check", "Load rules and say what is wrong, where, and what to write instead");
-  check_command->add_option("RULES", check_rules, "A directory of rules (default: the shipped pack)");
-  check_command->add_flag("--json", check_json, "As JSON");
+  auto* check_command = app.add_subcommand("check", "Load rules, and say what is wrong, where, and what to write instead");
+  check_command->add_option("RULES", check_rules, rules_text)->type_name("");
+  check_command->add_flag("--json", check_json, "Print one JSON object: ok, problems, rules");
   check_command->callback([&] { status = cli::check(check_rules, check_json); });
 
   std::filesystem::path test_rules;
   std::string only;
   bool verbose = false;
-  auto* test_command = app.add_subcommand("test", "Run the cases beside the rules");
-  test_command->add_option("RULES", test_rules, "A directory of rules (default: the shipped pack)");
-  test_command->add_option("--only", only, "Cases whose name holds this");
-  test_command->add_flag("--verbose", verbose, "Name the cases that pass, too");
+  auto* test_command =
+      app.add_subcommand("test", "Run the cases that stand beside the rules: does each fire where it must, and only there?");
+  test_command->add_option("RULES", test_rules, rules_text)->type_name("");
+  test_command->add_option("--only", only, "Only cases whose name holds this text")->option_text("TEXT");
+  test_command->add_flag("--verbose", verbose, "Name the cases that pass as well");
   test_command->callback([&] { status = cli::test(test_rules, only, verbose); });
 
   app.add_subcommand("reference", "Print every word of the rules' language with its meaning, as Markdown")->callback([] {
     fmt::print("{}", tocsin::dsl::reference());
   });
-  app.add_subcommand("stubs", "Print the same words for editors: annotations that the Lua language server reads")->callback([] {
+  app.add_subcommand("stubs", "Print the same words for editors, as the Lua language server reads them")->callback([] {
     fmt::print("{}", tocsin::dsl::editor_stubs());
   });
 
   cli::ExplainOptions explain;
   std::uint32_t rank = 0;
-  auto* explain_command = app.add_subcommand("explain", "Print a rule's graph with the values at a member and tick");
-  explain_command->add_option("JOURNAL", explain.journal, "The journal's directory")->required();
-  explain_command->add_option("--rule", explain.rule, "The rule")->required();
-  auto* rank_option = explain_command->add_option("--rank", rank, "The member, where the rule answers per rank");
-  explain_command->add_option("--node", explain.node, "The member, where it answers per node");
-  explain_command->add_option("--gpu", explain.gpu, "The member, where it answers per GPU");
-  explain_command->add_option("--at", explain.at, "2026-11-21T02:14:43, +90s after the beginning, or last (default)");
-  explain_command->add_option("--job", explain.subject, "The job, where the log has several");
-  explain_command->add_option("--rules", explain.rules, "A directory of rules, for the whole log");
+  auto* explain_command = app.add_subcommand("explain", "Show why a rule fired or did not: every value in it, for one rank and moment");
+  explain_command->add_option("JOURNAL", explain.journal, journal_text)->required()->option_text("(required)");
+  explain_command->add_option("--rule", explain.rule, "The name of the rule")->required()->option_text("NAME (required)");
+  auto* rank_option =
+      explain_command->add_option("--rank", rank, "Which rank, where the rule answers per rank (default: the first)")->option_text("N");
+  explain_command->add_option("--node", explain.node, "Which node, where it answers per node")->option_text("NAME");
+  explain_command->add_option("--gpu", explain.gpu, "Which GPU, as alerts name it, where it answers per GPU")->option_text("NAME");
+  explain_command->add_option("--at", explain.at, "When: 2026-11-21T02:14:43 (UTC), +90s or +5m from the beginning, or last (default)")
+      ->option_text("TIME");
+  explain_command->add_option("--job", explain.subject, "Which job, where the journal has several")->option_text("NAME");
+  explain_command->add_option("--rules", explain.rules, replay_rules_text)->option_text("DIR");
   explain_command->callback([&] {
     if (rank_option->count() > 0) explain.rank = rank;
     status = cli::explain(explain);
   });
 
   cli::IngestOptions ingest;
-  auto* ingest_command = app.add_subcommand("ingest", "Make a journal of JSON lines");
+  auto* ingest_command = app.add_subcommand("ingest", "Make a journal of JSON lines, for replay and explain");
   cli::add_ingest_options(*ingest_command, ingest);
   ingest_command->callback([&] { status = cli::ingest(ingest); });
 
   wrap::WrapOptions wrap_options;
   std::filesystem::path wrap_rules;
-  auto* wrap_command = app.add_subcommand("wrap", "Run a command and watch its ranks: tocsin wrap -- torchrun train.py");
-  wrap_command->add_option("--job", wrap_options.job, "The job's name (default: the command's and our pid)");
-  wrap_command->add_option("--journal", wrap_options.journal, "Where the journal goes (default: the user's state directory)");
+  auto* wrap_command =
+      app.add_subcommand("wrap", "Run a command, record it, and print alerts while it runs: tocsin wrap -- torchrun train.py");
+  wrap_command->add_option("--job", wrap_options.job, "The job's name in alerts (default: the command's name and a process id)")
+      ->option_text("NAME")
+      ->check(no_dash);
+  wrap_command
+      ->add_option(
+          "--journal", wrap_options.journal,
+          "Where the recording goes: a new or empty directory (default: one in $XDG_STATE_HOME/tocsin, else ~/.local/state/tocsin)")
+      ->option_text("DIR")
+      ->check(no_dash);
   std::uint64_t most_mib = wrap_options.journal_bytes >> 20;
-  wrap_command->add_option("--cap", most_mib, "The most that the journal may take, in MiB: the oldest part goes first")
-      ->check(CLI::Range(4, 1 << 20))
-      ->capture_default_str();
-  wrap_command->add_option("--rules", wrap_rules, "A directory of rules (default: the shipped pack)");
-  wrap_command->add_option("COMMAND", wrap_options.command, "The command and its arguments, after --")->required();
+  wrap_command
+      ->add_option("--cap", most_mib,
+                   "The most disk that the recording may take, in MiB, 4 to 1048576: the oldest part goes first (default: 256)")
+      ->option_text("MIB")
+      ->check(CLI::Range(4, 1 << 20));
+  wrap_command->add_option("--rules", wrap_rules, rules_text)->option_text("DIR")->check(CLI::ExistingDirectory);
+  wrap_command->add_option("COMMAND", wrap_options.command, "The command and its arguments; what is of wrap stands before --")
+      ->required()
+      ->option_text("");
   wrap_command->positionals_at_end();
   wrap_command->callback([&] {
     wrap_options.journal_bytes = most_mib << 20;
     status = run_wrap(wrap_options, wrap_rules);
   });
 
+  cli::trim_help(app);
   app.parse_complete_callback([&] {
     if (!kernels.empty() && !tocsin::stream::choose_kernels(kernels))
       throw CLI::ValidationError("--kernels", "'" + kernels + "' is not known or does not run here: avx2, baseline");
   });
   try {
     app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) { return app.exit(error); }
+  } catch (const CLI::ParseError& error) { return cli::answer(app, error); }
+  if (app.get_subcommands().empty()) {
+    fmt::print(stderr, "{}", app.help());
+    return cli::bad_usage;
+  }
   return status;
 }
 

@@ -30,10 +30,14 @@ stream::Result<stream::LoadedPack> load_pack_from(const std::filesystem::path& d
   return outcome.refusal(directory);
 }
 
+std::vector<dsl::Problem> PackOutcome::errors() const {
+  std::vector<dsl::Problem> found;
+  std::copy_if(problems.begin(), problems.end(), std::back_inserter(found), [](const auto& problem) { return !problem.warning; });
+  return found;
+}
+
 stream::Error PackOutcome::refusal(const std::filesystem::path& directory) const {
-  std::vector<dsl::Problem> errors;
-  std::copy_if(problems.begin(), problems.end(), std::back_inserter(errors), [](const auto& problem) { return !problem.warning; });
-  std::string text = dsl::list(errors);
+  std::string text = dsl::list(errors());
   text.pop_back();
   return {stream::Errc::refused, "the rules in " + directory.string() + " do not load:\n" + text};
 }

@@ -17,6 +17,7 @@ struct PackOutcome {
   std::vector<dsl::Problem> problems;  // of rules, patterns and parsers; warnings too
   std::vector<dsl::Case> cases;
 
+  [[nodiscard]] std::vector<dsl::Problem> errors() const;  // the problems that are no warnings
   // What keeps the pack of this directory from loading, as said to whoever runs it.
   [[nodiscard]] stream::Error refusal(const std::filesystem::path& directory) const;
 };

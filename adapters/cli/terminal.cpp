@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <ctime>
+#include <iterator>
 #include <vector>
 
 namespace tocsin::adapters::cli {
@@ -49,6 +51,17 @@ std::string join(const Words& words, const char* between) {
   std::string text;
   for (const auto& word : words) text += (text.empty() ? "" : between) + word;
   return text;
+}
+
+// "C2 (unknown: a, b, c, d, e)" as "C2 (unknown: a, b, c and 2 more)": the whole is in the JSON lines.
+std::string shortened(const std::string& doubt) {
+  constexpr int most = 3;
+  std::size_t cut = std::string::npos;
+  int parts = 1;
+  for (std::size_t at = doubt.find_first_of(",;"); at != std::string::npos; at = doubt.find_first_of(",;", at + 1))
+    if (parts++ == most) cut = at;
+  // Less than two would save nothing.
+  return parts < most + 2 ? doubt : fmt::format("{} and {} more)", doubt.substr(0, cut), parts - most);
 }
 
 }  // namespace
@@ -132,7 +145,9 @@ void Terminal::verdict(const stream::Verdict& v) {
   for (const auto& line : v.families)
     if (line.standing == stream::Standing::out) out.push_back(line.family);
   if (!out.empty()) text += paragraph("ruled out", join(out, ", "));
-  if (!v.cannot_decide.empty()) text += paragraph("cannot decide", join(v.cannot_decide, ", "));
+  std::vector<std::string> doubts;
+  std::transform(v.cannot_decide.begin(), v.cannot_decide.end(), std::back_inserter(doubts), shortened);
+  if (!doubts.empty()) text += paragraph("cannot decide", join(doubts, ", "));
   print(text);
 }
 

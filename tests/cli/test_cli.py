@@ -213,11 +213,33 @@ class Commands(unittest.TestCase):
         self.assertEqual({a["subject"] for a in alerts if a.get("rule") == "site_hot"}, {"a"})
 
     def test_what_cannot_be_done_is_one_line_that_says_why(self):
-        for arguments in (["replay", self.base / "nowhere"], ["check", self.base / "nowhere"], ["replay", self.base / "journal", "--speed", "fast"]):
+        journal = self.base / "journal"
+        for arguments, said in (
+            (["replay", self.base / "nowhere"], "there is no journal"),
+            (["replay", ROOT / "docs"], "there is no journal in"),
+            (["replay", journal, "--speed", "fast"], "--speed: write max, or a number above 0, not 'fast'"),
+            (["replay", journal, "--speed", "-3"], "--speed: write max, or a number above 0, not '-3'"),
+            (["replay", journal, "--quite"], "there is no option --quite (--quiet?)"),
+            (["check", self.base / "nowhere"], "is no directory: name the directory of the rules"),
+            (["check", "a", "b"], "'b' is one argument too many"),
+            (["replai", journal], "there is no command 'replai' (replay?)"),
+            (["--foo"], "there is no option --foo"),
+            (["ingest", self.lines], "--to is required"),
+            (["wrap", "--jornal", "x", "--", "true"], "there is no option --jornal (--journal?)"),
+            (["wrap", "--job", "--", "true"], "--job: a value is missing"),
+            (["wrap", "--rules", self.base / "nowhere", "--", "true"], "--rules: Directory does not exist"),
+        ):
             done = tocsin(*arguments)
-            self.assertNotEqual(done.returncode, 0)
-            self.assertTrue(done.stderr.strip() or done.stdout.strip())
-            self.assertNotIn("terminate", done.stderr)
+            self.assertEqual(done.returncode, 2, arguments)
+            self.assertIn(said, done.stderr)
+            self.assertLessEqual(len(done.stderr.splitlines()), 2, done.stderr)
+            self.assertEqual(done.stdout, "")
+        self.assertIn("Subcommands:", tocsin().stderr)
+
+    def test_a_name_that_no_case_has_is_no_success(self):
+        done = tocsin("test", "--only", "no such case")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("holds 'no such case'", done.stderr)
 
 
 if __name__ == "__main__":

@@ -131,6 +131,25 @@ TEST_CASE("a span says what to write") {
   CHECK(has(over(""), "need 'duty' says no span: write signal \"…\" { over = \"30s\" }"));
 }
 
+TEST_CASE("a need that is refused is not missed by evaluate as well") {
+  const auto needs = [](const std::string& need) {
+    return problems_of(load_rules("rule \"r\" { per = \"gpu\", every = \"10s\", needs = { duty = " + need +
+                                  " },\n  evaluate = function(job) return job.duty:mean():above(0.5) end }"));
+  };
+  CHECK(has(needs("signal \"duty\""), "need 'duty' says no span"));
+  CHECK(needs("signal \"duty\"").find("not in needs") == std::string::npos);
+  CHECK(has(needs("\"duty\""), "need 'duty' is a string: write signal"));
+  CHECK(needs("\"duty\"").find("not in needs") == std::string::npos);
+}
+
+TEST_CASE("what Lua expects is told with the usual slip") {
+  CHECK(has(said("    return keep", "clear = \"2 of 3\" fire = \"2 of 3\","), "between the fields of a table stands a comma"));
+  CHECK(has(said("    return keep & job.duty:mean:above(0.5)"), "brackets follow a word, x:mean()"));
+  CHECK(has(problems_of(load_rules("rule { }")), "rule wants a name: rule \"…\""));
+  CHECK(
+      has(said("    return keep", "yields_to = { \"elsewhere\" },"), "yields_to: no rule 'elsewhere' in this directory: add its file, or"));
+}
+
 TEST_CASE("a word of Lua as a key is told by name") {
   CHECK(said("    return keep", "for = \"60s\",") == "site.lua:2: 'for' is a word of Lua: write fire = \"for 60s\"\n    for = \"60s\",\n");
   CHECK(has(said("    return keep", "end = \"60s\","), "'end' is a word of Lua and cannot name a key"));
@@ -253,8 +272,8 @@ TEST_CASE("what many places have in common is listed once, and a long list is cu
   };
   CHECK(list({}) == "");
   CHECK(list({problem(9, "odd", true), problem(3, "no x"), problem(3, "no x"), problem(5, "no x")}) ==
-        "a.lua:3: no x\n    text 3\n    and 1 more place: a.lua:5\n"
-        "a.lua:9: warning: odd\n    text 9\n");
+        "a.lua:9: warning: odd\n    text 9\n"
+        "a.lua:3: no x\n    text 3\n    and 1 more place: a.lua:5\n");
   std::vector<Problem> many;
   for (int line = 1; line <= 8; ++line) many.push_back(problem(line, "no x"));
   CHECK(list(many) == "a.lua:1: no x\n    text 1\n    and 7 more places: a.lua:2, a.lua:3, a.lua:4, a.lua:5, a.lua:6, …\n");
