@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cctype>
 #include <ctime>
 #include <set>
 
@@ -64,6 +65,20 @@ std::string value_at(const Evaluation& evaluation, const stream::Graph& graph, N
   return "[" + all + "]";
 }
 
+// The node as the graph describes it, with numbers in the place of what stands for them.
+std::string described(const stream::Graph& graph, NodeId id) {
+  std::string text = graph.describe(id);
+  for (const NodeId argument : graph[id].arguments) {
+    if (graph[argument].op != stream::Op::constant) continue;
+    const std::string place = fmt::format("%{}", static_cast<std::uint32_t>(argument));
+    for (std::size_t at = text.find(place, 1); at != std::string::npos; at = text.find(place, at + 1)) {
+      if (at + place.size() < text.size() && std::isdigit(static_cast<unsigned char>(text[at + place.size()]))) continue;
+      text.replace(at, place.size(), stream::format_number(graph[argument].attributes.number, 'g', 6));
+    }
+  }
+  return text;
+}
+
 std::string render(const Evaluation& evaluation, const stream::Graph& graph, stream::Slot slot) {
   const stream::Rule& rule = evaluation.rule;
   constexpr std::array words{"no", "unknown", "yes"};
@@ -81,7 +96,7 @@ std::string render(const Evaluation& evaluation, const stream::Graph& graph, str
     for (const auto& cause : rule.causes)
       if (cause.node == id && names.find(cause.name) == std::string::npos) names += (names.empty() ? "" : ", ") + cause.name;
     if (rule.who == id) names += names.empty() ? "who" : ", who";
-    out += fmt::format("  {:<72} {:<24} {}\n", graph.describe(id), value_at(evaluation, graph, id, slot), names);
+    out += fmt::format("  {:<72} {:<24} {}\n", described(graph, id), value_at(evaluation, graph, id, slot), names);
   }
   return out;
 }

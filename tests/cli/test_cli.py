@@ -5,6 +5,7 @@ import math
 import os
 import pathlib
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -89,8 +90,25 @@ class Commands(unittest.TestCase):
 
     def test_the_terminal_shows_the_three_parts(self):
         said = tocsin("replay", self.base / "journal").stderr
-        for word in ("collective_hang", "rank 2", "shows", "implies", "evidence", "verdict"):
+        for word in ("collective_hang", "rank 2", "shows", "implies", "cannot decide", "evidence", "resolved", "verdict"):
             self.assertIn(word, said)
+
+    def test_the_terminal_says_each_doubt_of_an_alert_once(self):
+        said = tocsin("replay", self.base / "journal").stderr
+        unknown = re.findall(r"^ +cannot decide +(\w+) is unknown: .+$", said.split("resolved")[0], re.MULTILINE)
+        self.assertGreater(len(unknown), 0, said)
+        self.assertEqual(sorted(unknown), sorted(set(unknown)))
+
+    def test_the_terminal_shortens_what_a_verdict_misses(self):
+        lines = self.base / "short.jsonl"
+        lines.write_text("".join(json.dumps({"t": BEGIN + second, "job": "short", "line": "hello"}) + "\n" for second in range(60)))
+        self.assertEqual(tocsin("ingest", lines, "--to", self.base / "short-journal").returncode, 0)
+        done = tocsin("replay", self.base / "short-journal", "--alerts", "-")
+        verdict = " ".join(done.stderr[done.stderr.index("■ verdict"):].split())
+        self.assertRegex(verdict, r"\(unknown: \w+, \w+, \w+ and \d+ more\)")
+        self.assertNotRegex(verdict, r"unknown: \w+, \w+, \w+, \w+, \w+")
+        whole = json.loads(done.stdout.splitlines()[-1])["verdict"]["cannot_decide"]
+        self.assertRegex(" ".join(whole), r"unknown: \w+, \w+, \w+, \w+, \w+")
 
     def test_any_speed_and_both_sets_of_loops_give_the_same_digest(self):
         digest = [line for line in self.plain.stdout.splitlines() if line.startswith("digest")]
@@ -133,6 +151,9 @@ class Commands(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("collective_hang", done.stdout)
         self.assertNotIn("corrupt_frames 0 ", done.stdout)
+        read, whole = (int(re.search(r"^entries (\d+) ", text, re.MULTILINE)[1]) for text in (done.stdout, self.plain.stdout))
+        self.assertLess(read, whole)
+        self.assertGreaterEqual(read, whole - 4)   # three bytes and the tail
 
     def test_explain_prints_why_a_rule_did_not_fire(self):
         done = tocsin("explain", self.base / "journal", "--rule", "collective_hang", "--at", "+60s")

@@ -156,8 +156,6 @@ TEST_CASE("when the terminal hangs up the command hears of it") {
       scratch};
   REQUIRE(session.shows("ready"));
   session.hang_up();
-  int status = 0;
-  (void)status;
   bool told = false;
   for (int i = 0; i < 500 && !told; ++i, ::poll(nullptr, 0, 10)) told = std::filesystem::exists(scratch / "told");
   CHECK(told);
