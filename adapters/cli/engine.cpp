@@ -156,7 +156,7 @@ RunReport run_engine(const RunOptions& options, const Observer& observer) {
   Terminal terminal{stderr};
   Sinks sinks{options, terminal};
   if (sinks.failed()) return cannot("cannot write " + options.alerts.string());
-  Packs packs;
+  Packs packs{[&terminal](const std::string& why) { terminal.note(why); }};
   packs.remember(*outcome.pack);
   stream::ShardOptions shard_options;
   shard_options.digest_columns = options.digest_columns;
@@ -221,7 +221,6 @@ RunReport run_engine(const RunOptions& options, const Observer& observer) {
   sinks.settle();
   if (entries == 0 && !options.follow && !options.resume)
     return cannot("there is no journal in " + options.journal.string() + ": name a directory that `tocsin wrap` or `tocsin ingest` made");
-  for (const auto& refused : packs.refused()) fmt::print(stderr, "tocsin: {}\n", refused);
 
   RunReport report;
   report.digests = shard->digests();

@@ -53,23 +53,23 @@ std::filesystem::path rules_directory(const std::filesystem::path& asked) {
   return TOCSIN_RULES_DIR;
 }
 
+std::optional<stream::LoadedPack> Packs::refuse(std::string_view hash, const std::string& why) {
+  if (!refused_.emplace(hash).second) return std::nullopt;
+  std::string text = "the rules that this journal was recorded with (pack " + std::string{hash.substr(0, 8)} +
+                     ") do not load; those before them, at first the shipped ones, judge on. Under wrap: mend them and send it SIGHUP" +
+                     why;
+  if (text.ends_with('\n')) text.pop_back();
+  complain_(text);
+  return std::nullopt;
+}
+
 std::optional<stream::LoadedPack> Packs::pack(std::string_view hash, std::string_view text) {
   if (const auto found = known_.find(hash); found != known_.end()) return found->second;
-  if (text.empty()) {
-    refused_.push_back("pack " + std::string{hash} + ": its text is not in the log");
-    return std::nullopt;
-  }
+  if (text.empty()) return refuse(hash, ": their text is not in it");
   auto files = dsl::pack_files(text);
-  if (!files) {
-    refused_.push_back("pack " + std::string{hash} + ": " + files.error().message);
-    return std::nullopt;
-  }
+  if (!files) return refuse(hash, ": " + files.error().message);
   PackOutcome outcome = load_pack(*files);
-  if (!outcome.pack) {
-    refused_.push_back("pack " + std::string{hash} + " does not load" +
-                       (outcome.problems.empty() ? "" : ": " + dsl::describe(outcome.problems.front())));
-    return std::nullopt;
-  }
+  if (!outcome.pack) return refuse(hash, ":\n" + dsl::list(outcome.errors()));
   known_.emplace(hash, *outcome.pack);
   return *outcome.pack;
 }

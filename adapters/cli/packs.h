@@ -1,8 +1,10 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -30,14 +32,17 @@ struct PackOutcome {
 // The packs that a log carries, each compiled once. Owned by whoever reads the log.
 class Packs final : public stream::PackSource {
  public:
+  // `complain` hears at once, and once a pack, of what cannot be had or does not load.
+  explicit Packs(std::function<void(const std::string&)> complain) : complain_(std::move(complain)) {}
   std::optional<stream::LoadedPack> pack(std::string_view hash, std::string_view text) override;
   void remember(const stream::LoadedPack& pack) { known_[pack.pack->hash] = pack; }
-  // The text of a pack by its hash, as earlier pack records gave it.
-  [[nodiscard]] const std::vector<std::string>& refused() const noexcept { return refused_; }
 
  private:
   std::map<std::string, stream::LoadedPack, std::less<>> known_;
-  std::vector<std::string> refused_;  // one message a pack that could not be had
+  std::set<std::string, std::less<>> refused_;  // by hash
+  std::function<void(const std::string&)> complain_;
+
+  [[nodiscard]] std::optional<stream::LoadedPack> refuse(std::string_view hash, const std::string& why);
 };
 
 }  // namespace tocsin::adapters::cli

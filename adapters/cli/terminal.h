@@ -15,6 +15,7 @@ class Terminal final : public stream::AlertSink {
   explicit Terminal(std::FILE* out);
   void transition(const stream::AlertTransition& transition) override;
   void verdict(const stream::Verdict& verdict) override;
+  void note(const std::string& text) { print("tocsin: " + text + "\n"); }  // what is no alert
   // Something stands on the last line (a progress bar) and must be cleared before we write.
   void set_progress(std::string line);
   void end_progress();

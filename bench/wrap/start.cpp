@@ -2,6 +2,7 @@
 // file of that size written and synced; by wrap(); and, where TOCSIN is given, by the whole program, which is loaded and linked first.
 // wrap's share is its time less the first two.
 //   bench_wrap_start [ROUNDS] [DIRECTORY FOR JOURNALS] [TOCSIN]
+// With TOCSIN a round takes until its engine has compiled the rules, a second or two: give it 20.
 // On a machine that others use too: chrt -f 10 bench_wrap_start …, so that they do not run meanwhile.
 
 #include <fcntl.h>

@@ -257,6 +257,23 @@ class Commands(unittest.TestCase):
             self.assertEqual(done.stdout, "")
         self.assertIn("Subcommands:", tocsin().stderr)
 
+    def test_rules_that_do_not_load_are_told_while_the_command_of_wrap_runs(self):
+        rules, journal, told = self.base / "broken", self.base / "wrapped", self.base / "told"
+        subprocess.run(["cp", "-r", ROOT / "rules", rules], check=True)
+        (rules / "site.lua").write_text('rule "site" { per = "gpus" }\n')
+        command = "while [ ! -e '%s' ]; do sleep 0.1; done" % told
+        run = subprocess.Popen([TOCSIN, "wrap", "--rules", rules, "--journal", journal, "--", "sh", "-c", command],
+                               stderr=subprocess.PIPE, text=True, env=dict(os.environ, TOCSIN_RULES=str(ROOT / "rules")))
+        self.addCleanup(run.stderr.close)
+        self.addCleanup(told.touch)
+        said = run.stderr.readline() + run.stderr.readline()
+        self.assertIn("do not load", said)
+        self.assertIn("site.lua:1: [site]", said)
+        self.assertIsNone(run.poll())
+        told.touch()
+        run.stderr.read()
+        self.assertEqual(run.wait(timeout=60), 0)
+
     def test_a_name_that_no_case_has_is_no_success(self):
         done = tocsin("test", "--only", "no such case")
         self.assertEqual(done.returncode, 1)
