@@ -1,6 +1,6 @@
 // Samples decoded and written into rows, on one core: messages of 1,000, of 50 and of one sample go through the decoder and a shard
 // whose one rule wants a mean of 30 s of each of 50 signals; 1,000 ranks, once a second. The windows are kept up; no tick runs.
-// Repeat with: build/release/bench/bench_intake [20x50|1000x1|1x50|1x1]
+// Repeat with: build/release/bench/bench_intake [20x50|1000x1|1x50|1x1 [SECONDS]]
 #include <fmt/format.h>
 
 #include <chrono>
@@ -81,7 +81,7 @@ std::vector<std::vector<std::byte>> second(unsigned s, unsigned members, unsigne
   return messages;
 }
 
-void measure(unsigned members, unsigned width, double target) {
+void measure(unsigned members, unsigned width, double target, unsigned measured) {
   Nowhere sink;
   stream::Shard shard{pack(), nullptr, sink};
   schemas::Decoder decoder;
@@ -94,7 +94,7 @@ void measure(unsigned members, unsigned width, double target) {
   EntryBuilder beat;
   beat.beat();
   const auto tick = schemas::encode(beat.entry());
-  constexpr unsigned warm = 40, measured = 120;
+  constexpr unsigned warm = 40;
   double spent = 0;
   for (unsigned s = 1; s <= warm + measured; ++s) {
     const auto messages = second(s, members, width);
@@ -118,11 +118,12 @@ void measure(unsigned members, unsigned width, double target) {
 
 int main(int argc, char** argv) {
   const std::string only = argc > 1 ? argv[1] : "";
+  const unsigned seconds = argc > 2 ? static_cast<unsigned>(std::atoi(argv[2])) : 120;  // of the log
   bench::name_machine();
   fmt::print("CPU time of one thread\n");
-  if (only.empty() || only == "20x50") measure(20, 50, 150);
-  if (only.empty() || only == "1000x1") measure(1000, 1, 150);
-  if (only.empty() || only == "1x50") measure(1, 50, 60);
-  if (only.empty() || only == "1x1") measure(1, 1, 8);
+  if (only.empty() || only == "20x50") measure(20, 50, 150, seconds);
+  if (only.empty() || only == "1000x1") measure(1000, 1, 150, seconds);
+  if (only.empty() || only == "1x50") measure(1, 50, 60, seconds);
+  if (only.empty() || only == "1x1") measure(1, 1, 8, seconds);
   return 0;
 }

@@ -55,7 +55,7 @@ bool survives_as_float(double value) { return value != value || static_cast<doub
 }  // namespace
 
 struct EntryBuilder::State {
-  std::unique_ptr<std::byte[]> first_chunk = std::make_unique<std::byte[]>(first_chunk_bytes);
+  std::unique_ptr<std::byte[]> first_chunk = std::make_unique_for_overwrite<std::byte[]>(first_chunk_bytes);
   std::pmr::monotonic_buffer_resource arena{first_chunk.get(), first_chunk_bytes};  // texts, fields and members that spans show
   static constexpr std::size_t first_chunk_bytes = 64u << 10;
 

@@ -28,7 +28,11 @@ Agenda::Agenda(const Pack& pack, std::uint64_t phase, Time start) : pack_(&pack)
     const auto index = static_cast<RuleIndex>(i);
     longest_settle_ = std::max(longest_settle_, rule.settle);
     for (const Trigger& trigger : rule.every) {
-      if (trigger.kind == Trigger::Kind::record) by_signal_.emplace(trigger.signal, index);
+      if (trigger.kind == Trigger::Kind::record) {
+        const auto signal = static_cast<std::size_t>(trigger.signal);
+        if (by_signal_.size() <= signal) by_signal_.resize(signal + 1);
+        by_signal_[signal].push_back(index);
+      }
       if (trigger.kind == Trigger::Kind::end) at_end_.push_back(index);
       if (trigger.kind != Trigger::Kind::period) continue;
       const auto same = std::find_if(periods_.begin(), periods_.end(),
@@ -37,15 +41,18 @@ Agenda::Agenda(const Pack& pack, std::uint64_t phase, Time start) : pack_(&pack)
       else periods_.push_back({trigger.period, rule.settle, {index}, first_after(start, trigger.period, phase)});
     }
   }
+  find_next();
 }
 
 void Agenda::applied(SignalId signal, Time at) {
-  if (finished_) return;
-  const auto [from, to] = by_signal_.equal_range(signal);
-  for (auto it = from; it != to; ++it) {
-    const Duration settle = pack_->rules[static_cast<std::size_t>(it->second)].settle;
-    insert_sorted(records_[{at + settle, at}], it->second);
+  const auto index = static_cast<std::size_t>(signal);
+  if (finished_ || index >= by_signal_.size() || by_signal_[index].empty() || last_applied_ == std::pair{signal, at}) return;
+  for (const RuleIndex rule : by_signal_[index]) {
+    const Duration settle = pack_->rules[static_cast<std::size_t>(rule)].settle;
+    insert_sorted(records_[{at + settle, at}], rule);
+    next_ = std::min(next_, at + settle);
   }
+  last_applied_.emplace(signal, at);
 }
 
 void Agenda::end(Time end) {
@@ -53,6 +60,7 @@ void Agenda::end(Time end) {
   const Time last = row_end(end, grid);
   for (Period& period : periods_)
     if (period.next > end) period.next = last;  // and over once taken
+  find_next();
 }
 
 const Agenda::Period* Agenda::next_period() const noexcept {
@@ -65,12 +73,12 @@ const Agenda::Period* Agenda::next_period() const noexcept {
   return best;
 }
 
-Time Agenda::next() const noexcept {
-  if (finished_) return never;
-  Time first = end_ == never ? never : end_ + grace + longest_settle_;
-  if (const Period* period = next_period()) first = std::min(first, period->next + period->settle);
-  if (!records_.empty()) first = std::min(first, records_.begin()->first.first);
-  return first;
+void Agenda::find_next() noexcept {
+  next_ = never;
+  if (finished_) return;
+  if (end_ != never) next_ = end_ + grace + longest_settle_;
+  if (const Period* period = next_period()) next_ = std::min(next_, period->next + period->settle);
+  if (!records_.empty()) next_ = std::min(next_, records_.begin()->first.first);
 }
 
 Time Agenda::next_tick() const noexcept {
@@ -82,6 +90,13 @@ Time Agenda::next_tick() const noexcept {
 }
 
 Agenda::Due Agenda::take() {
+  Due due = take_next();
+  last_applied_.reset();
+  find_next();
+  return due;
+}
+
+Agenda::Due Agenda::take_next() {
   Due due;
   due.run_at = next();
   due.tick = never;
@@ -132,6 +147,7 @@ void Agenda::adopt(const Agenda& old, Time from) {
       for (std::size_t i = 0; i < pack_->rules.size(); ++i)
         if (pack_->rules[i].name == name) insert_sorted(records_[key], static_cast<RuleIndex>(i));
     }
+  find_next();
 }
 
 void Agenda::save(Writer& out) const {
@@ -150,6 +166,7 @@ Result<void> Agenda::load(Reader& in) {
     const Time run_at = in.get_time(), tick = in.get_time();
     records_[{run_at, tick}] = in.get_all<RuleIndex>();
   }
+  find_next();
   return in.status();
 }
 

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "stream/archive.h"
@@ -27,7 +29,7 @@ class Agenda {
 
   void applied(SignalId signal, Time at);
   void end(Time end);                        // E
-  [[nodiscard]] Time next() const noexcept;  // the run_at of the next; never: none, ever
+  [[nodiscard]] Time next() const noexcept { return next_; }  // the run_at of the next; never: none, ever
   [[nodiscard]] Time next_tick() const noexcept;
   Due take();                                                           // the next
   [[nodiscard]] Time last_tick() const noexcept { return last_tick_; }  // the greatest T taken
@@ -45,17 +47,20 @@ class Agenda {
     bool over = false;
   };
   [[nodiscard]] const Period* next_period() const noexcept;
+  void find_next() noexcept;
+  Due take_next();
 
   const Pack* pack_;
   std::uint64_t phase_;
   std::vector<Period> periods_;
-  std::multimap<SignalId, RuleIndex> by_signal_;
+  std::vector<std::vector<RuleIndex>> by_signal_;  // whom its records trigger
   std::vector<RuleIndex> at_end_;
   Duration longest_settle_{};
   std::map<std::pair<Time, Time>, std::vector<RuleIndex>> records_;  // (run_at, tick)
   Time end_ = never;
   bool finished_ = false;
-  Time last_tick_ = long_ago;
+  Time last_tick_ = long_ago, next_ = never;
+  std::optional<std::pair<SignalId, Time>> last_applied_;  // its rules are in records_ already
 };
 
 }  // namespace tocsin::stream

@@ -91,6 +91,10 @@ void Attempt::advance(Time clock) {
   if (!over()) history_->settle(clock, applied);
 }
 
+void Attempt::pass(Time clock) {
+  if (!over()) history_->pass(clock);
+}
+
 void Attempt::end(Time at, std::string reason) {
   if (ended()) return;
   end_ = std::max({at, judge_->last_tick(), start_});

@@ -355,9 +355,7 @@ void History::settle(Time clock, const std::function<void(const Applied&)>& appl
     s.find_due();
     return;
   }
-  const Time before = s.clock;
-  s.see_early(before == long_ago ? long_ago : before + Duration{1});
-  s.clock = std::max(s.clock, clock);
+  pass(clock);
   if (s.clock < s.due) return;
   for (const std::uint32_t id : s.kept) {
     SignalHistory& signal = *s.signals[id];
@@ -366,6 +364,12 @@ void History::settle(Time clock, const std::function<void(const Applied&)>& appl
     signal.keep_up(s.clock, s.attempt_start, s.end);
   }
   s.find_due();
+}
+
+void History::pass(Time clock) {
+  State& s = *state_;
+  s.see_early(s.clock == long_ago ? long_ago : s.clock + Duration{1});
+  s.clock = std::max(s.clock, clock);
 }
 
 void History::end(Time end) noexcept {

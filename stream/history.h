@@ -83,6 +83,8 @@ class History {
   // To be called at each instant at which something is due (next_due), before the ticks of that instant and after all earlier ones:
   // windows then let go of what no later tick can see. Where nothing is due it costs nothing.
   void settle(Time clock, const std::function<void(const Applied&)>& applied);
+  // The same where nothing is due: the clock moves on.
+  void pass(Time clock);
   // E is known: what the ticks at E look at is kept until they have run, whatever comes later.
   void end(Time end) noexcept;
 

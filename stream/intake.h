@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -62,6 +63,7 @@ class Intake {
       bool known = false, wanted = false, textual = false, points = false, of_job = false, plain = false;
       Level owner{};
     };
+    std::string names, source;  // what it was made of
     std::vector<Signal> signals;
     std::vector<std::string> sources;  // that its records are heard of
     std::size_t step = npos;           // which of the signals is `step`
@@ -85,6 +87,7 @@ class Intake {
   template <class Value>
   using Known = std::unordered_map<std::string, Value, TextHash, std::equal_to<>>;
 
+  void forget_layouts();
   const Layout& layout_of(const SampleBlock& block);
   Membership& membership_of(const SampleBlock& block);
   const Membership::Owners& owners_of(Membership& membership, Level owner, const SampleBlock& block);
@@ -110,6 +113,7 @@ class Intake {
   bool filling_ = false;
 
   Known<Layout> layouts_;
+  std::array<const Layout*, 64> recent_layouts_{};  // by where the decoder keeps the names
   Known<Membership> memberships_;
   Membership passing_;             // of a block whose members come without a string
   std::vector<double> last_step_;  // by rank slot

@@ -166,6 +166,7 @@ struct Shard::State {
 
   void advance_one(Subjects::value_type& entry) {
     Subject& subject = *entry.second.subject;
+    if (entry.second.due != never && clock < entry.second.due) return subject.pass(clock);
     subject.advance(subject.clock(clock));
     schedule(entry);
   }

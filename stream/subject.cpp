@@ -108,6 +108,11 @@ void Subject::advance(Time clock) {
   bury();
 }
 
+void Subject::pass(Time clock) {
+  clock_ = std::max(clock_, clock);
+  for (const auto& attempt : attempts_) attempt->pass(clock_);
+}
+
 void Subject::bury() {
   for (const auto& attempt : attempts_)
     if (attempt->over()) {
