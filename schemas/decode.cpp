@@ -7,6 +7,8 @@
 #include "schemas/interned.h"
 #include "schemas/layout.h"
 #include "schemas/limits.h"
+#include "schemas/outline.h"
+#include "schemas/verified_reader.h"
 #include "telemetry_generated.h"
 
 namespace tocsin::schemas {
@@ -21,13 +23,8 @@ using stream::Time;
 
 static_assert(sizeof(Time) == sizeof(std::int64_t), "times are read where they lie");
 
-std::string_view view(const flatbuffers::String* text) { return text == nullptr ? std::string_view{} : text->string_view(); }
 Bytes bytes_of(const flatbuffers::Vector<std::uint8_t>* bytes) { return bytes == nullptr ? Bytes{} : Bytes{bytes->data(), bytes->size()}; }
 std::string_view characters(Bytes bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
-template <class T>
-std::size_t size_of(const flatbuffers::Vector<T>* vector) {
-  return vector == nullptr ? 0 : vector->size();
-}
 // The verifier checks where a vector lies, not that its elements are aligned.
 template <class T>
 bool aligned(const flatbuffers::Vector<T>* vector) {
@@ -37,61 +34,6 @@ template <class T>
 std::span<const T> span_of(const flatbuffers::Vector<T>* vector) {
   return vector == nullptr ? std::span<const T>{} : std::span<const T>{reinterpret_cast<const T*>(vector->Data()), vector->size()};
 }
-template <class Table>
-using Tables = flatbuffers::Vector<flatbuffers::Offset<Table>>;
-
-// Verifies and reads in one go, with one look at the vtable a field; false: something leads outside of the message.
-class VerifiedReader {
- public:
-  VerifiedReader(const flatbuffers::Table& table, const Verifier& verifier)
-      : table_(table), base_(reinterpret_cast<const std::uint8_t*>(&table)), verifier_(verifier) {}
-
-  template <class T>
-  bool number(flatbuffers::voffset_t field, T& out) const {
-    const auto at = table_.GetOptionalFieldOffset(field);
-    if (at == 0) return true;
-    if (!verifier_.VerifyField<T>(base_, at, sizeof(T))) return false;
-    out = flatbuffers::ReadScalar<T>(base_ + at);
-    return true;
-  }
-  bool text(flatbuffers::voffset_t field, std::string_view& out) const {
-    const flatbuffers::String* text = nullptr;
-    if (!pointer(field, text) || !verifier_.VerifyString(text)) return false;
-    out = view(text);
-    return true;
-  }
-  template <class T>
-  bool vector(flatbuffers::voffset_t field, const flatbuffers::Vector<T>*& out) const {
-    return pointer(field, out) && verifier_.VerifyVector(out);
-  }
-  // Elements that are read in place; the verifier does not ask how they are aligned.
-  template <class T>
-  bool values(flatbuffers::voffset_t field, std::span<const T>& out) const {
-    const flatbuffers::Vector<T>* found = nullptr;
-    if (!vector(field, found)) return false;
-    if (found == nullptr) return true;
-    out = {reinterpret_cast<const T*>(found->Data()), found->size()};
-    return reinterpret_cast<std::uintptr_t>(out.data()) % alignof(T) == 0;
-  }
-  template <class Table>
-  bool tables(flatbuffers::voffset_t field, const Tables<Table>*& out) const {
-    return vector(field, out) && size_of(out) <= most_blocks;
-  }
-
- private:
-  template <class T>
-  bool pointer(flatbuffers::voffset_t field, const T*& out) const {
-    const auto at = table_.GetOptionalFieldOffset(field);
-    if (at == 0) return true;
-    if (!verifier_.VerifyOffset(base_, at)) return false;
-    out = reinterpret_cast<const T*>(base_ + at + flatbuffers::ReadScalar<flatbuffers::uoffset_t>(base_ + at));
-    return true;
-  }
-
-  const flatbuffers::Table& table_;
-  const std::uint8_t* base_;
-  const Verifier& verifier_;
-};
 
 Time sane(std::int64_t time) { return stream::at_nanoseconds(std::clamp(time, earliest_time, latest_time)); }
 
@@ -107,12 +49,24 @@ struct Range {
 constexpr Verifier::Options verifier_options{.max_depth = 4, .max_tables = 4'096};
 constexpr std::size_t most_layouts = 4'096, most_memberships = 16'384, few_members = 4, most_kept_members = 4u << 20;
 
+// The envelope's own fields, and where its blocks are listed: each block is verified for itself.
+struct Head {
+  std::uint16_t format = 0;
+  std::int64_t origin_arrival = 0;  // of a record that was re-keyed
+  const Tables<fb::SampleBlock>* samples = nullptr;
+  const Tables<fb::LineBlock>* lines = nullptr;
+  const Tables<fb::Event>* events = nullptr;
+  const Tables<fb::Heard>* heard = nullptr;
+  const Tables<fb::Control>* controls = nullptr;
+};
+
 }  // namespace
 
 struct Decoder::State {
   std::vector<std::uint64_t> buffer;  // of the message, aligned
   std::size_t size = 0;
   Entry entry;
+  std::int64_t origin_arrival = 0;
 
   std::vector<stream::SampleBlock> samples;
   std::vector<stream::LineRecord> lines;
@@ -129,6 +83,9 @@ struct Decoder::State {
   std::vector<BlockRanges> sample_ranges;  // one a record, as the next two; the spans are set at the end
   std::vector<Range> event_fields, heard_members;
 
+  Outlines outlines;
+  const Outlines::Outline* alike = nullptr;  // whose head the entry has
+  std::vector<SampleParts> found;            // of this message
   Interned<Layout> layouts;
   Interned<std::vector<MemberKey>> memberships;
   std::size_t kept_members = 0;
@@ -137,17 +94,25 @@ struct Decoder::State {
 
   [[nodiscard]] std::uint8_t* bytes() { return reinterpret_cast<std::uint8_t*>(buffer.data()); }
 
-  void begin(std::span<const std::byte> message) {
+  void copy(std::span<const std::byte> message) {
     size = message.size();
-    if (buffer.size() * 8 < size) buffer.resize(size / 8 + 1);
+    if (buffer.size() * 8 < size) {
+      buffer.resize(size / 8 + 1);
+      outlines.forget();
+    }
     std::memcpy(buffer.data(), message.data(), size);
-    samples.clear(), lines.clear(), events.clear(), heard.clear(), controls.clear();
-    texts.clear(), fields.clear(), members.clear();
+    samples.clear(), sample_ranges.clear(), members.clear(), texts.clear();
     if (!moved_times.empty()) moved_times.clear();
-    sample_ranges.clear(), event_fields.clear(), heard_members.clear();
     if (layouts.size() > most_layouts) layouts.forget();
     if (memberships.size() > most_memberships || kept_members > most_kept_members) memberships.forget(), kept_members = 0;
+  }
+  void begin(std::span<const std::byte> message) {
+    copy(message);
+    alike = nullptr;
+    found.clear(), lines.clear(), events.clear(), heard.clear(), controls.clear();
+    fields.clear(), event_fields.clear(), heard_members.clear();
     entry = {};
+    origin_arrival = 0;
     unclaimed = size;
     expandable = most_members;
   }
@@ -169,7 +134,8 @@ struct Decoder::State {
   }
 
   // Each of these reads one block; false: it is torn or malformed, and left no trace. All but the first have been verified.
-  bool read_samples(const flatbuffers::Table& from);
+  bool find_samples(const flatbuffers::Table& from, SampleParts& parts);  // verified
+  bool read_samples(const SampleParts& parts);
   bool read(const fb::LineBlock& from);
   bool read(const fb::Event& from);
   bool read(const fb::Heard& from);
@@ -180,7 +146,13 @@ struct Decoder::State {
     for (flatbuffers::uoffset_t i = 0, count = static_cast<flatbuffers::uoffset_t>(size_of(tables)); i < count; ++i) {
       const Table* table = tables->Get(i);
       if constexpr (std::is_same_v<Table, fb::SampleBlock>) {
-        if (!read_samples(*reinterpret_cast<const flatbuffers::Table*>(table))) ++entry.rejected_blocks;
+        SampleParts parts;
+        if (!find_samples(*reinterpret_cast<const flatbuffers::Table*>(table), parts)) {
+          ++entry.rejected_blocks;
+          continue;
+        }
+        found.push_back(parts);
+        if (!read_samples(parts)) ++entry.rejected_blocks;
       } else {
         Verifier verifier{bytes(), size, verifier_options};
         if (!table->Verify(verifier) || !read(*table)) ++entry.rejected_blocks;
@@ -188,36 +160,38 @@ struct Decoder::State {
     }
   }
 
+  void settle_samples();
   void settle();
+
+  // A message whose outline is known: what its numbers and texts say.
+  void read_alike(std::span<const std::byte> message, const Outlines::Outline& outline);
+  void remember(const flatbuffers::Table& root, const Head& head);
 };
 
-bool Decoder::State::read_samples(const flatbuffers::Table& from) {
+bool Decoder::State::find_samples(const flatbuffers::Table& from, SampleParts& parts) {
   using B = fb::SampleBlock;
   Verifier verifier{bytes(), size, verifier_options};
   if (!from.VerifyTableStart(verifier)) return false;
   const VerifiedReader in{from, verifier};
-  Bytes layout_string, member_string, present;
-  std::span<const std::int64_t> times;
-  std::span<const float> narrow;
-  std::span<const double> wide;
-  const Tables<flatbuffers::String>* strings = nullptr;
-  std::string_view source;
-  if (!in.values(B::VT_LAYOUT, layout_string) || !in.values(B::VT_MEMBERS, member_string) || !in.values(B::VT_TIMES, times) ||
-      !in.values(B::VT_NARROW, narrow) || !in.values(B::VT_WIDE, wide) || !in.values(B::VT_PRESENT, present) ||
-      !in.vector(B::VT_TEXTS, strings) || !verifier.VerifyVectorOfStrings(strings) || !in.text(B::VT_SOURCE, source) ||
-      layout_string.empty())
+  if (!in.values(B::VT_LAYOUT, parts.layout) || !in.values(B::VT_MEMBERS, parts.members) || !in.values(B::VT_TIMES, parts.times) ||
+      !in.values(B::VT_NARROW, parts.narrow) || !in.values(B::VT_WIDE, parts.wide) || !in.values(B::VT_PRESENT, parts.present) ||
+      !in.vector(B::VT_TEXTS, parts.texts) || !verifier.VerifyVectorOfStrings(parts.texts) || !in.text(B::VT_SOURCE, parts.source) ||
+      parts.layout.empty())
     return false;
-  const std::size_t values = narrow.size() + wide.size();
-  if (values == 0 || (!narrow.empty() && !wide.empty()) || times.empty() || times.size() > most_times || member_string.empty())
+  const std::size_t values = parts.narrow.size() + parts.wide.size();
+  if (values == 0 || (!parts.narrow.empty() && !parts.wide.empty()) || parts.times.empty() || parts.times.size() > most_times ||
+      parts.members.empty())
     return false;
-  if (!present.empty() && present.size() != (values + 7) / 8) return false;
-  if (!claim(layout_string.size() + member_string.size() + times.size_bytes() + narrow.size_bytes() + wide.size_bytes() + present.size() +
-             8 * size_of(strings)))
-    return false;
+  if (!parts.present.empty() && parts.present.size() != (values + 7) / 8) return false;
+  return claim(parts.layout.size() + parts.members.size() + parts.times.size_bytes() + parts.narrow.size_bytes() + parts.wide.size_bytes() +
+               parts.present.size() + 8 * size_of(parts.texts));
+}
 
-  const auto* layout = layouts.find(layout_string, parse_layout);
+bool Decoder::State::read_samples(const SampleParts& parts) {
+  const std::size_t values = parts.narrow.size() + parts.wide.size();
+  const auto* layout = layouts.find(parts.layout, parse_layout);
   if (layout == nullptr) return false;
-  const std::size_t per_member = times.size() * layout->parsed.signals.size();  // at most 2^32
+  const std::size_t per_member = parts.times.size() * layout->parsed.signals.size();  // at most 2^32
   if (values % per_member != 0) return false;
   const std::size_t member_count = values / per_member;
 
@@ -225,12 +199,12 @@ bool Decoder::State::read_samples(const flatbuffers::Table& from) {
   const std::size_t first_member = members.size();
   std::span<const MemberKey> kept;
   if (member_count <= few_members) {
-    if (!parse_members(member_string, std::min(member_count, most_members), members) || members.size() - first_member != member_count) {
+    if (!parse_members(parts.members, std::min(member_count, most_members), members) || members.size() - first_member != member_count) {
       members.resize(first_member);
       return false;
     }
   } else {
-    const auto* item = memberships.find(member_string, [&](Bytes string, std::vector<MemberKey>& parsed) {
+    const auto* item = memberships.find(parts.members, [&](Bytes string, std::vector<MemberKey>& parsed) {
       if (!parse_members(string, std::min(member_count, most_members), parsed)) return false;
       kept_members += parsed.size() + 2;
       return true;
@@ -240,17 +214,17 @@ bool Decoder::State::read_samples(const flatbuffers::Table& from) {
   }
 
   const std::size_t first_text = texts.size();
-  if (strings != nullptr)
-    for (const auto* text : *strings) texts.push_back(view(text));
+  if (parts.texts != nullptr)
+    for (const auto* text : *parts.texts) texts.push_back(view(text));
   stream::SampleBlock block;
   block.layout = layout->bytes;
   block.signals = layout->parsed.signals;
   block.members = kept;
-  block.narrow = narrow;
-  block.wide = wide;
-  block.present = present;
-  block.source = source;
-  block.membership = characters(member_string);
+  block.narrow = parts.narrow;
+  block.wide = parts.wide;
+  block.present = parts.present;
+  block.source = parts.source;
+  block.membership = characters(parts.members);
   if (!layout->parsed.textual.empty()) {  // every value of theirs must be an index of a text
     const double count = static_cast<double>(texts.size() - first_text);
     for (std::size_t cell = 0; cell < values; cell += layout->parsed.signals.size())
@@ -264,7 +238,7 @@ bool Decoder::State::read_samples(const flatbuffers::Table& from) {
         }
       }
   }
-  block.times = sane_times(times);
+  block.times = sane_times(parts.times);
   samples.push_back(block);
   sample_ranges.push_back({{first_member, members.size() - first_member}, {first_text, texts.size() - first_text}});
   return true;
@@ -355,32 +329,63 @@ bool Decoder::State::read(const fb::Control& from) {
   return true;
 }
 
-void Decoder::State::settle() {
+void Decoder::State::settle_samples() {
   for (std::size_t i = 0; i < samples.size(); ++i) {
     if (sample_ranges[i].members.count != 0) samples[i].members = sample_ranges[i].members.of(members);
     samples[i].texts = sample_ranges[i].texts.of(texts);
   }
+  entry.samples = samples;
+}
+
+void Decoder::State::settle() {
+  settle_samples();
   for (std::size_t i = 0; i < events.size(); ++i) events[i].fields = event_fields[i].of(fields);
   for (std::size_t i = 0; i < heard.size(); ++i) heard[i].members = heard_members[i].of(members);
-  entry.samples = samples;
   entry.lines = lines;
   entry.events = events;
   entry.heard = heard;
   entry.controls = controls;
 }
 
-namespace {
+void Decoder::State::read_alike(std::span<const std::byte> message, const Outlines::Outline& outline) {
+  copy(message);
+  if (alike != &outline) entry = outline.head;
+  alike = &outline;
+  entry.rejected_blocks = 0;
+  const auto read = [&](std::size_t at, auto& number) {
+    if (at != 0) std::memcpy(&number, bytes() + at, sizeof number);
+  };
+  read(outline.numbers.epoch, entry.epoch);
+  read(outline.numbers.sequence, entry.sequence);
+  read(outline.numbers.origin_offset, entry.origin_offset);
+  read(outline.numbers.origin_arrival, origin_arrival);
+  for (const SampleParts& parts : outline.samples)
+    if (!read_samples(parts)) ++entry.rejected_blocks;
+  settle_samples();
+}
 
-// The envelope's own fields, and where its blocks are listed: each block is verified for itself.
-struct Head {
-  std::uint16_t format = 0;
-  std::int64_t origin_arrival = 0;
-  const Tables<fb::SampleBlock>* samples = nullptr;
-  const Tables<fb::LineBlock>* lines = nullptr;
-  const Tables<fb::Event>* events = nullptr;
-  const Tables<fb::Heard>* heard = nullptr;
-  const Tables<fb::Control>* controls = nullptr;
-};
+void Decoder::State::remember(const flatbuffers::Table& root, const Head& head) {
+  using E = fb::Envelope;
+  const bool only_samples = size_of(head.samples) == found.size() && !found.empty() &&
+                            size_of(head.lines) + size_of(head.events) + size_of(head.heard) + size_of(head.controls) == 0;
+  const bool with_texts = std::any_of(found.begin(), found.end(), [](const SampleParts& parts) { return parts.texts != nullptr; });
+  if (!only_samples || with_texts) return;
+  const auto place = [&](flatbuffers::voffset_t field) -> std::size_t {
+    const auto at = root.GetOptionalFieldOffset(field);
+    return at == 0 ? 0 : static_cast<std::size_t>(reinterpret_cast<const std::uint8_t*>(&root) + at - bytes());
+  };
+  std::vector<const flatbuffers::Table*> tables{&root};
+  for (const auto* table : *head.samples) tables.push_back(reinterpret_cast<const flatbuffers::Table*>(table));
+  const Bytes list{reinterpret_cast<const std::uint8_t*>(head.samples), sizeof(flatbuffers::uoffset_t) * (head.samples->size() + 1)};
+  Entry envelope = entry;
+  envelope.samples = {};
+  envelope.rejected_blocks = 0;
+  outlines.remember({bytes(), size}, envelope,
+                    {place(E::VT_EPOCH), place(E::VT_SEQUENCE), place(E::VT_ORIGIN_OFFSET), place(E::VT_ORIGIN_ARRIVAL)}, found, tables,
+                    list);
+}
+
+namespace {
 
 bool read_head(const flatbuffers::Table& table, Verifier& verifier, Head& head, Entry& entry) {
   using E = fb::Envelope;
@@ -407,12 +412,22 @@ stream::Result<const Entry*> Decoder::decode(std::span<const std::byte> message,
     return Error{Errc::too_large, "a message of " + std::to_string(message.size()) + " bytes: at most " +
                                       std::to_string(most_message_bytes) + " are read, so write smaller batches"};
   State& s = *state_;
+  Entry& entry = s.entry;
+  const auto place = [&] {
+    entry.position = position;
+    entry.next = next;
+    entry.arrival = sane(entry.origin_source.empty() ? stream::nanoseconds(arrival) : s.origin_arrival);
+    return &entry;
+  };
+  if (const auto* outline = s.outlines.find(message)) {
+    s.read_alike(message, *outline);
+    return place();
+  }
   s.begin(message);
   if (std::memcmp(s.bytes() + sizeof(flatbuffers::uoffset_t), fb::EnvelopeIdentifier(), 4) != 0)
     return Error{Errc::malformed, "the message is no envelope of ours (no TOCE): other formats go through ingest"};
   Verifier verifier{s.bytes(), s.size, verifier_options};
   const auto root = verifier.VerifyOffset(0);
-  Entry& entry = s.entry;
   Head head;
   if (root == 0 || !read_head(*reinterpret_cast<const flatbuffers::Table*>(s.bytes() + root), verifier, head, entry))
     return Error{Errc::torn, "the envelope is torn: its offsets lead outside of it"};
@@ -420,16 +435,15 @@ stream::Result<const Entry*> Decoder::decode(std::span<const std::byte> message,
     return Error{Errc::unknown_version, "the envelope has format " + std::to_string(head.format) + ", this engine reads up to " +
                                             std::to_string(envelope_format) + ": update it before its producers"};
 
-  entry.position = position;
-  entry.next = next;
-  entry.arrival = sane(entry.origin_source.empty() ? stream::nanoseconds(arrival) : head.origin_arrival);
+  s.origin_arrival = head.origin_arrival;
   s.read_all(head.samples);
   s.read_all(head.lines);
   s.read_all(head.events);
   s.read_all(head.heard);
   s.read_all(head.controls);
   s.settle();
-  return &entry;
+  s.remember(*reinterpret_cast<const flatbuffers::Table*>(s.bytes() + root), head);
+  return place();
 }
 
 }  // namespace tocsin::schemas

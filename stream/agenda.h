@@ -28,7 +28,7 @@ class Agenda {
   Agenda(const Pack& pack, std::uint64_t phase, Time start);
 
   void applied(SignalId signal, Time at);
-  void end(Time end);                        // E
+  void end(Time end);                                         // E
   [[nodiscard]] Time next() const noexcept { return next_; }  // the run_at of the next; never: none, ever
   [[nodiscard]] Time next_tick() const noexcept;
   Due take();                                                           // the next

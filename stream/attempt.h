@@ -37,7 +37,7 @@ class Attempt final : private Extracted {
 
   [[nodiscard]] Time next_due() const;
   void advance(Time clock);                      // performs what is due up to and at `clock`, in order
-  void pass(Time clock);                // the same where nothing is due
+  void pass(Time clock);                         // the same where nothing is due
   void end(Time at, std::string reason);         // E; a second end changes nothing
   void end_unseen() { end(last_arrival_, ""); }  // its last record's arrival
   void finish();                                 // a seal: nothing follows, waiting is skipped

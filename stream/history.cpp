@@ -27,6 +27,7 @@ struct History::State {
   const Topology& topology;
   SymbolOf symbol;
   std::vector<std::unique_ptr<SignalHistory>> signals;  // by id; null: unwanted
+  std::vector<SignalHistory::Plain> plain;              // by id
   std::vector<std::uint32_t> kept, heard;               // ids of those that are not null; of kind heard
   std::optional<std::uint32_t> step, gap;               // ids: step_gap is made from step
 
@@ -185,8 +186,10 @@ void History::State::begin(const Graph& graph, std::span<const NodeId> reduction
     gap = static_cast<std::uint32_t>(*gaps);
     if (!signals[*step]) retain(*step, {});
   }
+  plain.resize(signals.size());
   for (std::uint32_t id = 0; id < signals.size(); ++id) {
     if (!signals[id]) continue;
+    plain[id] = signals[id]->plain();
     kept.push_back(id);
     if (table.all()[id].kind == SignalKind::heard) heard.push_back(id);
   }
@@ -287,18 +290,17 @@ std::size_t History::samples(std::span<const Value> values, Time time, Time arri
   State& s = *state_;
   std::size_t late = 0;
   const Time placed = std::min(time, arrival);
-  const bool at_once = arrival <= s.clock || s.clock == long_ago;
   const Time now = s.now(arrival);
+  const bool slow = s.filling || !(arrival <= s.clock || s.clock == long_ago);
   for (const auto& [id, slot, value] : values) {
-    SignalHistory* signal = s.find(id);
-    if (signal == nullptr) continue;
-    if (!signal->plain() || s.filling || !at_once || slot >= signal->arrivals.members()) {
+    const SignalHistory::Plain signal = index(id) < s.plain.size() ? s.plain[index(id)] : SignalHistory::Plain{};
+    if (slow || signal.rows == nullptr || slot >= signal.arrivals->members()) {
       late += samples(id, {&slot, 1}, time, std::span{&value, 1}, arrival, sequence);
       continue;
     }
-    late += signal->put(slot, placed, now, value, signal->arrivals.members()) ? 0 : 1;
-    s.due = std::min(s.due, signal->next_row_due());
-    signal->arrivals.note_again(slot, arrival);
+    late += signal.rows->put(slot, placed, now, value, signal.arrivals->members()) ? 0 : 1;
+    s.due = std::min(s.due, signal.rows->next_due());
+    signal.arrivals->note_again(slot, arrival);
   }
   return late;
 }

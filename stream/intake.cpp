@@ -71,7 +71,7 @@ void Intake::spoke(const MemberKey& key, Time arrival) {
 }
 
 const Intake::Layout& Intake::layout_of(const SampleBlock& block) {
-  const Layout*& recent = recent_layouts_[(reinterpret_cast<std::uintptr_t>(block.layout.data()) * 0x9e3779b97f4a7c15u) >> 58];
+  const Layout*& recent = recent_layouts_[(reinterpret_cast<std::uintptr_t>(block.layout.data()) * 0x9e3779b97f4a7c15u) >> 56];
   if (recent != nullptr && recent->names == block.layout && recent->source == block.source) return *recent;
   key_.assign(block.layout).push_back('\0');
   key_ += block.source;
@@ -82,7 +82,10 @@ const Intake::Layout& Intake::layout_of(const SampleBlock& block) {
   for (const auto& named : block.signals) {
     auto& signal = layout.signals.emplace_back();
     const auto id = pack_->signals.find(named.name);
-    if (!id) continue;
+    if (!id) {
+      ++layout.unknown;
+      continue;
+    }
     const SignalDefinition& definition = pack_->signals[*id];
     const bool step = step_ && *id == *step_;
     if (step) layout.step = layout.signals.size() - 1;
@@ -96,6 +99,9 @@ const Intake::Layout& Intake::layout_of(const SampleBlock& block) {
               false,
               definition.owner};
     signal.plain = signal.wanted && !step && !signal.textual && !signal.points && !definition.wide();
+    const auto place = static_cast<std::uint32_t>(layout.signals.size() - 1);
+    if (signal.wanted) (signal.plain ? layout.plain : layout.others).push_back(place);
+    else ++layout.unwanted;
     const std::string_view source = block.source.empty() ? std::string_view{definition.source} : block.source;
     if (!source.empty() && std::find(layout.sources.begin(), layout.sources.end(), source) == layout.sources.end())
       layout.sources.emplace_back(source);
@@ -165,36 +171,41 @@ void Intake::block(const SampleBlock& block, Time arrival) {
   counters_->samples += block.size();
   counters_->member_limit += membership.without;
   if (!filling_) tell_who_spoke(block, layout, membership, arrival);
-  const bool few = block.members.size() < 8 && !block.narrow.empty();
-  if (few) members(block, layout, membership, arrival);
-  for (std::size_t s = 0; s < layout.signals.size(); ++s) {
-    const auto& signal = layout.signals[s];
-    if (!signal.known || !signal.wanted) {
-      ++(signal.known ? counters_->unwanted : counters_->unknown_signal);
-      continue;
-    }
-    if (few && signal.plain) continue;
-    const auto& owners = owners_of(membership, signal.owner, block);
-    // A job's value belongs to the step of its record, and a text to a symbol.
-    const bool alone = signal.textual || (signal.points && signal.of_job);
-    for (std::size_t t = 0; t < block.times.size(); ++t) {
-      if (alone) one_by_one(block, layout, membership, owners.slots, s, t, arrival);
-      else if (block.narrow.empty()) column<double>(block, signal, owners, s, t, s == layout.step, arrival);
-      else column<float>(block, signal, owners, s, t, s == layout.step, arrival);
-    }
+  counters_->unknown_signal += layout.unknown;
+  counters_->unwanted += layout.unwanted;
+  if (block.members.size() < 8 && !block.narrow.empty()) members(block, layout, membership, arrival);
+  else
+    for (const std::uint32_t s : layout.plain) signal(block, layout, membership, s, arrival);
+  for (const std::uint32_t s : layout.others) signal(block, layout, membership, s, arrival);
+}
+
+void Intake::signal(const SampleBlock& block, const Layout& layout, Membership& membership, std::size_t s, Time arrival) {
+  const auto& signal = layout.signals[s];
+  const auto& owners = owners_of(membership, signal.owner, block);
+  // A job's value belongs to the step of its record, and a text to a symbol.
+  const bool alone = signal.textual || (signal.points && signal.of_job);
+  for (std::size_t t = 0; t < block.times.size(); ++t) {
+    if (alone) one_by_one(block, layout, membership, owners.slots, s, t, arrival);
+    else if (block.narrow.empty()) column<double>(block, signal, owners, s, t, s == layout.step, arrival);
+    else column<float>(block, signal, owners, s, t, s == layout.step, arrival);
   }
 }
 
 void Intake::members(const SampleBlock& block, const Layout& layout, Membership& membership, Time arrival) {
   const std::size_t width = block.signals.size(), count = block.members.size();
+  std::array<const Slot*, level_count> slots{};  // by level, of those that own something here
+  for (const std::uint32_t s : layout.plain) {
+    const Level owner = layout.signals[s].owner;
+    if (auto& of = slots[static_cast<std::size_t>(owner)]; of == nullptr) of = owners_of(membership, owner, block).slots.data();
+  }
   for (std::size_t t = 0; t < block.times.size(); ++t)
     for (std::size_t m = 0; m < count; ++m) {
       const std::size_t row = (t * count + m) * width;
       values_.clear();
-      for (std::size_t s = 0; s < width; ++s) {
+      for (const std::uint32_t s : layout.plain) {
         const auto& signal = layout.signals[s];
-        if (!signal.plain || !block.has(row + s)) continue;
-        const Slot slot = owners_of(membership, signal.owner, block).slots[m];
+        if (!block.has(row + s)) continue;
+        const Slot slot = slots[static_cast<std::size_t>(signal.owner)][m];
         if (slot != no_slot) values_.push_back({signal.id, slot, measured(block.narrow[row + s] * signal.factor)});
       }
       if (values_.empty()) continue;

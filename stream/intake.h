@@ -1,5 +1,7 @@
 #pragma once
 
+#include <xxhash.h>
+
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -65,8 +67,10 @@ class Intake {
     };
     std::string names, source;  // what it was made of
     std::vector<Signal> signals;
-    std::vector<std::string> sources;  // that its records are heard of
-    std::size_t step = npos;           // which of the signals is `step`
+    std::vector<std::uint32_t> plain, others;  // which of the signals: the wanted ones by kind
+    std::vector<std::string> sources;          // that its records are heard of
+    std::size_t step = npos;                   // which of the signals is `step`
+    std::uint64_t unknown = 0, unwanted = 0;   // how many of them
   };
   struct Membership {           // a block's members
     std::uint64_t version = 0;  // of the topology, as of which:
@@ -82,7 +86,7 @@ class Intake {
   };
   struct TextHash {
     using is_transparent = void;
-    std::size_t operator()(std::string_view text) const noexcept { return std::hash<std::string_view>{}(text); }
+    std::size_t operator()(std::string_view text) const noexcept { return XXH3_64bits(text.data(), text.size()); }
   };
   template <class Value>
   using Known = std::unordered_map<std::string, Value, TextHash, std::equal_to<>>;
@@ -95,6 +99,8 @@ class Intake {
   template <class T>
   void column(const SampleBlock& block, const Layout::Signal& signal, const Membership::Owners& owners, std::size_t s, std::size_t t,
               bool step, Time arrival);
+  // One of the block's signals, all members.
+  void signal(const SampleBlock& block, const Layout& layout, Membership& membership, std::size_t s, Time arrival);
   // The plain signals of a block of few members, a member at a time.
   void members(const SampleBlock& block, const Layout& layout, Membership& membership, Time arrival);
   void one_by_one(const SampleBlock& block, const Layout& layout, const Membership& membership, std::span<const Slot> owners, std::size_t s,
@@ -113,7 +119,7 @@ class Intake {
   bool filling_ = false;
 
   Known<Layout> layouts_;
-  std::array<const Layout*, 64> recent_layouts_{};  // by where the decoder keeps the names
+  std::array<const Layout*, 256> recent_layouts_{};  // by where the decoder keeps the names
   Known<Membership> memberships_;
   Membership passing_;             // of a block whose members come without a string
   std::vector<double> last_step_;  // by rank slot

@@ -51,12 +51,15 @@ class SignalHistory {
   };
   template <class V>                                                                                     // float or double
   std::size_t write(std::span<const Slot> slots, Time time, std::span<const V> values, const How& how);  // how many were late
-  // Rows of floats and nothing else: one sample by the shortest way.
-  [[nodiscard]] bool plain() const noexcept { return rows_.index() == 1 && !points_; }
-  bool put(Slot slot, Time time, Time clock, float value, std::size_t members) {
-    return std::get_if<RowSide<float>>(&rows_)->rows.put(slot, time, clock, value, members);
+  // Where one sample goes by the shortest way, if the signal has rows of floats and nothing else; otherwise null.
+  struct Plain {
+    Rows<float>* rows = nullptr;
+    Arrivals* arrivals = nullptr;
+  };
+  [[nodiscard]] Plain plain() noexcept {
+    auto* side = std::get_if<RowSide<float>>(&rows_);
+    return side == nullptr || points_ ? Plain{} : Plain{&side->rows, &arrivals};
   }
-  [[nodiscard]] Time next_row_due() const noexcept { return std::get_if<RowSide<float>>(&rows_)->rows.next_due(); }
   bool write_event(Slot slot, Time time, std::span<const std::pair<std::string_view, double>> fields, Time arrival, std::uint64_t sequence,
                    Time clock);
 

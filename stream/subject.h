@@ -27,7 +27,7 @@ class Subject {
   [[nodiscard]] Time next_due() const;
   void advance(Time clock);
   void pass(Time clock);  // the same where nothing is due
-  void seal();  // every attempt ends, and is judged to its end
+  void seal();            // every attempt ends, and is judged to its end
   void use(const LoadedPack& pack, Time from);
   // Its records came from other logs: it goes by their watermarks, which are looked at after each control record.
   [[nodiscard]] bool rekeyed() const noexcept { return !origins_.empty(); }

@@ -101,6 +101,43 @@ TEST_CASE("random bytes are no message, and random damage no crash") {
   }
 }
 
+TEST_CASE("a decoder that has read messages like it reads a message as a new one does, damaged or not") {
+  std::mt19937 generator{1303};
+  const auto random = [&] { return static_cast<std::uint32_t>(generator()); };
+  Decoder warm;
+  std::vector<std::vector<std::byte>> read;
+  const char* const names[] = {"loss", "gain", "sm_active"};
+  for (int round = 0; round < 6000; ++round) {
+    std::vector<std::byte> message;
+    if (round % 3 != 0 && !read.empty()) {  // one of before, with a byte or two changed
+      message = read[random() % read.size()];
+      for (std::size_t n = random() % 3; n > 0; --n) message[random() % message.size()] ^= static_cast<std::byte>(1 << random() % 8);
+    } else {
+      EntryBuilder b;
+      b.about("job-" + std::to_string(random() % 3), {}, random() % 2 ? "n1" : "");
+      if (random() % 2) b.produced_by("p" + std::to_string(random() % 4), random() % 3, 1 + random() % 1000);
+      for (std::size_t blocks = 1 + random() % 2; blocks > 0; --blocks) {
+        const EntryBuilder::Value values[] = {{names[random() % 3], random() % 8 == 0 ? stream::absent : random() / 7.0, {}, false},
+                                              {"step", static_cast<double>(random() % 50), {}, false}};
+        b.sample(at(random() % 100), EntryBuilder::rank(random() % 300), std::span{values, 1 + random() % 2}, random() % 2 ? "log" : "");
+      }
+      if (random() % 5 == 0) b.line(at(1), EntryBuilder::rank(1), "a line");
+      stream::Entry entry = b.entry();
+      if (random() % 4 == 0) entry.origin_source = "raw/1", entry.origin_offset = random(), entry.arrival = at(random() % 100);
+      message = encode(entry);
+      read.push_back(message);
+    }
+    Decoder fresh;
+    const auto expected = fresh.decode(message, {}, {}, at(7));
+    const auto got = warm.decode(message, {}, {}, at(7));
+    REQUIRE(static_cast<bool>(got) == static_cast<bool>(expected));
+    if (!got) continue;
+    REQUIRE((*got)->rejected_blocks == (*expected)->rejected_blocks);
+    REQUIRE((*got)->arrival == (*expected)->arrival);
+    REQUIRE(in_words(**got) == in_words(**expected));
+  }
+}
+
 TEST_CASE("a block whose parts do not fit each other costs itself, not its neighbours") {
   CHECK(rejected(a_block()) == 0);
   auto block = a_block();
