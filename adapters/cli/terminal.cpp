@@ -152,8 +152,9 @@ void Terminal::transition(const stream::AlertTransition& t) {
 }
 
 void Terminal::verdict(const stream::Verdict& v) {
+  const char* nothing = v.end_reason == "failed" ? "it failed, and no cause was found" : "no fault found";
   std::string text =
-      colour("1", fmt::format("■ verdict  job {}, attempt {}: {}", v.subject, v.attempt, v.family.empty() ? "no fault found" : v.family)) +
+      colour("1", fmt::format("■ verdict  job {}, attempt {}: {}", v.subject, v.attempt, v.family.empty() ? nothing : v.family)) +
       fmt::format("  (ended {}, {})\n", clock_text(v.ended), v.end_reason.empty() ? "reason unknown" : v.end_reason);
   if (!v.shows.empty()) text += paragraph("shows", join(v.shows, "; "));
   for (const auto& implies : v.implies) text += paragraph("implies", implies);

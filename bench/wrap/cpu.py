@@ -3,10 +3,11 @@
 
 usage: cpu.py [--seconds 60] [--ranks 4] [--lines 10] -- WRAP [OPTIONS...] --
 
-WRAP is the program with its options, to which `-- COMMAND` can be added: `tocsin wrap --quiet`, or the tests' wrap_probe. The command is
-a launcher of ranks, each with a loader worker and some threads, that compute for half of each second and print lines. Ten minutes:
---seconds 600. Counts the CPU time of the parent, the recorder and the engine until just before the end, from /proc; and what of it came
-after the first 20 seconds, in which the rules are compiled.
+WRAP is the program with its options, to which `-- COMMAND` can be added: `tocsin wrap`, or the tests' wrap_probe. The command is a
+launcher of ranks, each with a loader worker and some threads, that compute for half of each second and print lines; on a machine that
+others use too they come to fewer lines, with as much work for each. Ten minutes: --seconds 600. Counts the CPU time of the parent, the
+recorder and the engine until just before the end, from /proc; and what of it came after the first 20 seconds, in which the rules are
+compiled.
 """
 import argparse
 import os
@@ -25,8 +26,8 @@ if worker == 0:
     os._exit(0)
 end, step = time.time() + seconds, 0
 while time.time() < end:
-    turn = time.time()
-    while time.time() - turn < duty / lines: pass
+    turn, used = time.time(), time.process_time()
+    while time.process_time() - used < duty / lines: pass
     step += 1
     print(f"[rank{os.environ['RANK']}] step {step} | loss 2.31 | grad norm 0.93 | {lines} lines a second", flush=True)
     time.sleep(max(0, 1 / lines - (time.time() - turn)))
