@@ -110,6 +110,14 @@ class Commands(unittest.TestCase):
         whole = json.loads(done.stdout.splitlines()[-1])["verdict"]["cannot_decide"]
         self.assertRegex(" ".join(whole), r"unknown: \w+, \w+, \w+, \w+, \w+")
 
+    def test_a_run_that_failed_is_not_said_to_have_no_fault(self):
+        for reason, said in (("failed", "it failed, and no cause was found"), ("completed", "no fault found")):
+            lines, journal = self.base / f"{reason}.jsonl", self.base / f"{reason}-journal"
+            lines.write_text("".join(json.dumps(dict(record, job="j")) + "\n" for record in (
+                {"t": BEGIN, "event": "start"}, {"t": BEGIN + 1, "line": "hello"}, {"t": BEGIN + 2, "event": "end", "reason": reason})))
+            self.assertEqual(tocsin("ingest", lines, "--to", journal).returncode, 0)
+            self.assertIn(f"attempt 1: {said}  (ended", tocsin("replay", journal).stderr)
+
     def test_any_speed_and_both_sets_of_loops_give_the_same_digest(self):
         digest = [line for line in self.plain.stdout.splitlines() if line.startswith("digest")]
         for options in (["--speed", "100"],):
