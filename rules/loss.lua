@@ -107,7 +107,7 @@ rule "loss_leap" {
   },
   -- The last value against those before it; and, since a step is known only once its second is over, the last four against those before.
   -- Where a run goes on far from its birth there is no history to hold a spike against yet, and no warm-up either: a whole nat above
-  -- all that was seen, and well beyond its scatter, is no noise. Three nats are none after a single value. Of a run that is young,
+  -- all that was seen, and well beyond its scatter, both as a difference and as a ratio, is no noise. Three nats are none after a single value. Of a run that is young,
   -- only one whose loss had fallen and is then three times the highest: humps of warm-ups come before it falls.
   params = { leap = 1.0, ratio = 1.2, scatter = 1.5, alone = 3.0, late = 1000, few = 16, fallen = 0.85, times = 3 },
   clear = "16 of 16", yields_to = { "loss_spike", "loss_diverged", "loss_not_finite" },
@@ -118,7 +118,7 @@ rule "loss_leap" {
       local usual, low = before:max(), before:min()
       local leap   = now - usual
       local alone  = before:count():is(1)
-      local beyond = leap:above(p.leap) & leap:above(p.scatter * (usual - low))
+      local beyond = leap:above(p.leap) & leap:above(p.scatter * (usual - low)) & (now / usual):log():above(p.scatter * (usual / low):log())
       local high   = now:above(p.ratio * usual) & ((beyond & ~alone) | (alone & leap:above(p.alone)))
       local young  = low:below(p.fallen * job.seen:first()) & leap:above(p.leap) & now:above(p.times * usual)
       return (high & late) | young
@@ -229,6 +229,11 @@ case "a leap after a single value, far from the birth" {
 }
 case "scattered losses of a batch of one, in a run that goes on" {
   ranks = 1, { lasting = "12s", phase = "train", step = steps(1, 20000), loss = noise(1.6, 0.5) },
+}
+case "scattered losses, of which one is twice the highest before" {
+  ranks = 1,
+  { lasting = "4s", phase = "train", step = steps(1, 20000), loss = ramp(0.75, 1.6) }, { lasting = "4s", loss = ramp(1.6, 0.9) }, { lasting = "1s", loss = 3 },
+  { lasting = "4s", loss = ramp(2.4, 1) },
 }
 case "it fell for a few values, and explodes" {
   ranks = 1,

@@ -53,6 +53,15 @@ pattern "nccl_error" {
   event  = "nccl_error", rank_if_unknown = "rank",
   texts  = { message = { find = [[((?:nccl[A-Z]\w+|(?:NCCL: )?unhandled \w+ error|NCCL Error \d+: [^,]+|was aborted|encountered error|mismatch between collectives|failed or timed out)[^,.]*)]] } },
 }
+pattern "hccl_timeout" {
+  about  = "Huawei's library: a record from another rank did not come",
+  line   = { [[wait execution of the Notify register times out]], [[(?i)\bhccl \w+ task timeout]] },
+  event  = "collective_timeout", fields = { missing = { find = [=[remote rank:? ?\[(\d{1,6})\]]=] } }, texts = { op = { find = [=[tag\[(\w+?)_]=] } },
+}
+pattern "hccl_error" {
+  line   = { [[\bHCCL (?:function )?error\b]], [[\bHccl[A-Z]\w+, error code is \d+]], [[\bEI0006: .*(?:times? out|timed out)]] }, event = "nccl_error",
+  texts  = { message = { find = [[(HCCL (?:function )?error[^,]*|Hccl[A-Z]\w+, error code is \d+|EI0006)]] } },
+}
 pattern "nccl_retry" {
   line = [[NCCL (?:INFO|WARN).*(?:timeout|Timeout|retry|Connection (?:reset|refused|closed))]], scan = [[timeout|Timeout|retry|Connection (?:reset|refused|closed)]], event = "nccl_trouble",
 }

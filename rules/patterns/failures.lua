@@ -37,7 +37,7 @@ pattern "cannot_open" {
 pattern "cuda_oom" {
   about  = "of every allocator; who says that it goes on with less has not failed",
   line   = { [[\b(?:CUDA|HIP|XPU|NPU|MLU|MPS backend) out of memory]], [[\bOutOfMemoryError\b]], [[C(?:UBLAS|UDNN)_STATUS_ALLOC_FAILED]], [[\b(?:CUDA|HIP|CUDA driver) error: out of memory]],
-             [[CUDA_ERROR_OUT_OF_MEMORY|cudaErrorMemoryAllocation|hipErrorOutOfMemory]], [[RESOURCE_EXHAUSTED: (?:Out of memory|Attempting to|Failed to allocate|XLA|Error allocating|OOM when)]],
+             [[CUDA_ERROR_OUT_OF_MEMORY|cudaErrorMemoryAllocation|hipErrorOutOfMemory|HIP_ERROR_OutOfMemory]], [[(?:RESOURCE_EXHAUSTED|Resource exhausted): (?:Out of memory|Attempting to|Failed to allocate|XLA|Error allocating|OOM when)]],
              [[OOM when allocating tensor]], [[ran out of memory trying to allocate]], [[cuda runtime error \(2\)|error=2 : out of memory]], [[cudaMalloc (?:retry )?failed: out of memory]],
              [[[Oo]ut of memory (?:error )?on (?:GPU|device)]] },
   unless = [[(?i)this is not a failure|ray\.exceptions|java\.lang|retrying|will retry|trying again|try again with|skipping|skipped|decreas|reducing (?:the )?(?:micro|batch)|\b(?:if|when|on)\b[^.]*out of memory]],
@@ -53,9 +53,10 @@ pattern "cuda_error" {
   line   = { [[\b(?:CUDA|HIP) error: (?P<error>[^;(]+)]], [[CUDA_ERROR_(?P<name>[A-Z_]+)]], [[CUDA driver error: (?P<driver>[^;(]+)]], [[device-side assert triggered]],
              [[CUBLAS_STATUS_(?:EXECUTION_FAILED|INTERNAL_ERROR|NOT_INITIALIZED)]], [[CUDNN_STATUS_(?:EXECUTION_FAILED|INTERNAL_ERROR|MAPPING_ERROR)]],
              [[cuda runtime error \(\d+\) ?: (?P<old>.+?)(?: at /|$)]], [[THCudaCheck FAIL .*error=\d+ : (?P<check>.+)]], [[Triton Error \[CUDA\]: (?P<triton>.+)]],
-             [[(?:cu[A-Z]\w+|hip[A-Z]\w+) failed: (?P<call>an illegal .*|misaligned .*|unspecified launch .*)]], [[^Memory access fault by GPU node-\d+]] },
+             [[(?:cu[A-Z]\w+|hip[A-Z]\w+) failed: (?P<call>an illegal .*|misaligned .*|unspecified launch .*)]], [[\bMemory access fault by GPU node-\d+]],
+             [=[block: \[\d+,\d+,\d+\], thread: \[\d+,\d+,\d+\] Assertion .* failed]=] },
   unless = [[out of memory|OUT_OF_MEMORY|ALLOC_FAILED|no kernel image|invalid device ordinal|no CUDA-capable|NO_DEVICE|busy or unavailable|not yet initialized|NOT_SUPPORTED|insufficient|MISMATCH]],
-  event  = "cuda_error", texts = { error = { { "error" }, { "name" }, { "driver" }, { "old" }, { "check" }, { "triton" }, { "call" }, { find = [[(device-side assert|CU\w+_STATUS_\w+|Memory access fault)]] } } },
+  event  = "cuda_error", texts = { error = { { "error" }, { "name" }, { "driver" }, { "old" }, { "check" }, { "triton" }, { "call" }, { find = [[(device-side assert|CU\w+_STATUS_\w+|Memory access fault|Assertion .* failed)]] } } },
 }
 pattern "gpu_ecc" {
   line  = { [[(?i)uncorrectable (?:NVLink |ECC |hardware )?(?:ECC )?error]], [[ERROR_ECC_UNCORRECTABLE|cudaErrorECCUncorrectable]], [[(?i)\bdouble[- ]bit (?:ECC )?error]] },
@@ -81,7 +82,7 @@ pattern "bus_error"    { line = { [[Unexpected bus error encountered in worker]]
                                   [[unable to (?:write to file|open shared memory object|mmap \d+ bytes from file) </torch_]], [[insufficient shared memory \(shm\)]] }, event = "bus_error",
                          unless = [[traceback :|received by PID|Too many open files|handlers?\b]] }
 pattern "segfault" {
-  line   = { [[\bsegfault at [0-9a-f]+ ip]], [[Segmentation fault]], [[Unexpected segmentation fault encountered in worker]], [[Caught signal 11 \(Segmentation fault]],
+  line   = { [[\bsegfault at [0-9a-f]+ ip]], [[Segmentation fault]], [[Unexpected segmentation fault encountered in worker]], [[Caught signal 11 \(Segmentation fault]], [[(?:^|\s)(?:段错误|Speicherzugriffsfehler|Erreur de segmentation|Violación de segmento|Ошибка сегментирования)(?:\W|$)]],
              [[^Fatal Python error: Segmentation fault]], [[Segfault encountered]], [[\btraps: .* general protection fault]], [[received signal SIGSEGV]] },
   unless = [[DataLoader worker]],
   event  = "segfault", texts = { process = { find = [[(\S+)\[\d+\]:? (?:segfault|general)]] }, library = { find = [[ in (\S+?)\[]] } },

@@ -80,6 +80,11 @@ pattern "shell_killed" {
              [[^\S*sh: (?:line )?\d+: Killed\s*$]] },
   event  = "process_killed", fields = { pid = { { "pid" }, { "job" } }, signal = by_word }, texts = { how = { { find = "(" .. endings .. ")" } } },
 }
+pattern "shell_killed_translated" {
+  about  = "the word `Killed`, as bash says it in other languages",
+  line   = [[(?:^|line \d+: |行 ?\d+[:：] |Zeile \d+: |ligne \d+ ?: )\s*(?:(?P<pid>\d+)\s+)?(?:已杀死|已殺死|被杀死|强行终止|強制終了|Getötet|Processus arrêté|Terminado \(killed\)|Matado|Ucciso|Убито|Morto)(?:\s{2,}|\s*$)]],
+  event  = "process_killed", fields = { pid = "pid", signal = 9 }, texts = { how = { text = "Killed" } },
+}
 pattern "exit_code_of_signal" {
   about  = "128 and the number of the signal, as shells, containers and batch systems tell it",
   line   = { [[(?i)\b(?:exit(?:ed)?|return(?:ed)?|finished)\b[^.;]{0,24}?(?:code|status)(?: of)?[ :=]*(?:13[25679])\b|\bExited \(13[25679]\)]], [[(?i)\bexit ?code[ :=]+-(?:4|7|8|9|11)\b]] },
@@ -153,7 +158,7 @@ pattern "rendezvous_timeout" {
 }
 pattern "rendezvous_failed" {
   line   = { [[RendezvousClosedError]], [[RendezvousConnectionError]], [[The client socket has timed out]], [[rendezvous.*(?:Connection refused|[Cc]losed)]], [[The connection to the C10d store has failed]],
-             [[\bDistNetworkError\b]], [[Gloo connectFullMesh failed]], [[gloo/transport/\S+\] connect \[]], [[This may indicate a possible application crash on rank 0 or a network set ?up issue]],
+             [[\bDistNetworkError\b]], [[Gloo connectFullMesh failed]], [[gloo/transport/\S+\] (?:connect|Connect timeout) \[]], [[This may indicate a possible application crash on rank 0 or a network set ?up issue]],
              [[Stop_waiting response is expected]], [[\bhost not found: ]], [[EtcdConnectionFailed]] },
   unless = [[EADDRINUSE|Address already in use]], event = "rendezvous_failed",
 }

@@ -47,7 +47,7 @@ parser "huggingface" (training {
   about   = "Trainer, TRL, Axolotl: a Python dict with floats, or with strings since version 5",
   line    = [=[\{.*'loss': '?(?P<loss>NUM)'?[,}]]=],
   samples = { loss = "loss", grad_norm = { find = [['grad_norm': '?(NUM)]] }, learning_rate = { find = [['learning_rate': '?(NUM)]] },
-              step = { { find = [['(?:global_)?step': '?(INT)]] }, { find = [['global_step/max_steps': '(INT)/]] } } },
+              step = { { find = [['(?:global_)?step': '?(INT)]] }, { find = [['global_step/max_steps': '(INT)/]] }, { find = [[%\|[^|]*\|\s*(INT)/INT \[\d]] } } },
 })
 parser "llama_factory" (training {
   about   = "trainer_log.jsonl",
@@ -101,6 +101,27 @@ parser "fairseq_json" (training {
               learning_rate = { find = [["lr": "(NUM)"]] }, tokens_per_s = { find = [["wps": "(NUM)"]] } },
 })
 
+parser "espnet" (training {
+  about   = "means over a part of an epoch, whose length it does not tell",
+  line    = [[\bINFO: \d+epoch:train:\d+-\d+batch: .*\bloss=(?P<loss>NUM)]],
+  samples = { loss = "loss", learning_rate = { find = [[\b(?:optim0_)?lr_?0=(NUM)]] }, step_time = { find = [[\btrain_time=(NUM)]] }, data_time = { find = [[\biter_time=(NUM)]] },
+              grad_norm = { find = [[\bgrad_norm=(NUM)]] } },
+})
+parser "verl" (training {
+  about   = "reinforcement learning: its losses are no measure of what is learnt",
+  line    = [[\bstep:(?P<step>INT) - .*\btiming_s/step:(?P<time>NUM)]],
+  samples = { step = "step", step_time = "time", grad_norm = { find = [[\bactor/grad_norm:(NUM)]] }, learning_rate = { find = [[\bactor/lr:(NUM)]] } },
+})
+parser "stylegan" (training {
+  about   = "a tick is some thousand images",
+  line    = [[^tick (?P<step>INT)\s+kimg NUM\s+time .*\bsec/tick (?P<time>NUM)]],
+  samples = { step = "step", step_time = "time" },
+})
+parser "levanter" (training {
+  about   = "its bar where nobody looks: counts above a thousand are rounded",
+  line    = [[\bProgress on:train\S*\s+NUM(?:k|M)?it/\S+ rate:.*\bpostfix:(?:.*\b)?loss=(?P<loss>NUM)]],
+  samples = { step = { { find = [[on:train\S*\s+(NUM)it/]] }, { find = [[on:train\S*\s+(NUM)kit/]], scale = 1000 } }, loss = "loss", step_time = { find = [[rate:(NUM)s/it]] } },
+})
 parser "maxtext" (training {
   line    = [[\bcompleted step: (?P<step>INT), seconds: (?P<time>NUM), .*\bloss: (?P<loss>NUM)]],
   samples = { step = "step", step_time = "time", loss = "loss", tokens_per_s = { find = [[Tokens/s/device: (NUM)]] } },

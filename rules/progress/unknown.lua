@@ -1,5 +1,13 @@
 -- Lines of no framework that frameworks.lua knows: careful, and after all others (the file's name sorts last).
 
+parser "epoch_bar" {
+  about   = "it counts within the epoch that it names: Train epoch [1/3], Epoch #4, Training Epoch 2 of 5",
+  line    = [[(?i)^\s*(?:train(?:ing)?:? +)?(?:step of )?epoch[ :#\[]*(?P<epoch>INT)(?:\s?(?:/|of)\s?INT)?[\]\s:-]*INT%(?:\|[^|]*\|)?\s*(?P<n>INT)/(?P<total>INT) \[\d]],
+  samples = { step = { "n", epoch = "epoch", per_epoch = "total" }, loss = { find = [=[[ ,\[(](?:train_|step_|gpt_|batch_)?loss(?: \(batch\))?=(NUM)]=] },
+              learning_rate = { find = [[\blr=(NUM)]] } },
+  states  = { phase = "train" },
+}
+
 -- An unlabelled bar: Hugging Face's Trainer prints its loss without a step, and the step in this bar.
 parser "bar" {
   line    = [[^\s*INT%\|[^|]*\|\s*(?P<step>INT)/(?P<total>INT) \[\d]],
@@ -20,19 +28,19 @@ parser "evaluation_bar" {
   unless = [[(?:train|test|validation) split]], states = { phase = "eval" },
 }
 
--- "key value" pairs with a step and a loss, in this order or the other. A line that speaks of validation, of an average or of a sum
--- over something else is not taken, whatever else it says. The loss has many names; `l` and `g` alone are too short for one.
-local not_training = [[(?i)\b(?:val|valid|validation|eval|evaluation|test|dev|average|avg|mean|best|total|summary|final|patience|target)(?:\b|_)|loss[ _]?(?:scale|scaler|fn|func|function|weight|type)|\bif\b|\bwhen\b]]
-local loss = [[(?:(?:train(?:ing)?[_ /]|per_token_|lm[_ ]|step[_ ]|ce[_ ])?loss|x-?ent|cross[_ -]?entropy|nll|objective|cost)]]
+-- "key value" pairs with a step and a loss, in this order or the other. A line that speaks of validation, or of a loss that is a mean or a
+-- best one, is not taken, whatever else it says. The loss has many names; `l` and `g` alone are too short for one.
+local not_training = [[(?i)\b(?:val|valid|validation|eval|evaluation|test|dev|patience|summary)(?:\b|_)|\b(?:average|avg|mean|best|lowest|min|final|target|last|previous)[ _-](?:\w+[ _-]){0,2}(?:loss|nll|entropy|cost|objective)|loss[ _]?(?:fn|func|function|weight|type)|\bif\b|\bwhen\b]]
+local loss = [[(?:(?:train(?:ing)?[_ /]|total[_ -]|per_token_|lm[_ ]|step[_ ]|ce[_ ])?loss|x-?ent|cross[_ -]?entropy|nll|objective|cost)]]
 local named_step = [[(?:global[_ ]?step|steps?|iter|iters|iteration|it|itr|update|upd|batch)]]
 local grad_norm     = { find = [[(?i)\b(?:grad[_ ]?norm|gnorm|grad|g)["']?\s*[:= ]\s*["']?(NUM)]] }
 local learning_rate = { find = [[(?i)\b(?:lr|learning[_ ]rate)["']?\s*[:= ]\s*["']?(NUM)]] }
 local step_time     = { { find = [[(?i)\b(?:step[_ ]time|time[_ ]per[_ ]step|iter[_ ]time|dt)["']?\s*[:= ]\s*["']?(NUM)\s?ms\b]], scale = 0.001 },
                         { find = [[(?i)\b(?:step[_ ]time|time[_ ]per[_ ]step|iter[_ ]time|dt)["']?\s*[:= ]\s*["']?(NUM)\s?(?:s|sec|seconds)?(?:[,;|\s]|$)]] } }
-local tokens_per_s  = { find = [[(?i)\b(?:tokens?(?:/s(?:ec)?|[_ ]per[_ ]s(?:ec(?:ond)?)?)|tok/s|tps)["']?\s*[:= ]\s*["']?(NUM)]] }
+local tokens_per_s  = { find = [[(?i)\b(?:tokens?(?:/s(?:ec)?|[_ ]per[_ ]s(?:ec(?:ond)?)?)|tok/s(?:ec)?|tps)["']?\s*[:= ]\s*["']?(NUM)]] }
 
 parser "step_and_loss" {
-  line    = { [[(?i)\b]] .. named_step .. [[["']?\s*(?:[:=#_]|\s)\s*["']?\[?(?P<step>INT)(?:\s?/\s?INT)?\b.*?\b]] .. loss .. [[["']?\s*(?:[:=]|\bis\b|\s)\s*["']?(?P<loss>NUM)(?:[^\w.]|$)]],
+  line    = { [[(?i)(?:^|[^\w/]|(?:train|trainer|training|global|perf|progress)/)]] .. named_step .. [[["']?\s*(?:[:=#_]|\s)\s*["']?\[?(?P<step>INT)(?:\s?/\s?INT)?(?:[^\w.]|\.\s).*?\b]] .. loss .. [[["']?\s*(?:[:=]|\bis\b|\s)\s*["']?(?P<loss>NUM)(?:[^\w.]|$)]],
               [[(?i)\b]] .. loss .. [[["']?\s*(?:[:=]|\bis\b|\s)\s*["']?(?P<loss>NUM)[^\w.].*?\b]] .. named_step .. [[["']?\s*[:=#]\s*["']?(?P<step>INT)\b]] },
   scan    = [[(?i)loss|x-?ent|entropy|nll|objective|cost]],
   unless  = not_training,
@@ -49,8 +57,8 @@ parser "counted_loss" {
 }
 parser "loss_of_no_number" {
   about   = "wherever it stands: that a training loss is no number needs no step to be true",
-  line    = [[(?i)(?:^|[^\w/]|total_|train_|training_|train/|avg_|mean_|running_)loss(?:es)?(?:_G|_D)?["']?\)?\s*(?:[:=]|\bis\b|\s)\s*["'(]?(?:tensor\()?(?P<loss>-?(?:nan|inf))\b]],
+  line    = [=[(?i)(?:^|[^\w/]|total_|train_|training_|train/|avg_|mean_|running_)loss(?:es)?(?:_G|_D)?["')\]]*\s*(?:[:=]|\bis\b|\s)\s*["'(]?(?:tensor\()?(?P<loss>-?(?:nan|inf))\b]=],
   scan    = [[(?i)\b(?:nan|inf)\b]],
-  unless  = [[(?i)\b(?:val|valid|validation|eval|evaluation|test|dev|best|patience|min|minimum|lowest|previous|initial)(?:\b|_)|improved from|loss[ _]?(?:scale|scaler|fn|func|function|weight|type)|\bif\b|\bwhen\b|nan_|infer|info]],
+  unless  = [[(?i)\b(?:val|valid|validation|eval|evaluation|test|dev|patience)(?:\b|_)|\b(?:best|min|minimum|lowest|previous|initial)\b[^|,;]{0,12}loss|improved from|loss[ _]?(?:scale|scaler|fn|func|function|weight|type)|\bif\b|\bwhen\b|nan_|infer|info]],
   samples = { loss = "loss" },
 }
