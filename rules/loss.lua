@@ -10,6 +10,7 @@ rule "loss_not_finite" {
     grad    = signal "grad_norm"      { over = 2, least = 2 },
     bad     = signal "grad_norm"      { over = 1 },
     grads   = signal "grad_norm"      { over = "attempt" },
+    thrice  = signal "grad_norm"      { over = 3, least = 3 },
     skip    = signal "overflow_skip"  { over = "1m" },
     counted = signal "nan_iterations" { over = "5m" },
     said    = signal "loss_is_nan"    { over = "attempt" },
@@ -17,9 +18,9 @@ rule "loss_not_finite" {
     step    = signal "step"           { over = "attempt" },
   },
   -- While the loss scale is searched, steps overflow and are left out: bad values are part of that, 32 in a row are not. A gradient that
-  -- is no number once is left out as well; two in a row are not, in a run that began with one that was. Bars show a loss that is no
+  -- is no number once is left out as well; two in a row are not, in a run that began with one that was, nor three where a search is long over. Bars show a loss that is no
   -- number until the first step is made: so a value that was one has come before, or eight have not.
-  clear = "8 of 8",
+  params = { late = 1000 }, clear = "8 of 8",
   shows = "loss {loss} at step {step:.0f}",
   causes = {
     itself   = "the loss itself",
@@ -31,7 +32,8 @@ rule "loss_not_finite" {
     local searching = job.skip:count():above(0):surely()
     local begun = job.all:first():below(1e30):surely() | job.all:nonfinite():at_least(8):surely()
     local loss  = (job.loss:nonfinite():above(0) & ~searching & begun) | job.losses:nonfinite():at_least(32):surely()
-    local grad  = job.grad:nonfinite():at_least(2) & job.grads:first():below(1e30):surely() & ~searching
+    local late  = job.step:last():max("job"):above(p.late):surely()
+    local grad  = ((job.grad:nonfinite():at_least(2) & job.grads:first():below(1e30):surely()) | (job.thrice:nonfinite():at_least(3) & late)) & ~searching
     local count = job.counted:count():above(0):surely()
     local gone  = job.gone:count():above(0):surely()
     local said  = job.said:count():above(0):surely()
@@ -107,9 +109,10 @@ rule "loss_leap" {
   },
   -- The last value against those before it; and, since a step is known only once its second is over, the last four against those before.
   -- Where a run goes on far from its birth there is no history to hold a spike against yet, and no warm-up either: a whole nat above
-  -- all that was seen, and well beyond its scatter, both as a difference and as a ratio, is no noise. Three nats are none after a single value. Of a run that is young,
-  -- only one whose loss had fallen and is then three times the highest: humps of warm-ups come before it falls.
-  params = { leap = 1.0, ratio = 1.2, scatter = 1.5, alone = 3.0, late = 1000, few = 16, fallen = 0.85, times = 3 },
+  -- all that was seen, and well beyond its scatter, both as a difference and as a ratio, is no noise. Three nats and twice the value are none after a single one. Of a run that is
+  -- young, only one whose loss had fallen and is then three times the highest: humps of warm-ups come before it falls, and are no
+  -- hundred times as high.
+  params = { leap = 1.0, ratio = 1.2, scatter = 1.5, ratios = 3, alone = 3.0, twice = 2, late = 1000, few = 16, fallen = 0.85, times = 3, blown = 100, far = 10 },
   clear = "16 of 16", yields_to = { "loss_spike", "loss_diverged", "loss_not_finite" },
   shows = "loss {now:.3f}, and {usual:.3f} before",
   evaluate = function(job, p)
@@ -118,10 +121,11 @@ rule "loss_leap" {
       local usual, low = before:max(), before:min()
       local leap   = now - usual
       local alone  = before:count():is(1)
-      local beyond = leap:above(p.leap) & leap:above(p.scatter * (usual - low)) & (now / usual):log():above(p.scatter * (usual / low):log())
-      local high   = now:above(p.ratio * usual) & ((beyond & ~alone) | (alone & leap:above(p.alone)))
+      local beyond = leap:above(p.leap) & leap:above(p.scatter * (usual - low)) & (now / usual):log():above(p.ratios * (usual / low):log())
+      local high   = now:above(p.ratio * usual) & ((beyond & ~alone) | (alone & leap:above(p.alone) & now:above(p.twice * usual)))
       local young  = low:below(p.fallen * job.seen:first()) & leap:above(p.leap) & now:above(p.times * usual)
-      return (high & late) | young
+      local blown  = leap:above(p.far) & now:above(p.blown * usual)
+      return (high & late) | young | blown
     end
     local now, usual = greatest(job.now:last(), job.near:max():fill(job.now:last())), job.usual:min()
     return (leapt(job.now:last(), job.usual) | leapt(job.near:max(), job.past):surely()) & job.seen:count():at_most(p.few),
@@ -221,6 +225,16 @@ case "a leap in the middle of a run that goes on" {
   ranks = 1,
   { lasting = "6s", phase = "train", step = steps(1, 11446), loss = noise(3.06, 0.02) }, { lasting = "3s", loss = 7.7 },
   fires = { { "loss_leap" } },
+}
+case "a loss of a hundred times what it was, in a run that is young" {
+  ranks = 1, { lasting = "1s", phase = "train", step = steps(0.25, 400), loss = 0.15 }, { lasting = "3s", loss = 25000 },
+  fires = { { "loss_leap" } },
+}
+case "losses of hundreds of millions, as scattered as others" {
+  ranks = 1, { lasting = "1s", phase = "train", step = steps(1, 5900), loss = 3e8 }, { lasting = "1s", loss = 4.5e8 }, { lasting = "1s", loss = 2.5e8 }, { lasting = "2s", loss = 5e8 },
+}
+case "gradients of no number, in a run that goes on" {
+  ranks = 1, { lasting = "10s", phase = "train", step = steps(1, 5400), grad_norm = nan }, fires = { { "loss_not_finite", cause = "gradient" } },
 }
 case "a leap after a single value, far from the birth" {
   ranks = 1,

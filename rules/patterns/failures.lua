@@ -25,7 +25,8 @@ pattern "exception" {
 }
 pattern "usage_error" {
   about = "argparse, click and hydra refuse the command line",
-  line  = { [[\.py: error: (?P<message>.+)]], [[^Could not override '(?P<key>[^']+)']], [[^(?:error|Error): (?:No such option|Got unexpected extra argument|Missing (?:option|argument|command)|Invalid value for)]] },
+  line  = { [[\.py: error: (?P<message>.+)]], [[^Could not override '(?P<key>[^']+)']], [[^(?:error|Error): (?:No such option|Got unexpected extra argument|Missing (?:option|argument|command)|Invalid value for)]],
+            [[^(?:Error: )?Extra inputs are not permitted|ValidationError: \d+ validation errors? for \w]] },
   event = "usage_error", texts = { message = { { "message" }, { find = [[^(.*)$]] } } },
 }
 pattern "cannot_open" {
@@ -38,7 +39,7 @@ pattern "cuda_oom" {
   about  = "of every allocator; who says that it goes on with less has not failed",
   line   = { [[\b(?:CUDA|HIP|XPU|NPU|MLU|MPS backend) out of memory]], [[\bOutOfMemoryError\b]], [[C(?:UBLAS|UDNN)_STATUS_ALLOC_FAILED]], [[\b(?:CUDA|HIP|CUDA driver) error: out of memory]],
              [[CUDA_ERROR_OUT_OF_MEMORY|cudaErrorMemoryAllocation|hipErrorOutOfMemory|HIP_ERROR_OutOfMemory]], [[(?:RESOURCE_EXHAUSTED|Resource exhausted): (?:Out of memory|Attempting to|Failed to allocate|XLA|Error allocating|OOM when)]],
-             [[OOM when allocating tensor]], [[ran out of memory trying to allocate]], [[cuda runtime error \(2\)|error=2 : out of memory]], [[cudaMalloc (?:retry )?failed: out of memory]],
+             [[OOM when allocating tensor]], [[ran out of memory trying to allocate]], [[cuda runtime error \(2\)|error=2 : out of memory|cudaSuccess \(2 vs\. 0\)]], [[cudaMalloc (?:retry )?failed: out of memory]],
              [[[Oo]ut of memory (?:error )?on (?:GPU|device)]] },
   unless = [[(?i)this is not a failure|ray\.exceptions|java\.lang|retrying|will retry|trying again|try again with|skipping|skipped|decreas|reducing (?:the )?(?:micro|batch)|\b(?:if|when|on)\b[^.]*out of memory]],
   event  = "cuda_oom",
@@ -54,9 +55,10 @@ pattern "cuda_error" {
              [[CUBLAS_STATUS_(?:EXECUTION_FAILED|INTERNAL_ERROR|NOT_INITIALIZED)]], [[CUDNN_STATUS_(?:EXECUTION_FAILED|INTERNAL_ERROR|MAPPING_ERROR)]],
              [[cuda runtime error \(\d+\) ?: (?P<old>.+?)(?: at /|$)]], [[THCudaCheck FAIL .*error=\d+ : (?P<check>.+)]], [[Triton Error \[CUDA\]: (?P<triton>.+)]],
              [[(?:cu[A-Z]\w+|hip[A-Z]\w+) failed: (?P<call>an illegal .*|misaligned .*|unspecified launch .*)]], [[\bMemory access fault by GPU node-\d+]],
+             [[cudaError_t \d+ : "(?P<returned>[^"]+)"]], [[Check failed: \w+ == cudaSuccess \(\d+ vs\. 0\)\s+(?P<checked>.+)]],
              [=[block: \[\d+,\d+,\d+\], thread: \[\d+,\d+,\d+\] Assertion .* failed]=] },
   unless = [[out of memory|OUT_OF_MEMORY|ALLOC_FAILED|no kernel image|invalid device ordinal|no CUDA-capable|NO_DEVICE|busy or unavailable|not yet initialized|NOT_SUPPORTED|insufficient|MISMATCH]],
-  event  = "cuda_error", texts = { error = { { "error" }, { "name" }, { "driver" }, { "old" }, { "check" }, { "triton" }, { "call" }, { find = [[(device-side assert|CU\w+_STATUS_\w+|Memory access fault|Assertion .* failed)]] } } },
+  event  = "cuda_error", texts = { error = { { "error" }, { "name" }, { "driver" }, { "old" }, { "check" }, { "triton" }, { "call" }, { "returned" }, { "checked" }, { find = [[(device-side assert|CU\w+_STATUS_\w+|Memory access fault|Assertion .* failed)]] } } },
 }
 pattern "gpu_ecc" {
   line  = { [[(?i)uncorrectable (?:NVLink |ECC |hardware )?(?:ECC )?error]], [[ERROR_ECC_UNCORRECTABLE|cudaErrorECCUncorrectable]], [[(?i)\bdouble[- ]bit (?:ECC )?error]] },
@@ -75,7 +77,7 @@ pattern "host_memory_refused" {
   unless = [[(?i)warning]], event = "host_oom", texts = { process = { text = "refused" } },
 }
 pattern "dataloader_killed" {
-  line   = [[DataLoader worker \(pid(?:\(s\))? (?P<pid>\d+)[^)]*\) (?:is killed by signal: (?P<signal>[^.]+)|exited unexpectedly)]],
+  line   = [[DataLoader (?:worker|process) \(pid(?:\(s\))? (?P<pid>\d+)[^)]*\) (?:exited )?(?:is killed by signal: (?P<signal>[^.]+)|exited unexpectedly)]],
   event  = "dataloader_killed", fields = { pid = "pid" }, texts = { signal = "signal" },
 }
 pattern "bus_error"    { line = { [[Unexpected bus error encountered in worker]], [[(?:^|[^\w])Bus error(?: |:|$|\()]], [[SIGBUS]], [[^Fatal Python error: Bus error]],
@@ -83,7 +85,7 @@ pattern "bus_error"    { line = { [[Unexpected bus error encountered in worker]]
                          unless = [[traceback :|received by PID|Too many open files|handlers?\b]] }
 pattern "segfault" {
   line   = { [[\bsegfault at [0-9a-f]+ ip]], [[Segmentation fault]], [[Unexpected segmentation fault encountered in worker]], [[Caught signal 11 \(Segmentation fault]], [[(?:^|\s)(?:段错误|Speicherzugriffsfehler|Erreur de segmentation|Violación de segmento|Ошибка сегментирования)(?:\W|$)]],
-             [[^Fatal Python error: Segmentation fault]], [[Segfault encountered]], [[\btraps: .* general protection fault]], [[received signal SIGSEGV]] },
+             [[^Fatal Python error: Segmentation fault]], [[Segfault encountered]], [[\btraps: .* general protection fault]], [[received signal SIGSEGV]], [[\*\*\* SIGSEGV \(@0x]] },
   unless = [[DataLoader worker]],
   event  = "segfault", texts = { process = { find = [[(\S+)\[\d+\]:? (?:segfault|general)]] }, library = { find = [[ in (\S+?)\[]] } },
 }
@@ -93,7 +95,7 @@ pattern "illegal_instruction" {
 }
 pattern "abort_signal" {
   line   = { [[^terminate called after throwing an instance of]], [[^(?:double free or corruption|free\(\): invalid|malloc\(\): |realloc\(\): |munmap_chunk\(\): |corrupted (?:size|double-linked))]],
-             [[^\*\*\* (?:Error in `|stack smashing detected)]], [[^Aborted \(core dumped\)]], [[^Fatal Python error: Aborted]], [[\bSignal: Aborted \(6\)]] },
+             [[^\*\*\* (?:Error in `|stack smashing detected)]], [[^Aborted \(core dumped\)]], [[\*\*\* SIGABRT \(@0x]], [[^Fatal Python error: Aborted]], [[\bSignal: Aborted \(6\)]] },
   event  = "aborted", texts = { exception = { find = [[instance of '([^']+)']] } },
 }
 pattern "disk_full"    { line = { [[No space left on device]], [[Disk quota exceeded]], [[\bStorageFull\b]], [=[Errno 28\]]=], [[PytorchStreamWriter failed writing file]], [[inline_container\.cc:\d+\] \. unexpected pos \d+ vs \d+]] },

@@ -38,6 +38,11 @@ parser "nanogpt" (training {
   line    = [[\biter (?P<step>INT): loss (?P<loss>NUM), time (?P<ms>NUM)ms]],
   samples = { step = "step", loss = "loss", step_time = { "ms", scale = 0.001 } },
 })
+parser "litgpt" (training {
+  about   = "an iteration is a micro batch",
+  line    = [[\biter (?P<step>INT) (?:\| )?step INT ?[|:] loss train(?: \(curr\))?: (?P<loss>NUM)]],
+  samples = { step = "step", loss = "loss", step_time = { find = [[iter time: (NUM) ?ms]], scale = 0.001 } },
+})
 parser "modded_nanogpt" (training {
   line    = [[\bstep:(?P<step>INT)/INT train_loss:(?P<loss>NUM) train_time:]],
   samples = { step = "step", loss = "loss", step_time = { find = [[step_avg:(NUM)ms]], scale = 0.001 } },
@@ -106,6 +111,11 @@ parser "espnet" (training {
   line    = [[\bINFO: \d+epoch:train:\d+-\d+batch: .*\bloss=(?P<loss>NUM)]],
   samples = { loss = "loss", learning_rate = { find = [[\b(?:optim0_)?lr_?0=(NUM)]] }, step_time = { find = [[\btrain_time=(NUM)]] }, data_time = { find = [[\biter_time=(NUM)]] },
               grad_norm = { find = [[\bgrad_norm=(NUM)]] } },
+})
+parser "dora" (training {
+  about   = "solvers of AudioCraft and Demucs",
+  line    = [[\bTrain \| Epoch (?P<epoch>INT) \| (?P<n>INT)/(?P<total>INT) \| (?:.*\| )?(?:Loss|ce) (?P<loss>NUM)]],
+  samples = { step = { "n", epoch = "epoch", per_epoch = "total" }, loss = "loss", grad_norm = { find = [[\| Grad (NUM)]] } },
 })
 parser "verl" (training {
   about   = "reinforcement learning: its losses are no measure of what is learnt",
