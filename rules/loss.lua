@@ -107,28 +107,29 @@ rule "loss_leap" {
     seen  = signal "loss" { over = "attempt" },
     step  = signal "step" { over = "attempt" },
   },
-  -- The last value against those before it; and, since a step is known only once its second is over, the last four against those before.
-  -- Where a run goes on far from its birth there is no history to hold a spike against yet, and no warm-up either: a whole nat above
-  -- all that was seen, and well beyond its scatter, both as a difference and as a ratio, is no noise. Three nats and twice the value are none after a single one. Of a run that is
-  -- young, only one whose loss had fallen and is then three times the highest: humps of warm-ups come before it falls, and are no
-  -- hundred times as high.
-  params = { leap = 1.0, ratio = 1.2, scatter = 1.5, ratios = 3, alone = 3.0, twice = 2, late = 1000, few = 16, fallen = 0.85, times = 3, blown = 100, far = 10 },
+  -- The last value against those before it; and, since a step is known only once its second is over, the highest of the last four
+  -- against those before, by twice the measure. Where a run goes on far from its birth there is no history to hold a spike against yet,
+  -- and no warm-up either: a whole nat above all that was seen, and well beyond its scatter, both as a difference and as a ratio, is no
+  -- noise. After a single value three nats and more than half of it are none; a loss above 30 is no entropy, and must be three times as
+  -- high. Of a run that is young, only one whose loss had fallen and is then three times the highest: humps of warm-ups come before it
+  -- falls, and are no hundred times as high.
+  params = { leap = 1.0, ratio = 1.2, scatter = 1.5, peak = 3, alone = 3.0, half = 1.6, nats = 30, late = 1000, few = 16, fallen = 0.85, times = 3, blown = 100, far = 10 },
   clear = "16 of 16", yields_to = { "loss_spike", "loss_diverged", "loss_not_finite" },
   shows = "loss {now:.3f}, and {usual:.3f} before",
   evaluate = function(job, p)
     local late = job.step:last():max("job"):above(p.late)
-    local function leapt(now, before)
+    local function leapt(now, before, ratios)
       local usual, low = before:max(), before:min()
       local leap   = now - usual
       local alone  = before:count():is(1)
-      local beyond = leap:above(p.leap) & leap:above(p.scatter * (usual - low)) & (now / usual):log():above(p.ratios * (usual / low):log())
-      local high   = now:above(p.ratio * usual) & ((beyond & ~alone) | (alone & leap:above(p.alone) & now:above(p.twice * usual)))
-      local young  = low:below(p.fallen * job.seen:first()) & leap:above(p.leap) & now:above(p.times * usual)
+      local beyond = leap:above(p.leap) & leap:above(p.scatter * (usual - low)) & (now / usual):log():above(ratios * (usual / low):log())
+      local high   = now:above(p.ratio * usual) & ((beyond & ~alone) | (alone & leap:above(p.alone) & now:above(usual:above(p.nats):choose(p.times, p.half) * usual)))
+      local young  = ~late:surely() & low:below(p.fallen * job.seen:first()) & leap:above(p.leap) & now:above(p.times * usual)
       local blown  = leap:above(p.far) & now:above(p.blown * usual)
       return (high & late) | young | blown
     end
     local now, usual = greatest(job.now:last(), job.near:max():fill(job.now:last())), job.usual:min()
-    return (leapt(job.now:last(), job.usual) | leapt(job.near:max(), job.past):surely()) & job.seen:count():at_most(p.few),
+    return (leapt(job.now:last(), job.usual, p.scatter) | leapt(job.near:max(), job.past, p.peak):surely()) & job.seen:count():at_most(p.few),
       { now = now, usual = usual }
   end,
 }

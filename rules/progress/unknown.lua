@@ -59,6 +59,6 @@ parser "loss_of_no_number" {
   about   = "wherever it stands: that a training loss is no number needs no step to be true",
   line    = [=[(?i)(?:^|[^\w/]|total_|train_|training_|train/|avg_|mean_|running_)loss(?:es)?(?:_G|_D)?["')\]]*\s*(?:[:=]|\bis\b|\s)\s*["'(]?(?:tensor\()?(?P<loss>-?(?:nan|inf))\b]=],
   scan    = [[(?i)\b(?:nan|inf)\b]],
-  unless  = [[(?i)\b(?:val|valid|validation|eval|evaluation|test|dev|patience)(?:\b|_)|\b(?:best|min|minimum|lowest|previous|initial)\b[^|,;]{0,12}loss|improved from|loss[ _]?(?:scale|scaler|fn|func|function|weight|type)|\bif\b|\bwhen\b|nan_|infer|info]],
+  unless  = [[(?i)\b(?:val|valid|validation|eval|evaluation|test|dev|patience)(?:\b|_)|\b(?:best|min|minimum|lowest|previous|initial)\b[^|,;]{0,12}loss|improved from|loss[ _]?(?:scale|scaler|fn|func|function|weight|type)|\bif\b|\bwhen\b]],
   samples = { loss = "loss" },
 }
