@@ -80,11 +80,11 @@ pattern "dataloader_killed" {
   line   = [[DataLoader (?:worker|process) \(pid(?:\(s\))? (?P<pid>\d+)[^)]*\) (?:exited )?(?:is killed by signal: (?P<signal>[^.]+)|exited unexpectedly)]],
   event  = "dataloader_killed", fields = { pid = "pid" }, texts = { signal = "signal" },
 }
-pattern "bus_error"    { line = { [[Unexpected bus error encountered in worker]], [[(?:^|[^\w])Bus error(?: |:|$|\()]], [[SIGBUS]], [[^Fatal Python error: Bus error]],
+pattern "bus_error"    { line = { [[Unexpected bus error encountered in worker]], [[(?:^|[^\w])Bus error(?: |:|$|\()]], [[SIGBUS]], [[^Fatal Python error: Bus error]], [[(?i)^bus error \(core dumped\)|(?:^|\s)总线错误(?:\W|$)]],
                                   [[unable to (?:write to file|open shared memory object|mmap \d+ bytes from file) </torch_]], [[insufficient shared memory \(shm\)]] }, event = "bus_error",
                          unless = [[traceback :|received by PID|Too many open files|handlers?\b]] }
 pattern "segfault" {
-  line   = { [[\bsegfault at [0-9a-f]+ ip]], [[Segmentation fault]], [[Unexpected segmentation fault encountered in worker]], [[Caught signal 11 \(Segmentation fault]], [[(?:^|\s)(?:段错误|Speicherzugriffsfehler|Erreur de segmentation|Violación de segmento|Ошибка сегментирования)(?:\W|$)]],
+  line   = { [[\bsegfault at [0-9a-f]+ ip]], [[Segmentation fault|(?i)\bsegmentation fault \(core dumped\)]], [[Unexpected segmentation fault encountered in worker]], [[Caught signal 11 \(Segmentation fault]], [[(?:^|\s)(?:段错误|Speicherzugriffsfehler|Erreur de segmentation|Violación de segmento|Ошибка сегментирования)(?:\W|$)]],
              [[^Fatal Python error: Segmentation fault]], [[Segfault encountered]], [[\btraps: .* general protection fault]], [[received signal SIGSEGV]], [[\*\*\* SIGSEGV \(@0x]] },
   unless = [[DataLoader worker]],
   event  = "segfault", texts = { process = { find = [[(\S+)\[\d+\]:? (?:segfault|general)]] }, library = { find = [[ in (\S+?)\[]] } },
@@ -94,7 +94,7 @@ pattern "illegal_instruction" {
   fields = { signal = { { find = [[(Floating)]], number = 8 }, { number = 4 } } }, texts = { how = { find = [[(Illegal instruction|invalid opcode|Floating point exception)]] } },
 }
 pattern "abort_signal" {
-  line   = { [[^terminate called after throwing an instance of]], [[^(?:double free or corruption|free\(\): invalid|malloc\(\): |realloc\(\): |munmap_chunk\(\): |corrupted (?:size|double-linked))]],
+  line   = { [[^terminate called after throwing an instance of]], [[^(?:double free or corruption|free\(\): invalid|malloc(?:_consolidate)?\(\): |realloc\(\): |munmap_chunk\(\): |corrupted (?:size|double-linked))]],
              [[^\*\*\* (?:Error in `|stack smashing detected)]], [[^Aborted \(core dumped\)]], [[\*\*\* SIGABRT \(@0x]], [[^Fatal Python error: Aborted]], [[\bSignal: Aborted \(6\)]] },
   event  = "aborted", texts = { exception = { find = [[instance of '([^']+)']] } },
 }

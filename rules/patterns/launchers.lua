@@ -46,6 +46,10 @@ pattern "deepspeed_exit" {
   line   = [[exits with return code = (?P<code>-?\d+)]], event = "rank_failed",
   fields = { exitcode = "code", signal = { find = [[code = -(\d+)]] }, local_rank = { find = [[--local[_-]rank=(\d+)]] } }, texts = { launcher = { text = "deepspeed" } },
 }
+pattern "sagemaker_failed" {
+  line   = [[\bExecuteUserScriptError:|\bFailed\. Reason: AlgorithmError:]], event = "rank_failed",
+  fields = { exitcode = { { find = [[\b[Ee]xit ?[Cc]ode:? (\d+)]] }, { number = 1 } } }, texts = { launcher = { text = "sagemaker" } },
+}
 -- The number of a signal that is told by its name, or by its word.
 local by_name = { { find = [[\b(SIGKILL)\b]], number = 9 }, { find = [[\b(SIGSEGV)\b]], number = 11 }, { find = [[\b(SIGBUS)\b]], number = 7 }, { find = [[\b(SIGABRT)\b]], number = 6 },
                   { find = [[\b(SIGFPE)\b]], number = 8 }, { find = [[\b(SIGILL)\b]], number = 4 }, { find = [[\b(SIGTERM)\b]], number = 15 } }

@@ -6,7 +6,7 @@ pattern "skipped_step" {
   fields = { scale = { find = [[Attempted loss scale: (NUM)]] } },
 }
 pattern "fairseq_overflow"   { line = [[gradient overflow detected]], event = "overflow_skip" }
-pattern "apex_overflow"      { line = [[Gradient overflow\.\s+Skipping step]], event = "overflow_skip" }
+pattern "apex_overflow"      { line = [[Gradient overflow\.\s+Skipping step]], event = "overflow_skip", fields = { scale = { find = [[loss scale to (NUM)]] } } }
 pattern "megatron_skipped"   { line = [[number of skipped iterations:\s*(?P<count>[1-9]\d*)]], event = "overflow_skip", fields = { count = "count" } }
 pattern "megatron_nan"       { line = [[number of nan iterations:\s*(?P<count>[1-9]\d*)]], event = "nan_iterations", fields = { count = "count" } }
 pattern "loss_scale_minimum" { line = [[Minimum loss scale reached \(|Current loss scale already at minimum]], event = "loss_scale_exhausted" }

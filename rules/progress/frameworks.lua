@@ -209,7 +209,7 @@ parser "detectron2" (training {
   samples = { step = "step", loss = "loss", learning_rate = { find = [[\blr: (NUM)]] }, step_time = { find = [[\btime: (NUM)]] }, data_time = { find = [[data_time: (NUM)]] } },
 })
 parser "timm" (training {
-  line    = [[\bTrain: (?P<epoch>INT) \[\s*(?P<n>INT)/(?P<total>INT) \(.*\bLoss: +(?P<loss>NUM)]],
+  line    = [[\bTrain: +(?P<epoch>INT)(?:/INT \(\s*INT%\))? \[\s*(?P<n>INT)/(?P<total>INT) \(.*\bLoss: +(?P<loss>NUM)]],
   samples = { step = { "n", epoch = "epoch", per_epoch = "total" }, loss = "loss", learning_rate = { find = [[\bLR: (NUM)]] },
               step_time = { find = [[\bTime: +(NUM)s]] }, data_time = { find = [[\bData: +(NUM)]] } },
 })
