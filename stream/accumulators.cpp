@@ -78,6 +78,7 @@ Accumulators::Accumulators(Demand demand, bool counter) : demand_(std::move(dema
 void Accumulators::widen(std::size_t members) {
   members_.resize(members);
   counts_.resize(members, 0);
+  kept_.widen(members);
   smooth_.resize(demand_.spans.size());
   for (auto& column : smooth_) column.resize(members, absent);
   hits_.resize(demand_.masks.size());
@@ -89,22 +90,26 @@ void Accumulators::widen(std::size_t members) {
 }
 
 void Accumulators::keep_up(Slot slot) {
-  counts_[slot] = static_cast<std::uint32_t>(std::min<std::uint64_t>(members_[slot].count, std::numeric_limits<std::uint32_t>::max()));
   const Accumulated& m = members_[slot];
-  kept_.update(slot, [&](Op op, double number) {
+  counts_[slot] = static_cast<std::uint32_t>(std::min<std::uint64_t>(m.count, std::numeric_limits<std::uint32_t>::max()));
+  kept_.update(slot, [&](Op op, double number, double) {
     switch (op) {  // the usual ones by the shortest way
       case Op::w_count: return static_cast<double>(m.count);
       case Op::w_last: return m.last;
       case Op::w_first: return m.first;
       case Op::w_max: return m.numbers != 0 ? m.greatest : absent;
       case Op::w_min: return m.numbers != 0 ? m.least : absent;
+      case Op::w_nonfinite: return static_cast<double>(m.nonfinite);
+      case Op::w_delta:
+        if (!counter_) return m.numbers < 2 ? absent : canonical(m.last_number - m.first_number);
+        [[fallthrough]];
       default: return reduce(op, slot, {number, absent});
     }
   });
 }
 
 void Accumulators::rebuild() {
-  kept_.clear();
+  kept_.clear(members_.size());
   counts_.assign(members_.size(), 0);
   for (Slot slot = 0; slot < members_.size(); ++slot)
     if (members_[slot].count != 0) keep_up(slot);
@@ -138,8 +143,8 @@ void Accumulators::accumulate(Slot slot, Time at, double value) {
   m.sum += value;
   m.least = std::min(m.least, value);
   m.greatest = std::max(m.greatest, value);
-  const double time = seconds(at - m.first_at);
   if (demand_.moments) {
+    const double time = seconds(at - m.first_at);
     const auto n = static_cast<double>(m.numbers);
     const double off = value - m.mean, time_off = time - m.mean_time;
     m.mean += off / n;
@@ -154,7 +159,7 @@ void Accumulators::accumulate(Slot slot, Time at, double value) {
   }
   for (std::size_t i = 0; i < hits_.size(); ++i) hits_[i][slot] += has_bits(value, demand_.masks[i]) ? 1 : 0;
   if (demand_.order) histograms_[slot].add(value);
-  if (demand_.fits) thinned_[slot].add(time, value);
+  if (demand_.fits) thinned_[slot].add(seconds(at - m.first_at), value);
 }
 
 double Accumulators::fitted(Op op, Slot slot, const ReductionArguments& arguments) const {

@@ -15,21 +15,22 @@ namespace tocsin::stream {
 class KeptColumns {
  public:
   void keep(Reduction reduction) { columns_.push_back({reduction, {}}); }
-  // The member's values have changed; `reduce` gives each reduction of them, whether or not they are enough to be known.
+  void widen(std::size_t members) {
+    for (One& one : columns_) one.values.resize(members, absent);
+  }
+  // The member's values have changed; `reduce(op, number, before)` gives each reduction of them, whether or not they are enough to be
+  // known. There is room for the member.
   template <class Reduce>
   void update(Slot slot, Reduce&& reduce) {
-    for (One& one : columns_) {
-      if (one.values.size() <= slot) one.values.resize(std::max<std::size_t>(slot + std::size_t{1}, one.values.size() * 5 / 4), absent);
-      one.values[slot] = reduce(one.reduction.op, one.reduction.number);
-    }
+    for (One& one : columns_) one.values[slot] = reduce(one.reduction.op, one.reduction.number, one.values[slot]);
   }
   [[nodiscard]] const std::vector<double>* find(Op op, double number) const noexcept {
     for (const One& one : columns_)
       if (one.reduction == Reduction{op, number}) return &one.values;
     return nullptr;
   }
-  void clear() {
-    for (One& one : columns_) one.values.clear();
+  void clear(std::size_t members) {
+    for (One& one : columns_) one.values.assign(members, absent);
   }
   [[nodiscard]] std::size_t retained_bytes() const noexcept {
     std::size_t bytes = 0;

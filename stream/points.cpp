@@ -42,7 +42,8 @@ PointsView::PointsView(WindowSpec spec, const Demand& demand, bool declared)
   if (!declared) return;
   for (const Reduction& reduction : demand.reductions) {
     const bool single = (reduction.op == Op::w_first || reduction.op == Op::w_last) && reduction.number <= 1;
-    if (single || reduction.op == Op::w_count || orders(reduction.op)) kept_.keep(reduction);
+    const bool extreme = reduction.op == Op::w_min || reduction.op == Op::w_max;
+    if (single || extreme || reduction.op == Op::w_count || orders(reduction.op)) kept_.keep(reduction);
   }
 }
 
@@ -54,6 +55,7 @@ void PointsView::add(const Point& point) {
     counts_.resize(members, 0);
     values_.resize(members * room_);
     times_.resize(members * room_);
+    kept_.widen(members);
   }
   Ring& ring = rings_[slot];
   if (ring.held == room_ && room_ < full()) grow();
@@ -66,17 +68,31 @@ void PointsView::add(const Point& point) {
   if (!full_before) ++ring.held;
   if (ring.held <= spec_.lag_points) return;
   counts_[slot] = ring.held - spec_.lag_points;
+  const double entering = values_[place(slot, counts_[slot] - 1)];
   if (order_) {
-    const double entering = values_[place(slot, counts_[slot] - 1)];
     if (full_before) sorted_.replace(slot, leaving, entering);
     else sorted_.insert(slot, entering);
   }
-  keep_up(slot);
+  keep_up(slot, entering, full_before ? leaving : entering);
 }
 
-void PointsView::keep_up(Slot slot) {
-  kept_.update(slot, [&](Op op, double number) {
+double PointsView::extreme(Op op, Slot slot) const {
+  const Pieces at = pieces(slot);
+  const std::span<const double> all{values_};
+  return extreme_of(op == Op::w_min, all.subspan(at.first, at.first_count), all.subspan(at.second, at.second_count));
+}
+
+void PointsView::keep_up(Slot slot, double entering, double leaving) {
+  kept_.update(slot, [&](Op op, double number, double before) {
     switch (op) {
+      case Op::w_min:
+      case Op::w_max:
+        // Looked for again only where the extreme itself leaves, or what enters is its equal or no number.
+        if (is_number(before) && is_number(entering) && leaving != before) {
+          if (op == Op::w_min ? entering > before : entering < before) return before;
+          if (entering != before) return entering + 0.0;  // one zero
+        }
+        return extreme(op, slot);
       case Op::w_count: return static_cast<double>(counts_[slot]);
       case Op::w_first: return values_[place(slot, 0)];
       case Op::w_last: return values_[place(slot, counts_[slot] - 1)];
@@ -120,16 +136,14 @@ void PointsView::fold(Op op, std::uint32_t least, std::span<double> out) const {
   const std::span<const double> all{values_};
   for (Slot slot = 0; slot < members; ++slot) {
     if (counts_[slot] == 0 || counts_[slot] < least) continue;
-    const Pieces at = pieces(slot);
-    const auto first = all.subspan(at.first, at.first_count), second = all.subspan(at.second, at.second_count);
     if (op == Op::w_min || op == Op::w_max) {
-      const double extreme = extreme_of(op == Op::w_min, first, second);
-      if (is_number(extreme)) out[slot] = extreme;
+      if (const double found = extreme(op, slot); is_number(found)) out[slot] = found;
       continue;
     }
+    const Pieces at = pieces(slot);
     LaneSum sum;
-    sum.add(first);
-    sum.add(second);
+    sum.add(all.subspan(at.first, at.first_count));
+    sum.add(all.subspan(at.second, at.second_count));
     if (sum.numbers() == 0) continue;
     out[slot] = canonical(op == Op::w_mean ? sum.value() / static_cast<double>(sum.numbers()) : sum.value());
   }
@@ -149,11 +163,12 @@ void PointsView::copy(Slot slot, std::vector<double>& times, std::vector<double>
 // Sorted numbers and kept columns, from the rings.
 void PointsView::rebuild() {
   sorted_.clear();
-  kept_.clear();
+  kept_.clear(rings_.size());
   for (Slot slot = 0; slot < rings_.size(); ++slot) {
     if (counts_[slot] == 0) continue;
     if (order_) each(slot, [&](std::size_t i) { sorted_.insert(slot, values_[i]); });
-    keep_up(slot);
+    const double last = values_[place(slot, counts_[slot] - 1)];
+    keep_up(slot, last, last);
   }
 }
 

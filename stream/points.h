@@ -63,7 +63,8 @@ class PointsView {
   template <class Each>
   void each(Slot slot, Each&& see) const;
   void grow();
-  void keep_up(Slot slot);
+  [[nodiscard]] double extreme(Op op, Slot slot) const;
+  void keep_up(Slot slot, double entering, double leaving);
   void rebuild();
 
   WindowSpec spec_;
