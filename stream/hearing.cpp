@@ -15,7 +15,9 @@ void Hearing::heard(std::string_view source, Level level, std::span<const Slot> 
   std::size_t place = 0;
   while (place < sources_.size() && sources_[place].name != source) ++place;
   if (place == sources_.size()) sources_.push_back({std::string{source}, {}});
-  auto& [chains, broken] = sources_[place].members[static_cast<std::size_t>(level)];
+  Members& of = sources_[place].members[static_cast<std::size_t>(level)];
+  auto& chains = of.chains;
+  auto& broken = of.broken;
   const std::size_t members = *std::max_element(slots.begin(), slots.end()) + std::size_t{1};
   if (chains.size() < members) chains.resize(members, Chain{never, never});
   for (const Slot slot : slots) {
@@ -39,11 +41,12 @@ const Hearing::Source* Hearing::find(std::string_view source) const {
 }
 
 bool Hearing::throughout(const Source& source, Level level, Slot slot, Time from, Time to) {
-  const auto& [chains, broken] = source.members[static_cast<std::size_t>(level)];
+  const Members& of = source.members[static_cast<std::size_t>(level)];
+  const auto& chains = of.chains;
   const auto spans = [&](const Chain& chain) { return chain.since <= from + patience && chain.last >= to - patience && chain.since <= to; };
   if (slot >= chains.size() || chains[slot].last == never) return false;
   if (chains[slot].since <= to) return spans(chains[slot]);
-  return std::any_of(broken.rbegin(), broken.rend(), [&](const Broken& b) { return b.slot == slot && spans(b.chain); });
+  return std::any_of(of.broken.rbegin(), of.broken.rend(), [&](const Broken& b) { return b.slot == slot && spans(b.chain); });
 }
 
 bool Hearing::over(std::string_view source, Level level, Slot slot, const Topology& topology, Time from, Time to) const {
@@ -63,13 +66,21 @@ bool Hearing::over(std::string_view source, Level level, Slot slot, const Topolo
   return false;
 }
 
-void Hearing::over(std::string_view source, Level level, const Topology& topology, Time from, Time to,
+bool Hearing::over(std::string_view source, Level level, const Topology& topology, Time from, Time to,
                    std::vector<std::uint8_t>& heard) const {
   heard.assign(topology.size(level), 0);
   const Source* known = find(source);
-  if (known == nullptr) return;
+  if (known == nullptr || heard.empty()) return true;
   from = std::max(from, start_);
-  if (throughout(*known, Level::job, 0, from, to)) return heard.assign(heard.size(), 1);
+  if (throughout(*known, Level::job, 0, from, to)) {
+    heard.assign(heard.size(), 1);
+    return true;
+  }
+  if (all_throughout(*known, level, heard.size(), from, to)) {
+    heard.assign(heard.size(), 1);
+    heard[0] = throughout(*known, level, 0, from, to);
+    return true;
+  }
   for (Slot slot = 0; slot < heard.size(); ++slot) heard[slot] = throughout(*known, level, slot, from, to);
   for (const Level coarse : {Level::gpu, Level::node, Level::rack}) {
     if (coarse >= level || known->members[static_cast<std::size_t>(coarse)].chains.empty()) continue;
@@ -77,6 +88,19 @@ void Hearing::over(std::string_view source, Level level, const Topology& topolog
     for (Slot slot = 0; slot < std::min(heard.size(), containing.size()); ++slot)
       if (!heard[slot] && containing[slot] != no_slot) heard[slot] = throughout(*known, coarse, containing[slot], from, to);
   }
+  return std::all_of(heard.begin() + 1, heard.end(), [&](std::uint8_t one) { return one == heard.back(); });
+}
+
+bool Hearing::all_throughout(const Source& source, Level level, std::size_t members, Time from, Time to) const {
+  const Members& of = source.members[static_cast<std::size_t>(level)];
+  if (members < 2 || of.chains.size() < members) return false;
+  if (of.as_of != version_ || of.spanned != members) {
+    of.all = of.chains[1];
+    for (const Chain& chain : std::span{of.chains}.subspan(1, members - 1))
+      of.all = {std::max(of.all.since, chain.since), std::min(of.all.last, chain.last)};
+    of.as_of = version_, of.spanned = members;
+  }
+  return of.all.since != never && of.all.since <= std::min(from + patience, to) && of.all.last >= to - patience;
 }
 
 bool Hearing::ever(std::string_view source) const { return find(source) != nullptr; }
@@ -128,7 +152,7 @@ void Hearing::save(Writer& out) const {
   out.put(static_cast<std::uint64_t>(sources_.size()));
   for (const Source& source : sources_) {
     out.put(source.name);
-    for (const auto& [chains, broken] : source.members) out.put_all(chains), out.put_all(broken);
+    for (const Members& of : source.members) out.put_all(of.chains), out.put_all(of.broken);
   }
   out.put(static_cast<std::uint64_t>(gaps_.size()));
   for (const auto& [from, to] : gaps_) out.put(from), out.put(to);
@@ -145,7 +169,7 @@ Result<void> Hearing::load(Reader& in) {
   const std::size_t sources = in.get_count();
   for (std::size_t i = 0; i < sources && in.ok(); ++i) {
     Source source{in.get_text(), {}};
-    for (auto& [chains, broken] : source.members) chains = in.get_all<Chain>(), broken = in.get_all<Broken>();
+    for (Members& of : source.members) of.chains = in.get_all<Chain>(), of.broken = in.get_all<Broken>();
     sources_.push_back(std::move(source));
   }
   const std::size_t gaps = in.get_count();

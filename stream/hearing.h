@@ -30,8 +30,8 @@ class Hearing {
   // Heard of the member itself, of what contains it, or of the whole job, no more than 30 s apart throughout (from, to], counted
   // from the attempt's start where that is later.
   [[nodiscard]] bool over(std::string_view source, Level level, Slot slot, const Topology& topology, Time from, Time to) const;
-  // The same for each slot of the level: 1 where it was heard.
-  void over(std::string_view source, Level level, const Topology& topology, Time from, Time to, std::vector<std::uint8_t>& heard) const;
+  // The same for each slot of the level: 1 where it was heard. True: all but the first are alike.
+  bool over(std::string_view source, Level level, const Topology& topology, Time from, Time to, std::vector<std::uint8_t>& heard) const;
   [[nodiscard]] bool ever(std::string_view source) const;
 
   // Records of this origin told of these members.
@@ -61,7 +61,11 @@ class Hearing {
     Chain chain;
   };
   struct Members {
-    std::vector<Chain> chains;   // by slot
+    std::vector<Chain> chains;  // by slot
+    // The latest since and the earliest last of all slots up to `spanned`, as of a version: where those are heard, all are.
+    mutable Chain all{never, never};
+    mutable std::size_t spanned = 0;
+    mutable std::uint64_t as_of = 0;
     std::vector<Broken> broken;  // what was heard before a break, oldest first: windows that end before now look at it
   };
   struct Source {
@@ -69,6 +73,8 @@ class Hearing {
     std::array<Members, level_count> members;  // by level
   };
   [[nodiscard]] const Source* find(std::string_view source) const;
+  // Each slot of the level from the second on, or from the first where the level is not that of ranks.
+  [[nodiscard]] bool all_throughout(const Source& source, Level level, std::size_t members, Time from, Time to) const;
   [[nodiscard]] static bool throughout(const Source& source, Level level, Slot slot, Time from, Time to);
 
   Time start_ = long_ago;

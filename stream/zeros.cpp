@@ -20,16 +20,21 @@ Zeros::Found Zeros::over(const SignalDefinition& signal, Time from, Time to, con
   kept.from = from, kept.to = to;
   kept.hearing = hearing.version(), kept.topology = topology.version();
   const std::size_t members = topology.size(signal.owner);
+  bool alike = true;
   if (signal.source.empty()) heard_.assign(members, event ? 0 : 1);
-  else hearing.over(signal.source, signal.owner, topology, from, to, heard_);
+  else alike = hearing.over(signal.source, signal.owner, topology, from, to, heard_);
   const auto existing = topology.existing(signal.owner);
-  kept.values.resize(members);
-  for (std::size_t slot = 0; slot < members; ++slot) {
+  alike = alike && members > 1 && std::find(existing.begin() + 1, existing.end(), 0) == existing.end();
+  const auto value = [&](std::size_t slot) {
     const bool reserved = signal.owner == Level::rank && slot == reserved_slot;
-    kept.values[slot] = heard_[slot] && (existing[slot] || reserved) ? 0.0 : absent;
-  }
-  kept.alike = members > 1 &&
-               std::all_of(kept.values.begin() + 1, kept.values.end(), [&](double x) { return is_absent(x) == is_absent(kept.values[1]); });
+    return heard_[slot] && (existing[slot] || reserved) ? 0.0 : absent;
+  };
+  kept.alike = alike;
+  kept.values.resize(members);
+  if (members > 0) kept.values[0] = value(0);
+  if (alike) std::fill(kept.values.begin() + 1, kept.values.end(), value(1));
+  else
+    for (std::size_t slot = 1; slot < members; ++slot) kept.values[slot] = value(slot);
   return {kept.values, kept.alike};
 }
 
