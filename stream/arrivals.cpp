@@ -66,8 +66,10 @@ void Arrivals::note(std::span<const Slot> slots, Time arrival, std::size_t membe
 
 void Arrivals::copy_last(std::span<Time> last) const {
   const std::size_t members = std::min(last.size(), members_.size());
-  for (std::size_t slot = 0; slot < members; ++slot)
-    last[slot] = changes_ && members_[slot].last != long_ago ? changed_[slot] : members_[slot].last;
+  if (changes_)
+    for (std::size_t slot = 0; slot < members; ++slot) last[slot] = members_[slot].last != long_ago ? changed_[slot] : long_ago;
+  else
+    for (std::size_t slot = 0; slot < members; ++slot) last[slot] = members_[slot].last;
   std::fill(last.begin() + static_cast<std::ptrdiff_t>(members), last.end(), long_ago);
 }
 
@@ -84,6 +86,20 @@ double Arrivals::usual(Slot slot, double before_known) const noexcept {
   const auto middle = codes.begin() + static_cast<std::ptrdiff_t>(count / 2);
   std::nth_element(codes.begin(), middle, codes.begin() + static_cast<std::ptrdiff_t>(count));
   return interval_of(*middle);
+}
+
+void Arrivals::usual(double before_known, std::span<double> out) const noexcept {
+  std::uint16_t code = 0;
+  double interval = interval_of(code);
+  for (Slot slot = 0; slot < std::min(out.size(), members_.size()); ++slot) {
+    const Member& member = members_[slot];
+    if (member.run == kept) {  // as most are, and alike
+      if (member.code != code) interval = interval_of(code = member.code);
+      out[slot] = interval;
+    } else if (member.last != long_ago) {
+      out[slot] = usual(slot, before_known);
+    }
+  }
 }
 
 void Arrivals::save(Writer& out) const {

@@ -43,6 +43,8 @@ class Arrivals {
   [[nodiscard]] bool ever(Slot slot) const noexcept { return slot < members_.size() && members_[slot].last != long_ago; }
   // The last arrival; of a step, the last at which the value changed.
   [[nodiscard]] Time last(Slot slot) const noexcept { return changes_ ? changed_[slot] : members_[slot].last; }
+  // Seconds, of each member that has spoken; the others are left as they are.
+  void usual(double before_known, std::span<double> out) const noexcept;
   // Seconds; `before_known` before there are 3 intervals.
   [[nodiscard]] double usual(Slot slot, double before_known) const noexcept;
 

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "stream/ages.h"
+#include "stream/alike.h"
 #include "stream/signal_history.h"
 #include "stream/zeros.h"
 
@@ -40,9 +42,8 @@ struct History::State {
   std::vector<EarlyArrival> early;
   Time earliest = never;  // of them
   Zeros zeros;
-  std::vector<std::uint8_t> was_heard, unread;  // scratch, as these
-  std::vector<Time> last;
-  std::vector<std::pair<std::string_view, double>> fields;
+  Ages ages;
+  std::vector<std::pair<std::string_view, double>> fields;  // scratch, as these
   std::vector<Slot> gap_slots;
   std::vector<double> gap_values;
 
@@ -145,9 +146,6 @@ struct History::State {
   std::size_t samples(SignalId id, std::span<const Slot> slots, Time time, std::span<const V> values, Time arrival, std::uint64_t sequence);
 
   // ---- reading
-  bool all_alike(std::span<double> out, double first, double others) const;
-  bool reduce_age(SignalHistory& signal, const WindowSpec& window, const Moment& moment, Time applied_to, const Hearing& hearing,
-                  std::span<double> out);
   bool fill_zeros(const SignalHistory& signal, bool nothing, Time from, Time to, const Hearing& hearing, std::span<double> out);
 };
 
@@ -193,51 +191,6 @@ void History::State::begin(const Graph& graph, std::span<const NodeId> reduction
     kept.push_back(id);
     if (table.all()[id].kind == SignalKind::heard) heard.push_back(id);
   }
-}
-
-// One value for all members but the first. A column of one or two is written out: that is no shorter.
-bool History::State::all_alike(std::span<double> out, double first, double others) const {
-  if (out.empty()) return false;
-  std::fill(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(out.size(), 2)), others);
-  out[0] = first;
-  return out.size() > 2;
-}
-
-bool History::State::reduce_age(SignalHistory& signal, const WindowSpec& window, const Moment& moment, Time applied_to,
-                                const Hearing& hearing, std::span<double> out) {
-  const SignalDefinition& definition = signal.definition();
-  const Time now = std::min(moment.now, moment.attempt_end);
-  const bool event = definition.kind == SignalKind::event;
-  if (!event && !signal.arrivals.any() && definition.source.empty()) return all_alike(out, absent, absent);
-  std::fill(out.begin(), out.end(), absent);
-  bool asked = false;
-  last.assign(out.size(), long_ago);
-  Time from = moment.attempt_start;
-  if (event) {
-    if (window.span == WindowSpec::Span::time) from = std::max(from, extent(window, moment.tick, moment.attempt_start).from);
-    if (!signal.last_event_arrivals(window, moment.tick, applied_to, moment.attempt_start, moment.now, last)) return false;
-  } else {
-    signal.arrivals.copy_last(last);
-  }
-  const auto expected = topology.all_expected(definition.owner);
-  const bool gaps = hearing.lost_any();
-  const bool all_observed = !hearing.unobserved(definition.owner, now, unread);
-  for (Slot slot = 0; slot < out.size(); ++slot) {
-    if (!all_observed && slot < unread.size() && unread[slot]) continue;
-    const bool reserved = definition.owner == Level::rank && slot == reserved_slot;
-    if (reserved ? last[slot] == long_ago : !expected[slot]) continue;
-    if (last[slot] != long_ago) {
-      const Duration lost = gaps ? hearing.lost(last[slot], now) : Duration{0};
-      out[slot] = last[slot] < now ? std::max(seconds(now - last[slot] - lost), 0.0) : 0.0;
-      continue;
-    }
-    if (definition.source.empty()) continue;
-    if (!std::exchange(asked, true)) hearing.over(definition.source, definition.owner, topology, from, now, was_heard);
-    if (slot >= was_heard.size() || !was_heard[slot]) continue;
-    const Duration age = now - moment.attempt_start - hearing.lost(moment.attempt_start, now);
-    out[slot] = event ? std::numeric_limits<double>::infinity() : std::max(seconds(age), 0.0);
-  }
-  return false;
 }
 
 // `nothing`: no member has anything in the window, and `out` was not written.
@@ -383,7 +336,7 @@ bool History::reduce(const Node& reduction, const WindowSpec& window, Column oth
                      std::span<double> out) {
   State& s = *state_;
   SignalHistory* signal = s.find(window.signal);
-  if (signal == nullptr || out.empty()) return s.all_alike(out, absent, absent);
+  if (signal == nullptr || out.empty()) return all_alike(out, absent, absent);
   const SignalDefinition& definition = signal->definition();
   s.see_early(moment.now);
   s.attempt_start = moment.attempt_start;
@@ -391,19 +344,18 @@ bool History::reduce(const Node& reduction, const WindowSpec& window, Column oth
   const bool at_end = moment.attempt_end != never && moment.now == moment.attempt_end && moment.tick >= moment.attempt_end;
   const Time applied_to = at_end ? never : moment.tick;
 
-  if (reduction.op == Op::w_age) return s.reduce_age(*signal, window, moment, applied_to, hearing, out);
+  if (reduction.op == Op::w_age) return s.ages.reduce(*signal, window, moment, applied_to, hearing, s.topology, out);
   if (reduction.op == Op::w_interval) {
     std::fill(out.begin(), out.end(), absent);
-    for (Slot slot = 0; slot < out.size(); ++slot)
-      if (signal->arrivals.ever(slot)) out[slot] = signal->arrivals.usual(slot, seconds(definition.row));
+    signal->arrivals.usual(seconds(definition.row), out);
     return false;
   }
   const auto found = signal->reduce(reduction, window, other, moment.tick, applied_to, moment.attempt_start, out);
   const bool rate = definition.kind == SignalKind::event && reduction.op == Op::w_rate;
   const bool counts = reduction.op == Op::w_count || reduction.op == Op::w_repeats || rate;
-  if (found == SignalHistory::Found::not_retained) return s.all_alike(out, absent, absent);
+  if (found == SignalHistory::Found::not_retained) return all_alike(out, absent, absent);
   const bool nothing = found == SignalHistory::Found::nothing;
-  if (!counts) return nothing && s.all_alike(out, absent, absent);
+  if (!counts) return nothing && all_alike(out, absent, absent);
   Extent over = extent(window, moment.tick, moment.attempt_start);
   if (window.span != WindowSpec::Span::time) over.from = moment.attempt_start;
   const bool alike = s.fill_zeros(*signal, nothing, over.from, over.to, hearing, out);
