@@ -40,17 +40,32 @@ void BaselineView<T>::advance(const Rows<T>& rows, const Panes<T>& panes, Extent
   const bool again = !built_ || through < through_ || from < from_ || from >= through_ || panes.dropped_through() > from_;
   if (again) {
     sorted_.clear();
+    counts_.assign(counts_.size(), 0);
     from_ = through_ = from;
     built_ = true;
   }
   const auto each = [&](std::size_t first, std::size_t end, auto&& change) {
-    for (; first < end; ++first)
-      for (Slot slot = 0; slot < all[first].counts.size(); ++slot) change(slot, all[first].mean(slot));
+    for (; first < end; ++first) {
+      const auto& pane = all[first];
+      if (counts_.size() < pane.counts.size()) counts_.resize(pane.counts.size(), 0);
+      for (Slot slot = 0; slot < pane.counts.size(); ++slot) change(slot, pane.counts[slot], pane.mean(slot));
+    }
   };
-  if (!again) each(panes.after(from_), panes.after(std::min(from, through_)), [&](Slot slot, double mean) { sorted_.remove(slot, mean); });
-  each(panes.after(std::max(through_, from)), panes.after(through), [&](Slot slot, double mean) { sorted_.insert(slot, mean); });
+  if (!again)
+    each(panes.after(from_), panes.after(std::min(from, through_)), [&](Slot slot, std::uint32_t count, double mean) {
+      sorted_.remove(slot, mean);
+      counts_[slot] -= count;
+    });
+  each(panes.after(std::max(through_, from)), panes.after(through), [&](Slot slot, std::uint32_t count, double mean) {
+    sorted_.insert(slot, mean);
+    counts_[slot] += count;
+  });
   from_ = from;
   through_ = through;
+  kept_.widen(counts_.size());
+  for (Slot slot = 0; slot < counts_.size(); ++slot)
+    kept_.update(slot,
+                 [&](Op op, double number, double) { return counts_[slot] == 0 ? absent : order_statistic(op, sorted_.of(slot), number); });
 }
 
 template <class T>
@@ -78,6 +93,11 @@ bool BaselineView<T>::reduce(const Panes<T>& panes, Extent extent, const RowRedu
     return !values_.empty();
   }
   if (first >= end) return false;
+  if (const auto* column = kept_.find(reduction.op, reduction.arguments.number);
+      column != nullptr && built_ && from_ == first_before(panes.grid(), extent.from) && through_ == panes.grid().through(extent.to)) {
+    take_known(*column, counts_, static_cast<std::uint32_t>(std::max<std::size_t>(least_of(*reduction.window), 1)), out);
+    return true;
+  }
 
   static thread_local std::vector<std::uint64_t> counts;
   static thread_local std::vector<double> result;

@@ -76,31 +76,45 @@ bool Hearing::over(std::string_view source, Level level, const Topology& topolog
     heard.assign(heard.size(), 1);
     return true;
   }
-  if (all_throughout(*known, level, heard.size(), from, to)) {
-    heard.assign(heard.size(), 1);
-    heard[0] = throughout(*known, level, 0, from, to);
-    return true;
-  }
-  for (Slot slot = 0; slot < heard.size(); ++slot) heard[slot] = throughout(*known, level, slot, from, to);
+  const Share of_level = share(*known, level, heard.size(), from, to);
+  heard[0] = throughout(*known, level, 0, from, to);
+  if (of_level == Share::all) std::fill(heard.begin() + 1, heard.end(), std::uint8_t{1});
+  if (of_level == Share::some)
+    for (Slot slot = 1; slot < heard.size(); ++slot) heard[slot] = throughout(*known, level, slot, from, to);
+  bool alike = of_level != Share::some;
   for (const Level coarse : {Level::gpu, Level::node, Level::rack}) {
-    if (coarse >= level || known->members[static_cast<std::size_t>(coarse)].chains.empty()) continue;
+    if (coarse >= level || of_level == Share::all) continue;
+    const std::size_t containers = topology.size(coarse);
+    if (containers == 0 || known->members[static_cast<std::size_t>(coarse)].chains.empty()) continue;
+    const Share of_coarse = share(*known, coarse, containers, from, to);
+    const bool of_first = throughout(*known, coarse, 0, from, to);
+    if (of_coarse == Share::none && !of_first) continue;
+    alike = false;
     const auto containing = topology.containing(level, coarse);
-    for (Slot slot = 0; slot < std::min(heard.size(), containing.size()); ++slot)
-      if (!heard[slot] && containing[slot] != no_slot) heard[slot] = throughout(*known, coarse, containing[slot], from, to);
+    for (Slot slot = 0; slot < std::min(heard.size(), containing.size()); ++slot) {
+      if (heard[slot] || containing[slot] == no_slot) continue;
+      heard[slot] = of_coarse == Share::all && of_first ? 1 : throughout(*known, coarse, containing[slot], from, to);
+    }
   }
-  return std::all_of(heard.begin() + 1, heard.end(), [&](std::uint8_t one) { return one == heard.back(); });
+  return alike || std::all_of(heard.begin() + 1, heard.end(), [&](std::uint8_t one) { return one == heard.back(); });
 }
 
-bool Hearing::all_throughout(const Source& source, Level level, std::size_t members, Time from, Time to) const {
+Hearing::Share Hearing::share(const Source& source, Level level, std::size_t members, Time from, Time to) const {
   const Members& of = source.members[static_cast<std::size_t>(level)];
-  if (members < 2 || of.chains.size() < members) return false;
-  if (of.as_of != version_ || of.spanned != members) {
-    of.all = of.chains[1];
-    for (const Chain& chain : std::span{of.chains}.subspan(1, members - 1))
+  const std::size_t known = std::min(of.chains.size(), members);
+  if (known < 2) return Share::none;
+  if (of.as_of != version_ || of.spanned != known) {
+    of.all = {long_ago, never}, of.latest = long_ago;
+    for (const Chain& chain : std::span{of.chains}.subspan(1, known - 1)) {
       of.all = {std::max(of.all.since, chain.since), std::min(of.all.last, chain.last)};
-    of.as_of = version_, of.spanned = members;
+      if (chain.last != never) of.latest = std::max(of.latest, chain.last);
+    }
+    of.as_of = version_, of.spanned = known;
   }
-  return of.all.since != never && of.all.since <= std::min(from + patience, to) && of.all.last >= to - patience;
+  if (of.latest < to - patience) return Share::none;  // what broke off before ended earlier still
+  const bool all =
+      known == members && of.all.since != never && of.all.since <= std::min(from + patience, to) && of.all.last >= to - patience;
+  return all ? Share::all : Share::some;
 }
 
 bool Hearing::ever(std::string_view source) const { return find(source) != nullptr; }

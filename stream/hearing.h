@@ -62,8 +62,10 @@ class Hearing {
   };
   struct Members {
     std::vector<Chain> chains;  // by slot
-    // The latest since and the earliest last of all slots up to `spanned`, as of a version: where those are heard, all are.
+    // Of all slots from the second up to `spanned`, as of a version: the latest since and the earliest last (where those are heard, all
+    // are), and the latest last.
     mutable Chain all{never, never};
+    mutable Time latest = never;
     mutable std::size_t spanned = 0;
     mutable std::uint64_t as_of = 0;
     std::vector<Broken> broken;  // what was heard before a break, oldest first: windows that end before now look at it
@@ -73,8 +75,9 @@ class Hearing {
     std::array<Members, level_count> members;  // by level
   };
   [[nodiscard]] const Source* find(std::string_view source) const;
-  // Each slot of the level from the second on, or from the first where the level is not that of ranks.
-  [[nodiscard]] bool all_throughout(const Source& source, Level level, std::size_t members, Time from, Time to) const;
+  // All slots of the level but the first: all heard, none, or some.
+  enum class Share : std::uint8_t { none, some, all };
+  [[nodiscard]] Share share(const Source& source, Level level, std::size_t members, Time from, Time to) const;
   [[nodiscard]] static bool throughout(const Source& source, Level level, Slot slot, Time from, Time to);
 
   Time start_ = long_ago;

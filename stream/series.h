@@ -39,15 +39,17 @@ class LaneSum {
     if (is_number(x)) lanes_[numbers_++ % 4] += x;
   }
   void add(std::span<const double> values) noexcept {
+    // As if all were numbers; where the sum is none, one by one.
+    const LaneSum before = *this;
     std::size_t i = 0;
-    for (; i < values.size() && numbers_ % 4 != 0; ++i) add(values[i]);
-    for (; i + 4 <= values.size(); i += 4) {
-      const double a = values[i], b = values[i + 1], c = values[i + 2], d = values[i + 3];
-      if (!(is_number(a) && is_number(b) && is_number(c) && is_number(d))) break;
-      lanes_[0] += a, lanes_[1] += b, lanes_[2] += c, lanes_[3] += d;
-      numbers_ += 4;
-    }
-    for (; i < values.size(); ++i) add(values[i]);
+    for (; i < values.size() && numbers_ % 4 != 0; ++i) lanes_[numbers_++ % 4] += values[i];
+    for (; i + 4 <= values.size(); i += 4)
+      for (std::size_t lane = 0; lane < 4; ++lane) lanes_[lane] += values[i + lane];
+    for (std::size_t lane = 0; i < values.size(); ++i, ++lane) lanes_[lane] += values[i];
+    numbers_ = before.numbers_ + values.size();
+    if (is_number(value())) return;
+    *this = before;
+    for (const double x : values) add(x);
   }
   [[nodiscard]] std::size_t numbers() const noexcept { return numbers_; }
   [[nodiscard]] double value() const noexcept { return (lanes_[0] + lanes_[1]) + (lanes_[2] + lanes_[3]); }

@@ -69,7 +69,7 @@ RowSide<T> SignalHistory::make_rows(const std::vector<Asked>& windows) const {
     if (w.span == Span::attempt && !definition_->points)
       side.attempts.push_back({w, Accumulators{asked.demand, definition_->kind == SignalKind::counter}});
     if (w.span != Span::time) continue;
-    if (w.baseline()) side.baselines.emplace_back(w, asked.demand.order, asked.demand.last, grid.length * Panes<T>::rows_a_pane);
+    if (w.baseline()) side.baselines.emplace_back(w, asked.demand, grid.length * Panes<T>::rows_a_pane);
     else side.raw.emplace_back(w, asked.demand, asked.declared, *definition_);
   }
   return side;

@@ -6,6 +6,7 @@
 
 #include "stream/arrivals.h"
 #include "stream/extent.h"
+#include "stream/kept_columns.h"
 #include "stream/order_statistics.h"
 #include "stream/panes.h"
 #include "stream/rows.h"
@@ -63,11 +64,14 @@ class RawView {
 template <class T>
 class BaselineView {
  public:
-  BaselineView(WindowSpec spec, bool order, bool last, Duration pane)
+  BaselineView(WindowSpec spec, const Demand& demand, Duration pane)
       : spec_(std::move(spec)),
-        order_(order),
-        last_(last),
-        sorted_(std::min<std::size_t>(static_cast<std::size_t>(spec_.over / pane) + 1, 64)) {}
+        order_(demand.order),
+        last_(demand.last),
+        sorted_(std::min<std::size_t>(static_cast<std::size_t>(spec_.over / pane) + 1, 64)) {
+    for (const Reduction& reduction : demand.reductions)
+      if (orders(reduction.op)) kept_.keep(reduction);
+  }
   [[nodiscard]] const WindowSpec& spec() const noexcept { return spec_; }
   [[nodiscard]] bool ordered() const noexcept { return order_; }
 
@@ -82,7 +86,8 @@ class BaselineView {
   void save(Writer& out) const;
   void load(Reader& in);
   [[nodiscard]] std::size_t retained_bytes() const noexcept {
-    return sorted_.retained_bytes() + values_.capacity() * sizeof(double) + times_.capacity() * sizeof(Time);
+    return sorted_.retained_bytes() + kept_.retained_bytes() + counts_.capacity() * sizeof(std::uint32_t) +
+           values_.capacity() * sizeof(double) + times_.capacity() * sizeof(Time);
   }
 
  private:
@@ -92,6 +97,8 @@ class BaselineView {
   bool order_, last_, built_ = false;
   RowNumber from_ = 0, through_ = 0;  // panes in sorted_
   SortedColumns<double> sorted_;
+  std::vector<std::uint32_t> counts_;  // of rows in these panes
+  KeptColumns kept_;                   // as of these panes
   RowNumber rows_through_ = std::numeric_limits<RowNumber>::min();
   std::vector<double> values_;  // of the last rows, per member
   std::vector<Time> times_;
