@@ -245,6 +245,7 @@ rule "startup_crash" {
     file     = signal "missing_file"      { over = "attempt" },
     denied   = signal "permission_denied" { over = "attempt" },
     full     = signal "disk_full"         { over = "attempt" },
+    broken   = signal "storage_failed"    { over = "attempt" },
     failed   = signal "rank_failed"       { over = "attempt" },
     step     = signal "step"              { over = "attempt" },
     ended    = signal "end_reason"        { over = "attempt" },
@@ -256,7 +257,7 @@ rule "startup_crash" {
   causes = {
     environment = "something is not installed, or does not load",
     asset       = "a file, a model or the data is missing, damaged or closed to the job",
-    storage     = "the disk or the quota is full, or may not be written",
+    storage     = "the disk or the quota is full, may not be written, or its file system failed",
     usage       = "the program refused its command line",
     gpu         = "no GPU could be used",
   },
@@ -264,7 +265,8 @@ rule "startup_crash" {
     local function any(events) return events:count():above(0):surely():any("job") end
     local own     = job.raised:except { exception = { "unheeded", "KeyboardInterrupt", "SignalException", "SystemExit" } }
     local raised  = own:count():above(0):surely() | job.usage:count():above(0):surely()
-    local storage = any(job.full) | any(job.denied)
+    local broken  = (job.broken:count():above(0) & ~goes_on(job, job.broken, 10)):surely():any("job")
+    local storage = any(job.full) | any(job.denied) | broken
     local missing = any(job.module) | any(job.library)
     local asset   = any(job.hub) | any(job.data) | any(job.file)
     local failed  = job.failed:where { exitcode = { 1, 2, 126, 127, 255 } }:count():above(0):surely():any("job")
@@ -306,7 +308,7 @@ rule "preempted" {
   needs = { taken = signal "preempted" { over = "attempt" }, again = signal "requeued" { over = "attempt" }, ended = signal "end_reason" { over = "attempt" } },
   yields_to = { "node_down", "node_lost" },
   shows = "the attempt was ended for the scheduler's own reasons",
-  causes = { preempted = "another job took the nodes", requeued = "the job was put back into the queue" },
+  causes = { preempted = "another job, or the cloud, took the nodes", requeued = "the job was put back into the queue" },
   evaluate = function(job, p)
     local ended = job.ended:last()
     local taken = job.taken:count():above(0):surely() | ended:is("preempted"):surely()
@@ -397,6 +399,15 @@ case "a module is missing" {
 case "the disk is full at the first save" {
   ranks = 2, { lasting = "20s", phase = "train", step = steps(1), events = { { "disk_full", rank = 0, at = "6s" }, { "traceback", rank = 0, at = "6s" } }, ends = "failed" },
   fires = { { "startup_crash", cause = "storage" } },
+}
+case "the file system goes away" {
+  ranks = 2, { lasting = "3m", phase = "train", step = steps(1) },
+  { lasting = "5s", step = silent, events = { { "storage_failed", rank = 1, errno = 116 }, { "traceback", rank = 1, exception = "OSError" } }, ends = "failed" },
+  fires = { { "startup_crash", cause = "storage" } },
+}
+case "a read that failed and was tried again" {
+  ranks = 2, { lasting = "4m", phase = "train", step = steps(1), loss = ramp(5, 4), events = { { "storage_failed", rank = 0, errno = 5, at = "1m" }, { "traceback", rank = 0, at = "1m" } }, ends = "completed" },
+  fires = { { "healthy" } },
 }
 case "a traceback that the job survives" {
   ranks = 2, { lasting = "4m", phase = "train", step = steps(1), loss = ramp(5, 4), events = { { "traceback", rank = 0, at = "5s" } }, ends = "completed" },

@@ -100,6 +100,12 @@ pattern "abort_signal" {
 }
 pattern "disk_full"    { line = { [[No space left on device]], [[Disk quota exceeded]], [[\bStorageFull\b]], [=[Errno 28\]]=], [[PytorchStreamWriter failed writing file]], [[inline_container\.cc:\d+\] \. unexpected pos \d+ vs \d+]] },
                          event = "disk_full", unless = [[[Ww]arning]] }
+pattern "disk_full_evicted" { line = { [[The node was low on resource: (?:ephemeral-storage|inodes)]], [[The node had condition: \[DiskPressure]] }, event = "disk_full" }
+pattern "storage_failed" {
+  about = "a file system of the network that went away, as Python tells it; where the steps go on, somebody tried again",
+  line  = [[^\s*(?:\w+\.)*\w*Error: \[Errno (?P<errno>5|107|108|110|112|116|121)\] (?:Input/output error|Transport endpoint|Cannot send after transport|Host is down|Stale (?:NFS )?file handle|Remote I/O error|Connection timed out: ['"]/)]],
+  event = "storage_failed", fields = { errno = "errno" },
+}
 pattern "permission_denied" { line = { [=[PermissionError: \[Errno 13\]]=], [[Errno 30\] Read-only file system]], [[: Permission denied\s*$]] }, unless = [[\bssh|publickey]], event = "permission_denied", texts = { path = { find = [['([^']+)'\s*$]] } } }
 pattern "missing_module"  { line = { [[(?:ModuleNotFoundError|ImportError): (?P<message>.+)]], [[python[\d.]*: (?P<python>No module named .+)]] }, event = "missing_module",
                             texts = { message = { { "message" }, { "python" } }, module = { find = [[No module named '?([^';]+)]] } } }
@@ -112,7 +118,7 @@ pattern "library_missing" { line = { [[error while loading shared libraries: (?P
                             event = "library_missing", texts = { library = { { "library" }, { "object" } } } }
 pattern "no_gpu" {
   about = "none, or none that this program can use",
-  line  = { [[No CUDA GPUs are available]], [[CUDA driver initialization failed]], [[Found no NVIDIA driver on your system]], [[NVIDIA-SMI has failed because]], [[Failed to initialize NVML]],
+  line  = { [[No CUDA GPUs are available]], [[CUDA driver initialization failed]], [[Found no NVIDIA driver on your system]], [[NVIDIA-SMI has failed because]], [[Failed to initialize NVML]], [[(?i)\bdriver/library version mismatch]],
             [[Unexpected error from cudaGetDeviceCount]], [[Torch not compiled with CUDA enabled]], [[could not select device driver "]],
             [[CUDA error: (?:no kernel image|invalid device ordinal|no CUDA-capable|(?:all )?CUDA-capable device\S* (?:is/)?are busy|system not yet initialized)]] },
   event = "no_gpu",

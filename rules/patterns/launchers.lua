@@ -112,21 +112,31 @@ pattern "pool_worker_died" {
   event  = "process_killed", texts = { how = { text = "a worker of a process pool died" } },
 }
 
--- The scheduler's reasons: Slurm's daemons, `scontrol show job`, `seff`, LSF and PBS.
+-- The scheduler's reasons: Slurm's daemons, `scontrol show job`, `seff` and `sacct`, LSF, PBS, Grid Engine, HTCondor, Flux, Kubernetes, and the
+-- notices of clouds that take their machines back.
+local conditional = [[(?i)\b(?:if|when|before|until|once|unless|whether|handlers?|hook)\b]]
 pattern "time_limit" {
   line  = { [[DUE TO TIME LIMIT]], [[has exceeded its time limit and its allocation]], [[Time limit exhausted for JobId]], [[\bTERM_RUNLIMIT:]], [[PBS: job killed: walltime]],
-            [[\bJobState=TIMEOUT\b]], [[^State: TIMEOUT\b]] },
-  event = "time_limit",
+            [[\bJobState=TIMEOUT\b]], [[^State: TIMEOUT\b]], [[\sTIMEOUT\s+\d+:\d+\s*$]], [[(?i)\bexceed(?:ed|s) (?:(?:its|the|hard|soft|allowed|max|maximum) ){0,3}wall[- ]?(?:time|clock)\b]],
+            [[(?i)\bwall[- ]?(?:time|clock)(?: time)?(?: limit)? (?:was |has been |is )?(?:exceeded|reached|expired)\b]], [[longer than specified deadline]], [[\bresource allocation expired\b]],
+            [[\bMaxRuntimeExceeded\b]] },
+  unless = conditional, event = "time_limit",
 }
 pattern "preempted" {
-  line  = { [[DUE TO PREEMPTION]], [[(?i)\b(?:job|task|pod|node|instance|jobid=\S+)\b[^.,;]{0,40}\b(?:was|has been|is being|got) preempted\b]], [[\bpreempted (?:JobId=|job )\S+]],
-            [[\bRequeuing JobId=\S+ due to preemption]], [[\bJobState=PREEMPTED\b]], [[^State: PREEMPTED\b]] },
-  event = "preempted",
+  line  = { [[DUE TO PREEMPTION]], [[(?i)\b(?:job|task|pod|node|instance|jobid=\S+|cluster \S+)\s[^.,;]{0,40}?\b(?:was|has been|is being|got|is) preempted\b]], [[\bpreempted (?:JobId=|job )\S+]],
+            [[\bRequeuing JobId=\S+ due to preemption]], [[\bJobState=PREEMPTED\b]], [[^State: PREEMPTED\b]], [[\sPREEMPTED\s+\d+:\d+\s*$]], [[\bTERM_PREEMPT\b]], [[\bpreempting job\b]],
+            [[\bPreempted by (?:a )?(?:pod\b|\S+/\S+)]], [[\bcompute\.instances\.preempted\b]], [["EventType": ?"Preempt"]], [[^(?:004 \([\d.]+\) .*)?Job was evicted\.]],
+            [[(?i)\bspot (?:instance )?(?:interruption|termination) (?:notice|warning|payload|signal) (?:was |has been |is )?(?:received|detected|triggered|issued)\b]],
+            [[(?i)\binstance (?:is going to be|will be) (?:interrupted|reclaimed|preempted)\b]], [[\bMarking for deletion Pod\b]],
+            [[(?i)\b(?:terminated|killed|stopped|evicted|cancell?ed|lost|interrupted|requeued),?\s(?:because of|due to|by) (?:\w+ )?preempt(?:ion)?\b]] },
+  unless = [[(?i)\b(?:if|when|before|until|once|unless|whether|handlers?|hook|resum\w+|restored|0 \w+ preempted|not preempted)\b|\bCancelling deletion\b]], event = "preempted",
 }
 pattern "node_failure" {
   line  = { [[DUE TO NODE FAIL]], [[(?:srun|salloc|sbatch): error: Node failure on (?P<node>\S+)]], [[Killing JobId=\S+ on failed node (?P<failed>\S+)]],
-            [[\bJobId=\S+ due to failure of node (?P<requeued>\S+)]], [[\bJobState=NODE_FAIL\b]], [[^State: NODE_FAIL\b]] },
-  event = "node_failure", texts = { node = { { "node" }, { "failed" }, { "requeued" } } },
+            [[\bJobId=\S+ due to failure of node (?P<requeued>\S+)]], [[\bJobState=NODE_FAIL\b]], [[^State: NODE_FAIL\b]], [[\sNODE_FAIL\s+\d+:\d+\s*$]], [[\(node failure\)]],
+            [[\bnode name: (?P<ray>[^\s,]+) has been marked dead\b]], [[\bThe node with .{0,120}has been marked dead because\b]], [[\bNode (?P<unready>\S+) status is now: NodeNotReady\b]],
+            [[\bNode (?P<lost>\S+) which was running pod \S+ is unresponsive]], [[\bCan not reconnect to \S+, rescheduling job]] },
+  event = "node_failure", texts = { node = { { "node" }, { "failed" }, { "requeued" }, { "ray" }, { "unready" }, { "lost" } } },
 }
 pattern "requeued"     { line = [[DUE TO JOB REQUEUE]], event = "requeued" }
 pattern "task_failure" { line = [[DUE TO TASK FAILURE]], event = "task_failure" }
@@ -142,9 +152,9 @@ pattern "host_oom_slurm" {
   line   = { [[Detected (?P<count>\d+) oom[-_ ]kill event]], [[task (?P<rank>\d+): Out Of Memory]], [[(?i)\bexceeded (?:job |step |virtual )?memory limit\b]], [[\bJobState=OUT_OF_MEMORY\b]], [[^State: OUT_OF_MEMORY\b]] },
   event  = "host_oom", fields = { count = "count" }, texts = { step = { find = [[StepId=(\S+?)[. ]*(?:cgroup|Some|$)]] } },
 }
-pattern "host_oom_batch" { line = { [[\bTERM_MEMLIMIT:]], [[PBS: job killed: \w*mem ]] }, event = "host_oom" }
+pattern "host_oom_batch" { line = { [[\bTERM_MEMLIMIT:]], [[PBS: job killed: \w*mem ]], [[\bJob has gone over memory limit of \d+]], [[\sOUT_OF_MEMORY\s+\d+:\d+\s*$]] }, event = "host_oom" }
 pattern "host_oom_kubernetes" {
-  line  = { [[\bOOMKilled\b]], [[The node was low on resource: memory]] }, unless = [[(?i)oomkilled["']?\s*[:=]\s*["']?(?:false|0)]], event = "host_oom",
+  line  = { [[\bOOMKilled\b]], [[The node was low on resource: memory]], [[The node had condition: \[MemoryPressure]] }, unless = [[(?i)oomkilled["']?\s*[:=]\s*["']?(?:false|0)]], event = "host_oom",
 }
 pattern "host_oom_ray" {
   line = [[Task was killed due to the node running low on memory|killed due to memory pressure \(OOM\)]], unless = [[\b0 Workers \(tasks / actors\) killed]], event = "host_oom",
