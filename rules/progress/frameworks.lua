@@ -88,7 +88,7 @@ parser "lightning" (training {
   line    = [[\bEpoch (?P<epoch>INT):\s[^|]*\|[^|]*\|\s*(?P<n>INT)/(?P<total>INT) \[]],
   samples = { step = { { find = [[\bglobal_step=(NUM)]] }, { "n", epoch = "epoch", per_epoch = "total" } },
               loss = { { find = [[reduced_train_loss=(NUM)]] }, { find = [[train_loss_step=(NUM)]] }, { find = [[train_loss=(NUM)]] },
-                       { find = [[[ ,]loss=(NUM)]] } },
+                       { find = [[(?i)[ ,]loss=(NUM)]] } },
               step_time = { find = [[train_step_timing in s=(NUM)]] }, grad_norm = { find = [[grad_norm=(NUM)]] } },
 })
 parser "lightning_validation" { line = [[^\s*(?:Validat(?:ing|ion)(?: DataLoader INT| sanity check)?|Sanity Checking(?: DataLoader INT)?):\s[^|]*\|]],
@@ -263,6 +263,19 @@ parser "pytorch_examples" (training {
 parser "pytorch_basic" (training {
   line    = [[^Train Epoch: (?P<epoch>INT) \[(?P<n>INT)/(?P<total>INT) .*\bLoss: (?P<loss>NUM)]],
   samples = { step = { "n", epoch = "epoch", per_epoch = "total", first_epoch = 1 }, loss = "loss" },
+})
+parser "mindspore" (training {
+  about   = "its step counts within the epoch, whose length it does not tell",
+  line    = [[^epoch: INT,? step: INT, loss is (?P<loss>NUM)]], samples = { loss = "loss" },
+})
+parser "tacotron" (training {
+  line    = [[^Train loss (?P<step>INT) (?P<loss>NUM) Grad Norm (?P<norm>NUM) (?P<time>NUM)s/it]],
+  samples = { step = "step", loss = "loss", grad_norm = "norm", step_time = "time" },
+})
+parser "basicsr" (training {
+  about   = "super-resolution: many losses, and none of the whole",
+  line    = [[[\[<]epoch:\s*INT, iter:\s*(?P<step>INT), lr:\(?(?P<lr>NUM)]],
+  samples = { step = "step", learning_rate = "lr", step_time = { find = [[time \(data\): (NUM)]] } },
 })
 parser "bigdl" (training {
   line    = [[\[Iteration (?P<step>INT)\]\[Wall Clock .*\bLoss is (?P<loss>NUM)]],

@@ -1,5 +1,9 @@
 -- Lines of no framework that frameworks.lua knows: careful, and after all others (the file's name sorts last).
 
+local loss = [[(?:(?:train(?:ing)?[_ /]|total[_ -]|tot_|per_token_|[mc]?lm[_ ]|step[_ ]|ce[_ ]|gen[_ ]|contrastive_)?loss(?:[_ ]total)?|x-?ent|cross[_ -]?entropy|nll|ce|objective|cost)]]
+local loss_is = [[\b]] .. loss .. [[["'*]?\s*(?:[:=|\[]|\bis\b|\s)\s*["'*]?(?:loss=)?(?P<loss>NUM)(?:[^\w.]|$)]]
+local scan_loss = [[(?i)loss|x-?ent|entropy|nll|objective|cost|\bce\b]]
+
 parser "epoch_bar" {
   about   = "it counts within the epoch that it names: Train epoch [1/3], Epoch #4, Training Epoch 2 of 5",
   line    = [[(?i)^\s*(?:train(?:ing)?:? +)?(?:step of )?epoch[ :#\[]*(?P<epoch>INT)(?:\s?(?:/|of)\s?INT)?[\]\s:-]*INT%(?:\|[^|]*\|)?\s*(?P<n>INT)/(?P<total>INT) \[\d]],
@@ -12,13 +16,13 @@ parser "epoch_bar" {
 parser "bar" {
   line    = [[^\s*INT%\|[^|]*\|\s*(?P<step>INT)/(?P<total>INT) \[\d]],
   same    = "total",
-  samples = { step = "step", loss = { find = [=[[ ,\[](?:train_|step_)?loss=(NUM)]=] } },
+  samples = { step = "step", loss = { find = [=[(?i)[ ,\[](?:train_|step_|avr_)?loss=(NUM)]=] } },
   states  = { phase = "train" },
 }
 parser "named_bar" {
   line    = [[^\s*(?:[Ss]teps|[Tt]rain|[Tt]raining|[Ii]terations)[^|:%]*:\s+INT%\|[^|]*\|\s*(?P<step>INT)/(?P<total>INT) \[\d]],
   same    = "total",
-  samples = { step = "step", loss = { find = [=[[ ,\[](?:train_|step_)?loss=(NUM)]=] }, learning_rate = { find = [[\blr=(NUM)]] } },
+  samples = { step = "step", loss = { find = [=[(?i)[ ,\[](?:train_|step_|avr_)?loss=(NUM)]=] }, learning_rate = { find = [[\blr=(NUM)]] } },
   states  = { phase = "train" },
 }
 
@@ -30,29 +34,57 @@ parser "evaluation_bar" {
 
 -- "key value" pairs with a step and a loss, in this order or the other. A line that speaks of validation, or of a loss that is a mean or a
 -- best one, is not taken, whatever else it says. The loss has many names; `l` and `g` alone are too short for one.
-local not_training = [[(?i)\b(?:val|valid|validation|eval|evaluation|test|dev|patience|summary)(?:\b|_)|\b(?:average|avg|mean|best|lowest|min|final|target|last|previous)[ _-](?:\w+[ _-]){0,2}(?:loss|nll|entropy|cost|objective)|loss[ _]?(?:fn|func|function|weight|type)|\bif\b|\bwhen\b]]
-local loss = [[(?:(?:train(?:ing)?[_ /]|total[_ -]|per_token_|lm[_ ]|step[_ ]|ce[_ ])?loss|x-?ent|cross[_ -]?entropy|nll|objective|cost)]]
+local not_training = [[(?i)\b(?:val|valid|validation|eval|evaluation|test|dev|patience|summary)(?:\b|_)|\b(?:average|avg|mean|best|lowest|min|final|target|last|previous)[ _-](?:\w+[ _-]){0,2}(?:loss|nll|entropy|cost|objective)|\b(?:[dg]|disc(?:riminator)?|generator)[ _]loss|loss[ _]?(?:fn|func|function|weight|type)|\bif\b|\bwhen\b]]
 local named_step = [[(?:global[_ ]?step|steps?|iter|iters|iteration|it|itr|update|upd|batch)]]
-local grad_norm     = { find = [[(?i)\b(?:grad[_ ]?norm|gnorm|grad|g)["']?\s*[:= ]\s*["']?(NUM)]] }
-local learning_rate = { find = [[(?i)\b(?:lr|learning[_ ]rate)["']?\s*[:= ]\s*["']?(NUM)]] }
-local step_time     = { { find = [[(?i)\b(?:step[_ ]time|time[_ ]per[_ ]step|iter[_ ]time|dt)["']?\s*[:= ]\s*["']?(NUM)\s?ms\b]], scale = 0.001 },
-                        { find = [[(?i)\b(?:step[_ ]time|time[_ ]per[_ ]step|iter[_ ]time|dt)["']?\s*[:= ]\s*["']?(NUM)\s?(?:s|sec|seconds)?(?:[,;|\s]|$)]] } }
+local grad_norm     = { find = [[(?i)\b(?:grad[_ ]?norm|g_?norm|grad|g)["']?\s*[:= ]\s*["']?(NUM)]] }
+local learning_rate = { find = [[(?i)\b(?:cur(?:rent)?_)?(?:lr|learning[_ ]rate)["']?\s*[:= ]\s*["']?(NUM)]] }
+local step_time     = { { find = [[(?i)\b(?:step[_ ]time|time[_ ]per[_ ]step|iter[_ ]time|s/b|dt)["']?\s*[:= ]\s*["']?(NUM)\s?ms\b]], scale = 0.001 },
+                        { find = [[(?i)\b(?:step[_ ]time|time[_ ]per[_ ]step|iter[_ ]time|s/b|dt)["']?\s*[:= ]\s*["']?(NUM)\s?(?:s|sec|seconds)?(?:[,;|\s]|$)]] } }
+step_time[3] = { find = [[\b(NUM) ?(?:s|sec|secs|seconds)/(?:it|iter|step|batch)\b]] }
+step_time[4] = { find = [[\b(NUM) ?ms/(?:it|iter|step|batch)\b]], scale = 0.001 }
+step_time[5] = { find = [[\belapsed_time_per_iteration_ms: (NUM)(?:\s|$)]], scale = 0.001 }
+step_time[6] = { find = [[\belapsed_time_per_iteration_ms: (NUM)K\b]] }
 local tokens_per_s  = { find = [[(?i)\b(?:tokens?(?:/s(?:ec)?|[_ ]per[_ ]s(?:ec(?:ond)?)?)|tok/s(?:ec)?|tps)["']?\s*[:= ]\s*["']?(NUM)]] }
 
+local of_all        = { find = [[(?i)\bglobal[_ ](?:step|iter(?:ation)?|batch)(?:_idx)?["']?\s*[:=]\s*["']?(INT)\b]] }     -- where two counts stand on the line
+local function with(samples)
+  samples.grad_norm, samples.learning_rate, samples.step_time, samples.tokens_per_s = grad_norm, learning_rate, step_time, tokens_per_s
+  return samples
+end
+
+-- A count beside an epoch begins anew with it. With the epoch's length it makes a step of the whole; a batch without it makes none.
+local epoch  = [[\bepochs?["']?[ :#=\[]*(?P<epoch>INT)(?:\s?(?:/|of)\s?INT)?]]
+local within = [[(?:step|iter|iters|iteration|it|batch(?:es)?|mini-?batch)]]
+parser "epoch_and_count" {
+  about   = "Epoch [3/30], Step [12/400]; epoch: 3, iter: 12/400; it 12/400 of epoch 3",
+  line    = { [[(?i)]] .. epoch .. [[[\]),:;|\s\[-]{1,6}(?:]] .. within .. [[[ :#=\[]*)?(?P<n>INT)\s?(?:/|of)\s?(?P<total>INT)[^\w.].*?]] .. loss_is,
+              [[(?i)\b]] .. within .. [[[ :#=\[]*(?P<n>INT)/(?P<total>INT) of epoch (?P<epoch>INT)\b.*?]] .. loss_is },
+  scan    = scan_loss, unless = not_training,
+  samples = with { step = { of_all, { "n", epoch = "epoch", per_epoch = "total" } }, loss = "loss" },
+  states  = { phase = "train" },
+}
+parser "epoch_and_batch" {
+  about   = "no length: only a count of the whole, where one stands beside",
+  line    = { [[(?i)]] .. epoch .. [[[\]),:;|\s\[-]{1,6}(?:batch(?:es)?|mini-?batch)[ :#=\[]*INT\b.*?]] .. loss_is,
+              [[(?i)]] .. epoch .. [[\b.*?]] .. loss_is .. [[.*?\b]] .. within .. [[[ :#=\[]*INT\s?/\s?INT\b]] },
+  scan    = scan_loss, unless = not_training,
+  samples = with { step = of_all, loss = "loss" },
+  states  = { phase = "train" },
+}
 parser "step_and_loss" {
-  line    = { [[(?i)(?:^|[^\w/]|(?:train|trainer|training|global|perf|progress)/)]] .. named_step .. [[["']?\s*(?:[:=#_]|\s)\s*["']?\[?(?P<step>INT)(?:\s?/\s?INT)?(?:[^\w.]|\.\s).*?\b]] .. loss .. [[["']?\s*(?:[:=]|\bis\b|\s)\s*["']?(?P<loss>NUM)(?:[^\w.]|$)]],
-              [[(?i)\b]] .. loss .. [[["']?\s*(?:[:=]|\bis\b|\s)\s*["']?(?P<loss>NUM)[^\w.].*?\b]] .. named_step .. [[["']?\s*[:=#]\s*["']?(?P<step>INT)\b]] },
-  scan    = [[(?i)loss|x-?ent|entropy|nll|objective|cost]],
+  line    = { [[(?i)(?:^|[^\w/]|(?:train|trainer|training|global|perf|progress)/)]] .. named_step .. [[["']?\s*(?:[:=#_]|\s)\s*["']?\[?(?P<step>INT)(?:\s?/\s?(?:INT|NUM[kKM]))?(?:[^\w.]|\.\s).*?\b]] .. loss .. [[["']?\s*(?:[:=|]|\bis\b|\s)\s*["']?(?P<loss>NUM)(?:[^\w.]|$)]],
+              [[(?i)\b]] .. loss .. [[["']?\s*(?:[:=]|\bis\b|\s)\s*["']?(?P<loss>NUM)[^\w.].*?\b]] .. named_step .. [[["']?\s*[:=#]\s*["']?(?P<step>INT)(?:[^\w.]|\.\s|$)]] },
+  scan    = scan_loss,
   unless  = not_training,
-  samples = { step = "step", loss = "loss", grad_norm = grad_norm, learning_rate = learning_rate, step_time = step_time, tokens_per_s = tokens_per_s },
+  samples = with { step = { of_all, { "step" } }, loss = "loss" },
   states  = { phase = "train" },
 }
 parser "counted_loss" {
   about   = "the step stands first, without a word: #120, [120/5000], 120 |",
-  line    = [[(?i)^[\W_]*(?:#|\[)?(?P<step>INT)(?:\s?/\s?INT)?\b[^\w.,%][^\w]*]] .. loss .. [[["']?\s*[:= ]\s*["']?(?P<loss>NUM)(?:[^\w.]|$)]],
-  scan    = [[(?i)loss|x-?ent|entropy|nll|objective|cost]],
+  line    = [[(?i)^[\W_]*(?:#|\[)?(?P<step>INT)(?:\s?/\s?INT)?\b[^\w.,%](?:[^\w]*epoch:? INT\b)?[^\w]*]] .. loss .. [[["']?\s*[:= ]\s*["']?(?P<loss>NUM)(?:[^\w.]|$)]],
+  scan    = scan_loss,
   unless  = not_training,
-  samples = { step = "step", loss = "loss", grad_norm = grad_norm, learning_rate = learning_rate, step_time = step_time, tokens_per_s = tokens_per_s },
+  samples = with { step = { of_all, { "step" } }, loss = "loss" },
   states  = { phase = "train" },
 }
 parser "loss_of_no_number" {
