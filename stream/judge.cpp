@@ -74,6 +74,7 @@ void Judge::run(const Agenda::Due& due) {
   if (due.at_end) moment_.now = facts_.end;
   ++around_.counters->ticks;
   evaluator_.begin_tick();
+  told_by_script_.clear();
   const std::size_t mark = pack_->graph->mark();  // what scripted rules append lives until their alerts are told
   std::vector<RuleIndex> rules;
   for (const RuleIndex rule : due.rules)
@@ -90,7 +91,6 @@ void Judge::run(const Agenda::Due& due) {
       [this](const AlertTransition& t) { publish(t); });
   around_.counters->alerts_over_limit += desk_.over_limit() - over_limit;
   if (pack_->graph->mark() > mark) {
-    told_by_script_.clear();
     pack_->graph->truncate(mark);
     evaluator_.forget_above(mark);
   }
@@ -211,21 +211,25 @@ void Judge::tell(RuleIndex index, Slot slot, AlertTransition& transition) {
   const Account account{rule.scripted ? view->second : rule, *pack_->graph, evaluator_, facts_.topology,
                         [this](double symbol) { return facts_.symbols.text(symbol); }};
   account.tell(slot, transition);
-  if (!rule.scripted) add_evidence_of_findings(rule, slot, transition);
+  add_evidence_of_findings(rule, slot, transition);
 }
 
 void Judge::add_evidence_of_findings(const Rule& rule, Slot slot, AlertTransition& transition) {
   if (rule.findings.size() > most_findings_told) return;
   for (const RuleIndex index : rule.findings) {
-    const Rule& base = pack_->rules[static_cast<std::size_t>(index)];
-    // Only what looks at this same moment: windows of another L have moved on.
-    if (base.scripted || base.settle != rule.settle) continue;
+    const Rule& declared = pack_->rules[static_cast<std::size_t>(index)];
+    const auto view = told_by_script_.find(index);
+    const Rule& base = declared.scripted && view != told_by_script_.end() ? view->second : declared;
+    // Only what looks at this same moment: windows of another L have moved on. Of a script, what it said at this tick.
+    if ((declared.scripted && view == told_by_script_.end()) || base.settle != rule.settle) continue;
     const Slot at = containing_slot(facts_.topology, rule.per, slot, base.per);
     if (base.per > rule.per || at == no_slot) continue;
-    telling_ = true;
-    evaluator_.run(base.hot);  // it may not have been due at this tick
-    evaluator_.run(base.cold);
-    telling_ = false;
+    if (!declared.scripted) {
+      telling_ = true;
+      evaluator_.run(base.hot);  // it may not have been due at this tick
+      evaluator_.run(base.cold);
+      telling_ = false;
+    }
     AlertTransition of_base;
     Account{base, *pack_->graph, evaluator_, facts_.topology, [this](double symbol) { return facts_.symbols.text(symbol); }}.tell(at,
                                                                                                                                   of_base);

@@ -105,7 +105,7 @@ TEST_CASE("random rules say the same compiled, as scripts, and by a plain recomp
     const Judged scripted = judge(log.messages, pack_with(rules, true), true);
     CHECK(scripted.counters.benched == 0);
     compare(compiled.evaluations, scripted.evaluations, log.start);
-    // A compiled rule's alert tells the evidence of its findings, too.
+    // A compiled rule's alert tells the evidence of findings that were not due at this tick, too.
     compare(without_findings(compiled.transitions), without_findings(scripted.transitions));
     CHECK(scripted.digests == compiled.digests);
 

@@ -1,4 +1,4 @@
-// What a rule remembers between its ticks, where only its texts show it.
+// What an alert tells: of what its rule remembers between ticks, and of the findings that it is built on.
 #include <doctest/doctest.h>
 
 #include "tests/dsl/judged.h"
@@ -56,4 +56,25 @@ TEST_CASE("a state field that only a text shows is what stood there before the e
                                  "    return job.now:median():above(1), { before = before, steps = job.steps:count() }",
                                  "state = { steps = 0 },");
   CHECK(evidence(alert, "steps") - evidence(alert, "before") == 10);  // of the ten seconds between
+}
+
+TEST_CASE("an alert tells the evidence of the finding that it is built on, of scripts as well") {
+  for (const bool scripted : {false, true}) {
+    CAPTURE(scripted);
+    dsl::Budgets budgets;
+    budgets.all_scripted = scripted;
+    const auto loaded =
+        dsl::load(pack_of("rule \"slow\" { per = \"rank\", every = \"10s\", yields_to = { \"r\" },\n"
+                          "  needs = { now = signal \"step_time\" { over = \"10s\" } },\n"
+                          "  evaluate = function(job) return job.now:median():above(1), { usual = job.now:median() } end }\n"
+                          "rule \"r\" { per = \"rank\", every = \"10s\", needs = { slow = finding \"slow\" },\n"
+                          "  evaluate = function(job) return job.slow:now() end }"),
+                  budgets);
+    REQUIRE_MESSAGE(loaded.pack, problems_of(loaded));
+    auto log = slower_from_the_third_minute();
+    const Judged said = judge(log, loaded.pack, false);
+    REQUIRE(!said.alerts.empty());
+    CHECK(said.alerts[0].rule == "r");
+    CHECK(evidence(said.alerts[0], "slow.usual") == 2);
+  }
 }
