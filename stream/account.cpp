@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstdio>
 #include <set>
+#include <string_view>
+#include <utility>
 
 namespace tocsin::stream {
 namespace {
@@ -60,16 +62,19 @@ void Account::tell(Slot slot, AlertTransition& transition) const {
 }
 
 void Account::assumptions(Slot slot, std::vector<std::string>& out) const {
-  std::set<std::string> told;
+  std::vector<std::pair<std::string, std::set<std::string_view>>> doubts;  // what is unknown, and what was made of it
   for (const NodeId id : rule_->hot) {
     const Node& node = (*graph_)[id];
     if (!decides_without_value(node.op) || !unknown(node.arguments[0], rule_->per, slot)) continue;
     const auto signals = missing(node.arguments[0], rule_->per, slot);
     if (signals.empty()) continue;
-    const char* taken = node.op == Op::surely ? "taken as no" : node.op == Op::maybe ? "taken as yes" : "a default stands for it";
-    if (std::string text = join(signals) + (signals.size() == 1 ? " is" : " are") + " unknown: " + taken; told.insert(text).second)
-      out.push_back(std::move(text));
+    std::string doubt = join(signals) + (signals.size() == 1 ? " is" : " are") + " unknown: ";
+    auto known = std::find_if(doubts.begin(), doubts.end(), [&](const auto& d) { return d.first == doubt; });
+    if (known == doubts.end()) known = doubts.insert(doubts.end(), {std::move(doubt), {}});
+    known->second.insert(node.op == Op::surely ? "taken as no" : node.op == Op::maybe ? "taken as yes" : "a default stands for it");
   }
+  for (const auto& [doubt, taken] : doubts)
+    out.push_back(doubt + std::string{taken.size() == 1 ? *taken.begin() : "the rule decides without it"});
 }
 
 bool Account::unknown(NodeId id, Level level, Slot slot) const {

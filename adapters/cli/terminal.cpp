@@ -64,21 +64,6 @@ std::string shortened(const std::string& doubt) {
   return parts < most + 2 ? doubt : fmt::format("{} and {} more)", doubt.substr(0, cut), parts - most);
 }
 
-// What is assumed of one unknown signal in several places, in one sentence: "x is unknown: taken as no, taken as yes".
-std::vector<std::string> joined_by_signal(const std::vector<std::string>& doubts) {
-  constexpr std::string_view mark = " is unknown: ";
-  std::vector<std::string> joined;
-  for (const std::string& doubt : doubts) {
-    const std::size_t at = doubt.find(mark);
-    const auto same = std::find_if(joined.begin(), joined.end(), [&](const std::string& earlier) {
-      return at != std::string::npos && earlier.starts_with(std::string_view{doubt}.substr(0, at + mark.size()));
-    });
-    if (same == joined.end()) joined.push_back(doubt);
-    else *same += ", " + doubt.substr(at + mark.size());
-  }
-  return joined;
-}
-
 }  // namespace
 
 std::string clock_text(stream::Time time) {
@@ -134,7 +119,7 @@ void Terminal::transition(const stream::AlertTransition& t) {
     text += paragraph("shows", t.shows);
     for (const auto& [cause, said] : t.implies) text += paragraph("implies", said);
     if (t.implies.empty()) text += paragraph("implies", "no cause is proven");
-    for (const auto& unknown : joined_by_signal(t.cannot_decide)) text += paragraph("cannot decide", unknown);
+    for (const auto& unknown : t.cannot_decide) text += paragraph("cannot decide", unknown);
     if (t.cannot_decide.empty()) text += paragraph("cannot decide", "nothing: all that this rule asks is known");
     std::string evidence;
     for (const auto& [name, value] : t.evidence)
