@@ -111,7 +111,7 @@ TEST_CASE("arrivals shuffled within the lateness give the same closed rows") {
   CHECK(judge(shuffled, pack()).rows == in_order.rows);
 }
 
-TEST_CASE("killed at 100 random positions and taken over each time, it says what an unkilled run says") {
+TEST_CASE("killed with SIGKILL at 100 random positions and taken over each time, it says what an unkilled run says") {
   const auto seed = static_cast<std::uint32_t>(std::random_device{}());
   CAPTURE(seed);
   MESSAGE("seed " << seed);

@@ -1,5 +1,7 @@
 #include "tests/stream_engine/generated_log.h"
 
+#include "tests/stream_engine/collector.h"
+
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -166,22 +168,6 @@ void sort_by_arrival(GeneratedLog& log) {
   std::stable_sort(log.messages.begin(), log.messages.end(), [](const auto& a, const auto& b) { return a.arrival < b.arrival; });
 }
 
-class Collector final : public stream::AlertSink {
- public:
-  void transition(const stream::AlertTransition& t) override {
-    if (!seen.insert({t.id, t.number}).second) return;  // told before a restart
-    said.push_back(std::to_string(t.id) + " " + std::to_string(t.number) + " " + t.subject + "/" + t.attempt + " " + t.rule + " " +
-                   std::string{stream::name(t.state)} + " " + std::string{stream::name(t.reason)} + " " +
-                   std::to_string(stream::nanoseconds(t.at)) + " " + t.shows);
-  }
-  void verdict(const stream::Verdict& v) override {
-    if (verdicts.insert(v.subject + "/" + v.attempt).second) said.push_back("verdict " + v.subject + "/" + v.attempt + " " + v.family);
-  }
-  std::set<std::pair<std::uint64_t, std::uint32_t>> seen;
-  std::set<std::string> verdicts;
-  std::vector<std::string> said;
-};
-
 }  // namespace
 
 const stream::Entry& decoded(schemas::Decoder& decoder, const GeneratedLog& log, std::size_t i) {
@@ -225,32 +211,6 @@ Said judge(const GeneratedLog& log, const stream::LoadedPack& pack, stream::Shar
   schemas::Decoder decoder;
   for (std::size_t i = 0; i < log.messages.size(); ++i) shard.consume(decoded(decoder, log, i));
   return {shard.digests(), shard.row_digests(), collector.said};
-}
-
-Said judge_with_restarts(const GeneratedLog& log, const stream::LoadedPack& pack, std::vector<std::size_t> kills) {
-  std::sort(kills.begin(), kills.end());
-  kills.push_back(log.messages.size());
-  Collector collector;
-  schemas::Decoder decoder;
-  std::optional<stream::Shard::Sections> newest;
-  std::map<std::string, std::uint64_t> digests, rows;
-  for (const std::size_t kill : kills) {
-    stream::Shard shard{pack, nullptr, collector};
-    std::size_t from = 0;
-    if (newest) {
-      const auto resume = shard.load(*newest);
-      if (!resume) throw std::runtime_error(resume.error().message);
-      from = static_cast<std::size_t>(resume->judge_from);
-      for (auto i = static_cast<std::size_t>(resume->fill_from); i < from; ++i) shard.fill(decoded(decoder, log, i));
-      shard.filled();
-    }
-    for (std::size_t i = from; i < kill; ++i) {
-      shard.consume(decoded(decoder, log, i));
-      if (shard.snapshot_due()) newest = shard.snapshot();
-    }
-    digests = shard.digests(), rows = shard.row_digests();
-  }
-  return {digests, rows, collector.said};
 }
 
 stream::LoadedPack shipped_pack(bool scripted) {

@@ -48,7 +48,7 @@ struct Said {
   std::vector<std::string> transitions;  // id, number, state, text, in order
 };
 Said judge(const GeneratedLog& log, const stream::LoadedPack& pack, stream::ShardOptions options = {});
-// Killed after each of these message counts, and taken over from the newest snapshot.
+// By a process of its own up to each of these message counts, where SIGKILL ends it; the next takes over from what is on disk.
 Said judge_with_restarts(const GeneratedLog& log, const stream::LoadedPack& pack, std::vector<std::size_t> kills);
 
 stream::LoadedPack shipped_pack(bool scripted = false);

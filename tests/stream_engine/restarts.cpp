@@ -1,0 +1,107 @@
+// A log judged by one process after the other, each of which is killed. What they leave on disk is all that the next one has.
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <span>
+#include <stdexcept>
+
+#include "schemas/snapshot.h"
+#include "tests/stream_engine/collector.h"
+#include "tests/stream_engine/generated_log.h"
+
+namespace tocsin::tests {
+namespace {
+
+using Sections = stream::Shard::Sections;
+
+// The newest snapshot, and the history of alerts.
+class Disk {
+ public:
+  Disk() {
+    std::string place = (std::filesystem::temp_directory_path() / "tocsin-restarts-XXXXXX").string();
+    if (::mkdtemp(place.data()) == nullptr) throw std::runtime_error("no directory for snapshots");
+    place_ = place;
+  }
+  ~Disk() { std::filesystem::remove_all(place_); }
+  Disk(const Disk&) = delete;
+  Disk& operator=(const Disk&) = delete;
+
+  void save(const Sections& sections) const {
+    schemas::Snapshot snapshot;
+    snapshot.sections = sections;
+    const auto bytes = schemas::encode(snapshot);
+    if (!bytes) throw std::runtime_error(bytes.error().message);
+    std::ofstream{place_ / "beside", std::ios::binary}.write(reinterpret_cast<const char*>(bytes->data()),
+                                                             static_cast<std::streamsize>(bytes->size()));
+    std::filesystem::rename(place_ / "beside", place_ / "snapshot");
+  }
+  [[nodiscard]] std::optional<Sections> newest() const {
+    std::ifstream file{place_ / "snapshot", std::ios::binary};
+    if (!file) return std::nullopt;
+    const std::string text{std::istreambuf_iterator<char>{file}, {}};
+    auto snapshot = schemas::decode_snapshot(std::as_bytes(std::span{text}));
+    if (!snapshot) throw std::runtime_error(snapshot.error().message);
+    return std::move(snapshot->sections);
+  }
+  void append(const std::string& line) const { std::ofstream{place_ / "history", std::ios::app} << line << '\n'; }
+  void read_history(Collector& into) const {
+    std::ifstream file{place_ / "history"};
+    for (std::string line; std::getline(file, line);) into.known(line);
+  }
+
+ private:
+  std::filesystem::path place_;
+};
+
+// From the newest snapshot, or from the log's first record, up to `end`.
+Said judge_up_to(std::size_t end, const GeneratedLog& log, const stream::LoadedPack& pack, const Disk& disk) {
+  Collector collector;
+  disk.read_history(collector);
+  collector.written = [&](const std::string& line) { disk.append(line); };
+  schemas::Decoder decoder;
+  stream::Shard shard{pack, nullptr, collector};
+  std::size_t from = 0;
+  if (const auto newest = disk.newest()) {
+    const auto resume = shard.load(*newest);
+    if (!resume) throw std::runtime_error(resume.error().message);
+    from = static_cast<std::size_t>(resume->judge_from);
+    for (auto i = static_cast<std::size_t>(resume->fill_from); i < from; ++i) shard.fill(decoded(decoder, log, i));
+    shard.filled();
+  }
+  for (std::size_t i = from; i < end; ++i) {
+    shard.consume(decoded(decoder, log, i));
+    if (shard.snapshot_due()) disk.save(shard.snapshot());
+  }
+  return {shard.digests(), shard.row_digests(), collector.said};
+}
+
+}  // namespace
+
+Said judge_with_restarts(const GeneratedLog& log, const stream::LoadedPack& pack, std::vector<std::size_t> kills) {
+  std::sort(kills.begin(), kills.end());
+  const Disk disk;
+  for (const std::size_t kill : kills) {
+    const pid_t child = ::fork();
+    if (child < 0) throw std::runtime_error("no process to kill");
+    if (child == 0) {
+      try {
+        (void)judge_up_to(kill, log, pack, disk);
+        ::raise(SIGKILL);
+      } catch (const std::exception&) {}
+      ::_exit(1);
+    }
+    int status = 0;
+    if (::waitpid(child, &status, 0) != child || !WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL)
+      throw std::runtime_error("the process that was to be killed at message " + std::to_string(kill) + " ended by itself");
+  }
+  return judge_up_to(log.messages.size(), log, pack, disk);
+}
+
+}  // namespace tocsin::tests
