@@ -374,15 +374,37 @@ void Decoder::State::remember(const flatbuffers::Table& root, const Head& head) 
     const auto at = root.GetOptionalFieldOffset(field);
     return at == 0 ? 0 : static_cast<std::size_t>(reinterpret_cast<const std::uint8_t*>(&root) + at - bytes());
   };
-  std::vector<const flatbuffers::Table*> tables{&root};
-  for (const auto* table : *head.samples) tables.push_back(reinterpret_cast<const flatbuffers::Table*>(table));
-  const Bytes list{reinterpret_cast<const std::uint8_t*>(head.samples), sizeof(flatbuffers::uoffset_t) * (head.samples->size() + 1)};
+  std::vector<Bytes> structure;
+  const auto part = [&](const void* begin, std::size_t length) { structure.emplace_back(static_cast<const std::uint8_t*>(begin), length); };
+  const auto fields_of = [&](const flatbuffers::Table& table) {
+    part(table.GetVTable(), flatbuffers::ReadScalar<flatbuffers::voffset_t>(table.GetVTable()));
+    part(&table, sizeof(flatbuffers::soffset_t));
+  };
+  const auto offset = [&](const flatbuffers::Table& table, flatbuffers::voffset_t field,
+                          std::size_t length = sizeof(flatbuffers::uoffset_t)) {
+    if (const auto at = table.GetOptionalFieldOffset(field)) part(reinterpret_cast<const std::uint8_t*>(&table) + at, length);
+  };
+  fields_of(root);
+  offset(root, E::VT_FORMAT, sizeof head.format);
+  for (const auto field : {E::VT_PRODUCER, E::VT_ORIGIN_SOURCE, E::VT_SUBJECT, E::VT_ATTEMPT, E::VT_NODE, E::VT_SAMPLES, E::VT_LINES,
+                           E::VT_EVENTS, E::VT_HEARD, E::VT_CONTROLS})
+    offset(root, field);
+  part(head.samples, sizeof(flatbuffers::uoffset_t) * (head.samples->size() + 1));
+  for (const void* none : {static_cast<const void*>(head.lines), static_cast<const void*>(head.events),
+                           static_cast<const void*>(head.heard), static_cast<const void*>(head.controls)})
+    if (none != nullptr) part(none, sizeof(flatbuffers::uoffset_t));  // a list of none is one, too
+  for (const auto* block : *head.samples) {
+    using B = fb::SampleBlock;
+    const auto& table = *reinterpret_cast<const flatbuffers::Table*>(block);
+    fields_of(table);
+    for (const auto field : {B::VT_LAYOUT, B::VT_MEMBERS, B::VT_TIMES, B::VT_NARROW, B::VT_WIDE, B::VT_PRESENT, B::VT_TEXTS, B::VT_SOURCE})
+      offset(table, field);
+  }
   Entry envelope = entry;
   envelope.samples = {};
   envelope.rejected_blocks = 0;
   outlines.remember({bytes(), size}, envelope,
-                    {place(E::VT_EPOCH), place(E::VT_SEQUENCE), place(E::VT_ORIGIN_OFFSET), place(E::VT_ORIGIN_ARRIVAL)}, found, tables,
-                    list);
+                    {place(E::VT_EPOCH), place(E::VT_SEQUENCE), place(E::VT_ORIGIN_OFFSET), place(E::VT_ORIGIN_ARRIVAL)}, found, structure);
 }
 
 namespace {

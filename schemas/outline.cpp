@@ -47,7 +47,7 @@ class Mask {
 }  // namespace
 
 void Outlines::remember(std::span<const std::uint8_t> message, const stream::Entry& head, const Numbers& numbers,
-                        std::span<const SampleParts> samples, std::span<const flatbuffers::Table* const> tables, Bytes list) {
+                        std::span<const SampleParts> samples, std::span<const Bytes> structure) {
   if (message.size() > longest) return;
   const std::size_t set = set_of(message.size());
   Outline& outline = outlines_[set + oldest_[set / ways]];
@@ -60,7 +60,7 @@ void Outlines::remember(std::span<const std::uint8_t> message, const stream::Ent
   Mask mask{message};
   std::vector<std::span<const std::uint8_t>> lengths;
   const auto contents = [&](const void* begin, std::size_t size, std::size_t end = 0) {
-    if (size == 0) return;
+    if (begin == nullptr) return;  // the message has none
     const auto* at = static_cast<const std::uint8_t*>(begin);
     mask.contents(at, size);
     lengths.emplace_back(at - length, length);
@@ -77,14 +77,6 @@ void Outlines::remember(std::span<const std::uint8_t> message, const stream::Ent
     contents(parts.wide.data(), parts.wide.size_bytes());
     contents(parts.source.data(), parts.source.size(), 1);
   }
-  for (const auto& bytes : lengths) mask.structure(bytes.data(), bytes.size());
-  mask.structure(message.data(), 2 * length);  // where the envelope is, and what it is
-  mask.structure(list.data(), list.size());
-  for (const flatbuffers::Table* table : tables) {
-    const std::uint8_t* fields = table->GetVTable();
-    mask.structure(fields, flatbuffers::ReadScalar<flatbuffers::voffset_t>(fields));
-    mask.structure(table, flatbuffers::ReadScalar<flatbuffers::voffset_t>(fields + sizeof(flatbuffers::voffset_t)));
-  }
   const auto number = [&](std::size_t at, std::size_t size) {
     if (at != 0) mask.contents(message.data() + at, size);
   };
@@ -92,6 +84,9 @@ void Outlines::remember(std::span<const std::uint8_t> message, const stream::Ent
   number(numbers.sequence, sizeof head.sequence);
   number(numbers.origin_offset, sizeof head.origin_offset);
   number(numbers.origin_arrival, sizeof(std::int64_t));
+  mask.structure(message.data(), 2 * length);  // where the envelope is, and what it is
+  for (const auto& bytes : lengths) mask.structure(bytes.data(), bytes.size());
+  for (const Bytes bytes : structure) mask.structure(bytes.data(), bytes.size());
   outline.size = mask.apart() ? message.size() : 0;
   const std::size_t words = message.size() / 8;
   const auto in_words = [&](std::span<const std::uint8_t> from, std::vector<std::uint64_t>& to) {

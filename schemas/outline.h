@@ -44,10 +44,10 @@ class Outlines {
     std::uint64_t last = 0, last_mask = 0;   // what is left of it, as a word
   };
 
-  // Of a verified message of these bytes, at its place in the decoder's buffer. `tables`: its envelope and its blocks, whose places
-  // `list` gives. Nothing is remembered where contents lie over one another or over tables.
+  // Of a verified message of these bytes, at its place in the decoder's buffer. `structure`: all that was looked at to find its parts, but
+  // for the lengths before contents. Nothing is remembered where contents or numbers lie over one another or over structure.
   void remember(std::span<const std::uint8_t> message, const stream::Entry& head, const Numbers& numbers,
-                std::span<const SampleParts> samples, std::span<const flatbuffers::Table* const> tables, Bytes list);
+                std::span<const SampleParts> samples, std::span<const Bytes> structure);
   // The outline of this message; null: it has to be verified.
   [[nodiscard]] const Outline* find(std::span<const std::byte> message) const noexcept;
   void forget();  // the buffer has moved
