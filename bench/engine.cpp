@@ -15,7 +15,7 @@
 #include "dsl/text/extraction.h"
 #include "dsl/text_definitions.h"
 #include "schemas/codec.h"
-#include "stream/shard.h"
+#include "stream/job/shard.h"
 
 namespace {
 

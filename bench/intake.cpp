@@ -12,7 +12,7 @@
 #include "bench/machine.h"
 #include "dsl/loader.h"
 #include "schemas/codec.h"
-#include "stream/shard.h"
+#include "stream/job/shard.h"
 
 namespace {
 

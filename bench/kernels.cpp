@@ -1,5 +1,5 @@
 // What one pass of each kernel costs over the columns of a job of 1,024 ranks, and of 16,384.
-#include "stream/kernels.h"
+#include "stream/graph/kernels.h"
 
 #include <benchmark/benchmark.h>
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <random>
 
-#include "stream/history.h"
+#include "stream/windows/history.h"
 
 using namespace tocsin::stream;
 using namespace std::chrono_literals;
@@ -54,14 +54,14 @@ struct Job {
     const Node& node = (*graph)[reductions[i]];
     out.resize(topology.size(Level::rank));
     const Time tick = now - 5s;
-    history->reduce(node, *(*graph)[node.arguments[0]].attributes.window, {}, {tick, now, start, never}, hearing, out);
+    history->reduce(node, *(*graph)[node.arguments[0]].attributes.window, {}, {tick, now, start, never}, coverage, out);
   }
 
   std::uint32_t ranks;
   SignalTable table;
   std::optional<Graph> graph;
   Topology topology;
-  Hearing hearing;
+  SourceCoverage coverage;
   std::vector<NodeId> windows, reductions;
   std::optional<History> history;
   std::vector<Slot> slots;

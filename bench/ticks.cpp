@@ -5,7 +5,7 @@
 #include <random>
 #include <string>
 
-#include "stream/evaluator.h"
+#include "stream/graph/evaluator.h"
 
 using namespace tocsin::stream;
 

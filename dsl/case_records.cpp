@@ -112,7 +112,7 @@ void CaseRecords::play(const Consume& consume) {
   }
   const bool ended = !case_->segments.empty() && !case_->segments.back().ends.empty();
   for (const Time to = now + settling; now < to; now += a_second) {
-    hear(now, consume);
+    cover(now, consume);
     control(now, stream::ControlRecord::Kind::beat, consume);
   }
   if (ended) control(now, stream::ControlRecord::Kind::seal, consume);
@@ -148,7 +148,7 @@ double CaseRecords::number(const CaseValue& value, const std::string& signal, st
 }
 
 void CaseRecords::second(const CaseSegment& segment, Time from, Time segment_begin, const Consume& consume) {
-  hear(from, consume);
+  cover(from, consume);
   const bool stepping = running_.contains("step");
   for (const auto& [name, running] : running_) {
     const auto id = signals_->find(name);
@@ -252,15 +252,15 @@ void CaseRecords::sample(Time time, const stream::SignalDefinition& definition, 
   consume(piece.entry);
 }
 
-void CaseRecords::hear(Time time, const Consume& consume) {
+void CaseRecords::cover(Time time, const Consume& consume) {
   if (stream::nanoseconds(time - begin().time_since_epoch()) / 1'000'000'000 % 10 != 0) return;
-  std::vector<stream::HeardRecord> heard;
-  for (const auto& source : sources_) heard.push_back({source, {}});
+  std::vector<stream::CoverageRecord> coverage;
+  for (const auto& source : sources_) coverage.push_back({source, {}});
   stream::Entry entry;
   entry.arrival = time;
   entry.subject = "case";
   entry.attempt = attempt_name_;
-  entry.heard = heard;
+  entry.coverage = coverage;
   consume(entry);
 }
 

@@ -7,13 +7,13 @@
 #include <vector>
 
 #include "dsl/cases.h"
-#include "stream/pack.h"
-#include "stream/record.h"
+#include "stream/rules/pack.h"
+#include "stream/values/record.h"
 
 namespace tocsin::dsl {
 
 // Turns a case into log entries: each signal once a second from each owner (what collectors say as often as `sampled` asks; points and
-// steps at each step where the case has `steps`), a beat a second, heard records for the sources of every signal that the case named, start, member and end events.
+// steps at each step where the case has `steps`), a beat a second, coverage records for the sources of every signal that the case named, start, member and end events.
 // Owned by the runner, for one case.
 class CaseRecords {
  public:
@@ -40,7 +40,7 @@ class CaseRecords {
   void steps(stream::Time from, stream::Time segment_begin, const CaseSegment& segment, const Consume& consume);
   void sample(stream::Time time, const stream::SignalDefinition& definition, std::uint32_t owner, double number, const std::string& text,
               const Consume& consume);
-  void hear(stream::Time time, const Consume& consume);
+  void cover(stream::Time time, const Consume& consume);
   void control(stream::Time time, stream::ControlRecord::Kind kind, const Consume& consume);
   void start(stream::Time time, const Consume& consume);
   void event(stream::Time time, const stream::MemberKey& member, std::string_view name, const std::map<std::string, stream::Scalar>& fields,

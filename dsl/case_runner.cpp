@@ -4,8 +4,8 @@
 #include <set>
 
 #include "dsl/case_records.h"
-#include "stream/account.h"
-#include "stream/evaluator.h"
+#include "stream/graph/evaluator.h"
+#include "stream/rules/explanation.h"
 
 namespace tocsin::dsl {
 namespace {
@@ -87,14 +87,14 @@ CaseResult run_case(const Case& one, const stream::LoadedPack& pack) {
   std::map<std::string, std::pair<bool, std::vector<std::string>>> at_last;  // unknown at its last tick, and what was missing
   std::set<std::string> asked;
   for (const auto& e : one.unknown) asked.insert(e.rule);
-  shard.observe([&](const stream::Shard::Evaluation& evaluation) {
+  shard.observe([&](const stream::RuleEvaluation& evaluation) {
     if (std::find(evaluation.outcomes.begin(), evaluation.outcomes.end(), stream::Truth::yes) != evaluation.outcomes.end())
       said_yes.insert(evaluation.rule.name);
     if (!asked.contains(evaluation.rule.name)) return;
     auto& [unknown, missing] = at_last[evaluation.rule.name];
     unknown = !evaluation.outcomes.empty() &&
               std::find(evaluation.outcomes.begin(), evaluation.outcomes.end(), stream::Truth::unknown) != evaluation.outcomes.end();
-    missing = stream::Account{evaluation.rule, evaluation.values.graph(), evaluation.values, evaluation.topology, {}}.missing();
+    missing = stream::Explanation{evaluation.rule, evaluation.values.graph(), evaluation.values, evaluation.topology, {}}.missing();
   });
   CaseRecords records{one, pack.pack->signals};
   records.play([&](const stream::Entry& entry) { shard.consume(entry); });

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "dsl/cases.h"
-#include "stream/shard.h"
+#include "stream/job/shard.h"
 
 namespace tocsin::dsl {
 

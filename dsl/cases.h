@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "stream/graph.h"
-#include "stream/time.h"
+#include "stream/graph/graph.h"
+#include "stream/values/time.h"
 
 namespace tocsin::dsl {
 

@@ -10,7 +10,7 @@
 #include "dsl/cases.h"
 #include "dsl/host.h"
 #include "dsl/problems.h"
-#include "stream/pack.h"
+#include "stream/rules/pack.h"
 
 namespace tocsin::dsl {
 

@@ -312,12 +312,13 @@ void read_signal(const Table& table, const std::string& name) {
   table.allow({"kind", "unit", "owner", "row", "lateness", "points", "source", "values", "fields", "aliases", "documentation"});
   stream::SignalDefinition signal;
   signal.name = name;
-  static const Strings kinds{"gauge", "counter", "state", "step", "time", "event", "heard"};
+  static const Strings kinds{"gauge", "counter", "state", "step", "time", "event", "liveness"};
   static const Strings owners{"job", "rack", "node", "gpu", "rank"};
   const std::string kind = table.text("kind", "gauge").value_or("gauge"), owner = table.text("owner", "rank").value_or("rank");
   if (const auto known = stream::signal_kind_named(kind)) signal.kind = *known;
   else
-    table.problem("kind", "kind = \"" + kind + "\"" + nearest(kind, kinds) + ": write gauge, counter, state, step, time, event or heard");
+    table.problem("kind",
+                  "kind = \"" + kind + "\"" + nearest(kind, kinds) + ": write gauge, counter, state, step, time, event or liveness");
   if (const auto known = stream::level_named(owner)) signal.owner = *known;
   else table.problem("owner", "owner = \"" + owner + "\"" + nearest(owner, owners) + ": write job, rack, node, gpu or rank");
   signal.unit = table.text("unit", "none").value_or("none");

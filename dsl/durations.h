@@ -4,9 +4,9 @@
 #include <string>
 #include <string_view>
 
-#include "stream/pack.h"
-#include "stream/result.h"
-#include "stream/time.h"
+#include "stream/rules/pack.h"
+#include "stream/values/result.h"
+#include "stream/values/time.h"
 
 namespace tocsin::dsl {
 

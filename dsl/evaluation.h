@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "dsl/collection.h"
-#include "stream/graph.h"
-#include "stream/pack.h"
+#include "stream/graph/graph.h"
+#include "stream/rules/pack.h"
 
 namespace tocsin::dsl {
 

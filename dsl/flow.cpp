@@ -6,7 +6,7 @@
 
 #include "dsl/bytecode.h"
 #include "dsl/durations.h"
-#include "stream/graph.h"
+#include "stream/graph/graph.h"
 
 namespace tocsin::dsl {
 namespace {

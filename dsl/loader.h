@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "dsl/cases.h"
-#include "stream/pack.h"
-#include "stream/result.h"
+#include "stream/rules/pack.h"
+#include "stream/values/result.h"
 
 namespace tocsin::dsl {
 

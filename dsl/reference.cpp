@@ -3,8 +3,8 @@
 #include <array>
 #include <utility>
 
-#include "stream/graph.h"
-#include "stream/operations.h"
+#include "stream/graph/graph.h"
+#include "stream/graph/operations.h"
 
 namespace tocsin::dsl {
 namespace {

@@ -4,7 +4,7 @@
 #include <lua.hpp>
 
 #include "dsl/values.h"
-#include "stream/topology.h"
+#include "stream/topology/topology.h"
 
 namespace tocsin::dsl {
 namespace {

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "stream/pack.h"
-#include "stream/result.h"
+#include "stream/rules/pack.h"
+#include "stream/values/result.h"
 
 namespace tocsin::dsl {
 

@@ -5,7 +5,7 @@
 #include <lua.hpp>
 
 #include "dsl/durations.h"
-#include "stream/topology.h"
+#include "stream/topology/topology.h"
 
 namespace tocsin::dsl {
 namespace {

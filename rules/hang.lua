@@ -59,8 +59,8 @@ rule "stalled" {
     local moving  = job.launched:delta():above(0):any("job")      -- slow, but it goes on: no hang
     -- A log of which no line is understood, or one that still says that it trains, does not say that the first step never came.
     local read    = idle | phase:is("starting") | job.phase:age():above(limit) | job.met:last():is("waiting", "joined")
-    local heard   = ~never | read:surely()
-    return age:above(limit) & heard & ~moving:surely() & ~job.ended:count():above(0):surely(),
+    local spoke   = ~never | read:surely()
+    return age:above(limit) & spoke & ~moving:surely() & ~job.ended:count():above(0):surely(),
       { age = age, limit = limit, first = never, saving = phase:is("checkpoint"), evaluating = phase:is("eval") }
   end,
 }

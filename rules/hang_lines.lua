@@ -1,11 +1,11 @@
 -- Hangs that a line alone proves: the watchdogs of PyTorch and NCCL, the rendezvous, the kernel. They page with or without `stalled`.
 
 rule "collective_timeout" {
-  family = "C2", severity = "critical", per = "job", every = { "late", "heard", "stuck", "absent", "10s" },
+  family = "C2", severity = "critical", per = "job", every = { "late", "reported", "stuck", "absent", "10s" },
   summary = "A watchdog gave up on a collective",
   needs = {
     late   = signal "collective_timeout" { over = "attempt" },
-    heard  = signal "collective_timeout_heard" { over = "attempt" },
+    reported = signal "collective_timeout_reported" { over = "attempt" },
     stuck  = signal "watchdog_stuck"     { over = "attempt" },
     absent = signal "barrier_missed"     { over = "attempt" },
   },
@@ -16,11 +16,11 @@ rule "collective_timeout" {
     waiting = "the ranks that print this are those that waited; which one they waited for, their lines do not say",
   },
   evaluate = function(job, p)
-    local missed  = job.absent:count():above(0)
-    local said    = job.late:count():above(0) | job.stuck:count():above(0)
-    local waited  = said:surely()
-    local told    = job.heard:count():above(0):surely()
-    return (waited | told | missed:surely()):any("job"),
+    local missed   = job.absent:count():above(0)
+    local said     = job.late:count():above(0) | job.stuck:count():above(0)
+    local waited   = said:surely()
+    local reported = job.reported:count():above(0):surely()
+    return (waited | reported | missed:surely()):any("job"),
       { n = waited:count("job"), who = missed:surely(), absent = missed:any("job"), waiting = ~missed:any("job") }
   end,
 }
@@ -190,7 +190,7 @@ case "the last look shows GPUs at work, and one that is not used" {
 }
 case "a rank hears of a watchdog on another node" {
   ranks = 4,
-  { lasting = "2m", phase = "train", step = steps(1) }, { lasting = "20s", step = silent, events = { { "collective_timeout_heard", rank = 1 } } },
+  { lasting = "2m", phase = "train", step = steps(1) }, { lasting = "20s", step = silent, events = { { "collective_timeout_reported", rank = 1 } } },
   fires = { { "collective_timeout", within = "5s" } },
 }
 case "Horovod waits for some ranks" {

@@ -282,11 +282,11 @@ rule "startup_crash" {
 rule "node_down" {
   family = "F1", severity = "critical", per = "node", every = { "state", "10s" },
   summary = "A node of the job is down",
-  needs = { state = signal "node_state" { over = "attempt" }, heard = signal "any" { over = "attempt" } },
+  needs = { state = signal "node_state" { over = "attempt" }, spoke = signal "any" { over = "attempt" } },
   shows = "{node} is {state}",
   causes = { silent = "all its ranks are silent", agent = "its ranks still speak: the scheduler's daemon fails, or a person set it down" },
   evaluate = function(job, p)
-    local quiet = job.heard:age():above(60):all("node")
+    local quiet = job.spoke:age():above(60):all("node")
     return job.state:last():is("down", "fail", "not_responding"), { state = job.state:last(), silent = quiet, agent = ~quiet }
   end,
 }

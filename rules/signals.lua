@@ -1,7 +1,7 @@
 -- The signals of the pack: what rules may read, and the foreign names that mean the same.
 --
 -- kind    gauge, counter (its rows are rates), state (a text or bits that hold until they change), step (a count of progress),
---         time, event, heard
+--         time, event, liveness
 -- owner   whose value it is: job, node, gpu or rank. A rank's value from a line of no known rank belongs to the job
 -- source  who must listen before "none came" means none; a signal without one is unknown until it is seen
 -- points  its samples count as points: a need may ask for the last n of them
@@ -87,7 +87,7 @@ signals {
   collective_timeout = { kind = "event", unit = "none", owner = "rank", source = log,
     fields = { seq = "count", op = "text", timeout_ms = "none", ran_ms = "none", last_enqueued = "count", last_completed = "count" },
     documentation = "The rank's watchdog waited too long for a collective: the rank waits, it is not the one that is missing." },
-  collective_timeout_heard = { kind = "event", unit = "none", owner = "rank", source = log, fields = { last_enqueued = "count", last_completed = "count" },
+  collective_timeout_reported = { kind = "event", unit = "none", owner = "rank", source = log, fields = { last_enqueued = "count", last_completed = "count" },
     documentation = "Another rank's watchdog gave up on a collective, and told this rank." },
   collective_stalled = { kind = "event", unit = "none", owner = "job", source = log, fields = { missing = "none" },
     documentation = "Some ranks have waited for a minute for others that have not asked for a collective." },
@@ -249,7 +249,7 @@ signals {
     documentation = "Made by the engine: a log that records of the job come from has not been read for two minutes. Whom it tells of is unobserved." },
   origin_caught_up = { kind = "event", unit = "none", owner = "job", fields = { origin = "text" },
     documentation = "Made by the engine: a log that was behind is waited for again." },
-  any = { kind = "heard", unit = "none", owner = "rank", documentation = "Made by the engine: whether a member says anything at all." },
+  any = { kind = "liveness", unit = "none", owner = "rank", documentation = "Made by the engine: whether a member says anything at all." },
 }
 
 -- What `peers` may list, and whose it is.

@@ -5,8 +5,8 @@
 #include <variant>
 #include <vector>
 
-#include "stream/alert.h"
-#include "stream/result.h"
+#include "stream/rules/alert.h"
+#include "stream/values/result.h"
 
 // Alerts and verdicts as messages, for the topics that carry them.
 namespace tocsin::schemas {

@@ -4,7 +4,7 @@
 
 #include "schemas/codec.h"
 #include "schemas/layout.h"
-#include "stream/value.h"
+#include "stream/values/value.h"
 
 namespace tocsin::schemas {
 namespace {
@@ -64,7 +64,7 @@ struct EntryBuilder::State {
   std::vector<SampleBlock> samples;
   std::vector<stream::LineRecord> lines;
   std::vector<stream::EventRecord> events;
-  std::vector<stream::HeardRecord> heard;
+  std::vector<stream::CoverageRecord> coverage;
   std::vector<stream::ControlRecord> controls;
   std::vector<MemberKey> scratch;
 
@@ -161,7 +161,7 @@ EntryBuilder::EntryBuilder(EntryBuilder&&) noexcept = default;
 void EntryBuilder::clear() {
   State& s = *state_;
   s.entry = {};
-  s.pending.clear(), s.samples.clear(), s.lines.clear(), s.events.clear(), s.heard.clear(), s.controls.clear();
+  s.pending.clear(), s.samples.clear(), s.lines.clear(), s.events.clear(), s.coverage.clear(), s.controls.clear();
   s.arena.release();
 }
 
@@ -212,11 +212,11 @@ void EntryBuilder::event(Time time, const Member& member, std::string_view name,
   s.events.push_back({time, s.keep(member), s.keep(name), s.keep(source), s.keep(std::span<const stream::EventRecord::Field>{kept})});
 }
 
-void EntryBuilder::heard(std::string_view source, std::span<const Member> members) {
+void EntryBuilder::coverage(std::string_view source, std::span<const Member> members) {
   State& s = *state_;
   s.scratch.clear();
   for (const Member& member : members) s.scratch.push_back(s.keep(member));
-  s.heard.push_back({s.keep(source), s.keep(std::span<const MemberKey>{s.scratch})});
+  s.coverage.push_back({s.keep(source), s.keep(std::span<const MemberKey>{s.scratch})});
 }
 
 void EntryBuilder::beat() { state_->controls.push_back({}); }
@@ -233,7 +233,7 @@ void EntryBuilder::seal() { state_->controls.push_back({stream::ControlRecord::K
 
 bool EntryBuilder::empty() const {
   const State& s = *state_;
-  return s.pending.empty() && s.lines.empty() && s.events.empty() && s.heard.empty() && s.controls.empty();
+  return s.pending.empty() && s.lines.empty() && s.events.empty() && s.coverage.empty() && s.controls.empty();
 }
 
 const stream::Entry& EntryBuilder::entry() {
@@ -244,7 +244,7 @@ const stream::Entry& EntryBuilder::entry() {
   s.entry.samples = s.samples;
   s.entry.lines = s.lines;
   s.entry.events = s.events;
-  s.entry.heard = s.heard;
+  s.entry.coverage = s.coverage;
   s.entry.controls = s.controls;
   return s.entry;
 }

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "stream/record.h"
-#include "stream/result.h"
+#include "stream/values/record.h"
+#include "stream/values/result.h"
 
 namespace tocsin::schemas {
 
@@ -69,7 +69,7 @@ class EntryBuilder {
     bool is_text = false;
   };
   void event(stream::Time time, const Member& member, std::string_view name, std::span<const Field> fields, std::string_view source = {});
-  void heard(std::string_view source, std::span<const Member> members);
+  void coverage(std::string_view source, std::span<const Member> members);
   void beat();
   void watermark(std::string_view source, stream::Time read_up_to);
   void pack(std::string_view hash, stream::Time from, std::string_view text);

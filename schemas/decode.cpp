@@ -7,7 +7,7 @@
 #include "schemas/interned.h"
 #include "schemas/layout.h"
 #include "schemas/limits.h"
-#include "schemas/outline.h"
+#include "schemas/message_template.h"
 #include "schemas/verified_reader.h"
 #include "telemetry_generated.h"
 
@@ -56,7 +56,7 @@ struct Head {
   const Tables<fb::SampleBlock>* samples = nullptr;
   const Tables<fb::LineBlock>* lines = nullptr;
   const Tables<fb::Event>* events = nullptr;
-  const Tables<fb::Heard>* heard = nullptr;
+  const Tables<fb::Coverage>* coverage = nullptr;
   const Tables<fb::Control>* controls = nullptr;
 };
 
@@ -71,7 +71,7 @@ struct Decoder::State {
   std::vector<stream::SampleBlock> samples;
   std::vector<stream::LineRecord> lines;
   std::vector<stream::EventRecord> events;
-  std::vector<stream::HeardRecord> heard;
+  std::vector<stream::CoverageRecord> coverage;
   std::vector<stream::ControlRecord> controls;
   std::vector<std::string_view> texts;
   std::vector<stream::EventRecord::Field> fields;
@@ -81,11 +81,11 @@ struct Decoder::State {
     Range members, texts;
   };
   std::vector<BlockRanges> sample_ranges;  // one a record, as the next two; the spans are set at the end
-  std::vector<Range> event_fields, heard_members;
+  std::vector<Range> event_fields, covered_members;
 
-  Outlines outlines;
-  const Outlines::Outline* alike = nullptr;  // whose head the entry has
-  std::vector<SampleParts> found;            // of this message
+  MessageTemplates templates;
+  const MessageTemplates::MessageTemplate* constant = nullptr;  // whose head the entry has
+  std::vector<SampleParts> found;                               // of this message
   Interned<Layout> layouts;
   Interned<std::vector<MemberKey>> memberships;
   std::size_t kept_members = 0;
@@ -98,7 +98,7 @@ struct Decoder::State {
     size = message.size();
     if (buffer.size() * 8 < size) {
       buffer.resize(size / 8 + 1);
-      outlines.forget();
+      templates.forget();
     }
     std::memcpy(buffer.data(), message.data(), size);
     samples.clear(), sample_ranges.clear(), members.clear(), texts.clear();
@@ -108,9 +108,9 @@ struct Decoder::State {
   }
   void begin(std::span<const std::byte> message) {
     copy(message);
-    alike = nullptr;
-    found.clear(), lines.clear(), events.clear(), heard.clear(), controls.clear();
-    fields.clear(), event_fields.clear(), heard_members.clear();
+    constant = nullptr;
+    found.clear(), lines.clear(), events.clear(), coverage.clear(), controls.clear();
+    fields.clear(), event_fields.clear(), covered_members.clear();
     entry = {};
     origin_arrival = 0;
     unclaimed = size;
@@ -138,7 +138,7 @@ struct Decoder::State {
   bool read_samples(const SampleParts& parts);
   bool read(const fb::LineBlock& from);
   bool read(const fb::Event& from);
-  bool read(const fb::Heard& from);
+  bool read(const fb::Coverage& from);
   bool read(const fb::Control& from);
 
   template <class Table>
@@ -163,8 +163,8 @@ struct Decoder::State {
   void settle_samples();
   void settle();
 
-  // A message whose outline is known: what its numbers and texts say.
-  void read_alike(std::span<const std::byte> message, const Outlines::Outline& outline);
+  // A message whose message_template is known: what its numbers and texts say.
+  void read_constant(std::span<const std::byte> message, const MessageTemplates::MessageTemplate& message_template);
   void remember(const flatbuffers::Table& root, const Head& head);
 };
 
@@ -300,7 +300,7 @@ bool Decoder::State::read(const fb::Event& from) {
   return true;
 }
 
-bool Decoder::State::read(const fb::Heard& from) {
+bool Decoder::State::read(const fb::Coverage& from) {
   const auto member_string = bytes_of(from.members());
   if (size_of(from.source()) == 0 || !claim(member_string.size() + from.source()->size())) return false;
   const std::size_t first = members.size();
@@ -309,8 +309,8 @@ bool Decoder::State::read(const fb::Heard& from) {
     return false;
   }
   expandable -= members.size() - first;
-  heard.push_back({view(from.source()), {}});
-  heard_members.push_back({first, members.size() - first});
+  coverage.push_back({view(from.source()), {}});
+  covered_members.push_back({first, members.size() - first});
   return true;
 }
 
@@ -340,26 +340,26 @@ void Decoder::State::settle_samples() {
 void Decoder::State::settle() {
   settle_samples();
   for (std::size_t i = 0; i < events.size(); ++i) events[i].fields = event_fields[i].of(fields);
-  for (std::size_t i = 0; i < heard.size(); ++i) heard[i].members = heard_members[i].of(members);
+  for (std::size_t i = 0; i < coverage.size(); ++i) coverage[i].members = covered_members[i].of(members);
   entry.lines = lines;
   entry.events = events;
-  entry.heard = heard;
+  entry.coverage = coverage;
   entry.controls = controls;
 }
 
-void Decoder::State::read_alike(std::span<const std::byte> message, const Outlines::Outline& outline) {
+void Decoder::State::read_constant(std::span<const std::byte> message, const MessageTemplates::MessageTemplate& message_template) {
   copy(message);
-  if (alike != &outline) entry = outline.head;
-  alike = &outline;
+  if (constant != &message_template) entry = message_template.head;
+  constant = &message_template;
   entry.rejected_blocks = 0;
   const auto read = [&](std::size_t at, auto& number) {
     if (at != 0) std::memcpy(&number, bytes() + at, sizeof number);
   };
-  read(outline.numbers.epoch, entry.epoch);
-  read(outline.numbers.sequence, entry.sequence);
-  read(outline.numbers.origin_offset, entry.origin_offset);
-  read(outline.numbers.origin_arrival, origin_arrival);
-  for (const SampleParts& parts : outline.samples)
+  read(message_template.numbers.epoch, entry.epoch);
+  read(message_template.numbers.sequence, entry.sequence);
+  read(message_template.numbers.origin_offset, entry.origin_offset);
+  read(message_template.numbers.origin_arrival, origin_arrival);
+  for (const SampleParts& parts : message_template.samples)
     if (!read_samples(parts)) ++entry.rejected_blocks;
   settle_samples();
 }
@@ -367,7 +367,7 @@ void Decoder::State::read_alike(std::span<const std::byte> message, const Outlin
 void Decoder::State::remember(const flatbuffers::Table& root, const Head& head) {
   using E = fb::Envelope;
   const bool only_samples = size_of(head.samples) == found.size() && !found.empty() &&
-                            size_of(head.lines) + size_of(head.events) + size_of(head.heard) + size_of(head.controls) == 0;
+                            size_of(head.lines) + size_of(head.events) + size_of(head.coverage) + size_of(head.controls) == 0;
   const bool with_texts = std::any_of(found.begin(), found.end(), [](const SampleParts& parts) { return parts.texts != nullptr; });
   if (!only_samples || with_texts) return;
   const auto place = [&](flatbuffers::voffset_t field) -> std::size_t {
@@ -387,11 +387,11 @@ void Decoder::State::remember(const flatbuffers::Table& root, const Head& head) 
   fields_of(root);
   offset(root, E::VT_FORMAT, sizeof head.format);
   for (const auto field : {E::VT_PRODUCER, E::VT_ORIGIN_SOURCE, E::VT_SUBJECT, E::VT_ATTEMPT, E::VT_NODE, E::VT_SAMPLES, E::VT_LINES,
-                           E::VT_EVENTS, E::VT_HEARD, E::VT_CONTROLS})
+                           E::VT_EVENTS, E::VT_COVERAGE, E::VT_CONTROLS})
     offset(root, field);
   part(head.samples, sizeof(flatbuffers::uoffset_t) * (head.samples->size() + 1));
   for (const void* none : {static_cast<const void*>(head.lines), static_cast<const void*>(head.events),
-                           static_cast<const void*>(head.heard), static_cast<const void*>(head.controls)})
+                           static_cast<const void*>(head.coverage), static_cast<const void*>(head.controls)})
     if (none != nullptr) part(none, sizeof(flatbuffers::uoffset_t));  // a list of none is one, too
   for (const auto* block : *head.samples) {
     using B = fb::SampleBlock;
@@ -403,8 +403,9 @@ void Decoder::State::remember(const flatbuffers::Table& root, const Head& head) 
   Entry envelope = entry;
   envelope.samples = {};
   envelope.rejected_blocks = 0;
-  outlines.remember({bytes(), size}, envelope,
-                    {place(E::VT_EPOCH), place(E::VT_SEQUENCE), place(E::VT_ORIGIN_OFFSET), place(E::VT_ORIGIN_ARRIVAL)}, found, structure);
+  templates.remember({bytes(), size}, envelope,
+                     {place(E::VT_EPOCH), place(E::VT_SEQUENCE), place(E::VT_ORIGIN_OFFSET), place(E::VT_ORIGIN_ARRIVAL)}, found,
+                     structure);
 }
 
 namespace {
@@ -418,7 +419,7 @@ bool read_head(const flatbuffers::Table& table, Verifier& verifier, Head& head, 
          in.number(E::VT_ORIGIN_OFFSET, entry.origin_offset) && in.number(E::VT_ORIGIN_ARRIVAL, head.origin_arrival) &&
          in.text(E::VT_SUBJECT, entry.subject) && in.text(E::VT_ATTEMPT, entry.attempt) && in.text(E::VT_NODE, entry.node) &&
          in.tables(E::VT_SAMPLES, head.samples) && in.tables(E::VT_LINES, head.lines) && in.tables(E::VT_EVENTS, head.events) &&
-         in.tables(E::VT_HEARD, head.heard) && in.tables(E::VT_CONTROLS, head.controls);
+         in.tables(E::VT_COVERAGE, head.coverage) && in.tables(E::VT_CONTROLS, head.controls);
 }
 
 }  // namespace
@@ -441,8 +442,8 @@ stream::Result<const Entry*> Decoder::decode(std::span<const std::byte> message,
     entry.arrival = sane(entry.origin_source.empty() ? stream::nanoseconds(arrival) : s.origin_arrival);
     return &entry;
   };
-  if (const auto* outline = s.outlines.find(message)) {
-    s.read_alike(message, *outline);
+  if (const auto* message_template = s.templates.find(message)) {
+    s.read_constant(message, *message_template);
     return place();
   }
   s.begin(message);
@@ -461,7 +462,7 @@ stream::Result<const Entry*> Decoder::decode(std::span<const std::byte> message,
   s.read_all(head.samples);
   s.read_all(head.lines);
   s.read_all(head.events);
-  s.read_all(head.heard);
+  s.read_all(head.coverage);
   s.read_all(head.controls);
   s.settle();
   s.remember(*reinterpret_cast<const flatbuffers::Table*>(s.bytes() + root), head);

@@ -119,11 +119,11 @@ std::vector<std::byte> encode(const Entry& entry) {
   if (!entry.lines.empty()) lines.push_back(encode_lines(out, entry.lines));
   std::vector<Offset<fb::Event>> events;
   for (const auto& event : entry.events) events.push_back(encode_event(out, event));
-  std::vector<Offset<fb::Heard>> heard;
-  for (const auto& record : entry.heard) {
+  std::vector<Offset<fb::Coverage>> coverage;
+  for (const auto& record : entry.coverage) {
     const auto source = text_or_none(out, record.source);
     const auto members = bytes_or_none(out, member_bytes(record.members));
-    heard.push_back(fb::CreateHeard(out, source, members));
+    coverage.push_back(fb::CreateCoverage(out, source, members));
   }
   std::vector<Offset<fb::Control>> controls;
   for (const auto& control : entry.controls) controls.push_back(encode_control(out, control));
@@ -131,7 +131,7 @@ std::vector<std::byte> encode(const Entry& entry) {
   const auto sample_vector = tables_or_none(out, samples);
   const auto line_vector = tables_or_none(out, lines);
   const auto event_vector = tables_or_none(out, events);
-  const auto heard_vector = tables_or_none(out, heard);
+  const auto coverage_vector = tables_or_none(out, coverage);
   const auto control_vector = tables_or_none(out, controls);
   const auto producer = text_or_none(out, entry.producer);
   const auto origin = text_or_none(out, entry.origin_source);
@@ -140,7 +140,7 @@ std::vector<std::byte> encode(const Entry& entry) {
   const auto node = text_or_none(out, entry.node);
   const std::int64_t origin_arrival = entry.origin_source.empty() ? 0 : stream::nanoseconds(entry.arrival);
   out.Finish(fb::CreateEnvelope(out, envelope_format, producer, entry.epoch, entry.sequence, origin, entry.origin_offset, origin_arrival,
-                                subject, attempt, node, sample_vector, line_vector, event_vector, heard_vector, control_vector),
+                                subject, attempt, node, sample_vector, line_vector, event_vector, coverage_vector, control_vector),
              fb::EnvelopeIdentifier());
   const auto* bytes = reinterpret_cast<const std::byte*>(out.GetBufferPointer());
   return {bytes, bytes + out.GetSize()};

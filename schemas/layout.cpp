@@ -85,7 +85,7 @@ bool parse_layout(Bytes bytes, Layout& layout) {
   while (!in.done()) {
     const auto kind = in.get<std::uint8_t>();
     const auto name = in.text(), unit = in.text();
-    if (in.failed() || kind > static_cast<std::uint8_t>(stream::SignalKind::heard) || name.empty()) return false;
+    if (in.failed() || kind > static_cast<std::uint8_t>(stream::SignalKind::liveness) || name.empty()) return false;
     if (layout.signals.size() == most_signals) return false;
     if (unit == "text") layout.textual.push_back(static_cast<std::uint32_t>(layout.signals.size()));
     layout.signals.push_back({name, unit, static_cast<stream::SignalKind>(kind)});

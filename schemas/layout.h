@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "stream/record.h"
+#include "stream/values/record.h"
 
 // Layouts and members as byte strings: what repeats from message to message is compared, not parsed. docs/schemas.md has the form.
 namespace tocsin::schemas {

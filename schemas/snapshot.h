@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "stream/record.h"
-#include "stream/result.h"
+#include "stream/values/record.h"
+#include "stream/values/result.h"
 
 namespace tocsin::schemas {
 
@@ -16,7 +16,7 @@ namespace tocsin::schemas {
 // before, and refuse a newer one.
 inline constexpr std::uint32_t snapshot_format = 1;
 
-// The state of a shard at a position of its log: everything but rows. Sections are stream/archive.h's, by subject ("": the shard's).
+// The state of a shard at a position of its log: everything but rows. Sections are stream/values/archive.h's, by subject ("": the shard's).
 struct Snapshot {
   struct Mark {
     stream::Position position{};

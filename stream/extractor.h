@@ -4,8 +4,8 @@
 #include <memory>
 #include <string_view>
 
-#include "stream/archive.h"
-#include "stream/record.h"
+#include "stream/values/archive.h"
+#include "stream/values/record.h"
 
 namespace tocsin::stream {
 

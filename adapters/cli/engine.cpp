@@ -17,7 +17,7 @@
 #include "adapters/formats/alerts.h"
 #include "adapters/journal/follow.h"
 #include "adapters/journal/state.h"
-#include "stream/digest.h"
+#include "stream/values/digest.h"
 
 namespace tocsin::adapters::cli {
 namespace {
@@ -177,7 +177,7 @@ RunReport run_engine(const RunOptions& options, const Observer& observer) {
     if (*newest) {
       auto resume = shard->load((*newest)->sections);
       if (!resume) return cannot(resume.error().message);
-      if (auto sought = seek_at_least(log, resume->fill_from); !sought) return cannot(sought.error().message);
+      if (auto sought = seek_at_least(log, resume->backfill_from); !sought) return cannot(sought.error().message);
       while (true) {
         auto entry = log.next();
         if (!entry) return cannot(entry.error().message);

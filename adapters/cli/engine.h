@@ -8,7 +8,7 @@
 #include <string>
 
 #include "adapters/cli/packs.h"
-#include "stream/shard.h"
+#include "stream/job/shard.h"
 
 namespace tocsin::adapters::cli {
 
@@ -34,7 +34,7 @@ struct RunReport {
   bool sealed = false;
 };
 
-using Observer = std::function<void(const stream::Shard::Evaluation&)>;
+using Observer = std::function<void(const stream::RuleEvaluation&)>;
 
 // Reads a journal through a shard: replay, and the engine process of wrap. One line on stderr says why it could not.
 [[nodiscard]] RunReport run_engine(const RunOptions& options, const Observer& observer = {});

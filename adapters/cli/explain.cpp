@@ -9,8 +9,8 @@
 
 #include "adapters/cli/engine.h"
 #include "adapters/cli/terminal.h"
-#include "stream/account.h"
-#include "stream/evaluator.h"
+#include "stream/graph/evaluator.h"
+#include "stream/rules/explanation.h"
 
 namespace tocsin::adapters::cli {
 namespace {
@@ -18,7 +18,7 @@ namespace {
 using stream::Level;
 using stream::NodeId;
 using stream::Time;
-using Evaluation = stream::Shard::Evaluation;
+using Evaluation = stream::RuleEvaluation;
 
 // The tick asked for: an absolute time, or a span after the first tick seen.
 struct Moment {

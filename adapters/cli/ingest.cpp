@@ -54,10 +54,10 @@ int ingest(const IngestOptions& options) {
   }
   const auto& s = *summary;
   if (!options.quiet) {
-    fmt::print(stderr, "{} lines: {} samples, {} log lines, {} events, {} heard, {} controls; {} left out\n", s.lines, s.samples,
-               s.log_lines, s.events, s.heard, s.controls, s.bad_lines);
-    fmt::print(stderr, "{} entries over {:.0f} s in {}, {} beats and {} heard records of them made here\n", s.entries,
-               stream::seconds(s.last - s.first), options.to.string(), s.made_beats, s.made_heard);
+    fmt::print(stderr, "{} lines: {} samples, {} log lines, {} events, {} covered, {} controls; {} left out\n", s.lines, s.samples,
+               s.log_lines, s.events, s.coverage, s.controls, s.bad_lines);
+    fmt::print(stderr, "{} entries over {:.0f} s in {}, {} beats and {} coverage records of them made here\n", s.entries,
+               stream::seconds(s.last - s.first), options.to.string(), s.made_beats, s.made_coverage);
     if (s.clocks_off != 0) fmt::print(stderr, "{} records with a clock more than a year off did not move the time\n", s.clocks_off);
     if (s.skipped_pauses != 0)
       fmt::print(stderr, "{} pauses of more than 26 hours were shortened: no beats in the rest of them\n", s.skipped_pauses);

@@ -13,7 +13,7 @@
 #include "adapters/cli/usage.h"
 #include "adapters/wrap/wrap.h"
 #include "dsl/reference.h"
-#include "stream/kernels.h"
+#include "stream/graph/kernels.h"
 
 namespace {
 
@@ -25,14 +25,14 @@ void print_report(const cli::RunReport& report, bool digests, bool counters) {
       fmt::print("digest {:016x} rows {:016x} {}\n", digest, report.row_digests.at(subject), subject);
   if (!counters) return;
   const auto& c = report.counters;
-  fmt::print("entries {} samples {} lines {} events {} heard {} beats {} ticks {} evaluations {} transitions {}\n", c.entries, c.samples,
-             c.lines, c.events, c.heard, c.beats, c.ticks, c.evaluations, c.transitions);
+  fmt::print("entries {} samples {} lines {} events {} covered {} beats {} ticks {} evaluations {} transitions {}\n", c.entries, c.samples,
+             c.lines, c.events, c.coverage, c.beats, c.ticks, c.evaluations, c.transitions);
   fmt::print(
       "late {} duplicates {} corrected_times {} unknown_signal {} unwanted {} rejected_blocks {} strays {} member_limit {} gaps {} "
-      "benched {} over_limit {} packs_refused {} corrupt_frames {} undecodable {}\n",
-      c.late, c.duplicates, c.corrected_times, c.unknown_signal, c.unwanted, c.rejected_blocks, c.strays, c.member_limit, c.gaps, c.benched,
-      c.alerts_over_limit, c.packs_refused, report.corrupt_frames, report.undecodable);
-  for (const auto& [rule, message] : c.bench_messages) fmt::print("benched {}: {}\n", rule, message);
+      "quarantined {} over_limit {} packs_refused {} corrupt_frames {} undecodable {}\n",
+      c.late, c.duplicates, c.corrected_times, c.unknown_signal, c.unwanted, c.rejected_blocks, c.strays, c.member_limit, c.gaps,
+      c.quarantined, c.alerts_over_limit, c.packs_refused, report.corrupt_frames, report.undecodable);
+  for (const auto& [rule, message] : c.quarantine_messages) fmt::print("quarantined {}: {}\n", rule, message);
 }
 
 int run_wrap(const wrap::WrapOptions& options, const std::filesystem::path& rules) {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "dsl/loader.h"
-#include "stream/shard.h"
+#include "stream/job/shard.h"
 
 namespace tocsin::adapters::cli {
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "stream/alert.h"
+#include "stream/rules/alert.h"
 
 namespace tocsin::adapters::cli {
 

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "stream/alert.h"
+#include "stream/rules/alert.h"
 
 namespace tocsin::adapters::formats {
 

@@ -23,12 +23,12 @@ using stream::Time;
 using What = JsonRecord::What;
 using Control = stream::ControlRecord::Kind;
 
-constexpr Duration beat_every = 1s, heard_every = 10s;
+constexpr Duration beat_every = 1s, coverage_every = 10s;
 constexpr Duration longest_pause = 26h;     // with beats; an attempt unseen for 24 h has ended by then
 constexpr Duration believable = 24h * 366;  // from the median time
 constexpr std::size_t most_batched = 4096, most_batched_bytes = 1u << 20;
 
-// Whom a source is heard of: a rank, a node, or the whole job, as the records name it.
+// Whom a source is covered for: a rank, a node, or the whole job, as the records name it.
 struct Listened {
   std::string attempt, source;
   Level level = Level::job;
@@ -50,11 +50,11 @@ std::string_view source_of(const JsonRecord& record) {
 
 // What a first reading finds out.
 struct Plan {
-  bool has_beats = false, has_heard = false;
+  bool has_beats = false, has_coverage = false;
   std::map<std::int64_t, std::uint64_t> days;  // records by day, for the median
   Time earliest = stream::long_ago, latest = stream::never;
-  Time begin{};                        // the first believable time
-  std::map<std::string, Spans> heard;  // by subject
+  Time begin{};                           // the first believable time
+  std::map<std::string, Spans> coverage;  // by subject
 };
 
 class Ingestion {
@@ -64,7 +64,7 @@ class Ingestion {
 
  private:
   Result<void> look();    // for control records and the median time
-  Result<void> listen();  // for the spans of what was heard
+  Result<void> listen();  // for the spans of what was covered
   Result<void> write();
   Result<void> take(const Merge::Record& next);
   Result<void> advance(Time to);
@@ -95,7 +95,7 @@ class Ingestion {
   std::string batch_job_, batch_attempt_;
   bool batch_shapes_ = false;
   std::size_t batched_ = 0, batched_bytes_ = 0;
-  std::set<std::pair<std::string, Listened>> begun_;  // heard for the first time
+  std::set<std::pair<std::string, Listened>> begun_;  // covered for the first time
 };
 
 Result<void> Ingestion::look() {
@@ -106,7 +106,7 @@ Result<void> Ingestion::look() {
     if (!next) return next.error();
     if (next->record == nullptr) break;
     const JsonRecord& record = *next->record;
-    if (record.what == What::heard) plan_.has_heard = true;
+    if (record.what == What::coverage) plan_.has_coverage = true;
     if (record.what == What::control && record.control.kind == Control::beat) plan_.has_beats = true;
     if (record.time) {
       ++plan_.days[stream::nanoseconds(*record.time) / Duration{24h}.count()];
@@ -147,8 +147,8 @@ Result<void> Ingestion::listen() {
     const JsonRecord& record = *next->record;
     if (record.time && !next->clock_off) plan_.begin = std::min(plan_.begin, *record.time);
     if (merge_.lines() % 4096 == 0) told(1, 3);
-    if (plan_.has_heard || record.what == What::control || source_of(record).empty()) continue;
-    auto [span, added] = plan_.heard[std::string{job_of(record)}].try_emplace(listened(record), Span{next->arrival, next->arrival});
+    if (plan_.has_coverage || record.what == What::control || source_of(record).empty()) continue;
+    auto [span, added] = plan_.coverage[std::string{job_of(record)}].try_emplace(listened(record), Span{next->arrival, next->arrival});
     if (!added) span->second.last = next->arrival;
   }
   return {};
@@ -168,10 +168,10 @@ Result<void> Ingestion::flush() {
   return append(batch_, clock_);
 }
 
-// What is made each second: who is heard, then the beat behind it.
+// What is made each second: who is covered, then the beat behind it.
 Result<void> Ingestion::tick(Time at) {
-  if (!plan_.has_heard && at.time_since_epoch() % heard_every == Duration{}) {
-    for (const auto& [job, spans] : plan_.heard) {
+  if (!plan_.has_coverage && at.time_since_epoch() % coverage_every == Duration{}) {
+    for (const auto& [job, spans] : plan_.coverage) {
       std::vector<EntryBuilder::Member> members;
       for (auto span = spans.begin(); span != spans.end();) {
         const Listened& group = span->first;
@@ -179,14 +179,14 @@ Result<void> Ingestion::tick(Time at) {
         for (; span != spans.end() && span->first.attempt == group.attempt && span->first.source == group.source; ++span)
           if (span->second.first < at && at <= span->second.last) members.push_back(member_of(span->first));
         if (members.empty()) continue;
-        // The whole job is heard where the records name no one; beside others it needs a record of its own.
+        // The whole job is covered where the records name no one; beside others it needs a record of its own.
         made_.about(job, group.attempt);
         if (members.front().level == Level::job) {
-          made_.heard(group.source, {});
+          made_.coverage(group.source, {});
           members.erase(members.begin());
         }
-        if (!members.empty()) made_.heard(group.source, members);
-        ++summary_.made_heard;
+        if (!members.empty()) made_.coverage(group.source, members);
+        ++summary_.made_coverage;
         if (auto appended = append(made_, at); !appended) return appended;
       }
     }
@@ -234,12 +234,12 @@ Result<void> Ingestion::take(const Merge::Record& next) {
     batch_shapes_ = shapes;
     batch_.about(job, record.attempt);
   }
-  if (!plan_.has_heard && !source_of(record).empty()) {
+  if (!plan_.has_coverage && !source_of(record).empty()) {
     auto key = listened(record);
     if (const auto [begun, first] = begun_.emplace(batch_job_, std::move(key)); first) {
       const auto member = member_of(begun->second);
-      batch_.heard(begun->second.source, member.level == Level::job ? std::span<const EntryBuilder::Member>{} : std::span{&member, 1});
-      ++summary_.made_heard;
+      batch_.coverage(begun->second.source, member.level == Level::job ? std::span<const EntryBuilder::Member>{} : std::span{&member, 1});
+      ++summary_.made_coverage;
     }
   }
   record.add_to(batch_, record.time.value_or(arrival));
@@ -249,7 +249,7 @@ Result<void> Ingestion::take(const Merge::Record& next) {
     case What::samples: summary_.samples += record.values.size(); break;
     case What::line: ++summary_.log_lines; break;
     case What::event: ++summary_.events; break;
-    case What::heard: ++summary_.heard; break;
+    case What::coverage: ++summary_.coverage; break;
     case What::control: break;
   }
   return {};
@@ -279,7 +279,7 @@ Result<IngestSummary> Ingestion::run(const std::filesystem::path& to) {
   if (!there) return there.error();
   if (!there->empty()) return Error{Errc::refused, to.string() + " holds a journal already: choose another directory, or delete it"};
   if (auto looked = look(); !looked) return looked.error();
-  if (auto heard = listen(); !heard) return heard.error();
+  if (auto coverage = listen(); !coverage) return coverage.error();
   auto writer = journal::Writer::open(to);
   if (!writer) return writer.error();
   writer_.emplace(std::move(*writer));

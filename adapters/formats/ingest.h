@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "stream/result.h"
-#include "stream/time.h"
+#include "stream/values/result.h"
+#include "stream/values/time.h"
 
-// Foreign recordings to a journal: arrival is the running maximum of event time, with a beat each second, heard records for each
+// Foreign recordings to a journal: arrival is the running maximum of event time, with a beat each second, coverage records for each
 // source and member from its first to its last record, and a seal. The same files give the same journal, byte for byte.
 namespace tocsin::adapters::formats {
 
@@ -23,8 +23,8 @@ struct IngestSettings {
 
 struct IngestSummary {
   std::uint64_t lines = 0, bad_lines = 0;  // of the files
-  std::uint64_t samples = 0, log_lines = 0, events = 0, heard = 0, controls = 0;
-  std::uint64_t made_beats = 0, made_heard = 0;
+  std::uint64_t samples = 0, log_lines = 0, events = 0, coverage = 0, controls = 0;
+  std::uint64_t made_beats = 0, made_coverage = 0;
   std::uint64_t clocks_off = 0;      // more than a year from the median: they did not move the clock
   std::uint64_t skipped_pauses = 0;  // over 26 hours: no beats in the rest of it
   std::uint64_t entries = 0;

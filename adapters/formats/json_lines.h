@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "schemas/codec.h"
-#include "stream/result.h"
+#include "stream/values/result.h"
 
 // JSON lines, the form for people and files: docs/json-lines.md.
 namespace tocsin::adapters::formats {
@@ -16,9 +16,9 @@ inline constexpr std::size_t longest_json_line = 16u << 20;
 
 // One line, understood. Views last until the reader's next line.
 struct JsonRecord {
-  enum class What { samples, line, event, heard, control };
+  enum class What { samples, line, event, coverage, control };
   What what = What::samples;
-  std::optional<stream::Time> time;  // only heard and control records may come without
+  std::optional<stream::Time> time;  // only covered and control records may come without
   std::string_view job, source;
   std::string attempt;
   schemas::EntryBuilder::Member member;
@@ -27,7 +27,7 @@ struct JsonRecord {
   bool error_stream = false;
   std::string_view event;
   std::vector<schemas::EntryBuilder::Field> fields;
-  std::vector<schemas::EntryBuilder::Member> members;  // of a heard record
+  std::vector<schemas::EntryBuilder::Member> members;  // of a coverage record
   stream::ControlRecord control;
 
   // start, member, exit and end say what the job is; all other records are measured on it.

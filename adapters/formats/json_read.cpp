@@ -6,7 +6,7 @@
 #include <deque>
 
 #include "adapters/formats/json_lines.h"
-#include "stream/value.h"
+#include "stream/values/value.h"
 
 namespace tocsin::adapters::formats {
 namespace {
@@ -94,7 +94,7 @@ void JsonRecord::add_to(EntryBuilder& builder, Time when) const {
     case What::samples: builder.sample(when, member, values, source); break;
     case What::line: builder.line(when, member, text, error_stream); break;
     case What::event: builder.event(when, member, event, fields, source); break;
-    case What::heard: builder.heard(source, members); break;
+    case What::coverage: builder.coverage(source, members); break;
     case What::control:
       using Kind = stream::ControlRecord::Kind;
       if (control.kind == Kind::beat) builder.beat();
@@ -115,7 +115,7 @@ struct JsonReader::State {
   std::optional<Error> value(std::string_view name, const dom::element& from);
   std::optional<Error> field(std::string name, const dom::element& from, bool nested);
   std::optional<Error> control(const dom::object& object, std::string_view kind);
-  std::optional<Error> heard(const dom::object& object, std::string_view source);
+  std::optional<Error> coverage(const dom::object& object, std::string_view source);
 };
 
 namespace {
@@ -225,7 +225,7 @@ std::optional<Error> JsonReader::State::field(std::string name, const dom::eleme
   return std::nullopt;
 }
 
-std::optional<Error> JsonReader::State::heard(const dom::object& object, std::string_view source) {
+std::optional<Error> JsonReader::State::coverage(const dom::object& object, std::string_view source) {
   record.source = source;
   dom::array list;
   if (object["ranks"].get(list) == simdjson::SUCCESS)
@@ -273,7 +273,7 @@ std::optional<Error> JsonReader::State::control(const dom::object& object, std::
 }
 
 std::optional<Error> JsonReader::State::read(const dom::object& object) {
-  static constexpr std::array kinds{"signal", "values", "line", "heard", "control"};
+  static constexpr std::array kinds{"signal", "values", "line", "coverage", "control"};
   dom::element what;
   std::string_view kind;
   if (object["event"].get(what) == simdjson::SUCCESS) kind = "event";  // all other keys are its fields, also those named as here
@@ -285,12 +285,12 @@ std::optional<Error> JsonReader::State::read(const dom::object& object) {
       kind = candidate;
       what = found;
     }
-  if (kind.empty()) return wrong("says nothing: it needs one of 'signal', 'values', 'line', 'event', 'heard', 'control'");
+  if (kind.empty()) return wrong("says nothing: it needs one of 'signal', 'values', 'line', 'event', 'covered', 'control'");
 
   const auto belongs = [&](std::string_view key) {
     if (kind == "signal") return key == "value";
     if (kind == "line") return key == "stream";
-    if (kind == "heard") return key == "ranks" || key == "nodes";
+    if (kind == "coverage") return key == "ranks" || key == "nodes";
     if (kind == "control") return key == "read_up_to" || key == "hash" || key == "from" || key == "text";
     return false;
   };
@@ -308,7 +308,7 @@ std::optional<Error> JsonReader::State::read(const dom::object& object) {
   auto& member = record.member;
   if (member.level != Level::rank) member.level = !member.gpu.empty() ? Level::gpu : !member.node.empty() ? Level::node : Level::job;
   if (member.level == Level::gpu && member.node.empty()) return wrong("'gpu' without 'node': say on which node it is");
-  if (!record.time && kind != "heard" && kind != "control") return wrong("no 't': every record needs its time");
+  if (!record.time && kind != "coverage" && kind != "control") return wrong("no 't': every record needs its time");
 
   if (kind == "signal") {
     const auto name = text_of(what);
@@ -343,9 +343,9 @@ std::optional<Error> JsonReader::State::read(const dom::object& object) {
     record.event = *text;
     return std::nullopt;
   }
-  if (kind == "heard") {
-    record.what = JsonRecord::What::heard;
-    return heard(object, *text);
+  if (kind == "coverage") {
+    record.what = JsonRecord::What::coverage;
+    return coverage(object, *text);
   }
   record.what = JsonRecord::What::control;
   return control(object, *text);

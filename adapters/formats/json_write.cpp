@@ -68,12 +68,12 @@ void put_samples(std::string& out, const Entry& entry, const stream::SampleBlock
     }
 }
 
-void put_heard(std::string& out, const Entry& entry, const stream::HeardRecord& heard) {
+void put_coverage(std::string& out, const Entry& entry, const stream::CoverageRecord& coverage) {
   std::string line = begin(entry, entry.arrival, {});
-  put(line, "heard", heard.source);
+  put(line, "coverage", coverage.source);
   const auto list = [&](std::string_view key, auto belongs, auto element) {
     bool first = true;
-    for (const MemberKey& member : heard.members) {
+    for (const MemberKey& member : coverage.members) {
       if (!belongs(member)) continue;
       if (first) put_key(line, key), line += '[';
       else line += ',';
@@ -116,7 +116,7 @@ void put_control(std::string& out, const Entry& entry, const stream::ControlReco
 
 std::string to_json(const Entry& entry) {
   std::string out;
-  for (const auto& heard : entry.heard) put_heard(out, entry, heard);
+  for (const auto& coverage : entry.coverage) put_coverage(out, entry, coverage);
   for (const auto& block : entry.samples) put_samples(out, entry, block);
   for (const auto& record : entry.lines) {
     std::string line = begin(entry, record.time, record.member);

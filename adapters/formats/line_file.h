@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "stream/result.h"
+#include "stream/values/result.h"
 
 namespace tocsin::adapters::formats {
 

@@ -8,7 +8,7 @@
 #include <optional>
 #include <span>
 
-#include "stream/time.h"
+#include "stream/values/time.h"
 
 // A frame as it lies on disk, little-endian: magic (4 bytes), payload length (4), checksum (8), arrival (8), payload.
 // The checksum is xxh3-64 of arrival and payload, seeded with the frame's position: a frame is whole only where it was written, so

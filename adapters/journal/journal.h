@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
-#include "stream/record.h"
-#include "stream/result.h"
+#include "stream/values/record.h"
+#include "stream/values/result.h"
 
 namespace tocsin::adapters::journal {
 

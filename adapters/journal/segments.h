@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "stream/result.h"
+#include "stream/values/result.h"
 
 // The files of a journal: each segment is named by the position of its first byte.
 namespace tocsin::adapters::journal {

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "schemas/snapshot.h"
-#include "stream/result.h"
+#include "stream/values/result.h"
 
 namespace tocsin::adapters::journal {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "stream/record.h"
+#include "stream/values/record.h"
 
 namespace tocsin::adapters::wrap {
 

@@ -8,7 +8,7 @@
 #include <unordered_map>
 
 #include "adapters/wrap/process_tree.h"
-#include "stream/time.h"
+#include "stream/values/time.h"
 
 namespace tocsin::adapters::wrap {
 

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "adapters/wrap/descriptor.h"
-#include "stream/time.h"
+#include "stream/values/time.h"
 
 namespace tocsin::adapters::wrap {
 

@@ -10,7 +10,7 @@
 
 #include "adapters/wrap/run_directory.h"
 #include "adapters/wrap/supervisor.h"
-#include "stream/value.h"
+#include "stream/values/value.h"
 
 namespace tocsin::adapters::wrap {
 
@@ -23,7 +23,7 @@ namespace {
 constexpr std::size_t read_bytes = 256u << 10;
 constexpr stream::Duration between_reads = 100ms;  // a line an instant must not wake us each time; the pipe holds it meanwhile,
                                                    // and when that is full the parent says so
-constexpr stream::Duration between_heard = 10s;
+constexpr stream::Duration between_coverage = 10s;
 constexpr stream::Duration look_often = 60s;  // after a change look for processes each second, later every five
 constexpr stream::Duration pack_lead = 3s;    // a reload takes effect so much later
 
@@ -63,7 +63,7 @@ void Recorder::begin() {
     }
     about_attempt();
     entry_.event(now, EntryBuilder::job(), "start", {});
-    entry_.heard("log", {});
+    entry_.coverage("log", {});
     recording_.append(entry_);
     beat();
     recording_.sync(Recording::Sync::frames);
@@ -71,7 +71,7 @@ void Recorder::begin() {
   } else {
     beat();
   }
-  next_heard_ = now + between_heard;
+  next_coverage_ = now + between_coverage;
   if (setup_.ready >= 0) {
     [[maybe_unused]] const ssize_t told = ::write(setup_.ready, "", 1);
     ::close(setup_.ready);
@@ -124,7 +124,7 @@ void Recorder::beat() {
 }
 
 void Recorder::add_rank(std::uint32_t rank, pid_t pid) {
-  // Output that goes into a file of its own is not heard by us.
+  // Output that goes into a file of its own is not covered by us.
   char out[64], err[64];
   const std::string at = "/proc/" + std::to_string(pid) + "/fd/";
   const ssize_t out_size = ::readlink((at + '1').c_str(), out, sizeof out), err_size = ::readlink((at + '2').c_str(), err, sizeof err);
@@ -136,7 +136,7 @@ void Recorder::add_rank(std::uint32_t rank, pid_t pid) {
   added.rank = rank;
   added.pid = pid;
   added.probe = std::make_unique<ProcProbe>(pid);
-  added.heard = !(elsewhere(out, out_size) && elsewhere(err, err_size));
+  added.coverage = !(elsewhere(out, out_size) && elsewhere(err, err_size));
   std::sort(ranks_.begin(), ranks_.end(), [](const Rank& a, const Rank& b) { return a.rank < b.rank; });
 }
 
@@ -175,7 +175,7 @@ void Recorder::tell_ranks(std::span<const RankFinder::Change> changes, Time now)
       add_rank(change.rank, change.pid);
       const EntryBuilder::Field fields[] = {{"node", 0, setup_.node, true}, {"pid", static_cast<double>(change.pid), {}, false}};
       entry_.event(now, member(change.rank), "member", fields, "sampler");
-      next_heard_ = now;
+      next_coverage_ = now;
     } else {
       // A start of the attempt that runs only says how many ranks it has.
       const EntryBuilder::Field size[] = {{"world_size", static_cast<double>(setup_.legacy->world_size), {}, false}};
@@ -235,18 +235,18 @@ void Recorder::sample(Time now) {
   std::erase_if(ranks_, [](const Rank& rank) { return !rank.reading; });
 }
 
-void Recorder::heard() {
+void Recorder::coverage() {
   std::vector<EntryBuilder::Member> lines, samples;
   for (const Rank& rank : ranks_) {
-    if (rank.heard) lines.push_back(member(rank.rank));
+    if (rank.coverage) lines.push_back(member(rank.rank));
     samples.push_back(member(rank.rank));
   }
   entry_.about(setup_.job, {}, setup_.node);
   // No rank is known, or all of them are here: what we hear is the whole job.
-  if (ranks_.empty() || (finder_.complete() && lines.size() == ranks_.size())) entry_.heard("log", {});
-  if (!lines.empty()) entry_.heard("log", lines);
+  if (ranks_.empty() || (finder_.complete() && lines.size() == ranks_.size())) entry_.coverage("log", {});
+  if (!lines.empty()) entry_.coverage("log", lines);
   samples.push_back({stream::Level::node, 0, setup_.node, {}});
-  entry_.heard("sampler", samples);
+  entry_.coverage("sampler", samples);
   recording_.append(entry_);
 }
 
@@ -262,9 +262,9 @@ void Recorder::tell_dropped(Time now) {
 void Recorder::second(Time now) {
   sample(now);
   find_ranks(now);
-  if (now >= next_heard_) {
-    heard();
-    next_heard_ = now + between_heard - 500ms;  // due at a second, however late that comes
+  if (now >= next_coverage_) {
+    coverage();
+    next_coverage_ = now + between_coverage - 500ms;  // due at a second, however late that comes
   }
   tell_dropped(now);
   beat();

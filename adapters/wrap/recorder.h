@@ -37,7 +37,7 @@ struct RecorderSetup {
   Legacy* legacy = nullptr;
 };
 
-// The recorder: alone writes the journal. Lines as they come, /proc once a second, what was heard every ten, a beat a second, and at the
+// The recorder: alone writes the journal. Lines as they come, /proc once a second, what was covered every ten, a beat a second, and at the
 // end the exit status and the seal. If the parent dies it seals without an end: how the command ended is then not known.
 // Runs in a process of its own, owned by it.
 class Recorder {
@@ -51,7 +51,7 @@ class Recorder {
     std::uint32_t rank = 0;
     pid_t pid = 0;                             // of the rank's process
     std::unique_ptr<ProcProbe> probe, worker;  // worker: where the process is a shell that waits for it
-    bool heard = true;                         // its output comes to us
+    bool coverage = true;                      // its output comes to us
     std::optional<ProcReading> reading{};      // the last; none: it has gone
   };
   struct Stream {
@@ -71,7 +71,7 @@ class Recorder {
   void look_for_lone_process(stream::Time now);
   void add_rank(std::uint32_t rank, pid_t pid);
   void drop_rank(const Rank& rank, stream::Time now);
-  void heard();
+  void coverage();
   void tell_dropped(stream::Time now);
   void beat();
   void finish();
@@ -90,7 +90,7 @@ class Recorder {
   Reload reload_;
   RunState state_;
   bool parent_gone_ = false;
-  stream::Time next_second_, next_look_ = stream::long_ago, next_heard_ = stream::long_ago, changed_;
+  stream::Time next_second_, next_look_ = stream::long_ago, next_coverage_ = stream::long_ago, changed_;
   std::uint64_t dropped_told_ = 0;
   std::vector<char> buffer_;
 };

@@ -4,7 +4,7 @@
 
 #include <chrono>
 
-#include "stream/time.h"
+#include "stream/values/time.h"
 
 namespace tocsin::adapters::wrap {
 

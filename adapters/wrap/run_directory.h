@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <filesystem>
 
-#include "stream/result.h"
-#include "stream/time.h"
+#include "stream/values/result.h"
+#include "stream/values/time.h"
 
 namespace tocsin::adapters::wrap {
 

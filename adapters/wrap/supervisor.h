@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "adapters/wrap/signals.h"
-#include "stream/time.h"
+#include "stream/values/time.h"
 
 namespace tocsin::adapters::wrap {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "stream/result.h"
+#include "stream/values/result.h"
 
 namespace tocsin::adapters::wrap {
 

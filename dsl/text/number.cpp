@@ -4,7 +4,7 @@
 #include <charconv>
 #include <limits>
 
-#include "stream/value.h"
+#include "stream/values/value.h"
 
 namespace tocsin::dsl::text {
 namespace {

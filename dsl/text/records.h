@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "dsl/text/expressions.h"
-#include "stream/archive.h"
-#include "stream/record.h"
+#include "stream/values/archive.h"
+#include "stream/values/record.h"
 
 namespace tocsin::dsl::text {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "stream/result.h"
+#include "stream/values/result.h"
 
 namespace tocsin::dsl::text {
 

@@ -23,7 +23,7 @@ pattern "heartbeat_lost" {
 pattern "watchdog_elsewhere" {
   about  = "another rank's watchdog gave up and told all: whether this one waited as well, or was waited for, it does not say",
   line   = [[Received a (?:dump|timeout) signal due to a collective timeout|Received a (?:global )?timeout (?:signal )?from another rank|Observed flight recorder dump signal from another rank]],
-  event  = "collective_timeout_heard", fields = { last_enqueued = { find = [[ast enqueued (?:\w+ )?work: (-?\d+)]] }, last_completed = { find = [[last completed (?:\w+ )?work: (-?\d+)]] } },
+  event  = "collective_timeout_reported", fields = { last_enqueued = { find = [[ast enqueued (?:\w+ )?work: (-?\d+)]] }, last_completed = { find = [[last completed (?:\w+ )?work: (-?\d+)]] } },
 }
 pattern "monitored_barrier" {
   about  = "it names the rank that did not come",

@@ -111,10 +111,10 @@ class Runs(Folder):
         (state,) = [record for record in records if record.get("signal") == "node_state"]
         self.assertEqual((state["value"], state["t"]), ("drain", START))
 
-    def test_collectors_are_heard_to_the_end_though_nobody_speaks(self):
+    def test_coverage_lasts_to_the_end_of_a_collector(self):
         self.put_run()
         _, records = self.only()
-        heard = [record["t"] for record in records if record.get("heard") == "log"]
+        heard = [record["t"] for record in records if record.get("coverage") == "log"]
         self.assertEqual((heard[0], heard[-1]), (START, START + 31 * SECOND))
         self.assertLessEqual(max(b - a for a, b in zip(heard, heard[1:])), 30 * SECOND)
 
@@ -139,7 +139,7 @@ class Logs(Folder):
         self.assertEqual(lines[1]["t"] - lines[0]["t"], 1_000_000)
         self.assertEqual({record["rank"] for record in lines}, {0})
         self.assertNotIn("k", item.job.removeprefix("job-"))
-        self.assertEqual(records[0]["heard"], "log")
+        self.assertEqual(records[0]["coverage"], "log")
 
     def test_times_in_the_lines_count(self):
         self.put_log("start\n[2026-11-21 02:14:43] a\nb\n[2026-11-21 02:15:43] c\n")

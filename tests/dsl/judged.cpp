@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "stream/topology.h"
+#include "stream/topology/topology.h"
 
 namespace tocsin::dsl::test {
 namespace {
@@ -27,7 +27,7 @@ struct Collecting final : stream::AlertSink {
   void verdict(const stream::Verdict&) override {}
 };
 
-Evaluated taken(const stream::Shard::Evaluation& e) {
+Evaluated taken(const stream::RuleEvaluation& e) {
   Evaluated result{e.rule.name, e.tick, {}, {}};
   for (stream::Slot slot = first_member(e.rule.per); slot < e.outcomes.size(); ++slot) {
     result.outcomes.push_back(oracle::answer_of(e.outcomes[slot]));
@@ -59,7 +59,7 @@ Judged judge(std::vector<Message>& log, const std::shared_ptr<stream::Pack>& pac
   Collecting sink{result};
   stream::Shard shard{{pack, nullptr}, packs, sink};
   if (observed)
-    shard.observe([&](const stream::Shard::Evaluation& e) {
+    shard.observe([&](const stream::RuleEvaluation& e) {
       result.evaluations.push_back(taken(e));
       if (look) look(e);
     });

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "schemas/codec.h"
-#include "stream/evaluator.h"
-#include "stream/shard.h"
+#include "stream/graph/evaluator.h"
+#include "stream/job/shard.h"
 #include "tests/oracle/graph.h"
 
 namespace tocsin::dsl::test {
@@ -39,7 +39,7 @@ struct Judged {
   stream::Counters counters;
 };
 
-using Look = std::function<void(const stream::Shard::Evaluation&)>;
+using Look = std::function<void(const stream::RuleEvaluation&)>;
 [[nodiscard]] Judged judge(std::vector<Message>& log, const std::shared_ptr<stream::Pack>& pack, bool observed, const Look& look = {},
                            stream::PackSource* packs = nullptr);
 

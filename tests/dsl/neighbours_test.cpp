@@ -1,4 +1,4 @@
-// Rules that try to take the engine with them while it judges: each is benched alone, with its message and a count, and what the
+// Rules that try to take the engine with them while it judges: each is quarantined alone, with its message and a count, and what the
 // other rules say is what they say without it.
 #include <doctest/doctest.h>
 
@@ -67,10 +67,10 @@ struct Attack {
 
 }  // namespace
 
-TEST_CASE("a script that does not come to its end is benched alone, with a message and a count") {
+TEST_CASE("a script that does not come to its end is quarantined alone, with a message and a count") {
   REQUIRE(alone().evaluations.size() > 50);
   REQUIRE(alone().transitions.size() > 5);
-  REQUIRE(alone().counters.benched == 0);
+  REQUIRE(alone().counters.quarantined == 0);
   for (const Attack& attack : {
            Attack{"an endless loop", "    while true do end", "it spent its budget of 100000 instructions"},
            Attack{"a loop through goto", "    ::again:: n = n + 1 goto again", "it spent its budget of 100000 instructions"},
@@ -86,24 +86,24 @@ TEST_CASE("a script that does not come to its end is benched alone, with a messa
     CAPTURE(attack.name);
     const Judged beside = judged(random_rules(seed, 4) + hostile(attack.body));
     check_neighbours(beside);
-    CHECK(beside.counters.benched > 0);
+    CHECK(beside.counters.quarantined > 0);
     // Back-off: far fewer attempts than ticks, and every tick without an answer is unknown.
-    CHECK(beside.counters.benched < evaluations_of(beside, "a_hostile") / 3);
+    CHECK(beside.counters.quarantined < evaluations_of(beside, "a_hostile") / 3);
     for (const Evaluated& e : beside.evaluations)
       if (e.rule == "a_hostile") CHECK(std::none_of(e.outcomes.begin(), e.outcomes.end(), [](const auto& o) { return o.has_value(); }));
-    const auto message = beside.counters.bench_messages.find("a_hostile");
-    REQUIRE(message != beside.counters.bench_messages.end());
-    CHECK(beside.counters.bench_messages.size() == 1);
+    const auto message = beside.counters.quarantine_messages.find("a_hostile");
+    REQUIRE(message != beside.counters.quarantine_messages.end());
+    CHECK(beside.counters.quarantine_messages.size() == 1);
     CHECK(message->second.starts_with("site.lua:"));
     CHECK_MESSAGE(message->second.find(attack.message) != std::string::npos, message->second);
   }
 }
 
-TEST_CASE("a script that fails for a while is benched for a while, and answers again") {
+TEST_CASE("a script that fails for a while is quarantined for a while, and answers again") {
   const Judged beside =
       judged(random_rules(seed, 4) + hostile("    if n < 2 then while true do end end   -- before the windows are covered"));
   check_neighbours(beside);
-  CHECK(beside.counters.benched > 0);
+  CHECK(beside.counters.quarantined > 0);
   std::size_t known = 0;
   for (const Evaluated& e : beside.evaluations)
     if (e.rule == "a_hostile") known += std::any_of(e.outcomes.begin(), e.outcomes.end(), [](const auto& o) { return o.has_value(); });
@@ -112,7 +112,7 @@ TEST_CASE("a script that fails for a while is benched for a while, and answers a
 
 TEST_CASE("a script that stays within its budget, and a compiled rule, change nothing for their neighbours either") {
   const Judged script = judged(random_rules(seed, 4) + hostile("    for i = 1, 1000 do n = n + i end"));
-  CHECK(script.counters.benched == 0);
+  CHECK(script.counters.quarantined == 0);
   check_neighbours(script);
   check_neighbours(judged(random_rules(seed, 4) +
                           "rule \"a_hostile\" { per = \"rank\", every = \"5s\", needs = { took = signal \"step_time\" { over = 8 } },\n"

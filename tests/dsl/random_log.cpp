@@ -13,7 +13,7 @@ using stream::Time;
 
 Time at(double s) { return stream::at_nanoseconds(1'700'000'003'000'000'000) + stream::from_seconds(s); }
 
-// Which signals of sample_signals() are heard of a source with each sample.
+// Which signals of sample_signals() are covered for a source with each sample.
 std::string source_of(std::string_view signal) {
   for (const std::string_view of_log : {"step", "step_time", "load_time", "loss", "phase"})
     if (signal == of_log) return "log";
@@ -118,13 +118,13 @@ void RandomLog::beat(double s) {
 void RandomLog::listening(double s) {
   const Time arrival = at(s + 0.25);
   if (s < deaf_from_ || s > deaf_from_ + 70)
-    drafts_.push_back({arrival, [](EntryBuilder& b) { b.heard("kernel", {}); }, {}, {{"kernel", Level::job, 0, arrival}}});
+    drafts_.push_back({arrival, [](EntryBuilder& b) { b.coverage("kernel", {}); }, {}, {{"kernel", Level::job, 0, arrival}}});
   // The log of the second node only.
   if (uniform() < 0.9)
     drafts_.push_back({arrival,
                        [](EntryBuilder& b) {
                          const EntryBuilder::Member node = member({Level::node, 1});
-                         b.heard("log", {&node, 1});
+                         b.coverage("log", {&node, 1});
                        },
                        {},
                        {{"log", Level::node, 1, arrival}}});
@@ -146,7 +146,7 @@ void RandomLog::sample(double s, At who, std::vector<Value> values, const std::v
     record.reporter = static_cast<stream::Slot>(who.level == Level::rank ? who.slot : stream::reserved_slot);
     draft.records.push_back(std::move(record));
     if (const std::string source = source_of(values[i].signal); !source.empty())
-      draft.heard.push_back({source, who.level, who.slot, arrival});
+      draft.coverage.push_back({source, who.level, who.slot, arrival});
   }
   drafts_.push_back(std::move(draft));
   if (uniform() < 0.02) drafts_.push_back({arrival, nullptr, {}, {}});
@@ -213,12 +213,12 @@ void RandomLog::finish() {
       record.sequence = ++sequence;
       records.push_back(std::move(record));
     }
-    heard.insert(heard.end(), drafts_[i].heard.begin(), drafts_[i].heard.end());
+    coverage.insert(coverage.end(), drafts_[i].coverage.begin(), drafts_[i].coverage.end());
   }
   drafts_.clear();
 }
 
-bool RandomLog::was_heard(std::string_view source, Level level, std::size_t slot, Time from, Time to, Time now) const {
+bool RandomLog::was_covered(std::string_view source, Level level, std::size_t slot, Time from, Time to, Time now) const {
   const Cluster cluster;
   for (const Level container : {Level::job, Level::rack, Level::node, Level::gpu, Level::rank}) {
     if (container > level) continue;
@@ -226,7 +226,7 @@ bool RandomLog::was_heard(std::string_view source, Level level, std::size_t slot
     if (!place) continue;
     Time last = from;
     bool within = false, throughout = true;
-    for (const Heard& h : heard) {
+    for (const Covered& h : coverage) {
       if (h.source != source || h.level != container || h.slot != *place || h.arrival >= now) continue;
       within = within || h.arrival <= to;
       throughout = throughout && (last > to || h.arrival <= last + 30s);

@@ -24,7 +24,7 @@ class Cluster final : public oracle::Members {
 };
 
 // One attempt of that job over the sample signals, drawn from a seed: what a shard reads, and the same as plain records. Members
-// fall silent, samples are late, repeated, NaN and infinite, counters start again, sources are not always heard.
+// fall silent, samples are late, repeated, NaN and infinite, counters start again, sources are not always covered.
 struct RandomLog {
   RandomLog(std::uint64_t seed, unsigned seconds);
 
@@ -33,24 +33,24 @@ struct RandomLog {
   stream::Time start;
   std::map<std::string, double> symbols;  // of texts, in `records`
 
-  struct Heard {
+  struct Covered {
     std::string source;
     stream::Level level;
     std::size_t slot;
     stream::Time arrival;
   };
-  std::vector<Heard> heard;
+  std::vector<Covered> coverage;
   // Of the member or of what contains it: within (from, to], and from its beginning on no more than 30 s apart, by what arrived
   // before `now`.
-  [[nodiscard]] bool was_heard(std::string_view source, stream::Level level, std::size_t slot, stream::Time from, stream::Time to,
-                               stream::Time now) const;
+  [[nodiscard]] bool was_covered(std::string_view source, stream::Level level, std::size_t slot, stream::Time from, stream::Time to,
+                                 stream::Time now) const;
 
  private:
   struct Draft {
     stream::Time arrival;
     std::function<void(schemas::EntryBuilder&)> fill;  // none: the draft before, once more
     std::vector<oracle::Record> records;
-    std::vector<Heard> heard;
+    std::vector<Covered> coverage;
   };
   using Value = schemas::EntryBuilder::Value;
   struct At {

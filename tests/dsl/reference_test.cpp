@@ -4,8 +4,8 @@
 
 #include "dsl/host.h"
 #include "dsl/reference.h"
-#include "stream/graph.h"
-#include "stream/operations.h"
+#include "stream/graph/graph.h"
+#include "stream/graph/operations.h"
 
 using namespace tocsin;
 using namespace tocsin::dsl;

@@ -20,7 +20,7 @@ RuleOracle::RuleOracle(const stream::Pack& pack, const RandomLog& log)
       log_(log),
       windows_(*pack.graph, {pack.signals, log.start, log.records,
                              [this](std::string_view source, Level level, stream::Slot slot, stream::Time from, stream::Time to) {
-                               return log_.was_heard(source, level, slot, from, to, now_);
+                               return log_.was_covered(source, level, slot, from, to, now_);
                              },
                              [this](const std::string& text) { return symbol(text); }}) {
   for (const stream::Rule& rule : pack.rules) {
@@ -116,7 +116,7 @@ void RuleOracle::note(oracle::GraphOracle& graph, const stream::Rule& rule) {
     }
 }
 
-Evaluated RuleOracle::evaluate(const stream::Shard::Evaluation& run) {
+Evaluated RuleOracle::evaluate(const stream::RuleEvaluation& run) {
   run_ = &run;
   const stream::Rule& rule = run.rule;
   const std::size_t index = index_of(rule.name);

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "stream/pack.h"
+#include "stream/rules/pack.h"
 #include "tests/dsl/random_log.h"
 #include "tests/oracle/alerts.h"
 
@@ -20,7 +20,7 @@ class RuleOracle final : private oracle::Leaves {
   RuleOracle(const stream::Pack& pack, const RandomLog& log);
 
   // What the rule says at a tick of the run that is looked at. Ticks come in the order of the run.
-  [[nodiscard]] Evaluated evaluate(const stream::Shard::Evaluation& run);
+  [[nodiscard]] Evaluated evaluate(const stream::RuleEvaluation& run);
 
   [[nodiscard]] const std::vector<std::string>& wrong() const noexcept { return wrong_; }  // windows that are not near, the first few
   [[nodiscard]] const std::set<stream::Op>& met() const noexcept { return met_; }          // operations that gave something known
@@ -45,7 +45,7 @@ class RuleOracle final : private oracle::Leaves {
   std::vector<oracle::Alerts> alerts_;                                     // by rule
   std::map<std::pair<std::size_t, std::string>, oracle::Column> states_;   // by rule and field
   std::map<std::pair<std::size_t, stream::NodeId>, oracle::Column> held_;  // by rule and reduction
-  const stream::Shard::Evaluation* run_ = nullptr;                         // of the evaluation that runs
+  const stream::RuleEvaluation* run_ = nullptr;                            // of the evaluation that runs
   std::vector<std::string> wrong_;
   std::set<stream::Op> met_;
   std::size_t known_windows_ = 0;

@@ -20,7 +20,7 @@ signals {
   ended      = { kind = "state", unit = "text", owner = "job", source = "scheduler", values = { "completed", "timeout" } },
   fault      = { kind = "event", owner = "gpu", source = "kernel", fields = { code = "none", place = "text" } },
   reasons    = { kind = "state", unit = "bits", owner = "gpu" },
-  any        = { kind = "heard", owner = "rank" },
+  any        = { kind = "liveness", owner = "rank" },
 }
 coordinates { stage = "rank", model = "gpu" }
 )lua";

@@ -4,8 +4,8 @@
 #include <bit>
 #include <map>
 
-#include "stream/evaluator.h"
-#include "stream/topology.h"
+#include "stream/graph/evaluator.h"
+#include "stream/topology/topology.h"
 #include "tests/dsl/random_rules.h"
 #include "tests/dsl/sample_pack.h"
 

@@ -62,7 +62,7 @@ struct Fixture {
 
 }  // namespace
 
-TEST_CASE_FIXTURE(Fixture, "a beat stands at each second, heard records at each ten, a seal at the end") {
+TEST_CASE_FIXTURE(Fixture, "a beat stands at each second, coverage records at each ten, a seal at the end") {
   std::string lines;
   for (int second = 0; second <= 60; second += 20) lines += at_second(second, R"("rank":1,"line":"x")");
   for (int second = 0; second <= 30; second += 10) lines += at_second(second, R"("signal":"sm_active","value":0.5,"rank":1)");
@@ -75,15 +75,15 @@ TEST_CASE_FIXTURE(Fixture, "a beat stands at each second, heard records at each 
   const auto read_back = read();
   CHECK(read_back.back().second.find("seal") != std::string::npos);
   std::map<std::int64_t, int> beats;
-  std::map<std::string, std::vector<std::int64_t>> heard;
+  std::map<std::string, std::vector<std::int64_t>> coverage;
   for (const auto& [second, line] : read_back) {
     if (line.find("\"beat\"") != std::string::npos) ++beats[second];
-    if (line.find("\"heard\":\"log\"") != std::string::npos) heard["log"].push_back(second);
-    if (line.find("\"heard\":\"sampler\"") != std::string::npos) heard["sampler"].push_back(second);
+    if (line.find("\"coverage\":\"log\"") != std::string::npos) coverage["log"].push_back(second);
+    if (line.find("\"coverage\":\"sampler\"") != std::string::npos) coverage["sampler"].push_back(second);
   }
   for (std::int64_t second = 0; second <= 60; ++second) CHECK(beats[second] == 1);
-  CHECK(heard["log"] == std::vector<std::int64_t>{0, 10, 20, 30, 40, 50, 60});
-  CHECK(heard["sampler"] == std::vector<std::int64_t>{60});  // its lines stand behind those of the log: one arrival
+  CHECK(coverage["log"] == std::vector<std::int64_t>{0, 10, 20, 30, 40, 50, 60});
+  CHECK(coverage["sampler"] == std::vector<std::int64_t>{60});  // its lines stand behind those of the log: one arrival
 }
 
 TEST_CASE_FIXTURE(Fixture, "files are merged by time, and the same files give the same bytes") {
@@ -135,20 +135,20 @@ TEST_CASE_FIXTURE(Fixture, "records of one arrival and job share an entry, but w
 
 TEST_CASE_FIXTURE(Fixture, "control lines of a file are honoured: none are made beside them") {
   const auto records = file("a.jsonl", at_second(0, R"("line":"a","rank":0)") + at_second(1, R"("control":"beat")") +
-                                           at_second(1, R"("heard":"log","ranks":[0])") + at_second(9, R"("line":"b","rank":0)") +
+                                           at_second(1, R"("coverage":"log","ranks":[0])") + at_second(9, R"("line":"b","rank":0)") +
                                            at_second(9, R"("control":"seal")") + at_second(10, R"("line":"c","rank":0)"));
   // A control record has no job.
   std::string text = *journal::read_whole(records);
   for (std::size_t found; (found = text.find("\"job\":\"j\",\"control\"")) != std::string::npos;) text.erase(found, 10);
   const auto summary = ingest({file("b.jsonl", text)});
   CHECK(summary.made_beats == 0);
-  CHECK(summary.made_heard == 0);
+  CHECK(summary.made_coverage == 0);
   CHECK(summary.bad_lines == 1);
   REQUIRE(complaints.size() == 1);
   CHECK(complaints[0].find("b.jsonl:6: ") != std::string::npos);
   CHECK(complaints[0].find("behind the seal") != std::string::npos);
   CHECK(count("\"beat\"") == 1);
-  CHECK(count("\"heard\"") == 1);
+  CHECK(count("\"coverage\"") == 1);
   CHECK(count("\"seal\"") == 1);
 }
 

@@ -77,14 +77,14 @@ TEST_CASE("an entry as JSON lines reads back as the same records") {
       "{\"t\":1700000001000000000,\"job\":\"j\",\"attempt\":\"2\",\"rank\":3,\"event\":\"exit\",\"signal\":9,\"text\":\"x\"}\n"
       "{\"t\":1700000001000000000,\"job\":\"j\",\"attempt\":\"2\",\"event\":\"start\",\"world_size\":8,\"labels.user\":\"ann\"}\n";
   CHECK(there_and_back(lines) == lines);
-  const std::string heard =
-      "{\"t\":1700000000000000000,\"job\":\"j\",\"heard\":\"log\",\"ranks\":[0,1,5],\"nodes\":[\"n1\"]}\n"
-      "{\"t\":1700000000000000000,\"job\":\"j\",\"heard\":\"scheduler\"}\n"
+  const std::string coverage =
+      "{\"t\":1700000000000000000,\"job\":\"j\",\"coverage\":\"log\",\"ranks\":[0,1,5],\"nodes\":[\"n1\"]}\n"
+      "{\"t\":1700000000000000000,\"job\":\"j\",\"coverage\":\"scheduler\"}\n"
       "{\"t\":1700000000000000000,\"control\":\"beat\"}\n"
       "{\"t\":1700000000000000000,\"control\":\"watermark\",\"source\":\"raw/0\",\"read_up_to\":1699999999000000000}\n"
       "{\"t\":1700000000000000000,\"control\":\"pack\",\"hash\":\"ab\",\"from\":1700000003000000000,\"text\":\"x\"}\n"
       "{\"t\":1700000000000000000,\"control\":\"seal\"}\n";
-  CHECK(there_and_back(heard) == heard);
+  CHECK(there_and_back(coverage) == coverage);
 }
 
 TEST_CASE("everything that a builder can say survives JSON, but for what JSON lines have no key for") {
@@ -131,8 +131,8 @@ TEST_CASE("each wrong line is refused with what is wrong and what to write inste
       {R"({"t":1,"signal":"loss","value":[1]})", "must be a number"},
       {R"({"t":1,"values":{}})", "not empty"},
       {R"({"t":1,"values":3})", "must be an object"},
-      {R"({"t":1,"heard":"log","ranks":5})", "'ranks' must be a list"},
-      {R"({"t":1,"heard":"log","ranks":["a"]})", "'ranks' must be a list"},
+      {R"({"t":1,"coverage":"log","ranks":5})", "'ranks' must be a list"},
+      {R"({"t":1,"coverage":"log","ranks":["a"]})", "'ranks' must be a list"},
       {R"({"control":"halt"})", "beat, seal"},
       {R"({"t":1,"event":""})", "1 to 255"},
       {R"({"control":"pack","hash":"","from":5})", "'hash' and 'from'"},

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "dsl/text_definitions.h"
-#include "stream/archive.h"
+#include "stream/values/archive.h"
 #include "tests/text/shipped.h"
 
 using namespace tocsin;

@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "stream/pack.h"
+#include "stream/rules/pack.h"
 #include "tests/oracle/graph.h"
 
 namespace tocsin::oracle {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "stream/kernels.h"
-#include "stream/topology.h"
+#include "stream/graph/kernels.h"
+#include "stream/topology/topology.h"
 
 namespace tocsin::oracle {
 namespace {
@@ -192,7 +192,7 @@ std::vector<std::size_t> GraphOracle::group(const Node& node, std::size_t slot) 
   const std::size_t n = members_.size(from);
   std::vector<std::size_t> all;
   if (node.attributes.group != Group::peers) {
-    if (from == Level::rank && node.type.level == Level::job && members_.reserved_spoke()) all.push_back(stream::reserved_slot);
+    if (from == Level::rank && node.type.level == Level::job && members_.reserved_used()) all.push_back(stream::reserved_slot);
     for (std::size_t member = 0; member < n; ++member)
       if (members_.in(from, member, node.type.level) == Place{slot}) all.push_back(member);
     return all;

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "stream/graph.h"
-#include "stream/value.h"
+#include "stream/graph/graph.h"
+#include "stream/values/value.h"
 
 namespace tocsin::oracle {
 
@@ -34,7 +34,7 @@ class Members {
   // The slot of `coarse` that a member of `fine` lies in; none, too, where the slot is no member.
   [[nodiscard]] virtual Place in(stream::Level fine, std::size_t slot, stream::Level coarse) const = 0;
   [[nodiscard]] virtual std::string coordinate(stream::Level level, std::size_t slot, const std::string& name) const = 0;  // "": has none
-  [[nodiscard]] virtual bool reserved_spoke() const { return false; }
+  [[nodiscard]] virtual bool reserved_used() const { return false; }
 };
 
 // What the graph's leaves are at the tick: a value for every slot of the node's level.

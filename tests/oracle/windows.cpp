@@ -58,9 +58,9 @@ const std::vector<const Record*>& WindowOracle::of(SignalId signal, Slot slot) c
   return found == by_member_.end() ? nothing : found->second;
 }
 
-bool WindowOracle::heard(SignalId signal, Slot slot, Time from, Time to) const {
+bool WindowOracle::coverage(SignalId signal, Slot slot, Time from, Time to) const {
   const SignalDefinition& definition = told_.signals[signal];
-  return told_.heard(definition.source, definition.owner, slot, std::max(from, told_.start), to);
+  return told_.coverage(definition.source, definition.owner, slot, std::max(from, told_.start), to);
 }
 
 Values WindowOracle::rows(SignalId signal, Slot slot, Time from, Time to, Time now) const {
@@ -168,7 +168,7 @@ Number WindowOracle::age(const WindowSpec& window, Slot slot, Time from, Time no
     last = r->arrival;
   }
   if (last) return stream::seconds(now - *last);
-  if (definition.source.empty() || !heard(window.signal, slot, event ? from : told_.start, now)) return std::nullopt;
+  if (definition.source.empty() || !coverage(window.signal, slot, event ? from : told_.start, now)) return std::nullopt;
   return event ? HUGE_VAL : stream::seconds(now - told_.start);
 }
 
@@ -197,7 +197,7 @@ Number WindowOracle::of_events(const Node& reduction, const WindowSpec& window, 
     for (const auto& [value, n] : times) count = std::max(count, n);
   }
   const Time since = window.span == WindowSpec::Span::time ? from : told_.start;
-  if (count == 0 && !heard(window.signal, slot, since, to)) return std::nullopt;
+  if (count == 0 && !coverage(window.signal, slot, since, to)) return std::nullopt;
   return reduction.op == Op::w_rate ? count / stream::seconds(to - since) : count;
 }
 
@@ -244,14 +244,14 @@ Number WindowOracle::reduce(const Node& reduction, Number goal, Slot slot, Time 
   const bool timed = window.span == WindowSpec::Span::time;
   const Time to = tick - std::min(window.lag, (tick - told_.start) / 4);
   const Time from = timed ? to - window.over : stream::long_ago;
-  if (definition.owner == stream::Level::rank && slot == stream::reserved_slot) return std::nullopt;  // no rank's, and nobody spoke for it
+  if (definition.owner == stream::Level::rank && slot == stream::reserved_slot) return std::nullopt;  // no rank's, and nobody alive for it
   if (op == Op::w_interval) return usual(window.signal, slot, now);
   if (op == Op::w_age) return age(window, slot, std::max(from, told_.start), now);
   if (definition.kind == SignalKind::event) return of_events(reduction, window, slot, from, to, now);
 
   const auto counted = [&](Number n) -> Number {  // none: 0 only where somebody would have said one
     const bool silent = n == 0.0 && op == Op::w_count && !definition.source.empty();
-    return silent && !heard(window.signal, slot, timed ? from : told_.start, to) ? Number{} : n;
+    return silent && !coverage(window.signal, slot, timed ? from : told_.start, to) ? Number{} : n;
   };
   if (window.span == WindowSpec::Span::points) {
     Values all = points(window.signal, slot, to, now);

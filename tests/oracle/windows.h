@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "stream/topology.h"
+#include "stream/topology/topology.h"
 #include "tests/oracle/graph.h"
 
 namespace tocsin::oracle {
@@ -30,8 +30,8 @@ struct Told {
   const stream::SignalTable& signals;
   stream::Time start{};
   std::span<const Record> records;
-  // Whether a source was heard of a member, or of what contains it, throughout (from, to].
-  std::function<bool(std::string_view source, stream::Level level, stream::Slot slot, stream::Time from, stream::Time to)> heard;
+  // Whether a source was covered for a member, or of what contains it, throughout (from, to].
+  std::function<bool(std::string_view source, stream::Level level, stream::Slot slot, stream::Time from, stream::Time to)> coverage;
   std::function<Number(const std::string&)> symbol;
 };
 
@@ -59,7 +59,7 @@ class WindowOracle {
   [[nodiscard]] Number of_panes(const stream::Node& reduction, const stream::WindowSpec& window, stream::Time from, stream::Time to,
                                 const std::vector<Value>& rows, Number goal) const;
   [[nodiscard]] bool passes(const Record& event, const stream::WindowSpec& window) const;
-  [[nodiscard]] bool heard(stream::SignalId signal, stream::Slot slot, stream::Time from, stream::Time to) const;
+  [[nodiscard]] bool coverage(stream::SignalId signal, stream::Slot slot, stream::Time from, stream::Time to) const;
 
   const stream::Graph& graph_;
   Told told_;

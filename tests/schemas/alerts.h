@@ -4,7 +4,7 @@
 #include <sstream>
 #include <string>
 
-#include "stream/alert.h"
+#include "stream/rules/alert.h"
 #include "tests/schemas/entries.h"
 
 namespace tocsin::tests {

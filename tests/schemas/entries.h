@@ -5,7 +5,7 @@
 #include <string>
 
 #include "schemas/codec.h"
-#include "stream/value.h"
+#include "stream/values/value.h"
 
 namespace tocsin::tests {
 
@@ -40,8 +40,8 @@ inline void fill_with_everything(schemas::EntryBuilder& builder) {
   std::vector<Builder::Member> ranks;
   for (std::uint32_t rank = 8; rank < 24; ++rank) ranks.push_back(Builder::rank(rank));
   ranks.push_back(node);
-  builder.heard("log", ranks);
-  builder.heard("scheduler", {});
+  builder.coverage("log", ranks);
+  builder.coverage("scheduler", {});
   builder.beat();
   builder.watermark("raw/0", at(999));
   builder.pack("00ff", at(1010), "rules = {}");
@@ -87,9 +87,9 @@ inline std::string in_words(const stream::Entry& entry) {
     }
     out << '\n';
   }
-  for (const auto& heard : entry.heard) {
-    out << "heard " << heard.source;
-    for (const auto& member : heard.members) out << " (" << in_words(member) << ")";
+  for (const auto& coverage : entry.coverage) {
+    out << "covered " << coverage.source;
+    for (const auto& member : coverage.members) out << " (" << in_words(member) << ")";
     out << '\n';
   }
   for (const auto& control : entry.controls)

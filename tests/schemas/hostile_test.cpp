@@ -223,18 +223,18 @@ TEST_CASE("values of text signals must be indices of texts") {
 }
 
 TEST_CASE("members that no values stand behind are limited for the whole message") {
-  std::vector<stream::HeardRecord> heard;
+  std::vector<stream::CoverageRecord> coverage;
   std::vector<stream::MemberKey> ranks(200'000);
   for (std::uint32_t i = 0; i < ranks.size(); ++i) ranks[i] = {stream::Level::rank, i, {}, {}};
-  for (int i = 0; i < 100; ++i) heard.push_back({"log", ranks});
+  for (int i = 0; i < 100; ++i) coverage.push_back({"log", ranks});
   stream::Entry entry;
-  entry.heard = heard;
+  entry.coverage = coverage;
   const auto message = encode(entry);
   CHECK(message.size() < 10'000);  // a run is short, what it names is not
   Decoder decoder;
   const auto read = decoder.decode(message, {}, {}, at(1));
   REQUIRE(read);
-  CHECK((*read)->heard.size() == 1);
+  CHECK((*read)->coverage.size() == 1);
   CHECK((*read)->rejected_blocks == 99);
 }
 

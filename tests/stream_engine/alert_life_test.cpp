@@ -1,8 +1,8 @@
 #include <doctest/doctest.h>
 
-#include "stream/agenda.h"
-#include "stream/alert_desk.h"
-#include "stream/rule_run.h"
+#include "stream/rules/alert_lifecycle.h"
+#include "stream/rules/rule_run.h"
+#include "stream/rules/scheduler.h"
 
 using namespace tocsin::stream;
 using namespace std::chrono_literals;
@@ -18,7 +18,7 @@ struct Bench {
   Pack pack;
   Topology topology;
   std::vector<RuleRun> runs;
-  std::unique_ptr<AlertDesk> desk;
+  std::unique_ptr<AlertLifecycle> lifecycle;
   std::vector<AlertTransition> said;
 
   Rule& rule(const std::string& name, Level per = Level::job) {
@@ -32,7 +32,7 @@ struct Bench {
     topology.expect_ranks(ranks);
     runs.reserve(pack.rules.size());
     for (const Rule& r : pack.rules) runs.emplace_back(r);
-    desk = std::make_unique<AlertDesk>(pack, AlertDesk::Names{"job", "1"});
+    lifecycle = std::make_unique<AlertLifecycle>(pack, AlertLifecycle::Names{"job", "1"});
   }
   // Outcomes by rule, for ranks in order (the reserved slot is added), or for the job.
   void at(int seconds, const std::vector<std::vector<Truth>>& outcomes) {
@@ -44,7 +44,7 @@ struct Bench {
       runs[i].record(tick(seconds), all, topology);
       ran.push_back(static_cast<RuleIndex>(i));
     }
-    desk->settle(
+    lifecycle->settle(
         tick(seconds), ran, runs, topology, [](RuleIndex, Slot, AlertTransition& t) { t.shows = "told"; },
         [&](const AlertTransition& t) { said.push_back(t); });
   }
@@ -139,8 +139,8 @@ TEST_CASE("a rule nobody evaluates any more expires by the clock") {
   bench.rule("slow");
   bench.begin();
   bench.at(10, {{Y}});
-  CHECK(bench.desk->next_expiry(bench.runs) == tick(610));
-  bench.desk->expire(tick(610), bench.runs, bench.topology, [&](const AlertTransition& t) { bench.said.push_back(t); });
+  CHECK(bench.lifecycle->next_expiry(bench.runs) == tick(610));
+  bench.lifecycle->expire(tick(610), bench.runs, bench.topology, [&](const AlertTransition& t) { bench.said.push_back(t); });
   CHECK(bench.story() == Story{"10 slow firing", "610 slow resolved no data"});
 }
 
@@ -171,25 +171,25 @@ TEST_CASE("periodic ticks lie on the subject's grid, record ticks at their recor
   slow.name = "slow", slow.settle = 5s, slow.every = {{Trigger::Kind::period, 10s, {}}};
   loss.name = "loss", loss.settle = 5s, loss.every = {{Trigger::Kind::record, {}, SignalId{3}}, {Trigger::Kind::end, {}, {}}};
   pack.rules = {slow, loss};
-  Agenda agenda{pack, 13, tick(0)};
-  agenda.applied(SignalId{3}, tick(2));
-  agenda.applied(SignalId{3}, tick(2));
-  agenda.applied(SignalId{4}, tick(2));
-  auto due = agenda.take();
+  Scheduler scheduler{pack, 13, tick(0)};
+  scheduler.applied(SignalId{3}, tick(2));
+  scheduler.applied(SignalId{3}, tick(2));
+  scheduler.applied(SignalId{4}, tick(2));
+  auto due = scheduler.take();
   CHECK(due.tick == tick(2));
   CHECK(due.run_at == tick(7));
   CHECK(due.rules == std::vector{RuleIndex{1}});
-  due = agenda.take();
+  due = scheduler.take();
   CHECK(due.tick == tick(3));  // 13 modulo ten whole seconds, after the start
   CHECK(due.rules == std::vector{RuleIndex{0}});
-  agenda.end(tick(15) + 300ms);
-  CHECK(agenda.take().tick == tick(13));
-  due = agenda.take();
+  scheduler.end(tick(15) + 300ms);
+  CHECK(scheduler.take().tick == tick(13));
+  due = scheduler.take();
   CHECK(due.tick == tick(16));  // the row that holds the end
   CHECK(due.rules == std::vector{RuleIndex{0}});
-  due = agenda.take();
+  due = scheduler.take();
   CHECK(due.at_end);
   CHECK(due.rules == std::vector{RuleIndex{1}});
   CHECK(due.run_at == tick(15) + 300ms + 120s + 5s);
-  CHECK(agenda.next() == never);
+  CHECK(scheduler.next() == never);
 }

@@ -5,7 +5,7 @@
 
 #include "dsl/loader.h"
 #include "schemas/codec.h"
-#include "stream/shard.h"
+#include "stream/job/shard.h"
 
 using namespace tocsin;
 using namespace std::chrono_literals;

@@ -37,10 +37,10 @@ void copy_records(const stream::Entry& from, EntryBuilder& to) {
     }
     to.event(event.time, owned(event.member), event.name, fields, event.source);
   }
-  for (const auto& heard : from.heard) {
+  for (const auto& coverage : from.coverage) {
     std::vector<EntryBuilder::Member> members;
-    for (const auto& key : heard.members) members.push_back(owned(key));
-    to.heard(heard.source, members);
+    for (const auto& key : coverage.members) members.push_back(owned(key));
+    to.coverage(coverage.source, members);
   }
 }
 
@@ -61,7 +61,7 @@ GeneratedLog cut(const GeneratedLog& log) {
       fill(part);
       out.messages.push_back({schemas::encode(part), log.messages[i].arrival, std::string{whole.subject}});
     };
-    if (whole.events.size() + whole.samples.size() + whole.lines.size() + whole.heard.size() < 2 ||
+    if (whole.events.size() + whole.samples.size() + whole.lines.size() + whole.coverage.size() < 2 ||
         std::any_of(whole.events.begin(), whole.events.end(), [](const auto& e) { return e.name == "start"; })) {
       out.messages.push_back(log.messages[i]);
       continue;
@@ -69,7 +69,7 @@ GeneratedLog cut(const GeneratedLog& log) {
     for (const auto& event : whole.events) piece([&](stream::Entry& e) { e.events = {&event, 1}; });
     for (const auto& block : whole.samples) piece([&](stream::Entry& e) { e.samples = {&block, 1}; });
     for (const auto& line : whole.lines) piece([&](stream::Entry& e) { e.lines = {&line, 1}; });
-    for (const auto& heard : whole.heard) piece([&](stream::Entry& e) { e.heard = {&heard, 1}; });
+    for (const auto& coverage : whole.coverage) piece([&](stream::Entry& e) { e.coverage = {&coverage, 1}; });
   }
   return out;
 }

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "stream/alert.h"
+#include "stream/rules/alert.h"
 
 namespace tocsin::tests {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <random>
 
-#include "stream/kernels.h"
+#include "stream/graph/kernels.h"
 #include "tests/stream_engine/generated_log.h"
 
 using namespace tocsin;

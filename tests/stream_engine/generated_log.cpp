@@ -37,7 +37,7 @@ class Job {
     if (options_.faults && s == static_cast<unsigned>(restart_)) end(s, "failed", out), start(s + 0.2, out);
     if (s + 5 == options_.seconds) end(s, "completed", out);
     if (s + 5 > options_.seconds) return;
-    if (s % 10 == 0) heard(s, out);
+    if (s % 10 == 0) coverage(s, out);
     samples(s, out);
     lines(s, out);
     if (options_.faults && uniform() < 0.01) xid(s, out);
@@ -73,10 +73,10 @@ class Job {
     b.event(at(s), EntryBuilder::job(), "end", why, "scheduler");
     emit(s, b, out);
   }
-  void heard(double s, std::vector<GeneratedLog::Message>& out) {
+  void coverage(double s, std::vector<GeneratedLog::Message>& out) {
     EntryBuilder b;
     b.about(name_);
-    for (const char* source : {"log", "sampler", "kernel_log", "profiler", "scheduler"}) b.heard(source, {});
+    for (const char* source : {"log", "sampler", "kernel_log", "profiler", "scheduler"}) b.coverage(source, {});
     emit(s, b, out);
   }
   void samples(unsigned s, std::vector<GeneratedLog::Message>& out) {

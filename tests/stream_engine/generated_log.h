@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "schemas/codec.h"
-#include "stream/shard.h"
+#include "stream/job/shard.h"
 
 namespace tocsin::tests {
 
@@ -29,7 +29,7 @@ struct LogOptions {
   double grain = 0;  // seconds that arrivals are rounded up to; 0: each has its own
 };
 
-// Steps, compute times, GPU signals, process states, losses, XIDs, log lines with tracebacks cut over messages, heard records, late
+// Steps, compute times, GPU signals, process states, losses, XIDs, log lines with tracebacks cut over messages, coverage records, late
 // and absent samples; a rank that stops, a loss that is not finite, a slowed rank, a new attempt, an end.
 GeneratedLog generate(const LogOptions& options);
 // The entry of a message; it lasts until the decoder's next.

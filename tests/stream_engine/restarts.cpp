@@ -72,7 +72,7 @@ Said judge_up_to(std::size_t end, const GeneratedLog& log, const stream::LoadedP
     const auto resume = shard.load(*newest);
     if (!resume) throw std::runtime_error(resume.error().message);
     from = static_cast<std::size_t>(resume->judge_from);
-    for (auto i = static_cast<std::size_t>(resume->fill_from); i < from; ++i) shard.fill(decoded(decoder, log, i));
+    for (auto i = static_cast<std::size_t>(resume->backfill_from); i < from; ++i) shard.fill(decoded(decoder, log, i));
     shard.filled();
   }
   for (std::size_t i = from; i < end; ++i) {

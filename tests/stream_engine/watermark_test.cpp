@@ -55,7 +55,7 @@ struct Pulses {
   std::vector<std::vector<stream::Truth>> said;  // of each rank
 
   Pulses() {
-    shard.observe([this](const stream::Shard::Evaluation& e) {
+    shard.observe([this](const stream::RuleEvaluation& e) {
       if (e.rule.name != "silent") return;
       ticks.push_back(stream::seconds(e.tick - at(0)));
       said.emplace_back(e.outcomes.begin() + 1, e.outcomes.end());
@@ -108,7 +108,7 @@ bool shapes_an_attempt(const stream::Entry& entry) {
 
 // The log as two sources that one reader re-keys: what ranks of the second node say comes from one, all else from the other. The
 // reader goes through them at random, at most a minute apart, says each second how far it has read, and meets starts and ends of
-// attempts with both. In the first seconds it goes in order: a job does not wait for a source that it has not heard of.
+// attempts with both. In the first seconds it goes in order: a job does not wait for a source that it has not covered for.
 class TwoSources {
  public:
   explicit TwoSources(const GeneratedLog& log) : log_(log), clock_(log.messages.front().arrival) {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "stream/graph.h"
+#include "stream/graph/graph.h"
 
 using namespace tocsin::stream;
 using namespace std::chrono_literals;
@@ -20,7 +20,7 @@ struct Sketch {
     add("loss", SignalKind::gauge, "none", Level::job);
     add("sent", SignalKind::counter, "bytes", Level::gpu);
     add("step", SignalKind::step, "count", Level::rank);
-    add("any", SignalKind::heard, "none", Level::rank);
+    add("any", SignalKind::liveness, "none", Level::rank);
     SignalDefinition phase = definition("phase", SignalKind::state, "text", Level::job);
     phase.values = {"train", "eval"};
     CHECK(signals.add(phase));
@@ -131,7 +131,7 @@ TEST_CASE("units are checked where values meet") {
 
 TEST_CASE("a word that does not suit the kind of a signal is refused by name") {
   Sketch s;
-  CHECK(s.refusal(Op::w_mean, {s.window("any")}).starts_with("mean does not apply to 'any', which is of kind heard: it has age"));
+  CHECK(s.refusal(Op::w_mean, {s.window("any")}).starts_with("mean does not apply to 'any', which is of kind liveness: it has age"));
   CHECK(has(s.refusal(Op::w_last, {s.window("sent")}), "is a counter"));
   CHECK(has(s.refusal(Op::w_median, {s.window("step")}), "kind step"));
   CHECK(has(s.refusal(Op::w_last, {s.window("xid")}), "names a field"));

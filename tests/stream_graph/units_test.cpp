@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
 
-#include "stream/units.h"
+#include "stream/values/units.h"
 
 using namespace tocsin::stream;
 

@@ -40,20 +40,20 @@ struct Bench : Recorded {
     (void)history->event(*table.find(name), slot, at(time), {&field, 1}, at(arrival), 1);
   }
   void listen(double from, double to) {
-    for (double t = from; t <= to; t += 10) hearing.heard("collector", Level::job, 0, at(t));
+    for (double t = from; t <= to; t += 10) coverage.extend("collector", Level::job, 0, at(t));
   }
   std::vector<double> look(NodeId node, double tick, Time end = never) {
     const auto& r = *std::find_if(reductions.begin(), reductions.end(), [&](const Reduction& known) { return known.node == node; });
     settle(tick + seconds(r.spec.settle));
     std::vector<double> out(topology.size(table[r.spec.signal].owner));
-    history->reduce((*graph)[node], r.spec, {}, {at(tick), at(tick) + r.spec.settle, start, end}, hearing, out);
+    history->reduce((*graph)[node], r.spec, {}, {at(tick), at(tick) + r.spec.settle, start, end}, coverage, out);
     return out;
   }
 };
 
 }  // namespace
 
-TEST_CASE("an age counts from the last arrival, and before the first from the attempt's start where the source was heard") {
+TEST_CASE("an age counts from the last arrival, and before the first from the attempt's start where the source was covered") {
   Bench bench;
   bench.add(signal("load"));
   const NodeId age = bench.reduce(bench.window("load", 30s), Op::w_age);
@@ -77,8 +77,8 @@ TEST_CASE("an age leaves out gaps, in which nobody listened, and stops at the at
   const NodeId age = bench.reduce(bench.window("load", 30s), Op::w_age);
   bench.begin();
   bench.sample("load", 1, 10, 1, 10);
-  bench.hearing.gap(at(20), at(30));
-  bench.hearing.gap(at(20), at(45));
+  bench.coverage.gap(at(20), at(30));
+  bench.coverage.gap(at(20), at(45));
   CHECK(bench.look(age, 50)[1] == 20);  // 45 s less 25 s of gap
   CHECK(bench.look(age, 55, at(52))[1] == 17);
 }
@@ -98,7 +98,7 @@ TEST_CASE("what goes on after the attempt's end pushes nothing out of the window
   bench.settle(185);
   const auto at_end = [&](NodeId node, std::string_view name, Duration over) {
     std::vector<double> out(bench.topology.size(Level::rank));
-    bench.history->reduce((*bench.graph)[node], bench.window(name, over), {}, {at(60), at(60), bench.start, at(60)}, bench.hearing, out);
+    bench.history->reduce((*bench.graph)[node], bench.window(name, over), {}, {at(60), at(60), bench.start, at(60)}, bench.coverage, out);
     return out[1];
   };
   CHECK(at_end(mean, "load", 30s) == 2);
@@ -155,7 +155,7 @@ TEST_CASE("the time between two changes of the step becomes a point of step_gap"
   CHECK(bench.sample("step_gap", 3, 40, 9, 40) == History::Write::taken);
 }
 
-TEST_CASE("a count of events is 0 only where their source was heard over the window, and their age infinite") {
+TEST_CASE("a count of events is 0 only where their source was covered over the window, and their age infinite") {
   Bench bench;
   bench.add(signal("xid", SignalKind::event, false, Level::rank));
   const NodeId count = bench.reduce(bench.window("xid", 60s), Op::w_count), age = bench.reduce(bench.window("xid", 60s), Op::w_age),
@@ -175,14 +175,14 @@ TEST_CASE("a count of events is 0 only where their source was heard over the win
   CHECK(bench.look(count, 161)[1] == 0);  // it has left the window
 }
 
-TEST_CASE("a source that was heard of a node was heard of its ranks") {
+TEST_CASE("a source that was covered for a node was covered for its ranks") {
   Bench bench;
   bench.add(signal("xid", SignalKind::event));
   const NodeId count = bench.reduce(bench.window("xid", 60s), Op::w_count);
   bench.topology.place(0, "n1", "0");
   bench.topology.place(1, "n2", "0");
   bench.begin();
-  for (double t = 0; t < 200; t += 10) bench.hearing.heard("collector", Level::node, 0, at(t));
+  for (double t = 0; t < 200; t += 10) bench.coverage.extend("collector", Level::node, 0, at(t));
   CHECK(bench.look(count, 110)[1] == 0);
   CHECK(is_absent(bench.look(count, 115)[2]));
 }
@@ -298,13 +298,13 @@ TEST_CASE("a state holds its last value over the attempt, and needs no cover") {
 
 TEST_CASE("any ages by every record of the member, and arrivals ahead of the clock are not seen by a tick before them") {
   Bench bench;
-  bench.add(signal("any", SignalKind::heard));
+  bench.add(signal("any", SignalKind::liveness));
   const NodeId age = bench.reduce(bench.attempt("any"), Op::w_age);
   bench.begin();
   bench.settle(10);
-  bench.history->spoke(Level::rank, 1, at(10));
-  bench.history->spoke(Level::rank, 1, at(40));  // its source is ahead of the others
-  bench.history->spoke(Level::node, 1, at(12));
+  bench.history->alive(Level::rank, 1, at(10));
+  bench.history->alive(Level::rank, 1, at(40));  // its source is ahead of the others
+  bench.history->alive(Level::node, 1, at(12));
   CHECK(bench.look(age, 25)[1] == 20);
   CHECK(bench.look(age, 40)[1] == 5);
   CHECK(is_absent(bench.look(age, 40)[2]));

@@ -42,8 +42,8 @@ bool approximate(const Recorded& recorded, const Recorded::Reduction& r) {
 }
 
 void compare_with_oracle(Recorded& recorded, const std::vector<Record>& records, std::uint64_t seed) {
-  recorded.hearing.heard("collector", Level::job, 0, at(0));
-  for (double t = 0; t < 2000; t += 20) recorded.hearing.heard("collector", Level::job, 0, at(t));
+  recorded.coverage.extend("collector", Level::job, 0, at(0));
+  for (double t = 0; t < 2000; t += 20) recorded.coverage.extend("collector", Level::job, 0, at(t));
   const tocsin::oracle::WindowOracle oracle{
       *recorded.graph,
       {recorded.table, recorded.start, records, [](auto&&...) { return true; }, [](const std::string&) { return std::nullopt; }}};

@@ -14,7 +14,7 @@ bool operator==(const Recorded::Answer& a, const Recorded::Answer& b) {
 
 Recorded::Recorded(std::uint32_t ranks) {
   topology.expect_ranks(ranks);
-  hearing.start(start);
+  coverage.start(start);
 }
 
 SignalId Recorded::add(SignalDefinition definition) {
@@ -87,7 +87,7 @@ void Recorded::tick(History& history, Time tick, std::vector<Answer>& answers) {
     const Node& node = (*graph)[r.node];
     Answer answer{tick, r.node, std::vector<double>(topology.size(table[r.spec.signal].owner))};
     const std::vector<double> goals(answer.values.size(), r.goal);
-    history.reduce(node, r.spec, goals, {tick, tick + r.spec.settle, start, never}, hearing, answer.values);
+    history.reduce(node, r.spec, goals, {tick, tick + r.spec.settle, start, never}, coverage, answer.values);
     answers.push_back(std::move(answer));
   }
 }
@@ -118,14 +118,14 @@ std::vector<Recorded::Answer> Recorded::run(History& history, const std::vector<
 void Recorded::fill(History& history, const std::vector<Record>& records, std::size_t to, Time clock) const {
   const Time since = clock - (history.longest_raw_window() + 10s + 120s);
   const auto nothing = [](const Applied&) {};
-  history.fill_rows_only(true);
+  history.backfill_rows_only(true);
   for (std::size_t i = 0; i < to; ++i) {
     if (records[i].arrival < since) continue;
     history.settle(records[i].arrival, nothing);
     write(history, records[i]);
   }
   history.settle(clock, nothing);
-  history.fill_rows_only(false);
+  history.backfill_rows_only(false);
 }
 
 std::vector<Record> random_records(std::uint64_t seed, std::span<const std::string> signals, std::uint32_t ranks, double seconds) {

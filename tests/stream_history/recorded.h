@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "stream/history.h"
+#include "stream/windows/history.h"
 #include "tests/oracle/windows.h"
 
 namespace tocsin::test {
@@ -46,7 +46,7 @@ class Recorded {
   SignalTable table;
   std::unique_ptr<Graph> graph;
   Topology topology;
-  Hearing hearing;
+  SourceCoverage coverage;
   Time start = at(0);
   Duration every = 5s;
   Time next_tick = at(5);  // moves as ticks run

@@ -64,8 +64,8 @@ void ask_all(Recorded& recorded, bool declared = true) {
 }
 
 void listen(Recorded& recorded) {
-  recorded.hearing.heard("collector", Level::job, 0, at(0));
-  for (double t = 0; t < 4000; t += 20) recorded.hearing.heard("collector", Level::job, 0, at(t));
+  recorded.coverage.extend("collector", Level::job, 0, at(0));
+  for (double t = 0; t < 4000; t += 20) recorded.coverage.extend("collector", Level::job, 0, at(t));
 }
 
 void check_same(const Recorded& recorded, const std::vector<Recorded::Answer>& a, const std::vector<Recorded::Answer>& b,

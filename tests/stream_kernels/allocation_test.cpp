@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
 
-#include "stream/evaluator.h"
+#include "stream/graph/evaluator.h"
 
 using namespace tocsin::stream;
 

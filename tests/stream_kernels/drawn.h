@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "stream/evaluator.h"
+#include "stream/graph/evaluator.h"
 #include "tests/oracle/graph.h"
 #include "tests/stream_kernels/random_values.h"
 
@@ -67,7 +67,7 @@ struct World : oracle::Members {
     }
     if (!reserved && random.below(2)) {
       reserved = true;
-      topology.speak_reserved();
+      topology.use_reserved();
     }
   }
 
@@ -84,7 +84,7 @@ struct World : oracle::Members {
     const int at = container(fine, static_cast<int>(slot), coarse);
     return at < 0 ? oracle::Place{} : oracle::Place{static_cast<std::size_t>(at)};
   }
-  bool reserved_spoke() const override { return reserved; }
+  bool reserved_used() const override { return reserved; }
   std::string coordinate(Level level, std::size_t slot, const std::string& name) const override {
     if (name == "stage") return level == Level::rank && slot > 0 ? ranks[slot - 1].stage : "";
     const oracle::Place node = name == "zone" ? in(level, slot, Level::node) : oracle::Place{};
@@ -110,13 +110,15 @@ class DrawnLeaves : public Leaves {
  public:
   std::uint64_t tick = 0;
   std::vector<double> column(std::uint64_t name, std::size_t n) const { return RandomValues{name * 7919 + tick}.column(n); }
-  // Of a window; those of every other signal are alike but for the first member, which the evaluator is told and this writes out.
+  // Of a window; those of every other signal are constant but for the first member, which the evaluator is told and this writes out.
   std::vector<double> reduction(const Node& node, const WindowSpec& window, std::size_t n) const {
     auto values = column(name_of(node) + static_cast<std::uint64_t>(window.signal) * 101, n);
-    if (alike(window, n)) std::fill(values.begin() + 2, values.end(), values[1]);
+    if (constant(window, n)) std::fill(values.begin() + 2, values.end(), values[1]);
     return values;
   }
-  bool alike(const WindowSpec& window, std::size_t n) const { return n > 2 && (static_cast<std::uint64_t>(window.signal) + tick) % 2 == 0; }
+  bool constant(const WindowSpec& window, std::size_t n) const {
+    return n > 2 && (static_cast<std::uint64_t>(window.signal) + tick) % 2 == 0;
+  }
   std::vector<Truth> mask(std::uint64_t name, std::size_t n) const { return RandomValues{name * 7919 + tick}.mask(n); }
   static std::uint64_t name_of(const Node& node) {
     return std::hash<std::string>{}(node.attributes.field) + 31 * static_cast<std::uint64_t>(node.op) +
@@ -130,7 +132,7 @@ class DrawnLeaves : public Leaves {
       return false;
     }
     std::ranges::copy(reduction(node, window, out.size()), out.begin());
-    if (!alike(window, out.size())) return false;
+    if (!constant(window, out.size())) return false;
     std::fill(out.begin() + 2, out.end(), 12345.0);  // nobody may look there
     return true;
   }

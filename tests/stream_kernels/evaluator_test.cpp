@@ -1,8 +1,8 @@
-#include "stream/evaluator.h"
+#include "stream/graph/evaluator.h"
 
 #include <doctest/doctest.h>
 
-#include "stream/kernels.h"
+#include "stream/graph/kernels.h"
 #include "tests/stream_kernels/drawn.h"
 
 using namespace tocsin;

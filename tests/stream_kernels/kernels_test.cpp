@@ -1,4 +1,4 @@
-#include "stream/kernels.h"
+#include "stream/graph/kernels.h"
 
 #include <doctest/doctest.h>
 

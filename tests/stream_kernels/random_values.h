@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-#include "stream/value.h"
+#include "stream/values/value.h"
 
 namespace tocsin::stream {
 

@@ -1,4 +1,4 @@
-#include "stream/topology.h"
+#include "stream/topology/topology.h"
 
 #include <doctest/doctest.h>
 
@@ -58,7 +58,7 @@ TEST_CASE("every level of a topology knows what contains it") {
 TEST_CASE("the reserved member counts to the job once it has spoken, and to nothing else") {
   Topology topology = small();
   CHECK(members(topology.groups(Level::rank, Level::job)) == Lists{{1, 2, 3, 4}});
-  topology.speak_reserved();
+  topology.use_reserved();
   CHECK(members(topology.groups(Level::rank, Level::job)) == Lists{{0, 1, 2, 3, 4}});
   CHECK(members(topology.groups(Level::rank, Level::node)) == Lists{{1, 2}, {3, 4}});
   CHECK(members(topology.peers(Level::rank, {})) == Lists{{1, 2, 3, 4}});
@@ -143,7 +143,7 @@ TEST_CASE("a topology is the same after it was saved and loaded, and a torn one 
   Topology topology = small();
   topology.expect_ranks(6);
   topology.exited(2);
-  topology.speak_reserved();
+  topology.use_reserved();
   topology.alias_gpu("n1", "0000:3b:00.0", "0");
   topology.coordinate(Level::rank, 2, "stage", "b");
   Writer out;

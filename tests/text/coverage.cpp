@@ -10,7 +10,7 @@ using namespace tocsin;
 namespace {
 
 struct Tally {
-  std::size_t lines = 0, spoke = 0;
+  std::size_t lines = 0, alive = 0;
   std::map<std::string, std::size_t> signals;
 };
 
@@ -35,7 +35,7 @@ Tally run(const dsl::text::LineExtractorSource& source, const std::filesystem::p
     ++tally.lines;
     if (show) std::printf("%.200s\n", line.c_str());
     extractor->line({stream::at_nanoseconds(t), {}, false, line}, stream::at_nanoseconds(t), out);
-    tally.spoke += out.all.size() > before;
+    tally.alive += out.all.size() > before;
     report();
   }
   extractor->finish(out);
@@ -44,7 +44,7 @@ Tally run(const dsl::text::LineExtractorSource& source, const std::filesystem::p
 }
 
 void print(const std::filesystem::path& path, const Tally& tally) {
-  std::printf("%-58s %5zu lines %5zu spoke |", path.c_str(), tally.lines, tally.spoke);
+  std::printf("%-58s %5zu lines %5zu alive |", path.c_str(), tally.lines, tally.alive);
   for (const auto& [signal, count] : tally.signals) std::printf(" %s %zu", signal.c_str(), count);
   std::printf("\n");
 }

@@ -12,7 +12,7 @@
 
 #include "dsl/text_definitions.h"
 #include "stream/extractor.h"
-#include "stream/value.h"
+#include "stream/values/value.h"
 
 namespace tocsin::test {
 

@@ -174,10 +174,10 @@ Recorded read_journal(const std::filesystem::path& directory) {
       }
       recorded.events.push_back(std::move(copy));
     }
-    for (const auto& heard : entry.heard) {
-      Recorded::Heard copy{std::string{heard.source}, {}};
-      for (const auto& member : heard.members) copy.members.push_back(member_text(member));
-      recorded.heard.push_back(std::move(copy));
+    for (const auto& coverage : entry.coverage) {
+      Recorded::Covered copy{std::string{coverage.source}, {}};
+      for (const auto& member : coverage.members) copy.members.push_back(member_text(member));
+      recorded.coverage.push_back(std::move(copy));
     }
     for (const auto& block : entry.samples) {
       CHECK(block.source == "sampler");

@@ -69,7 +69,7 @@ struct Recorded {
     std::string signal, member, value;
     std::int64_t time;
   };
-  struct Heard {
+  struct Covered {
     std::string source;
     std::vector<std::string> members;
   };
@@ -80,7 +80,7 @@ struct Recorded {
   std::vector<Line> lines;
   std::vector<Event> events;
   std::vector<Sample> samples;
-  std::vector<Heard> heard;
+  std::vector<Covered> coverage;
   std::vector<Pack> packs;
   std::vector<std::int64_t> beats;    // their arrivals
   std::vector<std::uint32_t> epochs;  // of each entry

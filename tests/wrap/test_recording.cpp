@@ -68,9 +68,9 @@ TEST_CASE("the journal begins with the pack and the start, and ends with the end
   CHECK(recorded.events[1].fields.at("reason") == "failed");
   CHECK(recorded.events[1].fields.at("code") == "3");
   CHECK(recorded.sealed);
-  REQUIRE(recorded.heard.size() >= 1);
-  CHECK(recorded.heard[0].source == "log");
-  CHECK(recorded.heard[0].members.empty());
+  REQUIRE(recorded.coverage.size() >= 1);
+  CHECK(recorded.coverage[0].source == "log");
+  CHECK(recorded.coverage[0].members.empty());
   REQUIRE(recorded.lines.size() == 3);
   for (const auto& line : recorded.lines) CHECK(line.error == (line.text == "two"));
 }
@@ -151,8 +151,9 @@ TEST_CASE("ranks are found among the descendants, sampled, and their exits told"
   for (const auto& sample : recorded.samples) CHECK_FALSE(sample.signal.starts_with("gpu"));
 
   const auto all = std::vector<std::string>{"rank 0", "rank 1", "rank 2"};
-  CHECK(std::any_of(recorded.heard.begin(), recorded.heard.end(), [&](const auto& h) { return h.source == "log" && h.members == all; }));
-  CHECK(std::any_of(recorded.heard.begin(), recorded.heard.end(),
+  CHECK(std::any_of(recorded.coverage.begin(), recorded.coverage.end(),
+                    [&](const auto& h) { return h.source == "log" && h.members == all; }));
+  CHECK(std::any_of(recorded.coverage.begin(), recorded.coverage.end(),
                     [&](const auto& h) { return h.source == "sampler" && h.members.size() == 4; }));
 }
 

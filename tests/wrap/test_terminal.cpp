@@ -148,7 +148,7 @@ TEST_CASE("two million bytes pass a terminal unchanged") {
   CHECK(session.screen().starts_with(all));
 }
 
-TEST_CASE("when the terminal hangs up the command hears of it") {
+TEST_CASE("when the terminal hangs up the command covers of it") {
   Scratch scratch;
   Session session{
       probe({"--journal", (scratch / "j").string(), "--reload", "good"},

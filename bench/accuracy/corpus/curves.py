@@ -48,5 +48,5 @@ def curve_item(path, shape, rows):
         recording.values(SYNTHETIC_START + round(now * SECOND), {"step": int(step), "loss": loss, "step_time": seconds},
                          rank=0, source="log")
     if rows:
-        recording.heard(SYNTHETIC_START, recording.span()[1], "log", ranks=[0])
+        recording.coverage(SYNTHETIC_START, recording.span()[1], "log", ranks=[0])
     return Item(id=name, shape=shape, label="G1", job=recording.job), recording

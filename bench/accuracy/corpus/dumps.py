@@ -38,7 +38,7 @@ def dump_item(folder):
     for rank, dump in sorted(dumps.items()):
         recording.event(begin, "member", rank=rank, **coordinates(dump, rank))
         tell(recording, rank, base, places[rank], entry_times(dump), begin, last)
-    recording.heard(begin, last + HELD * SECOND, "sampler", ranks=list(range(world_size)))
+    recording.coverage(begin, last + HELD * SECOND, "sampler", ranks=list(range(world_size)))
     item = Item(id=name, shape="flight_recorder", label="C2", culprit_ranks=culprits(folder), job=recording.job)
     return item, recording
 

@@ -26,7 +26,7 @@ def log_recording(path, name):
         return recording
     ranks, when = ranks_of(lines), times(lines)
     named = sorted({rank for rank in ranks if rank is not None})
-    recording.heard(when[0], when[-1], "log", ranks=named)
+    recording.coverage(when[0], when[-1], "log", ranks=named)
     for text, rank, t in zip(lines, ranks, when):
         recording.line(t, text, rank=rank)
     return recording

@@ -9,8 +9,8 @@ from pathlib import Path
 SECOND = 1_000_000_000
 MILLISECOND = 1_000_000
 SYNTHETIC_START = 1_767_225_600 * SECOND  # 2026-01-01: for recordings that carry no time
-HEARD_INTERVAL = 10 * SECOND
-HEARD_INTERVAL_LONG = 29 * SECOND         # the engine takes a source for heard up to 30 s after its last word
+COVERAGE_INTERVAL = 10 * SECOND
+COVERAGE_INTERVAL_LONG = 29 * SECOND         # the engine takes a source for coverage up to 30 s after its last word
 LONG = 3600 * SECOND
 ORDER = {"start": 0, "member": 1}
 
@@ -64,14 +64,14 @@ class Recording:
     def event(self, t, event, **fields):
         self.add(t, event=event, **fields)
 
-    def heard(self, begin, end, source, ranks=None, nodes=None, attempt=None):
+    def coverage(self, begin, end, source, ranks=None, nodes=None, attempt=None):
         """A collector of `source` listens from begin to end."""
-        interval = HEARD_INTERVAL if end - begin <= LONG else HEARD_INTERVAL_LONG
+        interval = COVERAGE_INTERVAL if end - begin <= LONG else COVERAGE_INTERVAL_LONG
         t = begin
         while t < end:
-            self.add(t, heard=source, ranks=ranks, nodes=nodes, attempt=attempt)
+            self.add(t, coverage=source, ranks=ranks, nodes=nodes, attempt=attempt)
             t += interval
-        self.add(end, heard=source, ranks=ranks, nodes=nodes, attempt=attempt)
+        self.add(end, coverage=source, ranks=ranks, nodes=nodes, attempt=attempt)
 
     def span(self):
         """(first, last) time, in nanoseconds."""

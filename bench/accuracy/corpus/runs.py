@@ -46,15 +46,15 @@ class Run:
         self.nodes = {rank.get("node") for rank in self.ranks if rank.get("node")}
         self.ended = set()
         events = list(json_lines(self.folder / "events.jsonl"))
-        heard = {"scheduler": bool(events)}
+        coverage = {"scheduler": bool(events)}
         self.events(events)
-        heard["log"] = self.logs()
-        heard["sampler"] = self.processes()
-        heard["profiler"] = self.steps()
+        coverage["log"] = self.logs()
+        coverage["sampler"] = self.processes()
+        coverage["profiler"] = self.steps()
         self.machine()
         self.attempts(meta, events)
         self.end_by_accounting(events)
-        self.listen(heard)
+        self.listen(coverage)
 
     def attempts(self, meta, events):
         """The start of each attempt, with its members: at the scheduler's word, else at the first process."""
@@ -174,15 +174,15 @@ class Run:
                 self.recording.values(entry["t"], {"host_memory_used": use, "host_memory_limit": limit},
                                       node=node, source="sampler")
 
-    def listen(self, heard):
+    def listen(self, coverage):
         """The collectors listen to the whole job throughout, whether anybody speaks or not."""
         if not len(self.recording):
             return
         first, last = self.recording.span()
         begin = min(self.starts.values(), default=first)
-        for source, present in heard.items():
+        for source, present in coverage.items():
             if present:
-                self.recording.heard(begin, max(last, begin + SECOND), source)
+                self.recording.coverage(begin, max(last, begin + SECOND), source)
 
 
 def end_reason(event):

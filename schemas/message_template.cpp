@@ -1,0 +1,120 @@
+#include "schemas/message_template.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace tocsin::schemas {
+
+namespace {
+
+std::uint64_t word(const std::uint8_t* bytes, std::size_t size) noexcept {
+  std::uint64_t word = 0;
+  std::memcpy(&word, bytes, size);
+  return word;
+}
+
+// Which bytes of a message are contents.
+class Mask {
+ public:
+  explicit Mask(std::span<const std::uint8_t> message) : message_(message), mask_(message.size(), 0xFF) {}
+  void contents(const void* begin, std::size_t size) {
+    const auto place = of(begin, size);
+    apart_ = apart_ && untouched(place);
+    std::fill(place.begin(), place.end(), std::uint8_t{0});
+  }
+  void structure(const void* begin, std::size_t size) { apart_ = apart_ && untouched(of(begin, size)); }
+  [[nodiscard]] bool apart() const noexcept { return apart_; }  // contents lie over nothing else
+  [[nodiscard]] std::span<const std::uint8_t> bytes() const noexcept { return mask_; }
+
+ private:
+  [[nodiscard]] std::span<std::uint8_t> of(const void* begin, std::size_t size) {
+    if (size == 0) return {};
+    const auto at = static_cast<std::size_t>(static_cast<const std::uint8_t*>(begin) - message_.data());
+    if (at > mask_.size() || size > mask_.size() - at) {
+      apart_ = false;
+      return {};
+    }
+    return std::span{mask_}.subspan(at, size);
+  }
+  [[nodiscard]] static bool untouched(std::span<const std::uint8_t> bytes) {
+    return std::all_of(bytes.begin(), bytes.end(), [](std::uint8_t byte) { return byte != 0; });
+  }
+  std::span<const std::uint8_t> message_;
+  std::vector<std::uint8_t> mask_;
+  bool apart_ = true;
+};
+
+}  // namespace
+
+void MessageTemplates::remember(std::span<const std::uint8_t> message, const stream::Entry& head, const Numbers& numbers,
+                                std::span<const SampleParts> samples, std::span<const Bytes> structure) {
+  if (message.size() > longest) return;
+  const std::size_t set = set_of(message.size());
+  MessageTemplate& message_template = templates_[set + oldest_[set / ways]];
+  oldest_[set / ways] = static_cast<std::uint8_t>((oldest_[set / ways] + 1) % ways);
+  message_template.head = head;
+  message_template.numbers = numbers;
+  message_template.samples.assign(samples.begin(), samples.end());
+
+  constexpr std::size_t length = sizeof(flatbuffers::uoffset_t);
+  Mask mask{message};
+  std::vector<std::span<const std::uint8_t>> lengths;
+  const auto contents = [&](const void* begin, std::size_t size, std::size_t end = 0) {
+    if (begin == nullptr) return;  // the message has none
+    const auto* at = static_cast<const std::uint8_t*>(begin);
+    mask.contents(at, size);
+    lengths.emplace_back(at - length, length);
+    lengths.emplace_back(at + size, end);
+  };
+  for (const std::string_view text : {head.producer, head.origin_source, head.subject, head.attempt, head.node})
+    contents(text.data(), text.size(), 1);
+  for (const SampleParts& parts : samples) {
+    contents(parts.layout.data(), parts.layout.size());
+    contents(parts.members.data(), parts.members.size());
+    contents(parts.present.data(), parts.present.size());
+    contents(parts.times.data(), parts.times.size_bytes());
+    contents(parts.narrow.data(), parts.narrow.size_bytes());
+    contents(parts.wide.data(), parts.wide.size_bytes());
+    contents(parts.source.data(), parts.source.size(), 1);
+  }
+  const auto number = [&](std::size_t at, std::size_t size) {
+    if (at != 0) mask.contents(message.data() + at, size);
+  };
+  number(numbers.epoch, sizeof head.epoch);
+  number(numbers.sequence, sizeof head.sequence);
+  number(numbers.origin_offset, sizeof head.origin_offset);
+  number(numbers.origin_arrival, sizeof(std::int64_t));
+  mask.structure(message.data(), 2 * length);  // where the envelope is, and what it is
+  for (const auto& bytes : lengths) mask.structure(bytes.data(), bytes.size());
+  for (const Bytes bytes : structure) mask.structure(bytes.data(), bytes.size());
+  message_template.size = mask.apart() ? message.size() : 0;
+  const std::size_t words = message.size() / 8;
+  const auto in_words = [&](std::span<const std::uint8_t> from, std::vector<std::uint64_t>& to) {
+    to.resize(words);
+    std::memcpy(to.data(), from.data(), words * 8);
+    return word(from.data() + words * 8, from.size() % 8);
+  };
+  message_template.last = in_words(message, message_template.bytes);
+  message_template.last_mask = in_words(mask.bytes(), message_template.mask);
+}
+
+const MessageTemplates::MessageTemplate* MessageTemplates::find(std::span<const std::byte> message) const noexcept {
+  if (message.size() > longest) return nullptr;
+  const auto* bytes = reinterpret_cast<const std::uint8_t*>(message.data());
+  for (std::size_t way = 0; way < ways; ++way) {
+    const MessageTemplate& message_template = templates_[set_of(message.size()) + way];
+    if (message_template.size != message.size()) continue;
+    std::uint64_t differs = 0;
+    const std::size_t words = message_template.bytes.size();
+    for (std::size_t i = 0; i < words; ++i) differs |= (word(bytes + i * 8, 8) ^ message_template.bytes[i]) & message_template.mask[i];
+    differs |= (word(bytes + words * 8, message.size() % 8) ^ message_template.last) & message_template.last_mask;
+    if (differs == 0) return &message_template;
+  }
+  return nullptr;
+}
+
+void MessageTemplates::forget() {
+  for (MessageTemplate& message_template : templates_) message_template.size = 0;
+}
+
+}  // namespace tocsin::schemas

@@ -1,0 +1,150 @@
+#include "stream/graph/graph.h"
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+
+#include "stream/values/units.h"
+
+namespace tocsin::stream {
+namespace {
+
+// What makes two nodes equal, as bytes.
+class Key {
+ public:
+  void number(std::uint64_t value) {
+    for (int shift = 0; shift < 64; shift += 8) bytes_ += static_cast<char>(value >> shift & 0xFF);
+  }
+  void number(double value) { number(std::bit_cast<std::uint64_t>(value)); }
+  void text(std::string_view value) {
+    number(static_cast<std::uint64_t>(value.size()));
+    bytes_ += value;
+  }
+  void scalar(const Scalar& value) {
+    number(static_cast<std::uint64_t>(value.index()));
+    if (const auto* x = std::get_if<double>(&value)) number(*x);
+    else text(std::get<std::string>(value));
+  }
+  void window(const WindowSpec& spec) {
+    for (const auto x :
+         {static_cast<std::uint64_t>(spec.signal), static_cast<std::uint64_t>(spec.span), static_cast<std::uint64_t>(spec.over.count()),
+          static_cast<std::uint64_t>(spec.lag.count()), std::uint64_t{spec.points}, std::uint64_t{spec.lag_points},
+          std::uint64_t{spec.least}, static_cast<std::uint64_t>(spec.settle.count()), static_cast<std::uint64_t>(spec.filters.size())})
+      number(x);
+    for (const EventFilter& filter : spec.filters) {
+      text(filter.field);
+      number(std::uint64_t{filter.keep});
+      number(static_cast<std::uint64_t>(filter.values.size()));
+      for (const Scalar& value : filter.values) scalar(value);
+    }
+    number(spec.freeze ? static_cast<std::uint64_t>(*spec.freeze) + 1 : 0);
+  }
+  std::string take() { return std::move(bytes_); }
+
+ private:
+  std::string bytes_;
+};
+
+std::string key_of(const Node& node) {
+  Key key;
+  key.number(static_cast<std::uint64_t>(node.op));
+  key.number(static_cast<std::uint64_t>(node.type.shape) << 8 | static_cast<std::uint64_t>(node.type.level));
+  key.text(node.type.unit);
+  key.number(static_cast<std::uint64_t>(node.arguments.size()));
+  for (const NodeId argument : node.arguments) key.number(static_cast<std::uint64_t>(argument));
+  const Attributes& a = node.attributes;
+  key.number(a.number);
+  key.number(static_cast<std::uint64_t>(a.values.size()));
+  for (const Scalar& value : a.values) key.scalar(value);
+  key.text(a.field);
+  key.number(a.group ? static_cast<std::uint64_t>(*a.group) + 1 : 0);
+  key.number(a.peers ? static_cast<std::uint64_t>(*a.peers) + 1 : 0);
+  key.number(a.rule ? static_cast<std::uint64_t>(*a.rule) + 1 : 0);
+  key.number(static_cast<std::uint64_t>(a.findings.size()));
+  for (const std::string& rule : a.findings) key.text(rule);
+  if (a.window) key.window(*a.window);
+  return key.take();
+}
+
+// The unit of a window's values: a counter's rows are rates.
+std::string window_unit(const SignalDefinition& signal) {
+  return signal.kind == SignalKind::counter ? unit_quotient(signal.unit, "seconds") : signal.unit;
+}
+
+}  // namespace
+
+NodeId Graph::intern(Node node) {
+  std::string key = key_of(node);
+  const auto [place, fresh] = by_key_.try_emplace(std::move(key), static_cast<NodeId>(nodes_.size()));
+  if (fresh) {
+    nodes_.push_back(std::move(node));
+    keys_.push_back(place->first);
+  }
+  return place->second;
+}
+
+NodeId Graph::constant(double value, std::string unit) {
+  Node node{Op::constant, {Shape::column, Level::none, std::move(unit)}, {}, {}};
+  node.attributes.number = value;
+  return intern(std::move(node));
+}
+
+NodeId Graph::window(WindowSpec spec) {
+  const SignalDefinition& signal = (*signals_)[spec.signal];
+  // Filters commute: their order must not make two windows of one.
+  std::sort(spec.filters.begin(), spec.filters.end(), [](const EventFilter& a, const EventFilter& b) {
+    return std::tie(a.field, a.keep, a.values) < std::tie(b.field, b.keep, b.values);
+  });
+  spec.filters.erase(std::unique(spec.filters.begin(), spec.filters.end()), spec.filters.end());
+  Node node{Op::window, {Shape::window, signal.owner, window_unit(signal)}, {}, {}};
+  node.attributes.window = std::move(spec);
+  return intern(std::move(node));
+}
+
+NodeId Graph::finding(std::vector<std::string> rules, Level level) {
+  std::sort(rules.begin(), rules.end());
+  rules.erase(std::unique(rules.begin(), rules.end()), rules.end());
+  Node node{Op::finding, {Shape::finding, level, "none"}, {}, {}};
+  node.attributes.findings = std::move(rules);
+  return intern(std::move(node));
+}
+
+NodeId Graph::state(RuleIndex rule, std::string field, Level per) {
+  Node node{Op::state, {Shape::column, per, "any"}, {}, {}};
+  node.attributes.rule = rule;
+  node.attributes.field = std::move(field);
+  return intern(std::move(node));
+}
+
+PeersId Graph::peers(std::vector<std::string> coordinates) {
+  std::sort(coordinates.begin(), coordinates.end());
+  coordinates.erase(std::unique(coordinates.begin(), coordinates.end()), coordinates.end());
+  const auto known = std::find(peers_.begin(), peers_.end(), coordinates);
+  const auto id = static_cast<PeersId>(known - peers_.begin());
+  if (known == peers_.end()) peers_.push_back(std::move(coordinates));
+  return id;
+}
+
+void Graph::truncate(std::size_t mark) {
+  assert(mark <= nodes_.size());
+  for (std::size_t i = mark; i < nodes_.size(); ++i) by_key_.erase(keys_[i]);
+  nodes_.erase(nodes_.begin() + static_cast<std::ptrdiff_t>(mark), nodes_.end());
+  keys_.erase(keys_.begin() + static_cast<std::ptrdiff_t>(mark), keys_.end());
+}
+
+std::vector<NodeId> Graph::reach(std::span<const NodeId> roots) const {
+  std::vector<bool> seen(nodes_.size());
+  std::vector<NodeId> waiting(roots.begin(), roots.end()), found;
+  while (!waiting.empty()) {
+    const NodeId id = waiting.back();
+    waiting.pop_back();
+    if (seen[static_cast<std::size_t>(id)]) continue;
+    seen[static_cast<std::size_t>(id)] = true;
+    found.push_back(id);
+    for (const NodeId argument : (*this)[id].arguments) waiting.push_back(argument);
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+}  // namespace tocsin::stream

@@ -1,0 +1,134 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <variant>
+#include <vector>
+
+#include "stream/graph/operations.h"
+#include "stream/values/result.h"
+#include "stream/values/signal.h"
+#include "stream/values/time.h"
+
+namespace tocsin::stream {
+
+enum class NodeId : std::uint32_t {};
+enum class RuleIndex : std::uint32_t {};  // of a rule in its pack
+enum class PeersId : std::uint32_t {};    // of a list of coordinates in its graph
+
+// A text or a number that a rule gives as a literal.
+using Scalar = std::variant<double, std::string>;
+
+// Keeps (where) or drops (except) the events whose field has one of these values.
+struct EventFilter {
+  std::string field;
+  std::vector<Scalar> values;
+  bool keep = true;
+  friend bool operator==(const EventFilter&, const EventFilter&) = default;
+};
+
+// What a need looks at: a span of one signal that ends `lag` before the tick.
+struct WindowSpec {
+  enum class Span : std::uint8_t { time, points, attempt };
+  SignalId signal{};
+  Span span = Span::time;
+  Duration over{};  // of a time
+  Duration lag{};
+  std::uint32_t points = 0;  // of points
+  std::uint32_t lag_points = 0;
+  std::uint32_t least = 0;  // values from which points, baselines and "attempt" are known; 0: 16, or all asked for if fewer
+  Duration settle{};        // L of the rules that look at it: a tick at T runs at T + settle
+  std::vector<EventFilter> filters;
+  std::optional<RuleIndex> freeze;  // keeps a member's value while this rule's alert on it is pending or firing
+
+  friend bool operator==(const WindowSpec&, const WindowSpec&) = default;
+
+  // Raw rows reach back at most 5 min; a longer look-back is a ring of panes.
+  [[nodiscard]] bool baseline() const noexcept { return span == Span::time && over + lag > std::chrono::minutes{5}; }
+};
+
+enum class Shape : std::uint8_t { window, finding, column, mask };
+[[nodiscard]] std::string_view name(Shape shape) noexcept;
+
+struct Type {
+  Shape shape = Shape::column;
+  Level level = Level::none;
+  std::string unit = "none";  // "any" takes the unit of what it meets; "text" is no number
+  [[nodiscard]] bool text() const noexcept { return unit == "text"; }
+};
+
+// The members over which a reduction goes; `peers` within the rule's list of coordinates.
+enum class Group : std::uint8_t { peers, gpu, node, rack, job };
+[[nodiscard]] std::string_view name(Group group) noexcept;
+[[nodiscard]] std::optional<Group> group_named(std::string_view text) noexcept;
+
+// What an operation takes besides columns. Every field is part of what makes two nodes equal.
+struct Attributes {
+  double number = 0;           // constant's value, n of first(n), quantile's q, fraction's bits, ewma's span; n of at_least(n, g)
+                               // and at_most(n, g), unless a second argument gives it: a value per group, or one for all
+  std::vector<Scalar> values;  // of is(…)
+  std::string field;           // of an event; of a state; the level of at(…), which gives a spread
+  std::optional<Group> group;
+  std::optional<PeersId> peers;       // of Group::peers
+  std::optional<RuleIndex> rule;      // of freeze and state
+  std::vector<std::string> findings;  // names of the rules that a finding joins
+  std::optional<WindowSpec> window;
+  friend bool operator==(const Attributes&, const Attributes&) = default;
+};
+
+struct Node {
+  Op op{};
+  Type type;
+  std::vector<NodeId> arguments;
+  Attributes attributes;
+};
+
+// The operations that the rules of a pack leave behind when they are traced. Nodes are hash-consed: what two rules share is one
+// node. Arguments come before what uses them, so the order of ids is an order of evaluation.
+// Owned by its Pack; built by the loader, immutable afterwards, except for what a scripted rule appends above a mark.
+class Graph {
+ public:
+  explicit Graph(const SignalTable& signals) : signals_(&signals) {}
+
+  [[nodiscard]] NodeId constant(double value, std::string unit = "any");
+  [[nodiscard]] NodeId window(WindowSpec spec);
+  // `level` is that of the rule, or the job where several rules are joined.
+  [[nodiscard]] NodeId finding(std::vector<std::string> rules, Level level);
+  [[nodiscard]] NodeId state(RuleIndex rule, std::string field, Level per);
+  [[nodiscard]] PeersId peers(std::vector<std::string> coordinates);
+
+  // Applies an operation of the table: checks shapes, levels and units, spreads the coarser argument, folds constants, applies a
+  // frozen need's freeze. The error's message is what an operator reads; file and line are the caller's to add.
+  [[nodiscard]] Result<NodeId> apply(Op op, std::span<const NodeId> arguments, Attributes attributes = {});
+
+  [[nodiscard]] const Node& operator[](NodeId id) const { return nodes_[static_cast<std::size_t>(id)]; }
+  [[nodiscard]] std::size_t size() const noexcept { return nodes_.size(); }
+  [[nodiscard]] std::span<const std::string> coordinates(PeersId id) const { return peers_[static_cast<std::size_t>(id)]; }
+  [[nodiscard]] std::size_t peers_count() const noexcept { return peers_.size(); }
+  [[nodiscard]] const SignalTable& signals() const noexcept { return *signals_; }
+
+  // A scripted rule's evaluation appends nodes and takes them away again.
+  [[nodiscard]] std::size_t mark() const noexcept { return nodes_.size(); }
+  void truncate(std::size_t mark);
+
+  // The ids that `roots` need, in the order of evaluation.
+  [[nodiscard]] std::vector<NodeId> reach(std::span<const NodeId> roots) const;
+  // One line: "%6 = %2 / %5  per gpu  ratio".
+  [[nodiscard]] std::string describe(NodeId id) const;
+
+ private:
+  struct Application;
+  NodeId intern(Node node);
+
+  const SignalTable* signals_;
+  std::vector<Node> nodes_;
+  std::vector<std::string> keys_;  // of each node, to take it out of by_key_ again
+  std::unordered_map<std::string, NodeId> by_key_;
+  std::vector<std::vector<std::string>> peers_;
+};
+
+}  // namespace tocsin::stream

@@ -1,0 +1,388 @@
+// What an operation may be applied to, and what it gives: shapes, levels and units. The messages are read by operators.
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "stream/graph/application.h"
+
+namespace tocsin::stream {
+
+Error refuse(std::string message) { return Error{Errc::refused, std::move(message)}; }
+
+std::string quoted(std::string_view text) { return '"' + std::string{text} + '"'; }
+std::string in_ticks(std::string_view text) { return "'" + std::string{text} + "'"; }
+
+std::string shown(double value) {
+  char buffer[32];
+  const auto end = std::to_chars(buffer, buffer + sizeof buffer, value);
+  return {buffer, end.ptr};
+}
+std::string shown(const Scalar& value) {
+  if (const auto* x = std::get_if<double>(&value)) return shown(*x);
+  return quoted(std::get<std::string>(value));
+}
+
+namespace {
+
+std::string_view article_and_name(Shape shape) {
+  switch (shape) {
+    case Shape::window: return "a window";
+    case Shape::finding: return "a finding";
+    case Shape::column: return "a column";
+    case Shape::mask: return "a mask";
+  }
+  return "";
+}
+
+// What to write instead, where a value of one shape stands in the place of another.
+std::string_view remedy(Shape is, Shape wanted) {
+  if (is == Shape::window) return "reduce it over time first: :last(), :mean()";
+  if (is == Shape::finding) return "ask it first: :now(), :ever()";
+  if (is == Shape::column && wanted == Shape::mask) return "make a mask of it: :above(…), :is(…)";
+  if (is == Shape::mask && wanted == Shape::column) return "take a column by it: :choose(a, b), or :count(group)";
+  if (wanted == Shape::window) return "what is over time comes first, then what is across members";
+  return "write it on the finding itself";
+}
+
+bool coarse(Level level) { return level == Level::none || level == Level::job; }
+
+}  // namespace
+
+Result<void> Graph::Application::want(std::size_t i, Shape shape, bool numbers) const {
+  const Type& is = type(i);
+  const bool sign = !entry().name.empty() && !std::isalpha(static_cast<unsigned char>(entry().name[0]));
+  if (is.shape != shape) {
+    const std::string what = i == 0 && !sign ? " is a word for " : " takes ";
+    return refuse(written() + what + std::string{article_and_name(shape)} + "; this is " + std::string{article_and_name(is.shape)} +
+                  " (per " + std::string{name(is.level)} + "): " + std::string{remedy(is.shape, shape)});
+  }
+  if (numbers && is.text()) return refuse(written() + " wants numbers, and this is text: write :is(\"…\")");
+  return {};
+}
+
+Result<NodeId> Graph::Application::make(Type type_of, Attributes with) const {
+  return graph.intern(Node{op, std::move(type_of), arguments, std::move(with)});
+}
+
+NodeId Graph::Application::spread(NodeId id, Level level) const {
+  const Type& is = graph[id].type;
+  if (is.level == level) return id;
+  return graph.intern(Node{Op::spread, {is.shape, level, is.unit}, {id}, {}});
+}
+
+Level Graph::Application::meet() {
+  Level level = Level::none;
+  for (const NodeId id : arguments) level = std::max(level, graph[id].type.level);
+  for (NodeId& id : arguments)
+    if (!coarse(graph[id].type.level)) id = spread(id, level);
+  return level;
+}
+
+Result<std::string> Graph::Application::common(std::string_view what) const {
+  std::string unit = type(0).shape == Shape::mask ? type(1).unit : type(0).unit;
+  for (std::size_t i = type(0).shape == Shape::mask ? 2 : 1; i < arguments.size(); ++i) {
+    auto both = common_unit(unit, type(i).unit);
+    if (!both)
+      return refuse(unit + " cannot " + std::string{what} + " " + type(i).unit + ": they measure different things" +
+                    (dimensionless(unit) && dimensionless(type(i).unit) ? "; divide one by a count, or multiply the other"
+                                                                        : "; divide each by something in its own unit first"));
+    unit = std::move(*both);
+  }
+  return unit;
+}
+
+// ---- member by member
+
+Result<NodeId> Graph::Application::columns(std::string_view what) {
+  for (std::size_t i = 0; i < arguments.size(); ++i)
+    if (auto fine = want(i, Shape::column); !fine) return fine.error();
+  Result<std::string> unit = std::string{};
+  switch (entry().unit) {
+    case UnitRule::sum: unit = common(what); break;
+    case UnitRule::product: unit = unit_product(type(0).unit, type(1).unit); break;
+    case UnitRule::quotient: unit = unit_quotient(type(0).unit, type(1).unit); break;
+    case UnitRule::none: unit = std::string{"none"}; break;
+    default: unit = type(0).unit;
+  }
+  if (!unit) return unit.error();
+  if (auto folded = fold()) return graph.constant(*folded, std::move(*unit));
+  const Level level = meet();
+  return make({Shape::column, level, std::move(*unit)});
+}
+
+std::optional<double> Graph::Application::fold() const {
+  std::vector<double> x;
+  for (const NodeId id : arguments) {
+    if (graph[id].op != Op::constant || !std::isfinite(graph[id].attributes.number)) return std::nullopt;
+    x.push_back(graph[id].attributes.number);
+  }
+  double value = 0;
+  switch (op) {
+    case Op::add: value = x[0] + x[1]; break;
+    case Op::subtract: value = x[0] - x[1]; break;
+    case Op::multiply: value = x[0] * x[1]; break;
+    case Op::divide: value = x[1] == 0 ? HUGE_VAL : x[0] / x[1]; break;
+    case Op::negate: value = -x[0]; break;
+    case Op::abs: value = std::fabs(x[0]); break;
+    case Op::fill: value = x[0]; break;
+    case Op::clamp_low:
+    case Op::greatest: value = std::max(x[0], x[1]); break;
+    case Op::least: value = std::min(x[0], x[1]); break;
+    default: return std::nullopt;
+  }
+  return std::isfinite(value) ? std::optional{value} : std::nullopt;
+}
+
+Result<NodeId> Graph::Application::comparing() {
+  for (std::size_t i = 0; i < 2; ++i)
+    if (auto fine = want(i, Shape::column); !fine) return fine.error();
+  if (at(1).op == Op::constant && type(0).unit == "ratio" && type(1).unit != "seconds") {
+    const double limit = at(1).attributes.number;
+    if (limit > 1 && std::isfinite(limit)) {
+      char two[32];
+      std::snprintf(two, sizeof two, "%.2f", limit / 100);
+      return refuse(shown(limit) + " is compared with a ratio (0 to 1); did you mean " + (limit <= 100 ? two : "a value between 0 and 1") +
+                    "?");
+    }
+  }
+  if (auto unit = common("be compared with"); !unit) return unit.error();
+  return make_mask();
+}
+
+Result<NodeId> Graph::Application::make_mask() {
+  const Level level = meet();
+  return make({Shape::mask, level, "none"});
+}
+
+const std::vector<std::string>* Graph::Application::closed_values(NodeId id) const {
+  const Node& node = graph[id];
+  if (node.op == Op::spread || node.op == Op::freeze) return closed_values(node.arguments[0]);
+  if (node.op != Op::w_last && node.op != Op::w_first) return nullptr;
+  const SignalDefinition& signal = graph.signals()[graph[node.arguments[0]].attributes.window->signal];
+  return signal.kind == SignalKind::state && !signal.values.empty() ? &signal.values : nullptr;
+}
+
+Result<NodeId> Graph::Application::is_any() {
+  if (auto fine = want(0, Shape::column, false); !fine) return fine.error();
+  if (attributes.values.empty()) return refuse("is what? :is(79), :is(\"eval\", \"checkpoint\")");
+  const bool text = type(0).text();
+  const auto* closed = text ? closed_values(arguments[0]) : nullptr;
+  for (const Scalar& value : attributes.values) {
+    if (text != std::holds_alternative<std::string>(value))
+      return refuse("is(" + shown(value) + "): this column holds " +
+                    (text ? "text: write it in quotes" : "numbers: write one without quotes"));
+    if (closed && std::find(closed->begin(), closed->end(), std::get<std::string>(value)) == closed->end()) {
+      std::string may;
+      for (const std::string& known : *closed) may += (may.empty() ? "" : ", ") + known;
+      return refuse("is(" + shown(value) + "): it is never that; it may be " + may);
+    }
+  }
+  Attributes kept;
+  kept.values = attributes.values;
+  std::sort(kept.values.begin(), kept.values.end());
+  kept.values.erase(std::unique(kept.values.begin(), kept.values.end()), kept.values.end());
+  return make({Shape::mask, type(0).level, "none"}, std::move(kept));
+}
+
+Result<NodeId> Graph::Application::masks() {
+  for (std::size_t i = 0; i < arguments.size(); ++i)
+    if (auto fine = want(i, Shape::mask); !fine) return fine.error();
+  return make_mask();
+}
+
+Result<NodeId> Graph::Application::choice() {
+  if (auto fine = want(0, Shape::mask); !fine) return fine.error();
+  for (std::size_t i = 1; i < 3; ++i)
+    if (auto fine = want(i, Shape::column); !fine) return fine.error();
+  auto unit = common("be chosen beside");
+  if (!unit) return unit.error();
+  const Level level = meet();
+  return make({Shape::column, level, std::move(*unit)});
+}
+
+// ---- across members
+
+Result<NodeId> Graph::Application::grouped() {
+  const bool of_masks = entry().on == Shape::mask;
+  if (auto fine = want(0, of_masks ? Shape::mask : Shape::column, op != Op::g_count); !fine) return fine.error();
+  if (op == Op::g_quantile)
+    if (auto fine = check_quantile(); !fine) return fine.error();
+  auto to = group_level();
+  if (!to) return to.error();
+  const bool number = op == Op::m_at_least || op == Op::m_at_most;
+  if (*to == type(0).level && attributes.group != Group::peers) return alone();
+  Attributes kept;
+  kept.group = attributes.group;
+  kept.peers = attributes.peers;
+  if (op == Op::g_quantile) kept.number = attributes.number;
+  if (number)
+    if (auto fine = limit(*to, kept); !fine) return fine.error();
+  std::string unit = type(0).unit;
+  if (entry().unit == UnitRule::count) unit = "count";
+  else if (of_masks) unit = "none";
+  else if (op == Op::g_sum && unit == "ratio") unit = "none";
+  return make({entry().gives, *to, std::move(unit)}, std::move(kept));
+}
+
+Result<void> Graph::Application::limit(Level to, Attributes& kept) {
+  if (arguments.size() < 2) {
+    kept.number = attributes.number;
+    if (!(kept.number >= 0)) return refuse(std::string{entry().name} + "(" + shown(kept.number) + ", …): how many members? 0 or more");
+    return {};
+  }
+  if (auto fine = want(1, Shape::column); !fine) return fine.error();
+  if (at(1).op == Op::constant) {
+    kept.number = at(1).attributes.number;
+    arguments.pop_back();
+    return {};
+  }
+  if (!dimensionless(type(1).unit) && type(1).unit != "any")
+    return refuse(std::string{entry().name} + " counts members; its limit is in " + type(1).unit + ": give a number of members");
+  if (type(1).level > to)
+    return refuse("the limit of " + std::string{entry().name} + " is a value per " + std::string{name(type(1).level)} +
+                  ": it must have one value for each group, so take it up through a group first");
+  if (!coarse(type(1).level)) arguments[1] = spread(arguments[1], to);
+  return {};
+}
+
+Result<NodeId> Graph::Application::alone() const {
+  switch (op) {
+    case Op::g_median:
+    case Op::g_mean:
+    case Op::g_min:
+    case Op::g_max:
+    case Op::g_sum:
+    case Op::g_quantile:
+    case Op::m_any:
+    case Op::m_all: return arguments[0];
+    default:
+      return refuse(std::string{entry().name} + " over " + quoted(name(*attributes.group)) + ": there is one value per " +
+                    std::string{name(type(0).level)} + " already; take a finer value, or a coarser group");
+  }
+}
+
+Result<Level> Graph::Application::group_level() {
+  const std::string word{entry().name};
+  const std::string n = op == Op::g_quantile ? "0.9, " : op == Op::m_at_least || op == Op::m_at_most ? "2, " : "";
+  if (!attributes.group)
+    return refuse(word + " across which members? " + word + "(" + n + "\"peers\"), " + word + "(" + n + "\"node\"), " + word + "(" + n +
+                  "\"job\")");
+  const Level from = type(0).level;
+  if (from == Level::none) return refuse(word + " of a number: it has no members. Take it of a column of the job");
+  if (*attributes.group == Group::peers) {
+    if (!attributes.peers)
+      return refuse("this rule names no peers: write peers = { \"pipeline_stage\" } in its head, or the group \"job\"");
+    Level level = from;
+    for (const std::string& coordinate : graph.coordinates(*attributes.peers))
+      if (const auto owner = graph.signals().coordinate(coordinate)) level = std::max(level, *owner);
+    arguments[0] = spread(arguments[0], level);  // a value coarser than the coordinates stands beside each of their owners
+    return level;
+  }
+  attributes.peers.reset();
+  const Level to = static_cast<Level>(*level_named(name(*attributes.group)));
+  if (to > from)
+    return refuse("a value per " + std::string{name(from)} + " cannot be taken up to " + quoted(name(to)) + ", which is finer: :at(" +
+                  quoted(name(to)) + ") spreads it");
+  return to;
+}
+
+Result<NodeId> Graph::Application::at_level() {
+  if (type(0).shape != Shape::column && type(0).shape != Shape::mask) return want(0, Shape::column, false).error();
+  const auto level = level_named(attributes.field);
+  if (!level) return refuse("at(" + quoted(attributes.field) + "): no such level. Levels are job, rack, node, gpu and rank");
+  if (*level < type(0).level)
+    return refuse("at(" + quoted(attributes.field) + "): a value per " + std::string{name(type(0).level)} +
+                  " cannot be spread to it; up only through a group: :max(" + quoted(attributes.field) + "), :any(" +
+                  quoted(attributes.field) + ")");
+  if (type(0).level == Level::none) return arguments[0];  // one for all stands beside anything
+  return spread(arguments[0], *level);
+}
+
+Result<NodeId> Graph::Application::run() {
+  switch (op) {
+    case Op::constant:
+    case Op::window:
+    case Op::finding:
+    case Op::state:
+    case Op::spread:
+    case Op::freeze: return refuse("this operation is not a word of the language: the builder adds it");
+    case Op::number:
+    case Op::yes:
+    case Op::each: return refuse(std::string{entry().name} + "() gives a concrete value: only a scripted rule has one");
+    case Op::f_now:
+    case Op::f_ever:
+      if (auto fine = want(0, Shape::finding); !fine) return fine.error();
+      return make({Shape::mask, type(0).level, "none"});
+    case Op::add: return columns("be added to");
+    case Op::subtract: return columns("be subtracted with");
+    case Op::multiply:
+    case Op::divide:
+    case Op::negate:
+    case Op::abs: return columns("");
+    case Op::log:
+      if (auto fine = want(0, Shape::column); !fine) return fine.error();
+      if (!dimensionless(type(0).unit) && type(0).unit != "any")
+        return refuse("log of " + type(0).unit + ": divide by something in the same unit first");
+      return columns("");
+    case Op::clamp_low: return columns("be clamped by");
+    case Op::clamp:
+      if (arguments.size() == 2) op = Op::clamp_low;
+      return columns("be clamped by");
+    case Op::fill: return columns("be filled with");
+    case Op::greatest:
+    case Op::least: return columns("stand beside");
+    case Op::choose: return choice();
+    case Op::above:
+    case Op::below:
+    case Op::at_least:
+    case Op::at_most: return comparing();
+    case Op::is: return is_any();
+    case Op::conjunction:
+    case Op::disjunction:
+    case Op::negation:
+    case Op::surely:
+    case Op::maybe: return masks();
+    case Op::at: return at_level();
+    default: return entry().on == Shape::window ? window() : grouped();
+  }
+}
+
+Result<NodeId> Graph::apply(Op op, std::span<const NodeId> arguments, Attributes attributes) {
+  const std::size_t n = arguments.size();
+  const Operation& entry = operation(op);
+  std::size_t least = 1, most = 1;
+  switch (entry.takes) {
+    case Takes::column:
+    case Takes::masks: least = most = 2; break;
+    case Takes::low_high:
+      least = 2;
+      most = 3;
+      break;
+    case Takes::choice: least = most = 3; break;
+    case Takes::columns:
+      least = 2;
+      most = std::size_t(-1);
+      break;
+    case Takes::number_group: most = op == Op::m_at_least || op == Op::m_at_most ? 2 : 1; break;
+    default: break;
+  }
+  if (n < least || n > most) {
+    const bool few = n < least;
+    return refuse(in_ticks(entry.name.empty() ? operation(Op::clamp).name : entry.name) +
+                  (few ? " wants a value: " : " takes fewer values: ") + std::string{entry.documentation});
+  }
+  // greatest(a, b, c) is greatest(greatest(a, b), c): kernels have two operands.
+  if (entry.takes == Takes::columns && n > 2) {
+    NodeId so_far = arguments[0];
+    for (std::size_t i = 1; i < n; ++i) {
+      const NodeId two[] = {so_far, arguments[i]};
+      auto next = apply(op, two);
+      if (!next) return next;
+      so_far = *next;
+    }
+    return so_far;
+  }
+  return Application{*this, op, {arguments.begin(), arguments.end()}, std::move(attributes)}.run();
+}
+
+}  // namespace tocsin::stream

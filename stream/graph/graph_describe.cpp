@@ -1,0 +1,77 @@
+// A node as a person reads it, for explain.
+#include "stream/graph/application.h"
+
+namespace tocsin::stream {
+namespace {
+
+std::string shown_time(Duration duration) { return shown(seconds(duration)) + "s"; }
+
+std::string shown_window(const WindowSpec& spec, const SignalTable& signals) {
+  std::string text = signals[spec.signal].name + " over ";
+  switch (spec.span) {
+    case WindowSpec::Span::time: text += shown_time(spec.over); break;
+    case WindowSpec::Span::points: text += std::to_string(spec.points); break;
+    case WindowSpec::Span::attempt: text += "attempt"; break;
+  }
+  if (spec.lag.count()) text += " lag " + shown_time(spec.lag);
+  if (spec.lag_points) text += " lag " + std::to_string(spec.lag_points);
+  for (const EventFilter& filter : spec.filters) {
+    text += (filter.keep ? " where " : " except ") + filter.field + " =";
+    for (const Scalar& value : filter.values) text += " " + shown(value);
+  }
+  if (spec.freeze) text += " frozen";
+  return text;
+}
+
+}  // namespace
+
+std::string Graph::describe(NodeId id) const {
+  const Node& node = (*this)[id];
+  const Operation& entry = operation(node.op);
+  const auto place = [](NodeId other) { return "%" + std::to_string(static_cast<std::uint32_t>(other)); };
+  const Attributes& a = node.attributes;
+  std::string text = place(id) + " = ";
+
+  switch (node.op) {
+    case Op::constant: text += shown(a.number); break;
+    case Op::window: text += shown_window(*a.window, *signals_); break;
+    case Op::state: text += "state." + a.field; break;
+    case Op::finding:
+      text += "finding";
+      for (const std::string& rule : a.findings) text += " " + rule;
+      break;
+    case Op::negate:
+    case Op::negation: text += std::string{entry.name} + place(node.arguments[0]); break;
+    case Op::add:
+    case Op::subtract:
+    case Op::multiply:
+    case Op::divide:
+    case Op::conjunction:
+    case Op::disjunction: text += place(node.arguments[0]) + " " + std::string{entry.name} + " " + place(node.arguments[1]); break;
+    default: {
+      std::string_view word = entry.name;
+      if (node.op == Op::clamp_low) word = "clamp";
+      if (node.op == Op::spread) word = "spread";
+      if (node.op == Op::freeze) word = "freeze";
+      std::string inside;
+      const auto list = [&inside](std::string item) { inside += (inside.empty() ? "" : ", ") + std::move(item); };
+      const bool function = entry.takes == Takes::columns;
+      for (std::size_t i = function ? 0 : 1; i < node.arguments.size(); ++i) list(place(node.arguments[i]));
+      if (a.number != 0) list(shown(a.number));
+      for (const Scalar& value : a.values) list(shown(value));
+      if (!a.field.empty()) list('"' + a.field + '"');
+      if (a.group) {
+        std::string group{name(*a.group)};
+        if (a.peers)
+          for (const std::string& coordinate : coordinates(*a.peers)) group += " " + coordinate;
+        list('"' + group + '"');
+      }
+      text += (function ? "" : place(node.arguments[0]) + ":") + std::string{word} + "(" + inside + ")";
+    }
+  }
+  text += "  per " + std::string{name(node.type.level)} + "  ";
+  text += node.type.shape == Shape::column ? node.type.unit : std::string{name(node.type.shape)};
+  return text;
+}
+
+}  // namespace tocsin::stream

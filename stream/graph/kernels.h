@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "stream/values/value.h"
+
+namespace tocsin::stream {
+
+// An argument of an elementwise kernel: a column, or one value for all members (stride 0).
+struct Operand {
+  const double* values;
+  bool one_for_all = false;
+};
+struct MaskOperand {
+  const Truth* values;
+  bool one_for_all = false;
+};
+
+// The loops over members. Compiled twice from one source, for AVX2 and for the x86-64 baseline; both give the same bits: sums run
+// in 16 fixed lanes, no contraction, logarithms are our own. The set in use is chosen at start, or by name. No result overlaps an
+// argument.
+struct Kernels {
+  using Binary = void (*)(Operand, Operand, double*, std::size_t);
+  using Unary = void (*)(const double*, double*, std::size_t);
+  using Compare = void (*)(Operand, Operand, Truth*, std::size_t);
+
+  std::string_view name;  // "avx2" or "baseline"
+  Binary add, subtract, multiply, divide, greatest, least, fill, clamp_low, clamp_high;
+  Unary negate, log, abs;
+  Compare above, below, at_least, at_most;
+  void (*is)(const double*, const double* values, std::size_t values_count, Truth*, std::size_t);
+  void (*conjunction)(MaskOperand, MaskOperand, Truth*, std::size_t);
+  void (*disjunction)(MaskOperand, MaskOperand, Truth*, std::size_t);
+  void (*negation)(const Truth*, Truth*, std::size_t);
+  void (*surely)(const Truth*, Truth*, std::size_t);
+  void (*maybe)(const Truth*, Truth*, std::size_t);
+  void (*choose)(MaskOperand, Operand, Operand, double*, std::size_t);
+
+  // Over the known numbers of a column (NaN left out); absent where none is known, `measured_nan` never.
+  double (*sum)(const double*, std::size_t);
+  double (*min)(const double*, std::size_t);
+  double (*max)(const double*, std::size_t);
+  std::size_t (*count_known)(const double*, std::size_t);    // NaN left out
+  std::size_t (*count_present)(const double*, std::size_t);  // NaN counted
+  // Order statistics: absent below 3 known numbers; an even count gives the mean of the middle two, a quantile interpolates
+  // linearly between ranks (type 7). `scratch` has room for `n` (quantile's may be the column itself). Infinities of both signs that
+  // would have to be averaged or summed give absent.
+  double (*quantile)(const double*, std::size_t, double q, double* scratch);
+  double (*mad)(const double*, std::size_t, double* scratch);  // median of the distances to the median, not scaled
+  struct Tally {
+    std::size_t yes, no, unknown;
+  };
+  Tally (*tally)(const Truth*, std::size_t);
+};
+
+[[nodiscard]] const Kernels& kernels() noexcept;  // the fastest that this machine runs, or the one chosen
+// At start, before any thread that uses them. False: unknown, or not for this machine.
+[[nodiscard]] bool choose_kernels(std::string_view name) noexcept;
+[[nodiscard]] double natural_logarithm(double x) noexcept;  // the kernels' own: absent for x <= 0 and for absent
+
+}  // namespace tocsin::stream

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <algorithm>
+
+#include "stream/graph/graph.h"
+#include "stream/values/time.h"
+
+namespace tocsin::stream {
+
+// The span of time that a window covers as of a tick: (from, to].
+struct TimeRange {
+  Time from, to;
+};
+
+// `lag` shrinks to a quarter of the attempt's age where that is less; so `to` never goes back from tick to tick.
+[[nodiscard]] inline TimeRange time_range(const WindowSpec& window, Time tick, Time attempt_start) noexcept {
+  if (tick == never) return {long_ago, never};
+  const Duration age = tick > attempt_start ? tick - attempt_start : Duration{0};
+  const Time to = tick - std::min(window.lag, age / 4);
+  return {window.span == WindowSpec::Span::time ? to - window.over : long_ago, to};
+}
+
+// Windows that look at the same values; what they ask for before they are known may differ.
+[[nodiscard]] inline bool same_values(const WindowSpec& a, const WindowSpec& b) {
+  return a.signal == b.signal && a.span == b.span && a.over == b.over && a.lag == b.lag && a.points == b.points &&
+         a.lag_points == b.lag_points && a.settle == b.settle && a.filters == b.filters;
+}
+
+// From how many values a window is known that is not judged by cover.
+[[nodiscard]] inline std::size_t least_of(const WindowSpec& window) noexcept {
+  if (window.least != 0) return window.least;
+  return window.span == WindowSpec::Span::points ? std::min<std::size_t>(window.points, 16) : 16;
+}
+
+// A reduction of a window, and its number (q, n of first(n), bits, span).
+struct Reduction {
+  Op op{};
+  double number = 0;
+  friend bool operator==(const Reduction&, const Reduction&) = default;
+};
+
+// What of a window has to be kept up, by the reductions that were declared for it.
+struct Demand {
+  std::vector<Reduction> reductions;
+  bool order = false;      // median, quantile, mad
+  bool last = false;       // of a baseline: the last row's value
+  bool nonfinite = false;  // of a baseline
+  bool fits = false;       // theil_sen, kendall, time_to, cusum of an attempt
+  bool moments = false;    // stddev, slope of an attempt
+  std::size_t first_n = 1, last_n = 1;
+  std::vector<double> spans;  // of ewma
+  std::vector<double> masks;  // of fraction
+  void add(Op op, double number);
+  // No reduction is declared: a scripted rule may ask for any.
+  void add_all();
+  // Whether what accumulated for the other can go on for this.
+  [[nodiscard]] bool goes_on_from(const Demand& other) const;
+};
+
+}  // namespace tocsin::stream

@@ -1,0 +1,326 @@
+#include "stream/job/attempt.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace tocsin::stream {
+namespace {
+
+bool shapes_the_job(std::string_view event) { return event == "start" || event == "member" || event == "exit" || event == "end"; }
+
+std::string text_of(const EventRecord& event, std::string_view field) {
+  for (const auto& f : event.fields) {
+    if (f.name != field) continue;
+    if (const auto* text = std::get_if<std::string_view>(&f.value)) return std::string{*text};
+    const double number = std::get<double>(f.value);
+    return number == std::floor(number) && std::fabs(number) < 1e15 ? std::to_string(static_cast<std::int64_t>(number))
+                                                                    : std::to_string(number);
+  }
+  return {};
+}
+
+std::optional<double> number_of(const EventRecord& event, std::string_view field) {
+  for (const auto& f : event.fields)
+    if (f.name == field)
+      if (const auto* number = std::get_if<double>(&f.value)) return *number;
+  return std::nullopt;
+}
+
+}  // namespace
+
+Attempt::Attempt(std::string subject, std::string name, Time start, Position start_position, LoadedPack pack, const Origins& origins,
+                 Context around)
+    : subject_(std::move(subject)),
+      name_(std::move(name)),
+      start_(start),
+      start_position_(start_position),
+      pack_(std::move(pack)),
+      context_(around),
+      coverage_(&origins),
+      intake_(topology_, coverage_, symbols_, *around.counters),
+      last_arrival_(start) {
+  coverage_.start(start);
+  open_history();
+  if (pack_.extraction) extractor_ = pack_.extraction->make();
+  judge_ = std::make_unique<Judge>(pack_.pack, Judge::Facts{subject_, name_, labels_, topology_, coverage_, symbols_, *history_, start_},
+                                   context_);
+}
+
+Attempt::~Attempt() = default;
+
+void Attempt::open_history() {
+  const Graph& graph = *pack_.pack->graph;
+  std::vector<NodeId> reductions, windows, open;
+  for (std::size_t i = 0; i < graph.size(); ++i) {
+    const auto id = static_cast<NodeId>(i);
+    const Node& node = graph[id];
+    if (node.op == Op::window) windows.push_back(id);
+    if (!node.arguments.empty() && node.type.shape == Shape::column && graph[node.arguments[0]].op == Op::window) reductions.push_back(id);
+  }
+  for (const Rule& rule : pack_.pack->rules)
+    for (const auto& [name, node] : rule.needs)
+      if (rule.scripted && graph[node].op == Op::window) open.push_back(node);
+  history_ = std::make_unique<History>(
+      graph, reductions, windows, topology_, [this](std::string_view text) { return symbols_.find(text); }, open);
+  intake_.open(*pack_.pack, *history_);
+}
+
+Time Attempt::next_due() const {
+  Time due = std::min(history_->next_due(), judge_->next_due());
+  if (extractor_) due = std::min(due, extractor_->next_due());
+  return due;
+}
+
+void Attempt::advance(Time clock) {
+  const auto applied = [this](const Applied& a) { judge_->applied(a); };
+  for (;;) {
+    const Time due = next_due();
+    if (due > clock || due == never || over()) break;
+    if (extractor_ && extractor_->next_due() <= due) {
+      arrival_ = due;
+      intake_.from(std::nullopt);
+      extractor_->settle(due, *this);
+      continue;
+    }
+    if (history_->next_due() <= due) {
+      history_->settle(due, applied);
+      continue;
+    }
+    judge_->perform(due);
+  }
+  if (!over()) history_->settle(clock, applied);
+}
+
+void Attempt::pass(Time clock) {
+  if (!over()) history_->pass(clock);
+}
+
+void Attempt::end(Time at, std::string reason) {
+  if (ended()) return;
+  end_ = std::max({at, judge_->last_tick(), start_});
+  judge_->end(end_, std::move(reason));
+  history_->end(end_);
+  report_end_reason();
+}
+
+void Attempt::report_end_reason() {
+  const std::string& reason = judge_->end_reason();
+  if (reason.empty() || !pack_.pack->signals.find("end_reason")) return;
+  arrival_ = end_;
+  intake_.from(std::nullopt);
+  sample(end_, MemberKey{}, "end_reason", std::string_view{reason});
+}
+
+void Attempt::finish() {
+  if (!ended()) end_unseen();
+  if (extractor_) {
+    arrival_ = std::max(arrival_, end_);
+    extractor_->finish(*this);
+  }
+  advance(end_ + std::chrono::hours{1});
+}
+
+void Attempt::note(std::string_view event, std::string_view origin, Time at) {
+  const auto id = pack_.pack->signals.find(event);
+  if (ended() || !id || pack_.pack->signals[*id].kind != SignalKind::event || !history_->wants(*id)) return;
+  const EventField fields[] = {{"origin", symbols_.intern(origin)}};
+  (void)history_->event(*id, 0, at, fields, at, intake_.next_sequence());
+}
+
+void Attempt::apply(const Entry& entry, std::optional<std::size_t> origin) {
+  intake_.from(origin);
+  last_arrival_ = std::max(last_arrival_, entry.arrival);
+  arrival_ = entry.arrival;
+  for (const EventRecord& event : entry.events)
+    if (shapes_the_job(event.name)) shaping_event(event, entry.arrival);
+  for (const SampleBlock& block : entry.samples) intake_.block(block, entry.arrival);
+  for (const LineRecord& l : entry.lines) line(l, entry.arrival);
+  for (const EventRecord& event : entry.events)
+    if (!shapes_the_job(event.name)) signal_event(event, entry.arrival);
+  for (const CoverageRecord& h : entry.coverage) coverage(h, entry.arrival);
+}
+
+void Attempt::line(const LineRecord& l, Time arrival) {
+  ++context_.counters->lines;
+  intake_.cover("log", l.member, arrival);
+  intake_.alive(l.member, arrival);
+  if (!extractor_) return;
+  LineRecord record = l;
+  record.time = intake_.placed(l.time, arrival, true);
+  // What this line completes may be of earlier ones.
+  const auto origin = intake_.origin();
+  intake_.from(std::nullopt);
+  extractor_->line(record, arrival, *this);
+  intake_.from(origin);
+}
+
+void Attempt::sample(Time time, const MemberKey& member, std::string_view signal, double number) {
+  const auto id = pack_.pack->signals.find(signal);
+  if (!id) {
+    ++context_.counters->unknown_signal;
+    return;
+  }
+  intake_.sample(*id, member, time, canonical(number) * pack_.pack->signals.factor(signal), arrival_);
+}
+
+void Attempt::sample(Time time, const MemberKey& member, std::string_view signal, std::string_view text) {
+  const auto id = pack_.pack->signals.find(signal);
+  if (!id || !pack_.pack->signals[*id].textual()) {
+    ++context_.counters->unknown_signal;
+    return;
+  }
+  sample(time, member, signal, symbols_.intern(text));
+}
+
+void Attempt::event(const EventRecord& record) {
+  if (shapes_the_job(record.name)) shaping_event(record, arrival_);
+  else signal_event(record, arrival_);
+}
+
+void Attempt::shaping_event(const EventRecord& event, Time arrival) {
+  ++context_.counters->events;
+  intake_.cover(event.source, event.member, arrival);
+  if (event.name == "start") {
+    if (const auto size = number_of(event, "world_size"); size && *size >= 1 && *size <= Topology::most_ranks)
+      topology_.expect_ranks(static_cast<std::uint32_t>(*size));
+    constexpr std::string_view prefix = "labels.";
+    for (const auto& field : event.fields)
+      if (field.name.starts_with(prefix)) labels_[std::string{field.name.substr(prefix.size())}] = text_of(event, field.name);
+    return;
+  }
+  const bool of_rank = event.member.level == Level::rank;
+  if (event.name == "member" && of_rank) {
+    const auto slot = topology_.rank(event.member.rank);
+    if (!slot) return;
+    const std::string node = event.member.node.empty() ? text_of(event, "node") : std::string{event.member.node};
+    const std::string gpu = event.member.gpu.empty() ? text_of(event, "gpu") : std::string{event.member.gpu};
+    topology_.place(event.member.rank, node, gpu);
+    if (const std::string rack = text_of(event, "rack"); !rack.empty() && !node.empty()) topology_.rack(node, rack);
+    for (const auto& [coordinate, owner] : pack_.pack->signals.coordinates()) {
+      const std::string text = text_of(event, coordinate);
+      if (text.empty()) continue;
+      MemberKey key = event.member;
+      key.node = node, key.gpu = gpu;
+      if (const auto at = owner == Level::rank ? slot : intake_.owner_slot(owner, key)) topology_.coordinate(owner, *at, coordinate, text);
+    }
+  }
+  if (event.name == "exit" && of_rank) topology_.exited(event.member.rank);
+}
+
+void Attempt::signal_event(const EventRecord& event, Time arrival) {
+  ++context_.counters->events;
+  const auto id = pack_.pack->signals.find(event.name);
+  if (!id || pack_.pack->signals[*id].kind != SignalKind::event) {
+    ++context_.counters->unknown_signal;
+    return;
+  }
+  const SignalDefinition& definition = pack_.pack->signals[*id];
+  intake_.cover(event.source.empty() ? std::string_view{definition.source} : event.source, event.member, arrival);
+  intake_.alive(event.member, arrival);
+  if (!history_->wants(*id)) return;
+  const auto slot = intake_.owner_slot(definition.owner, event.member);
+  if (!slot) {
+    ++context_.counters->member_limit;
+    return;
+  }
+  intake_.carried(definition.owner, {&*slot, 1});
+  std::vector<EventField> fields;
+  for (const auto& field : event.fields) {
+    const auto* text = std::get_if<std::string_view>(&field.value);
+    fields.push_back({field.name, text ? symbols_.intern(*text) : canonical(std::get<double>(field.value))});
+  }
+  if (history_->event(*id, *slot, intake_.placed(event.time, arrival, true), fields, arrival, intake_.next_sequence()) ==
+      History::Write::late)
+    ++context_.counters->late;
+}
+
+void Attempt::coverage(const CoverageRecord& record, Time arrival) {
+  if (backfilling_) return;
+  ++context_.counters->coverage;
+  if (record.members.empty()) coverage_.extend(record.source, Level::job, 0, arrival);
+  for (const MemberKey& key : record.members) intake_.cover(record.source, key, arrival);
+}
+
+void Attempt::use(LoadedPack pack, Time from) {
+  if (pack.pack == pack_.pack) return;
+  const LoadedPack before = std::exchange(pack_, std::move(pack));
+  const auto old_history = std::move(history_);
+  open_history();
+  history_->adopt(*old_history);
+  if (ended()) history_->end(end_);
+  auto judge = std::make_unique<Judge>(
+      pack_.pack, Judge::Facts{subject_, name_, labels_, topology_, coverage_, symbols_, *history_, start_, end_}, context_);
+  judge->adopt(*judge_, from);
+  judge_ = std::move(judge);
+  if (pack_.extraction && pack_.extraction != before.extraction) {
+    if (extractor_) extractor_->finish(*this);
+    extractor_ = pack_.extraction->make();
+  }
+}
+
+void Attempt::save(Writer& out) const {
+  out.put(name_), out.put(start_), out.put(static_cast<std::uint64_t>(start_position_));
+  out.put(static_cast<std::uint64_t>(labels_.size()));
+  for (const auto& [label, text] : labels_) out.put(label), out.put(text);
+  topology_.save(out);
+  coverage_.save(out);
+  symbols_.save(out);
+  history_->save(out);
+  Writer extraction;
+  if (extractor_) extractor_->save(extraction);
+  out.put_all(extraction.bytes());
+  judge_->save(out);
+  intake_.save(out);
+  out.put(last_arrival_), out.put(end_), out.put(started_by_event_);
+}
+
+Result<void> Attempt::load(Reader& in) {  // name and start were read by the subject, which made this
+  for (std::size_t i = in.get_count(); i > 0 && in.ok(); --i) {
+    const std::string label = in.get_text();
+    labels_[label] = in.get_text();
+  }
+  if (auto ok = topology_.load(in); !ok) return ok;
+  if (auto ok = coverage_.load(in); !ok) return ok;
+  if (auto ok = symbols_.load(in); !ok) return ok;
+  if (auto ok = history_->load(in); !ok) return ok;
+  extractor_state_ = in.get_all<std::byte>();
+  if (auto ok = judge_->load(in); !ok) return ok;
+  intake_.load(in);
+  last_arrival_ = in.get_time(), end_ = in.get_time(), started_by_event_ = in.get<bool>();
+  if (ended()) history_->end(end_);
+  backfilling_ = true;
+  intake_.begin_backfill();
+  history_->backfill_rows_only(true);
+  return in.status();
+}
+
+void Attempt::fill(const Entry& entry, Time clock) {
+  const auto nothing = [](const Applied&) {};
+  intake_.aside([&] {
+    while (extractor_ && extractor_->next_due() <= clock) {
+      arrival_ = extractor_->next_due();
+      history_->settle(arrival_, nothing);
+      extractor_->settle(arrival_, *this);
+    }
+    history_->settle(clock, nothing);
+    arrival_ = entry.arrival;
+    for (const SampleBlock& block : entry.samples) intake_.block(block, entry.arrival);
+    for (const LineRecord& l : entry.lines) line(l, entry.arrival);
+  });
+}
+
+void Attempt::filled(Time clock) {
+  if (ended()) intake_.aside([this] { report_end_reason(); });
+  history_->settle(clock, [](const Applied&) {});
+  backfilling_ = false;
+  intake_.end_backfill();
+  history_->backfill_rows_only(false);
+  if (pack_.extraction) {
+    extractor_ = pack_.extraction->make();
+    Reader in{extractor_state_};
+    if (!extractor_state_.empty()) (void)extractor_->load(in);
+  }
+  extractor_state_.clear();
+}
+
+}  // namespace tocsin::stream

@@ -1,0 +1,313 @@
+#include "stream/job/intake.h"
+
+#include <algorithm>
+#include <type_traits>
+
+namespace tocsin::stream {
+namespace {
+
+constexpr Duration furthest_back = std::chrono::minutes{10};  // of an event or point; further, it is placed at its arrival
+constexpr std::size_t most_layouts = 4'096, most_memberships = 65'536;
+
+template <class T>
+T measured(T value) noexcept {
+  return value == value ? value : static_cast<T>(measured_nan);
+}
+
+}  // namespace
+
+void Intake::open(const Pack& pack, History& history) {
+  pack_ = &pack;
+  history_ = &history;
+  step_ = pack.signals.find("step");
+  forget_layouts();
+}
+
+void Intake::forget_layouts() {
+  layouts_.clear();
+  recent_layouts_.fill(nullptr);
+}
+
+Time Intake::placed(Time time, Time arrival, bool point, std::size_t values) {
+  if (time > arrival || (point && time < arrival - furthest_back)) {
+    counters_->corrected_times += values;
+    return arrival;
+  }
+  return time;
+}
+
+std::optional<Slot> Intake::owner_slot(Level owner, const MemberKey& key) {
+  if (owner == Level::job) return Slot{0};
+  if (owner == key.level) return topology_.slot(key);
+  if (owner == Level::rank) {
+    // No rank is known: the value is the job's reserved member's.
+    topology_.use_reserved();
+    return reserved_slot;
+  }
+  if (key.level > owner) {
+    if (const auto slot = topology_.slot(key)) {
+      const auto containing = topology_.containing(key.level, owner);
+      if (*slot < containing.size() && containing[*slot] != no_slot) return containing[*slot];
+    }
+    Slot slot = no_slot;
+    if (owner == Level::node && !key.node.empty()) slot = topology_.node(key.node);
+    if (owner == Level::gpu && !key.gpu.empty()) slot = topology_.gpu(key.node, key.gpu);
+    if (slot != no_slot) return slot;
+  }
+  return std::nullopt;
+}
+
+void Intake::cover(std::string_view source, const MemberKey& key, Time arrival) {
+  if (backfilling_ || source.empty()) return;
+  if (const auto slot = topology_.slot(key)) coverage_.extend(source, key.level, *slot, arrival);
+}
+
+void Intake::alive(const MemberKey& key, Time arrival) {
+  if (backfilling_) return;
+  const auto slot = topology_.slot(key);
+  if (!slot) return;
+  history_->alive(key.level, *slot, arrival);
+  carried(key.level, {&*slot, 1});
+}
+
+const Intake::Layout& Intake::layout_of(const SampleBlock& block) {
+  const Layout*& recent = recent_layouts_[(reinterpret_cast<std::uintptr_t>(block.layout.data()) * 0x9e3779b97f4a7c15u) >> 56];
+  if (recent != nullptr && recent->names == block.layout && recent->source == block.source) return *recent;
+  key_.assign(block.layout).push_back('\0');
+  key_ += block.source;
+  if (const auto known = layouts_.find(key_); known != layouts_.end()) return *(recent = &known->second);
+  if (layouts_.size() > most_layouts) forget_layouts();
+  Layout layout;
+  layout.names = block.layout, layout.source = block.source;
+  for (const auto& named : block.signals) {
+    auto& signal = layout.signals.emplace_back();
+    const auto id = pack_->signals.find(named.name);
+    if (!id) {
+      ++layout.unknown;
+      continue;
+    }
+    const SignalDefinition& definition = pack_->signals[*id];
+    const bool step = step_ && *id == *step_;
+    if (step) layout.step = layout.signals.size() - 1;
+    signal = {*id,
+              static_cast<float>(pack_->signals.factor(named.name)),
+              true,
+              history_->wants(*id) || step,
+              definition.textual(),
+              definition.points,
+              definition.owner == Level::job,
+              false,
+              definition.owner};
+    signal.plain = signal.wanted && !step && !signal.textual && !signal.points && !definition.wide();
+    const auto place = static_cast<std::uint32_t>(layout.signals.size() - 1);
+    if (signal.wanted) (signal.plain ? layout.plain : layout.others).push_back(place);
+    else ++layout.unwanted;
+    const std::string_view source = block.source.empty() ? std::string_view{definition.source} : block.source;
+    if (!source.empty() && std::find(layout.sources.begin(), layout.sources.end(), source) == layout.sources.end())
+      layout.sources.emplace_back(source);
+  }
+  return *(recent = &layouts_.emplace(key_, std::move(layout)).first->second);
+}
+
+Intake::Membership& Intake::membership_of(const SampleBlock& block) {
+  Membership* membership = &passing_;
+  if (block.membership.empty()) {
+    passing_.version = 0;
+  } else if (const auto known = memberships_.find(block.membership); known != memberships_.end()) {
+    membership = &known->second;
+  } else {
+    if (memberships_.size() > most_memberships) memberships_.clear();
+    membership = &memberships_.emplace(block.membership, Membership{}).first->second;
+  }
+  if (membership->version == topology_.version()) return *membership;
+  membership->own.clear();
+  membership->owners.clear();
+  membership->without = 0;
+  for (const MemberKey& key : block.members) {
+    membership->own.push_back(topology_.slot(key).value_or(no_slot));
+    membership->without += membership->own.back() == no_slot ? 1 : 0;
+  }
+  membership->version = topology_.version();  // as it is now that they are learned
+  return *membership;
+}
+
+const Intake::Membership::Owners& Intake::owners_of(Membership& membership, Level owner, const SampleBlock& block) {
+  const auto told = [&](Membership::Owners& owners) -> const Membership::Owners& {
+    if (owners.origin == origin_ || backfilling_) return owners;
+    owners.origin = origin_;
+    carried(owner, owners.slots);
+    return owners;
+  };
+  for (auto& owners : membership.owners)
+    if (owners.level == owner) return told(owners);
+  Membership::Owners owners{owner, {}, true, {}};
+  owners.slots.reserve(block.members.size());
+  for (std::size_t m = 0; m < block.members.size(); ++m) {
+    const MemberKey& key = block.members[m];
+    Slot slot = membership.own[m];
+    if (slot != no_slot && owner != key.level) slot = owner_slot(owner, key).value_or(no_slot);
+    owners.slots.push_back(slot);
+    owners.all = owners.all && slot != no_slot;
+  }
+  return told(membership.owners.emplace_back(std::move(owners)));
+}
+
+void Intake::mark_alive(const SampleBlock& block, const Layout& layout, const Membership& membership, Time arrival) {
+  // Members of one level at a time: most often all are.
+  for (std::size_t m = 0; m < block.members.size();) {
+    const Level level = block.members[m].level;
+    slots_.clear();
+    for (; m < block.members.size() && block.members[m].level == level; ++m)
+      if (membership.own[m] != no_slot) slots_.push_back(membership.own[m]);
+    history_->alive(level, slots_, arrival);
+    carried(level, slots_);
+    for (const std::string& source : layout.sources) coverage_.extend(source, level, slots_, arrival);
+  }
+}
+
+void Intake::block(const SampleBlock& block, Time arrival) {
+  const Layout& layout = layout_of(block);
+  Membership& membership = membership_of(block);
+  counters_->samples += block.size();
+  counters_->member_limit += membership.without;
+  if (!backfilling_) mark_alive(block, layout, membership, arrival);
+  counters_->unknown_signal += layout.unknown;
+  counters_->unwanted += layout.unwanted;
+  if (block.members.size() < 8 && !block.narrow.empty()) members(block, layout, membership, arrival);
+  else
+    for (const std::uint32_t s : layout.plain) signal(block, layout, membership, s, arrival);
+  for (const std::uint32_t s : layout.others) signal(block, layout, membership, s, arrival);
+}
+
+void Intake::signal(const SampleBlock& block, const Layout& layout, Membership& membership, std::size_t s, Time arrival) {
+  const auto& signal = layout.signals[s];
+  const auto& owners = owners_of(membership, signal.owner, block);
+  // A job's value belongs to the step of its record, and a text to a symbol.
+  const bool alone = signal.textual || (signal.points && signal.of_job);
+  for (std::size_t t = 0; t < block.times.size(); ++t) {
+    if (alone) one_by_one(block, layout, membership, owners.slots, s, t, arrival);
+    else if (block.narrow.empty()) column<double>(block, signal, owners, s, t, s == layout.step, arrival);
+    else column<float>(block, signal, owners, s, t, s == layout.step, arrival);
+  }
+}
+
+void Intake::members(const SampleBlock& block, const Layout& layout, Membership& membership, Time arrival) {
+  const std::size_t width = block.signals.size(), count = block.members.size();
+  std::array<const Slot*, level_count> slots{};  // by level, of those that own something here
+  for (const std::uint32_t s : layout.plain) {
+    const Level owner = layout.signals[s].owner;
+    if (auto& of = slots[static_cast<std::size_t>(owner)]; of == nullptr) of = owners_of(membership, owner, block).slots.data();
+  }
+  for (std::size_t t = 0; t < block.times.size(); ++t)
+    for (std::size_t m = 0; m < count; ++m) {
+      const std::size_t row = (t * count + m) * width;
+      values_.clear();
+      for (const std::uint32_t s : layout.plain) {
+        const auto& signal = layout.signals[s];
+        if (!block.has(row + s)) continue;
+        const Slot slot = slots[static_cast<std::size_t>(signal.owner)][m];
+        if (slot != no_slot) values_.push_back({signal.id, slot, measured(block.narrow[row + s] * signal.factor)});
+      }
+      if (values_.empty()) continue;
+      counters_->late += history_->samples(values_, placed(block.times[t], arrival, false, values_.size()), arrival, next_sequence());
+    }
+}
+
+template <class T>
+void Intake::column(const SampleBlock& block, const Layout::Signal& signal, const Membership::Owners& owners, std::size_t s, std::size_t t,
+                    bool step, Time arrival) {
+  const std::size_t width = block.signals.size(), members = owners.slots.size(), first = t * members * width + s;
+  const T* from;
+  std::vector<T>* values;
+  if constexpr (std::is_same_v<T, float>) from = block.narrow.data(), values = &narrow_;
+  else from = block.wide.data(), values = &wide_;
+  const auto factor = static_cast<T>(signal.factor);
+  std::span<const Slot> slots = owners.slots;
+  if (block.present.empty() && owners.all) {
+    values->resize(members);
+    T* to = values->data();
+    for (std::size_t m = 0; m < members; ++m) to[m] = measured(from[first + m * width] * factor);
+  } else {
+    slots_.clear(), values->clear();
+    for (std::size_t m = 0; m < members; ++m) {
+      const std::size_t i = first + m * width;
+      if (slots[m] == no_slot || !block.has(i)) continue;
+      slots_.push_back(slots[m]);
+      values->push_back(measured(from[i] * factor));
+    }
+    slots = slots_;
+  }
+  if (slots.empty()) return;
+  if (step)
+    for (std::size_t i = 0; i < slots.size(); ++i) remember_step(slots[i], static_cast<double>((*values)[i]));
+  counters_->late += history_->samples(signal.id, slots, placed(block.times[t], arrival, signal.points, slots.size()),
+                                       std::span<const T>{*values}, arrival, next_sequence());
+}
+
+void Intake::one_by_one(const SampleBlock& block, const Layout& layout, const Membership& membership, std::span<const Slot> owners,
+                        std::size_t s, std::size_t t, Time arrival) {
+  const auto& signal = layout.signals[s];
+  const std::size_t width = block.signals.size(), members = owners.size();
+  for (std::size_t m = 0; m < members; ++m) {
+    const std::size_t row = (t * members + m) * width;
+    if (!block.has(row + s)) continue;
+    double number = measured(block.value(row + s));
+    if (signal.textual) {
+      if (!(number >= 0) || number >= static_cast<double>(block.texts.size())) {
+        ++counters_->rejected_blocks;
+        continue;
+      }
+      number = symbols_.intern(block.texts[static_cast<std::size_t>(number)]);
+    } else if (signal.factor != 1) {
+      number *= static_cast<double>(signal.factor);
+    }
+    const bool has_step = layout.step != npos && layout.step != s && block.has(row + layout.step);
+    const Slot reporter = block.members[m].level == Level::rank && membership.own[m] != no_slot ? membership.own[m] : reserved_slot;
+    value(signal.id, owners[m], reporter, block.times[t], number, arrival, has_step ? block.value(row + layout.step) : absent);
+  }
+}
+
+void Intake::sample(SignalId id, const MemberKey& member, Time time, double number, Time arrival) {
+  ++counters_->samples;
+  const SignalDefinition& definition = pack_->signals[id];
+  cover(definition.source, member, arrival);
+  alive(member, arrival);
+  if (!history_->wants(id) && id != step_) return;
+  const Slot reporter = member.level == Level::rank ? topology_.slot(member).value_or(reserved_slot) : reserved_slot;
+  value(id, owner_slot(definition.owner, member).value_or(no_slot), reporter, time, number, arrival, absent);
+}
+
+void Intake::remember_step(Slot slot, double step) {
+  if (last_step_.size() <= slot) last_step_.resize(slot + std::size_t{1}, absent);
+  last_step_[slot] = step;
+}
+
+void Intake::value(SignalId id, Slot slot, Slot reporter, Time time, double number, Time arrival, double step) {
+  if (is_absent(number)) return;
+  if (slot == no_slot) {
+    ++counters_->member_limit;
+    return;
+  }
+  const SignalDefinition& definition = pack_->signals[id];
+  carried(definition.owner, {&slot, 1});
+  if (id == step_) remember_step(slot, number);
+  else if (definition.owner == Level::job && definition.points && is_absent(step) && reporter < last_step_.size())
+    step = last_step_[reporter];
+  switch (history_->sample(id, slot, placed(time, arrival, definition.points), number, arrival, next_sequence(), step, reporter)) {
+    case History::Write::late: ++counters_->late; break;
+    case History::Write::unwanted: ++counters_->unwanted; break;
+    case History::Write::taken: break;
+  }
+}
+
+void Intake::save(Writer& out) const {
+  out.put_all(last_step_);
+  out.put(sequence_);
+}
+
+void Intake::load(Reader& in) {
+  last_step_ = in.get_all<double>();
+  sequence_ = in.get<std::uint64_t>();
+}
+
+}  // namespace tocsin::stream

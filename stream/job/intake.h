@@ -1,0 +1,147 @@
+#pragma once
+
+#include <xxhash.h>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "stream/job/shard.h"
+#include "stream/rules/pack.h"
+#include "stream/topology/topology.h"
+#include "stream/values/record.h"
+#include "stream/values/symbols.h"
+#include "stream/windows/history.h"
+#include "stream/windows/source_coverage.h"
+
+namespace tocsin::stream {
+
+// Brings samples to where they belong: from the names of a block's signals and members to ids and slots, corrected in time, into the
+// history. What the same names mean is looked up once, until the topology or the pack changes.
+// Owned by its Attempt; writes the attempt's topology, coverage, symbols and history.
+class Intake {
+ public:
+  Intake(Topology& topology, SourceCoverage& coverage, Symbols& symbols, Counters& counters)
+      : topology_(topology), coverage_(coverage), symbols_(symbols), counters_(&counters) {}
+
+  void open(const Pack& pack, History& history);
+  // Which of the job's origins the records come from that follow; nullopt: they were written directly.
+  void from(std::optional<std::size_t> origin) noexcept { origin_ = origin; }
+  [[nodiscard]] std::optional<std::size_t> origin() const noexcept { return origin_; }
+  // The record's origin tells of these members.
+  void carried(Level level, std::span<const Slot> slots) {
+    if (origin_ && !backfilling_) coverage_.carried(*origin_, level, slots);
+  }
+  // While a take-over fills rows: nothing is covered, and nobody speaks. What it counts and remembers goes again.
+  void begin_backfill() noexcept { backfilling_ = true; }
+  void end_backfill() noexcept { backfilling_ = false; }
+  template <class Fill>
+  void aside(Fill&& fill);
+
+  void block(const SampleBlock& block, Time arrival);
+  // One value: of a line.
+  void sample(SignalId id, const MemberKey& member, Time time, double number, Time arrival);
+  // The member's slot among those that own a signal; nullopt: over a limit, or it has none.
+  [[nodiscard]] std::optional<Slot> owner_slot(Level owner, const MemberKey& key);
+  void cover(std::string_view source, const MemberKey& key, Time arrival);
+  void alive(const MemberKey& key, Time arrival);
+  // min(event time, arrival); what takes its place among points or events, and is older than 10 min, is placed at its arrival.
+  [[nodiscard]] Time placed(Time time, Time arrival, bool point, std::size_t values = 1);
+  [[nodiscard]] std::uint64_t next_sequence() noexcept { return ++sequence_; }  // of records, in the order of the log
+
+  void save(Writer& out) const;
+  void load(Reader& in);
+
+ private:
+  static constexpr std::size_t npos = static_cast<std::size_t>(-1);
+  struct Layout {  // a block's signals
+    struct Signal {
+      SignalId id{};
+      float factor = 1;
+      bool known = false, wanted = false, textual = false, points = false, of_job = false, plain = false;
+      Level owner{};
+    };
+    std::string names, source;  // what it was made of
+    std::vector<Signal> signals;
+    std::vector<std::uint32_t> plain, others;  // which of the signals: the wanted ones by kind
+    std::vector<std::string> sources;          // that its records are covered for
+    std::size_t step = npos;                   // which of the signals is `step`
+    std::uint64_t unknown = 0, unwanted = 0;   // how many of them
+  };
+  struct Membership {           // a block's members
+    std::uint64_t version = 0;  // of the topology, as of which:
+    std::vector<Slot> own;
+    struct Owners {
+      Level level{};
+      std::vector<Slot> slots;
+      bool all = true;                    // every member has one
+      std::optional<std::size_t> origin;  // that is known to tell of them
+    };
+    std::vector<Owners> owners;
+    std::uint64_t without = 0;  // members over a limit
+  };
+  struct TextHash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const noexcept { return XXH3_64bits(text.data(), text.size()); }
+  };
+  template <class Value>
+  using Known = std::unordered_map<std::string, Value, TextHash, std::equal_to<>>;
+
+  void forget_layouts();
+  const Layout& layout_of(const SampleBlock& block);
+  Membership& membership_of(const SampleBlock& block);
+  const Membership::Owners& owners_of(Membership& membership, Level owner, const SampleBlock& block);
+  void mark_alive(const SampleBlock& block, const Layout& layout, const Membership& membership, Time arrival);
+  template <class T>
+  void column(const SampleBlock& block, const Layout::Signal& signal, const Membership::Owners& owners, std::size_t s, std::size_t t,
+              bool step, Time arrival);
+  // One of the block's signals, all members.
+  void signal(const SampleBlock& block, const Layout& layout, Membership& membership, std::size_t s, Time arrival);
+  // The plain signals of a block of few members, a member at a time.
+  void members(const SampleBlock& block, const Layout& layout, Membership& membership, Time arrival);
+  void one_by_one(const SampleBlock& block, const Layout& layout, const Membership& membership, std::span<const Slot> owners, std::size_t s,
+                  std::size_t t, Time arrival);
+  void value(SignalId id, Slot slot, Slot reporter, Time time, double number, Time arrival, double step);
+  void remember_step(Slot slot, double step);
+
+  Topology& topology_;
+  SourceCoverage& coverage_;
+  Symbols& symbols_;
+  Counters* counters_;
+  const Pack* pack_ = nullptr;
+  History* history_ = nullptr;
+  std::optional<SignalId> step_;
+  std::optional<std::size_t> origin_;
+  bool backfilling_ = false;
+
+  Known<Layout> layouts_;
+  std::array<const Layout*, 256> recent_layouts_{};  // by where the decoder keeps the names
+  Known<Membership> memberships_;
+  Membership passing_;             // of a block whose members come without a string
+  std::vector<double> last_step_;  // by rank slot
+  std::uint64_t sequence_ = 0;
+
+  std::string key_;  // scratch, as these
+  std::vector<Slot> slots_;
+  std::vector<float> narrow_;
+  std::vector<double> wide_;
+  std::vector<History::Value> values_;
+};
+
+template <class Fill>
+void Intake::aside(Fill&& fill) {
+  const auto steps = last_step_;
+  const auto sequence = sequence_;
+  Counters unseen;
+  std::swap(*counters_, unseen);
+  fill();
+  std::swap(*counters_, unseen);
+  last_step_ = steps;
+  sequence_ = sequence;
+}
+
+}  // namespace tocsin::stream

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "stream/rules/pack.h"
+#include "stream/values/signal.h"
+#include "stream/values/time.h"
+
+namespace tocsin::stream {
+
+enum class AlertState : std::uint8_t { pending, firing, resolved };
+enum class ResolveReason : std::uint8_t { none, cleared, no_data, explained, attempt_ended, rule_removed, unsent };
+[[nodiscard]] std::string_view name(AlertState state) noexcept;
+[[nodiscard]] std::string_view name(ResolveReason reason) noexcept;
+
+// A member as an alert names it: owned strings.
+struct NamedMember {
+  Level level = Level::job;
+  std::optional<std::uint32_t> rank;
+  std::string node, gpu, rack;
+  friend bool operator==(const NamedMember&, const NamedMember&) = default;
+};
+[[nodiscard]] std::string describe(const NamedMember& member);  // "rank 3 on n1", "the job"
+
+// A change in an alert's life, as it is published. (id, number) names it for ever: a repeat is known by them.
+struct AlertTransition {
+  std::uint64_t id = 0;      // hash(rule, subject, attempt, member, first T)
+  std::uint32_t number = 0;  // 1: firing
+  std::string rule, family, subject, attempt, summary;
+  Severity severity = Severity::warning;
+  Mode mode = Mode::live;
+  NamedMember member;
+  AlertState state = AlertState::firing;
+  ResolveReason reason = ResolveReason::none;
+  std::string explained_by;                                  // a rule's name, where the reason is explained
+  Time since{};                                              // first T: that of pending
+  Time at{};                                                 // T of this transition
+  std::string shows;                                         // what the data shows
+  std::vector<std::pair<std::string, std::string>> implies;  // causes that are yes: name, text
+  std::vector<std::string> cannot_decide;                    // causes and assumptions that are unknown
+  std::vector<std::pair<std::string, double>> evidence;      // values for the member, by name
+  std::vector<std::pair<std::string, std::string>> evidence_texts;
+  std::vector<NamedMember> who;
+};
+
+// One family's standing in a verdict.
+enum class Standing : std::uint8_t { in, out, undecidable };
+
+struct Verdict {
+  std::string subject, attempt;
+  Time ended{};
+  std::string end_reason;
+  std::string family;  // empty: none fired
+  struct Line {
+    std::string family;
+    Standing standing;
+    std::vector<std::string> rules, missing;
+  };
+  std::vector<Line> families;
+  std::vector<std::string> shows, implies, cannot_decide;
+};
+
+// Where alerts and verdicts go. The journal's sink writes the history beside it; the terminal's prints.
+class AlertSink {
+ public:
+  virtual ~AlertSink() = default;
+  virtual void transition(const AlertTransition& transition) = 0;
+  virtual void verdict(const Verdict& verdict) = 0;
+};
+
+}  // namespace tocsin::stream

@@ -1,0 +1,376 @@
+#include "stream/rules/judge.h"
+
+#include <algorithm>
+
+#include "stream/rules/explanation.h"
+
+namespace tocsin::stream {
+namespace {
+
+constexpr Duration first_quarantine = std::chrono::seconds{60};
+constexpr std::uint32_t longest_quarantine = 6;     // doublings
+constexpr std::size_t most_findings_explained = 4;  // a rule built on more says nothing of each
+
+}  // namespace
+
+// What a scripted rule works with: the pack's graph above a mark, computed at once.
+class Judge::Script final : public Scratch {
+ public:
+  explicit Script(Judge& judge) : judge_(&judge) {}
+
+  Graph& graph() override { return *judge_->pack_->graph; }
+  void compute(NodeId node) override { judge_->evaluator_.run_with_needs(node); }
+  Column column(NodeId node) const override { return judge_->evaluator_.column(node); }
+  Mask mask(NodeId node) const override { return judge_->evaluator_.mask(node); }
+  const Topology& topology() const override { return judge_->facts_.topology; }
+  std::optional<std::string> text(double symbol) const override { return judge_->facts_.symbols.text(symbol); }
+
+ private:
+  Judge* judge_;
+};
+
+Judge::Judge(std::shared_ptr<Pack> pack, Facts facts, Context around)
+    : pack_(std::move(pack)),
+      facts_(facts),
+      context_(around),
+      scheduler_(*pack_, hash_text(facts.subject), facts.start),
+      evaluator_(*pack_->graph, facts.topology, *this),
+      lifecycle_(*pack_, {facts.subject, facts.attempt}) {
+  prepare();
+}
+
+Judge::~Judge() = default;
+
+void Judge::prepare() {
+  runs_.clear();
+  runs_.reserve(pack_->rules.size());
+  for (const Rule& rule : pack_->rules) runs_.emplace_back(rule);
+  for (const Rule& rule : pack_->rules)
+    for (const RuleIndex base : rule.findings) {
+      RuleRun& run = runs_[static_cast<std::size_t>(base)];
+      if (rule.settle > run.rule().settle) run.keep_answers_for(rule.settle - run.rule().settle);
+    }
+}
+
+Time Judge::next_due() const { return over_ ? never : std::min(scheduler_.next(), facts_.end == never ? expiry_ : never); }
+
+void Judge::perform(Time at) {
+  if (scheduler_.next() > at) {
+    lifecycle_.expire(at, runs_, facts_.topology, [this](const AlertTransition& t) { publish(t); });
+    expiry_ = lifecycle_.next_expiry(runs_);
+    return;
+  }
+  run(scheduler_.take());
+}
+
+void Judge::end(Time end, std::string reason) {
+  facts_.end = end;
+  end_reason_ = std::move(reason);
+  scheduler_.end(end);
+}
+
+void Judge::run(const Scheduler::Due& due) {
+  moment_ = {due.tick, due.run_at, facts_.start, facts_.end};
+  if (due.at_end) moment_.now = facts_.end;
+  ++context_.counters->ticks;
+  evaluator_.begin_tick();
+  script_answers_.clear();
+  const std::size_t mark = pack_->graph->mark();  // what scripted rules append lives until their alerts are told
+  std::vector<RuleIndex> rules;
+  for (const RuleIndex rule : due.rules)
+    if (selects(pack_->rules[static_cast<std::size_t>(rule)])) rules.push_back(rule);
+  std::sort(rules.begin(), rules.end(), [&](RuleIndex a, RuleIndex b) {
+    const auto& x = pack_->rules[static_cast<std::size_t>(a)];
+    const auto& y = pack_->rules[static_cast<std::size_t>(b)];
+    return x.depth != y.depth ? x.depth < y.depth : a < b;
+  });
+  for (const RuleIndex rule : rules) evaluate(rule);
+  const std::uint64_t over_limit = lifecycle_.over_limit();
+  lifecycle_.settle(
+      due.tick, rules, runs_, facts_.topology, [this](RuleIndex rule, Slot slot, AlertTransition& t) { tell(rule, slot, t); },
+      [this](const AlertTransition& t) { publish(t); });
+  context_.counters->alerts_over_limit += lifecycle_.over_limit() - over_limit;
+  if (pack_->graph->mark() > mark) {
+    pack_->graph->truncate(mark);
+    evaluator_.forget_above(mark);
+  }
+  expiry_ = lifecycle_.next_expiry(runs_);
+  if (due.at_end) conclude();
+}
+
+bool Judge::selects(const Rule& rule) const {
+  return std::all_of(rule.jobs.begin(), rule.jobs.end(), [&](const auto& wanted) {
+    const auto found = facts_.labels.find(wanted.first);
+    return found != facts_.labels.end() && found->second == wanted.second;
+  });
+}
+
+void Judge::evaluate(RuleIndex index) {
+  const Rule& rule = pack_->rules[static_cast<std::size_t>(index)];
+  RuleRun& run = runs_[static_cast<std::size_t>(index)];
+  ++context_.counters->evaluations;
+  if (rule.scripted) {
+    if (!evaluate_script(index, rule, run)) outcomes_.assign(facts_.topology.size(rule.per), Truth::unknown);
+  } else {
+    evaluator_.run(rule.hot);
+    take_outcomes(rule.answer, rule);
+    std::vector<std::pair<std::size_t, NodeId>> writes;
+    for (std::size_t i = 0; i < rule.state.size(); ++i)
+      if (rule.state[i].write) writes.emplace_back(i, *rule.state[i].write);
+    if (!writes.empty()) write_state(rule, run, writes);
+  }
+  run.record(moment_.tick, outcomes_, facts_.topology);
+  add_to_digest(rule);
+  if (context_.observer && *context_.observer) {
+    const auto view = script_answers_.find(index);
+    const Rule& shown = view != script_answers_.end() ? view->second : rule;
+    if (!rule.scripted) evaluator_.run(rule.cold);
+    (*context_.observer)({facts_.subject, facts_.attempt, shown, moment_.tick, evaluator_, facts_.topology, outcomes_,
+                          [this](double symbol) { return facts_.symbols.text(symbol).value_or(""); }});
+  }
+}
+
+void Judge::take_outcomes(NodeId answer, const Rule& rule) {
+  const std::size_t members = facts_.topology.size(rule.per);
+  outcomes_.resize(members);
+  const Node& node = (*pack_->graph)[answer];
+  if (node.type.level == rule.per) {
+    const Mask mask = evaluator_.mask(answer);
+    std::copy_n(mask.begin(), std::min(mask.size(), members), outcomes_.begin());
+  } else {
+    for (Slot slot = 0; slot < members; ++slot) outcomes_[slot] = evaluator_.truth_at(answer, rule.per, slot);
+  }
+}
+
+bool Judge::evaluate_script(RuleIndex index, const Rule& rule, RuleRun& run) {
+  if (run.quarantined_until && moment_.tick < *run.quarantined_until) return false;
+  Script script{*this};
+  Result<ScriptedAnswer> answer =
+      pack_->scripts ? pack_->scripts->evaluate(index, script) : Result<ScriptedAnswer>{Error{Errc::refused, "no host for scripted rules"}};
+  if (!answer) {
+    const std::uint32_t doublings = std::min(run.failures++, longest_quarantine);
+    run.quarantined_until = moment_.tick + first_quarantine * (1 << doublings);
+    ++context_.counters->quarantined;
+    context_.counters->quarantine_messages[rule.name] = answer.error().message;
+    return false;
+  }
+  run.quarantined_until.reset();
+  script.compute(answer->answer);
+  take_outcomes(answer->answer, rule);
+  for (const auto& [field, node] : answer->state) script.compute(node);
+  write_state(rule, run, answer->state);
+  const bool speaks =
+      context_.observer || !run.lives().empty() || std::find(outcomes_.begin(), outcomes_.end(), Truth::yes) != outcomes_.end();
+  if (!speaks) return true;
+  Rule& view = script_answers_.insert_or_assign(index, rule).first->second;
+  view.answer = answer->answer;
+  view.outputs = answer->outputs;
+  view.who = answer->who;
+  for (const Output& output : answer->outputs) script.compute(output.node);
+  if (answer->who) script.compute(*answer->who);
+  for (Cause& cause : view.causes)
+    for (const auto& [name, node] : answer->causes)
+      if (name == cause.name) script.compute(cause.node = node);
+  const NodeId roots[] = {answer->answer};
+  view.hot = pack_->graph->reach(roots);
+  return true;
+}
+
+void Judge::write_state(const Rule& rule, RuleRun& run, std::span<const std::pair<std::size_t, NodeId>> writes) {
+  const std::size_t members = facts_.topology.size(rule.per);
+  for (const auto& [field, node] : writes) {
+    auto& column = run.state(field, members);
+    for (Slot slot = 0; slot < members; ++slot)
+      if (const double value = evaluator_.number_at(node, rule.per, slot); is_number(value)) column[slot] = value;
+  }
+}
+
+void Judge::add_to_digest(const Rule& rule) {
+  Digest& digest = *context_.digest;
+  digest.add(moment_.tick);
+  digest.add(rule.name);
+  digest.add_all<Truth>(outcomes_);
+  RuleRun& run = runs_[static_cast<std::size_t>(&rule - pack_->rules.data())];
+  for (std::size_t i = 0; i < rule.state.size(); ++i) digest.add_all<double>(run.state(i, facts_.topology.size(rule.per)));
+  if (!context_.digest_columns) return;
+  for (const NodeId id : rule.hot) {
+    const Type& type = (*pack_->graph)[id].type;
+    if (type.shape == Shape::column) digest.add_all<double>(evaluator_.column(id));
+    if (type.shape == Shape::mask) digest.add_all<Truth>(evaluator_.mask(id));
+  }
+}
+
+void Judge::tell(RuleIndex index, Slot slot, AlertTransition& transition) {
+  const Rule& rule = pack_->rules[static_cast<std::size_t>(index)];
+  const auto view = script_answers_.find(index);
+  if (rule.scripted && view == script_answers_.end()) {
+    transition.shows = rule.summary;  // quarantined, or its alert waited for a parent: it has no values at this tick
+    return;
+  }
+  if (!rule.scripted) evaluator_.run(rule.cold);
+  const Explanation explanation{rule.scripted ? view->second : rule, *pack_->graph, evaluator_, facts_.topology,
+                                [this](double symbol) { return facts_.symbols.text(symbol); }};
+  explanation.tell(slot, transition);
+  add_evidence_of_findings(rule, slot, transition);
+}
+
+void Judge::add_evidence_of_findings(const Rule& rule, Slot slot, AlertTransition& transition) {
+  if (rule.findings.size() > most_findings_explained) return;
+  for (const RuleIndex index : rule.findings) {
+    const Rule& declared = pack_->rules[static_cast<std::size_t>(index)];
+    const auto view = script_answers_.find(index);
+    const Rule& base = declared.scripted && view != script_answers_.end() ? view->second : declared;
+    // Only what looks at this same moment: windows of another L have moved on. Of a script, what it said at this tick.
+    if ((declared.scripted && view == script_answers_.end()) || base.settle != rule.settle) continue;
+    const Slot at = containing_slot(facts_.topology, rule.per, slot, base.per);
+    if (base.per > rule.per || at == no_slot) continue;
+    if (!declared.scripted) {
+      explaining_ = true;
+      evaluator_.run(base.hot);  // it may not have been due at this tick
+      evaluator_.run(base.cold);
+      explaining_ = false;
+    }
+    AlertTransition of_base;
+    Explanation{base, *pack_->graph, evaluator_, facts_.topology, [this](double symbol) { return facts_.symbols.text(symbol); }}.tell(
+        at, of_base);
+    for (auto& [name, value] : of_base.evidence) transition.evidence.emplace_back(base.name + "." + name, value);
+    for (auto& [name, text] : of_base.evidence_texts) transition.evidence_texts.emplace_back(base.name + "." + name, std::move(text));
+  }
+}
+
+void Judge::publish(const AlertTransition& transition) {
+  ++context_.counters->transitions;
+  context_.digest->add(transition.id);
+  context_.digest->add(std::uint64_t{transition.number});
+  context_.digest->add(static_cast<std::uint64_t>(transition.state) << 8 | static_cast<std::uint64_t>(transition.reason));
+  context_.digest->add(transition.shows);
+  context_.sink->transition(transition);
+}
+
+void Judge::conclude() {
+  evaluator_.begin_tick();
+  Verdict verdict = stream::conclude(*pack_, runs_, [this](RuleIndex index) {
+    const Rule& rule = pack_->rules[static_cast<std::size_t>(index)];
+    if (rule.scripted) return std::vector<std::string>{};
+    evaluator_.run(rule.hot);
+    return Explanation{rule, *pack_->graph, evaluator_, facts_.topology, {}}.missing();
+  });
+  verdict.subject = facts_.subject, verdict.attempt = facts_.attempt;
+  verdict.ended = facts_.end, verdict.end_reason = end_reason_.empty() ? "unknown" : end_reason_;
+  lifecycle_.resolve_all(std::max(facts_.end, moment_.tick), ResolveReason::attempt_ended, runs_, facts_.topology,
+                         [this](const AlertTransition& t) { publish(t); });
+  context_.digest->add(verdict.family);
+  context_.sink->verdict(verdict);
+  over_ = true;
+}
+
+bool Judge::reduce(const Node& reduction, const WindowSpec& window, Column other, std::span<double> out) {
+  return facts_.history.reduce(reduction, window, other, moment_, facts_.coverage, out);
+}
+
+void Judge::finding(const Node& node, std::span<Truth> out) {
+  const bool ever = node.op == Op::f_ever;
+  // The finding's leaf names the rules; the node that asks is its user.
+  const auto& names = (node.op == Op::finding ? node : (*pack_->graph)[node.arguments[0]]).attributes.findings;
+  const auto run_of = [&](const std::string& name) -> const RuleRun* {
+    for (const RuleRun& run : runs_)
+      if (run.rule().name == name) return &run;
+    return nullptr;
+  };
+  const auto answer = [&](const RuleRun& run, std::span<const Truth> answers, Slot slot) {
+    if (ever) return run.ever(slot);
+    return slot < answers.size() ? answers[slot] : Truth::unknown;
+  };
+  if (names.size() == 1 && node.type.level != Level::job) {
+    const RuleRun* run = run_of(names[0]);
+    const auto answers = run ? run->answers(moment_.tick) : std::span<const Truth>{};
+    for (Slot slot = 0; slot < out.size(); ++slot) out[slot] = run ? answer(*run, answers, slot) : Truth::unknown;
+    return;
+  }
+  Truth all = Truth::no;
+  for (const std::string& name : names) {
+    const RuleRun* run = run_of(name);
+    if (!run) continue;
+    const auto answers = run->answers(moment_.tick);
+    const Level per = run->rule().per;
+    Truth any = Truth::no;
+    bool members = false;
+    for (Slot slot = 0; slot < facts_.topology.size(per); ++slot) {
+      if (!facts_.topology.exists(per, slot) || (per == Level::rank && slot == reserved_slot)) continue;
+      members = true;
+      any = any | answer(*run, answers, slot);
+    }
+    all = all | (members ? any : Truth::unknown);
+  }
+  std::fill(out.begin(), out.end(), all);
+}
+
+void Judge::state(const Node& node, std::span<double> out) {
+  RuleRun& run = runs_[static_cast<std::size_t>(*node.attributes.rule)];
+  for (std::size_t field = 0; field < run.rule().state.size(); ++field) {
+    if (run.rule().state[field].name != node.attributes.field) continue;
+    const auto& column = run.state(field, out.size());
+    std::copy_n(column.begin(), out.size(), out.begin());
+    return;
+  }
+}
+
+void Judge::freeze(const Node& node, std::span<double> in_out) {
+  RuleRun& run = runs_[static_cast<std::size_t>(*node.attributes.rule)];
+  auto& held = run.held[static_cast<std::uint32_t>(node.arguments[0])];
+  held.resize(in_out.size(), absent);
+  const bool quiet = run.lives().empty();
+  for (Slot slot = 0; slot < in_out.size(); ++slot) {
+    const bool frozen = !quiet && std::any_of(run.lives().begin(), run.lives().end(), [&](const auto& entry) {
+      return entry.second.first != never && overlap(facts_.topology, node.type.level, slot, run.rule().per, entry.first);
+    });
+    if (frozen && !is_absent(held[slot])) in_out[slot] = held[slot];
+    else if (!explaining_) held[slot] = in_out[slot];
+  }
+}
+
+double Judge::symbol(std::string_view text) const { return facts_.symbols.find(text); }
+
+void Judge::adopt(Judge& old, Time from) {
+  scheduler_.adopt(old.scheduler_, from);
+  end_reason_ = old.end_reason_;
+  over_ = old.over_;
+  const auto publish_it = [this](const AlertTransition& t) { publish(t); };
+  for (std::size_t before = 0; before < old.runs_.size(); ++before) {
+    const Rule& rule = old.runs_[before].rule();
+    const auto same = std::find_if(runs_.begin(), runs_.end(),
+                                   [&](const RuleRun& run) { return run.rule().name == rule.name && run.rule().per == rule.per; });
+    if (same == runs_.end()) {
+      old.lifecycle_.remove_rule(static_cast<RuleIndex>(before), from, old.runs_, facts_.topology, publish_it);
+      continue;
+    }
+    Writer out;
+    old.runs_[before].save(out);
+    Reader in{out.bytes()};
+    same->load(in);
+    same->held.clear();  // by node, and the nodes are others: they fill again at the next tick
+  }
+  lifecycle_ = old.lifecycle_;
+  lifecycle_.use(*pack_);
+  expiry_ = lifecycle_.next_expiry(runs_);
+}
+
+void Judge::save(Writer& out) const {
+  scheduler_.save(out);
+  lifecycle_.save(out);
+  out.put(end_reason_), out.put(over_), out.put(facts_.end);
+  out.put(static_cast<std::uint64_t>(runs_.size()));
+  for (const RuleRun& run : runs_) run.save(out);
+}
+
+Result<void> Judge::load(Reader& in) {
+  if (auto loaded = scheduler_.load(in); !loaded) return loaded;
+  lifecycle_.load(in);
+  end_reason_ = in.get_text(), over_ = in.get<bool>(), facts_.end = in.get_time();
+  if (in.get_count() != runs_.size()) return Error{Errc::malformed, "the snapshot is of another pack"};
+  for (RuleRun& run : runs_) run.load(in);
+  expiry_ = lifecycle_.next_expiry(runs_);
+  return in.status();
+}
+
+}  // namespace tocsin::stream

@@ -1,0 +1,112 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "stream/graph/evaluator.h"
+#include "stream/rules/alert.h"
+#include "stream/rules/alert_lifecycle.h"
+#include "stream/rules/counters.h"
+#include "stream/rules/pack.h"
+#include "stream/rules/rule_evaluation.h"
+#include "stream/rules/rule_run.h"
+#include "stream/rules/scheduler.h"
+#include "stream/topology/topology.h"
+#include "stream/values/digest.h"
+#include "stream/values/symbols.h"
+#include "stream/windows/history.h"
+
+namespace tocsin::stream {
+
+// What an attempt's parts share with its subject and shard; all of it outlives them.
+struct Context {
+  AlertSink* sink = nullptr;
+  Counters* counters = nullptr;
+  Digest* digest = nullptr;
+  bool digest_columns = false;
+  const RuleObserver* observer = nullptr;
+};
+
+// Runs the rules of a pack over one attempt: which are due, their merged graph, outcomes, state, alerts, the verdict. It looks at
+// what the attempt has learned (history, topology, coverage) and never writes there.
+// Owned by its Attempt.
+class Judge final : private Leaves {
+ public:
+  struct Facts {  // the attempt's own, by reference
+    const std::string& subject;
+    const std::string& attempt;
+    const std::map<std::string, std::string>& labels;
+    const Topology& topology;
+    const SourceCoverage& coverage;
+    const Symbols& symbols;
+    History& history;
+    Time start;
+    Time end = never;  // E, once known
+  };
+  Judge(std::shared_ptr<Pack> pack, Facts facts, Context around);
+  ~Judge();
+
+  void applied(const Applied& applied) { scheduler_.applied(applied.signal, applied.at); }
+  void end(Time end, std::string reason);
+  [[nodiscard]] Time next_due() const;
+  void perform(Time at);                                      // all that is due at this instant; it is next_due()
+  [[nodiscard]] bool over() const noexcept { return over_; }  // "end" has run, the verdict is given
+  [[nodiscard]] Time last_tick() const noexcept { return scheduler_.last_tick(); }
+  [[nodiscard]] const std::string& end_reason() const noexcept { return end_reason_; }
+
+  [[nodiscard]] const Pack& pack() const noexcept { return *pack_; }
+  // Takes over from the judge of another pack: rule state by name and kind, open alerts, what was due.
+  void adopt(Judge& old, Time from);
+  void save(Writer& out) const;
+  Result<void> load(Reader& in);
+
+ private:
+  class Script;
+
+  void run(const Scheduler::Due& due);
+  [[nodiscard]] bool selects(const Rule& rule) const;  // the job has the labels that the rule asks for
+  void evaluate(RuleIndex index);
+  bool evaluate_script(RuleIndex index, const Rule& rule, RuleRun& run);
+  void write_state(const Rule& rule, RuleRun& run, std::span<const std::pair<std::size_t, NodeId>> writes);
+  void take_outcomes(NodeId answer, const Rule& rule);
+  void add_to_digest(const Rule& rule);
+  void tell(RuleIndex index, Slot slot, AlertTransition& transition);
+  // A rule built on others carries their evidence too: `stalled.limit` in `collective_hang`.
+  void add_evidence_of_findings(const Rule& rule, Slot slot, AlertTransition& transition);
+  void publish(const AlertTransition& transition);
+  void conclude();
+  void prepare();
+
+  bool reduce(const Node& reduction, const WindowSpec& window, Column other, std::span<double> out) override;
+  void finding(const Node& node, std::span<Truth> out) override;
+  void state(const Node& node, std::span<double> out) override;
+  void freeze(const Node& node, std::span<double> in_out) override;
+  [[nodiscard]] double symbol(std::string_view text) const override;
+
+  std::shared_ptr<Pack> pack_;
+  Facts facts_;
+  Context context_;
+  Scheduler scheduler_;
+  Evaluator evaluator_;
+  std::vector<RuleRun> runs_;
+  AlertLifecycle lifecycle_;
+  Moment moment_;
+  std::vector<Truth> outcomes_;
+  // Scripted rules as they answered at the tick that runs: their outputs are nodes above the graph's mark.
+  std::map<RuleIndex, Rule> script_answers_;
+  Time expiry_ = never;     // of the first alert that nobody confirms; settled after each tick
+  std::string end_reason_;  // empty: not known
+  bool over_ = false;
+  bool explaining_ = false;  // nodes run to be told of, at another rule's tick: frozen values are not theirs to remember
+};
+
+// The verdict of a finished attempt: each family in, out or undecidable, and the one that precedence names.
+[[nodiscard]] Verdict conclude(const Pack& pack, const std::vector<RuleRun>& runs,
+                               const std::function<std::vector<std::string>(RuleIndex)>& missing);
+
+}  // namespace tocsin::stream

@@ -1,0 +1,26 @@
+// The names of severities, modes and the states of alerts, as people write and read them.
+#include <array>
+
+#include "stream/rules/alert.h"
+#include "stream/rules/pack.h"
+
+namespace tocsin::stream {
+
+std::string_view name(Severity severity) noexcept {
+  constexpr std::array<std::string_view, 4> names{"none", "info", "warning", "critical"};
+  return names[static_cast<std::size_t>(severity)];
+}
+std::string_view name(Mode mode) noexcept {
+  constexpr std::array<std::string_view, 3> names{"live", "canary", "shadow"};
+  return names[static_cast<std::size_t>(mode)];
+}
+std::string_view name(AlertState state) noexcept {
+  constexpr std::array<std::string_view, 3> names{"pending", "firing", "resolved"};
+  return names[static_cast<std::size_t>(state)];
+}
+std::string_view name(ResolveReason reason) noexcept {
+  constexpr std::array<std::string_view, 7> names{"", "cleared", "no data", "explained", "attempt ended", "rule removed", "unsent"};
+  return names[static_cast<std::size_t>(reason)];
+}
+
+}  // namespace tocsin::stream

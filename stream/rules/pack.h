@@ -1,0 +1,148 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "stream/graph/graph.h"
+#include "stream/values/signal.h"
+#include "stream/values/time.h"
+#include "stream/values/value.h"
+
+namespace tocsin::stream {
+
+class Topology;
+
+enum class Severity : std::uint8_t { none, info, warning, critical };
+enum class Mode : std::uint8_t { live, canary, shadow };
+[[nodiscard]] std::string_view name(Severity severity) noexcept;
+[[nodiscard]] std::string_view name(Mode mode) noexcept;
+
+// When a rule is evaluated: on the grid of a period, at each record of a need's signal, or once at the attempt's end.
+struct Trigger {
+  enum class Kind : std::uint8_t { period, record, end };
+  Kind kind = Kind::period;
+  Duration period{};
+  SignalId signal{};
+};
+
+// "k of n" evaluations, or "for d".
+struct Persistence {
+  bool timed = false;
+  std::uint32_t k = 1, n = 1;
+  Duration span{};
+};
+
+// A text with places: "rank {rank}: {x:.2f}" as literal, then place, in turn.
+struct TextTemplate {
+  struct Place {
+    enum class Kind : std::uint8_t { value, who, parameter, member };
+    Kind kind = Kind::value;
+    std::string name;       // of the value, the parameter, or the member's level
+    char conversion = 'g';  // f g e d % (a ratio in percent) s
+    int precision = -1;
+  };
+  std::vector<std::string> literals;  // one more than places
+  std::vector<Place> places;
+  std::string source;
+};
+
+struct Output {  // a value of the second table that evaluate returns
+  std::string name;
+  NodeId node{};
+};
+struct Cause {
+  std::string name;
+  NodeId node{};  // a mask
+  TextTemplate text;
+};
+struct StateField {
+  std::string name;
+  double initial = 0;
+  std::optional<NodeId> write;  // what is assigned after the evaluation
+};
+
+// One rule, ready to run. Built by the loader.
+struct Rule {
+  std::string name, family, summary, file;
+  int line = 0;
+  Severity severity = Severity::warning;
+  Mode mode = Mode::live;
+  Level per = Level::job;
+  std::vector<Trigger> every;
+  Persistence fire, clear;
+  std::vector<RuleIndex> yields_to;
+  std::vector<RuleIndex> findings;          // rules that it is built on
+  std::map<std::string, std::string> jobs;  // labels that a job must have
+  std::vector<std::string> peers;
+  std::map<std::string, Scalar> params;
+  std::vector<StateField> state;
+  std::vector<SignalId> signals;                      // of its needs
+  std::vector<std::pair<std::string, NodeId>> needs;  // name and window (or finding) node
+
+  Duration settle{};              // L: the largest lateness of its needs and of every rule it reaches through findings and yields_to
+  std::uint32_t depth = 0;        // in findings: after the rules it is built on
+  std::uint32_t yield_depth = 0;  // in yields_to: after its parents
+
+  std::optional<std::string> scripted;  // which line made it so; empty for a compiled rule
+  NodeId answer{};                      // of a compiled rule
+  std::vector<NodeId> hot;              // what answer and state need, in order of evaluation
+  std::vector<NodeId> cold;             // what outputs, causes and who need besides
+  std::vector<Output> outputs;
+  std::optional<NodeId> who;
+  std::vector<Cause> causes;
+  TextTemplate shows;
+};
+
+// A scripted rule's concrete evaluation: the same operations, applied at once.
+class Scratch {
+ public:
+  virtual ~Scratch() = default;
+  [[nodiscard]] virtual Graph& graph() = 0;  // append with apply(); taken away after the evaluation
+  virtual void compute(NodeId node) = 0;     // and what it needs
+  [[nodiscard]] virtual Column column(NodeId node) const = 0;
+  [[nodiscard]] virtual Mask mask(NodeId node) const = 0;
+  [[nodiscard]] virtual const Topology& topology() const = 0;
+  [[nodiscard]] virtual std::optional<std::string> text(double symbol) const = 0;
+};
+
+// What a scripted evaluation answers: nodes of the scratch graph.
+struct ScriptedAnswer {
+  NodeId answer{};
+  std::vector<Output> outputs;
+  std::optional<NodeId> who;
+  std::vector<std::pair<std::string, NodeId>> causes;
+  std::vector<std::pair<std::size_t, NodeId>> state;  // field index, node
+};
+
+// Runs scripted rules. Implemented by dsl/; a pack of compiled rules has none.
+class ScriptHost {
+ public:
+  virtual ~ScriptHost() = default;
+  // An error quarantines the rule: its message says which budget was spent or what failed, with file and line.
+  virtual Result<ScriptedAnswer> evaluate(RuleIndex rule, Scratch& scratch) = 0;
+};
+
+// How families relate when an attempt gets its verdict: rules/verdict.lua.
+struct VerdictPolicy {
+  std::vector<std::string> precedence;  // families, the strongest first
+};
+
+// All rules, signals and settings that change results: immutable once published (except for scratch nodes above the graph's mark).
+struct Pack {
+  SignalTable signals;
+  std::unique_ptr<Graph> graph;
+  std::vector<Rule> rules;       // sorted by name
+  std::vector<RuleIndex> order;  // by (depth, name): the order within one tick
+  VerdictPolicy verdict;
+  std::shared_ptr<ScriptHost> scripts;
+  std::string hash;                  // of the files, hex
+  std::string text;                  // the files themselves, as a pack record carries them
+  std::uint32_t alert_limit = 1000;  // open alerts a subject
+};
+
+}  // namespace tocsin::stream

@@ -1,0 +1,89 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "stream/rules/pack.h"
+#include "stream/rules/streak.h"
+#include "stream/topology/topology.h"
+#include "stream/values/archive.h"
+
+namespace tocsin::stream {
+
+// One member's way through a rule: from its first yes until it is quiet again.
+struct Life {
+  Streak streak;
+  bool on = false;           // fire has held and clear has not since: the rule's answer, whatever became of the alert
+  bool published = false;    // an alert of it is firing
+  bool withheld = false;     // would fire, but for the subject's limit
+  std::string explained_by;  // a parent fires on an overlapping member
+  std::uint64_t id = 0;
+  std::uint32_t number = 0;  // of its last transition
+  Time first = never;        // first T: that of pending
+  Time last_known{};
+  std::string shows;  // of the last firing transition
+
+  [[nodiscard]] bool pending() const noexcept { return first != never && !on; }
+};
+
+// What one rule said of an attempt's members so far: outcomes, the answer after fire and clear, state columns, held values.
+// Owned by the attempt's Judge.
+class RuleRun {
+ public:
+  explicit RuleRun(const Rule& rule);
+
+  // Takes the outcomes of a tick: counts them, moves each member's streak, and settles the answers. True: some member lives.
+  bool record(Time tick, std::span<const Truth> outcomes, const Topology& topology);
+
+  [[nodiscard]] const Rule& rule() const noexcept { return *rule_; }
+  [[nodiscard]] std::map<Slot, Life>& lives() noexcept { return lives_; }
+  [[nodiscard]] const std::map<Slot, Life>& lives() const noexcept { return lives_; }
+  [[nodiscard]] std::span<const Truth> outcomes() const noexcept { return outcomes_; }
+  // After fire and clear, as of the last tick at or before `tick`; unknown before the first.
+  [[nodiscard]] std::span<const Truth> answers(Time tick) const;
+  // Yes once it was on, no if known in 90 % of its evaluations, else unknown.
+  [[nodiscard]] Truth ever(Slot slot) const;
+  [[nodiscard]] bool fired() const noexcept { return fired_; }  // ever on, for any member
+  [[nodiscard]] double known_share() const;                     // of its members' evaluations
+  [[nodiscard]] bool mostly_known() const { return known_share() >= 0.9; }
+  [[nodiscard]] std::size_t members_seen() const noexcept { return evaluated_.size() - (rule_->per == Level::rank && !evaluated_.empty()); }
+  [[nodiscard]] bool said_yes() const noexcept { return said_yes_; }
+  [[nodiscard]] std::uint64_t evaluations() const noexcept { return ticks_; }
+
+  // Answers are kept back for this long, for rules built on it whose ticks run later than its own.
+  void keep_answers_for(Duration span) { answer_memory_ = std::max(answer_memory_, span); }
+  // How long an alert may go without a known outcome.
+  [[nodiscard]] Duration patience() const;
+
+  // State columns, by field; values a member has not written are the field's initial value.
+  [[nodiscard]] std::vector<double>& state(std::size_t field, std::size_t members);
+  // Values that a freeze node holds, by node in the order of the rule's nodes.
+  std::map<std::uint32_t, std::vector<double>> held;
+
+  std::optional<Time> quarantined_until;
+  std::uint32_t failures = 0;
+
+  void save(Writer& out) const;
+  void load(Reader& in);
+
+ private:
+  const Rule* rule_;
+  std::map<Slot, Life> lives_;
+  std::vector<Truth> outcomes_, answers_;
+  std::deque<std::pair<Time, std::vector<Truth>>> earlier_answers_;
+  Duration answer_memory_{};
+  std::vector<std::uint32_t> evaluated_, known_;
+  std::vector<std::uint8_t> ever_;
+  std::vector<std::vector<double>> state_;
+  std::uint64_t ticks_ = 0, known_sum_ = 0, evaluated_sum_ = 0;
+  Time last_tick_ = long_ago;
+  Duration last_interval_{};
+  bool fired_ = false, said_yes_ = false;
+};
+
+}  // namespace tocsin::stream

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "stream/rules/pack.h"
+#include "stream/values/archive.h"
+#include "stream/values/time.h"
+
+namespace tocsin::stream {
+
+// When which rules of an attempt are due. A tick at T runs when the clock has reached T + L; ticks run in the order (T + L, T).
+// Periodic ticks lie on the grid k·every + phase, the phase being a hash of the subject in whole seconds; record ticks have the T
+// at which the record was applied; after the end E each periodic rule has one last tick at E.
+// Owned by the attempt's Judge.
+class Scheduler {
+ public:
+  struct Due {
+    Time run_at{}, tick{};
+    std::vector<RuleIndex> rules;
+    bool at_end = false;  // the rules that wait for "end"; afterwards the attempt is over
+  };
+  static constexpr Duration grace = std::chrono::seconds{120};  // after E, records still come
+
+  Scheduler(const Pack& pack, std::uint64_t phase, Time start);
+
+  void applied(SignalId signal, Time at);
+  void end(Time end);                                         // E
+  [[nodiscard]] Time next() const noexcept { return next_; }  // the run_at of the next; never: none, ever
+  [[nodiscard]] Time next_tick() const noexcept;
+  Due take();                                                           // the next
+  [[nodiscard]] Time last_tick() const noexcept { return last_tick_; }  // the greatest T taken
+
+  // Another pack takes over: what was due stays due for the rules of the same name.
+  void adopt(const Scheduler& old, Time from);
+  void save(Writer& out) const;
+  Result<void> load(Reader& in);
+
+ private:
+  struct Period {
+    Duration every, settle;
+    std::vector<RuleIndex> rules;
+    Time next;
+    bool over = false;
+  };
+  [[nodiscard]] const Period* next_period() const noexcept;
+  void find_next() noexcept;
+  Due take_next();
+
+  const Pack* pack_;
+  std::uint64_t phase_;
+  std::vector<Period> periods_;
+  std::vector<std::vector<RuleIndex>> by_signal_;  // whom its records trigger
+  std::vector<RuleIndex> at_end_;
+  Duration longest_settle_{};
+  std::map<std::pair<Time, Time>, std::vector<RuleIndex>> records_;  // (run_at, tick)
+  Time end_ = never;
+  bool finished_ = false;
+  Time last_tick_ = long_ago, next_ = never;
+  std::optional<std::pair<SignalId, Time>> last_applied_;  // its rules are in records_ already
+};
+
+}  // namespace tocsin::stream

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <utility>
+
+#include "stream/rules/pack.h"
+#include "stream/values/archive.h"
+#include "stream/values/time.h"
+#include "stream/values/value.h"
+
+namespace tocsin::stream {
+
+// The last evaluations of one member, as far as "k of n" and "for d" look back. Owned by the member's Life.
+class Streak {
+ public:
+  static constexpr std::uint32_t most_evaluations = 64;  // n of "k of n"
+
+  void add(Time tick, Truth outcome, const Persistence& fire, const Persistence& clear);
+  // k of n: of the last n at least k were `wanted`. for d: every known one of the last d was, the first at least d before the
+  // last, and no more than half were unknown.
+  [[nodiscard]] bool holds(const Persistence& persistence, Truth wanted) const;
+  // A yes is still among the last n (of d): the member is pending, not quiet.
+  [[nodiscard]] bool hopes(const Persistence& fire) const;
+
+  void save(Writer& out) const;
+  void load(Reader& in);
+
+ private:
+  std::uint64_t yes_ = 0, no_ = 0;  // newest evaluation in bit 0
+  Time last_{};
+  Time first_yes_ = never, first_no_ = never;  // of the run without a known contrary
+  Time latest_yes_ = long_ago;
+  std::deque<std::pair<Time, Truth>> recent_;  // of timed persistences only: the last d
+};
+
+}  // namespace tocsin::stream

@@ -1,0 +1,82 @@
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "stream/rules/judge.h"
+
+namespace tocsin::stream {
+namespace {
+
+template <class Words>
+std::string join(const Words& words, const char* between) {
+  std::string text;
+  for (const auto& word : words) text += (text.empty() ? "" : between) + word;
+  return text;
+}
+
+// Of a rule that misses no signal at the end and still was not known often enough.
+std::string why_unknown(const RuleRun& run) {
+  const Rule& rule = run.rule();
+  if (run.evaluations() == 0) return "nothing ever triggered " + rule.name;
+  if (run.members_seen() == 0) return rule.name + " saw no " + std::string{name(rule.per)};
+  return rule.name + " was known in " + std::to_string(static_cast<int>(100 * run.known_share())) + " % of its evaluations";
+}
+
+}  // namespace
+
+Verdict conclude(const Pack& pack, const std::vector<RuleRun>& runs, const std::function<std::vector<std::string>(RuleIndex)>& missing) {
+  Verdict verdict;
+  struct Tally {
+    bool in = false;
+    std::vector<std::string> fired, all;
+    std::set<std::string> missing, doubts;  // signals; and why else a rule could not decide
+  };
+  std::map<std::string, Tally> families;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const RuleRun& run = runs[i];
+    const Rule& rule = run.rule();
+    if (rule.family.empty() || rule.mode == Mode::shadow) continue;
+    Tally& tally = families[rule.family];
+    tally.all.push_back(rule.name);
+    if (run.fired()) {
+      // What only informs is told, but names no family.
+      tally.in |= rule.severity != Severity::info;
+      tally.fired.push_back(rule.name);
+    } else if (!run.mostly_known()) {
+      const auto signals = missing(static_cast<RuleIndex>(i));
+      tally.missing.insert(signals.begin(), signals.end());
+      if (signals.empty()) tally.doubts.insert(why_unknown(run));
+    } else if (run.said_yes()) {
+      tally.doubts.insert(rule.name + " said yes, but not for long enough");
+    }
+  }
+  for (const auto& [family, tally] : families) {
+    const bool undecided = !tally.missing.empty() || !tally.doubts.empty();
+    Verdict::Line line{family,
+                       tally.in    ? Standing::in
+                       : undecided ? Standing::undecidable
+                                   : Standing::out,
+                       tally.in ? tally.fired : tally.all,
+                       {}};
+    if (line.standing == Standing::undecidable) {
+      line.missing.assign(tally.missing.begin(), tally.missing.end());
+      std::vector<std::string> reasons(tally.doubts.begin(), tally.doubts.end());
+      if (!tally.missing.empty()) reasons.insert(reasons.begin(), "unknown: " + join(line.missing, ", "));
+      verdict.cannot_decide.push_back(family + " (" + join(reasons, "; ") + ")");
+    }
+    verdict.families.push_back(std::move(line));
+  }
+  const auto rank = [&](const std::string& family) {
+    const auto& order = pack.verdict.precedence;
+    return std::find(order.begin(), order.end(), family) - order.begin();
+  };
+  const Verdict::Line* named = nullptr;
+  for (const Verdict::Line& line : verdict.families)
+    if (line.standing == Standing::in && (!named || rank(line.family) < rank(named->family))) named = &line;
+  if (named) verdict.family = named->family;
+  for (const Verdict::Line& line : verdict.families)
+    if (line.standing == Standing::in) verdict.shows.push_back(line.family + ": " + join(line.rules, ", "));
+  return verdict;
+}
+
+}  // namespace tocsin::stream

@@ -1,0 +1,422 @@
+#include "stream/topology/topology.h"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cstring>
+
+namespace tocsin::stream {
+namespace {
+
+std::size_t index(Level level) noexcept { return static_cast<std::size_t>(level); }
+bool hexadecimal(char c) noexcept { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
+
+// A GPU's name, flattened in one way. NVML writes a PCI address as 00000000:3B:00.0, sysfs as 0000:3b:00.0, and the kernel log leaves
+// the function away; they are one GPU. Any other name (index, UUID) stays as it is.
+class GpuName {
+ public:
+  explicit GpuName(std::string_view text) : name_(text) {
+    constexpr std::size_t longest = 16;  // 00000000:3B:00.0
+    if (text.size() > longest) return;
+    const auto first = text.find(':');
+    if (first == std::string_view::npos || (first != 4 && first != 8)) return;
+    std::string_view domain = text.substr(0, first);
+    const std::string_view rest = text.substr(first + 1);
+    if (rest.size() != 5 && rest.size() != 7) return;
+    if (rest[2] != ':' || (rest.size() == 7 && rest[5] != '.')) return;
+    for (const char c : domain)
+      if (!hexadecimal(c)) return;
+    for (std::size_t i = 0; i < rest.size(); ++i)
+      if (i != 2 && i != 5 && !hexadecimal(rest[i])) return;
+    if (first == 8 && domain.starts_with("0000")) domain.remove_prefix(4);
+    std::size_t n = 0;
+    const auto put = [&](char c) { flattened_[n++] = c >= 'A' && c <= 'F' ? static_cast<char>(c - 'A' + 'a') : c; };
+    for (const char c : domain) put(c);
+    put(':');
+    for (const char c : rest) put(c);
+    if (rest.size() == 5) put('.'), put('0');
+    size_ = n;
+  }
+  [[nodiscard]] std::string_view view() const noexcept { return size_ == 0 ? name_ : std::string_view{flattened_.data(), size_}; }
+
+ private:
+  std::string_view name_;
+  std::array<char, 20> flattened_{};
+  std::size_t size_ = 0;
+};
+
+// (node, name) as one text, without allocating for names of the usual length.
+class GpuKey {
+ public:
+  GpuKey(Slot node, std::string_view name) {
+    const std::size_t size = sizeof node + name.size();
+    char* to = short_.data();
+    if (size > short_.size()) {
+      long_.resize(size);
+      to = long_.data();
+    }
+    std::memcpy(to, &node, sizeof node);
+    std::memcpy(to + sizeof node, name.data(), name.size());
+    view_ = {to, size};
+  }
+  GpuKey(const GpuKey&) = delete;
+  GpuKey& operator=(const GpuKey&) = delete;
+  [[nodiscard]] std::string_view view() const noexcept { return view_; }
+
+ private:
+  std::array<char, 64> short_;
+  std::string long_;
+  std::string_view view_;
+};
+
+}  // namespace
+
+Topology::Topology() : rank_exists_(1, 0), rank_exited_(1, 0), rank_node_(1, no_slot), rank_gpu_(1, no_slot) {}
+
+void Topology::changed() noexcept {
+  ++version_;
+  derived_ = {};
+}
+
+std::optional<Slot> Topology::rank(std::uint32_t rank) {
+  if (rank >= most_ranks) return std::nullopt;
+  const Slot slot = rank + 1;
+  if (slot >= rank_exists_.size()) {
+    rank_exists_.resize(slot + 1, 0);
+    rank_exited_.resize(slot + 1, 0);
+    rank_node_.resize(slot + 1, no_slot);
+    rank_gpu_.resize(slot + 1, no_slot);
+  }
+  if (!rank_exists_[slot]) {
+    rank_exists_[slot] = 1;
+    changed();
+  }
+  return slot;
+}
+
+Slot Topology::node(std::string_view name) {
+  if (const auto found = node_slots_.find(name); found != node_slots_.end()) return found->second;
+  if (name.empty() || nodes_.size() >= most_nodes) return no_slot;
+  const auto slot = static_cast<Slot>(nodes_.size());
+  nodes_.emplace_back(name);
+  node_rack_.push_back(no_slot);
+  node_slots_.emplace(name, slot);
+  changed();
+  return slot;
+}
+
+Slot Topology::find_gpu(Slot node, std::string_view name) const {
+  const auto found = gpu_slots_.find(GpuKey{node, name}.view());
+  return found == gpu_slots_.end() ? no_slot : found->second;
+}
+
+Slot Topology::gpu(std::string_view node_name, std::string_view name) {
+  const Slot on = node_name.empty() ? no_slot : node(node_name);
+  if (name.empty() || (on == no_slot && !node_name.empty())) return no_slot;
+  const GpuName flattened{name};
+  if (const Slot found = find_gpu(on, flattened.view()); found != no_slot) return found;
+  if (gpus_.size() >= most_gpus) return no_slot;
+  const auto slot = static_cast<Slot>(gpus_.size());
+  gpus_.push_back({on, {std::string{flattened.view()}}});
+  gpu_slots_.emplace(GpuKey{on, flattened.view()}.view(), slot);
+  changed();
+  return slot;
+}
+
+std::optional<Slot> Topology::slot(const MemberKey& key) {
+  const auto some = [](Slot slot) { return slot == no_slot ? std::nullopt : std::optional{slot}; };
+  switch (key.level) {
+    case Level::job: return Slot{0};
+    case Level::node: return some(node(key.node));
+    case Level::gpu: return some(gpu(key.node, key.gpu));
+    case Level::rank:
+      if (!key.node.empty() || !key.gpu.empty()) place(key.rank, key.node, key.gpu);
+      return rank(key.rank);
+    case Level::none:
+    case Level::rack: return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+std::optional<Slot> Topology::find(const MemberKey& key) const {
+  switch (key.level) {
+    case Level::job: return Slot{0};
+    case Level::node: {
+      const auto found = node_slots_.find(key.node);
+      return found == node_slots_.end() ? std::nullopt : std::optional{found->second};
+    }
+    case Level::gpu: {
+      Slot on = no_slot;
+      if (!key.node.empty()) {
+        const auto found = node_slots_.find(key.node);
+        if (found == node_slots_.end()) return std::nullopt;
+        on = found->second;
+      }
+      const Slot found = find_gpu(on, GpuName{key.gpu}.view());
+      return found == no_slot ? std::nullopt : std::optional{found};
+    }
+    case Level::rank:
+      if (key.rank >= most_ranks || !exists(Level::rank, key.rank + 1)) return std::nullopt;
+      return key.rank + 1;
+    case Level::none:
+    case Level::rack: return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+void Topology::expect_ranks(std::uint32_t world_size) {
+  world_size_ = std::min(world_size, most_ranks);
+  if (world_size_ == 0) return;
+  (void)rank(world_size_ - 1);
+  for (Slot slot = 1; slot <= world_size_; ++slot) rank_exists_[slot] = 1;
+  changed();
+}
+
+void Topology::put_rank(Slot rank, Slot node, Slot gpu) {
+  if (node == no_slot) node = rank_node_[rank];
+  if (gpu == no_slot) gpu = rank_gpu_[rank];
+  if (node == rank_node_[rank] && gpu == rank_gpu_[rank]) return;
+  rank_node_[rank] = node;
+  rank_gpu_[rank] = gpu;
+  changed();
+}
+
+void Topology::place(std::uint32_t number, std::string_view node_name, std::string_view gpu_name) {
+  const auto slot = rank(number);
+  if (!slot) return;
+  const Slot on = node_name.empty() ? no_slot : node(node_name);
+  const Slot with = gpu_name.empty() ? no_slot : gpu(node_name, gpu_name);
+  put_rank(*slot, on, with);
+}
+
+Slot Topology::rack_slot(std::string_view name) {
+  if (const auto found = rack_slots_.find(name); found != rack_slots_.end()) return found->second;
+  if (name.empty() || racks_.size() >= most_racks) return no_slot;
+  const auto slot = static_cast<Slot>(racks_.size());
+  racks_.emplace_back(name);
+  rack_slots_.emplace(name, slot);
+  changed();
+  return slot;
+}
+
+void Topology::rack(std::string_view node_name, std::string_view rack_name) {
+  const Slot in = rack_slot(rack_name);
+  const Slot on = node(node_name);
+  if (in == no_slot || on == no_slot || node_rack_[on] == in) return;
+  node_rack_[on] = in;
+  changed();
+}
+
+void Topology::coordinate(Level owner, Slot slot, std::string_view name, std::string_view value) {
+  if (slot >= size(owner)) return;
+  auto found = coordinates_.find(name);
+  if (found == coordinates_.end()) found = coordinates_.emplace(std::string{name}, Coordinate{owner, {}}).first;
+  Coordinate& coordinate = found->second;
+  if (coordinate.owner != owner) coordinate = {owner, {}};
+  if (slot >= coordinate.values.size()) coordinate.values.resize(slot + 1);
+  if (coordinate.values[slot] == value) return;
+  coordinate.values[slot] = value;
+  changed();
+}
+
+void Topology::alias_gpu(std::string_view node_name, std::string_view pci, std::string_view alias) {
+  const GpuName canonical{pci}, other{alias};
+  if (pci.empty() || alias.empty() || canonical.view() == other.view()) return;
+  const Slot on = node_name.empty() ? no_slot : node(node_name);
+  if (on == no_slot && !node_name.empty()) return;
+  const Slot by_alias = find_gpu(on, other.view());
+  Slot by_pci = find_gpu(on, canonical.view());
+  if (by_pci != no_slot && by_pci == by_alias && gpus_[by_pci].names.front() == canonical.view()) return;
+  if (by_alias != no_slot && by_pci == no_slot) {
+    by_pci = by_alias;
+    gpus_[by_pci].names.emplace_back(canonical.view());
+    gpu_slots_.emplace(GpuKey{on, canonical.view()}.view(), by_pci);
+  } else {
+    if (by_pci == no_slot) by_pci = gpu(node_name, pci);
+    if (by_pci == no_slot) return;
+    if (by_alias == no_slot) {
+      gpus_[by_pci].names.emplace_back(other.view());
+      gpu_slots_.emplace(GpuKey{on, other.view()}.view(), by_pci);
+    } else if (by_alias != by_pci) {
+      merge_gpus(std::min(by_pci, by_alias), std::max(by_pci, by_alias));
+      by_pci = std::min(by_pci, by_alias);
+    }
+  }
+  auto& names = gpus_[by_pci].names;
+  std::iter_swap(names.begin(), std::find(names.begin(), names.end(), canonical.view()));
+  changed();
+}
+
+void Topology::merge_gpus(Slot older, Slot newer) {
+  for (auto& name : gpus_[newer].names) {
+    gpu_slots_.find(GpuKey{gpus_[newer].node, name}.view())->second = older;
+    gpus_[older].names.push_back(std::move(name));
+  }
+  gpus_[newer].names.clear();
+  std::replace(rank_gpu_.begin(), rank_gpu_.end(), newer, older);
+  for (auto& [name, coordinate] : coordinates_) {
+    if (coordinate.owner != Level::gpu || newer >= coordinate.values.size()) continue;
+    if (coordinate.values[older].empty()) coordinate.values[older] = std::move(coordinate.values[newer]);
+    coordinate.values[newer].clear();
+  }
+}
+
+void Topology::exited(std::uint32_t number) {
+  const auto slot = rank(number);
+  if (!slot || rank_exited_[*slot]) return;
+  rank_exited_[*slot] = 1;
+  changed();
+}
+
+void Topology::use_reserved() {
+  if (reserved_used_) return;
+  reserved_used_ = true;
+  changed();
+}
+
+std::size_t Topology::size(Level level) const noexcept {
+  switch (level) {
+    case Level::rank: return rank_exists_.size();
+    case Level::gpu: return gpus_.size();
+    case Level::node: return nodes_.size();
+    case Level::rack: return racks_.size();
+    default: return 1;
+  }
+}
+
+bool Topology::exists(Level level, Slot slot) const noexcept {
+  if (slot >= size(level)) return false;
+  if (level == Level::rank) return rank_exists_[slot] != 0;
+  if (level == Level::gpu) return !gpus_[slot].names.empty();
+  return true;
+}
+
+bool Topology::expected(Level level, Slot slot) const noexcept {
+  if (!exists(level, slot)) return false;
+  if (level == Level::rank) return !rank_exited_[slot];
+  if (level != Level::gpu && level != Level::node) return true;
+  if (!derived_.left_known) find_left();
+  return !(level == Level::gpu ? derived_.left_gpus : derived_.left_nodes)[slot];
+}
+
+std::span<const std::uint8_t> Topology::existing(Level level) const {
+  auto& all = derived_.existing[index(level)];
+  for (auto slot = static_cast<Slot>(all.size()); slot < size(level); ++slot) all.push_back(exists(level, slot) ? 1 : 0);
+  return all;
+}
+
+std::span<const std::uint8_t> Topology::all_expected(Level level) const {
+  auto& all = derived_.expected[index(level)];
+  for (auto slot = static_cast<Slot>(all.size()); slot < size(level); ++slot) all.push_back(expected(level, slot) ? 1 : 0);
+  return all;
+}
+
+std::string_view Topology::node_name(Slot node) const { return node < nodes_.size() ? std::string_view{nodes_[node]} : ""; }
+std::string_view Topology::rack_name(Slot rack) const { return rack < racks_.size() ? std::string_view{racks_[rack]} : ""; }
+std::string_view Topology::gpu_name(Slot gpu) const { return exists(Level::gpu, gpu) ? std::string_view{gpus_[gpu].names.front()} : ""; }
+
+MemberKey Topology::key(Level level, Slot slot) const {
+  MemberKey key;
+  if (level == Level::rank && slot == reserved_slot) return key;
+  key.level = level;
+  switch (level) {
+    case Level::rank:
+      key.rank = slot - 1;
+      key.gpu = gpu_name(container(level, slot, Level::gpu));
+      key.node = node_name(container(level, slot, Level::node));
+      break;
+    case Level::gpu:
+      key.gpu = gpu_name(slot);
+      key.node = node_name(container(level, slot, Level::node));
+      break;
+    case Level::node: key.node = node_name(slot); break;
+    case Level::none:
+    case Level::job:
+    case Level::rack: break;
+  }
+  return key;
+}
+
+void Topology::save(Writer& out) const {
+  const auto texts = [&](const std::vector<std::string>& all) {
+    out.put(std::uint64_t{all.size()});
+    for (const auto& text : all) out.put(text);
+  };
+  out.put(world_size_);
+  out.put(static_cast<std::uint8_t>(reserved_used_));
+  out.put_all(rank_exists_);
+  out.put_all(rank_exited_);
+  out.put_all(rank_node_);
+  out.put_all(rank_gpu_);
+  texts(nodes_);
+  texts(racks_);
+  out.put_all(node_rack_);
+  out.put(std::uint64_t{gpus_.size()});
+  for (const auto& gpu : gpus_) {
+    out.put(gpu.node);
+    texts(gpu.names);
+  }
+  out.put(std::uint64_t{coordinates_.size()});
+  for (const auto& [name, coordinate] : coordinates_) {
+    out.put(name);
+    out.put(coordinate.owner);
+    texts(coordinate.values);
+  }
+}
+
+Result<void> Topology::load(Reader& in) {
+  const auto texts = [&] {
+    std::vector<std::string> all(in.get_count());
+    for (auto& text : all) text = in.get_text();
+    return all;
+  };
+  Topology read;
+  read.version_ = version_;
+  read.world_size_ = in.get<std::uint32_t>();
+  read.reserved_used_ = in.get<std::uint8_t>() != 0;
+  read.rank_exists_ = in.get_all<std::uint8_t>();
+  read.rank_exited_ = in.get_all<std::uint8_t>();
+  read.rank_node_ = in.get_all<Slot>();
+  read.rank_gpu_ = in.get_all<Slot>();
+  read.nodes_ = texts();
+  read.racks_ = texts();
+  read.node_rack_ = in.get_all<Slot>();
+  read.gpus_.resize(in.get_count());
+  for (auto& gpu : read.gpus_) {
+    gpu.node = in.get<Slot>();
+    gpu.names = texts();
+  }
+  const auto coordinates = in.get_count();
+  for (std::size_t i = 0; i < coordinates; ++i) {
+    const auto name = in.get_text();
+    const auto owner = in.get<Level>();
+    read.coordinates_[name] = {owner, texts()};
+  }
+  if (auto status = in.status(); !status) return status;
+
+  const Error damaged{Errc::malformed, "the snapshot's topology does not hold together: start from an older snapshot, or from the log"};
+  const auto ranks = read.rank_exists_.size();
+  const auto within = [](const std::vector<Slot>& slots, std::size_t size) {
+    return std::all_of(slots.begin(), slots.end(), [&](Slot slot) { return slot == no_slot || slot < size; });
+  };
+  if (ranks == 0 || ranks > most_ranks + 1 || read.rank_exited_.size() != ranks || read.rank_node_.size() != ranks ||
+      read.rank_gpu_.size() != ranks || read.world_size_ >= ranks || read.rank_exists_[reserved_slot])
+    return damaged;
+  if (read.nodes_.size() > most_nodes || read.racks_.size() > most_racks || read.gpus_.size() > most_gpus) return damaged;
+  if (read.node_rack_.size() != read.nodes_.size() || !within(read.node_rack_, read.racks_.size())) return damaged;
+  if (!within(read.rank_node_, read.nodes_.size()) || !within(read.rank_gpu_, read.gpus_.size())) return damaged;
+  for (Slot slot = 0; slot < read.nodes_.size(); ++slot) read.node_slots_.emplace(read.nodes_[slot], slot);
+  for (Slot slot = 0; slot < read.racks_.size(); ++slot) read.rack_slots_.emplace(read.racks_[slot], slot);
+  for (Slot slot = 0; slot < read.gpus_.size(); ++slot) {
+    const auto& gpu = read.gpus_[slot];
+    if (gpu.node != no_slot && gpu.node >= read.nodes_.size()) return damaged;
+    for (const auto& name : gpu.names) read.gpu_slots_.emplace(GpuKey{gpu.node, name}.view(), slot);
+  }
+  for (const auto& [name, coordinate] : read.coordinates_)
+    if (index(coordinate.owner) >= level_count || coordinate.values.size() > read.size(coordinate.owner)) return damaged;
+  *this = std::move(read);
+  changed();
+  return {};
+}
+
+}  // namespace tocsin::stream

@@ -1,0 +1,142 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "stream/values/archive.h"
+#include "stream/values/record.h"
+#include "stream/values/result.h"
+#include "stream/values/signal.h"
+
+namespace tocsin::stream {
+
+// The place of a member in the columns of its level. Slots are never reused within an attempt. At level rank, slot 0 is the
+// reserved member "job" (values of rank-owned signals whose rank is unknown) and rank r has slot r + 1; at the others slots are
+// given in the order of first appearance. Level job has the one slot 0.
+using Slot = std::uint32_t;
+inline constexpr Slot no_slot = 0xFFFFFFFFu;
+inline constexpr Slot reserved_slot = 0;
+
+// A partition of the members of a level. Members of a group are ascending; members that do not exist are in none.
+struct Groups {
+  std::vector<std::uint32_t> offsets;  // of group g: members[offsets[g] .. offsets[g + 1])
+  std::vector<Slot> members;
+  std::vector<std::uint32_t> group_of;  // of each slot of the finer level; no_slot: in none
+  [[nodiscard]] std::size_t count() const noexcept { return offsets.empty() ? 0 : offsets.size() - 1; }
+  [[nodiscard]] std::span<const Slot> of(std::size_t group) const {
+    return std::span{members}.subspan(offsets[group], offsets[group + 1] - offsets[group]);
+  }
+};
+
+// The members of one attempt: its ranks, their GPUs and nodes, and how they lie in each other; learned from events and labels.
+// Owned by its Attempt. Everything that is derived (groups, spread maps) is rebuilt after a change, at the next look; spans,
+// references and names last until the next change.
+class Topology {
+ public:
+  static constexpr std::uint32_t most_ranks = 262'144, most_nodes = 65'536, most_gpus = 262'144, most_racks = 65'536;
+
+  Topology();
+
+  // Slots, learned on demand. Over a limit, or without a name: nullopt and no_slot, for the caller to count.
+  std::optional<Slot> rank(std::uint32_t rank);
+  Slot node(std::string_view name);
+  // By PCI address (any spelling), index or UUID. `node` may be empty: a GPU of a node that is not known.
+  Slot gpu(std::string_view node, std::string_view gpu);
+  // Of the key's own level; learns where a rank is, if the key says it. A key of level rack has no slot: it names none.
+  std::optional<Slot> slot(const MemberKey& key);
+  [[nodiscard]] std::optional<Slot> find(const MemberKey& key) const;
+
+  void expect_ranks(std::uint32_t world_size);  // ranks 0 to world_size - 1 exist and are expected
+  void place(std::uint32_t rank, std::string_view node, std::string_view gpu);
+  void rack(std::string_view node, std::string_view rack);
+  void coordinate(Level owner, Slot slot, std::string_view name, std::string_view value);
+  // The two names are one GPU. Where both had slots, the older stays, with what was learned of either; the newer exists no longer.
+  void alias_gpu(std::string_view node, std::string_view pci, std::string_view alias);
+  void exited(std::uint32_t rank);
+  void use_reserved();  // the reserved member has a value: "job" includes it
+
+  [[nodiscard]] std::size_t size(Level level) const noexcept;        // slots, existing or not; of `none` one
+  [[nodiscard]] bool exists(Level level, Slot slot) const noexcept;  // the reserved member never does: no alert is about it
+  // Exists, and its rank (of a GPU or node: one of the ranks there, if there are any) has not exited.
+  [[nodiscard]] bool expected(Level level, Slot slot) const noexcept;
+  // The same of all slots of a level: 1 or 0.
+  [[nodiscard]] std::span<const std::uint8_t> existing(Level level) const;
+  [[nodiscard]] std::span<const std::uint8_t> all_expected(Level level) const;
+  [[nodiscard]] std::uint64_t version() const noexcept { return version_; }
+
+  // For each slot of `fine` the slot of `coarse` that contains it, or no_slot; the reserved member lies in nothing.
+  [[nodiscard]] std::span<const Slot> containing(Level fine, Level coarse) const;
+  // The slots of `fine` by the slot of `coarse`. Over the job the reserved member takes part where it has spoken.
+  [[nodiscard]] const Groups& groups(Level fine, Level coarse) const;
+  // Members that share every one of these coordinates; one that no member has is left out, and a member without one that others
+  // have is in no group. A coordinate of a coarser owner is spread; of a finer one (a rank's, asked of GPUs) a member has the
+  // values of all that lie in it. Groups are in the order of their first members.
+  [[nodiscard]] const Groups& peers(Level level, std::span<const std::string> coordinates) const;
+
+  [[nodiscard]] std::string_view node_name(Slot node) const;
+  [[nodiscard]] std::string_view gpu_name(Slot gpu) const;
+  [[nodiscard]] std::string_view rack_name(Slot rack) const;
+  // The key of a member, with what contains it (a rank's node and GPU).
+  [[nodiscard]] MemberKey key(Level level, Slot slot) const;
+  [[nodiscard]] std::uint32_t world_size() const noexcept { return world_size_; }
+
+  void save(Writer& out) const;
+  Result<void> load(Reader& in);
+
+ private:
+  struct Gpu {
+    Slot node = no_slot;
+    std::vector<std::string> names;
+  };  // the first is the one to show; none: merged away
+  struct Coordinate {
+    Level owner;
+    std::vector<std::string> values;
+  };  // by slot of the owner's level; "" where there is none
+
+  struct TextHash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const noexcept { return std::hash<std::string_view>{}(text); }
+  };
+  using Slots = std::unordered_map<std::string, Slot, TextHash, std::equal_to<>>;
+
+  struct Derived {
+    std::map<std::pair<Level, Level>, std::vector<Slot>> containing;
+    std::map<std::pair<Level, Level>, Groups> groups;
+    std::map<std::string, Groups> peers;              // by level and coordinates
+    std::vector<std::uint8_t> left_nodes, left_gpus;  // every rank there has exited
+    bool left_known = false;
+    std::array<std::vector<std::uint8_t>, level_count> existing, expected;
+  };
+
+  void changed() noexcept;
+  Slot rack_slot(std::string_view name);
+  void put_rank(Slot rank, Slot node, Slot gpu);
+  void merge_gpus(Slot older, Slot newer);
+  [[nodiscard]] Slot find_gpu(Slot node, std::string_view name) const;
+  [[nodiscard]] Slot container(Level fine, Slot slot, Level coarse) const noexcept;
+  [[nodiscard]] std::vector<std::string> coordinate_of_members(Level level, const Coordinate& coordinate) const;
+  void find_left() const;
+
+  std::uint32_t world_size_ = 0;
+  bool reserved_used_ = false;
+  std::vector<std::uint8_t> rank_exists_, rank_exited_;  // by slot
+  std::vector<Slot> rank_node_, rank_gpu_;
+  std::vector<std::string> nodes_, racks_;
+  std::vector<Slot> node_rack_;
+  std::vector<Gpu> gpus_;
+  Slots node_slots_, rack_slots_, gpu_slots_;  // GPUs by node and name
+  std::map<std::string, Coordinate, std::less<>> coordinates_;
+  std::uint64_t version_ = 1;
+  mutable Derived derived_;
+};
+
+}  // namespace tocsin::stream

@@ -1,0 +1,87 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "stream/values/result.h"
+#include "stream/values/time.h"
+
+namespace tocsin::stream {
+
+// Where a value lives, from coarse to fine. A column has one entry per member of its level; `none` is a constant.
+enum class Level : std::uint8_t { none, job, rack, node, gpu, rank };
+inline constexpr std::size_t level_count = 6;
+
+// What a signal's values are.
+//   gauge: a number that may go either way       counter: grows; its rows are rates per second
+//   state: a text (or bits), holds until changed step: a count of progress; age counts from its last change
+//   time: a point in time, seconds since 1970    event: happens, with fields
+//   covered: that a member says anything at all (only `any`)
+enum class SignalKind : std::uint8_t { gauge, counter, state, step, time, event, liveness };
+
+[[nodiscard]] std::string_view name(Level level) noexcept;
+[[nodiscard]] std::string_view name(SignalKind kind) noexcept;
+[[nodiscard]] std::optional<Level> level_named(std::string_view text) noexcept;
+[[nodiscard]] std::optional<SignalKind> signal_kind_named(std::string_view text) noexcept;
+
+// A named, typed measurement: what `rules/signals.lua` says of it.
+struct SignalDefinition {
+  std::string name;
+  SignalKind kind = SignalKind::gauge;
+  std::string unit = "none";  // none ratio count seconds bytes watts celsius MHz bits text … ; products and quotients are written a*b, a/b
+  Level owner = Level::rank;
+  Duration row = std::chrono::seconds{1};
+  Duration lateness = std::chrono::seconds{5};
+  bool points = false;              // its samples also count as points: needs may ask for the last n
+  std::string source;               // what must be covered before "none" means none; empty: nothing says so
+  std::vector<std::string> values;  // of a state with a closed list
+  struct Field {
+    std::string name;
+    std::string unit;
+  };
+  std::vector<Field> fields;  // of an event
+  struct Alias {
+    std::string name;
+    double factor = 1.0;
+  };
+  std::vector<Alias> aliases;  // foreign names, and what their values are multiplied with
+  std::string documentation;
+
+  // Step, counter and time are kept in double, all else in float.
+  [[nodiscard]] bool wide() const noexcept { return kind == SignalKind::step || kind == SignalKind::counter || kind == SignalKind::time; }
+  [[nodiscard]] bool textual() const noexcept { return unit == "text"; }
+};
+
+enum class SignalId : std::uint32_t {};
+
+// All signals of a pack, by id and by name (canonical or alias). Immutable once the pack is published.
+class SignalTable {
+ public:
+  Result<SignalId> add(SignalDefinition definition);
+  [[nodiscard]] std::optional<SignalId> find(std::string_view name) const;  // canonical names and aliases
+  [[nodiscard]] double factor(std::string_view name) const;                 // 1 unless `name` is an alias with a factor
+  [[nodiscard]] const SignalDefinition& operator[](SignalId id) const { return definitions_[static_cast<std::size_t>(id)]; }
+  [[nodiscard]] std::size_t size() const noexcept { return definitions_.size(); }
+  [[nodiscard]] std::span<const SignalDefinition> all() const noexcept { return definitions_; }
+
+  // Coordinates that `peers` may list, each with its owner.
+  void add_coordinate(std::string name, Level owner);
+  [[nodiscard]] std::optional<Level> coordinate(std::string_view name) const;
+  [[nodiscard]] std::span<const std::pair<std::string, Level>> coordinates() const noexcept { return coordinates_; }
+
+ private:
+  struct Entry {
+    SignalId id;
+    double factor;
+  };
+  std::vector<SignalDefinition> definitions_;
+  std::unordered_map<std::string, Entry> by_name_;
+  std::vector<std::pair<std::string, Level>> coordinates_;
+};
+
+}  // namespace tocsin::stream

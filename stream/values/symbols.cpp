@@ -1,0 +1,44 @@
+#include "stream/values/symbols.h"
+
+namespace tocsin::stream {
+
+double Symbols::intern(std::string_view text) {
+  std::string key{text.size() <= 1024 ? text : text.substr(0, 1024)};
+  if (const auto known = numbers_.find(key); known != numbers_.end()) return known->second;
+  if (texts_.size() >= limit) {
+    if (texts_.size() > limit) return static_cast<double>(limit);
+    key = "(other)";
+  }
+  const auto number = static_cast<double>(texts_.size());
+  texts_.push_back(key);
+  numbers_.emplace(std::move(key), number);
+  return number;
+}
+
+double Symbols::find(std::string_view text) const {
+  const auto known = numbers_.find(std::string{text});
+  return known == numbers_.end() ? absent : known->second;
+}
+
+std::optional<std::string> Symbols::text(double symbol) const {
+  if (!(symbol >= 0) || symbol >= static_cast<double>(texts_.size())) return std::nullopt;
+  return texts_[static_cast<std::size_t>(symbol)];
+}
+
+void Symbols::save(Writer& out) const {
+  out.put(static_cast<std::uint64_t>(texts_.size()));
+  for (const auto& text : texts_) out.put(text);
+}
+
+Result<void> Symbols::load(Reader& in) {
+  const auto count = in.get_count();
+  texts_.clear();
+  numbers_.clear();
+  for (std::size_t i = 0; i < count && in.ok(); ++i) {
+    texts_.push_back(in.get_text());
+    numbers_.emplace(texts_.back(), static_cast<double>(i));
+  }
+  return in.status();
+}
+
+}  // namespace tocsin::stream

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "stream/graph/time_range.h"
+#include "stream/values/archive.h"
+#include "stream/windows/incremental_aggregates.h"
+#include "stream/windows/order_statistics.h"
+#include "stream/windows/series.h"
+
+namespace tocsin::stream {
+
+// A member's values since the attempt's start, in constant room.
+struct Accumulated {
+  std::uint64_t count = 0, numbers = 0, nonfinite = 0;
+  double first = absent, last = absent;  // measured NaN among them
+  double first_number = absent, last_number = absent;
+  Time first_at{}, last_at{};  // of the numbers
+  double sum = 0, least = 0, greatest = 0;
+  double mean = 0, squares = 0;                   // of the numbers: Welford
+  double mean_time = 0, times = 0, products = 0;  // for least squares, in seconds from first_at
+};
+
+// The window "attempt": accumulators per member, instead of values. Median, quantile and mad are those of a histogram with bins
+// of less than 1 %; theil_sen, kendall, time_to and cusum those of at most 256 means of equally many neighbours.
+// Owned by a view; values come in the order of their times, each once.
+class Accumulators {
+ public:
+  Accumulators(Demand demand, bool counter);
+
+  void add(Slot slot, Time at, double value);
+  [[nodiscard]] std::uint64_t count(Slot slot) const noexcept { return slot < members_.size() ? members_[slot].count : 0; }
+  // Of each member, up to 2^32 - 1: what `least` is compared with.
+  [[nodiscard]] std::span<const std::uint32_t> counts() const noexcept { return counts_; }
+  // Null: the reduction was not declared, or is not one that is kept up.
+  [[nodiscard]] const std::vector<double>* kept(Op op, double number) const noexcept { return kept_.find(op, number); }
+  // Absent where nothing came, and for ewma, fraction, first(n) and last(n) that were not declared.
+  [[nodiscard]] double reduce(Op op, Slot slot, const ReductionArguments& arguments) const;
+
+  // Another pack's, if it kept the same; false: this begins empty.
+  bool take_over(Accumulators& old);
+  void save(Writer& out) const;
+  void load(Reader& in);
+  [[nodiscard]] std::size_t retained_bytes() const noexcept;
+
+ private:
+  struct Thinned {  // means of `together` neighbours each
+    std::uint64_t together = 1;
+    struct Bucket {
+      double seconds, sum;
+      std::uint64_t count;
+    };
+    std::vector<Bucket> buckets;
+    void add(double seconds, double value);
+  };
+  [[nodiscard]] double fitted(Op op, Slot slot, const ReductionArguments& arguments) const;
+  void widen(std::size_t members);
+  void accumulate(Slot slot, Time at, double value);
+  void keep_up(Slot slot);
+  void rebuild();
+
+  Demand demand_;
+  bool counter_;  // of rates: a delta is the mean rate times what has passed
+  std::vector<Accumulated> members_;
+  std::vector<std::uint32_t> counts_;
+  IncrementalAggregates kept_;
+  std::vector<std::vector<double>> smooth_;       // of each span, per member
+  std::vector<std::vector<std::uint64_t>> hits_;  // of each mask, per member
+  std::vector<Histogram> histograms_;
+  std::vector<Thinned> thinned_;
+  std::vector<std::vector<double>> firsts_, lasts_;  // where more than one is asked for
+};
+
+}  // namespace tocsin::stream

@@ -1,0 +1,52 @@
+#include "stream/windows/ages.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "stream/values/constant_column.h"
+
+namespace tocsin::stream {
+
+bool Ages::reduce(SignalHistory& signal, const WindowSpec& window, const Moment& moment, Time applied_to, const SourceCoverage& coverage,
+                  const Topology& topology, std::span<double> out) {
+  const SignalDefinition& definition = signal.definition();
+  const Time now = std::min(moment.now, moment.attempt_end);
+  const bool event = definition.kind == SignalKind::event;
+  const bool none = !signal.arrivals.any();
+  if (!event && none && definition.source.empty()) return is_constant(out, absent, absent);
+  Time from = moment.attempt_start;
+  if (event && window.span == WindowSpec::Span::time) from = std::max(from, time_range(window, moment.tick, moment.attempt_start).from);
+  // Of whom nothing came: since the attempt's start, where somebody listened.
+  const double since_start = seconds(now - moment.attempt_start - coverage.lost(moment.attempt_start, now));
+  const double unseen = event ? std::numeric_limits<double>::infinity() : std::max(since_start, 0.0);
+  const auto expected = topology.all_expected(definition.owner);
+  const bool all_observed = !coverage.unobserved(definition.owner, now, unread_);
+  const bool of_ranks = definition.owner == Level::rank;
+  if (none && all_observed && std::find(expected.begin() + (of_ranks ? 1 : 0), expected.end(), 0) == expected.end() &&
+      coverage.over(definition.source, definition.owner, topology, from, now, covered_))
+    return is_constant(out, !of_ranks && covered_.front() ? unseen : absent, covered_.back() ? unseen : absent);
+
+  std::fill(out.begin(), out.end(), absent);
+  last_.assign(out.size(), long_ago);
+  if (!event) signal.arrivals.copy_last(last_);
+  else if (!signal.last_event_arrivals(window, moment.tick, applied_to, moment.attempt_start, moment.now, last_)) return false;
+  const bool gaps = coverage.lost_any();
+  bool asked = false;
+  for (Slot slot = 0; slot < out.size(); ++slot) {
+    if (!all_observed && slot < unread_.size() && unread_[slot]) continue;
+    const bool reserved = of_ranks && slot == reserved_slot;
+    if (reserved ? last_[slot] == long_ago : !expected[slot]) continue;
+    if (last_[slot] != long_ago) {
+      const Duration lost = gaps ? coverage.lost(last_[slot], now) : Duration{0};
+      out[slot] = last_[slot] < now ? std::max(seconds(now - last_[slot] - lost), 0.0) : 0.0;
+      continue;
+    }
+    if (definition.source.empty()) continue;
+    if (!std::exchange(asked, true)) (void)coverage.over(definition.source, definition.owner, topology, from, now, covered_);
+    if (slot < covered_.size() && covered_[slot]) out[slot] = unseen;
+  }
+  return false;
+}
+
+}  // namespace tocsin::stream

@@ -1,0 +1,131 @@
+#include "stream/windows/arrivals.h"
+
+#include <algorithm>
+
+namespace tocsin::stream {
+namespace {
+
+// A float's exponent from 2^-15 s on and the upper 8 bits of its mantissa, rounded: the order of codes is that of the intervals.
+constexpr std::uint32_t lowest = (127u - 15u) << 23;  // shorter intervals count as 0
+constexpr int dropped_bits = 15;
+
+std::uint16_t code_of(Duration interval) noexcept {
+  const std::uint32_t bits = std::bit_cast<std::uint32_t>(static_cast<float>(seconds(interval))) + (1u << (dropped_bits - 1));
+  if (bits <= lowest) return 0;
+  return static_cast<std::uint16_t>(std::min<std::uint32_t>((bits - lowest) >> dropped_bits, 0xFFFF));
+}
+
+double interval_of(std::uint16_t code) noexcept {
+  return code == 0 ? 0.0 : static_cast<double>(std::bit_cast<float>((static_cast<std::uint32_t>(code) << dropped_bits) + lowest));
+}
+
+}  // namespace
+
+void Arrivals::widen(std::size_t members) {
+  if (members_.size() >= members) return;
+  members_.resize(members);
+  if (!earlier_.empty()) earlier_.resize(members);
+  if (changes_) {
+    changed_.resize(members, long_ago);
+    value_.resize(members, absent);
+  }
+}
+
+void Arrivals::end_run(Slot slot) {
+  if (earlier_.empty()) earlier_.resize(members_.size());
+  Member& member = members_[slot];
+  Codes& codes = earlier_[slot];
+  for (; member.run > 0; --member.run) {
+    codes[member.next] = member.code;
+    member.next = static_cast<std::uint8_t>((member.next + 1) % kept);
+    member.older = static_cast<std::uint8_t>(std::min<std::size_t>(member.older + 1u, kept));
+  }
+}
+
+void Arrivals::code(Duration interval) {
+  coded_ = interval;
+  code_ = code_of(interval);
+}
+
+void Arrivals::note_change(Slot slot, Time arrival, double value) {
+  if (is_absent(value) || std::bit_cast<std::uint64_t>(value) == std::bit_cast<std::uint64_t>(value_[slot])) return;
+  value_[slot] = value;
+  changed_[slot] = std::max(changed_[slot], arrival);
+}
+
+void Arrivals::note(Slot slot, Time arrival, double value, std::size_t members) {
+  widen(members);
+  note_one(slot, arrival);
+  if (changes_) note_change(slot, arrival, value);
+}
+
+void Arrivals::note(std::span<const Slot> slots, Time arrival, std::size_t members) {
+  widen(members);
+  for (const Slot slot : slots) note_one(slot, arrival);
+}
+
+void Arrivals::copy_last(std::span<Time> last) const {
+  const std::size_t members = std::min(last.size(), members_.size());
+  if (changes_)
+    for (std::size_t slot = 0; slot < members; ++slot) last[slot] = members_[slot].last != long_ago ? changed_[slot] : long_ago;
+  else
+    for (std::size_t slot = 0; slot < members; ++slot) last[slot] = members_[slot].last;
+  std::fill(last.begin() + static_cast<std::ptrdiff_t>(members), last.end(), long_ago);
+}
+
+double Arrivals::usual(Slot slot, double before_known) const noexcept {
+  if (slot >= members_.size()) return before_known;
+  const Member& member = members_[slot];
+  const std::size_t count = std::min<std::size_t>(std::size_t{member.run} + member.older, kept);
+  if (count < 3) return before_known;
+  if (std::size_t{member.run} * 2 > count) return interval_of(member.code);
+  Codes codes;
+  std::size_t n = 0;
+  for (; n < member.run; ++n) codes[n] = member.code;
+  for (std::size_t back = 1; n < count; ++back, ++n) codes[n] = earlier_[slot][(member.next + kept - back) % kept];
+  const auto middle = codes.begin() + static_cast<std::ptrdiff_t>(count / 2);
+  std::nth_element(codes.begin(), middle, codes.begin() + static_cast<std::ptrdiff_t>(count));
+  return interval_of(*middle);
+}
+
+void Arrivals::usual(double before_known, std::span<double> out) const noexcept {
+  std::uint16_t code = 0;
+  double interval = interval_of(code);
+  for (Slot slot = 0; slot < std::min(out.size(), members_.size()); ++slot) {
+    const Member& member = members_[slot];
+    if (member.run == kept) {  // as most are, and constant
+      if (member.code != code) interval = interval_of(code = member.code);
+      out[slot] = interval;
+    } else if (member.last != long_ago) {
+      out[slot] = usual(slot, before_known);
+    }
+  }
+}
+
+void Arrivals::save(Writer& out) const {
+  out.put_all(members_);
+  out.put_all(earlier_);
+  out.put_all(changed_);
+  out.put_all(value_);
+}
+
+void Arrivals::load(Reader& in) {
+  members_ = in.get_all<Member>();
+  earlier_ = in.get_all<Codes>();
+  changed_ = in.get_all<Time>();
+  value_ = in.get_all<double>();
+  const std::size_t members = members_.size();
+  const bool sound = std::all_of(members_.begin(), members_.end(), [&](const Member& m) {
+    return m.run <= kept && m.older <= kept && m.next < kept && (m.older == 0 || !earlier_.empty());
+  });
+  if (!in.ok() || !sound || (!earlier_.empty() && earlier_.size() != members) ||
+      (changes_ && (changed_.size() != members || value_.size() != members)))
+    members_.clear(), earlier_.clear(), changed_.clear(), value_.clear();
+}
+
+std::size_t Arrivals::retained_bytes() const noexcept {
+  return members_.capacity() * sizeof(Member) + earlier_.capacity() * sizeof(Codes) + changed_.capacity() * sizeof(Time) +
+         value_.capacity() * sizeof(double);
+}
+
+}  // namespace tocsin::stream

@@ -1,0 +1,97 @@
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "stream/topology/topology.h"
+#include "stream/values/archive.h"
+#include "stream/values/time.h"
+#include "stream/values/value.h"
+
+namespace tocsin::stream {
+
+// When the members of one signal last alive, and how often they usually do: the median of the last 16 intervals between arrivals
+// (of an even number the greater of the middle two; before 3 intervals: unknown). Records that arrive together are one arrival.
+// An interval is kept in 16 bits, with 9 significant ones: whole seconds up to 512 are exact. Most intervals are like the one before,
+// so a run of equal ones is counted, and only what came before it is written out.
+// Owned by its signal's History entry.
+class Arrivals {
+ public:
+  explicit Arrivals(bool changes) : changes_(changes) {}  // changes: also when the value last changed (kind step)
+
+  void note(Slot slot, Time arrival, double value, std::size_t members);
+  // The same for many members.
+  void note(std::span<const Slot> slots, Time arrival, std::size_t members);
+  template <class V>
+  void note(std::span<const Slot> slots, Time arrival, std::span<const V> values, std::size_t members) {
+    note(slots, arrival, members);
+    if (changes_)
+      for (std::size_t i = 0; i < slots.size(); ++i) note_change(slots[i], arrival, static_cast<double>(values[i]));
+  }
+
+  // The same for one member that has been noted before, where values do not count as changes.
+  void note_again(Slot slot, Time arrival) { note_one(slot, arrival); }
+  [[nodiscard]] bool counts_changes() const noexcept { return changes_; }
+  [[nodiscard]] std::size_t members() const noexcept { return members_.size(); }
+
+  [[nodiscard]] bool any() const noexcept { return !members_.empty(); }
+  // Each member's last, as below; long_ago where nothing came. Members beyond those that `last` has room for are left out.
+  void copy_last(std::span<Time> last) const;
+  [[nodiscard]] bool ever(Slot slot) const noexcept { return slot < members_.size() && members_[slot].last != long_ago; }
+  // The last arrival; of a step, the last at which the value changed.
+  [[nodiscard]] Time last(Slot slot) const noexcept { return changes_ ? changed_[slot] : members_[slot].last; }
+  // Seconds, of each member that has spoken; the others are left as they are.
+  void usual(double before_known, std::span<double> out) const noexcept;
+  // Seconds; `before_known` before there are 3 intervals.
+  [[nodiscard]] double usual(Slot slot, double before_known) const noexcept;
+
+  void save(Writer& out) const;
+  void load(Reader& in);
+  [[nodiscard]] std::size_t retained_bytes() const noexcept;
+
+ private:
+  static constexpr std::size_t kept = 16;  // intervals
+  struct Member {
+    Time last = long_ago;    // long_ago: never
+    std::uint16_t code = 0;  // of the newest intervals: `run` of them, up to all that are kept
+    std::uint8_t run = 0;
+    std::uint8_t older = 0;  // how many of earlier_ hold an interval from before the run
+    std::uint8_t next = 0;   // where in earlier_ the next goes
+    std::uint8_t unused[3] = {};
+  };
+  using Codes = std::array<std::uint16_t, kept>;
+  void widen(std::size_t members);
+  void note_one(Slot slot, Time arrival) {
+    Member& member = members_[slot];
+    if (member.last == long_ago) {
+      member.last = arrival;
+      return;
+    }
+    const Duration interval = arrival - member.last;
+    if (interval == coded_ && member.run == kept && member.code == code_) member.last = arrival;  // as always
+    else if (interval > Duration{0}) note_interval(slot, member, interval, arrival);
+  }
+  void note_interval(Slot slot, Member& member, Duration interval, Time arrival) {
+    member.last = arrival;
+    if (interval != coded_) code(interval);
+    if (member.run > 0 && code_ != member.code) end_run(slot);
+    member.code = code_;
+    if (member.run < kept) ++member.run;
+  }
+  void code(Duration interval);
+  void end_run(Slot slot);
+  void note_change(Slot slot, Time arrival, double value);
+
+  bool changes_;
+  Duration coded_{};  // the interval that code_ stands for
+  std::uint16_t code_ = 0;
+  std::vector<Member> members_;
+  std::vector<Codes> earlier_;  // made room for when a run first ends
+  std::vector<Time> changed_;
+  std::vector<double> value_;
+};
+
+}  // namespace tocsin::stream

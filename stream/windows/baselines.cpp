@@ -1,0 +1,179 @@
+// Windows over panes.
+#include <algorithm>
+
+#include "stream/windows/windows.h"
+
+namespace tocsin::stream {
+namespace {
+
+// A pane counts that lies wholly in the window: it begins at or after `from`.
+RowNumber first_before(const RowGrid& panes, Time from) {
+  const RowNumber at = panes.through(from);
+  return panes.end(at) < from ? at + 1 : at;
+}
+
+}  // namespace
+
+template <class T>
+void BaselineView<T>::advance(const Rows<T>& rows, const Panes<T>& panes, TimeRange time_range) {
+  if (last_) {
+    const RowNumber through = rows.grid().through(time_range.to);
+    const auto& closed = rows.closed();
+    for (std::size_t r = rows.after(rows_through_); r < closed.size() && closed[r].number <= through; ++r) {
+      const auto& row = closed[r].values;
+      if (values_.size() < row.size()) {
+        values_.resize(row.size(), absent);
+        times_.resize(row.size(), long_ago);
+      }
+      for (Slot slot = 0; slot < row.size(); ++slot) {
+        if (is_absent(row[slot])) continue;
+        values_[slot] = canonical(static_cast<double>(row[slot]));
+        times_[slot] = rows.grid().end(closed[r].number);
+      }
+    }
+    rows_through_ = std::max(rows_through_, through);
+  }
+  if (!order_) return;
+  const RowNumber from = first_before(panes.grid(), time_range.from), through = panes.grid().through(time_range.to);
+  if (built_ && from == from_ && through == through_) return;
+  const auto& all = panes.all();
+  const bool again = !built_ || through < through_ || from < from_ || from >= through_ || panes.dropped_through() > from_;
+  if (again) {
+    sorted_.clear();
+    counts_.assign(counts_.size(), 0);
+    from_ = through_ = from;
+    built_ = true;
+  }
+  const auto each = [&](std::size_t first, std::size_t end, auto&& change) {
+    for (; first < end; ++first) {
+      const auto& pane = all[first];
+      if (counts_.size() < pane.counts.size()) counts_.resize(pane.counts.size(), 0);
+      for (Slot slot = 0; slot < pane.counts.size(); ++slot) change(slot, pane.counts[slot], pane.mean(slot));
+    }
+  };
+  if (!again)
+    each(panes.after(from_), panes.after(std::min(from, through_)), [&](Slot slot, std::uint32_t count, double mean) {
+      sorted_.remove(slot, mean);
+      counts_[slot] -= count;
+    });
+  each(panes.after(std::max(through_, from)), panes.after(through), [&](Slot slot, std::uint32_t count, double mean) {
+    sorted_.insert(slot, mean);
+    counts_[slot] += count;
+  });
+  from_ = from;
+  through_ = through;
+  kept_.widen(counts_.size());
+  for (Slot slot = 0; slot < counts_.size(); ++slot)
+    kept_.update(slot,
+                 [&](Op op, double number, double) { return counts_[slot] == 0 ? absent : order_statistic(op, sorted_.of(slot), number); });
+}
+
+template <class T>
+void BaselineView<T>::count_nonfinite(const Panes<T>& panes, std::size_t first, std::size_t end, const RowReduction& reduction,
+                                      std::span<double> out) {
+  for (Slot slot = 0; slot < out.size(); ++slot) {
+    std::size_t present = 0, nonfinite = 0;
+    for (std::size_t p = first; p < end; ++p) {
+      const auto& pane = panes.all()[p];
+      if (slot >= pane.nans.size()) continue;
+      present += std::size_t{pane.counts[slot]} + pane.nans[slot];
+      nonfinite += std::size_t{pane.nans[slot]} + pane.infinities[slot];
+    }
+    if (present != 0 && present >= least_of(*reduction.window)) out[slot] = static_cast<double>(nonfinite);
+  }
+}
+
+template <class T>
+bool BaselineView<T>::reduce(const Panes<T>& panes, TimeRange time_range, const RowReduction& reduction, std::span<double> out) const {
+  const auto& all = panes.all();
+  const std::size_t first = panes.after(first_before(panes.grid(), time_range.from)),
+                    end = panes.after(panes.grid().through(time_range.to));
+  if (reduction.op == Op::w_last && last_ && reduction.arguments.number <= 1) {
+    for (Slot slot = 0; slot < std::min(out.size(), values_.size()); ++slot)
+      if (times_[slot] > time_range.from) out[slot] = values_[slot];
+    return !values_.empty();
+  }
+  if (first >= end) return false;
+  if (const auto* column = kept_.find(reduction.op, reduction.arguments.number); column != nullptr && built_ &&
+                                                                                 from_ == first_before(panes.grid(), time_range.from) &&
+                                                                                 through_ == panes.grid().through(time_range.to)) {
+    take_known(*column, counts_, static_cast<std::uint32_t>(std::max<std::size_t>(least_of(*reduction.window), 1)), out);
+    return true;
+  }
+
+  static thread_local std::vector<std::uint64_t> counts;
+  static thread_local std::vector<double> result;
+  const std::size_t members = out.size();
+  counts.assign(members, 0);
+  const Op op = reduction.op;
+  const bool counter = reduction.kind == SignalKind::counter && (op == Op::w_rate || op == Op::w_delta);
+  const double empty = op == Op::w_min   ? std::numeric_limits<double>::infinity()
+                       : op == Op::w_max ? -std::numeric_limits<double>::infinity()
+                                         : 0.0;
+  result.assign(members, empty);
+  if (op == Op::w_nonfinite) return count_nonfinite(panes, first, end, reduction, out), true;
+  const auto mask = std::find(panes.masks().begin(), panes.masks().end(), reduction.arguments.number);
+  if (op == Op::w_fraction && mask == panes.masks().end()) return false;  // a scripted rule's: panes do not say
+  const auto mask_at = static_cast<std::size_t>(mask - panes.masks().begin());
+  for (std::size_t p = first; p < end; ++p) {
+    const auto& pane = all[p];
+    const std::size_t n = std::min(pane.counts.size(), members);
+    if (op == Op::w_fraction && pane.hits[mask_at].empty()) continue;
+    if (op == Op::w_fraction)
+      for (std::size_t i = 0; i < n; ++i) result[i] += static_cast<double>(pane.hits[mask_at][i]);
+    for (std::size_t i = 0; i < n; ++i) counts[i] += pane.counts[i];
+    if (op == Op::w_min)
+      for (std::size_t i = 0; i < n; ++i) result[i] = std::min(result[i], static_cast<double>(pane.least[i]));
+    else if (op == Op::w_max)
+      for (std::size_t i = 0; i < n; ++i) result[i] = std::max(result[i], static_cast<double>(pane.greatest[i]));
+    else if (op == Op::w_mean || op == Op::w_sum || counter)
+      for (std::size_t i = 0; i < n; ++i) result[i] += pane.sums[i];
+  }
+  const std::size_t least = least_of(*reduction.window);
+  const bool ordered = order_ && built_ && orders(op);
+  static thread_local std::vector<double> times, means;
+  for (Slot slot = 0; slot < members; ++slot) {
+    if (counts[slot] == 0 || (reduction.needs_cover() && counts[slot] < least)) continue;
+    const auto n = static_cast<double>(counts[slot]);
+    if (op == Op::w_count) out[slot] = n;
+    else if (op == Op::w_min || op == Op::w_max) out[slot] = result[slot];
+    else if (op == Op::w_sum) out[slot] = canonical(result[slot]);
+    else if (op == Op::w_mean || (counter && op == Op::w_rate)) out[slot] = canonical(result[slot] / n);
+    else if (counter) out[slot] = canonical(result[slot] / n * seconds(reduction.window->over));
+    else if (op == Op::w_fraction) out[slot] = result[slot] / n;
+    else if (ordered) out[slot] = order_statistic(op, sorted_.of(slot), reduction.arguments.number);
+    else {
+      times.clear();
+      means.clear();
+      for (std::size_t p = first; p < end; ++p) {
+        const double mean = all[p].mean(slot);
+        if (is_absent(mean)) continue;
+        means.push_back(mean);
+        times.push_back(seconds(panes.grid().length) * static_cast<double>(all[p].number - all[first].number));
+      }
+      if (reduction.enough(means.size())) out[slot] = reduce_series(op, {times, means}, reduction.at(slot));
+    }
+  }
+  return true;
+}
+
+template <class T>
+void BaselineView<T>::save(Writer& out) const {
+  out.put(rows_through_);
+  out.put_all(values_);
+  out.put_all(times_);
+}
+
+template <class T>
+void BaselineView<T>::load(Reader& in) {
+  rows_through_ = in.get<RowNumber>();
+  values_ = in.get_all<double>();
+  times_ = in.get_all<Time>();
+  if (times_.size() != values_.size()) values_.clear(), times_.clear();
+  built_ = false;
+}
+
+template class BaselineView<float>;
+template class BaselineView<double>;
+
+}  // namespace tocsin::stream

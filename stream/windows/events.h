@@ -1,0 +1,129 @@
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "stream/graph/operations.h"
+#include "stream/graph/time_range.h"
+#include "stream/values/archive.h"
+#include "stream/values/value.h"
+#include "stream/windows/reorder_buffer.h"
+
+namespace tocsin::stream {
+
+// An event that happened to a member. Fields are numbers or texts' symbols, by the number of their name.
+struct Happening {
+  Time at{};  // its T
+  Time arrival{};
+  Slot slot = 0;
+  std::uint64_t sequence = 0, order = 0;
+  std::vector<std::pair<std::uint32_t, double>> fields;
+  [[nodiscard]] double field(std::uint32_t name) const noexcept {
+    for (const auto& [known, value] : fields)
+      if (known == name) return value;
+    return absent;
+  }
+};
+
+// What number stands for a text, or absent where no record ever said it.
+using SymbolOf = std::function<double(std::string_view)>;
+
+// The filters of a window, with texts looked up once they are known.
+class EventFilters {
+ public:
+  EventFilters(const std::vector<EventFilter>& filters, std::vector<std::string>& names, const SymbolOf& symbol);
+  [[nodiscard]] bool pass(const Happening& event) const;
+
+ private:
+  struct Filter {
+    std::uint32_t field;
+    bool keep;
+    std::vector<double> numbers;
+    mutable std::vector<std::string> texts;  // not yet said by any record
+    mutable std::vector<double> symbols;
+  };
+  std::vector<Filter> filters_;
+  const SymbolOf* symbol_;
+};
+
+// The events of one member in one window, oldest first.
+struct MemberEvents {
+  std::deque<std::uint64_t> numbers;   // of the events, counted since the attempt's start
+  std::uint64_t count = 0;             // of the attempt: all; else as many as numbers
+  Time last_arrival = long_ago;        // of the attempt
+  std::vector<Happening> first, last;  // of the attempt: at most one each
+};
+
+// One window of a signal's events, with its filters, as of the T that it was advanced to.
+struct EventView {
+  WindowSpec spec;
+  EventFilters filters;
+  std::vector<MemberEvents> members;
+  std::uint64_t cursor = 0;
+  Time from = long_ago;  // events at or before it have left
+};
+
+// The events of one signal. Those of "attempt" are the newest 4,096; beyond them first, last, count and age stay exact, repeats
+// counts the retained ones. Owned by its signal's History entry.
+class Events {
+ public:
+  static constexpr std::size_t most_of_attempt = 4096;
+  static constexpr std::size_t most = 65'536;  // of all windows of a signal
+
+  Events(Duration lateness, Duration keep, bool attempt, const SymbolOf& symbol)
+      : lateness_(lateness), keep_(keep), attempt_(attempt), symbol_(&symbol) {}
+
+  void add_view(const WindowSpec& spec);
+  // False: it came too late for its own time.
+  bool add(Slot slot, Time time, std::span<const std::pair<std::string_view, double>> fields, Time arrival, std::uint64_t sequence,
+           Time clock);
+  [[nodiscard]] Time next_due() const noexcept { return waiting_.empty() ? never : waiting_.first().at + lateness_; }
+  template <class Told>
+  void apply(Time clock, Told&& told) {
+    while (next_due() <= clock) told(apply_first());
+  }
+  template <class Told>
+  void apply_until(Time at, Told&& told) {
+    while (!waiting_.empty() && waiting_.first().at <= at) told(apply_first());
+  }
+  void advance(EventView& view, TimeRange to);
+  void trim();
+
+  [[nodiscard]] std::vector<EventView>& views() noexcept { return views_; }
+  [[nodiscard]] EventView* find(const WindowSpec& spec);
+  // A window that was not declared, from what is retained.
+  [[nodiscard]] EventView make_view(const WindowSpec& spec);
+
+  // Count, first, last and repeats of a member; absent where there is none (of a count: 0).
+  [[nodiscard]] double reduce(const EventView& view, Slot slot, Op op, std::uint32_t field) const;
+  // The last arrival, before `now`, of an event after `from` that passes the filters; it may still wait. long_ago: none.
+  void last_arrivals(const EventView& view, Time from, Time now, std::vector<Time>& last) const;
+  [[nodiscard]] std::uint32_t field(std::string_view name);
+
+  void save(Writer& out) const;
+  void load(Reader& in);
+  void take_over(Events& old);
+  [[nodiscard]] std::size_t retained_bytes() const noexcept;
+  [[nodiscard]] std::size_t retained_samples() const noexcept { return log_.size() + waiting_.size(); }
+
+ private:
+  const Happening& apply_first();
+  [[nodiscard]] const Happening* number(std::uint64_t n) const noexcept;
+  void save_view(Writer& out, const EventView& view) const;
+  void load_view(Reader& in, EventView& view);
+
+  Duration lateness_, keep_;
+  bool attempt_;
+  const SymbolOf* symbol_;
+  std::vector<std::string> names_;  // of fields, in the order of their first appearance
+  Waiting<Happening> waiting_;
+  std::deque<Happening> log_;  // ascending in T
+  std::uint64_t base_ = 0;     // how many came before log_
+  std::vector<EventView> views_;
+};
+
+}  // namespace tocsin::stream

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "stream/graph/operations.h"
+#include "stream/graph/time_range.h"
+#include "stream/topology/topology.h"
+#include "stream/values/value.h"
+
+namespace tocsin::stream {
+
+// Declared reductions of a window, each as a column that is brought up to date where a member's values change: a tick only reads it.
+// Owned by a view of a window.
+class IncrementalAggregates {
+ public:
+  void keep(Reduction reduction) { columns_.push_back({reduction, {}}); }
+  void widen(std::size_t members) {
+    for (One& one : columns_) one.values.resize(members, absent);
+  }
+  // The member's values have changed; `reduce(op, number, before)` gives each reduction of them, whether or not they are enough to be
+  // known. There is room for the member.
+  template <class Reduce>
+  void update(Slot slot, Reduce&& reduce) {
+    for (One& one : columns_) one.values[slot] = reduce(one.reduction.op, one.reduction.number, one.values[slot]);
+  }
+  [[nodiscard]] const std::vector<double>* find(Op op, double number) const noexcept {
+    for (const One& one : columns_)
+      if (one.reduction == Reduction{op, number}) return &one.values;
+    return nullptr;
+  }
+  void clear(std::size_t members) {
+    for (One& one : columns_) one.values.assign(members, absent);
+  }
+  [[nodiscard]] std::size_t retained_bytes() const noexcept {
+    std::size_t bytes = 0;
+    for (const One& one : columns_) bytes += one.values.capacity() * sizeof(double);
+    return bytes;
+  }
+
+ private:
+  struct One {
+    Reduction reduction;
+    std::vector<double> values;
+  };
+  std::vector<One> columns_;
+};
+
+// What is known of a kept column: members with at least so many values; the others stay as they are.
+inline void take_known(std::span<const double> column, std::span<const std::uint32_t> counts, std::uint32_t least, std::span<double> out) {
+  const std::size_t members = std::min({column.size(), counts.size(), out.size()});
+  for (std::size_t i = 0; i < members; ++i) out[i] = counts[i] >= least ? column[i] : out[i];
+}
+
+}  // namespace tocsin::stream

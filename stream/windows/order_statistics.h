@@ -1,0 +1,179 @@
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "stream/graph/operations.h"
+#include "stream/topology/topology.h"
+#include "stream/values/archive.h"
+#include "stream/values/value.h"
+
+namespace tocsin::stream {
+
+// Of ascending numbers; absent where there is none. The same functions serve values that are kept sorted and values that are
+// sorted when asked for, so both give the same bits.
+template <class T>
+[[nodiscard]] double median_of_sorted(std::span<const T> sorted) noexcept {
+  const std::size_t n = sorted.size();
+  if (n == 0) return absent;
+  const double upper = static_cast<double>(sorted[n / 2]);
+  if (n % 2 == 1) return upper;
+  const double lower = static_cast<double>(sorted[n / 2 - 1]);
+  return lower == upper ? upper : canonical((lower + upper) / 2);
+}
+
+// Linear between ranks (type 7).
+template <class T>
+[[nodiscard]] double quantile_of_sorted(std::span<const T> sorted, double q) noexcept {
+  const std::size_t n = sorted.size();
+  if (n == 0 || !(q >= 0 && q <= 1)) return absent;
+  const double place = static_cast<double>(n - 1) * q;
+  const auto below = static_cast<std::size_t>(place);
+  const double low = static_cast<double>(sorted[below]);
+  if (static_cast<double>(below) == place) return low;  // its neighbour may be infinite
+  const double high = static_cast<double>(sorted[std::min(below + 1, n - 1)]);
+  return low == high ? low : canonical(low + (place - static_cast<double>(below)) * (high - low));
+}
+
+// The median of the distances to the median, not scaled. To both sides of the median distances ascend already: how many of the
+// nearest lie to its left is found by halving.
+template <class T>
+[[nodiscard]] double mad_of_sorted(std::span<const T> sorted) noexcept {
+  const std::size_t n = sorted.size();
+  const double middle = median_of_sorted(sorted);
+  if (!std::isfinite(middle)) return absent;
+  const std::size_t lefts = n / 2, rights = n - lefts;  // what equals the median may count to either side
+  const auto left = [&](std::size_t i) { return middle - static_cast<double>(sorted[lefts - 1 - i]); };
+  const auto right = [&](std::size_t i) { return static_cast<double>(sorted[lefts + i]) - middle; };
+  // The nearest n / 2 + 1: `low` of them to the left.
+  const std::size_t wanted = n / 2 + 1;
+  std::size_t low = wanted > rights ? wanted - rights : 0, high = std::min(wanted, lefts);
+  while (low < high) {
+    const std::size_t taken = (low + high) / 2;
+    if (left(taken) < right(wanted - taken - 1)) low = taken + 1;
+    else high = taken;
+  }
+  const std::size_t from_right = wanted - low;
+  const double a = low > 0 ? left(low - 1) : -1, b = from_right > 0 ? right(from_right - 1) : -1;
+  const double distance = std::max(a, b);
+  if (n % 2 == 1) return distance;
+  const double previous = a >= b ? std::max(low > 1 ? left(low - 2) : 0, b) : std::max(a, from_right > 1 ? right(from_right - 2) : 0);
+  return previous == distance ? distance : (previous + distance) / 2;
+}
+
+// The reductions that sorted numbers answer.
+[[nodiscard]] constexpr bool orders(Op op) noexcept { return op == Op::w_median || op == Op::w_quantile || op == Op::w_mad; }
+template <class T>
+[[nodiscard]] double order_statistic(Op op, std::span<const T> sorted, double q) noexcept {
+  if (op == Op::w_quantile) return quantile_of_sorted(sorted, q);
+  return op == Op::w_mad ? mad_of_sorted(sorted) : median_of_sorted(sorted);
+}
+
+// The numbers of one window, ascending, for each member: kept up as values enter and leave.
+// Owned by a view of a window.
+template <class T>
+class SortedColumns {
+ public:
+  explicit SortedColumns(std::size_t room = 1) : room_(std::max<std::size_t>(room, 1)) {}
+
+  void insert(Slot slot, T value) {
+    if (value != value) return;
+    widen(slot + std::size_t{1});
+    if (counts_[slot] == room_) grow();
+    T* run = data_.data() + slot * room_;
+    const std::size_t n = counts_[slot]++;
+    T* place = std::upper_bound(run, run + n, value);
+    std::copy_backward(place, run + n, run + n + 1);
+    *place = value + T{0};  // -0 and 0 are one value
+  }
+  void remove(Slot slot, T value) {
+    if (value != value || slot >= counts_.size()) return;
+    T* run = data_.data() + slot * room_;
+    const std::size_t n = counts_[slot];
+    T* place = std::lower_bound(run, run + n, value);
+    if (place == run + n || *place != value) return;
+    std::copy(place + 1, run + n, place);
+    --counts_[slot];
+  }
+  // One enters as one leaves: only what lies between them moves.
+  void replace(Slot slot, T leaving, T entering) {
+    if (leaving != leaving || slot >= counts_.size()) return insert(slot, entering);
+    if (entering != entering) return remove(slot, leaving);
+    T* run = data_.data() + slot * room_;
+    T* end = run + counts_[slot];
+    T* from = std::lower_bound(run, end, leaving);
+    if (from == end || *from != leaving) return insert(slot, entering);
+    if (entering > leaving) {
+      T* to = std::lower_bound(from + 1, end, entering);
+      std::copy(from + 1, to, from);
+      *(to - 1) = entering + T{0};
+    } else {
+      T* to = std::upper_bound(run, from, entering);
+      std::copy_backward(to, from, from + 1);
+      *to = entering + T{0};
+    }
+  }
+  [[nodiscard]] std::span<const T> of(Slot slot) const noexcept {
+    if (slot >= counts_.size()) return {};
+    return {data_.data() + slot * room_, counts_[slot]};
+  }
+  void clear() noexcept { std::fill(counts_.begin(), counts_.end(), 0u); }
+  void clear(Slot slot) noexcept {
+    if (slot < counts_.size()) counts_[slot] = 0;
+  }
+  void widen(std::size_t members) {
+    if (counts_.size() >= members) return;
+    counts_.resize(members, 0);
+    data_.resize(members * room_);
+  }
+  [[nodiscard]] std::size_t retained_bytes() const noexcept {
+    return data_.capacity() * sizeof(T) + counts_.capacity() * sizeof(std::uint32_t);
+  }
+
+ private:
+  void grow() {
+    const std::size_t wider = room_ * 2;
+    std::vector<T> data(counts_.size() * wider);
+    for (std::size_t slot = 0; slot < counts_.size(); ++slot)
+      std::copy_n(data_.data() + slot * room_, counts_[slot], data.data() + slot * wider);
+    data_ = std::move(data);
+    room_ = wider;
+  }
+  std::size_t room_;
+  std::vector<T> data_;  // [member][room]
+  std::vector<std::uint32_t> counts_;
+};
+
+// Counts of numbers in bins of less than 1 %: sign, exponent and 7 bits of mantissa. What stands for a bin is its middle, never
+// outside of the smallest and the greatest number seen.
+class Histogram {
+ public:
+  void add(double number);
+  [[nodiscard]] double median() const;
+  [[nodiscard]] double quantile(double q) const;
+  [[nodiscard]] double mad() const;
+  void save(Writer& out) const;
+  void load(Reader& in);
+  [[nodiscard]] std::size_t retained_bytes() const noexcept { return bins_.capacity() * sizeof(Bin); }
+
+ private:
+  struct Bin {
+    std::uint32_t key;
+    std::uint32_t unused;
+    std::uint64_t count;
+  };
+  struct Weighted {
+    double value;
+    std::uint64_t count;
+  };
+  [[nodiscard]] double middle(const Bin& bin) const;
+  [[nodiscard]] std::vector<Weighted> values() const;
+  std::vector<Bin> bins_;  // ascending
+  std::uint64_t count_ = 0;
+  double min_ = 0, max_ = 0;
+};
+
+}  // namespace tocsin::stream

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "stream/values/archive.h"
+#include "stream/values/record.h"
+#include "stream/values/time.h"
+
+namespace tocsin::stream {
+
+// Up to what append time each log has been read, as watermarks tell: by topic and partition.
+using Watermarks = std::map<std::string, Time, std::less<>>;
+
+// The logs that a job's records were re-keyed from, and how far each has been read. The job's clock is the least of them. One that is
+// more than two minutes behind is waited for no longer, and what it would tell is unobserved until it has caught up.
+// Owned by its Subject.
+class Origins {
+ public:
+  static constexpr Duration patience = std::chrono::minutes{2};
+
+  // Learned with its first record, which was appended there at `arrival`.
+  std::size_t index(std::string_view name, Time arrival);
+  [[nodiscard]] bool empty() const noexcept { return origins_.empty(); }
+  [[nodiscard]] const std::string& name(std::size_t origin) const { return origins_[origin].name; }
+  // After a control record, at the log's clock `now`. Tells of each origin that is waited for no longer (true), or is again (false), at
+  // the clock as it was; then the clock moves.
+  void follow(Time now, const Watermarks& watermarks, const std::function<void(std::size_t origin, bool left)>& told);
+  // Never goes back.
+  [[nodiscard]] Time clock() const noexcept { return clock_; }
+  // Has not been read up to `time`.
+  [[nodiscard]] bool unread(std::size_t origin, Time time) const noexcept { return origins_[origin].read < time; }
+  [[nodiscard]] bool any_unread(Time time) const noexcept { return least_ < time; }
+
+  void save(Writer& out) const;
+  void load(Reader& in);
+
+ private:
+  struct Origin {
+    std::string name;
+    Time read;  // up to here
+    bool left = false;
+  };
+  std::vector<Origin> origins_;
+  Time least_ = never, clock_ = long_ago;
+};
+
+}  // namespace tocsin::stream

@@ -1,0 +1,137 @@
+#include "stream/windows/panes.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "stream/windows/series.h"
+
+namespace tocsin::stream {
+
+template <class T>
+void Panes<T>::drop_through(RowNumber number) {
+  while (!panes_.empty() && panes_.front().number <= number) {
+    dropped_through_ = panes_.front().number;
+    panes_.pop_front();
+  }
+}
+
+template <class T>
+void Panes<T>::add(Time row_end, std::span<const T> values) {
+  const RowNumber number = grid_.number(row_end);
+  bool fresh = false;
+  if (panes_.empty() || panes_.back().number != number) {
+    drop_through(number - (keep_ / grid_.length + 2));
+    panes_.push_back(Pane{number, {}, {}, {}, {}, {}, {}, {}});
+    fresh = true;
+  }
+  Pane& pane = panes_.back();
+  pane.hits.resize(masks_.size());
+  if (pane.counts.size() < values.size()) {
+    pane.sums.resize(values.size(), 0);
+    pane.least.resize(values.size(), std::numeric_limits<T>::infinity());
+    pane.greatest.resize(values.size(), -std::numeric_limits<T>::infinity());
+    pane.counts.resize(values.size(), 0);
+    // What was not counted from the pane's first row on stays uncounted.
+    const auto grow = [&](std::vector<std::uint16_t>& counted) {
+      if (fresh || !counted.empty()) counted.resize(values.size(), 0);
+    };
+    if (nonfinite_) grow(pane.nans), grow(pane.infinities);
+    for (auto& hits : pane.hits) grow(hits);
+  }
+  for (std::size_t slot = 0; slot < values.size(); ++slot) {
+    const T value = values[slot];
+    const bool number_here = value == value;
+    pane.sums[slot] += number_here ? static_cast<double>(value) : 0.0;
+    pane.least[slot] = value < pane.least[slot] ? value : pane.least[slot];
+    pane.greatest[slot] = value > pane.greatest[slot] ? value : pane.greatest[slot];
+    pane.counts[slot] = static_cast<std::uint16_t>(pane.counts[slot] + (number_here ? 1 : 0));
+  }
+  const auto each_that = [&](std::vector<std::uint16_t>& counts, auto holds) {
+    for (std::size_t slot = 0; slot < std::min(values.size(), counts.size()); ++slot)
+      if (holds(values[slot])) ++counts[slot];
+  };
+  if (nonfinite_) {
+    each_that(pane.nans, [](T v) { return v != v && !is_absent(v); });
+    each_that(pane.infinities, [](T v) { return std::isinf(v); });
+  }
+  for (std::size_t m = 0; m < masks_.size(); ++m)
+    each_that(pane.hits[m], [mask = masks_[m]](T v) { return has_bits(static_cast<double>(v), mask); });
+}
+
+template <class T>
+std::size_t Panes<T>::after(RowNumber number) const noexcept {
+  const auto place = std::upper_bound(panes_.begin(), panes_.end(), number, [](RowNumber n, const Pane& pane) { return n < pane.number; });
+  return static_cast<std::size_t>(place - panes_.begin());
+}
+
+template <class T>
+void Panes<T>::take_over(Panes& old) {
+  panes_ = std::move(old.panes_);
+  for (Pane& pane : panes_) {
+    if (!nonfinite_) pane.nans.clear(), pane.infinities.clear();
+    std::vector<std::vector<std::uint16_t>> hits(masks_.size());  // empty: the other pack did not count these
+    for (std::size_t m = 0; m < masks_.size(); ++m) {
+      const auto same = std::find(old.masks_.begin(), old.masks_.end(), masks_[m]);
+      if (same != old.masks_.end()) hits[m] = std::move(pane.hits[static_cast<std::size_t>(same - old.masks_.begin())]);
+    }
+    pane.hits = std::move(hits);
+  }
+  dropped_through_ = old.dropped_through_;
+}
+
+template <class T>
+void Panes<T>::save(Writer& out) const {
+  out.put(dropped_through_);
+  out.put(static_cast<std::uint64_t>(panes_.size()));
+  for (const Pane& pane : panes_) {
+    out.put(pane.number);
+    out.put_all(pane.sums);
+    out.put_all(pane.least);
+    out.put_all(pane.greatest);
+    out.put_all(pane.counts);
+    out.put_all(pane.nans);
+    out.put_all(pane.infinities);
+    for (std::size_t m = 0; m < masks_.size(); ++m) out.put_all(pane.hits[m]);
+  }
+}
+
+template <class T>
+void Panes<T>::load(Reader& in) {
+  panes_.clear();
+  dropped_through_ = in.get<RowNumber>();
+  const std::size_t count = in.get_count();
+  for (std::size_t i = 0; i < count && in.ok(); ++i) {
+    Pane pane{in.get<RowNumber>(),
+              in.get_all<double>(),
+              in.get_all<T>(),
+              in.get_all<T>(),
+              in.get_all<std::uint16_t>(),
+              in.get_all<std::uint16_t>(),
+              in.get_all<std::uint16_t>(),
+              {}};
+    for (std::size_t m = 0; m < masks_.size(); ++m) {
+      pane.hits.push_back(in.get_all<std::uint16_t>());
+      if (!pane.hits.back().empty()) pane.hits.back().resize(pane.counts.size());
+    }
+    pane.infinities.resize(pane.nans.size());
+    if (pane.nans.size() > pane.counts.size()) pane.nans.resize(pane.counts.size());
+    const std::size_t members = pane.counts.size();
+    if (pane.sums.size() != members || pane.least.size() != members || pane.greatest.size() != members) return panes_.clear();
+    if (!panes_.empty() && panes_.back().number >= pane.number) return panes_.clear();
+    panes_.push_back(std::move(pane));
+  }
+}
+
+template <class T>
+std::size_t Panes<T>::retained_bytes() const noexcept {
+  std::size_t bytes = 0;
+  for (const Pane& pane : panes_)
+    bytes += sizeof(Pane) + pane.counts.capacity() * (sizeof(double) + 2 * sizeof(T) + sizeof(std::uint16_t)) +
+             (pane.nans.capacity() + pane.infinities.capacity() + pane.hits.size() * pane.counts.capacity()) * sizeof(std::uint16_t);
+  return bytes;
+}
+
+template class Panes<float>;
+template class Panes<double>;
+
+}  // namespace tocsin::stream

@@ -1,0 +1,156 @@
+#pragma once
+
+#include <deque>
+#include <vector>
+
+#include "stream/graph/time_range.h"
+#include "stream/windows/accumulators.h"
+#include "stream/windows/incremental_aggregates.h"
+#include "stream/windows/order_statistics.h"
+#include "stream/windows/reorder_buffer.h"
+#include "stream/windows/rows.h"
+
+namespace tocsin::stream {
+
+struct Point {
+  Time at{};
+  Slot slot = 0;
+  double value = 0;
+};
+
+// One window of the last n points, per member: its own ring, as of the T that it was advanced to. Order statistics that were declared
+// are kept up as points come.
+class PointsView {
+ public:
+  PointsView(WindowSpec spec, const Demand& demand, bool declared);
+
+  void add(const Point& point);
+  [[nodiscard]] const WindowSpec& spec() const noexcept { return spec_; }
+  // How many points each member's window holds.
+  [[nodiscard]] std::span<const std::uint32_t> counts() const noexcept { return counts_; }
+  // Null: the reduction was not declared, or is not one that is kept up.
+  [[nodiscard]] const std::vector<double>* kept(Op op, double number) const noexcept { return kept_.find(op, number); }
+  // The same for all members, where there is a short way to it: mean, sum, min, max. `out` keeps what it had where the window holds
+  // fewer than `least` points, or no number.
+  void fold(Op op, std::uint32_t least, std::span<double> out) const;
+  // The member's window, oldest first; times in seconds from the first.
+  void copy(Slot slot, std::vector<double>& times, std::vector<double>& values) const;
+
+  std::uint64_t cursor = 0;  // how many of the signal's points it has taken
+
+  void take_over(PointsView& old);
+  void save(Writer& out) const;
+  void load(Reader& in);
+  [[nodiscard]] std::size_t retained_bytes() const noexcept;
+  [[nodiscard]] std::size_t retained_samples() const noexcept;
+
+ private:
+  struct Ring {
+    std::uint32_t next = 0, held = 0;
+  };  // where the next point goes; how many there are
+  [[nodiscard]] std::size_t full() const noexcept { return std::size_t{spec_.points} + spec_.lag_points; }
+  // Where the n-th oldest point of a member stands.
+  [[nodiscard]] std::size_t place(Slot slot, std::size_t n) const noexcept {
+    const Ring& ring = rings_[slot];
+    const std::size_t at = ring.next + room_ - ring.held + n;
+    return slot * room_ + (at < room_ ? at : at - room_);
+  }
+  // A member's window in one or two pieces, oldest first: where they begin in values_, and how long they are.
+  struct Pieces {
+    std::size_t first, first_count, second, second_count;
+  };
+  [[nodiscard]] Pieces pieces(Slot slot) const noexcept;
+  template <class Each>
+  void each(Slot slot, Each&& see) const;
+  void grow();
+  [[nodiscard]] double extreme(Op op, Slot slot) const;
+  void keep_up(Slot slot, double entering, double leaving);
+  void rebuild();
+
+  WindowSpec spec_;
+  std::size_t room_;  // points per member, up to full()
+  bool order_;
+  std::vector<Ring> rings_;
+  std::vector<std::uint32_t> counts_;
+  std::vector<double> values_;  // [member][room]
+  std::vector<Time> times_;
+  SortedColumns<double> sorted_;  // the windows' numbers
+  IncrementalAggregates kept_;
+};
+
+// The window "attempt" of a signal that counts points.
+struct AttemptView {
+  WindowSpec spec;
+  Accumulators accumulators;
+  std::uint64_t cursor = 0;                                   // of points: how many were taken
+  RowNumber through = std::numeric_limits<RowNumber>::min();  // of rows: the last that was taken
+
+  // The accumulators of another pack's history, if they were asked for the same; else these begin after what there is: row `newest`,
+  // point `taken`.
+  void take_over(AttemptView& old, RowNumber newest, std::uint64_t taken);
+};
+
+// The points of one signal: those that wait, those that were applied and not yet seen by every window, and the windows.
+// Owned by its signal's History entry.
+class Points {
+ public:
+  struct Entry {
+    Time at{};
+    Slot slot = 0, reporter = 0;
+    std::uint64_t sequence = 0, order = 0;
+    double value = 0;
+    double step = absent;
+    bool late = false;  // was applied when read: nothing takes its place
+  };
+  enum class Taken : std::uint8_t { waits, late, repeated };
+
+  explicit Points(Duration lateness) : lateness_(lateness) {}
+
+  // `step` other than absent: one value a step is kept, the lowest reporter's of those that wait together.
+  Taken add(Entry entry, Time clock);
+  // The same for many members at one time, whose values belong to no step: how many were late.
+  template <class V>
+  std::size_t add(std::span<const Slot> slots, Time at, std::span<const V> values, std::uint64_t sequence, Time clock) {
+    const bool late = clock != long_ago && clock >= at + lateness_;
+    for (std::size_t i = 0; i < slots.size(); ++i)
+      waiting_.push({late ? clock : at, slots[i], reserved_slot, sequence, 0, static_cast<double>(values[i]), absent, late});
+    return late ? slots.size() : 0;
+  }
+  [[nodiscard]] Time next_due() const noexcept { return waiting_.empty() ? never : waiting_.first().at + lateness_; }
+  template <class Told>
+  void apply(Time clock, Told&& told) {
+    while (next_due() <= clock) told(apply_first());
+  }
+  template <class Told>
+  void apply_until(Time at, Told&& told) {
+    while (!waiting_.empty() && waiting_.first().at <= at) told(apply_first());
+  }
+  // Each view takes what was applied with T up to `to`.
+  void advance(PointsView& view, Time to);
+  void advance(AttemptView& view, Time to);
+  // Forgets what every view has taken.
+  void trim();
+
+  std::vector<PointsView> windows;
+  std::vector<AttemptView> attempts;
+
+  [[nodiscard]] std::uint64_t taken_through() const noexcept { return base_ + log_.size(); }
+  void save(Writer& out) const;  // what waits and what was applied; the views are saved by name
+  void load(Reader& in);
+  void take_over(Points& old);
+  [[nodiscard]] std::size_t retained_bytes() const noexcept;
+  [[nodiscard]] std::size_t retained_samples() const noexcept;
+
+ private:
+  Point apply_first();
+  [[nodiscard]] bool applied_step(double step) const noexcept;
+  void remember_step(double step);
+
+  Duration lateness_;
+  Waiting<Entry> waiting_;
+  std::deque<Point> log_;      // ascending in T
+  std::uint64_t base_ = 0;     // how many points came before log_
+  std::vector<double> steps_;  // the last 64 that were applied: a step count that restarts much lower is new
+};
+
+}  // namespace tocsin::stream

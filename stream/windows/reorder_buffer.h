@@ -1,0 +1,93 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <iterator>
+#include <tuple>
+#include <vector>
+
+#include "stream/topology/topology.h"
+#include "stream/values/time.h"
+
+namespace tocsin::stream {
+
+// What waits for its turn: points or events of one signal, taken out in the order (T, member, sequence), then as they were read.
+// What came too late has the clock as its T and waits as well: no tick at that T runs before its turn has come, so nothing can
+// tell it from one that is applied at once, and whatever is taken out is in the order of T.
+template <class Item>  // has at, slot, sequence, order
+class Waiting {
+ public:
+  void push(Item item) {
+    item.order = next_order_++;
+    if (in_order_.empty() || later(item, in_order_.back())) {
+      in_order_.push_back(std::move(item));
+      return;
+    }
+    others_.push_back(std::move(item));
+    std::push_heap(others_.begin(), others_.end(), later);
+  }
+  [[nodiscard]] bool empty() const noexcept { return in_order_.empty() && others_.empty(); }
+  [[nodiscard]] std::size_t size() const noexcept { return in_order_.size() + others_.size(); }
+  [[nodiscard]] const Item& first() const noexcept { return from_others() ? others_.front() : in_order_.front(); }
+  Item pop() {
+    if (!from_others()) {
+      Item item = std::move(in_order_.front());
+      in_order_.pop_front();
+      return item;
+    }
+    std::pop_heap(others_.begin(), others_.end(), later);
+    Item item = std::move(others_.back());
+    others_.pop_back();
+    return item;
+  }
+  template <class Each>
+  void each(Each&& see) const {
+    for (const Item& item : in_order_) see(item);
+    for (const Item& item : others_) see(item);
+  }
+  template <class Predicate>
+  [[nodiscard]] const Item* find(Predicate predicate) const {
+    for (const Item& item : in_order_)
+      if (predicate(item)) return &item;
+    for (const Item& item : others_)
+      if (predicate(item)) return &item;
+    return nullptr;
+  }
+  void erase(const Item* item) {
+    const auto same = [item](const Item& other) { return &other == item; };
+    if (const auto place = std::find_if(in_order_.begin(), in_order_.end(), same); place != in_order_.end()) {
+      in_order_.erase(place);
+      return;
+    }
+    others_.erase(std::find_if(others_.begin(), others_.end(), same));
+    std::make_heap(others_.begin(), others_.end(), later);
+  }
+  // All, in their order; and back again.
+  [[nodiscard]] std::vector<Item> items() const {
+    std::vector<Item> all(in_order_.begin(), in_order_.end());
+    all.insert(all.end(), others_.begin(), others_.end());
+    std::sort(all.begin(), all.end(), [](const Item& a, const Item& b) { return later(b, a); });
+    return all;
+  }
+  [[nodiscard]] std::uint64_t next_order() const noexcept { return next_order_; }
+  void restore(std::vector<Item> items, std::uint64_t next_order) {
+    others_.clear();
+    std::sort(items.begin(), items.end(), [](const Item& a, const Item& b) { return later(b, a); });
+    in_order_.assign(std::make_move_iterator(items.begin()), std::make_move_iterator(items.end()));
+    next_order_ = next_order;
+  }
+
+ private:
+  static bool later(const Item& a, const Item& b) noexcept {
+    return std::tie(a.at, a.slot, a.sequence, a.order) > std::tie(b.at, b.slot, b.sequence, b.order);
+  }
+  [[nodiscard]] bool from_others() const noexcept {
+    return !others_.empty() && (in_order_.empty() || later(in_order_.front(), others_.front()));
+  }
+  std::deque<Item> in_order_;  // as most come
+  std::vector<Item> others_;   // a heap, the first in front: what came after one that is later
+  std::uint64_t next_order_ = 0;
+};
+
+}  // namespace tocsin::stream

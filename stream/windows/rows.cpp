@@ -1,0 +1,211 @@
+#include "stream/windows/rows.h"
+
+#include <xxhash.h>
+
+namespace tocsin::stream {
+namespace {
+
+constexpr Duration oldest_predecessor = std::chrono::seconds{120};
+constexpr Duration farthest_ahead = std::chrono::minutes{3};  // arrivals may be ahead of a clock that waits for a watermark
+
+template <class T>
+constexpr T absent_of = static_cast<T>(0);
+template <>
+constexpr float absent_of<float> = absent_float;
+template <>
+constexpr double absent_of<double> = absent;
+
+// Slots that follow one another, as those of a slice of ranks do.
+bool in_a_row(std::span<const Slot> slots) noexcept {
+  bool all = true;
+  for (std::size_t i = 0; i < slots.size(); ++i) all &= slots[i] == slots[0] + i;
+  return all;
+}
+
+}  // namespace
+
+template <class T>
+Rows<T>::Rows(RowGrid grid, Duration lateness, Duration keep, bool counter)
+    : grid_(grid),
+      lateness_(lateness),
+      keep_(keep),
+      counter_(counter),
+      unit_(grid.length.count() / 4'000'000'000 + 1),
+      most_open_(static_cast<std::size_t>((lateness + farthest_ahead) / grid.length) + 2) {}
+
+template <class T>
+void Rows<T>::widen(Open& row, std::size_t members) {
+  row.values.resize(members, absent_of<T>);
+  row.offsets.resize(members, 0);
+}
+
+template <class T>
+typename Rows<T>::Open* Rows<T>::open(Time time, Time now, std::size_t members) {
+  for (std::size_t i = open_.size(); i-- > 0;) {
+    Open& row = open_[i];
+    if (time > row.end) break;
+    if (time > row.begin) {
+      if (now >= row.closes) return nullptr;
+      if (row.values.size() < members) widen(row, members);
+      recent_ = i;
+      return &row;
+    }
+  }
+  const RowNumber number = grid_.number(time);
+  if (now >= grid_.end(number) + lateness_) return nullptr;
+  if (open_.size() >= most_open_) return nullptr;
+  const auto place = std::lower_bound(open_.begin(), open_.end(), number, [](const Open& row, RowNumber n) { return row.number < n; });
+  const Time end = grid_.end(number);
+  Open fresh{number, end - grid_.length, end, end + lateness_, {}, {}};
+  if (!spare_values_.empty()) {
+    fresh.values = std::move(spare_values_.back());
+    spare_values_.pop_back();
+  }
+  if (!spare_offsets_.empty()) {
+    fresh.offsets = std::move(spare_offsets_.back());
+    spare_offsets_.pop_back();
+  }
+  fresh.values.assign(members, absent_of<T>);
+  fresh.offsets.assign(members, 0);
+  Open* made = &*open_.insert(place, std::move(fresh));
+  recent_ = static_cast<std::size_t>(made - open_.data());
+  find_due();
+  return made;
+}
+
+template <class T>
+bool Rows<T>::write(Slot slot, Time time, Time now, T value, std::size_t members) {
+  Open* row = open(time, now, members);
+  if (row == nullptr) return false;
+  if (is_absent(value)) return true;
+  merge(*row, slot, offset(*row, time), value);
+  return true;
+}
+
+template <class T>
+template <class V>
+std::size_t Rows<T>::write(std::span<const Slot> slots, Time time, Time now, std::span<const V> values, std::size_t members) {
+  Open* row = open(time, now, members);
+  if (row == nullptr) return slots.size();
+  const std::uint32_t at = offset(*row, time);
+  if (slots.size() < 8 || !in_a_row(slots)) {
+    for (std::size_t i = 0; i < slots.size(); ++i) merge(*row, slots[i], at, static_cast<T>(values[i]));
+    return 0;
+  }
+  T* kept = row->values.data() + slots[0];
+  std::uint32_t* offsets = row->offsets.data() + slots[0];
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    const T value = one_nan(static_cast<T>(values[i]));
+    const bool later = (at > offsets[i]) | ((at == offsets[i]) & (bits(value) > bits(kept[i])));
+    kept[i] = later ? value : kept[i];
+    offsets[i] = later ? at : offsets[i];
+  }
+  return 0;
+}
+template std::size_t Rows<float>::write(std::span<const Slot>, Time, Time, std::span<const float>, std::size_t);
+template std::size_t Rows<float>::write(std::span<const Slot>, Time, Time, std::span<const double>, std::size_t);
+template std::size_t Rows<double>::write(std::span<const Slot>, Time, Time, std::span<const float>, std::size_t);
+template std::size_t Rows<double>::write(std::span<const Slot>, Time, Time, std::span<const double>, std::size_t);
+
+template <class T>
+void Rows<T>::to_rates(Open& row) {
+  before_.resize(std::max(before_.size(), row.values.size()), Before{absent, 0});
+  const std::int64_t start = nanoseconds(row.begin);
+  for (std::size_t slot = 0; slot < row.values.size(); ++slot) {
+    if (row.offsets[slot] == 0) continue;
+    const double value = static_cast<double>(row.values[slot]);
+    if (!is_number(value)) continue;  // a NaN is kept as it was measured, and is no predecessor
+    const std::int64_t time = start + static_cast<std::int64_t>(row.offsets[slot]) * unit_;
+    Before& before = before_[slot];
+    const bool fresh = !is_absent(before.value) && time - before.time <= oldest_predecessor.count() && time > before.time;
+    const bool reset = value < before.value;
+    row.values[slot] =
+        fresh && !reset ? one_nan(static_cast<T>((value - before.value) / (static_cast<double>(time - before.time) * 1e-9))) : absent_of<T>;
+    before = Before{value, time};
+  }
+}
+
+template <class T>
+void Rows<T>::close_front(bool digest) {
+  Open row = std::move(open_.front());
+  open_.erase(open_.begin());
+  find_due();
+  if (counter_) to_rates(row);
+  if (digest) {
+    std::size_t used = row.values.size();
+    while (used > 0 && is_absent(row.values[used - 1])) --used;
+    const std::uint64_t head[2] = {marks_.digest, static_cast<std::uint64_t>(row.number)};
+    marks_.digest = XXH3_64bits_withSeed(row.values.data(), used * sizeof(T), XXH3_64bits(head, sizeof head));
+  }
+  if (row.number > marks_.floor) {
+    drop_through(std::min(row.number, held_) - (keep_ / grid_.length + 1));
+    closed_.push_back(Closed{row.number, std::move(row.values)});
+  }
+  if (spare_offsets_.empty()) spare_offsets_.push_back(std::move(row.offsets));
+}
+
+template <class T>
+void Rows<T>::drop_through(RowNumber number) {
+  while (!closed_.empty() && closed_.front().number <= number) {
+    dropped_through_ = closed_.front().number;
+    if (spare_values_.empty()) spare_values_.push_back(std::move(closed_.front().values));
+    closed_.pop_front();
+  }
+}
+
+template <class T>
+bool Rows<T>::close_next(Time clock, bool digest) {
+  if (open_.empty() || due_ > clock) return false;
+  close_front(digest);
+  return true;
+}
+
+template <class T>
+void Rows<T>::take_over(Rows& old, Time clock) {
+  marks_ = old.marks_;
+  dropped_through_ = old.dropped_through_;
+  open_ = std::move(old.open_);
+  find_due();
+  closed_ = std::move(old.closed_);
+  before_ = std::move(old.before_);
+  if (clock == long_ago) return;
+  marks_.floor = std::max(marks_.floor, grid_.through(clock - old.keep_));
+  drop_through(marks_.floor);
+}
+
+template <class T>
+std::size_t Rows<T>::after(RowNumber number) const noexcept {
+  // Most often every row has a value: then the place follows from the number.
+  if (closed_.empty() || number < closed_.front().number) return 0;
+  const auto guess = static_cast<std::size_t>(number - closed_.front().number) + 1;
+  if (guess <= closed_.size() && closed_[guess - 1].number == number) return guess;
+  const auto place =
+      std::upper_bound(closed_.begin(), closed_.end(), number, [](RowNumber n, const Closed& row) { return n < row.number; });
+  return static_cast<std::size_t>(place - closed_.begin());
+}
+
+template <class T>
+std::size_t Rows<T>::retained_bytes() const noexcept {
+  std::size_t bytes = before_.capacity() * sizeof(Before);
+  for (const Closed& row : closed_) bytes += sizeof(Closed) + row.values.capacity() * sizeof(T);
+  for (const Open& row : open_) bytes += sizeof(Open) + row.values.capacity() * sizeof(T) + row.offsets.capacity() * sizeof(std::uint32_t);
+  for (const auto& values : spare_values_) bytes += values.capacity() * sizeof(T);
+  for (const auto& offsets : spare_offsets_) bytes += offsets.capacity() * sizeof(std::uint32_t);
+  return bytes;
+}
+
+template <class T>
+std::size_t Rows<T>::retained_samples() const noexcept {
+  std::size_t samples = 0;
+  const auto count = [&](const std::vector<T>& values) {
+    samples += static_cast<std::size_t>(std::count_if(values.begin(), values.end(), [](T v) { return !is_absent(v); }));
+  };
+  for (const Closed& row : closed_) count(row.values);
+  for (const Open& row : open_) count(row.values);
+  return samples;
+}
+
+template class Rows<float>;
+template class Rows<double>;
+
+}  // namespace tocsin::stream

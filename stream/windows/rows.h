@@ -1,0 +1,146 @@
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <deque>
+#include <limits>
+#include <span>
+#include <type_traits>
+#include <vector>
+
+#include "stream/topology/topology.h"
+#include "stream/values/time.h"
+#include "stream/values/value.h"
+
+namespace tocsin::stream {
+
+using RowNumber = std::int64_t;
+
+// The grid of a signal's rows (or panes): row k is ((k - 1) * length, k * length].
+struct RowGrid {
+  Duration length;
+  [[nodiscard]] RowNumber number(Time time) const noexcept { return nanoseconds(row_end(time, length)) / length.count(); }
+  [[nodiscard]] Time end(RowNumber number) const noexcept { return at_nanoseconds(number * length.count()); }
+  // The last row that has ended at `time`.
+  [[nodiscard]] RowNumber through(Time time) const noexcept {
+    const std::int64_t t = nanoseconds(time), n = length.count();
+    return t / n - (t % n < 0 ? 1 : 0);
+  }
+};
+
+// The rows of one signal. An open row keeps, per member, the sample with the greatest (time, value bits), so merging commutes. A
+// closed row never changes; rows without any value are not kept, a reader takes their absence for absent values.
+// T is float, or double for kinds step, counter and time. Owned by its History.
+template <class T>
+class Rows {
+ public:
+  struct Closed {
+    RowNumber number;
+    std::vector<T> values;  // by slot; members that came later are absent
+  };
+
+  // A counter's rows are rates per second against the member's sample before, if that is at most 120 s older; a fall is a reset
+  // and gives no rate. Closed rows are kept for `keep` behind the newest.
+  Rows(RowGrid grid, Duration lateness, Duration keep, bool counter);
+
+  // False: its row has closed, by `now`: the clock, or where it waits for a watermark the sample's arrival, if that is later. An absent
+  // value is no sample.
+  bool write(Slot slot, Time time, Time now, T value, std::size_t members);
+  // The same for many members; how many were late (all or none).
+  template <class V>  // float or double
+  std::size_t write(std::span<const Slot> slots, Time time, Time now, std::span<const V> values, std::size_t members);
+
+  // The same for one sample, by the shortest way where the row of the one before is its row, too.
+  bool put(Slot slot, Time time, Time now, T value, std::size_t members) {
+    if (recent_ >= open_.size()) return write(slot, time, now, value, members);
+    Open& row = open_[recent_];
+    if (time > row.end || time <= row.begin || now >= row.closes || row.values.size() < members)
+      return write(slot, time, now, value, members);
+    merge(row, slot, offset(row, time), value);
+    return true;
+  }
+
+  [[nodiscard]] Time next_due() const noexcept { return due_; }
+  // Closes the oldest row if it is due: it is the newest of closed() then. False: none is due. `digest`: it counts in the digest.
+  bool close_next(Time clock, bool digest);
+  // Rows that are kept behind `time` are kept from now on, however new the newest is.
+  void hold(Time time) noexcept { held_ = grid_.number(time); }
+
+  [[nodiscard]] const RowGrid& grid() const noexcept { return grid_; }
+  [[nodiscard]] const std::deque<Closed>& closed() const noexcept { return closed_; }
+  // The index in closed() of the first row after `number`.
+  [[nodiscard]] std::size_t after(RowNumber number) const noexcept;
+  // Rows up to here were taken away again.
+  [[nodiscard]] RowNumber dropped_through() const noexcept { return dropped_through_; }
+  // What a snapshot holds of rows: not the rows.
+  struct Marks {
+    std::uint64_t digest = 0;
+    RowNumber floor = std::numeric_limits<RowNumber>::min();  // rows up to here are not kept
+  };
+  [[nodiscard]] const Marks& marks() const noexcept { return marks_; }
+  void set_marks(const Marks& marks) noexcept { marks_ = marks; }
+  // Takes the rows over from another pack's history. What lies further back than that kept for sure is dropped, so that a
+  // take-over that reads no further back has the same.
+  void take_over(Rows& old, Time clock);
+
+  [[nodiscard]] std::size_t retained_bytes() const noexcept;
+  [[nodiscard]] std::size_t retained_samples() const noexcept;
+
+ private:
+  struct Open {
+    RowNumber number;
+    Time begin, end, closes;  // (begin, end]
+    std::vector<T> values;
+    std::vector<std::uint32_t> offsets;  // of the sample's time within the row, in units; 0: none
+  };
+  Open* open(Time time, Time now, std::size_t members);
+  [[nodiscard]] std::uint32_t offset(const Open& row, Time time) const noexcept {
+    const std::int64_t within = (time - row.begin).count();
+    return static_cast<std::uint32_t>(unit_ == 1 ? within : (within + unit_ - 1) / unit_);
+  }
+  static auto bits(T value) noexcept {
+    if constexpr (std::is_same_v<T, float>) return std::bit_cast<std::uint32_t>(value);
+    else return std::bit_cast<std::uint64_t>(value);
+  }
+  // Measured NaNs have one pattern, so that which of two is kept cannot matter.
+  static T one_nan(T value) noexcept { return value == value ? value : std::numeric_limits<T>::quiet_NaN(); }
+  static void merge(Open& row, Slot slot, std::uint32_t offset, T value) noexcept {
+    value = one_nan(value);
+    const std::uint32_t before = row.offsets[slot];
+    if (offset > before || (offset == before && bits(value) > bits(row.values[slot]))) {
+      row.offsets[slot] = offset;
+      row.values[slot] = value;
+    }
+  }
+  static void widen(Open& row, std::size_t members);
+  void to_rates(Open& row);
+  void find_due() noexcept { due_ = open_.empty() ? never : open_.front().closes; }
+  void close_front(bool digest);
+  void drop_through(RowNumber number);
+
+  RowGrid grid_;
+  Duration lateness_, keep_;
+  bool counter_;
+  std::int64_t unit_;  // ns; 1 for rows of at most 4 s, so that an offset has 32 bits
+  std::size_t most_open_;
+  RowNumber held_ = std::numeric_limits<RowNumber>::max();
+  Time due_ = never;        // when the oldest open row closes
+  std::size_t recent_ = 0;  // where in open_ the last sample went
+  Marks marks_;
+  RowNumber dropped_through_ = std::numeric_limits<RowNumber>::min();
+  std::vector<Open> open_;     // ascending
+  std::deque<Closed> closed_;  // ascending
+  std::vector<std::vector<T>> spare_values_;
+  std::vector<std::vector<std::uint32_t>> spare_offsets_;
+  struct Before {
+    double value;
+    std::int64_t time;
+  };
+  std::vector<Before> before_;  // of a counter: each member's last sample
+};
+
+extern template class Rows<float>;
+extern template class Rows<double>;
+
+}  // namespace tocsin::stream

@@ -1,0 +1,241 @@
+#include "stream/windows/signal_history.h"
+
+#include <algorithm>
+
+namespace tocsin::stream {
+namespace {
+
+using Span = WindowSpec::Span;
+
+Duration reach_of(const WindowSpec& window, bool raw) { return (raw ? window.over : Duration{0}) + window.lag + window.settle; }
+
+// Baselines read rows only for `last`, "attempt" only until its accumulators have taken them.
+bool reads_rows(const Asked& asked) { return !asked.window.baseline() || asked.demand.last; }
+
+}  // namespace
+
+template <class T>
+void RowSide<T>::advance(const WindowSpec& spec, TimeRange time_range) {
+  if (spec.span == WindowSpec::Span::attempt) {
+    for (AttemptView& view : attempts) {
+      if (!same_values(view.spec, spec)) continue;
+      const RowNumber through = rows.grid().through(time_range.to);
+      const auto& closed = rows.closed();
+      for (std::size_t r = rows.after(view.through); r < closed.size() && closed[r].number <= through; ++r) {
+        const auto& values = closed[r].values;
+        const Time end = rows.grid().end(closed[r].number);
+        for (Slot slot = 0; slot < values.size(); ++slot)
+          if (!is_absent(values[slot])) view.accumulators.add(slot, end, canonical(static_cast<double>(values[slot])));
+        view.through = closed[r].number;
+      }
+    }
+    return;
+  }
+  if (spec.baseline()) {
+    for (auto& view : baselines)
+      if (same_values(view.spec(), spec)) view.advance(rows, *panes, time_range);
+    return;
+  }
+  for (auto& view : raw)
+    if (same_values(view.spec(), spec)) view.advance(rows, time_range);
+}
+
+template struct RowSide<float>;
+template struct RowSide<double>;
+
+template <class T>
+RowSide<T> SignalHistory::make_rows(const std::vector<Asked>& windows) const {
+  const RowGrid grid{definition_->row};
+  const Duration slack = 2 * definition_->row;
+  RowSide<T> side{Rows<T>{grid, definition_->lateness, reach_ + definition_->lateness + slack, definition_->kind == SignalKind::counter},
+                  {},
+                  {},
+                  {},
+                  {}};
+  const bool baseline = std::any_of(windows.begin(), windows.end(), [](const Asked& a) { return a.window.baseline(); });
+  if (baseline) {
+    bool nonfinite = false;
+    std::vector<double> masks;
+    for (const Asked& asked : windows) {
+      if (!asked.window.baseline()) continue;
+      nonfinite = nonfinite || asked.demand.nonfinite;
+      for (const double mask : asked.demand.masks)
+        if (std::find(masks.begin(), masks.end(), mask) == masks.end()) masks.push_back(mask);
+    }
+    side.panes.emplace(grid, longest_, nonfinite, std::move(masks));
+  }
+  for (const Asked& asked : windows) {
+    const WindowSpec& w = asked.window;
+    if (w.span == Span::attempt && !definition_->points)
+      side.attempts.push_back({w, Accumulators{asked.demand, definition_->kind == SignalKind::counter}});
+    if (w.span != Span::time) continue;
+    if (w.baseline()) side.baselines.emplace_back(w, asked.demand, grid.length * Panes<T>::rows_a_pane);
+    else side.raw.emplace_back(w, asked.demand, asked.declared, *definition_);
+  }
+  return side;
+}
+
+SignalHistory::SignalHistory(const SignalDefinition& definition, std::vector<Asked> windows, const SymbolOf& symbol)
+    : arrivals(definition.kind == SignalKind::step), definition_(&definition) {
+  if (definition.kind == SignalKind::liveness) return;
+  bool rows = false, attempt = false, points = definition.points;
+  for (const Asked& asked : windows) {
+    const WindowSpec& w = asked.window;
+    if (w.span == Span::time) longest_ = std::max(longest_, w.over + w.lag + w.settle);
+    if (w.span == Span::points) points = true;
+    if (w.span == Span::attempt) attempt = true;
+    const bool of_rows = w.span == Span::time || (w.span == Span::attempt && !definition.points);
+    rows = rows || of_rows;
+    if (of_rows && reads_rows(asked)) reach_ = std::max(reach_, reach_of(w, w.span == Span::time && !w.baseline()));
+    if (of_rows && !reads_rows(asked)) reach_ = std::max(reach_, w.settle);
+  }
+  if (definition.kind == SignalKind::event) {
+    events_.emplace(definition.lateness, longest_ == Duration{0} ? Duration{0} : longest_ + definition.lateness + std::chrono::seconds{1},
+                    attempt, symbol);
+    for (const Asked& asked : windows) events_->add_view(asked.window);
+    reach_ = Duration{0};
+    return;
+  }
+  if (rows) {
+    if (definition.wide()) rows_.emplace<RowSide<double>>(make_rows<double>(windows));
+    else rows_.emplace<RowSide<float>>(make_rows<float>(windows));
+  }
+  if (points) {
+    points_.emplace(definition.lateness);
+    for (const Asked& asked : windows) {
+      if (asked.window.span == Span::points) points_->windows.emplace_back(asked.window, asked.demand, asked.declared);
+      if (asked.window.span == Span::attempt && definition.points)
+        points_->attempts.push_back({asked.window, Accumulators{asked.demand, definition.kind == SignalKind::counter}});
+    }
+  }
+}
+
+bool SignalHistory::write(const Points::Entry& entry, Time time, Time clock, std::size_t members, bool filling) {
+  bool in_time = true;
+  if (auto* narrow = std::get_if<RowSide<float>>(&rows_))
+    in_time = narrow->rows.write(entry.slot, time, clock, static_cast<float>(entry.value), members);
+  if (auto* wide = std::get_if<RowSide<double>>(&rows_)) in_time = wide->rows.write(entry.slot, time, clock, entry.value, members);
+  if (filling || !points_) return in_time;
+  switch (points_->add(entry, clock)) {
+    case Points::Taken::waits: break;
+    case Points::Taken::late: in_time = false; break;
+    case Points::Taken::repeated: ++repeated_steps_; break;
+  }
+  return in_time;
+}
+
+template <class V>
+std::size_t SignalHistory::write(std::span<const Slot> slots, Time time, std::span<const V> values, const How& how) {
+  std::size_t late = 0;
+  if (auto* narrow = std::get_if<RowSide<float>>(&rows_)) late = narrow->rows.write(slots, time, how.clock, values, how.members);
+  if (auto* wide = std::get_if<RowSide<double>>(&rows_)) late = wide->rows.write(slots, time, how.clock, values, how.members);
+  if (how.filling || !points_) return late;
+  return std::max(late, points_->add(slots, time, values, how.sequence, how.clock));
+}
+template std::size_t SignalHistory::write(std::span<const Slot>, Time, std::span<const float>, const How&);
+template std::size_t SignalHistory::write(std::span<const Slot>, Time, std::span<const double>, const How&);
+
+bool SignalHistory::write_event(Slot slot, Time time, std::span<const std::pair<std::string_view, double>> fields, Time arrival,
+                                std::uint64_t sequence, Time clock) {
+  return !events_ || events_->add(slot, time, fields, arrival, sequence, clock);
+}
+
+Time SignalHistory::next_due() const noexcept {
+  Time due = never;
+  if (const auto* narrow = std::get_if<RowSide<float>>(&rows_)) due = std::min(due, narrow->rows.next_due());
+  if (const auto* wide = std::get_if<RowSide<double>>(&rows_)) due = std::min(due, wide->rows.next_due());
+  if (points_) due = std::min(due, points_->next_due());
+  if (events_) due = std::min(due, events_->next_due());
+  return due;
+}
+
+namespace {
+
+// Panes are fed by rows as they close, oldest first.
+template <class T>
+void feed_panes(RowSide<T>& side, std::size_t fresh) {
+  if (!side.panes) return;
+  const auto& closed = side.rows.closed();
+  for (std::size_t r = closed.size() - std::min(fresh, closed.size()); r < closed.size(); ++r)
+    side.panes->add(side.rows.grid().end(closed[r].number), closed[r].values);
+}
+
+}  // namespace
+
+bool SignalHistory::close_rows(Time clock, bool filling) {
+  const auto close = [&](auto& side) {
+    bool any = false;
+    // One at a time, because what is closed may push the oldest out.
+    while (side.rows.close_next(clock, !filling)) {
+      any = true;
+      if (!filling) feed_panes(side, 1);
+    }
+    return any;
+  };
+  if (auto* narrow = std::get_if<RowSide<float>>(&rows_)) return close(*narrow);
+  if (auto* wide = std::get_if<RowSide<double>>(&rows_)) return close(*wide);
+  return false;
+}
+
+void SignalHistory::end(Time end) noexcept {
+  if (auto* narrow = std::get_if<RowSide<float>>(&rows_)) narrow->rows.hold(end);
+  if (auto* wide = std::get_if<RowSide<double>>(&rows_)) wide->rows.hold(end);
+}
+
+void SignalHistory::keep_up(Time clock, std::optional<Time> attempt_start, Time end) {
+  if (clock == long_ago) return;
+  // Before the first tick told when the attempt began, lags count in full.
+  const auto seen = [&](const WindowSpec& spec) {
+    const Time tick = std::min(clock - spec.settle, end);
+    return time_range(spec, tick, attempt_start ? *attempt_start : tick - 4 * spec.lag);
+  };
+  const auto rows = [&](auto& side) {
+    for (auto& view : side.raw) view.advance(side.rows, seen(view.spec()));
+    for (auto& view : side.baselines) view.advance(side.rows, *side.panes, seen(view.spec()));
+    for (auto& view : side.attempts) side.advance(view.spec, seen(view.spec));
+  };
+  if (auto* narrow = std::get_if<RowSide<float>>(&rows_)) rows(*narrow);
+  if (auto* wide = std::get_if<RowSide<double>>(&rows_)) rows(*wide);
+  if (points_) {
+    for (auto& view : points_->windows) points_->advance(view, seen(view.spec()).to);
+    for (auto& view : points_->attempts) points_->advance(view, seen(view.spec).to);
+    points_->trim();
+  }
+  if (events_) {
+    for (auto& view : events_->views()) events_->advance(view, seen(view.spec));
+    if (end == never) events_->trim();
+  }
+}
+
+std::uint64_t SignalHistory::digest() const noexcept {
+  if (const auto* narrow = std::get_if<RowSide<float>>(&rows_)) return narrow->rows.marks().digest;
+  if (const auto* wide = std::get_if<RowSide<double>>(&rows_)) return wide->rows.marks().digest;
+  return 0;
+}
+
+std::size_t SignalHistory::retained_bytes() const noexcept {
+  std::size_t bytes = arrivals.retained_bytes();
+  const auto rows = [&](const auto& side) {
+    bytes += side.rows.retained_bytes();
+    if (side.panes) bytes += side.panes->retained_bytes();
+    for (const auto& view : side.raw) bytes += view.retained_bytes();
+    for (const auto& view : side.baselines) bytes += view.retained_bytes();
+    for (const auto& view : side.attempts) bytes += view.accumulators.retained_bytes();
+  };
+  if (const auto* narrow = std::get_if<RowSide<float>>(&rows_)) rows(*narrow);
+  if (const auto* wide = std::get_if<RowSide<double>>(&rows_)) rows(*wide);
+  if (points_) bytes += points_->retained_bytes();
+  if (events_) bytes += events_->retained_bytes();
+  return bytes;
+}
+
+std::size_t SignalHistory::retained_samples() const noexcept {
+  std::size_t samples = 0;
+  if (const auto* narrow = std::get_if<RowSide<float>>(&rows_)) samples += narrow->rows.retained_samples();
+  if (const auto* wide = std::get_if<RowSide<double>>(&rows_)) samples += wide->rows.retained_samples();
+  if (points_) samples += points_->retained_samples();
+  if (events_) samples += events_->retained_samples();
+  return samples;
+}
+
+}  // namespace tocsin::stream

@@ -1,0 +1,151 @@
+// Reading what a signal retains, as of a tick.
+#include <algorithm>
+
+#include "stream/windows/signal_history.h"
+
+namespace tocsin::stream {
+namespace {
+
+using Span = WindowSpec::Span;
+
+template <class View>
+View* find_view(std::vector<View>& views, const WindowSpec& window) {
+  for (View& view : views) {
+    if constexpr (requires { view.spec(); }) {
+      if (same_values(view.spec(), window)) return &view;
+    } else if (same_values(view.spec, window)) {
+      return &view;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+RowReduction SignalHistory::row_reduction(const Node& node, const WindowSpec& window, Column other) const {
+  return {node.op, {node.attributes.number, absent}, other, &window, &arrivals, definition_->kind};
+}
+
+SignalHistory::Found SignalHistory::reduce_attempt(const AttemptView& view, const Node& node, const WindowSpec& window, Column other,
+                                                   std::span<double> out) const {
+  if (view.accumulators.counts().empty()) return Found::nothing;
+  std::fill(out.begin(), out.end(), absent);
+  const RowReduction reduction = row_reduction(node, window, other);
+  const std::size_t least = reduction.needs_cover() ? least_of(window) : 1;
+  if (const auto* column = view.accumulators.kept(node.op, node.attributes.number))
+    return take_known(*column, view.accumulators.counts(), static_cast<std::uint32_t>(least), out), Found::something;
+  for (Slot slot = 0; slot < out.size(); ++slot) {
+    const std::uint64_t count = view.accumulators.count(slot);
+    if (!reduction.enough(count) || count < least) continue;
+    out[slot] = view.accumulators.reduce(node.op, slot, reduction.at(slot));
+  }
+  return Found::something;
+}
+
+template <class T>
+SignalHistory::Found SignalHistory::reduce_rows(RowSide<T>& side, const Node& node, const WindowSpec& window, Column other, Time tick,
+                                                Time applied_to, Time attempt_start, std::span<double> out) {
+  if (window.span == Span::attempt) {
+    AttemptView* view = find_view(side.attempts, window);
+    if (view == nullptr) return Found::not_retained;
+    side.advance(window, time_range(window, applied_to, attempt_start));
+    return reduce_attempt(*view, node, window, other, out);
+  }
+  const TimeRange of = time_range(window, tick, attempt_start);
+  const RowReduction reduction = row_reduction(node, window, other);
+  if (window.baseline()) {
+    BaselineView<T>* view = find_view(side.baselines, window);
+    if (view == nullptr) return Found::not_retained;
+    view->advance(side.rows, *side.panes, of);
+    std::fill(out.begin(), out.end(), absent);
+    return view->reduce(*side.panes, of, reduction, out) ? Found::something : Found::nothing;
+  }
+  RawView<T>* view = find_view(side.raw, window);
+  if (view == nullptr) return Found::not_retained;
+  view->advance(side.rows, of);
+  std::fill(out.begin(), out.end(), absent);
+  return view->reduce(side.rows, of, reduction, out) ? Found::something : Found::nothing;
+}
+
+SignalHistory::Found SignalHistory::reduce_points(const Node& node, const WindowSpec& window, Column other, Time applied_to,
+                                                  Time attempt_start, std::span<double> out) {
+  const Time to = time_range(window, applied_to, attempt_start).to;
+  if (window.span == Span::attempt) {
+    AttemptView* view = find_view(points_->attempts, window);
+    if (view == nullptr) return Found::not_retained;
+    points_->advance(*view, to);
+    return reduce_attempt(*view, node, window, other, out);
+  }
+  PointsView* view = find_view(points_->windows, window);
+  if (view == nullptr) return Found::not_retained;
+  points_->advance(*view, to);
+  const auto counts = view->counts();
+  if (counts.empty()) return Found::nothing;
+  std::fill(out.begin(), out.end(), absent);
+  const RowReduction reduction = row_reduction(node, window, other);
+  const std::size_t least = reduction.needs_cover() ? least_of(window) : 1;
+  if (const auto* column = view->kept(node.op, node.attributes.number)) {
+    take_known(*column, counts, static_cast<std::uint32_t>(least), out);
+    return Found::something;
+  }
+  if (node.op == Op::w_mean || node.op == Op::w_sum || node.op == Op::w_min || node.op == Op::w_max) {
+    view->fold(node.op, static_cast<std::uint32_t>(least), out);
+    return Found::something;
+  }
+  static thread_local std::vector<double> times, values;
+  for (Slot slot = 0; slot < std::min(out.size(), counts.size()); ++slot) {
+    if (!reduction.enough(counts[slot]) || counts[slot] < least) continue;
+    view->copy(slot, times, values);
+    out[slot] = reduce_series(node.op, {times, values}, reduction.at(slot));
+  }
+  return Found::something;
+}
+
+EventView* SignalHistory::event_view(const WindowSpec& window, TimeRange of, std::optional<EventView>& made) {
+  EventView* view = events_->find(window);
+  if (view == nullptr) view = &made.emplace(events_->make_view(window));  // a scripted rule's filter: from what is retained
+  events_->advance(*view, of);
+  return view;
+}
+
+SignalHistory::Found SignalHistory::reduce_events(const Node& node, const WindowSpec& window, Time tick, Time applied_to,
+                                                  Time attempt_start, std::span<double> out) {
+  TimeRange of = time_range(window, tick, attempt_start);
+  if (applied_to == never) of.to = never;
+  std::optional<EventView> made;
+  const EventView* view = event_view(window, of, made);
+  if (view->members.empty()) return Found::nothing;
+  std::fill(out.begin(), out.end(), absent);
+  const Op op = node.op == Op::w_rate ? Op::w_count : node.op;  // a rate is a count, divided by who knows since when
+  const std::uint32_t field = node.attributes.field.empty() ? 0 : events_->field(node.attributes.field);
+  for (Slot slot = 0; slot < out.size(); ++slot) {
+    const double value = events_->reduce(*view, slot, op, field);
+    if (value != 0 || (op != Op::w_count && op != Op::w_repeats)) out[slot] = value;
+  }
+  return Found::something;
+}
+
+bool SignalHistory::last_event_arrivals(const WindowSpec& window, Time tick, Time applied_to, Time attempt_start, Time now,
+                                        std::vector<Time>& last) {
+  if (!events_) return false;
+  TimeRange of = time_range(window, tick, attempt_start);
+  if (applied_to == never) of.to = never;
+  std::optional<EventView> made;
+  const EventView* view = event_view(window, of, made);
+  events_->last_arrivals(*view, of.from, now, last);
+  return true;
+}
+
+SignalHistory::Found SignalHistory::reduce(const Node& node, const WindowSpec& window, Column other, Time tick, Time applied_to,
+                                           Time attempt_start, std::span<double> out) {
+  if (events_) return reduce_events(node, window, tick, applied_to, attempt_start, out);
+  if (points_ && (window.span == Span::points || (window.span == Span::attempt && definition_->points)))
+    return reduce_points(node, window, other, applied_to, attempt_start, out);
+  if (auto* narrow = std::get_if<RowSide<float>>(&rows_))
+    return reduce_rows(*narrow, node, window, other, tick, applied_to, attempt_start, out);
+  if (auto* wide = std::get_if<RowSide<double>>(&rows_))
+    return reduce_rows(*wide, node, window, other, tick, applied_to, attempt_start, out);
+  return Found::not_retained;
+}
+
+}  // namespace tocsin::stream

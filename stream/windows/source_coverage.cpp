@@ -1,0 +1,200 @@
+#include "stream/windows/source_coverage.h"
+
+#include <algorithm>
+
+namespace tocsin::stream {
+namespace {
+
+constexpr std::size_t most_broken = 4'096;  // of a source and level; beyond, the older half is forgotten
+
+}  // namespace
+
+void SourceCoverage::extend(std::string_view source, Level level, std::span<const Slot> slots, Time arrival) {
+  if (slots.empty()) return;
+  ++version_;
+  std::size_t place = 0;
+  while (place < sources_.size() && sources_[place].name != source) ++place;
+  if (place == sources_.size()) sources_.push_back({std::string{source}, {}});
+  Members& of = sources_[place].members[static_cast<std::size_t>(level)];
+  auto& chains = of.chains;
+  auto& broken = of.broken;
+  const std::size_t members = *std::max_element(slots.begin(), slots.end()) + std::size_t{1};
+  if (chains.size() < members) chains.resize(members, Chain{never, never});
+  for (const Slot slot : slots) {
+    Chain& chain = chains[slot];
+    if (chain.last != never && arrival <= chain.last + patience) {
+      chain.last = std::max(chain.last, arrival);
+      continue;
+    }
+    if (chain.last != never) {
+      if (broken.size() == most_broken) broken.erase(broken.begin(), broken.begin() + most_broken / 2);
+      broken.push_back({slot, chain});
+    }
+    chain = {arrival, arrival};
+  }
+}
+
+const SourceCoverage::Source* SourceCoverage::find(std::string_view source) const {
+  for (const Source& known : sources_)
+    if (known.name == source) return &known;
+  return nullptr;
+}
+
+bool SourceCoverage::throughout(const Source& source, Level level, Slot slot, Time from, Time to) {
+  const Members& of = source.members[static_cast<std::size_t>(level)];
+  const auto& chains = of.chains;
+  const auto spans = [&](const Chain& chain) { return chain.since <= from + patience && chain.last >= to - patience && chain.since <= to; };
+  if (slot >= chains.size() || chains[slot].last == never) return false;
+  if (chains[slot].since <= to) return spans(chains[slot]);
+  return std::any_of(of.broken.rbegin(), of.broken.rend(), [&](const Broken& b) { return b.slot == slot && spans(b.chain); });
+}
+
+bool SourceCoverage::over(std::string_view source, Level level, Slot slot, const Topology& topology, Time from, Time to) const {
+  const Source* known = find(source);
+  if (known == nullptr) return false;
+  from = std::max(from, start_);
+  if (throughout(*known, level, slot, from, to)) return true;
+  for (const Level coarse : {Level::gpu, Level::node, Level::rack, Level::job}) {
+    if (coarse >= level) continue;
+    Slot container = 0;
+    if (coarse != Level::job) {
+      const auto containing = topology.containing(level, coarse);
+      container = slot < containing.size() ? containing[slot] : no_slot;
+    }
+    if (container != no_slot && throughout(*known, coarse, container, from, to)) return true;
+  }
+  return false;
+}
+
+bool SourceCoverage::over(std::string_view source, Level level, const Topology& topology, Time from, Time to,
+                          std::vector<std::uint8_t>& covered) const {
+  covered.assign(topology.size(level), 0);
+  const Source* known = find(source);
+  if (known == nullptr || covered.empty()) return true;
+  from = std::max(from, start_);
+  if (throughout(*known, Level::job, 0, from, to)) {
+    covered.assign(covered.size(), 1);
+    return true;
+  }
+  const Share of_level = share(*known, level, covered.size(), from, to);
+  covered[0] = throughout(*known, level, 0, from, to);
+  if (of_level == Share::all) std::fill(covered.begin() + 1, covered.end(), std::uint8_t{1});
+  if (of_level == Share::some)
+    for (Slot slot = 1; slot < covered.size(); ++slot) covered[slot] = throughout(*known, level, slot, from, to);
+  bool constant = of_level != Share::some;
+  for (const Level coarse : {Level::gpu, Level::node, Level::rack}) {
+    if (coarse >= level || of_level == Share::all) continue;
+    const std::size_t containers = topology.size(coarse);
+    if (containers == 0 || known->members[static_cast<std::size_t>(coarse)].chains.empty()) continue;
+    const Share of_coarse = share(*known, coarse, containers, from, to);
+    const bool of_first = throughout(*known, coarse, 0, from, to);
+    if (of_coarse == Share::none && !of_first) continue;
+    constant = false;
+    const auto containing = topology.containing(level, coarse);
+    for (Slot slot = 0; slot < std::min(covered.size(), containing.size()); ++slot) {
+      if (covered[slot] || containing[slot] == no_slot) continue;
+      covered[slot] = of_coarse == Share::all && of_first ? 1 : throughout(*known, coarse, containing[slot], from, to);
+    }
+  }
+  return constant || std::all_of(covered.begin() + 1, covered.end(), [&](std::uint8_t one) { return one == covered.back(); });
+}
+
+SourceCoverage::Share SourceCoverage::share(const Source& source, Level level, std::size_t members, Time from, Time to) const {
+  const Members& of = source.members[static_cast<std::size_t>(level)];
+  const std::size_t known = std::min(of.chains.size(), members);
+  if (known < 2) return Share::none;
+  if (of.as_of != version_ || of.spanned != known) {
+    of.all = {long_ago, never}, of.latest = long_ago;
+    for (const Chain& chain : std::span{of.chains}.subspan(1, known - 1)) {
+      of.all = {std::max(of.all.since, chain.since), std::min(of.all.last, chain.last)};
+      if (chain.last != never) of.latest = std::max(of.latest, chain.last);
+    }
+    of.as_of = version_, of.spanned = known;
+  }
+  if (of.latest < to - patience) return Share::none;  // what broke off before ended earlier still
+  const bool all =
+      known == members && of.all.since != never && of.all.since <= std::min(from + patience, to) && of.all.last >= to - patience;
+  return all ? Share::all : Share::some;
+}
+
+bool SourceCoverage::ever(std::string_view source) const { return find(source) != nullptr; }
+
+void SourceCoverage::carried(std::size_t origin, Level level, std::span<const Slot> slots) {
+  if (carried_.size() <= origin) carried_.resize(origin + 1);
+  auto& members = carried_[origin][static_cast<std::size_t>(level)];
+  for (const Slot slot : slots) {
+    if (slot == no_slot) continue;
+    if (members.size() <= slot) members.resize(slot + std::size_t{1}, 0);
+    members[slot] = 1;
+  }
+}
+
+bool SourceCoverage::unobserved(Level level, Time now, std::vector<std::uint8_t>& members) const {
+  if (origins_ == nullptr || !origins_->any_unread(now)) return false;
+  members.clear();
+  for (std::size_t origin = 0; origin < carried_.size(); ++origin) {
+    if (!origins_->unread(origin, now)) continue;
+    const auto& told = carried_[origin][static_cast<std::size_t>(level)];
+    members.resize(std::max(members.size(), told.size()), 0);
+    for (std::size_t slot = 0; slot < told.size(); ++slot) members[slot] |= told[slot];
+  }
+  return !members.empty();
+}
+
+void SourceCoverage::gap(Time from, Time to) {
+  if (to <= from) return;
+  ++version_;
+  auto first = std::lower_bound(gaps_.begin(), gaps_.end(), from, [](const auto& gap, Time t) { return gap.second < t; });
+  auto last = first;
+  for (; last != gaps_.end() && last->first <= to; ++last) {
+    from = std::min(from, last->first);
+    to = std::max(to, last->second);
+  }
+  first = gaps_.erase(first, last);
+  gaps_.insert(first, {from, to});
+}
+
+Duration SourceCoverage::lost(Time from, Time to) const {
+  Duration lost{0};
+  auto gap = std::lower_bound(gaps_.begin(), gaps_.end(), from, [](const auto& g, Time t) { return g.second <= t; });
+  for (; gap != gaps_.end() && gap->first < to; ++gap) lost += std::min(gap->second, to) - std::max(gap->first, from);
+  return lost;
+}
+
+void SourceCoverage::save(Writer& out) const {
+  out.put(start_);
+  out.put(static_cast<std::uint64_t>(sources_.size()));
+  for (const Source& source : sources_) {
+    out.put(source.name);
+    for (const Members& of : source.members) out.put_all(of.chains), out.put_all(of.broken);
+  }
+  out.put(static_cast<std::uint64_t>(gaps_.size()));
+  for (const auto& [from, to] : gaps_) out.put(from), out.put(to);
+  out.put(static_cast<std::uint64_t>(carried_.size()));
+  for (const auto& levels : carried_)
+    for (const auto& members : levels) out.put_all(members);
+}
+
+Result<void> SourceCoverage::load(Reader& in) {
+  ++version_;
+  sources_.clear();
+  gaps_.clear();
+  start_ = in.get_time();
+  const std::size_t sources = in.get_count();
+  for (std::size_t i = 0; i < sources && in.ok(); ++i) {
+    Source source{in.get_text(), {}};
+    for (Members& of : source.members) of.chains = in.get_all<Chain>(), of.broken = in.get_all<Broken>();
+    sources_.push_back(std::move(source));
+  }
+  const std::size_t gaps = in.get_count();
+  for (std::size_t i = 0; i < gaps && in.ok(); ++i) {
+    const Time from = in.get_time();
+    gaps_.emplace_back(from, in.get_time());
+  }
+  carried_.clear();
+  for (std::size_t i = in.get_count(); i > 0 && in.ok(); --i)
+    for (auto& members : carried_.emplace_back()) members = in.get_all<std::uint8_t>();
+  return in.status();
+}
+
+}  // namespace tocsin::stream

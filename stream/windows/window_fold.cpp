@@ -1,0 +1,179 @@
+#include "stream/windows/window_fold.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "stream/values/value.h"
+
+namespace tocsin::stream {
+namespace {
+
+template <class T>
+constexpr T infinity = std::numeric_limits<T>::infinity();
+
+RowNumber pane_of(RowNumber row, RowNumber rows_a_pane) noexcept { return row / rows_a_pane + (row % rows_a_pane > 0 ? 1 : 0); }
+
+template <class T>
+void add(std::vector<double>& sums, std::span<const T> row) {
+  double* to = sums.data();
+  const T* from = row.data();
+  for (std::size_t i = 0; i < row.size(); ++i) to[i] += from[i] == from[i] ? static_cast<double>(from[i]) : 0.0;
+}
+template <class A, class T>
+void lower(std::span<A> least, std::span<const T> row) {
+  for (std::size_t i = 0; i < row.size(); ++i) least[i] = static_cast<A>(row[i]) < least[i] ? static_cast<A>(row[i]) : least[i];
+}
+template <class A, class T>
+void raise(std::span<A> greatest, std::span<const T> row) {
+  for (std::size_t i = 0; i < row.size(); ++i) greatest[i] = static_cast<A>(row[i]) > greatest[i] ? static_cast<A>(row[i]) : greatest[i];
+}
+
+}  // namespace
+
+template <class T>
+void WindowFold<T>::clear() {
+  numbers_.clear(), nans_.clear();
+  panes_.clear();
+  middle_ = {};
+  tail_open_ = stale_ = false;
+  from_ = through_ = 0;
+}
+
+template <class T>
+void WindowFold<T>::begin(Part& part, std::size_t members) const {
+  if (wants_.sums) part.sums.assign(members, 0.0);
+  if (wants_.least) part.least.assign(members, infinity<T>);
+  if (wants_.greatest) part.greatest.assign(members, -infinity<T>);
+}
+
+template <class T>
+void WindowFold<T>::take(Part& part, std::span<const T> row) const {
+  if (wants_.sums) {
+    if (part.sums.size() < row.size()) part.sums.resize(row.size(), 0.0);
+    add(part.sums, row);
+  }
+  if (wants_.least) {
+    if (part.least.size() < row.size()) part.least.resize(row.size(), infinity<T>);
+    lower(std::span{part.least}, row);
+  }
+  if (wants_.greatest) {
+    if (part.greatest.size() < row.size()) part.greatest.resize(row.size(), -infinity<T>);
+    raise(std::span{part.greatest}, row);
+  }
+}
+
+template <class T>
+void WindowFold<T>::take(Part& part, const Part& other) const {
+  if (wants_.sums) {
+    if (part.sums.size() < other.sums.size()) part.sums.resize(other.sums.size(), 0.0);
+    for (std::size_t i = 0; i < other.sums.size(); ++i) part.sums[i] += other.sums[i];
+  }
+  if (part.least.size() < other.least.size()) part.least.resize(other.least.size(), infinity<T>);
+  lower(std::span{part.least}, std::span{other.least});
+  if (part.greatest.size() < other.greatest.size()) part.greatest.resize(other.greatest.size(), -infinity<T>);
+  raise(std::span{part.greatest}, std::span{other.greatest});
+}
+
+template <class T>
+void WindowFold<T>::count(std::span<const T> row, std::uint32_t one) {
+  std::size_t numbers = 0, absences = 0;
+  for (std::size_t i = 0; i < row.size(); ++i) {
+    const bool number = row[i] == row[i];
+    numbers_[i] += number ? one : 0u;
+    numbers += number ? 1 : 0;
+    absences += is_absent(row[i]) ? 1 : 0;
+  }
+  if (numbers + absences == row.size()) return;  // no NaN was measured
+  if (nans_.size() < row.size()) nans_.resize(row.size(), 0);
+  for (std::size_t i = 0; i < row.size(); ++i) nans_[i] += row[i] != row[i] && !is_absent(row[i]) ? one : 0u;
+}
+
+template <class T>
+void WindowFold<T>::enter(RowNumber number, std::span<const T> row) {
+  if (numbers_.size() < row.size()) numbers_.resize(row.size(), 0);
+  count(row, 1);
+  if (!wants_.sums && !wants_.least && !wants_.greatest) return;
+  const RowNumber pane = pane_of(number, rows_a_pane);
+  if (tail_open_ && tail_pane_ != pane) close_tail();
+  if (!tail_open_) {
+    begin(tail_, row.size());
+    tail_open_ = true;
+    tail_pane_ = pane;
+  }
+  take(tail_, row);
+}
+
+template <class T>
+void WindowFold<T>::leave(std::span<const T> row) {
+  count(row, ~std::uint32_t{0});  // one less
+}
+
+template <class T>
+void WindowFold<T>::close_tail() {
+  panes_.push_back({tail_pane_, std::move(tail_)});
+  tail_ = {};
+  tail_open_ = false;
+  stale_ = true;
+}
+
+template <class T>
+void WindowFold<T>::hold(RowNumber from, RowNumber through) {
+  from_ = from;
+  through_ = through;
+  if (tail_open_ && tail_pane_ * rows_a_pane <= through) close_tail();
+  while (!panes_.empty() && first_of(panes_.front().number) < from) {
+    panes_.pop_front();
+    stale_ = true;
+  }
+  if (!stale_) return;
+  stale_ = false;
+  begin(middle_, 0);
+  for (const Pane& pane : panes_) take(middle_, pane.part);
+}
+
+template <class T>
+template <class See>
+void WindowFold<T>::each_of_head(const Rows<T>& rows, See&& see) const {
+  const RowNumber end = std::min(pane_of(from_, rows_a_pane) * rows_a_pane, through_);
+  for (std::size_t r = rows.after(from_); r < rows.closed().size() && rows.closed()[r].number <= end; ++r) see(rows.closed()[r].values);
+}
+
+template <class T>
+void WindowFold<T>::sums(const Rows<T>& rows, std::span<double> out) const {
+  std::fill(out.begin(), out.end(), 0.0);
+  const auto fitting = [&](std::size_t size) { return std::min(size, out.size()); };
+  each_of_head(rows, [&](const std::vector<T>& row) {
+    for (std::size_t i = 0; i < fitting(row.size()); ++i) out[i] += row[i] == row[i] ? static_cast<double>(row[i]) : 0.0;
+  });
+  for (std::size_t i = 0; i < fitting(middle_.sums.size()); ++i) out[i] += middle_.sums[i];
+  if (tail_counts())
+    for (std::size_t i = 0; i < fitting(tail_.sums.size()); ++i) out[i] += tail_.sums[i];
+}
+
+template <class T>
+void WindowFold<T>::extremes(bool least, const Rows<T>& rows, std::span<double> out) const {
+  std::fill(out.begin(), out.end(), least ? infinity<double> : -infinity<double>);
+  const auto see = [&](const std::vector<T>& values) {
+    const auto fitting = std::span{values}.first(std::min(values.size(), out.size()));
+    if (least) lower(out, fitting);
+    else raise(out, fitting);
+  };
+  each_of_head(rows, see);
+  see(least ? middle_.least : middle_.greatest);
+  if (tail_counts()) see(least ? tail_.least : tail_.greatest);
+}
+
+template <class T>
+std::size_t WindowFold<T>::retained_bytes() const noexcept {
+  const auto of = [](const Part& part) {
+    return part.sums.capacity() * sizeof(double) + (part.least.capacity() + part.greatest.capacity()) * sizeof(T);
+  };
+  std::size_t bytes = (numbers_.capacity() + nans_.capacity()) * sizeof(std::uint32_t) + of(middle_) + of(tail_);
+  for (const Pane& pane : panes_) bytes += sizeof(Pane) + of(pane.part);
+  return bytes;
+}
+
+template class WindowFold<float>;
+template class WindowFold<double>;
+
+}  // namespace tocsin::stream

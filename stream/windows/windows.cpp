@@ -1,0 +1,306 @@
+// Windows of raw rows.
+#include "stream/windows/windows.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace tocsin::stream {
+
+ReductionArguments RowReduction::at(Slot slot) const noexcept {
+  ReductionArguments at_slot = arguments;
+  at_slot.goal = slot < goals.size() ? goals[slot] : goals.size() == 1 ? goals[0] : absent;
+  return at_slot;
+}
+
+bool RowReduction::needs_cover() const noexcept {
+  return op != Op::w_last && op != Op::w_first && op != Op::w_count && kind != SignalKind::state;
+}
+
+bool RowReduction::enough(std::size_t count) const noexcept {
+  if ((op != Op::w_last && op != Op::w_first) || arguments.number <= 1) return count > 0;
+  const auto n = static_cast<std::size_t>(arguments.number);
+  return count >= (window->least != 0 ? std::min<std::size_t>(window->least, n) : n);
+}
+
+namespace {
+
+// Whether so many rows with a value cover half of the window.
+bool covered(std::size_t present, Slot slot, const RowReduction& reduction, double row) {
+  const double half = seconds(reduction.window->over) / 2;
+  const auto rows = static_cast<double>(present);
+  if (rows * row >= half) return present > 0;
+  return present > 0 && rows * std::max(reduction.arrivals->usual(slot, row), row) >= half;
+}
+
+// What has to be folded for a reduction; nothing: it is read from the rows. Of a counter, whose rows are rates, a delta and a rate follow
+// from their mean.
+template <class T>
+std::optional<typename WindowFold<T>::Wants> folds(Op op, bool counter) {
+  switch (op) {
+    case Op::w_mean:
+    case Op::w_sum:
+    case Op::w_stddev: return {{true, false, false}};
+    case Op::w_delta:
+    case Op::w_rate: return {{counter, false, false}};
+    case Op::w_min: return {{false, true, false}};
+    case Op::w_max: return {{false, false, true}};
+    case Op::w_count: return {{false, false, false}};
+    default: return std::nullopt;
+  }
+}
+
+// The first or last number of each of these members, and the row it is in, counted from `first`; absent where there is none.
+struct Edge {
+  double value = absent;
+  std::size_t row = 0;
+};
+template <class T>
+void find_edges(const Rows<T>& rows, std::size_t first, std::size_t end, bool last, std::vector<Slot> missing, std::vector<Edge>& edges) {
+  for (std::size_t i = 0; i < end - first && !missing.empty(); ++i) {
+    const std::size_t r = last ? end - 1 - i : first + i;
+    const auto& values = rows.closed()[r].values;
+    std::erase_if(missing, [&](Slot slot) {
+      if (slot >= values.size() || values[slot] != values[slot]) return false;
+      edges[slot] = {static_cast<double>(values[slot]), r - first};
+      return true;
+    });
+  }
+}
+
+// The standard deviation of a sample, over the rows, in place of each mean; absent below two numbers.
+template <class T>
+void deviations(const Rows<T>& rows, std::size_t first, std::size_t end, std::span<const std::uint32_t> numbers,
+                std::vector<double>& means) {
+  static thread_local std::vector<double> squares;
+  squares.assign(means.size(), 0.0);
+  for (std::size_t r = first; r < end; ++r) {
+    const auto& values = rows.closed()[r].values;
+    for (std::size_t i = 0; i < std::min(values.size(), means.size()); ++i) {
+      const double off = static_cast<double>(values[i]) - means[i];
+      squares[i] += off == off ? off * off : 0.0;
+    }
+  }
+  for (std::size_t i = 0; i < means.size(); ++i) {
+    if (numbers[i] < 2) means[i] = absent;
+    else means[i] = std::isfinite(means[i]) ? std::sqrt(squares[i] / (static_cast<double>(numbers[i]) - 1)) : measured_nan;
+  }
+}
+
+}  // namespace
+
+template <class T>
+RawView<T>::RawView(WindowSpec spec, const Demand& demand, bool declared, const SignalDefinition& signal)
+    : spec_(std::move(spec)), sorted_(std::min<std::size_t>(static_cast<std::size_t>(spec_.over / signal.row) + 1, 64)) {
+  if (!declared) return;
+  order_ = demand.order;
+  for (const Reduction& reduction : demand.reductions)
+    if (const auto wants = folds<T>(reduction.op, signal.kind == SignalKind::counter)) {
+      wants_ = {wants_.sums || wants->sums, wants_.least || wants->least, wants_.greatest || wants->greatest};
+      fold_.emplace(wants_);
+    }
+}
+
+template <class T>
+void RawView<T>::advance(const Rows<T>& rows, TimeRange time_range) {
+  if (!order_ && !fold_) return;
+  const RowNumber from = rows.grid().through(time_range.from), through = rows.grid().through(time_range.to);
+  if (built_ && from == from_ && through == through_) return;
+  const auto& closed = rows.closed();
+  const bool again = !built_ || through < through_ || from < from_ || from >= through_ || rows.dropped_through() > from_;
+  if (again) {
+    sorted_.clear();
+    if (fold_) fold_->clear();
+    from_ = through_ = from;
+    built_ = true;
+  }
+  std::size_t leaving = rows.after(from_);
+  const std::size_t leaving_end = again ? leaving : rows.after(std::min(from, through_));
+  std::size_t entering = rows.after(std::max(through_, from));
+  const std::size_t entering_end = rows.after(through);
+  if (fold_) {
+    for (std::size_t r = entering; r < entering_end; ++r) fold_->enter(closed[r].number, closed[r].values);
+    for (std::size_t r = leaving; r < leaving_end; ++r) fold_->leave(closed[r].values);
+    fold_->hold(from, through);
+  }
+  from_ = from;
+  through_ = through;
+  if (!order_) return;
+  for (; entering < entering_end; ++entering) {
+    const auto& in = closed[entering].values;
+    if (leaving < leaving_end) {
+      const auto& out = closed[leaving++].values;
+      const std::size_t both = std::min(in.size(), out.size());
+      for (Slot slot = 0; slot < both; ++slot) sorted_.replace(slot, out[slot], in[slot]);
+      for (auto slot = static_cast<Slot>(both); slot < in.size(); ++slot) sorted_.insert(slot, in[slot]);
+      for (auto slot = static_cast<Slot>(both); slot < out.size(); ++slot) sorted_.remove(slot, out[slot]);
+    } else {
+      for (Slot slot = 0; slot < in.size(); ++slot) sorted_.insert(slot, in[slot]);
+    }
+  }
+  for (; leaving < leaving_end; ++leaving) {
+    const auto& out = closed[leaving].values;
+    for (Slot slot = 0; slot < out.size(); ++slot) sorted_.remove(slot, out[slot]);
+  }
+}
+
+template <class T>
+bool RawView<T>::reduce(const Rows<T>& rows, TimeRange time_range, const RowReduction& reduction, std::span<double> out) const {
+  const RowNumber from = rows.grid().through(time_range.from), through = rows.grid().through(time_range.to);
+  const std::size_t first = rows.after(from), end = rows.after(through);
+  if (first >= end) return false;
+  if ((reduction.op == Op::w_last || reduction.op == Op::w_first) && reduction.arguments.number <= 1)
+    return edge(rows, first, end, reduction.op == Op::w_last, out), true;
+  const auto wants = folds<T>(reduction.op, reduction.kind == SignalKind::counter);
+  if (!wants) return by_member(rows, first, end, reduction, out), true;
+  const bool kept = fold_ && (wants_.sums || !wants->sums) && (wants_.least || !wants->least) && (wants_.greatest || !wants->greatest);
+  if (kept) return by_fold(*fold_, rows, first, end, reduction, out), true;
+  WindowFold<T> fold{*wants};  // a scripted rule's: the same, from the rows
+  for (std::size_t r = first; r < end; ++r) fold.enter(rows.closed()[r].number, rows.closed()[r].values);
+  fold.hold(from, through);
+  by_fold(fold, rows, first, end, reduction, out);
+  return true;
+}
+
+template <class T>
+void RawView<T>::edge(const Rows<T>& rows, std::size_t first, std::size_t end, bool last, std::span<double> out) const {
+  static thread_local std::vector<Slot> missing;
+  missing.clear();
+  const auto take = [&](const std::vector<T>& values, Slot slot) {
+    if (slot >= values.size() || is_absent(values[slot])) return false;
+    out[slot] = canonical(static_cast<double>(values[slot]));
+    return true;
+  };
+  const auto& nearest = rows.closed()[last ? end - 1 : first].values;
+  for (Slot slot = 0; slot < out.size(); ++slot)
+    if (!take(nearest, slot)) missing.push_back(slot);
+  for (std::size_t i = 1; i < end - first && !missing.empty(); ++i) {
+    const auto& values = rows.closed()[last ? end - 1 - i : first + i].values;
+    std::erase_if(missing, [&](Slot slot) { return take(values, slot); });
+  }
+}
+
+template <class T>
+void RawView<T>::by_fold(const WindowFold<T>& fold, const Rows<T>& rows, std::size_t first, std::size_t end, const RowReduction& reduction,
+                         std::span<double> out) const {
+  const Op op = reduction.op;
+  const std::size_t members = std::min(out.size(), fold.numbers().size());
+  const auto numbers = fold.numbers().first(members);
+  if (op == Op::w_count) {
+    for (Slot slot = 0; slot < members; ++slot)
+      if (const std::uint32_t present = fold.present(slot)) out[slot] = static_cast<double>(present);
+    return;
+  }
+  if ((op == Op::w_delta || op == Op::w_rate) && reduction.kind != SignalKind::counter)
+    return between_edges(fold, rows, first, end, reduction, out);
+  static thread_local std::vector<double> result;
+  result.resize(members);
+  if (op == Op::w_min || op == Op::w_max) fold.extremes(op == Op::w_min, rows, result);
+  else fold.sums(rows, result);
+  if (op == Op::w_mean || op == Op::w_rate || op == Op::w_delta || op == Op::w_stddev)
+    for (std::size_t i = 0; i < members; ++i) result[i] /= static_cast<double>(static_cast<std::int32_t>(std::max(numbers[i], 1u)));
+  if (op == Op::w_delta)  // of a counter: the mean of its rates, times what has passed
+    for (double& x : result) x *= seconds(reduction.window->over);
+  if (op == Op::w_stddev) deviations(rows, first, end, numbers, result);
+
+  // Enough numbers settle it, as they most often do.
+  const double row = seconds(rows.grid().length), half = seconds(reduction.window->over) / 2;
+  const std::uint32_t least = reduction.needs_cover() ? static_cast<std::uint32_t>(std::max(std::ceil(half / row), 1.0)) : 1;
+  std::size_t others = 0;
+  for (std::size_t i = 0; i < members; ++i) {
+    const bool enough = numbers[i] >= least && result[i] == result[i];
+    out[i] = enough ? result[i] : absent;
+    others += enough ? 0 : 1;
+  }
+  for (Slot slot = 0; others > 0 && slot < members; ++slot) {
+    if (numbers[slot] == 0 || (numbers[slot] >= least && is_number(result[slot]))) continue;
+    // Where there are few, measured NaN count, too.
+    if (numbers[slot] >= least || covered(fold.present(slot), slot, reduction, row)) out[slot] = canonical(result[slot]);
+  }
+}
+
+template <class T>
+void RawView<T>::between_edges(const WindowFold<T>& fold, const Rows<T>& rows, std::size_t first, std::size_t end,
+                               const RowReduction& reduction, std::span<double> out) const {
+  const auto& earliest = rows.closed()[first].values;
+  const auto& latest = rows.closed()[end - 1].values;
+  const std::size_t members = std::min(out.size(), fold.numbers().size()), both = std::min({members, earliest.size(), latest.size()});
+  const double row = seconds(rows.grid().length), half = seconds(reduction.window->over) / 2;
+  const auto least = static_cast<std::uint32_t>(std::max(std::ceil(half / row), 1.0));
+  const auto elapsed = [&](std::size_t from, std::size_t to) {
+    return static_cast<double>(rows.closed()[first + to].number - rows.closed()[first + from].number) * row;
+  };
+  const double whole = reduction.op == Op::w_delta ? 1.0 : elapsed(0, end - 1 - first);
+  static thread_local std::vector<Slot> others;
+  others.clear();
+  // Most often both edge rows have every member's number.
+  for (Slot slot = 0; slot < members; ++slot) {
+    const double change = slot < both ? static_cast<double>(latest[slot]) - static_cast<double>(earliest[slot]) : absent;
+    if (change == change && fold.present(slot) >= least && end - first > 1) out[slot] = change / whole;
+    else if (fold.present(slot) != 0) others.push_back(slot);
+  }
+  if (others.empty()) return;
+  static thread_local std::vector<Edge> firsts, lasts;
+  firsts.assign(members, Edge{});
+  lasts.assign(members, Edge{});
+  find_edges(rows, first, end, false, others, firsts);
+  find_edges(rows, first, end, true, others, lasts);
+  for (const Slot slot : others) {
+    const Edge &a = firsts[slot], &b = lasts[slot];
+    if (is_absent(a.value) || a.row == b.row || (reduction.needs_cover() && !covered(fold.present(slot), slot, reduction, row))) continue;
+    out[slot] = canonical(reduction.op == Op::w_delta ? b.value - a.value : (b.value - a.value) / elapsed(a.row, b.row));
+  }
+}
+
+template <class T>
+void RawView<T>::by_member(const Rows<T>& rows, std::size_t first, std::size_t end, const RowReduction& reduction,
+                           std::span<double> out) const {
+  constexpr std::size_t together = 16;  // members: a cache line of floats
+  static thread_local std::vector<double> block, values, times, times_of;
+  const std::size_t count = end - first;
+  const double row = seconds(rows.grid().length);
+  const bool incremental = order_ && built_ && orders(reduction.op);
+  times.clear();
+  for (std::size_t r = first; r < end; ++r)
+    times.push_back(static_cast<double>(rows.closed()[r].number - rows.closed()[first].number) * row);
+  block.resize(together * count);
+  for (std::size_t base = 0; base < out.size(); base += together) {
+    const std::size_t width = std::min(together, out.size() - base);
+    if (incremental) {
+      // Enough numbers settle it; only where there are few, measured NaN have to be counted, too.
+      bool all = true;
+      for (std::size_t j = 0; j < width && all; ++j) {
+        const auto sorted = sorted_.of(static_cast<Slot>(base + j));
+        all = !sorted.empty() && static_cast<double>(sorted.size()) * row >= seconds(reduction.window->over) / 2;
+      }
+      if (all) {
+        for (std::size_t j = 0; j < width; ++j)
+          out[base + j] = order_statistic(reduction.op, sorted_.of(static_cast<Slot>(base + j)), reduction.arguments.number);
+        continue;
+      }
+    }
+    for (std::size_t r = 0; r < count; ++r) {
+      const auto& from = rows.closed()[first + r].values;
+      for (std::size_t j = 0; j < width; ++j) block[j * count + r] = base + j < from.size() ? static_cast<double>(from[base + j]) : absent;
+    }
+    for (std::size_t j = 0; j < width; ++j) {
+      const auto slot = static_cast<Slot>(base + j);
+      values.clear();
+      times_of.clear();
+      for (std::size_t r = 0; r < count; ++r) {
+        const double v = block[j * count + r];
+        // An absent float widens to the absent double.
+        if (is_absent(v)) continue;
+        values.push_back(v);
+        times_of.push_back(times[r]);
+      }
+      if (!reduction.enough(values.size())) continue;
+      if (reduction.needs_cover() && !covered(values.size(), slot, reduction, row)) continue;
+      out[slot] = reduce_series(reduction.op, {times_of, values}, reduction.at(slot));
+    }
+  }
+}
+
+template class RawView<float>;
+template class RawView<double>;
+
+}  // namespace tocsin::stream

@@ -1,0 +1,112 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "stream/graph/time_range.h"
+#include "stream/windows/arrivals.h"
+#include "stream/windows/incremental_aggregates.h"
+#include "stream/windows/order_statistics.h"
+#include "stream/windows/panes.h"
+#include "stream/windows/rows.h"
+#include "stream/windows/series.h"
+#include "stream/windows/window_fold.h"
+
+namespace tocsin::stream {
+
+// What a reduction of rows needs to know besides them.
+struct RowReduction {
+  Op op{};
+  ReductionArguments arguments;
+  Column goals;  // of time_to: one per slot, or one for all
+  const WindowSpec* window = nullptr;
+  const Arrivals* arrivals = nullptr;
+  SignalKind kind{};
+  [[nodiscard]] ReductionArguments at(Slot slot) const noexcept;
+  // last, first and count are known from one value on, and so is all of a state.
+  [[nodiscard]] bool needs_cover() const noexcept;
+  // last(n) and first(n) need n values, or the window's `least`.
+  [[nodiscard]] bool enough(std::size_t count) const noexcept;
+};
+
+// A window of raw rows: at most 5 min. Order statistics and folds that were declared are kept up; all else is read from the rows.
+template <class T>
+class RawView {
+ public:
+  RawView(WindowSpec spec, const Demand& demand, bool declared, const SignalDefinition& signal);
+  [[nodiscard]] const WindowSpec& spec() const noexcept { return spec_; }
+
+  void advance(const Rows<T>& rows, TimeRange time_range);
+  void forget() { built_ = false; }
+  // False: the window holds no row. A count of 0 is left absent: whether it means none is the caller's to say.
+  bool reduce(const Rows<T>& rows, TimeRange time_range, const RowReduction& reduction, std::span<double> out) const;
+  [[nodiscard]] std::size_t retained_bytes() const noexcept { return sorted_.retained_bytes() + (fold_ ? fold_->retained_bytes() : 0); }
+
+ private:
+  void by_fold(const WindowFold<T>& fold, const Rows<T>& rows, std::size_t first, std::size_t end, const RowReduction& reduction,
+               std::span<double> out) const;
+  void edge(const Rows<T>& rows, std::size_t first, std::size_t end, bool last, std::span<double> out) const;
+  void between_edges(const WindowFold<T>& fold, const Rows<T>& rows, std::size_t first, std::size_t end, const RowReduction& reduction,
+                     std::span<double> out) const;
+  void by_member(const Rows<T>& rows, std::size_t first, std::size_t end, const RowReduction& reduction, std::span<double> out) const;
+
+  WindowSpec spec_;
+  bool order_ = false, built_ = false;
+  RowNumber from_ = 0, through_ = 0;  // sorted_ and fold_ are of the rows (from_, through_]
+  SortedColumns<T> sorted_;
+  std::optional<WindowFold<T>> fold_;
+  typename WindowFold<T>::Wants wants_;
+};
+
+// A window that looks back further than raw rows reach: over panes. What takes values (median, quantile, mad, theil_sen …) takes
+// the panes' means; `last` is the last row's value.
+template <class T>
+class BaselineView {
+ public:
+  BaselineView(WindowSpec spec, const Demand& demand, Duration pane)
+      : spec_(std::move(spec)),
+        order_(demand.order),
+        last_(demand.last),
+        sorted_(std::min<std::size_t>(static_cast<std::size_t>(spec_.over / pane) + 1, 64)) {
+    for (const Reduction& reduction : demand.reductions)
+      if (orders(reduction.op)) kept_.keep(reduction);
+  }
+  [[nodiscard]] const WindowSpec& spec() const noexcept { return spec_; }
+  [[nodiscard]] bool ordered() const noexcept { return order_; }
+
+  void advance(const Rows<T>& rows, const Panes<T>& panes, TimeRange time_range);
+  bool reduce(const Panes<T>& panes, TimeRange time_range, const RowReduction& reduction, std::span<double> out) const;
+  void begin_after(RowNumber row) noexcept { rows_through_ = row; }
+  void take_over(BaselineView& old) {
+    rows_through_ = old.rows_through_;
+    values_ = std::move(old.values_);
+    times_ = std::move(old.times_);
+  }
+  void save(Writer& out) const;
+  void load(Reader& in);
+  [[nodiscard]] std::size_t retained_bytes() const noexcept {
+    return sorted_.retained_bytes() + kept_.retained_bytes() + counts_.capacity() * sizeof(std::uint32_t) +
+           values_.capacity() * sizeof(double) + times_.capacity() * sizeof(Time);
+  }
+
+ private:
+  static void count_nonfinite(const Panes<T>& panes, std::size_t first, std::size_t end, const RowReduction& reduction,
+                              std::span<double> out);
+  WindowSpec spec_;
+  bool order_, last_, built_ = false;
+  RowNumber from_ = 0, through_ = 0;  // panes in sorted_
+  SortedColumns<double> sorted_;
+  std::vector<std::uint32_t> counts_;  // of rows in these panes
+  IncrementalAggregates kept_;         // as of these panes
+  RowNumber rows_through_ = std::numeric_limits<RowNumber>::min();
+  std::vector<double> values_;  // of the last rows, per member
+  std::vector<Time> times_;
+};
+
+extern template class RawView<float>;
+extern template class RawView<double>;
+extern template class BaselineView<float>;
+extern template class BaselineView<double>;
+
+}  // namespace tocsin::stream

@@ -1,0 +1,175 @@
+"""The checks of the project find what they look for: each planted fault in a small project of our own is named, and no more."""
+
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import arrows  # noqa: E402
+import manners  # noqa: E402
+
+SOUND = {
+    "stream/values/row.h": '#pragma once\n#include <vector>\n#include <xxhash.h>\n#include "stream/values/time.h"\n',
+    "stream/values/time.h": "#pragma once\n#include <chrono>\n// std::mutex would be wrong here\n",
+    "stream/CMakeLists.txt": "tocsin_library(tocsin_stream SOURCES values/row.cpp PUBLIC PkgConfig::XXHASH)\n",
+    "schemas/decode.cpp": '#include <flatbuffers/flatbuffers.h>\n#include "telemetry_generated.h"\n#include "stream/values/row.h"\n',
+    "schemas/CMakeLists.txt": "tocsin_library(tocsin_schemas SOURCES decode.cpp PUBLIC tocsin_stream)\n",
+    "dsl/host.cpp": '#include <lua.hpp>\n#include "dsl/text/scan.h"\n#include "stream/values/row.h"\n',
+    "dsl/CMakeLists.txt": "tocsin_library(tocsin_dsl SOURCES host.cpp PUBLIC tocsin_dsl_text)\n",
+    "dsl/text/scan.h": '#pragma once\n#include "stream/values/row.h"\n',
+    "dsl/text/scan.cpp": '#include <hs.h>\n#include <re2/re2.h>\n#include "dsl/text/scan.h"\n',
+    "dsl/text/CMakeLists.txt": "tocsin_library(tocsin_dsl_text SOURCES scan.cpp PUBLIC tocsin_stream PRIVATE PkgConfig::RE2)\n",
+    "adapters/journal/read.h": '#pragma once\n#include <mutex>\n#include <unistd.h>\n#include "schemas/codec.h"\n',
+    "adapters/cli/main.cpp": '#include "adapters/cli/check.h"\n#include "adapters/journal/read.h"\n#include "dsl/loader.h"\n',
+    "adapters/CMakeLists.txt": "tocsin_library(tocsin_journal SOURCES read.cpp PUBLIC tocsin_schemas tocsin_dsl)\n",
+    "docs/one.md": "See [the rows](../stream/values/row.h), `stream/values/time.h` and `dsl/text/*.cpp`; `a/b` is a ratio.\n\n```\nstream/made_up.h\n```\n",
+}
+
+
+class Project(unittest.TestCase):
+    """A small project in which nothing is wrong."""
+
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.root = Path(temporary.name)
+        for path, text in SOUND.items():
+            self.put(path, text)
+
+    def put(self, path, text):
+        path = self.root / path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+    def plant(self, path, line):
+        path = self.root / path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a", encoding="utf-8") as file:
+            file.write(line + "\n")
+
+    def only(self, check):
+        (problem,) = check(self.root)
+        return problem
+
+
+class Includes(Project):
+    def test_a_sound_house_has_nothing_to_say(self):
+        for check in (arrows.check_includes, arrows.check_links, arrows.check_executors, manners.check_names, manners.check_documents):
+            self.assertEqual(list(check(self.root)), [], check.__name__)
+
+    def assert_refused(self, path, line, *words):
+        self.put(path, SOUND.get(path, ""))
+        self.plant(path, line)
+        problem = self.only(arrows.check_includes)
+        number = (self.root / path).read_text(encoding="utf-8").count("\n")
+        self.assertTrue(problem.startswith(f"{path}:{number}: "), problem)
+        for word in words:
+            self.assertIn(word, problem)
+        self.put(path, SOUND.get(path, ""))
+
+    def test_every_arrow_that_points_back_is_named(self):
+        for path, target in (("stream/values/row.h", "schemas/codec.h"), ("stream/values/row.h", "dsl/loader.h"), ("stream/values/row.h", "dsl/text/scan.h"),
+                             ("stream/values/row.h", "adapters/journal/read.h"), ("schemas/decode.cpp", "dsl/loader.h"),
+                             ("schemas/decode.cpp", "dsl/text/scan.h"), ("schemas/decode.cpp", "adapters/journal/read.h"),
+                             ("dsl/text/scan.h", "dsl/loader.h"), ("dsl/text/scan.h", "schemas/codec.h"),
+                             ("dsl/host.cpp", "schemas/codec.h"), ("dsl/host.cpp", "adapters/journal/read.h")):
+            self.assert_refused(path, f'#include "{target}"', "includes " + target, "may include")
+
+    def test_an_arrow_out_of_a_folder_of_stream_is_named(self):
+        for path, target in (("stream/values/row.h", "stream/graph/graph.h"), ("stream/windows/panes.h", "stream/rules/judge.h"),
+                             ("stream/rules/judge.h", "stream/ports.h"), ("stream/ports.h", "stream/job/shard.h")):
+            self.assert_refused(path, f'#include "{target}"', f"includes {target}", "may include")
+        self.put("stream/made_up/one.h", '#include "stream/values/row.h"\n')
+        self.assertIn("has no place", self.only(arrows.check_includes))
+
+    def test_the_program_is_included_by_nothing(self):
+        self.assert_refused("adapters/journal/read.h", '#include "adapters/cli/check.h"', "included by nothing")
+        self.assert_refused("stream/values/row.h", '#include "adapters/cli/check.h"', "included by nothing")
+        self.assert_refused("bench/all.cpp", '#include "adapters/cli/check.h"', "included by nothing")
+
+    def test_a_library_outside_its_room_is_named(self):
+        for path, target, library in (("dsl/text/scan.cpp", "lua.hpp", "Lua"), ("adapters/journal/read.h", "lauxlib.h", "Lua"),
+                                      ("dsl/host.cpp", "hs.h", "Vectorscan"), ("dsl/host.cpp", "re2/re2.h", "RE2"),
+                                      ("adapters/journal/read.h", "re2/re2.h", "RE2"),
+                                      ("adapters/journal/read.h", "flatbuffers/flatbuffers.h", "FlatBuffers"),
+                                      ("adapters/journal/read.h", "librdkafka/rdkafka.h", "librdkafka"),
+                                      ("adapters/journal/read.h", "curl/curl.h", "HTTP")):
+            self.assert_refused(path, f"#include <{target}>", library)
+        self.assert_refused("adapters/journal/read.h", '#include "telemetry_generated.h"', "FlatBuffers")
+
+    def test_stream_knows_the_standard_library_without_files_and_xxhash_only(self):
+        for target in ("fmt/format.h", "unistd.h", "fstream", "filesystem", "iostream", "nlohmann/json.hpp"):
+            self.assert_refused("stream/values/row.h", f"#include <{target}>", "only the standard library")
+
+    def test_nothing_in_stream_and_dsl_is_shared_between_threads(self):
+        for path in ("stream/values/row.h", "dsl/host.cpp", "dsl/text/scan.h"):
+            for target in ("mutex", "atomic", "thread", "shared_mutex"):
+                self.assert_refused(path, f"#include <{target}>", "no mutex")
+        self.plant("stream/values/row.h", "static std::atomic<int> count;  // shared")
+        self.plant("dsl/host.cpp", "std::scoped_lock guard{door};")
+        self.assertEqual([problem.split(" in ")[0] for problem in arrows.check_executors(self.root)],
+                         ["stream/values/row.h:5: std::atomic", "dsl/host.cpp:4: std::scoped_lock"])
+
+    def test_an_include_that_hides_its_path_is_named(self):
+        self.assert_refused("adapters/journal/read.h", '#include "../../dsl/loader.h"', "from the root")
+        self.assert_refused("stream/values/row.h", '#include "time.h"', "from the root")
+        self.assert_refused("stream/values/row.h", "#include <stream/values/time.h>", "is ours")
+        self.assert_refused("stream/values/row.h", '  #  include "dsl/loader.h"', "may include")
+        self.assert_refused("stream/values/loops.inc", '#include "dsl/loader.h"', "may include")
+
+
+class Links(Project):
+    def test_a_link_against_the_arrows_is_named(self):
+        self.put("stream/CMakeLists.txt", "tocsin_library(tocsin_stream SOURCES values/row.cpp PRIVATE tocsin_schemas)\n")
+        self.assertIn("stream links tocsin_schemas", self.only(arrows.check_links))
+
+    def test_a_link_added_after_the_library_is_named(self):
+        self.plant("dsl/text/CMakeLists.txt", "target_link_libraries(tocsin_dsl_text PRIVATE tocsin_dsl)")
+        self.assertIn("dsl/text links tocsin_dsl", self.only(arrows.check_links))
+
+    def test_globbed_sources_are_named(self):
+        self.plant("stream/CMakeLists.txt", "file(GLOB all *.cpp)")
+        self.assertIn("never globbed", self.only(arrows.check_links))
+
+
+class Manners(Project):
+    def test_a_path_that_does_not_exist_is_named(self):
+        self.plant("docs/one.md", "As `stream/windows/rows.h` says.")
+        self.assertEqual(self.only(manners.check_documents), "docs/one.md:6: stream/windows/rows.h does not exist")
+
+    def test_a_link_that_leads_nowhere_is_named(self):
+        self.plant("docs/one.md", "See [two](two.md).")
+        self.assertIn("two.md leads nowhere", self.only(manners.check_documents))
+
+    def test_a_vague_name_is_named(self):
+        self.plant("stream/values/row.h", "class RowManager {};")
+        self.assertIn("RowManager", self.only(manners.check_names))
+
+    def test_a_large_file_is_counted(self):
+        self.put("stream/large.cpp", "\n" * 501)
+        self.put("stream/full.cpp", "\n" * 500)
+        self.assertEqual(list(manners.large_files(self.root)), [("stream/large.cpp", 501)])
+
+    def test_a_header_that_leans_on_its_includer_is_named(self):
+        for path in (path for path in self.root.rglob("*.h")):
+            path.write_text("#pragma once\n", encoding="utf-8")
+        self.put("stream/values/leaning.h", "#pragma once\nstd::vector<int> rows();\n")
+        self.put("build/compile_commands.json",
+                 f'[{{"directory": "{self.root}", "file": "{self.root}/stream/values/row.cpp",'
+                 f' "command": "c++ -std=c++20 -I{self.root} -o row.o -c {self.root}/stream/values/row.cpp"}}]')
+        (problem,) = manners.check_headers(self.root, self.root / "build")
+        self.assertIn("stream/values/leaning.h does not compile alone", problem)
+
+    def test_the_program_says_what_is_wrong_and_ends_with_1(self):
+        self.plant("stream/values/row.h", '#include "dsl/loader.h"')
+        outcome = subprocess.run([sys.executable, str(Path(__file__).with_name("check")), "includes", str(self.root)],
+                                 capture_output=True, text=True, check=False)
+        self.assertEqual(outcome.returncode, 1)
+        self.assertIn("stream/values/row.h:5: stream includes dsl/loader.h", outcome.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()

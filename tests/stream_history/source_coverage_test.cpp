@@ -1,0 +1,79 @@
+// Whose silence may be judged: covered without a break, and by whoever has read far enough.
+#include <doctest/doctest.h>
+
+#include "stream/windows/source_coverage.h"
+
+using namespace tocsin::stream;
+using namespace std::chrono_literals;
+
+namespace {
+
+Time at(int s) { return at_nanoseconds(1'790'000'000'000'000'000) + std::chrono::seconds{s}; }
+constexpr Slot slots[] = {1, 2};
+
+}  // namespace
+
+TEST_CASE("a break after a window's end leaves the window covered; one within it does not") {
+  Topology topology;
+  topology.expect_ranks(2);
+  SourceCoverage coverage;
+  coverage.start(at(0));
+  for (int s = 0; s <= 100; s += 10) coverage.extend("log", Level::rank, slots, at(s));
+  for (int s = 200; s <= 300; s += 10) coverage.extend("log", Level::rank, slots, at(s));
+  const auto over = [&](int from, int to) { return coverage.over("log", Level::rank, 1, topology, at(from), at(to)); };
+  CHECK(over(20, 90));
+  CHECK(over(0, 130));  // covered no more than 30 s before its end
+  CHECK_FALSE(over(0, 131));
+  CHECK_FALSE(over(50, 250));
+  CHECK_FALSE(over(140, 160));
+  CHECK(over(170, 300));
+  CHECK(over(210, 320));
+
+  Writer out;
+  coverage.save(out);
+  SourceCoverage again;
+  Reader in{out.bytes()};
+  REQUIRE(again.load(in));
+  CHECK(again.over("log", Level::rank, 1, topology, at(20), at(90)));
+  CHECK_FALSE(again.over("log", Level::rank, 1, topology, at(50), at(250)));
+}
+
+TEST_CASE("members of an origin that was not read so far are unobserved, also after a take-over") {
+  Origins origins;
+  const std::size_t near = origins.index("lines/0", at(1)), far = origins.index("lines/1", at(1));
+  SourceCoverage coverage{&origins};
+  constexpr Slot first[] = {1}, second[] = {2, 3};
+  coverage.carried(near, Level::rank, first);
+  coverage.carried(far, Level::rank, second);
+  std::vector<std::uint8_t> members;
+  std::vector<std::string> left;
+  const auto told = [&](std::size_t origin, bool behind) { left.push_back(origins.name(origin) + (behind ? " left" : " is back")); };
+
+  origins.follow(at(60), {{"lines/0", at(60)}, {"lines/1", at(50)}}, told);
+  CHECK(origins.clock() == at(50));
+  CHECK_FALSE(coverage.unobserved(Level::rank, at(50), members));
+
+  origins.follow(at(171), {{"lines/0", at(171)}}, told);
+  CHECK(left == std::vector<std::string>{"lines/1 left"});
+  CHECK(origins.clock() == at(171));
+  REQUIRE(coverage.unobserved(Level::rank, at(171), members));
+  CHECK(members == std::vector<std::uint8_t>{0, 0, 1, 1});
+
+  Writer out;
+  origins.save(out), coverage.save(out);
+  Origins kept;
+  SourceCoverage again{&kept};
+  Reader in{out.bytes()};
+  kept.load(in);
+  REQUIRE(again.load(in));
+  REQUIRE(again.unobserved(Level::rank, at(171), members));
+  CHECK(members == std::vector<std::uint8_t>{0, 0, 1, 1});
+
+  origins.follow(at(172), {{"lines/0", at(172)}, {"lines/1", at(160)}}, told);
+  CHECK(left.back() == "lines/1 is back");
+  CHECK(origins.clock() == at(171));  // never back
+  CHECK(coverage.unobserved(Level::rank, at(171), members));
+  origins.follow(at(173), {{"lines/0", at(173)}, {"lines/1", at(172)}}, told);
+  CHECK(origins.clock() == at(172));
+  CHECK_FALSE(coverage.unobserved(Level::rank, at(172), members));
+}
