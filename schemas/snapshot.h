@@ -12,9 +12,9 @@
 
 namespace tocsin::schemas {
 
-// The number of the state's form, sections included. Raise it with any change to what a section holds; readers read it and the one
-// before, and refuse a newer one.
-inline constexpr std::uint32_t snapshot_format = 1;
+// The number of the state's form, sections included. Raise it where an older reader would misread a section; a new field needs no new
+// number. Readers read it and the one before, and refuse a newer one.
+inline constexpr std::uint32_t snapshot_format = 2;
 
 // The state of a shard at a position of its log: everything but rows. Sections are stream/values/archive.h's, by subject ("": the shard's).
 struct Snapshot {

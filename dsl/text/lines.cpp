@@ -280,24 +280,13 @@ void Lines::settle(Time clock, Extracted& out) {
 void Lines::finish(Extracted& out) { settle(stream::never, out); }
 
 void Lines::save(stream::Writer& out) const {
-  open_.save(out, *expressions_);
-  out.put(static_cast<std::uint64_t>(totals_.size()));
-  for (const auto& [member, total] : totals_) {
-    member.save(out);
-    out.put(total);
-  }
+  out.object(1, [this](stream::Writer& records) { open_.save(records, *expressions_); });
+  out(2, totals_);
 }
 
 stream::Result<void> Lines::load(stream::Reader& in) {
-  if (auto loaded = open_.load(in, *expressions_); !loaded) return loaded;
-  totals_.clear();
-  const std::size_t count = in.get_count();
-  for (std::size_t i = 0; i < count && in.ok(); ++i) {
-    OwnedMember member;
-    member.load(in);
-    const double total = in.get<double>();
-    totals_.insert_or_assign(std::move(member), total);
-  }
+  in.object(1, [this](stream::Reader& records) { (void)open_.load(records, *expressions_); });
+  in(2, totals_);
   return in.status();
 }
 

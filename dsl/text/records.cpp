@@ -6,21 +6,6 @@ namespace tocsin::dsl::text {
 
 using stream::Time;
 
-void OwnedMember::save(stream::Writer& out) const {
-  out.put(level);
-  out.put(rank);
-  out.put(node);
-  out.put(gpu);
-}
-
-void OwnedMember::load(stream::Reader& in) {
-  level = in.get<stream::Level>();
-  if (static_cast<std::size_t>(level) >= stream::level_count) level = stream::Level::job;
-  rank = in.get<std::uint32_t>();
-  node = in.get_text();
-  gpu = in.get_text();
-}
-
 std::optional<OpenRecords::Place> OpenRecords::find(const stream::MemberKey& member, bool error) {
   if (open_.empty()) return std::nullopt;
   const auto place = open_.find(Stream{OwnedMember{member}, error});
@@ -65,46 +50,24 @@ Time OpenRecords::next_due() const {
 }
 
 void OpenRecords::save(stream::Writer& out, const Expressions& expressions) const {
-  out.put(static_cast<std::uint64_t>(open_.size()));
-  for (const auto& [key, record] : open_) {
+  out.list(1, open_, [&](stream::Writer& of, const auto& entry) {
+    const auto& [stream, record] = entry;
     const Rule& rule = expressions.rule(record.rule);
-    key.member.save(out);
-    out.put(static_cast<std::uint8_t>(key.error));
-    out.put(static_cast<std::uint8_t>(rule.kind));
-    out.put(rule.name);
-    record.of.save(out);
-    record.from.save(out);
-    out.put(static_cast<std::uint8_t>(record.rank_known));
-    out.put(record.text);
-    out.put(record.lines);
-    out.put(record.time);
-    out.put(record.due);
-  }
+    of(1, stream), of(2, record), of(3, rule.kind), of(4, rule.name);
+  });
 }
 
 stream::Result<void> OpenRecords::load(stream::Reader& in, const Expressions& expressions) {
   open_.clear();
-  const std::size_t count = in.get_count();
-  for (std::size_t i = 0; i < count && in.ok(); ++i) {
-    Stream key;
-    key.member.load(in);
-    key.error = in.get<std::uint8_t>() != 0;
-    const auto kind = in.get<std::uint8_t>() == 0 ? Definition::Kind::pattern : Definition::Kind::parser;
-    const std::string name = in.get_text();
-    OpenRecord record;
-    record.of.load(in);
-    record.from.load(in);
-    record.rank_known = in.get<std::uint8_t>() != 0;
-    record.text = in.get_text();
-    record.lines = in.get<std::uint32_t>();
-    record.time = in.get_time();
-    record.due = in.get_time();
+  in.list(1, [&](stream::Reader& of) {
+    auto stream = of.get<Stream>(1);
+    auto record = of.get<OpenRecord>(2);
     // A record of a rule that the pack no longer has ends here: nothing could be made of it.
-    const auto rule = expressions.find(name, kind);
-    if (!rule || !expressions.rule(*rule).assembles()) continue;
+    const auto rule = expressions.find(of.get<std::string>(4), of.get<Definition::Kind>(3));
+    if (!rule || !expressions.rule(*rule).assembles()) return;
     record.rule = *rule;
-    open_.insert_or_assign(std::move(key), std::move(record));
-  }
+    open_.insert_or_assign(std::move(stream), std::move(record));
+  });
   return in.status();
 }
 

@@ -24,14 +24,16 @@ struct OwnedMember {
   [[nodiscard]] stream::MemberKey key() const { return {level, rank, node, gpu}; }
   friend auto operator<=>(const OwnedMember&, const OwnedMember&) = default;
 
-  void save(stream::Writer& out) const;
-  void load(stream::Reader& in);
+  static void fields(auto& self, auto& archive) {
+    archive(1, self.level), archive(2, self.rank), archive(3, self.node), archive(4, self.gpu);
+  }
 };
 
 // One of the two outputs of a member.
 struct Stream {
   OwnedMember member;
   bool error = false;
+  static void fields(auto& self, auto& archive) { archive(1, self.member), archive(2, self.error); }
   friend auto operator<=>(const Stream&, const Stream&) = default;
 };
 
@@ -45,6 +47,12 @@ struct OpenRecord {
   std::uint32_t lines = 0;  // of the stream since then, joined or not
   stream::Time time{};      // of the last line that was joined
   stream::Time due{};       // when it ends for want of more
+
+  // But for its rule, which another pack may number otherwise.
+  static void fields(auto& self, auto& archive) {
+    archive(1, self.of), archive(2, self.from), archive(3, self.rank_known), archive(4, self.text);
+    archive(5, self.lines), archive(6, self.time), archive(7, self.due);
+  }
 };
 
 // The half-assembled records of one attempt, at most one a stream. Bounded in number, bytes, lines and time.

@@ -259,34 +259,22 @@ void Attempt::use(LoadedPack pack, Time from) {
 }
 
 void Attempt::save(Writer& out) const {
-  out.put(name_), out.put(start_), out.put(static_cast<std::uint64_t>(start_position_));
-  out.put(static_cast<std::uint64_t>(labels_.size()));
-  for (const auto& [label, text] : labels_) out.put(label), out.put(text);
-  topology_.save(out);
-  coverage_.save(out);
-  symbols_.save(out);
-  history_->save(out);
-  Writer extraction;
-  if (extractor_) extractor_->save(extraction);
-  out.put_all(extraction.bytes());
-  judge_->save(out);
-  intake_.save(out);
-  out.put(last_arrival_), out.put(end_), out.put(started_by_event_);
+  out(1, name_), out(2, start_), out(3, start_position_);
+  out(4, labels_), out(5, topology_), out(6, coverage_), out(7, symbols_), out(8, *history_);
+  if (extractor_) {
+    Writer extraction;
+    extractor_->save(extraction);
+    out(9, extraction.bytes());
+  }
+  out(10, *judge_), out(11, intake_);
+  out(12, last_arrival_), out(13, end_), out(14, started_by_event_);
 }
 
 Result<void> Attempt::load(Reader& in) {  // name and start were read by the subject, which made this
-  for (std::size_t i = in.get_count(); i > 0 && in.ok(); --i) {
-    const std::string label = in.get_text();
-    labels_[label] = in.get_text();
-  }
-  if (auto ok = topology_.load(in); !ok) return ok;
-  if (auto ok = coverage_.load(in); !ok) return ok;
-  if (auto ok = symbols_.load(in); !ok) return ok;
-  if (auto ok = history_->load(in); !ok) return ok;
-  extractor_state_ = in.get_all<std::byte>();
-  if (auto ok = judge_->load(in); !ok) return ok;
-  intake_.load(in);
-  last_arrival_ = in.get_time(), end_ = in.get_time(), started_by_event_ = in.get<bool>();
+  in(4, labels_), in(5, topology_), in(6, coverage_), in(7, symbols_), in(8, *history_);
+  in(9, extractor_state_);
+  in(10, *judge_), in(11, intake_);
+  in(12, last_arrival_), in(13, end_), in(14, started_by_event_);
   if (ended()) history_->end(end_);
   backfilling_ = true;
   intake_.begin_backfill();

@@ -300,14 +300,8 @@ void Intake::value(SignalId id, Slot slot, Slot reporter, Time time, double numb
   }
 }
 
-void Intake::save(Writer& out) const {
-  out.put_all(last_step_);
-  out.put(sequence_);
-}
+void Intake::save(Writer& out) const { out(1, last_step_), out(2, sequence_); }
 
-void Intake::load(Reader& in) {
-  last_step_ = in.get_all<double>();
-  sequence_ = in.get<std::uint64_t>();
-}
+void Intake::load(Reader& in) { in(1, last_step_), in(2, sequence_); }
 
 }  // namespace tocsin::stream

@@ -65,13 +65,8 @@ class Seen {
     set(sequence);
     return false;
   }
-  void save(Writer& out) const {
-    out.put(epoch_), out.put(any_), out.put(highest_);
-    for (const auto word : bits_) out.put(word);
-  }
-  void load(Reader& in) {
-    epoch_ = in.get<std::uint32_t>(), any_ = in.get<bool>(), highest_ = in.get<std::uint64_t>();
-    for (auto& word : bits_) word = in.get<std::uint64_t>();
+  static void fields(auto& self, auto& archive) {
+    archive(1, self.epoch_), archive(2, self.any_), archive(3, self.highest_), archive(4, self.bits_);
   }
 
  private:
@@ -85,20 +80,6 @@ class Seen {
 void read_watermark(Watermarks& watermarks, const ControlRecord& record) {
   Time& read = watermarks.try_emplace(std::string{record.source}, long_ago).first->second;
   read = std::max(read, record.read_up_to);
-}
-
-void save_watermarks(Writer& out, const Watermarks& watermarks) {
-  out.put(static_cast<std::uint64_t>(watermarks.size()));
-  for (const auto& [source, read] : watermarks) out.put(source), out.put(read);
-}
-
-Watermarks load_watermarks(Reader& in) {
-  Watermarks watermarks;
-  for (std::size_t i = in.get_count(); i > 0 && in.ok(); --i) {
-    const std::string source = in.get_text();
-    watermarks[source] = in.get_time();
-  }
-  return watermarks;
 }
 
 }  // namespace
@@ -126,9 +107,10 @@ struct Shard::State {
   Watermarks watermarks;
   std::map<std::string, Seen, std::less<>> producers;  // and re-keyed sources
   struct Mark {
-    Position at;
-    Time clock;
+    Position at{};
+    Time clock{};
     Watermarks watermarks;
+    static void fields(auto& self, auto& archive) { archive(1, self.at), archive(2, self.clock), archive(3, self.watermarks); }
   };
   struct Filling {
     Time clock = long_ago;
@@ -242,6 +224,12 @@ struct Shard::State {
     follow_watermarks();
   }
 
+  // The shard's own section, but for packs.
+  static void fields(auto& self, auto& archive) {
+    archive(2, self.clock), archive(3, self.last_beat), archive(4, self.next), archive(5, self.sealed), archive(6, self.marks);
+    archive(7, self.watermarks), archive(8, self.producers);
+  }
+
   bool repeated(const Entry& entry) {
     const auto seen = [&](std::string_view key, std::uint32_t epoch, std::uint64_t sequence) {
       auto found = producers.find(key);
@@ -252,6 +240,8 @@ struct Shard::State {
     return !entry.producer.empty() && entry.sequence != 0 && seen(entry.producer, entry.epoch, entry.sequence);
   }
 };
+
+constexpr Tag pack_tag = 1, waiting_tag = 9;
 
 Shard::Shard(LoadedPack pack, PackSource* packs, AlertSink& sink, ShardOptions options) : state_(std::make_unique<State>()) {
   State& s = *state_;
@@ -330,17 +320,11 @@ Shard::Sections Shard::snapshot() const {
     for (const auto& [name, judged] : s.subjects) judged.subject->forget_marks(s.marks.front().at);
 
   Writer out;
-  out.put(s.pack.pack->hash), out.put(s.clock), out.put(s.last_beat), out.put(static_cast<std::uint64_t>(s.next)), out.put(s.sealed);
-  out.put(static_cast<std::uint64_t>(s.marks.size()));
-  for (const auto& mark : s.marks) {
-    out.put(static_cast<std::uint64_t>(mark.at)), out.put(mark.clock);
-    save_watermarks(out, mark.watermarks);
-  }
-  save_watermarks(out, s.watermarks);
-  out.put(static_cast<std::uint64_t>(s.producers.size()));
-  for (const auto& [producer, seen] : s.producers) out.put(producer), seen.save(out);
-  out.put(static_cast<std::uint64_t>(s.waiting.size()));
-  for (const auto& waiting : s.waiting) out.put(waiting.pack.pack->hash), out.put(waiting.pack.pack->text), out.put(waiting.from);
+  out(pack_tag, s.pack.pack->hash);
+  State::fields(s, out);
+  out.list(waiting_tag, s.waiting, [](Writer& of, const State::Waiting& waiting) {
+    of(1, waiting.pack.pack->hash), of(2, waiting.pack.pack->text), of(3, waiting.from);
+  });
 
   Sections sections;
   sections[""] = std::move(out).take();
@@ -357,7 +341,7 @@ Result<Shard::Resume> Shard::load(const Sections& sections) {
   const auto own = sections.find("");
   if (own == sections.end()) return Error{Errc::malformed, "the snapshot has no section of the shard"};
   Reader in{own->second};
-  const std::string hash = in.get_text();
+  const auto hash = in.get<std::string>(pack_tag);
   if (hash != s.pack.pack->hash) {
     auto loaded = s.packs && !s.options.ignore_packs ? s.packs->pack(hash, {}) : std::nullopt;
     if (!loaded)
@@ -365,23 +349,12 @@ Result<Shard::Resume> Shard::load(const Sections& sections) {
                    "the snapshot was made under other rules (" + hash + "), which are not to be had: start from the log's beginning"};
     s.pack = *loaded;
   }
-  s.clock = in.get_time(), s.last_beat = in.get_time(), s.next = static_cast<Position>(in.get<std::uint64_t>()), s.sealed = in.get<bool>();
+  State::fields(s, in);
   s.last_snapshot = s.clock;
-  for (std::size_t i = in.get_count(); i > 0 && in.ok(); --i) {
-    const auto position = static_cast<Position>(in.get<std::uint64_t>());
-    const Time clock = in.get_time();
-    s.marks.push_back({position, clock, load_watermarks(in)});
-  }
-  s.watermarks = load_watermarks(in);
-  for (std::size_t i = in.get_count(); i > 0 && in.ok(); --i) {
-    const std::string producer = in.get_text();
-    s.producers[producer].load(in);
-  }
-  for (std::size_t i = in.get_count(); i > 0 && in.ok(); --i) {
-    const std::string waiting_hash = in.get_text(), text = in.get_text();
-    const Time from = in.get_time();
-    if (auto loaded = s.packs ? s.packs->pack(waiting_hash, text) : std::nullopt) s.waiting.push_back({*loaded, from});
-  }
+  in.list(waiting_tag, [&](Reader& of) {
+    auto loaded = s.packs ? s.packs->pack(of.get<std::string>(1), of.get<std::string>(2)) : std::nullopt;
+    if (loaded) s.waiting.push_back({*loaded, of.get<Time>(3)});
+  });
   if (auto ok = in.status(); !ok) return ok.error();
   for (const auto& [name, bytes] : sections) {
     if (name.empty()) continue;

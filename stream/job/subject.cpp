@@ -151,36 +151,20 @@ Duration Subject::longest_raw_window() const {
 }
 
 void Subject::save(Writer& out) const {
-  out.put(digest_->value()), out.put(buried_rows_.value()), out.put(started_), out.put(clock_);
-  out.put(static_cast<std::uint64_t>(tombstones_.size()));
-  for (const auto& [name, until] : tombstones_) out.put(name), out.put(until);
-  origins_.save(out);
-  out.put(static_cast<std::uint64_t>(marks_.size()));
-  for (const auto& [at, origins] : marks_) out.put(static_cast<std::uint64_t>(at)), origins.save(out);
-  out.put(static_cast<std::uint64_t>(attempts_.size()));
-  for (const auto& attempt : attempts_) attempt->save(out);
+  out(1, digest_->value()), out(2, buried_rows_.value()), out(3, started_), out(4, clock_);
+  out(5, tombstones_), out(6, origins_), out(7, marks_);
+  out.list(8, attempts_, [](Writer& of, const auto& attempt) { attempt->save(of); });
 }
 
 Result<void> Subject::load(Reader& in, const LoadedPack& pack) {
-  digest_->restore(in.get<std::uint64_t>());
-  buried_rows_.restore(in.get<std::uint64_t>());
-  started_ = in.get<std::uint32_t>(), clock_ = in.get_time();
-  for (std::size_t i = in.get_count(); i > 0 && in.ok(); --i) {
-    const std::string stone = in.get_text();
-    tombstones_[stone] = in.get_time();
-  }
-  origins_.load(in);
-  for (std::size_t i = in.get_count(); i > 0 && in.ok(); --i) {
-    auto& [at, origins] = marks_.emplace_back(static_cast<Position>(in.get<std::uint64_t>()), Origins{});
-    origins.load(in);
-  }
-  for (std::size_t i = in.get_count(); i > 0 && in.ok(); --i) {
-    const std::string name = in.get_text();
-    const Time start = in.get_time();
-    const auto position = static_cast<Position>(in.get<std::uint64_t>());
-    attempts_.push_back(std::make_unique<Attempt>(name_, name, start, position, pack, origins_, context_));
-    if (auto loaded = attempts_.back()->load(in); !loaded) return loaded;
-  }
+  digest_->restore(in.get<std::uint64_t>(1)), buried_rows_.restore(in.get<std::uint64_t>(2));
+  in(3, started_), in(4, clock_), in(5, tombstones_), in(6, origins_), in(7, marks_);
+  in.list(8, [&](Reader& of) {
+    const auto name = of.get<std::string>(1);
+    const auto start = of.get<Time>(2);
+    attempts_.push_back(std::make_unique<Attempt>(name_, name, start, of.get<Position>(3), pack, origins_, context_));
+    if (auto loaded = attempts_.back()->load(of); !loaded) of.fail(loaded.error());
+  });
   return in.status();
 }
 

@@ -41,14 +41,14 @@ class AlertLifecycle {
 
   [[nodiscard]] std::uint32_t open() const noexcept { return open_; }
   [[nodiscard]] std::uint64_t over_limit() const noexcept { return over_limit_; }
-  void save(Writer& out) const { out.put(open_), out.put(over_limit_), out.put(withheld_), out.put(summary_); }
-  void load(Reader& in) {
-    open_ = in.get<std::uint32_t>(), over_limit_ = in.get<std::uint64_t>(), withheld_ = in.get<std::uint64_t>();
-    summary_ = in.get<std::uint32_t>();
-  }
+  void save(Writer& out) const { fields(*this, out); }
+  void load(Reader& in) { fields(*this, in); }
   void use(const Pack& pack) { pack_ = &pack, index_children(); }
 
  private:
+  static void fields(auto& self, auto& archive) {
+    archive(1, self.open_), archive(2, self.over_limit_), archive(3, self.withheld_), archive(4, self.summary_);
+  }
   struct Call {
     Time tick;
     std::vector<RuleRun>& runs;

@@ -356,19 +356,18 @@ void Judge::adopt(Judge& old, Time from) {
 }
 
 void Judge::save(Writer& out) const {
-  scheduler_.save(out);
-  lifecycle_.save(out);
-  out.put(end_reason_), out.put(over_), out.put(facts_.end);
-  out.put(static_cast<std::uint64_t>(runs_.size()));
-  for (const RuleRun& run : runs_) run.save(out);
+  out(1, scheduler_), out(2, lifecycle_), out(3, end_reason_), out(4, over_), out(5, facts_.end);
+  out(6, runs_);
 }
 
 Result<void> Judge::load(Reader& in) {
-  if (auto loaded = scheduler_.load(in); !loaded) return loaded;
-  lifecycle_.load(in);
-  end_reason_ = in.get_text(), over_ = in.get<bool>(), facts_.end = in.get_time();
-  if (in.get_count() != runs_.size()) return Error{Errc::malformed, "the snapshot is of another pack"};
-  for (RuleRun& run : runs_) run.load(in);
+  in(1, scheduler_), in(2, lifecycle_), in(3, end_reason_), in(4, over_), in(5, facts_.end);
+  std::size_t run = 0;
+  in.list(6, [&](Reader& saved) {
+    if (run < runs_.size()) runs_[run].load(saved);
+    ++run;
+  });
+  if (run != runs_.size()) in.fail(Error{Errc::malformed, "the snapshot is of another pack"});
   expiry_ = lifecycle_.next_expiry(runs_);
   return in.status();
 }

@@ -1,6 +1,7 @@
 #include "stream/rules/rule_run.h"
 
 #include <algorithm>
+#include <ranges>
 
 namespace tocsin::stream {
 
@@ -97,60 +98,29 @@ std::vector<double>& RuleRun::state(std::size_t field, std::size_t members) {
   return column;
 }
 
+void RuleRun::fields(auto& self, auto& archive) {
+  archive(1, self.lives_), archive(2, self.outcomes_), archive(3, self.answers_), archive(4, self.earlier_answers_);
+  archive(5, self.evaluated_), archive(6, self.known_), archive(7, self.ever_);
+  archive(9, self.held), archive(10, self.ticks_), archive(11, self.known_sum_), archive(12, self.evaluated_sum_);
+  archive(13, self.last_tick_), archive(14, self.last_interval_), archive(15, self.fired_), archive(16, self.said_yes_);
+  archive(17, self.quarantined_until), archive(18, self.failures);
+}
+
+constexpr Tag state_tag = 8;  // by name: the next pack's rule may have other fields
+
 void RuleRun::save(Writer& out) const {
-  out.put(static_cast<std::uint64_t>(lives_.size()));
-  for (const auto& [slot, life] : lives_) {
-    out.put(slot);
-    life.streak.save(out);
-    out.put(life.on), out.put(life.published), out.put(life.withheld), out.put(life.explained_by);
-    out.put(life.id), out.put(life.number), out.put(life.first), out.put(life.last_known), out.put(life.shows);
-  }
-  out.put_all(outcomes_), out.put_all(answers_);
-  out.put(static_cast<std::uint64_t>(earlier_answers_.size()));
-  for (const auto& [tick, answers] : earlier_answers_) out.put(tick), out.put_all(answers);
-  out.put_all(evaluated_), out.put_all(known_), out.put_all(ever_);
-  out.put(static_cast<std::uint64_t>(state_.size()));
-  for (std::size_t i = 0; i < state_.size(); ++i) out.put(rule_->state[i].name), out.put_all(state_[i]);
-  out.put(static_cast<std::uint64_t>(held.size()));
-  for (const auto& [node, values] : held) out.put(node), out.put_all(values);
-  out.put(ticks_), out.put(known_sum_), out.put(evaluated_sum_), out.put(last_tick_), out.put(last_interval_);
-  out.put(fired_), out.put(said_yes_);
-  out.put(quarantined_until.value_or(long_ago)), out.put(failures);
+  fields(*this, out);
+  out.list(state_tag, std::views::iota(std::size_t{0}, state_.size()),
+           [&](Writer& field, std::size_t i) { field(1, rule_->state[i].name), field(2, state_[i]); });
 }
 
 void RuleRun::load(Reader& in) {
-  lives_.clear();
-  for (std::size_t i = in.get_count(); i > 0 && in.ok(); --i) {
-    Life& life = lives_[in.get<Slot>()];
-    life.streak.load(in);
-    life.on = in.get<bool>(), life.published = in.get<bool>(), life.withheld = in.get<bool>(), life.explained_by = in.get_text();
-    life.id = in.get<std::uint64_t>(), life.number = in.get<std::uint32_t>();
-    life.first = in.get_time(), life.last_known = in.get_time(), life.shows = in.get_text();
-  }
-  outcomes_ = in.get_all<Truth>(), answers_ = in.get_all<Truth>();
-  earlier_answers_.clear();
-  for (std::size_t i = in.get_count(); i > 0 && in.ok(); --i) {
-    const Time tick = in.get_time();
-    earlier_answers_.emplace_back(tick, in.get_all<Truth>());
-  }
-  evaluated_ = in.get_all<std::uint32_t>(), known_ = in.get_all<std::uint32_t>(), ever_ = in.get_all<std::uint8_t>();
-  for (std::size_t i = in.get_count(); i > 0 && in.ok(); --i) {
-    const std::string field = in.get_text();
-    auto column = in.get_all<double>();
-    for (std::size_t f = 0; f < rule_->state.size(); ++f)
-      if (rule_->state[f].name == field) state_[f] = std::move(column);
-  }
-  held.clear();
-  for (std::size_t i = in.get_count(); i > 0 && in.ok(); --i) {
-    const auto node = in.get<std::uint32_t>();
-    held[node] = in.get_all<double>();
-  }
-  ticks_ = in.get<std::uint64_t>(), known_sum_ = in.get<std::uint64_t>(), evaluated_sum_ = in.get<std::uint64_t>();
-  last_tick_ = in.get_time(), last_interval_ = in.get_duration();
-  fired_ = in.get<bool>(), said_yes_ = in.get<bool>();
-  const Time quarantined = in.get_time();
-  quarantined_until = quarantined == long_ago ? std::nullopt : std::optional{quarantined};
-  failures = in.get<std::uint32_t>();
+  fields(*this, in);
+  in.list(state_tag, [&](Reader& field) {
+    const auto name = field.get<std::string>(1);
+    for (std::size_t i = 0; i < rule_->state.size(); ++i)
+      if (rule_->state[i].name == name) field(2, state_[i]);
+  });
 }
 
 }  // namespace tocsin::stream

@@ -29,6 +29,11 @@ struct Life {
   std::string shows;  // of the last firing transition
 
   [[nodiscard]] bool pending() const noexcept { return first != never && !on; }
+  static void fields(auto& self, auto& archive) {
+    archive(1, self.streak), archive(2, self.on), archive(3, self.published), archive(4, self.withheld);
+    archive(5, self.explained_by), archive(6, self.id), archive(7, self.number), archive(8, self.first);
+    archive(9, self.last_known), archive(10, self.shows);
+  }
 };
 
 // What one rule said of an attempt's members so far: outcomes, the answer after fire and clear, state columns, held values.
@@ -72,6 +77,8 @@ class RuleRun {
   void load(Reader& in);
 
  private:
+  static void fields(auto& self, auto& archive);
+
   const Rule* rule_;
   std::map<Slot, Life> lives_;
   std::vector<Truth> outcomes_, answers_;

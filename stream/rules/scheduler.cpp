@@ -151,21 +151,18 @@ void Scheduler::adopt(const Scheduler& old, Time from) {
 }
 
 void Scheduler::save(Writer& out) const {
-  out.put(end_), out.put(finished_), out.put(last_tick_);
-  out.put(static_cast<std::uint64_t>(periods_.size()));
-  for (const Period& period : periods_) out.put(period.next), out.put(period.over);
-  out.put(static_cast<std::uint64_t>(records_.size()));
-  for (const auto& [key, rules] : records_) out.put(key.first), out.put(key.second), out.put_all(rules);
+  out(1, end_), out(2, finished_), out(3, last_tick_);
+  out.columns(4, periods_, &Period::next, &Period::over);
+  out(5, records_);
 }
 
 Result<void> Scheduler::load(Reader& in) {
-  end_ = in.get_time(), finished_ = in.get<bool>(), last_tick_ = in.get_time();
-  if (in.get_count() != periods_.size()) return Error{Errc::malformed, "the snapshot's scheduler is of another pack"};
-  for (Period& period : periods_) period.next = in.get_time(), period.over = in.get<bool>();
-  for (std::size_t i = in.get_count(); i > 0 && in.ok(); --i) {
-    const Time run_at = in.get_time(), tick = in.get_time();
-    records_[{run_at, tick}] = in.get_all<RuleIndex>();
-  }
+  in(1, end_), in(2, finished_), in(3, last_tick_);
+  std::vector<Period> periods;
+  in.columns(4, periods, &Period::next, &Period::over);
+  if (periods.size() != periods_.size()) in.fail(Error{Errc::malformed, "the snapshot's scheduler is of another pack"});
+  for (std::size_t i = 0; in.ok() && i < periods.size(); ++i) periods_[i].next = periods[i].next, periods_[i].over = periods[i].over;
+  in(5, records_);
   find_next();
   return in.status();
 }

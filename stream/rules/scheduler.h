@@ -41,9 +41,9 @@ class Scheduler {
 
  private:
   struct Period {
-    Duration every, settle;
+    Duration every{}, settle{};
     std::vector<RuleIndex> rules;
-    Time next;
+    Time next{};
     bool over = false;
   };
   [[nodiscard]] const Period* next_period() const noexcept;

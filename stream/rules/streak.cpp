@@ -48,20 +48,12 @@ bool Streak::hopes(const Persistence& fire) const {
   return latest_yes_ != long_ago && latest_yes_ >= last_ - fire.span;
 }
 
-void Streak::save(Writer& out) const {
-  out.put(yes_), out.put(no_), out.put(last_), out.put(first_yes_), out.put(first_no_), out.put(latest_yes_);
-  out.put(static_cast<std::uint64_t>(recent_.size()));
-  for (const auto& [tick, outcome] : recent_) out.put(tick), out.put(outcome);
+void Streak::fields(auto& self, auto& archive) {
+  archive(1, self.yes_), archive(2, self.no_), archive(3, self.last_);
+  archive(4, self.first_yes_), archive(5, self.first_no_), archive(6, self.latest_yes_);
+  archive.columns(7, self.recent_, &std::pair<Time, Truth>::first, &std::pair<Time, Truth>::second);
 }
-
-void Streak::load(Reader& in) {
-  yes_ = in.get<std::uint64_t>(), no_ = in.get<std::uint64_t>();
-  last_ = in.get_time(), first_yes_ = in.get_time(), first_no_ = in.get_time(), latest_yes_ = in.get_time();
-  recent_.clear();
-  for (std::size_t i = in.get_count(); i > 0 && in.ok(); --i) {
-    const Time tick = in.get_time();
-    recent_.emplace_back(tick, in.get<Truth>());
-  }
-}
+void Streak::save(Writer& out) const { fields(*this, out); }
+void Streak::load(Reader& in) { fields(*this, in); }
 
 }  // namespace tocsin::stream

@@ -27,6 +27,7 @@ class Streak {
   void load(Reader& in);
 
  private:
+  static void fields(auto& self, auto& archive);
   std::uint64_t yes_ = 0, no_ = 0;  // newest evaluation in bit 0
   Time last_{};
   Time first_yes_ = never, first_no_ = never;  // of the run without a known contrary

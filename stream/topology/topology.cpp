@@ -337,61 +337,18 @@ MemberKey Topology::key(Level level, Slot slot) const {
   return key;
 }
 
-void Topology::save(Writer& out) const {
-  const auto texts = [&](const std::vector<std::string>& all) {
-    out.put(std::uint64_t{all.size()});
-    for (const auto& text : all) out.put(text);
-  };
-  out.put(world_size_);
-  out.put(static_cast<std::uint8_t>(reserved_used_));
-  out.put_all(rank_exists_);
-  out.put_all(rank_exited_);
-  out.put_all(rank_node_);
-  out.put_all(rank_gpu_);
-  texts(nodes_);
-  texts(racks_);
-  out.put_all(node_rack_);
-  out.put(std::uint64_t{gpus_.size()});
-  for (const auto& gpu : gpus_) {
-    out.put(gpu.node);
-    texts(gpu.names);
-  }
-  out.put(std::uint64_t{coordinates_.size()});
-  for (const auto& [name, coordinate] : coordinates_) {
-    out.put(name);
-    out.put(coordinate.owner);
-    texts(coordinate.values);
-  }
+void Topology::fields(auto& self, auto& archive) {
+  archive(1, self.world_size_), archive(2, self.reserved_used_), archive(3, self.rank_exists_), archive(4, self.rank_exited_);
+  archive(5, self.rank_node_), archive(6, self.rank_gpu_), archive(7, self.nodes_), archive(8, self.racks_), archive(9, self.node_rack_);
+  archive(10, self.gpus_), archive(11, self.coordinates_);
 }
 
+void Topology::save(Writer& out) const { fields(*this, out); }
+
 Result<void> Topology::load(Reader& in) {
-  const auto texts = [&] {
-    std::vector<std::string> all(in.get_count());
-    for (auto& text : all) text = in.get_text();
-    return all;
-  };
   Topology read;
+  fields(read, in);
   read.version_ = version_;
-  read.world_size_ = in.get<std::uint32_t>();
-  read.reserved_used_ = in.get<std::uint8_t>() != 0;
-  read.rank_exists_ = in.get_all<std::uint8_t>();
-  read.rank_exited_ = in.get_all<std::uint8_t>();
-  read.rank_node_ = in.get_all<Slot>();
-  read.rank_gpu_ = in.get_all<Slot>();
-  read.nodes_ = texts();
-  read.racks_ = texts();
-  read.node_rack_ = in.get_all<Slot>();
-  read.gpus_.resize(in.get_count());
-  for (auto& gpu : read.gpus_) {
-    gpu.node = in.get<Slot>();
-    gpu.names = texts();
-  }
-  const auto coordinates = in.get_count();
-  for (std::size_t i = 0; i < coordinates; ++i) {
-    const auto name = in.get_text();
-    const auto owner = in.get<Level>();
-    read.coordinates_[name] = {owner, texts()};
-  }
   if (auto status = in.status(); !status) return status;
 
   const Error damaged{Errc::malformed, "the snapshot's topology does not hold together: start from an older snapshot, or from the log"};

@@ -95,12 +95,14 @@ class Topology {
  private:
   struct Gpu {
     Slot node = no_slot;
-    std::vector<std::string> names;
-  };  // the first is the one to show; none: merged away
+    std::vector<std::string> names;  // the first is the one to show; none: merged away
+    static void fields(auto& self, auto& archive) { archive(1, self.node), archive(2, self.names); }
+  };
   struct Coordinate {
-    Level owner;
-    std::vector<std::string> values;
-  };  // by slot of the owner's level; "" where there is none
+    Level owner{};
+    std::vector<std::string> values;  // by slot of the owner's level; "" where there is none
+    static void fields(auto& self, auto& archive) { archive(1, self.owner), archive(2, self.values); }
+  };
 
   struct TextHash {
     using is_transparent = void;
@@ -117,6 +119,7 @@ class Topology {
     std::array<std::vector<std::uint8_t>, level_count> existing, expected;
   };
 
+  static void fields(auto& self, auto& archive);
   void changed() noexcept;
   Slot rack_slot(std::string_view name);
   void put_rank(Slot rank, Slot node, Slot gpu);

@@ -5,116 +5,369 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
+#include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "stream/values/result.h"
 #include "stream/values/time.h"
 
+// The inside of a snapshot's section: an object is a list of fields, and a field is a tag, a length and that many bytes, little-endian.
+// A reader skips tags that it does not know, and a value without a field stays as it is, so a section can gain fields without a new
+// format number. A tag is given for ever: a field whose type or meaning changes takes a new one, and a field that goes leaves its tag
+// unused. schemas/ frames and checksums sections.
+//
+// A type is saved and loaded by save(Writer&) and load(Reader&), or names its fields once for both:
+//   static void fields(auto& self, auto& archive) { archive(1, self.clock), archive(2, self.names); }
 namespace tocsin::stream {
 
-// The inside of a snapshot's section: values one after the other, little-endian, no names. What a section holds and in which order
-// is fixed by the snapshot's format number; schemas/ frames and checksums sections.
+static_assert(std::endian::native == std::endian::little);
+
+using Tag = std::uint16_t;
+
+template <class T>
+concept Number = std::is_arithmetic_v<T> || std::is_enum_v<T> || std::is_same_v<T, Time> || std::is_same_v<T, Duration>;
+// What an array holds one after the other, as it lies in memory. A struct has no padding, and may gain members at its end: the
+// size of an element is written, too.
+template <class T>
+concept Packable =
+    !std::is_same_v<T, bool> && (Number<T> || (std::is_trivially_copyable_v<T> && std::has_unique_object_representations_v<T>));
+template <class T>
+concept Text = std::is_convertible_v<const T&, std::string_view>;
+template <class T>
+concept Range = !Text<T> && requires(const T& range) {
+  std::begin(range);
+  std::end(range);
+};
+
+template <class T>
+inline constexpr bool is_optional = false;
+template <class T>
+inline constexpr bool is_optional<std::optional<T>> = true;
+template <class T>
+inline constexpr bool is_pair = false;
+template <class A, class B>
+inline constexpr bool is_pair<std::pair<A, B>> = true;
+template <class T>
+using ElementOf = std::remove_cvref_t<decltype(*std::begin(std::declval<T&>()))>;
+inline constexpr Tag element_tag = 1;  // of each element of a list
+
+// Whether a stored number is one of the enumerators; enumerations that index tables say which is their greatest.
+template <class E>
+[[nodiscard]] constexpr bool is_enumerator(E value) noexcept {
+  if constexpr (requires { greatest(value); }) return value <= greatest(value);
+  else return true;
+}
+
 class Writer {
  public:
+  Writer() : bytes_(sizeof(std::uint64_t)) {}  // the section's length, so that none is cut short at a field's end
+
+  // A field. Of an optional: none where there is no value.
   template <class T>
-  requires std::is_arithmetic_v<T> || std::is_enum_v<T>
-  void put(T value) {
-    const auto* bytes = reinterpret_cast<const std::byte*>(&value);
-    bytes_.insert(bytes_.end(), bytes, bytes + sizeof value);
+  void operator()(Tag tag, const T& value) {
+    if constexpr (is_optional<T>) {
+      if (value) (*this)(tag, *value);
+    } else {
+      const std::size_t begin = open(tag);
+      put(value);
+      close(begin);
+    }
   }
-  void put(Time time) { put(nanoseconds(time)); }
-  void put(Duration duration) { put(static_cast<std::int64_t>(duration.count())); }
-  void put(std::string_view text) {
-    put(static_cast<std::uint32_t>(text.size()));
-    const auto* bytes = reinterpret_cast<const std::byte*>(text.data());
-    bytes_.insert(bytes_.end(), bytes, bytes + text.size());
+  // An object whose fields `fill` writes.
+  template <class Fill>
+  void object(Tag tag, Fill&& fill) {
+    const std::size_t begin = open(tag);
+    fill(*this);
+    close(begin);
   }
-  void put(const char* text) { put(std::string_view{text}); }
-  void put(const std::string& text) { put(std::string_view{text}); }
-  template <class T>
-  requires std::is_trivially_copyable_v<T>
-  void put_all(std::span<const T> values) {
-    put(static_cast<std::uint64_t>(values.size()));
-    const auto bytes = std::as_bytes(values);
-    bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+  // A list of objects: `each` writes the fields of an element.
+  template <Range R, class Each>
+  void list(Tag tag, const R& elements, Each&& each) {
+    const std::size_t begin = open(tag);
+    for (const auto& element : elements) object(element_tag, [&](Writer& out) { each(out, element); });
+    close(begin);
   }
-  template <class T>
-  void put_all(const std::vector<T>& values) {
-    put_all(std::span<const T>{values});
+  // A list of small structs by their members, one array each: the n-th member has tag n for ever.
+  template <Range R, class... Members>
+  void columns(Tag tag, const R& elements, Members... members) {
+    const std::size_t begin = open(tag);
+    Tag next = 1;
+    (column(next++, elements, members), ...);
+    close(begin);
   }
-  [[nodiscard]] std::span<const std::byte> bytes() const noexcept { return bytes_; }
-  [[nodiscard]] std::vector<std::byte> take() && { return std::move(bytes_); }
+
+  [[nodiscard]] std::span<const std::byte> bytes() {
+    const std::uint64_t length = bytes_.size() - sizeof length;
+    std::memcpy(bytes_.data(), &length, sizeof length);
+    return bytes_;
+  }
+  [[nodiscard]] std::vector<std::byte> take() && {
+    (void)bytes();
+    return std::move(bytes_);
+  }
 
  private:
+  // The header is the length in 48 bits below the tag's 16; it is known at the end.
+  std::size_t open(Tag tag) {
+    append(std::uint64_t{tag} << 48);
+    return bytes_.size();
+  }
+  void close(std::size_t begin) {
+    std::uint64_t header;
+    std::memcpy(&header, bytes_.data() + begin - sizeof header, sizeof header);
+    header |= bytes_.size() - begin;
+    std::memcpy(bytes_.data() + begin - sizeof header, &header, sizeof header);
+  }
+  template <class T>
+  void append(const T& value) {
+    append(&value, sizeof value);
+  }
+  void append(const void* from, std::size_t size) {
+    const auto* bytes = static_cast<const std::byte*>(from);
+    bytes_.insert(bytes_.end(), bytes, bytes + size);
+  }
+  template <class T>
+  void put(const T& value) {
+    if constexpr (Number<T>) {
+      append(value);
+    } else if constexpr (Text<T>) {
+      const std::string_view text{value};
+      append(text.data(), text.size());
+    } else if constexpr (requires { value.save(*this); }) {
+      value.save(*this);
+    } else if constexpr (requires { T::fields(value, *this); }) {
+      T::fields(value, *this);
+    } else if constexpr (is_pair<T>) {
+      (*this)(1, value.first), (*this)(2, value.second);
+    } else if constexpr (Packable<ElementOf<const T>>) {
+      append(static_cast<std::uint32_t>(sizeof(ElementOf<const T>)));
+      if constexpr (std::contiguous_iterator<decltype(std::begin(value))>)
+        append(std::data(value), std::size(value) * sizeof(ElementOf<const T>));
+      else
+        for (const auto& element : value) append(element);
+    } else {
+      for (const auto& element : value) (*this)(element_tag, element);
+    }
+  }
+  template <class R, class Member>
+  void column(Tag tag, const R& elements, Member member) {
+    using Value = std::remove_cvref_t<decltype((*std::begin(elements)).*member)>;
+    static_assert(Number<Value>);
+    const std::size_t begin = open(tag);
+    append(static_cast<std::uint32_t>(sizeof(Value)));
+    for (const auto& element : elements) append(element.*member);
+    close(begin);
+  }
+
   std::vector<std::byte> bytes_;
 };
 
-// Reads what a Writer wrote. A read past the end gives zero and remembers that it failed: check ok() once, at the end.
+// Reads what a Writer wrote, of this program, an older or a newer one. The first error ends it: what is read afterwards stays as it
+// is. Check status() once, at the end.
 class Reader {
  public:
-  explicit Reader(std::span<const std::byte> bytes) : bytes_(bytes) {}
+  explicit Reader(std::span<const std::byte> section) : error_(&own_error_) {
+    std::uint64_t length = 0;
+    if (section.size() >= sizeof length) std::memcpy(&length, section.data(), sizeof length);
+    if (section.size() < sizeof length || length > section.size() - sizeof length) fail("it ends too early");
+    else bytes_ = section.subspan(sizeof length, static_cast<std::size_t>(length));
+  }
+  Reader(const Reader&) = delete;
+  Reader& operator=(const Reader&) = delete;
 
+  // The field's value; left as it is where there is no such field.
   template <class T>
-  requires std::is_arithmetic_v<T> || std::is_enum_v<T>
-  [[nodiscard]] T get() {
-    T value{};
-    if (!has(sizeof value)) return value;
-    std::memcpy(&value, bytes_.data() + at_, sizeof value);
-    at_ += sizeof value;
+  void operator()(Tag tag, T& value) {
+    if (const auto field = find(tag)) get(*field, value);
+  }
+  template <class T>
+  [[nodiscard]] T get(Tag tag, T value = {}) {
+    (*this)(tag, value);
     return value;
   }
-  [[nodiscard]] Time get_time() { return at_nanoseconds(get<std::int64_t>()); }
-  [[nodiscard]] Duration get_duration() { return Duration{get<std::int64_t>()}; }
-  [[nodiscard]] std::string get_text() {
-    const auto size = get<std::uint32_t>();
-    if (!has(size)) return {};
-    std::string text(reinterpret_cast<const char*>(bytes_.data() + at_), size);
-    at_ += size;
-    return text;
-  }
-  template <class T>
-  requires std::is_trivially_copyable_v<T>
-  [[nodiscard]] std::vector<T> get_all() {
-    const auto count = get<std::uint64_t>();
-    if (count > (bytes_.size() - at_) / sizeof(T)) {
-      failed_ = true;
-      return {};
+  // `read` reads the fields of the object, if there is one.
+  template <class Read>
+  void object(Tag tag, Read&& read) {
+    if (const auto field = find(tag)) {
+      Reader in{*field, error_};
+      read(in);
     }
-    std::vector<T> values(static_cast<std::size_t>(count));
-    if (count != 0) std::memcpy(values.data(), bytes_.data() + at_, values.size() * sizeof(T));
-    at_ += values.size() * sizeof(T);
-    return values;
   }
-  // A count of things that follow, each at least one byte: a torn snapshot cannot ask for more than it has.
-  [[nodiscard]] std::size_t get_count() {
-    const auto count = get<std::uint64_t>();
-    if (count > bytes_.size() - at_) {
-      failed_ = true;
-      return 0;
-    }
-    return static_cast<std::size_t>(count);
+  // `each` reads the fields of an element.
+  template <class Each>
+  void list(Tag tag, Each&& each) {
+    if (const auto field = find(tag))
+      each_element(*field, [&](std::span<const std::byte> element) {
+        Reader in{element, error_};
+        each(in);
+      });
   }
-  [[nodiscard]] bool ok() const noexcept { return !failed_; }
+  template <class R, class... Members>
+  void columns(Tag tag, R& elements, Members... members) {
+    object(tag, [&](Reader& in) {
+      elements.clear();
+      Tag next = 1;
+      (in.column(next++, elements, members), ...);
+    });
+  }
+
+  [[nodiscard]] bool ok() const noexcept { return !*error_; }
   [[nodiscard]] Result<void> status() const {
-    if (failed_) return Error{Errc::torn, "the snapshot's section ends too early"};
+    if (*error_) return **error_;
     return {};
+  }
+  // What was read cannot be.
+  void fail(std::string_view why) { fail(Error{Errc::malformed, "the snapshot's section is torn: " + std::string{why}}); }
+  void fail(Error error) {
+    if (!*error_) *error_ = std::move(error);
+    bytes_ = {};
   }
 
  private:
-  bool has(std::size_t size) {
-    if (failed_ || size > bytes_.size() - at_) {
-      failed_ = true;
-      return false;
-    }
-    return true;
+  struct Field {
+    Tag tag;
+    std::span<const std::byte> bytes;
+  };
+  Reader(std::span<const std::byte> object, std::optional<Error>* error) : bytes_(object), error_(error) {}
+
+  // The field at `at`, which moves behind it; nullopt: there is none, or it is longer than what is left.
+  std::optional<Field> next(std::size_t& at) {
+    std::uint64_t header;
+    if (*error_ || at == bytes_.size()) return std::nullopt;
+    if (bytes_.size() - at < sizeof header) return fail("a field ends too early"), std::nullopt;
+    std::memcpy(&header, bytes_.data() + at, sizeof header);
+    const std::uint64_t length = header & ((std::uint64_t{1} << 48) - 1);
+    at += sizeof header;
+    if (length > bytes_.size() - at) return fail("a field ends too early"), std::nullopt;
+    const Field field{static_cast<Tag>(header >> 48), bytes_.subspan(at, static_cast<std::size_t>(length))};
+    at += field.bytes.size();
+    return field;
   }
+  // Fields are mostly asked for in the order in which they were written.
+  std::optional<std::span<const std::byte>> find(Tag tag) {
+    const std::size_t from = at_;
+    while (const auto field = next(at_))
+      if (field->tag == tag) return field->bytes;
+    at_ = 0;
+    while (at_ < from) {
+      const auto field = next(at_);
+      if (!field) break;
+      if (field->tag == tag) return field->bytes;
+    }
+    return std::nullopt;
+  }
+  template <class Each>
+  void each_element(std::span<const std::byte> list, Each&& each) {
+    Reader in{list, error_};
+    std::size_t at = 0;
+    while (const auto field = in.next(at))
+      if (field->tag == element_tag) each(field->bytes);
+  }
+  template <class T>
+  void get(std::span<const std::byte> from, T& value) {
+    if constexpr (is_optional<T>) {
+      get(from, value.emplace());
+    } else if constexpr (std::is_same_v<T, bool>) {
+      std::uint8_t byte = 0;
+      get(from, byte);
+      value = byte != 0;
+    } else if constexpr (Number<T>) {
+      if (from.size() != sizeof value) return fail("a number has another size");
+      T read;
+      std::memcpy(&read, from.data(), sizeof read);
+      if (!is_enumerator(read)) return fail("it holds a value that has no meaning");
+      value = read;
+    } else if constexpr (std::is_same_v<T, std::string>) {
+      value.assign(reinterpret_cast<const char*>(from.data()), from.size());
+    } else if constexpr (requires(Reader & in) { value.load(in); }) {
+      Reader in{from, error_};
+      if constexpr (std::is_void_v<decltype(value.load(in))>) {
+        value.load(in);
+      } else if (auto loaded = value.load(in); !loaded) {
+        fail(loaded.error());
+      }
+    } else if constexpr (requires(Reader & in) { T::fields(value, in); }) {
+      Reader in{from, error_};
+      T::fields(value, in);
+    } else if constexpr (is_pair<T>) {
+      Reader in{from, error_};
+      in(1, value.first), in(2, value.second);
+    } else if constexpr (requires { typename T::mapped_type; }) {
+      value.clear();
+      each_element(from, [&](std::span<const std::byte> element) {
+        std::pair<typename T::key_type, typename T::mapped_type> entry;
+        get(element, entry);
+        if (ok()) value.insert(std::move(entry));
+      });
+    } else if constexpr (requires { typename std::tuple_size<T>::type; }) {  // an array: as many as there are
+      std::size_t i = 0;
+      if constexpr (Packable<ElementOf<T>>) {
+        std::vector<ElementOf<T>> read;
+        get(from, read);
+        for (; i < read.size() && i < value.size(); ++i) value[i] = read[i];
+      } else {
+        each_element(from, [&](std::span<const std::byte> element) {
+          if (i < value.size()) get(element, value[i++]);
+        });
+      }
+    } else if constexpr (Packable<ElementOf<T>>) {
+      get_packed(from, value);
+    } else {
+      value.clear();
+      each_element(from, [&](std::span<const std::byte> element) { get(element, value.emplace_back()); });
+    }
+  }
+  template <class R>
+  void get_packed(std::span<const std::byte> from, R& values) {
+    using Element = ElementOf<R>;
+    values.clear();
+    std::uint32_t size = 0;
+    if (from.size() < sizeof size) return fail("an array ends too early");
+    std::memcpy(&size, from.data(), sizeof size);
+    from = from.subspan(sizeof size);
+    if (size == 0 || from.size() % size != 0 || (Number<Element> && size != sizeof(Element)))
+      return fail("an array's elements have another size");
+    values.resize(from.size() / size);
+    if constexpr (std::contiguous_iterator<decltype(std::begin(values))>) {
+      if (size == sizeof(Element) && !from.empty()) std::memcpy(std::data(values), from.data(), from.size());
+    }
+    if (size != sizeof(Element) || !std::contiguous_iterator<decltype(std::begin(values))>) {
+      for (auto& value : values) {
+        std::memcpy(&value, from.data(), std::min<std::size_t>(size, sizeof value));
+        from = from.subspan(size);
+      }
+    }
+    if constexpr (requires { greatest(Element{}); }) {
+      for (const auto& value : values)
+        if (!is_enumerator(value)) return values.clear(), fail("it holds a value that has no meaning");
+    }
+  }
+  // The first column says how many elements there are; one of a newer program may be missing.
+  template <class R, class Member>
+  void column(Tag tag, R& elements, Member member) {
+    using Value = std::remove_cvref_t<decltype((*std::begin(elements)).*member)>;
+    using Stored = std::conditional_t<std::is_same_v<Value, bool>, std::uint8_t, Value>;
+    const auto field = find(tag);
+    if (!field) return;
+    std::vector<Stored> values;
+    get_packed(*field, values);
+    if (tag == 1) elements.resize(values.size());
+    if (!ok() || values.size() != elements.size()) return elements.clear(), fail("its columns have different lengths");
+    auto value = values.begin();
+    for (auto& element : elements) element.*member = static_cast<Value>(*value++);
+  }
+
   std::span<const std::byte> bytes_;
   std::size_t at_ = 0;
-  bool failed_ = false;
+  std::optional<Error> own_error_;
+  std::optional<Error>* error_;
 };
 
 }  // namespace tocsin::stream

@@ -15,6 +15,7 @@ namespace tocsin::stream {
 
 // Where a value lives, from coarse to fine. A column has one entry per member of its level; `none` is a constant.
 enum class Level : std::uint8_t { none, job, rack, node, gpu, rank };
+[[nodiscard]] constexpr Level greatest(Level) noexcept { return Level::rank; }
 inline constexpr std::size_t level_count = 6;
 
 // What a signal's values are.

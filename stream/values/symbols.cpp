@@ -25,19 +25,12 @@ std::optional<std::string> Symbols::text(double symbol) const {
   return texts_[static_cast<std::size_t>(symbol)];
 }
 
-void Symbols::save(Writer& out) const {
-  out.put(static_cast<std::uint64_t>(texts_.size()));
-  for (const auto& text : texts_) out.put(text);
-}
+void Symbols::save(Writer& out) const { out(1, texts_); }
 
 Result<void> Symbols::load(Reader& in) {
-  const auto count = in.get_count();
-  texts_.clear();
+  in(1, texts_);
   numbers_.clear();
-  for (std::size_t i = 0; i < count && in.ok(); ++i) {
-    texts_.push_back(in.get_text());
-    numbers_.emplace(texts_.back(), static_cast<double>(i));
-  }
+  for (std::size_t i = 0; i < texts_.size(); ++i) numbers_.emplace(texts_[i], static_cast<double>(i));
   return in.status();
 }
 

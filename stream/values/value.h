@@ -28,6 +28,8 @@ enum class Truth : std::uint8_t { no = 0, unknown = 1, yes = 2 };
 [[nodiscard]] constexpr Truth operator~(Truth a) noexcept { return static_cast<Truth>(2 - static_cast<int>(a)); }
 [[nodiscard]] constexpr Truth truth(bool b) noexcept { return b ? Truth::yes : Truth::no; }
 
+[[nodiscard]] constexpr Truth greatest(Truth) noexcept { return Truth::yes; }
+
 // One value per member of a level, in the order of the level's slots.
 using Column = std::span<const double>;
 using Mask = std::span<const Truth>;

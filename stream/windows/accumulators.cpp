@@ -233,43 +233,28 @@ bool Accumulators::take_over(Accumulators& old) {
   return true;
 }
 
-void Accumulators::save(Writer& out) const {
-  out.put_all(members_);
-  for (const auto& column : smooth_) out.put_all(column);
-  for (const auto& column : hits_) out.put_all(column);
-  for (const auto& histogram : histograms_) histogram.save(out);
-  for (const auto& thinned : thinned_) {
-    out.put(thinned.together);
-    out.put_all(thinned.buckets);
-  }
-  for (const auto& values : firsts_) out.put_all(values);
-  for (const auto& values : lasts_) out.put_all(values);
+void Accumulators::fields(auto& self, auto& archive) {
+  using A = Accumulated;
+  archive.columns(1, self.members_, &A::count, &A::numbers, &A::nonfinite, &A::first, &A::last, &A::first_number, &A::last_number,
+                  &A::first_at, &A::last_at, &A::sum, &A::least, &A::greatest, &A::mean, &A::squares, &A::mean_time, &A::times,
+                  &A::products);
+  archive(2, self.smooth_), archive(3, self.hits_), archive(4, self.histograms_), archive(5, self.thinned_);
+  archive(6, self.firsts_), archive(7, self.lasts_);
 }
+void Accumulators::save(Writer& out) const { fields(*this, out); }
 
 void Accumulators::load(Reader& in) {
-  members_ = in.get_all<Accumulated>();
+  fields(*this, in);
   const std::size_t members = members_.size();
-  const bool any = members != 0;
-  const auto columns = [&](auto& list, std::size_t count) {
-    list.assign(any ? count : 0, {});
-    for (auto& column : list) {
-      column = in.get_all<typename std::decay_t<decltype(column)>::value_type>();
-      column.resize(members);
-    }
-  };
-  columns(smooth_, demand_.spans.size());
-  columns(hits_, demand_.masks.size());
-  histograms_.assign(demand_.order ? members : 0, {});
-  for (auto& histogram : histograms_) histogram.load(in);
-  thinned_.assign(demand_.fits ? members : 0, {});
-  for (auto& thinned : thinned_) {
-    thinned.together = std::max<std::uint64_t>(in.get<std::uint64_t>(), 1);
-    thinned.buckets = in.get_all<Thinned::Bucket>();
-  }
-  firsts_.assign(demand_.first_n > 1 ? members : 0, {});
-  for (auto& values : firsts_) values = in.get_all<double>();
-  lasts_.assign(demand_.last_n > 1 ? members : 0, {});
-  for (auto& values : lasts_) values = in.get_all<double>();
+  smooth_.resize(members != 0 ? demand_.spans.size() : 0);
+  hits_.resize(members != 0 ? demand_.masks.size() : 0);
+  for (auto& column : smooth_) column.resize(members);
+  for (auto& column : hits_) column.resize(members);
+  histograms_.resize(demand_.order ? members : 0);
+  thinned_.resize(demand_.fits ? members : 0);
+  for (auto& thinned : thinned_) thinned.together = std::max<std::uint64_t>(thinned.together, 1);
+  firsts_.resize(demand_.first_n > 1 ? members : 0);
+  lasts_.resize(demand_.last_n > 1 ? members : 0);
   rebuild();
 }
 

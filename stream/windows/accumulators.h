@@ -52,8 +52,13 @@ class Accumulators {
       std::uint64_t count;
     };
     std::vector<Bucket> buckets;
+    static void fields(auto& self, auto& archive) {
+      archive(1, self.together);
+      archive.columns(2, self.buckets, &Bucket::seconds, &Bucket::sum, &Bucket::count);
+    }
     void add(double seconds, double value);
   };
+  static void fields(auto& self, auto& archive);
   [[nodiscard]] double fitted(Op op, Slot slot, const ReductionArguments& arguments) const;
   void widen(std::size_t members);
   void accumulate(Slot slot, Time at, double value);

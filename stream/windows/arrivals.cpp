@@ -102,18 +102,13 @@ void Arrivals::usual(double before_known, std::span<double> out) const noexcept 
   }
 }
 
-void Arrivals::save(Writer& out) const {
-  out.put_all(members_);
-  out.put_all(earlier_);
-  out.put_all(changed_);
-  out.put_all(value_);
+void Arrivals::fields(auto& self, auto& archive) {
+  archive(1, self.members_), archive(2, self.earlier_), archive(3, self.changed_), archive(4, self.value_);
 }
+void Arrivals::save(Writer& out) const { fields(*this, out); }
 
 void Arrivals::load(Reader& in) {
-  members_ = in.get_all<Member>();
-  earlier_ = in.get_all<Codes>();
-  changed_ = in.get_all<Time>();
-  value_ = in.get_all<double>();
+  fields(*this, in);
   const std::size_t members = members_.size();
   const bool sound = std::all_of(members_.begin(), members_.end(), [&](const Member& m) {
     return m.run <= kept && m.older <= kept && m.next < kept && (m.older == 0 || !earlier_.empty());

@@ -62,6 +62,7 @@ class Arrivals {
     std::uint8_t next = 0;   // where in earlier_ the next goes
     std::uint8_t unused[3] = {};
   };
+  static void fields(auto& self, auto& archive);
   using Codes = std::array<std::uint16_t, kept>;
   void widen(std::size_t members);
   void note_one(Slot slot, Time arrival) {

@@ -158,17 +158,18 @@ bool BaselineView<T>::reduce(const Panes<T>& panes, TimeRange time_range, const 
 }
 
 template <class T>
+void BaselineView<T>::fields(auto& self, auto& archive) {
+  archive(1, self.rows_through_), archive(2, self.values_), archive(3, self.times_);
+}
+
+template <class T>
 void BaselineView<T>::save(Writer& out) const {
-  out.put(rows_through_);
-  out.put_all(values_);
-  out.put_all(times_);
+  fields(*this, out);
 }
 
 template <class T>
 void BaselineView<T>::load(Reader& in) {
-  rows_through_ = in.get<RowNumber>();
-  values_ = in.get_all<double>();
-  times_ = in.get_all<Time>();
+  fields(*this, in);
   if (times_.size() != values_.size()) values_.clear(), times_.clear();
   built_ = false;
 }

@@ -1,6 +1,7 @@
 #include "stream/windows/events.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace tocsin::stream {
 namespace {
@@ -12,22 +13,32 @@ std::uint32_t number_of(std::vector<std::string>& names, std::string_view name) 
   return static_cast<std::uint32_t>(names.size() - 1);
 }
 
-void put(Writer& out, const Happening& event) {
-  out.put(event.at), out.put(event.arrival), out.put(event.slot), out.put(event.sequence), out.put(event.order);
-  out.put(static_cast<std::uint64_t>(event.fields.size()));
-  for (const auto& [name, value] : event.fields) out.put(name), out.put(value);
+// Their fields are three arrays beside them: how many each has, then of all of them names and values.
+void save_events(Writer& out, Tag tag, const auto& events) {
+  std::vector<std::uint32_t> counts, names;
+  std::vector<double> values;
+  for (const Happening& event : events) {
+    counts.push_back(static_cast<std::uint32_t>(event.fields.size()));
+    for (const auto& [name, value] : event.fields) names.push_back(name), values.push_back(value);
+  }
+  out.object(tag, [&](Writer& object) {
+    object.columns(1, events, &Happening::at, &Happening::arrival, &Happening::slot, &Happening::sequence, &Happening::order);
+    object(2, counts), object(3, names), object(4, values);
+  });
 }
 
-Happening get_event(Reader& in) {
-  Happening event;
-  event.at = in.get_time(), event.arrival = in.get_time(), event.slot = in.get<Slot>();
-  event.sequence = in.get<std::uint64_t>(), event.order = in.get<std::uint64_t>();
-  const std::size_t fields = in.get_count();
-  for (std::size_t i = 0; i < fields && in.ok(); ++i) {
-    const auto name = in.get<std::uint32_t>();
-    event.fields.emplace_back(name, in.get<double>());
-  }
-  return event;
+void load_events(Reader& in, Tag tag, auto& events) {
+  in.object(tag, [&](Reader& object) {
+    object.columns(1, events, &Happening::at, &Happening::arrival, &Happening::slot, &Happening::sequence, &Happening::order);
+    const auto counts = object.get<std::vector<std::uint32_t>>(2), names = object.get<std::vector<std::uint32_t>>(3);
+    const auto values = object.get<std::vector<double>>(4);
+    std::size_t field = 0, event = 0;
+    const bool same = counts.size() == events.size() && names.size() == values.size();
+    if (!same || std::accumulate(counts.begin(), counts.end(), std::uint64_t{0}) != names.size())
+      return events.clear(), object.fail("its events do not hold together");
+    for (Happening& of : events)
+      for (const std::size_t end = field + counts[event++]; field < end; ++field) of.fields.emplace_back(names[field], values[field]);
+  });
 }
 
 }  // namespace
@@ -188,59 +199,50 @@ void Events::last_arrivals(const EventView& view, Time from, Time now, std::vect
 }
 
 void Events::save_view(Writer& out, const EventView& view) const {
-  out.put(view.cursor), out.put(view.from);
-  out.put(static_cast<std::uint64_t>(view.members.size()));
-  for (const MemberEvents& member : view.members) {
-    out.put_all(std::vector<std::uint64_t>(member.numbers.begin(), member.numbers.end()));
-    out.put(member.count), out.put(member.last_arrival);
-    for (const auto* list : {&member.first, &member.last}) {
-      out.put(!list->empty());
-      if (!list->empty()) put(out, list->front());
-    }
-  }
+  out(1, view.cursor), out(2, view.from);
+  out.list(3, view.members, [](Writer& of, const MemberEvents& member) {
+    of(1, member.numbers), of(2, member.count), of(3, member.last_arrival);
+    if (!member.first.empty()) save_events(of, 4, member.first);
+    if (!member.last.empty()) save_events(of, 5, member.last);
+  });
 }
 
 void Events::load_view(Reader& in, EventView& view) {
-  view.cursor = in.get<std::uint64_t>(), view.from = in.get_time();
-  view.members.assign(in.get_count(), {});
-  for (MemberEvents& member : view.members) {
-    const auto numbers = in.get_all<std::uint64_t>();
-    member.numbers.assign(numbers.begin(), numbers.end());
-    member.count = in.get<std::uint64_t>(), member.last_arrival = in.get_time();
-    for (auto* list : {&member.first, &member.last})
-      if (in.get<bool>()) list->assign(1, get_event(in));
+  in(1, view.cursor), in(2, view.from);
+  view.members.clear();
+  in.list(3, [&](Reader& of) {
+    MemberEvents& member = view.members.emplace_back();
+    of(1, member.numbers), of(2, member.count), of(3, member.last_arrival);
+    load_events(of, 4, member.first), load_events(of, 5, member.last);
+    member.first.resize(std::min<std::size_t>(member.first.size(), 1));
+    member.last.resize(std::min<std::size_t>(member.last.size(), 1));
     // A torn snapshot must not make an attempt's count without its first and last.
     if (view.spec.span == WindowSpec::Span::attempt && (member.first.empty() || member.last.empty())) member = {};
     if (view.spec.span != WindowSpec::Span::attempt) member.count = member.numbers.size();
-  }
+  });
 }
 
 void Events::save(Writer& out) const {
-  out.put(static_cast<std::uint64_t>(names_.size()));
-  for (const std::string& name : names_) out.put(name);
-  out.put(static_cast<std::uint64_t>(waiting_.size()));
-  for (const Happening& event : waiting_.items()) put(out, event);
-  out.put(waiting_.next_order());
-  out.put(base_);
-  out.put(static_cast<std::uint64_t>(log_.size()));
-  for (const Happening& event : log_) put(out, event);
-  out.put(static_cast<std::uint64_t>(views_.size()));
-  for (const EventView& view : views_) save_view(out, view);
+  out(1, names_);
+  save_events(out, 2, waiting_.items());
+  out(3, waiting_.next_order()), out(4, base_);
+  save_events(out, 5, log_);
+  out.list(6, views_, [this](Writer& of, const EventView& view) { save_view(of, view); });
 }
 
 void Events::load(Reader& in) {
   // The names of fields that the windows' filters know came first, in the same order: the pack is the same.
-  std::vector<std::string> names(in.get_count());
-  for (std::string& name : names) name = in.get_text();
-  if (names.size() >= names_.size() && std::equal(names_.begin(), names_.end(), names.begin())) names_ = std::move(names);
-  std::vector<Happening> items(in.get_count());
-  for (Happening& event : items) event = get_event(in);
-  waiting_.restore(std::move(items), in.get<std::uint64_t>());
-  base_ = in.get<std::uint64_t>();
-  log_.resize(in.get_count());
-  for (Happening& event : log_) event = get_event(in);
-  const std::size_t views = in.get_count();
-  for (std::size_t i = 0; i < views && i < views_.size() && in.ok(); ++i) load_view(in, views_[i]);
+  const auto names = in.get<std::vector<std::string>>(1);
+  if (names.size() >= names_.size() && std::equal(names_.begin(), names_.end(), names.begin())) names_ = names;
+  std::vector<Happening> items;
+  load_events(in, 2, items);
+  waiting_.restore(std::move(items), in.get<std::uint64_t>(3));
+  in(4, base_);
+  load_events(in, 5, log_);
+  std::size_t view = 0;
+  in.list(6, [&](Reader& of) {
+    if (view < views_.size()) load_view(of, views_[view++]);
+  });
 }
 
 void Events::take_over(Events& old) {

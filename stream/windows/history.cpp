@@ -404,35 +404,29 @@ void History::backfill_rows_only(bool on) noexcept {
 
 void History::save(Writer& out) const {
   const State& s = *state_;
-  out.put(s.clock);
-  out.put(s.attempt_start.has_value());
-  out.put(s.attempt_start.value_or(long_ago));
-  out.put_all(s.early);
-  out.put(static_cast<std::uint64_t>(s.kept.size()));
-  for (const std::uint32_t id : s.kept) {
-    out.put(s.table.all()[id].name);
-    s.signals[id]->save(out);
-  }
+  out(1, s.clock), out(2, s.attempt_start);
+  out.columns(3, s.early, &EarlyArrival::arrival, &EarlyArrival::signal, &EarlyArrival::slot, &EarlyArrival::value);
+  out.list(4, s.kept, [&](Writer& kept, std::uint32_t id) { kept(1, s.table.all()[id].name), kept(2, *s.signals[id]); });
 }
 
 Result<void> History::load(Reader& in) {
   State& s = *state_;
-  s.clock = in.get_time();
-  const bool started = in.get<bool>();
-  const Time start = in.get_time();
-  s.attempt_start = started ? std::optional{start} : std::nullopt;
-  s.early = in.get_all<EarlyArrival>();
+  in(1, s.clock), in(2, s.attempt_start);
+  in.columns(3, s.early, &EarlyArrival::arrival, &EarlyArrival::signal, &EarlyArrival::slot, &EarlyArrival::value);
   std::erase_if(s.early, [&](const EarlyArrival& a) { return a.signal >= s.signals.size(); });
   s.find_earliest();
-  if (in.get_count() != s.kept.size())
-    return Error{Errc::malformed, "the snapshot retains the signals of another pack: load it with the pack that it names"};
-  for (const std::uint32_t id : s.kept) {
-    const std::string name = in.get_text();
-    if (name != s.table.all()[id].name)
-      return Error{Errc::malformed, "the snapshot retains '" + name + "' where this pack has '" + s.table.all()[id].name +
-                                        "': load it with the pack that it names"};
-    s.signals[id]->load(in);
-  }
+  std::size_t loaded = 0;
+  in.list(4, [&](Reader& kept) {
+    const auto name = kept.get<std::string>(1);
+    const auto same = std::find_if(s.kept.begin(), s.kept.end(), [&](std::uint32_t id) { return s.table.all()[id].name == name; });
+    if (same == s.kept.end())
+      return kept.fail(
+          Error{Errc::malformed, "the snapshot retains '" + name + "', which this pack does not: load it with the pack that it names"});
+    kept(2, *s.signals[*same]);
+    ++loaded;
+  });
+  if (loaded != s.kept.size())
+    in.fail(Error{Errc::malformed, "the snapshot retains the signals of another pack: load it with the pack that it names"});
   s.find_due();
   return in.status();
 }

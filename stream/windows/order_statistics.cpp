@@ -44,7 +44,7 @@ void Histogram::add(double number) {
   const std::uint32_t key = key_of(number);
   const auto place = std::lower_bound(bins_.begin(), bins_.end(), key, [](const Bin& bin, std::uint32_t k) { return bin.key < k; });
   if (place != bins_.end() && place->key == key) ++place->count;
-  else bins_.insert(place, Bin{key, 0, 1});
+  else bins_.insert(place, Bin{key, 1});
 }
 
 double Histogram::middle(const Bin& bin) const {
@@ -84,18 +84,11 @@ double Histogram::mad() const {
   return median_of(all, count_);
 }
 
-void Histogram::save(Writer& out) const {
-  out.put(count_);
-  out.put(min_);
-  out.put(max_);
-  out.put_all(bins_);
+void Histogram::fields(auto& self, auto& archive) {
+  archive(1, self.count_), archive(2, self.min_), archive(3, self.max_);
+  archive.columns(4, self.bins_, &Bin::key, &Bin::count);
 }
-
-void Histogram::load(Reader& in) {
-  count_ = in.get<std::uint64_t>();
-  min_ = in.get<double>();
-  max_ = in.get<double>();
-  bins_ = in.get_all<Bin>();
-}
+void Histogram::save(Writer& out) const { fields(*this, out); }
+void Histogram::load(Reader& in) { fields(*this, in); }
 
 }  // namespace tocsin::stream

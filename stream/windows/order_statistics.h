@@ -162,13 +162,13 @@ class Histogram {
  private:
   struct Bin {
     std::uint32_t key;
-    std::uint32_t unused;
     std::uint64_t count;
   };
   struct Weighted {
     double value;
     std::uint64_t count;
   };
+  static void fields(auto& self, auto& archive);
   [[nodiscard]] double middle(const Bin& bin) const;
   [[nodiscard]] std::vector<Weighted> values() const;
   std::vector<Bin> bins_;  // ascending

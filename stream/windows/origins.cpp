@@ -28,20 +28,8 @@ void Origins::follow(Time now, const Watermarks& watermarks, const std::function
   clock_ = std::max(clock_, waited_for == never ? now : waited_for);
 }
 
-void Origins::save(Writer& out) const {
-  out.put(clock_), out.put(least_);
-  out.put(static_cast<std::uint64_t>(origins_.size()));
-  for (const Origin& origin : origins_) out.put(origin.name), out.put(origin.read), out.put(origin.left);
-}
-
-void Origins::load(Reader& in) {
-  origins_.clear();
-  clock_ = in.get_time(), least_ = in.get_time();
-  for (std::size_t i = in.get_count(); i > 0 && in.ok(); --i) {
-    Origin origin{in.get_text(), in.get_time()};
-    origin.left = in.get<bool>();
-    origins_.push_back(std::move(origin));
-  }
-}
+void Origins::fields(auto& self, auto& archive) { archive(1, self.clock_), archive(2, self.least_), archive(3, self.origins_); }
+void Origins::save(Writer& out) const { fields(*this, out); }
+void Origins::load(Reader& in) { fields(*this, in); }
 
 }  // namespace tocsin::stream

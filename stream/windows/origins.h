@@ -40,10 +40,12 @@ class Origins {
   void load(Reader& in);
 
  private:
+  static void fields(auto& self, auto& archive);
   struct Origin {
     std::string name;
-    Time read;  // up to here
+    Time read{};  // up to here
     bool left = false;
+    static void fields(auto& self, auto& archive) { archive(1, self.name), archive(2, self.read), archive(3, self.left); }
   };
   std::vector<Origin> origins_;
   Time least_ = never, clock_ = long_ago;

@@ -81,44 +81,23 @@ void Panes<T>::take_over(Panes& old) {
 
 template <class T>
 void Panes<T>::save(Writer& out) const {
-  out.put(dropped_through_);
-  out.put(static_cast<std::uint64_t>(panes_.size()));
-  for (const Pane& pane : panes_) {
-    out.put(pane.number);
-    out.put_all(pane.sums);
-    out.put_all(pane.least);
-    out.put_all(pane.greatest);
-    out.put_all(pane.counts);
-    out.put_all(pane.nans);
-    out.put_all(pane.infinities);
-    for (std::size_t m = 0; m < masks_.size(); ++m) out.put_all(pane.hits[m]);
-  }
+  out(1, dropped_through_), out(2, panes_);
 }
 
 template <class T>
 void Panes<T>::load(Reader& in) {
-  panes_.clear();
-  dropped_through_ = in.get<RowNumber>();
-  const std::size_t count = in.get_count();
-  for (std::size_t i = 0; i < count && in.ok(); ++i) {
-    Pane pane{in.get<RowNumber>(),
-              in.get_all<double>(),
-              in.get_all<T>(),
-              in.get_all<T>(),
-              in.get_all<std::uint16_t>(),
-              in.get_all<std::uint16_t>(),
-              in.get_all<std::uint16_t>(),
-              {}};
-    for (std::size_t m = 0; m < masks_.size(); ++m) {
-      pane.hits.push_back(in.get_all<std::uint16_t>());
-      if (!pane.hits.back().empty()) pane.hits.back().resize(pane.counts.size());
-    }
-    pane.infinities.resize(pane.nans.size());
-    if (pane.nans.size() > pane.counts.size()) pane.nans.resize(pane.counts.size());
+  in(1, dropped_through_), in(2, panes_);
+  RowNumber before = std::numeric_limits<RowNumber>::min();
+  for (Pane& pane : panes_) {
     const std::size_t members = pane.counts.size();
-    if (pane.sums.size() != members || pane.least.size() != members || pane.greatest.size() != members) return panes_.clear();
-    if (!panes_.empty() && panes_.back().number >= pane.number) return panes_.clear();
-    panes_.push_back(std::move(pane));
+    if (pane.sums.size() != members || pane.least.size() != members || pane.greatest.size() != members || before >= pane.number)
+      return panes_.clear(), in.fail("its panes do not hold together");
+    before = pane.number;
+    pane.nans.resize(std::min(pane.nans.size(), members));
+    pane.infinities.resize(pane.nans.size());
+    pane.hits.resize(masks_.size());
+    for (auto& hits : pane.hits)
+      if (!hits.empty()) hits.resize(members);
   }
 }
 

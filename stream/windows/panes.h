@@ -17,7 +17,7 @@ class Panes {
  public:
   static constexpr int rows_a_pane = 10;
   struct Pane {
-    RowNumber number;
+    RowNumber number{};
     std::vector<double> sums;
     std::vector<T> least, greatest;
     std::vector<std::uint16_t> counts;             // 0: no number
@@ -25,6 +25,10 @@ class Panes {
     std::vector<std::vector<std::uint16_t>> hits;  // numbers with a bit of each mask
     [[nodiscard]] double mean(Slot slot) const noexcept {
       return slot < counts.size() && counts[slot] != 0 ? canonical(sums[slot] / static_cast<double>(counts[slot])) : absent;
+    }
+    static void fields(auto& self, auto& archive) {
+      archive(1, self.number), archive(2, self.sums), archive(3, self.least), archive(4, self.greatest), archive(5, self.counts);
+      archive(6, self.nans), archive(7, self.infinities), archive(8, self.hits);
     }
   };
 

@@ -172,20 +172,14 @@ void PointsView::rebuild() {
   }
 }
 
-void PointsView::save(Writer& out) const {
-  out.put(cursor);
-  out.put(static_cast<std::uint64_t>(room_));
-  out.put_all(rings_);
-  out.put_all(values_);
-  out.put_all(times_);
+void PointsView::fields(auto& self, auto& archive) {
+  archive(1, self.cursor), archive(2, self.room_), archive(3, self.rings_), archive(4, self.values_), archive(5, self.times_);
 }
+void PointsView::save(Writer& out) const { fields(*this, out); }
 
 void PointsView::load(Reader& in) {
-  cursor = in.get<std::uint64_t>();
-  room_ = std::clamp<std::size_t>(in.get<std::uint64_t>(), 1, full());
-  rings_ = in.get_all<Ring>();
-  values_ = in.get_all<double>();
-  times_ = in.get_all<Time>();
+  fields(*this, in);
+  room_ = std::clamp<std::size_t>(room_, 1, full());
   const bool fits = values_.size() == rings_.size() * room_ && times_.size() == values_.size() &&
                     std::all_of(rings_.begin(), rings_.end(), [&](const Ring& r) { return r.next < room_ && r.held <= room_; });
   if (!fits) rings_.clear(), values_.clear(), times_.clear();
@@ -284,20 +278,20 @@ void Points::trim() {
 }
 
 void Points::save(Writer& out) const {
-  out.put_all(waiting_.items());
-  out.put(waiting_.next_order());
-  out.put_all(std::vector<Point>(log_.begin(), log_.end()));
-  out.put(base_);
-  out.put_all(steps_);
+  out.columns(1, waiting_.items(), &Entry::at, &Entry::slot, &Entry::reporter, &Entry::sequence, &Entry::order, &Entry::value, &Entry::step,
+              &Entry::late);
+  out(2, waiting_.next_order());
+  out.columns(3, log_, &Point::at, &Point::slot, &Point::value);
+  out(4, base_), out(5, steps_);
 }
 
 void Points::load(Reader& in) {
-  auto items = in.get_all<Entry>();
-  waiting_.restore(std::move(items), in.get<std::uint64_t>());
-  const auto log = in.get_all<Point>();
-  log_.assign(log.begin(), log.end());
-  base_ = in.get<std::uint64_t>();
-  steps_ = in.get_all<double>();
+  std::vector<Entry> items;
+  in.columns(1, items, &Entry::at, &Entry::slot, &Entry::reporter, &Entry::sequence, &Entry::order, &Entry::value, &Entry::step,
+             &Entry::late);
+  waiting_.restore(std::move(items), in.get<std::uint64_t>(2));
+  in.columns(3, log_, &Point::at, &Point::slot, &Point::value);
+  in(4, base_), in(5, steps_);
 }
 
 void Points::take_over(Points& old) {

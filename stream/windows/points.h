@@ -46,8 +46,9 @@ class PointsView {
 
  private:
   struct Ring {
-    std::uint32_t next = 0, held = 0;
-  };  // where the next point goes; how many there are
+    std::uint32_t next = 0, held = 0;  // where the next point goes; how many there are
+  };
+  static void fields(auto& self, auto& archive);
   [[nodiscard]] std::size_t full() const noexcept { return std::size_t{spec_.points} + spec_.lag_points; }
   // Where the n-th oldest point of a member stands.
   [[nodiscard]] std::size_t place(Slot slot, std::size_t n) const noexcept {
@@ -84,6 +85,9 @@ struct AttemptView {
   Accumulators accumulators;
   std::uint64_t cursor = 0;                                   // of points: how many were taken
   RowNumber through = std::numeric_limits<RowNumber>::min();  // of rows: the last that was taken
+
+  void save(Writer& out) const { out(1, accumulators), out(2, cursor), out(3, through); }
+  void load(Reader& in) { in(1, accumulators), in(2, cursor), in(3, through); }
 
   // The accumulators of another pack's history, if they were asked for the same; else these begin after what there is: row `newest`,
   // point `taken`.

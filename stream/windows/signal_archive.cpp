@@ -6,30 +6,48 @@
 namespace tocsin::stream {
 namespace {
 
+// The tags of a signal; its rows' are its own, too.
+enum : Tag {
+  arrivals_tag = 1,
+  step_values_tag,
+  step_changes_tag,
+  taken_since_tag,
+  repeated_steps_tag,
+  digest_tag,
+  floor_tag,
+  panes_tag,
+  baselines_tag,
+  row_attempts_tag,
+  points_tag,
+  point_windows_tag,
+  point_attempts_tag,
+  events_tag,
+};
+
+// Views are in the order of the pack's windows, and the pack is the same.
+template <class View>
+void load_views(Reader& in, Tag tag, std::vector<View>& views) {
+  std::size_t view = 0;
+  in.list(tag, [&](Reader& of) {
+    if (view < views.size()) views[view++].load(of);
+  });
+}
+
 template <class T>
 void save_rows(Writer& out, const RowSide<T>& side) {
-  const auto& marks = side.rows.marks();
-  out.put(marks.digest), out.put(marks.floor);
-  if (side.panes) side.panes->save(out);
-  for (const auto& view : side.baselines) view.save(out);
-  for (const auto& view : side.attempts) {
-    out.put(view.through);
-    view.accumulators.save(out);
-  }
+  out(digest_tag, side.rows.marks().digest), out(floor_tag, side.rows.marks().floor);
+  out(panes_tag, side.panes), out(baselines_tag, side.baselines), out(row_attempts_tag, side.attempts);
 }
 
 template <class T>
 void load_rows(Reader& in, RowSide<T>& side) {
   typename Rows<T>::Marks marks;
-  marks.digest = in.get<std::uint64_t>(), marks.floor = in.get<RowNumber>();
+  in(digest_tag, marks.digest), in(floor_tag, marks.floor);
   side.rows.set_marks(marks);
-  if (side.panes) side.panes->load(in);
+  if (side.panes) in(panes_tag, *side.panes);
   for (auto& view : side.raw) view.forget();
-  for (auto& view : side.baselines) view.load(in);
-  for (auto& view : side.attempts) {
-    view.through = in.get<RowNumber>();
-    view.accumulators.load(in);
-  }
+  load_views(in, baselines_tag, side.baselines);
+  load_views(in, row_attempts_tag, side.attempts);
 }
 
 template <class View>
@@ -89,42 +107,26 @@ void SignalHistory::adopt(SignalHistory& old, Time clock) {
 }
 
 void SignalHistory::save(Writer& out) const {
-  arrivals.save(out);
-  out.put_all(step_values);
-  out.put_all(step_changes);
-  out.put(taken_since);
-  out.put(repeated_steps_);
+  out(arrivals_tag, arrivals), out(step_values_tag, step_values), out(step_changes_tag, step_changes);
+  out(taken_since_tag, taken_since), out(repeated_steps_tag, repeated_steps_);
   if (const auto* narrow = std::get_if<RowSide<float>>(&rows_)) save_rows(out, *narrow);
   if (const auto* wide = std::get_if<RowSide<double>>(&rows_)) save_rows(out, *wide);
-  if (points_) {
-    points_->save(out);
-    for (const auto& view : points_->windows) view.save(out);
-    for (const auto& view : points_->attempts) {
-      out.put(view.cursor);
-      view.accumulators.save(out);
-    }
-  }
-  if (events_) events_->save(out);
+  if (points_) out(points_tag, *points_), out(point_windows_tag, points_->windows), out(point_attempts_tag, points_->attempts);
+  out(events_tag, events_);
 }
 
 void SignalHistory::load(Reader& in) {
-  arrivals.load(in);
-  step_values = in.get_all<double>();
-  step_changes = in.get_all<Time>();
+  in(arrivals_tag, arrivals), in(step_values_tag, step_values), in(step_changes_tag, step_changes);
   step_changes.resize(step_values.size(), long_ago);
-  taken_since = in.get_time();
-  repeated_steps_ = in.get<std::uint64_t>();
+  in(taken_since_tag, taken_since), in(repeated_steps_tag, repeated_steps_);
   if (auto* narrow = std::get_if<RowSide<float>>(&rows_)) load_rows(in, *narrow);
   if (auto* wide = std::get_if<RowSide<double>>(&rows_)) load_rows(in, *wide);
   if (points_) {
-    points_->load(in);
-    for (auto& view : points_->windows) view.load(in);
-    for (auto& view : points_->attempts) {
-      view.cursor = in.get<std::uint64_t>();
-      view.accumulators.load(in);
-    }
+    in(points_tag, *points_);
+    load_views(in, point_windows_tag, points_->windows);
+    load_views(in, point_attempts_tag, points_->attempts);
   }
-  if (events_) events_->load(in);
+  if (events_) in(events_tag, *events_);
 }
 
 }  // namespace tocsin::stream

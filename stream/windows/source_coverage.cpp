@@ -28,7 +28,7 @@ void SourceCoverage::extend(std::string_view source, Level level, std::span<cons
     }
     if (chain.last != never) {
       if (broken.size() == most_broken) broken.erase(broken.begin(), broken.begin() + most_broken / 2);
-      broken.push_back({slot, chain});
+      broken.push_back({chain, slot});
     }
     chain = {arrival, arrival};
   }
@@ -46,7 +46,7 @@ bool SourceCoverage::throughout(const Source& source, Level level, Slot slot, Ti
   const auto spans = [&](const Chain& chain) { return chain.since <= from + patience && chain.last >= to - patience && chain.since <= to; };
   if (slot >= chains.size() || chains[slot].last == never) return false;
   if (chains[slot].since <= to) return spans(chains[slot]);
-  return std::any_of(of.broken.rbegin(), of.broken.rend(), [&](const Broken& b) { return b.slot == slot && spans(b.chain); });
+  return std::any_of(of.broken.rbegin(), of.broken.rend(), [&](const Broken& b) { return b.slot == slot && spans(b); });
 }
 
 bool SourceCoverage::over(std::string_view source, Level level, Slot slot, const Topology& topology, Time from, Time to) const {
@@ -161,39 +161,16 @@ Duration SourceCoverage::lost(Time from, Time to) const {
   return lost;
 }
 
-void SourceCoverage::save(Writer& out) const {
-  out.put(start_);
-  out.put(static_cast<std::uint64_t>(sources_.size()));
-  for (const Source& source : sources_) {
-    out.put(source.name);
-    for (const Members& of : source.members) out.put_all(of.chains), out.put_all(of.broken);
-  }
-  out.put(static_cast<std::uint64_t>(gaps_.size()));
-  for (const auto& [from, to] : gaps_) out.put(from), out.put(to);
-  out.put(static_cast<std::uint64_t>(carried_.size()));
-  for (const auto& levels : carried_)
-    for (const auto& members : levels) out.put_all(members);
+void SourceCoverage::fields(auto& self, auto& archive) {
+  archive(1, self.start_), archive(2, self.sources_);
+  archive.columns(3, self.gaps_, &std::pair<Time, Time>::first, &std::pair<Time, Time>::second);
+  archive(4, self.carried_);
 }
+void SourceCoverage::save(Writer& out) const { fields(*this, out); }
 
 Result<void> SourceCoverage::load(Reader& in) {
   ++version_;
-  sources_.clear();
-  gaps_.clear();
-  start_ = in.get_time();
-  const std::size_t sources = in.get_count();
-  for (std::size_t i = 0; i < sources && in.ok(); ++i) {
-    Source source{in.get_text(), {}};
-    for (Members& of : source.members) of.chains = in.get_all<Chain>(), of.broken = in.get_all<Broken>();
-    sources_.push_back(std::move(source));
-  }
-  const std::size_t gaps = in.get_count();
-  for (std::size_t i = 0; i < gaps && in.ok(); ++i) {
-    const Time from = in.get_time();
-    gaps_.emplace_back(from, in.get_time());
-  }
-  carried_.clear();
-  for (std::size_t i = in.get_count(); i > 0 && in.ok(); --i)
-    for (auto& members : carried_.emplace_back()) members = in.get_all<std::uint8_t>();
+  fields(*this, in);
   return in.status();
 }
 

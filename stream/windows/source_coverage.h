@@ -52,13 +52,12 @@ class SourceCoverage {
   Result<void> load(Reader& in);
 
  private:
-  struct Chain {
+  struct Chain {  // covered without a break since .. last; never: not covered
     Time since;
     Time last;
-  };  // covered without a break since .. last; never: not covered
-  struct Broken {
+  };
+  struct Broken : Chain {
     Slot slot;
-    Chain chain;
   };
   struct Members {
     std::vector<Chain> chains;  // by slot
@@ -69,11 +68,17 @@ class SourceCoverage {
     mutable std::size_t spanned = 0;
     mutable std::uint64_t as_of = 0;
     std::vector<Broken> broken;  // what was covered before a break, oldest first: windows that end before now look at it
+    static void fields(auto& self, auto& archive) {
+      archive.columns(1, self.chains, &Chain::since, &Chain::last);
+      archive.columns(2, self.broken, &Broken::slot, &Broken::since, &Broken::last);
+    }
   };
   struct Source {
     std::string name;
     std::array<Members, level_count> members;  // by level
+    static void fields(auto& self, auto& archive) { archive(1, self.name), archive(2, self.members); }
   };
+  static void fields(auto& self, auto& archive);
   [[nodiscard]] const Source* find(std::string_view source) const;
   // All slots of the level but the first: all covered, none, or some.
   enum class Share : std::uint8_t { none, some, all };

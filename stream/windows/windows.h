@@ -91,6 +91,7 @@ class BaselineView {
   }
 
  private:
+  static void fields(auto& self, auto& archive);
   static void count_nonfinite(const Panes<T>& panes, std::size_t first, std::size_t end, const RowReduction& reduction,
                               std::span<double> out);
   WindowSpec spec_;

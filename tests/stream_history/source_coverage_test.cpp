@@ -60,12 +60,12 @@ TEST_CASE("members of an origin that was not read so far are unobserved, also af
   CHECK(members == std::vector<std::uint8_t>{0, 0, 1, 1});
 
   Writer out;
-  origins.save(out), coverage.save(out);
+  out(1, origins), out(2, coverage);
   Origins kept;
   SourceCoverage again{&kept};
   Reader in{out.bytes()};
-  kept.load(in);
-  REQUIRE(again.load(in));
+  in(1, kept), in(2, again);
+  REQUIRE(in.status());
   REQUIRE(again.unobserved(Level::rank, at(171), members));
   CHECK(members == std::vector<std::uint8_t>{0, 0, 1, 1});
 
