@@ -127,11 +127,12 @@ void bare_scan(benchmark::State& state) {
   std::vector<dsl::text::Scanner::Refusal> refused;
   const auto scanner = dsl::text::Scanner::compile(texts, refused);
   const auto all = lines(static_cast<double>(state.range(0)) / 100);
+  auto scratch = scanner->make_scratch();
   std::vector<std::uint32_t> found;
   std::size_t matches = 0;
   for (auto _ : state)
     for (const std::string& line : all) {
-      scanner->scan(line, found);
+      scanner->scan(line, scratch, found);
       matches += !found.empty();
     }
   state.counters["lines/s"] = benchmark::Counter(static_cast<double>(state.iterations() * all.size()), benchmark::Counter::kIsRate);

@@ -9,7 +9,7 @@
 
 #include "dsl/collection.h"
 #include "stream/graph/graph.h"
-#include "stream/rules/pack.h"
+#include "stream/rules/scripts.h"
 
 namespace tocsin::dsl {
 

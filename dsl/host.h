@@ -32,7 +32,7 @@ struct Ledger {
 
 // One Lua state: its memory, its budgets, and the only function that calls lua_pcall. Lua is built as C++, so an error unwinds
 // destructors on its way; nothing between here and there may catch it.
-// Owned by whoever reads the files of a pack, then by the ScriptHost if a rule is scripted; touched by that thread alone.
+// Owned by whoever reads the files of a pack, or by the ScriptHost that it is made for; touched by that thread alone.
 class Host {
  public:
   explicit Host(const Budgets& budgets);

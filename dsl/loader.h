@@ -46,7 +46,7 @@ struct Budgets {
 };
 
 struct Loaded {
-  std::shared_ptr<stream::Pack> pack;  // null where a problem is no warning
+  stream::PackPtr pack;  // null where a problem is no warning
   std::vector<Problem> problems;
   std::vector<Case> cases;
 };

@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <lua.hpp>
+#include <map>
 
+#include "dsl/assembly.h"
+#include "dsl/rule_files.h"
+#include "dsl/tracing.h"
 #include "dsl/values.h"
 #include "stream/topology/topology.h"
 
@@ -93,6 +97,27 @@ int concrete(lua_State* state, Op op) {
   return 1;
 }
 
+namespace {
+
+// Runs the evaluates of a pack's scripted rules.
+class Scripts final : public stream::ScriptHost {
+ public:
+  explicit Scripts(std::unique_ptr<Host> host) : host_(std::move(host)) {}
+
+  void add(stream::RuleIndex index, const RuleSource& source, const stream::Pack& pack);
+  stream::Result<stream::ScriptedAnswer> evaluate(stream::RuleIndex rule, stream::Scratch& scratch) override;
+
+ private:
+  struct Script {
+    RuleSource source;
+    Level per = Level::job;
+    std::map<std::string, NodeId> needs;
+    std::vector<std::string> value_names;  // that texts want from the second value
+  };
+  std::unique_ptr<Host> host_;
+  std::map<stream::RuleIndex, Script> scripts_;
+};
+
 void Scripts::add(stream::RuleIndex index, const RuleSource& source, const stream::Pack& pack) {
   const stream::Rule& rule = pack.rules[static_cast<std::size_t>(index)];
   Script script{source, rule.per, {rule.needs.begin(), rule.needs.end()}, {}};
@@ -180,5 +205,31 @@ stream::Result<stream::ScriptedAnswer> Scripts::evaluate(stream::RuleIndex index
   }
   return result;
 }
+
+class PackScripts final : public stream::ScriptSource {
+ public:
+  explicit PackScripts(const Budgets& budgets) : budgets_(budgets) {}
+
+  stream::Result<std::unique_ptr<stream::ScriptHost>> make(const stream::Pack& pack) const override {
+    const auto files = pack_files(pack.text);
+    if (!files) return files.error();
+    RuleFiles read{*files, budgets_};
+    read.read();
+    stream::Pack heads;  // what is said of the rules goes to their sources as well: a tune, or the rules that "*" stands for
+    assemble(read.collection, heads);
+    if (read.problems.fatal()) return stream::Error{stream::Errc::refused, "the pack loaded once and does not load again: report this, with the pack"};
+    auto scripts = std::make_unique<Scripts>(read.take_host());
+    for (std::size_t i = 0; i < pack.rules.size(); ++i)
+      if (pack.rules[i].scripted) scripts->add(static_cast<stream::RuleIndex>(i), read.collection.rules.at(pack.rules[i].name), pack);
+    return std::unique_ptr<stream::ScriptHost>{std::move(scripts)};
+  }
+
+ private:
+  Budgets budgets_;
+};
+
+}  // namespace
+
+std::shared_ptr<const stream::ScriptSource> script_source(const Budgets& budgets) { return std::make_shared<PackScripts>(budgets); }
 
 }  // namespace tocsin::dsl

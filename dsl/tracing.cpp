@@ -23,13 +23,13 @@ std::string quoted(Level level) { return "\"" + text(name(level)) + "\""; }
 struct Trace {
   Collection& collection;
   const RuleSource& source;
-  stream::Pack& pack;
+  const stream::Graph& traced;
   stream::Rule& rule;
   Evaluation& evaluation;
   Answer answer;
 
   Problems& problems() const { return *collection.problems; }
-  const stream::Graph& graph() const { return *pack.graph; }
+  const stream::Graph& graph() const { return traced; }
   const stream::Type& type(NodeId node) const { return graph()[node].type; }
   void problem(int line, std::string message) const { problems().add(source.file, line, std::move(message)); }
   int line_of(const std::string& key) const { return problems().line_of_key(source.file, source.line, key); }
@@ -214,7 +214,8 @@ Answer read_answer(lua_State* state, Evaluation& evaluation) {
   return answer;
 }
 
-void declare_needs(const Collection& collection, const RuleSource& source, stream::RuleIndex index, stream::Pack& pack) {
+void declare_needs(const Collection& collection, const RuleSource& source, stream::RuleIndex index, stream::Pack& pack,
+                   stream::Graph& graph) {
   stream::Rule& rule = pack.rules[static_cast<std::size_t>(index)];
   for (const auto& [name, need] : source.needs) {
     if (need.signal.empty()) {
@@ -222,7 +223,7 @@ void declare_needs(const Collection& collection, const RuleSource& source, strea
       if (!need.joined)
         if (const auto found = collection.rules.find(need.findings[0]); found != collection.rules.end())
           level = stream::level_named(found->second.per).value_or(Level::job);
-      rule.needs.emplace_back(name, pack.graph->finding(need.findings, level));
+      rule.needs.emplace_back(name, graph.finding(need.findings, level));
       continue;
     }
     const auto id = pack.signals.find(need.signal);
@@ -231,18 +232,19 @@ void declare_needs(const Collection& collection, const RuleSource& source, strea
     spec.signal = *id;
     spec.settle = rule.settle;
     if (need.freeze) spec.freeze = index;
-    rule.needs.emplace_back(name, pack.graph->window(std::move(spec)));
+    rule.needs.emplace_back(name, graph.window(std::move(spec)));
     if (std::find(rule.signals.begin(), rule.signals.end(), *id) == rule.signals.end()) rule.signals.push_back(*id);
   }
 }
 
-void trace(Host& host, Collection& collection, const RuleSource& source, stream::RuleIndex index, stream::Pack& pack) {
+void trace(Host& host, Collection& collection, const RuleSource& source, stream::RuleIndex index, stream::Pack& pack,
+           stream::Graph& graph) {
   stream::Rule& rule = pack.rules[static_cast<std::size_t>(index)];
   Problems& problems = *collection.problems;
-  Evaluation evaluation{*pack.graph, source, index, rule.per, {rule.needs.begin(), rule.needs.end()}, std::nullopt, nullptr, 0, 0, 0, {},
-                        {},          {},     {},    {}};
+  Evaluation evaluation{graph, source, index, rule.per, {rule.needs.begin(), rule.needs.end()}, std::nullopt, nullptr, 0, 0, 0, {},
+                        {},    {},     {},    {}};
   evaluation.most_nodes = host.budgets().nodes;
-  if (!source.peers.empty()) evaluation.peers = pack.graph->peers(source.peers);
+  if (!source.peers.empty()) evaluation.peers = graph.peers(source.peers);
   Answer answer;
   std::vector<Finding> decided;
   host.evaluation = &evaluation;
@@ -269,7 +271,7 @@ void trace(Host& host, Collection& collection, const RuleSource& source, stream:
     problems.add(failure->file.empty() ? source.file : failure->file, failure->line > 0 ? failure->line : source.line, failure->message);
     return;
   }
-  Trace checks{collection, source, pack, rule, evaluation, std::move(answer)};
+  Trace checks{collection, source, graph, rule, evaluation, std::move(answer)};
   checks.check_answer();
   checks.take_outputs();
   checks.take_state();

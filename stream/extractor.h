@@ -32,11 +32,19 @@ class Extractor {
   virtual Result<void> load(Reader& in) = 0;
 };
 
-// Makes an Extractor for each attempt. One a pack.
+// Makes an Extractor for each attempt of a shard; they share what they work in, and it outlives them.
+// Owned by the shard's PackRuntime; touched by the shard's thread, as are its extractors.
+class Extraction {
+ public:
+  virtual ~Extraction() = default;
+  [[nodiscard]] virtual std::unique_ptr<Extractor> make() = 0;
+};
+
+// What a pack knows of lines. Constant: shards on several threads use it at once, each through an Extraction of its own.
 class ExtractorSource {
  public:
   virtual ~ExtractorSource() = default;
-  [[nodiscard]] virtual std::unique_ptr<Extractor> make() const = 0;
+  [[nodiscard]] virtual std::unique_ptr<Extraction> open() const = 0;
 };
 
 }  // namespace tocsin::stream

@@ -22,7 +22,7 @@ int check(const std::filesystem::path& directory, bool json) {
     fmt::print(stderr, "tocsin check: {}\n", files.error().message);
     return 2;
   }
-  const PackOutcome outcome = load_pack(*files);
+  const packs::PackOutcome outcome = packs::compile(*files);
   if (json) {
     nlohmann::json report{{"ok", outcome.pack.has_value()}, {"problems", nlohmann::json::array()}, {"rules", nlohmann::json::array()}};
     for (const auto& p : outcome.problems)
@@ -61,7 +61,7 @@ int test(const std::filesystem::path& directory, const std::string& only, bool v
     fmt::print(stderr, "tocsin test: {}\n", files.error().message);
     return 2;
   }
-  const PackOutcome outcome = load_pack(*files);
+  const packs::PackOutcome outcome = packs::compile(*files);
   if (!outcome.pack) {
     fmt::print("{}the rules in {} do not load: no case was run\n", dsl::list(outcome.errors()), rules.string());
     return 1;

@@ -13,10 +13,12 @@
 #include <variant>
 #include <vector>
 
+#include "adapters/cli/packs.h"
 #include "adapters/cli/terminal.h"
 #include "adapters/formats/alerts.h"
 #include "adapters/journal/follow.h"
 #include "adapters/journal/state.h"
+#include "adapters/packs/pack_store.h"
 #include "stream/values/digest.h"
 
 namespace tocsin::adapters::cli {
@@ -147,8 +149,8 @@ RunReport run_engine(const RunOptions& options, const Observer& observer) {
   if (!files) return cannot(files.error().message);
   dsl::Budgets budgets;
   budgets.all_scripted = options.force_scripted;
-  PackOutcome outcome = load_pack(*files, budgets);
-  if (!outcome.pack) return cannot(outcome.refusal(rules_directory(options.rules)).message);
+  const packs::PackOutcome outcome = packs::compile(*files, budgets);
+  if (!outcome.pack) return cannot(refusal(outcome, rules_directory(options.rules)).message);
   auto reader = journal::Reader::open(options.journal);
   if (!reader) return cannot(reader.error().message);
   journal::Follower log{std::move(*reader)};
@@ -156,12 +158,12 @@ RunReport run_engine(const RunOptions& options, const Observer& observer) {
   Terminal terminal{stderr};
   Sinks sinks{options, terminal};
   if (sinks.failed()) return cannot("cannot write " + options.alerts.string());
-  Packs packs{[&terminal](const std::string& why) { terminal.note(why); }};
-  packs.remember(*outcome.pack);
+  packs::PackStore store{[&terminal](std::string_view hash, const stream::Error& why) { terminal.note(journal_pack_refused(hash, why)); }};
+  store.add(*outcome.pack);
   stream::ShardOptions shard_options;
   shard_options.digest_columns = options.digest_columns;
   shard_options.ignore_packs = !options.rules.empty();
-  auto shard = std::make_unique<stream::Shard>(*outcome.pack, &packs, sinks, shard_options);
+  auto shard = std::make_unique<stream::Shard>(*outcome.pack, &store, sinks, shard_options);
   if (observer) shard->observe(observer);
 
   std::optional<journal::AlertHistory> history;

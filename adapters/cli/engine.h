@@ -7,7 +7,6 @@
 #include <optional>
 #include <string>
 
-#include "adapters/cli/packs.h"
 #include "stream/job/shard.h"
 
 namespace tocsin::adapters::cli {

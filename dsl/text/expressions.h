@@ -65,7 +65,10 @@ class Expressions {
   // Null where `problems` is not empty.
   static std::shared_ptr<const Expressions> compile(std::span<const Definition> definitions, std::vector<TextProblem>& problems);
 
-  void scan(std::string_view text, std::vector<std::uint32_t>& found) const { scanner_->scan(text, found); }
+  [[nodiscard]] Scanner::Scratch make_scratch() const { return scanner_->make_scratch(); }
+  void scan(std::string_view text, Scanner::Scratch& scratch, std::vector<std::uint32_t>& found) const {
+    scanner_->scan(text, scratch, found);
+  }
   [[nodiscard]] const Expression& expression(std::uint32_t id) const { return expressions_[id]; }
   [[nodiscard]] const Rule& rule(std::uint32_t index) const { return rules_[index]; }
   [[nodiscard]] std::span<const Rule> rules() const noexcept { return rules_; }

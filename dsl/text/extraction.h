@@ -35,7 +35,7 @@ class LineExtractor : public stream::Extractor {
   [[nodiscard]] virtual const TextCounters& counters() const noexcept = 0;
 };
 
-// Makes LineExtractors that share one immutable set of compiled expressions.
+// Makes LineExtractors that share one immutable set of compiled expressions: a shard's through an Extraction, or one that stands alone.
 class LineExtractorSource : public stream::ExtractorSource {
  public:
   [[nodiscard]] virtual std::unique_ptr<LineExtractor> make_lines() const = 0;

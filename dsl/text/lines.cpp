@@ -122,7 +122,7 @@ void Lines::take(std::string_view text, const LineRecord& line, Time arrival, Ex
 }
 
 void Lines::apply(const Piece& piece, Extracted& out) {
-  expressions_->scan(piece.body, found_);
+  expressions_->scan(piece.body, *scratch_, found_);
   if (found_.empty() && open_.none()) return;
 
   const Rule* joined = open_.none() ? nullptr : join(piece, out);
@@ -292,11 +292,22 @@ stream::Result<void> Lines::load(stream::Reader& in) {
 
 namespace {
 
+class LineExtraction final : public stream::Extraction {
+ public:
+  explicit LineExtraction(std::shared_ptr<const Expressions> expressions)
+      : expressions_(std::move(expressions)), scratch_(expressions_->make_scratch()) {}
+  [[nodiscard]] std::unique_ptr<stream::Extractor> make() override { return std::make_unique<Lines>(expressions_, scratch_); }
+
+ private:
+  std::shared_ptr<const Expressions> expressions_;
+  Scanner::Scratch scratch_;
+};
+
 class Source final : public LineExtractorSource {
  public:
   explicit Source(std::shared_ptr<const Expressions> expressions) : expressions_(std::move(expressions)) {}
   [[nodiscard]] std::unique_ptr<LineExtractor> make_lines() const override { return std::make_unique<Lines>(expressions_); }
-  [[nodiscard]] std::unique_ptr<stream::Extractor> make() const override { return make_lines(); }
+  [[nodiscard]] std::unique_ptr<stream::Extraction> open() const override { return std::make_unique<LineExtraction>(expressions_); }
 
  private:
   std::shared_ptr<const Expressions> expressions_;

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,10 +16,16 @@ namespace tocsin::dsl::text {
 
 // Lines of one attempt to events and samples. A line is cleaned, its prefix is read, the whole set of expressions is scanned once,
 // and captures are taken for those that occurred.
-// Owned by its Attempt; shares the expressions.
+// Owned by its Attempt; shares the expressions, and with the other extractors of its shard what a scan works in.
 class Lines final : public LineExtractor {
  public:
-  explicit Lines(std::shared_ptr<const Expressions> expressions) : expressions_(std::move(expressions)) {}
+  Lines(std::shared_ptr<const Expressions> expressions, Scanner::Scratch& scratch)
+      : expressions_(std::move(expressions)), scratch_(&scratch) {}
+  // With a scratch of its own.
+  explicit Lines(std::shared_ptr<const Expressions> expressions)
+      : expressions_(std::move(expressions)), own_scratch_(expressions_->make_scratch()), scratch_(&*own_scratch_) {}
+  Lines(const Lines&) = delete;
+  Lines& operator=(const Lines&) = delete;
 
   void line(const stream::LineRecord& line, stream::Time arrival, stream::Extracted& out) override;
   [[nodiscard]] stream::Time next_due() const override { return open_.next_due(); }
@@ -49,6 +56,8 @@ class Lines final : public LineExtractor {
   [[nodiscard]] bool counts(const Rule& rule, const Captures& captures, const stream::MemberKey& member);
 
   std::shared_ptr<const Expressions> expressions_;
+  std::optional<Scanner::Scratch> own_scratch_;
+  Scanner::Scratch* scratch_;
   OpenRecords open_;
   std::map<OwnedMember, double> totals_;  // what progress bars count to
   TextCounters counters_;

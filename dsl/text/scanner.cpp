@@ -81,14 +81,16 @@ struct Scanner::Database {
   std::unique_ptr<hs_database_t, FreeDatabase> handle;
 };
 
-namespace {
-
-// The thread's scratch space, fit for the database that it scanned last. It keeps that alive, so that no other can have its address.
-struct Scratch {
+struct Scanner::Scratch::Handle {
   std::unique_ptr<hs_scratch_t, FreeScratch> handle;
-  std::shared_ptr<const void> database;
 };
-thread_local Scratch scratch;
+
+Scanner::Scratch::Scratch(std::unique_ptr<Handle> handle) : handle_(std::move(handle)) {}
+Scanner::Scratch::Scratch(Scratch&&) noexcept = default;
+Scanner::Scratch& Scanner::Scratch::operator=(Scratch&&) noexcept = default;
+Scanner::Scratch::~Scratch() = default;
+
+namespace {
 
 int on_match(unsigned id, unsigned long long, unsigned long long, unsigned, void* context) {
   static_cast<std::vector<std::uint32_t>*>(context)->push_back(id);
@@ -137,17 +139,21 @@ std::unique_ptr<Scanner> Scanner::compile(std::span<const std::string> expressio
   return std::unique_ptr<Scanner>(new Scanner(std::move(database)));
 }
 
-void Scanner::scan(std::string_view text, std::vector<std::uint32_t>& found) const {
-  found.clear();
-  if (!database_->handle || text.empty()) return;
-  if (scratch.database != database_) {
-    hs_scratch_t* handle = scratch.handle.release();
+Scanner::Scratch Scanner::make_scratch() const {
+  auto made = std::make_unique<Scratch::Handle>();
+  if (database_->handle) {
+    hs_scratch_t* handle = nullptr;
     [[maybe_unused]] const hs_error_t error = hs_alloc_scratch(database_->handle.get(), &handle);
     assert(error == HS_SUCCESS);
-    scratch.handle.reset(handle);
-    scratch.database = database_;
+    made->handle.reset(handle);
   }
-  hs_scan(database_->handle.get(), text.data(), static_cast<unsigned>(text.size()), 0, scratch.handle.get(), on_match, &found);
+  return Scratch{std::move(made)};
+}
+
+void Scanner::scan(std::string_view text, Scratch& scratch, std::vector<std::uint32_t>& found) const {
+  found.clear();
+  if (!database_->handle || text.empty()) return;
+  hs_scan(database_->handle.get(), text.data(), static_cast<unsigned>(text.size()), 0, scratch.handle_->handle.get(), on_match, &found);
   if (found.size() > 1) std::sort(found.begin(), found.end());
 }
 

@@ -12,7 +12,7 @@
 namespace tocsin::dsl::text {
 
 // All expressions of a pack as one Vectorscan database: which of them occur somewhere in a text. Captures are another matter.
-// Immutable, shared by the extractors of all shards; the scratch space of a scan belongs to the thread.
+// Immutable, shared by the extractors of all shards; each shard scans in a Scratch of its own.
 class Scanner {
  public:
   struct Refusal {
@@ -26,8 +26,23 @@ class Scanner {
   Scanner(const Scanner&) = delete;
   Scanner& operator=(const Scanner&) = delete;
 
+  // What one scan at a time works in; fit for the scanner that made it.
+  class Scratch {
+   public:
+    Scratch(Scratch&&) noexcept;
+    Scratch& operator=(Scratch&&) noexcept;
+    ~Scratch();
+
+   private:
+    friend class Scanner;
+    struct Handle;
+    explicit Scratch(std::unique_ptr<Handle> handle);
+    std::unique_ptr<Handle> handle_;
+  };
+  [[nodiscard]] Scratch make_scratch() const;
+
   // The indices of the expressions that occur, ascending.
-  void scan(std::string_view text, std::vector<std::uint32_t>& found) const;
+  void scan(std::string_view text, Scratch& scratch, std::vector<std::uint32_t>& found) const;
 
  private:
   struct Database;

@@ -89,7 +89,8 @@ struct Node {
 
 // The operations that the rules of a pack leave behind when they are traced. Nodes are hash-consed: what two rules share is one
 // node. Arguments come before what uses them, so the order of ids is an order of evaluation.
-// Owned by its Pack; built by the loader, immutable afterwards, except for what a scripted rule appends above a mark.
+// Owned by its Pack, and constant once that is published. A shard with scripted rules has a copy, to which they append above a mark;
+// the copy refers to the pack's signals.
 class Graph {
  public:
   explicit Graph(const SignalTable& signals) : signals_(&signals) {}

@@ -36,14 +36,15 @@ Attempt::Attempt(std::string subject, std::string name, Time start, Position sta
       start_position_(start_position),
       pack_(std::move(pack)),
       context_(around),
+      runtime_(around.runtimes->of(pack_)),
       coverage_(&origins),
       intake_(topology_, coverage_, symbols_, *around.counters),
       last_arrival_(start) {
   coverage_.start(start);
   open_history();
-  if (pack_.extraction) extractor_ = pack_.extraction->make();
-  judge_ = std::make_unique<Judge>(pack_.pack, Judge::Facts{subject_, name_, labels_, topology_, coverage_, symbols_, *history_, start_},
-                                   context_);
+  extractor_ = runtime_->make_extractor();
+  judge_ = std::make_unique<Judge>(pack_.pack, runtime_->scripts(),
+                                   Judge::Facts{subject_, name_, labels_, topology_, coverage_, symbols_, *history_, start_}, context_);
 }
 
 Attempt::~Attempt() = default;
@@ -243,19 +244,19 @@ void Attempt::coverage(const CoverageRecord& record, Time arrival) {
 
 void Attempt::use(LoadedPack pack, Time from) {
   if (pack.pack == pack_.pack) return;
-  const LoadedPack before = std::exchange(pack_, std::move(pack));
+  pack_ = std::move(pack);
+  const auto runtime_before = std::exchange(runtime_, context_.runtimes->of(pack_));  // outlives the old judge and extractor
   const auto old_history = std::move(history_);
   open_history();
   history_->adopt(*old_history);
   if (ended()) history_->end(end_);
-  auto judge = std::make_unique<Judge>(
-      pack_.pack, Judge::Facts{subject_, name_, labels_, topology_, coverage_, symbols_, *history_, start_, end_}, context_);
+  auto judge =
+      std::make_unique<Judge>(pack_.pack, runtime_->scripts(),
+                              Judge::Facts{subject_, name_, labels_, topology_, coverage_, symbols_, *history_, start_, end_}, context_);
   judge->adopt(*judge_, from);
   judge_ = std::move(judge);
-  if (pack_.extraction && pack_.extraction != before.extraction) {
-    if (extractor_) extractor_->finish(*this);
-    extractor_ = pack_.extraction->make();
-  }
+  if (extractor_) extractor_->finish(*this);
+  extractor_ = runtime_->make_extractor();
 }
 
 void Attempt::save(Writer& out) const {
@@ -304,7 +305,7 @@ void Attempt::filled(Time clock) {
   intake_.end_backfill();
   history_->backfill_rows_only(false);
   if (pack_.extraction) {
-    extractor_ = pack_.extraction->make();
+    extractor_ = runtime_->make_extractor();
     Reader in{extractor_state_};
     if (!extractor_state_.empty()) (void)extractor_->load(in);
   }

@@ -11,6 +11,7 @@
 
 #include "stream/extractor.h"
 #include "stream/job/intake.h"
+#include "stream/job/pack_runtime.h"
 #include "stream/rules/judge.h"
 #include "stream/topology/topology.h"
 #include "stream/values/record.h"
@@ -76,6 +77,7 @@ class Attempt final : private Extracted {
   Position start_position_;
   LoadedPack pack_;
   Context context_;
+  std::shared_ptr<PackRuntime> runtime_;
   std::map<std::string, std::string> labels_;
   Topology topology_;
   SourceCoverage coverage_;

@@ -6,6 +6,7 @@
 #include <set>
 #include <tuple>
 
+#include "stream/job/pack_runtime.h"
 #include "stream/job/subject.h"
 
 namespace tocsin::stream {
@@ -86,7 +87,7 @@ void read_watermark(Watermarks& watermarks, const ControlRecord& record) {
 
 struct Shard::State {
   struct Waiting {
-    LoadedPack pack;
+    std::string hash, text;
     Time from;
   };
   struct ByTimeThenName {
@@ -98,6 +99,7 @@ struct Shard::State {
   ShardOptions options;
   Counters counters;
   RuleObserver observer;
+  PackRuntimes runtimes;
   Context around;
 
   Time clock = long_ago, last_beat = long_ago, last_snapshot = long_ago;
@@ -193,7 +195,8 @@ struct Shard::State {
       waiting.erase(waiting.begin());
       clock = std::max(clock, std::min(target, next_pack.from));
       advance_due();
-      change_pack(next_pack.pack, next_pack.from);
+      if (auto loaded = packs->pack(next_pack.hash)) change_pack(*loaded, next_pack.from);
+      else ++counters.packs_refused;
     }
   }
 
@@ -210,8 +213,8 @@ struct Shard::State {
       case ControlRecord::Kind::watermark: read_watermark(watermarks, record); break;
       case ControlRecord::Kind::pack:
         if (options.ignore_packs || !packs || record.pack_hash == pack.pack->hash) break;
-        if (auto loaded = packs->pack(record.pack_hash, record.pack_text)) waiting.push_back({*loaded, record.pack_from});
-        else ++counters.packs_refused;
+        packs->prepare(record.pack_hash, record.pack_text);
+        waiting.push_back({std::string{record.pack_hash}, std::string{record.pack_text}, record.pack_from});
         break;
       case ControlRecord::Kind::seal:
         sealed = true;
@@ -248,7 +251,7 @@ Shard::Shard(LoadedPack pack, PackSource* packs, AlertSink& sink, ShardOptions o
   s.pack = std::move(pack);
   s.packs = packs;
   s.options = options;
-  s.around = {&sink, &s.counters, nullptr, options.digest_columns, &s.observer};
+  s.around = {&sink, &s.counters, nullptr, options.digest_columns, &s.observer, &s.runtimes};
 }
 
 Shard::~Shard() = default;
@@ -323,7 +326,7 @@ Shard::Sections Shard::snapshot() const {
   out(pack_tag, s.pack.pack->hash);
   State::fields(s, out);
   out.list(waiting_tag, s.waiting, [](Writer& of, const State::Waiting& waiting) {
-    of(1, waiting.pack.pack->hash), of(2, waiting.pack.pack->text), of(3, waiting.from);
+    of(1, waiting.hash), of(2, waiting.text), of(3, waiting.from);
   });
 
   Sections sections;
@@ -343,7 +346,9 @@ Result<Shard::Resume> Shard::load(const Sections& sections) {
   Reader in{own->second};
   const auto hash = in.get<std::string>(pack_tag);
   if (hash != s.pack.pack->hash) {
-    auto loaded = s.packs && !s.options.ignore_packs ? s.packs->pack(hash, {}) : std::nullopt;
+    std::optional<LoadedPack> loaded;
+    if (s.packs && !s.options.ignore_packs)
+      if (auto found = s.packs->pack(hash)) loaded = std::move(*found);
     if (!loaded)
       return Error{Errc::refused,
                    "the snapshot was made under other rules (" + hash + "), which are not to be had: start from the log's beginning"};
@@ -352,8 +357,9 @@ Result<Shard::Resume> Shard::load(const Sections& sections) {
   State::fields(s, in);
   s.last_snapshot = s.clock;
   in.list(waiting_tag, [&](Reader& of) {
-    auto loaded = s.packs ? s.packs->pack(of.get<std::string>(1), of.get<std::string>(2)) : std::nullopt;
-    if (loaded) s.waiting.push_back({*loaded, of.get<Time>(3)});
+    if (!s.packs) return;
+    s.waiting.push_back({of.get<std::string>(1), of.get<std::string>(2), of.get<Time>(3)});
+    s.packs->prepare(s.waiting.back().hash, s.waiting.back().text);
   });
   if (auto ok = in.status(); !ok) return ok.error();
   for (const auto& [name, bytes] : sections) {

@@ -13,12 +13,12 @@ constexpr std::size_t most_findings_explained = 4;  // a rule built on more says
 
 }  // namespace
 
-// What a scripted rule works with: the pack's graph above a mark, computed at once.
+// What a scripted rule works with: the copy of the pack's graph above a mark, computed at once.
 class Judge::Script final : public Scratch {
  public:
   explicit Script(Judge& judge) : judge_(&judge) {}
 
-  Graph& graph() override { return *judge_->pack_->graph; }
+  Graph& graph() override { return judge_->scripts_->scratch(); }
   void compute(NodeId node) override { judge_->evaluator_.run_with_needs(node); }
   Column column(NodeId node) const override { return judge_->evaluator_.column(node); }
   Mask mask(NodeId node) const override { return judge_->evaluator_.mask(node); }
@@ -29,12 +29,13 @@ class Judge::Script final : public Scratch {
   Judge* judge_;
 };
 
-Judge::Judge(std::shared_ptr<Pack> pack, Facts facts, Context around)
+Judge::Judge(PackPtr pack, ScriptRuntime& scripts, Facts facts, Context around)
     : pack_(std::move(pack)),
+      scripts_(&scripts),
       facts_(facts),
       context_(around),
       scheduler_(*pack_, hash_text(facts.subject), facts.start),
-      evaluator_(*pack_->graph, facts.topology, *this),
+      evaluator_(scripts.graph(), facts.topology, *this),
       lifecycle_(*pack_, {facts.subject, facts.attempt}) {
   prepare();
 }
@@ -75,7 +76,7 @@ void Judge::run(const Scheduler::Due& due) {
   ++context_.counters->ticks;
   evaluator_.begin_tick();
   script_answers_.clear();
-  const std::size_t mark = pack_->graph->mark();  // what scripted rules append lives until their alerts are told
+  const std::size_t mark = graph().mark();  // what scripted rules append lives until their alerts are told
   std::vector<RuleIndex> rules;
   for (const RuleIndex rule : due.rules)
     if (selects(pack_->rules[static_cast<std::size_t>(rule)])) rules.push_back(rule);
@@ -90,10 +91,7 @@ void Judge::run(const Scheduler::Due& due) {
       due.tick, rules, runs_, facts_.topology, [this](RuleIndex rule, Slot slot, AlertTransition& t) { tell(rule, slot, t); },
       [this](const AlertTransition& t) { publish(t); });
   context_.counters->alerts_over_limit += lifecycle_.over_limit() - over_limit;
-  if (pack_->graph->mark() > mark) {
-    pack_->graph->truncate(mark);
-    evaluator_.forget_above(mark);
-  }
+  if (scripts_->truncate(mark)) evaluator_.forget_above(mark);
   expiry_ = lifecycle_.next_expiry(runs_);
   if (due.at_end) conclude();
 }
@@ -133,7 +131,7 @@ void Judge::evaluate(RuleIndex index) {
 void Judge::take_outcomes(NodeId answer, const Rule& rule) {
   const std::size_t members = facts_.topology.size(rule.per);
   outcomes_.resize(members);
-  const Node& node = (*pack_->graph)[answer];
+  const Node& node = graph()[answer];
   if (node.type.level == rule.per) {
     const Mask mask = evaluator_.mask(answer);
     std::copy_n(mask.begin(), std::min(mask.size(), members), outcomes_.begin());
@@ -145,8 +143,7 @@ void Judge::take_outcomes(NodeId answer, const Rule& rule) {
 bool Judge::evaluate_script(RuleIndex index, const Rule& rule, RuleRun& run) {
   if (run.quarantined_until && moment_.tick < *run.quarantined_until) return false;
   Script script{*this};
-  Result<ScriptedAnswer> answer =
-      pack_->scripts ? pack_->scripts->evaluate(index, script) : Result<ScriptedAnswer>{Error{Errc::refused, "no host for scripted rules"}};
+  const Result<ScriptedAnswer> answer = scripts_->evaluate(index, script);
   if (!answer) {
     const std::uint32_t doublings = std::min(run.failures++, longest_quarantine);
     run.quarantined_until = moment_.tick + first_quarantine * (1 << doublings);
@@ -172,7 +169,7 @@ bool Judge::evaluate_script(RuleIndex index, const Rule& rule, RuleRun& run) {
     for (const auto& [name, node] : answer->causes)
       if (name == cause.name) script.compute(cause.node = node);
   const NodeId roots[] = {answer->answer};
-  view.hot = pack_->graph->reach(roots);
+  view.hot = graph().reach(roots);
   return true;
 }
 
@@ -194,7 +191,7 @@ void Judge::add_to_digest(const Rule& rule) {
   for (std::size_t i = 0; i < rule.state.size(); ++i) digest.add_all<double>(run.state(i, facts_.topology.size(rule.per)));
   if (!context_.digest_columns) return;
   for (const NodeId id : rule.hot) {
-    const Type& type = (*pack_->graph)[id].type;
+    const Type& type = graph()[id].type;
     if (type.shape == Shape::column) digest.add_all<double>(evaluator_.column(id));
     if (type.shape == Shape::mask) digest.add_all<Truth>(evaluator_.mask(id));
   }
@@ -208,7 +205,7 @@ void Judge::tell(RuleIndex index, Slot slot, AlertTransition& transition) {
     return;
   }
   if (!rule.scripted) evaluator_.run(rule.cold);
-  const Explanation explanation{rule.scripted ? view->second : rule, *pack_->graph, evaluator_, facts_.topology,
+  const Explanation explanation{rule.scripted ? view->second : rule, graph(), evaluator_, facts_.topology,
                                 [this](double symbol) { return facts_.symbols.text(symbol); }};
   explanation.tell(slot, transition);
   add_evidence_of_findings(rule, slot, transition);
@@ -231,8 +228,8 @@ void Judge::add_evidence_of_findings(const Rule& rule, Slot slot, AlertTransitio
       explaining_ = false;
     }
     AlertTransition of_base;
-    Explanation{base, *pack_->graph, evaluator_, facts_.topology, [this](double symbol) { return facts_.symbols.text(symbol); }}.tell(
-        at, of_base);
+    Explanation{base, graph(), evaluator_, facts_.topology, [this](double symbol) { return facts_.symbols.text(symbol); }}.tell(at,
+                                                                                                                                of_base);
     for (auto& [name, value] : of_base.evidence) transition.evidence.emplace_back(base.name + "." + name, value);
     for (auto& [name, text] : of_base.evidence_texts) transition.evidence_texts.emplace_back(base.name + "." + name, std::move(text));
   }
@@ -253,7 +250,7 @@ void Judge::conclude() {
     const Rule& rule = pack_->rules[static_cast<std::size_t>(index)];
     if (rule.scripted) return std::vector<std::string>{};
     evaluator_.run(rule.hot);
-    return Explanation{rule, *pack_->graph, evaluator_, facts_.topology, {}}.missing();
+    return Explanation{rule, graph(), evaluator_, facts_.topology, {}}.missing();
   });
   verdict.subject = facts_.subject, verdict.attempt = facts_.attempt;
   verdict.ended = facts_.end, verdict.end_reason = end_reason_.empty() ? "unknown" : end_reason_;
@@ -271,7 +268,7 @@ bool Judge::reduce(const Node& reduction, const WindowSpec& window, Column other
 void Judge::finding(const Node& node, std::span<Truth> out) {
   const bool ever = node.op == Op::f_ever;
   // The finding's leaf names the rules; the node that asks is its user.
-  const auto& names = (node.op == Op::finding ? node : (*pack_->graph)[node.arguments[0]]).attributes.findings;
+  const auto& names = (node.op == Op::finding ? node : graph()[node.arguments[0]]).attributes.findings;
   const auto run_of = [&](const std::string& name) -> const RuleRun* {
     for (const RuleRun& run : runs_)
       if (run.rule().name == name) return &run;

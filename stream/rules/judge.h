@@ -16,12 +16,15 @@
 #include "stream/rules/rule_evaluation.h"
 #include "stream/rules/rule_run.h"
 #include "stream/rules/scheduler.h"
+#include "stream/rules/script_runtime.h"
 #include "stream/topology/topology.h"
 #include "stream/values/digest.h"
 #include "stream/values/symbols.h"
 #include "stream/windows/history.h"
 
 namespace tocsin::stream {
+
+class PackRuntimes;
 
 // What an attempt's parts share with its subject and shard; all of it outlives them.
 struct Context {
@@ -30,6 +33,7 @@ struct Context {
   Digest* digest = nullptr;
   bool digest_columns = false;
   const RuleObserver* observer = nullptr;
+  PackRuntimes* runtimes = nullptr;
 };
 
 // Runs the rules of a pack over one attempt: which are due, their merged graph, outcomes, state, alerts, the verdict. It looks at
@@ -48,7 +52,8 @@ class Judge final : private Leaves {
     Time start;
     Time end = never;  // E, once known
   };
-  Judge(std::shared_ptr<Pack> pack, Facts facts, Context around);
+  // `scripts` is of this pack, and outlives the judge.
+  Judge(PackPtr pack, ScriptRuntime& scripts, Facts facts, Context around);
   ~Judge();
 
   void applied(const Applied& applied) { scheduler_.applied(applied.signal, applied.at); }
@@ -68,6 +73,8 @@ class Judge final : private Leaves {
  private:
   class Script;
 
+  // With what scripted rules appended at this tick.
+  [[nodiscard]] const Graph& graph() const noexcept { return scripts_->graph(); }
   void run(const Scheduler::Due& due);
   [[nodiscard]] bool selects(const Rule& rule) const;  // the job has the labels that the rule asks for
   void evaluate(RuleIndex index);
@@ -88,7 +95,8 @@ class Judge final : private Leaves {
   void freeze(const Node& node, std::span<double> in_out) override;
   [[nodiscard]] double symbol(std::string_view text) const override;
 
-  std::shared_ptr<Pack> pack_;
+  PackPtr pack_;
+  ScriptRuntime* scripts_;
   Facts facts_;
   Context context_;
   Scheduler scheduler_;

@@ -15,7 +15,7 @@
 
 namespace tocsin::stream {
 
-class Topology;
+class ScriptSource;
 
 enum class Severity : std::uint8_t { none, info, warning, critical };
 enum class Mode : std::uint8_t { live, canary, shadow };
@@ -98,51 +98,24 @@ struct Rule {
   TextTemplate shows;
 };
 
-// A scripted rule's concrete evaluation: the same operations, applied at once.
-class Scratch {
- public:
-  virtual ~Scratch() = default;
-  [[nodiscard]] virtual Graph& graph() = 0;  // append with apply(); taken away after the evaluation
-  virtual void compute(NodeId node) = 0;     // and what it needs
-  [[nodiscard]] virtual Column column(NodeId node) const = 0;
-  [[nodiscard]] virtual Mask mask(NodeId node) const = 0;
-  [[nodiscard]] virtual const Topology& topology() const = 0;
-  [[nodiscard]] virtual std::optional<std::string> text(double symbol) const = 0;
-};
-
-// What a scripted evaluation answers: nodes of the scratch graph.
-struct ScriptedAnswer {
-  NodeId answer{};
-  std::vector<Output> outputs;
-  std::optional<NodeId> who;
-  std::vector<std::pair<std::string, NodeId>> causes;
-  std::vector<std::pair<std::size_t, NodeId>> state;  // field index, node
-};
-
-// Runs scripted rules. Implemented by dsl/; a pack of compiled rules has none.
-class ScriptHost {
- public:
-  virtual ~ScriptHost() = default;
-  // An error quarantines the rule: its message says which budget was spent or what failed, with file and line.
-  virtual Result<ScriptedAnswer> evaluate(RuleIndex rule, Scratch& scratch) = 0;
-};
-
 // How families relate when an attempt gets its verdict: rules/verdict.lua.
 struct VerdictPolicy {
   std::vector<std::string> precedence;  // families, the strongest first
 };
 
-// All rules, signals and settings that change results: immutable once published (except for scratch nodes above the graph's mark).
+// All rules, signals and settings that change results. Constant once it is published: shards on several threads judge by one pack,
+// and what changes as they do so belongs to each of them (ScriptRuntime).
 struct Pack {
   SignalTable signals;
-  std::unique_ptr<Graph> graph;
+  std::unique_ptr<const Graph> graph;
   std::vector<Rule> rules;       // sorted by name
   std::vector<RuleIndex> order;  // by (depth, name): the order within one tick
   VerdictPolicy verdict;
-  std::shared_ptr<ScriptHost> scripts;
-  std::string hash;                  // of the files, hex
-  std::string text;                  // the files themselves, as a pack record carries them
-  std::uint32_t alert_limit = 1000;  // open alerts a subject
+  std::shared_ptr<const ScriptSource> scripts;  // null where every rule is compiled
+  std::string hash;                             // of the files, hex
+  std::string text;                             // the files themselves, as a pack record carries them
+  std::uint32_t alert_limit = 1000;             // open alerts a subject
 };
+using PackPtr = std::shared_ptr<const Pack>;
 
 }  // namespace tocsin::stream

@@ -53,8 +53,7 @@ bool operator==(const Evaluated& a, const Evaluated& b) {
          });
 }
 
-Judged judge(std::vector<Message>& log, const std::shared_ptr<stream::Pack>& pack, bool observed, const Look& look,
-             stream::PackSource* packs) {
+Judged judge(std::vector<Message>& log, const stream::PackPtr& pack, bool observed, const Look& look, stream::PackSource* packs) {
   Judged result;
   Collecting sink{result};
   stream::Shard shard{{pack, nullptr}, packs, sink};

@@ -40,7 +40,7 @@ struct Judged {
 };
 
 using Look = std::function<void(const stream::RuleEvaluation&)>;
-[[nodiscard]] Judged judge(std::vector<Message>& log, const std::shared_ptr<stream::Pack>& pack, bool observed, const Look& look = {},
+[[nodiscard]] Judged judge(std::vector<Message>& log, const stream::PackPtr& pack, bool observed, const Look& look = {},
                            stream::PackSource* packs = nullptr);
 
 }  // namespace tocsin::dsl::test

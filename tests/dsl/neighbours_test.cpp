@@ -124,11 +124,12 @@ TEST_CASE("a file that is refused leaves its neighbours as they run") {
   struct Reloads final : stream::PackSource {
     std::string rules;
     std::size_t refused = 0;
-    std::optional<stream::LoadedPack> pack(std::string_view, std::string_view) override {
+    void prepare(std::string_view, std::string_view) override {}
+    stream::Result<stream::LoadedPack> pack(std::string_view) override {
       const Loaded loaded = load(pack_of(rules), tight());
       if (loaded.pack) return stream::LoadedPack{loaded.pack, nullptr};
       ++refused;
-      return std::nullopt;
+      return stream::Error{stream::Errc::refused, problems_of(loaded)};
     }
   };
   const Loaded running = load(pack_of(random_rules(seed, 4)), tight());

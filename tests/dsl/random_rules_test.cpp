@@ -28,7 +28,7 @@ std::vector<std::uint64_t> seeds(std::uint64_t first, std::uint64_t count) {
   return all;
 }
 
-std::shared_ptr<stream::Pack> pack_with(const std::string& rules, bool scripted) {
+stream::PackPtr pack_with(const std::string& rules, bool scripted) {
   Budgets budgets;
   budgets.all_scripted = scripted;
   Loaded loaded = load(pack_of(rules), budgets);

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "stream/graph/evaluator.h"
+#include "stream/rules/script_runtime.h"
 #include "stream/topology/topology.h"
 #include "tests/dsl/random_rules.h"
 #include "tests/dsl/sample_pack.h"
@@ -91,20 +92,22 @@ struct Said {
 // One rule of a pack over a few ticks, compiled or as a script.
 struct Run {
   Loaded loaded;
+  stream::ScriptRuntime scripts;
   World world;
   stream::Evaluator evaluator;
 
   explicit Run(const std::string& text, bool scripted)
-      : loaded(load(pack_of(text), budgets(scripted))), evaluator(graph(), world.topology, world) {}
+      : loaded(load(pack_of(text), budgets(scripted))), scripts(pack()), evaluator(graph(), world.topology, world) {}
   static Budgets budgets(bool scripted) {
     Budgets result;
     result.all_scripted = scripted;
     return result;
   }
-  stream::Graph& graph() {
+  const stream::PackPtr& pack() const {
     if (!loaded.pack) FAIL(problems_of(loaded));
-    return *loaded.pack->graph;
+    return loaded.pack;
   }
+  const stream::Graph& graph() const { return scripts.graph(); }
 
   std::vector<std::uint64_t> bits(NodeId id, Level level) {
     std::vector<std::uint64_t> result;
@@ -125,8 +128,8 @@ struct Run {
     std::vector<std::pair<std::size_t, NodeId>> writes;
     const std::size_t mark = graph().mark();
     if (rule.scripted) {
-      TestScratch scratch{graph(), evaluator, world};
-      auto given = loaded.pack->scripts->evaluate(index, scratch);
+      TestScratch scratch{scripts.scratch(), evaluator, world};
+      auto given = scripts.evaluate(index, scratch);
       if (!given) FAIL(given.error().message);
       answer = given->answer;
       outputs = given->outputs;
@@ -149,7 +152,7 @@ struct Run {
       for (const double x : column) said.state.push_back(std::bit_cast<std::uint64_t>(x));
     }
     if (rule.scripted) {
-      graph().truncate(mark);
+      scripts.truncate(mark);
       evaluator.forget_above(mark);
     }
     return said;
@@ -161,12 +164,13 @@ std::string outcome_of(const std::string& body, const std::string& head = "", co
   Loaded loaded = load(pack_of(rule_text(body, head, per)), budgets);
   if (!loaded.pack) return problems_of(loaded);
   World world;
-  stream::Evaluator evaluator{*loaded.pack->graph, world.topology, world};
+  stream::ScriptRuntime scripts{loaded.pack};
+  stream::Evaluator evaluator{scripts.graph(), world.topology, world};
   evaluator.begin_tick();
-  TestScratch scratch{*loaded.pack->graph, evaluator, world};
+  TestScratch scratch{scripts.scratch(), evaluator, world};
   const stream::Rule& one = loaded.pack->rules[0];
   REQUIRE(one.scripted);
-  const auto given = loaded.pack->scripts->evaluate(static_cast<stream::RuleIndex>(0), scratch);
+  const auto given = scripts.evaluate(static_cast<stream::RuleIndex>(0), scratch);
   if (!given) return given.error().message;
   std::size_t yes = 0;
   for (stream::Slot slot = 0; slot < world.topology.size(one.per); ++slot)
@@ -251,11 +255,12 @@ TEST_CASE("a script spends its whole budget anew at each evaluation") {
   Loaded loaded = load_rules(rule_text("    local x = keep:any(\"job\"):yes()\n    for i = 1, 200000 do end\n    return keep"));
   REQUIRE(loaded.pack);
   World world;
-  stream::Evaluator evaluator{*loaded.pack->graph, world.topology, world};
+  stream::ScriptRuntime scripts{loaded.pack};
+  stream::Evaluator evaluator{scripts.graph(), world.topology, world};
   for (int i = 0; i < 20; ++i) {
     evaluator.begin_tick();
-    TestScratch scratch{*loaded.pack->graph, evaluator, world};
-    const auto given = loaded.pack->scripts->evaluate(static_cast<stream::RuleIndex>(0), scratch);
+    TestScratch scratch{scripts.scratch(), evaluator, world};
+    const auto given = scripts.evaluate(static_cast<stream::RuleIndex>(0), scratch);
     CHECK(given);
   }
 }

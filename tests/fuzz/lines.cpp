@@ -34,13 +34,13 @@ std::vector<Line> lines_of(std::string_view text) {
   return lines;
 }
 
-const stream::ExtractorSource& shipped() {
-  static const auto source = [] {
+stream::Extraction& shipped() {
+  static const auto extraction = [] {
     auto result = dsl::compile_text(test::shipped_files());
     if (!result.source) std::abort();
-    return result.source;
+    return result.source->open();
   }();
-  return *source;
+  return *extraction;
 }
 
 void feed(stream::Extractor& extractor, const Line& line, test::Recorded& out) {

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "dsl/loader.h"
+#include "stream/ports.h"
+
+namespace tocsin::adapters::packs {
+
+// A pack ready to run, or what keeps it from loading.
+struct PackOutcome {
+  std::optional<stream::LoadedPack> pack;
+  std::vector<dsl::Problem> problems;  // of rules, patterns and parsers; warnings too
+  std::vector<dsl::Case> cases;
+
+  [[nodiscard]] std::vector<dsl::Problem> errors() const;  // the problems that are no warnings
+};
+
+// Rules, patterns and parsers together.
+[[nodiscard]] PackOutcome compile(const dsl::PackFiles& files, const dsl::Budgets& budgets = {});
+
+}  // namespace tocsin::adapters::packs

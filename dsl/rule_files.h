@@ -1,0 +1,39 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "dsl/collection.h"
+#include "dsl/host.h"
+
+namespace tocsin::dsl {
+
+// The Lua files of a pack (but patterns and parsers), run in a state of their own: what they declare, and its functions.
+// Lives as long as one load, or the making of one host.
+class RuleFiles {
+ public:
+  RuleFiles(const PackFiles& files, const Budgets& budgets)
+      : problems(files), collection(problems), host(std::make_unique<Host>(budgets)), files_(&files), budgets_(&budgets) {}
+  RuleFiles(const RuleFiles&) = delete;
+  RuleFiles& operator=(const RuleFiles&) = delete;
+
+  void read();
+  // The state, from here on without the collection.
+  [[nodiscard]] std::unique_ptr<Host> take_host();
+
+  Problems problems;
+  Collection collection;
+  std::unique_ptr<Host> host;
+
+ private:
+  void failed(const std::string& file, const std::optional<Failure>& failure);
+  void does_not_compile(const std::string& file, std::string message);
+  [[nodiscard]] bool run_file(const std::string& file, const std::string& text);
+  void read_files();
+
+  const PackFiles* files_;
+  const Budgets* budgets_;
+};
+
+}  // namespace tocsin::dsl
