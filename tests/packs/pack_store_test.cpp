@@ -1,0 +1,125 @@
+// A store of packs: compiled once, away from whoever asks, and refused with a reason.
+#include "adapters/packs/pack_store.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/packs/small_pack.h"
+
+using namespace tocsin;
+using adapters::packs::PackStore;
+using tests::small_pack;
+
+namespace {
+
+struct Reports {
+  std::vector<std::string> hashes, reasons;
+  PackStore::Report report = [this](std::string_view hash, const stream::Error& why) {
+    hashes.emplace_back(hash);
+    reasons.push_back(why.message);
+  };
+};
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("a text that arrives twice is compiled once, and all who ask get the same pack") {
+  PackStore store;
+  const std::string text = small_pack("0.9"), hash = dsl::pack_hash(text);
+  store.prepare(hash, text);
+  store.prepare(hash, text);
+  std::vector<stream::PackPtr> given(4);
+  std::vector<std::thread> threads;
+  for (auto& mine : given)
+    threads.emplace_back([&] {
+      store.prepare(hash, text);
+      if (auto loaded = store.pack(hash)) mine = loaded->pack;
+    });
+  for (auto& thread : threads) thread.join();
+  REQUIRE(given[0]);
+  CHECK(given[0]->hash == hash);
+  for (const auto& pack : given) CHECK(pack == given[0]);
+  CHECK(store.compiled() == 1);
+}
+
+TEST_CASE("a broken pack is refused with its file and line, and reported once however many ask") {
+  Reports reports;
+  PackStore store{reports.report};
+  const std::string text = small_pack("0.5 oops"), hash = dsl::pack_hash(text);
+  store.prepare(hash, text);
+  CHECK(reports.hashes.empty());  // nobody has asked for it
+  for (int i = 0; i < 3; ++i) {
+    const auto loaded = store.pack(hash);
+    REQUIRE_FALSE(loaded);
+    CHECK_MESSAGE(has(loaded.error().message, "busy.lua:"), loaded.error().message);
+    store.prepare(hash, text);
+  }
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) threads.emplace_back([&] { CHECK_FALSE(store.pack(hash)); });
+  for (auto& thread : threads) thread.join();
+  CHECK(reports.hashes == std::vector<std::string>{hash});
+  CHECK(store.compiled() == 1);
+}
+
+TEST_CASE("a pack whose text never came is refused at once, until it comes") {
+  Reports reports;
+  PackStore store{reports.report};
+  const std::string text = small_pack("0.5"), hash = dsl::pack_hash(text);
+  store.prepare(hash, "");
+  CHECK_FALSE(store.pack(hash));
+  CHECK_FALSE(store.pack(hash));
+  CHECK(reports.reasons == std::vector<std::string>{"its text did not come with it"});
+  store.prepare(hash, text);
+  const auto loaded = store.pack(hash);
+  REQUIRE(loaded);
+  CHECK(loaded->pack->hash == hash);
+  CHECK(reports.hashes.size() == 1);
+}
+
+TEST_CASE("a text is taken only under its own hash") {
+  Reports reports;
+  PackStore store{reports.report};
+  const std::string text = small_pack("0.5"), hash = dsl::pack_hash(text);
+  store.prepare(hash, small_pack("0.6"));
+  CHECK_FALSE(store.pack(hash));
+  CHECK(reports.reasons.size() == 1);
+  CHECK(store.compiled() == 0);
+  store.prepare(hash, text);
+  store.prepare(hash, small_pack("0.6"));
+  CHECK(store.pack(hash));
+}
+
+TEST_CASE("a text that is cut is refused, and a pack that was added is had without one") {
+  PackStore store;
+  std::string text = small_pack("0.5");
+  text.pop_back();
+  const std::string hash = dsl::pack_hash(text);
+  store.prepare(hash, text);
+  const auto cut = store.pack(hash);
+  REQUIRE_FALSE(cut);
+  CHECK(cut.error().code == stream::Errc::malformed);
+
+  const auto files = dsl::pack_files(small_pack("0.7"));
+  REQUIRE(files);
+  const dsl::Loaded loaded = dsl::load(*files);
+  REQUIRE(loaded.pack);
+  store.add({loaded.pack, nullptr});
+  store.prepare(loaded.pack->hash, "");
+  const auto given = store.pack(loaded.pack->hash);
+  REQUIRE(given);
+  CHECK(given->pack == loaded.pack);
+}
+
+TEST_CASE("a store may close while texts wait for their turn") {
+  for (int i = 0; i < 20; ++i) {
+    PackStore store;
+    for (int limit = 1; limit <= 20; ++limit) {
+      const std::string text = small_pack(std::to_string(i * 100 + limit));
+      store.prepare(dsl::pack_hash(text), text);
+    }
+  }
+}
