@@ -217,7 +217,8 @@ class PackScripts final : public stream::ScriptSource {
     read.read();
     stream::Pack heads;  // what is said of the rules goes to their sources as well: a tune, or the rules that "*" stands for
     assemble(read.collection, heads);
-    if (read.problems.fatal()) return stream::Error{stream::Errc::refused, "the pack loaded once and does not load again: report this, with the pack"};
+    if (read.problems.fatal())
+      return stream::Error{stream::Errc::refused, "the pack loaded once and does not load again: report this, with the pack"};
     auto scripts = std::make_unique<Scripts>(read.take_host());
     for (std::size_t i = 0; i < pack.rules.size(); ++i)
       if (pack.rules[i].scripted) scripts->add(static_cast<stream::RuleIndex>(i), read.collection.rules.at(pack.rules[i].name), pack);

@@ -325,9 +325,8 @@ Shard::Sections Shard::snapshot() const {
   Writer out;
   out(pack_tag, s.pack.pack->hash);
   State::fields(s, out);
-  out.list(waiting_tag, s.waiting, [](Writer& of, const State::Waiting& waiting) {
-    of(1, waiting.hash), of(2, waiting.text), of(3, waiting.from);
-  });
+  out.list(waiting_tag, s.waiting,
+           [](Writer& of, const State::Waiting& waiting) { of(1, waiting.hash), of(2, waiting.text), of(3, waiting.from); });
 
   Sections sections;
   sections[""] = std::move(out).take();
