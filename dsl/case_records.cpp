@@ -245,7 +245,7 @@ void CaseRecords::sample(Time time, const stream::SignalDefinition& definition, 
   piece.block.times = {&piece.time, 1};
   piece.block.wide = {&piece.value, 1};
   if (definition.textual()) piece.block.texts = piece.texts;
-  piece.entry.arrival = time;
+  piece.entry.appended = piece.entry.arrival = time;
   piece.entry.subject = "case";
   piece.entry.attempt = attempt_name_;
   piece.entry.samples = {&piece.block, 1};
@@ -257,7 +257,7 @@ void CaseRecords::cover(Time time, const Consume& consume) {
   std::vector<stream::CoverageRecord> coverage;
   for (const auto& source : sources_) coverage.push_back({source, {}});
   stream::Entry entry;
-  entry.arrival = time;
+  entry.appended = entry.arrival = time;
   entry.subject = "case";
   entry.attempt = attempt_name_;
   entry.coverage = coverage;
@@ -268,7 +268,7 @@ void CaseRecords::control(Time time, stream::ControlRecord::Kind kind, const Con
   stream::ControlRecord record;
   record.kind = kind;
   stream::Entry entry;
-  entry.arrival = time;
+  entry.appended = entry.arrival = time;
   entry.controls = {&record, 1};
   consume(entry);
 }
@@ -292,7 +292,7 @@ void CaseRecords::event(Time time, const MemberKey& member, std::string_view nam
   }
   stream::EventRecord record{time, member, name, source, all};
   stream::Entry entry;
-  entry.arrival = time;
+  entry.appended = entry.arrival = time;
   entry.subject = "case";
   entry.attempt = attempt_name_;
   entry.events = {&record, 1};

@@ -439,6 +439,7 @@ stream::Result<const Entry*> Decoder::decode(std::span<const std::byte> message,
   const auto place = [&] {
     entry.position = position;
     entry.next = next;
+    entry.appended = sane(stream::nanoseconds(arrival));
     entry.arrival = sane(entry.origin_source.empty() ? stream::nanoseconds(arrival) : s.origin_arrival);
     return &entry;
   };

@@ -120,10 +120,11 @@ RunReport cannot(const std::string& why) {
   return report;
 }
 
-void keep(journal::SnapshotStore& store, const stream::Shard& shard, const stream::Entry& last) {
-  schemas::Snapshot snapshot;
+void keep(journal::SnapshotStore& store, schemas::Snapshot& snapshot, stream::Shard& shard, const stream::Entry& last) {
+  auto taken = shard.take_sections();
+  if (taken.empty()) return;
+  for (auto& [name, bytes] : taken) snapshot.sections[name] = std::move(bytes);
   snapshot.position = last.next;
-  snapshot.sections = shard.snapshot();
   if (auto stored = store.store(snapshot); !stored) fmt::print(stderr, "tocsin: {}\n", stored.error().message);
 }
 
@@ -168,6 +169,7 @@ RunReport run_engine(const RunOptions& options, const Observer& observer) {
 
   std::optional<journal::AlertHistory> history;
   std::optional<journal::SnapshotStore> snapshots;
+  schemas::Snapshot kept;
   if (options.resume) {
     auto opened = journal::AlertHistory::open(options.journal);
     if (!opened) return cannot(opened.error().message);
@@ -177,17 +179,10 @@ RunReport run_engine(const RunOptions& options, const Observer& observer) {
     auto newest = snapshots->newest();
     if (!newest) return cannot(newest.error().message);
     if (*newest) {
-      auto resume = shard->load((*newest)->sections);
-      if (!resume) return cannot(resume.error().message);
-      if (auto sought = seek_at_least(log, resume->backfill_from); !sought) return cannot(sought.error().message);
-      while (true) {
-        auto entry = log.next();
-        if (!entry) return cannot(entry.error().message);
-        if (!*entry || (*entry)->position >= resume->judge_from) break;
-        shard->fill(**entry);
-      }
-      shard->filled();
-      if (auto sought = seek_at_least(log, resume->judge_from); !sought) return cannot(sought.error().message);
+      kept = std::move(**newest);
+      auto from = shard->load(kept.sections, kept.position);
+      if (!from) return cannot(from.error().message);
+      if (auto sought = seek_at_least(log, *from); !sought) return cannot(sought.error().message);
     }
   }
 
@@ -207,13 +202,13 @@ RunReport run_engine(const RunOptions& options, const Observer& observer) {
       wait_for_more(options.stop_when_readable);
       continue;
     }
-    pace.wait_for((*entry)->arrival, sinks);
+    pace.wait_for((*entry)->appended, sinks);
     if (options.kill_at && entries == *options.kill_at) kill(getpid(), SIGKILL);
     shard->consume(**entry);
     ++entries;
-    if (snapshots && shard->snapshot_due()) {
+    if (snapshots && shard->sections_due()) {
       sinks.settle();  // what a snapshot knows of as said must have been said
-      keep(*snapshots, *shard, **entry);
+      keep(*snapshots, kept, *shard, **entry);
     }
     if (shows_progress && entries % 256 == 0)
       terminal.set_progress(fmt::format("replaying {}  {:3.0f} %", clock_text(shard->clock()),

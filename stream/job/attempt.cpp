@@ -28,29 +28,32 @@ std::optional<double> number_of(const EventRecord& event, std::string_view field
 
 }  // namespace
 
-Attempt::Attempt(std::string subject, std::string name, Time start, Position start_position, LoadedPack pack, const Origins& origins,
-                 Context around)
+Attempt::Attempt(std::string subject, std::string name, Time start, Position start_position, const PackChange& pack, const Origins& origins,
+                 const JobContext& job)
     : subject_(std::move(subject)),
       name_(std::move(name)),
       start_(start),
       start_position_(start_position),
-      pack_(std::move(pack)),
-      context_(around),
-      runtime_(around.runtimes->of(pack_)),
+      change_(pack),
+      runtime_(job.packs->runtime(pack)),
+      packs_(job.packs),
+      context_(job.context),
+      counters_(job.context.counters),
       coverage_(&origins),
-      intake_(topology_, coverage_, symbols_, *around.counters),
+      extraction_(*job.timeline, *job.packs),
+      intake_(topology_, coverage_, symbols_, *job.context.counters),
       last_arrival_(start) {
   coverage_.start(start);
   open_history();
-  extractor_ = runtime_->make_extractor();
-  judge_ = std::make_unique<Judge>(pack_.pack, runtime_->scripts(),
+  extraction_.begin(pack);
+  judge_ = std::make_unique<Judge>(runtime_->pack(), runtime_->scripts(),
                                    Judge::Facts{subject_, name_, labels_, topology_, coverage_, symbols_, *history_, start_}, context_);
 }
 
 Attempt::~Attempt() = default;
 
 void Attempt::open_history() {
-  const Graph& graph = *pack_.pack->graph;
+  const Graph& graph = *runtime_->pack()->graph;
   std::vector<NodeId> reductions, windows, open;
   for (std::size_t i = 0; i < graph.size(); ++i) {
     const auto id = static_cast<NodeId>(i);
@@ -58,38 +61,36 @@ void Attempt::open_history() {
     if (node.op == Op::window) windows.push_back(id);
     if (!node.arguments.empty() && node.type.shape == Shape::column && graph[node.arguments[0]].op == Op::window) reductions.push_back(id);
   }
-  for (const Rule& rule : pack_.pack->rules)
+  for (const Rule& rule : runtime_->pack()->rules)
     for (const auto& [name, node] : rule.needs)
       if (rule.scripted && graph[node].op == Op::window) open.push_back(node);
   history_ = std::make_unique<History>(
       graph, reductions, windows, topology_, [this](std::string_view text) { return symbols_.find(text); }, open);
-  intake_.open(*pack_.pack, *history_);
+  intake_.open(*runtime_->pack(), *history_);
 }
 
-Time Attempt::next_due() const {
-  Time due = std::min(history_->next_due(), judge_->next_due());
-  if (extractor_) due = std::min(due, extractor_->next_due());
-  return due;
-}
+Time Attempt::next_due() const { return std::min({history_->next_due(), judge_->next_due(), extraction_.next_due()}); }
 
-void Attempt::advance(Time clock) {
+bool Attempt::advance(Time clock, TickBudget& budget) {
   const auto applied = [this](const Applied& a) { judge_->applied(a); };
   for (;;) {
     const Time due = next_due();
     if (due > clock || due == never || over()) break;
-    if (extractor_ && extractor_->next_due() <= due) {
+    if (extraction_.next_due() <= due) {
       arrival_ = due;
       intake_.from(std::nullopt);
-      extractor_->settle(due, *this);
+      extraction_.settle(due, *this);
       continue;
     }
     if (history_->next_due() <= due) {
       history_->settle(due, applied);
       continue;
     }
+    if (!budget.take()) return false;
     judge_->perform(due);
   }
   if (!over()) history_->settle(clock, applied);
+  return true;
 }
 
 void Attempt::pass(Time clock) {
@@ -98,7 +99,16 @@ void Attempt::pass(Time clock) {
 
 void Attempt::end(Time at, std::string reason) {
   if (ended()) return;
-  end_ = std::max({at, judge_->last_tick(), start_});
+  ended_by_event_ = true;
+  end_at(std::max(at, start_), std::move(reason));
+}
+
+void Attempt::end_unseen() {
+  if (!ended()) end_at(last_arrival_, "");
+}
+
+void Attempt::end_at(Time end, std::string reason) {
+  end_ = end;
   judge_->end(end_, std::move(reason));
   history_->end(end_);
   report_end_reason();
@@ -106,31 +116,29 @@ void Attempt::end(Time at, std::string reason) {
 
 void Attempt::report_end_reason() {
   const std::string& reason = judge_->end_reason();
-  if (reason.empty() || !pack_.pack->signals.find("end_reason")) return;
+  if (reason.empty() || !runtime_->pack()->signals.find("end_reason")) return;
   arrival_ = end_;
   intake_.from(std::nullopt);
   sample(end_, MemberKey{}, "end_reason", std::string_view{reason});
 }
 
-void Attempt::finish() {
-  if (!ended()) end_unseen();
-  if (extractor_) {
-    arrival_ = std::max(arrival_, end_);
-    extractor_->finish(*this);
-  }
-  advance(end_ + std::chrono::hours{1});
+void Attempt::finish_extraction() {
+  arrival_ = std::max(arrival_, end_);
+  intake_.from(std::nullopt);
+  extraction_.finish(*this);
 }
 
 void Attempt::note(std::string_view event, std::string_view origin, Time at) {
-  const auto id = pack_.pack->signals.find(event);
-  if (ended() || !id || pack_.pack->signals[*id].kind != SignalKind::event || !history_->wants(*id)) return;
+  const auto id = runtime_->pack()->signals.find(event);
+  if (ended() || !id || runtime_->pack()->signals[*id].kind != SignalKind::event || !history_->wants(*id)) return;
   const EventField fields[] = {{"origin", symbols_.intern(origin)}};
   (void)history_->event(*id, 0, at, fields, at, intake_.next_sequence());
 }
 
 void Attempt::apply(const Entry& entry, std::optional<std::size_t> origin) {
   intake_.from(origin);
-  last_arrival_ = std::max(last_arrival_, entry.arrival);
+  topology_.reading(entry.position);
+  if (!backfilling_) last_arrival_ = std::max(last_arrival_, entry.arrival);
   arrival_ = entry.arrival;
   for (const EventRecord& event : entry.events)
     if (shapes_the_job(event.name)) shaping_event(event, entry.arrival);
@@ -145,28 +153,27 @@ void Attempt::line(const LineRecord& l, Time arrival) {
   ++context_.counters->lines;
   intake_.cover("log", l.member, arrival);
   intake_.alive(l.member, arrival);
-  if (!extractor_) return;
   LineRecord record = l;
   record.time = intake_.placed(l.time, arrival, true);
   // What this line completes may be of earlier ones.
   const auto origin = intake_.origin();
   intake_.from(std::nullopt);
-  extractor_->line(record, arrival, *this);
+  extraction_.line(record, arrival, *this);
   intake_.from(origin);
 }
 
 void Attempt::sample(Time time, const MemberKey& member, std::string_view signal, double number) {
-  const auto id = pack_.pack->signals.find(signal);
+  const auto id = runtime_->pack()->signals.find(signal);
   if (!id) {
     ++context_.counters->unknown_signal;
     return;
   }
-  intake_.sample(*id, member, time, canonical(number) * pack_.pack->signals.factor(signal), arrival_);
+  intake_.sample(*id, member, time, canonical(number) * runtime_->pack()->signals.factor(signal), arrival_);
 }
 
 void Attempt::sample(Time time, const MemberKey& member, std::string_view signal, std::string_view text) {
-  const auto id = pack_.pack->signals.find(signal);
-  if (!id || !pack_.pack->signals[*id].textual()) {
+  const auto id = runtime_->pack()->signals.find(signal);
+  if (!id || !runtime_->pack()->signals[*id].textual()) {
     ++context_.counters->unknown_signal;
     return;
   }
@@ -185,6 +192,7 @@ void Attempt::shaping_event(const EventRecord& event, Time arrival) {
     if (const auto size = number_of(event, "world_size"); size && *size >= 1 && *size <= Topology::most_ranks)
       topology_.expect_ranks(static_cast<std::uint32_t>(*size));
     constexpr std::string_view prefix = "labels.";
+    if (backfilling_) return;
     for (const auto& field : event.fields)
       if (field.name.starts_with(prefix)) labels_[std::string{field.name.substr(prefix.size())}] = text_of(event, field.name);
     return;
@@ -197,7 +205,7 @@ void Attempt::shaping_event(const EventRecord& event, Time arrival) {
     const std::string gpu = event.member.gpu.empty() ? text_of(event, "gpu") : std::string{event.member.gpu};
     topology_.place(event.member.rank, node, gpu);
     if (const std::string rack = text_of(event, "rack"); !rack.empty() && !node.empty()) topology_.rack(node, rack);
-    for (const auto& [coordinate, owner] : pack_.pack->signals.coordinates()) {
+    for (const auto& [coordinate, owner] : runtime_->pack()->signals.coordinates()) {
       const std::string text = text_of(event, coordinate);
       if (text.empty()) continue;
       MemberKey key = event.member;
@@ -210,12 +218,12 @@ void Attempt::shaping_event(const EventRecord& event, Time arrival) {
 
 void Attempt::signal_event(const EventRecord& event, Time arrival) {
   ++context_.counters->events;
-  const auto id = pack_.pack->signals.find(event.name);
-  if (!id || pack_.pack->signals[*id].kind != SignalKind::event) {
+  const auto id = runtime_->pack()->signals.find(event.name);
+  if (!id || runtime_->pack()->signals[*id].kind != SignalKind::event) {
     ++context_.counters->unknown_signal;
     return;
   }
-  const SignalDefinition& definition = pack_.pack->signals[*id];
+  const SignalDefinition& definition = runtime_->pack()->signals[*id];
   intake_.cover(event.source.empty() ? std::string_view{definition.source} : event.source, event.member, arrival);
   intake_.alive(event.member, arrival);
   if (!history_->wants(*id)) return;
@@ -242,74 +250,88 @@ void Attempt::coverage(const CoverageRecord& record, Time arrival) {
   for (const MemberKey& key : record.members) intake_.cover(record.source, key, arrival);
 }
 
-void Attempt::use(LoadedPack pack, Time from) {
-  if (pack.pack == pack_.pack) return;
-  pack_ = std::move(pack);
-  const auto runtime_before = std::exchange(runtime_, context_.runtimes->of(pack_));  // outlives the old judge and extractor
+void Attempt::use(const PackChange& pack, Time from) {
+  change_ = pack;
+  auto runtime = packs_->runtime(pack);
+  if (runtime == runtime_) return;
+  const auto before = std::exchange(runtime_, std::move(runtime));  // outlives the judge that it ran
   const auto old_history = std::move(history_);
   open_history();
   history_->adopt(*old_history);
   if (ended()) history_->end(end_);
   auto judge =
-      std::make_unique<Judge>(pack_.pack, runtime_->scripts(),
+      std::make_unique<Judge>(runtime_->pack(), runtime_->scripts(),
                               Judge::Facts{subject_, name_, labels_, topology_, coverage_, symbols_, *history_, start_, end_}, context_);
   judge->adopt(*judge_, from);
   judge_ = std::move(judge);
-  if (extractor_) extractor_->finish(*this);
-  extractor_ = runtime_->make_extractor();
+  arrival_ = from;
+  intake_.from(std::nullopt);
+  extraction_.change(pack, *this);
 }
 
 void Attempt::save(Writer& out) const {
   out(1, name_), out(2, start_), out(3, start_position_);
   out(4, labels_), out(5, topology_), out(6, coverage_), out(7, symbols_), out(8, *history_);
-  if (extractor_) {
-    Writer extraction;
-    extractor_->save(extraction);
-    out(9, extraction.bytes());
-  }
+  Writer extraction;
+  extraction_.save(extraction);
+  out(9, extraction.bytes());
   out(10, *judge_), out(11, intake_);
-  out(12, last_arrival_), out(13, end_), out(14, started_by_event_);
+  out(12, last_arrival_), out(13, end_), out(14, started_by_event_), out(15, ended_by_event_);
 }
 
 Result<void> Attempt::load(Reader& in) {  // name and start were read by the subject, which made this
   in(4, labels_), in(5, topology_), in(6, coverage_), in(7, symbols_), in(8, *history_);
-  in(9, extractor_state_);
+  in(9, extraction_state_);
   in(10, *judge_), in(11, intake_);
-  in(12, last_arrival_), in(13, end_), in(14, started_by_event_);
+  in(12, last_arrival_), in(13, end_), in(14, started_by_event_), in(15, ended_by_event_);
   if (ended()) history_->end(end_);
-  backfilling_ = true;
-  intake_.begin_backfill();
-  history_->backfill_rows_only(true);
   return in.status();
 }
 
-void Attempt::fill(const Entry& entry, Time clock) {
-  const auto nothing = [](const Applied&) {};
-  intake_.aside([&] {
-    while (extractor_ && extractor_->next_due() <= clock) {
-      arrival_ = extractor_->next_due();
-      history_->settle(arrival_, nothing);
-      extractor_->settle(arrival_, *this);
-    }
-    history_->settle(clock, nothing);
-    arrival_ = entry.arrival;
-    for (const SampleBlock& block : entry.samples) intake_.block(block, entry.arrival);
-    for (const LineRecord& l : entry.lines) line(l, entry.arrival);
-  });
+void Attempt::begin_backfill(Position from, const PackChange& pack) {
+  backfilling_ = true;
+  context_.counters = &uncounted_;
+  intake_.begin_backfill(uncounted_);
+  history_->backfill_rows_only(true);
+  topology_then_ = topology_;
+  topology_.go_back_to(from);
+  extraction_.begin(pack);
 }
 
-void Attempt::filled(Time clock) {
-  if (ended()) intake_.aside([this] { report_end_reason(); });
-  history_->settle(clock, [](const Applied&) {});
-  backfilling_ = false;
-  intake_.end_backfill();
-  history_->backfill_rows_only(false);
-  if (pack_.extraction) {
-    extractor_ = runtime_->make_extractor();
-    Reader in{extractor_state_};
-    if (!extractor_state_.empty()) (void)extractor_->load(in);
+void Attempt::backfill_to(Time clock) {
+  while (extraction_.next_due() <= clock) {
+    arrival_ = extraction_.next_due();
+    history_->settle(arrival_, [](const Applied&) {});
+    extraction_.settle(arrival_, *this);
   }
-  extractor_state_.clear();
+  history_->settle(clock, [](const Applied&) {});
+}
+
+void Attempt::backfill(const Entry& entry, Time clock) {
+  backfill_to(clock);
+  apply(entry, std::nullopt);
+}
+
+void Attempt::backfill_change(const PackChange& pack) {
+  backfill_to(pack.key.from - Duration{1});
+  arrival_ = pack.key.from;
+  extraction_.change(pack, *this);
+}
+
+void Attempt::backfill_end_reason() { report_end_reason(); }
+
+Result<void> Attempt::end_backfill(Time clock) {
+  backfill_to(clock);
+  backfilling_ = false;
+  context_.counters = counters_;
+  intake_.end_backfill(*counters_);
+  history_->backfill_rows_only(false);
+  topology_.restore(std::move(*topology_then_));
+  topology_then_.reset();
+  Reader in{extraction_state_};
+  auto loaded = extraction_.load(in, change_);
+  extraction_state_.clear();
+  return loaded;
 }
 
 }  // namespace tocsin::stream

@@ -11,7 +11,8 @@
 
 #include "stream/extractor.h"
 #include "stream/job/intake.h"
-#include "stream/job/pack_runtime.h"
+#include "stream/job/line_extraction.h"
+#include "stream/job/tick_budget.h"
 #include "stream/rules/judge.h"
 #include "stream/topology/topology.h"
 #include "stream/values/record.h"
@@ -21,13 +22,20 @@
 
 namespace tocsin::stream {
 
+// What a job's attempts share with their shard; all of it outlives them.
+struct JobContext {
+  Context context;
+  const PackTimeline* timeline = nullptr;
+  PacksInUse* packs = nullptr;
+};
+
 // One start of a job: its members, what it retains of their signals, and the rules that judge it. Records go in, in the order of
 // the log; everything due before a record is done before it (advance).
 // Owned by its Subject.
 class Attempt final : private Extracted {
  public:
-  Attempt(std::string subject, std::string name, Time start, Position start_position, LoadedPack pack, const Origins& origins,
-          Context around);
+  Attempt(std::string subject, std::string name, Time start, Position start_position, const PackChange& pack, const Origins& origins,
+          const JobContext& job);
   ~Attempt() override;
 
   // Its samples, lines, events and coverage records, in this order. `origin`: which of the job's it came from, if it was re-keyed.
@@ -37,16 +45,20 @@ class Attempt final : private Extracted {
   void gap(Time from, Time to) { coverage_.gap(from, to); }
 
   [[nodiscard]] Time next_due() const;
-  void advance(Time clock);                      // performs what is due up to and at `clock`, in order
-  void pass(Time clock);                         // the same where nothing is due
-  void end(Time at, std::string reason);         // E; a second end changes nothing
-  void end_unseen() { end(last_arrival_, ""); }  // its last record's arrival
-  void finish();                                 // a seal: nothing follows, waiting is skipped
-  void use(LoadedPack pack, Time from);
+  // Performs what is due up to and at `clock`, in order. False: the budget is spent first; the rest is still due.
+  bool advance(Time clock, TickBudget& budget);
+  void pass(Time clock);                  // the same where nothing is due
+  void end(Time at, std::string reason);  // its end event: E; a second end changes nothing
+  void end_unseen();                      // its last record's arrival
+  void finish_extraction();               // nothing follows: half-assembled records end
+  void use(const PackChange& pack, Time from);
+  void forget_before(Position oldest) { topology_.forget_placements_before(oldest); }
 
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
   [[nodiscard]] Position start_position() const noexcept { return start_position_; }
   [[nodiscard]] bool ended() const noexcept { return end_ != never; }
+  [[nodiscard]] Time end_time() const noexcept { return end_; }
+  [[nodiscard]] bool ended_by_event() const noexcept { return ended_by_event_; }
   [[nodiscard]] bool over() const noexcept { return judge_->over(); }
   [[nodiscard]] bool started_by_event() const noexcept { return started_by_event_; }
   void started() noexcept { started_by_event_ = true; }
@@ -56,9 +68,12 @@ class Attempt final : private Extracted {
 
   void save(Writer& out) const;
   Result<void> load(Reader& in);
-  // Between load and filled, entries before the snapshot's position fill rows and do nothing else.
-  void fill(const Entry& entry, Time clock);
-  void filled(Time clock);  // the subject's, of the snapshot
+  // Between begin_backfill and end_backfill, entries before the section's position write rows and do nothing else.
+  void begin_backfill(Position from, const PackChange& pack);  // of a place in the log; the pack in force there
+  void backfill(const Entry& entry, Time clock);
+  void backfill_change(const PackChange& pack);
+  void backfill_end_reason();             // after the entry that ended it
+  Result<void> end_backfill(Time clock);  // the subject's, of the section
 
  private:
   void line(const LineRecord& line, Time arrival);
@@ -66,7 +81,9 @@ class Attempt final : private Extracted {
   void signal_event(const EventRecord& event, Time arrival);
   void coverage(const CoverageRecord& coverage, Time arrival);
   void open_history();
+  void end_at(Time end, std::string reason);
   void report_end_reason();
+  void backfill_to(Time clock);
 
   void sample(Time time, const MemberKey& member, std::string_view signal, double value) override;
   void sample(Time time, const MemberKey& member, std::string_view signal, std::string_view text) override;
@@ -75,24 +92,29 @@ class Attempt final : private Extracted {
   std::string subject_, name_;
   Time start_;
   Position start_position_;
-  LoadedPack pack_;
-  Context context_;
+  PackChange change_;  // that brought the pack
   std::shared_ptr<PackRuntime> runtime_;
+  PacksInUse* packs_;
+  Context context_;
+  Counters* counters_;  // the shard's
   std::map<std::string, std::string> labels_;
   Topology topology_;
   SourceCoverage coverage_;
   Symbols symbols_;
   std::unique_ptr<History> history_;
-  std::unique_ptr<Extractor> extractor_;
+  LineExtraction extraction_;
   std::unique_ptr<Judge> judge_;
   Intake intake_;
 
   Time arrival_{};  // of the record that is being applied
   Time last_arrival_{};
   Time end_ = never;
-  bool started_by_event_ = false;
+  bool started_by_event_ = false, ended_by_event_ = false;
   bool backfilling_ = false;
-  std::vector<std::byte> extractor_state_;  // of the snapshot, until filled()
+  // As the section has them, until end_backfill().
+  std::vector<std::byte> extraction_state_;
+  std::optional<Topology> topology_then_;
+  Counters uncounted_;
 };
 
 }  // namespace tocsin::stream

@@ -23,6 +23,18 @@ void Intake::open(const Pack& pack, History& history) {
   forget_layouts();
 }
 
+void Intake::begin_backfill(Counters& uncounted) {
+  backfilling_ = true;
+  counters_ = &uncounted;
+  before_ = {last_step_, sequence_};
+}
+
+void Intake::end_backfill(Counters& counters) {
+  backfilling_ = false;
+  counters_ = &counters;
+  last_step_ = std::move(before_.last_step), sequence_ = before_.sequence;
+}
+
 void Intake::forget_layouts() {
   layouts_.clear();
   recent_layouts_.fill(nullptr);

@@ -36,11 +36,9 @@ class Intake {
   void carried(Level level, std::span<const Slot> slots) {
     if (origin_ && !backfilling_) coverage_.carried(*origin_, level, slots);
   }
-  // While a take-over fills rows: nothing is covered, and nobody speaks. What it counts and remembers goes again.
-  void begin_backfill() noexcept { backfilling_ = true; }
-  void end_backfill() noexcept { backfilling_ = false; }
-  template <class Fill>
-  void aside(Fill&& fill);
+  // While a backfill writes rows, nothing is covered and nobody is marked alive. What it remembers goes again.
+  void begin_backfill(Counters& uncounted);
+  void end_backfill(Counters& counters);
 
   void block(const SampleBlock& block, Time arrival);
   // One value: of a line.
@@ -124,6 +122,10 @@ class Intake {
   Membership passing_;             // of a block whose members come without a string
   std::vector<double> last_step_;  // by rank slot
   std::uint64_t sequence_ = 0;
+  struct Before {  // a backfill
+    std::vector<double> last_step;
+    std::uint64_t sequence = 0;
+  } before_;
 
   std::string key_;  // scratch, as these
   std::vector<Slot> slots_;
@@ -131,17 +133,5 @@ class Intake {
   std::vector<double> wide_;
   std::vector<History::Value> values_;
 };
-
-template <class Fill>
-void Intake::aside(Fill&& fill) {
-  const auto steps = last_step_;
-  const auto sequence = sequence_;
-  Counters unseen;
-  std::swap(*counters_, unseen);
-  fill();
-  std::swap(*counters_, unseen);
-  last_step_ = steps;
-  sequence_ = sequence;
-}
 
 }  // namespace tocsin::stream

@@ -16,6 +16,7 @@ class PackRuntime {
   explicit PackRuntime(LoadedPack pack)
       : pack_(std::move(pack)), scripts_(pack_.pack), extraction_(pack_.extraction ? pack_.extraction->open() : nullptr) {}
 
+  [[nodiscard]] const PackPtr& pack() const noexcept { return pack_.pack; }
   [[nodiscard]] ScriptRuntime& scripts() noexcept { return scripts_; }
   // Null where the pack extracts nothing. The runtime outlives it.
   [[nodiscard]] std::unique_ptr<Extractor> make_extractor() { return extraction_ ? extraction_->make() : nullptr; }

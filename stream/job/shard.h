@@ -1,11 +1,9 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "stream/ports.h"
@@ -20,6 +18,8 @@ struct ShardOptions {
   bool digest_columns = false;
   bool ignore_packs = false;            // --rules DIR: that pack holds for the whole log
   std::uint32_t shard = 0, shards = 1;  // subjects are divided by murmur2
+  std::size_t most_subjects = 100'000;
+  Duration save_every = std::chrono::minutes{4};  // a subject that changes; a quarter more spreads them
 };
 
 // Judges the subjects of a log. The engine is a function of the entries it is given: batch boundaries and speed cannot matter,
@@ -27,10 +27,13 @@ struct ShardOptions {
 // Owned by whoever reads the log; touched by its thread alone.
 class Shard {
  public:
+  static constexpr std::size_t all_ticks = static_cast<std::size_t>(-1);
+
   Shard(LoadedPack pack, PackSource* packs, AlertSink& sink, ShardOptions options = {});
   ~Shard();
 
-  void consume(const Entry& entry);
+  // True: the entry is done. False: `most_ticks` have run and more are due first; call it again with the same entry.
+  bool consume(const Entry& entry, std::size_t most_ticks = all_ticks);
 
   // Digest of each subject by name; equal digests mean equal ticks, outcomes, transitions and state.
   [[nodiscard]] std::map<std::string, std::uint64_t> digests() const;
@@ -38,19 +41,21 @@ class Shard {
   [[nodiscard]] const Counters& counters() const noexcept;
   [[nodiscard]] Time clock() const noexcept;
   [[nodiscard]] bool sealed() const noexcept;
+  [[nodiscard]] std::size_t subjects() const noexcept;
 
-  // A snapshot in sections: the shard's own (""), then one a subject. Everything but rows.
+  // What a restart goes on from: the shard's own section (""), and one a subject; an empty one says that the subject is forgotten.
   using Sections = std::map<std::string, std::vector<std::byte>>;
-  [[nodiscard]] Sections snapshot() const;
-  // Where a take-over begins to read: rows are filled from there up to the snapshot's position.
-  struct Resume {
-    Position backfill_from;
-    Position judge_from;
-  };
-  Result<Resume> load(const Sections& sections);     // before any consume
-  void fill(const Entry& entry);                     // entries in [backfill_from, judge_from)
-  void filled();                                     // now consume from judge_from
-  [[nodiscard]] bool snapshot_due() const noexcept;  // 30 s of the log's clock since the last, or at a pack
+  // Sections are due: those of the subjects that changed, each in its turn, at least every 5 min of the log's clock and at a pack.
+  [[nodiscard]] bool sections_due() const noexcept;
+  // Those that are due, up to about `most_bytes`; or of all subjects that changed. They belong to the position after the last entry.
+  [[nodiscard]] Sections take_sections(bool all = false, std::size_t most_bytes = 16u << 20);
+  // The hashes of the packs that a restore from the sections needs.
+  [[nodiscard]] std::vector<std::string> packs_in_use() const;
+  // Before any consume: the sections that were kept, and the position that was handed over with the last of them. Returns where to read
+  // from; entries before a subject's position write its rows again, and nothing before `handed_over` is reported again.
+  Result<Position> load(const Sections& sections, Position handed_over);
+  // Reading has not come to the position that was handed over: no sections are due.
+  [[nodiscard]] bool restoring() const noexcept;
 
   // Called after each evaluation of a rule; for explain.
   void observe(RuleObserver observer);

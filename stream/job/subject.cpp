@@ -6,6 +6,9 @@ namespace tocsin::stream {
 namespace {
 
 constexpr std::size_t most_attempts_at_once = 16;
+// Of a restore: what may wait for its lateness, and a counter's predecessor.
+constexpr Duration most_lateness = std::chrono::minutes{1}, counter_memory = std::chrono::seconds{120};
+constexpr Duration judged_on = std::chrono::hours{1};  // beyond E, to judge an attempt to its end
 
 const EventRecord* event_named(const Entry& entry, std::string_view name) {
   for (const EventRecord& event : entry.events)
@@ -27,37 +30,45 @@ std::string end_reason(const EventRecord& event) {
 
 }  // namespace
 
-Subject::Subject(std::string name, Context around) : name_(std::move(name)), digest_(std::make_unique<Digest>()), context_(around) {
-  context_.digest = digest_.get();
+Subject::Subject(std::string name, const JobContext& job) : name_(std::move(name)), digest_(std::make_unique<Digest>()), job_(job) {
+  job_.context.digest = digest_.get();
 }
 
-Attempt& Subject::begin(std::string name, Time at, Position position, const LoadedPack& pack) {
+Attempt* Subject::find(std::string_view attempt) const {
+  for (const auto& one : attempts_)
+    if (one->name() == attempt) return one.get();
+  return nullptr;
+}
+
+Attempt& Subject::begin(std::string name, const Entry& entry, Time log_clock) {
   if (!attempts_.empty() && !attempts_.back()->ended()) attempts_.back()->end_unseen();
   ++started_;
   if (name.empty()) name = std::to_string(started_);
   if (attempts_.size() >= most_attempts_at_once) {
-    attempts_.front()->finish();
+    TickBudget all{static_cast<std::size_t>(-1)};
+    attempts_.front()->finish_extraction();
+    attempts_.front()->advance(attempts_.front()->end_time() + judged_on, all);
     bury();
   }
-  attempts_.push_back(std::make_unique<Attempt>(name_, std::move(name), at, position, pack, origins_, context_));
+  if (attempts_.empty())
+    if (const PackChange& in_force = job_.timeline->in_force(clock(log_clock)); in_force.key > change_.key || started_ == 1)
+      change_ = in_force;
+  starts_.push_back({entry.position, name});
+  attempts_.push_back(std::make_unique<Attempt>(name_, std::move(name), entry.arrival, entry.position, change_, origins_, job_));
   return *attempts_.back();
 }
 
-Attempt* Subject::attempt_of(const Entry& entry, const LoadedPack& pack) {
+Attempt* Subject::attempt_of(const Entry& entry, Time log_clock) {
   const EventRecord* start = event_named(entry, "start");
   if (!entry.attempt.empty()) {
-    for (const auto& attempt : attempts_)
-      if (attempt->name() == entry.attempt) {
-        if (start) attempt->started();
-        return attempt.get();
-      }
-    if (tombstones_.contains(std::string{entry.attempt})) return nullptr;
-    Attempt& attempt = begin(std::string{entry.attempt}, entry.arrival, entry.position, pack);
-    if (start) attempt.started();
-    return &attempt;
+    Attempt* attempt = find(entry.attempt);
+    if (!attempt && tombstones_.contains(entry.attempt)) return nullptr;
+    if (!attempt) attempt = &begin(std::string{entry.attempt}, entry, log_clock);
+    if (start) attempt->started();
+    return attempt;
   }
   if (start && (attempts_.empty() || attempts_.back()->ended() || attempts_.back()->started_by_event())) {
-    Attempt& attempt = begin({}, entry.arrival, entry.position, pack);
+    Attempt& attempt = begin({}, entry, log_clock);
     attempt.started();
     return &attempt;
   }
@@ -66,18 +77,26 @@ Attempt* Subject::attempt_of(const Entry& entry, const LoadedPack& pack) {
     return attempts_.back().get();
   }
   if (!tombstones_.empty()) return nullptr;
-  return &begin({}, entry.arrival, entry.position, pack);
+  return &begin({}, entry, log_clock);
 }
 
-void Subject::apply(const Entry& entry, const LoadedPack& pack) {
-  std::optional<std::size_t> origin;
-  if (!entry.origin_source.empty()) origin = origins_.index(entry.origin_source, entry.arrival);
-  std::erase_if(tombstones_, [&](const auto& stone) { return stone.second <= entry.arrival; });
-  Attempt* attempt = attempt_of(entry, pack);
-  if (!attempt) {
-    ++context_.counters->strays;
-    return;
+void Subject::apply(const Entry& entry, Time log_clock) {
+  duplicates_.forget(clock_);
+  if (duplicates_.repeated(entry)) {
+    ++job_.context.counters->duplicates;
+    return refused_.refused(entry);
   }
+  std::optional<std::size_t> origin;
+  if (!entry.origin_source.empty()) {
+    origin = origins_.index(entry.origin_source, entry.arrival);
+    ahead_ = std::max(ahead_, entry.arrival - log_clock);
+  }
+  Attempt* attempt = attempt_of(entry, log_clock);
+  if (!attempt) {
+    ++job_.context.counters->strays;
+    return refused_.refused(entry);
+  }
+  refused_.accepted();
   attempt->apply(entry, origin);
   if (const EventRecord* end = event_named(entry, "end")) attempt->end(std::min(end->time, entry.arrival), end_reason(*end));
 }
@@ -87,25 +106,45 @@ void Subject::gap(Time from, Time to) {
 }
 
 Time Subject::next_due() const {
+  if (attempts_.empty()) {
+    Time due = duplicates_.remembered_until();
+    for (const auto& [name, until] : tombstones_) due = std::max(due, until);
+    return due == long_ago ? never : due;
+  }
+  if (sealed_) return clock_;
   Time due = never;
   for (const auto& attempt : attempts_) {
     due = std::min(due, attempt->next_due());
     if (!attempt->ended()) due = std::min(due, attempt->last_arrival() + unseen);
   }
+  if (const PackChange* change = job_.timeline->after(change_.key)) due = std::min(due, change->key.from);
   return due;
 }
 
-void Subject::advance(Time clock) {
-  clock_ = std::max(clock_, clock);
-  for (std::size_t i = 0; i < attempts_.size(); ++i) {
-    Attempt& attempt = *attempts_[i];
-    if (!attempt.ended() && attempt.last_arrival() + unseen <= clock_) {
-      attempt.advance(attempt.last_arrival() + unseen);
-      attempt.end_unseen();
-    }
-    attempt.advance(clock_);
+bool Subject::advance(Time clock, TickBudget& budget) {
+  clock = std::max(clock, clock_);
+  while (const PackChange* change = job_.timeline->after(change_.key)) {
+    if (change->key.from > clock) break;
+    if (!advance_attempts(std::max(clock_, change->key.from - Duration{1}), budget)) return false;
+    use(*change);
   }
+  if (!advance_attempts(clock, budget)) return false;
+  std::erase_if(tombstones_, [&](const auto& stone) { return stone.second <= clock_; });
+  return true;
+}
+
+bool Subject::advance_attempts(Time clock, TickBudget& budget) {
+  for (const auto& attempt : attempts_) {
+    const Time noticed = attempt->last_arrival() + unseen;
+    if (!attempt->ended() && noticed <= clock) {
+      if (!attempt->advance(noticed, budget)) return false;
+      attempt->end_unseen();
+    }
+    if (!attempt->advance(sealed_ ? std::max(clock, attempt->end_time() + judged_on) : clock, budget)) return false;
+  }
+  clock_ = std::max(clock_, clock);
   bury();
+  return true;
 }
 
 void Subject::pass(Time clock) {
@@ -116,19 +155,23 @@ void Subject::pass(Time clock) {
 void Subject::bury() {
   for (const auto& attempt : attempts_)
     if (attempt->over()) {
-      tombstones_[attempt->name()] = attempt->last_arrival() + tombstone;
+      tombstones_[attempt->name()] = (attempt->ended_by_event() ? attempt->end_time() : attempt->last_arrival() + unseen) + tombstone;
       buried_rows_.add(attempt->rows_digest());
     }
   std::erase_if(attempts_, [](const auto& attempt) { return attempt->over(); });
 }
 
 void Subject::seal() {
-  for (const auto& attempt : attempts_) attempt->finish();
-  bury();
+  for (const auto& attempt : attempts_) {
+    if (!attempt->ended()) attempt->end_unseen();
+    attempt->finish_extraction();
+  }
+  sealed_ = true;
 }
 
-void Subject::use(const LoadedPack& pack, Time from) {
-  for (const auto& attempt : attempts_) attempt->use(pack, from);
+void Subject::use(const PackChange& change) {
+  change_ = change;
+  for (const auto& attempt : attempts_) attempt->use(change, change.key.from);
 }
 
 void Subject::follow(Time log_clock, const Watermarks& watermarks) {
@@ -138,31 +181,35 @@ void Subject::follow(Time log_clock, const Watermarks& watermarks) {
   });
 }
 
+bool Subject::forgotten() const noexcept { return attempts_.empty() && tombstones_.empty() && duplicates_.remembered_until() <= clock_; }
+
 std::uint64_t Subject::rows_digest() const {
   Digest all = buried_rows_;
   for (const auto& attempt : attempts_) all.add(attempt->rows_digest());
   return all.value();
 }
 
-Duration Subject::longest_raw_window() const {
+Duration Subject::reach() const {
+  if (attempts_.empty()) return Duration{0};
   Duration longest{};
   for (const auto& attempt : attempts_) longest = std::max(longest, attempt->longest_raw_window());
-  return longest;
+  return longest + most_lateness + counter_memory + ahead_;
 }
 
 void Subject::save(Writer& out) const {
-  out(1, digest_->value()), out(2, buried_rows_.value()), out(3, started_), out(4, clock_);
-  out(5, tombstones_), out(6, origins_), out(7, marks_);
-  out.list(8, attempts_, [](Writer& of, const auto& attempt) { attempt->save(of); });
+  out(1, digest_->value()), out(2, buried_rows_.value()), out(3, started_), out(4, clock_), out(5, sealed_), out(6, ahead_);
+  out(7, change_), out(8, tombstones_), out(9, duplicates_), out(10, refused_), out(11, starts_), out(12, origins_), out(13, marks_);
+  out.list(14, attempts_, [](Writer& of, const auto& attempt) { attempt->save(of); });
 }
 
-Result<void> Subject::load(Reader& in, const LoadedPack& pack) {
+Result<void> Subject::load(Reader& in) {
   digest_->restore(in.get<std::uint64_t>(1)), buried_rows_.restore(in.get<std::uint64_t>(2));
-  in(3, started_), in(4, clock_), in(5, tombstones_), in(6, origins_), in(7, marks_);
-  in.list(8, [&](Reader& of) {
+  in(3, started_), in(4, clock_), in(5, sealed_), in(6, ahead_), in(7, change_), in(8, tombstones_), in(9, duplicates_);
+  in(10, refused_), in(11, starts_), in(12, origins_), in(13, marks_);
+  in.list(14, [&](Reader& of) {
     const auto name = of.get<std::string>(1);
     const auto start = of.get<Time>(2);
-    attempts_.push_back(std::make_unique<Attempt>(name_, name, start, of.get<Position>(3), pack, origins_, context_));
+    attempts_.push_back(std::make_unique<Attempt>(name_, name, start, of.get<Position>(3), change_, origins_, job_));
     if (auto loaded = attempts_.back()->load(of); !loaded) of.fail(loaded.error());
   });
   return in.status();
@@ -172,32 +219,49 @@ void Subject::mark(Position at) {
   if (rekeyed()) marks_.emplace_back(at, origins_);
 }
 
-void Subject::forget_marks(Position oldest) {
+void Subject::forget_before(Position oldest) {
   std::erase_if(marks_, [&](const auto& mark) { return mark.first < oldest; });
+  while (starts_.size() > 1 && starts_[1].at <= oldest) starts_.erase(starts_.begin());
+  refused_.forget_before(oldest);
+  for (const auto& attempt : attempts_) attempt->forget_before(oldest);
 }
 
-void Subject::begin_backfill(Position from) {
+void Subject::begin_backfill(Position from, Time log_clock) {
   const auto marked = std::find_if(marks_.begin(), marks_.end(), [&](const auto& mark) { return mark.first == from; });
-  backfilling_ = marked == marks_.end() ? Origins{} : marked->second;
+  backfill_.origins = marked == marks_.end() ? Origins{} : marked->second;
+  const PackChange& pack = job_.timeline->in_force(backfill_.origins.empty() ? log_clock : backfill_.origins.clock());
+  backfill_.pack = pack.key;
+  for (const auto& attempt : attempts_) attempt->begin_backfill(from, pack);
 }
 
-void Subject::follow_backfill(Time log_clock, const Watermarks& watermarks) {
-  backfilling_.follow(log_clock, watermarks, [](std::size_t, bool) {});
+void Subject::backfill_follow(Time log_clock, const Watermarks& watermarks) {
+  backfill_.origins.follow(log_clock, watermarks, [](std::size_t, bool) {});
 }
 
-void Subject::fill(const Entry& entry, Time log_clock) {
-  if (!entry.origin_source.empty()) backfilling_.index(entry.origin_source, entry.arrival);
-  // The attempt that was current when this entry was read: the latest to have started by then.
-  for (auto it = attempts_.rbegin(); it != attempts_.rend(); ++it) {
-    const bool named = !entry.attempt.empty() && (*it)->name() == entry.attempt;
-    if (!named && (!entry.attempt.empty() || (*it)->start_position() > entry.position)) continue;
-    (*it)->fill(entry, backfilling_.empty() ? log_clock : backfilling_.clock());
-    return;
+void Subject::backfill(const Entry& entry, Time log_clock) {
+  if (refused_.holds(entry.position)) return;
+  if (!entry.origin_source.empty()) backfill_.origins.index(entry.origin_source, entry.arrival);
+  const Time clock = backfill_.origins.empty() ? log_clock : backfill_.origins.clock();
+  while (const PackChange* change = job_.timeline->after(backfill_.pack)) {
+    if (change->key.from > clock) break;
+    backfill_.pack = change->key;
+    for (const auto& attempt : attempts_) attempt->backfill_change(*change);
   }
+  // Without a name, it belongs to the attempt that was current when it was read: the last to have started by then.
+  std::string_view name = entry.attempt;
+  if (name.empty())
+    for (const Start& start : starts_)
+      if (start.at <= entry.position) name = start.attempt;
+  Attempt* attempt = find(name);
+  if (!attempt || attempt->start_position() > entry.position) return;
+  attempt->backfill(entry, clock);
+  if (attempt->ended() && event_named(entry, "end")) attempt->backfill_end_reason();
 }
 
-void Subject::filled() {
-  for (const auto& attempt : attempts_) attempt->filled(clock_);
+Result<void> Subject::end_backfill() {
+  for (const auto& attempt : attempts_)
+    if (auto ended = attempt->end_backfill(clock_); !ended) return ended;
+  return {};
 }
 
 }  // namespace tocsin::stream

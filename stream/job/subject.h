@@ -5,65 +5,94 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "stream/job/attempt.h"
+#include "stream/job/duplicates.h"
+#include "stream/job/log_state.h"
+#include "stream/job/refused_entries.h"
 #include "stream/values/digest.h"
 #include "stream/windows/origins.h"
 
 namespace tocsin::stream {
 
-// A job under its lineage: its attempts, one after the other and for a while side by side, and what outlives them.
+// A job under its lineage: its attempts, one after the other and for a while side by side, and what outlives them. It goes by a clock of
+// its own: the log's, or for re-keyed records the least watermark of their sources.
 // Owned by its Shard.
 class Subject {
  public:
   static constexpr Duration unseen = std::chrono::hours{24};     // an attempt without a record for so long has ended
   static constexpr Duration tombstone = std::chrono::hours{24};  // strays of an attempt that is over are swallowed and counted
 
-  Subject(std::string name, Context around);
+  Subject(std::string name, const JobContext& job);
 
-  void apply(const Entry& entry, const LoadedPack& pack);
+  [[nodiscard]] const std::string& name() const noexcept { return name_; }
+  // An entry about it, to be applied after advance() to the clock at which it is read.
+  void apply(const Entry& entry, Time log_clock);
   void gap(Time from, Time to);
   [[nodiscard]] Time next_due() const;
-  void advance(Time clock);
+  // Does all that is due up to and at `clock`; packs change on the way. False: the budget is spent first; call it again.
+  bool advance(Time clock, TickBudget& budget);
   void pass(Time clock);  // the same where nothing is due
-  void seal();            // every attempt ends, and is judged to its end
-  void use(const LoadedPack& pack, Time from);
+  void seal();            // every attempt ends; advance() then judges each to its end
   // Its records came from other logs: it goes by their watermarks, which are looked at after each control record.
   [[nodiscard]] bool rekeyed() const noexcept { return !origins_.empty(); }
   void follow(Time log_clock, const Watermarks& watermarks);
   [[nodiscard]] Time clock(Time log_clock) const noexcept { return rekeyed() ? origins_.clock() : log_clock; }
+  [[nodiscard]] bool begun() const noexcept { return started_ != 0; }
+  // Nothing is left to do, and nothing to remember.
+  [[nodiscard]] bool forgotten() const noexcept;
+  [[nodiscard]] const PackChange::Key& pack() const noexcept { return change_.key; }
 
   [[nodiscard]] std::uint64_t digest() const noexcept { return digest_->value(); }
   [[nodiscard]] std::uint64_t rows_digest() const;
-  [[nodiscard]] Duration longest_raw_window() const;
-  [[nodiscard]] bool idle() const noexcept { return attempts_.empty(); }
+  // How far back a restore has to read for its rows, by its clock; 0: it has none.
+  [[nodiscard]] Duration reach() const;
 
-  // A place in the log where a take-over may begin to fill rows: the origins are remembered as they stand there. Those of places
-  // before `oldest` are forgotten.
+  // A place in the log where a restore may begin to read: the origins are remembered as they stand there. Those of places before
+  // `oldest` are forgotten.
   void mark(Position at);
-  void forget_marks(Position oldest);
+  void forget_before(Position oldest);
   void save(Writer& out) const;
-  Result<void> load(Reader& in, const LoadedPack& pack);
-  void begin_backfill(Position from);  // a place that was marked, or the log's beginning
-  void follow_backfill(Time log_clock, const Watermarks& watermarks);
-  void fill(const Entry& entry, Time log_clock);
-  void filled();
+  Result<void> load(Reader& in);
+  // Entries from a marked place up to the section's position write rows again, and change nothing else.
+  void begin_backfill(Position from, Time log_clock);
+  void backfill_follow(Time log_clock, const Watermarks& watermarks);
+  void backfill(const Entry& entry, Time log_clock);
+  Result<void> end_backfill();
 
  private:
-  Attempt* attempt_of(const Entry& entry, const LoadedPack& pack);
-  Attempt& begin(std::string name, Time at, Position position, const LoadedPack& pack);
+  struct Start {
+    Position at{};
+    std::string attempt;
+    static void fields(auto& self, auto& archive) { archive(1, self.at), archive(2, self.attempt); }
+  };
+  Attempt* attempt_of(const Entry& entry, Time log_clock);
+  Attempt& begin(std::string name, const Entry& entry, Time log_clock);
+  [[nodiscard]] Attempt* find(std::string_view attempt) const;
+  bool advance_attempts(Time clock, TickBudget& budget);
+  void use(const PackChange& change);
   void bury();
 
   std::string name_;
   std::unique_ptr<Digest> digest_;
-  Context context_;
-  std::vector<std::unique_ptr<Attempt>> attempts_;  // by start; the last is current
-  std::map<std::string, Time> tombstones_;          // until when
+  JobContext job_;
+  PackChange change_;                                    // the pack that its attempts go by
+  std::vector<std::unique_ptr<Attempt>> attempts_;       // by start; the last is current
+  std::map<std::string, Time, std::less<>> tombstones_;  // until when
+  Duplicates duplicates_;
+  RefusedEntries refused_;
+  std::vector<Start> starts_;  // as far back as a restore reads: whose entries without an attempt were
   Origins origins_;
   std::vector<std::pair<Position, Origins>> marks_;  // of a re-keyed subject
-  Origins backfilling_;                              // as they stood at the entry that is filled
+  struct Backfill {
+    Origins origins;  // as they stood at the entry that is read
+    PackChange::Key pack;
+  } backfill_;
+  Duration ahead_{};  // the furthest that a source's arrival lay ahead of the log's clock
   std::uint32_t started_ = 0;
+  bool sealed_ = false;
   Time clock_ = long_ago;
   Digest buried_rows_;
 };

@@ -71,7 +71,8 @@ void Judge::end(Time end, std::string reason) {
 }
 
 void Judge::run(const Scheduler::Due& due) {
-  moment_ = {due.tick, due.run_at, facts_.start, facts_.end};
+  moment_ = {due.rows_to, due.run_at, facts_.start, facts_.end};
+  tick_ = due.tick;
   if (due.at_end) moment_.now = facts_.end;
   ++context_.counters->ticks;
   evaluator_.begin_tick();
@@ -117,13 +118,13 @@ void Judge::evaluate(RuleIndex index) {
       if (rule.state[i].write) writes.emplace_back(i, *rule.state[i].write);
     if (!writes.empty()) write_state(rule, run, writes);
   }
-  run.record(moment_.tick, outcomes_, facts_.topology);
+  run.record(tick_, outcomes_, facts_.topology);
   add_to_digest(rule);
   if (context_.observer && *context_.observer) {
     const auto view = script_answers_.find(index);
     const Rule& shown = view != script_answers_.end() ? view->second : rule;
     if (!rule.scripted) evaluator_.run(rule.cold);
-    (*context_.observer)({facts_.subject, facts_.attempt, shown, moment_.tick, evaluator_, facts_.topology, outcomes_,
+    (*context_.observer)({facts_.subject, facts_.attempt, shown, tick_, evaluator_, facts_.topology, outcomes_,
                           [this](double symbol) { return facts_.symbols.text(symbol).value_or(""); }});
   }
 }
@@ -141,12 +142,12 @@ void Judge::take_outcomes(NodeId answer, const Rule& rule) {
 }
 
 bool Judge::evaluate_script(RuleIndex index, const Rule& rule, RuleRun& run) {
-  if (run.quarantined_until && moment_.tick < *run.quarantined_until) return false;
+  if (run.quarantined_until && tick_ < *run.quarantined_until) return false;
   Script script{*this};
   const Result<ScriptedAnswer> answer = scripts_->evaluate(index, script);
   if (!answer) {
     const std::uint32_t doublings = std::min(run.failures++, longest_quarantine);
-    run.quarantined_until = moment_.tick + first_quarantine * (1 << doublings);
+    run.quarantined_until = tick_ + first_quarantine * (1 << doublings);
     ++context_.counters->quarantined;
     context_.counters->quarantine_messages[rule.name] = answer.error().message;
     return false;
@@ -184,7 +185,7 @@ void Judge::write_state(const Rule& rule, RuleRun& run, std::span<const std::pai
 
 void Judge::add_to_digest(const Rule& rule) {
   Digest& digest = *context_.digest;
-  digest.add(moment_.tick);
+  digest.add(tick_);
   digest.add(rule.name);
   digest.add_all<Truth>(outcomes_);
   RuleRun& run = runs_[static_cast<std::size_t>(&rule - pack_->rules.data())];
@@ -254,7 +255,7 @@ void Judge::conclude() {
   });
   verdict.subject = facts_.subject, verdict.attempt = facts_.attempt;
   verdict.ended = facts_.end, verdict.end_reason = end_reason_.empty() ? "unknown" : end_reason_;
-  lifecycle_.resolve_all(std::max(facts_.end, moment_.tick), ResolveReason::attempt_ended, runs_, facts_.topology,
+  lifecycle_.resolve_all(std::max(facts_.end, tick_), ResolveReason::attempt_ended, runs_, facts_.topology,
                          [this](const AlertTransition& t) { publish(t); });
   context_.digest->add(verdict.family);
   context_.sink->verdict(verdict);

@@ -24,7 +24,6 @@
 
 namespace tocsin::stream {
 
-class PackRuntimes;
 
 // What an attempt's parts share with its subject and shard; all of it outlives them.
 struct Context {
@@ -33,7 +32,6 @@ struct Context {
   Digest* digest = nullptr;
   bool digest_columns = false;
   const RuleObserver* observer = nullptr;
-  PackRuntimes* runtimes = nullptr;
 };
 
 // Runs the rules of a pack over one attempt: which are due, their merged graph, outcomes, state, alerts, the verdict. It looks at
@@ -104,6 +102,7 @@ class Judge final : private Leaves {
   std::vector<RuleRun> runs_;
   AlertLifecycle lifecycle_;
   Moment moment_;
+  Time tick_{};  // T of the tick that runs: as the moment's, but exactly E at the last
   std::vector<Truth> outcomes_;
   // Scripted rules as they answered at the tick that runs: their outputs are nodes above the graph's mark.
   std::map<RuleIndex, Rule> script_answers_;

@@ -58,8 +58,10 @@ void Scheduler::applied(SignalId signal, Time at) {
 void Scheduler::end(Time end) {
   end_ = end;
   const Time last = row_end(end, grid);
-  for (Period& period : periods_)
-    if (period.next > end) period.next = last;  // and over once taken
+  for (Period& period : periods_) {
+    if (period.last >= end) period.over = true;      // E was not known in time: its last tick lies behind E
+    else if (period.next > end) period.next = last;  // and over once taken
+  }
   find_next();
 }
 
@@ -91,6 +93,10 @@ Time Scheduler::next_tick() const noexcept {
 
 Scheduler::Due Scheduler::take() {
   Due due = take_next();
+  due.rows_to = due.tick;
+  if (due.at_end) due.tick = std::max(end_, last_tick_);
+  else if (due.last) due.tick = end_;
+  if (!due.at_end) last_tick_ = std::max(last_tick_, due.tick);
   last_applied_.reset();
   find_next();
   return due;
@@ -103,18 +109,19 @@ Scheduler::Due Scheduler::take_next() {
   if (const Period* period = next_period(); period && period->next + period->settle == due.run_at) due.tick = period->next;
   if (!records_.empty() && records_.begin()->first.first == due.run_at) due.tick = std::min(due.tick, records_.begin()->first.second);
   if (due.tick == never) {
-    due.tick = row_end(end_, grid);
+    due.tick = std::max(row_end(end_, grid), last_tick_);
     due.rules = at_end_;
     due.at_end = true;
     finished_ = true;
     return due;
   }
-  last_tick_ = std::max(last_tick_, due.tick);
+  const Time last = end_ == never ? never : row_end(end_, grid);
   for (Period& period : periods_) {
     if (period.over || period.next != due.tick || period.next + period.settle != due.run_at) continue;
     for (const RuleIndex rule : period.rules) insert_sorted(due.rules, rule);
-    const Time last = end_ == never ? never : row_end(end_, grid);
+    period.last = period.next;
     if (period.next >= last) {
+      due.last = true;
       period.over = true;
       continue;
     }
@@ -137,6 +144,7 @@ void Scheduler::adopt(const Scheduler& old, Time from) {
     for (const Period& before : old.periods_)
       if (before.every == period.every && before.settle == period.settle) {
         period.next = before.next;
+        period.last = before.last;
         period.over = before.over;
       }
     if (end_ != never && period.next > end_) period.next = row_end(end_, grid);
@@ -152,16 +160,17 @@ void Scheduler::adopt(const Scheduler& old, Time from) {
 
 void Scheduler::save(Writer& out) const {
   out(1, end_), out(2, finished_), out(3, last_tick_);
-  out.columns(4, periods_, &Period::next, &Period::over);
+  out.columns(4, periods_, &Period::next, &Period::over, &Period::last);
   out(5, records_);
 }
 
 Result<void> Scheduler::load(Reader& in) {
   in(1, end_), in(2, finished_), in(3, last_tick_);
   std::vector<Period> periods;
-  in.columns(4, periods, &Period::next, &Period::over);
+  in.columns(4, periods, &Period::next, &Period::over, &Period::last);
   if (periods.size() != periods_.size()) in.fail(Error{Errc::malformed, "the snapshot's scheduler is of another pack"});
-  for (std::size_t i = 0; in.ok() && i < periods.size(); ++i) periods_[i].next = periods[i].next, periods_[i].over = periods[i].over;
+  for (std::size_t i = 0; in.ok() && i < periods.size(); ++i)
+    periods_[i].next = periods[i].next, periods_[i].over = periods[i].over, periods_[i].last = periods[i].last;
   in(5, records_);
   find_next();
   return in.status();

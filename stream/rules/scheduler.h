@@ -20,7 +20,9 @@ class Scheduler {
  public:
   struct Due {
     Time run_at{}, tick{};
+    Time rows_to{};  // up to which rows are seen: the tick, but at E the end of the row that holds it
     std::vector<RuleIndex> rules;
+    bool last = false;    // of a period, at E
     bool at_end = false;  // the rules that wait for "end"; afterwards the attempt is over
   };
   static constexpr Duration grace = std::chrono::seconds{120};  // after E, records still come
@@ -44,6 +46,7 @@ class Scheduler {
     Duration every{}, settle{};
     std::vector<RuleIndex> rules;
     Time next{};
+    Time last = long_ago;  // the last that was taken
     bool over = false;
   };
   [[nodiscard]] const Period* next_period() const noexcept;

@@ -176,6 +176,7 @@ void Topology::put_rank(Slot rank, Slot node, Slot gpu) {
   if (node == no_slot) node = rank_node_[rank];
   if (gpu == no_slot) gpu = rank_gpu_[rank];
   if (node == rank_node_[rank] && gpu == rank_gpu_[rank]) return;
+  moves_.push_back({reading_, rank, rank_node_[rank], rank_gpu_[rank]});
   rank_node_[rank] = node;
   rank_gpu_[rank] = gpu;
   changed();
@@ -187,6 +188,27 @@ void Topology::place(std::uint32_t number, std::string_view node_name, std::stri
   const Slot on = node_name.empty() ? no_slot : node(node_name);
   const Slot with = gpu_name.empty() ? no_slot : gpu(node_name, gpu_name);
   put_rank(*slot, on, with);
+}
+
+void Topology::go_back_to(Position position) {
+  while (!moves_.empty() && moves_.back().at >= position) {
+    const Move& move = moves_.back();
+    rank_node_[move.rank] = move.node;
+    rank_gpu_[move.rank] = move.gpu;
+    moves_.pop_back();
+  }
+  changed();
+}
+
+void Topology::restore(Topology then) {
+  then.version_ = std::max(then.version_, version_);
+  *this = std::move(then);
+  changed();
+}
+
+void Topology::forget_placements_before(Position position) {
+  const auto kept = std::find_if(moves_.begin(), moves_.end(), [position](const Move& move) { return move.at >= position; });
+  moves_.erase(moves_.begin(), kept);
 }
 
 Slot Topology::rack_slot(std::string_view name) {
@@ -341,6 +363,7 @@ void Topology::fields(auto& self, auto& archive) {
   archive(1, self.world_size_), archive(2, self.reserved_used_), archive(3, self.rank_exists_), archive(4, self.rank_exited_);
   archive(5, self.rank_node_), archive(6, self.rank_gpu_), archive(7, self.nodes_), archive(8, self.racks_), archive(9, self.node_rack_);
   archive(10, self.gpus_), archive(11, self.coordinates_);
+  archive.columns(12, self.moves_, &Move::at, &Move::rank, &Move::node, &Move::gpu);
 }
 
 void Topology::save(Writer& out) const { fields(*this, out); }
@@ -369,6 +392,10 @@ Result<void> Topology::load(Reader& in) {
     if (gpu.node != no_slot && gpu.node >= read.nodes_.size()) return damaged;
     for (const auto& name : gpu.names) read.gpu_slots_.emplace(GpuKey{gpu.node, name}.view(), slot);
   }
+  for (const Move& move : read.moves_)
+    if (move.rank >= ranks || (move.node != no_slot && move.node >= read.nodes_.size()) ||
+        (move.gpu != no_slot && move.gpu >= read.gpus_.size()))
+      return damaged;
   for (const auto& [name, coordinate] : read.coordinates_)
     if (index(coordinate.owner) >= level_count || coordinate.values.size() > read.size(coordinate.owner)) return damaged;
   *this = std::move(read);

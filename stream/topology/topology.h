@@ -62,6 +62,13 @@ class Topology {
   // The two names are one GPU. Where both had slots, the older stays, with what was learned of either; the newer exists no longer.
   void alias_gpu(std::string_view node, std::string_view pci, std::string_view alias);
   void exited(std::uint32_t rank);
+  // The entry that is read now: placements remember it, so that a backfill can go back to how ranks lay at an earlier one.
+  void reading(Position entry) noexcept { reading_ = entry; }
+  // Puts each rank where it lay before the entry at `position` was read. All names keep their slots.
+  void go_back_to(Position position);
+  // Takes what `then` has; looks at an earlier version are void.
+  void restore(Topology then);
+  void forget_placements_before(Position position);
   void use_reserved();  // the reserved member has a value: "job" includes it
 
   [[nodiscard]] std::size_t size(Level level) const noexcept;        // slots, existing or not; of `none` one
@@ -104,6 +111,11 @@ class Topology {
     static void fields(auto& self, auto& archive) { archive(1, self.owner), archive(2, self.values); }
   };
 
+  struct Move {  // where a rank lay before this entry
+    Position at{};
+    Slot rank = no_slot, node = no_slot, gpu = no_slot;
+  };
+
   struct TextHash {
     using is_transparent = void;
     std::size_t operator()(std::string_view text) const noexcept { return std::hash<std::string_view>{}(text); }
@@ -138,6 +150,8 @@ class Topology {
   std::vector<Gpu> gpus_;
   Slots node_slots_, rack_slots_, gpu_slots_;  // GPUs by node and name
   std::map<std::string, Coordinate, std::less<>> coordinates_;
+  std::vector<Move> moves_;  // in the order of the log
+  Position reading_{};
   std::uint64_t version_ = 1;
   mutable Derived derived_;
 };

@@ -88,7 +88,8 @@ enum class Position : std::uint64_t {};  // of an entry in its log: an offset, o
 struct Entry {
   Position position{};
   Position next{};  // where reading goes on after it
-  Time arrival{};   // the append time; at the source, for a record that was re-keyed
+  Time appended{};  // to this log: what its clock goes by
+  Time arrival{};   // the same; for a record that was re-keyed its append time at the source, which only its own subject sees
 
   std::string_view producer;  // empty: none
   std::uint32_t epoch = 0;

@@ -65,7 +65,7 @@ Judged judge(std::vector<Message>& log, const stream::PackPtr& pack, bool observ
   std::uint64_t position = 0;
   for (Message& message : log) {
     stream::Entry entry = message.entry.entry();
-    entry.arrival = message.arrival;
+    entry.appended = entry.arrival = message.arrival;
     entry.position = static_cast<stream::Position>(position);
     entry.next = static_cast<stream::Position>(++position);
     shard.consume(entry);

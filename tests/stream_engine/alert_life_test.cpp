@@ -185,7 +185,8 @@ TEST_CASE("periodic ticks lie on the subject's grid, record ticks at their recor
   scheduler.end(tick(15) + 300ms);
   CHECK(scheduler.take().tick == tick(13));
   due = scheduler.take();
-  CHECK(due.tick == tick(16));  // the row that holds the end
+  CHECK(due.tick == tick(15) + 300ms);
+  CHECK(due.rows_to == tick(16));  // the row that holds the end
   CHECK(due.rules == std::vector{RuleIndex{0}});
   due = scheduler.take();
   CHECK(due.at_end);

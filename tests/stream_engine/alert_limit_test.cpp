@@ -40,7 +40,7 @@ struct Job {
 
   void consume(EntryBuilder& b) {
     stream::Entry entry = b.entry();
-    entry.arrival = at(now), entry.position = static_cast<stream::Position>(messages),
+    entry.appended = entry.arrival = at(now), entry.position = static_cast<stream::Position>(messages),
     entry.next = static_cast<stream::Position>(++messages);
     shard.consume(entry);
   }

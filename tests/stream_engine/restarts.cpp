@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -19,8 +20,6 @@
 namespace tocsin::tests {
 namespace {
 
-using Sections = stream::Shard::Sections;
-
 // The newest snapshot, and the history of alerts.
 class Disk {
  public:
@@ -33,22 +32,20 @@ class Disk {
   Disk(const Disk&) = delete;
   Disk& operator=(const Disk&) = delete;
 
-  void save(const Sections& sections) const {
-    schemas::Snapshot snapshot;
-    snapshot.sections = sections;
+  void save(const schemas::Snapshot& snapshot) const {
     const auto bytes = schemas::encode(snapshot);
     if (!bytes) throw std::runtime_error(bytes.error().message);
     std::ofstream{place_ / "beside", std::ios::binary}.write(reinterpret_cast<const char*>(bytes->data()),
                                                              static_cast<std::streamsize>(bytes->size()));
     std::filesystem::rename(place_ / "beside", place_ / "snapshot");
   }
-  [[nodiscard]] std::optional<Sections> newest() const {
+  [[nodiscard]] std::optional<schemas::Snapshot> newest() const {
     std::ifstream file{place_ / "snapshot", std::ios::binary};
     if (!file) return std::nullopt;
     const std::string text{std::istreambuf_iterator<char>{file}, {}};
     auto snapshot = schemas::decode_snapshot(std::as_bytes(std::span{text}));
     if (!snapshot) throw std::runtime_error(snapshot.error().message);
-    return std::move(snapshot->sections);
+    return std::move(*snapshot);
   }
   void append(const std::string& line) const { std::ofstream{place_ / "history", std::ios::app} << line << '\n'; }
   void read_history(Collector& into) const {
@@ -66,18 +63,23 @@ Said judge_up_to(std::size_t end, const GeneratedLog& log, const stream::LoadedP
   disk.read_history(collector);
   collector.written = [&](const std::string& line) { disk.append(line); };
   schemas::Decoder decoder;
-  stream::Shard shard{pack, nullptr, collector};
+  stream::Shard shard{pack, nullptr, collector, {.save_every = std::chrono::seconds{12}}};
   std::size_t from = 0;
-  if (const auto newest = disk.newest()) {
-    const auto resume = shard.load(*newest);
-    if (!resume) throw std::runtime_error(resume.error().message);
-    from = static_cast<std::size_t>(resume->judge_from);
-    for (auto i = static_cast<std::size_t>(resume->backfill_from); i < from; ++i) shard.fill(decoded(decoder, log, i));
-    shard.filled();
+  schemas::Snapshot kept;
+  if (auto newest = disk.newest()) {
+    kept = std::move(*newest);
+    const auto position = shard.load(kept.sections, kept.position);
+    if (!position) throw std::runtime_error(position.error().message);
+    from = static_cast<std::size_t>(*position);
   }
   for (std::size_t i = from; i < end; ++i) {
     shard.consume(decoded(decoder, log, i));
-    if (shard.snapshot_due()) disk.save(shard.snapshot());
+    if (!shard.sections_due()) continue;
+    auto taken = shard.take_sections();
+    if (taken.empty()) continue;
+    for (auto& [name, bytes] : taken) kept.sections[name] = std::move(bytes);
+    kept.position = static_cast<stream::Position>(i + 1);
+    disk.save(kept);
   }
   return {shard.digests(), shard.row_digests(), collector.said};
 }
@@ -94,7 +96,9 @@ Said judge_with_restarts(const GeneratedLog& log, const stream::LoadedPack& pack
       try {
         (void)judge_up_to(kill, log, pack, disk);
         ::raise(SIGKILL);
-      } catch (const std::exception&) {}
+      } catch (const std::exception& problem) {
+        std::fprintf(stderr, "%s\n", problem.what());
+      }
       ::_exit(1);
     }
     int status = 0;

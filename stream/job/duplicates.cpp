@@ -1,0 +1,61 @@
+#include "stream/job/duplicates.h"
+
+#include <algorithm>
+
+namespace tocsin::stream {
+namespace {
+
+constexpr Duration between_cleanups = std::chrono::hours{1};
+
+}  // namespace
+
+bool Duplicates::Window::repeated(std::uint32_t epoch, std::uint64_t sequence) {
+  if (any_ && epoch < epoch_) return true;
+  if (!any_ || epoch > epoch_) {
+    epoch_ = epoch, any_ = true, highest_ = sequence;
+    bits_.fill(0);
+    set(sequence);
+    return false;
+  }
+  if (sequence + width <= highest_) return true;
+  if (sequence > highest_) {
+    if (sequence - highest_ >= width) bits_.fill(0);
+    else
+      for (std::uint64_t s = highest_ + 1; s <= sequence; ++s) bits_[s % width / 64] &= ~(std::uint64_t{1} << s % 64);
+    highest_ = sequence;
+  } else if (bits_[sequence % width / 64] >> sequence % 64 & 1) {
+    return true;
+  }
+  set(sequence);
+  return false;
+}
+
+bool Duplicates::repeated(const Entry& entry) {
+  if (!entry.origin_source.empty()) return repeated(sources_, entry.origin_source, 0, entry.origin_offset, entry.arrival);
+  if (entry.producer.empty() || entry.sequence == 0) return false;
+  return repeated(producers_, entry.producer, entry.epoch, entry.sequence, entry.arrival);
+}
+
+bool Duplicates::repeated(Windows& windows, std::string_view name, std::uint32_t epoch, std::uint64_t sequence, Time arrival) {
+  auto found = windows.find(name);
+  if (found == windows.end()) found = windows.emplace(std::string{name}, Window{}).first;
+  Window& window = found->second;
+  if (window.last != long_ago && arrival >= window.last + memory) window = Window{};
+  window.last = std::max(window.last, arrival);
+  latest_ = std::max(latest_, arrival);
+  return window.repeated(epoch, sequence);
+}
+
+void Duplicates::forget(Time now) {
+  if (now < next_cleanup_) return;
+  next_cleanup_ = now + between_cleanups;
+  const auto old = [now](const auto& window) { return now >= window.second.last + memory; };
+  std::erase_if(producers_, old);
+  std::erase_if(sources_, old);
+}
+
+void Duplicates::save(Writer& out) const { out(1, producers_), out(2, sources_), out(3, latest_), out(4, next_cleanup_); }
+
+void Duplicates::load(Reader& in) { in(1, producers_), in(2, sources_), in(3, latest_), in(4, next_cleanup_); }
+
+}  // namespace tocsin::stream

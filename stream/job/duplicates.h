@@ -1,0 +1,56 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "stream/values/archive.h"
+#include "stream/values/record.h"
+#include "stream/values/time.h"
+
+namespace tocsin::stream {
+
+// Finds entries that are delivered twice: by (producer, epoch, sequence), or for re-keyed entries by (source, offset). Of each producer
+// and source the last 1,024 numbers are remembered; what lies further back counts as repeated. A producer is forgotten 24 hours after
+// its last entry.
+// Owned by a Subject, and for control records by the log's state.
+class Duplicates {
+ public:
+  static constexpr Duration memory = std::chrono::hours{24};
+
+  // True: the entry was seen before, or is too far behind to tell. Remembers it otherwise.
+  bool repeated(const Entry& entry);
+  void forget(Time now);
+  // When the last of them is forgotten; long_ago: nothing is remembered.
+  [[nodiscard]] Time remembered_until() const noexcept { return latest_ == long_ago ? long_ago : latest_ + memory; }
+
+  void save(Writer& out) const;
+  void load(Reader& in);
+
+ private:
+  class Window {
+   public:
+    static constexpr std::uint64_t width = 1024;
+    bool repeated(std::uint32_t epoch, std::uint64_t sequence);
+    static void fields(auto& self, auto& archive) {
+      archive(1, self.last), archive(2, self.epoch_), archive(3, self.any_), archive(4, self.highest_), archive(5, self.bits_);
+    }
+    Time last = long_ago;  // arrival of its last entry
+
+   private:
+    void set(std::uint64_t sequence) { bits_[sequence % width / 64] |= std::uint64_t{1} << sequence % 64; }
+    std::uint32_t epoch_ = 0;
+    bool any_ = false;
+    std::uint64_t highest_ = 0;
+    std::array<std::uint64_t, width / 64> bits_{};
+  };
+  using Windows = std::map<std::string, Window, std::less<>>;
+  bool repeated(Windows& windows, std::string_view name, std::uint32_t epoch, std::uint64_t sequence, Time arrival);
+
+  Windows producers_, sources_;
+  Time latest_ = long_ago, next_cleanup_ = long_ago;
+};
+
+}  // namespace tocsin::stream

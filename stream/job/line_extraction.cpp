@@ -1,0 +1,90 @@
+#include "stream/job/line_extraction.h"
+
+#include <algorithm>
+
+namespace tocsin::stream {
+
+LineExtraction::Running LineExtraction::make(const PackChange& pack) const {
+  auto runtime = packs_->runtime(pack);
+  auto extractor = runtime->make_extractor();
+  return {pack, std::move(runtime), std::move(extractor)};
+}
+
+// The extractor goes before the runtime that it works in.
+void LineExtraction::replace_current(Running running) {
+  current_.extractor.reset();
+  current_ = std::move(running);
+}
+
+void LineExtraction::begin(const PackChange& pack) {
+  newer_.reset();
+  replace_current(make(pack));
+}
+
+void LineExtraction::line(const LineRecord& line, Time arrival, Extracted& out) {
+  const PackChange& wanted = timeline_->in_force(arrival);
+  Running* running = &current_;
+  if (wanted.key > current_.pack.key) {
+    if (newer_ && newer_->pack.key != wanted.key) {
+      if (newer_->extractor) newer_->extractor->finish(out);
+      newer_.reset();
+    }
+    if (!newer_) newer_ = make(wanted);
+    running = &*newer_;
+  }
+  if (running->extractor) running->extractor->line(line, arrival, out);
+}
+
+Time LineExtraction::next_due() const {
+  const auto due = [](const Running& running) { return running.extractor ? running.extractor->next_due() : never; };
+  return newer_ ? std::min(due(current_), due(*newer_)) : due(current_);
+}
+
+void LineExtraction::settle(Time clock, Extracted& out) {
+  if (current_.extractor && current_.extractor->next_due() <= clock) current_.extractor->settle(clock, out);
+  if (newer_ && newer_->extractor && newer_->extractor->next_due() <= clock) newer_->extractor->settle(clock, out);
+}
+
+void LineExtraction::change(const PackChange& pack, Extracted& out) {
+  if (current_.extractor) current_.extractor->finish(out);
+  if (newer_ && newer_->pack.key == pack.key) {
+    replace_current(std::move(*newer_));
+    newer_.reset();
+  } else {
+    replace_current(make(pack));
+  }
+}
+
+void LineExtraction::finish(Extracted& out) {
+  if (current_.extractor) current_.extractor->finish(out);
+  if (newer_ && newer_->extractor) newer_->extractor->finish(out);
+}
+
+void LineExtraction::save(Writer& out) const {
+  const auto put = [&](Tag tag, const Running& running) {
+    if (running.extractor) out.object(tag, [&](Writer& inside) { running.extractor->save(inside); });
+  };
+  put(1, current_);
+  if (!newer_) return;
+  out(2, newer_->pack);
+  put(3, *newer_);
+}
+
+Result<void> LineExtraction::load(Reader& in, const PackChange& pack) {
+  const auto get = [&](Tag tag, Running& running) {
+    in.object(tag, [&](Reader& inside) {
+      if (!running.extractor) return;
+      if (auto loaded = running.extractor->load(inside); !loaded) inside.fail(loaded.error());
+    });
+  };
+  begin(pack);
+  get(1, current_);
+  std::optional<PackChange> newer;
+  in(2, newer);
+  if (!newer) return in.status();
+  newer_ = make(*newer);
+  get(3, *newer_);
+  return in.status();
+}
+
+}  // namespace tocsin::stream

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "stream/extractor.h"
+#include "stream/job/packs_in_use.h"
+
+namespace tocsin::stream {
+
+// The extractors of an attempt. A line belongs to the newest pack with `from` <= its arrival; the pack that judges changes only when the
+// subject's clock has reached `from`, so for a while two extractors run side by side.
+// Owned by an Attempt.
+class LineExtraction {
+ public:
+  LineExtraction(const PackTimeline& timeline, PacksInUse& packs) : timeline_(&timeline), packs_(&packs) {}
+
+  // Begins empty, under the pack of this key.
+  void begin(const PackChange& pack);
+  void line(const LineRecord& line, Time arrival, Extracted& out);
+  [[nodiscard]] Time next_due() const;
+  // What is due at `clock`; next_due() is.
+  void settle(Time clock, Extracted& out);
+  // The pack that judges is this one now: records that are half assembled under an older one end.
+  void change(const PackChange& pack, Extracted& out);
+  void finish(Extracted& out);
+
+  void save(Writer& out) const;
+  Result<void> load(Reader& in, const PackChange& pack);
+
+ private:
+  struct Running {
+    PackChange pack;
+    std::shared_ptr<PackRuntime> runtime;  // outlives the extractor
+    std::unique_ptr<Extractor> extractor;  // null: the pack extracts nothing
+  };
+  void replace_current(Running running);
+  [[nodiscard]] Running make(const PackChange& pack) const;
+
+  const PackTimeline* timeline_;
+  PacksInUse* packs_;
+  Running current_;
+  std::optional<Running> newer_;
+};
+
+}  // namespace tocsin::stream

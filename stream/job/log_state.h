@@ -1,0 +1,26 @@
+#pragma once
+
+#include "stream/job/duplicates.h"
+#include "stream/job/pack_timeline.h"
+#include "stream/values/archive.h"
+#include "stream/values/record.h"
+#include "stream/values/time.h"
+#include "stream/windows/origins.h"
+
+namespace tocsin::stream {
+
+// What the control records of a log have said up to a position: the same for each shard that reads it. A shard keeps a copy of it every
+// minute (a mark), where a restore may begin to read.
+struct LogState {
+  Time clock = long_ago;  // the append time of the last entry, never falling
+  Time last_beat = long_ago;
+  bool sealed = false;
+  Watermarks watermarks;
+  PackTimeline packs;
+  Duplicates duplicates;  // of control records
+
+  void save(Writer& out) const;
+  void load(Reader& in);
+};
+
+}  // namespace tocsin::stream

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "stream/values/archive.h"
+#include "stream/values/record.h"
+
+namespace tocsin::stream {
+
+// Which of a subject's entries were refused when they were first read (duplicates, strays), so that a backfill refuses them again. Runs of
+// entries without an accepted one between them are kept as one span of positions.
+// Owned by a Subject.
+class RefusedEntries {
+ public:
+  void refused(const Entry& entry) {
+    if (!open_) spans_.push_back({entry.position, entry.next});
+    spans_.back().second = entry.next;
+    open_ = true;
+  }
+  void accepted() noexcept { open_ = false; }
+  [[nodiscard]] bool holds(Position position) const;
+  void forget_before(Position oldest);
+
+  void save(Writer& out) const;
+  void load(Reader& in);
+
+ private:
+  std::vector<std::pair<Position, Position>> spans_;  // [from, to), ascending
+  bool open_ = false;                                 // nothing was accepted since the last
+};
+
+}  // namespace tocsin::stream

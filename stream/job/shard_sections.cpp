@@ -1,0 +1,163 @@
+// What a shard keeps for a restart, and how it goes on from there.
+#include <algorithm>
+#include <set>
+
+#include "stream/job/shard.h"
+#include "stream/job/shard_state.h"
+
+namespace tocsin::stream {
+namespace {
+
+constexpr Duration between_takes = std::chrono::seconds{1}, between_own = std::chrono::seconds{30};
+constexpr int first_save = 8;  // a new subject's first section comes so many times sooner
+
+}  // namespace
+
+bool Shard::State::due_for_saving(const Item& item) const {
+  const Judged& judged = item.second;
+  if (!judged.changed) return false;
+  if (judged.saved_clock == never) return log.clock >= judged.saved + options.save_every / first_save;
+  const Duration spread = options.save_every / 4;
+  const Duration phase{static_cast<std::int64_t>(hash_text(item.first) % static_cast<std::uint64_t>(spread.count() + 1))};
+  return judged.pack_changed || log.clock >= judged.saved + options.save_every + phase;
+}
+
+// The newest mark from which every subject's rows can be written again.
+const Shard::State::Mark* Shard::State::place_to_read_from() const {
+  Position at = next;
+  Time clock = never;
+  for (const auto& [name, judged] : subjects) {
+    if (judged.changed || judged.backfilling) at = std::min(at, judged.saved_at);
+    if (judged.saved_clock != never && judged.saved_reach > Duration{0}) clock = std::min(clock, judged.saved_clock - judged.saved_reach);
+  }
+  for (auto mark = marks.rbegin(); mark != marks.rend(); ++mark)
+    if (mark->at <= at && mark->log.clock < clock) return &*mark;
+  return marks.empty() ? nullptr : &marks.front();
+}
+
+// Nothing reads back to before the place where a restore would begin.
+void Shard::State::forget_marks() {
+  const Mark* oldest = place_to_read_from();
+  if (oldest == nullptr || oldest == &marks.front()) return;
+  const Position at = oldest->at;
+  marks.erase(marks.begin(), std::find_if(marks.begin(), marks.end(), [at](const Mark& mark) { return mark.at == at; }));
+  PackChange::Key pack = marks.front().log.packs.in_force(marks.front().log.clock).key;
+  for (auto& [name, judged] : subjects) {
+    judged.subject->forget_before(at);
+    pack = std::min(pack, judged.subject->pack());
+  }
+  if (log.packs.all().size() > 1) log.packs.forget_before(pack);
+  const auto hashes = packs_in_use();
+  std::erase_if(loaded_packs, [&](const auto& one) { return std::find(hashes.begin(), hashes.end(), one.first) == hashes.end(); });
+}
+
+std::vector<std::string> Shard::State::packs_in_use() const {
+  std::set<std::string> hashes;
+  for (const PackChange& change : log.packs.all()) hashes.insert(change.hash);
+  for (const Mark& mark : marks)
+    for (const PackChange& change : mark.log.packs.all()) hashes.insert(change.hash);
+  return {hashes.begin(), hashes.end()};
+}
+
+void Shard::State::save_own(Writer& out) const {
+  std::vector<std::string> changed;
+  for (const auto& [name, judged] : subjects)
+    if (judged.changed) changed.push_back(name);
+  out(1, marks), out(2, changed), out(3, packs_in_use());
+}
+
+Result<void> Shard::State::load_own(Reader& in, std::set<std::string>& changed) {
+  in(1, marks);
+  for (auto& name : in.get<std::vector<std::string>>(2)) changed.insert(std::move(name));
+  const auto hashes = in.get<std::vector<std::string>>(3);
+  if (auto ok = in.status(); !ok) return ok;
+  if (marks.empty()) return Error{Errc::malformed, "the shard's section has no mark to read the log from"};
+  for (const std::string& hash : hashes) {
+    if (loaded_packs.contains(hash)) continue;
+    auto pack = packs ? packs->pack(hash) : Result<LoadedPack>{Error{Errc::not_found, "no packs are kept"}};
+    if (!pack)
+      return Error{Errc::refused, "the rules that judged before (pack " + hash + ": " + pack.error().message +
+                                      ") are neither kept beside the state nor to be had elsewhere: bring them back, or move the "
+                                      "state away to judge from the log's beginning"};
+    loaded_packs.emplace(hash, std::move(*pack));
+  }
+  return {};
+}
+
+bool Shard::restoring() const noexcept { return state_->next < state_->handed_over; }
+
+bool Shard::sections_due() const noexcept {
+  const State& s = *state_;
+  return !restoring() && s.last_take != long_ago && s.log.clock >= s.last_take + between_takes;
+}
+
+Shard::Sections Shard::take_sections(bool all, std::size_t most_bytes) {
+  State& s = *state_;
+  Sections sections;
+  if (restoring()) return sections;
+  s.last_take = s.log.clock;
+  std::vector<State::Item*> due;
+  for (State::Item& item : s.subjects)
+    if (all ? item.second.changed : s.due_for_saving(item)) due.push_back(&item);
+  std::stable_sort(due.begin(), due.end(), [](const auto* a, const auto* b) { return a->second.saved < b->second.saved; });
+  std::size_t bytes = 0;
+  for (State::Item* item : due) {
+    if (!all && bytes >= most_bytes) break;
+    State::Judged& judged = item->second;
+    Writer out;
+    out(1, s.next), out(2, judged.subject->clock(s.log.clock)), out(3, *judged.subject);
+    judged.saved = s.log.clock;
+    judged.saved_clock = judged.subject->clock(s.log.clock);
+    judged.saved_reach = judged.subject->reach();
+    judged.saved_at = s.next;
+    judged.changed = judged.pack_changed = false;
+    bytes += out.bytes().size();
+    sections[item->first] = std::move(out).take();
+  }
+  for (const std::string& name : s.forgotten)
+    if (!s.subjects.contains(name)) sections[name] = {};
+  s.forgotten.clear();
+  if (sections.empty() && !all && s.log.clock < s.last_own + between_own) return sections;
+  s.last_own = s.log.clock;
+  s.forget_marks();
+  Writer own;
+  s.save_own(own);
+  sections[""] = std::move(own).take();
+  return sections;
+}
+
+std::vector<std::string> Shard::packs_in_use() const { return state_->packs_in_use(); }
+
+Result<Position> Shard::load(const Sections& sections, Position handed_over) {
+  State& s = *state_;
+  const auto own = sections.find("");
+  if (own == sections.end()) return Error{Errc::malformed, "what is kept of the engine has no section of the shard"};
+  Reader in{own->second};
+  std::set<std::string> changed;
+  if (auto ok = s.load_own(in, changed); !ok) return ok.error();
+  s.next = s.handed_over = handed_over;
+  for (const auto& [name, bytes] : sections) {
+    if (name.empty() || bytes.empty()) continue;
+    State::Judged judged;
+    judged.subject = std::make_unique<Subject>(name, s.job);
+    Reader section{bytes};
+    section(1, judged.saved_at), section(2, judged.saved_clock), section(3, *judged.subject);
+    if (auto loaded = section.status(); !loaded) return Error{loaded.error().code, "subject " + name + ": " + loaded.error().message};
+    judged.changed = changed.contains(name);
+    if (!judged.changed) judged.saved_at = handed_over;
+    judged.saved_reach = judged.subject->reach();
+    judged.saved = s.marks.back().log.clock;
+    judged.backfilling = true;
+    s.follow_if_rekeyed(*s.subjects.emplace(name, std::move(judged)).first);
+  }
+  const State::Mark from = *s.place_to_read_from();
+  std::erase_if(s.marks, [&](const State::Mark& mark) { return mark.at > from.at; });
+  s.log = from.log;
+  s.last_take = s.last_own = s.log.clock;
+  s.backfilling = s.subjects.size();
+  for (auto& [name, judged] : s.subjects) judged.subject->begin_backfill(from.at, s.log.clock);
+  s.next = from.at;
+  return from.at;
+}
+
+}  // namespace tocsin::stream

@@ -1,0 +1,118 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "stream/job/log_state.h"
+#include "stream/job/shard.h"
+#include "stream/job/subject.h"
+
+namespace tocsin::stream {
+
+// Hands on what is reported; nothing while a restore judges again what was handed over before.
+class ReportGate final : public AlertSink {
+ public:
+  explicit ReportGate(AlertSink& sink) : sink_(&sink) {}
+  void transition(const AlertTransition& transition) override {
+    if (open) sink_->transition(transition);
+  }
+  void verdict(const Verdict& verdict) override {
+    if (open) sink_->verdict(verdict);
+  }
+  bool open = true;
+
+ private:
+  AlertSink* sink_;
+};
+
+// The inside of a Shard: the log's state, its subjects, and which of them have something to do.
+struct Shard::State final : private PacksInUse {
+  struct Judged {
+    std::unique_ptr<Subject> subject;
+    Time due = never;           // as it stands in `due` below
+    Time saved = long_ago;      // the log's clock when its section was taken last
+    Time saved_clock = never;   // its own clock in that section; never: there is none
+    Duration saved_reach{};     // how far back its rows reach in it
+    Position saved_at{};        // the position of that section
+    bool changed = true;        // since then
+    bool backfilling = false;   // up to saved_at
+    bool pack_changed = false;  // since then: it is due
+  };
+  using Subjects = std::map<std::string, Judged, std::less<>>;
+  using Item = Subjects::value_type;
+  struct ByTimeThenName {
+    bool operator()(const auto& a, const auto& b) const { return std::tie(a.first, a.second->first) < std::tie(b.first, b.second->first); }
+  };
+  struct ByName {
+    bool operator()(const Item* a, const Item* b) const { return a->first < b->first; }
+  };
+  struct Mark {
+    Position at{};
+    LogState log;  // before the entry there
+    static void fields(auto& self, auto& archive) { archive(1, self.at), archive(2, self.log); }
+  };
+
+  State(LoadedPack pack, PackSource* packs, AlertSink& sink, const ShardOptions& options);
+
+  bool consume(const Entry& raw, TickBudget& budget);
+  void forget_marks();
+  void follow_if_rekeyed(Item& item) {
+    if (item.second.subject->rekeyed()) rekeyed_.insert(&item);
+  }
+
+  PackSource* packs;
+  ShardOptions options;
+  Counters counters;
+  RuleObserver observer;
+  ReportGate gate;
+  LogState log;
+  JobContext job;
+  std::map<std::string, LoadedPack, std::less<>> loaded_packs;  // by hash
+  Subjects subjects;
+  std::vector<Mark> marks;                         // a minute apart: where a restore may begin to read
+  Position next{};                                 // after the last entry
+  Position handed_over{};                          // before it, nothing is reported
+  Time last_take = long_ago, last_own = long_ago;  // of sections, of the shard's own
+  std::vector<std::string> forgotten;              // subjects whose sections are to be emptied
+  std::size_t backfilling = 0;                     // subjects that are
+
+  // ---- marks and restore, in shard_sections.cpp
+  [[nodiscard]] bool due_for_saving(const Item& item) const;
+  [[nodiscard]] std::vector<std::string> packs_in_use() const;
+  void save_own(Writer& out) const;
+  Result<void> load_own(Reader& in, std::set<std::string>& changed);
+  const Mark* place_to_read_from() const;
+
+ private:
+  void begin(const Entry& raw);
+  void mark();
+  void judge_on_from(Position position);
+  Item* subject(std::string_view name);
+  void schedule(Item& item);
+  bool advance(Item& item, TickBudget& budget);
+  bool advance_due(TickBudget& budget);
+  bool advance_waiting(TickBudget& budget);
+  bool apply(TickBudget& budget);
+  void control(const ControlRecord& record);
+  void read_watermark(const ControlRecord& record);
+  void follow_watermarks();
+  void forget(Item& item);
+  std::shared_ptr<PackRuntime> runtime(const PackChange& change) override { return runtimes_.of(loaded(change)); }
+  const LoadedPack& loaded(const PackChange& change);
+
+  PackRuntimes runtimes_;
+  Entry entry_;  // that is read, with its times as they count
+  bool begun_ = false, applied_ = false;
+  std::size_t controls_done_ = 0;
+  std::set<std::pair<Time, Item*>, ByTimeThenName> due_;  // the next of each subject that goes by the log's clock
+  std::set<Item*, ByName> rekeyed_;                       // those that do not
+  std::set<Item*, ByName> waiting_;                       // to be advanced to their own clock after a control record
+  Item* recent_ = nullptr;                                // whose record was read last: most often the next one's, too
+};
+
+}  // namespace tocsin::stream
