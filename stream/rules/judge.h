@@ -60,7 +60,7 @@ class Judge final : private Leaves {
   [[nodiscard]] const std::string& end_reason() const noexcept { return end_reason_; }
 
   [[nodiscard]] const Pack& pack() const noexcept { return *pack_; }
-  // Takes over from the judge of another pack: rule state by name and kind, open alerts, what was due.
+  // Takes over from the judge of another pack, by rule and meaning: state, k of n, frozen values, open alerts, what was due.
   void adopt(Judge& old, Time from);
   void save(Writer& out) const;
   Result<void> load(Reader& in);
