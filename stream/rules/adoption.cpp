@@ -1,7 +1,9 @@
 // A reload: what a judge takes over from the judge of the pack before, by rule and meaning.
 #include <algorithm>
+#include <map>
 
 #include "stream/rules/judge.h"
+#include "stream/rules/meaning.h"
 
 namespace tocsin::stream {
 
@@ -20,9 +22,24 @@ void Judge::adopt(Judge& old, Time from) {
       old.lifecycle_.withdraw(static_cast<RuleIndex>(i), from, old.runs_, facts_.topology, publish_it);
     if (same == runs_.end()) continue;
     same->adopt(before);
+    adopt_frozen(old, before, *same);
   }
   lifecycle_.adopt(old.lifecycle_, from, runs_, facts_.topology, publish_it);
   expiry_ = lifecycle_.next_expiry(runs_);
+}
+
+// Values that a rule holds while its alert is open: those of the same reduction of the same window.
+void Judge::adopt_frozen(const Judge& old, const RuleRun& before, RuleRun& now) {
+  if (before.held.empty()) return;
+  std::map<std::uint64_t, const std::vector<double>*> values;
+  for (const auto& [node, held] : before.held) values[meaning(*old.pack_, static_cast<NodeId>(node))] = &held;
+  const auto index = static_cast<RuleIndex>(&now - runs_.data());
+  for (std::size_t id = 0; id < pack_->graph->size(); ++id) {
+    const Node& node = (*pack_->graph)[static_cast<NodeId>(id)];
+    if (node.op != Op::freeze || node.attributes.rule != index) continue;
+    const auto found = values.find(meaning(*pack_, node.arguments[0]));
+    if (found != values.end()) now.held[static_cast<std::uint32_t>(node.arguments[0])] = *found->second;
+  }
 }
 
 }  // namespace tocsin::stream

@@ -81,6 +81,7 @@ class Judge final : private Leaves {
   void publish(const AlertTransition& transition);
   void conclude();
   void prepare();
+  void adopt_frozen(const Judge& old, const RuleRun& before, RuleRun& now);
 
   bool reduce(const Node& reduction, const WindowSpec& window, Column other, std::span<double> out) override;
   void finding(const Node& node, std::span<Truth> out) override;
