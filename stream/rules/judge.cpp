@@ -154,7 +154,7 @@ bool Judge::evaluate_script(RuleIndex index, const Rule& rule, RuleRun& run) {
     context_.counters->quarantine_messages[rule.name] = answer.error().message;
     return false;
   }
-  run.quarantined_until.reset();
+  run.leave_quarantine();
   script.compute(answer->answer);
   take_outcomes(answer->answer, rule);
   for (const auto& [field, node] : answer->state) script.compute(node);

@@ -1,5 +1,6 @@
 #include "stream/rules/meaning.h"
 
+#include <algorithm>
 #include <map>
 #include <type_traits>
 #include <vector>
@@ -67,6 +68,13 @@ std::uint64_t meaning(const Pack& pack, NodeId root) {
     known[id] = of.value();
   }
   return known.at(root);
+}
+
+bool unchanged(const Pack& before, const Rule& old, const Pack& now, const Rule& rule) {
+  return old.source_hash == rule.source_hash && old.params == rule.params &&
+         std::equal(old.needs.begin(), old.needs.end(), rule.needs.begin(), rule.needs.end(), [&](const auto& a, const auto& b) {
+           return a.first == b.first && meaning(before, a.second) == meaning(now, b.second);
+         });
 }
 
 }  // namespace tocsin::stream

@@ -73,7 +73,8 @@ class RuleRun {
   std::map<std::uint32_t, std::vector<double>> held;
 
   std::optional<Time> quarantined_until;
-  std::uint32_t failures = 0;
+  std::uint32_t failures = 0;  // in a row
+  void leave_quarantine() { quarantined_until.reset(), failures = 0; }
 
   // Goes on from the run of the same rule in the pack before: all but `held`, and state by name.
   void adopt(const RuleRun& old);

@@ -26,6 +26,13 @@ std::string warmer(const std::string& over, const std::string& more = "") {
 const char* another = R"lua(rule "a_first" { per = "rank", every = "10s", summary = "cold",
   needs = { cold = signal "cold" { over = "30s" } }, evaluate = function(job) return job.cold:median():above(200) end })lua";
 
+std::string failing(const std::string& condition, const std::string& head = "") {
+  return "rule \"script\" { per = \"rank\", every = \"10s\", summary = \"hot\", " + head +
+         " needs = { heat = signal \"heat\" { over = \"10s\" } },\n  evaluate = function(job)\n    local heat = job.heat:last()\n"
+         "    local most = heat:max(\"job\"):number() or 0\n    if " +
+         condition + " then local y = nil + 1 end\n    return heat:above(90)\n  end }";
+}
+
 LiveJob::Values heat(double degrees) { return {{"heat", degrees}}; }
 
 }  // namespace
@@ -83,6 +90,63 @@ TEST_CASE("a reload keeps k of n and open alerts by rule") {
     CHECK(reloaded.published[i].id == plain.published[i].id);
     CHECK(reloaded.published[i].number == plain.published[i].number);
   }
+}
+
+TEST_CASE("a rule that was repaired by a reload is no longer quarantined; one that did not change is") {
+  LiveJob job{{{"signals.lua", signals}, {"rules.lua", failing("most > 0")}}};
+  job.feed(1000, [](auto) { return heat(95); });
+  const auto before = job.shard().counters().quarantined;
+  REQUIRE(before > 3);
+  SUBCASE("another file changed") {
+    job.reload({{"signals.lua", signals}, {"a.lua", another}, {"rules.lua", failing("most > 0")}});
+    job.feed(60, [](auto) { return heat(95); });
+    CHECK(job.shard().counters().quarantined == before);
+    CHECK(job.published.empty());
+  }
+  SUBCASE("its script changed") {
+    job.reload({{"signals.lua", signals}, {"rules.lua", failing("most > 1000")}});
+    job.feed(20, [](auto) { return heat(95); });
+    CHECK(job.story().size() == 4);
+  }
+  SUBCASE("its script changed, and still fails: the back-off starts again") {
+    job.reload({{"signals.lua", signals}, {"rules.lua", failing("most > 1")}});
+    job.feed(70, [](auto) { return heat(95); });
+    CHECK(job.shard().counters().quarantined == before + 2);
+  }
+}
+
+TEST_CASE("a rule whose parameter was tuned is no longer quarantined") {
+  const std::string text =
+      "rule \"script\" { per = \"rank\", every = \"10s\", summary = \"hot\", params = { most = 0 },\n"
+      "  needs = { heat = signal \"heat\" { over = \"10s\" } }, evaluate = function(job, p)\n"
+      "    local heat = job.heat:last()\n    local most = heat:max(\"job\"):number() or 0\n"
+      "    if most > p.most then local y = nil + 1 end\n    return heat:above(90)\n  end }";
+  LiveJob job{{{"signals.lua", signals}, {"rules.lua", text}}};
+  job.feed(200, [](auto) { return heat(95); });
+  job.reload({{"signals.lua", signals}, {"rules.lua", text}, {"site.lua", "tune \"script\" { params = { most = 1000 } }"}});
+  job.feed(20, [](auto) { return heat(95); });
+  CHECK(job.story().size() == 4);
+}
+
+TEST_CASE("a quarantine doubles with each failure, from one minute") {
+  LiveJob job{{{"signals.lua", signals}, {"rules.lua", failing("most > 0")}}};
+  job.feed(20, [](auto) { return heat(95); });
+  std::vector<int> failures;  // so many within 1, 2, … minutes
+  for (int minute = 1; minute <= 16; ++minute) {
+    job.feed(60, [](auto) { return heat(95); });
+    failures.push_back(static_cast<int>(job.shard().counters().quarantined));
+  }
+  // After 0, 1, 3, 7 and 15 minutes.
+  CHECK(failures == std::vector<int>{2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 4, 4, 4, 4, 5, 5});
+}
+
+TEST_CASE("after an evaluation that succeeds the quarantine begins again with one minute") {
+  LiveJob job{{{"signals.lua", signals}, {"rules.lua", failing("most > 80")}}};
+  job.feed(20 + 7 * 60, [](auto) { return heat(85); });  // fails after 0, 1, 3 and 7 minutes
+  REQUIRE(job.shard().counters().quarantined == 4);
+  job.feed(9 * 60, [](auto) { return heat(50); });
+  job.feed(70, [](auto) { return heat(85); });
+  CHECK(job.shard().counters().quarantined == 6);  // at once, and a minute later
 }
 
 TEST_CASE("a rule that a reload removed resolves its alerts, and leaves no member withheld") {
