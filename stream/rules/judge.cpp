@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "stream/rules/explanation.h"
+#include "stream/rules/verdict.h"
 
 namespace tocsin::stream {
 namespace {

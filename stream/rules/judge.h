@@ -106,8 +106,4 @@ class Judge final : private Leaves {
   bool explaining_ = false;  // nodes run to be told of, at another rule's tick: frozen values are not theirs to remember
 };
 
-// The verdict of a finished attempt: each family in, out or undecidable, and the one that precedence names.
-[[nodiscard]] Verdict conclude(const Pack& pack, const std::vector<RuleRun>& runs,
-                               const std::function<std::vector<std::string>(RuleIndex)>& missing);
-
 }  // namespace tocsin::stream

@@ -30,7 +30,7 @@ bool RuleRun::record(Time tick, std::span<const Truth> outcomes, const Topology&
     known_[i] += known;
     members += member;
     known_now += known & member;
-    yes += outcomes_[i] == Truth::yes ? 1 : 0;
+    yes += (outcomes_[i] == Truth::yes ? 1 : 0) & member;
   }
   const bool any_yes = yes != 0;
   known_sum_ += known_now;
@@ -40,8 +40,7 @@ bool RuleRun::record(Time tick, std::span<const Truth> outcomes, const Topology&
 
   if (any_yes)
     for (Slot slot = 0; slot < outcomes_.size(); ++slot)
-      if (outcomes_[slot] == Truth::yes && topology.exists(rule_->per, slot) && !(rule_->per == Level::rank && slot == reserved_slot))
-        lives_.try_emplace(slot);
+      if (outcomes_[slot] == Truth::yes && existing[slot]) lives_.try_emplace(slot);
 
   for (auto it = lives_.begin(); it != lives_.end();) {
     auto& [slot, life] = *it;
