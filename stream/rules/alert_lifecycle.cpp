@@ -293,8 +293,11 @@ void AlertLifecycle::resolve_all(Time at, ResolveReason reason, std::vector<Rule
 
 void AlertLifecycle::withdraw(RuleIndex rule, Time at, std::vector<RuleRun>& runs, const Topology& topology, const Publish& publish) {
   const Call call{at, runs, topology, nullptr, publish};
-  for (auto& [slot, life] : runs[static_cast<std::size_t>(rule)].lives())
+  RuleRun& run = runs[static_cast<std::size_t>(rule)];
+  for (auto& [slot, life] : run.lives()) {
+    release(run.rule(), life);
     if (life.published) resolve(rule, slot, life, ResolveReason::rule_removed, call);
+  }
 }
 
 void AlertLifecycle::adopt(const AlertLifecycle& old, Time from, std::vector<RuleRun>& runs, const Topology& topology,

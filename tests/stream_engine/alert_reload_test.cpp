@@ -167,6 +167,22 @@ TEST_CASE("a rule that a reload removed resolves its alerts, and leaves no membe
   CHECK(job.published.size() == 2'002 + 1'001);  // there is room for all again
 }
 
+TEST_CASE("a member that was withheld fires no alert of a rule that a reload made silent") {
+  constexpr std::uint32_t ranks = 1'001;
+  const auto hot = [](const std::string& severity) {
+    return "rule \"hot\" { per = \"rank\", every = \"10s\", summary = \"hot\", severity = \"" + severity +
+           "\", needs = { heat = signal \"heat\" { over = \"10s\" } },\n"
+           "  evaluate = function(job) return job.heat:last():above(90) end }";
+  };
+  LiveJob job{{{"signals.lua", signals}, {"rules.lua", hot("warning")}}, ranks};
+  job.feed(20, [](auto) { return heat(95); });
+  REQUIRE(job.published.size() == 1'001);
+  job.reload({{"signals.lua", signals}, {"rules.lua", hot("none")}});
+  job.feed(30, [](auto) { return heat(95); });
+  CHECK(job.published.size() == 2'002);
+  CHECK(job.story().back() == "alert_limit resolved cleared");
+}
+
 TEST_CASE("an alert whose rule changes its mode or severity resolves, and fires as what it is now") {
   const auto hot = [](const std::string& head) {
     return "rule \"hot\" { per = \"rank\", every = \"10s\", summary = \"hot\", " + head +
