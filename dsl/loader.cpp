@@ -9,6 +9,7 @@
 #include "dsl/script_host.h"
 #include "dsl/templates.h"
 #include "dsl/tracing.h"
+#include "stream/values/digest.h"
 
 namespace tocsin::dsl {
 namespace {
@@ -46,6 +47,7 @@ struct Load {
       const RuleSource& source = collection.rules.at(rule.name);
       const auto index = static_cast<stream::RuleIndex>(i);
       problems.about(rule.name);
+      if (const auto file = files.find(source.file); file != files.end()) rule.source_hash = stream::hash_text(file->second);
       declare_needs(collection, source, index, *pack, *graph);
       // Of a function that met an unknown signal or level nothing more can be said.
       if (source.evaluate < 0 || source.per.empty() || source.needs_refused || rule.needs.size() != source.needs.size()) continue;

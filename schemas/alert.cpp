@@ -61,8 +61,8 @@ TextPairs get(const flatbuffers::Vector<Offset<fb::NamedText>>* from) {
 // An enumeration that grew in a newer writer: refused, not guessed.
 bool known(const fb::Member* member) { return member == nullptr || member->level() <= fb::MemberLevel::MAX; }
 bool known(const fb::Transition& from) {
-  bool all = from.severity() <= fb::AlertSeverity::MAX && from.mode() <= fb::AlertMode::MAX && from.state() <= fb::AlertLife::MAX &&
-             from.reason() <= fb::AlertReason::MAX && known(from.member());
+  bool all = from.severity() <= fb::AlertSeverity::MAX && from.mode() <= fb::AlertMode::MAX && from.state() >= fb::AlertLife::MIN &&
+             from.state() <= fb::AlertLife::MAX && from.reason() <= fb::AlertReason::MAX && known(from.member());
   if (from.who() != nullptr)
     for (const auto* member : *from.who()) all = all && known(member);
   return all;
@@ -114,7 +114,6 @@ Verdict get(const fb::Verdict& from) {
       to.families.push_back(
           {get(line->family()), static_cast<stream::Standing>(line->standing()), get(line->rules()), get(line->missing())});
   to.shows = get(from.shows());
-  to.implies = get(from.implies());
   to.cannot_decide = get(from.cannot_decide());
   return to;
 }
@@ -163,10 +162,10 @@ std::vector<std::byte> encode(const Verdict& from) {
     lines.push_back(fb::CreateFamilyLine(out, name, static_cast<fb::FamilyStanding>(line.standing), rules, missing));
   }
   const auto families = out.CreateVector(lines);
-  const auto shows = put(out, from.shows), implies = put(out, from.implies), cannot_decide = put(out, from.cannot_decide);
-  return finished(out, {},
-                  fb::CreateVerdict(out, subject, attempt, stream::nanoseconds(from.ended), end_reason, family, families, shows, implies,
-                                    cannot_decide));
+  const auto shows = put(out, from.shows), cannot_decide = put(out, from.cannot_decide);
+  return finished(
+      out, {},
+      fb::CreateVerdict(out, subject, attempt, stream::nanoseconds(from.ended), end_reason, family, families, shows, cannot_decide));
 }
 
 stream::Result<AlertMessage> decode_alert(std::span<const std::byte> message) {

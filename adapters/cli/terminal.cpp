@@ -142,7 +142,6 @@ void Terminal::verdict(const stream::Verdict& v) {
       colour("1", fmt::format("■ verdict  job {}, attempt {}: {}", v.subject, v.attempt, v.family.empty() ? nothing : v.family)) +
       fmt::format("  (ended {}, {})\n", clock_text(v.ended), v.end_reason.empty() ? "reason unknown" : v.end_reason);
   if (!v.shows.empty()) text += paragraph("shows", join(v.shows, "; "));
-  for (const auto& implies : v.implies) text += paragraph("implies", implies);
   std::vector<std::string> out;
   for (const auto& line : v.families)
     if (line.standing == stream::Standing::out) out.push_back(line.family);

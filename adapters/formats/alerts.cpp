@@ -131,7 +131,6 @@ std::string verdict_to_json(const stream::Verdict& v) {
   }
   out += ']';
   put_all(out, "shows", v.shows);
-  put_all(out, "implies", v.implies);
   put_all(out, "cannot_decide", v.cannot_decide);
   out += '}';
   put(out, "subject", v.subject);

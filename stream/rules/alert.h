@@ -12,8 +12,8 @@
 
 namespace tocsin::stream {
 
-enum class AlertState : std::uint8_t { pending, firing, resolved };
-enum class ResolveReason : std::uint8_t { none, cleared, no_data, explained, attempt_ended, rule_removed, unsent };
+enum class AlertState : std::uint8_t { firing = 1, resolved };  // numbered as on the wire
+enum class ResolveReason : std::uint8_t { none, cleared, no_data, explained, attempt_ended, rule_removed };
 [[nodiscard]] std::string_view name(AlertState state) noexcept;
 [[nodiscard]] std::string_view name(ResolveReason reason) noexcept;
 
@@ -61,7 +61,7 @@ struct Verdict {
     std::vector<std::string> rules, missing;
   };
   std::vector<Line> families;
-  std::vector<std::string> shows, implies, cannot_decide;
+  std::vector<std::string> shows, cannot_decide;
 };
 
 // Where alerts and verdicts go. The journal's sink writes the history beside it; the terminal's prints.

@@ -1,6 +1,7 @@
 #include "stream/rules/alert_lifecycle.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "stream/rules/members.h"
 
@@ -11,6 +12,14 @@ constexpr const char* limit_rule = "alert_limit";
 
 bool silent(const Rule& rule) { return rule.severity == Severity::none; }
 
+// A parent's alert explains its children as long as it is firing, would fire but for the limit, or is explained itself. A silent rule
+// has no alert: its answer explains.
+bool explains(const Rule& rule, const Life& life) {
+  return life.published || life.withheld != never || (life.on && (silent(rule) || !life.explained_by.empty()));
+}
+
+Time expiry(const RuleRun& run, const Life& life) { return life.last_known + run.patience(); }
+
 }  // namespace
 
 void AlertLifecycle::index_children() {
@@ -19,17 +28,32 @@ void AlertLifecycle::index_children() {
     for (const RuleIndex parent : pack_->rules[i].yields_to) children_.emplace(parent, static_cast<RuleIndex>(i));
 }
 
+AlertLifecycle::Room& AlertLifecycle::room(const Rule& rule) {
+  return rooms_[static_cast<std::size_t>(rule.mode) * severities + static_cast<std::size_t>(rule.severity)];
+}
+
+void AlertLifecycle::count(const std::vector<RuleRun>& runs) {
+  rooms_ = {};
+  for (const RuleRun& run : runs)
+    for (const auto& [slot, life] : run.lives()) {
+      room(run.rule()).open += life.published;
+      room(run.rule()).withheld += life.withheld != never;
+    }
+}
+
 void AlertLifecycle::settle(Time tick, std::span<const RuleIndex> ran, std::vector<RuleRun>& runs, const Topology& topology,
                             const Tell& tell, const Publish& publish) {
   std::vector<RuleIndex> order;
   for (const RuleIndex rule : ran)
     if (!runs[static_cast<std::size_t>(rule)].lives().empty()) order.push_back(rule);
-  if (order.empty() && withheld_ == 0) return;
-  std::stable_sort(order.begin(), order.end(), [&](RuleIndex a, RuleIndex b) {
-    return pack_->rules[static_cast<std::size_t>(a)].yield_depth < pack_->rules[static_cast<std::size_t>(b)].yield_depth;
+  if (order.empty()) return;
+  std::sort(order.begin(), order.end(), [&](RuleIndex a, RuleIndex b) {
+    const auto depth = [&](RuleIndex rule) { return pack_->rules[static_cast<std::size_t>(rule)].yield_depth; };
+    return std::tuple(depth(a), a) < std::tuple(depth(b), b);
   });
   const Call call{tick, runs, topology, &tell, publish};
   for (const RuleIndex rule : order) move(rule, call);
+  admit(order, call);
   summarise(call);
 }
 
@@ -39,33 +63,31 @@ void AlertLifecycle::move(RuleIndex index, const Call& call) {
   bool fired = false;
   for (auto it = run.lives().begin(); it != run.lives().end();) {
     auto& [slot, life] = *it;
-    const Slot at = slot;
-    if (life.withheld && !life.on) life.withheld = false, --withheld_;
-    if (!life.on) {
-      if (life.published) resolve(index, at, life, ResolveReason::cleared, call);
-      life.explained_by.clear();
-      // What made it pending is over: a later yes begins anew.
-      if (!life.streak.hopes(rule.fire)) {
-        it = run.lives().erase(it);
-        continue;
-      }
-      ++it;
-      continue;
-    }
-    if (life.published && call.tick - life.last_known >= run.patience()) {
-      resolve(index, at, life, ResolveReason::no_data, call);
+    if (call.tick >= expiry(run, life)) {
+      if (life.published) resolve(index, slot, life, ResolveReason::no_data, call);
+      release(rule, life);
       it = run.lives().erase(it);
       continue;
     }
-    const Parents above = parents(index, at, call);
+    if (!life.on) {
+      if (life.published) {
+        resolve(index, slot, life, ResolveReason::cleared, call);
+        life.begin_anew();
+      }
+      release(rule, life);
+      it = life.streak.hopes(rule.fire) ? std::next(it) : run.lives().erase(it);
+      continue;
+    }
+    const Parents above = parents(index, slot, call);
+    life.explained_by = above.explained_by;
     if (!above.explained_by.empty()) {
-      if (life.withheld) life.withheld = false, --withheld_;
-      life.explained_by = above.explained_by;
-      if (life.published) resolve(index, at, life, ResolveReason::explained, call);
+      release(rule, life);
+      if (life.published) resolve(index, slot, life, ResolveReason::explained, call);
       fired = true;  // it explains its own children in turn
-    } else if (!life.published && !above.wait) {
-      life.explained_by.clear();
-      fire(index, at, life, call);
+    } else if (above.wait) {
+      release(rule, life);
+    } else if (!life.published) {
+      request(index, slot, life, call);
       fired = true;
     }
     ++it;
@@ -78,27 +100,39 @@ AlertLifecycle::Parents AlertLifecycle::parents(RuleIndex index, Slot slot, cons
   const Rule& rule = pack_->rules[static_cast<std::size_t>(index)];
   for (const RuleIndex parent : rule.yields_to) {
     const RuleRun& run = call.runs[static_cast<std::size_t>(parent)];
-    for (const auto& [parent_slot, life] : run.lives()) {
-      if (!overlap(call.topology, rule.per, slot, run.rule().per, parent_slot)) continue;
-      if (life.published || life.withheld || (life.on && !life.explained_by.empty())) result.explained_by = run.rule().name;
+    const Rule& above = run.rule();
+    if (above.mode > rule.mode || run.lives().empty()) continue;  // what is tried out changes nothing of what is live
+    const auto look = [&](const Life& life) {
+      if (explains(above, life)) result.explained_by = above.name;
       else if (life.first != never) result.wait = true;
-      if (!result.explained_by.empty()) return result;
+    };
+    if (above.per <= rule.per) {
+      const auto found = run.lives().find(containing_slot(call.topology, rule.per, slot, above.per));
+      if (found != run.lives().end()) look(found->second);
+    } else {
+      for (const auto& [part, life] : run.lives())
+        if (overlap(call.topology, rule.per, slot, above.per, part)) look(life);
     }
+    if (!result.explained_by.empty()) break;
   }
   return result;
 }
 
+// Of children that are not due at this tick, too.
 void AlertLifecycle::explain_children(RuleIndex parent, const Call& call) {
   const auto [from, to] = children_.equal_range(parent);
   for (auto it = from; it != to; ++it) {
     RuleRun& child = call.runs[static_cast<std::size_t>(it->second)];
+    bool explained = false;
     for (auto& [slot, life] : child.lives()) {
-      if (!life.published) continue;
-      const Parents above = parents(it->second, slot, call);
-      if (above.explained_by.empty()) continue;
-      life.explained_by = above.explained_by;
-      resolve(it->second, slot, life, ResolveReason::explained, call);
+      if (!life.on || !life.explained_by.empty()) continue;
+      life.explained_by = parents(it->second, slot, call).explained_by;
+      if (life.explained_by.empty()) continue;
+      explained = true;
+      release(child.rule(), life);
+      if (life.published) resolve(it->second, slot, life, ResolveReason::explained, call);
     }
+    if (explained) explain_children(it->second, call);
   }
 }
 
@@ -111,26 +145,66 @@ AlertTransition AlertLifecycle::transition(RuleIndex index, Slot slot, const Lif
   t.subject = names_.subject, t.attempt = names_.attempt;
   t.severity = rule.severity, t.mode = rule.mode;
   t.member = named_member(call.topology, rule.per, slot);
-  t.since = life.first, t.at = call.tick;
+  t.since = life.first, t.at = life.moved;
   t.shows = life.shows;
   return t;
 }
 
-void AlertLifecycle::fire(RuleIndex index, Slot slot, Life& life, const Call& call) {
-  RuleRun& run = call.runs[static_cast<std::size_t>(index)];
-  if (silent(run.rule())) return;
-  if (open_ >= pack_->alert_limit) {
-    if (!life.withheld) life.withheld = true, ++withheld_, ++over_limit_;
-    return;
+// Fires where there is room and nobody waits for it, else queues.
+void AlertLifecycle::request(RuleIndex index, Slot slot, Life& life, const Call& call) {
+  const Rule& rule = pack_->rules[static_cast<std::size_t>(index)];
+  if (silent(rule) || life.withheld != never) return;
+  Room& taken = room(rule);
+  if (taken.withheld == 0 && taken.open < pack_->alert_limit) return fire(index, slot, life, call);
+  life.withheld = call.tick;
+  ++taken.withheld, ++over_limit_;
+}
+
+void AlertLifecycle::release(const Rule& rule, Life& life) {
+  if (life.withheld == never) return;
+  life.withheld = never;
+  --room(rule).withheld;
+}
+
+// Room that became free goes to those that came first. Each fires with the values of its own rule's tick: until that runs, its place
+// is kept.
+void AlertLifecycle::admit(std::span<const RuleIndex> ran, const Call& call) {
+  using Place = std::tuple<Time, std::uint32_t, RuleIndex, Slot>;  // since when it is withheld; of one tick: depth, rule, member
+  for (std::size_t i = 0; i < rooms_.size(); ++i) {
+    Room& free = rooms_[i];
+    if (free.withheld == 0 || free.open >= pack_->alert_limit) continue;
+    std::vector<Place> queue;
+    for (std::size_t r = 0; r < call.runs.size(); ++r) {
+      const Rule& rule = call.runs[r].rule();
+      if (&room(rule) != &free) continue;
+      for (const auto& [slot, life] : call.runs[r].lives())
+        if (life.withheld != never) queue.emplace_back(life.withheld, rule.yield_depth, static_cast<RuleIndex>(r), slot);
+    }
+    std::sort(queue.begin(), queue.end());
+    queue.resize(std::min<std::size_t>(queue.size(), pack_->alert_limit - free.open));
+    for (const auto& [since, depth, rule, slot] : queue) {
+      if (std::find(ran.begin(), ran.end(), rule) == ran.end()) continue;
+      RuleRun& run = call.runs[static_cast<std::size_t>(rule)];
+      Life& life = run.lives().at(slot);
+      release(run.rule(), life);
+      over_limit_ -= since == call.tick;
+      fire(rule, slot, life, call);
+    }
   }
-  if (life.withheld) life.withheld = false, --withheld_;
-  const NamedMember member = named_member(call.topology, run.rule().per, slot);
-  std::uint64_t id = hash_text(run.rule().name);
-  for (const std::string& part : {names_.subject, names_.attempt, describe(member), member.gpu, member.node}) id = hash_text(part, id);
-  if (life.number == 0) life.id = hash_text(std::to_string(nanoseconds(life.first)), id);
+}
+
+void AlertLifecycle::fire(RuleIndex index, Slot slot, Life& life, const Call& call) {
+  const Rule& rule = pack_->rules[static_cast<std::size_t>(index)];
+  if (life.number == 0) {
+    const NamedMember member = named_member(call.topology, rule.per, slot);
+    std::uint64_t id = hash_text(rule.name);
+    for (const std::string& part : {names_.subject, names_.attempt, describe(member), member.gpu, member.node}) id = hash_text(part, id);
+    life.id = hash_text(std::to_string(nanoseconds(life.first)), id);
+  }
   ++life.number;
+  life.moved = std::max(life.moved, call.tick);
   life.published = true;
-  ++open_;
+  ++room(rule).open;
   AlertTransition t = transition(index, slot, life, call);
   t.state = AlertState::firing;
   if (call.tell) (*call.tell)(index, slot, t);
@@ -140,83 +214,97 @@ void AlertLifecycle::fire(RuleIndex index, Slot slot, Life& life, const Call& ca
 
 void AlertLifecycle::resolve(RuleIndex index, Slot slot, Life& life, ResolveReason reason, const Call& call) {
   ++life.number;
+  // A parent's tick that ran earlier, for its data are sooner complete, may have a later T.
+  life.moved = std::max(life.moved, call.tick);
   AlertTransition t = transition(index, slot, life, call);
   t.state = AlertState::resolved;
   t.reason = reason;
   if (reason == ResolveReason::explained) t.explained_by = life.explained_by;
   life.published = false;
-  --open_;
+  --room(pack_->rules[static_cast<std::size_t>(index)]).open;
   call.publish(t);
-  if (reason != ResolveReason::cleared) return;
-  life.first = never;  // the next alert on this member is another one
-  life.number = 0;
 }
 
 void AlertLifecycle::summarise(const Call& call) {
-  // Room again: the lowest members that wait, rule by rule.
-  if (withheld_ > 0 && open_ < pack_->alert_limit)
-    for (std::size_t i = 0; i < call.runs.size() && open_ < pack_->alert_limit; ++i)
-      for (auto& [slot, life] : call.runs[i].lives())
-        if (life.withheld && open_ < pack_->alert_limit) fire(static_cast<RuleIndex>(i), slot, life, call);
-  const bool firing = summary_ % 2 == 1;
-  if ((withheld_ > 0) == firing) return;
-  ++summary_;
+  for (std::size_t mode = 0; mode < modes; ++mode) {
+    std::uint32_t withheld = 0;
+    for (std::size_t severity = 0; severity < severities; ++severity) withheld += rooms_[mode * severities + severity].withheld;
+    if ((withheld > 0) != (summaries_[mode].number % 2 == 1)) summarise(static_cast<Mode>(mode), withheld, call);
+  }
+}
+
+void AlertLifecycle::summarise(Mode mode, std::uint32_t withheld, const Call& call) {
+  Summary& summary = summaries_[static_cast<std::size_t>(mode)];
+  const bool firing = ++summary.number % 2 == 1;
+  summary.moved = std::max(summary.moved, call.tick);
   AlertTransition t;
   t.id = hash_text(names_.attempt, hash_text(names_.subject, hash_text(limit_rule)));
-  t.number = summary_;
+  if (mode != Mode::live) t.id = hash_text(name(mode), t.id);
+  t.number = summary.number;
   t.rule = limit_rule, t.subject = names_.subject, t.attempt = names_.attempt;
   t.summary = "More alerts than the limit of a job";
-  t.severity = Severity::warning;
-  t.since = t.at = call.tick;
-  t.state = firing ? AlertState::resolved : AlertState::firing;
-  t.reason = firing ? ResolveReason::cleared : ResolveReason::none;
-  t.shows = std::to_string(withheld_) + " more members than the limit of " + std::to_string(pack_->alert_limit) +
-            " alerts allows; the lowest members are named";
-  t.evidence = {{"withheld", static_cast<double>(withheld_)}, {"limit", static_cast<double>(pack_->alert_limit)}};
+  t.severity = Severity::warning, t.mode = mode;
+  t.since = t.at = summary.moved;
+  t.state = firing ? AlertState::firing : AlertState::resolved;
+  t.reason = firing ? ResolveReason::none : ResolveReason::cleared;
+  t.shows = std::to_string(withheld) + " more members than the limit of " + std::to_string(pack_->alert_limit) +
+            " alerts of each severity allows; those that came first are named";
+  t.evidence = {{"withheld", static_cast<double>(withheld)}, {"limit", static_cast<double>(pack_->alert_limit)}};
   call.publish(t);
 }
 
 Time AlertLifecycle::next_expiry(const std::vector<RuleRun>& runs) const {
   Time next = never;
-  if (open_ == 0) return next;
   for (const RuleRun& run : runs)
-    for (const auto& [slot, life] : run.lives())
-      if (life.published) next = std::min(next, life.last_known + run.patience() + run.rule().settle);
+    for (const auto& [slot, life] : run.lives()) next = std::min(next, expiry(run, life) + run.rule().settle);
   return next;
 }
 
 void AlertLifecycle::expire(Time now, std::vector<RuleRun>& runs, const Topology& topology, const Publish& publish) {
-  const Call call{now, runs, topology, nullptr, publish};
+  Time last = long_ago;
   for (std::size_t i = 0; i < runs.size(); ++i)
     for (auto it = runs[i].lives().begin(); it != runs[i].lives().end();) {
       Life& life = it->second;
-      if (!life.published || life.last_known + runs[i].patience() + runs[i].rule().settle > now) {
+      const Time tick = expiry(runs[i], life);
+      if (tick + runs[i].rule().settle > now) {
         ++it;
         continue;
       }
-      resolve(static_cast<RuleIndex>(i), it->first, life, ResolveReason::no_data, call);
+      last = std::max(last, tick);
+      if (life.published)
+        resolve(static_cast<RuleIndex>(i), it->first, life, ResolveReason::no_data, {tick, runs, topology, nullptr, publish});
+      release(runs[i].rule(), life);
       it = runs[i].lives().erase(it);
     }
+  if (last != long_ago) summarise({last, runs, topology, nullptr, publish});
 }
 
 void AlertLifecycle::resolve_all(Time at, ResolveReason reason, std::vector<RuleRun>& runs, const Topology& topology,
                                  const Publish& publish) {
+  const Call call{at, runs, topology, nullptr, publish};
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    const Call call{at, runs, topology, nullptr, publish};
     for (auto& [slot, life] : runs[i].lives())
       if (life.published) resolve(static_cast<RuleIndex>(i), slot, life, reason, call);
     runs[i].lives().clear();
   }
-  withheld_ = 0;
-  if (summary_ % 2 == 1) summarise({at, runs, topology, nullptr, publish});
+  rooms_ = {};
+  summarise(call);
 }
 
-void AlertLifecycle::remove_rule(RuleIndex rule, Time at, std::vector<RuleRun>& runs, const Topology& topology, const Publish& publish) {
-  RuleRun& run = runs[static_cast<std::size_t>(rule)];
+void AlertLifecycle::withdraw(RuleIndex rule, Time at, std::vector<RuleRun>& runs, const Topology& topology, const Publish& publish) {
   const Call call{at, runs, topology, nullptr, publish};
-  for (auto& [slot, life] : run.lives())
+  RuleRun& run = runs[static_cast<std::size_t>(rule)];
+  for (auto& [slot, life] : run.lives()) {
+    release(run.rule(), life);
     if (life.published) resolve(rule, slot, life, ResolveReason::rule_removed, call);
-  run.lives().clear();
+  }
+}
+
+void AlertLifecycle::adopt(const AlertLifecycle& old, Time from, std::vector<RuleRun>& runs, const Topology& topology,
+                           const Publish& publish) {
+  summaries_ = old.summaries_;
+  count(runs);
+  summarise({from, runs, topology, nullptr, publish});
 }
 
 }  // namespace tocsin::stream

@@ -1,9 +1,9 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -15,8 +15,8 @@
 
 namespace tocsin::stream {
 
-// The life of an attempt's alerts: pending, firing, resolved with a reason; children that wait for their parents, the subject's
-// limit. It moves after the rules of a tick have answered, parents before children.
+// The life of an attempt's alerts: pending, firing, resolved with a reason; children that wait for their parents; the limit of
+// each severity and mode. It moves after the rules of a tick have answered, parents before children.
 // Owned by the attempt's Judge.
 class AlertLifecycle {
  public:
@@ -32,23 +32,22 @@ class AlertLifecycle {
   // The rules that ran at this tick, in any order.
   void settle(Time tick, std::span<const RuleIndex> ran, std::vector<RuleRun>& runs, const Topology& topology, const Tell& tell,
               const Publish& publish);
-  // Alerts that nobody has confirmed for too long.
+  // Ends every alert, published or not, whose outcome has been unknown for too long.
   [[nodiscard]] Time next_expiry(const std::vector<RuleRun>& runs) const;
   void expire(Time now, std::vector<RuleRun>& runs, const Topology& topology, const Publish& publish);
   void resolve_all(Time at, ResolveReason reason, std::vector<RuleRun>& runs, const Topology& topology, const Publish& publish);
-  // The alerts of a rule that the next pack does not have.
-  void remove_rule(RuleIndex rule, Time at, std::vector<RuleRun>& runs, const Topology& topology, const Publish& publish);
+  // A reload: resolves the published alerts of a rule that the next pack does not have, or has with another severity or mode.
+  void withdraw(RuleIndex rule, Time at, std::vector<RuleRun>& runs, const Topology& topology, const Publish& publish);
+  // Continues the lifecycle of the pack before; `runs` hold the lives that go on.
+  void adopt(const AlertLifecycle& old, Time from, std::vector<RuleRun>& runs, const Topology& topology, const Publish& publish);
 
-  [[nodiscard]] std::uint32_t open() const noexcept { return open_; }
   [[nodiscard]] std::uint64_t over_limit() const noexcept { return over_limit_; }
+  // Counts the alerts of these runs, after a load or a reload.
+  void count(const std::vector<RuleRun>& runs);
   void save(Writer& out) const { fields(*this, out); }
   void load(Reader& in) { fields(*this, in); }
-  void use(const Pack& pack) { pack_ = &pack, index_children(); }
 
  private:
-  static void fields(auto& self, auto& archive) {
-    archive(1, self.open_), archive(2, self.over_limit_), archive(3, self.withheld_), archive(4, self.summary_);
-  }
   struct Call {
     Time tick;
     std::vector<RuleRun>& runs;
@@ -56,27 +55,46 @@ class AlertLifecycle {
     const Tell* tell;
     const Publish& publish;
   };
-  void index_children();
-  void move(RuleIndex rule, const Call& call);
-  void resolve(RuleIndex rule, Slot slot, Life& life, ResolveReason reason, const Call& call);
-  void fire(RuleIndex rule, Slot slot, Life& life, const Call& call);
-  void explain_children(RuleIndex parent, const Call& call);
-  void summarise(const Call& call);
-  [[nodiscard]] AlertTransition transition(RuleIndex rule, Slot slot, const Life& life, const Call& call) const;
   // What the parents of this member do: nothing, wait (one is pending), or explain (one fires: its name).
   struct Parents {
     bool wait = false;
     std::string explained_by;
   };
+  // The alerts of one severity and mode.
+  struct Room {
+    std::uint32_t open = 0, withheld = 0;
+  };
+  // The alert that counts the withheld members of a mode.
+  struct Summary {
+    std::uint32_t number = 0;  // of its last transition; odd: it is firing
+    Time moved = long_ago;     // T of its last transition
+    static void fields(auto& self, auto& archive) { archive(1, self.number), archive(2, self.moved); }
+  };
+  static void fields(auto& self, auto& archive) {
+    archive(5, self.summaries_[0]), archive(6, self.summaries_[1]), archive(7, self.summaries_[2]);
+  }
+  static constexpr std::size_t modes = 3, severities = 4;
+
+  void index_children();
+  [[nodiscard]] Room& room(const Rule& rule);
+  void move(RuleIndex rule, const Call& call);
   [[nodiscard]] Parents parents(RuleIndex rule, Slot slot, const Call& call) const;
+  void explain_children(RuleIndex parent, const Call& call);
+  void request(RuleIndex rule, Slot slot, Life& life, const Call& call);
+  void release(const Rule& rule, Life& life);
+  void admit(std::span<const RuleIndex> ran, const Call& call);
+  void fire(RuleIndex rule, Slot slot, Life& life, const Call& call);
+  void resolve(RuleIndex rule, Slot slot, Life& life, ResolveReason reason, const Call& call);
+  void summarise(const Call& call);
+  void summarise(Mode mode, std::uint32_t withheld, const Call& call);
+  [[nodiscard]] AlertTransition transition(RuleIndex rule, Slot slot, const Life& life, const Call& call) const;
 
   const Pack* pack_;
   Names names_;
   std::multimap<RuleIndex, RuleIndex> children_;  // parent to child
-  std::uint32_t open_ = 0;
-  std::uint64_t over_limit_ = 0;  // members that ever met the limit
-  std::uint64_t withheld_ = 0;    // members that it holds back now
-  std::uint32_t summary_ = 0;     // number of the summary alert's last transition; odd: it is firing
+  std::array<Room, severities * modes> rooms_{};  // follows from the lives: not saved
+  std::array<Summary, modes> summaries_{};
+  std::uint64_t over_limit_ = 0;  // members that met the limit, since this was made
 };
 
 }  // namespace tocsin::stream

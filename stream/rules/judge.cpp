@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "stream/rules/explanation.h"
+#include "stream/rules/verdict.h"
 
 namespace tocsin::stream {
 namespace {
@@ -152,7 +153,7 @@ bool Judge::evaluate_script(RuleIndex index, const Rule& rule, RuleRun& run) {
     context_.counters->quarantine_messages[rule.name] = answer.error().message;
     return false;
   }
-  run.quarantined_until.reset();
+  run.leave_quarantine();
   script.compute(answer->answer);
   take_outcomes(answer->answer, rule);
   for (const auto& [field, node] : answer->state) script.compute(node);
@@ -329,30 +330,6 @@ void Judge::freeze(const Node& node, std::span<double> in_out) {
 
 double Judge::symbol(std::string_view text) const { return facts_.symbols.find(text); }
 
-void Judge::adopt(Judge& old, Time from) {
-  scheduler_.adopt(old.scheduler_, from);
-  end_reason_ = old.end_reason_;
-  over_ = old.over_;
-  const auto publish_it = [this](const AlertTransition& t) { publish(t); };
-  for (std::size_t before = 0; before < old.runs_.size(); ++before) {
-    const Rule& rule = old.runs_[before].rule();
-    const auto same = std::find_if(runs_.begin(), runs_.end(),
-                                   [&](const RuleRun& run) { return run.rule().name == rule.name && run.rule().per == rule.per; });
-    if (same == runs_.end()) {
-      old.lifecycle_.remove_rule(static_cast<RuleIndex>(before), from, old.runs_, facts_.topology, publish_it);
-      continue;
-    }
-    Writer out;
-    old.runs_[before].save(out);
-    Reader in{out.bytes()};
-    same->load(in);
-    same->held.clear();  // by node, and the nodes are others: they fill again at the next tick
-  }
-  lifecycle_ = old.lifecycle_;
-  lifecycle_.use(*pack_);
-  expiry_ = lifecycle_.next_expiry(runs_);
-}
-
 void Judge::save(Writer& out) const {
   out(1, scheduler_), out(2, lifecycle_), out(3, end_reason_), out(4, over_), out(5, facts_.end);
   out(6, runs_);
@@ -366,6 +343,7 @@ Result<void> Judge::load(Reader& in) {
     ++run;
   });
   if (run != runs_.size()) in.fail(Error{Errc::malformed, "the snapshot is of another pack"});
+  lifecycle_.count(runs_);
   expiry_ = lifecycle_.next_expiry(runs_);
   return in.status();
 }

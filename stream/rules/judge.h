@@ -24,7 +24,6 @@
 
 namespace tocsin::stream {
 
-
 // What an attempt's parts share with its subject and shard; all of it outlives them.
 struct Context {
   AlertSink* sink = nullptr;
@@ -63,7 +62,7 @@ class Judge final : private Leaves {
   [[nodiscard]] const std::string& end_reason() const noexcept { return end_reason_; }
 
   [[nodiscard]] const Pack& pack() const noexcept { return *pack_; }
-  // Takes over from the judge of another pack: rule state by name and kind, open alerts, what was due.
+  // Takes over from the judge of another pack, by rule and meaning: state, k of n, frozen values, open alerts, what was due.
   void adopt(Judge& old, Time from);
   void save(Writer& out) const;
   Result<void> load(Reader& in);
@@ -86,6 +85,7 @@ class Judge final : private Leaves {
   void publish(const AlertTransition& transition);
   void conclude();
   void prepare();
+  void adopt_frozen(const Judge& old, const RuleRun& before, RuleRun& now);
 
   bool reduce(const Node& reduction, const WindowSpec& window, Column other, std::span<double> out) override;
   void finding(const Node& node, std::span<Truth> out) override;
@@ -111,9 +111,5 @@ class Judge final : private Leaves {
   bool over_ = false;
   bool explaining_ = false;  // nodes run to be told of, at another rule's tick: frozen values are not theirs to remember
 };
-
-// The verdict of a finished attempt: each family in, out or undecidable, and the one that precedence names.
-[[nodiscard]] Verdict conclude(const Pack& pack, const std::vector<RuleRun>& runs,
-                               const std::function<std::vector<std::string>(RuleIndex)>& missing);
 
 }  // namespace tocsin::stream

@@ -14,12 +14,9 @@ std::string_view name(Mode mode) noexcept {
   constexpr std::array<std::string_view, 3> names{"live", "canary", "shadow"};
   return names[static_cast<std::size_t>(mode)];
 }
-std::string_view name(AlertState state) noexcept {
-  constexpr std::array<std::string_view, 3> names{"pending", "firing", "resolved"};
-  return names[static_cast<std::size_t>(state)];
-}
+std::string_view name(AlertState state) noexcept { return state == AlertState::firing ? "firing" : "resolved"; }
 std::string_view name(ResolveReason reason) noexcept {
-  constexpr std::array<std::string_view, 7> names{"", "cleared", "no data", "explained", "attempt ended", "rule removed", "unsent"};
+  constexpr std::array<std::string_view, 6> names{"", "cleared", "no data", "explained", "attempt ended", "rule removed"};
   return names[static_cast<std::size_t>(reason)];
 }
 

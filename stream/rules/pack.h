@@ -70,6 +70,7 @@ struct StateField {
 struct Rule {
   std::string name, family, summary, file;
   int line = 0;
+  std::uint64_t source_hash = 0;  // of the text of its file
   Severity severity = Severity::warning;
   Mode mode = Mode::live;
   Level per = Level::job;

@@ -30,7 +30,7 @@ bool RuleRun::record(Time tick, std::span<const Truth> outcomes, const Topology&
     known_[i] += known;
     members += member;
     known_now += known & member;
-    yes += outcomes_[i] == Truth::yes ? 1 : 0;
+    yes += (outcomes_[i] == Truth::yes ? 1 : 0) & member;
   }
   const bool any_yes = yes != 0;
   known_sum_ += known_now;
@@ -40,8 +40,7 @@ bool RuleRun::record(Time tick, std::span<const Truth> outcomes, const Topology&
 
   if (any_yes)
     for (Slot slot = 0; slot < outcomes_.size(); ++slot)
-      if (outcomes_[slot] == Truth::yes && topology.exists(rule_->per, slot) && !(rule_->per == Level::rank && slot == reserved_slot))
-        lives_.try_emplace(slot);
+      if (outcomes_[slot] == Truth::yes && existing[slot]) lives_.try_emplace(slot);
 
   for (auto it = lives_.begin(); it != lives_.end();) {
     auto& [slot, life] = *it;
@@ -55,10 +54,11 @@ bool RuleRun::record(Time tick, std::span<const Truth> outcomes, const Topology&
       ever_[slot] = 1;
     } else if (life.on && outcome != Truth::yes && life.streak.holds(rule_->clear, Truth::no)) {
       life.on = false;
+      if (!life.published) life.begin_anew();  // else once its resolve is published
     }
     answers_[slot] = life.on ? Truth::yes : outcome == Truth::unknown ? Truth::unknown : Truth::no;
     const bool quiet =
-        !life.on && !life.published && !life.withheld && !life.streak.hopes(rule_->fire);  // the lifecycle counts who is withheld
+        !life.on && !life.published && life.withheld == never && !life.streak.hopes(rule_->fire);  // the lifecycle counts who is withheld
     it = quiet ? lives_.erase(it) : std::next(it);
   }
   return !lives_.empty();
@@ -96,6 +96,19 @@ std::vector<double>& RuleRun::state(std::size_t field, std::size_t members) {
   auto& column = state_[field];
   if (column.size() < members) column.resize(members, rule_->state[field].initial);
   return column;
+}
+
+void RuleRun::adopt(const RuleRun& old) {
+  const auto &before = old.rule_->state, &after = rule_->state;
+  std::vector<std::vector<double>> columns(after.size());
+  for (std::size_t i = 0; i < before.size(); ++i)
+    for (std::size_t f = 0; f < after.size(); ++f)
+      if (before[i].name == after[f].name) columns[f] = old.state_[i];
+  const Rule* rule = rule_;
+  const Duration memory = answer_memory_;
+  *this = old;
+  rule_ = rule, answer_memory_ = memory, state_ = std::move(columns);
+  held.clear();
 }
 
 void RuleRun::fields(auto& self, auto& archive) {

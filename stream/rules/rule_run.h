@@ -20,19 +20,21 @@ struct Life {
   Streak streak;
   bool on = false;           // fire has held and clear has not since: the rule's answer, whatever became of the alert
   bool published = false;    // an alert of it is firing
-  bool withheld = false;     // would fire, but for the subject's limit
+  Time withheld = never;     // since when it would fire, but for the subject's limit
   std::string explained_by;  // a parent fires on an overlapping member
   std::uint64_t id = 0;
   std::uint32_t number = 0;  // of its last transition
   Time first = never;        // first T: that of pending
   Time last_known{};
-  std::string shows;  // of the last firing transition
+  Time moved = long_ago;  // T of its last transition
+  std::string shows;      // of the last firing transition
 
-  [[nodiscard]] bool pending() const noexcept { return first != never && !on; }
+  // The alert has cleared: the next one on this member is another.
+  void begin_anew() { first = never, number = 0, explained_by.clear(); }
   static void fields(auto& self, auto& archive) {
-    archive(1, self.streak), archive(2, self.on), archive(3, self.published), archive(4, self.withheld);
+    archive(1, self.streak), archive(2, self.on), archive(3, self.published), archive(11, self.withheld);
     archive(5, self.explained_by), archive(6, self.id), archive(7, self.number), archive(8, self.first);
-    archive(9, self.last_known), archive(10, self.shows);
+    archive(9, self.last_known), archive(10, self.shows), archive(12, self.moved);
   }
 };
 
@@ -71,8 +73,11 @@ class RuleRun {
   std::map<std::uint32_t, std::vector<double>> held;
 
   std::optional<Time> quarantined_until;
-  std::uint32_t failures = 0;
+  std::uint32_t failures = 0;  // in a row
+  void leave_quarantine() { quarantined_until.reset(), failures = 0; }
 
+  // Goes on from the run of the same rule in the pack before: all but `held`, and state by name.
+  void adopt(const RuleRun& old);
   void save(Writer& out) const;
   void load(Reader& in);
 

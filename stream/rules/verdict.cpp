@@ -1,8 +1,8 @@
+#include "stream/rules/verdict.h"
+
 #include <algorithm>
 #include <map>
 #include <set>
-
-#include "stream/rules/judge.h"
 
 namespace tocsin::stream {
 namespace {

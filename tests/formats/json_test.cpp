@@ -214,6 +214,6 @@ TEST_CASE("a verdict is one JSON line") {
   CHECK(
       verdict_to_json(verdict) ==
       R"({"verdict":{"family":"C2","end_reason":"timeout","families":[{"family":"C2","standing":"in","rules":["collective_hang"],"missing":[]},)"
-      R"({"family":"B1","standing":"undecidable","rules":[],"missing":["gpu_memory_used"]}],"shows":["a"],"implies":[],"cannot_decide":[]},)"
+      R"({"family":"B1","standing":"undecidable","rules":[],"missing":["gpu_memory_used"]}],"shows":["a"],"cannot_decide":[]},)"
       R"("subject":"llama","attempt":"1","ended":9})");
 }

@@ -20,11 +20,15 @@ class Alerts {
   [[nodiscard]] Answer now(std::size_t member, stream::Time tick) const;
   [[nodiscard]] Answer ever(std::size_t member) const;
 
- private:
   struct Tick {
     stream::Time at;
     Answer outcome;
   };
+  // "k of n" or "for d", over the ticks since the member's first yes.
+  [[nodiscard]] static bool holds(const stream::Persistence& persistence, const std::vector<Tick>& ticks, bool wanted);
+  [[nodiscard]] static bool hopes(const stream::Persistence& fire, const std::vector<Tick>& ticks);
+
+ private:
   struct Member {
     std::vector<Tick> pending;  // since its first yes; empty: quiet
     bool on = false;
@@ -33,10 +37,6 @@ class Alerts {
     std::size_t evaluated = 0, known = 0;
     bool fired = false;
   };
-  // "k of n" or "for d", over the ticks since the member's first yes.
-  [[nodiscard]] static bool holds(const stream::Persistence& persistence, const std::vector<Tick>& ticks, bool wanted);
-  [[nodiscard]] static bool hopes(const stream::Persistence& fire, const std::vector<Tick>& ticks);
-
   const stream::Rule& rule_;
   std::vector<Member> members_;
 };

@@ -34,7 +34,7 @@ inline stream::Verdict a_verdict() {
   stream::Verdict v;
   v.subject = "llama-70b", v.attempt = "2", v.ended = at(2000), v.end_reason = "timeout", v.family = "C2";
   v.families = {{"C2", stream::Standing::in, {"collective_hang"}, {}}, {"B1", stream::Standing::undecidable, {"oom"}, {"gpu_memory_used"}}};
-  v.shows = {"a"}, v.implies = {"b", "c"}, v.cannot_decide = {"d"};
+  v.shows = {"a"}, v.cannot_decide = {"d"};
   return v;
 }
 
@@ -67,7 +67,6 @@ inline std::string in_words(const stream::Verdict& v) {
     for (const auto& signal : line.missing) out << " missing " << signal;
   }
   for (const auto& text : v.shows) out << "|shows " << text;
-  for (const auto& text : v.implies) out << "|implies " << text;
   for (const auto& text : v.cannot_decide) out << "|cannot " << text;
   return out.str();
 }

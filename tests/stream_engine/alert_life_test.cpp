@@ -1,67 +1,9 @@
 #include <doctest/doctest.h>
 
-#include "stream/rules/alert_lifecycle.h"
-#include "stream/rules/rule_run.h"
 #include "stream/rules/scheduler.h"
+#include "tests/stream_engine/lifecycle_bench.h"
 
-using namespace tocsin::stream;
-using namespace std::chrono_literals;
-
-namespace {
-
-constexpr Truth Y = Truth::yes, N = Truth::no, U = Truth::unknown;
-
-Time tick(int seconds) { return at_nanoseconds(1'700'000'000'000'000'000) + std::chrono::seconds{seconds}; }
-
-// A pack of rules that have no graph: their outcomes are said by the test.
-struct Bench {
-  Pack pack;
-  Topology topology;
-  std::vector<RuleRun> runs;
-  std::unique_ptr<AlertLifecycle> lifecycle;
-  std::vector<AlertTransition> said;
-
-  Rule& rule(const std::string& name, Level per = Level::job) {
-    Rule rule;
-    rule.name = name, rule.per = per;
-    rule.every = {{Trigger::Kind::period, 10s, {}}};
-    pack.rules.push_back(rule);
-    return pack.rules.back();
-  }
-  void begin(unsigned ranks = 4) {
-    topology.expect_ranks(ranks);
-    runs.reserve(pack.rules.size());
-    for (const Rule& r : pack.rules) runs.emplace_back(r);
-    lifecycle = std::make_unique<AlertLifecycle>(pack, AlertLifecycle::Names{"job", "1"});
-  }
-  // Outcomes by rule, for ranks in order (the reserved slot is added), or for the job.
-  void at(int seconds, const std::vector<std::vector<Truth>>& outcomes) {
-    std::vector<RuleIndex> ran;
-    for (std::size_t i = 0; i < outcomes.size(); ++i) {
-      if (outcomes[i].empty()) continue;
-      auto all = outcomes[i];
-      if (pack.rules[i].per == Level::rank) all.insert(all.begin(), U);
-      runs[i].record(tick(seconds), all, topology);
-      ran.push_back(static_cast<RuleIndex>(i));
-    }
-    lifecycle->settle(
-        tick(seconds), ran, runs, topology, [](RuleIndex, Slot, AlertTransition& t) { t.shows = "told"; },
-        [&](const AlertTransition& t) { said.push_back(t); });
-  }
-  [[nodiscard]] std::vector<std::string> story() const {
-    std::vector<std::string> lines;
-    for (const auto& t : said)
-      lines.push_back(std::to_string((t.at - tick(0)) / 1s) + " " + t.rule + " " + std::string{name(t.state)} +
-                      (t.reason == ResolveReason::none ? "" : " " + std::string{name(t.reason)}) +
-                      (t.explained_by.empty() ? "" : " by " + t.explained_by) +
-                      (t.member.rank ? " rank " + std::to_string(*t.member.rank) : ""));
-    return lines;
-  }
-};
-
-using Story = std::vector<std::string>;
-
-}  // namespace
+using namespace tocsin::tests;
 
 TEST_CASE("'3 of 5' fires with the third yes of five, an unknown fills a place, and '2 of 2' clears") {
   Bench bench;
@@ -72,7 +14,7 @@ TEST_CASE("'3 of 5' fires with the third yes of five, an unknown fills a place, 
   int s = 0;
   for (const Truth t : {Y, U, Y, N, Y, Y, N, Y, N, N}) bench.at(s += 10, {{t}});
   CHECK(bench.story() == Story{"50 slow firing", "100 slow resolved cleared"});
-  CHECK(bench.said[0].since == tick(10));
+  CHECK(bench.published[0].since == tick(10));
 }
 
 TEST_CASE("'for 30s' needs the first yes that long ago, every known tick, and no more than half unknown") {
@@ -81,7 +23,7 @@ TEST_CASE("'for 30s' needs the first yes that long ago, every known tick, and no
   rule.fire = {true, 1, 1, 30s};
   bench.begin();
   bench.at(10, {{Y}}), bench.at(20, {{N}}), bench.at(30, {{Y}}), bench.at(40, {{U}}), bench.at(50, {{U}}), bench.at(60, {{U}});
-  CHECK(bench.said.empty());  // half is not enough known: of 30 40 50 60 three are unknown
+  CHECK(bench.published.empty());  // half is not enough known: of 30 40 50 60 three are unknown
   bench.at(70, {{Y}}), bench.at(80, {{Y}});
   CHECK(bench.story() == Story{"80 hot firing"});
 }
@@ -92,7 +34,7 @@ TEST_CASE("what was pending and hopes no more ends unsent, and the next yes has 
   bench.begin();
   bench.at(10, {{Y}}), bench.at(20, {{N}}), bench.at(30, {{N}}), bench.at(40, {{Y}}), bench.at(50, {{Y}});
   REQUIRE(bench.story() == Story{"50 slow firing"});
-  CHECK(bench.said[0].since == tick(40));
+  CHECK(bench.published[0].since == tick(40));
 }
 
 TEST_CASE("a child waits while its parent is pending, and is explained when it fires") {
@@ -103,7 +45,7 @@ TEST_CASE("a child waits while its parent is pending, and is explained when it f
   child.yield_depth = 1;
   bench.begin();
   bench.at(10, {{Y}, {Y}});
-  CHECK(bench.said.empty());
+  CHECK(bench.published.empty());
   bench.at(20, {{Y}, {Y}});
   CHECK(bench.story() == Story{"20 collective_hang firing"});
   bench.at(30, {{N}, {Y}});  // the parent clears: the child speaks for itself
@@ -129,7 +71,7 @@ TEST_CASE("ten minutes without a known outcome resolve an alert with the reason 
   bench.begin();
   bench.at(10, {{Y}});
   for (int s = 20; s <= 600; s += 10) bench.at(s, {{U}});
-  CHECK(bench.said.size() == 1);
+  CHECK(bench.published.size() == 1);
   bench.at(610, {{U}});
   CHECK(bench.story() == Story{"10 slow firing", "610 slow resolved no data"});
 }
@@ -140,29 +82,154 @@ TEST_CASE("a rule nobody evaluates any more expires by the clock") {
   bench.begin();
   bench.at(10, {{Y}});
   CHECK(bench.lifecycle->next_expiry(bench.runs) == tick(610));
-  bench.lifecycle->expire(tick(610), bench.runs, bench.topology, [&](const AlertTransition& t) { bench.said.push_back(t); });
+  bench.lifecycle->expire(tick(610), bench.runs, bench.topology, [&](const AlertTransition& t) { bench.published.push_back(t); });
   CHECK(bench.story() == Story{"10 slow firing", "610 slow resolved no data"});
 }
 
-TEST_CASE("over the subject's limit the lowest members are named and one summary gives the count; a limit never resolves") {
+TEST_CASE("an alert that cleared is over: the next on the same member has another id and starts at 1") {
+  Bench bench;
+  bench.rule("slow").fire = {false, 2, 5, {}};
+  bench.begin();
+  bench.at(10, {{Y}}), bench.at(20, {{Y}}), bench.at(30, {{N}}), bench.at(40, {{Y}});  // a yes of before still counts
+  REQUIRE(bench.story() == Story{"20 slow firing", "30 slow resolved cleared", "40 slow firing"});
+  CHECK(bench.published[1].id == bench.published[0].id);
+  CHECK(bench.published[1].number == 2);
+  CHECK(bench.published[2].id != bench.published[0].id);
+  CHECK(bench.published[2].number == 1);
+  CHECK(bench.published[2].since == tick(40));
+}
+
+TEST_CASE("an alert that was explained and fires again goes on; one that cleared while it was explained is over") {
+  Bench bench;
+  bench.rule("parent");
+  bench.child("child").fire = {false, 1, 5, {}};
+  bench.begin();
+  bench.at(10, {{N}, {Y}}), bench.at(20, {{Y}, {Y}}), bench.at(30, {{N}, {Y}});
+  REQUIRE(bench.story() == Story{"10 child firing", "20 parent firing", "20 child resolved explained by parent",
+                                 "30 parent resolved cleared", "30 child firing"});
+  CHECK(bench.published[4].id == bench.published[0].id);
+  CHECK(bench.published[4].number == 3);
+  bench.at(40, {{Y}, {Y}}), bench.at(50, {{Y}, {N}}), bench.at(60, {{N}, {Y}});
+  REQUIRE(bench.story().back() == "60 child firing");
+  CHECK(bench.published.back().id != bench.published[0].id);
+  CHECK(bench.published.back().number == 1);
+  CHECK(bench.published.back().since == tick(60));
+}
+
+TEST_CASE("children of a parent that fires are explained at once, although they are not due") {
+  Bench bench;
+  bench.rule("parent");
+  bench.child("child");
+  bench.rule("grandchild").yields_to = {RuleIndex{1}};
+  bench.pack.rules.back().yield_depth = 2;
+  bench.begin();
+  bench.at(10, {{}, {}, {Y}});
+  bench.at(15, {{}, {Y}, {}});
+  bench.at(20, {{Y}, {}, {}});
+  CHECK(bench.story() == Story{"10 grandchild firing", "15 child firing", "15 grandchild resolved explained by child", "20 parent firing",
+                               "20 child resolved explained by parent"});
+}
+
+TEST_CASE("an alert that is explained expires, and does not fire from data that is gone when its parent clears") {
+  Bench bench;
+  bench.rule("parent");
+  bench.child("child");
+  bench.begin();
+  bench.at(10, {{Y}, {Y}});
+  REQUIRE(bench.story() == Story{"10 parent firing"});
+  bench.at(600, {{Y}, {}});
+  CHECK(bench.lifecycle->next_expiry(bench.runs) == tick(610));
+  SUBCASE("by the clock") { bench.silence_to(1000); }
+  SUBCASE("at its next evaluation") {}
+  bench.at(1100, {{N}, {U}});
+  CHECK(bench.story().back() == "1100 parent resolved cleared");
+  CHECK(bench.runs[1].lives().empty());
+}
+
+TEST_CASE("an alert that waits for its parent, or is pending, expires") {
+  Bench bench;
+  bench.rule("parent").fire = {false, 2, 2, {}};
+  bench.child("child");
+  bench.begin();
+  bench.at(10, {{Y}, {Y}});
+  bench.silence_to(609);
+  CHECK(bench.runs[0].lives().size() == 1);
+  CHECK(bench.runs[1].lives().size() == 1);
+  bench.silence_to(610);
+  CHECK(bench.runs[0].lives().empty());
+  CHECK(bench.runs[1].lives().empty());
+  CHECK(bench.published.empty());
+}
+
+TEST_CASE("an alert that the limit withholds expires, and the summary resolves") {
   Bench bench;
   bench.rule("slow", Level::rank);
-  bench.pack.alert_limit = 100;
-  bench.begin(10'000);
-  bench.at(10, {std::vector<Truth>(10'000, Y)});
-  REQUIRE(bench.said.size() == 101);
-  CHECK(bench.said[0].member.rank == 0);
-  CHECK(bench.said[99].member.rank == 99);
-  CHECK(bench.said[100].rule == "alert_limit");
-  CHECK(bench.said[100].shows.find("9900 more") == 0);
-  bench.at(20, {std::vector<Truth>(10'000, Y)});
-  CHECK(bench.said.size() == 101);
-  auto fewer = std::vector<Truth>(10'000, Y);
-  fewer[0] = N;
-  bench.at(30, {fewer});
-  REQUIRE(bench.said.size() == 103);
-  CHECK(bench.said[101].state == AlertState::resolved);
-  CHECK(bench.said[102].member.rank == 100);  // there is room again
+  bench.pack.alert_limit = 1;
+  bench.begin(2);
+  bench.at(10, {{Y, Y}});
+  for (int s = 20; s < 610; s += 10) bench.at(s, {{Y, U}});
+  REQUIRE(bench.story() == Story{"10 slow firing rank 0", "10 alert_limit firing"});
+  bench.at(610, {{Y, U}});
+  CHECK(bench.story().back() == "610 alert_limit resolved cleared");
+}
+
+TEST_CASE("what is not evaluated for three intervals expires: the T of its resolve is the tick, not the clock") {
+  Bench bench;
+  Rule& rule = bench.rule("slow");
+  rule.every = {{Trigger::Kind::period, 300s, {}}};
+  rule.settle = 60s;
+  bench.begin();
+  bench.at(10, {{Y}});
+  CHECK(bench.lifecycle->next_expiry(bench.runs) == tick(970));
+  bench.silence_to(970);
+  CHECK(bench.story() == Story{"10 slow firing", "910 slow resolved no data"});
+}
+
+TEST_CASE("times of an alert's transitions never run backwards, although a child's ticks run later than its parent's") {
+  Bench bench;
+  bench.rule("parent");
+  bench.child("child").settle = 60s;
+  bench.begin();
+  bench.at(30, {{}, {Y}});
+  bench.at(90, {{Y}, {}});
+  bench.at(95, {{N}, {}});
+  bench.at(40, {{}, {Y}});  // runs at 100
+  CHECK(bench.story() == Story{"30 child firing", "90 parent firing", "90 child resolved explained by parent", "95 parent resolved cleared",
+                               "90 child firing"});
+}
+
+TEST_CASE("a shadow or canary rule neither explains a live one nor lets it wait") {
+  for (const Mode mode : {Mode::canary, Mode::shadow}) {
+    CAPTURE(name(mode));
+    Bench bench;
+    bench.rule("firing").mode = mode;
+    bench.child("child");
+    bench.rule("pending").mode = mode;
+    bench.pack.rules.back().fire = {false, 2, 2, {}};
+    bench.child("waiting");
+    bench.begin();
+    bench.at(10, {{N}, {Y}, {}, {}});
+    bench.at(20, {{Y}, {Y}, {Y}, {Y}});
+    CHECK(bench.story() == Story{"10 child firing", "20 firing firing", "20 waiting firing"});
+  }
+}
+
+TEST_CASE("a live rule explains one in shadow") {
+  Bench bench;
+  bench.rule("parent");
+  bench.child("child").mode = Mode::shadow;
+  bench.begin();
+  bench.at(10, {{N}, {Y}}), bench.at(20, {{Y}, {Y}});
+  CHECK(bench.story() == Story{"10 child firing", "20 parent firing", "20 child resolved explained by parent"});
+}
+
+TEST_CASE("a rule without a severity has no alert, and explains its children while it is on") {
+  Bench bench;
+  bench.rule("phase").severity = Severity::none;
+  bench.child("child");
+  bench.begin();
+  bench.at(10, {{N}, {Y}}), bench.at(20, {{Y}, {Y}}), bench.at(30, {{N}, {Y}});
+  CHECK(bench.story() == Story{"10 child firing", "20 child resolved explained by phase", "30 child firing"});
 }
 
 TEST_CASE("periodic ticks lie on the subject's grid, record ticks at their records, and the last tick is at the end") {

@@ -90,7 +90,8 @@ TEST_CASE("of 10,000 ranks that fire the lowest are named up to the limit, one s
   CHECK(said[999].shows == "rank 999 has 95 degrees");
   REQUIRE(summaries(said).size() == 1);
   CHECK(summaries(said)[0].state == AlertState::firing);
-  CHECK(summaries(said)[0].shows == "9000 more members than the limit of 1000 alerts allows; the lowest members are named");
+  CHECK(summaries(said)[0].shows ==
+        "9000 more members than the limit of 1000 alerts of each severity allows; those that came first are named");
   CHECK(summaries(said)[0].evidence == decltype(summaries(said)[0].evidence){{"withheld", 9000}, {"limit", 1000}});
 
   job.heats(60, [](std::uint32_t) { return 95; });

@@ -1,0 +1,46 @@
+// A reload: what a judge takes over from the judge of the pack before, by rule and meaning.
+#include <algorithm>
+#include <map>
+
+#include "stream/rules/judge.h"
+#include "stream/rules/meaning.h"
+
+namespace tocsin::stream {
+
+void Judge::adopt(Judge& old, Time from) {
+  scheduler_.adopt(old.scheduler_, from);
+  end_reason_ = old.end_reason_;
+  over_ = old.over_;
+  const auto publish_it = [this](const AlertTransition& t) { publish(t); };
+  for (std::size_t i = 0; i < old.runs_.size(); ++i) {
+    RuleRun& before = old.runs_[i];
+    const Rule& rule = before.rule();
+    const auto same = std::find_if(runs_.begin(), runs_.end(),
+                                   [&](const RuleRun& run) { return run.rule().name == rule.name && run.rule().per == rule.per; });
+    // An alert keeps the severity and mode under which it fired: with others it fires anew.
+    if (same == runs_.end() || same->rule().severity != rule.severity || same->rule().mode != rule.mode)
+      old.lifecycle_.withdraw(static_cast<RuleIndex>(i), from, old.runs_, facts_.topology, publish_it);
+    if (same == runs_.end()) continue;
+    same->adopt(before);
+    adopt_frozen(old, before, *same);
+    if (!unchanged(*old.pack_, rule, *pack_, same->rule())) same->leave_quarantine();
+  }
+  lifecycle_.adopt(old.lifecycle_, from, runs_, facts_.topology, publish_it);
+  expiry_ = lifecycle_.next_expiry(runs_);
+}
+
+// Values that a rule holds while its alert is open: those of the same reduction of the same window.
+void Judge::adopt_frozen(const Judge& old, const RuleRun& before, RuleRun& now) {
+  if (before.held.empty()) return;
+  std::map<std::uint64_t, const std::vector<double>*> values;
+  for (const auto& [node, held] : before.held) values[meaning(*old.pack_, static_cast<NodeId>(node))] = &held;
+  const auto index = static_cast<RuleIndex>(&now - runs_.data());
+  for (std::size_t id = 0; id < pack_->graph->size(); ++id) {
+    const Node& node = (*pack_->graph)[static_cast<NodeId>(id)];
+    if (node.op != Op::freeze || node.attributes.rule != index) continue;
+    const auto found = values.find(meaning(*pack_, node.arguments[0]));
+    if (found != values.end()) now.held[static_cast<std::uint32_t>(node.arguments[0])] = *found->second;
+  }
+}
+
+}  // namespace tocsin::stream

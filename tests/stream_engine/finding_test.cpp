@@ -1,0 +1,100 @@
+// What a rule that is built on others sees of them, and what its alert says of what it does not know.
+#include <algorithm>
+
+#include "tests/stream_engine/live_job.h"
+
+using namespace tocsin;
+using namespace tocsin::tests;
+using Texts = std::vector<std::string>;
+
+namespace {
+
+// `slow` is complete a minute after `fast`.
+const char* signals = R"lua(signals {
+  fast = { kind = "gauge", unit = "celsius", owner = "rank", lateness = "1s" },
+  slow = { kind = "gauge", unit = "celsius", owner = "rank", lateness = "60s" },
+})lua";
+
+std::string rule(const std::string& name, const std::string& needs, const std::string& answer, const std::string& outputs = "") {
+  return "rule \"" + name + "\" { per = \"rank\", every = \"10s\", summary = \"" + name + "\", needs = { " + needs +
+         " },\n  evaluate = function(job) return " + answer + (outputs.empty() ? "" : ", { " + outputs + " }") + " end }\n";
+}
+const std::string base = rule("base", "fast = signal \"fast\" { over = \"10s\" }", "job.fast:last():above(90)", "at = job.fast:last()");
+
+using Outcomes = std::map<stream::Time, std::vector<stream::Truth>>;  // by tick
+std::map<std::string, Outcomes> observed(LiveJob& job) {
+  std::map<std::string, Outcomes> all;
+  job.shard().observe([&](const stream::RuleEvaluation& e) { all[e.rule.name][e.tick] = {e.outcomes.begin(), e.outcomes.end()}; });
+  // Above 90 in the second and fourth of each five minutes; rank 1 a little later.
+  job.feed(600, [&](std::uint32_t r) {
+    const auto minute = static_cast<int>((job.now - 7.0 * r) / 60) % 5;
+    return LiveJob::Values{{"fast", minute % 2 == 1 ? 100 + job.now : 50}, {"slow", 1.0}};
+  });
+  job.shard().observe({});
+  return all;
+}
+
+double evidence(const stream::AlertTransition& alert, const std::string& name) {
+  for (const auto& [known, value] : alert.evidence)
+    if (known == name) return value;
+  return -1;
+}
+
+}  // namespace
+
+TEST_CASE("a finding is the answer at the tick of the rule that asks, although the rule it asks has long run later ticks") {
+  LiveJob job{{{"signals.lua", signals},
+               {"rules.lua", base + rule("built", "base = finding \"base\", slow = signal \"slow\" { over = \"10s\" }",
+                                         "job.base:now() & job.slow:last():above(0)")}},
+              2};
+  const auto all = observed(job);
+  std::size_t compared = 0, yes = 0;
+  for (const auto& [tick, outcomes] : all.at("built")) {
+    if (tick < LiveJob::at(30)) continue;  // before the windows hold anything
+    const auto& of_base = all.at("base").at(tick);
+    for (std::size_t slot = 1; slot < outcomes.size(); ++slot) {
+      CHECK(outcomes[slot] == of_base[slot]);
+      ++compared;
+      yes += outcomes[slot] == stream::Truth::yes;
+    }
+  }
+  CHECK(compared > 80);
+  CHECK(yes > 20);
+}
+
+TEST_CASE("an alert carries the evidence of a finding only where that is of the same moment") {
+  LiveJob job{{{"signals.lua", signals},
+               {"rules.lua", base + rule("same", "base = finding \"base\"", "job.base:now()") +
+                                 rule("later", "base = finding \"base\", slow = signal \"slow\" { over = \"10s\" }",
+                                      "job.base:now() & job.slow:last():above(0)")}},
+              2};
+  (void)observed(job);
+  std::map<std::pair<stream::Time, std::uint32_t>, double> of_base;
+  for (const auto& t : job.published)
+    if (t.rule == "base" && t.state == stream::AlertState::firing) of_base[{t.at, *t.member.rank}] = evidence(t, "at");
+  std::size_t same = 0, later = 0;
+  for (const auto& t : job.published) {
+    if (t.state != stream::AlertState::firing) continue;
+    same += t.rule == "same", later += t.rule == "later";
+    if (t.rule == "same") CHECK(evidence(t, "base.at") == of_base.at({t.at, *t.member.rank}));
+    if (t.rule == "later") CHECK(t.evidence.empty());
+  }
+  CHECK(same >= 4);
+  CHECK(later >= 4);
+}
+
+TEST_CASE("an alert names the signals without which its rule decided, and what it took their absence for") {
+  const auto doubts = [](const std::string& answer) {
+    LiveJob job{{{"signals.lua", signals},
+                 {"rules.lua", rule("r", "fast = signal \"fast\" { over = \"10s\" }, slow = signal \"slow\" { over = \"10s\" }", answer)}},
+                1};
+    job.feed(120, [](std::uint32_t) { return LiveJob::Values{{"fast", 95.0}}; });
+    REQUIRE(job.published.size() == 1);
+    return job.published[0].cannot_decide;
+  };
+  const std::string hot = "job.fast:last():above(90)", cold = "job.slow:last():below(0)";
+  CHECK(doubts(hot + " & " + cold + ":maybe()") == Texts{"slow is unknown: taken as yes"});
+  CHECK(doubts(hot + " & ~" + cold + ":surely()") == Texts{"slow is unknown: taken as no"});
+  CHECK(doubts(hot + " & job.slow:last():fill(-1):below(0)") == Texts{"slow is unknown: a default stands for it"});
+  CHECK(doubts(hot + " | " + cold).empty());
+}

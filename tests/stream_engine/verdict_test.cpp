@@ -1,0 +1,90 @@
+// The verdict: which families are in, out or undecidable, and why.
+#include <doctest/doctest.h>
+
+#include "stream/rules/verdict.h"
+#include "tests/stream_engine/lifecycle_bench.h"
+
+using namespace tocsin::tests;
+
+namespace {
+
+Verdict verdict_of(const Bench& bench) {
+  return conclude(bench.pack, bench.runs, [](RuleIndex) { return std::vector<std::string>{}; });
+}
+
+Standing standing(const Verdict& verdict, const std::string& family) {
+  for (const auto& line : verdict.families)
+    if (line.family == family) return line.standing;
+  FAIL("no family " << family);
+  return Standing::undecidable;
+}
+
+}  // namespace
+
+TEST_CASE("a family whose rules were known in 90 % of their evaluations and never yes is out, with less it is undecidable") {
+  for (const int known : {90, 89, 50, 0}) {
+    CAPTURE(known);
+    Bench bench;
+    bench.rule("slow").family = "D3";
+    bench.begin();
+    for (int i = 0; i < 100; ++i) bench.at(10 * i, {{i < known ? N : U}});
+    const Verdict verdict = verdict_of(bench);
+    CHECK(standing(verdict, "D3") == (known >= 90 ? Standing::out : Standing::undecidable));
+    if (known >= 90) CHECK(verdict.cannot_decide.empty());
+    else CHECK(verdict.cannot_decide == Story{"D3 (slow was known in " + std::to_string(known) + " % of its evaluations)"});
+    CHECK(verdict.family.empty());
+  }
+}
+
+TEST_CASE("the share is of all members' evaluations, of those that exist") {
+  Bench bench;
+  bench.rule("slow", Level::rank).family = "D3";
+  bench.begin(10);
+  for (int i = 0; i < 10; ++i) bench.at(10 * i, {{U, N, N, N, N, N, N, N, N, N}});
+  CHECK(standing(verdict_of(bench), "D3") == Standing::out);
+}
+
+TEST_CASE("a yes that did not last long enough is a doubt") {
+  Bench bench;
+  bench.rule("slow").family = "D3";
+  bench.pack.rules[0].fire = {false, 2, 2, {}};
+  bench.begin();
+  for (int i = 0; i < 100; ++i) bench.at(10 * i, {{i == 50 ? Y : N}});
+  CHECK(bench.published.empty());
+  const Verdict verdict = verdict_of(bench);
+  CHECK(standing(verdict, "D3") == Standing::undecidable);
+  CHECK(verdict.cannot_decide == Story{"D3 (slow said yes, but not for long enough)"});
+}
+
+TEST_CASE("a yes of the reserved member, of which no alert is, is no doubt") {
+  Bench bench;
+  bench.rule("slow", Level::rank).family = "D3";
+  bench.begin(2);
+  bench.runs[0].record(tick(10), std::vector<Truth>{Y, N, N}, bench.topology);
+  CHECK(standing(verdict_of(bench), "D3") == Standing::out);
+}
+
+TEST_CASE("a family is in if a rule of it fired, explained and withheld ones as well") {
+  Bench bench;
+  bench.rule("parent", Level::rank).family = "F1";
+  bench.child("child", Level::rank).family = "C2";
+  bench.rule("late", Level::rank).family = "D3";
+  bench.pack.alert_limit = 1;
+  bench.pack.verdict.precedence = {"F1", "C2", "D3"};
+  bench.begin(2);
+  bench.at(10, {{Y, N}, {Y, N}, {N, Y}});
+  REQUIRE(bench.story() == Story{"10 parent firing rank 0", "10 alert_limit firing"});
+  const Verdict verdict = verdict_of(bench);
+  for (const char* family : {"F1", "C2", "D3"}) CHECK(standing(verdict, family) == Standing::in);
+  CHECK(verdict.family == "F1");
+  CHECK(verdict.shows == Story{"C2: child", "D3: late", "F1: parent"});
+}
+
+TEST_CASE("rules in shadow have no part in the verdict") {
+  Bench bench;
+  bench.rule("tried").family = "D3";
+  bench.pack.rules[0].mode = Mode::shadow;
+  bench.begin();
+  bench.at(10, {{Y}});
+  CHECK(verdict_of(bench).families.empty());
+}
