@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "stream/values/units.h"
+
 namespace tocsin::stream {
 namespace {
 
@@ -70,6 +72,12 @@ void Intake::alive(const MemberKey& key, Time arrival) {
   carried(key.level, {&*slot, 1});
 }
 
+// A stated unit says what the values are; without one an alias has its factor, and the values of the signal's own name their unit.
+std::optional<double> Intake::factor_of(const SampleBlock::Signal& named, const SignalDefinition& definition) const {
+  if (named.unit.empty()) return pack_->signals.factor(named.name);
+  return unit_factor(named.unit, definition.unit);
+}
+
 const Intake::Layout& Intake::layout_of(const SampleBlock& block) {
   const Layout*& recent = recent_layouts_[(reinterpret_cast<std::uintptr_t>(block.layout.data()) * 0x9e3779b97f4a7c15u) >> 56];
   if (recent != nullptr && recent->names == block.layout && recent->source == block.source) return *recent;
@@ -89,8 +97,14 @@ const Intake::Layout& Intake::layout_of(const SampleBlock& block) {
     const SignalDefinition& definition = pack_->signals[*id];
     const bool step = step_ && *id == *step_;
     if (step) layout.step = layout.signals.size() - 1;
+    const auto factor = factor_of(named, definition);
+    if (!factor) {
+      layout.refused = true;
+      continue;
+    }
     signal = {*id,
-              static_cast<float>(pack_->signals.factor(named.name)),
+              *factor,
+              static_cast<float>(*factor),
               true,
               history_->wants(*id) || step,
               definition.textual(),
@@ -152,7 +166,7 @@ const Intake::Membership::Owners& Intake::owners_of(Membership& membership, Leve
   return told(membership.owners.emplace_back(std::move(owners)));
 }
 
-void Intake::mark_alive(const SampleBlock& block, const Layout& layout, const Membership& membership, Time arrival) {
+void Intake::mark_alive(const SampleBlock& block, std::span<const std::string> sources, const Membership& membership, Time arrival) {
   // Members of one level at a time: most often all are.
   for (std::size_t m = 0; m < block.members.size();) {
     const Level level = block.members[m].level;
@@ -161,7 +175,7 @@ void Intake::mark_alive(const SampleBlock& block, const Layout& layout, const Me
       if (membership.own[m] != no_slot) slots_.push_back(membership.own[m]);
     history_->alive(level, slots_, arrival);
     carried(level, slots_);
-    for (const std::string& source : layout.sources) coverage_.extend(source, level, slots_, arrival);
+    for (const std::string& source : sources) coverage_.extend(source, level, slots_, arrival);
   }
 }
 
@@ -170,7 +184,13 @@ void Intake::block(const SampleBlock& block, Time arrival) {
   Membership& membership = membership_of(block);
   counters_->samples += block.size();
   counters_->member_limit += membership.without;
-  if (!backfilling_) mark_alive(block, layout, membership, arrival);
+  if (layout.refused) {
+    // Its members are alive, but nobody knows what its source measured: that stays unknown.
+    ++counters_->unit_mismatch;
+    if (!backfilling_) mark_alive(block, {}, membership, arrival);
+    return;
+  }
+  if (!backfilling_) mark_alive(block, layout.sources, membership, arrival);
   counters_->unknown_signal += layout.unknown;
   counters_->unwanted += layout.unwanted;
   if (block.members.size() < 8 && !block.narrow.empty()) members(block, layout, membership, arrival);
@@ -206,7 +226,7 @@ void Intake::members(const SampleBlock& block, const Layout& layout, Membership&
         const auto& signal = layout.signals[s];
         if (!block.has(row + s)) continue;
         const Slot slot = slots[static_cast<std::size_t>(signal.owner)][m];
-        if (slot != no_slot) values_.push_back({signal.id, slot, measured(block.narrow[row + s] * signal.factor)});
+        if (slot != no_slot) values_.push_back({signal.id, slot, measured(block.narrow[row + s] * signal.narrow_factor)});
       }
       if (values_.empty()) continue;
       counters_->late += history_->samples(values_, placed(block.times[t], arrival, false, values_.size()), arrival, next_sequence());
@@ -221,7 +241,7 @@ void Intake::column(const SampleBlock& block, const Layout::Signal& signal, cons
   std::vector<T>* values;
   if constexpr (std::is_same_v<T, float>) from = block.narrow.data(), values = &narrow_;
   else from = block.wide.data(), values = &wide_;
-  const auto factor = static_cast<T>(signal.factor);
+  const T factor = std::is_same_v<T, float> ? static_cast<T>(signal.narrow_factor) : static_cast<T>(signal.factor);
   std::span<const Slot> slots = owners.slots;
   if (block.present.empty() && owners.all) {
     values->resize(members);
@@ -259,7 +279,7 @@ void Intake::one_by_one(const SampleBlock& block, const Layout& layout, const Me
       }
       number = symbols_.intern(block.texts[static_cast<std::size_t>(number)]);
     } else if (signal.factor != 1) {
-      number *= static_cast<double>(signal.factor);
+      number *= signal.factor;
     }
     const bool has_step = layout.step != npos && layout.step != s && block.has(row + layout.step);
     const Slot reporter = block.members[m].level == Level::rank && membership.own[m] != no_slot ? membership.own[m] : reserved_slot;

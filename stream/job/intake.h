@@ -61,7 +61,8 @@ class Intake {
   struct Layout {  // a block's signals
     struct Signal {
       SignalId id{};
-      float factor = 1;
+      double factor = 1;
+      float narrow_factor = 1;
       bool known = false, wanted = false, textual = false, points = false, of_job = false, plain = false;
       Level owner{};
     };
@@ -71,6 +72,7 @@ class Intake {
     std::vector<std::string> sources;          // that its records are covered for
     std::size_t step = npos;                   // which of the signals is `step`
     std::uint64_t unknown = 0, unwanted = 0;   // how many of them
+    bool refused = false;                      // a unit is not of the kind of the signal's
   };
   struct Membership {           // a block's members
     std::uint64_t version = 0;  // of the topology, as of which:
@@ -95,7 +97,8 @@ class Intake {
   const Layout& layout_of(const SampleBlock& block);
   Membership& membership_of(const SampleBlock& block);
   const Membership::Owners& owners_of(Membership& membership, Level owner, const SampleBlock& block);
-  void mark_alive(const SampleBlock& block, const Layout& layout, const Membership& membership, Time arrival);
+  [[nodiscard]] std::optional<double> factor_of(const SampleBlock::Signal& named, const SignalDefinition& definition) const;
+  void mark_alive(const SampleBlock& block, std::span<const std::string> sources, const Membership& membership, Time arrival);
   template <class T>
   void column(const SampleBlock& block, const Layout::Signal& signal, const Membership::Owners& owners, std::size_t s, std::size_t t,
               bool step, Time arrival);

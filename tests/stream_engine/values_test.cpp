@@ -1,0 +1,103 @@
+// What a record's values are, and in which order they count.
+#include <doctest/doctest.h>
+
+#include <stdexcept>
+
+#include "schemas/layout.h"
+#include "tests/stream_engine/small_job.h"
+
+using namespace tocsin;
+using namespace tocsin::tests;
+using schemas::EntryBuilder;
+using stream::Truth;
+
+stream::LoadedPack SmallJob::load(const std::string& signals, const std::string& rules) {
+  const dsl::Loaded loaded = dsl::load({{"signals.lua", signals}, {"rules.lua", rules}});
+  if (!loaded.pack) throw std::runtime_error(loaded.problems.empty() ? "no pack" : dsl::describe(loaded.problems.front()));
+  return {loaded.pack, nullptr};
+}
+
+namespace {
+
+const stream::LoadedPack& units_pack() {
+  static const stream::LoadedPack pack = SmallJob::load(R"lua(signals {
+      step_time = { kind = "gauge", unit = "seconds", owner = "rank", points = true, aliases = { step_time_ms = 0.001 } },
+      memory = { kind = "gauge", unit = "bytes", owner = "rank" },
+      busy = { kind = "gauge", unit = "ratio", owner = "rank" },
+      moved = { kind = "counter", unit = "bytes", owner = "rank" },
+      pulse = { kind = "gauge", unit = "none", owner = "rank", source = "collector" },
+      any = { kind = "liveness", unit = "none", owner = "rank" } })lua",
+                                                        R"lua(
+      rule "slow" { per = "rank", every = "10s", needs = { x = signal "step_time" { over = "30s" } },
+        evaluate = function(job) return job.x:mean():above(1) end }
+      rule "exact" { per = "rank", every = "10s", needs = { x = signal "step_time" { over = "30s" } },
+        evaluate = function(job) return job.x:mean():above(0.1999) & job.x:mean():below(0.2001) end }
+      rule "full" { per = "rank", every = "10s", needs = { x = signal "memory" { over = "30s" } },
+        evaluate = function(job) return job.x:mean():above(1048575) & job.x:mean():below(1048577) end }
+      rule "half" { per = "rank", every = "10s", needs = { x = signal "busy" { over = "30s" } },
+        evaluate = function(job) return job.x:mean():above(0.49) & job.x:mean():below(0.51) end }
+      rule "silent" { per = "rank", every = "10s", needs = { any = signal "any" { over = "30s" } },
+        evaluate = function(job) return job.any:age():above(15) end }
+      rule "no_pulse" { per = "rank", every = "10s", needs = { pulse = signal "pulse" { over = "30s" } },
+        evaluate = function(job) return job.pulse:age():above(15) end })lua");
+  return pack;
+}
+
+// One value a second of one signal in a unit, of rank 0.
+void feed(SmallJob& job, std::string_view name, std::string_view unit, double value, bool wide = false) {
+  for (double s = 1; s < 60; ++s) {
+    const stream::SampleBlock::Signal signals[] = {{name, unit, stream::SignalKind::gauge}};
+    const stream::MemberKey members[] = {{stream::Level::rank, 0, {}, {}}};
+    const stream::Time times[] = {SmallJob::at(s)};
+    const float narrow[] = {static_cast<float>(value)};
+    const double doubles[] = {value};
+    stream::SampleBlock block;
+    block.signals = signals, block.members = members, block.times = times;
+    if (wide) block.wide = doubles;
+    else block.narrow = narrow;
+    stream::Entry entry;
+    entry.subject = "job";
+    entry.samples = {&block, 1};
+    job.consume(entry, s);
+    job.beats(s, s);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a value in another unit of the same kind is judged in the signal's own") {
+  struct Given {
+    const char *signal, *unit;
+    double value;
+    const char* rule;
+  };
+  for (const Given& given :
+       {Given{"step_time", "ms", 200, "exact"}, Given{"step_time", "", 0.2, "exact"}, Given{"step_time_ms", "", 200, "exact"},
+        Given{"step_time_ms", "us", 200'000, "exact"}, Given{"step_time_ms", "seconds", 0.2, "exact"}, Given{"memory", "KiB", 1024, "full"},
+        Given{"memory", "MiB", 1, "full"}, Given{"busy", "%", 50, "half"}, Given{"busy", "none", 0.5, "half"}}) {
+    CAPTURE(given.signal);
+    CAPTURE(given.unit);
+    for (const bool wide : {false, true}) {
+      SmallJob job{units_pack()};
+      feed(job, given.signal, given.unit, given.value, wide);
+      CHECK(job.last(given.rule, 1) == Truth::yes);
+      CHECK(job.last("slow", 1) != Truth::yes);
+      CHECK(job.shard.counters().unit_mismatch == 0);
+    }
+  }
+}
+
+TEST_CASE("a block in a unit of another kind is refused and counted, and still proves that its members are alive") {
+  for (const auto& [signal, unit] : {std::pair{"step_time", "MiB"}, std::pair{"memory", "text"}, std::pair{"busy", "count"},
+                                     std::pair{"moved", "parsecs"}, std::pair{"pulse", "seconds"}}) {
+    CAPTURE(signal);
+    SmallJob job{units_pack()};
+    feed(job, signal, unit, 0);
+    CHECK(job.shard.counters().unit_mismatch == (unit == std::string_view{"text"} ? 0 : 59));
+    CHECK(job.last("slow", 1) == Truth::unknown);
+    CHECK(job.last("full", 1) == Truth::unknown);
+    CHECK(job.last("half", 1) == Truth::unknown);
+    CHECK(job.last("no_pulse", 1) == Truth::unknown);  // what its source measured is unknown, not silence
+    CHECK_FALSE(job.ever("silent", 1, Truth::yes));
+  }
+}
