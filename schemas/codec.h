@@ -61,7 +61,7 @@ class EntryBuilder {
     bool is_text = false;
   };
   void sample(stream::Time time, const Member& member, std::span<const Value> values, std::string_view source = {});
-  void line(stream::Time time, const Member& member, std::string_view text, bool error_stream = false);
+  void line(stream::Time time, const Member& member, std::string_view text, bool error_stream = false, std::string_view source = {});
   struct Field {
     std::string_view name;
     double number = 0;

@@ -108,7 +108,7 @@ void Attempt::report_end_reason() {
   if (reason.empty() || !pack_.pack->signals.find("end_reason")) return;
   arrival_ = end_;
   intake_.from(std::nullopt);
-  sample(end_, MemberKey{}, "end_reason", std::string_view{reason});
+  sample(end_, MemberKey{}, "end_reason", std::string_view{reason}, {});
 }
 
 void Attempt::finish() {
@@ -142,7 +142,7 @@ void Attempt::apply(const Entry& entry, std::optional<std::size_t> origin) {
 
 void Attempt::line(const LineRecord& l, Time arrival) {
   ++context_.counters->lines;
-  intake_.cover("log", l.member, arrival);
+  intake_.cover(l.source.empty() ? "log" : l.source, l.member, arrival);
   intake_.alive(l.member, arrival);
   if (!extractor_) return;
   LineRecord record = l;
@@ -154,22 +154,22 @@ void Attempt::line(const LineRecord& l, Time arrival) {
   intake_.from(origin);
 }
 
-void Attempt::sample(Time time, const MemberKey& member, std::string_view signal, double number) {
+void Attempt::sample(Time time, const MemberKey& member, std::string_view signal, double number, std::string_view source) {
   const auto id = pack_.pack->signals.find(signal);
   if (!id) {
     ++context_.counters->unknown_signal;
     return;
   }
-  intake_.sample(*id, member, time, canonical(number) * pack_.pack->signals.factor(signal), arrival_);
+  intake_.sample(*id, member, time, canonical(number) * pack_.pack->signals.factor(signal), arrival_, source);
 }
 
-void Attempt::sample(Time time, const MemberKey& member, std::string_view signal, std::string_view text) {
+void Attempt::sample(Time time, const MemberKey& member, std::string_view signal, std::string_view text, std::string_view source) {
   const auto id = pack_.pack->signals.find(signal);
   if (!id || !pack_.pack->signals[*id].textual()) {
     ++context_.counters->unknown_signal;
     return;
   }
-  sample(time, member, signal, symbols_.intern(text));
+  sample(time, member, signal, symbols_.intern(text), source);
 }
 
 void Attempt::event(const EventRecord& record) {

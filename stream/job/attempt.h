@@ -67,8 +67,8 @@ class Attempt final : private Extracted {
   void open_history();
   void report_end_reason();
 
-  void sample(Time time, const MemberKey& member, std::string_view signal, double value) override;
-  void sample(Time time, const MemberKey& member, std::string_view signal, std::string_view text) override;
+  void sample(Time time, const MemberKey& member, std::string_view signal, double value, std::string_view source) override;
+  void sample(Time time, const MemberKey& member, std::string_view signal, std::string_view text, std::string_view source) override;
   void event(const EventRecord& event) override;
 
   std::string subject_, name_;

@@ -287,10 +287,10 @@ void Intake::one_by_one(const SampleBlock& block, const Layout& layout, const Me
   }
 }
 
-void Intake::sample(SignalId id, const MemberKey& member, Time time, double number, Time arrival) {
+void Intake::sample(SignalId id, const MemberKey& member, Time time, double number, Time arrival, std::string_view source) {
   ++counters_->samples;
   const SignalDefinition& definition = pack_->signals[id];
-  cover(definition.source, member, arrival);
+  cover(source.empty() ? std::string_view{definition.source} : source, member, arrival);
   alive(member, arrival);
   if (!history_->wants(id) && id != step_) return;
   const Slot reporter = member.level == Level::rank ? topology_.slot(member).value_or(reserved_slot) : reserved_slot;

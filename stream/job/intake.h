@@ -43,8 +43,8 @@ class Intake {
   void aside(Fill&& fill);
 
   void block(const SampleBlock& block, Time arrival);
-  // One value: of a line.
-  void sample(SignalId id, const MemberKey& member, Time time, double number, Time arrival);
+  // One value, of a line of this source; empty: the signal's own.
+  void sample(SignalId id, const MemberKey& member, Time time, double number, Time arrival, std::string_view source);
   // The member's slot among those that own a signal; nullopt: over a limit, or it has none.
   [[nodiscard]] std::optional<Slot> owner_slot(Level owner, const MemberKey& key);
   void cover(std::string_view source, const MemberKey& key, Time arrival);

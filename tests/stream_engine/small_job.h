@@ -22,7 +22,8 @@ class SmallJob {
   }
 
   static stream::Time at(double s) { return stream::at_nanoseconds(1'790'000'000'000'000'000) + stream::from_seconds(s); }
-  static stream::LoadedPack load(const std::string& signals, const std::string& rules);
+  // With `patterns`, lines are extracted.
+  static stream::LoadedPack load(const std::string& signals, const std::string& rules, const std::string& patterns = {});
 
   void consume(const stream::Entry& entry, double s) {
     const auto bytes = schemas::encode(entry);

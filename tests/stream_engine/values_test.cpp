@@ -1,9 +1,11 @@
 // What a record's values are, and in which order they count.
 #include <doctest/doctest.h>
 
+#include <map>
 #include <stdexcept>
 
-#include "schemas/layout.h"
+#include "dsl/text/extraction.h"
+#include "dsl/text_definitions.h"
 #include "tests/stream_engine/small_job.h"
 
 using namespace tocsin;
@@ -11,10 +13,14 @@ using namespace tocsin::tests;
 using schemas::EntryBuilder;
 using stream::Truth;
 
-stream::LoadedPack SmallJob::load(const std::string& signals, const std::string& rules) {
-  const dsl::Loaded loaded = dsl::load({{"signals.lua", signals}, {"rules.lua", rules}});
+stream::LoadedPack SmallJob::load(const std::string& signals, const std::string& rules, const std::string& patterns) {
+  const std::map<std::string, std::string> files{{"signals.lua", signals}, {"rules.lua", rules}, {"patterns/lines.lua", patterns}};
+  const dsl::Loaded loaded = dsl::load(files);
   if (!loaded.pack) throw std::runtime_error(loaded.problems.empty() ? "no pack" : dsl::describe(loaded.problems.front()));
-  return {loaded.pack, nullptr};
+  if (patterns.empty()) return {loaded.pack, nullptr};
+  const auto compiled = dsl::compile_text(files);
+  if (!compiled.source) throw std::runtime_error(compiled.problems.empty() ? "no patterns" : compiled.problems.front().message);
+  return {loaded.pack, compiled.source};
 }
 
 namespace {
@@ -100,4 +106,67 @@ TEST_CASE("a block in a unit of another kind is refused and counted, and still p
     CHECK(job.last("no_pulse", 1) == Truth::unknown);  // what its source measured is unknown, not silence
     CHECK_FALSE(job.ever("silent", 1, Truth::yes));
   }
+}
+
+namespace {
+
+const stream::LoadedPack& lines_pack() {
+  static const stream::LoadedPack pack = SmallJob::load(R"lua(signals {
+      boom = { kind = "event", unit = "none", owner = "rank", source = "log" },
+      oops = { kind = "event", unit = "none", owner = "rank", source = "kernel_log" },
+      heat = { kind = "gauge", unit = "none", owner = "rank", source = "log" } })lua",
+                                                        R"lua(
+      rule "no_boom" { per = "rank", every = "10s", needs = { x = signal "boom" { over = "20s" } },
+        evaluate = function(job) return job.x:count():below(1) end }
+      rule "no_oops" { per = "rank", every = "10s", needs = { x = signal "oops" { over = "20s" } },
+        evaluate = function(job) return job.x:count():below(1) end })lua",
+                                                        R"lua(
+      pattern "boom" { line = [[boom]], event = "boom" }
+      pattern "heat" { line = [[heat (?P<heat>\d+)]], samples = { heat = "heat" } }
+      pattern "oops" { line = [[oops begins]], continues = [[^  ]], event = "oops", source = "kernel_log" })lua");
+  return pack;
+}
+
+// A line a second of rank 0, of a source.
+void feed_lines(SmallJob& job, const std::string& text, std::string_view source, double from, double to) {
+  for (double s = from; s < to; ++s) {
+    EntryBuilder b;
+    b.line(SmallJob::at(s), EntryBuilder::rank(0), text, false, source);
+    job.consume(b, s);
+    job.beats(s, s);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a line covers its own source: lines of the kernel do not make silence of the ranks' log known") {
+  for (const char* text : {"all is well", "heat 7", "boom"}) {  // an ordinary line, and what extraction makes samples and events of
+    CAPTURE(text);
+    SmallJob kernel{lines_pack()}, own{lines_pack()}, named{lines_pack()};
+    feed_lines(kernel, text, "kernel_log", 1, 60);
+    CHECK(kernel.last("no_oops", 1) == Truth::yes);
+    CHECK(kernel.last("no_boom", 1) == (text == std::string_view{"boom"} ? Truth::no : Truth::unknown));
+    feed_lines(own, text, "", 1, 60);
+    CHECK(own.last("no_oops", 1) == Truth::unknown);
+    CHECK(own.last("no_boom", 1) == (text == std::string_view{"boom"} ? Truth::no : Truth::yes));
+    feed_lines(named, text, "log", 1, 60);
+    CHECK(named.digest() == own.digest());
+  }
+  SmallJob after{lines_pack()};
+  feed_lines(after, "boom", "kernel_log", 1, 20);
+  feed_lines(after, "heat 7", "kernel_log", 20, 60);
+  CHECK(after.last("no_boom", 1) == Truth::unknown);  // 40 s ago one came, and since then nobody has listened to the log
+}
+
+TEST_CASE("a record of several lines is assembled of the lines of one source, and covers that") {
+  SmallJob job{lines_pack()};
+  for (double s = 1; s < 60; ++s) {
+    EntryBuilder b;
+    b.line(SmallJob::at(s), EntryBuilder::rank(0), "oops begins", false, "kernel_log");
+    b.line(SmallJob::at(s), EntryBuilder::rank(0), "  in the ranks' own words", false, "ipmi");
+    job.consume(b, s);
+    job.beats(s, s);
+  }
+  CHECK(job.last("no_oops", 1) == Truth::no);
+  CHECK(job.last("no_boom", 1) == Truth::unknown);
 }
