@@ -124,11 +124,12 @@ void Attempt::note(std::string_view event, std::string_view origin, Time at) {
   const auto id = pack_.pack->signals.find(event);
   if (ended() || !id || pack_.pack->signals[*id].kind != SignalKind::event || !history_->wants(*id)) return;
   const EventField fields[] = {{"origin", symbols_.intern(origin)}};
-  (void)history_->event(*id, 0, at, fields, at, intake_.next_sequence());
+  (void)history_->event(*id, 0, at, fields, at, intake_.next_order());
 }
 
 void Attempt::apply(const Entry& entry, std::optional<std::size_t> origin) {
   intake_.from(origin);
+  intake_.begin(entry);
   last_arrival_ = std::max(last_arrival_, entry.arrival);
   arrival_ = entry.arrival;
   for (const EventRecord& event : entry.events)
@@ -138,6 +139,7 @@ void Attempt::apply(const Entry& entry, std::optional<std::size_t> origin) {
   for (const EventRecord& event : entry.events)
     if (!shapes_the_job(event.name)) signal_event(event, entry.arrival);
   for (const CoverageRecord& h : entry.coverage) coverage(h, entry.arrival);
+  intake_.end();
 }
 
 void Attempt::line(const LineRecord& l, Time arrival) {
@@ -229,8 +231,7 @@ void Attempt::signal_event(const EventRecord& event, Time arrival) {
     const auto* text = std::get_if<std::string_view>(&field.value);
     fields.push_back({field.name, text ? symbols_.intern(*text) : canonical(std::get<double>(field.value))});
   }
-  if (history_->event(*id, *slot, intake_.placed(event.time, arrival, true), fields, arrival, intake_.next_sequence()) ==
-      History::Write::late)
+  if (history_->event(*id, *slot, intake_.placed(event.time, arrival, true), fields, arrival, intake_.next_order()) == History::Write::late)
     ++context_.counters->late;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "stream/values/digest.h"
 #include "stream/values/units.h"
 
 namespace tocsin::stream {
@@ -28,6 +29,16 @@ void Intake::open(const Pack& pack, History& history) {
 void Intake::forget_layouts() {
   layouts_.clear();
   recent_layouts_.fill(nullptr);
+}
+
+void Intake::begin(const Entry& entry) noexcept {
+  const auto from = [&](std::string_view name, std::uint32_t epoch, std::uint64_t sequence) {
+    order_ = {name.empty() ? 0 : hash_text(name) << 32 | epoch, sequence, 0};
+  };
+  ++sequence_;
+  if (!entry.producer.empty() && entry.sequence != 0) from(entry.producer, entry.epoch, entry.sequence);
+  else if (!entry.origin_source.empty()) from(entry.origin_source, 0, entry.origin_offset);
+  else from(entry.producer, entry.epoch, sequence_);
 }
 
 Time Intake::placed(Time time, Time arrival, bool point, std::size_t values) {
@@ -229,7 +240,8 @@ void Intake::members(const SampleBlock& block, const Layout& layout, Membership&
         if (slot != no_slot) values_.push_back({signal.id, slot, measured(block.narrow[row + s] * signal.narrow_factor)});
       }
       if (values_.empty()) continue;
-      counters_->late += history_->samples(values_, placed(block.times[t], arrival, false, values_.size()), arrival, next_sequence());
+      counters_->late +=
+          history_->samples(values_, placed(block.times[t], arrival, false, values_.size()), arrival, next_order(values_.size()));
     }
 }
 
@@ -261,7 +273,7 @@ void Intake::column(const SampleBlock& block, const Layout::Signal& signal, cons
   if (step)
     for (std::size_t i = 0; i < slots.size(); ++i) remember_step(slots[i], static_cast<double>((*values)[i]));
   counters_->late += history_->samples(signal.id, slots, placed(block.times[t], arrival, signal.points, slots.size()),
-                                       std::span<const T>{*values}, arrival, next_sequence());
+                                       std::span<const T>{*values}, arrival, next_order(slots.size()));
 }
 
 void Intake::one_by_one(const SampleBlock& block, const Layout& layout, const Membership& membership, std::span<const Slot> owners,
@@ -313,15 +325,18 @@ void Intake::value(SignalId id, Slot slot, Slot reporter, Time time, double numb
   if (id == step_) remember_step(slot, number);
   else if (definition.owner == Level::job && definition.points && is_absent(step) && reporter < last_step_.size())
     step = last_step_[reporter];
-  switch (history_->sample(id, slot, placed(time, arrival, definition.points), number, arrival, next_sequence(), step, reporter)) {
+  switch (history_->sample(id, slot, placed(time, arrival, definition.points), number, arrival, next_order(), step, reporter)) {
     case History::Write::late: ++counters_->late; break;
     case History::Write::unwanted: ++counters_->unwanted; break;
     case History::Write::taken: break;
   }
 }
 
-void Intake::save(Writer& out) const { out(1, last_step_), out(2, sequence_); }
+void Intake::save(Writer& out) const { out(1, last_step_), out(2, sequence_), out(3, order_.number); }
 
-void Intake::load(Reader& in) { in(1, last_step_), in(2, sequence_); }
+void Intake::load(Reader& in) {
+  in(1, last_step_), in(2, sequence_), in(3, order_.number);
+  order_ = {0, sequence_, order_.number};
+}
 
 }  // namespace tocsin::stream

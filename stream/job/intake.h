@@ -51,7 +51,15 @@ class Intake {
   void alive(const MemberKey& key, Time arrival);
   // min(event time, arrival); what takes its place among points or events, and is older than 10 min, is placed at its arrival.
   [[nodiscard]] Time placed(Time time, Time arrival, bool point, std::size_t values = 1);
-  [[nodiscard]] std::uint64_t next_sequence() noexcept { return ++sequence_; }  // of records, in the order of the log
+  // Between these, values stand in the order that the entry's producer gave it: by its sequence, or where it was re-keyed without one
+  // by its offset at the source. Else they stand in the order of the log.
+  void begin(const Entry& entry) noexcept;
+  void end() noexcept { order_ = {0, ++sequence_, 0}; }
+  [[nodiscard]] RecordOrder next_order(std::size_t values = 1) noexcept {
+    const RecordOrder order = order_;
+    order_.number += static_cast<std::uint32_t>(values);
+    return order;
+  }
 
   void save(Writer& out) const;
   void load(Reader& in);
@@ -126,7 +134,8 @@ class Intake {
   Known<Membership> memberships_;
   Membership passing_;             // of a block whose members come without a string
   std::vector<double> last_step_;  // by rank slot
-  std::uint64_t sequence_ = 0;
+  std::uint64_t sequence_ = 0;     // counts messages, in the order of the log
+  RecordOrder order_;              // of the next value
 
   std::string key_;  // scratch, as these
   std::vector<Slot> slots_;
@@ -139,12 +148,14 @@ template <class Fill>
 void Intake::aside(Fill&& fill) {
   const auto steps = last_step_;
   const auto sequence = sequence_;
+  const auto order = order_;
   Counters unseen;
   std::swap(*counters_, unseen);
   fill();
   std::swap(*counters_, unseen);
   last_step_ = steps;
   sequence_ = sequence;
+  order_ = order;
 }
 
 }  // namespace tocsin::stream

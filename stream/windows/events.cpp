@@ -22,14 +22,16 @@ void save_events(Writer& out, Tag tag, const auto& events) {
     for (const auto& [name, value] : event.fields) names.push_back(name), values.push_back(value);
   }
   out.object(tag, [&](Writer& object) {
-    object.columns(1, events, &Happening::at, &Happening::arrival, &Happening::slot, &Happening::sequence, &Happening::order);
+    object.columns(1, events, &Happening::at, &Happening::arrival, &Happening::slot, &Happening::sequence, &Happening::producer,
+                   &Happening::number);
     object(2, counts), object(3, names), object(4, values);
   });
 }
 
 void load_events(Reader& in, Tag tag, auto& events) {
   in.object(tag, [&](Reader& object) {
-    object.columns(1, events, &Happening::at, &Happening::arrival, &Happening::slot, &Happening::sequence, &Happening::order);
+    object.columns(1, events, &Happening::at, &Happening::arrival, &Happening::slot, &Happening::sequence, &Happening::producer,
+                   &Happening::number);
     const auto counts = object.get<std::vector<std::uint32_t>>(2), names = object.get<std::vector<std::uint32_t>>(3);
     const auto values = object.get<std::vector<double>>(4);
     std::size_t field = 0, event = 0;
@@ -89,11 +91,11 @@ const Happening* Events::number(std::uint64_t n) const noexcept {
   return n < base_ || n >= base_ + log_.size() ? nullptr : &log_[static_cast<std::size_t>(n - base_)];
 }
 
-bool Events::add(Slot slot, Time time, std::span<const std::pair<std::string_view, double>> fields, Time arrival, std::uint64_t sequence,
+bool Events::add(Slot slot, Time time, std::span<const std::pair<std::string_view, double>> fields, Time arrival, const RecordOrder& order,
                  Time clock) {
   constexpr std::size_t most_names = 1024;  // of fields: further ones are not kept
   const bool late = clock != long_ago && clock >= time + lateness_;
-  Happening event{late ? clock : time, arrival, slot, sequence, 0, {}};
+  Happening event{late ? clock : time, arrival, slot, order.number, order.producer, order.sequence, {}};
   for (const auto& [name, value] : fields)
     if (names_.size() < most_names || std::find(names_.begin(), names_.end(), name) != names_.end())
       event.fields.emplace_back(field(name), value);
@@ -225,7 +227,7 @@ void Events::load_view(Reader& in, EventView& view) {
 void Events::save(Writer& out) const {
   out(1, names_);
   save_events(out, 2, waiting_.items());
-  out(3, waiting_.next_order()), out(4, base_);
+  out(4, base_);
   save_events(out, 5, log_);
   out.list(6, views_, [this](Writer& of, const EventView& view) { save_view(of, view); });
 }
@@ -236,7 +238,7 @@ void Events::load(Reader& in) {
   if (names.size() >= names_.size() && std::equal(names_.begin(), names_.end(), names.begin())) names_ = names;
   std::vector<Happening> items;
   load_events(in, 2, items);
-  waiting_.restore(std::move(items), in.get<std::uint64_t>(3));
+  waiting_.restore(std::move(items));
   in(4, base_);
   load_events(in, 5, log_);
   std::size_t view = 0;
@@ -254,7 +256,7 @@ void Events::take_over(Events& old) {
   };
   auto items = old.waiting_.items();
   for (Happening& event : items) rename(event);
-  waiting_.restore(std::move(items), old.waiting_.next_order());
+  waiting_.restore(std::move(items));
   log_ = std::move(old.log_);
   for (Happening& event : log_) rename(event);
   base_ = old.base_;

@@ -11,6 +11,7 @@
 #include "stream/graph/time_range.h"
 #include "stream/values/archive.h"
 #include "stream/values/value.h"
+#include "stream/windows/record_order.h"
 #include "stream/windows/reorder_buffer.h"
 
 namespace tocsin::stream {
@@ -20,8 +21,10 @@ struct Happening {
   Time at{};  // its T
   Time arrival{};
   Slot slot = 0;
-  std::uint64_t sequence = 0, order = 0;
+  std::uint32_t number = 0;
+  std::uint64_t producer = 0, sequence = 0;
   std::vector<std::pair<std::uint32_t, double>> fields;
+  [[nodiscard]] RecordOrder order() const noexcept { return {producer, sequence, number}; }
   [[nodiscard]] double field(std::uint32_t name) const noexcept {
     for (const auto& [known, value] : fields)
       if (known == name) return value;
@@ -79,7 +82,7 @@ class Events {
 
   void add_view(const WindowSpec& spec);
   // False: it came too late for its own time.
-  bool add(Slot slot, Time time, std::span<const std::pair<std::string_view, double>> fields, Time arrival, std::uint64_t sequence,
+  bool add(Slot slot, Time time, std::span<const std::pair<std::string_view, double>> fields, Time arrival, const RecordOrder& order,
            Time clock);
   [[nodiscard]] Time next_due() const noexcept { return waiting_.empty() ? never : waiting_.first().at + lateness_; }
   template <class Told>

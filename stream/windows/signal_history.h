@@ -45,7 +45,7 @@ class SignalHistory {
   bool write(const Points::Entry& entry, Time time, Time clock, std::size_t members, bool filling);
   struct How {
     Time clock;
-    std::uint64_t sequence;
+    RecordOrder order;
     std::size_t members;
     bool filling;
   };
@@ -60,8 +60,8 @@ class SignalHistory {
     auto* side = std::get_if<RowSide<float>>(&rows_);
     return side == nullptr || points_ ? Plain{} : Plain{&side->rows, &arrivals};
   }
-  bool write_event(Slot slot, Time time, std::span<const std::pair<std::string_view, double>> fields, Time arrival, std::uint64_t sequence,
-                   Time clock);
+  bool write_event(Slot slot, Time time, std::span<const std::pair<std::string_view, double>> fields, Time arrival,
+                   const RecordOrder& order, Time clock);
 
   [[nodiscard]] bool has_rows() const noexcept { return rows_.index() != 0; }
   [[nodiscard]] bool counts_points() const noexcept { return points_.has_value(); }
