@@ -89,6 +89,7 @@ void Attempt::advance(Time clock) {
     judge_->perform(due);
   }
   if (!over()) history_->settle(clock, applied);
+  context_.counters->event_limit += history_->take_let_go();
 }
 
 void Attempt::pass(Time clock) {
@@ -140,6 +141,7 @@ void Attempt::apply(const Entry& entry, std::optional<std::size_t> origin) {
     if (!shapes_the_job(event.name)) signal_event(event, entry.arrival);
   for (const CoverageRecord& h : entry.coverage) coverage(h, entry.arrival);
   intake_.end();
+  context_.counters->text_limit += symbols_.take_refused();
 }
 
 void Attempt::line(const LineRecord& l, Time arrival) {
@@ -171,7 +173,8 @@ void Attempt::sample(Time time, const MemberKey& member, std::string_view signal
     ++context_.counters->unknown_signal;
     return;
   }
-  sample(time, member, signal, symbols_.intern(text), source);
+  const double symbol = symbols_.intern(text);
+  sample(time, member, signal, is_absent(symbol) ? measured_nan : symbol, source);
 }
 
 void Attempt::event(const EventRecord& record) {
@@ -301,6 +304,7 @@ void Attempt::fill(const Entry& entry, Time clock) {
 void Attempt::filled(Time clock) {
   if (ended()) intake_.aside([this] { report_end_reason(); });
   history_->settle(clock, [](const Applied&) {});
+  (void)symbols_.take_refused();
   backfilling_ = false;
   intake_.end_backfill();
   history_->backfill_rows_only(false);

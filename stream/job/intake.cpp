@@ -290,6 +290,7 @@ void Intake::one_by_one(const SampleBlock& block, const Layout& layout, const Me
         continue;
       }
       number = symbols_.intern(block.texts[static_cast<std::size_t>(number)]);
+      if (is_absent(number)) number = measured_nan;  // there is a value, and nobody knows which
     } else if (signal.factor != 1) {
       number *= signal.factor;
     }

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "stream/graph/operations.h"
@@ -55,10 +56,15 @@ class EventFilters {
 
 // The events of one member in one window, oldest first.
 struct MemberEvents {
-  std::deque<std::uint64_t> numbers;   // of the events, counted since the attempt's start
-  std::uint64_t count = 0;             // of the attempt: all; else as many as numbers
+  struct LetGo {
+    Time at;
+    std::uint64_t count;
+  };
+  std::deque<LetGo> let_go;            // of events that are in the window and retained no more; not of the attempt
+  std::deque<std::uint64_t> numbers;   // of those that are retained, counted since the attempt's start
+  std::uint64_t count = 0;             // of both; of the attempt: of all
   Time last_arrival = long_ago;        // of the attempt
-  std::vector<Happening> first, last;  // of the attempt: at most one each
+  std::vector<Happening> first, last;  // of the attempt, at most one each; `last` of a window, too, if it was let go
 };
 
 // One window of a signal's events, with its filters, as of the T that it was advanced to.
@@ -70,8 +76,9 @@ struct EventView {
   Time from = long_ago;  // events at or before it have left
 };
 
-// The events of one signal. Those of "attempt" are the newest 4,096; beyond them first, last, count and age stay exact, repeats
-// counts the retained ones. Owned by its signal's History entry.
+// The events of one signal: the newest 4,096 of "attempt", the newest 65,536 of all other windows together. Beyond them count, last and
+// age stay exact, and `first` of "attempt"; repeats counts the retained ones, `first` of a window and what a window that was not
+// declared counts are unknown. Owned by its signal's History entry.
 class Events {
  public:
   static constexpr std::size_t most_of_attempt = 4096;
@@ -100,6 +107,10 @@ class Events {
   [[nodiscard]] EventView* find(const WindowSpec& spec);
   // A window that was not declared, from what is retained.
   [[nodiscard]] EventView make_view(const WindowSpec& spec);
+  // Whether all events after `from` are retained.
+  [[nodiscard]] bool complete_after(Time from) const noexcept { return dropped_through_ <= from; }
+  // How many were let go while a window still counted them, since the last call.
+  [[nodiscard]] std::uint64_t take_let_go() noexcept { return std::exchange(let_go_, 0); }
 
   // Count, first, last and repeats of a member; absent where there is none (of a count: 0).
   [[nodiscard]] double reduce(const EventView& view, Slot slot, Op op, std::uint32_t field) const;
@@ -115,6 +126,7 @@ class Events {
 
  private:
   const Happening& apply_first();
+  void drop_first();
   [[nodiscard]] const Happening* number(std::uint64_t n) const noexcept;
   void save_view(Writer& out, const EventView& view) const;
   void load_view(Reader& in, EventView& view);
@@ -126,6 +138,8 @@ class Events {
   Waiting<Happening> waiting_;
   std::deque<Happening> log_;  // ascending in T
   std::uint64_t base_ = 0;     // how many came before log_
+  Time dropped_through_ = long_ago;
+  std::uint64_t let_go_ = 0;
   std::vector<EventView> views_;
 };
 

@@ -3,6 +3,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "stream/values/constant_column.h"
 #include "stream/windows/ages.h"
@@ -37,6 +38,7 @@ struct History::State {
   Time due = never;  // no signal has anything due before
   Time end = never;  // E, once known
   std::optional<Time> attempt_start;
+  std::uint64_t let_go = 0;
   bool filling = false;
   Time backfilled_to = long_ago;  // while filling, the clock as it was
   std::vector<EarlyArrival> early;
@@ -320,6 +322,7 @@ void History::settle(Time clock, const std::function<void(const Applied&)>& appl
     if (signal.next_due() > s.clock) continue;
     signal.settle(s.clock, false, [&](Slot slot, Time at) { applied({static_cast<SignalId>(id), slot, at}); });
     signal.keep_up(s.clock, s.attempt_start, s.end);
+    s.let_go += signal.take_let_go();
   }
   s.find_due();
 }
@@ -456,6 +459,8 @@ std::uint64_t History::repeated_steps() const noexcept {
   for (const std::uint32_t id : state_->kept) count += state_->signals[id]->repeated_steps();
   return count;
 }
+
+std::uint64_t History::take_let_go() noexcept { return std::exchange(state_->let_go, 0); }
 
 std::size_t History::retained_bytes() const noexcept {
   std::size_t bytes = state_->early.capacity() * sizeof(EarlyArrival);

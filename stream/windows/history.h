@@ -107,6 +107,8 @@ class History {
   [[nodiscard]] std::uint64_t rows_digest() const noexcept;
   // Values of a step for which another reporter's was or will be taken.
   [[nodiscard]] std::uint64_t repeated_steps() const noexcept;
+  // Events that were let go while a window still counted them, since the last call.
+  [[nodiscard]] std::uint64_t take_let_go() noexcept;
   [[nodiscard]] std::size_t retained_bytes() const noexcept;
   [[nodiscard]] std::size_t retained_samples() const noexcept;
 

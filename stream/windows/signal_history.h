@@ -99,6 +99,7 @@ class SignalHistory {
 
   [[nodiscard]] Duration reach() const noexcept { return reach_; }
   [[nodiscard]] std::uint64_t digest() const noexcept;
+  [[nodiscard]] std::uint64_t take_let_go() noexcept { return events_ ? events_->take_let_go() : 0; }
   [[nodiscard]] std::uint64_t repeated_steps() const noexcept { return repeated_steps_; }
   [[nodiscard]] std::size_t retained_bytes() const noexcept;
   [[nodiscard]] std::size_t retained_samples() const noexcept;

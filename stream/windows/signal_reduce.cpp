@@ -114,9 +114,13 @@ SignalHistory::Found SignalHistory::reduce_events(const Node& node, const Window
   if (applied_to == never) of.to = never;
   std::optional<EventView> made;
   const EventView* view = event_view(window, of, made);
+  const Op op = node.op == Op::w_rate ? Op::w_count : node.op;  // a rate is a count, divided by who knows since when
+  if (made && op != Op::w_last && !events_->complete_after(of.from)) {
+    std::fill(out.begin(), out.end(), measured_nan);  // no zero is filled in for it
+    return Found::something;
+  }
   if (view->members.empty()) return Found::nothing;
   std::fill(out.begin(), out.end(), absent);
-  const Op op = node.op == Op::w_rate ? Op::w_count : node.op;  // a rate is a count, divided by who knows since when
   const std::uint32_t field = node.attributes.field.empty() ? 0 : events_->field(node.attributes.field);
   for (Slot slot = 0; slot < out.size(); ++slot) {
     const double value = events_->reduce(*view, slot, op, field);
