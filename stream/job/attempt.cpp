@@ -1,6 +1,7 @@
 #include "stream/job/attempt.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace tocsin::stream {
@@ -194,11 +195,12 @@ void Attempt::shaping_event(const EventRecord& event, Time arrival) {
     return;
   }
   const bool of_rank = event.member.level == Level::rank;
+  if (event.name == "member" && event.member.level == Level::gpu) same_gpu(event, std::string{event.member.node});
   if (event.name == "member" && of_rank) {
     const auto slot = topology_.rank(event.member.rank);
     if (!slot) return;
     const std::string node = event.member.node.empty() ? text_of(event, "node") : std::string{event.member.node};
-    const std::string gpu = event.member.gpu.empty() ? text_of(event, "gpu") : std::string{event.member.gpu};
+    const std::string gpu = same_gpu(event, node.empty() ? std::string{topology_.key(Level::rank, *slot).node} : node);
     topology_.place(event.member.rank, node, gpu);
     if (const std::string rack = text_of(event, "rack"); !rack.empty() && !node.empty()) topology_.rack(node, rack);
     for (const auto& [coordinate, owner] : pack_.pack->signals.coordinates()) {
@@ -210,6 +212,18 @@ void Attempt::shaping_event(const EventRecord& event, Time arrival) {
     }
   }
   if (event.name == "exit" && of_rank) topology_.exited(event.member.rank);
+}
+
+// A GPU under each of the names that the event gives it; of which one.
+std::string Attempt::same_gpu(const EventRecord& event, const std::string& node) {
+  std::array<std::string, 5> texts{std::string{event.member.gpu}};
+  for (std::size_t i = 0; i + 1 < texts.size(); ++i)
+    texts[i + 1] = text_of(event, std::array{"gpu", "gpu_pci", "gpu_uuid", "gpu_index"}[i]);
+  std::array<std::string_view, 5> names;
+  std::copy(texts.begin(), texts.end(), names.begin());
+  if (!node.empty()) topology_.same_gpu(node, names);
+  const auto any = std::find_if(names.begin(), names.end(), [](std::string_view name) { return !name.empty(); });
+  return any == names.end() ? std::string{} : std::string{*any};
 }
 
 void Attempt::signal_event(const EventRecord& event, Time arrival) {

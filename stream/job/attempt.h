@@ -62,6 +62,7 @@ class Attempt final : private Extracted {
  private:
   void line(const LineRecord& line, Time arrival);
   void shaping_event(const EventRecord& event, Time arrival);
+  std::string same_gpu(const EventRecord& event, const std::string& node);
   void signal_event(const EventRecord& event, Time arrival);
   void coverage(const CoverageRecord& coverage, Time arrival);
   void open_history();

@@ -100,6 +100,8 @@ const Intake::Layout& Intake::layout_of(const SampleBlock& block) {
   layout.names = block.layout, layout.source = block.source;
   for (const auto& named : block.signals) {
     auto& signal = layout.signals.emplace_back();
+    if (named.name == "gpu_pci" || named.name == "gpu_uuid" || named.name == "gpu_index")
+      layout.gpu_names.push_back(static_cast<std::uint32_t>(layout.signals.size() - 1));
     const auto id = pack_->signals.find(named.name);
     if (!id) {
       ++layout.unknown;
@@ -190,8 +192,29 @@ void Intake::mark_alive(const SampleBlock& block, std::span<const std::string> s
   }
 }
 
+// GPUs under the names that samples give them. The newest say what holds.
+void Intake::learn_gpus(const SampleBlock& block, const Layout& layout) {
+  const std::size_t width = block.signals.size(), members = block.members.size();
+  std::string index;
+  std::vector<std::string_view> names;
+  for (std::size_t cell = 0; cell < block.times.size() * members; ++cell) {
+    const MemberKey& member = block.members[cell % members];
+    if (member.node.empty() || member.gpu.empty()) continue;
+    names.assign(1, member.gpu);
+    for (const std::uint32_t s : layout.gpu_names) {
+      const double value = block.has(cell * width + s) ? block.value(cell * width + s) : -1;
+      if (!(value >= 0 && value < 65'536)) continue;
+      const auto number = static_cast<std::size_t>(value);
+      if (block.signals[s].unit != "text") names.push_back(index = std::to_string(number));
+      else if (number < block.texts.size()) names.push_back(block.texts[number]);
+    }
+    topology_.same_gpu(member.node, names);
+  }
+}
+
 void Intake::block(const SampleBlock& block, Time arrival) {
   const Layout& layout = layout_of(block);
+  if (!layout.gpu_names.empty() && !backfilling_) learn_gpus(block, layout);
   Membership& membership = membership_of(block);
   counters_->samples += block.size();
   counters_->member_limit += membership.without;

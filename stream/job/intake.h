@@ -79,6 +79,7 @@ class Intake {
     std::vector<std::uint32_t> plain, others;  // which of the signals: the wanted ones by kind
     std::vector<std::string> sources;          // that its records are covered for
     std::size_t step = npos;                   // which of the signals is `step`
+    std::vector<std::uint32_t> gpu_names;      // which of the signals are other names of their GPUs
     std::uint64_t unknown = 0, unwanted = 0;   // how many of them
     bool refused = false;                      // a unit is not of the kind of the signal's
   };
@@ -106,6 +107,7 @@ class Intake {
   Membership& membership_of(const SampleBlock& block);
   const Membership::Owners& owners_of(Membership& membership, Level owner, const SampleBlock& block);
   [[nodiscard]] std::optional<double> factor_of(const SampleBlock::Signal& named, const SignalDefinition& definition) const;
+  void learn_gpus(const SampleBlock& block, const Layout& layout);
   void mark_alive(const SampleBlock& block, std::span<const std::string> sources, const Membership& membership, Time arrival);
   template <class T>
   void column(const SampleBlock& block, const Layout::Signal& signal, const Membership::Owners& owners, std::size_t s, std::size_t t,

@@ -26,6 +26,8 @@ using Slot = std::uint32_t;
 inline constexpr Slot no_slot = 0xFFFFFFFFu;
 inline constexpr Slot reserved_slot = 0;
 
+class GpuName;
+
 // A partition of the members of a level. Members of a group are ascending; members that do not exist are in none.
 struct Groups {
   std::vector<std::uint32_t> offsets;  // of group g: members[offsets[g] .. offsets[g + 1])
@@ -59,8 +61,11 @@ class Topology {
   void place(std::uint32_t rank, std::string_view node, std::string_view gpu);
   void rack(std::string_view node, std::string_view rack);
   void coordinate(Level owner, Slot slot, std::string_view name, std::string_view value);
-  // The two names are one GPU. Where both had slots, the older stays, with what was learned of either; the newer exists no longer.
-  void alias_gpu(std::string_view node, std::string_view pci, std::string_view alias);
+  // The two names are one GPU, shown under its PCI address, else under `name`. Where both had slots, the older stays, with what was
+  // learned of either; the newer exists no longer, and what windows hold of it counts for nobody. Two PCI addresses, or two UUIDs, are
+  // never one GPU: the alias goes over to `name`'s.
+  void alias_gpu(std::string_view node, std::string_view name, std::string_view alias);
+  void same_gpu(std::string_view node, std::span<const std::string_view> names);  // all that are not empty
   void exited(std::uint32_t rank);
   void use_reserved();  // the reserved member has a value: "job" includes it
 
@@ -124,6 +129,8 @@ class Topology {
   Slot rack_slot(std::string_view name);
   void put_rank(Slot rank, Slot node, Slot gpu);
   void merge_gpus(Slot older, Slot newer);
+  void name_gpu(Slot gpu, const GpuName& name);
+  [[nodiscard]] bool contradicts(Slot gpu, const GpuName& name) const;
   [[nodiscard]] Slot find_gpu(Slot node, std::string_view name) const;
   [[nodiscard]] Slot container(Level fine, Slot slot, Level coarse) const noexcept;
   [[nodiscard]] std::vector<std::string> coordinate_of_members(Level level, const Coordinate& coordinate) const;

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <functional>
 #include <map>
@@ -392,4 +393,71 @@ TEST_CASE("a text beyond the limit is unknown, not another text, and is counted"
   say(54, "ready");
   job.beats(55, 65);
   CHECK(job.last("ready", 1) == Truth::yes);
+}
+
+namespace {
+
+const stream::LoadedPack& gpus_pack() {
+  static const stream::LoadedPack pack = SmallJob::load(R"lua(signals {
+      heat = { kind = "gauge", unit = "celsius", owner = "gpu" },
+      xid = { kind = "event", unit = "none", owner = "gpu", source = "kernel_log" },
+      any_gpu = { kind = "liveness", unit = "none", owner = "gpu" } })lua",
+                                                        R"lua(
+      rule "hot" { per = "gpu", every = "10s", needs = { heat = signal "heat" { over = "30s" }, xid = signal "xid" { over = "1m" } },
+        evaluate = function(job) return job.heat:mean():above(80) & job.xid:count():above(0) end }
+      rule "silent" { per = "gpu", every = "10s", needs = { any = signal "any_gpu" { over = "30s" } },
+        evaluate = function(job) return job.any:age():above(15) end })lua");
+  return pack;
+}
+
+EntryBuilder::Member gpu(std::string name) { return {stream::Level::gpu, 0, "n1", std::move(name)}; }
+
+// Heat under the index and XIDs under the PCI address, for a while.
+void heat_and_xid(SmallJob& job, double from, double to) {
+  for (double s = from; s < to; ++s) {
+    EntryBuilder b;
+    const EntryBuilder::Value heat[] = {{"heat", 90, {}, false}};
+    b.sample(SmallJob::at(s), gpu("3"), heat);
+    b.event(SmallJob::at(s), gpu("0000:3b:00.0"), "xid", {});
+    job.consume(b, s);
+    job.beats(s, s);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a GPU's index, PCI address and UUID are one GPU once an event or a sample says so") {
+  using Field = EntryBuilder::Field;
+  const auto learn = [](int way, SmallJob& job, double s) {
+    EntryBuilder b;
+    const Field pci{"gpu_pci", 0, "00000000:3B:00.0", true}, index{"gpu_index", 3, {}, false}, uuid{"gpu_uuid", 0, "GPU-77", true};
+    EntryBuilder::Member placed{stream::Level::rank, 0, "n1", "3"};
+    const EntryBuilder::Value text[] = {{"gpu_pci", 0, "0000:3b:00.0", true}};
+    const EntryBuilder::Value number[] = {{"gpu_index", 3, {}, false}, {"gpu_uuid", 0, "GPU-77", true}};
+    switch (way) {
+      case 0: b.event(SmallJob::at(s), placed, "member", std::array{pci, uuid}); break;
+      case 1: b.event(SmallJob::at(s), gpu("GPU-77"), "member", std::array{pci, index}); break;
+      case 2: b.sample(SmallJob::at(s), gpu("3"), text); break;
+      default: b.sample(SmallJob::at(s), gpu("0000:3B:00.0"), number); break;
+    }
+    job.consume(b, s);
+  };
+  for (int way = 0; way < 4; ++way) {
+    CAPTURE(way);
+    SmallJob before{gpus_pack()}, after{gpus_pack()}, never{gpus_pack()};
+    learn(way, before, 0);
+    heat_and_xid(before, 1, 40);
+    CHECK(before.last("hot", 0) == Truth::yes);
+    heat_and_xid(after, 1, 40);
+    CHECK(after.last("hot", 0) != Truth::yes);
+    CHECK(after.last("hot", 1) != Truth::yes);
+    learn(way, after, 40);
+    heat_and_xid(after, 41, 80);
+    CHECK(after.last("hot", 0) == Truth::yes);
+    CHECK(after.last("hot", 1) != Truth::yes);  // it is merged away: neither expected nor silent
+    CHECK_FALSE(after.ever("silent", 1, Truth::yes));
+    heat_and_xid(never, 1, 80);
+    CHECK(never.last("hot", 0) != Truth::yes);
+    CHECK(never.last("hot", 1) != Truth::yes);
+  }
 }
