@@ -58,10 +58,8 @@ std::optional<Slot> Intake::owner_slot(Level owner, const MemberKey& key) {
     return reserved_slot;
   }
   if (key.level > owner) {
-    if (const auto slot = topology_.slot(key)) {
-      const auto containing = topology_.containing(key.level, owner);
-      if (*slot < containing.size() && containing[*slot] != no_slot) return containing[*slot];
-    }
+    if (const auto slot = topology_.slot(key))
+      if (const Slot container = topology_.container(key.level, *slot, owner); container != no_slot) return container;
     Slot slot = no_slot;
     if (owner == Level::node && !key.node.empty()) slot = topology_.node(key.node);
     if (owner == Level::gpu && !key.gpu.empty()) slot = topology_.gpu(key.node, key.gpu);

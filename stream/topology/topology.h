@@ -78,7 +78,9 @@ class Topology {
   [[nodiscard]] std::span<const std::uint8_t> all_expected(Level level) const;
   [[nodiscard]] std::uint64_t version() const noexcept { return version_; }
 
-  // For each slot of `fine` the slot of `coarse` that contains it, or no_slot; the reserved member lies in nothing.
+  // The slot of `coarse` that contains this slot of `fine`, or no_slot; the reserved member lies in nothing.
+  [[nodiscard]] Slot container(Level fine, Slot slot, Level coarse) const noexcept;
+  // The same of each slot of `fine`: it is made anew after each change, so that who asks for one member while others are learned asks above.
   [[nodiscard]] std::span<const Slot> containing(Level fine, Level coarse) const;
   // The slots of `fine` by the slot of `coarse`. Over the job the reserved member takes part where it has spoken.
   [[nodiscard]] const Groups& groups(Level fine, Level coarse) const;
@@ -132,7 +134,6 @@ class Topology {
   void name_gpu(Slot gpu, const GpuName& name);
   [[nodiscard]] bool contradicts(Slot gpu, const GpuName& name) const;
   [[nodiscard]] Slot find_gpu(Slot node, std::string_view name) const;
-  [[nodiscard]] Slot container(Level fine, Slot slot, Level coarse) const noexcept;
   [[nodiscard]] std::vector<std::string> coordinate_of_members(Level level, const Coordinate& coordinate) const;
   void find_left() const;
 
