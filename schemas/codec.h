@@ -13,7 +13,22 @@
 
 namespace tocsin::schemas {
 
-// One Envelope as FlatBuffers bytes. Position, next and arrival are the log's, not the message's.
+// Encodes entries as Envelopes in FlatBuffers. Position, next and arrival are the log's, not the message's.
+// Owned by a producer; it keeps its working memory.
+class Encoder {
+ public:
+  Encoder();
+  ~Encoder();
+  Encoder(Encoder&&) noexcept;
+
+  [[nodiscard]] std::vector<std::byte> encode(const stream::Entry& entry);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// One entry, by an encoder of its own.
 [[nodiscard]] std::vector<std::byte> encode(const stream::Entry& entry);
 
 // Decodes messages into Entries. A message is verified before it is read, and copied once into an aligned buffer that the decoder

@@ -111,8 +111,18 @@ Offset<fb::Control> encode_control(FlatBufferBuilder& out, const stream::Control
 
 }  // namespace
 
-std::vector<std::byte> encode(const Entry& entry) {
-  thread_local FlatBufferBuilder out{1024};
+struct Encoder::State {
+  FlatBufferBuilder out{1024};
+};
+
+Encoder::Encoder() : state_(std::make_unique<State>()) {}
+Encoder::~Encoder() = default;
+Encoder::Encoder(Encoder&&) noexcept = default;
+
+std::vector<std::byte> encode(const Entry& entry) { return Encoder{}.encode(entry); }
+
+std::vector<std::byte> Encoder::encode(const Entry& entry) {
+  FlatBufferBuilder& out = state_->out;
   out.Clear();
 
   std::vector<Offset<fb::SampleBlock>> samples;

@@ -43,6 +43,7 @@ struct History::State {
   Time backfilled_to = long_ago;  // while filling, the clock as it was
   std::vector<EarlyArrival> early;
   Time earliest = never;  // of them
+  ReductionScratch scratch;
   Zeros zeros;
   Ages ages;
   std::vector<std::pair<std::string_view, double>> fields;  // scratch, as these
@@ -58,7 +59,7 @@ struct History::State {
   }
 
   void retain(std::uint32_t id, std::vector<Asked> windows) {
-    signals[id] = std::make_unique<SignalHistory>(table.all()[id], std::move(windows), symbol);
+    signals[id] = std::make_unique<SignalHistory>(table.all()[id], std::move(windows), symbol, scratch);
   }
   void begin(const Graph& graph, std::span<const NodeId> reductions, std::span<const NodeId> windows, std::span<const NodeId> open);
 

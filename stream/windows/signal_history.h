@@ -37,7 +37,7 @@ struct Asked {
 // Everything that an attempt retains of one signal. Owned by its History.
 class SignalHistory {
  public:
-  SignalHistory(const SignalDefinition& definition, std::vector<Asked> windows, const SymbolOf& symbol);
+  SignalHistory(const SignalDefinition& definition, std::vector<Asked> windows, const SymbolOf& symbol, ReductionScratch& scratch);
 
   [[nodiscard]] const SignalDefinition& definition() const noexcept { return *definition_; }
 
@@ -118,8 +118,9 @@ class SignalHistory {
   EventView* event_view(const WindowSpec& window, TimeRange time_range, std::optional<EventView>& made);
 
   const SignalDefinition* definition_;
-  Duration reach_{};    // over + lag + settle of the raw windows
-  Duration longest_{};  // of all time windows
+  ReductionScratch* scratch_;  // the history's
+  Duration reach_{};           // over + lag + settle of the raw windows
+  Duration longest_{};         // of all time windows
   std::variant<std::monostate, RowSide<float>, RowSide<double>> rows_;
   std::optional<Points> points_;
   std::optional<Events> events_;
