@@ -19,11 +19,11 @@ namespace {
 
 class Counted final : public stream::Extracted {
  public:
-  void sample(stream::Time, const stream::MemberKey&, std::string_view, double value) override {
+  void sample(stream::Time, const stream::MemberKey&, std::string_view, double value, std::string_view) override {
     sum += value;
     ++count;
   }
-  void sample(stream::Time, const stream::MemberKey&, std::string_view, std::string_view) override { ++count; }
+  void sample(stream::Time, const stream::MemberKey&, std::string_view, std::string_view, std::string_view) override { ++count; }
   void event(const stream::EventRecord&) override { ++count; }
   double sum = 0;
   std::size_t count = 0;

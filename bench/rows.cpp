@@ -46,7 +46,7 @@ struct Job {
         const std::size_t n = std::min<std::size_t>(batch, ranks - from);
         history->settle(now, [](const Applied&) {});
         (void)history->samples(static_cast<SignalId>(s), std::span{slots}.subspan(from, n), now, std::span{values}.subspan(from, n), now,
-                               1);
+                               {0, 1, 0});
       }
     std::rotate(values.begin(), values.begin() + 1, values.end());
   }
@@ -93,7 +93,7 @@ void write_singly(benchmark::State& state) {
     for (Slot slot = 1; slot <= 1000; ++slot)
       for (std::uint32_t s = 0; s < job.table.size(); ++s) {
         job.history->settle(job.now, [](const Applied&) {});
-        (void)job.history->sample(static_cast<SignalId>(s), slot, job.now, 0.5, job.now, 1);
+        (void)job.history->sample(static_cast<SignalId>(s), slot, job.now, 0.5, job.now, {0, 1, 0});
       }
   }
   state.SetItemsProcessed(state.iterations() * 1000 * state.range(0));

@@ -195,11 +195,12 @@ void EntryBuilder::sample(Time time, const Member& member, std::span<const Value
   }
 }
 
-void EntryBuilder::line(Time time, const Member& member, std::string_view text, bool error_stream) {
+void EntryBuilder::line(Time time, const Member& member, std::string_view text, bool error_stream, std::string_view source) {
   State& s = *state_;
   const bool same = !s.lines.empty() && s.lines.back().member == MemberKey{member.level, member.rank, member.node, member.gpu};
   const MemberKey key = same ? s.lines.back().member : s.keep(member);
-  s.lines.push_back({time, key, error_stream, s.keep(text)});
+  const std::string_view kept = !s.lines.empty() && s.lines.back().source == source ? s.lines.back().source : s.keep(source);
+  s.lines.push_back({time, key, error_stream, s.keep(text), kept});
 }
 
 void EntryBuilder::event(Time time, const Member& member, std::string_view name, std::span<const Field> fields, std::string_view source) {

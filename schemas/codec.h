@@ -13,7 +13,22 @@
 
 namespace tocsin::schemas {
 
-// One Envelope as FlatBuffers bytes. Position, next and arrival are the log's, not the message's.
+// Encodes entries as Envelopes in FlatBuffers. Position, next and arrival are the log's, not the message's.
+// Owned by a producer; it keeps its working memory.
+class Encoder {
+ public:
+  Encoder();
+  ~Encoder();
+  Encoder(Encoder&&) noexcept;
+
+  [[nodiscard]] std::vector<std::byte> encode(const stream::Entry& entry);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// One entry, by an encoder of its own.
 [[nodiscard]] std::vector<std::byte> encode(const stream::Entry& entry);
 
 // Decodes messages into Entries. A message is verified before it is read, and copied once into an aligned buffer that the decoder
@@ -61,7 +76,7 @@ class EntryBuilder {
     bool is_text = false;
   };
   void sample(stream::Time time, const Member& member, std::span<const Value> values, std::string_view source = {});
-  void line(stream::Time time, const Member& member, std::string_view text, bool error_stream = false);
+  void line(stream::Time time, const Member& member, std::string_view text, bool error_stream = false, std::string_view source = {});
   struct Field {
     std::string_view name;
     double number = 0;

@@ -252,7 +252,8 @@ bool Decoder::State::read(const fb::LineBlock& from) {
   if (!aligned(from.times())) return false;
   if (count == 0 || ends.size() != count || (!whose.empty() && whose.size() != count) || (!streams.empty() && streams.size() != count))
     return false;
-  if (!claim(member_string.size() + times.size_bytes() + whose.size_bytes() + ends.size_bytes() + streams.size() + text.size()))
+  if (!claim(member_string.size() + times.size_bytes() + whose.size_bytes() + ends.size_bytes() + streams.size() + text.size() +
+             size_of(from.source())))
     return false;
   line_members.clear();
   if (!parse_members(member_string, std::min(expandable, most_members), line_members) || line_members.empty()) return false;
@@ -268,7 +269,7 @@ bool Decoder::State::read(const fb::LineBlock& from) {
   previous = 0;
   for (std::size_t i = 0; i < count; ++i) {
     lines.push_back({sane(times[i]), line_members[whose.empty() ? 0 : whose[i]], !streams.empty() && streams[i] != 0,
-                     characters(text.subspan(previous, ends[i] - previous))});
+                     characters(text.subspan(previous, ends[i] - previous)), view(from.source())});
     previous = ends[i];
   }
   return true;

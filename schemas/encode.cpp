@@ -50,6 +50,7 @@ Offset<fb::SampleBlock> encode_samples(FlatBufferBuilder& out, const stream::Sam
   return fb::CreateSampleBlock(out, layout, members, time_vector, narrow, wide, present, texts, source);
 }
 
+// Lines of one source.
 Offset<fb::LineBlock> encode_lines(FlatBufferBuilder& out, std::span<const stream::LineRecord> lines) {
   std::vector<stream::MemberKey> members;
   std::map<std::string, std::uint32_t> index;  // by the member's bytes
@@ -78,7 +79,8 @@ Offset<fb::LineBlock> encode_lines(FlatBufferBuilder& out, std::span<const strea
   const auto stream_vector = all_out ? ByteVector{} : out.CreateVector(streams);
   const auto end_vector = out.CreateVector(ends);
   const auto text_vector = bytes_or_none(out, text);
-  return fb::CreateLineBlock(out, member_vector, time_vector, whose_vector, stream_vector, end_vector, text_vector);
+  const auto source = text_or_none(out, lines.front().source);
+  return fb::CreateLineBlock(out, member_vector, time_vector, whose_vector, stream_vector, end_vector, text_vector, source);
 }
 
 Offset<fb::Event> encode_event(FlatBufferBuilder& out, const stream::EventRecord& event) {
@@ -109,14 +111,29 @@ Offset<fb::Control> encode_control(FlatBufferBuilder& out, const stream::Control
 
 }  // namespace
 
-std::vector<std::byte> encode(const Entry& entry) {
-  thread_local FlatBufferBuilder out{1024};
+struct Encoder::State {
+  FlatBufferBuilder out{1024};
+};
+
+Encoder::Encoder() : state_(std::make_unique<State>()) {}
+Encoder::~Encoder() = default;
+Encoder::Encoder(Encoder&&) noexcept = default;
+
+std::vector<std::byte> encode(const Entry& entry) { return Encoder{}.encode(entry); }
+
+std::vector<std::byte> Encoder::encode(const Entry& entry) {
+  FlatBufferBuilder& out = state_->out;
   out.Clear();
 
   std::vector<Offset<fb::SampleBlock>> samples;
   for (const auto& block : entry.samples) samples.push_back(encode_samples(out, block));
   std::vector<Offset<fb::LineBlock>> lines;
-  if (!entry.lines.empty()) lines.push_back(encode_lines(out, entry.lines));
+  for (auto rest = entry.lines; !rest.empty();) {  // a block for each run of one source, so that their order stays
+    const auto other = std::find_if(rest.begin(), rest.end(), [&](const auto& line) { return line.source != rest.front().source; });
+    const auto run = static_cast<std::size_t>(other - rest.begin());
+    lines.push_back(encode_lines(out, rest.first(run)));
+    rest = rest.subspan(run);
+  }
   std::vector<Offset<fb::Event>> events;
   for (const auto& event : entry.events) events.push_back(encode_event(out, event));
   std::vector<Offset<fb::Coverage>> coverage;

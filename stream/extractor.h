@@ -9,12 +9,13 @@
 
 namespace tocsin::stream {
 
-// What extraction makes of lines: samples and events, of the line's member or of another rank that the line names.
+// What extraction makes of lines: samples and events, of the line's member or of another rank that the line names. `source` is the
+// lines' own, as an event's is; empty: that of the signal.
 class Extracted {
  public:
   virtual ~Extracted() = default;
-  virtual void sample(Time time, const MemberKey& member, std::string_view signal, double value) = 0;
-  virtual void sample(Time time, const MemberKey& member, std::string_view signal, std::string_view text) = 0;
+  virtual void sample(Time time, const MemberKey& member, std::string_view signal, double value, std::string_view source) = 0;
+  virtual void sample(Time time, const MemberKey& member, std::string_view signal, std::string_view text, std::string_view source) = 0;
   virtual void event(const EventRecord& event) = 0;
 };
 

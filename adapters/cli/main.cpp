@@ -28,10 +28,11 @@ void print_report(const cli::RunReport& report, bool digests, bool counters) {
   fmt::print("entries {} samples {} lines {} events {} covered {} beats {} ticks {} evaluations {} transitions {}\n", c.entries, c.samples,
              c.lines, c.events, c.coverage, c.beats, c.ticks, c.evaluations, c.transitions);
   fmt::print(
-      "late {} duplicates {} corrected_times {} unknown_signal {} unwanted {} rejected_blocks {} strays {} member_limit {} gaps {} "
-      "quarantined {} over_limit {} packs_refused {} corrupt_frames {} undecodable {}\n",
-      c.late, c.duplicates, c.corrected_times, c.unknown_signal, c.unwanted, c.rejected_blocks, c.strays, c.member_limit, c.gaps,
-      c.quarantined, c.alerts_over_limit, c.packs_refused, report.corrupt_frames, report.undecodable);
+      "late {} duplicates {} corrected_times {} unknown_signal {} unwanted {} rejected_blocks {} unit_mismatch {} strays {} "
+      "member_limit {} event_limit {} text_limit {} gaps {} quarantined {} over_limit {} packs_refused {} corrupt_frames {} undecodable "
+      "{}\n",
+      c.late, c.duplicates, c.corrected_times, c.unknown_signal, c.unwanted, c.rejected_blocks, c.unit_mismatch, c.strays, c.member_limit,
+      c.event_limit, c.text_limit, c.gaps, c.quarantined, c.alerts_over_limit, c.packs_refused, report.corrupt_frames, report.undecodable);
   for (const auto& [rule, message] : c.quarantine_messages) fmt::print("quarantined {}: {}\n", rule, message);
 }
 

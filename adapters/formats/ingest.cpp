@@ -89,6 +89,7 @@ class Ingestion {
   Plan plan_;
   IngestSummary summary_;
   std::optional<journal::Writer> writer_;
+  schemas::Encoder encoder_;
   Time clock_ = stream::long_ago;
 
   EntryBuilder batch_, made_;
@@ -155,7 +156,7 @@ Result<void> Ingestion::listen() {
 }
 
 Result<void> Ingestion::append(EntryBuilder& builder, Time arrival) {
-  auto position = writer_->append(schemas::encode(builder.entry()), arrival);
+  auto position = writer_->append(encoder_.encode(builder.entry()), arrival);
   if (!position) return position.error();
   ++summary_.entries;
   builder.clear();

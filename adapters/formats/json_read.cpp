@@ -92,7 +92,7 @@ bool JsonRecord::shapes_the_job() const {
 void JsonRecord::add_to(EntryBuilder& builder, Time when) const {
   switch (what) {
     case What::samples: builder.sample(when, member, values, source); break;
-    case What::line: builder.line(when, member, text, error_stream); break;
+    case What::line: builder.line(when, member, text, error_stream, source); break;
     case What::event: builder.event(when, member, event, fields, source); break;
     case What::coverage: builder.coverage(source, members); break;
     case What::control:

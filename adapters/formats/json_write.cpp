@@ -123,6 +123,7 @@ std::string to_json(const Entry& entry) {
     put_key(line, "line");
     put_text(line, record.text);
     if (record.error_stream) put(line, "stream", "stderr");
+    put(line, "source", record.source);
     out += line + "}\n";
   }
   for (const auto& event : entry.events) {

@@ -62,6 +62,7 @@ struct Writer::State {
 
   std::vector<File> finished;  // segments that are full and not yet synced
   std::vector<std::vector<std::byte>> carried;
+  std::vector<std::byte> frames;  // scratch of append
 
   Result<void> sync_finished() {
     for (const File& full : finished)
@@ -174,7 +175,7 @@ Result<Position> Writer::append(std::span<const std::byte> payload, Time arrival
     if (auto dropped = s.drop_oldest(); !dropped) return dropped.error();
   }
   const Time stamped = std::max(arrival, s.last_arrival);
-  thread_local std::vector<std::byte> frames;
+  auto& frames = s.frames;
   frames.clear();
   if (s.written == 0)
     for (const auto& carried : s.carried) add_frame(frames, s.segment, carried, stamped);

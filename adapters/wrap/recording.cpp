@@ -69,7 +69,7 @@ void Recording::append(schemas::EntryBuilder& entry) {
   }
   entry.produced_by("wrap", epoch_, ++sequence_);
   const stream::Entry& whole = entry.entry();
-  const auto bytes = schemas::encode(whole);
+  const auto bytes = encoder_.encode(whole);
   bool carry = carried_.add(whole, bytes);
   if (carried_.forget_replaced(clock_.now())) carry = true;
   entry.clear();

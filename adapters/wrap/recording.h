@@ -37,6 +37,7 @@ class Recording {
   std::uint32_t epoch_;
   std::uint64_t sequence_ = 0, lost_ = 0;
   std::optional<journal::Writer> writer_;
+  schemas::Encoder encoder_;
   Carried carried_;
   stream::Time retry_ = stream::long_ago;
   stream::Duration wait_ = std::chrono::seconds{1};

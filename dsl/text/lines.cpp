@@ -19,6 +19,7 @@ namespace {
 
 constexpr std::size_t most_totals = 65'536;
 constexpr std::uint32_t no_rule = 0xFFFFFFFFu;
+constexpr std::string_view own_log = "log";  // the source of a rank's own output: what is made of it has the source that the rules say
 
 struct Drawn {
   std::optional<double> number;
@@ -110,6 +111,7 @@ void Lines::take(std::string_view text, const LineRecord& line, Time arrival, Ex
   piece.member = piece.from = line.member;
   piece.rank_known = line.member.level == Level::rank;
   piece.error = line.error_stream;
+  piece.source = line.source == own_log ? std::string_view{} : line.source;
   piece.time = line.time;
   piece.arrival = arrival;
   // A collector that knows the rank is believed before a text that says one; a local rank means nothing on a known node.
@@ -145,14 +147,14 @@ void Lines::apply(const Piece& piece, Extracted& out) {
     spoken = expression.rule;
     if (rule.kind == Definition::Kind::parser) parsed = true;
     if (rule.assembles() && !(rule.until && rule.until->occurs(piece.body))) begin(piece, expression.rule, out);
-    else emit(rule, piece.body, captures, piece.member, piece.rank_known, piece.time, out);
+    else emit(rule, piece.body, captures, piece.member, piece.rank_known, piece.source, piece.time, out);
   }
 }
 
 const Rule* Lines::join(const Piece& piece, Extracted& out) {
-  auto place = open_.find(piece.member, piece.error);
+  auto place = open_.find(piece.member, piece.error, piece.source);
   const bool by_stream = place.has_value();
-  if (!place && !piece.rank_known) place = open_.find_wrapped(piece.from, piece.error, *expressions_);
+  if (!place && !piece.rank_known) place = open_.find_wrapped(piece.from, piece.error, piece.source, *expressions_);
   if (!place) return nullptr;
   OpenRecord& record = (*place)->second;
   const Rule& rule = expressions_->rule(record.rule);
@@ -188,7 +190,7 @@ const Rule* Lines::join(const Piece& piece, Extracted& out) {
 }
 
 void Lines::begin(const Piece& piece, std::uint32_t rule, Extracted& out) {
-  if (const auto other = open_.find(piece.member, piece.error)) {
+  if (const auto other = open_.find(piece.member, piece.error, piece.source)) {
     close(open_.take(*other), out);
   } else if (open_.full()) {
     ++counters_.records_refused;
@@ -198,6 +200,7 @@ void Lines::begin(const Piece& piece, std::uint32_t rule, Extracted& out) {
   record.rule = rule;
   record.of = OwnedMember{piece.member};
   record.from = OwnedMember{piece.from};
+  record.source = piece.source;
   record.rank_known = piece.rank_known;
   record.text = piece.body;
   record.lines = 1;
@@ -214,7 +217,7 @@ void Lines::close(const OpenRecord& record, Extracted& out) {
     Captures captures;
     if (!expression.match(first, captures)) continue;
     if (!rule.unless || !rule.unless->occurs(record.text))
-      emit(rule, record.text, captures, record.of.key(), record.rank_known, record.time, out);
+      emit(rule, record.text, captures, record.of.key(), record.rank_known, record.source, record.time, out);
     return;
   }
 }
@@ -235,8 +238,8 @@ bool Lines::counts(const Rule& rule, const Captures& captures, const MemberKey& 
   return true;
 }
 
-void Lines::emit(const Rule& rule, std::string_view text, const Captures& captures, const MemberKey& member, bool rank_known, Time time,
-                 Extracted& out) {
+void Lines::emit(const Rule& rule, std::string_view text, const Captures& captures, const MemberKey& member, bool rank_known,
+                 std::string_view source, Time time, Extracted& out) {
   MemberKey about = member;
   if (rule.rank != no_capture && !(rule.rank_yields && rank_known)) {
     if (const auto rank = rank_in(captured(captures, rule.rank))) {
@@ -260,12 +263,12 @@ void Lines::emit(const Rule& rule, std::string_view text, const Captures& captur
       }
     }
     ++counters_.events;
-    out.event({time, about, rule.event, rule.source, fields_});
+    out.event({time, about, rule.event, source.empty() ? std::string_view{rule.source} : source, fields_});
   }
   for (const Rule::Output& sample : rule.samples) {
     const Drawn drawn = draw(sample, text, captures);
-    if (drawn.number) out.sample(time, about, sample.name, *drawn.number);
-    else if (drawn.has_text) out.sample(time, about, sample.name, drawn.text);
+    if (drawn.number) out.sample(time, about, sample.name, *drawn.number, source);
+    else if (drawn.has_text) out.sample(time, about, sample.name, drawn.text, source);
     else continue;
     ++counters_.samples;
     if (rule.same != no_capture && drawn.number && sample.name == "step" && *drawn.number >= totals_[OwnedMember{member}])

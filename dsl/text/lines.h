@@ -43,6 +43,7 @@ class Lines final : public LineExtractor {
     stream::MemberKey from;  // as the collector says
     bool rank_known = false;
     bool error = false;
+    std::string_view source;  // of the line; empty: its member's own log
     stream::Time time{}, arrival{};
   };
   void take(std::string_view text, const stream::LineRecord& line, stream::Time arrival, stream::Extracted& out);
@@ -52,7 +53,7 @@ class Lines final : public LineExtractor {
   void begin(const Piece& piece, std::uint32_t rule, stream::Extracted& out);
   void close(const OpenRecord& record, stream::Extracted& out);
   void emit(const Rule& rule, std::string_view text, const Captures& captures, const stream::MemberKey& member, bool rank_known,
-            stream::Time time, stream::Extracted& out);
+            std::string_view source, stream::Time time, stream::Extracted& out);
   [[nodiscard]] bool counts(const Rule& rule, const Captures& captures, const stream::MemberKey& member);
 
   std::shared_ptr<const Expressions> expressions_;

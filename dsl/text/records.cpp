@@ -6,25 +6,27 @@ namespace tocsin::dsl::text {
 
 using stream::Time;
 
-std::optional<OpenRecords::Place> OpenRecords::find(const stream::MemberKey& member, bool error) {
+std::optional<OpenRecords::Place> OpenRecords::find(const stream::MemberKey& member, bool error, std::string_view source) {
   if (open_.empty()) return std::nullopt;
-  const auto place = open_.find(Stream{OwnedMember{member}, error});
+  const auto place = open_.find(Stream{OwnedMember{member}, error, std::string{source}});
   if (place == open_.end()) return std::nullopt;
   return place;
 }
 
-std::optional<OpenRecords::Place> OpenRecords::find_wrapped(const stream::MemberKey& from, bool error, const Expressions& expressions) {
+std::optional<OpenRecords::Place> OpenRecords::find_wrapped(const stream::MemberKey& from, bool error, std::string_view source,
+                                                            const Expressions& expressions) {
   const OwnedMember owner{from};
   std::optional<Place> youngest;
   for (auto place = open_.begin(); place != open_.end(); ++place)
-    if (expressions.rule(place->second.rule).wrapped && place->first.error == error && place->second.from == owner &&
-        (!youngest || place->second.due > (*youngest)->second.due))
+    if (expressions.rule(place->second.rule).wrapped && place->first.error == error && place->first.source == source &&
+        place->second.from == owner && (!youngest || place->second.due > (*youngest)->second.due))
       youngest = place;
   return youngest;
 }
 
 void OpenRecords::open(const stream::MemberKey& member, bool error, OpenRecord record) {
-  open_.insert_or_assign(Stream{OwnedMember{member}, error}, std::move(record));
+  Stream stream{OwnedMember{member}, error, record.source};
+  open_.insert_or_assign(std::move(stream), std::move(record));
 }
 
 OpenRecord OpenRecords::take(Place place) {

@@ -29,11 +29,12 @@ struct OwnedMember {
   }
 };
 
-// One of the two outputs of a member.
+// One of the two outputs of a member, or another log of it.
 struct Stream {
   OwnedMember member;
   bool error = false;
-  static void fields(auto& self, auto& archive) { archive(1, self.member), archive(2, self.error); }
+  std::string source;  // of its lines; empty: the member's own log
+  static void fields(auto& self, auto& archive) { archive(1, self.member), archive(2, self.error), archive(3, self.source); }
   friend auto operator<=>(const Stream&, const Stream&) = default;
 };
 
@@ -42,6 +43,7 @@ struct OpenRecord {
   std::uint32_t rule = 0;
   OwnedMember of;           // whom it is about
   OwnedMember from;         // whose line began it, as the collector says
+  std::string source;       // of its lines; empty: the member's own log
   bool rank_known = false;  // of the line that began it
   std::string text;
   std::uint32_t lines = 0;  // of the stream since then, joined or not
@@ -51,7 +53,7 @@ struct OpenRecord {
   // But for its rule, which another pack may number otherwise.
   static void fields(auto& self, auto& archive) {
     archive(1, self.of), archive(2, self.from), archive(3, self.rank_known), archive(4, self.text);
-    archive(5, self.lines), archive(6, self.time), archive(7, self.due);
+    archive(5, self.lines), archive(6, self.time), archive(7, self.due), archive(8, self.source);
   }
 };
 
@@ -66,11 +68,12 @@ class OpenRecords {
   [[nodiscard]] bool none() const noexcept { return open_.empty(); }
   [[nodiscard]] bool full() const noexcept { return open_.size() >= most_records; }
   using Place = std::map<Stream, OpenRecord>::iterator;
-  [[nodiscard]] std::optional<Place> find(const stream::MemberKey& member, bool error);
+  [[nodiscard]] std::optional<Place> find(const stream::MemberKey& member, bool error, std::string_view source);
   // A terminal wraps a line and puts no prefix before the rest: the youngest record of a wrapped rule that this collector's lines
   // began.
-  [[nodiscard]] std::optional<Place> find_wrapped(const stream::MemberKey& from, bool error, const Expressions& expressions);
-  void open(const stream::MemberKey& member, bool error, OpenRecord record);
+  [[nodiscard]] std::optional<Place> find_wrapped(const stream::MemberKey& from, bool error, std::string_view source,
+                                                  const Expressions& expressions);
+  void open(const stream::MemberKey& member, bool error, OpenRecord record);  // among the lines of its source
   OpenRecord take(Place place);
   // The one that ends first, if that is not after `clock`; of equal ones the first in the order of streams.
   [[nodiscard]] std::optional<OpenRecord> take_due(stream::Time clock);

@@ -1,6 +1,7 @@
 #include "stream/job/attempt.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace tocsin::stream {
@@ -90,6 +91,7 @@ bool Attempt::advance(Time clock, TickBudget& budget) {
     judge_->perform(due);
   }
   if (!over()) history_->settle(clock, applied);
+  context_.counters->event_limit += history_->take_let_go();
   return true;
 }
 
@@ -119,7 +121,7 @@ void Attempt::report_end_reason() {
   if (reason.empty() || !runtime_->pack()->signals.find("end_reason")) return;
   arrival_ = end_;
   intake_.from(std::nullopt);
-  sample(end_, MemberKey{}, "end_reason", std::string_view{reason});
+  sample(end_, MemberKey{}, "end_reason", std::string_view{reason}, {});
 }
 
 void Attempt::finish_extraction() {
@@ -132,12 +134,13 @@ void Attempt::note(std::string_view event, std::string_view origin, Time at) {
   const auto id = runtime_->pack()->signals.find(event);
   if (ended() || !id || runtime_->pack()->signals[*id].kind != SignalKind::event || !history_->wants(*id)) return;
   const EventField fields[] = {{"origin", symbols_.intern(origin)}};
-  (void)history_->event(*id, 0, at, fields, at, intake_.next_sequence());
+  (void)history_->event(*id, 0, at, fields, at, intake_.next_order());
 }
 
 void Attempt::apply(const Entry& entry, std::optional<std::size_t> origin) {
   intake_.from(origin);
   topology_.reading(entry.position);
+  intake_.begin(entry);
   if (!backfilling_) last_arrival_ = std::max(last_arrival_, entry.arrival);
   arrival_ = entry.arrival;
   for (const EventRecord& event : entry.events)
@@ -147,11 +150,13 @@ void Attempt::apply(const Entry& entry, std::optional<std::size_t> origin) {
   for (const EventRecord& event : entry.events)
     if (!shapes_the_job(event.name)) signal_event(event, entry.arrival);
   for (const CoverageRecord& h : entry.coverage) coverage(h, entry.arrival);
+  intake_.end();
+  context_.counters->text_limit += symbols_.take_refused();
 }
 
 void Attempt::line(const LineRecord& l, Time arrival) {
   ++context_.counters->lines;
-  intake_.cover("log", l.member, arrival);
+  intake_.cover(l.source.empty() ? "log" : l.source, l.member, arrival);
   intake_.alive(l.member, arrival);
   LineRecord record = l;
   record.time = intake_.placed(l.time, arrival, true);
@@ -162,22 +167,23 @@ void Attempt::line(const LineRecord& l, Time arrival) {
   intake_.from(origin);
 }
 
-void Attempt::sample(Time time, const MemberKey& member, std::string_view signal, double number) {
+void Attempt::sample(Time time, const MemberKey& member, std::string_view signal, double number, std::string_view source) {
   const auto id = runtime_->pack()->signals.find(signal);
   if (!id) {
     ++context_.counters->unknown_signal;
     return;
   }
-  intake_.sample(*id, member, time, canonical(number) * runtime_->pack()->signals.factor(signal), arrival_);
+  intake_.sample(*id, member, time, canonical(number) * runtime_->pack()->signals.factor(signal), arrival_, source);
 }
 
-void Attempt::sample(Time time, const MemberKey& member, std::string_view signal, std::string_view text) {
+void Attempt::sample(Time time, const MemberKey& member, std::string_view signal, std::string_view text, std::string_view source) {
   const auto id = runtime_->pack()->signals.find(signal);
   if (!id || !runtime_->pack()->signals[*id].textual()) {
     ++context_.counters->unknown_signal;
     return;
   }
-  sample(time, member, signal, symbols_.intern(text));
+  const double symbol = symbols_.intern(text);
+  sample(time, member, signal, is_absent(symbol) ? measured_nan : symbol, source);
 }
 
 void Attempt::event(const EventRecord& record) {
@@ -198,11 +204,12 @@ void Attempt::shaping_event(const EventRecord& event, Time arrival) {
     return;
   }
   const bool of_rank = event.member.level == Level::rank;
+  if (event.name == "member" && event.member.level == Level::gpu) same_gpu(event, std::string{event.member.node});
   if (event.name == "member" && of_rank) {
     const auto slot = topology_.rank(event.member.rank);
     if (!slot) return;
     const std::string node = event.member.node.empty() ? text_of(event, "node") : std::string{event.member.node};
-    const std::string gpu = event.member.gpu.empty() ? text_of(event, "gpu") : std::string{event.member.gpu};
+    const std::string gpu = same_gpu(event, node.empty() ? std::string{topology_.key(Level::rank, *slot).node} : node);
     topology_.place(event.member.rank, node, gpu);
     if (const std::string rack = text_of(event, "rack"); !rack.empty() && !node.empty()) topology_.rack(node, rack);
     for (const auto& [coordinate, owner] : runtime_->pack()->signals.coordinates()) {
@@ -214,6 +221,18 @@ void Attempt::shaping_event(const EventRecord& event, Time arrival) {
     }
   }
   if (event.name == "exit" && of_rank) topology_.exited(event.member.rank);
+}
+
+// A GPU under each of the names that the event gives it; of which one.
+std::string Attempt::same_gpu(const EventRecord& event, const std::string& node) {
+  std::array<std::string, 5> texts{std::string{event.member.gpu}};
+  for (std::size_t i = 0; i + 1 < texts.size(); ++i)
+    texts[i + 1] = text_of(event, std::array{"gpu", "gpu_pci", "gpu_uuid", "gpu_index"}[i]);
+  std::array<std::string_view, 5> names;
+  std::copy(texts.begin(), texts.end(), names.begin());
+  if (!node.empty()) topology_.same_gpu(node, names);
+  const auto any = std::find_if(names.begin(), names.end(), [](std::string_view name) { return !name.empty(); });
+  return any == names.end() ? std::string{} : std::string{*any};
 }
 
 void Attempt::signal_event(const EventRecord& event, Time arrival) {
@@ -238,8 +257,7 @@ void Attempt::signal_event(const EventRecord& event, Time arrival) {
     const auto* text = std::get_if<std::string_view>(&field.value);
     fields.push_back({field.name, text ? symbols_.intern(*text) : canonical(std::get<double>(field.value))});
   }
-  if (history_->event(*id, *slot, intake_.placed(event.time, arrival, true), fields, arrival, intake_.next_sequence()) ==
-      History::Write::late)
+  if (history_->event(*id, *slot, intake_.placed(event.time, arrival, true), fields, arrival, intake_.next_order()) == History::Write::late)
     ++context_.counters->late;
 }
 
@@ -322,6 +340,7 @@ void Attempt::backfill_end_reason() { report_end_reason(); }
 
 Result<void> Attempt::end_backfill(Time clock) {
   backfill_to(clock);
+  (void)symbols_.take_refused();
   backfilling_ = false;
   context_.counters = counters_;
   intake_.end_backfill(*counters_);

@@ -78,6 +78,7 @@ class Attempt final : private Extracted {
  private:
   void line(const LineRecord& line, Time arrival);
   void shaping_event(const EventRecord& event, Time arrival);
+  std::string same_gpu(const EventRecord& event, const std::string& node);
   void signal_event(const EventRecord& event, Time arrival);
   void coverage(const CoverageRecord& coverage, Time arrival);
   void open_history();
@@ -85,8 +86,8 @@ class Attempt final : private Extracted {
   void report_end_reason();
   void backfill_to(Time clock);
 
-  void sample(Time time, const MemberKey& member, std::string_view signal, double value) override;
-  void sample(Time time, const MemberKey& member, std::string_view signal, std::string_view text) override;
+  void sample(Time time, const MemberKey& member, std::string_view signal, double value, std::string_view source) override;
+  void sample(Time time, const MemberKey& member, std::string_view signal, std::string_view text, std::string_view source) override;
   void event(const EventRecord& event) override;
 
   std::string subject_, name_;

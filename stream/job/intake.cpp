@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "stream/values/digest.h"
+#include "stream/values/units.h"
+
 namespace tocsin::stream {
 namespace {
 
@@ -26,18 +29,28 @@ void Intake::open(const Pack& pack, History& history) {
 void Intake::begin_backfill(Counters& uncounted) {
   backfilling_ = true;
   counters_ = &uncounted;
-  before_ = {last_step_, sequence_};
+  before_ = {last_step_, sequence_, order_};
 }
 
 void Intake::end_backfill(Counters& counters) {
   backfilling_ = false;
   counters_ = &counters;
-  last_step_ = std::move(before_.last_step), sequence_ = before_.sequence;
+  last_step_ = std::move(before_.last_step), sequence_ = before_.sequence, order_ = before_.order;
 }
 
 void Intake::forget_layouts() {
   layouts_.clear();
   recent_layouts_.fill(nullptr);
+}
+
+void Intake::begin(const Entry& entry) noexcept {
+  const auto from = [&](std::string_view name, std::uint32_t epoch, std::uint64_t sequence) {
+    order_ = {name.empty() ? 0 : hash_text(name) << 32 | epoch, sequence, 0};
+  };
+  ++sequence_;
+  if (!entry.producer.empty() && entry.sequence != 0) from(entry.producer, entry.epoch, entry.sequence);
+  else if (!entry.origin_source.empty()) from(entry.origin_source, 0, entry.origin_offset);
+  else from(entry.producer, entry.epoch, sequence_);
 }
 
 Time Intake::placed(Time time, Time arrival, bool point, std::size_t values) {
@@ -57,10 +70,8 @@ std::optional<Slot> Intake::owner_slot(Level owner, const MemberKey& key) {
     return reserved_slot;
   }
   if (key.level > owner) {
-    if (const auto slot = topology_.slot(key)) {
-      const auto containing = topology_.containing(key.level, owner);
-      if (*slot < containing.size() && containing[*slot] != no_slot) return containing[*slot];
-    }
+    if (const auto slot = topology_.slot(key))
+      if (const Slot container = topology_.container(key.level, *slot, owner); container != no_slot) return container;
     Slot slot = no_slot;
     if (owner == Level::node && !key.node.empty()) slot = topology_.node(key.node);
     if (owner == Level::gpu && !key.gpu.empty()) slot = topology_.gpu(key.node, key.gpu);
@@ -82,6 +93,12 @@ void Intake::alive(const MemberKey& key, Time arrival) {
   carried(key.level, {&*slot, 1});
 }
 
+// A stated unit says what the values are; without one an alias has its factor, and the values of the signal's own name their unit.
+std::optional<double> Intake::factor_of(const SampleBlock::Signal& named, const SignalDefinition& definition) const {
+  if (named.unit.empty()) return pack_->signals.factor(named.name);
+  return unit_factor(named.unit, definition.unit);
+}
+
 const Intake::Layout& Intake::layout_of(const SampleBlock& block) {
   const Layout*& recent = recent_layouts_[(reinterpret_cast<std::uintptr_t>(block.layout.data()) * 0x9e3779b97f4a7c15u) >> 56];
   if (recent != nullptr && recent->names == block.layout && recent->source == block.source) return *recent;
@@ -93,6 +110,8 @@ const Intake::Layout& Intake::layout_of(const SampleBlock& block) {
   layout.names = block.layout, layout.source = block.source;
   for (const auto& named : block.signals) {
     auto& signal = layout.signals.emplace_back();
+    if (named.name == "gpu_pci" || named.name == "gpu_uuid" || named.name == "gpu_index")
+      layout.gpu_names.push_back(static_cast<std::uint32_t>(layout.signals.size() - 1));
     const auto id = pack_->signals.find(named.name);
     if (!id) {
       ++layout.unknown;
@@ -101,8 +120,14 @@ const Intake::Layout& Intake::layout_of(const SampleBlock& block) {
     const SignalDefinition& definition = pack_->signals[*id];
     const bool step = step_ && *id == *step_;
     if (step) layout.step = layout.signals.size() - 1;
+    const auto factor = factor_of(named, definition);
+    if (!factor) {
+      layout.refused = true;
+      continue;
+    }
     signal = {*id,
-              static_cast<float>(pack_->signals.factor(named.name)),
+              *factor,
+              static_cast<float>(*factor),
               true,
               history_->wants(*id) || step,
               definition.textual(),
@@ -164,7 +189,7 @@ const Intake::Membership::Owners& Intake::owners_of(Membership& membership, Leve
   return told(membership.owners.emplace_back(std::move(owners)));
 }
 
-void Intake::mark_alive(const SampleBlock& block, const Layout& layout, const Membership& membership, Time arrival) {
+void Intake::mark_alive(const SampleBlock& block, std::span<const std::string> sources, const Membership& membership, Time arrival) {
   // Members of one level at a time: most often all are.
   for (std::size_t m = 0; m < block.members.size();) {
     const Level level = block.members[m].level;
@@ -173,16 +198,43 @@ void Intake::mark_alive(const SampleBlock& block, const Layout& layout, const Me
       if (membership.own[m] != no_slot) slots_.push_back(membership.own[m]);
     history_->alive(level, slots_, arrival);
     carried(level, slots_);
-    for (const std::string& source : layout.sources) coverage_.extend(source, level, slots_, arrival);
+    for (const std::string& source : sources) coverage_.extend(source, level, slots_, arrival);
+  }
+}
+
+// GPUs under the names that samples give them. The newest say what holds.
+void Intake::learn_gpus(const SampleBlock& block, const Layout& layout) {
+  const std::size_t width = block.signals.size(), members = block.members.size();
+  std::string index;
+  std::vector<std::string_view> names;
+  for (std::size_t cell = 0; cell < block.times.size() * members; ++cell) {
+    const MemberKey& member = block.members[cell % members];
+    if (member.node.empty() || member.gpu.empty()) continue;
+    names.assign(1, member.gpu);
+    for (const std::uint32_t s : layout.gpu_names) {
+      const double value = block.has(cell * width + s) ? block.value(cell * width + s) : -1;
+      if (!(value >= 0 && value < 65'536)) continue;
+      const auto number = static_cast<std::size_t>(value);
+      if (block.signals[s].unit != "text") names.push_back(index = std::to_string(number));
+      else if (number < block.texts.size()) names.push_back(block.texts[number]);
+    }
+    topology_.same_gpu(member.node, names);
   }
 }
 
 void Intake::block(const SampleBlock& block, Time arrival) {
   const Layout& layout = layout_of(block);
+  if (!layout.gpu_names.empty() && !backfilling_) learn_gpus(block, layout);
   Membership& membership = membership_of(block);
   counters_->samples += block.size();
   counters_->member_limit += membership.without;
-  if (!backfilling_) mark_alive(block, layout, membership, arrival);
+  if (layout.refused) {
+    // Its members are alive, but nobody knows what its source measured: that stays unknown.
+    ++counters_->unit_mismatch;
+    if (!backfilling_) mark_alive(block, {}, membership, arrival);
+    return;
+  }
+  if (!backfilling_) mark_alive(block, layout.sources, membership, arrival);
   counters_->unknown_signal += layout.unknown;
   counters_->unwanted += layout.unwanted;
   if (block.members.size() < 8 && !block.narrow.empty()) members(block, layout, membership, arrival);
@@ -218,10 +270,11 @@ void Intake::members(const SampleBlock& block, const Layout& layout, Membership&
         const auto& signal = layout.signals[s];
         if (!block.has(row + s)) continue;
         const Slot slot = slots[static_cast<std::size_t>(signal.owner)][m];
-        if (slot != no_slot) values_.push_back({signal.id, slot, measured(block.narrow[row + s] * signal.factor)});
+        if (slot != no_slot) values_.push_back({signal.id, slot, measured(block.narrow[row + s] * signal.narrow_factor)});
       }
       if (values_.empty()) continue;
-      counters_->late += history_->samples(values_, placed(block.times[t], arrival, false, values_.size()), arrival, next_sequence());
+      counters_->late +=
+          history_->samples(values_, placed(block.times[t], arrival, false, values_.size()), arrival, next_order(values_.size()));
     }
 }
 
@@ -233,7 +286,7 @@ void Intake::column(const SampleBlock& block, const Layout::Signal& signal, cons
   std::vector<T>* values;
   if constexpr (std::is_same_v<T, float>) from = block.narrow.data(), values = &narrow_;
   else from = block.wide.data(), values = &wide_;
-  const auto factor = static_cast<T>(signal.factor);
+  const T factor = std::is_same_v<T, float> ? static_cast<T>(signal.narrow_factor) : static_cast<T>(signal.factor);
   std::span<const Slot> slots = owners.slots;
   if (block.present.empty() && owners.all) {
     values->resize(members);
@@ -253,7 +306,7 @@ void Intake::column(const SampleBlock& block, const Layout::Signal& signal, cons
   if (step)
     for (std::size_t i = 0; i < slots.size(); ++i) remember_step(slots[i], static_cast<double>((*values)[i]));
   counters_->late += history_->samples(signal.id, slots, placed(block.times[t], arrival, signal.points, slots.size()),
-                                       std::span<const T>{*values}, arrival, next_sequence());
+                                       std::span<const T>{*values}, arrival, next_order(slots.size()));
 }
 
 void Intake::one_by_one(const SampleBlock& block, const Layout& layout, const Membership& membership, std::span<const Slot> owners,
@@ -270,8 +323,9 @@ void Intake::one_by_one(const SampleBlock& block, const Layout& layout, const Me
         continue;
       }
       number = symbols_.intern(block.texts[static_cast<std::size_t>(number)]);
+      if (is_absent(number)) number = measured_nan;  // there is a value, and nobody knows which
     } else if (signal.factor != 1) {
-      number *= static_cast<double>(signal.factor);
+      number *= signal.factor;
     }
     const bool has_step = layout.step != npos && layout.step != s && block.has(row + layout.step);
     const Slot reporter = block.members[m].level == Level::rank && membership.own[m] != no_slot ? membership.own[m] : reserved_slot;
@@ -279,10 +333,10 @@ void Intake::one_by_one(const SampleBlock& block, const Layout& layout, const Me
   }
 }
 
-void Intake::sample(SignalId id, const MemberKey& member, Time time, double number, Time arrival) {
+void Intake::sample(SignalId id, const MemberKey& member, Time time, double number, Time arrival, std::string_view source) {
   ++counters_->samples;
   const SignalDefinition& definition = pack_->signals[id];
-  cover(definition.source, member, arrival);
+  cover(source.empty() ? std::string_view{definition.source} : source, member, arrival);
   alive(member, arrival);
   if (!history_->wants(id) && id != step_) return;
   const Slot reporter = member.level == Level::rank ? topology_.slot(member).value_or(reserved_slot) : reserved_slot;
@@ -305,15 +359,18 @@ void Intake::value(SignalId id, Slot slot, Slot reporter, Time time, double numb
   if (id == step_) remember_step(slot, number);
   else if (definition.owner == Level::job && definition.points && is_absent(step) && reporter < last_step_.size())
     step = last_step_[reporter];
-  switch (history_->sample(id, slot, placed(time, arrival, definition.points), number, arrival, next_sequence(), step, reporter)) {
+  switch (history_->sample(id, slot, placed(time, arrival, definition.points), number, arrival, next_order(), step, reporter)) {
     case History::Write::late: ++counters_->late; break;
     case History::Write::unwanted: ++counters_->unwanted; break;
     case History::Write::taken: break;
   }
 }
 
-void Intake::save(Writer& out) const { out(1, last_step_), out(2, sequence_); }
+void Intake::save(Writer& out) const { out(1, last_step_), out(2, sequence_), out(3, order_.number); }
 
-void Intake::load(Reader& in) { in(1, last_step_), in(2, sequence_); }
+void Intake::load(Reader& in) {
+  in(1, last_step_), in(2, sequence_), in(3, order_.number);
+  order_ = {0, sequence_, order_.number};
+}
 
 }  // namespace tocsin::stream

@@ -41,15 +41,23 @@ class Intake {
   void end_backfill(Counters& counters);
 
   void block(const SampleBlock& block, Time arrival);
-  // One value: of a line.
-  void sample(SignalId id, const MemberKey& member, Time time, double number, Time arrival);
+  // One value, of a line of this source; empty: the signal's own.
+  void sample(SignalId id, const MemberKey& member, Time time, double number, Time arrival, std::string_view source);
   // The member's slot among those that own a signal; nullopt: over a limit, or it has none.
   [[nodiscard]] std::optional<Slot> owner_slot(Level owner, const MemberKey& key);
   void cover(std::string_view source, const MemberKey& key, Time arrival);
   void alive(const MemberKey& key, Time arrival);
   // min(event time, arrival); what takes its place among points or events, and is older than 10 min, is placed at its arrival.
   [[nodiscard]] Time placed(Time time, Time arrival, bool point, std::size_t values = 1);
-  [[nodiscard]] std::uint64_t next_sequence() noexcept { return ++sequence_; }  // of records, in the order of the log
+  // Between these, values stand in the order that the entry's producer gave it: by its sequence, or where it was re-keyed without one
+  // by its offset at the source. Else they stand in the order of the log.
+  void begin(const Entry& entry) noexcept;
+  void end() noexcept { order_ = {0, ++sequence_, 0}; }
+  [[nodiscard]] RecordOrder next_order(std::size_t values = 1) noexcept {
+    const RecordOrder order = order_;
+    order_.number += static_cast<std::uint32_t>(values);
+    return order;
+  }
 
   void save(Writer& out) const;
   void load(Reader& in);
@@ -59,7 +67,8 @@ class Intake {
   struct Layout {  // a block's signals
     struct Signal {
       SignalId id{};
-      float factor = 1;
+      double factor = 1;
+      float narrow_factor = 1;
       bool known = false, wanted = false, textual = false, points = false, of_job = false, plain = false;
       Level owner{};
     };
@@ -68,7 +77,9 @@ class Intake {
     std::vector<std::uint32_t> plain, others;  // which of the signals: the wanted ones by kind
     std::vector<std::string> sources;          // that its records are covered for
     std::size_t step = npos;                   // which of the signals is `step`
+    std::vector<std::uint32_t> gpu_names;      // which of the signals are other names of their GPUs
     std::uint64_t unknown = 0, unwanted = 0;   // how many of them
+    bool refused = false;                      // a unit is not of the kind of the signal's
   };
   struct Membership {           // a block's members
     std::uint64_t version = 0;  // of the topology, as of which:
@@ -93,7 +104,9 @@ class Intake {
   const Layout& layout_of(const SampleBlock& block);
   Membership& membership_of(const SampleBlock& block);
   const Membership::Owners& owners_of(Membership& membership, Level owner, const SampleBlock& block);
-  void mark_alive(const SampleBlock& block, const Layout& layout, const Membership& membership, Time arrival);
+  [[nodiscard]] std::optional<double> factor_of(const SampleBlock::Signal& named, const SignalDefinition& definition) const;
+  void learn_gpus(const SampleBlock& block, const Layout& layout);
+  void mark_alive(const SampleBlock& block, std::span<const std::string> sources, const Membership& membership, Time arrival);
   template <class T>
   void column(const SampleBlock& block, const Layout::Signal& signal, const Membership::Owners& owners, std::size_t s, std::size_t t,
               bool step, Time arrival);
@@ -121,10 +134,12 @@ class Intake {
   Known<Membership> memberships_;
   Membership passing_;             // of a block whose members come without a string
   std::vector<double> last_step_;  // by rank slot
-  std::uint64_t sequence_ = 0;
-  struct Before {  // a backfill
+  std::uint64_t sequence_ = 0;     // counts messages, in the order of the log
+  RecordOrder order_;              // of the next value
+  struct Before {                  // a backfill
     std::vector<double> last_step;
     std::uint64_t sequence = 0;
+    RecordOrder order;
   } before_;
 
   std::string key_;  // scratch, as these

@@ -1,73 +1,13 @@
 #include "stream/topology/topology.h"
 
 #include <algorithm>
-#include <array>
-#include <cassert>
-#include <cstring>
+
+#include "stream/topology/gpu_names.h"
 
 namespace tocsin::stream {
 namespace {
 
 std::size_t index(Level level) noexcept { return static_cast<std::size_t>(level); }
-bool hexadecimal(char c) noexcept { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
-
-// A GPU's name, flattened in one way. NVML writes a PCI address as 00000000:3B:00.0, sysfs as 0000:3b:00.0, and the kernel log leaves
-// the function away; they are one GPU. Any other name (index, UUID) stays as it is.
-class GpuName {
- public:
-  explicit GpuName(std::string_view text) : name_(text) {
-    constexpr std::size_t longest = 16;  // 00000000:3B:00.0
-    if (text.size() > longest) return;
-    const auto first = text.find(':');
-    if (first == std::string_view::npos || (first != 4 && first != 8)) return;
-    std::string_view domain = text.substr(0, first);
-    const std::string_view rest = text.substr(first + 1);
-    if (rest.size() != 5 && rest.size() != 7) return;
-    if (rest[2] != ':' || (rest.size() == 7 && rest[5] != '.')) return;
-    for (const char c : domain)
-      if (!hexadecimal(c)) return;
-    for (std::size_t i = 0; i < rest.size(); ++i)
-      if (i != 2 && i != 5 && !hexadecimal(rest[i])) return;
-    if (first == 8 && domain.starts_with("0000")) domain.remove_prefix(4);
-    std::size_t n = 0;
-    const auto put = [&](char c) { flattened_[n++] = c >= 'A' && c <= 'F' ? static_cast<char>(c - 'A' + 'a') : c; };
-    for (const char c : domain) put(c);
-    put(':');
-    for (const char c : rest) put(c);
-    if (rest.size() == 5) put('.'), put('0');
-    size_ = n;
-  }
-  [[nodiscard]] std::string_view view() const noexcept { return size_ == 0 ? name_ : std::string_view{flattened_.data(), size_}; }
-
- private:
-  std::string_view name_;
-  std::array<char, 20> flattened_{};
-  std::size_t size_ = 0;
-};
-
-// (node, name) as one text, without allocating for names of the usual length.
-class GpuKey {
- public:
-  GpuKey(Slot node, std::string_view name) {
-    const std::size_t size = sizeof node + name.size();
-    char* to = short_.data();
-    if (size > short_.size()) {
-      long_.resize(size);
-      to = long_.data();
-    }
-    std::memcpy(to, &node, sizeof node);
-    std::memcpy(to + sizeof node, name.data(), name.size());
-    view_ = {to, size};
-  }
-  GpuKey(const GpuKey&) = delete;
-  GpuKey& operator=(const GpuKey&) = delete;
-  [[nodiscard]] std::string_view view() const noexcept { return view_; }
-
- private:
-  std::array<char, 64> short_;
-  std::string long_;
-  std::string_view view_;
-};
 
 }  // namespace
 
@@ -101,24 +41,6 @@ Slot Topology::node(std::string_view name) {
   nodes_.emplace_back(name);
   node_rack_.push_back(no_slot);
   node_slots_.emplace(name, slot);
-  changed();
-  return slot;
-}
-
-Slot Topology::find_gpu(Slot node, std::string_view name) const {
-  const auto found = gpu_slots_.find(GpuKey{node, name}.view());
-  return found == gpu_slots_.end() ? no_slot : found->second;
-}
-
-Slot Topology::gpu(std::string_view node_name, std::string_view name) {
-  const Slot on = node_name.empty() ? no_slot : node(node_name);
-  if (name.empty() || (on == no_slot && !node_name.empty())) return no_slot;
-  const GpuName flattened{name};
-  if (const Slot found = find_gpu(on, flattened.view()); found != no_slot) return found;
-  if (gpus_.size() >= most_gpus) return no_slot;
-  const auto slot = static_cast<Slot>(gpus_.size());
-  gpus_.push_back({on, {std::string{flattened.view()}}});
-  gpu_slots_.emplace(GpuKey{on, flattened.view()}.view(), slot);
   changed();
   return slot;
 }
@@ -239,48 +161,6 @@ void Topology::coordinate(Level owner, Slot slot, std::string_view name, std::st
   if (coordinate.values[slot] == value) return;
   coordinate.values[slot] = value;
   changed();
-}
-
-void Topology::alias_gpu(std::string_view node_name, std::string_view pci, std::string_view alias) {
-  const GpuName canonical{pci}, other{alias};
-  if (pci.empty() || alias.empty() || canonical.view() == other.view()) return;
-  const Slot on = node_name.empty() ? no_slot : node(node_name);
-  if (on == no_slot && !node_name.empty()) return;
-  const Slot by_alias = find_gpu(on, other.view());
-  Slot by_pci = find_gpu(on, canonical.view());
-  if (by_pci != no_slot && by_pci == by_alias && gpus_[by_pci].names.front() == canonical.view()) return;
-  if (by_alias != no_slot && by_pci == no_slot) {
-    by_pci = by_alias;
-    gpus_[by_pci].names.emplace_back(canonical.view());
-    gpu_slots_.emplace(GpuKey{on, canonical.view()}.view(), by_pci);
-  } else {
-    if (by_pci == no_slot) by_pci = gpu(node_name, pci);
-    if (by_pci == no_slot) return;
-    if (by_alias == no_slot) {
-      gpus_[by_pci].names.emplace_back(other.view());
-      gpu_slots_.emplace(GpuKey{on, other.view()}.view(), by_pci);
-    } else if (by_alias != by_pci) {
-      merge_gpus(std::min(by_pci, by_alias), std::max(by_pci, by_alias));
-      by_pci = std::min(by_pci, by_alias);
-    }
-  }
-  auto& names = gpus_[by_pci].names;
-  std::iter_swap(names.begin(), std::find(names.begin(), names.end(), canonical.view()));
-  changed();
-}
-
-void Topology::merge_gpus(Slot older, Slot newer) {
-  for (auto& name : gpus_[newer].names) {
-    gpu_slots_.find(GpuKey{gpus_[newer].node, name}.view())->second = older;
-    gpus_[older].names.push_back(std::move(name));
-  }
-  gpus_[newer].names.clear();
-  std::replace(rank_gpu_.begin(), rank_gpu_.end(), newer, older);
-  for (auto& [name, coordinate] : coordinates_) {
-    if (coordinate.owner != Level::gpu || newer >= coordinate.values.size()) continue;
-    if (coordinate.values[older].empty()) coordinate.values[older] = std::move(coordinate.values[newer]);
-    coordinate.values[newer].clear();
-  }
 }
 
 void Topology::exited(std::uint32_t number) {

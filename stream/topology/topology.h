@@ -26,6 +26,8 @@ using Slot = std::uint32_t;
 inline constexpr Slot no_slot = 0xFFFFFFFFu;
 inline constexpr Slot reserved_slot = 0;
 
+class GpuName;
+
 // A partition of the members of a level. Members of a group are ascending; members that do not exist are in none.
 struct Groups {
   std::vector<std::uint32_t> offsets;  // of group g: members[offsets[g] .. offsets[g + 1])
@@ -59,8 +61,11 @@ class Topology {
   void place(std::uint32_t rank, std::string_view node, std::string_view gpu);
   void rack(std::string_view node, std::string_view rack);
   void coordinate(Level owner, Slot slot, std::string_view name, std::string_view value);
-  // The two names are one GPU. Where both had slots, the older stays, with what was learned of either; the newer exists no longer.
-  void alias_gpu(std::string_view node, std::string_view pci, std::string_view alias);
+  // The two names are one GPU, shown under its PCI address, else under `name`. Where both had slots, the older stays, with what was
+  // learned of either; the newer exists no longer, and what windows hold of it counts for nobody. Two PCI addresses, or two UUIDs, are
+  // never one GPU: the alias goes over to `name`'s.
+  void alias_gpu(std::string_view node, std::string_view name, std::string_view alias);
+  void same_gpu(std::string_view node, std::span<const std::string_view> names);  // all that are not empty
   void exited(std::uint32_t rank);
   // The entry that is read now: placements remember it, so that a backfill can go back to how ranks lay at an earlier one.
   void reading(Position entry) noexcept { reading_ = entry; }
@@ -80,7 +85,9 @@ class Topology {
   [[nodiscard]] std::span<const std::uint8_t> all_expected(Level level) const;
   [[nodiscard]] std::uint64_t version() const noexcept { return version_; }
 
-  // For each slot of `fine` the slot of `coarse` that contains it, or no_slot; the reserved member lies in nothing.
+  // The slot of `coarse` that contains this slot of `fine`, or no_slot; the reserved member lies in nothing.
+  [[nodiscard]] Slot container(Level fine, Slot slot, Level coarse) const noexcept;
+  // The same of each slot of `fine`: it is made anew after each change, so that who asks for one member while others are learned asks above.
   [[nodiscard]] std::span<const Slot> containing(Level fine, Level coarse) const;
   // The slots of `fine` by the slot of `coarse`. Over the job the reserved member takes part where it has spoken.
   [[nodiscard]] const Groups& groups(Level fine, Level coarse) const;
@@ -136,8 +143,9 @@ class Topology {
   Slot rack_slot(std::string_view name);
   void put_rank(Slot rank, Slot node, Slot gpu);
   void merge_gpus(Slot older, Slot newer);
+  void name_gpu(Slot gpu, const GpuName& name);
+  [[nodiscard]] bool contradicts(Slot gpu, const GpuName& name) const;
   [[nodiscard]] Slot find_gpu(Slot node, std::string_view name) const;
-  [[nodiscard]] Slot container(Level fine, Slot slot, Level coarse) const noexcept;
   [[nodiscard]] std::vector<std::string> coordinate_of_members(Level level, const Coordinate& coordinate) const;
   void find_left() const;
 

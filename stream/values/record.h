@@ -52,6 +52,7 @@ struct LineRecord {
   MemberKey member;           // rank, node, or the job where no rank is known
   bool error_stream = false;  // stderr
   std::string_view text;      // bytes as they came, without the newline: may hold NUL and invalid UTF-8
+  std::string_view source{};  // what the line is covered for; empty: "log", the ranks' own
 };
 
 struct EventRecord {

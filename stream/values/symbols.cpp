@@ -3,20 +3,20 @@
 namespace tocsin::stream {
 
 double Symbols::intern(std::string_view text) {
-  std::string key{text.size() <= 1024 ? text : text.substr(0, 1024)};
-  if (const auto known = numbers_.find(key); known != numbers_.end()) return known->second;
+  text = text.substr(0, longest);
+  if (const auto known = numbers_.find(text); known != numbers_.end()) return known->second;
   if (texts_.size() >= limit) {
-    if (texts_.size() > limit) return static_cast<double>(limit);
-    key = "(other)";
+    ++refused_;
+    return absent;
   }
   const auto number = static_cast<double>(texts_.size());
-  texts_.push_back(key);
-  numbers_.emplace(std::move(key), number);
+  texts_.emplace_back(text);
+  numbers_.emplace(text, number);
   return number;
 }
 
 double Symbols::find(std::string_view text) const {
-  const auto known = numbers_.find(std::string{text});
+  const auto known = numbers_.find(text.substr(0, longest));
   return known == numbers_.end() ? absent : known->second;
 }
 

@@ -1,5 +1,7 @@
 #include "stream/values/units.h"
 
+#include <algorithm>
+#include <array>
 #include <map>
 
 namespace tocsin::stream {
@@ -30,6 +32,72 @@ std::string written(const Powers& powers) {
   }
   if (above.empty() && below.empty()) return "none";
   return (above.empty() ? "1" : above) + below;
+}
+
+// A unit as one of its kind: `base` is the kind's own unit, and a value is `many / of` of it. Two whole numbers, because a product with
+// 0.001 is not a quotient by 1000.
+struct KnownUnit {
+  std::string_view name, base;
+  double many, of;
+};
+
+constexpr double kibi = 1024;
+constexpr std::array known_units{
+    KnownUnit{"seconds", "seconds", 1, 1},
+    KnownUnit{"second", "seconds", 1, 1},
+    KnownUnit{"sec", "seconds", 1, 1},
+    KnownUnit{"s", "seconds", 1, 1},
+    KnownUnit{"ms", "seconds", 1, 1e3},
+    KnownUnit{"milliseconds", "seconds", 1, 1e3},
+    KnownUnit{"us", "seconds", 1, 1e6},
+    KnownUnit{"\u00b5s", "seconds", 1, 1e6},
+    KnownUnit{"microseconds", "seconds", 1, 1e6},
+    KnownUnit{"ns", "seconds", 1, 1e9},
+    KnownUnit{"nanoseconds", "seconds", 1, 1e9},
+    KnownUnit{"min", "seconds", 60, 1},
+    KnownUnit{"minutes", "seconds", 60, 1},
+    KnownUnit{"h", "seconds", 3600, 1},
+    KnownUnit{"hours", "seconds", 3600, 1},
+    KnownUnit{"bytes", "bytes", 1, 1},
+    KnownUnit{"byte", "bytes", 1, 1},
+    KnownUnit{"B", "bytes", 1, 1},
+    KnownUnit{"KiB", "bytes", kibi, 1},
+    KnownUnit{"MiB", "bytes", kibi* kibi, 1},
+    KnownUnit{"GiB", "bytes", kibi* kibi* kibi, 1},
+    KnownUnit{"TiB", "bytes", kibi* kibi* kibi* kibi, 1},
+    KnownUnit{"kB", "bytes", 1e3, 1},
+    KnownUnit{"KB", "bytes", 1e3, 1},
+    KnownUnit{"MB", "bytes", 1e6, 1},
+    KnownUnit{"GB", "bytes", 1e9, 1},
+    KnownUnit{"TB", "bytes", 1e12, 1},
+    KnownUnit{"ratio", "ratio", 1, 1},
+    KnownUnit{"%", "ratio", 1, 100},
+    KnownUnit{"percent", "ratio", 1, 100},
+    KnownUnit{"MHz", "MHz", 1, 1},
+    KnownUnit{"Hz", "MHz", 1, 1e6},
+    KnownUnit{"kHz", "MHz", 1, 1e3},
+    KnownUnit{"GHz", "MHz", 1e3, 1},
+    KnownUnit{"watts", "watts", 1, 1},
+    KnownUnit{"watt", "watts", 1, 1},
+    KnownUnit{"W", "watts", 1, 1},
+    KnownUnit{"mW", "watts", 1, 1e3},
+    KnownUnit{"kW", "watts", 1e3, 1},
+    KnownUnit{"celsius", "celsius", 1, 1},
+    KnownUnit{"\u00b0C", "celsius", 1, 1},
+    KnownUnit{"C", "celsius", 1, 1},
+    KnownUnit{"count", "count", 1, 1},
+    KnownUnit{"none", "none", 1, 1},
+    KnownUnit{"1", "none", 1, 1},
+};
+
+// A unit that is not known is of a kind of its own.
+KnownUnit known_unit(std::string_view name) noexcept {
+  const auto* known = std::find_if(known_units.begin(), known_units.end(), [&](const KnownUnit& u) { return u.name == name; });
+  return known != known_units.end() ? *known : KnownUnit{name, name, 1, 1};
+}
+
+bool of_one_kind(const KnownUnit& a, const KnownUnit& b) noexcept {
+  return a.base == b.base || (dimensionless(a.base) && dimensionless(b.base) && (a.base == "none" || b.base == "none"));
 }
 
 }  // namespace
@@ -66,6 +134,26 @@ std::string unit_quotient(const std::string& a, const std::string& b) {
   take(powers, a, 1);
   take(powers, b, -1);
   return written(powers);
+}
+
+std::optional<double> unit_factor(std::string_view from, std::string_view to) noexcept {
+  if (from == to) return 1;
+  double above = 1, below = 1;
+  bool divides = false;
+  for (;;) {
+    const std::size_t from_end = std::min(from.find_first_of("*/"), from.size()), to_end = std::min(to.find_first_of("*/"), to.size());
+    const KnownUnit a = known_unit(from.substr(0, from_end)), b = known_unit(to.substr(0, to_end));
+    if (!of_one_kind(a, b)) return std::nullopt;
+    (divides ? below : above) *= a.many * b.of;
+    (divides ? above : below) *= a.of * b.many;
+    if (from_end == from.size() || to_end == to.size()) {
+      if (from_end != from.size() || to_end != to.size()) return std::nullopt;
+      return above / below;
+    }
+    if (from[from_end] != to[to_end]) return std::nullopt;
+    divides = from[from_end] == '/';
+    from.remove_prefix(from_end + 1), to.remove_prefix(to_end + 1);
+  }
 }
 
 }  // namespace tocsin::stream

@@ -15,4 +15,8 @@ namespace tocsin::stream {
 [[nodiscard]] std::string unit_product(const std::string& a, const std::string& b);
 [[nodiscard]] std::string unit_quotient(const std::string& a, const std::string& b);
 
+// What a value in `from` is multiplied with to be one in `to`, where both are of one kind: ms and seconds, KiB and bytes, % and ratio,
+// MiB/s and bytes/seconds. nullopt: they are not.
+[[nodiscard]] std::optional<double> unit_factor(std::string_view from, std::string_view to) noexcept;
+
 }  // namespace tocsin::stream

@@ -103,7 +103,7 @@ void Accumulators::keep_up(Slot slot) {
       case Op::w_delta:
         if (!counter_) return m.numbers < 2 ? absent : canonical(m.last_number - m.first_number);
         [[fallthrough]];
-      default: return reduce(op, slot, {number, absent});
+      default: return accumulated(op, slot, number);
     }
   });
 }
@@ -162,28 +162,40 @@ void Accumulators::accumulate(Slot slot, Time at, double value) {
   if (demand_.fits) thinned_[slot].add(seconds(at - m.first_at), value);
 }
 
-double Accumulators::fitted(Op op, Slot slot, const ReductionArguments& arguments) const {
+double Accumulators::fitted(Op op, Slot slot, const ReductionArguments& arguments, SeriesScratch& scratch) const {
   if (!demand_.fits) return absent;
   std::vector<double> times, values;
   for (const auto& bucket : thinned_[slot].buckets) {
     times.push_back(bucket.seconds / static_cast<double>(bucket.count));
     values.push_back(bucket.sum / static_cast<double>(bucket.count));
   }
-  return reduce_series(op, {times, values}, arguments);
+  return reduce_series(op, {times, values}, arguments, scratch);
 }
 
-double Accumulators::reduce(Op op, Slot slot, const ReductionArguments& arguments) const {
+double Accumulators::reduce(Op op, Slot slot, const ReductionArguments& arguments, SeriesScratch& scratch) const {
+  switch (op) {
+    case Op::w_first:
+    case Op::w_last: {
+      if (count(slot) == 0 || arguments.number <= 1) return accumulated(op, slot, arguments.number);
+      const auto& kept = op == Op::w_first ? firsts_ : lasts_;
+      const std::size_t most = op == Op::w_first ? demand_.first_n : demand_.last_n;
+      if (slot >= kept.size() || arguments.number > static_cast<double>(most)) return absent;
+      return reduce_series(op, {kept[slot], kept[slot]}, arguments, scratch);
+    }
+    case Op::w_cusum:
+    case Op::w_theil_sen:
+    case Op::w_kendall:
+    case Op::w_time_to: return count(slot) == 0 || members_[slot].numbers == 0 ? absent : fitted(op, slot, arguments, scratch);
+    default: return accumulated(op, slot, arguments.number);
+  }
+}
+
+double Accumulators::accumulated(Op op, Slot slot, double number) const {
   if (op == Op::w_count) return static_cast<double>(count(slot));
   if (count(slot) == 0) return absent;
   const Accumulated& m = members_[slot];
   if (op == Op::w_nonfinite) return static_cast<double>(m.nonfinite);
-  if (op == Op::w_first || op == Op::w_last) {
-    if (arguments.number <= 1) return op == Op::w_first ? m.first : m.last;
-    const auto& kept = op == Op::w_first ? firsts_ : lasts_;
-    const std::size_t room = op == Op::w_first ? demand_.first_n : demand_.last_n;
-    if (slot >= kept.size() || arguments.number > static_cast<double>(room)) return absent;
-    return reduce_series(op, {kept[slot], kept[slot]}, arguments);
-  }
+  if (op == Op::w_first || op == Op::w_last) return op == Op::w_first ? m.first : m.last;
   if (m.numbers == 0) return absent;
   const auto n = static_cast<double>(m.numbers);
   const double elapsed = seconds(m.last_at - m.first_at);
@@ -201,21 +213,17 @@ double Accumulators::reduce(Op op, Slot slot, const ReductionArguments& argument
       if (counter_) return canonical(m.sum / n);
       return elapsed > 0 ? canonical((m.last_number - m.first_number) / elapsed) : absent;
     case Op::w_median: return demand_.order ? histograms_[slot].median() : absent;
-    case Op::w_quantile: return demand_.order ? histograms_[slot].quantile(arguments.number) : absent;
+    case Op::w_quantile: return demand_.order ? histograms_[slot].quantile(number) : absent;
     case Op::w_mad: return demand_.order ? histograms_[slot].mad() : absent;
     case Op::w_ewma: {
-      const auto at = std::find(demand_.spans.begin(), demand_.spans.end(), arguments.number);
+      const auto at = std::find(demand_.spans.begin(), demand_.spans.end(), number);
       return at == demand_.spans.end() ? absent : canonical(smooth_[static_cast<std::size_t>(at - demand_.spans.begin())][slot]);
     }
     case Op::w_fraction: {
-      const auto at = std::find(demand_.masks.begin(), demand_.masks.end(), arguments.number);
+      const auto at = std::find(demand_.masks.begin(), demand_.masks.end(), number);
       if (at == demand_.masks.end()) return absent;
       return static_cast<double>(hits_[static_cast<std::size_t>(at - demand_.masks.begin())][slot]) / n;
     }
-    case Op::w_cusum:
-    case Op::w_theil_sen:
-    case Op::w_kendall:
-    case Op::w_time_to: return fitted(op, slot, arguments);
     default: return absent;
   }
 }

@@ -36,7 +36,7 @@ class Accumulators {
   // Null: the reduction was not declared, or is not one that is kept up.
   [[nodiscard]] const std::vector<double>* kept(Op op, double number) const noexcept { return kept_.find(op, number); }
   // Absent where nothing came, and for ewma, fraction, first(n) and last(n) that were not declared.
-  [[nodiscard]] double reduce(Op op, Slot slot, const ReductionArguments& arguments) const;
+  [[nodiscard]] double reduce(Op op, Slot slot, const ReductionArguments& arguments, SeriesScratch& scratch) const;
 
   // Another pack's, if it kept the same; false: this begins empty.
   bool take_over(Accumulators& old);
@@ -59,7 +59,8 @@ class Accumulators {
     void add(double seconds, double value);
   };
   static void fields(auto& self, auto& archive);
-  [[nodiscard]] double fitted(Op op, Slot slot, const ReductionArguments& arguments) const;
+  [[nodiscard]] double fitted(Op op, Slot slot, const ReductionArguments& arguments, SeriesScratch& scratch) const;
+  [[nodiscard]] double accumulated(Op op, Slot slot, double number) const;  // what needs no series
   void widen(std::size_t members);
   void accumulate(Slot slot, Time at, double value);
   void keep_up(Slot slot);

@@ -101,8 +101,8 @@ bool BaselineView<T>::reduce(const Panes<T>& panes, TimeRange time_range, const 
     return true;
   }
 
-  static thread_local std::vector<std::uint64_t> counts;
-  static thread_local std::vector<double> result;
+  auto& counts = reduction.scratch->counts;
+  auto& result = reduction.scratch->result;
   const std::size_t members = out.size();
   counts.assign(members, 0);
   const Op op = reduction.op;
@@ -131,7 +131,7 @@ bool BaselineView<T>::reduce(const Panes<T>& panes, TimeRange time_range, const 
   }
   const std::size_t least = least_of(*reduction.window);
   const bool ordered = order_ && built_ && orders(op);
-  static thread_local std::vector<double> times, means;
+  auto &times = reduction.scratch->times, &means = reduction.scratch->values;
   for (Slot slot = 0; slot < members; ++slot) {
     if (counts[slot] == 0 || (reduction.needs_cover() && counts[slot] < least)) continue;
     const auto n = static_cast<double>(counts[slot]);
@@ -151,7 +151,7 @@ bool BaselineView<T>::reduce(const Panes<T>& panes, TimeRange time_range, const 
         means.push_back(mean);
         times.push_back(seconds(panes.grid().length) * static_cast<double>(all[p].number - all[first].number));
       }
-      if (reduction.enough(means.size())) out[slot] = reduce_series(op, {times, means}, reduction.at(slot));
+      if (reduction.enough(means.size())) out[slot] = reduce_series(op, {times, means}, reduction.at(slot), reduction.scratch->series);
     }
   }
   return true;

@@ -22,14 +22,16 @@ void save_events(Writer& out, Tag tag, const auto& events) {
     for (const auto& [name, value] : event.fields) names.push_back(name), values.push_back(value);
   }
   out.object(tag, [&](Writer& object) {
-    object.columns(1, events, &Happening::at, &Happening::arrival, &Happening::slot, &Happening::sequence, &Happening::order);
+    object.columns(1, events, &Happening::at, &Happening::arrival, &Happening::slot, &Happening::sequence, &Happening::producer,
+                   &Happening::number);
     object(2, counts), object(3, names), object(4, values);
   });
 }
 
 void load_events(Reader& in, Tag tag, auto& events) {
   in.object(tag, [&](Reader& object) {
-    object.columns(1, events, &Happening::at, &Happening::arrival, &Happening::slot, &Happening::sequence, &Happening::order);
+    object.columns(1, events, &Happening::at, &Happening::arrival, &Happening::slot, &Happening::sequence, &Happening::producer,
+                   &Happening::number);
     const auto counts = object.get<std::vector<std::uint32_t>>(2), names = object.get<std::vector<std::uint32_t>>(3);
     const auto values = object.get<std::vector<double>>(4);
     std::size_t field = 0, event = 0;
@@ -89,11 +91,11 @@ const Happening* Events::number(std::uint64_t n) const noexcept {
   return n < base_ || n >= base_ + log_.size() ? nullptr : &log_[static_cast<std::size_t>(n - base_)];
 }
 
-bool Events::add(Slot slot, Time time, std::span<const std::pair<std::string_view, double>> fields, Time arrival, std::uint64_t sequence,
+bool Events::add(Slot slot, Time time, std::span<const std::pair<std::string_view, double>> fields, Time arrival, const RecordOrder& order,
                  Time clock) {
   constexpr std::size_t most_names = 1024;  // of fields: further ones are not kept
   const bool late = clock != long_ago && clock >= time + lateness_;
-  Happening event{late ? clock : time, arrival, slot, sequence, 0, {}};
+  Happening event{late ? clock : time, arrival, slot, order.number, order.producer, order.sequence, {}};
   for (const auto& [name, value] : fields)
     if (names_.size() < most_names || std::find(names_.begin(), names_.end(), name) != names_.end())
       event.fields.emplace_back(field(name), value);
@@ -108,7 +110,11 @@ const Happening& Events::apply_first() {
 
 void Events::advance(EventView& view, TimeRange to) {
   if (to.from < view.from) {  // back to the attempt's end, from a later record's tick: from what is retained
-    view.members.clear();
+    for (MemberEvents& member : view.members) {
+      member.numbers.clear();
+      member.count = 0;
+      for (const auto& gone : member.let_go) member.count += gone.count;
+    }
     view.cursor = base_;
     view.from = long_ago;
   }
@@ -127,13 +133,40 @@ void Events::advance(EventView& view, TimeRange to) {
   }
   if (to.from <= view.from) return;
   view.from = to.from;
-  for (MemberEvents& member : view.members)
+  for (MemberEvents& member : view.members) {
+    for (; !member.let_go.empty() && member.let_go.front().at <= view.from; member.let_go.pop_front())
+      member.count -= member.let_go.front().count;
     while (!member.numbers.empty()) {
       const Happening* oldest = number(member.numbers.front());
       if (oldest != nullptr && oldest->at > view.from) break;
       member.numbers.pop_front();
       --member.count;
     }
+  }
+}
+
+// Windows that still count the oldest event keep its time.
+void Events::drop_first() {
+  const Happening& event = log_.front();
+  bool counted = attempt_;
+  for (EventView& view : views_) {
+    if (view.spec.span == WindowSpec::Span::attempt || event.slot >= view.members.size()) continue;
+    MemberEvents& member = view.members[event.slot];
+    if (member.numbers.empty() || member.numbers.front() != base_) continue;
+    member.numbers.pop_front();
+    if (event.at <= view.from) {
+      --member.count;
+      continue;
+    }
+    counted = true;
+    if (!member.let_go.empty() && member.let_go.back().at == event.at) ++member.let_go.back().count;
+    else member.let_go.push_back({event.at, 1});
+    if (member.numbers.empty()) member.last.assign(1, event);
+  }
+  if (counted) ++let_go_;
+  dropped_through_ = event.at;
+  log_.pop_front();
+  ++base_;
 }
 
 void Events::trim() {
@@ -144,8 +177,7 @@ void Events::trim() {
     const bool in_window = log_.front().at > log_.back().at - keep_ && keep_ > Duration{0};
     const bool of_attempt = log_.size() <= limit;
     if ((in_window || of_attempt) && log_.size() <= most) break;
-    log_.pop_front();
-    ++base_;
+    drop_first();
   }
   for (EventView& view : views_)
     if (view.spec.span == WindowSpec::Span::attempt)
@@ -161,6 +193,8 @@ double Events::reduce(const EventView& view, Slot slot, Op op, std::uint32_t fie
   const bool attempt = view.spec.span == WindowSpec::Span::attempt;
   if (op == Op::w_first || op == Op::w_last) {
     if (attempt) return (op == Op::w_first ? member.first : member.last).front().field(field);
+    if (op == Op::w_first && !member.let_go.empty()) return absent;
+    if (member.numbers.empty()) return member.last.empty() ? absent : member.last.front().field(field);
     const Happening* event = number(op == Op::w_first ? member.numbers.front() : member.numbers.back());
     return event != nullptr ? event->field(field) : absent;
   }
@@ -189,6 +223,8 @@ void Events::last_arrivals(const EventView& view, Time from, Time now, std::vect
   for (Slot slot = 0; slot < std::min(last.size(), view.members.size()); ++slot) {
     const MemberEvents& member = view.members[slot];
     if (attempt && member.last_arrival < now) last[slot] = std::max(last[slot], member.last_arrival);
+    if (!attempt && !member.let_go.empty() && !member.last.empty() && member.last.front().at > from && member.last.front().arrival < now)
+      last[slot] = std::max(last[slot], member.last.front().arrival);
     for (const std::uint64_t n : member.numbers) {
       const Happening* event = attempt ? nullptr : number(n);
       if (event != nullptr && event->at > from && event->arrival < now) last[slot] = std::max(last[slot], event->arrival);
@@ -201,7 +237,7 @@ void Events::last_arrivals(const EventView& view, Time from, Time now, std::vect
 void Events::save_view(Writer& out, const EventView& view) const {
   out(1, view.cursor), out(2, view.from);
   out.list(3, view.members, [](Writer& of, const MemberEvents& member) {
-    of(1, member.numbers), of(2, member.count), of(3, member.last_arrival);
+    of(1, member.numbers), of(2, member.count), of(3, member.last_arrival), of(6, member.let_go);
     if (!member.first.empty()) save_events(of, 4, member.first);
     if (!member.last.empty()) save_events(of, 5, member.last);
   });
@@ -212,20 +248,22 @@ void Events::load_view(Reader& in, EventView& view) {
   view.members.clear();
   in.list(3, [&](Reader& of) {
     MemberEvents& member = view.members.emplace_back();
-    of(1, member.numbers), of(2, member.count), of(3, member.last_arrival);
+    of(1, member.numbers), of(2, member.count), of(3, member.last_arrival), of(6, member.let_go);
     load_events(of, 4, member.first), load_events(of, 5, member.last);
     member.first.resize(std::min<std::size_t>(member.first.size(), 1));
     member.last.resize(std::min<std::size_t>(member.last.size(), 1));
     // A torn snapshot must not make an attempt's count without its first and last.
     if (view.spec.span == WindowSpec::Span::attempt && (member.first.empty() || member.last.empty())) member = {};
-    if (view.spec.span != WindowSpec::Span::attempt) member.count = member.numbers.size();
+    if (view.spec.span == WindowSpec::Span::attempt) return;
+    member.count = member.numbers.size();
+    for (const auto& gone : member.let_go) member.count += gone.count;
   });
 }
 
 void Events::save(Writer& out) const {
   out(1, names_);
   save_events(out, 2, waiting_.items());
-  out(3, waiting_.next_order()), out(4, base_);
+  out(4, base_), out(7, dropped_through_);
   save_events(out, 5, log_);
   out.list(6, views_, [this](Writer& of, const EventView& view) { save_view(of, view); });
 }
@@ -236,8 +274,8 @@ void Events::load(Reader& in) {
   if (names.size() >= names_.size() && std::equal(names_.begin(), names_.end(), names.begin())) names_ = names;
   std::vector<Happening> items;
   load_events(in, 2, items);
-  waiting_.restore(std::move(items), in.get<std::uint64_t>(3));
-  in(4, base_);
+  waiting_.restore(std::move(items));
+  in(4, base_), in(7, dropped_through_);
   load_events(in, 5, log_);
   std::size_t view = 0;
   in.list(6, [&](Reader& of) {
@@ -254,10 +292,11 @@ void Events::take_over(Events& old) {
   };
   auto items = old.waiting_.items();
   for (Happening& event : items) rename(event);
-  waiting_.restore(std::move(items), old.waiting_.next_order());
+  waiting_.restore(std::move(items));
   log_ = std::move(old.log_);
   for (Happening& event : log_) rename(event);
   base_ = old.base_;
+  dropped_through_ = old.dropped_through_;
   for (EventView& view : views_) {
     EventView* same = old.find(view.spec);
     if (same == nullptr) {

@@ -5,12 +5,14 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "stream/graph/operations.h"
 #include "stream/graph/time_range.h"
 #include "stream/values/archive.h"
 #include "stream/values/value.h"
+#include "stream/windows/record_order.h"
 #include "stream/windows/reorder_buffer.h"
 
 namespace tocsin::stream {
@@ -20,8 +22,10 @@ struct Happening {
   Time at{};  // its T
   Time arrival{};
   Slot slot = 0;
-  std::uint64_t sequence = 0, order = 0;
+  std::uint32_t number = 0;
+  std::uint64_t producer = 0, sequence = 0;
   std::vector<std::pair<std::uint32_t, double>> fields;
+  [[nodiscard]] RecordOrder order() const noexcept { return {producer, sequence, number}; }
   [[nodiscard]] double field(std::uint32_t name) const noexcept {
     for (const auto& [known, value] : fields)
       if (known == name) return value;
@@ -52,10 +56,15 @@ class EventFilters {
 
 // The events of one member in one window, oldest first.
 struct MemberEvents {
-  std::deque<std::uint64_t> numbers;   // of the events, counted since the attempt's start
-  std::uint64_t count = 0;             // of the attempt: all; else as many as numbers
+  struct LetGo {
+    Time at;
+    std::uint64_t count;
+  };
+  std::deque<LetGo> let_go;            // of events that are in the window and retained no more; not of the attempt
+  std::deque<std::uint64_t> numbers;   // of those that are retained, counted since the attempt's start
+  std::uint64_t count = 0;             // of both; of the attempt: of all
   Time last_arrival = long_ago;        // of the attempt
-  std::vector<Happening> first, last;  // of the attempt: at most one each
+  std::vector<Happening> first, last;  // of the attempt, at most one each; `last` of a window, too, if it was let go
 };
 
 // One window of a signal's events, with its filters, as of the T that it was advanced to.
@@ -67,8 +76,9 @@ struct EventView {
   Time from = long_ago;  // events at or before it have left
 };
 
-// The events of one signal. Those of "attempt" are the newest 4,096; beyond them first, last, count and age stay exact, repeats
-// counts the retained ones. Owned by its signal's History entry.
+// The events of one signal: the newest 4,096 of "attempt", the newest 65,536 of all other windows together. Beyond them count, last and
+// age stay exact, and `first` of "attempt"; repeats counts the retained ones, `first` of a window and what a window that was not
+// declared counts are unknown. Owned by its signal's History entry.
 class Events {
  public:
   static constexpr std::size_t most_of_attempt = 4096;
@@ -79,7 +89,7 @@ class Events {
 
   void add_view(const WindowSpec& spec);
   // False: it came too late for its own time.
-  bool add(Slot slot, Time time, std::span<const std::pair<std::string_view, double>> fields, Time arrival, std::uint64_t sequence,
+  bool add(Slot slot, Time time, std::span<const std::pair<std::string_view, double>> fields, Time arrival, const RecordOrder& order,
            Time clock);
   [[nodiscard]] Time next_due() const noexcept { return waiting_.empty() ? never : waiting_.first().at + lateness_; }
   template <class Told>
@@ -97,6 +107,10 @@ class Events {
   [[nodiscard]] EventView* find(const WindowSpec& spec);
   // A window that was not declared, from what is retained.
   [[nodiscard]] EventView make_view(const WindowSpec& spec);
+  // Whether all events after `from` are retained.
+  [[nodiscard]] bool complete_after(Time from) const noexcept { return dropped_through_ <= from; }
+  // How many were let go while a window still counted them, since the last call.
+  [[nodiscard]] std::uint64_t take_let_go() noexcept { return std::exchange(let_go_, 0); }
 
   // Count, first, last and repeats of a member; absent where there is none (of a count: 0).
   [[nodiscard]] double reduce(const EventView& view, Slot slot, Op op, std::uint32_t field) const;
@@ -112,6 +126,7 @@ class Events {
 
  private:
   const Happening& apply_first();
+  void drop_first();
   [[nodiscard]] const Happening* number(std::uint64_t n) const noexcept;
   void save_view(Writer& out, const EventView& view) const;
   void load_view(Reader& in, EventView& view);
@@ -123,6 +138,8 @@ class Events {
   Waiting<Happening> waiting_;
   std::deque<Happening> log_;  // ascending in T
   std::uint64_t base_ = 0;     // how many came before log_
+  Time dropped_through_ = long_ago;
+  std::uint64_t let_go_ = 0;
   std::vector<EventView> views_;
 };
 

@@ -3,6 +3,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "stream/values/constant_column.h"
 #include "stream/windows/ages.h"
@@ -37,10 +38,12 @@ struct History::State {
   Time due = never;  // no signal has anything due before
   Time end = never;  // E, once known
   std::optional<Time> attempt_start;
+  std::uint64_t let_go = 0;
   bool filling = false;
   Time backfilled_to = long_ago;  // while filling, the clock as it was
   std::vector<EarlyArrival> early;
   Time earliest = never;  // of them
+  ReductionScratch scratch;
   Zeros zeros;
   Ages ages;
   std::vector<std::pair<std::string_view, double>> fields;  // scratch, as these
@@ -56,7 +59,7 @@ struct History::State {
   }
 
   void retain(std::uint32_t id, std::vector<Asked> windows) {
-    signals[id] = std::make_unique<SignalHistory>(table.all()[id], std::move(windows), symbol);
+    signals[id] = std::make_unique<SignalHistory>(table.all()[id], std::move(windows), symbol, scratch);
   }
   void begin(const Graph& graph, std::span<const NodeId> reductions, std::span<const NodeId> windows, std::span<const NodeId> open);
 
@@ -94,11 +97,11 @@ struct History::State {
   }
   template <class V>
   std::size_t write(std::uint32_t id, std::span<const Slot> slots, Time time, std::span<const V> values, Time arrival,
-                    std::uint64_t sequence) {
+                    const RecordOrder& order) {
     if (slots.empty()) return 0;
     SignalHistory& signal = *signals[id];
     const std::size_t many = members(signal, *std::max_element(slots.begin(), slots.end()));
-    const std::size_t late = signal.write(slots, time, values, {now(arrival), sequence, many, filling});
+    const std::size_t late = signal.write(slots, time, values, {now(arrival), order, many, filling});
     due = std::min(due, signal.next_due());
     if (filling) return late;
     if (arrival <= clock || clock == long_ago) signal.arrivals.note(slots, arrival, values, many);
@@ -122,14 +125,14 @@ struct History::State {
     return seconds(arrival - before);
   }
   template <class V>
-  void note_steps(std::span<const Slot> slots, std::span<const V> values, Time arrival, std::uint64_t sequence) {
+  void note_steps(std::span<const Slot> slots, std::span<const V> values, Time arrival, const RecordOrder& order) {
     gap_slots.clear(), gap_values.clear();
     for (std::size_t i = 0; i < slots.size(); ++i)
       if (const auto seconds_between = gap_before(slots[i], static_cast<double>(values[i]), arrival)) {
         gap_slots.push_back(slots[i]);
         gap_values.push_back(*seconds_between);
       }
-    write<double>(*gap, gap_slots, arrival, gap_values, arrival, sequence);
+    write<double>(*gap, gap_slots, arrival, gap_values, arrival, order);
   }
   bool made_here(std::uint32_t id, Slot slot) const noexcept {
     if (gap != id || !step) return false;
@@ -143,7 +146,8 @@ struct History::State {
   }
 
   template <class V>
-  std::size_t samples(SignalId id, std::span<const Slot> slots, Time time, std::span<const V> values, Time arrival, std::uint64_t sequence);
+  std::size_t samples(SignalId id, std::span<const Slot> slots, Time time, std::span<const V> values, Time arrival,
+                      const RecordOrder& order);
 
   // ---- reading
   bool fill_zeros(const SignalHistory& signal, bool nothing, Time from, Time to, const SourceCoverage& coverage, std::span<double> out);
@@ -216,7 +220,7 @@ History::History(History&&) noexcept = default;
 
 bool History::wants(SignalId signal) const noexcept { return state_->find(signal) != nullptr; }
 
-History::Write History::sample(SignalId id, Slot slot, Time time, double value, Time arrival, std::uint64_t sequence, double step,
+History::Write History::sample(SignalId id, Slot slot, Time time, double value, Time arrival, const RecordOrder& order, double step,
                                Slot reporter) {
   SignalHistory* signal = state_->find(id);
   const auto number = static_cast<std::uint32_t>(id);
@@ -226,29 +230,30 @@ History::Write History::sample(SignalId id, Slot slot, Time time, double value, 
   time = std::min(time, arrival);
   value = canonical(value);
   if (!signal->counts_points() || signal->definition().owner != Level::job) step = absent;
-  if (number == state_->step && !state_->filling) state_->note_steps<double>({&slot, 1}, {&value, 1}, arrival, sequence);
-  return state_->write(number, {time, slot, reporter, sequence, 0, value, step, false}, time, arrival);
+  if (number == state_->step && !state_->filling) state_->note_steps<double>({&slot, 1}, {&value, 1}, arrival, order);
+  return state_->write(number, {time, slot, reporter, order.producer, order.sequence, order.number, false, value, step}, time, arrival);
 }
 
 std::size_t History::samples(SignalId id, std::span<const Slot> slots, Time time, std::span<const float> values, Time arrival,
-                             std::uint64_t sequence) {
-  return state_->samples(id, slots, time, values, arrival, sequence);
+                             const RecordOrder& order) {
+  return state_->samples(id, slots, time, values, arrival, order);
 }
 std::size_t History::samples(SignalId id, std::span<const Slot> slots, Time time, std::span<const double> values, Time arrival,
-                             std::uint64_t sequence) {
-  return state_->samples(id, slots, time, values, arrival, sequence);
+                             const RecordOrder& order) {
+  return state_->samples(id, slots, time, values, arrival, order);
 }
 
-std::size_t History::samples(std::span<const Value> values, Time time, Time arrival, std::uint64_t sequence) {
+std::size_t History::samples(std::span<const Value> values, Time time, Time arrival, const RecordOrder& order) {
   State& s = *state_;
   std::size_t late = 0;
   const Time placed = std::min(time, arrival);
   const Time now = s.now(arrival);
   const bool slow = s.filling || !(arrival <= s.clock || s.clock == long_ago);
-  for (const auto& [id, slot, value] : values) {
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const auto& [id, slot, value] = values[i];
     const SignalHistory::Plain signal = index(id) < s.plain.size() ? s.plain[index(id)] : SignalHistory::Plain{};
     if (slow || signal.rows == nullptr || slot >= signal.arrivals->members()) {
-      late += samples(id, {&slot, 1}, time, std::span{&value, 1}, arrival, sequence);
+      late += samples(id, {&slot, 1}, time, std::span{&value, 1}, arrival, order.after(i));
       continue;
     }
     late += signal.rows->put(slot, placed, now, value, signal.arrivals->members()) ? 0 : 1;
@@ -260,28 +265,29 @@ std::size_t History::samples(std::span<const Value> values, Time time, Time arri
 
 template <class V>
 std::size_t History::State::samples(SignalId id, std::span<const Slot> slots, Time time, std::span<const V> values, Time arrival,
-                                    std::uint64_t sequence) {
+                                    const RecordOrder& order) {
   const SignalHistory* signal = find(id);
   if (signal == nullptr || signal->definition().kind == SignalKind::event) return 0;
   if (filling && arrival < signal->taken_since) return 0;
   const auto number = static_cast<std::uint32_t>(id);
   time = std::min(time, arrival);
-  if (number == step && !filling) note_steps(slots, values, arrival, sequence);
-  if (number != gap) return write(number, slots, time, values, arrival, sequence);
+  if (number == step && !filling) note_steps(slots, values, arrival, order);
+  if (number != gap) return write(number, slots, time, values, arrival, order);
   std::size_t late = 0;  // where the engine makes it, a producer's is not taken
   for (std::size_t i = 0; i < slots.size(); ++i)
-    if (!made_here(number, slots[i])) late += write(number, slots.subspan(i, 1), time, values.subspan(i, 1), arrival, sequence);
+    if (!made_here(number, slots[i])) late += write(number, slots.subspan(i, 1), time, values.subspan(i, 1), arrival, order.after(i));
   return late;
 }
 
-History::Write History::event(SignalId id, Slot slot, Time time, std::span<const EventField> fields, Time arrival, std::uint64_t sequence) {
+History::Write History::event(SignalId id, Slot slot, Time time, std::span<const EventField> fields, Time arrival,
+                              const RecordOrder& order) {
   State& s = *state_;
   SignalHistory* signal = s.find(id);
   if (signal == nullptr || signal->definition().kind != SignalKind::event) return Write::unwanted;
   if (s.filling) return Write::taken;
   s.fields.clear();
   for (const EventField& field : fields) s.fields.emplace_back(field.name, canonical(field.value));
-  const bool in_time = signal->write_event(slot, std::min(time, arrival), s.fields, arrival, sequence, s.now(arrival));
+  const bool in_time = signal->write_event(slot, std::min(time, arrival), s.fields, arrival, order, s.now(arrival));
   s.due = std::min(s.due, signal->next_due());
   s.arrive(static_cast<std::uint32_t>(id), slot, arrival, 0);
   return in_time ? Write::taken : Write::late;
@@ -317,6 +323,7 @@ void History::settle(Time clock, const std::function<void(const Applied&)>& appl
     if (signal.next_due() > s.clock) continue;
     signal.settle(s.clock, false, [&](Slot slot, Time at) { applied({static_cast<SignalId>(id), slot, at}); });
     signal.keep_up(s.clock, s.attempt_start, s.end);
+    s.let_go += signal.take_let_go();
   }
   s.find_due();
 }
@@ -453,6 +460,8 @@ std::uint64_t History::repeated_steps() const noexcept {
   for (const std::uint32_t id : state_->kept) count += state_->signals[id]->repeated_steps();
   return count;
 }
+
+std::uint64_t History::take_let_go() noexcept { return std::exchange(state_->let_go, 0); }
 
 std::size_t History::retained_bytes() const noexcept {
   std::size_t bytes = state_->early.capacity() * sizeof(EarlyArrival);

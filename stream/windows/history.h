@@ -11,6 +11,7 @@
 #include "stream/topology/topology.h"
 #include "stream/values/archive.h"
 #include "stream/values/value.h"
+#include "stream/windows/record_order.h"
 #include "stream/windows/source_coverage.h"
 
 namespace tocsin::stream {
@@ -57,22 +58,23 @@ class History {
   enum class Write : std::uint8_t { taken, late, unwanted };
   // `time` is min(event time, arrival), corrected by the caller. A late sample is not merged, but proves life. `step` is the step
   // that a job-owned signal's value belongs to (loss): of several ranks the lowest's is kept, and one value a step.
-  Write sample(SignalId signal, Slot slot, Time time, double value, Time arrival, std::uint64_t sequence, double step = absent,
+  // `order`: of points, that of the first value; those behind it follow.
+  Write sample(SignalId signal, Slot slot, Time time, double value, Time arrival, const RecordOrder& order, double step = absent,
                Slot reporter = reserved_slot);
   // The same for one signal of many members at one time and arrival: the hot path. slots and values have the same length; none of the
   // values is absent. Not for points that the job owns, which belong to a step. How many were late.
   std::size_t samples(SignalId signal, std::span<const Slot> slots, Time time, std::span<const float> values, Time arrival,
-                      std::uint64_t sequence);
+                      const RecordOrder& order);
   std::size_t samples(SignalId signal, std::span<const Slot> slots, Time time, std::span<const double> values, Time arrival,
-                      std::uint64_t sequence);
+                      const RecordOrder& order);
   // One member's values of many signals at one time and arrival, none of them absent.
   struct Value {
     SignalId signal;
     Slot slot;
     float value;
   };
-  std::size_t samples(std::span<const Value> values, Time time, Time arrival, std::uint64_t sequence);
-  Write event(SignalId signal, Slot slot, Time time, std::span<const EventField> fields, Time arrival, std::uint64_t sequence);
+  std::size_t samples(std::span<const Value> values, Time time, Time arrival, const RecordOrder& order);
+  Write event(SignalId signal, Slot slot, Time time, std::span<const EventField> fields, Time arrival, const RecordOrder& order);
   // Any record of the members: what `any` ages by.
   void alive(Level level, Slot slot, Time arrival) { alive(level, std::span{&slot, 1}, arrival); }
   void alive(Level level, std::span<const Slot> slots, Time arrival);
@@ -105,6 +107,8 @@ class History {
   [[nodiscard]] std::uint64_t rows_digest() const noexcept;
   // Values of a step for which another reporter's was or will be taken.
   [[nodiscard]] std::uint64_t repeated_steps() const noexcept;
+  // Events that were let go while a window still counted them, since the last call.
+  [[nodiscard]] std::uint64_t take_let_go() noexcept;
   [[nodiscard]] std::size_t retained_bytes() const noexcept;
   [[nodiscard]] std::size_t retained_samples() const noexcept;
 

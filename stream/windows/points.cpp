@@ -1,6 +1,7 @@
 #include "stream/windows/points.h"
 
 #include <limits>
+#include <tuple>
 
 namespace tocsin::stream {
 
@@ -238,7 +239,7 @@ Points::Taken Points::add(Entry entry, Time clock) {
     return taken;
   }
   // The same whichever of the two came first, as long as both wait.
-  const auto rank = [](const Entry& e) { return std::tie(e.reporter, e.at, e.sequence); };
+  const auto rank = [](const Entry& e) { return std::tuple{e.reporter, e.at, e.order()}; };
   if (!same->late && !entry.late && rank(entry) < rank(*same)) {
     waiting_.erase(same);
     waiting_.push(entry);
@@ -278,18 +279,17 @@ void Points::trim() {
 }
 
 void Points::save(Writer& out) const {
-  out.columns(1, waiting_.items(), &Entry::at, &Entry::slot, &Entry::reporter, &Entry::sequence, &Entry::order, &Entry::value, &Entry::step,
-              &Entry::late);
-  out(2, waiting_.next_order());
+  out.columns(1, waiting_.items(), &Entry::at, &Entry::slot, &Entry::reporter, &Entry::sequence, &Entry::producer, &Entry::value,
+              &Entry::step, &Entry::late, &Entry::number);
   out.columns(3, log_, &Point::at, &Point::slot, &Point::value);
   out(4, base_), out(5, steps_);
 }
 
 void Points::load(Reader& in) {
   std::vector<Entry> items;
-  in.columns(1, items, &Entry::at, &Entry::slot, &Entry::reporter, &Entry::sequence, &Entry::order, &Entry::value, &Entry::step,
-             &Entry::late);
-  waiting_.restore(std::move(items), in.get<std::uint64_t>(2));
+  in.columns(1, items, &Entry::at, &Entry::slot, &Entry::reporter, &Entry::sequence, &Entry::producer, &Entry::value, &Entry::step,
+             &Entry::late, &Entry::number);
+  waiting_.restore(std::move(items));
   in.columns(3, log_, &Point::at, &Point::slot, &Point::value);
   in(4, base_), in(5, steps_);
 }

@@ -7,6 +7,7 @@
 #include "stream/windows/accumulators.h"
 #include "stream/windows/incremental_aggregates.h"
 #include "stream/windows/order_statistics.h"
+#include "stream/windows/record_order.h"
 #include "stream/windows/reorder_buffer.h"
 #include "stream/windows/rows.h"
 
@@ -101,10 +102,12 @@ class Points {
   struct Entry {
     Time at{};
     Slot slot = 0, reporter = 0;
-    std::uint64_t sequence = 0, order = 0;
+    std::uint64_t producer = 0, sequence = 0;
+    std::uint32_t number = 0;
+    bool late = false;  // was applied when read: nothing takes its place
     double value = 0;
     double step = absent;
-    bool late = false;  // was applied when read: nothing takes its place
+    [[nodiscard]] RecordOrder order() const noexcept { return {producer, sequence, number}; }
   };
   enum class Taken : std::uint8_t { waits, late, repeated };
 
@@ -114,10 +117,11 @@ class Points {
   Taken add(Entry entry, Time clock);
   // The same for many members at one time, whose values belong to no step: how many were late.
   template <class V>
-  std::size_t add(std::span<const Slot> slots, Time at, std::span<const V> values, std::uint64_t sequence, Time clock) {
+  std::size_t add(std::span<const Slot> slots, Time at, std::span<const V> values, const RecordOrder& order, Time clock) {
     const bool late = clock != long_ago && clock >= at + lateness_;
     for (std::size_t i = 0; i < slots.size(); ++i)
-      waiting_.push({late ? clock : at, slots[i], reserved_slot, sequence, 0, static_cast<double>(values[i]), absent, late});
+      waiting_.push({late ? clock : at, slots[i], reserved_slot, order.producer, order.sequence,
+                     order.number + static_cast<std::uint32_t>(i), late, static_cast<double>(values[i]), absent});
     return late ? slots.size() : 0;
   }
   [[nodiscard]] Time next_due() const noexcept { return waiting_.empty() ? never : waiting_.first().at + lateness_; }

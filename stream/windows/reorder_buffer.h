@@ -1,10 +1,8 @@
 #pragma once
 
 #include <algorithm>
-#include <cstdint>
 #include <deque>
 #include <iterator>
-#include <tuple>
 #include <vector>
 
 #include "stream/topology/topology.h"
@@ -12,14 +10,13 @@
 
 namespace tocsin::stream {
 
-// What waits for its turn: points or events of one signal, taken out in the order (T, member, sequence), then as they were read.
+// What waits for its turn: points or events of one signal, taken out in the order (T, member, producer's order).
 // What came too late has the clock as its T and waits as well: no tick at that T runs before its turn has come, so nothing can
 // tell it from one that is applied at once, and whatever is taken out is in the order of T.
-template <class Item>  // has at, slot, sequence, order
+template <class Item>  // has at, slot and order()
 class Waiting {
  public:
   void push(Item item) {
-    item.order = next_order_++;
     if (in_order_.empty() || later(item, in_order_.back())) {
       in_order_.push_back(std::move(item));
       return;
@@ -70,24 +67,23 @@ class Waiting {
     std::sort(all.begin(), all.end(), [](const Item& a, const Item& b) { return later(b, a); });
     return all;
   }
-  [[nodiscard]] std::uint64_t next_order() const noexcept { return next_order_; }
-  void restore(std::vector<Item> items, std::uint64_t next_order) {
+  void restore(std::vector<Item> items) {
     others_.clear();
     std::sort(items.begin(), items.end(), [](const Item& a, const Item& b) { return later(b, a); });
     in_order_.assign(std::make_move_iterator(items.begin()), std::make_move_iterator(items.end()));
-    next_order_ = next_order;
   }
 
  private:
   static bool later(const Item& a, const Item& b) noexcept {
-    return std::tie(a.at, a.slot, a.sequence, a.order) > std::tie(b.at, b.slot, b.sequence, b.order);
+    if (a.at != b.at) return a.at > b.at;
+    if (a.slot != b.slot) return a.slot > b.slot;
+    return a.order() > b.order();
   }
   [[nodiscard]] bool from_others() const noexcept {
     return !others_.empty() && (in_order_.empty() || later(in_order_.front(), others_.front()));
   }
   std::deque<Item> in_order_;  // as most come
   std::vector<Item> others_;   // a heap, the first in front: what came after one that is later
-  std::uint64_t next_order_ = 0;
 };
 
 }  // namespace tocsin::stream

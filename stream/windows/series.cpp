@@ -14,39 +14,37 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr std::size_t most_fitted = 300;
 
 // The numbers of a series, with their times.
-struct Numbers {
-  std::vector<double> seconds, values;
-  void take(Series series) {
-    seconds.clear();
-    values.clear();
-    for (std::size_t i = 0; i < series.values.size(); ++i) {
-      if (!is_number(series.values[i])) continue;
-      seconds.push_back(series.seconds[i]);
-      values.push_back(series.values[i]);
-    }
+void take_numbers(Series series, SeriesScratch& to) {
+  to.seconds.clear();
+  to.values.clear();
+  for (std::size_t i = 0; i < series.values.size(); ++i) {
+    if (!is_number(series.values[i])) continue;
+    to.seconds.push_back(series.seconds[i]);
+    to.values.push_back(series.values[i]);
   }
-  // Means of neighbours where there are too many for a fit of pairs.
-  void thin() {
-    const std::size_t together = (values.size() + most_fitted - 1) / most_fitted;
-    if (together <= 1) return;
-    std::size_t to = 0;
-    for (std::size_t from = 0; from < values.size(); from += together, ++to) {
-      const std::size_t end = std::min(from + together, values.size());
-      double t = 0, v = 0;
-      for (std::size_t i = from; i < end; ++i) {
-        t += seconds[i];
-        v += values[i];
-      }
-      seconds[to] = t / static_cast<double>(end - from);
-      values[to] = v / static_cast<double>(end - from);
-    }
-    seconds.resize(to);
-    values.resize(to);
-  }
-};
+}
 
-double sorted_statistic(Op op, std::span<const double> numbers, double q) {
-  static thread_local std::vector<double> sorted;
+// Means of neighbours where there are too many for a fit of pairs.
+void thin(SeriesScratch& of) {
+  auto& [seconds, values, part, sorted, slopes] = of;
+  const std::size_t together = (values.size() + most_fitted - 1) / most_fitted;
+  if (together <= 1) return;
+  std::size_t to = 0;
+  for (std::size_t from = 0; from < values.size(); from += together, ++to) {
+    const std::size_t end = std::min(from + together, values.size());
+    double t = 0, v = 0;
+    for (std::size_t i = from; i < end; ++i) {
+      t += seconds[i];
+      v += values[i];
+    }
+    seconds[to] = t / static_cast<double>(end - from);
+    values[to] = v / static_cast<double>(end - from);
+  }
+  seconds.resize(to);
+  values.resize(to);
+}
+
+double sorted_statistic(Op op, std::span<const double> numbers, double q, std::vector<double>& sorted) {
   sorted.assign(numbers.begin(), numbers.end());
   for (double& x : sorted) x += 0.0;
   std::sort(sorted.begin(), sorted.end());
@@ -79,9 +77,9 @@ double least_squares(std::span<const double> t, std::span<const double> v) {
   return tt > 0 ? canonical(tv / tt) : absent;
 }
 
-double cusum(std::span<const double> x) {
-  const double middle = sorted_statistic(Op::w_median, x, 0);
-  const double scale = 1.4826 * sorted_statistic(Op::w_mad, x, 0);
+double cusum(std::span<const double> x, std::vector<double>& sorted) {
+  const double middle = sorted_statistic(Op::w_median, x, 0, sorted);
+  const double scale = 1.4826 * sorted_statistic(Op::w_mad, x, 0, sorted);
   if (!is_number(scale)) return absent;
   double sum = 0;
   for (const double v : x) {
@@ -92,8 +90,8 @@ double cusum(std::span<const double> x) {
   return sum;
 }
 
-double theil_sen(const Numbers& x) {
-  static thread_local std::vector<double> slopes;
+double theil_sen(SeriesScratch& x) {
+  auto& slopes = x.slopes;
   slopes.clear();
   for (std::size_t j = 1; j < x.values.size(); ++j)
     for (std::size_t i = 0; i < j; ++i) {
@@ -129,7 +127,7 @@ Ties ties(std::vector<double> x) {
   return sums;
 }
 
-double kendall(const Numbers& x) {
+double kendall(const SeriesScratch& x) {
   const std::size_t count = x.values.size();
   if (count < 3) return absent;
   double s = 0;
@@ -147,7 +145,7 @@ double kendall(const Numbers& x) {
   return (s > 0 ? s - 1 : s + 1) / std::sqrt(variance);
 }
 
-double time_to(const Numbers& x, double last, double goal) {
+double time_to(SeriesScratch& x, double last, double goal) {
   if (!is_number(goal) || !is_number(last)) return absent;
   const double slope = theil_sen(x);
   if (!is_number(slope)) return absent;
@@ -158,17 +156,16 @@ double time_to(const Numbers& x, double last, double goal) {
 }
 
 // The median of the first or last n, NaN left out.
-double edge(std::span<const double> values, bool last, double n) {
+double edge(std::span<const double> values, bool last, double n, SeriesScratch& scratch) {
   const auto want = static_cast<std::size_t>(std::max(n, 1.0));
   if (values.empty()) return absent;
   if (want == 1) return last ? values.back() : values.front();
   const std::size_t count = std::min(want, values.size());
   const auto part = last ? values.last(count) : values.first(count);
-  static thread_local std::vector<double> numbers;
-  numbers.clear();
+  scratch.part.clear();
   for (const double v : part)
-    if (is_number(v)) numbers.push_back(v);
-  return sorted_statistic(Op::w_median, numbers, 0);
+    if (is_number(v)) scratch.part.push_back(v);
+  return sorted_statistic(Op::w_median, scratch.part, 0, scratch.sorted);
 }
 
 }  // namespace
@@ -181,18 +178,17 @@ bool has_bits(double value, double mask) noexcept {
   return (static_cast<std::uint64_t>(value) & static_cast<std::uint64_t>(mask)) != 0;
 }
 
-double reduce_series(Op op, Series series, const ReductionArguments& arguments) {
+double reduce_series(Op op, Series series, const ReductionArguments& arguments, SeriesScratch& scratch) {
   const auto all = series.values;
   switch (op) {
-    case Op::w_last: return edge(all, true, arguments.number);
-    case Op::w_first: return edge(all, false, arguments.number);
+    case Op::w_last: return edge(all, true, arguments.number, scratch);
+    case Op::w_first: return edge(all, false, arguments.number, scratch);
     case Op::w_count: return static_cast<double>(all.size());
     case Op::w_nonfinite: return static_cast<double>(std::count_if(all.begin(), all.end(), [](double v) { return !std::isfinite(v); }));
     default: break;
   }
-  static thread_local Numbers numbers;
-  numbers.take(series);
-  const std::span<const double> x{numbers.values}, t{numbers.seconds};
+  take_numbers(series, scratch);
+  const std::span<const double> x{scratch.values}, t{scratch.seconds};
   if (x.empty()) return absent;
   const auto sum = [&] {
     LaneSum s;
@@ -206,7 +202,7 @@ double reduce_series(Op op, Series series, const ReductionArguments& arguments) 
     case Op::w_max: return *std::max_element(x.begin(), x.end()) + 0.0;
     case Op::w_median:
     case Op::w_mad:
-    case Op::w_quantile: return sorted_statistic(op, x, arguments.number);
+    case Op::w_quantile: return sorted_statistic(op, x, arguments.number, scratch.sorted);
     case Op::w_stddev: return standard_deviation(x);
     case Op::w_ewma: {
       const double weight = ewma_weight(arguments.number);
@@ -220,13 +216,13 @@ double reduce_series(Op op, Series series, const ReductionArguments& arguments) 
     case Op::w_slope: return least_squares(t, x);
     case Op::w_delta: return x.size() < 2 ? absent : canonical(x.back() - x.front());
     case Op::w_rate: return t.back() > t.front() ? canonical((x.back() - x.front()) / (t.back() - t.front())) : absent;
-    case Op::w_cusum: return cusum(x);
-    case Op::w_theil_sen: numbers.thin(); return theil_sen(numbers);
-    case Op::w_kendall: numbers.thin(); return kendall(numbers);
+    case Op::w_cusum: return cusum(x, scratch.sorted);
+    case Op::w_theil_sen: thin(scratch); return theil_sen(scratch);
+    case Op::w_kendall: thin(scratch); return kendall(scratch);
     case Op::w_time_to: {
       const double last = x.back();
-      numbers.thin();
-      return time_to(numbers, last, arguments.goal);
+      thin(scratch);
+      return time_to(scratch, last, arguments.goal);
     }
     default: return absent;
   }

@@ -6,6 +6,7 @@
 
 #include "stream/graph/operations.h"
 #include "stream/values/value.h"
+#include "stream/windows/scratch.h"
 
 namespace tocsin::stream {
 
@@ -30,7 +31,7 @@ struct ReductionArguments {
 //   kendall    z of Kendall's tau against time: with continuity correction and ties
 //   slope      least squares, a second
 //   theil_sen, kendall, time_to: over more than 300 numbers they take means of neighbours, as few together as give at most 300
-[[nodiscard]] double reduce_series(Op op, Series series, const ReductionArguments& arguments);
+[[nodiscard]] double reduce_series(Op op, Series series, const ReductionArguments& arguments, SeriesScratch& scratch);
 
 // A sum of numbers in their order, in four fixed lanes: (0 + 1) + (2 + 3). NaN is left out.
 class LaneSum {
@@ -62,7 +63,5 @@ class LaneSum {
 // Numbers in order: the steps that windows and accumulators share.
 [[nodiscard]] double ewma_weight(double span) noexcept;
 [[nodiscard]] bool has_bits(double value, double mask) noexcept;
-
-// Scratch of reduce_series is kept in thread-local vectors of the implementation; nothing is allocated once they are large enough.
 
 }  // namespace tocsin::stream

@@ -75,8 +75,9 @@ RowSide<T> SignalHistory::make_rows(const std::vector<Asked>& windows) const {
   return side;
 }
 
-SignalHistory::SignalHistory(const SignalDefinition& definition, std::vector<Asked> windows, const SymbolOf& symbol)
-    : arrivals(definition.kind == SignalKind::step), definition_(&definition) {
+SignalHistory::SignalHistory(const SignalDefinition& definition, std::vector<Asked> windows, const SymbolOf& symbol,
+                             ReductionScratch& scratch)
+    : arrivals(definition.kind == SignalKind::step), definition_(&definition), scratch_(&scratch) {
   if (definition.kind == SignalKind::liveness) return;
   bool rows = false, attempt = false, points = definition.points;
   for (const Asked& asked : windows) {
@@ -130,14 +131,14 @@ std::size_t SignalHistory::write(std::span<const Slot> slots, Time time, std::sp
   if (auto* narrow = std::get_if<RowSide<float>>(&rows_)) late = narrow->rows.write(slots, time, how.clock, values, how.members);
   if (auto* wide = std::get_if<RowSide<double>>(&rows_)) late = wide->rows.write(slots, time, how.clock, values, how.members);
   if (how.filling || !points_) return late;
-  return std::max(late, points_->add(slots, time, values, how.sequence, how.clock));
+  return std::max(late, points_->add(slots, time, values, how.order, how.clock));
 }
 template std::size_t SignalHistory::write(std::span<const Slot>, Time, std::span<const float>, const How&);
 template std::size_t SignalHistory::write(std::span<const Slot>, Time, std::span<const double>, const How&);
 
 bool SignalHistory::write_event(Slot slot, Time time, std::span<const std::pair<std::string_view, double>> fields, Time arrival,
-                                std::uint64_t sequence, Time clock) {
-  return !events_ || events_->add(slot, time, fields, arrival, sequence, clock);
+                                const RecordOrder& order, Time clock) {
+  return !events_ || events_->add(slot, time, fields, arrival, order, clock);
 }
 
 Time SignalHistory::next_due() const noexcept {

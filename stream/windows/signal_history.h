@@ -37,7 +37,7 @@ struct Asked {
 // Everything that an attempt retains of one signal. Owned by its History.
 class SignalHistory {
  public:
-  SignalHistory(const SignalDefinition& definition, std::vector<Asked> windows, const SymbolOf& symbol);
+  SignalHistory(const SignalDefinition& definition, std::vector<Asked> windows, const SymbolOf& symbol, ReductionScratch& scratch);
 
   [[nodiscard]] const SignalDefinition& definition() const noexcept { return *definition_; }
 
@@ -45,7 +45,7 @@ class SignalHistory {
   bool write(const Points::Entry& entry, Time time, Time clock, std::size_t members, bool filling);
   struct How {
     Time clock;
-    std::uint64_t sequence;
+    RecordOrder order;
     std::size_t members;
     bool filling;
   };
@@ -60,8 +60,8 @@ class SignalHistory {
     auto* side = std::get_if<RowSide<float>>(&rows_);
     return side == nullptr || points_ ? Plain{} : Plain{&side->rows, &arrivals};
   }
-  bool write_event(Slot slot, Time time, std::span<const std::pair<std::string_view, double>> fields, Time arrival, std::uint64_t sequence,
-                   Time clock);
+  bool write_event(Slot slot, Time time, std::span<const std::pair<std::string_view, double>> fields, Time arrival,
+                   const RecordOrder& order, Time clock);
 
   [[nodiscard]] bool has_rows() const noexcept { return rows_.index() != 0; }
   [[nodiscard]] bool counts_points() const noexcept { return points_.has_value(); }
@@ -99,6 +99,7 @@ class SignalHistory {
 
   [[nodiscard]] Duration reach() const noexcept { return reach_; }
   [[nodiscard]] std::uint64_t digest() const noexcept;
+  [[nodiscard]] std::uint64_t take_let_go() noexcept { return events_ ? events_->take_let_go() : 0; }
   [[nodiscard]] std::uint64_t repeated_steps() const noexcept { return repeated_steps_; }
   [[nodiscard]] std::size_t retained_bytes() const noexcept;
   [[nodiscard]] std::size_t retained_samples() const noexcept;
@@ -117,8 +118,9 @@ class SignalHistory {
   EventView* event_view(const WindowSpec& window, TimeRange time_range, std::optional<EventView>& made);
 
   const SignalDefinition* definition_;
-  Duration reach_{};    // over + lag + settle of the raw windows
-  Duration longest_{};  // of all time windows
+  ReductionScratch* scratch_;  // the history's
+  Duration reach_{};           // over + lag + settle of the raw windows
+  Duration longest_{};         // of all time windows
   std::variant<std::monostate, RowSide<float>, RowSide<double>> rows_;
   std::optional<Points> points_;
   std::optional<Events> events_;

@@ -23,7 +23,7 @@ View* find_view(std::vector<View>& views, const WindowSpec& window) {
 }  // namespace
 
 RowReduction SignalHistory::row_reduction(const Node& node, const WindowSpec& window, Column other) const {
-  return {node.op, {node.attributes.number, absent}, other, &window, &arrivals, definition_->kind};
+  return {node.op, {node.attributes.number, absent}, other, &window, &arrivals, definition_->kind, scratch_};
 }
 
 SignalHistory::Found SignalHistory::reduce_attempt(const AttemptView& view, const Node& node, const WindowSpec& window, Column other,
@@ -37,7 +37,7 @@ SignalHistory::Found SignalHistory::reduce_attempt(const AttemptView& view, cons
   for (Slot slot = 0; slot < out.size(); ++slot) {
     const std::uint64_t count = view.accumulators.count(slot);
     if (!reduction.enough(count) || count < least) continue;
-    out[slot] = view.accumulators.reduce(node.op, slot, reduction.at(slot));
+    out[slot] = view.accumulators.reduce(node.op, slot, reduction.at(slot), scratch_->series);
   }
   return Found::something;
 }
@@ -92,11 +92,11 @@ SignalHistory::Found SignalHistory::reduce_points(const Node& node, const Window
     view->fold(node.op, static_cast<std::uint32_t>(least), out);
     return Found::something;
   }
-  static thread_local std::vector<double> times, values;
+  auto &times = scratch_->times, &values = scratch_->values;
   for (Slot slot = 0; slot < std::min(out.size(), counts.size()); ++slot) {
     if (!reduction.enough(counts[slot]) || counts[slot] < least) continue;
     view->copy(slot, times, values);
-    out[slot] = reduce_series(node.op, {times, values}, reduction.at(slot));
+    out[slot] = reduce_series(node.op, {times, values}, reduction.at(slot), scratch_->series);
   }
   return Found::something;
 }
@@ -114,9 +114,13 @@ SignalHistory::Found SignalHistory::reduce_events(const Node& node, const Window
   if (applied_to == never) of.to = never;
   std::optional<EventView> made;
   const EventView* view = event_view(window, of, made);
+  const Op op = node.op == Op::w_rate ? Op::w_count : node.op;  // a rate is a count, divided by who knows since when
+  if (made && op != Op::w_last && !events_->complete_after(of.from)) {
+    std::fill(out.begin(), out.end(), measured_nan);  // no zero is filled in for it
+    return Found::something;
+  }
   if (view->members.empty()) return Found::nothing;
   std::fill(out.begin(), out.end(), absent);
-  const Op op = node.op == Op::w_rate ? Op::w_count : node.op;  // a rate is a count, divided by who knows since when
   const std::uint32_t field = node.attributes.field.empty() ? 0 : events_->field(node.attributes.field);
   for (Slot slot = 0; slot < out.size(); ++slot) {
     const double value = events_->reduce(*view, slot, op, field);

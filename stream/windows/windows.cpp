@@ -49,11 +49,8 @@ std::optional<typename WindowFold<T>::Wants> folds(Op op, bool counter) {
   }
 }
 
-// The first or last number of each of these members, and the row it is in, counted from `first`; absent where there is none.
-struct Edge {
-  double value = absent;
-  std::size_t row = 0;
-};
+// The first or last number of each of these members, with its row counted from `first`; absent where there is none.
+using Edge = ReductionScratch::Edge;
 template <class T>
 void find_edges(const Rows<T>& rows, std::size_t first, std::size_t end, bool last, std::vector<Slot> missing, std::vector<Edge>& edges) {
   for (std::size_t i = 0; i < end - first && !missing.empty(); ++i) {
@@ -69,9 +66,8 @@ void find_edges(const Rows<T>& rows, std::size_t first, std::size_t end, bool la
 
 // The standard deviation of a sample, over the rows, in place of each mean; absent below two numbers.
 template <class T>
-void deviations(const Rows<T>& rows, std::size_t first, std::size_t end, std::span<const std::uint32_t> numbers,
-                std::vector<double>& means) {
-  static thread_local std::vector<double> squares;
+void deviations(const Rows<T>& rows, std::size_t first, std::size_t end, std::span<const std::uint32_t> numbers, std::vector<double>& means,
+                std::vector<double>& squares) {
   squares.assign(means.size(), 0.0);
   for (std::size_t r = first; r < end; ++r) {
     const auto& values = rows.closed()[r].values;
@@ -149,7 +145,7 @@ bool RawView<T>::reduce(const Rows<T>& rows, TimeRange time_range, const RowRedu
   const std::size_t first = rows.after(from), end = rows.after(through);
   if (first >= end) return false;
   if ((reduction.op == Op::w_last || reduction.op == Op::w_first) && reduction.arguments.number <= 1)
-    return edge(rows, first, end, reduction.op == Op::w_last, out), true;
+    return edge(rows, first, end, reduction, out), true;
   const auto wants = folds<T>(reduction.op, reduction.kind == SignalKind::counter);
   if (!wants) return by_member(rows, first, end, reduction, out), true;
   const bool kept = fold_ && (wants_.sums || !wants->sums) && (wants_.least || !wants->least) && (wants_.greatest || !wants->greatest);
@@ -162,8 +158,9 @@ bool RawView<T>::reduce(const Rows<T>& rows, TimeRange time_range, const RowRedu
 }
 
 template <class T>
-void RawView<T>::edge(const Rows<T>& rows, std::size_t first, std::size_t end, bool last, std::span<double> out) const {
-  static thread_local std::vector<Slot> missing;
+void RawView<T>::edge(const Rows<T>& rows, std::size_t first, std::size_t end, const RowReduction& reduction, std::span<double> out) const {
+  const bool last = reduction.op == Op::w_last;
+  auto& missing = reduction.scratch->slots;
   missing.clear();
   const auto take = [&](const std::vector<T>& values, Slot slot) {
     if (slot >= values.size() || is_absent(values[slot])) return false;
@@ -192,7 +189,7 @@ void RawView<T>::by_fold(const WindowFold<T>& fold, const Rows<T>& rows, std::si
   }
   if ((op == Op::w_delta || op == Op::w_rate) && reduction.kind != SignalKind::counter)
     return between_edges(fold, rows, first, end, reduction, out);
-  static thread_local std::vector<double> result;
+  auto& result = reduction.scratch->result;
   result.resize(members);
   if (op == Op::w_min || op == Op::w_max) fold.extremes(op == Op::w_min, rows, result);
   else fold.sums(rows, result);
@@ -200,7 +197,7 @@ void RawView<T>::by_fold(const WindowFold<T>& fold, const Rows<T>& rows, std::si
     for (std::size_t i = 0; i < members; ++i) result[i] /= static_cast<double>(static_cast<std::int32_t>(std::max(numbers[i], 1u)));
   if (op == Op::w_delta)  // of a counter: the mean of its rates, times what has passed
     for (double& x : result) x *= seconds(reduction.window->over);
-  if (op == Op::w_stddev) deviations(rows, first, end, numbers, result);
+  if (op == Op::w_stddev) deviations(rows, first, end, numbers, result, reduction.scratch->squares);
 
   // Enough numbers settle it, as they most often do.
   const double row = seconds(rows.grid().length), half = seconds(reduction.window->over) / 2;
@@ -230,7 +227,7 @@ void RawView<T>::between_edges(const WindowFold<T>& fold, const Rows<T>& rows, s
     return static_cast<double>(rows.closed()[first + to].number - rows.closed()[first + from].number) * row;
   };
   const double whole = reduction.op == Op::w_delta ? 1.0 : elapsed(0, end - 1 - first);
-  static thread_local std::vector<Slot> others;
+  auto& others = reduction.scratch->slots;
   others.clear();
   // Most often both edge rows have every member's number.
   for (Slot slot = 0; slot < members; ++slot) {
@@ -239,7 +236,7 @@ void RawView<T>::between_edges(const WindowFold<T>& fold, const Rows<T>& rows, s
     else if (fold.present(slot) != 0) others.push_back(slot);
   }
   if (others.empty()) return;
-  static thread_local std::vector<Edge> firsts, lasts;
+  auto &firsts = reduction.scratch->firsts, &lasts = reduction.scratch->lasts;
   firsts.assign(members, Edge{});
   lasts.assign(members, Edge{});
   find_edges(rows, first, end, false, others, firsts);
@@ -255,7 +252,8 @@ template <class T>
 void RawView<T>::by_member(const Rows<T>& rows, std::size_t first, std::size_t end, const RowReduction& reduction,
                            std::span<double> out) const {
   constexpr std::size_t together = 16;  // members: a cache line of floats
-  static thread_local std::vector<double> block, values, times, times_of;
+  auto &times = reduction.scratch->times_of_rows, &block = reduction.scratch->block;
+  auto &values = reduction.scratch->values, &times_of = reduction.scratch->times;
   const std::size_t count = end - first;
   const double row = seconds(rows.grid().length);
   const bool incremental = order_ && built_ && orders(reduction.op);
@@ -295,7 +293,7 @@ void RawView<T>::by_member(const Rows<T>& rows, std::size_t first, std::size_t e
       }
       if (!reduction.enough(values.size())) continue;
       if (reduction.needs_cover() && !covered(values.size(), slot, reduction, row)) continue;
-      out[slot] = reduce_series(reduction.op, {times_of, values}, reduction.at(slot));
+      out[slot] = reduce_series(reduction.op, {times_of, values}, reduction.at(slot), reduction.scratch->series);
     }
   }
 }

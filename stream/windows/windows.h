@@ -10,6 +10,7 @@
 #include "stream/windows/order_statistics.h"
 #include "stream/windows/panes.h"
 #include "stream/windows/rows.h"
+#include "stream/windows/scratch.h"
 #include "stream/windows/series.h"
 #include "stream/windows/window_fold.h"
 
@@ -23,6 +24,7 @@ struct RowReduction {
   const WindowSpec* window = nullptr;
   const Arrivals* arrivals = nullptr;
   SignalKind kind{};
+  ReductionScratch* scratch = nullptr;
   [[nodiscard]] ReductionArguments at(Slot slot) const noexcept;
   // last, first and count are known from one value on, and so is all of a state.
   [[nodiscard]] bool needs_cover() const noexcept;
@@ -46,7 +48,7 @@ class RawView {
  private:
   void by_fold(const WindowFold<T>& fold, const Rows<T>& rows, std::size_t first, std::size_t end, const RowReduction& reduction,
                std::span<double> out) const;
-  void edge(const Rows<T>& rows, std::size_t first, std::size_t end, bool last, std::span<double> out) const;
+  void edge(const Rows<T>& rows, std::size_t first, std::size_t end, const RowReduction& reduction, std::span<double> out) const;
   void between_edges(const WindowFold<T>& fold, const Rows<T>& rows, std::size_t first, std::size_t end, const RowReduction& reduction,
                      std::span<double> out) const;
   void by_member(const Rows<T>& rows, std::size_t first, std::size_t end, const RowReduction& reduction, std::span<double> out) const;

@@ -76,8 +76,8 @@ TEST_CASE("a loop that builds operations meets the limit of nodes") {
 TEST_CASE("patterns that drive a backtracking matcher mad match in linear time, and their neighbours as without them") {
   struct Events final : stream::Extracted {
     std::vector<std::string> names;
-    void sample(stream::Time, const stream::MemberKey&, std::string_view, double) override {}
-    void sample(stream::Time, const stream::MemberKey&, std::string_view, std::string_view) override {}
+    void sample(stream::Time, const stream::MemberKey&, std::string_view, double, std::string_view) override {}
+    void sample(stream::Time, const stream::MemberKey&, std::string_view, std::string_view, std::string_view) override {}
     void event(const stream::EventRecord& event) override { names.emplace_back(event.name); }
   };
   const auto events_of = [](const std::string& patterns) {

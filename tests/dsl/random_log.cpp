@@ -200,7 +200,6 @@ void RandomLog::finish() {
   std::vector<std::size_t> order(drafts_.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return drafts_[a].arrival < drafts_[b].arrival; });
-  std::uint64_t sequence = 0;
   for (const std::size_t i : order) {
     const bool repeated = !drafts_[i].fill;
     Message& message = messages.emplace_back(Message{drafts_[i].arrival, {}});
@@ -209,6 +208,7 @@ void RandomLog::finish() {
       message.entry.about("job");
       message.entry.produced_by("collector", 1, repeated ? i : i + 1);
     }
+    std::uint64_t sequence = (i + 1) << 16;  // the producer's, then the place in the message
     for (oracle::Record& record : drafts_[i].records) {
       record.sequence = ++sequence;
       records.push_back(std::move(record));

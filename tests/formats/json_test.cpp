@@ -73,7 +73,7 @@ TEST_CASE("an entry as JSON lines reads back as the same records") {
       "}\n"
       "{\"t\":1700000001000000000,\"job\":\"j\",\"attempt\":\"2\",\"line\":\"a \\u0000 \\\"quoted\\\" \\\\ é\\n "
       "b\",\"stream\":\"stderr\"}\n"
-      "{\"t\":\"1971-01-01T00:00:00.000000001Z\",\"job\":\"j\",\"attempt\":\"2\",\"node\":\"n1\",\"line\":\"\"}\n"
+      "{\"t\":\"1971-01-01T00:00:00.000000001Z\",\"job\":\"j\",\"attempt\":\"2\",\"node\":\"n1\",\"line\":\"\",\"source\":\"kernel_log\"}\n"
       "{\"t\":1700000001000000000,\"job\":\"j\",\"attempt\":\"2\",\"rank\":3,\"event\":\"exit\",\"signal\":9,\"text\":\"x\"}\n"
       "{\"t\":1700000001000000000,\"job\":\"j\",\"attempt\":\"2\",\"event\":\"start\",\"world_size\":8,\"labels.user\":\"ann\"}\n";
   CHECK(there_and_back(lines) == lines);

@@ -13,7 +13,7 @@ using namespace tocsin;
 
 namespace {
 
-// A line and where it comes from: the first byte says which rank (or none), which stream, and how much time has passed.
+// A line and where it comes from: the first byte says which rank (or none), which stream and source, and how much time has passed.
 struct Line {
   stream::LineRecord record;
   stream::Time arrival;
@@ -28,7 +28,7 @@ std::vector<Line> lines_of(std::string_view text) {
     const std::size_t end = std::min(text.find('\n'), text.size());
     now += std::chrono::milliseconds{(about >> 4) * 200};
     const stream::MemberKey member = (about & 3) == 3 ? stream::MemberKey{} : stream::MemberKey{stream::Level::rank, about & 3u, {}, {}};
-    lines.push_back({{now, member, (about & 4) != 0, text.substr(0, end)}, now});
+    lines.push_back({{now, member, (about & 4) != 0, text.substr(0, end), (about & 8) != 0 ? "kernel_log" : ""}, now});
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return lines;
@@ -72,6 +72,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   one->finish(whole);
   other->finish(parted);
-  if (whole.all != parted.all || whole.times != parted.times) std::abort();
+  if (whole.all != parted.all || whole.times != parted.times || whole.sources != parted.sources) std::abort();
   return 0;
 }

@@ -21,7 +21,7 @@ struct Record {
   double value = 0;              // of a text, its symbol
   double step = stream::absent;  // that a job's value belongs to
   stream::Slot reporter = 0;
-  std::uint64_t sequence = 0;
+  std::uint64_t sequence = 0;              // its producer's: the order of what has one time
   std::map<std::string, double> fields{};  // of an event
 };
 

@@ -155,7 +155,15 @@ def without_comments(text):
 
 
 def check_executors(root):
-    """stream/ and dsl/ are one thread each: nothing in them is shared."""
+    """stream/ and dsl/ are one thread each: nothing in them is shared. And nowhere does anything belong to a thread: what is kept
+    between calls is a member of somebody."""
+    for top in ("stream", "schemas", "dsl", "adapters"):
+        for path in sources(root, top):
+            text = without_comments(path.read_text(encoding="utf-8", errors="replace"))
+            for number, line in enumerate(text.splitlines(), 1):
+                if re.search(r"\bthread_local\b", line):
+                    yield (f"{path.relative_to(root).as_posix()}:{number}: thread_local in {component_of(top)}: what is kept between calls is "
+                           "a member of the class that uses it, or a scratch that is passed")
     for top in ("stream", "dsl"):
         for path in sources(root, top):
             text = without_comments(path.read_text(encoding="utf-8", errors="replace"))

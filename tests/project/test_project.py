@@ -113,6 +113,14 @@ class Includes(Project):
         self.assertEqual([problem.split(" in ")[0] for problem in arrows.check_executors(self.root)],
                          ["stream/values/row.h:5: std::atomic", "dsl/host.cpp:4: std::scoped_lock"])
 
+    def test_memory_of_a_thread_is_named_wherever_it_is(self):
+        for path in ("stream/values/row.h", "schemas/decode.cpp", "dsl/host.cpp", "adapters/journal/read.h"):
+            self.plant(path, "static thread_local int scratch;  // kept")
+            self.assertIn(": thread_local in ", self.only(arrows.check_executors))
+            self.put(path, SOUND.get(path, ""))
+        self.plant("stream/values/row.h", "// no thread_local here")
+        self.assertEqual(list(arrows.check_executors(self.root)), [])
+
     def test_an_include_that_hides_its_path_is_named(self):
         self.assert_refused("adapters/journal/read.h", '#include "../../dsl/loader.h"', "from the root")
         self.assert_refused("stream/values/row.h", '#include "time.h"', "from the root")

@@ -76,7 +76,7 @@ inline std::string in_words(const stream::Entry& entry) {
   }
   for (const auto& line : entry.lines)
     out << "line " << stream::nanoseconds(line.time) << ' ' << in_words(line.member) << ' ' << line.error_stream << " '" << line.text
-        << "'\n";
+        << "' of '" << line.source << "'\n";
   for (const auto& event : entry.events) {
     out << "event " << stream::nanoseconds(event.time) << ' ' << in_words(event.member) << ' ' << event.name << " of '" << event.source
         << "'";

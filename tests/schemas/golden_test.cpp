@@ -69,6 +69,12 @@ TEST_CASE("envelopes written by the first version decode to the same, and are wh
   lines.about("llama-70b", "1");
   for (std::uint32_t i = 0; i < 8; ++i) lines.line(at(1000 + i), EntryBuilder::rank(i % 3), "line " + std::to_string(i), i % 2 != 0);
   holds("envelope_lines", lines);
+
+  lines.clear();
+  lines.about("llama-70b", "1");
+  for (std::uint32_t i = 0; i < 8; ++i)
+    lines.line(at(1000 + i), EntryBuilder::rank(i % 3), "line " + std::to_string(i), i % 2 != 0, i < 3 ? "" : i < 6 ? "kernel_log" : "log");
+  holds("envelope_lines_of_sources", lines);
 }
 
 TEST_CASE("alerts and verdicts written by the first version decode to the same, and are what is written today") {

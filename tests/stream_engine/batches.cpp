@@ -28,7 +28,7 @@ void copy_samples(const stream::SampleBlock& block, EntryBuilder& to) {
 
 void copy_records(const stream::Entry& from, EntryBuilder& to) {
   for (const auto& block : from.samples) copy_samples(block, to);
-  for (const auto& line : from.lines) to.line(line.time, owned(line.member), line.text, line.error_stream);
+  for (const auto& line : from.lines) to.line(line.time, owned(line.member), line.text, line.error_stream, line.source);
   for (const auto& event : from.events) {
     std::vector<EntryBuilder::Field> fields;
     for (const auto& field : event.fields) {

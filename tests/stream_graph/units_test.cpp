@@ -28,3 +28,23 @@ TEST_CASE("products and quotients cancel what they share") {
   CHECK(unit_quotient("any", "seconds") == "1/seconds");
   CHECK(unit_quotient("seconds", "ratio") == "seconds");
 }
+
+TEST_CASE("units of one kind are converted, and those of different kinds are not") {
+  CHECK(unit_factor("ms", "seconds") == 0.001);
+  CHECK(unit_factor("min", "seconds") == 60);
+  CHECK(unit_factor("ns", "ms") == 1e-6);
+  CHECK(unit_factor("KiB", "bytes") == 1024);
+  CHECK(unit_factor("%", "ratio") == 0.01);
+  CHECK(unit_factor("MiB/s", "bytes/seconds") == 1048576);
+  CHECK(unit_factor("count/min", "count/seconds") == 1.0 / 60);
+  CHECK(unit_factor("1", "count") == 1);
+  CHECK(unit_factor("none", "ratio") == 1);
+  CHECK(unit_factor("tokens", "tokens") == 1);
+  CHECK_FALSE(unit_factor("ms", "bytes"));
+  CHECK_FALSE(unit_factor("%", "count"));
+  CHECK_FALSE(unit_factor("bytes", "bytes/seconds"));
+  CHECK_FALSE(unit_factor("bytes*seconds", "bytes/seconds"));
+  CHECK_FALSE(unit_factor("text", "none"));
+  CHECK_FALSE(unit_factor("fahrenheit", "celsius"));
+  CHECK_FALSE(unit_factor("", "seconds"));
+}

@@ -32,12 +32,12 @@ struct Bench : Recorded {
   History::Write sample(std::string_view name, Slot slot, double time, double value, double arrival, double step = absent,
                         Slot reporter = 0) {
     settle(arrival);
-    return history->sample(*table.find(name), slot, at(time), value, at(arrival), 1, step, reporter);
+    return history->sample(*table.find(name), slot, at(time), value, at(arrival), {0, 1, 0}, step, reporter);
   }
   void event(std::string_view name, Slot slot, double time, double code, double arrival) {
     settle(arrival);
     const EventField field{"code", code};
-    (void)history->event(*table.find(name), slot, at(time), {&field, 1}, at(arrival), 1);
+    (void)history->event(*table.find(name), slot, at(time), {&field, 1}, at(arrival), {0, 1, 0});
   }
   void listen(double from, double to) {
     for (double t = from; t <= to; t += 10) coverage.extend("collector", Level::job, 0, at(t));
@@ -208,7 +208,7 @@ TEST_CASE("events are filtered by numbers and texts, and first, last and repeats
     symbols.try_emplace(what, static_cast<double>(symbols.size()));
     bench.settle(time);
     const EventField fields[] = {{"code", code}, {"what", symbols[what]}};
-    (void)bench.history->event(*bench.table.find("fault"), 1, at(time), fields, at(time), 1);
+    (void)bench.history->event(*bench.table.find("fault"), 1, at(time), fields, at(time), {0, 1, 0});
   };
   bench.listen(0, 100);
   tell(10, 48, "memory");
@@ -391,10 +391,10 @@ TEST_CASE("a sample from the far future takes the place of its arrival, and open
   const NodeId last = bench.reduce(bench.window("load", 30s), Op::w_last);
   bench.begin();
   bench.settle(10);
-  for (int i = 0; i < 100'000; ++i) (void)bench.history->sample(*bench.table.find("load"), 1, at(1e6 + i), i, at(10), 1);
+  for (int i = 0; i < 100'000; ++i) (void)bench.history->sample(*bench.table.find("load"), 1, at(1e6 + i), i, at(10), {0, 1, 0});
   CHECK(bench.history->retained_samples() <= 10);
   CHECK(bench.look(last, 15)[1] == 99'999);  // all at one time: the greatest value bits
-  for (int i = 0; i < 100'000; ++i) (void)bench.history->sample(*bench.table.find("load"), 1, at(-1e6 - i), i, at(20), 1);
+  for (int i = 0; i < 100'000; ++i) (void)bench.history->sample(*bench.table.find("load"), 1, at(-1e6 - i), i, at(20), {0, 1, 0});
   CHECK(bench.history->retained_samples() <= 10);
 }
 

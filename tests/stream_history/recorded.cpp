@@ -73,12 +73,12 @@ void Recorded::write(History& history, const Record& r) const {
   const SignalId id = *table.find(r.signal);
   if (table[id].kind == SignalKind::event) {
     const EventField code{"code", r.value};
-    (void)history.event(id, r.slot, r.time, {&code, 1}, r.arrival, r.sequence);
+    (void)history.event(id, r.slot, r.time, {&code, 1}, r.arrival, {0, r.sequence, 0});
   } else if (table[id].points || table[id].wide() || r.sequence % 2 == 0) {
-    (void)history.sample(id, r.slot, r.time, r.value, r.arrival, r.sequence, r.step, r.reporter);
+    (void)history.sample(id, r.slot, r.time, r.value, r.arrival, {0, r.sequence, 0}, r.step, r.reporter);
   } else {
     const auto value = static_cast<float>(r.value);
-    (void)history.samples(id, {&r.slot, 1}, r.time, {&value, 1}, r.arrival, r.sequence);
+    (void)history.samples(id, {&r.slot, 1}, r.time, {&value, 1}, r.arrival, {0, r.sequence, 0});
   }
 }
 

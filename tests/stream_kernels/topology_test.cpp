@@ -115,6 +115,35 @@ TEST_CASE("an unmapped GPU and the one it turns out to be become one, in the old
   CHECK(topology.gpu("n1", "GPU-77") == 0);
 }
 
+TEST_CASE("two PCI addresses are two GPUs: an index that they share in turn goes over to the newer") {
+  Topology topology;
+  topology.alias_gpu("n1", "0000:3b:00.0", "0");
+  topology.alias_gpu("n1", "0000:3b:00.0", "GPU-1");
+  const Slot first = topology.gpu("n1", "0000:3b:00.0");
+  topology.alias_gpu("n1", "0000:af:00.0", "0");
+  const Slot second = topology.gpu("n1", "0000:af:00.0");
+  CHECK(second != first);
+  CHECK(topology.gpu("n1", "0") == second);
+  CHECK(topology.gpu("n1", "GPU-1") == first);
+  topology.alias_gpu("n1", "GPU-2", "0");  // of one index, and of no other UUID
+  CHECK(topology.gpu("n1", "GPU-2") == second);
+  topology.alias_gpu("n1", "GPU-1", "0");
+  CHECK(topology.gpu("n1", "0") == first);
+  CHECK(topology.gpu("n1", "0000:af:00.0") == second);
+  CHECK(topology.gpu_name(first) == "0000:3b:00.0");
+  CHECK(topology.gpu_name(second) == "0000:af:00.0");
+}
+
+TEST_CASE("a GPU of many names keeps to a limit of them") {
+  Topology topology;
+  for (int i = 0; i < 1000; ++i) topology.alias_gpu("n1", "0000:3b:00.0", "GPU-" + std::to_string(i));
+  CHECK(topology.size(Level::gpu) == 1);
+  CHECK(topology.gpu_name(0) == "0000:3b:00.0");
+  Writer out;
+  topology.save(out);
+  CHECK(out.bytes().size() < 1000);
+}
+
 TEST_CASE("a GPU and a node are expected until all their ranks have left") {
   Topology topology = small();
   const Slot idle = topology.gpu("n1", "0000:af:00.0");

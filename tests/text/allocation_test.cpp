@@ -23,8 +23,10 @@ namespace {
 
 class Dropped final : public tocsin::stream::Extracted {
  public:
-  void sample(tocsin::stream::Time, const tocsin::stream::MemberKey&, std::string_view, double) override { ++count; }
-  void sample(tocsin::stream::Time, const tocsin::stream::MemberKey&, std::string_view, std::string_view) override { ++count; }
+  void sample(tocsin::stream::Time, const tocsin::stream::MemberKey&, std::string_view, double, std::string_view) override { ++count; }
+  void sample(tocsin::stream::Time, const tocsin::stream::MemberKey&, std::string_view, std::string_view, std::string_view) override {
+    ++count;
+  }
   void event(const tocsin::stream::EventRecord&) override { ++count; }
   std::size_t count = 0;
 };

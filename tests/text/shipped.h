@@ -47,11 +47,12 @@ inline std::string written(const stream::MemberKey& member) {
 // What extraction made, one line a sample or event: "rank 3: loss 2.5", "job: cuda_oom tried=…".
 class Recorded final : public stream::Extracted {
  public:
-  void sample(stream::Time time, const stream::MemberKey& member, std::string_view signal, double value) override {
-    add(time, written(member) + ": " + std::string(signal) + " " + written(value));
+  void sample(stream::Time time, const stream::MemberKey& member, std::string_view signal, double value, std::string_view source) override {
+    add(time, written(member) + ": " + std::string(signal) + " " + written(value), source);
   }
-  void sample(stream::Time time, const stream::MemberKey& member, std::string_view signal, std::string_view text) override {
-    add(time, written(member) + ": " + std::string(signal) + " " + std::string(text));
+  void sample(stream::Time time, const stream::MemberKey& member, std::string_view signal, std::string_view text,
+              std::string_view source) override {
+    add(time, written(member) + ": " + std::string(signal) + " " + std::string(text), source);
   }
   void event(const stream::EventRecord& event) override {
     std::string text = written(event.member) + ": " + std::string(event.name);
@@ -60,15 +61,17 @@ class Recorded final : public stream::Extracted {
       if (const double* number = std::get_if<double>(&field.value)) text += written(*number);
       else text += "'" + std::string(std::get<std::string_view>(field.value)) + "'";
     }
-    add(event.time, text);
+    add(event.time, text, event.source);
   }
   std::vector<std::string> all;
   std::vector<stream::Time> times;
+  std::vector<std::string> sources;
 
  private:
-  void add(stream::Time time, std::string text) {
+  void add(stream::Time time, std::string text, std::string_view source) {
     all.push_back(std::move(text));
     times.push_back(time);
+    sources.emplace_back(source);
   }
 };
 

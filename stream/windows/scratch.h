@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "stream/topology/topology.h"
+#include "stream/values/value.h"
+
+namespace tocsin::stream {
+
+// Working memory of one series' reduction.
+struct SeriesScratch {
+  std::vector<double> seconds, values;  // its numbers, with their times
+  std::vector<double> part, sorted, slopes;
+};
+
+// Working memory of reductions, so that they allocate nothing once it is large enough. What it holds means nothing between two of them.
+// Owned by a History, whose reductions run one after the other.
+struct ReductionScratch {
+  SeriesScratch series;
+  std::vector<double> times, values;  // of one member's series
+  std::vector<double> times_of_rows, block;
+  std::vector<double> result, squares;  // by slot
+  std::vector<std::uint64_t> counts;
+  std::vector<Slot> slots;
+  struct Edge {  // the first or last number of a member, and the row it is in
+    double value = absent;
+    std::size_t row = 0;
+  };
+  std::vector<Edge> firsts, lasts;
+};
+
+}  // namespace tocsin::stream

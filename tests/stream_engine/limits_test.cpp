@@ -1,0 +1,99 @@
+// What is known of a window or an attempt that outgrew its limits.
+#include <doctest/doctest.h>
+
+#include <functional>
+
+#include "tests/stream_engine/small_job.h"
+
+using namespace tocsin;
+using namespace tocsin::tests;
+using schemas::EntryBuilder;
+using stream::Truth;
+
+namespace {
+
+const stream::LoadedPack& limits_pack() {
+  static const stream::LoadedPack pack = SmallJob::load(R"lua(signals {
+      boom = { kind = "event", unit = "none", owner = "rank", source = "log", fields = { code = "none", why = "text" } },
+      quiet = { kind = "event", unit = "none", owner = "rank", source = "log" },
+      phase = { kind = "state", unit = "text", owner = "rank" } })lua",
+                                                        R"lua(
+      rule "many" { per = "rank", every = "10s", needs = { x = signal "boom" { over = "5m" } },
+        evaluate = function(job) return job.x:count():above(69999) & job.x:count():below(70001) end }
+      rule "again" { per = "rank", every = "10s", needs = { x = signal "boom" { over = "5m" } },
+        evaluate = function(job) return job.x:repeats("why"):above(1) end }
+      rule "last" { per = "rank", every = "10s", needs = { x = signal "boom" { over = "5m" } },
+        evaluate = function(job) return job.x:last("code"):above(0) end }
+      rule "ready" { per = "rank", every = "10s", needs = { x = signal "phase" { over = "1m" } },
+        evaluate = function(job) return job.x:last():is("ready") end }
+      rule "other" { per = "rank", every = "10s", needs = { x = signal "phase" { over = "1m" } },
+        evaluate = function(job) return job.x:last():is("(other)") end })lua");
+  return pack;
+}
+
+// So many events of a rank, evenly between two times, with fields as told.
+void feed_events(SmallJob& job, std::uint32_t rank, int many, double from, double to,
+                 const std::function<std::vector<EntryBuilder::Field>(int)>& fields) {
+  for (int i = 0; i < many;) {
+    EntryBuilder b;
+    double s = from;
+    for (int batch = 0; batch < 500 && i < many; ++batch, ++i) {
+      s = from + (to - from) * i / many;
+      b.event(SmallJob::at(s), EntryBuilder::rank(rank), "boom", fields(i));
+    }
+    job.consume(b, s);
+    job.beats(s, s);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a count of a window that outgrew its room stays exact, and the limit is counted") {
+  SmallJob job{limits_pack()};
+  feed_events(job, 1, 3, 1, 4, [](int) { return std::vector<EntryBuilder::Field>{{"code", 5, {}, false}}; });
+  feed_events(job, 0, 70'000, 5, 250, [](int) { return std::vector<EntryBuilder::Field>{{"code", 0, {}, false}}; });
+  job.beats(251, 262);
+  CHECK(job.last("many", 1) == Truth::yes);
+  CHECK(job.last("last", 2) == Truth::yes);  // of a rank whose events were let go for those of another
+  CHECK(job.shard.counters().event_limit > 4000);
+  const auto sections = job.shard.take_sections(true);
+  const auto handed_over = job.end();
+  job.beats(263, 300);
+  CHECK(job.last("many", 1) == Truth::yes);
+  CHECK(job.last("last", 2) == Truth::yes);
+  job.beats(301, 330);  // the first have left
+  CHECK(job.last("many", 1) == Truth::no);
+  CHECK(job.last("last", 2) != Truth::yes);
+  job.beats(331, 570);
+
+  SmallJob restored{limits_pack()};
+  restored.restore(job, sections, handed_over);
+  CHECK(restored.digest() == job.digest());
+}
+
+TEST_CASE("a text beyond the limit is unknown, not another text, and is counted") {
+  SmallJob job{limits_pack()};
+  const auto say = [&](double s, std::string_view phase) {
+    EntryBuilder b;
+    const EntryBuilder::Value value[] = {{"phase", 0, phase, true}};
+    b.sample(SmallJob::at(s), EntryBuilder::rank(0), value);
+    job.consume(b, s);
+    job.beats(s, s);
+  };
+  say(1, "ready");
+  std::vector<std::string> texts;
+  for (int i = 0; i < 66'000; ++i) texts.push_back("text " + std::to_string(i));
+  const auto why = [&](int i) { return std::vector<EntryBuilder::Field>{{"why", 0, texts[static_cast<std::size_t>(i)], true}}; };
+  feed_events(job, 0, 66'000, 2, 30, why);
+  CHECK(job.shard.counters().text_limit == 66'001 - 65'536);
+  job.beats(31, 41);
+  CHECK(job.last("again", 1) == Truth::no);
+  CHECK(job.last("ready", 1) == Truth::yes);
+  say(42, "a new phase");
+  job.beats(43, 53);
+  CHECK(job.last("ready", 1) == Truth::unknown);
+  CHECK(job.last("other", 1) == Truth::unknown);
+  say(54, "ready");
+  job.beats(55, 65);
+  CHECK(job.last("ready", 1) == Truth::yes);
+}

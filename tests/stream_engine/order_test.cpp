@@ -1,0 +1,143 @@
+// In which order points and events of one time count.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <random>
+
+#include "tests/stream_engine/small_job.h"
+
+using namespace tocsin;
+using namespace tocsin::tests;
+using schemas::EntryBuilder;
+using stream::Truth;
+
+namespace {
+
+const stream::LoadedPack& order_pack() {
+  static const stream::LoadedPack pack = SmallJob::load(R"lua(signals {
+      beep = { kind = "gauge", unit = "none", owner = "rank", points = true },
+      load = { kind = "gauge", unit = "none", owner = "rank" },
+      step = { kind = "step", unit = "count", owner = "rank" },
+      loss = { kind = "gauge", unit = "none", owner = "job", points = true },
+      boom = { kind = "event", unit = "none", owner = "rank", source = "log", lateness = "5s", fields = { code = "none", why = "text" } } })lua",
+                                                        R"lua(
+      rule "beeps" { per = "rank", every = "3s", needs = { x = signal "beep" { over = 5, least = 1 } },
+        evaluate = function(job) return job.x:first():above(job.x:last()) end }
+      rule "slope" { per = "rank", every = { "x", "10s" }, needs = { x = signal "beep" { over = 7, least = 2 } },
+        evaluate = function(job) return job.x:last():above(job.x:median()) end }
+      rule "booms" { per = "rank", every = { "x", "10s" }, needs = { x = signal "boom" { over = "20s" } },
+        evaluate = function(job) return job.x:first("code"):above(job.x:last("code")) end }
+      rule "losses" { per = "job", every = { "x", "10s" }, needs = { x = signal "loss" { over = 6, least = 1 } },
+        evaluate = function(job) return job.x:last():above(job.x:first()) end }
+      rule "loads" { per = "rank", every = "3s", needs = { x = signal "load" { over = "20s" } },
+        evaluate = function(job) return job.x:last():above(0.5) end })lua");
+  return pack;
+}
+
+std::uint64_t chosen_seed() {
+  const char* given = std::getenv("TOCSIN_SEED");
+  return given != nullptr ? std::strtoull(given, nullptr, 10) : std::random_device{}();
+}
+
+// Records of two producers, one of which begins again, at whole seconds, so that many are of one time and member. Each entry arrives
+// between one and four seconds later: within the lateness, in an order that `delays` decides.
+std::vector<std::pair<double, stream::Entry>> scattered(std::vector<EntryBuilder>& built, std::uint64_t seed, std::uint64_t delays) {
+  std::mt19937_64 random{seed}, delay{delays};
+  std::map<std::string, std::uint64_t> sequences;
+  std::vector<std::pair<double, stream::Entry>> entries;
+  built.clear();
+  std::vector<double> arrivals;
+  const auto number = [&] { return static_cast<double>(random() % 16); };
+  for (int s = 1; s < 120; ++s)
+    for (std::uint64_t many = 1 + random() % 4; many > 0; --many) {
+      EntryBuilder& b = built.emplace_back();
+      b.about("job");
+      const bool first = random() % 2 == 0 && (s < 55 || s >= 60);  // nothing of an epoch is read after the next has begun
+      const std::uint32_t epoch = first && s >= 60 ? 2 : 1;
+      const std::string producer = first ? "a" : "b";
+      b.produced_by(producer, epoch, ++sequences[producer + std::to_string(epoch)]);
+      for (std::uint64_t records = 1 + random() % 3; records > 0; --records) {
+        const auto rank = EntryBuilder::rank(static_cast<std::uint32_t>(random() % 2));
+        const EntryBuilder::Value values[] = {{"beep", number(), {}, false}, {"load", number() / 16, {}, false}};
+        const EntryBuilder::Value loss[] = {{"step", s * 2 + number() / 8, {}, false}, {"loss", number(), {}, false}};
+        const EntryBuilder::Field fields[] = {{"code", number(), {}, false}};
+        switch (random() % 3) {
+          case 0: b.sample(SmallJob::at(s), rank, values); break;
+          case 1: b.sample(SmallJob::at(s), rank, loss); break;
+          default: b.event(SmallJob::at(s), rank, "boom", fields); break;
+        }
+      }
+      arrivals.push_back(s + 1 + static_cast<double>(delay() % 301) / 100);
+    }
+  for (std::size_t i = 0; i < built.size(); ++i) entries.emplace_back(arrivals[i], built[i].entry());
+  std::stable_sort(entries.begin(), entries.end(), [](const auto& x, const auto& y) { return x.first < y.first; });
+  return entries;
+}
+
+struct Judged {
+  std::uint64_t digest, rows;
+  std::map<std::string, std::vector<std::vector<Truth>>> answers;
+};
+
+Judged judge_scattered(std::uint64_t seed, std::uint64_t delays) {
+  std::vector<EntryBuilder> built;
+  SmallJob job{order_pack()};
+  EntryBuilder start;
+  const EntryBuilder::Field size[] = {{"world_size", 2, {}, false}};
+  start.event(SmallJob::at(0), EntryBuilder::job(), "start", size);
+  job.consume(start, 0);
+  double beat = 0;
+  for (const auto& [arrival, entry] : scattered(built, seed, delays)) {
+    for (; beat < arrival; ++beat) job.beats(beat, beat);
+    job.consume(entry, arrival);
+  }
+  job.beats(beat, 140);
+  CHECK(job.shard.counters().late == 0);
+  CHECK(job.shard.counters().duplicates == 0);
+  return {job.digest(), job.shard.row_digests().at("job"), job.answers};
+}
+
+}  // namespace
+
+TEST_CASE("in which order entries were read within their lateness changes nothing") {
+  const std::uint64_t seed = chosen_seed();
+  MESSAGE("TOCSIN_SEED=", seed);
+  CAPTURE(seed);
+  for (std::uint64_t log = 0; log < 20; ++log) {
+    CAPTURE(log);
+    const Judged one = judge_scattered(seed + log, 1);
+    for (const char* rule : {"beeps", "slope", "booms", "losses", "loads"}) CHECK(one.answers.contains(rule));
+    for (std::uint64_t delays = 2; delays < 5; ++delays) {
+      const Judged other = judge_scattered(seed + log, delays);
+      CHECK(other.answers == one.answers);
+      CHECK(other.rows == one.rows);
+      CHECK(other.digest == one.digest);
+    }
+  }
+}
+
+TEST_CASE("points of one time and member stand in the order of their producer's sequence, and within a message in its own") {
+  const auto last_above_first = [](std::initializer_list<std::pair<std::uint64_t, std::vector<double>>> entries) {
+    SmallJob job{order_pack()};
+    for (const auto& [sequence, values] : entries) {
+      EntryBuilder b;
+      b.produced_by("a", 1, sequence);
+      for (const double value : values) {
+        const EntryBuilder::Value one[] = {{"beep", value, {}, false}};
+        b.sample(SmallJob::at(1), EntryBuilder::rank(0), one);
+      }
+      job.consume(b, 1);
+    }
+    job.beats(2, 20);
+    return job.last("beeps", 1);  // yes: the first is above the last
+  };
+  CHECK(last_above_first({{7, {1}}, {8, {2}}}) == Truth::no);
+  CHECK(last_above_first({{8, {2}}, {7, {1}}}) == Truth::no);
+  CHECK(last_above_first({{7, {2}}, {8, {1}}}) == Truth::yes);
+  CHECK(last_above_first({{8, {1}}, {7, {2}}}) == Truth::yes);
+  CHECK(last_above_first({{7, {1, 2}}}) == Truth::no);
+  CHECK(last_above_first({{7, {2, 1}}}) == Truth::yes);
+  CHECK(last_above_first({{0, {2}}, {0, {1}}}) == Truth::yes);  // without a number, they stand as they were read
+  CHECK(last_above_first({{0, {1}}, {0, {2}}}) == Truth::no);
+}
