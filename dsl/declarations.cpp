@@ -383,8 +383,18 @@ int coordinates(lua_State* state) {
 int verdict(lua_State* state) {
   const Table table = table_argument(state, 1, "verdict");
   if (table.collection().part != Collection::Part::verdict) Host::of(state).stop(state, "verdict { … } stands in verdict.lua");
-  table.allow({"precedence"});
-  table.collection().verdict.precedence = table.texts("precedence");
+  table.allow({"precedence", "explains", "pauses"});
+  stream::VerdictPolicy& policy = table.collection().verdict;
+  policy.precedence = table.texts("precedence");
+  policy.pauses = table.texts("pauses");
+  for (const auto& [family, explained] : table.params("explains")) {
+    auto& list = policy.explains[family];
+    if (const auto* one = std::get_if<std::string>(&explained)) list.push_back(*one);
+    if (const auto* many = std::get_if<std::vector<stream::Scalar>>(&explained))
+      for (const auto& item : *many)
+        if (const auto* text = std::get_if<std::string>(&item)) list.push_back(*text);
+    if (list.empty()) table.problem("explains", "explains." + family + " lists families: " + family + " = { \"A2\" }");
+  }
   return 0;
 }
 

@@ -1,4 +1,5 @@
--- Which family a verdict names when several are in: causes before consequences, what is proven before what is inferred.
+-- Which family a verdict names when several are in. Of two families of which one explains the other, the one that began later is a
+-- consequence; precedence decides what time leaves open: causes before consequences, what is proven before what is inferred.
 verdict {
   precedence = {
     "F1",                    -- a lost node explains everything on it
@@ -11,4 +12,9 @@ verdict {
     "E3", "B3", "D3", "D1", "D2",
     "G1",
   },
+  explains = {
+    C2 = { "A2" },           -- a launcher kills the ranks of a hang that timed out
+    A2 = { "C2" },           -- survivors of a killed rank hang
+  },
+  pauses = { "C" },          -- a standstill of undecided kind that cleared, in an attempt that completed
 }

@@ -28,16 +28,16 @@ void AlertLifecycle::index_children() {
     for (const RuleIndex parent : pack_->rules[i].yields_to) children_.emplace(parent, static_cast<RuleIndex>(i));
 }
 
-AlertLifecycle::Room& AlertLifecycle::room(const Rule& rule) {
-  return rooms_[static_cast<std::size_t>(rule.mode) * severities + static_cast<std::size_t>(rule.severity)];
+AlertLifecycle::Quota& AlertLifecycle::quota(const Rule& rule) {
+  return quotas_[static_cast<std::size_t>(rule.mode) * severities + static_cast<std::size_t>(rule.severity)];
 }
 
 void AlertLifecycle::count(const std::vector<RuleRun>& runs) {
-  rooms_ = {};
+  quotas_ = {};
   for (const RuleRun& run : runs)
     for (const auto& [slot, life] : run.lives()) {
-      room(run.rule()).open += life.published;
-      room(run.rule()).withheld += life.withheld != never;
+      quota(run.rule()).open += life.published;
+      quota(run.rule()).withheld += life.withheld != never;
     }
 }
 
@@ -154,7 +154,7 @@ AlertTransition AlertLifecycle::transition(RuleIndex index, Slot slot, const Lif
 void AlertLifecycle::request(RuleIndex index, Slot slot, Life& life, const Call& call) {
   const Rule& rule = pack_->rules[static_cast<std::size_t>(index)];
   if (silent(rule) || life.withheld != never) return;
-  Room& taken = room(rule);
+  Quota& taken = quota(rule);
   if (taken.withheld == 0 && taken.open < pack_->alert_limit) return fire(index, slot, life, call);
   life.withheld = call.tick;
   ++taken.withheld, ++over_limit_;
@@ -163,20 +163,20 @@ void AlertLifecycle::request(RuleIndex index, Slot slot, Life& life, const Call&
 void AlertLifecycle::release(const Rule& rule, Life& life) {
   if (life.withheld == never) return;
   life.withheld = never;
-  --room(rule).withheld;
+  --quota(rule).withheld;
 }
 
 // Room that became free goes to those that came first. Each fires with the values of its own rule's tick: until that runs, its place
 // is kept.
 void AlertLifecycle::admit(std::span<const RuleIndex> ran, const Call& call) {
   using Place = std::tuple<Time, std::uint32_t, RuleIndex, Slot>;  // since when it is withheld; of one tick: depth, rule, member
-  for (std::size_t i = 0; i < rooms_.size(); ++i) {
-    Room& free = rooms_[i];
+  for (std::size_t i = 0; i < quotas_.size(); ++i) {
+    Quota& free = quotas_[i];
     if (free.withheld == 0 || free.open >= pack_->alert_limit) continue;
     std::vector<Place> queue;
     for (std::size_t r = 0; r < call.runs.size(); ++r) {
       const Rule& rule = call.runs[r].rule();
-      if (&room(rule) != &free) continue;
+      if (&quota(rule) != &free) continue;
       for (const auto& [slot, life] : call.runs[r].lives())
         if (life.withheld != never) queue.emplace_back(life.withheld, rule.yield_depth, static_cast<RuleIndex>(r), slot);
     }
@@ -204,7 +204,7 @@ void AlertLifecycle::fire(RuleIndex index, Slot slot, Life& life, const Call& ca
   ++life.number;
   life.moved = std::max(life.moved, call.tick);
   life.published = true;
-  ++room(rule).open;
+  ++quota(rule).open;
   AlertTransition t = transition(index, slot, life, call);
   t.state = AlertState::firing;
   if (call.tell) (*call.tell)(index, slot, t);
@@ -221,14 +221,14 @@ void AlertLifecycle::resolve(RuleIndex index, Slot slot, Life& life, ResolveReas
   t.reason = reason;
   if (reason == ResolveReason::explained) t.explained_by = life.explained_by;
   life.published = false;
-  --room(pack_->rules[static_cast<std::size_t>(index)]).open;
+  --quota(pack_->rules[static_cast<std::size_t>(index)]).open;
   call.publish(t);
 }
 
 void AlertLifecycle::summarise(const Call& call) {
   for (std::size_t mode = 0; mode < modes; ++mode) {
     std::uint32_t withheld = 0;
-    for (std::size_t severity = 0; severity < severities; ++severity) withheld += rooms_[mode * severities + severity].withheld;
+    for (std::size_t severity = 0; severity < severities; ++severity) withheld += quotas_[mode * severities + severity].withheld;
     if ((withheld > 0) != (summaries_[mode].number % 2 == 1)) summarise(static_cast<Mode>(mode), withheld, call);
   }
 }
@@ -287,7 +287,7 @@ void AlertLifecycle::resolve_all(Time at, ResolveReason reason, std::vector<Rule
       if (life.published) resolve(static_cast<RuleIndex>(i), slot, life, reason, call);
     runs[i].lives().clear();
   }
-  rooms_ = {};
+  quotas_ = {};
   summarise(call);
 }
 

@@ -61,7 +61,7 @@ class AlertLifecycle {
     std::string explained_by;
   };
   // The alerts of one severity and mode.
-  struct Room {
+  struct Quota {
     std::uint32_t open = 0, withheld = 0;
   };
   // The alert that counts the withheld members of a mode.
@@ -76,7 +76,7 @@ class AlertLifecycle {
   static constexpr std::size_t modes = 3, severities = 4;
 
   void index_children();
-  [[nodiscard]] Room& room(const Rule& rule);
+  [[nodiscard]] Quota& quota(const Rule& rule);
   void move(RuleIndex rule, const Call& call);
   [[nodiscard]] Parents parents(RuleIndex rule, Slot slot, const Call& call) const;
   void explain_children(RuleIndex parent, const Call& call);
@@ -91,8 +91,8 @@ class AlertLifecycle {
 
   const Pack* pack_;
   Names names_;
-  std::multimap<RuleIndex, RuleIndex> children_;  // parent to child
-  std::array<Room, severities * modes> rooms_{};  // follows from the lives: not saved
+  std::multimap<RuleIndex, RuleIndex> children_;    // parent to child
+  std::array<Quota, severities * modes> quotas_{};  // follows from the lives: not saved
   std::array<Summary, modes> summaries_{};
   std::uint64_t over_limit_ = 0;  // members that met the limit, since this was made
 };

@@ -248,7 +248,7 @@ void Judge::publish(const AlertTransition& transition) {
 
 void Judge::conclude() {
   evaluator_.begin_tick();
-  Verdict verdict = stream::conclude(*pack_, runs_, [this](RuleIndex index) {
+  Verdict verdict = stream::conclude(*pack_, runs_, end_reason_, [this](RuleIndex index) {
     const Rule& rule = pack_->rules[static_cast<std::size_t>(index)];
     if (rule.scripted) return std::vector<std::string>{};
     evaluator_.run(rule.hot);

@@ -101,7 +101,9 @@ struct Rule {
 
 // How families relate when an attempt gets its verdict: rules/verdict.lua.
 struct VerdictPolicy {
-  std::vector<std::string> precedence;  // families, the strongest first
+  std::vector<std::string> precedence;                       // families, the strongest first
+  std::map<std::string, std::vector<std::string>> explains;  // a family, and those that are its consequences where they began later
+  std::vector<std::string> pauses;                           // families that are a pause where they cleared and the attempt completed
 };
 
 // All rules, signals and settings that change results. Constant once it is published: shards on several threads judge by one pack,

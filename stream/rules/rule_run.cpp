@@ -5,6 +5,14 @@
 
 namespace tocsin::stream {
 
+namespace {
+
+bool timely(const Rule& rule) {
+  return std::any_of(rule.every.begin(), rule.every.end(), [](const Trigger& trigger) { return trigger.kind != Trigger::Kind::end; });
+}
+
+}  // namespace
+
 RuleRun::RuleRun(const Rule& rule) : rule_(&rule), state_(rule.state.size()) {}
 
 bool RuleRun::record(Time tick, std::span<const Truth> outcomes, const Topology& topology) {
@@ -51,6 +59,7 @@ bool RuleRun::record(Time tick, std::span<const Truth> outcomes, const Topology&
     if (!life.on && life.first != never && life.streak.holds(rule_->fire, Truth::yes)) {
       life.on = true;
       fired_ = true;
+      if (timely(*rule_)) began_ = std::min(began_, life.first);
       ever_[slot] = 1;
     } else if (life.on && outcome != Truth::yes && life.streak.holds(rule_->clear, Truth::no)) {
       life.on = false;
@@ -75,6 +84,10 @@ Truth RuleRun::ever(Slot slot) const {
   if (slot >= ever_.size()) return Truth::unknown;
   if (ever_[slot]) return Truth::yes;
   return std::uint64_t{known_[slot]} * 10 >= std::uint64_t{evaluated_[slot]} * 9 && evaluated_[slot] > 0 ? Truth::no : Truth::unknown;
+}
+
+bool RuleRun::on() const noexcept {
+  return std::any_of(lives_.begin(), lives_.end(), [](const auto& entry) { return entry.second.on; });
 }
 
 double RuleRun::known_share() const {
@@ -116,7 +129,7 @@ void RuleRun::fields(auto& self, auto& archive) {
   archive(5, self.evaluated_), archive(6, self.known_), archive(7, self.ever_);
   archive(9, self.held), archive(10, self.ticks_), archive(11, self.known_sum_), archive(12, self.evaluated_sum_);
   archive(13, self.last_tick_), archive(14, self.last_interval_), archive(15, self.fired_), archive(16, self.said_yes_);
-  archive(17, self.quarantined_until), archive(18, self.failures);
+  archive(17, self.quarantined_until), archive(18, self.failures), archive(19, self.began_);
 }
 
 constexpr Tag state_tag = 8;  // by name: the next pack's rule may have other fields

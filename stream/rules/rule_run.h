@@ -38,7 +38,7 @@ struct Life {
   }
 };
 
-// What one rule said of an attempt's members so far: outcomes, the answer after fire and clear, state columns, held values.
+// One rule over an attempt's members so far: outcomes, the answer after fire and clear, state columns, held values.
 // Owned by the attempt's Judge.
 class RuleRun {
  public:
@@ -56,7 +56,10 @@ class RuleRun {
   // Yes once it was on, no if known in 90 % of its evaluations, else unknown.
   [[nodiscard]] Truth ever(Slot slot) const;
   [[nodiscard]] bool fired() const noexcept { return fired_; }  // ever on, for any member
-  [[nodiscard]] double known_share() const;                     // of its members' evaluations
+  // First T of the first alert that fired; never: none, or the rule looks only at the end, so that this says nothing.
+  [[nodiscard]] Time began() const noexcept { return began_; }
+  [[nodiscard]] bool on() const noexcept;    // now, for any member
+  [[nodiscard]] double known_share() const;  // of its members' evaluations
   [[nodiscard]] bool mostly_known() const { return known_share() >= 0.9; }
   [[nodiscard]] std::size_t members_seen() const noexcept { return evaluated_.size() - (rule_->per == Level::rank && !evaluated_.empty()); }
   [[nodiscard]] bool said_yes() const noexcept { return said_yes_; }
@@ -95,6 +98,7 @@ class RuleRun {
   std::uint64_t ticks_ = 0, known_sum_ = 0, evaluated_sum_ = 0;
   Time last_tick_ = long_ago;
   Duration last_interval_{};
+  Time began_ = never;
   bool fired_ = false, said_yes_ = false;
 };
 

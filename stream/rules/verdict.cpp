@@ -24,10 +24,12 @@ std::string why_unknown(const RuleRun& run) {
 
 }  // namespace
 
-Verdict conclude(const Pack& pack, const std::vector<RuleRun>& runs, const std::function<std::vector<std::string>(RuleIndex)>& missing) {
+Verdict conclude(const Pack& pack, const std::vector<RuleRun>& runs, const std::string& end_reason,
+                 const std::function<std::vector<std::string>(RuleIndex)>& missing) {
   Verdict verdict;
   struct Tally {
-    bool in = false;
+    bool in = false, on = false;
+    Time began = never;
     std::vector<std::string> fired, all;
     std::set<std::string> missing, doubts;  // signals; and why else a rule could not decide
   };
@@ -39,15 +41,17 @@ Verdict conclude(const Pack& pack, const std::vector<RuleRun>& runs, const std::
     Tally& tally = families[rule.family];
     tally.all.push_back(rule.name);
     if (run.fired()) {
-      // What only informs is told, but names no family.
+      // What only informs is listed, but names no family.
       tally.in |= rule.severity != Severity::info;
+      tally.on |= run.on();
+      tally.began = std::min(tally.began, run.began());
       tally.fired.push_back(rule.name);
     } else if (!run.mostly_known()) {
       const auto signals = missing(static_cast<RuleIndex>(i));
       tally.missing.insert(signals.begin(), signals.end());
       if (signals.empty()) tally.doubts.insert(why_unknown(run));
     } else if (run.said_yes()) {
-      tally.doubts.insert(rule.name + " said yes, but not for long enough");
+      tally.doubts.insert(rule.name + " was yes, but not for long enough");
     }
   }
   for (const auto& [family, tally] : families) {
@@ -66,16 +70,32 @@ Verdict conclude(const Pack& pack, const std::vector<RuleRun>& runs, const std::
     }
     verdict.families.push_back(std::move(line));
   }
+  const auto contains = [](const std::vector<std::string>& list, const std::string& family) {
+    return std::find(list.begin(), list.end(), family) != list.end();
+  };
+  const auto consequence = [&](const std::string& family) {
+    return std::any_of(families.begin(), families.end(), [&](const auto& other) {
+      const auto explained = pack.verdict.explains.find(other.first);
+      return other.second.in && explained != pack.verdict.explains.end() && contains(explained->second, family) &&
+             other.second.began < families.at(family).began && families.at(family).began != never;
+    });
+  };
+  const auto pause = [&](const std::string& family) {
+    return end_reason == "completed" && !families.at(family).on && contains(pack.verdict.pauses, family);
+  };
   const auto rank = [&](const std::string& family) {
     const auto& order = pack.verdict.precedence;
     return std::find(order.begin(), order.end(), family) - order.begin();
   };
-  const Verdict::Line* named = nullptr;
-  for (const Verdict::Line& line : verdict.families)
-    if (line.standing == Standing::in && (!named || rank(line.family) < rank(named->family))) named = &line;
-  if (named) verdict.family = named->family;
-  for (const Verdict::Line& line : verdict.families)
-    if (line.standing == Standing::in) verdict.shows.push_back(line.family + ": " + join(line.rules, ", "));
+  for (const Verdict::Line& line : verdict.families) {
+    if (line.standing != Standing::in) continue;
+    const bool paused = pause(line.family), follows = consequence(line.family);
+    verdict.shows.push_back(line.family + ": " + join(line.rules, ", ") +
+                            (paused    ? " (a pause: it cleared, and the attempt completed)"
+                             : follows ? " (a consequence: it began later)"
+                                       : ""));
+    if (!paused && !follows && (verdict.family.empty() || rank(line.family) < rank(verdict.family))) verdict.family = line.family;
+  }
   return verdict;
 }
 

@@ -8,8 +8,8 @@ using namespace tocsin::tests;
 
 namespace {
 
-Verdict verdict_of(const Bench& bench) {
-  return conclude(bench.pack, bench.runs, [](RuleIndex) { return std::vector<std::string>{}; });
+Verdict verdict_of(const Bench& bench, const std::string& end_reason = {}) {
+  return conclude(bench.pack, bench.runs, end_reason, [](RuleIndex) { return std::vector<std::string>{}; });
 }
 
 Standing standing(const Verdict& verdict, const std::string& family) {
@@ -53,7 +53,7 @@ TEST_CASE("a yes that did not last long enough is a doubt") {
   CHECK(bench.published.empty());
   const Verdict verdict = verdict_of(bench);
   CHECK(standing(verdict, "D3") == Standing::undecidable);
-  CHECK(verdict.cannot_decide == Story{"D3 (slow said yes, but not for long enough)"});
+  CHECK(verdict.cannot_decide == Story{"D3 (slow was yes, but not for long enough)"});
 }
 
 TEST_CASE("a yes of the reserved member, of which no alert is, is no doubt") {
@@ -87,4 +87,57 @@ TEST_CASE("rules in shadow have no part in the verdict") {
   bench.begin();
   bench.at(10, {{Y}});
   CHECK(verdict_of(bench).families.empty());
+}
+
+TEST_CASE("of two families that explain each other the one that began later is a consequence, whatever precedence says") {
+  for (const bool hang_first : {true, false}) {
+    CAPTURE(hang_first);
+    Bench bench;
+    bench.rule("hang").family = "C2";
+    bench.pack.rules[0].fire = {false, 2, 2, {}};
+    bench.rule("killed").family = "A2";
+    bench.pack.verdict.precedence = {hang_first ? "A2" : "C2", hang_first ? "C2" : "A2"};
+    bench.pack.verdict.explains = {{"C2", {"A2"}}, {"A2", {"C2"}}};
+    bench.begin();
+    bench.at(10, {{hang_first ? Y : N}, {hang_first ? N : Y}});
+    bench.at(20, {{Y}, {Y}}), bench.at(30, {{Y}, {Y}});
+    const Verdict verdict = verdict_of(bench);
+    CHECK(verdict.family == (hang_first ? "C2" : "A2"));
+    const std::string hang = "C2: hang", killed = "A2: killed", later = " (a consequence: it began later)";
+    CHECK(verdict.shows == Story{killed + (hang_first ? later : ""), hang + (hang_first ? "" : later)});
+  }
+}
+
+TEST_CASE("precedence decides where two families began at once, where none explains the other, and where a rule looks only at the end") {
+  const auto named = [](int second, bool explains, bool at_end) {
+    Bench bench;
+    bench.rule("hang").family = "C2";
+    bench.rule("killed").family = "A2";
+    if (at_end) bench.pack.rules[1].every = {{Trigger::Kind::end, {}, {}}};
+    bench.pack.verdict.precedence = {"A2", "C2"};
+    if (explains) bench.pack.verdict.explains = {{"C2", {"A2"}}};
+    bench.begin();
+    bench.at(10, {{Y}, {second == 10 ? Y : N}}), bench.at(20, {{Y}, {Y}});
+    return verdict_of(bench).family;
+  };
+  CHECK(named(20, true, false) == "C2");
+  CHECK(named(10, true, false) == "A2");
+  CHECK(named(20, false, false) == "A2");
+  CHECK(named(20, true, true) == "A2");
+}
+
+TEST_CASE("a standstill that cleared in an attempt that completed is a pause, and names no family") {
+  const auto concluded = [](bool cleared, const std::string& end_reason) {
+    Bench bench;
+    bench.rule("stalled").family = "C";
+    bench.pack.verdict.pauses = {"C"};
+    bench.begin();
+    bench.at(10, {{Y}}), bench.at(20, {{cleared ? N : Y}});
+    return verdict_of(bench, end_reason);
+  };
+  CHECK(concluded(true, "completed").family.empty());
+  CHECK(concluded(true, "completed").shows == Story{"C: stalled (a pause: it cleared, and the attempt completed)"});
+  CHECK(concluded(false, "completed").family == "C");
+  CHECK(concluded(true, "failed").family == "C");
+  CHECK(concluded(true, "").shows == Story{"C: stalled"});
 }
