@@ -66,7 +66,7 @@ Outcome judge_by(PackStore& store, const std::string& first, const GeneratedLog&
   stream::Shard shard{*pack, &store, collector, options};
   schemas::Decoder decoder;
   for (std::size_t i = 0; i < log.messages.size(); ++i) shard.consume(decoded(decoder, log, i));
-  return {shard.digests(), shard.row_digests(), collector.said, shard.counters()};
+  return {shard.digests(), shard.row_digests(), collector.reported, shard.counters()};
 }
 
 dsl::Budgets scripted() {

@@ -10,31 +10,35 @@
 
 namespace tocsin::tests {
 
-// What a shard tells, a line each: what was told before a restart is not told again.
+// What a shard reports, a line each: what was reported before a restart is not taken again.
 class Collector final : public stream::AlertSink {
  public:
   void transition(const stream::AlertTransition& t) override {
+    transitions.push_back(t);
     const std::string key = std::to_string(t.id) + " " + std::to_string(t.number);
-    tell(key, key + " " + t.subject + "/" + t.attempt + " " + t.rule + " " + std::string{stream::name(t.state)} + " " +
-                  std::string{stream::name(t.reason)} + " " + std::to_string(stream::nanoseconds(t.at)) + " " + t.shows);
+    add(key, key + " " + t.subject + "/" + t.attempt + " " + t.rule + " " + std::string{stream::name(t.state)} + " " +
+                 std::string{stream::name(t.reason)} + " " + std::to_string(stream::nanoseconds(t.at)) + " " + t.shows);
   }
   void verdict(const stream::Verdict& v) override {
+    verdicts.push_back(v);
     const std::string key = "verdict " + v.subject + "/" + v.attempt;
-    tell(key, key + " " + v.family);
+    add(key, key + " " + v.family + " ended " + std::to_string(stream::nanoseconds(v.ended)) + " " + v.end_reason);
   }
-  // A line of a history: two words say what it is about.
+  // A line of a history: its first two words name what it is about.
   void known(std::string line) {
     seen_.insert(line.substr(0, line.find(' ', line.find(' ') + 1)));
-    said.push_back(std::move(line));
+    reported.push_back(std::move(line));
   }
-  std::vector<std::string> said;
+  std::vector<std::string> reported;
+  std::vector<stream::AlertTransition> transitions;  // repeats too
+  std::vector<stream::Verdict> verdicts;
   std::function<void(const std::string&)> written;  // called with each new line
 
  private:
-  void tell(const std::string& key, std::string line) {
+  void add(const std::string& key, std::string line) {
     if (!seen_.insert(key).second) return;
     if (written) written(line);
-    said.push_back(std::move(line));
+    reported.push_back(std::move(line));
   }
   std::set<std::string> seen_;
 };

@@ -210,7 +210,7 @@ Said judge(const GeneratedLog& log, const stream::LoadedPack& pack, stream::Shar
   stream::Shard shard{pack, nullptr, collector, options};
   schemas::Decoder decoder;
   for (std::size_t i = 0; i < log.messages.size(); ++i) shard.consume(decoded(decoder, log, i));
-  return {shard.digests(), shard.row_digests(), collector.said};
+  return {shard.digests(), shard.row_digests(), collector.reported};
 }
 
 stream::LoadedPack shipped_pack(bool scripted) {

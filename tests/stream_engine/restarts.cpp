@@ -81,7 +81,7 @@ Said judge_up_to(std::size_t end, const GeneratedLog& log, const stream::LoadedP
     kept.position = static_cast<stream::Position>(i + 1);
     disk.save(kept);
   }
-  return {shard.digests(), shard.row_digests(), collector.said};
+  return {shard.digests(), shard.row_digests(), collector.reported};
 }
 
 }  // namespace
@@ -96,9 +96,7 @@ Said judge_with_restarts(const GeneratedLog& log, const stream::LoadedPack& pack
       try {
         (void)judge_up_to(kill, log, pack, disk);
         ::raise(SIGKILL);
-      } catch (const std::exception& problem) {
-        std::fprintf(stderr, "%s\n", problem.what());
-      }
+      } catch (const std::exception& problem) { std::fprintf(stderr, "%s\n", problem.what()); }
       ::_exit(1);
     }
     int status = 0;

@@ -1,0 +1,160 @@
+// Which pack judges when: the packs of a log lie on a timeline, and each job goes along it by its own clock.
+#include <doctest/doctest.h>
+
+#include "stream/job/pack_timeline.h"
+#include "tests/stream_engine/packs_by_hash.h"
+#include "tests/stream_engine/small_job.h"
+
+using namespace tocsin;
+using namespace tocsin::tests;
+using schemas::EntryBuilder;
+
+namespace {
+
+// A pack whose one rule has this name.
+stream::LoadedPack named_pack(const std::string& name) {
+  return SmallJob::load(R"lua(signals { heat = { kind = "gauge", unit = "none", owner = "rank" } })lua",
+                        "rule \"" + name + R"lua(" { per = "rank", every = "1s", needs = { heat = signal "heat" { over = "20s" } },
+                            evaluate = function(job) return job.heat:last():above(50) end })lua");
+}
+
+struct Reloads {
+  PacksByHash packs;
+  stream::LoadedPack a = named_pack("a"), b = named_pack("b"), c = named_pack("c");
+  SmallJob log{a, &packs};
+  std::vector<std::pair<char, double>> spans;  // which rule ran from which T
+
+  Reloads() {
+    packs.add(a), packs.add(b), packs.add(c);
+    log.shard.observe([this](const stream::RuleEvaluation& e) {
+      if (spans.empty() || spans.back().first != e.rule.name[0])
+        spans.emplace_back(e.rule.name[0], stream::seconds(e.tick - SmallJob::at(0)));
+    });
+  }
+  void heats(double from, double to) {
+    for (double s = from; s < to; ++s) {
+      EntryBuilder b_;
+      b_.about("job");
+      const EntryBuilder::Value value[] = {{"heat", 1, {}, false}};
+      b_.sample(SmallJob::at(s), EntryBuilder::rank(0), value);
+      log.consume(b_.entry(), s);
+      log.beats(s, s);
+    }
+  }
+  void reload(const stream::LoadedPack& pack, double from, double s) {
+    EntryBuilder builder;
+    builder.pack(pack.pack->hash, SmallJob::at(from), "");
+    log.consume(builder.entry(), s);
+  }
+  [[nodiscard]] std::string story() const {
+    std::string text;
+    for (const auto& [rule, from] : spans) text += std::string{rule} + " " + std::to_string(static_cast<int>(from)) + " ";
+    return text;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("naming the pack that is in force cancels the one that waits") {
+  Reloads r;
+  r.heats(1, 20);
+  r.reload(r.b, 25, 20);
+  r.heats(21, 23);
+  r.reload(r.a, 27, 23);
+  r.heats(24, 60);
+  CHECK(r.story() == "a 1 ");
+}
+
+TEST_CASE("a pack that comes back after another judges again") {
+  Reloads r;
+  r.heats(1, 20);
+  r.reload(r.b, 25, 20);
+  r.heats(21, 26);
+  r.reload(r.a, 40, 26);
+  r.heats(27, 60);
+  CHECK(r.story() == "a 1 b 20 a 35 ");  // by T + L: the lateness is 5 s
+}
+
+TEST_CASE("packs that wait are taken in the order of their from, not of their records") {
+  Reloads r;
+  r.heats(1, 20);
+  r.reload(r.c, 40, 20);
+  r.reload(r.b, 30, 21);
+  r.heats(22, 60);
+  CHECK(r.story() == "a 1 b 25 c 35 ");
+}
+
+TEST_CASE("a pack whose from is past takes effect where it is read") {
+  Reloads r;
+  r.heats(1, 20);
+  r.reload(r.b, 5, 20);
+  r.heats(21, 60);
+  CHECK(r.story() == "a 1 b 15 ");
+}
+
+TEST_CASE("what is due before from runs under the old pack, and all else under the new one") {
+  Reloads r;
+  r.heats(1, 20);
+  r.reload(r.b, 25, 20);
+  r.log.beats(21, 24);
+  r.log.beats(300, 300);  // nothing was read in between
+  CHECK(r.story() == "a 1 b 20 ");
+}
+
+TEST_CASE("a re-keyed job changes packs by its own clock") {
+  Reloads r;
+  const auto heat = [&](double s) {
+    EntryBuilder b;
+    b.about("job");
+    const EntryBuilder::Value value[] = {{"heat", 1, {}, false}};
+    b.sample(SmallJob::at(s), EntryBuilder::rank(0), value);
+    stream::Entry entry = b.entry();
+    entry.origin_source = "node/0", entry.origin_offset = static_cast<std::uint64_t>(s), entry.arrival = SmallJob::at(s);
+    r.log.consume(entry, s);
+  };
+  const auto read_up_to = [&](double read, double s) {
+    EntryBuilder b;
+    b.watermark("node/0", SmallJob::at(read));
+    r.log.consume(b.entry(), s);
+  };
+  for (double s = 1; s < 50; ++s) {
+    if (s == 20) r.reload(r.b, 25, 20);
+    heat(s);
+  }
+  read_up_to(24, 50);
+  CHECK(r.story() == "a 1 ");
+  r.log.beats(51, 60);
+  CHECK(r.story() == "a 1 ");  // the log is far beyond `from`, the job is not
+  read_up_to(49, 61);
+  CHECK(r.story() == "a 1 b 20 ");
+}
+
+TEST_CASE("a pack that cannot be had leaves the one before it in force, and is counted") {
+  Reloads r;
+  r.packs.remove(r.b.pack->hash);
+  r.heats(1, 20);
+  r.reload(r.b, 25, 20);
+  r.heats(21, 40);
+  CHECK(r.story() == "a 1 ");
+  CHECK(r.log.shard.counters().packs_refused == 1);
+  r.reload(r.c, 45, 40);
+  r.heats(41, 60);
+  CHECK(r.story() == "a 1 c 40 ");
+}
+
+TEST_CASE("a timeline forgets what no job goes by any more, and keeps the rest through a section") {
+  stream::PackTimeline timeline{"a"};
+  CHECK(timeline.read("b", SmallJob::at(10), stream::Position{1}, SmallJob::at(1)));
+  CHECK(timeline.read("c", SmallJob::at(20), stream::Position{2}, SmallJob::at(2)));
+  CHECK_FALSE(timeline.read("c", SmallJob::at(30), stream::Position{3}, SmallJob::at(25)));
+  timeline.forget_before(timeline.in_force(SmallJob::at(12)).key);
+  CHECK(timeline.all().size() == 2);
+  CHECK(timeline.in_force(SmallJob::at(12)).hash == "b");
+  stream::Writer out;
+  timeline.save(out);
+  stream::PackTimeline loaded;
+  stream::Reader in{out.bytes()};
+  loaded.load(in);
+  CHECK(loaded.in_force(SmallJob::at(21)).hash == "c");
+  CHECK(loaded.in_force(SmallJob::at(21)).key == timeline.in_force(SmallJob::at(21)).key);
+}

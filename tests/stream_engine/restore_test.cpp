@@ -1,0 +1,218 @@
+// A shard that goes on from its sections: nothing differs from one that was never stopped.
+#include <doctest/doctest.h>
+
+#include "tests/stream_engine/packs_by_hash.h"
+#include "tests/stream_engine/small_job.h"
+
+using namespace tocsin;
+using namespace tocsin::tests;
+using schemas::EntryBuilder;
+
+namespace {
+
+const stream::LoadedPack& heat_pack() {
+  static const stream::LoadedPack pack = SmallJob::load(R"lua(signals {
+      heat = { kind = "gauge", unit = "none", owner = "rank" },
+      load = { kind = "gauge", unit = "none", owner = "node" },
+      end_reason = { kind = "state", unit = "none", owner = "job", values = "text", lateness = "5s" } })lua",
+                                                        R"lua(
+      rule "hot" { per = "rank", every = "5s", needs = { heat = signal "heat" { over = "60s" } },
+        shows = "rank {rank} on {node} is hot",
+        evaluate = function(job) return job.heat:max():above(50) end }
+      rule "busy" { per = "node", every = "5s", needs = { load = signal "load" { over = "60s" } },
+        evaluate = function(job) return job.load:max():above(50) end })lua");
+  return pack;
+}
+
+void sample(SmallJob& log, double s, const char* signal, double value, std::string node = {}, double late = 0, std::uint64_t sequence = 0,
+            const char* attempt = "") {
+  EntryBuilder b;
+  b.about("job", attempt);
+  if (sequence != 0) b.produced_by("agent", 1, sequence);
+  const EntryBuilder::Value values[] = {{signal, value, {}, false}};
+  b.sample(SmallJob::at(s - late), {stream::Level::rank, 0, std::move(node), {}}, values);
+  log.consume(b.entry(), s);
+}
+
+void moved_to(SmallJob& log, double s, const char* node) {
+  EntryBuilder b;
+  b.about("job");
+  const EntryBuilder::Field fields[] = {{"node", 0, node, true}};
+  b.event(SmallJob::at(s), EntryBuilder::rank(0), "member", fields);
+  log.consume(b.entry(), s);
+}
+
+// The same to the end of its log, from what it kept at `sections`.
+void check_restored(const SmallJob& whole, const stream::Shard::Sections& sections, stream::Position handed_over) {
+  SmallJob again{heat_pack()};
+  again.restore(whole, sections, handed_over);
+  CHECK(again.shard.digests() == whole.shard.digests());
+  CHECK(again.shard.row_digests() == whole.shard.row_digests());
+  REQUIRE(again.collector.reported.size() <= whole.collector.reported.size());
+  for (std::size_t i = 0; i < again.collector.reported.size(); ++i)
+    CHECK(again.collector.reported[i] == whole.collector.reported[whole.collector.reported.size() - again.collector.reported.size() + i]);
+}
+
+}  // namespace
+
+TEST_CASE("after a restart a rank that had moved lies where it was moved to") {
+  SmallJob log{heat_pack()};
+  for (int i = 1; i < 20; ++i) sample(log, i, "heat", 10, "n0"), log.beats(i, i);
+  moved_to(log, 20, "n1");
+  for (int i = 21; i < 30; ++i) sample(log, i, "heat", 10), log.beats(i, i);
+  const auto sections = log.shard.take_sections(true);
+  const auto handed_over = log.end();
+  for (int i = 31; i < 60; ++i) sample(log, i, "heat", 90), log.beats(i, i);
+  REQUIRE(log.collector.transitions.size() == 1);
+  CHECK(log.collector.transitions[0].member.node == "n1");
+  check_restored(log, sections, handed_over);
+}
+
+TEST_CASE("values of a node that a rank reported before it moved stay with that node") {
+  SmallJob log{heat_pack()};
+  sample(log, 0.5, "load", 90);  // no node is known: it has no owner
+  for (int i = 1; i < 20; ++i) sample(log, i, "load", i < 10 ? 90 : 10, "n0"), log.beats(i, i);
+  moved_to(log, 20, "n1");
+  for (int i = 21; i < 30; ++i) sample(log, i, "load", 10), log.beats(i, i);
+  const auto sections = log.shard.take_sections(true);
+  const auto handed_over = log.end();
+  for (int i = 31; i < 100; ++i) sample(log, i, "load", 10), log.beats(i, i);
+  check_restored(log, sections, handed_over);
+}
+
+TEST_CASE("what was refused when it was first read is refused again by a restart") {
+  SmallJob log{heat_pack()};
+  std::uint64_t sequence = 2000;
+  for (int i = 1; i < 20; ++i) sample(log, i, "heat", 10, {}, 0, ++sequence), log.beats(i, i);
+  sample(log, 20, "heat", 90, {}, 0, 3);  // too far behind to tell
+  sample(log, 20, "heat", 90, {}, 0, 4);
+  for (int i = 21; i < 30; ++i) sample(log, i, "heat", 10, {}, 0, ++sequence), log.beats(i, i);
+  CHECK(log.shard.counters().duplicates == 2);
+  const auto sections = log.shard.take_sections(true);
+  const auto handed_over = log.end();
+  for (int i = 31; i < 60; ++i) sample(log, i, "heat", 10, {}, 0, ++sequence), log.beats(i, i);
+  CHECK(log.collector.transitions.empty());
+  check_restored(log, sections, handed_over);
+}
+
+TEST_CASE("a restart after the end of an attempt has the reason that the end gave") {
+  SmallJob log{heat_pack()};
+  for (int i = 1; i < 20; ++i) sample(log, i, "heat", 90, "n0"), log.beats(i, i);
+  EntryBuilder b;
+  b.about("job");
+  const EntryBuilder::Field fields[] = {{"reason", 0, "preempted", true}};
+  b.event(SmallJob::at(20), EntryBuilder::job(), "end", fields);
+  log.consume(b.entry(), 20);
+  for (int later : {21, 27, 80}) {
+    log.beats(later, later + 2);
+    const auto sections = log.shard.take_sections(true);
+    const auto handed_over = log.end();
+    SmallJob again{heat_pack()};
+    again.restore(log, sections, handed_over);
+    for (SmallJob* one : {&log, &again})
+      if (later == 80) one->beats(300, 310);
+    CHECK(again.shard.digests() == log.shard.digests());
+    CHECK(again.shard.row_digests() == log.shard.row_digests());
+  }
+  CHECK(log.collector.verdicts.at(0).end_reason == "preempted");
+}
+
+TEST_CASE("an unnamed record of an attempt that is over does not go to another one after a restart") {
+  SmallJob log{heat_pack()};
+  const auto start = [&](double s) {
+    EntryBuilder b;
+    b.about("job");
+    b.event(SmallJob::at(s), EntryBuilder::job(), "start", {});
+    log.consume(b.entry(), s);
+  };
+  start(0);
+  for (int i = 1; i < 20; ++i) sample(log, i, "heat", 90), log.beats(i, i);
+  start(20);
+  for (int i = 21; i < 200; ++i) sample(log, i, "heat", 10), log.beats(i, i);
+  const auto sections = log.shard.take_sections(true);
+  const auto handed_over = log.end();
+  for (int i = 200; i < 240; ++i) sample(log, i, "heat", 10), log.beats(i, i);
+  check_restored(log, sections, handed_over);
+}
+
+TEST_CASE("a state under a pack that cannot be had says which, and never begins anew") {
+  PacksByHash packs;
+  const auto other = SmallJob::load(R"lua(signals { heat = { kind = "gauge", unit = "none", owner = "rank" } })lua", R"lua(
+      rule "other" { per = "rank", every = "1s", needs = { heat = signal "heat" { over = "20s" } },
+        evaluate = function(job) return job.heat:last():above(50) end })lua");
+  const std::string hash = packs.add(other);
+  SmallJob log{heat_pack(), &packs};
+  sample(log, 1, "heat", 90);
+  EntryBuilder b;
+  b.pack(hash, SmallJob::at(2), "");
+  log.consume(b.entry(), 2);
+  for (int i = 3; i < 40; ++i) sample(log, i, "heat", 90), log.beats(i, i);
+  const auto sections = log.shard.take_sections(true);
+
+  SmallJob without{heat_pack()};
+  const auto refused = without.shard.load(sections, log.end());
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().message.find(hash) != std::string::npos);
+
+  SmallJob with{heat_pack(), &packs};
+  with.restore(log, sections, log.end());
+  with.beats(41, 60), log.beats(41, 60);
+  CHECK(with.shard.digests() == log.shard.digests());
+  SmallJob under_another_first_pack{other, &packs};
+  packs.add(heat_pack());
+  CHECK(under_another_first_pack.shard.load(sections, log.end()));
+}
+
+TEST_CASE("sections are taken in turn, and only of jobs that changed") {
+  SmallJob log{heat_pack(), nullptr, {.save_every = std::chrono::seconds{80}}};
+  const auto heats = [&](const char* job, double from, double to) {
+    for (double s = from; s < to; ++s) {
+      EntryBuilder b;
+      b.about(job);
+      const EntryBuilder::Value values[] = {{"heat", 1, {}, false}};
+      b.sample(SmallJob::at(s), EntryBuilder::rank(0), values);
+      log.consume(b.entry(), s);
+      log.beats(s, s);
+    }
+  };
+  heats("a", 1, 5);
+  CHECK(log.shard.sections_due());
+  CHECK(log.shard.take_sections().empty());  // a is young
+  heats("a", 5, 12);
+  CHECK(log.shard.take_sections().contains("a"));
+  CHECK_FALSE(log.shard.sections_due());
+  heats("a", 12, 20);
+  CHECK_FALSE(log.shard.take_sections().contains("a"));
+  heats("a", 20, 130);
+  CHECK(log.shard.take_sections().contains("a"));
+  EntryBuilder b;
+  b.about("a");
+  b.event(SmallJob::at(131), EntryBuilder::job(), "end", {});
+  log.consume(b.entry(), 131);
+  log.beats(132, 400);
+  CHECK(log.shard.take_sections(true).contains("a"));
+  log.beats(401, 500);
+  const auto later = log.shard.take_sections(true);
+  CHECK(later.contains(""));
+  CHECK_FALSE(later.contains("a"));  // it is over: nothing changes any more
+  check_restored(
+      log,
+      [&] {
+        auto all = log.shard.take_sections(true);
+        return all;
+      }(),
+      log.end());
+}
+
+TEST_CASE("a section that is torn is refused with the name of its subject") {
+  SmallJob log{heat_pack()};
+  sample(log, 1, "heat", 1);
+  auto sections = log.shard.take_sections(true);
+  sections.at("job").resize(sections.at("job").size() / 2);
+  SmallJob again{heat_pack()};
+  const auto refused = again.shard.load(sections, log.end());
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().message.find("subject job") != std::string::npos);
+  sections.erase("");
+  CHECK_FALSE(SmallJob{heat_pack()}.shard.load(sections, log.end()));
+}
