@@ -27,7 +27,7 @@ const PackChange* PackTimeline::after(const PackChange::Key& key) const {
   return later == changes_.end() ? nullptr : &*later;
 }
 
-void PackTimeline::forget_before(const PackChange::Key& key) {
+void PackTimeline::forget_before(PackChange::Key key) {
   while (changes_.size() > 1 && changes_[1].key <= key) changes_.erase(changes_.begin());
 }
 

@@ -38,7 +38,7 @@ class PackTimeline {
   [[nodiscard]] const PackChange* after(const PackChange::Key& key) const;
   [[nodiscard]] const std::vector<PackChange>& all() const noexcept { return changes_; }
   // No subject goes by a pack before the one of this key any more.
-  void forget_before(const PackChange::Key& key);
+  void forget_before(PackChange::Key key);
 
   void save(Writer& out) const;
   void load(Reader& in);

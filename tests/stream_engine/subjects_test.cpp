@@ -106,7 +106,7 @@ TEST_CASE("a re-keyed record moves neither the log's clock nor another job") {
     for (int i = 1; i < 120; ++i) {
       heat(*log, "b", i, i > 50 ? 90 : 10);
       if (log == &beside && i == 30) heat(*log, "a", i, 1, Origin{"node/0", 1, i + 30.0});       // 30 s ahead
-      if (log == &beside && i == 40) heat(*log, "a", i, 1, Origin{"node/0", 2, i + 400 * day});  // cannot be
+      if (log == &beside && i == 40) heat(*log, "c", i, 1, Origin{"node/0", 2, i + 400 * day});  // cannot be
       if (log == &beside && i == 60) watermark(*log, "node/0", i + 400 * day, i);
       log->beats(i, i);
     }
