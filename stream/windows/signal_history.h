@@ -45,7 +45,7 @@ class SignalHistory {
   bool write(const Points::Entry& entry, Time time, Time clock, std::size_t members, bool filling);
   struct How {
     Time clock;
-    RecordOrder order;
+    const RecordOrder& order;
     std::size_t members;
     bool filling;
   };
