@@ -134,17 +134,37 @@ bool Subject::advance(Time clock, TickBudget& budget) {
 }
 
 bool Subject::advance_attempts(Time clock, TickBudget& budget) {
-  for (const auto& attempt : attempts_) {
-    const Time noticed = attempt->last_arrival() + unseen;
-    if (!attempt->ended() && noticed <= clock) {
-      if (!attempt->advance(noticed, budget)) return false;
-      attempt->end_unseen();
-    }
-    if (!attempt->advance(sealed_ ? std::max(clock, attempt->end_time() + judged_on) : clock, budget)) return false;
+  Time until = clock;
+  if (sealed_)
+    for (const auto& attempt : attempts_) until = std::max(until, attempt->end_time() + judged_on);
+  // Attempts side by side take turns in the order in which their work is due, however far the clock goes at once.
+  while (attempts_.size() > 1) {
+    Attempt* first = nullptr;
+    for (const auto& attempt : attempts_)
+      if (!first || due_of(*attempt) < due_of(*first)) first = attempt.get();
+    const Time due = due_of(*first);
+    if (due > until || due == never) break;
+    if (!advance_one(*first, due, budget)) return false;
   }
+  for (const auto& attempt : attempts_)
+    if (!advance_one(*attempt, until, budget)) return false;
   clock_ = std::max(clock_, clock);
   bury();
   return true;
+}
+
+Time Subject::due_of(const Attempt& attempt) {
+  if (attempt.over()) return never;
+  return attempt.ended() ? attempt.next_due() : std::min(attempt.next_due(), attempt.last_arrival() + unseen);
+}
+
+bool Subject::advance_one(Attempt& attempt, Time clock, TickBudget& budget) const {
+  const Time noticed = attempt.last_arrival() + unseen;
+  if (!attempt.ended() && noticed <= clock) {
+    if (!attempt.advance(noticed, budget)) return false;
+    attempt.end_unseen();
+  }
+  return attempt.advance(clock, budget);
 }
 
 void Subject::pass(Time clock) {

@@ -72,6 +72,8 @@ class Subject {
   Attempt& begin(std::string name, const Entry& entry, Time log_clock);
   [[nodiscard]] Attempt* find(std::string_view attempt) const;
   bool advance_attempts(Time clock, TickBudget& budget);
+  [[nodiscard]] static Time due_of(const Attempt& attempt);
+  bool advance_one(Attempt& attempt, Time clock, TickBudget& budget) const;
   void use(const PackChange& change);
   void bury();
 

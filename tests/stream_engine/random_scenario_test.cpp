@@ -35,7 +35,7 @@ TEST_CASE("a random log of several jobs gives the same after restarts, in slices
     CHECK(sliced.reported == whole.reported);
 
     for (const char* name : {"direct", "rekeyed", "mixed"}) {
-      CAPTURE(name);
+      CAPTURE(std::string{name});
       const Scenario::Result alone = scenario.judge({name});
       CHECK(alone.digests.at(name) == whole.digests.at(name));
       CHECK(alone.rows.at(name) == whole.rows.at(name));
