@@ -56,17 +56,26 @@ enum class Found { whole, incomplete, corrupt };
   return checksum(bytes.first(size), position) == header.checksum ? Found::whole : Found::corrupt;
 }
 
-// Where the next whole frame begins, from `at` on; nullopt: there is none. Payloads may be full of what looks like a frame's
-// beginning: the work of telling them apart is bounded.
-[[nodiscard]] inline std::optional<std::size_t> next_whole(std::span<const std::byte> bytes, std::uint64_t position,
-                                                           std::size_t at) noexcept {
-  std::uint64_t budget = std::uint64_t{4} << 30;
+// How many bytes may be looked at in vain: payloads may be full of what looks like a frame's beginning, and lengths may be damaged.
+inline constexpr std::uint64_t most_vain_bytes = std::uint64_t{4} << 30;
+
+// Where a frame may begin, from `at` on; nullopt: nowhere.
+[[nodiscard]] inline std::optional<std::size_t> next_magic(std::span<const std::byte> bytes, std::size_t at = 0) noexcept {
   for (; at + header_bytes <= bytes.size(); ++at) {
     std::uint32_t magic;
     std::memcpy(&magic, bytes.data() + at, sizeof magic);
-    if (magic != frame_magic) continue;
+    if (magic == frame_magic) return at;
+  }
+  return std::nullopt;
+}
+
+// Where the next whole frame begins, from `at` on; nullopt: there is none, or too many bytes were looked at in vain.
+[[nodiscard]] inline std::optional<std::size_t> next_whole(std::span<const std::byte> bytes, std::uint64_t position,
+                                                           std::size_t at) noexcept {
+  std::uint64_t budget = most_vain_bytes;
+  for (auto found = next_magic(bytes, at); found; found = next_magic(bytes, *found + 1)) {
     FrameHeader header;
-    if (look(bytes.subspan(at), position + at, header) == Found::whole) return at;
+    if (look(bytes.subspan(*found), position + *found, header) == Found::whole) return found;
     if (header.length > budget) return std::nullopt;
     budget -= header.length;
   }

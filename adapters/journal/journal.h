@@ -66,6 +66,8 @@ class Reader {
   [[nodiscard]] stream::Result<stream::Position> oldest() const;  // where what is left begins
   [[nodiscard]] std::uint64_t corrupt_frames() const noexcept;
   [[nodiscard]] std::uint64_t corrupt_bytes() const noexcept;
+  // What it cost so far: bytes read from the disk, searched for a frame and compared with a checksum.
+  [[nodiscard]] std::uint64_t examined_bytes() const noexcept;
 
  private:
   struct State;

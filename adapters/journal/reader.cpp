@@ -24,8 +24,11 @@ struct Reader::State {
   std::uint64_t position = 0;     // of the next frame
   std::vector<std::byte> buffer;  // bytes [from, to) lie at `position`
   std::size_t from = 0, to = 0;
+  std::uint64_t read_from = 0;                   // buffered bytes from this position on were read in one pass
   std::uint64_t waited_at = 0, waited_size = 0;  // a bad tail looked at before: not again until the segment grows
   std::uint64_t corrupt_frames = 0, corrupt_bytes = 0;
+  std::uint64_t vain_bytes = 0;         // of this segment: of frames that turned out not to be whole
+  std::uint64_t examined_bytes = 0;     // read, searched for a frame or compared with a checksum
   std::optional<std::uint64_t> newest;  // the open segment, where none came after it when the directory was listed
   std::chrono::steady_clock::time_point listed{};
 
@@ -33,9 +36,11 @@ struct Reader::State {
 
   Result<bool> open_at(std::uint64_t wanted);
   Result<bool> fill(std::size_t least);
+  void discard() noexcept { from = to = 0, read_from = position; }
   Result<Found> look_at_position(FrameHeader& header);
   Result<std::optional<Segment>> following();
-  Result<std::optional<std::uint64_t>> resync();
+  enum class Bytes { buffered, all };
+  Result<bool> resync(Bytes of);
   void skip_to(std::uint64_t next);
 };
 
@@ -54,8 +59,8 @@ Result<bool> Reader::State::open_at(std::uint64_t wanted) {
     }
     segment = chosen.position;
     position = std::max(wanted, segment);
-    from = to = 0;
-    waited_size = 0;
+    discard();
+    waited_size = vain_bytes = 0;
     return true;
   }
   return Error{Errc::io,
@@ -70,12 +75,15 @@ Result<bool> Reader::State::fill(std::size_t least) {
   from = 0;
   const std::size_t wanted = std::max<std::size_t>(least, 1u << 20);
   if (buffer.size() < wanted) buffer.resize(wanted);
+  const std::size_t before = to;
   while (to < least) {
     const ssize_t got = ::pread(file.get(), buffer.data() + to, buffer.size() - to, static_cast<off_t>(position - segment + to));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return io_error("read the journal in", directory, errno);
     if (got == 0) return false;
+    read_from = position + before;
     to += static_cast<std::size_t>(got);
+    examined_bytes += static_cast<std::uint64_t>(got);
   }
   return true;
 }
@@ -83,10 +91,14 @@ Result<bool> Reader::State::fill(std::size_t least) {
 Result<Found> Reader::State::look_at_position(FrameHeader& header) {
   if (auto filled = fill(header_bytes); !filled) return filled.error();
   auto found = look(buffered(), position, header);
+  const std::uint64_t size = header_bytes + header.length;
   if (found == Found::incomplete && to - from >= header_bytes) {
-    if (auto filled = fill(header_bytes + header.length); !filled) return filled.error();
+    if (position + size > segment + file.size()) return found;
+    if (auto filled = fill(size); !filled) return filled.error();
     found = look(buffered(), position, header);
   }
+  if (found == Found::whole || plausible(header)) examined_bytes += size;
+  if (found == Found::corrupt && plausible(header)) vain_bytes += size;
   return found;
 }
 
@@ -105,29 +117,54 @@ Result<std::optional<Segment>> Reader::State::following() {
   return std::optional<Segment>{};
 }
 
-// The position of the next whole frame of this segment, behind the bad one at `position`.
-Result<std::optional<std::uint64_t>> Reader::State::resync() {
-  const std::uint64_t size = file.size(), begin = position - segment;
-  if (size <= begin) return std::optional<std::uint64_t>{};
-  std::vector<std::byte> rest(size - begin);
-  std::size_t filled = 0;
-  while (filled < rest.size()) {
-    const ssize_t got = ::pread(file.get(), rest.data() + filled, rest.size() - filled, static_cast<off_t>(begin + filled));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return io_error("read the journal in", directory, errno);
-    if (got == 0) break;
-    filled += static_cast<std::size_t>(got);
+// Goes on to the next whole frame of this segment, behind the bad one at `position`; false: there is none, and `position` stays. Of the
+// buffered bytes only it is also false where more have to be read to know. The work for a whole segment is linear in its size, but for
+// most_vain_bytes; then the rest of the segment is given up.
+Result<bool> Reader::State::resync(Bytes of) {
+  if (to == from) return false;
+  const std::uint64_t begin = position, end = segment + file.size();
+  const std::size_t begin_from = from;
+  const auto advance = [&](std::size_t bytes) { position += bytes, from += bytes, examined_bytes += bytes; };
+  const auto give_up = [&] {
+    position = begin;
+    if (of == Bytes::buffered) from = begin_from;
+    else discard();
+    return false;
+  };
+  advance(1);
+  while (true) {
+    const auto magic = next_magic(buffered());
+    if (!magic) {
+      if (to - from >= header_bytes) advance(to - from - header_bytes + 1);
+      if (of == Bytes::buffered) return give_up();
+      const auto filled = fill(header_bytes);
+      if (!filled) return filled.error();
+      if (!*filled) return give_up();
+      continue;
+    }
+    advance(*magic);
+    FrameHeader header = read_header(buffered());
+    const std::uint64_t size = header_bytes + header.length;
+    if (plausible(header) && position + size <= end) {
+      if (vain_bytes + size > most_vain_bytes || (of == Bytes::buffered && to - from < size)) return give_up();
+      if (auto filled = fill(size); !filled) return filled.error();
+      examined_bytes += size;
+      if (look(buffered(), position, header) == Found::whole) {
+        corrupt_bytes += position - begin;
+        ++corrupt_frames;
+        return true;
+      }
+      vain_bytes += size;
+    }
+    advance(1);
   }
-  const std::span<const std::byte> bytes{rest.data(), filled};
-  if (const auto at = next_whole(bytes, position, 1)) return std::optional{position + *at};
-  return std::optional<std::uint64_t>{};
 }
 
 void Reader::State::skip_to(std::uint64_t next) {
   corrupt_bytes += next - position;
   ++corrupt_frames;
   position = next;
-  from = to = 0;
+  discard();
 }
 
 Reader::Reader(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -156,12 +193,19 @@ Result<std::optional<Frame>> Reader::next() {
     FrameHeader header;
     auto found = s.look_at_position(header);
     if (!found) return found.error();
+    if (*found != Found::whole && s.read_from <= s.position) {
+      // A whole frame follows among the bytes that were read together with these: the writer cuts a torn tail before it goes on, so
+      // these are no tail.
+      auto skipped = s.resync(State::Bytes::buffered);
+      if (!skipped) return skipped.error();
+      if (*skipped) continue;
+    }
     if (*found != Found::whole) {
       // What is buffered may be old: a torn tail is cut and written over. Look again at what is there now. Whether a segment
       // follows is asked first: if one does, this one is complete.
       auto after = s.following();
       if (!after) return after.error();
-      s.from = s.to = 0;
+      s.discard();
       found = s.look_at_position(header);
       if (!found) return found.error();
       if (*found != Found::whole) {
@@ -174,12 +218,9 @@ Result<std::optional<Frame>> Reader::next() {
         if (!empty) {
           const std::uint64_t size = s.file.size();
           if (!*after && s.waited_at == s.position && s.waited_size == size) return std::optional<Frame>{};
-          auto whole = s.resync();
-          if (!whole) return whole.error();
-          if (*whole) {
-            s.skip_to(**whole);
-            continue;
-          }
+          auto skipped = s.resync(State::Bytes::all);
+          if (!skipped) return skipped.error();
+          if (*skipped) continue;
           s.waited_at = s.position;
           s.waited_size = size;
         }
@@ -227,5 +268,6 @@ Result<Position> Reader::oldest() const {
 
 std::uint64_t Reader::corrupt_frames() const noexcept { return state_->corrupt_frames; }
 std::uint64_t Reader::corrupt_bytes() const noexcept { return state_->corrupt_bytes; }
+std::uint64_t Reader::examined_bytes() const noexcept { return state_->examined_bytes; }
 
 }  // namespace tocsin::adapters::journal

@@ -3,51 +3,17 @@
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 
-#include <cstring>
-#include <fstream>
 #include <random>
 #include <string>
 
 #include "adapters/journal/follow.h"
 #include "adapters/journal/segments.h"
 #include "tests/journal/directory.h"
+#include "tests/journal/frames.h"
 
 using namespace tocsin;
 using namespace tocsin::adapters::journal;
 namespace fs = std::filesystem;
-
-namespace {
-
-stream::Time at(std::int64_t second) { return stream::at_nanoseconds(second * 1'000'000'000); }
-std::span<const std::byte> bytes(const std::string& text) { return std::as_bytes(std::span{text}); }
-std::vector<std::byte> message(const std::string& text) { return {bytes(text).begin(), bytes(text).end()}; }
-std::string text(const Frame& frame) { return {reinterpret_cast<const char*>(frame.payload.data()), frame.payload.size()}; }
-
-std::vector<std::string> read_all(Reader& reader) {
-  std::vector<std::string> payloads;
-  while (true) {
-    auto frame = reader.next();
-    REQUIRE(frame);
-    if (!*frame) return payloads;
-    payloads.push_back(text(**frame));
-  }
-}
-std::vector<std::string> read_all(const fs::path& directory) {
-  auto reader = Reader::open(directory);
-  REQUIRE(reader);
-  return read_all(*reader);
-}
-
-std::vector<Segment> segments_of(const fs::path& directory) { return *segments(directory); }
-fs::path newest_segment(const fs::path& directory) { return segments_of(directory).back().path; }
-
-void damage(const fs::path& file, std::uint64_t offset, const std::string& with) {
-  std::fstream stream{file, std::ios::in | std::ios::out | std::ios::binary};
-  stream.seekp(static_cast<std::streamoff>(offset));
-  stream << with;
-}
-
-}  // namespace
 
 TEST_CASE("what was appended is read back in order, with positions that lead from one to the next") {
   TestDirectory directory;
@@ -123,94 +89,6 @@ TEST_CASE("a reader follows what is appended later, also into the next segments"
   CHECK(reader->corrupt_bytes() == 0);
 }
 
-TEST_CASE("a torn tail is cut at every length, counted, and written over") {
-  for (std::size_t kept = 0; kept < 24 + 11; ++kept) {
-    TestDirectory directory;
-    std::uint64_t whole = 0;
-    {
-      auto writer = Writer::open(directory.path());
-      REQUIRE(writer->append(bytes("whole"), at(1)));
-      whole = static_cast<std::uint64_t>(*writer->append(bytes("to be torn!"), at(2)));
-    }
-    fs::resize_file(newest_segment(directory.path()), whole + kept);
-    auto reader = Reader::open(directory.path());
-    CHECK(read_all(*reader) == std::vector<std::string>{"whole"});  // a reader waits at it
-
-    auto writer = Writer::open(directory.path());
-    REQUIRE(writer);
-    CHECK(writer->cut_bytes() == kept);
-    CHECK(writer->last_arrival() == at(1));
-    REQUIRE(writer->append(bytes("instead"), at(3)));
-    CHECK(read_all(*reader) == std::vector<std::string>{"instead"});
-    CHECK(reader->corrupt_frames() == 0);
-  }
-}
-
-TEST_CASE("a corrupt frame costs that frame, and is counted") {
-  const std::vector<std::string> all{"first", "second", "third"};
-  std::uint64_t second = 0, third = 0;
-  for (int offset = 0; offset < 24 + 6; ++offset) {
-    TestDirectory directory;
-    {
-      auto writer = Writer::open(directory.path());
-      REQUIRE(writer->append(bytes(all[0]), at(1)));
-      second = static_cast<std::uint64_t>(*writer->append(bytes(all[1]), at(2)));
-      third = static_cast<std::uint64_t>(*writer->append(bytes(all[2]), at(3)));
-    }
-    damage(newest_segment(directory.path()), second + static_cast<std::uint64_t>(offset), "\xEE");
-    auto reader = Reader::open(directory.path());
-    CHECK(read_all(*reader) == std::vector<std::string>{"first", "third"});
-    CHECK(reader->corrupt_frames() == 1);
-    CHECK(reader->corrupt_bytes() == third - second);
-  }
-}
-
-TEST_CASE("what is corrupt before whole frames is no tail: the writer goes on behind them") {
-  TestDirectory directory;
-  std::uint64_t first = 0;
-  {
-    auto writer = Writer::open(directory.path());
-    first = static_cast<std::uint64_t>(*writer->append(bytes("first"), at(1)));
-    REQUIRE(writer->append(bytes("second"), at(2)));
-  }
-  damage(newest_segment(directory.path()), first + 26, "\xEE");
-  auto writer = Writer::open(directory.path());
-  CHECK(writer->cut_bytes() == 0);
-  REQUIRE(writer->append(bytes("third"), at(3)));
-  CHECK(read_all(directory.path()) == std::vector<std::string>{"second", "third"});
-}
-
-TEST_CASE("a frame inside a payload, or at another place, is none") {
-  TestDirectory directory;
-  std::string frame;
-  {
-    auto writer = Writer::open(directory.path());
-    REQUIRE(writer->append(bytes("forged"), at(1)));
-    frame = *read_whole(newest_segment(directory.path()));
-  }
-  TestDirectory other;
-  {
-    auto writer = Writer::open(other.path());
-    REQUIRE(writer->append(bytes(frame + frame), at(1)));
-    REQUIRE(writer->append(bytes("real"), at(2)));
-  }
-  damage(newest_segment(other.path()), 8, "\xEE");
-  CHECK(read_all(other.path()) == std::vector<std::string>{"real"});
-}
-
-TEST_CASE("a segment whose end is lost costs its frames, and the next one is read") {
-  TestDirectory directory;
-  auto writer = Writer::open(directory.path(), {.segment_bytes = 60, .most_bytes = 0});
-  for (int i = 0; i < 6; ++i) REQUIRE(writer->append(bytes("frame " + std::to_string(i)), at(i)));  // 31 bytes each
-  const auto found = segments_of(directory.path());
-  REQUIRE(found.size() == 6);
-  fs::resize_file(found[2].path, 10);
-  auto reader = Reader::open(directory.path());
-  CHECK(read_all(*reader).size() == 5);
-  CHECK(reader->corrupt_frames() == 1);
-  CHECK(reader->corrupt_bytes() == 31);
-}
-
 TEST_CASE("over the cap the oldest segments go, and a position that went with them is an error") {
   TestDirectory directory;
   auto writer = Writer::open(directory.path(), {.segment_bytes = 1000, .most_bytes = 3000});
@@ -283,43 +161,6 @@ TEST_CASE("seek leads to the frame at a position, in any segment") {
     CHECK(text(**reader->next()) == std::to_string(i));
   }
   CHECK(reader->seek(stream::Position{1'000'000}).error().code == stream::Errc::not_found);
-}
-
-TEST_CASE("random damage never crashes a reader or a writer, and what is read was written") {
-  std::mt19937 random{20240817};
-  for (int round = 0; round < 300; ++round) {
-    TestDirectory directory;
-    std::vector<std::string> written;
-    {
-      auto writer = Writer::open(directory.path(), {.segment_bytes = 400, .most_bytes = 0});
-      for (int i = 0; i < 20; ++i) {
-        written.push_back(std::string(random() % 100, static_cast<char>('a' + i)));
-        REQUIRE(writer->append(bytes(written.back()), at(i)));
-      }
-    }
-    for (const auto& segment : segments_of(directory.path())) {
-      if (random() % 2)
-        damage(segment.path, random() % fs::file_size(segment.path), std::string(1 + random() % 30, static_cast<char>(random())));
-      if (random() % 4 == 0) fs::resize_file(segment.path, random() % (fs::file_size(segment.path) + 1));
-    }
-    INFO("round " << round);
-    const auto among = [&](const std::vector<std::string>& read) {
-      std::size_t next = 0;
-      for (const auto& payload : read) {
-        while (next < written.size() && written[next] != payload) ++next;
-        if (next++ >= written.size()) return false;
-      }
-      return true;
-    };
-    CHECK(among(read_all(directory.path())));
-    auto writer = Writer::open(directory.path());
-    REQUIRE(writer);
-    REQUIRE(writer->append(bytes("after"), at(100)));
-    written.push_back("after");
-    const auto read = read_all(directory.path());
-    CHECK(among(read));
-    CHECK(read.back() == "after");
-  }
 }
 
 TEST_CASE("a reader beside a writer never sees half a frame") {
