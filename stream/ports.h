@@ -1,10 +1,18 @@
 #pragma once
 
+#include <cstddef>
+#include <map>
 #include <memory>
+#include <optional>
+#include <string>
 #include <string_view>
+#include <variant>
+#include <vector>
 
 #include "stream/extractor.h"
+#include "stream/rules/alert.h"
 #include "stream/rules/pack.h"
+#include "stream/values/record.h"
 #include "stream/values/result.h"
 
 namespace tocsin::stream {
@@ -24,6 +32,52 @@ class PackSource {
   virtual void prepare(std::string_view hash, std::string_view text) = 0;
   // The pack is due: waits until it is compiled. The error says why it cannot be had; the pack in use then stays (counted).
   [[nodiscard]] virtual Result<LoadedPack> pack(std::string_view hash) = 0;
+};
+
+// The state of a shard by section: its own (""), then one a subject. In a bundle an empty one says that the subject is gone.
+using Sections = std::map<std::string, std::vector<std::byte>>;
+using Report = std::variant<AlertTransition, Verdict>;
+struct PackText {
+  std::string hash, text;
+};
+
+// What a shard hands over at once: it is kept whole or not at all.
+struct Bundle {
+  std::vector<Report> reports;  // in the order in which they were made
+  Sections sections;            // that changed and were due
+  std::vector<PackText> packs;  // that these sections name
+  Position position{};          // the first entry that is not judged yet
+};
+
+// Where bundles go: a disk, or a transaction of the broker. Once kept, a bundle is published and never handed over again; after an error
+// it is, with what came since.
+class BundleSink {
+ public:
+  virtual ~BundleSink() = default;
+  virtual Result<void> keep(const Bundle& bundle) = 0;
+};
+
+// The newest of each section that was kept, and the position that was handed over last.
+struct Stored {
+  Sections sections;
+  std::vector<PackText> packs;
+  Position position{};
+};
+class SnapshotStore {
+ public:
+  virtual ~SnapshotStore() = default;
+  // nullopt: nothing was ever kept. What cannot be read is an error, never an empty state.
+  virtual Result<std::optional<Stored>> newest() = 0;
+};
+
+// A log as entries, from its oldest on.
+class LogReader {
+ public:
+  virtual ~LogReader() = default;
+  // The next entry, valid until the next call; nullptr: at the end of what is written (ask again to follow).
+  virtual Result<const Entry*> next() = 0;
+  virtual Result<void> seek(Position position) = 0;
+  virtual Result<Position> oldest() = 0;  // where what is left begins
 };
 
 }  // namespace tocsin::stream

@@ -16,6 +16,7 @@
 #include "adapters/cli/packs.h"
 #include "adapters/cli/terminal.h"
 #include "adapters/formats/alerts.h"
+#include "adapters/journal/alert_history.h"
 #include "adapters/journal/follow.h"
 #include "adapters/journal/state.h"
 #include "adapters/packs/pack_store.h"
@@ -120,12 +121,12 @@ RunReport cannot(const std::string& why) {
   return report;
 }
 
-void keep(journal::SnapshotStore& store, schemas::Snapshot& snapshot, stream::Shard& shard, const stream::Entry& last) {
-  auto taken = shard.take_sections();
-  if (taken.empty()) return;
-  for (auto& [name, bytes] : taken) snapshot.sections[name] = std::move(bytes);
-  snapshot.position = last.next;
-  if (auto stored = store.store(snapshot); !stored) fmt::print(stderr, "tocsin: {}\n", stored.error().message);
+void keep(journal::StateStore& store, stream::Shard& shard, const stream::Entry& last) {
+  stream::Bundle bundle;
+  bundle.sections = shard.take_sections();
+  bundle.position = last.next;
+  if (bundle.sections.empty()) return;
+  if (auto stored = store.store(bundle); !stored) fmt::print(stderr, "tocsin: {}\n", stored.error().message);
 }
 
 // Where the cap has deleted what was there, to the oldest that is left: what lay before is missing, as in every gap.
@@ -168,8 +169,7 @@ RunReport run_engine(const RunOptions& options, const Observer& observer) {
   if (observer) shard->observe(observer);
 
   std::optional<journal::AlertHistory> history;
-  std::optional<journal::SnapshotStore> snapshots;
-  schemas::Snapshot kept;
+  std::optional<journal::StateStore> snapshots;
   if (options.resume) {
     auto opened = journal::AlertHistory::open(options.journal);
     if (!opened) return cannot(opened.error().message);
@@ -179,8 +179,7 @@ RunReport run_engine(const RunOptions& options, const Observer& observer) {
     auto newest = snapshots->newest();
     if (!newest) return cannot(newest.error().message);
     if (*newest) {
-      kept = std::move(**newest);
-      auto from = shard->load(kept.sections, kept.position);
+      auto from = shard->load((*newest)->sections, (*newest)->position);
       if (!from) return cannot(from.error().message);
       if (auto sought = seek_at_least(log, *from); !sought) return cannot(sought.error().message);
     }
@@ -208,7 +207,7 @@ RunReport run_engine(const RunOptions& options, const Observer& observer) {
     ++entries;
     if (snapshots && shard->sections_due()) {
       sinks.settle();  // what a snapshot knows of as said must have been said
-      keep(*snapshots, kept, *shard, **entry);
+      keep(*snapshots, *shard, **entry);
     }
     if (shows_progress && entries % 256 == 0)
       terminal.set_progress(fmt::format("replaying {}  {:3.0f} %", clock_text(shard->clock()),

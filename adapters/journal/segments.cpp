@@ -71,22 +71,36 @@ Result<void> sync_directory(const fs::path& directory) {
   return {};
 }
 
+Result<void> write_all(const File& file, const fs::path& path, std::string_view content) {
+  while (!content.empty()) {
+    const ssize_t written = ::write(file.get(), content.data(), content.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return io_error("write", path, errno);
+    content.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return {};
+}
+
+namespace {
+
+Result<void> write_beside(const fs::path& beside, std::string_view content) {
+  const File file{::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600)};
+  if (!file) return io_error("write", beside, errno);
+  if (auto written = write_all(file, beside, content); !written) return written;
+  if (::fdatasync(file.get()) != 0) return io_error("sync", beside, errno);
+  return {};
+}
+
+}  // namespace
+
 Result<void> write_whole(const fs::path& path, std::string_view content) {
   fs::path beside = path;
   beside += ".new";
-  {
-    const File file{::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600)};
-    if (!file) return io_error("write", beside, errno);
-    while (!content.empty()) {
-      const ssize_t written = ::write(file.get(), content.data(), content.size());
-      if (written < 0 && errno == EINTR) continue;
-      if (written < 0) return io_error("write", beside, errno);
-      content.remove_prefix(static_cast<std::size_t>(written));
-    }
-    if (::fdatasync(file.get()) != 0) return io_error("sync", beside, errno);
-  }
-  if (::rename(beside.c_str(), path.c_str()) != 0) return io_error("rename to", path, errno);
-  return sync_directory(path.parent_path());
+  auto written = write_beside(beside, content);
+  if (written && ::rename(beside.c_str(), path.c_str()) != 0) written = io_error("rename to", path, errno);
+  if (written) return sync_directory(path.parent_path());
+  ::unlink(beside.c_str());
+  return written;
 }
 
 Result<std::string> read_whole(const fs::path& path) {

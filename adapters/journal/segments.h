@@ -37,6 +37,7 @@ struct Segment {
 stream::Result<std::vector<Segment>> segments(const std::filesystem::path& directory);
 
 [[nodiscard]] stream::Error io_error(const std::string& what, const std::filesystem::path& path, int error_number);
+stream::Result<void> write_all(const File& file, const std::filesystem::path& path, std::string_view content);
 // Writes all of it beside and renames it to `path`: whole or not at all, on disk when it returns.
 stream::Result<void> write_whole(const std::filesystem::path& path, std::string_view content);
 stream::Result<std::string> read_whole(const std::filesystem::path& path);

@@ -1,176 +1,296 @@
 #include "adapters/journal/state.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
+#include <cstring>
+#include <map>
 #include <set>
+#include <string_view>
 #include <vector>
 
 #include "adapters/journal/segments.h"
+#include "schemas/snapshot.h"
+#include "stream/values/archive.h"
 
 namespace tocsin::adapters::journal {
 
 using stream::Errc;
 using stream::Error;
+using stream::Position;
 using stream::Result;
 namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::size_t digits = 20, snapshots_kept = 2;
+constexpr std::string_view manifest_magic = "TOCM", section_prefix = "section-", manifest_name = "manifest", packs_name = "packs";
 
-// Newest first.
-Result<std::vector<fs::path>> snapshots_in(const fs::path& directory, const std::string& name) {
-  std::vector<fs::path> found;
-  std::error_code error;
-  for (fs::directory_iterator file{directory, error}, end; !error && file != end; file.increment(error)) {
-    const std::string file_name = file->path().filename();
-    if (file_name.size() != name.size() + 1 + digits || !file_name.starts_with(name + "-")) continue;
-    if (file_name.find_first_not_of("0123456789", name.size() + 1) != std::string::npos) continue;
-    found.push_back(file->path());
+struct Manifest {
+  struct Section {
+    std::uint64_t generation = 0;  // that wrote it
+    std::uint64_t checksum = 0;
+    std::set<std::string> packs;  // hashes: of the bundle that it came with
+    static void fields(auto& self, auto& archive) {
+      std::vector<std::string> hashes(self.packs.begin(), self.packs.end());
+      archive(1, self.generation), archive(2, self.checksum), archive(3, hashes);
+      if constexpr (requires { self.packs.clear(); }) self.packs = {hashes.begin(), hashes.end()};
+    }
+  };
+  std::uint64_t generation = 0;
+  Position position{};
+  std::map<std::string, Section> sections;     // by name
+  std::map<std::string, std::uint64_t> packs;  // hash to checksum
+  static void fields(auto& self, auto& archive) {
+    archive(1, self.generation), archive(2, self.position), archive(3, self.sections), archive(4, self.packs);
   }
-  if (error && error != std::errc::no_such_file_or_directory) return io_error("read the directory", directory, error.value());
-  std::sort(found.begin(), found.end(), std::greater<>{});
-  return found;
-}
-
-}  // namespace
-
-SnapshotStore::SnapshotStore(fs::path directory, std::string name) : directory_(std::move(directory)), name_(std::move(name)) {}
-
-Result<void> SnapshotStore::store(const schemas::Snapshot& snapshot) {
-  auto bytes = schemas::encode(snapshot);
-  if (!bytes) return bytes.error();
-  const std::string number = std::to_string(static_cast<std::uint64_t>(snapshot.position));
-  const fs::path path = directory_ / (name_ + "-" + std::string(digits - number.size(), '0') + number);
-  if (auto written = write_whole(path, {reinterpret_cast<const char*>(bytes->data()), bytes->size()}); !written) return written;
-  auto found = snapshots_in(directory_, name_);
-  if (!found) return found.error();
-  for (std::size_t i = snapshots_kept; i < found->size(); ++i)
-    if (::unlink((*found)[i].c_str()) != 0 && errno != ENOENT) return io_error("delete", (*found)[i], errno);
-  return {};
-}
-
-Result<std::optional<schemas::Snapshot>> SnapshotStore::newest() const {
-  auto found = snapshots_in(directory_, name_);
-  if (!found) return found.error();
-  std::optional<Error> first_error;
-  for (const fs::path& path : *found) {
-    auto content = read_whole(path);
-    if (!content) return content.error();
-    auto snapshot = schemas::decode_snapshot(std::as_bytes(std::span{*content}));
-    if (snapshot) return std::optional{std::move(*snapshot)};
-    Error error{snapshot.error().code, path.string() + ": " + snapshot.error().message};
-    if (error.code == Errc::unknown_version) return error;
-    if (!first_error) first_error = std::move(error);
-  }
-  if (first_error)
-    return Error{first_error->code, first_error->message +
-                                        "; no older one is whole either: to judge the journal from its beginning, "
-                                        "move the snapshots away"};
-  return std::optional<schemas::Snapshot>{};
-}
-
-struct AlertHistory::State {
-  fs::path path;
-  File file;
-  std::set<std::pair<std::uint64_t, std::uint32_t>> known;
-  std::uint64_t cut = 0;
-  std::uint64_t size = 0;  // on disk
-  std::string waiting;     // lines for the next sync
 };
 
-namespace {
+std::uint64_t checksum(std::string_view text) { return XXH3_64bits(text.data(), text.size()); }
 
-std::string prefix(std::uint64_t id, std::uint32_t number) {
-  static constexpr char hex[] = "0123456789abcdef";
-  std::string text = R"({"id":")";
-  for (int shift = 60; shift >= 0; shift -= 4) text += hex[id >> shift & 15];
-  return text + R"(","number":)" + std::to_string(number) + ',';
+template <class T>
+void append(std::string& text, const T& value) {
+  text.append(reinterpret_cast<const char*>(&value), sizeof value);
+}
+template <class T>
+T read_value(std::string_view& text) {  // of a text that holds one
+  T value;
+  std::memcpy(&value, text.data(), sizeof value);
+  text.remove_prefix(sizeof value);
+  return value;
 }
 
-std::optional<std::pair<std::uint64_t, std::uint32_t>> key_of(std::string_view line) {
-  constexpr std::string_view before = R"({"id":")", between = R"(","number":)";
-  if (!line.starts_with(before)) return std::nullopt;
-  line.remove_prefix(before.size());
-  std::uint64_t id = 0;
-  auto [at, error] = std::from_chars(line.data(), line.data() + std::min<std::size_t>(16, line.size()), id, 16);
-  if (error != std::errc{} || at != line.data() + 16) return std::nullopt;
-  line.remove_prefix(16);
-  if (!line.starts_with(between)) return std::nullopt;
-  line.remove_prefix(between.size());
-  std::uint32_t number = 0;
-  const auto parsed = std::from_chars(line.data(), line.data() + line.size(), number);
-  if (parsed.ec != std::errc{}) return std::nullopt;
-  return std::pair{id, number};
+// magic, format (4 bytes), checksum of the rest (8), the fields.
+std::string encode(const Manifest& manifest) {
+  stream::Writer out;
+  Manifest::fields(manifest, out);
+  const auto bytes = out.bytes();
+  const std::string_view fields{reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+  std::string text{manifest_magic};
+  append(text, schemas::snapshot_format);
+  append(text, checksum(fields));
+  return text.append(fields);
+}
+
+Result<Manifest> decode(std::string_view text) {
+  const Error torn{Errc::torn, "the manifest is torn, or none of ours"};
+  if (text.size() < 16 || !text.starts_with(manifest_magic)) return torn;
+  text.remove_prefix(manifest_magic.size());
+  if (auto readable = schemas::check_snapshot_format(read_value<std::uint32_t>(text)); !readable) return readable.error();
+  if (read_value<std::uint64_t>(text) != checksum(text)) return torn;
+  stream::Reader in{std::as_bytes(std::span{text})};
+  Manifest manifest;
+  Manifest::fields(manifest, in);
+  if (auto ok = in.status(); !ok) return ok.error();
+  return manifest;
+}
+
+std::string section_file(std::string_view name, std::uint64_t generation) {
+  static constexpr char hex[] = "0123456789abcdef";
+  const XXH128_hash_t hash = XXH3_128bits(name.data(), name.size());
+  std::string text{section_prefix};
+  for (const std::uint64_t half : {hash.high64, hash.low64})
+    for (int shift = 60; shift >= 0; shift -= 4) text += hex[half >> shift & 15];
+  return text + '-' + std::to_string(generation);
+}
+
+// What a hash may be to name a file.
+bool names_a_file(std::string_view hash) {
+  return !hash.empty() && hash.size() <= 64 &&
+         std::all_of(hash.begin(), hash.end(), [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z'); });
+}
+
+Error in_file(const fs::path& path, const Error& error) {
+  return {error.code, path.string() + ": " + error.message +
+                          (error.code == Errc::unknown_version
+                               ? ""
+                               : "; to judge the journal from its beginning, move " + path.parent_path().string() + " away")};
+}
+
+std::vector<std::string> names_in(const fs::path& directory) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator file{directory, error}, end; !error && file != end; file.increment(error))
+    names.push_back(file->path().filename());
+  return names;
 }
 
 }  // namespace
 
-AlertHistory::AlertHistory(std::unique_ptr<State> state) : state_(std::move(state)) {}
-AlertHistory::~AlertHistory() = default;
-AlertHistory::AlertHistory(AlertHistory&&) noexcept = default;
-AlertHistory& AlertHistory::operator=(AlertHistory&&) noexcept = default;
+struct StateStore::State {
+  fs::path journal, directory;
+  std::optional<Manifest> in_force;  // nullopt: to be read from the disk
 
-Result<AlertHistory> AlertHistory::open(const fs::path& directory) {
-  auto state = std::make_unique<State>();
-  state->path = directory / "alerts.jsonl";
-  state->file = File{::open(state->path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600)};
-  if (!state->file) return io_error("open", state->path, errno);
-  auto content = read_whole(state->path);
-  if (!content) return content.error();
-  const std::size_t whole = content->rfind('\n') == std::string::npos ? 0 : content->rfind('\n') + 1;
-  state->cut = content->size() - whole;
-  state->size = whole;
-  if (state->cut != 0 && ::ftruncate(state->file.get(), static_cast<off_t>(whole)) != 0)
-    return io_error("cut the torn last line of", state->path, errno);
-  for (std::size_t begin = 0; begin < whole;) {
-    const std::size_t end = content->find('\n', begin);
-    const auto key = key_of(std::string_view{*content}.substr(begin, end - begin));
-    if (!key)
-      return Error{Errc::malformed, state->path.string() + " has a line at byte " + std::to_string(begin) +
-                                        " that is no alert of ours: what was published is not known any more; mend or move the file"};
-    state->known.insert(*key);
-    begin = end + 1;
+  Result<std::optional<Manifest>> read_manifest() const;
+  Result<std::vector<std::byte>> read_section(const std::string& name, const Manifest::Section& section) const;
+  Result<void> make_directories() const;
+  Result<void> write_section(const std::string& name, std::span<const std::byte> bytes, std::uint64_t generation) const;
+  Result<void> write(const stream::Bundle& bundle, Manifest& next) const;
+  void remove_unnamed(const Manifest& manifest) const;
+};
+
+// nullopt: nothing was ever in force.
+Result<std::optional<Manifest>> StateStore::State::read_manifest() const {
+  const fs::path path = directory / manifest_name;
+  auto text = read_whole(path);
+  if (!text && text.error().code != Errc::not_found) return text.error();
+  if (text) {
+    auto manifest = decode(*text);
+    if (!manifest) return in_file(path, manifest.error());
+    return std::optional{std::move(*manifest)};
   }
-  return AlertHistory{std::move(state)};
+  // The first store may have been cut short. A later one had a manifest.
+  for (const std::string& name : names_in(directory))
+    if (name.starts_with(section_prefix) && !name.ends_with("-1"))
+      return in_file(path, {Errc::torn, "the manifest is missing beside " + name});
+  for (const std::string& name : names_in(journal))
+    if (name.starts_with("snapshot-"))
+      return Error{Errc::unknown_version, (journal / name).string() +
+                                              " was written by a version before the first release, which this one does not read: to judge "
+                                              "the journal from its beginning, move it and its like away"};
+  return std::optional<Manifest>{};
 }
 
-Result<bool> AlertHistory::add(std::uint64_t id, std::uint32_t number, std::string_view object) {
-  State& s = *state_;
-  if (s.known.contains({id, number})) return false;
-  const std::string front = prefix(id, number);
-  std::string line;
-  if (object.starts_with(front)) line = object;
-  else if (object.starts_with("{") && object.size() > 2) line = front + std::string{object.substr(1)};
-  else return Error{Errc::malformed, "what is to be kept in " + s.path.string() + " is no JSON object"};
-  std::replace(line.begin(), line.end(), '\n', ' ');
-  line += '\n';
-  s.waiting += line;
-  s.known.insert({id, number});
-  return true;
+Result<std::vector<std::byte>> StateStore::State::read_section(const std::string& name, const Manifest::Section& section) const {
+  const fs::path path = directory / section_file(name, section.generation);
+  auto text = read_whole(path);
+  if (!text) return in_file(path, text.error());
+  schemas::SectionAssembler assembler;
+  for (std::string_view rest = *text; !rest.empty();) {
+    const auto length = rest.size() < sizeof(std::uint32_t) ? 0 : read_value<std::uint32_t>(rest);
+    if (length == 0 || length > rest.size()) return in_file(path, {Errc::torn, "the section is cut short"});
+    if (auto added = assembler.add(std::as_bytes(std::span{rest.substr(0, length)})); !added) return in_file(path, added.error());
+    rest.remove_prefix(length);
+  }
+  const bool named = assembler.section() == name && assembler.checksum() == section.checksum;
+  auto bytes = std::move(assembler).take();
+  if (!bytes) return in_file(path, bytes.error());
+  if (!named) return in_file(path, {Errc::torn, "it is not the section that the manifest names"});
+  return bytes;
 }
 
-Result<void> AlertHistory::sync() {
-  State& s = *state_;
-  if (s.waiting.empty()) return {};
-  for (std::size_t done = 0; done < s.waiting.size();) {
-    const ssize_t wrote = ::pwrite(s.file.get(), s.waiting.data() + done, s.waiting.size() - done, static_cast<off_t>(s.size + done));
-    if (wrote < 0 && errno == EINTR) continue;
-    if (wrote < 0) return io_error("append to", s.path, errno);  // what is torn is written over, or cut at the next open
-    done += static_cast<std::size_t>(wrote);
+Result<void> StateStore::State::make_directories() const {
+  for (const fs::path& made : {directory, directory / packs_name}) {
+    if (::mkdir(made.c_str(), 0700) == 0) {
+      if (auto synced = sync_directory(made.parent_path()); !synced) return synced;
+    } else if (errno != EEXIST) {
+      return io_error("make the directory", made, errno);
+    }
   }
-  if (::fdatasync(s.file.get()) != 0) return io_error("sync", s.path, errno);
-  s.size += s.waiting.size();
-  s.waiting.clear();
   return {};
 }
 
-bool AlertHistory::holds(std::uint64_t id, std::uint32_t number) const { return state_->known.contains({id, number}); }
-std::size_t AlertHistory::size() const noexcept { return state_->known.size(); }
-std::uint64_t AlertHistory::cut_bytes() const noexcept { return state_->cut; }
+// Under a name that no manifest has named yet. Messages, each behind its length (4 bytes).
+Result<void> StateStore::State::write_section(const std::string& name, std::span<const std::byte> bytes, std::uint64_t generation) const {
+  const fs::path path = directory / section_file(name, generation);
+  const File file{::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600)};
+  if (!file) return io_error("write", path, errno);
+  std::string framed;
+  auto written = schemas::write_section(name, bytes, [&](std::span<const std::byte> message) {
+    framed.clear();
+    append(framed, static_cast<std::uint32_t>(message.size()));
+    framed.append(reinterpret_cast<const char*>(message.data()), message.size());
+    return write_all(file, path, framed);
+  });
+  if (!written) return written;
+  if (::fdatasync(file.get()) != 0) return io_error("sync", path, errno);
+  return {};
+}
+
+Result<void> StateStore::State::write(const stream::Bundle& bundle, Manifest& next) const {
+  if (auto made = make_directories(); !made) return made;
+  std::set<std::string> packs;
+  for (const auto& pack : bundle.packs) packs.insert(pack.hash);
+  for (const auto& [name, bytes] : bundle.sections) {
+    if (bytes.empty()) {
+      next.sections.erase(name);
+      continue;
+    }
+    Manifest::Section& section = next.sections[name];
+    section.packs = packs;
+    const std::uint64_t sum = schemas::section_checksum(name, bytes);
+    if (section.generation != 0 && section.checksum == sum) continue;
+    section.generation = next.generation, section.checksum = sum;
+    if (auto written = write_section(name, bytes, next.generation); !written) return written;
+  }
+  const auto known = std::move(next.packs);
+  next.packs.clear();
+  for (const auto& [name, section] : next.sections)
+    for (const std::string& hash : section.packs)
+      if (const auto found = known.find(hash); found != known.end()) next.packs.insert(*found);
+  for (const auto& pack : bundle.packs) {
+    if (next.packs.contains(pack.hash) || next.sections.empty()) continue;
+    if (!names_a_file(pack.hash)) return Error{Errc::malformed, "the hash of a pack is none: " + pack.hash};
+    if (auto written = write_whole(directory / packs_name / pack.hash, pack.text); !written) return written;
+    next.packs[pack.hash] = checksum(pack.text);
+  }
+  return write_whole(directory / manifest_name, encode(next));
+}
+
+// What this leaves behind is removed the next time.
+void StateStore::State::remove_unnamed(const Manifest& manifest) const {
+  std::set<std::string> named;
+  for (const auto& [name, section] : manifest.sections) named.insert(section_file(name, section.generation));
+  for (const std::string& name : names_in(directory))
+    if (name.ends_with(".new") || (name.starts_with(section_prefix) && !named.contains(name))) ::unlink((directory / name).c_str());
+  for (const std::string& name : names_in(directory / packs_name))
+    if (!manifest.packs.contains(name)) ::unlink((directory / packs_name / name).c_str());
+}
+
+StateStore::StateStore(fs::path journal, std::string name) : state_(std::make_unique<State>()) {
+  state_->directory = journal / name;
+  state_->journal = std::move(journal);
+}
+StateStore::~StateStore() = default;
+
+Result<std::optional<stream::Stored>> StateStore::newest() {
+  State& s = *state_;
+  auto manifest = s.read_manifest();
+  if (!manifest) return manifest.error();
+  if (!*manifest) return std::optional<stream::Stored>{};
+  stream::Stored stored;
+  stored.position = (*manifest)->position;
+  for (const auto& [name, section] : (*manifest)->sections) {
+    auto bytes = s.read_section(name, section);
+    if (!bytes) return bytes.error();
+    stored.sections.emplace(name, std::move(*bytes));
+  }
+  for (const auto& [hash, sum] : (*manifest)->packs) {
+    const fs::path path = s.directory / packs_name / hash;
+    if (!names_a_file(hash)) return in_file(s.directory / manifest_name, {Errc::malformed, "it names a pack that is none"});
+    auto text = read_whole(path);
+    if (!text) return in_file(path, text.error());
+    if (checksum(*text) != sum) return in_file(path, {Errc::torn, "the pack is not the one that the manifest names"});
+    stored.packs.push_back({hash, std::move(*text)});
+  }
+  s.in_force = std::move(**manifest);
+  return std::optional{std::move(stored)};
+}
+
+Result<void> StateStore::store(const stream::Bundle& bundle) {
+  State& s = *state_;
+  if (!s.in_force) {
+    auto manifest = s.read_manifest();
+    if (!manifest) return manifest.error();
+    s.in_force = manifest->value_or(Manifest{});
+  }
+  Manifest next = *s.in_force;
+  ++next.generation;
+  next.position = bundle.position;
+  if (auto written = s.write(bundle, next); !written) {
+    // Where the new manifest had its name already, what it names stays, and so does what the former one names.
+    const std::uint64_t former = s.in_force->generation;
+    s.in_force.reset();
+    const auto manifest = s.read_manifest();
+    if (manifest && manifest->value_or(Manifest{}).generation == former) s.remove_unnamed(manifest->value_or(Manifest{}));
+    return written;
+  }
+  s.in_force = std::move(next);
+  s.remove_unnamed(*s.in_force);
+  return {};
+}
 
 }  // namespace tocsin::adapters::journal

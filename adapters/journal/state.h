@@ -1,55 +1,33 @@
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 
-#include "schemas/snapshot.h"
+#include "stream/ports.h"
 #include "stream/values/result.h"
 
 namespace tocsin::adapters::journal {
 
-// Snapshots of the engine that judges a journal, beside it: `snapshot-<position>`, written beside and renamed, the newest two kept.
+// The state of a shard that judges a journal, in a directory beside it: a file for each section, the texts of the packs that sections
+// name, and a manifest that says which files are in force and up to which position of the log they were handed over. The manifest is
+// replaced last, so a store is there whole or not at all; what no manifest names is removed with the next one. docs/journal.md.
 // `name` tells the shards of one journal apart. Owned by whoever runs the shard.
-class SnapshotStore {
+class StateStore final : public stream::SnapshotStore {
  public:
-  explicit SnapshotStore(std::filesystem::path directory, std::string name = "snapshot");
+  explicit StateStore(std::filesystem::path journal, std::string name = "state");
+  ~StateStore() override;
 
-  stream::Result<void> store(const schemas::Snapshot& snapshot);
-  // The newest whole one; nullopt where there is none at all. One of a newer program, or only torn ones, are an error: an engine
-  // that began anew beside its own snapshot would tell everything twice, and forget what it had seen.
-  [[nodiscard]] stream::Result<std::optional<schemas::Snapshot>> newest() const;
-
- private:
-  std::filesystem::path directory_;
-  std::string name_;
-};
-
-// What was published, one JSON object a line in `alerts.jsonl` beside the journal. A transition is known by (id, number) for ever: what
-// is there is not written, and need not be printed, again. A torn last line is cut at open.
-// Owned by whoever publishes; one a journal.
-class AlertHistory {
- public:
-  static stream::Result<AlertHistory> open(const std::filesystem::path& directory);
-  ~AlertHistory();
-  AlertHistory(AlertHistory&&) noexcept;
-  AlertHistory& operator=(AlertHistory&&) noexcept;
-
-  // True: it is new, and on disk after the next sync; false: it was there. Each line begins with its id and number; where `object`
-  // does not, they are put in front.
-  stream::Result<bool> add(std::uint64_t id, std::uint32_t number, std::string_view object);
-  // All that was added is on disk when it returns: only now may it be published. After an error it is tried again with the next.
-  stream::Result<void> sync();
-  [[nodiscard]] bool holds(std::uint64_t id, std::uint32_t number) const;
-  [[nodiscard]] std::size_t size() const noexcept;
-  [[nodiscard]] std::uint64_t cut_bytes() const noexcept;  // of a torn last line, at open
+  // The state in force; nullopt: nothing was ever stored. What is torn, missing or of a newer program is an error that names the file: an
+  // engine that began anew beside its own state would report everything twice, and forget what it had seen.
+  stream::Result<std::optional<stream::Stored>> newest() override;
+  // Writes the bundle's sections, where they differ from those in force, its packs and its position; reports are not kept here. On disk when it
+  // returns; after an error the former state is in force.
+  stream::Result<void> store(const stream::Bundle& bundle);
 
  private:
   struct State;
-  explicit AlertHistory(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };
 

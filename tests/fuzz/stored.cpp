@@ -13,7 +13,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (const auto* transition = std::get_if<stream::AlertTransition>(&*alert)) (void)schemas::encode(*transition);
     else (void)schemas::encode(std::get<stream::Verdict>(*alert));
   }
-  if (const auto snapshot = schemas::decode_snapshot(bytes)) (void)schemas::encode(*snapshot);
+  schemas::SectionAssembler assembler;
+  if (assembler.add(bytes)) (void)std::move(assembler).take();
   std::size_t at = 0;
   while (const auto whole = adapters::journal::next_whole(bytes, 0, at))
     at = *whole + adapters::journal::header_bytes + adapters::journal::read_header(bytes.subspan(*whole)).length;

@@ -1,8 +1,13 @@
 #include "adapters/journal/state.h"
 
 #include <doctest/doctest.h>
+#include <sys/resource.h>
 
+#include <algorithm>
+#include <csignal>
 #include <fstream>
+#include <random>
+#include <set>
 
 #include "adapters/journal/segments.h"
 #include "tests/journal/directory.h"
@@ -10,132 +15,202 @@
 using namespace tocsin;
 using namespace tocsin::adapters::journal;
 namespace fs = std::filesystem;
+using stream::Errc;
 
 namespace {
 
-schemas::Snapshot snapshot(std::uint64_t position) {
-  schemas::Snapshot made;
+const std::string odd_name("odd\0/name", 9);
+const stream::PackText first_pack{"0123456789abcdef", "rule"}, second_pack{"fedcba9876543210", "other rule"};
+
+std::vector<std::byte> content(std::size_t size, int seed) {
+  std::mt19937 random{static_cast<unsigned>(seed)};
+  std::vector<std::byte> bytes(size);
+  for (std::byte& byte : bytes) byte = static_cast<std::byte>(random());
+  return bytes;
+}
+
+stream::Bundle bundle(std::uint64_t position, std::map<std::string, int> seeds, std::vector<stream::PackText> packs = {first_pack}) {
+  stream::Bundle made;
   made.position = stream::Position{position};
-  made.clock = stream::at_nanoseconds(1000 + static_cast<std::int64_t>(position));
-  made.marks = {{stream::Position{1}, stream::at_nanoseconds(10)}, {stream::Position{2}, stream::at_nanoseconds(20)}};
-  made.pack_hash = "abc";
-  made.sections[""] = {std::byte{1}, std::byte{2}};
-  made.sections["job"] = {};
-  made.sections[std::string("odd\0name", 8)] = std::vector<std::byte>(10'000, std::byte{7});
+  for (const auto& [name, seed] : seeds) made.sections[name] = content(seed == 0 ? 0 : 10'000, seed);
+  made.packs = std::move(packs);
   return made;
 }
 
 struct Directory : TestDirectory {
   Directory() { fs::create_directories(path()); }
+  [[nodiscard]] fs::path state() const { return path() / "state"; }
+  [[nodiscard]] std::set<std::string> files() const {
+    std::set<std::string> all;
+    for (const auto& file : fs::recursive_directory_iterator{state()}) all.insert(fs::relative(file.path(), state()));
+    return all;
+  }
+  // The file of the only section that is as the predicate wants it.
+  [[nodiscard]] fs::path section() const {
+    for (const auto& file : fs::directory_iterator{state()})
+      if (file.path().filename().string().starts_with("section-")) return file.path();
+    return {};
+  }
+};
+
+// As on a disk that is full: no file can grow beyond so many bytes.
+class FullDisk {
+ public:
+  explicit FullDisk(rlim_t bytes) {
+    std::signal(SIGXFSZ, SIG_IGN);
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit limit{bytes, before_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FullDisk() { ::setrlimit(RLIMIT_FSIZE, &before_); }
+
+ private:
+  rlimit before_{};
 };
 
 }  // namespace
 
-TEST_CASE("the newest snapshot comes back as it was stored, and only two are kept") {
+TEST_CASE("what was stored last comes back: the newest of each section, the position, and the packs that they name") {
   Directory directory;
-  SnapshotStore store{directory.path()};
+  StateStore store{directory.path()};
   CHECK_FALSE(*store.newest());
-  for (const std::uint64_t position : {5u, 1000u, 99u + 1000u}) REQUIRE(store.store(snapshot(position)));
-  const auto newest = store.newest();
-  REQUIRE((newest && *newest));
-  CHECK((*newest)->position == stream::Position{1099});
-  CHECK((*newest)->sections == snapshot(0).sections);
-  CHECK((*newest)->marks == snapshot(0).marks);
-  CHECK((*newest)->pack_hash == "abc");
-  CHECK(std::distance(fs::directory_iterator{directory.path()}, fs::directory_iterator{}) == 2);
+  REQUIRE(store.store(bundle(5, {{"", 1}, {"job", 2}, {odd_name, 3}})));
+  REQUIRE(store.store(bundle(9, {{"job", 4}}, {first_pack, second_pack})));
+  for (StateStore* reader : {&store, new StateStore{directory.path()}}) {
+    const auto stored = reader->newest();
+    REQUIRE((stored && *stored));
+    CHECK((*stored)->position == stream::Position{9});
+    CHECK((*stored)->sections == stream::Sections{{"", content(10'000, 1)}, {"job", content(10'000, 4)}, {odd_name, content(10'000, 3)}});
+    REQUIRE((*stored)->packs.size() == 2);
+    CHECK((*stored)->packs[0].text == first_pack.text);
+    CHECK((*stored)->packs[1].hash == second_pack.hash);
+    if (reader != &store) delete reader;
+  }
 }
 
-TEST_CASE("a torn snapshot gives way to the one before, and none whole is an error, never a beginning anew") {
+TEST_CASE("only the sections that changed are written, and what no section needs any more is removed") {
   Directory directory;
-  SnapshotStore store{directory.path()};
-  REQUIRE(store.store(snapshot(5)));
-  REQUIRE(store.store(snapshot(9)));
-  const fs::path newer = directory.path() / ("snapshot-" + std::string(19, '0') + "9"),
-                 older = directory.path() / ("snapshot-" + std::string(19, '0') + "5");
-  fs::resize_file(newer, fs::file_size(newer) / 2);
+  StateStore store{directory.path()};
+  REQUIRE(store.store(bundle(5, {{"", 1}, {"job", 2}, {"other", 3}})));
+  const auto before = directory.files();
+  REQUIRE(store.store(bundle(9, {{"", 1}, {"job", 4}})));
+  const auto after = directory.files();
+  std::vector<std::string> kept;
+  std::set_intersection(before.begin(), before.end(), after.begin(), after.end(), std::back_inserter(kept));
+  CHECK(after.size() == before.size());
+  CHECK(kept.size() == before.size() - 1);  // all but the job's
+  REQUIRE(store.store(bundle(12, {{"job", 0}, {"other", 0}, {"", 5}}, {second_pack})));
+  CHECK((*store.newest())->sections == stream::Sections{{"", content(10'000, 5)}});
+  CHECK(directory.files().size() == 4);  // a section, the manifest, and packs with one
+  CHECK((*store.newest())->packs.size() == 1);
+}
+
+TEST_CASE("a store that was cut short anywhere leaves the former state in force, and the next removes what it left") {
+  Directory directory;
+  REQUIRE(StateStore{directory.path()}.store(bundle(5, {{"", 1}, {"job", 2}})));
+  const auto clean = directory.files();
+  std::ofstream{directory.state() / "section-00000000000000000000000000000000-2"} << "half";
+  std::ofstream{directory.state() / "manifest.new"} << "TOCM";
+  std::ofstream{directory.state() / "packs" / (second_pack.hash + ".new")} << "ru";
+  StateStore store{directory.path()};
   CHECK((*store.newest())->position == stream::Position{5});
-  fs::resize_file(older, 3);
+  REQUIRE(store.store(bundle(6, {{"", 1}})));
+  CHECK(directory.files() == clean);
+}
+
+TEST_CASE("a store on a full disk leaves no litter, and the former state in force") {
+  Directory directory;
+  StateStore store{directory.path()};
+  {
+    const FullDisk full{4096};
+    CHECK(store.store(bundle(4, {{"", 1}})).error().code == Errc::io);
+  }
+  CHECK(directory.files() == std::set<std::string>{"packs"});
+  CHECK_FALSE(*store.newest());
+  REQUIRE(store.store(bundle(5, {{"", 1}, {"job", 2}})));
+  const auto clean = directory.files();
+  for (const rlim_t bytes : {0, 100, 4096, 10'300}) {
+    CAPTURE(bytes);
+    {
+      const FullDisk full{bytes};
+      auto more = bundle(9, {{"", 3}, {"job", 4}}, {first_pack, second_pack});
+      more.sections["long"] = content(20'000, 5);
+      CHECK_FALSE(store.store(more));
+    }
+    CHECK(directory.files() == clean);
+    CHECK((*store.newest())->position == stream::Position{5});
+  }
+  REQUIRE(store.store(bundle(9, {{"", 3}})));
+  CHECK((*store.newest())->position == stream::Position{9});
+}
+
+TEST_CASE("no flipped bit and no cut of a state passes unseen, and the error names the file") {
+  Directory directory;
+  StateStore store{directory.path()};
+  auto small = bundle(5, {});
+  small.sections["job"] = content(300, 1);
+  REQUIRE(store.store(small));
+  for (const fs::path& file : {directory.state() / "manifest", directory.section(), directory.state() / "packs" / first_pack.hash}) {
+    CAPTURE(file);
+    const std::string whole = *read_whole(file);
+    std::size_t accepted = 0, unnamed = 0;
+    const auto refused = [&](const std::string& text) {
+      std::ofstream{file, std::ios::binary | std::ios::trunc} << text;
+      const auto stored = StateStore{directory.path()}.newest();
+      if (stored && (!*stored || (*stored)->sections != small.sections || (*stored)->position != small.position)) ++accepted;
+      if (!stored && stored.error().message.find(file.string()) == std::string::npos) ++unnamed;
+    };
+    for (std::size_t size = 0; size < whole.size(); size += 1 + size / 16) refused(whole.substr(0, size));
+    for (std::size_t bit = 0; bit < whole.size() * 8; bit += 1 + bit % 7) {
+      auto flipped = whole;
+      flipped[bit / 8] = static_cast<char>(flipped[bit / 8] ^ 1 << bit % 8);
+      refused(flipped);
+    }
+    CHECK(accepted == 0);
+    CHECK(unnamed == 0);
+    std::ofstream{file, std::ios::binary | std::ios::trunc} << whole;
+    CHECK(StateStore{directory.path()}.newest());
+  }
+}
+
+TEST_CASE("a state with a file missing is an error, and never a beginning anew") {
+  Directory directory;
+  REQUIRE(StateStore{directory.path()}.store(bundle(5, {{"", 1}})));
+  REQUIRE(StateStore{directory.path()}.store(bundle(6, {{"", 2}})));
+  for (const fs::path& file : {directory.section(), directory.state() / "manifest", directory.state() / "packs" / first_pack.hash}) {
+    CAPTURE(file);
+    fs::rename(file, directory.path() / "away");
+    const auto stored = StateStore{directory.path()}.newest();
+    REQUIRE_FALSE(stored);
+    CHECK(stored.error().message.find(file.string()) != std::string::npos);
+    fs::rename(directory.path() / "away", file);
+  }
+}
+
+TEST_CASE("a state of a newer program is refused, and not written over") {
+  Directory directory;
+  REQUIRE(StateStore{directory.path()}.store(bundle(5, {{"", 1}})));
+  {
+    std::fstream file{directory.state() / "manifest", std::ios::in | std::ios::out | std::ios::binary};
+    file.seekp(4);
+    file.put(static_cast<char>(99));
+  }
+  StateStore store{directory.path()};
+  CHECK(store.newest().error().code == Errc::unknown_version);
+  CHECK(store.store(bundle(6, {{"", 2}})).error().code == Errc::unknown_version);
+}
+
+TEST_CASE("snapshots of an unreleased version beside a journal without a state are an error that names one") {
+  Directory directory;
+  std::ofstream{directory.path() / "snapshot-00000000000000000005"} << "old";
+  StateStore store{directory.path()};
   REQUIRE_FALSE(store.newest());
-  CHECK(store.newest().error().code == stream::Errc::torn);
+  CHECK(store.newest().error().message.find("snapshot-00000000000000000005") != std::string::npos);
+  CHECK_FALSE(store.store(bundle(6, {{"", 2}})));
 }
 
-TEST_CASE("a snapshot of a newer program is refused, also where an older one stands beside it") {
+TEST_CASE("a pack whose hash is no name of a file is refused") {
   Directory directory;
-  SnapshotStore store{directory.path()};
-  REQUIRE(store.store(snapshot(5)));
-  auto newer = snapshot(9);
-  newer.format = schemas::snapshot_format + 1;
-  REQUIRE(store.store(newer));
-  REQUIRE_FALSE(store.newest());
-  CHECK(store.newest().error().code == stream::Errc::unknown_version);
-}
-
-TEST_CASE("no flipped bit of a snapshot passes unseen") {
-  const auto bytes = *schemas::encode(snapshot(5));
-  const auto before = snapshot(5);
-  std::size_t accepted = 0;
-  for (std::size_t i = 0; i < bytes.size() * 8; i += i % 512 == 511 ? 4096 : 1) {
-    auto flipped = bytes;
-    flipped[i / 8] ^= std::byte{1} << i % 8;
-    const auto read = schemas::decode_snapshot(flipped);
-    if (read && (read->sections != before.sections || read->position != before.position || read->clock != before.clock ||
-                 read->marks != before.marks || read->pack_hash != before.pack_hash || read->format != before.format))
-      ++accepted;
-  }
-  CHECK(accepted == 0);
-}
-
-TEST_CASE("a transition that is in the history is not written again, also after a restart") {
-  Directory directory;
-  {
-    auto history = AlertHistory::open(directory.path());
-    REQUIRE(history);
-    CHECK(*history->add(7, 1, R"({"id":"0000000000000007","number":1,"rule":"x"})"));
-    CHECK_FALSE(*history->add(7, 1, R"({"id":"0000000000000007","number":1,"rule":"x"})"));
-    CHECK(*history->add(7, 2, R"({"id":"0000000000000007","number":2,"rule":"x"})"));
-    CHECK(*history->add(~0ull, 0, R"({"verdict":{"family":"C2"}})"));
-    REQUIRE(history->sync());
-  }
-  auto history = AlertHistory::open(directory.path());
-  REQUIRE(history);
-  CHECK(history->size() == 3);
-  CHECK_FALSE(*history->add(7, 2, "{}"));
-  CHECK_FALSE(*history->add(~0ull, 0, "{}"));
-  CHECK(*read_whole(directory.path() / "alerts.jsonl") ==
-        "{\"id\":\"0000000000000007\",\"number\":1,\"rule\":\"x\"}\n{\"id\":\"0000000000000007\",\"number\":2,\"rule\":\"x\"}\n"
-        "{\"id\":\"ffffffffffffffff\",\"number\":0,\"verdict\":{\"family\":\"C2\"}}\n");
-}
-
-TEST_CASE("what was added and not synced is new again after a restart") {
-  Directory directory;
-  {
-    auto history = AlertHistory::open(directory.path());
-    REQUIRE(history->add(1, 1, R"({"rule":"a"})"));
-    REQUIRE(history->sync());
-    REQUIRE(history->add(2, 1, R"({"rule":"b"})"));
-  }
-  auto history = AlertHistory::open(directory.path());
-  REQUIRE(history);
-  CHECK(history->size() == 1);
-  CHECK(*history->add(2, 1, R"({"rule":"b"})"));
-  REQUIRE(history->sync());
-  CHECK(*read_whole(directory.path() / "alerts.jsonl") ==
-        "{\"id\":\"0000000000000001\",\"number\":1,\"rule\":\"a\"}\n{\"id\":\"0000000000000002\",\"number\":1,\"rule\":\"b\"}\n");
-}
-
-TEST_CASE("a torn last line of the history is cut, and its transition is new again") {
-  Directory directory;
-  {
-    auto history = AlertHistory::open(directory.path());
-    REQUIRE(history->add(1, 1, R"({"rule":"a"})"));
-    REQUIRE(history->add(2, 1, R"({"rule":"b"})"));
-    REQUIRE(history->sync());
-  }
-  const fs::path file = directory.path() / "alerts.jsonl";
-  fs::resize_file(file, fs::file_size(file) - 3);
-  auto history = AlertHistory::open(directory.path());
-  REQUIRE(history);
-  CHECK(history->cut_bytes() > 0);
-  CHECK_FALSE(*history->add(1, 1, R"({"rule":"a"})"));
-  CHECK(*history->add(2, 1, R"({"rule":"b"})"));
+  StateStore store{directory.path()};
+  CHECK(store.store(bundle(5, {{"", 1}}, {{"../../elsewhere", "rule"}})).error().code == Errc::malformed);
 }

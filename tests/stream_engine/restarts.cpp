@@ -8,12 +8,10 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <optional>
-#include <span>
 #include <stdexcept>
 
-#include "schemas/snapshot.h"
+#include "adapters/journal/state.h"
 #include "tests/stream_engine/collector.h"
 #include "tests/stream_engine/generated_log.h"
 
@@ -32,20 +30,14 @@ class Disk {
   Disk(const Disk&) = delete;
   Disk& operator=(const Disk&) = delete;
 
-  void save(const schemas::Snapshot& snapshot) const {
-    const auto bytes = schemas::encode(snapshot);
-    if (!bytes) throw std::runtime_error(bytes.error().message);
-    std::ofstream{place_ / "beside", std::ios::binary}.write(reinterpret_cast<const char*>(bytes->data()),
-                                                             static_cast<std::streamsize>(bytes->size()));
-    std::filesystem::rename(place_ / "beside", place_ / "snapshot");
+  void save(const stream::Bundle& bundle) const {
+    const auto stored = adapters::journal::StateStore{place_}.store(bundle);
+    if (!stored) throw std::runtime_error(stored.error().message);
   }
-  [[nodiscard]] std::optional<schemas::Snapshot> newest() const {
-    std::ifstream file{place_ / "snapshot", std::ios::binary};
-    if (!file) return std::nullopt;
-    const std::string text{std::istreambuf_iterator<char>{file}, {}};
-    auto snapshot = schemas::decode_snapshot(std::as_bytes(std::span{text}));
-    if (!snapshot) throw std::runtime_error(snapshot.error().message);
-    return std::move(*snapshot);
+  [[nodiscard]] std::optional<stream::Stored> newest() const {
+    auto stored = adapters::journal::StateStore{place_}.newest();
+    if (!stored) throw std::runtime_error(stored.error().message);
+    return std::move(*stored);
   }
   void append(const std::string& line) const { std::ofstream{place_ / "history", std::ios::app} << line << '\n'; }
   void read_history(Collector& into) const {
@@ -65,21 +57,18 @@ Said judge_up_to(std::size_t end, const GeneratedLog& log, const stream::LoadedP
   schemas::Decoder decoder;
   stream::Shard shard{pack, nullptr, collector, {.save_every = std::chrono::seconds{12}}};
   std::size_t from = 0;
-  schemas::Snapshot kept;
-  if (auto newest = disk.newest()) {
-    kept = std::move(*newest);
-    const auto position = shard.load(kept.sections, kept.position);
+  if (const auto newest = disk.newest()) {
+    const auto position = shard.load(newest->sections, newest->position);
     if (!position) throw std::runtime_error(position.error().message);
     from = static_cast<std::size_t>(*position);
   }
   for (std::size_t i = from; i < end; ++i) {
     shard.consume(decoded(decoder, log, i));
     if (!shard.sections_due()) continue;
-    auto taken = shard.take_sections();
-    if (taken.empty()) continue;
-    for (auto& [name, bytes] : taken) kept.sections[name] = std::move(bytes);
-    kept.position = static_cast<stream::Position>(i + 1);
-    disk.save(kept);
+    stream::Bundle bundle;
+    bundle.sections = shard.take_sections();
+    bundle.position = static_cast<stream::Position>(i + 1);
+    if (!bundle.sections.empty()) disk.save(bundle);
   }
   return {shard.digests(), shard.row_digests(), collector.reported};
 }

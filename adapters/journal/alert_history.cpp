@@ -1,0 +1,119 @@
+#include "adapters/journal/alert_history.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <set>
+
+#include "adapters/journal/segments.h"
+
+namespace tocsin::adapters::journal {
+
+using stream::Errc;
+using stream::Error;
+using stream::Result;
+namespace fs = std::filesystem;
+
+struct AlertHistory::State {
+  fs::path path;
+  File file;
+  std::set<std::pair<std::uint64_t, std::uint32_t>> known;
+  std::uint64_t cut = 0;
+  std::uint64_t size = 0;  // on disk
+  std::string waiting;     // lines for the next sync
+};
+
+namespace {
+
+std::string prefix(std::uint64_t id, std::uint32_t number) {
+  static constexpr char hex[] = "0123456789abcdef";
+  std::string text = R"({"id":")";
+  for (int shift = 60; shift >= 0; shift -= 4) text += hex[id >> shift & 15];
+  return text + R"(","number":)" + std::to_string(number) + ',';
+}
+
+std::optional<std::pair<std::uint64_t, std::uint32_t>> key_of(std::string_view line) {
+  constexpr std::string_view before = R"({"id":")", between = R"(","number":)";
+  if (!line.starts_with(before)) return std::nullopt;
+  line.remove_prefix(before.size());
+  std::uint64_t id = 0;
+  auto [at, error] = std::from_chars(line.data(), line.data() + std::min<std::size_t>(16, line.size()), id, 16);
+  if (error != std::errc{} || at != line.data() + 16) return std::nullopt;
+  line.remove_prefix(16);
+  if (!line.starts_with(between)) return std::nullopt;
+  line.remove_prefix(between.size());
+  std::uint32_t number = 0;
+  const auto parsed = std::from_chars(line.data(), line.data() + line.size(), number);
+  if (parsed.ec != std::errc{}) return std::nullopt;
+  return std::pair{id, number};
+}
+
+}  // namespace
+
+AlertHistory::AlertHistory(std::unique_ptr<State> state) : state_(std::move(state)) {}
+AlertHistory::~AlertHistory() = default;
+AlertHistory::AlertHistory(AlertHistory&&) noexcept = default;
+AlertHistory& AlertHistory::operator=(AlertHistory&&) noexcept = default;
+
+Result<AlertHistory> AlertHistory::open(const fs::path& directory) {
+  auto state = std::make_unique<State>();
+  state->path = directory / "alerts.jsonl";
+  state->file = File{::open(state->path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600)};
+  if (!state->file) return io_error("open", state->path, errno);
+  auto content = read_whole(state->path);
+  if (!content) return content.error();
+  const std::size_t whole = content->rfind('\n') == std::string::npos ? 0 : content->rfind('\n') + 1;
+  state->cut = content->size() - whole;
+  state->size = whole;
+  if (state->cut != 0 && ::ftruncate(state->file.get(), static_cast<off_t>(whole)) != 0)
+    return io_error("cut the torn last line of", state->path, errno);
+  for (std::size_t begin = 0; begin < whole;) {
+    const std::size_t end = content->find('\n', begin);
+    const auto key = key_of(std::string_view{*content}.substr(begin, end - begin));
+    if (!key)
+      return Error{Errc::malformed, state->path.string() + " has a line at byte " + std::to_string(begin) +
+                                        " that is no alert of ours: what was published is not known any more; mend or move the file"};
+    state->known.insert(*key);
+    begin = end + 1;
+  }
+  return AlertHistory{std::move(state)};
+}
+
+Result<bool> AlertHistory::add(std::uint64_t id, std::uint32_t number, std::string_view object) {
+  State& s = *state_;
+  if (s.known.contains({id, number})) return false;
+  const std::string front = prefix(id, number);
+  std::string line;
+  if (object.starts_with(front)) line = object;
+  else if (object.starts_with("{") && object.size() > 2) line = front + std::string{object.substr(1)};
+  else return Error{Errc::malformed, "what is to be kept in " + s.path.string() + " is no JSON object"};
+  std::replace(line.begin(), line.end(), '\n', ' ');
+  line += '\n';
+  s.waiting += line;
+  s.known.insert({id, number});
+  return true;
+}
+
+Result<void> AlertHistory::sync() {
+  State& s = *state_;
+  if (s.waiting.empty()) return {};
+  for (std::size_t done = 0; done < s.waiting.size();) {
+    const ssize_t wrote = ::pwrite(s.file.get(), s.waiting.data() + done, s.waiting.size() - done, static_cast<off_t>(s.size + done));
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote < 0) return io_error("append to", s.path, errno);  // what is torn is written over, or cut at the next open
+    done += static_cast<std::size_t>(wrote);
+  }
+  if (::fdatasync(s.file.get()) != 0) return io_error("sync", s.path, errno);
+  s.size += s.waiting.size();
+  s.waiting.clear();
+  return {};
+}
+
+bool AlertHistory::holds(std::uint64_t id, std::uint32_t number) const { return state_->known.contains({id, number}); }
+std::size_t AlertHistory::size() const noexcept { return state_->known.size(); }
+std::uint64_t AlertHistory::cut_bytes() const noexcept { return state_->cut; }
+
+}  // namespace tocsin::adapters::journal
