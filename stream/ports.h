@@ -45,8 +45,8 @@ struct PackText {
 struct Bundle {
   std::vector<Report> reports;  // in the order in which they were made
   Sections sections;            // that changed and were due
-  std::vector<PackText> packs;  // that these sections name
-  Position position{};          // the first entry that is not judged yet
+  std::vector<PackText> packs;  // that the state with these sections needs
+  Position position{};          // that the sections belong to: the first entry that they do not hold. Without sections it says nothing
 };
 
 // Where bundles go: a disk, or a transaction of the broker. Once kept, a bundle is published and never handed over again; after an error
@@ -57,7 +57,7 @@ class BundleSink {
   virtual Result<void> keep(const Bundle& bundle) = 0;
 };
 
-// The newest of each section that was kept, and the position that was handed over last.
+// The newest of each section that was kept, and the position that was handed over with the last of them.
 struct Stored {
   Sections sections;
   std::vector<PackText> packs;

@@ -9,97 +9,114 @@
 #include <chrono>
 #include <fstream>
 #include <iostream>
+#include <memory>
 #include <thread>
+#include <utility>
 #include <variant>
-#include <vector>
 
 #include "adapters/cli/packs.h"
 #include "adapters/cli/terminal.h"
-#include "adapters/formats/alerts.h"
 #include "adapters/journal/alert_history.h"
-#include "adapters/journal/follow.h"
 #include "adapters/journal/state.h"
 #include "adapters/packs/pack_store.h"
-#include "stream/values/digest.h"
+#include "adapters/runtime/disk_sink.h"
+#include "adapters/runtime/journal_log.h"
+#include "adapters/runtime/shard_runner.h"
 
 namespace tocsin::adapters::cli {
 namespace {
 
 using stream::Time;
 
-// Hands transitions on to the terminal and a file. Where a history is kept, only those that it does not have, and only once they are
-// on disk there: together, at `settle`.
-class Sinks final : public stream::AlertSink {
+// Where reports go that are to be seen: the terminal and a file.
+class Publisher {
  public:
-  Sinks(const RunOptions& options, Terminal& terminal) : quiet_(options.quiet), terminal_(&terminal) {
+  Publisher(const RunOptions& options, Terminal& terminal) : quiet_(options.quiet), terminal_(&terminal), file_name_(options.alerts) {
     if (options.alerts == "-") lines_ = &std::cout;
     else if (!options.alerts.empty()) file_.open(options.alerts), lines_ = &file_;
   }
-  void keep(journal::AlertHistory& history) { history_ = &history; }
-  [[nodiscard]] bool failed() const { return lines_ && !*lines_; }
-
-  void transition(const stream::AlertTransition& t) override { add(t.id, t.number, {t, formats::alert_to_json(t)}); }
-  void verdict(const stream::Verdict& v) override {
-    add(stream::hash_text(v.attempt, stream::hash_text(v.subject)), 0, {v, formats::verdict_to_json(v)});
+  void publish(const stream::Report& report, std::string_view line) {
+    if (!quiet_) {
+      if (const auto* transition = std::get_if<stream::AlertTransition>(&report)) terminal_->transition(*transition);
+      else terminal_->verdict(std::get<stream::Verdict>(report));
+    }
+    if (lines_) *lines_ << line << '\n';
   }
-
-  // To be called where nobody waits for the next entry, and before what a restart would go on from is stored.
-  void settle() {
-    if (history_)
-      if (auto synced = history_->sync(); !synced) fmt::print(stderr, "tocsin: {}\n", synced.error().message);
-    for (const Said& said : waiting_) publish(said);
-    waiting_.clear();
-    if (lines_) lines_->flush();
+  // What was published is with whoever reads it.
+  stream::Result<void> flush() {
+    if (lines_ && !lines_->flush()) return stream::Error{stream::Errc::io, "cannot write " + file_name_.string()};
+    return {};
   }
 
  private:
-  struct Said {
-    std::variant<stream::AlertTransition, stream::Verdict> what;
-    std::string line;
-  };
-  static constexpr std::size_t most_waiting = 256;
-
-  void add(std::uint64_t id, std::uint32_t number, Said said) {
-    if (!history_) return publish(said);
-    auto added = history_->add(id, number, said.line);
-    if (!added) fmt::print(stderr, "tocsin: {}\n", added.error().message);
-    if (added && !*added) return;
-    waiting_.push_back(std::move(said));
-    if (waiting_.size() >= most_waiting) settle();
-  }
-  void publish(const Said& said) {
-    if (!quiet_) {
-      if (const auto* transition = std::get_if<stream::AlertTransition>(&said.what)) terminal_->transition(*transition);
-      else terminal_->verdict(std::get<stream::Verdict>(said.what));
-    }
-    if (lines_) *lines_ << said.line << '\n';
-  }
-
-  std::vector<Said> waiting_;
   bool quiet_;
   Terminal* terminal_;
+  std::filesystem::path file_name_;
   std::ofstream file_;
   std::ostream* lines_ = nullptr;
-  journal::AlertHistory* history_ = nullptr;
 };
 
-// Waits so that arrivals pass at `speed` times real time.
-class Pace {
+// The log as it is judged: arrivals pass at `speed` times real time, and tests of recovery die before an entry.
+class WatchedLog final : public stream::LogReader {
  public:
-  explicit Pace(double speed) : speed_(speed) {}
-  void wait_for(Time arrival, Sinks& sinks) {
-    if (speed_ <= 0) return;
-    sinks.settle();
-    if (first_ == stream::never) first_ = arrival, began_ = std::chrono::steady_clock::now();
-    const auto due = began_ + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
-                                  std::chrono::duration<double>(stream::seconds(arrival - first_) / speed_));
+  WatchedLog(stream::LogReader& log, const RunOptions& options) : log_(&log), speed_(options.speed), kill_at_(options.kill_at) {}
+  void begin() { begun_ = true; }  // what was read before is backfilled
+
+  stream::Result<const stream::Entry*> next() override {
+    const auto entry = log_->next();
+    if (!begun_ || !entry || *entry == nullptr) return entry;
+    if (speed_ > 0) wait_for((*entry)->appended);
+    if (kill_at_ && entries_ == *kill_at_) kill(getpid(), SIGKILL);
+    ++entries_;
+    return entry;
+  }
+  stream::Result<void> seek(stream::Position position) override { return log_->seek(position); }
+  stream::Result<stream::Position> oldest() override { return log_->oldest(); }
+
+ private:
+  void wait_for(Time arrival) {
+    if (first_ == stream::never) first_ = arrival, started_ = std::chrono::steady_clock::now();
+    const auto due = started_ + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                                    std::chrono::duration<double>(stream::seconds(arrival - first_) / speed_));
     std::this_thread::sleep_until(due);
   }
 
- private:
+  stream::LogReader* log_;
   double speed_;
+  std::optional<std::uint64_t> kill_at_;
+  bool begun_ = false;
+  std::uint64_t entries_ = 0;
   Time first_ = stream::never;
-  std::chrono::steady_clock::time_point began_;
+  std::chrono::steady_clock::time_point started_;
+};
+
+// What becomes of a bundle that cannot be kept, or a log that cannot be read. While the engine runs it says so once and tries again, at
+// most once a second; at the end it is a failure.
+class Storage {
+ public:
+  explicit Storage(Terminal& terminal) : terminal_(&terminal) {}
+
+  [[nodiscard]] bool may_try() const { return std::chrono::steady_clock::now() >= next_try_; }
+  void tried(const stream::Result<void>& kept) {
+    if (kept) return reported_.clear();
+    next_try_ = std::chrono::steady_clock::now() + std::chrono::seconds{1};
+    report(kept.error());
+  }
+  [[nodiscard]] int ended(const stream::Result<void>& kept) {
+    if (kept) return 0;
+    report(kept.error());
+    return kept.error().code == stream::Errc::unknown_version ? refused : failed;
+  }
+
+ private:
+  static constexpr int refused = 2, failed = 3;  // after which another try would end in the same way, or may not
+  void report(const stream::Error& error) {
+    if (std::exchange(reported_, error.message) != error.message) terminal_->note(error.message);
+  }
+
+  Terminal* terminal_;
+  std::string reported_;
+  std::chrono::steady_clock::time_point next_try_{};
 };
 
 // Until there may be more to read; cut short where `descriptor` is at its end. An alert need not be sooner, and each look costs.
@@ -121,21 +138,6 @@ RunReport cannot(const std::string& why) {
   return report;
 }
 
-void keep(journal::StateStore& store, stream::Shard& shard, const stream::Entry& last) {
-  stream::Bundle bundle;
-  bundle.sections = shard.take_sections();
-  bundle.position = last.next;
-  if (bundle.sections.empty()) return;
-  if (auto stored = store.store(bundle); !stored) fmt::print(stderr, "tocsin: {}\n", stored.error().message);
-}
-
-// Where the cap has deleted what was there, to the oldest that is left: what lay before is missing, as in every gap.
-stream::Result<void> seek_at_least(journal::Follower& log, stream::Position position) {
-  auto oldest = log.reader().oldest();
-  if (!oldest) return oldest.error();
-  return log.seek(std::max(position, *oldest));
-}
-
 std::uint64_t journal_bytes(const std::filesystem::path& directory) {
   std::uint64_t bytes = 0;
   std::error_code error;
@@ -155,76 +157,70 @@ RunReport run_engine(const RunOptions& options, const Observer& observer) {
   if (!outcome.pack) return cannot(refusal(outcome, rules_directory(options.rules)).message);
   auto reader = journal::Reader::open(options.journal);
   if (!reader) return cannot(reader.error().message);
-  journal::Follower log{std::move(*reader)};
+  runtime::JournalLog journal_log{std::move(*reader)};
+  WatchedLog log{journal_log, options};
 
   Terminal terminal{stderr};
-  Sinks sinks{options, terminal};
-  if (sinks.failed()) return cannot("cannot write " + options.alerts.string());
+  Publisher publisher{options, terminal};
+  if (auto open = publisher.flush(); !open) return cannot(open.error().message);
+  const auto publish = [&publisher](const stream::Report& report, std::string_view line) { publisher.publish(report, line); };
   packs::PackStore store{[&terminal](std::string_view hash, const stream::Error& why) { terminal.note(journal_pack_refused(hash, why)); }};
   store.add(*outcome.pack);
   stream::ShardOptions shard_options;
   shard_options.digest_columns = options.digest_columns;
   shard_options.ignore_packs = !options.rules.empty();
-  auto shard = std::make_unique<stream::Shard>(*outcome.pack, &store, sinks, shard_options);
-  if (observer) shard->observe(observer);
 
-  std::optional<journal::AlertHistory> history;
-  std::optional<journal::StateStore> snapshots;
+  journal::StateStore state{options.journal};
+  std::unique_ptr<stream::BundleSink> sink = std::make_unique<runtime::PublishingSink>(publish);
   if (options.resume) {
-    auto opened = journal::AlertHistory::open(options.journal);
-    if (!opened) return cannot(opened.error().message);
-    history.emplace(std::move(*opened));
-    sinks.keep(*history);
-    snapshots.emplace(options.journal);
-    auto newest = snapshots->newest();
-    if (!newest) return cannot(newest.error().message);
-    if (*newest) {
-      auto from = shard->load((*newest)->sections, (*newest)->position);
-      if (!from) return cannot(from.error().message);
-      if (auto sought = seek_at_least(log, *from); !sought) return cannot(sought.error().message);
-    }
+    auto history = journal::AlertHistory::open(options.journal);
+    if (!history) return cannot(history.error().message);
+    sink = std::make_unique<runtime::DiskSink>(std::move(*history), state, publish);
   }
+  runtime::ShardRunner runner{*outcome.pack, {log, *sink, store, options.resume ? &state : nullptr}, shard_options};
+  if (observer) runner.shard().observe(observer);
+  if (auto restored = runner.restore(); !restored) return cannot(restored.error().message);
+  log.begin();
 
-  Pace pace{options.speed};
   const bool shows_progress = !options.follow && !options.quiet && isatty(STDERR_FILENO);
   const std::uint64_t total = shows_progress ? journal_bytes(options.journal) : 0;
-  std::uint64_t entries = 0;
-  while (!shard->sealed()) {
-    auto entry = log.next();
-    if (!entry) {
-      sinks.settle();
-      return cannot(entry.error().message);
+  const std::size_t entries_a_step = options.speed > 0 ? 1 : 256;
+  Storage storage{terminal};
+  stream::Result<void> read;
+  while (!runner.shard().sealed()) {
+    const auto judged = runner.step(entries_a_step);
+    if (!judged) {
+      read = judged.error();
+      break;
     }
-    if (!*entry) {
-      sinks.settle();
+    if (runner.waits() && storage.may_try()) {
+      auto kept = runner.hand_over();
+      if (kept) kept = publisher.flush();
+      storage.tried(kept);
+    }
+    if (*judged == 0) {
       if (!options.follow || parent_is_gone(options.stop_when_readable)) break;
       wait_for_more(options.stop_when_readable);
-      continue;
     }
-    pace.wait_for((*entry)->appended, sinks);
-    if (options.kill_at && entries == *options.kill_at) kill(getpid(), SIGKILL);
-    shard->consume(**entry);
-    ++entries;
-    if (snapshots && shard->sections_due()) {
-      sinks.settle();  // what a snapshot knows of as said must have been said
-      keep(*snapshots, *shard, **entry);
-    }
-    if (shows_progress && entries % 256 == 0)
-      terminal.set_progress(fmt::format("replaying {}  {:3.0f} %", clock_text(shard->clock()),
-                                        total ? 100.0 * static_cast<double>((*entry)->position) / static_cast<double>(total) : 0.0));
+    if (shows_progress)
+      terminal.set_progress(fmt::format(
+          "replaying {}  {:3.0f} %", clock_text(runner.shard().clock()),
+          total ? 100.0 * static_cast<double>(static_cast<std::uint64_t>(runner.position())) / static_cast<double>(total) : 0.0));
   }
   terminal.end_progress();
-  sinks.settle();
-  if (entries == 0 && !options.follow && !options.resume)
+  auto kept = runner.hand_over();
+  if (kept) kept = publisher.flush();
+  if (kept && read && runner.judged() == 0 && !options.follow && !options.resume)
     return cannot("there is no journal in " + options.journal.string() + ": name a directory that `tocsin wrap` or `tocsin ingest` made");
 
   RunReport report;
-  report.digests = shard->digests();
-  report.row_digests = shard->row_digests();
-  report.counters = shard->counters();
-  report.corrupt_frames = log.reader().corrupt_frames();
-  report.undecodable = log.undecodable();
-  report.sealed = shard->sealed();
+  report.exit = std::max(storage.ended(read), storage.ended(kept));
+  report.digests = runner.shard().digests();
+  report.row_digests = runner.shard().row_digests();
+  report.counters = runner.shard().counters();
+  report.corrupt_frames = journal_log.follower().reader().corrupt_frames();
+  report.undecodable = journal_log.follower().undecodable();
+  report.sealed = runner.shard().sealed();
   return report;
 }
 

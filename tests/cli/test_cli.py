@@ -6,6 +6,7 @@ import os
 import pathlib
 import random
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -147,6 +148,35 @@ class Commands(unittest.TestCase):
         self.assertGreater(deaths, 2)
         self.assertEqual(history(killed), history(whole))
         self.assertEqual(done.stdout, plain.stdout)
+
+    def test_what_cannot_be_kept_is_a_failure_and_the_next_run_keeps_and_publishes_it(self):
+        def on_a_full_disk():
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (100, resource.RLIM_INFINITY))
+
+        full, whole = self.fresh_journal("full"), self.fresh_journal("kept")
+        kept = tocsin("replay", whole, "--resume", "--alerts", "-")
+        self.assertEqual(kept.returncode, 0, kept.stderr)
+        files = {path.name for path in full.iterdir()}
+        done = tocsin("replay", full, "--resume", "--quiet", "--alerts", "-", preexec_fn=on_a_full_disk)
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertEqual(done.stdout, "")
+        self.assertEqual(len(re.findall("cannot append to .*alerts.jsonl", done.stderr)), 1, done.stderr)
+        self.assertLessEqual({path.name for path in full.rglob("*")} - files, {"alerts.jsonl", "state", "packs"})
+        again = tocsin("replay", full, "--resume", "--quiet", "--alerts", "-")
+        self.assertEqual(again.returncode, 0, again.stderr)
+        self.assertEqual(again.stdout, kept.stdout)
+        self.assertEqual(history(full), history(whole))
+        self.assertEqual(tocsin("replay", full, "--resume", "--quiet", "--alerts", "-").stdout, "")
+
+    def test_a_torn_state_is_refused_with_the_name_of_the_file(self):
+        torn = self.fresh_journal("torn-state")
+        self.assertEqual(tocsin("replay", torn, "--resume", "--quiet").returncode, 0)
+        section = next((torn / "state").glob("section-*"))
+        section.write_bytes(section.read_bytes()[:-1])
+        done = tocsin("replay", torn, "--resume", "--quiet")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn(str(section), done.stderr)
 
     def test_a_damaged_journal_loses_no_more_than_the_bad_frames(self):
         damaged = self.fresh_journal("damaged")

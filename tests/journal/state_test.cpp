@@ -1,16 +1,15 @@
 #include "adapters/journal/state.h"
 
 #include <doctest/doctest.h>
-#include <sys/resource.h>
 
 #include <algorithm>
-#include <csignal>
 #include <fstream>
 #include <random>
 #include <set>
 
 #include "adapters/journal/segments.h"
 #include "tests/journal/directory.h"
+#include "tests/journal/full_disk.h"
 
 using namespace tocsin;
 using namespace tocsin::adapters::journal;
@@ -51,21 +50,6 @@ struct Directory : TestDirectory {
       if (file.path().filename().string().starts_with("section-")) return file.path();
     return {};
   }
-};
-
-// As on a disk that is full: no file can grow beyond so many bytes.
-class FullDisk {
- public:
-  explicit FullDisk(rlim_t bytes) {
-    std::signal(SIGXFSZ, SIG_IGN);
-    ::getrlimit(RLIMIT_FSIZE, &before_);
-    const rlimit limit{bytes, before_.rlim_max};
-    ::setrlimit(RLIMIT_FSIZE, &limit);
-  }
-  ~FullDisk() { ::setrlimit(RLIMIT_FSIZE, &before_); }
-
- private:
-  rlimit before_{};
 };
 
 }  // namespace

@@ -8,69 +8,70 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <optional>
 #include <stdexcept>
+#include <variant>
 
-#include "adapters/journal/state.h"
+#include "adapters/runtime/disk_sink.h"
+#include "adapters/runtime/shard_runner.h"
+#include "tests/runtime/fakes.h"
 #include "tests/stream_engine/collector.h"
 #include "tests/stream_engine/generated_log.h"
 
 namespace tocsin::tests {
 namespace {
 
-// The newest snapshot, and the history of alerts.
+using namespace adapters;
+
 class Disk {
  public:
   Disk() {
     std::string place = (std::filesystem::temp_directory_path() / "tocsin-restarts-XXXXXX").string();
-    if (::mkdtemp(place.data()) == nullptr) throw std::runtime_error("no directory for snapshots");
+    if (::mkdtemp(place.data()) == nullptr) throw std::runtime_error("no directory for the state");
     place_ = place;
   }
   ~Disk() { std::filesystem::remove_all(place_); }
   Disk(const Disk&) = delete;
   Disk& operator=(const Disk&) = delete;
 
-  void save(const stream::Bundle& bundle) const {
-    const auto stored = adapters::journal::StateStore{place_}.store(bundle);
-    if (!stored) throw std::runtime_error(stored.error().message);
-  }
-  [[nodiscard]] std::optional<stream::Stored> newest() const {
-    auto stored = adapters::journal::StateStore{place_}.newest();
-    if (!stored) throw std::runtime_error(stored.error().message);
-    return std::move(*stored);
-  }
-  void append(const std::string& line) const { std::ofstream{place_ / "history", std::ios::app} << line << '\n'; }
-  void read_history(Collector& into) const {
-    std::ifstream file{place_ / "history"};
-    for (std::string line; std::getline(file, line);) into.known(line);
+  [[nodiscard]] const std::filesystem::path& place() const { return place_; }
+  // What was published so far, by all processes.
+  void append(const std::string& line) const { std::ofstream{place_ / "published", std::ios::app} << line << '\n'; }
+  [[nodiscard]] std::vector<std::string> published() const {
+    std::vector<std::string> lines;
+    std::ifstream file{place_ / "published"};
+    for (std::string line; std::getline(file, line);) lines.push_back(line);
+    return lines;
   }
 
  private:
   std::filesystem::path place_;
 };
 
-// From the newest snapshot, or from the log's first record, up to `end`.
+template <class T>
+T or_throw(stream::Result<T> result) {
+  if (!result) throw std::runtime_error(result.error().message);
+  return std::move(*result);
+}
+void or_throw(const stream::Result<void>& result) {
+  if (!result) throw std::runtime_error(result.error().message);
+}
+
+// From the newest state, or from the log's first record, up to `end`.
 Said judge_up_to(std::size_t end, const GeneratedLog& log, const stream::LoadedPack& pack, const Disk& disk) {
   Collector collector;
-  disk.read_history(collector);
   collector.written = [&](const std::string& line) { disk.append(line); };
-  schemas::Decoder decoder;
-  stream::Shard shard{pack, nullptr, collector, {.save_every = std::chrono::seconds{12}}};
-  std::size_t from = 0;
-  if (const auto newest = disk.newest()) {
-    const auto position = shard.load(newest->sections, newest->position);
-    if (!position) throw std::runtime_error(position.error().message);
-    from = static_cast<std::size_t>(*position);
-  }
-  for (std::size_t i = from; i < end; ++i) {
-    shard.consume(decoded(decoder, log, i));
-    if (!shard.sections_due()) continue;
-    stream::Bundle bundle;
-    bundle.sections = shard.take_sections();
-    bundle.position = static_cast<stream::Position>(i + 1);
-    if (!bundle.sections.empty()) disk.save(bundle);
-  }
-  return {shard.digests(), shard.row_digests(), collector.reported};
+  const auto publish = [&](const stream::Report& report, std::string_view) {
+    if (const auto* transition = std::get_if<stream::AlertTransition>(&report)) collector.transition(*transition);
+    else collector.verdict(std::get<stream::Verdict>(report));
+  };
+  journal::StateStore state{disk.place()};
+  runtime::DiskSink sink{or_throw(journal::AlertHistory::open(disk.place())), state, publish};
+  MemoryLog entries{log, end};
+  MemoryPacks packs{pack};
+  runtime::ShardRunner runner{pack, {entries, sink, packs, &state}, {.save_every = std::chrono::seconds{12}}};
+  or_throw(runner.restore());
+  while (or_throw(runner.step(100)) > 0) or_throw(runner.hand_over());
+  return {runner.shard().digests(), runner.shard().row_digests(), disk.published()};
 }
 
 }  // namespace

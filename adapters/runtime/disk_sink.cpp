@@ -1,0 +1,50 @@
+#include "adapters/runtime/disk_sink.h"
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "adapters/formats/alerts.h"
+#include "stream/values/digest.h"
+
+namespace tocsin::adapters::runtime {
+
+using stream::Result;
+
+namespace {
+
+std::string line_of(const stream::Report& report) {
+  if (const auto* transition = std::get_if<stream::AlertTransition>(&report)) return formats::alert_to_json(*transition);
+  return formats::verdict_to_json(std::get<stream::Verdict>(report));
+}
+
+// What names a report for ever; a verdict's number is 0.
+std::pair<std::uint64_t, std::uint32_t> key_of(const stream::Report& report) {
+  if (const auto* transition = std::get_if<stream::AlertTransition>(&report)) return {transition->id, transition->number};
+  const auto& verdict = std::get<stream::Verdict>(report);
+  return {stream::hash_text(verdict.attempt, stream::hash_text(verdict.subject)), 0};
+}
+
+}  // namespace
+
+Result<void> DiskSink::keep(const stream::Bundle& bundle) {
+  std::vector<std::string> lines;
+  for (const stream::Report& report : bundle.reports) {
+    const auto [id, number] = key_of(report);
+    lines.push_back(line_of(report));
+    const auto added = history_.add(id, number, lines.back());
+    if (!added) return added.error();
+    if (*added) added_.insert({id, number});
+  }
+  if (auto synced = history_.sync(); !synced) return synced;
+  for (std::size_t i = 0; i < lines.size(); ++i)
+    if (added_.erase(key_of(bundle.reports[i])) != 0) publish_(bundle.reports[i], lines[i]);
+  return bundle.sections.empty() ? Result<void>{} : state_->store(bundle);
+}
+
+Result<void> PublishingSink::keep(const stream::Bundle& bundle) {
+  for (const stream::Report& report : bundle.reports) publish_(report, line_of(report));
+  return {};
+}
+
+}  // namespace tocsin::adapters::runtime

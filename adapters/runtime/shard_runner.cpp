@@ -1,0 +1,67 @@
+#include "adapters/runtime/shard_runner.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace tocsin::adapters::runtime {
+
+using stream::Result;
+
+ShardRunner::ShardRunner(stream::LoadedPack pack, Ports ports, stream::ShardOptions options)
+    : ports_(ports), shard_(std::move(pack), &ports.packs, *this, options) {}
+ShardRunner::~ShardRunner() = default;
+
+Result<void> ShardRunner::restore() {
+  if (ports_.snapshots == nullptr) return {};
+  auto stored = ports_.snapshots->newest();
+  if (!stored) return stored.error();
+  if (!*stored) return {};
+  for (const auto& pack : (*stored)->packs) ports_.packs.prepare(pack.hash, pack.text);
+  const auto from = shard_.load((*stored)->sections, (*stored)->position);
+  if (!from) return from.error();
+  // Where the log no longer has what was there, from the oldest that is left: what lay before is missing, as in every gap.
+  const auto oldest = ports_.log.oldest();
+  if (!oldest) return oldest.error();
+  position_ = std::max(*from, *oldest);
+  return ports_.log.seek(position_);
+}
+
+Result<std::size_t> ShardRunner::step(std::size_t most_entries) {
+  std::size_t entries = 0;
+  while (entries < most_entries && !shard_.sealed()) {
+    const auto entry = ports_.log.next();
+    if (!entry) return entry.error();
+    if (*entry == nullptr) break;
+    shard_.consume(**entry);
+    position_ = (*entry)->next;
+    ++entries, ++judged_;
+    if (ports_.snapshots == nullptr || !shard_.sections_due()) continue;
+    if (take_sections()) break;
+  }
+  return entries;
+}
+
+// The sections that are due take the place of older ones that were not kept, and the position is theirs. False: none are due.
+bool ShardRunner::take_sections() {
+  auto sections = shard_.take_sections();
+  if (sections.empty()) return false;
+  for (auto& [name, bytes] : sections) pending_.sections.insert_or_assign(name, std::move(bytes));
+  pending_.position = position_;
+  return true;
+}
+
+Result<void> ShardRunner::hand_over() {
+  if (!waits()) return {};
+  pending_.packs.clear();
+  if (!pending_.sections.empty())
+    for (const std::string& hash : shard_.packs_in_use()) {
+      const auto loaded = ports_.packs.pack(hash);
+      if (!loaded) return loaded.error();
+      pending_.packs.push_back({hash, loaded->pack->text});
+    }
+  if (auto kept = ports_.sink.keep(pending_); !kept) return kept;
+  pending_ = {};
+  return {};
+}
+
+}  // namespace tocsin::adapters::runtime

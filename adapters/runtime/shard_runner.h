@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "stream/job/shard.h"
+#include "stream/ports.h"
+
+namespace tocsin::adapters::runtime {
+
+// The loop of a shard over its ports: load what was kept, backfill, judge, hand over. It decides nothing about failures: each is
+// returned, and what was not kept is handed over again, with what came since.
+// Owned by whoever runs the shard; touched by its thread alone.
+class ShardRunner final : private stream::AlertSink {
+ public:
+  struct Ports {
+    stream::LogReader& log;
+    stream::BundleSink& sink;
+    stream::PackSource& packs;
+    stream::SnapshotStore* snapshots = nullptr;  // none: nothing is restored, and no sections are handed over
+  };
+  ShardRunner(stream::LoadedPack pack, Ports ports, stream::ShardOptions options = {});
+  ~ShardRunner() override;
+
+  // Goes on where the newest state ends, if there is one: loads it, and begins to read where its rows need it. Before the first step.
+  stream::Result<void> restore();
+  // Judges entries as far as they are written, at most so many, up to the seal or until sections were due. How many there were.
+  stream::Result<std::size_t> step(std::size_t most_entries);
+  // Something is to be handed over: reports that were made, sections that were due.
+  [[nodiscard]] bool waits() const noexcept { return !pending_.reports.empty() || !pending_.sections.empty(); }
+  // Gives it to the sink, as one bundle.
+  stream::Result<void> hand_over();
+
+  [[nodiscard]] stream::Shard& shard() noexcept { return shard_; }
+  [[nodiscard]] stream::Position position() const noexcept { return position_; }  // of the next entry to judge
+  [[nodiscard]] std::uint64_t judged() const noexcept { return judged_; }         // entries
+
+ private:
+  void transition(const stream::AlertTransition& transition) override { pending_.reports.emplace_back(transition); }
+  void verdict(const stream::Verdict& verdict) override { pending_.reports.emplace_back(verdict); }
+  bool take_sections();
+
+  Ports ports_;
+  stream::Bundle pending_;  // not kept yet
+  stream::Position position_{};
+  std::uint64_t judged_ = 0;
+  stream::Shard shard_;
+};
+
+}  // namespace tocsin::adapters::runtime

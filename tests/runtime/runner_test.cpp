@@ -1,0 +1,131 @@
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <memory>
+#include <random>
+
+#include "adapters/runtime/shard_runner.h"
+#include "tests/runtime/fakes.h"
+
+using namespace tocsin;
+using namespace tocsin::tests;
+using adapters::runtime::ShardRunner;
+
+namespace {
+
+const stream::LoadedPack& pack() {
+  static const stream::LoadedPack loaded = shipped_pack();
+  return loaded;
+}
+
+const GeneratedLog& log() {
+  static const GeneratedLog generated = generate({.seed = 7, .jobs = 3, .ranks = 4, .seconds = 240});
+  return generated;
+}
+
+std::uint64_t seed() {
+  const char* given = std::getenv("TOCSIN_SEED");
+  return given ? std::strtoull(given, nullptr, 10) : std::random_device{}();
+}
+
+// A runner with all that it needs but the store, which outlives it.
+struct Run {
+  explicit Run(MemoryStore& store)
+      : entries(log()), packs(pack()), runner(pack(), {entries, store, packs, &store}, {.save_every = std::chrono::seconds{12}}) {}
+  MemoryLog entries;
+  MemoryPacks packs;
+  ShardRunner runner;
+};
+
+// To the end of the log, handing over whenever there is something.
+void finish(ShardRunner& runner) {
+  while (*runner.step(100) > 0) (void)runner.hand_over();
+  while (runner.waits()) (void)runner.hand_over();
+}
+
+const MemoryStore& healthy() {
+  static MemoryStore store;
+  static const bool ran = [] {
+    Run run{store};
+    finish(run.runner);
+    return true;
+  }();
+  (void)ran;
+  return store;
+}
+
+}  // namespace
+
+TEST_CASE("a runner publishes what the shard reports, and hands over sections with the packs that they name") {
+  CHECK(healthy().published() == judge(log(), pack()).transitions);
+  CHECK(healthy().published().size() > 6);
+  CHECK(healthy().stored().sections.size() == 4);
+  REQUIRE(healthy().stored().packs.size() == 1);
+  CHECK(healthy().stored().packs[0].text == pack().pack->text);
+  CHECK(healthy().bundles() > 6);
+}
+
+TEST_CASE("a sink that fails at random in the end publishes exactly what a healthy one does, and keeps the same state") {
+  const std::uint64_t first = seed();
+  for (std::uint64_t round = 0; round < 6; ++round) {
+    CAPTURE(first + round);
+    std::mt19937_64 random{first + round};
+    MemoryStore store{std::uniform_real_distribution<>{0.3, 0.98}(random), random()};
+    Run run{store};
+    while (*run.runner.step(1 + random() % 200) > 0)
+      if (random() % 2) (void)run.runner.hand_over();
+    finish(run.runner);
+    CHECK(store.published() == healthy().published());
+    CHECK(store.stored().sections == healthy().stored().sections);
+    CHECK(run.runner.position() == stream::Position{log().messages.size()});
+  }
+}
+
+TEST_CASE("runners that are dropped at random places over a sink that fails at random publish what one does that is not") {
+  const std::uint64_t first = seed();
+  for (std::uint64_t round = 0; round < 3; ++round) {
+    CAPTURE(first + round);
+    std::mt19937_64 random{first + round};
+    MemoryStore store{0.4, random()};
+    auto run = std::make_unique<Run>(store);
+    for (int drops = 0; drops < 12;) {
+      if (*run->runner.step(1 + random() % 100) == 0) break;
+      (void)run->runner.hand_over();
+      if (random() % 8) continue;
+      ++drops;
+      run = std::make_unique<Run>(store);
+      REQUIRE(run->runner.restore());
+    }
+    finish(run->runner);
+    CHECK(store.published() == healthy().published());
+    CHECK(run->runner.shard().digests() == judge(log(), pack()).digests);
+  }
+}
+
+TEST_CASE("a log that cannot be read and a state that cannot be loaded are returned, and nothing that was judged is lost") {
+  MemoryStore store;
+  Run run{store};
+  run.entries.fails_at = log().messages.size() / 2;
+  stream::Result<std::size_t> read{1};
+  while ((read = run.runner.step(100)) && *read > 0) {}
+  REQUIRE_FALSE(read);
+  CHECK(read.error().message == "the log cannot be read");
+  run.entries.fails_at.reset();
+  finish(run.runner);
+  CHECK(store.published() == healthy().published());
+
+  MemoryStore torn;
+  REQUIRE(torn.keep({.reports = {}, .sections = {{"", {std::byte{1}}}}, .packs = {}, .position = {}}));
+  CHECK_FALSE(Run{torn}.runner.restore());
+}
+
+TEST_CASE("a runner without a store for snapshots hands over reports alone") {
+  MemoryStore store;
+  MemoryLog entries{log()};
+  MemoryPacks packs{pack()};
+  ShardRunner runner{pack(), {entries, store, packs}};
+  REQUIRE(runner.restore());
+  finish(runner);
+  CHECK(store.published() == healthy().published());
+  CHECK(store.stored().sections.empty());
+}
