@@ -172,6 +172,9 @@ Result<void> Scheduler::load(Reader& in) {
   for (std::size_t i = 0; in.ok() && i < periods.size(); ++i)
     periods_[i].next = periods[i].next, periods_[i].over = periods[i].over, periods_[i].last = periods[i].last;
   in(5, records_);
+  for (const auto& [due, rules] : records_)
+    if (std::any_of(rules.begin(), rules.end(), [&](RuleIndex rule) { return static_cast<std::size_t>(rule) >= pack_->rules.size(); }))
+      in.fail("a tick is of no rule");
   find_next();
   return in.status();
 }

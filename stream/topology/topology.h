@@ -46,6 +46,8 @@ class Topology {
  public:
   static constexpr std::uint32_t most_ranks = 262'144, most_nodes = 65'536, most_gpus = 262'144, most_racks = 65'536;
 
+  static constexpr Slot most_slots = 262'145;  // of any level
+
   Topology();
 
   // Slots, learned on demand. Over a limit, or without a name: nullopt and no_slot, for the caller to count.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <concepts>
 #include <cstddef>
@@ -58,12 +59,18 @@ template <class T>
 using ElementOf = std::remove_cvref_t<decltype(*std::begin(std::declval<T&>()))>;
 inline constexpr Tag element_tag = 1;  // of each element of a list
 
-// Whether a stored number is one of the enumerators; enumerations that index tables say which is their greatest.
-template <class E>
-[[nodiscard]] constexpr bool is_enumerator(E value) noexcept {
-  if constexpr (requires { greatest(value); }) return value <= greatest(value);
-  else return true;
+// Whether a stored number can be a value: a time leaves room for sums with durations, and enumerations that index tables say which is
+// their greatest.
+[[nodiscard]] constexpr bool is_possible(Duration duration) noexcept {
+  constexpr Duration most{std::int64_t{3} << 61};
+  return duration >= -most && duration <= most;
 }
+[[nodiscard]] constexpr bool is_possible(Time time) noexcept {
+  return time == never || time == long_ago || is_possible(time.time_since_epoch());
+}
+template <class E>
+requires requires(E value) { greatest(value); }
+[[nodiscard]] constexpr bool is_possible(E value) noexcept { return value <= greatest(value); }
 
 class Writer {
  public:
@@ -282,7 +289,9 @@ class Reader {
       if (from.size() != sizeof value) return fail("a number has another size");
       T read;
       std::memcpy(&read, from.data(), sizeof read);
-      if (!is_enumerator(read)) return fail("it holds a value that has no meaning");
+      if constexpr (requires { is_possible(read); }) {
+        if (!is_possible(read)) return fail("it holds a value that cannot be");
+      }
       value = read;
     } else if constexpr (std::is_same_v<T, std::string>) {
       value.assign(reinterpret_cast<const char*>(from.data()), from.size());
@@ -344,9 +353,9 @@ class Reader {
         from = from.subspan(size);
       }
     }
-    if constexpr (requires { greatest(Element{}); }) {
-      for (const auto& value : values)
-        if (!is_enumerator(value)) return values.clear(), fail("it holds a value that has no meaning");
+    if constexpr (requires { is_possible(Element{}); }) {
+      if (!std::all_of(values.begin(), values.end(), [](Element value) { return is_possible(value); }))
+        return values.clear(), fail("it holds a value that cannot be");
     }
   }
   // The first column says how many elements there are; one of a newer program may be missing.

@@ -38,6 +38,8 @@ void load_events(Reader& in, Tag tag, auto& events) {
     const bool same = counts.size() == events.size() && names.size() == values.size();
     if (!same || std::accumulate(counts.begin(), counts.end(), std::uint64_t{0}) != names.size())
       return events.clear(), object.fail("its events do not hold together");
+    if (!std::all_of(events.begin(), events.end(), [](const Happening& of) { return of.slot < Topology::most_slots; }))
+      return events.clear(), object.fail("an event is of a member that cannot be");
     for (Happening& of : events)
       for (const std::size_t end = field + counts[event++]; field < end; ++field) of.fields.emplace_back(names[field], values[field]);
   });

@@ -420,7 +420,7 @@ Result<void> History::load(Reader& in) {
   State& s = *state_;
   in(1, s.clock), in(2, s.attempt_start);
   in.columns(3, s.early, &EarlyArrival::arrival, &EarlyArrival::signal, &EarlyArrival::slot, &EarlyArrival::value);
-  std::erase_if(s.early, [&](const EarlyArrival& a) { return a.signal >= s.signals.size(); });
+  std::erase_if(s.early, [&](const EarlyArrival& a) { return a.signal >= s.signals.size() || a.slot >= Topology::most_slots; });
   s.find_earliest();
   std::size_t loaded = 0;
   in.list(4, [&](Reader& kept) {

@@ -289,9 +289,12 @@ void Points::load(Reader& in) {
   std::vector<Entry> items;
   in.columns(1, items, &Entry::at, &Entry::slot, &Entry::reporter, &Entry::sequence, &Entry::producer, &Entry::value, &Entry::step,
              &Entry::late, &Entry::number);
-  waiting_.restore(std::move(items));
   in.columns(3, log_, &Point::at, &Point::slot, &Point::value);
   in(4, base_), in(5, steps_);
+  const auto possible = [](const auto& point) { return point.slot < Topology::most_slots; };
+  if (!std::all_of(log_.begin(), log_.end(), possible) || !std::all_of(items.begin(), items.end(), possible))
+    return log_.clear(), in.fail("a point is of a member that cannot be");
+  waiting_.restore(std::move(items));
 }
 
 void Points::take_over(Points& old) {
