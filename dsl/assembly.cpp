@@ -73,7 +73,7 @@ struct Assembly {
         problems().add("signals.lua", problems().line_of_key("signals.lua", 1, name), added.error().message);
     for (const auto& [name, owner] : collection.coordinates) pack.signals.add_coordinate(name, owner);
   }
-  // Steps, states and times count as points where a rule asks for the last n, or runs at each record of them.
+  // Steps, states and times count as points if a rule asks for the last n, or runs at each record of them.
   void wants_points(const RuleSource& rule, const std::string& need, const NeedSource& of) {
     if (of.signal.empty()) return;
     const auto* found = collection.find_signal(of.signal);
@@ -128,18 +128,18 @@ struct Assembly {
   }
   static bool reaches(const Edges& edges, const std::string& from, const std::string& to) {
     std::set<std::string> seen;
-    std::vector<std::string> waiting{from};
-    while (!waiting.empty()) {
-      const std::string name = std::move(waiting.back());
-      waiting.pop_back();
+    std::vector<std::string> pending{from};
+    while (!pending.empty()) {
+      const std::string name = std::move(pending.back());
+      pending.pop_back();
       if (name == to) return true;
       if (!seen.insert(name).second) continue;
-      if (const auto next = edges.find(name); next != edges.end()) waiting.insert(waiting.end(), next->second.begin(), next->second.end());
+      if (const auto next = edges.find(name); next != edges.end()) pending.insert(pending.end(), next->second.begin(), next->second.end());
     }
     return false;
   }
 
-  // Depth of each rule: one more than the deepest that it goes to. A circle is a problem, once.
+  // Depth of each rule: one more than the deepest that it reaches. A cycle is reported once.
   std::map<std::string, std::uint32_t> depths(const Edges& edges, const std::string& what) {
     std::map<std::string, std::uint32_t> depth;
     std::set<std::string> done;
@@ -182,15 +182,15 @@ struct Assembly {
     auto all = own;
     for (const std::string& name : names) {
       std::set<std::string> seen;
-      std::vector<std::string> waiting{name};
-      while (!waiting.empty()) {
-        const std::string rule = std::move(waiting.back());
-        waiting.pop_back();
+      std::vector<std::string> pending{name};
+      while (!pending.empty()) {
+        const std::string rule = std::move(pending.back());
+        pending.pop_back();
         if (!seen.insert(rule).second) continue;
         all[name] = std::max(all[name], own[rule]);
         for (const Edges* edges : {&findings, &yields})
           if (const auto next = edges->find(rule); next != edges->end())
-            waiting.insert(waiting.end(), next->second.begin(), next->second.end());
+            pending.insert(pending.end(), next->second.begin(), next->second.end());
       }
     }
     return all;

@@ -4,8 +4,8 @@
 
 namespace tocsin::dsl {
 
-// From what the files say to a pack whose rules have their heads: tunes applied, signals and coordinates in their table, findings
-// expanded, settle and depths known, circles found. Tracing fills the rest.
+// Turns the declarations of files into a pack whose rules have their heads: applies tunes, builds the tables of signals and coordinates,
+// expands findings, computes settle and depths, and detects cycles. Tracing adds the rest.
 void assemble(Collection& collection, stream::Pack& pack);
 
 // The rules in the order within one tick, once depths are known.

@@ -1,4 +1,4 @@
-// Reads what lua_dump writes. The format is that of Lua 5.4, checked by its header.
+// Reads the format of lua_dump in Lua 5.4, which its header confirms.
 #include "dsl/bytecode.h"
 
 #include <cstring>
@@ -20,7 +20,7 @@ class Reader {
     double real = 0;
     take(&whole, sizeof whole);
     take(&real, sizeof real);
-    byte();  // how many outer variables: said again by the function
+    byte();  // number of outer variables: the function repeats it
     return whole == 0x5678 && real == 370.5;
   }
 
@@ -31,7 +31,7 @@ class Reader {
     f.first_line = static_cast<int>(number());
     f.last_line = static_cast<int>(number());
     f.parameters = byte();
-    byte();  // whether it takes more
+    byte();  // whether it is variadic
     f.registers = byte();
     f.code.resize(count(4));
     for (auto& instruction : f.code) take(&instruction.word, 4);

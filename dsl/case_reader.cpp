@@ -12,7 +12,7 @@ namespace {
 constexpr const char* value_type = "tocsin.case_value";
 constexpr std::uint32_t most_ranks = 262'144;
 
-struct Made {  // what steps, noise, ramp and silent give: trivially destructible
+struct Made {  // the result of steps, noise, ramp and silent: trivially destructible
   CaseValue::Kind kind;
   double a, b;
   bool from_given;
@@ -47,7 +47,7 @@ int ramp(lua_State* state) {
   return 1;
 }
 
-// The value on top, which it pops.
+// The value on top of the stack; pops it.
 std::optional<CaseValue> take_value(lua_State* state) {
   std::optional<CaseValue> value;
   if (const auto* made = static_cast<const Made*>(luaL_testudata(state, -1, value_type)))

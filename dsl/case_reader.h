@@ -6,11 +6,11 @@
 
 namespace tocsin::dsl {
 
-// steps noise ramp silent nan: added to the table on top of the stack.
+// Adds steps noise ramp silent nan to the table on top of the stack.
 void register_case_values(lua_State* state);
 // Reads `case "name" { … }` into the collection.
 void read_case(const Table& table, const std::string& name);
-// What cases name must exist: signals, rules, causes. After all files are read.
+// Checks that what cases name exists: signals, rules, causes. After all files are read.
 void check_cases(const Collection& collection);
 
 }  // namespace tocsin::dsl

@@ -14,9 +14,9 @@ using stream::MemberKey;
 using stream::Time;
 
 constexpr Duration a_second = std::chrono::seconds{1};
-constexpr Duration settling = std::chrono::seconds{6};  // beats behind the last segment, so that its ticks run
+constexpr Duration settling = std::chrono::seconds{6};  // beats after the last segment, so that its ticks run
 
-// A standard normal deviate that is a function of what it is for: the same in every run.
+// A standard normal deviate that is a function of its key: the same in every run.
 double normal(const std::string& signal, std::uint32_t owner, Time time) {
   const std::uint64_t ns = static_cast<std::uint64_t>(stream::nanoseconds(time));
   const std::uint64_t a = XXH3_64bits_withSeed(signal.data(), signal.size(), ns * 31 + owner);
@@ -25,8 +25,8 @@ double normal(const std::string& signal, std::uint32_t owner, Time time) {
   return std::sqrt(-2 * std::log(u)) * std::cos(6.283185307179586 * v);
 }
 
-// What counts points is said at each step of a rank, where there are steps: losses and times. A node's state, or a GPU's, is not, although
-// a rule that is triggered by it makes it count points.
+// Signals that count points are sampled at each step of a rank, if there are steps: losses and times. A state of a node or GPU is not,
+// although a rule that it triggers makes it count points.
 bool comes_with_steps(const stream::SignalDefinition& signal) {
   return signal.points && signal.kind == stream::SignalKind::gauge && (signal.owner == Level::rank || signal.owner == Level::job);
 }
@@ -76,8 +76,8 @@ std::uint32_t CaseRecords::owners(Level level) const {
   }
 }
 
-// A log is written as it happens; an exporter is looked at now and then, those of one node together.
-bool CaseRecords::said_now(const stream::SignalDefinition& definition, std::uint32_t owner, Time time) const {
+// A log is written as it happens; an exporter is sampled at intervals, all those of one node together.
+bool CaseRecords::sampled_now(const stream::SignalDefinition& definition, std::uint32_t owner, Time time) const {
   if (case_->sampled <= a_second || definition.source == "log") return true;
   const std::uint32_t per_node = std::max(1u, case_->per_node);
   const std::uint32_t node = definition.owner == Level::rank || definition.owner == Level::gpu ? owner / per_node : owner;
@@ -119,20 +119,20 @@ void CaseRecords::play(const Consume& consume) {
 }
 
 void CaseRecords::begin_segment(const CaseSegment& segment) {
-  for (const auto& [signal, value] : segment.all) say(signal, value, nullptr);
+  for (const auto& [signal, value] : segment.all) apply(signal, value, nullptr);
   for (const auto* some : {&segment.rank, &segment.node, &segment.gpu})
     for (const auto& [owner, values] : *some)
-      for (const auto& [signal, value] : values) say(signal, value, &owner);
+      for (const auto& [signal, value] : values) apply(signal, value, &owner);
 }
 
-void CaseRecords::say(const std::string& signal, const CaseValue& value, const std::uint32_t* owner) {
+void CaseRecords::apply(const std::string& signal, const CaseValue& value, const std::uint32_t* owner) {
   Running& running = running_[signal];
   if (owner) {
     running.of[*owner] = value;
   } else {
     running.base = value;
     running.of.clear();
-    running.said_of_all = true;
+    running.given_for_all = true;
   }
   if (const auto id = signals_->find(signal); id && !(*signals_)[*id].source.empty()) sources_.insert((*signals_)[*id].source);
 }
@@ -158,10 +158,10 @@ void CaseRecords::second(const CaseSegment& segment, Time from, Time segment_beg
     if (comes_with_steps(definition) && stepping) continue;
     for (std::uint32_t owner = 0; owner < owners(definition.owner); ++owner) {
       const auto own = running.of.find(owner);
-      if (own == running.of.end() && !running.said_of_all) continue;
+      if (own == running.of.end() && !running.given_for_all) continue;
       const CaseValue& value = own == running.of.end() ? running.base : own->second;
       if (value.kind == CaseValue::Kind::silent) continue;
-      if (value.kind == CaseValue::Kind::steps || !said_now(definition, owner, from)) continue;
+      if (value.kind == CaseValue::Kind::steps || !sampled_now(definition, owner, from)) continue;
       sample(from, definition, owner, number(value, name, owner, from, segment_begin, segment.lasting), value.text, consume);
     }
   }
@@ -193,17 +193,17 @@ void CaseRecords::steps(Time from, Time segment_begin, const CaseSegment& segmen
   std::vector<Made> made;
   for (std::uint32_t rank = 0; rank < case_->ranks; ++rank) {
     const auto own = found->second.of.find(rank);
-    if (own == found->second.of.end() && !found->second.said_of_all) continue;
+    if (own == found->second.of.end() && !found->second.given_for_all) continue;
     const CaseValue& value = own == found->second.of.end() ? found->second.base : own->second;
     if (value.kind == CaseValue::Kind::silent) continue;
     auto& [last, at] = step_at_.try_emplace(rank, value.from_given ? value.b - 1 : 0.0, from).first->second;
-    if (value.kind != CaseValue::Kind::steps) {  // a plain number: the step stands still, and is said again
+    if (value.kind != CaseValue::Kind::steps) {  // a plain number: the step stands still, and is sampled again
       made.push_back({from, rank, value.a, 0});
       continue;
     }
     if (value.from_given && from == segment_begin && last >= value.b) last = value.b - 1, at = from;
     const Duration each = std::max(stream::from_seconds(value.a), Duration{1'000'000});
-    if (at + 10 * each < from) at = from;  // it was silent: it goes on from now
+    if (at + 10 * each < from) at = from;  // it was silent: it continues from now
     for (; at + each <= from + a_second; at += each) {
       if (at + each <= from) continue;
       made.push_back({std::min(at + each, from + a_second - Duration{1}), rank, ++last, value.a});
@@ -215,13 +215,13 @@ void CaseRecords::steps(Time from, Time segment_begin, const CaseSegment& segmen
     if (one.took > 0)
       if (const auto took = signals_->find("step_time"); took && !running_.contains("step_time"))
         sample(one.at, (*signals_)[*took], one.rank, one.took, {}, consume);
-    for (const auto& [name, running] : running_) {  // what counts points comes with the step
+    for (const auto& [name, running] : running_) {  // samples that count points come with the step
       const auto id = signals_->find(name);
       if (!id || !comes_with_steps((*signals_)[*id]) || one.took <= 0) continue;
       const stream::SignalDefinition& definition = (*signals_)[*id];
       if (definition.owner == Level::job && one.rank != 0) continue;
       const auto own = running.of.find(one.rank);
-      if (own == running.of.end() && !running.said_of_all) continue;
+      if (own == running.of.end() && !running.given_for_all) continue;
       const CaseValue& value = own == running.of.end() ? running.base : own->second;
       if (value.kind == CaseValue::Kind::silent) continue;
       sample(one.at, definition, definition.owner == Level::job ? 0 : one.rank,

@@ -12,8 +12,9 @@
 
 namespace tocsin::dsl {
 
-// Turns a case into log entries: each signal once a second from each owner (what collectors say as often as `sampled` asks; points and
-// steps at each step where the case has `steps`), a beat a second, coverage records for the sources of every signal that the case named, start, member and end events.
+// Turns a case into log entries: each signal once a second from each owner (those of collectors as often as `sampled` says; points and
+// steps at each step if the case has `steps`), a beat a second, coverage records for the sources of every signal in the case, and the
+// events start, member and end.
 // Owned by the runner, for one case.
 class CaseRecords {
  public:
@@ -28,14 +29,14 @@ class CaseRecords {
   [[nodiscard]] static std::string gpu_name(std::uint32_t gpu_of_node) { return std::to_string(gpu_of_node); }
 
  private:
-  struct Running {  // what a signal does now: of all owners, and of some
+  struct Running {  // the current value of a signal: for all owners, and for some
     CaseValue base;
     std::map<std::uint32_t, CaseValue> of;
-    bool said_of_all = false;
+    bool given_for_all = false;
   };
-  struct Piece;  // an entry with what its spans point to
+  struct Piece;  // an entry with the storage of its spans
   void begin_segment(const CaseSegment& segment);
-  void say(const std::string& signal, const CaseValue& value, const std::uint32_t* owner);
+  void apply(const std::string& signal, const CaseValue& value, const std::uint32_t* owner);
   void second(const CaseSegment& segment, stream::Time from, stream::Time segment_begin, const Consume& consume);
   void steps(stream::Time from, stream::Time segment_begin, const CaseSegment& segment, const Consume& consume);
   void sample(stream::Time time, const stream::SignalDefinition& definition, std::uint32_t owner, double number, const std::string& text,
@@ -46,7 +47,7 @@ class CaseRecords {
   void event(stream::Time time, const stream::MemberKey& member, std::string_view name, const std::map<std::string, stream::Scalar>& fields,
              std::string_view source, const Consume& consume);
   [[nodiscard]] std::uint32_t owners(stream::Level level) const;
-  [[nodiscard]] bool said_now(const stream::SignalDefinition& definition, std::uint32_t owner, stream::Time time) const;
+  [[nodiscard]] bool sampled_now(const stream::SignalDefinition& definition, std::uint32_t owner, stream::Time time) const;
   [[nodiscard]] stream::MemberKey key(stream::Level level, std::uint32_t owner) const;
   [[nodiscard]] double number(const CaseValue& value, const std::string& signal, std::uint32_t owner, stream::Time time,
                               stream::Time segment_begin, stream::Duration segment) const;

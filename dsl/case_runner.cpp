@@ -37,10 +37,10 @@ std::string expected_text(const CaseExpectation& e) {
   return text;
 }
 
-std::string said_text(const AlertTransition& t, stream::Time from) {
+std::string fired_text(const AlertTransition& t, stream::Time from) {
   std::string text = t.rule + " on " + stream::describe(t.member) + " after " +
                      std::to_string(static_cast<int>(stream::seconds(t.at - from))) + " s: " + t.shows;
-  for (const auto& [cause, said] : t.implies) text += " [" + cause + "]";
+  for (const auto& [cause, text_of_cause] : t.implies) text += " [" + cause + "]";
   return text;
 }
 
@@ -83,13 +83,13 @@ CaseResult run_case(const Case& one, const stream::LoadedPack& pack) {
   }
   Witness witness;
   stream::Shard shard{pack, nullptr, witness};
-  std::set<std::string> said_yes;                                            // rules, also those of severity none
-  std::map<std::string, std::pair<bool, std::vector<std::string>>> at_last;  // unknown at its last tick, and what was missing
+  std::set<std::string> answered_yes;                                        // rules, also those of severity none
+  std::map<std::string, std::pair<bool, std::vector<std::string>>> at_last;  // unknown at its last tick; missing signals
   std::set<std::string> asked;
   for (const auto& e : one.unknown) asked.insert(e.rule);
   shard.observe([&](const stream::RuleEvaluation& evaluation) {
     if (std::find(evaluation.outcomes.begin(), evaluation.outcomes.end(), stream::Truth::yes) != evaluation.outcomes.end())
-      said_yes.insert(evaluation.rule.name);
+      answered_yes.insert(evaluation.rule.name);
     if (!asked.contains(evaluation.rule.name)) return;
     auto& [unknown, missing] = at_last[evaluation.rule.name];
     unknown = !evaluation.outcomes.empty() &&
@@ -105,31 +105,31 @@ CaseResult run_case(const Case& one, const stream::LoadedPack& pack) {
                        [&](const stream::Rule& r) { return r.name == rule && r.severity == stream::Severity::none; });
   };
   for (const CaseExpectation& e : one.fires) {
-    if (silent(e.rule) ? said_yes.contains(e.rule)
+    if (silent(e.rule) ? answered_yes.contains(e.rule)
                        : std::any_of(witness.transitions.begin(), witness.transitions.end(), [&](const AlertTransition& t) {
                            return t.state == stream::AlertState::firing && expectations.matches(e, t);
                          }))
       continue;
     std::string message = "expected " + expected_text(e) + (e.within ? " in time" : "") + "; ";
-    bool said = false;
+    bool reported = false;
     for (const auto& t : witness.transitions)
       if (t.rule == e.rule && t.state == stream::AlertState::firing) {
-        message += "said instead: " + said_text(t, records.last_segment());
+        message += "reported instead: " + fired_text(t, records.last_segment());
         if (!t.who.empty()) {
           std::vector<std::uint32_t> ranks;
           for (const auto& who : t.who) ranks.push_back(who.rank.value_or(0));
           message += " who " + list(ranks);
         }
-        said = true;
+        reported = true;
         break;
       }
-    result.messages.push_back(message + (said ? "" : "it never fired"));
+    result.messages.push_back(message + (reported ? "" : "it never fired"));
   }
   for (const AlertTransition& t : witness.transitions) {
     if (t.state != stream::AlertState::firing) continue;
     const bool allowed = std::any_of(one.fires.begin(), one.fires.end(),
                                      [&](const CaseExpectation& e) { return e.rule == t.rule && expectations.member(e, t); });
-    if (!allowed) result.messages.push_back("nothing said it would fire: " + said_text(t, records.last_segment()));
+    if (!allowed) result.messages.push_back("fired unexpectedly: " + fired_text(t, records.last_segment()));
   }
   for (const CaseExpectation& e : one.unknown) {
     const auto& [unknown, missing] = at_last[e.rule];

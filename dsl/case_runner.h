@@ -10,10 +10,10 @@ namespace tocsin::dsl {
 
 struct CaseResult {
   bool passed = false;
-  std::vector<std::string> messages;  // what was expected and did not come, or came and was not expected
+  std::vector<std::string> messages;  // what was expected and missing, or reported and not expected
 };
 
-// Makes the records of a case, second by second, judges them with the pack, and holds what was said against what was expected.
+// Makes the records of a case, second by second, judges them with the pack, and compares the result with what the case expects.
 [[nodiscard]] CaseResult run_case(const Case& one, const stream::LoadedPack& pack);
 
 }  // namespace tocsin::dsl

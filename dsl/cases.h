@@ -11,12 +11,12 @@
 
 namespace tocsin::dsl {
 
-// What a signal does during a segment of a case.
+// The values of a signal during a segment of a case.
 struct CaseValue {
   enum class Kind : std::uint8_t { number, text, noise, ramp, steps, silent };
   Kind kind = Kind::number;
   double a = 0, b = 0;      // number; noise: mean, deviation; ramp: from, to; steps: seconds a step, first step
-  bool from_given = false;  // of steps: b was written; else it goes on from where it was
+  bool from_given = false;  // of steps: b was written; else it continues from its last value
   std::string text;
 };
 using CaseValues = std::map<std::string, CaseValue>;  // by signal
@@ -28,14 +28,14 @@ struct CaseEvent {
   std::map<std::string, stream::Scalar> fields;
 };
 
-// A span of time in which every signal keeps doing what was said of it last, here or before.
+// A span of time in which every signal has its last given behaviour, from here or from an earlier segment.
 struct CaseSegment {
   stream::Duration lasting{};
   CaseValues all;                                       // of every owner of the signal
   std::map<std::uint32_t, CaseValues> rank, node, gpu;  // by number: of ranks and GPUs from 0, of nodes from 0
   std::vector<CaseEvent> events;
   bool new_attempt = false;  // a new attempt begins here
-  std::string ends;          // the attempt ends here, for this reason; empty: it goes on
+  std::string ends;          // the attempt ends here, for this reason; empty: it continues
 };
 
 struct CaseExpectation {
@@ -47,13 +47,13 @@ struct CaseExpectation {
   std::optional<stream::Duration> within;  // of the last segment's begin
 };
 
-// A test that stands beside its rules: what happens, and what must be said of it. Parsed and checked at load.
+// A test beside its rules: what happens, and what must be reported. Parsed and checked at load.
 struct Case {
   std::string name, file;
   int line = 0;
   std::uint32_t ranks = 1, per_node = 8;
-  stream::Duration sampled = std::chrono::seconds{1};  // how often collectors say their values; each node has a phase of its own
-  std::string records;                                 // a file of records in place of segments
+  stream::Duration sampled = std::chrono::seconds{1};  // how often collectors sample; each node has its own phase
+  std::string records;                                 // a file of records instead of segments
   std::vector<CaseSegment> segments;
   std::vector<CaseExpectation> fires, unknown, resolves;  // nothing else may fire
 };

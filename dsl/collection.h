@@ -14,7 +14,7 @@
 
 namespace tocsin::dsl {
 
-// A parameter as it is written: a number, a text or duration, a yes or no, or a list of numbers and texts.
+// A parameter as written: a number, a text or duration, a yes or no, or a list of numbers and texts.
 using ParamValue = std::variant<double, std::string, bool, std::vector<stream::Scalar>>;
 
 // `signal "x" { … }` or `finding "y"`.
@@ -24,7 +24,7 @@ struct NeedSource {
   std::string signal;         // empty: a finding
   stream::WindowSpec window;  // signal, settle and freeze are set when the rule is traced
   bool freeze = false;
-  std::vector<std::string> findings;  // as written; once assembled, with those that "*" stands for in its place
+  std::vector<std::string> findings;  // as written; after assembly "*" is expanded in place
   bool joined = false;                // of several rules, or of "*": one mask per job
 };
 
@@ -46,7 +46,7 @@ struct RuleSource {
   int first_line = 0, last_line = 0;  // of the function
 };
 
-// `tune "x" { … }`: what a site changes of a rule, or of a signal's row and lateness.
+// `tune "x" { … }`: what a site changes in a rule, or in a signal's row and lateness.
 struct TuneSource {
   std::string name, file;
   int line = 0;
@@ -58,7 +58,7 @@ struct TuneSource {
   std::optional<stream::Duration> row, lateness;
 };
 
-// What the files of a pack say, before anything is traced.
+// The declarations of a pack's files, before anything is traced.
 // Owned by one load.
 struct Collection {
   enum class Part : std::uint8_t { signals, rules, verdict };
@@ -66,8 +66,8 @@ struct Collection {
 
   Problems* problems;
   Part part = Part::signals;
-  bool signals_read = false;  // signals.lua, to its end: else nothing is known of any signal
-  bool rules_read = true;     // each file of rules, to its end: else a rule that is named may stand in the rest
+  bool signals_read = false;  // signals.lua was read to its end: else all signals are unknown
+  bool rules_read = true;     // each file of rules was read to its end: else a missing rule can be in the rest
   std::map<std::string, stream::SignalDefinition> signals;
   std::map<std::string, stream::Level> coordinates;
   std::map<std::string, RuleSource> rules;
@@ -79,7 +79,7 @@ struct Collection {
   [[nodiscard]] std::vector<std::string> signal_names() const;  // with aliases
   [[nodiscard]] std::vector<std::string> rule_names() const;
   [[nodiscard]] const stream::SignalDefinition* find_signal(const std::string& name) const;
-  // Tell that a name stands for nothing; where what would declare it was not read, the problem with that says enough.
+  // Report a name without a declaration, unless the file that would declare it was not read: then that problem is enough.
   void no_signal(const std::string& file, int line, const std::string& name) const;
   void no_rule(const std::string& file, int line, const std::string& name, const std::string& where = "") const;
 };

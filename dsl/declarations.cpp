@@ -1,4 +1,4 @@
-// What files say: rule, tune, case, signal, finding, and the tables of signals.lua and verdict.lua.
+// The declarations in files: rule, tune, case, signal, finding, and the tables of signals.lua and verdict.lua.
 #include "dsl/declarations.h"
 
 #include <algorithm>
@@ -148,7 +148,7 @@ void read_needs(const Table& table, RuleSource& rule) {
     needs.push(name);
     if (const auto* number = static_cast<const std::size_t*>(luaL_testudata(state, -1, need_type)))
       rule.needs[name] = table.collection().declared[*number];
-    else if (lua_isfunction(state, -1)) needs.problem(name, "need '" + name + "' says no span: write signal \"…\" { over = \"30s\" }");
+    else if (lua_isfunction(state, -1)) needs.problem(name, "need '" + name + "' has no span: write signal \"…\" { over = \"30s\" }");
     else
       needs.problem(name,
                     "need '" + name + "' is a " + luaL_typename(state, -1) + ": write signal \"…\" { over = \"30s\" } or finding \"…\"");
@@ -288,7 +288,7 @@ void read_fields(const Table& table, stream::SignalDefinition& signal) {
   for (const auto& [name, unit] : table.text_map("fields")) signal.fields.push_back({name, unit});
 }
 
-// aliases = { "a", b = 1e-9 }: other names, and what their values are multiplied with.
+// aliases = { "a", b = 1e-9 }: other names, with the factors of their values.
 void read_aliases(const Table& table, stream::SignalDefinition& signal) {
   if (!table.has("aliases")) return;
   lua_State* state = table.state();

@@ -13,7 +13,7 @@ void register_environment(lua_State* state);
 void push_environment(lua_State* state);
 // Makes everything read-only that this function reaches through its outer variables. `function` is a place of the stack.
 void seal_outer(lua_State* state, int function);
-// Replaces a read-only table at `index` by the one behind it, for whoever goes through its keys.
+// Replaces a read-only table at `index` by the table that it protects, so that its keys can be listed.
 void look_behind(lua_State* state, int index);
 
 }  // namespace tocsin::dsl

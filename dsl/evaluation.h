@@ -13,9 +13,9 @@
 
 namespace tocsin::dsl {
 
-// One call of a rule's evaluate: with symbolic values while it is traced, with concrete ones while it runs as a script. The values
-// of Lua point into its graph; everything that is asked of them is noted here.
-// Lives on the stack of whoever calls evaluate.
+// One call of a rule's evaluate: with symbolic values while it is traced, with concrete ones while it runs as a script. Lua's values
+// point into its graph; every use of them is recorded here.
+// Lives on the stack of the caller of evaluate.
 struct Evaluation {
   stream::Graph& graph;
   const RuleSource& rule;
@@ -26,15 +26,15 @@ struct Evaluation {
 
   stream::Scratch* scratch = nullptr;  // of a script
   std::uint64_t elements_left = 0;
-  std::size_t lasting_nodes = 0;  // of the graph: what a script adds above is taken away again
-  std::size_t most_nodes = 0;     // size that the graph may reach
+  std::size_t lasting_nodes = 0;  // of the graph: a script's nodes above are truncated after it
+  std::size_t most_nodes = 0;     // the size that the graph may reach
 
-  struct Made {  // a mask that some expression made, and whether another took it up
+  struct Made {  // a mask that some expression made, and whether another used it
     int line = 0;
     bool used = false;
   };
   std::vector<Made> made;
-  struct Compared {  // with a bare number, at this line
+  struct Compared {  // a comparison with a bare number, at this line
     stream::NodeId column{};
     double limit = 0;
     std::string name;  // of the parameter that has this value; empty: none

@@ -1,4 +1,4 @@
-// What each register may hold, followed through the instructions of a function: finds where a traced value decides something that
+// Follows what each register can hold through the instructions of a function, and finds where a traced value decides something that
 // Lua decides once, at load.
 #include <algorithm>
 #include <deque>
@@ -98,7 +98,7 @@ enum Code : int {
   op_extraarg,
 };
 
-// What a register may hold, as a set.
+// What a register can hold, as a set.
 using Holds = std::uint16_t;
 constexpr Holds nothing = 0, other = 1, traced = 2, job = 4, params = 8, state = 16, gives_traced = 32, gives_other = 64;
 using Registers = std::vector<Holds>;
@@ -120,9 +120,9 @@ class Flow {
       if (f_.parameters > 2) start[2] = state;
     }
     reach(0, start);
-    while (!waiting_.empty()) {
-      const std::size_t pc = waiting_.front();
-      waiting_.pop_front();
+    while (!pending_.empty()) {
+      const std::size_t pc = pending_.front();
+      pending_.pop_front();
       step(pc);
     }
   }
@@ -157,10 +157,10 @@ class Flow {
         const auto both = static_cast<Holds>(known[i] | registers[i]);
         if (both != known[i]) known[i] = both, changed = true;
       }
-    if (changed) waiting_.push_back(pc);
+    if (changed) pending_.push_back(pc);
   }
 
-  // What reading this key of such a value gives.
+  // The result of reading this key of such a value.
   static Holds member(Holds of, const std::string* key) {
     Holds result = nothing;
     if (of & job) result |= traced;
@@ -323,7 +323,7 @@ class Flow {
 
   const Bytecode& f_;
   std::vector<Registers> before_;
-  std::deque<std::size_t> waiting_;
+  std::deque<std::size_t> pending_;
 };
 
 void collect(const Bytecode& function, bool evaluate, std::vector<Finding>& found) {

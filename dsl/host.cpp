@@ -7,8 +7,8 @@
 namespace tocsin::dsl {
 namespace {
 
-constexpr int stride = 1000;  // instructions between two looks at the budget
-char failure_key;             // the error value of a failure that is described already
+constexpr int stride = 1000;  // instructions between two checks of the budget
+char failure_key;             // the error value of a failure that is already described
 
 }  // namespace
 
@@ -25,7 +25,7 @@ Host& Host::of(lua_State* state) { return **static_cast<Host**>(lua_getextraspac
 
 void* Host::allocate(void* opaque, void* block, std::size_t old_size, std::size_t new_size) {
   auto& ledger = *static_cast<Ledger*>(opaque);
-  if (!block) old_size = 0;  // then Lua tells of a type, not of a size
+  if (!block) old_size = 0;  // then Lua passes a type, not a size
   if (new_size == 0) {
     std::free(block);
     ledger.used -= old_size;
@@ -78,14 +78,14 @@ void Host::charge(lua_State* state, std::uint64_t instructions) {
          false, true});
 }
 
-// Once the budget is spent the hook comes back at every instruction, so that nothing could go on even if it swallowed the error.
+// Once the budget is spent the hook runs at every instruction, so that nothing can continue even if it swallows the error.
 void Host::hook(lua_State* state, lua_Debug*) {
   Host& host = of(state);
   host.last_seen_ = where(state);
   host.charge(state, host.left_ == 0 ? 1 : stride);
 }
 
-// Runs where the error was raised, with the stack still there: says where, and what Lua's own message says without its prefix.
+// Runs where the error was raised, with the stack intact: adds the place to Lua's own message without its prefix.
 int Host::handle(lua_State* state) {
   if (lua_touserdata(state, 1) == &failure_key) return 1;
   Host& host = of(state);

@@ -16,23 +16,23 @@ namespace tocsin::dsl {
 struct Evaluation;
 struct Collection;
 
-// Why a call into Lua did not come to its end.
+// Why a call into Lua did not finish.
 struct Failure {
   std::string file;
   int line = 0;
   std::string message;
-  bool scripted = false;  // no failure: while tracing, the function asked for a concrete value
+  bool scripted = false;  // no failure: while traced, the function asked for a concrete value
   bool spent = false;     // its budget of instructions
 };
 
-// What Lua has allocated. Read by the Host's owner: zero once the Host is gone.
+// What Lua has allocated. The Host's owner reads it: zero once the Host is destroyed.
 struct Ledger {
   std::size_t used = 0, peak = 0, limit = 0;
 };
 
 // One Lua state: its memory, its budgets, and the only function that calls lua_pcall. Lua is built as C++, so an error unwinds
-// destructors on its way; nothing between here and there may catch it.
-// Owned by whoever reads the files of a pack, or by the ScriptHost that it is made for; touched by that thread alone.
+// destructors on its way; nothing in between may catch it.
+// Owned by the reader of a pack's files, or by the ScriptHost that it is made for; used only by that thread.
 class Host {
  public:
   explicit Host(const Budgets& budgets);
@@ -47,7 +47,7 @@ class Host {
   // Ends the call that runs, with a message at the line of Lua that runs.
   [[noreturn]] void stop(lua_State* state, std::string message);
   [[noreturn]] void stop_at(lua_State* state, const std::string& file, int line, std::string message, bool scripted = false);
-  // Pays for work that a C function does on behalf of Lua.
+  // Charges work that a C function does on behalf of Lua.
   void charge(lua_State* state, std::uint64_t instructions);
 
   struct Place {
@@ -57,11 +57,11 @@ class Host {
   [[nodiscard]] static Place where(lua_State* state);
 
   [[nodiscard]] const Ledger& ledger() const noexcept { return *ledger_; }
-  // Outlives the Host: for whoever wants to see it end at zero.
+  // Outlives the Host, so that its end can be checked to be zero.
   [[nodiscard]] std::shared_ptr<const Ledger> keep_ledger() const { return ledger_; }
   [[nodiscard]] const Budgets& budgets() const noexcept { return budgets_; }
 
-  Evaluation* evaluation = nullptr;  // of the call of an evaluate that runs; else null
+  Evaluation* evaluation = nullptr;  // of the running call of an evaluate; else null
   Collection* collection = nullptr;  // into which files are read; else null
 
  private:

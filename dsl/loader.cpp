@@ -25,7 +25,7 @@ struct Load {
   std::shared_ptr<stream::Pack> pack = std::make_shared<stream::Pack>();
   std::unique_ptr<stream::Graph> graph{};
 
-  // A script's texts: what is no member's name is a value that evaluate has to return.
+  // In a script's texts, a name that is not a member's is a value that evaluate has to return.
   void texts_of_script(const RuleSource& source, stream::Rule& rule) {
     const auto members = member_names(rule.per);
     const auto is_value = [&](const std::string& name) { return std::find(members.begin(), members.end(), name) == members.end(); };
@@ -49,11 +49,11 @@ struct Load {
       problems.about(rule.name);
       if (const auto file = files.find(source.file); file != files.end()) rule.source_hash = stream::hash_text(file->second);
       declare_needs(collection, source, index, *pack, *graph);
-      // Of a function that met an unknown signal or level nothing more can be said.
+      // After an unknown signal or level nothing more is known about a function.
       if (source.evaluate < 0 || source.per.empty() || source.needs_refused || rule.needs.size() != source.needs.size()) continue;
       trace(*source_files.host, collection, source, index, *pack, *graph);
       if (!rule.scripted && budgets.all_scripted && !problems.fatal()) rule.scripted = "all rules were asked to be";
-      // What was traced of a script stays: its reductions are kept up as values arrive, and its frozen values have lasting nodes.
+      // The trace of a script stays: its reductions are maintained incrementally, and its frozen values have lasting nodes.
       if (rule.scripted) script(source, index);
     }
     problems.about("");

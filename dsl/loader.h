@@ -17,11 +17,11 @@ namespace tocsin::dsl {
 // The files of a pack by their path within it: rules and cases, signals.lua, verdict.lua, patterns/, progress/.
 using PackFiles = std::map<std::string, std::string>;
 stream::Result<PackFiles> read_pack(const std::filesystem::path& directory);
-[[nodiscard]] std::string pack_text(const PackFiles& files);  // as a pack record carries it
+[[nodiscard]] std::string pack_text(const PackFiles& files);  // in the form of a pack record
 [[nodiscard]] std::string pack_hash(std::string_view text);   // of that text
 stream::Result<PackFiles> pack_files(std::string_view text);
 
-// What is wrong in a pack, where, and what to write instead.
+// A problem of a pack: what, where, and what to write instead.
 struct Problem {
   std::string file;
   int line = 0;
@@ -32,7 +32,7 @@ struct Problem {
 };
 [[nodiscard]] std::string describe(const Problem& problem);  // "ranks.lua:14: …" and the line below it
 
-// All of them for a person: what many places have in common once, in full at the first, with the next few by file and line; at most 20
+// All of them for a person: a problem of many places once, in full at the first, with the next few by file and line; at most 20
 // messages, and a last line that counts the rest. Each line ends with '\n'.
 [[nodiscard]] std::string list(const std::vector<Problem>& problems);
 
@@ -42,15 +42,15 @@ struct Budgets {
   std::uint64_t elements = 50'000'000;
   std::uint64_t bytes = 64u << 20;  // of Lua memory
   std::uint64_t nodes = 100'000;    // of the graph
-  bool all_scripted = false;        // compiled rules run as scripts too: the same outcomes, for tests and benchmarks
+  bool all_scripted = false;        // compiled rules also run as scripts: the same outcomes, for tests and benchmarks
 };
 
 struct Loaded {
-  stream::PackPtr pack;  // null where a problem is no warning
+  stream::PackPtr pack;  // null if a problem is not a warning
   std::vector<Problem> problems;
   std::vector<Case> cases;
 };
-// Compiles, traces and checks. Whole or not at all.
+// Compiles, traces and checks. All or nothing.
 [[nodiscard]] Loaded load(const PackFiles& files, const Budgets& budgets = {});
 
 }  // namespace tocsin::dsl

@@ -1,4 +1,4 @@
-// A pack as files: from a directory, as the text that a pack record carries, and its hash.
+// A pack as files: from a directory, as the text of a pack record, and its hash.
 #include <xxhash.h>
 
 #include <algorithm>

@@ -85,7 +85,7 @@ namespace {
 
 std::string place(const Problem& problem) { return problem.file + (problem.line > 0 ? ":" + std::to_string(problem.line) : ""); }
 
-// Problems with one message: the first, and at what other places it was met, in that order.
+// Problems with one message: the first, and the other places where it occurs, in order.
 struct Kind {
   const Problem* first;
   std::vector<std::string> others{};

@@ -9,10 +9,10 @@
 
 namespace tocsin::dsl {
 
-// " (clock?)": the word of `words` that was probably meant, or nothing where none is near.
+// " (clock?)": the word of `words` that was probably meant, or nothing if none is close.
 [[nodiscard]] std::string nearest(std::string_view word, std::span<const std::string> words);
 
-// Collects what is wrong in a pack, with the line of the source below each problem.
+// Collects the problems of a pack, with the line of the source below each.
 // Owned by one load.
 class Problems {
  public:
@@ -24,7 +24,7 @@ class Problems {
   void warn(const std::string& file, int line, std::string message);
 
   [[nodiscard]] std::string source_line(const std::string& file, int line) const;
-  // The first line from `from` on where `key =` stands; `from` where it stands nowhere.
+  // The first line from `from` on that contains `key =`; `from` if there is none.
   [[nodiscard]] int line_of_key(const std::string& file, int from, std::string_view key) const;
 
   [[nodiscard]] bool fatal() const noexcept { return fatal_; }

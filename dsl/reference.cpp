@@ -19,7 +19,7 @@ bool sign(const Operation& entry) { return word(entry) && !(entry.name[0] >= 'a'
 bool function(const Operation& entry) { return entry.takes == Takes::columns; }
 bool unary(const Operation& entry) { return entry.takes == Takes::nothing; }
 
-// As it is written: x:quantile(q, "group").
+// As written: x:quantile(q, "group").
 std::string usage(const Operation& entry) {
   const std::string name{entry.name};
   if (sign(entry)) return unary(entry) ? name + "x" : "a " + name + " b";

@@ -7,7 +7,7 @@ namespace tocsin::dsl {
 // Every word of the language with its meaning, as Markdown: from the table of operations.
 [[nodiscard]] std::string reference();
 
-// The same for editors: annotations that the Lua language server reads, so that words complete and parameters are shown.
+// The same for editors: annotations for the Lua language server, so that words complete and parameters are shown.
 [[nodiscard]] std::string editor_stubs();
 
 }  // namespace tocsin::dsl

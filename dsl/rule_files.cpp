@@ -24,7 +24,7 @@ void RuleFiles::failed(const std::string& file, const std::optional<Failure>& fa
   if (failure) problems.add(failure->file.empty() ? file : failure->file, failure->line, failure->message);
 }
 
-// Lua's own words for a text that does not compile, with what the usual slips are.
+// Lua's message for a text that does not compile, with the usual mistakes.
 void RuleFiles::does_not_compile(const std::string& file, std::string message) {
   int line = 0;
   const std::string prefix = file + ":";

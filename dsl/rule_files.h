@@ -9,8 +9,8 @@
 
 namespace tocsin::dsl {
 
-// The Lua files of a pack (but patterns and parsers), run in a state of their own: what they declare, and its functions.
-// Lives as long as one load, or the making of one host.
+// The Lua files of a pack (without patterns and parsers), run in their own state: what they declare, and its functions.
+// Lives for one load, or for the construction of one host.
 class RuleFiles {
  public:
   RuleFiles(const PackFiles& files, const Budgets& budgets)

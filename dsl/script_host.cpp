@@ -20,7 +20,7 @@ using stream::Shape;
 
 std::string text(std::string_view view) { return std::string{view}; }
 
-// A member's value as Lua has it: nil where it is unknown.
+// A member's value in Lua: nil if it is unknown.
 void push_concrete(lua_State* state, Evaluation& evaluation, NodeId node, std::size_t slot) {
   const stream::Type& type = evaluation.graph[node].type;
   if (type.shape == Shape::mask) {
@@ -41,7 +41,7 @@ std::size_t size_of(const Evaluation& evaluation, NodeId node) {
   return evaluation.graph[node].type.shape == Shape::mask ? evaluation.scratch->mask(node).size() : evaluation.scratch->column(node).size();
 }
 
-int next_member(lua_State* state) {  // upvalues: the value, the slot that comes next
+int next_member(lua_State* state) {  // upvalues: the value, the next slot
   Evaluation& evaluation = evaluation_of(state);
   if (!evaluation.scratch) return 0;
   const NodeId node = value_at(state, lua_upvalueindex(1))->node;
@@ -112,7 +112,7 @@ class Scripts final : public stream::ScriptHost {
     RuleSource source;
     Level per = Level::job;
     std::map<std::string, NodeId> needs;
-    std::vector<std::string> value_names;  // that texts want from the second value
+    std::vector<std::string> value_names;  // that texts need from the second value
   };
   std::unique_ptr<Host> host_;
   std::map<stream::RuleIndex, Script> scripts_;
@@ -215,7 +215,7 @@ class PackScripts final : public stream::ScriptSource {
     if (!files) return files.error();
     RuleFiles read{*files, budgets_};
     read.read();
-    stream::Pack heads;  // what is said of the rules goes to their sources as well: a tune, or the rules that "*" stands for
+    stream::Pack heads;  // changes of the rules' heads count for their sources, too: a tune, or the rules of "*"
     assemble(read.collection, heads);
     if (read.problems.fatal())
       return stream::Error{stream::Errc::refused, "the pack loaded once and does not load again: report this, with the pack"};

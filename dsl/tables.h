@@ -12,8 +12,8 @@ struct lua_State;
 
 namespace tocsin::dsl {
 
-// Reads a table that a file gives, key by key in the order of keys. What is wrong becomes a problem at the line of its key, and
-// reading goes on. For the time of one declaration.
+// Reads a table of a file, key by key in the order of keys. An error becomes a problem at the line of its key, and reading continues.
+// Lives for one declaration.
 class Table {
  public:
   // The table at `index` (absolute), declared at this place.
@@ -38,7 +38,7 @@ class Table {
   [[nodiscard]] std::optional<stream::Severity> severity() const;
   [[nodiscard]] std::optional<stream::Mode> mode() const;
 
-  // Pushes the value of a key, or of a place of the list.
+  // Pushes the value of a key, or of an index of the list.
   void push(const std::string& key) const;
   void push(std::size_t place) const;
   [[nodiscard]] Host::Place place() const noexcept { return place_; }

@@ -19,7 +19,7 @@ using text::ValueSource;
 
 constexpr std::size_t most_bytes = 32u << 20;
 
-// What one file's run makes: an upvalue of the words.
+// The result of running one file: an upvalue of the words.
 struct Run {
   std::string file;
   std::vector<Definition>* definitions = nullptr;
@@ -202,7 +202,7 @@ int define(lua_State* lua) {
     definition.fields.push_back(std::move(text));
   }
   definition.samples = table.values("samples");
-  for (Value& state : table.values("states")) {  // constants: what stands where a capture's name would
+  for (Value& state : table.values("states")) {  // constants in the place of captures' names
     for (ValueSource& source : state.sources) source.text = std::move(source.capture), source.capture.clear();
     state.textual = true;
     definition.samples.push_back(std::move(state));
@@ -238,7 +238,7 @@ int name_definition(lua_State* lua) {
   return 1;
 }
 
-// Runs the file under the words that there are.
+// Runs the file with these words.
 void run_chunk(lua_State* lua, Run& run, const std::string& source) {
   lua_newtable(lua);
   const std::array<std::pair<const char*, Definition::Kind>, 2> words{

@@ -10,19 +10,19 @@
 
 namespace tocsin::dsl {
 
-// The patterns (patterns/*.lua) and parsers (progress/*.lua) that a pack's files say, in the order of paths and of lines in them.
-// Other files are not looked at. The files are data: they run in a Lua of their own that knows `pattern`, `parser` and nothing else.
+// The patterns (patterns/*.lua) and parsers (progress/*.lua) in a pack's files, in the order of paths and of lines in them.
+// Other files are ignored. The files are data: they run in their own Lua state, which knows `pattern` and `parser` only.
 //
 //   parser "nanogpt" {
 //     about   = "…",                              -- for the reader
 //     line    = [[^iter (?P<step>INT): loss (?P<loss>NUM), time (?P<ms>NUM)ms]],   -- or a list: any of them
-//     scan    = [[…]],                            -- occurs wherever line does, and is cheaper to look for in every line
+//     scan    = [[…]],                            -- occurs wherever line does, and is cheaper to search for in every line
 //     unless  = [[…]],                            -- must not occur in the record
 //     samples = { step = "step", loss = "loss", step_time = { "ms", scale = 0.001 }, learning_rate = { find = [[lr (NUM)]] } },
 //     states  = { phase = "train" },              -- constants
 //   }
 //   pattern "watchdog" { line = …, event = "collective_timeout", fields = numbers, texts = …, source = "log", rank = a capture that
-//     names the rank, rank_if_unknown = the same where the line does not, gpu = a capture,
+//     names the rank, rank_if_unknown = the same if the line does not, gpu = a capture,
 //     continues = …, ends = …, lines = 20, wrapped = true }     -- records of several lines
 struct TextDefinitions {
   std::vector<text::Definition> definitions;
@@ -31,7 +31,7 @@ struct TextDefinitions {
 [[nodiscard]] TextDefinitions read_text_definitions(const std::map<std::string, std::string>& files,
                                                     std::uint64_t instructions = 1'000'000);
 
-// Both at once: read, then compiled. Null where a problem was found.
+// Both at once: read, then compiled. Null if there is a problem.
 [[nodiscard]] text::Compiled compile_text(const std::map<std::string, std::string>& files);
 
 }  // namespace tocsin::dsl

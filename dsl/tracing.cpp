@@ -19,7 +19,7 @@ using stream::Shape;
 std::string text(std::string_view view) { return std::string{view}; }
 std::string quoted(Level level) { return "\"" + text(name(level)) + "\""; }
 
-// One rule's trace, and the checks of what it gave.
+// One rule's trace, and the checks of its result.
 struct Trace {
   Collection& collection;
   const RuleSource& source;
@@ -149,16 +149,16 @@ struct Trace {
       if (const auto written = evaluation.written.find(field.name); written != evaluation.written.end()) field.write = written->second;
   }
 
-  // What only texts, causes and the culprits read is computed when a member fires: but not what a rule remembers. A frozen value is
-  // that of the tick before the alert, and a state field what stood there before this evaluation wrote it.
+  // What only texts, causes and culprits read is computed when a member fires, except what a rule remembers: a frozen value is that of the
+  // tick before the alert, and a state field has the value before this evaluation wrote it.
   void divide_nodes() {
-    std::vector<NodeId> roots{rule.answer}, told;
+    std::vector<NodeId> roots{rule.answer}, reported;
     for (const auto& field : rule.state)
       if (field.write) roots.push_back(*field.write);
-    for (const auto& output : rule.outputs) told.push_back(output.node);
-    for (const auto& cause : rule.causes) told.push_back(cause.node);
-    if (rule.who) told.push_back(*rule.who);
-    const auto all = graph().reach(told);
+    for (const auto& output : rule.outputs) reported.push_back(output.node);
+    for (const auto& cause : rule.causes) reported.push_back(cause.node);
+    if (rule.who) reported.push_back(*rule.who);
+    const auto all = graph().reach(reported);
     const auto remembered = [&](NodeId id) { return graph()[id].op == stream::Op::freeze || graph()[id].op == stream::Op::state; };
     std::copy_if(all.begin(), all.end(), std::back_inserter(roots), remembered);
     rule.hot = graph().reach(roots);
@@ -264,10 +264,10 @@ void trace(Host& host, Collection& collection, const RuleSource& source, stream:
     return;
   }
   if (failure) {
-    // What the bytecode says of a line need not be said again by what its plain true or false ran into.
-    const bool said = failure->message.starts_with("'=='") &&
-                      std::any_of(decided.begin(), decided.end(), [&](const Finding& one) { return one.line == failure->line; });
-    if (said) return;
+    // A problem from the bytecode of a line replaces that of the plain true or false that it led to.
+    const bool reported = failure->message.starts_with("'=='") &&
+                          std::any_of(decided.begin(), decided.end(), [&](const Finding& one) { return one.line == failure->line; });
+    if (reported) return;
     problems.add(failure->file.empty() ? source.file : failure->file, failure->line > 0 ? failure->line : source.line, failure->message);
     return;
   }

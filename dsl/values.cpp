@@ -1,4 +1,4 @@
-// Columns, masks, windows and findings as Lua sees them: values that know only their node, and Lua's operators on them.
+// Columns, masks, windows and findings in Lua: values that know only their node, and Lua's operators on them.
 #include "dsl/values.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ constexpr const char* value_type = "tocsin.value";
 constexpr const char* job_type = "tocsin.job";
 constexpr const char* params_type = "tocsin.params";
 constexpr const char* state_type = "tocsin.state";
-constexpr std::uint64_t price_of_a_node = 50;  // instructions that one applied operation is worth
+constexpr std::uint64_t price_of_a_node = 50;  // instructions that one applied operation costs
 
 [[noreturn]] void stop(lua_State* state, std::string message) { Host::of(state).stop(state, std::move(message)); }
 
@@ -54,7 +54,7 @@ std::optional<double> known_number(lua_State* state, const Evaluation& evaluatio
   return std::nullopt;
 }
 
-// The sign that stands in the source line, for the message: Lua turns a > b into b < a.
+// The operator of the source line, for the message: Lua turns a > b into b < a.
 std::string sign_written(lua_State* state, std::string fallback) {
   const Host::Place place = Host::where(state);
   const Collection* collection = Host::of(state).collection;
@@ -247,7 +247,7 @@ void apply(lua_State* state, Evaluation& evaluation, Op op, const std::vector<No
   auto made = evaluation.graph.apply(op, arguments, std::move(attributes));
   if (!made) {
     std::string message = made.error().message;
-    // "20 is compared with a ratio": of a parameter the operator wants to read the name.
+    // "20 is compared with a ratio": for a parameter the message gives the name.
     if (arguments.size() == 2 && evaluation.graph[arguments[1]].op == Op::constant) {
       const double limit = evaluation.graph[arguments[1]].attributes.number;
       if (message.starts_with(shown(limit) + " is compared"))

@@ -9,7 +9,7 @@ struct lua_State;
 
 namespace tocsin::dsl {
 
-// What Lua holds of a value: a node of the evaluation's graph. Trivially destructible, so that no finalizer is needed.
+// Lua's representation of a value: a node of the evaluation's graph. Trivially destructible, so that no finalizer is needed.
 struct Value {
   stream::NodeId node{};
   std::uint32_t made = no_mask;  // index into Evaluation::made
@@ -21,15 +21,15 @@ void register_values(lua_State* state);
 void push_function(lua_State* state, stream::Op op);  // greatest, least
 
 void push_value(lua_State* state, Evaluation& evaluation, stream::NodeId node);
-// The value at this place of the stack, or null where it is none.
+// The value at this index of the stack, or null if there is none.
 [[nodiscard]] Value* value_at(lua_State* state, int index);
 void use(Evaluation& evaluation, const Value& value);
 // A value, number or duration as a node; anything else ends the call with a message about `word`.
 [[nodiscard]] stream::NodeId operand(lua_State* state, Evaluation& evaluation, int index, const std::string& word);
-// Applies the operation within the budgets and pushes what it gives; ends the call where it is refused.
+// Applies the operation within the budgets and pushes the result; ends the call if it is refused.
 void apply(lua_State* state, Evaluation& evaluation, stream::Op op, const std::vector<stream::NodeId>& arguments,
            stream::Attributes attributes = {});
-[[nodiscard]] Evaluation& evaluation_of(lua_State* state);  // ends the call where none runs
+[[nodiscard]] Evaluation& evaluation_of(lua_State* state);  // ends the call if none runs
 
 // The three parameters of evaluate.
 void push_job(lua_State* state);

@@ -1,4 +1,4 @@
-// The words of values, x:above(1): how Lua's arguments become those of the operations' table.
+// The words of values, x:above(1): turns Lua's arguments into those of the operations' table.
 #include <algorithm>
 #include <lua.hpp>
 
@@ -16,7 +16,7 @@ using stream::Takes;
 
 const char words_key = 0;  // of the closures of all words, in the registry
 
-// What one call gives, and what it is called.
+// The result of one call, and its name.
 struct Call {
   lua_State* state;
   Evaluation& evaluation;

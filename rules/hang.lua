@@ -1,19 +1,19 @@
--- Hangs: C1 to C3, and C where the kind cannot be told.
+-- Hangs: C1 to C3, and C where the kind is unknown.
 --
--- One limit, from the job's own steps, says that a job stands still: `stalled`. The other rules say which kind of standstill it is, from
--- whatever there is, in this order: counts of collectives, states of the processes, activity of the GPUs. Where one of them can tell,
--- `stalled` does not page.
+-- One limit, from the job's own steps, decides that a job stands still: `stalled`. The other rules find the kind of standstill, from
+-- the signals that exist, in this order: counts of collectives, states of the processes, activity of the GPUs. If one of them knows the
+-- kind, `stalled` does not page.
 
--- What collectors say once a minute shows each rank at another time: a kind of standstill is told once all values are due that would be
--- younger than it. (Who has none by then is silent, which says something as well.) `standing` is its age.
+-- Collectors that report once a minute sample each rank at another time: the kind of a standstill is decided once every value that is
+-- younger than it is due. (A rank without one by then is silent, which is evidence, too.) `standing` is the standstill's age.
 local function settled(job, standing)
   local function due(window)      -- of a number: its usual interval is over
     return (~window:count():above(0):surely() | standing:above(1.2 * window:interval()):surely()):all("job")
   end
-  local function told(window)     -- of a state: it was said again, or ought to have been
+  local function reported(window)     -- of a state: it was reported again, or is overdue
     return (~window:count():above(0):surely() | window:age():below(standing):surely()):all("job") | standing:above(180)
   end
-  return due(job.launched) & due(job.cpu) & due(job.gr_long) & told(job.state)
+  return due(job.launched) & due(job.cpu) & due(job.gr_long) & reported(job.state)
 end
 
 rule "stalled" {
@@ -35,7 +35,7 @@ rule "stalled" {
   -- Training: k times the 99th percentile of the last steps, or twice the longest pause that this attempt came back from, between
   -- `least` and `most`; twice a step that is longer. (Public watchdogs wait 5 times the longest, or 10 minutes flat.) A save, an
   -- evaluation: as long as `steps` steps take, at least a minute.
-  -- The first step may take `start` (data, compilation), but not while every process is idle: nobody prepares anything then.
+  -- The first step may take `start` (data, compilation), but not while every process is idle: then nothing is being prepared.
   params = { k = 4, least = "30s", most = "10m", steps = 60, brief = "60s", save = "5m", eval = "10m",
              start = "20m", idle = "60s", busy = 0.02 },
   fire = "2 of 2", clear = "1 of 1",
@@ -55,12 +55,12 @@ rule "stalled" {
     local never   = job.step:count():is(0):all("job") & ~job.loss:count():above(0):surely()
     local limit   = trained:choose(usual, (idle & never):surely():choose(p.idle, p.start))
     local steps   = job.step:age():min("job")
-    local age     = least(steps, job.loss:age():fill(steps))      -- a loss is progress as well, where no step is told
+    local age     = least(steps, job.loss:age():fill(steps))      -- a loss is progress, too, if no step is reported
     local moving  = job.launched:delta():above(0):any("job")      -- slow, but it goes on: no hang
-    -- A log of which no line is understood, or one that still says that it trains, does not say that the first step never came.
+    -- A log without a line that is understood, or with phase train, does not prove that the first step never came.
     local read    = idle | phase:is("starting") | job.phase:age():above(limit) | job.met:last():is("waiting", "joined")
-    local spoke   = ~never | read:surely()
-    return age:above(limit) & spoke & ~moving:surely() & ~job.ended:count():above(0):surely(),
+    local certain   = ~never | read:surely()
+    return age:above(limit) & certain & ~moving:surely() & ~job.ended:count():above(0):surely(),
       { age = age, limit = limit, first = never, saving = phase:is("checkpoint"), evaluating = phase:is("eval") }
   end,
 }
@@ -77,12 +77,12 @@ rule "rendezvous_hang" {
     cpu      = signal "process_cpu"         { over = "45s" },
     gr       = signal "gr_engine_active"    { over = "30s" },
   },
-  -- A rank that nobody has seen for `missing` while the others do nothing needs no log to be missed.
+  -- A rank that was not seen for `missing` while the others do nothing needs no log to be missed.
   params = { missing = "60s", idle = 0.02 },
   yields_to = { "rendezvous_failed", "rank_killed", "node_down" },
-  shows = "no step since the attempt began, and nobody is in a collective; never seen: {who}",
+  shows = "no step since the attempt began, and no rank is in a collective; never seen: {who}",
   causes = {
-    missing = "the named ranks were never started, or run where nobody looks: the others wait for them",
+    missing = "the named ranks were never started, or run where no collector is: the others wait for them",
     waiting = "the rendezvous still waits for ranks to join",
     init    = "all ranks are there: the set-up itself hangs",
   },
@@ -128,7 +128,7 @@ rule "collective_hang" {
     fabric  = "all ranks wait in the same collective: the network or the library; no rank can be blamed",
   },
   evaluate = function(job, p)
-    -- Counts: who has launched more than is done waits; who has launched fewer than the rest, and does not wait, holds them up.
+    -- Counts: a rank that has launched more than is done waits; one that has launched fewer than the rest, and does not wait, delays them.
     local launched = job.launched:last()
     local waits    = launched:above(job.done:last())
     local behind   = launched:below(launched:max("job"))
@@ -142,11 +142,11 @@ rule "collective_hang" {
     local stopped  = state:is("stopped", "traced", "zombie") | (state:is("disk_sleep") & cpu:below(p.idle))
     local futex    = job.channel:last():is("futex_do_wait", "futex_wait_queue", "futex_wait_queue_me"):surely()
                    | job.call:last():is("futex"):surely()
-    local told     = (job.channel:count():above(0) | job.call:count():above(0)):surely()
+    local reported     = (job.channel:count():above(0) | job.call:count():above(0)):surely()
     local quiet    = futex & cpu:below(p.idle):maybe()
-    local most     = quiet:count("job"):above((told & ~quiet):count("job"))
+    local most     = quiet:count("job"):above((reported & ~quiet):count("job"))
     local by_state = stopped & ~stopped:all("job")
-    local by_wait  = told & ~quiet & most
+    local by_wait  = reported & ~quiet & most
 
     -- GPUs: the cold ones, while others spin.
     local gr       = job.gr:mean():fill(job.gr_long:last()):at("rank")
@@ -208,9 +208,9 @@ rule "idle_hang" {
     local idle    = job.cpu:mean():fill(job.cpu_long:last()):below(p.idle)
     local futex   = job.channel:last():is("futex_do_wait", "futex_wait_queue", "futex_wait_queue_me"):surely()
                   | job.call:last():is("futex"):surely()
-    local told    = job.channel:count():above(0) | job.call:count():above(0)
+    local reported    = job.channel:count():above(0) | job.call:count():above(0)
     local cold    = job.gr:mean():fill(job.gr_long:last()):below(p.cold):all("job")
-    local outside = (counted & ~waits:any("job")) | (~counted & ((idle & told & ~futex):all("job") | cold))
+    local outside = (counted & ~waits:any("job")) | (~counted & ((idle & reported & ~futex):all("job") | cold))
     local begun   = job.step:count():above(0):any("job") | job.launched:last():above(0):any("job")
     local halted  = state:is("stopped", "traced"):all("job")
     local device  = state:is("disk_sleep"):any("job")
@@ -243,7 +243,7 @@ case "one rank stuck in a smaller group holds up the ranks that wait for it and 
     rank = { [2] = { collective_launched = 301 }, [3] = { collective_launched = 300 } } },
   fires = { { "collective_hang", who = { 3 } } },
 }
-case "all ranks wait in the same collective: nobody is named" {
+case "all ranks wait in the same collective: no rank is named" {
   ranks = 4,
   { lasting = "1m", phase = "train", step = steps(0.5), collective_launched = ramp(0, 300), collective_done = ramp(0, 300) },
   { lasting = "1m", step = silent, collective_launched = 301, collective_done = 300 },

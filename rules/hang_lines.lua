@@ -13,12 +13,12 @@ rule "collective_timeout" {
   shows = "{n:.0f} ranks waited for a collective until their watchdog ended it; proven absent: {who}",
   causes = {
     absent  = "the named ranks did not come to a barrier",
-    waiting = "the ranks that print this are those that waited; which one they waited for, their lines do not say",
+    waiting = "the ranks that print this are those that waited; which one they waited for, their lines do not show",
   },
   evaluate = function(job, p)
     local missed   = job.absent:count():above(0)
-    local said     = job.late:count():above(0) | job.stuck:count():above(0)
-    local waited   = said:surely()
+    local reported = job.late:count():above(0) | job.stuck:count():above(0)
+    local waited   = reported:surely()
     local reported = job.reported:count():above(0):surely()
     return (waited | reported | missed:surely()):any("job"),
       { n = waited:count("job"), who = missed:surely(), absent = missed:any("job"), waiting = ~missed:any("job") }
@@ -117,7 +117,7 @@ rule "rendezvous_failed" {
   },
   evaluate = function(job, p)
     local timeout, failed, port = job.timeout:count():above(0), job.failed:count():above(0), job.port:count():above(0)
-    -- Once steps were made they had met: what the store says later is how other ranks see one that died.
+    -- Once steps were made the ranks had met: later errors of the store are how other ranks see one that died.
     local met = job.step:count():above(0):any("job")
     return (timeout | failed | port) & ~met:surely(),
       { port = port, absent = timeout, refused = failed, joined = job.timeout:last("joined"), wanted = job.timeout:last("wanted") }
@@ -138,8 +138,8 @@ rule "rendezvous_unfinished" {
   shows = "a rank still tried when the attempt ended",
   evaluate = function(job, p)
     local begun = (job.step:count():above(0) | job.loss:count():above(0)):surely():any("job")
-    local spoke = job.raised:count():above(0):surely():any("job")
-    return job.trouble:count():above(0):surely() & ~begun & ~spoke & ~job.ended:last():is("completed", "cancelled"):surely()
+    local known = job.raised:count():above(0):surely():any("job")
+    return job.trouble:count():above(0):surely() & ~begun & ~known & ~job.ended:last():is("completed", "cancelled"):surely()
   end,
 }
 
@@ -156,7 +156,7 @@ rule "hung_task" {
 
 -- ---- cases ------------------------------------------------------------------------------------------------------------------------
 
-case "a watchdog gives up: those that say so waited, nobody is named" {
+case "a watchdog gives up: those that report it waited, no rank is named" {
   ranks = 4,
   { lasting = "2m", phase = "train", step = steps(1) },
   { lasting = "20s", step = silent, events = { { "collective_timeout", rank = 0, seq = 133, op = "ALLREDUCE" }, { "collective_timeout", rank = 2, seq = 133, op = "ALLREDUCE" } } },

@@ -1,7 +1,7 @@
 -- How ranks and jobs come to an end: A1, A2, B1, E2, F1, F2, F3. Each follows from lines or from the scheduler's word; what a person asked
 -- for (a cancel) fires nothing.
 
--- Kernel logs and shells also speak of processes of others, and of helpers: where steps are made `after` the word, the job goes on.
+-- Kernel logs and shells also report other users' processes, and helpers: if steps follow `after` the line, the job goes on.
 local function goes_on(job, word, after)
   local age = word:age()
   return ((age - job.step:age():min("job")):above(after) & age:below("24h")):surely()      -- one that came at this very tick has no age yet
@@ -15,7 +15,7 @@ rule "rank_killed" {
     failed    = signal "rank_failed"       { over = "attempt" },
     killed    = signal "process_killed"    { over = "attempt" },
     worker    = signal "dataloader_killed" { over = "attempt" },
-    said      = signal "signal_received"   { over = "attempt" },
+    reported  = signal "signal_received"   { over = "attempt" },
     oom       = signal "host_oom"          { over = "attempt" },
     segv      = signal "segfault"          { over = "attempt" },
     bus       = signal "bus_error"         { over = "attempt" },
@@ -33,7 +33,7 @@ rule "rank_killed" {
   shows = "killed: {who}",
   causes = {
     memory  = "the host's memory, or the job's share of it, was used up",
-    likely  = "the host's memory was nearly full; no line says that the kernel did it",
+    likely  = "the host's memory was nearly full; no line shows that the kernel did it",
     segment = "it touched memory that is not its own: a library, as a rule",
     shared  = "shared memory is too small, or a file that it had mapped shrank",
     loader  = "a worker of the data loader was killed, and its rank with it",
@@ -42,7 +42,7 @@ rule "rank_killed" {
     local by_signal = job.failed:where { signal = { 4, 7, 8, 9, 11 } }:count():above(0)
                     | job.failed:where { exitcode = { -4, -7, -8, -9, -11, 132, 135, 136, 137, 139 } }:count():above(0)
                     | job.failed:where { how = { "Killed", "Out Of Memory", "Segmentation fault", "Bus error", "Illegal instruction", "Floating point exception" } }:count():above(0)
-                    | job.said:where { signal = { 4, 7, 8, 9, 11 } }:count():above(0)
+                    | job.reported:where { signal = { 4, 7, 8, 9, 11 } }:count():above(0)
     local loader = job.worker:count():above(0)
     local over   = job.ended:last()
     local segv, bus = job.segv:count():above(0), job.bus:count():above(0)
@@ -52,11 +52,11 @@ rule "rank_killed" {
     local first  = by_signal:surely() & ~loader:surely():any("job")      -- who lost a worker comes before who lost a peer
     local who    = loader:surely() | segv:surely() | bus:surely() | first
     local used   = (job.memory:max() / job.limit:max()):max("job"):above(p.full)
-    -- The kernel names a process, a shell a command; which rank that was, the launcher says a moment later, or the steps stop.
+    -- The kernel names a process, a shell a command; the launcher names the rank a moment later, or the steps stop.
     local wait   = greatest(p.wait, 2 * job.gap:median():max("job"):fill(0))
-    local told   = who:any("job") | (job.oom:age():above(wait) & ~goes_on(job, job.oom, 2)):surely() | over:is("oom"):surely()
+    local named  = who:any("job") | (job.oom:age():above(wait) & ~goes_on(job, job.oom, 2)):surely() | over:is("oom"):surely()
     local other  = (process & job.killed:age():above(wait) & ~goes_on(job, job.killed, 2)):surely():any("job")
-    return (oom:surely() & told) | (loader | segv | bus):surely():any("job") | ((by_signal:surely():any("job") | other) & ~ended),
+    return (oom:surely() & named) | (loader | segv | bus):surely():any("job") | ((by_signal:surely():any("job") | other) & ~ended),
       { who = who, memory = oom, likely = used:surely() & ~oom:surely(), segment = segv:any("job"), shared = bus:any("job"), loader = loader:any("job") }
   end,
 }
@@ -66,7 +66,7 @@ rule "host_out_of_memory" {
   summary = "The host's memory was used up, and a process killed",
   needs = { oom = signal "host_oom" { over = "attempt" }, step = signal "step" { over = "attempt" }, ended = signal "end_reason" { over = "attempt" } },
   yields_to = { "rank_killed", "node_down", "node_lost" },
-  shows = "the kernel or the scheduler killed a process for its memory; whose it was, nobody says",
+  shows = "the kernel or the scheduler killed a process for its memory; no line names its rank",
   evaluate = function(job, p) return job.oom:count():above(0) & ~goes_on(job, job.oom, 10) & ~job.ended:last():is("completed"):surely() end,
 }
 
@@ -91,7 +91,7 @@ rule "process_killed" {
 
 rule "process_aborted" {
   family = "A2", severity = "warning", per = "job", every = "end",
-  summary = "A process gave up, and nothing tells why",
+  summary = "A process gave up for an unknown reason",
   needs = {
     abort  = signal "aborted"        { over = "attempt" },
     killed = signal "process_killed" { over = "attempt" },
@@ -99,7 +99,7 @@ rule "process_aborted" {
     raised = signal "traceback"      { over = "attempt" },
     ended  = signal "end_reason"     { over = "attempt" },
     done   = signal "training_ended" { over = "attempt" },
-    told   = finding { "collective_hang", "collective_timeout", "collective_failed", "rendezvous_failed", "cuda_out_of_memory", "gpu_error", "gpu_fault", "gpu_error_in_log",
+    known  = finding { "collective_hang", "collective_timeout", "collective_failed", "rendezvous_failed", "cuda_out_of_memory", "gpu_error", "gpu_fault", "gpu_error_in_log",
                        "cuda_failed", "checkpoint_unreadable", "loss_not_finite" },
   },
   params = { passed_on = { "unheeded", "CalledProcessError", "ChildFailedError", "ProcessExitedException" } },      -- what launchers raise
@@ -108,9 +108,9 @@ rule "process_aborted" {
   causes = { library = "a library found its memory damaged, or met an error that it could not pass on" },
   evaluate = function(job, p)
     local gave_up = job.abort:count():above(0):surely() | job.killed:where { signal = 6 }:count():above(0):surely() | job.failed:where { signal = 6 }:count():above(0):surely()
-    local spoke   = job.raised:except { exception = p.passed_on }:count():above(0):surely():any("job")
+    local raised  = job.raised:except { exception = p.passed_on }:count():above(0):surely():any("job")
     local well    = well(job) | job.done:count():above(0):surely()
-    return gave_up:any("job") & ~spoke & ~well & ~job.told:ever():surely(), { who = gave_up, library = gave_up:any("job") }
+    return gave_up:any("job") & ~raised & ~well & ~job.known:ever():surely(), { who = gave_up, library = gave_up:any("job") }
   end,
 }
 
@@ -127,12 +127,12 @@ rule "rank_vanished" {
   },
   yields_to = { "rank_killed", "collective_hang", "collective_timeout", "cuda_out_of_memory", "gpu_error", "node_down", "node_lost", "preempted" },
   shows = "{n:.0f} ranks lost their connection to another one; without a word: {who}",
-  causes = { killed = "a process that can still speak prints why it ends: suspected is a kill from outside, by the kernel for its memory as a rule" },
+  causes = { killed = "a process that can still print reports why it ends: suspected is a kill from outside, by the kernel for its memory as a rule" },
   evaluate = function(job, p)
     -- Only of ranks that were seen at work: one that never came is another matter.
     local lost   = job.lost:count():above(0):surely()
-    local spoke  = lost | job.raised:count():above(0):surely() | job.late:count():above(0):surely()
-    local silent = ~spoke & job.seen:count():above(0):surely()
+    local known  = lost | job.raised:count():above(0):surely() | job.late:count():above(0):surely()
+    local silent = ~known & job.seen:count():above(0):surely()
     local begun  = job.step:count():above(0):any("job"):surely()
     local well   = well(job)
     local few    = silent:any("job") & silent:count("job"):at_most(lost:count("job"))
@@ -191,7 +191,7 @@ rule "cuda_failed" {
   needs = { error = signal "cuda_error" { over = "attempt" } },
   yields_to = { "gpu_error", "gpu_fault", "gpu_error_in_log", "cuda_out_of_memory", "rank_killed", "node_down", "node_lost" },
   shows = "CUDA failed on {who}",
-  causes = { open = "the line cannot tell a broken GPU from a wrong address: look for an XID at that time" },
+  causes = { open = "the line does not distinguish a broken GPU from a wrong address: look for an XID at that time" },
   evaluate = function(job, p)
     local seen = job.error:count():above(0):surely()
     return seen:any("job"), { who = seen, open = seen:any("job") }
@@ -202,7 +202,7 @@ rule "checkpoint_unreadable" {
   family = "E2", severity = "critical", per = "job", every = { "bad", "raised", "30s" },
   summary = "The checkpoint could not be loaded",
   needs = { bad = signal "checkpoint_unreadable" { over = "attempt" }, raised = signal "traceback" { over = "attempt" }, step = signal "step" { over = "attempt" } },
-  -- What may go wrong while a checkpoint is loaded, and says nothing about the checkpoint.
+  -- Failures while a checkpoint is loaded that are not failures of the checkpoint.
   params = { other = { "ModuleNotFoundError", "ImportError", "PermissionError", "OutOfMemoryError", "KeyboardInterrupt", "AcceleratorError", "DistBackendError" } },
   shows = "the checkpoint is damaged, or does not fit the model",
   evaluate = function(job, p)
@@ -222,7 +222,7 @@ rule "progress_lost" {
   },
   params = { made = 100, anew = 50 }, yields_to = { "checkpoint_unreadable", "rank_killed", "node_down" },
   shows = "step {now:.0f} after a restart, step {before:.0f} before it",
-  causes = { silent = "no checkpoint was loaded after it: is there one, and is the program told to go on from it?" },
+  causes = { silent = "no checkpoint was loaded after it: is there one, and does the program resume from it?" },
   evaluate = function(job, p)
     local now, before = job.step:last():max("job"), job.step:max():max("job")
     local loaded = job.loaded:age():below(job.again:age()):surely()
@@ -282,11 +282,11 @@ rule "startup_crash" {
 rule "node_down" {
   family = "F1", severity = "critical", per = "node", every = { "state", "10s" },
   summary = "A node of the job is down",
-  needs = { state = signal "node_state" { over = "attempt" }, spoke = signal "any" { over = "attempt" } },
+  needs = { state = signal "node_state" { over = "attempt" }, alive = signal "any" { over = "attempt" } },
   shows = "{node} is {state}",
-  causes = { silent = "all its ranks are silent", agent = "its ranks still speak: the scheduler's daemon fails, or a person set it down" },
+  causes = { silent = "all its ranks are silent", agent = "its ranks still write: the scheduler's daemon fails, or a person set it down" },
   evaluate = function(job, p)
-    local quiet = job.spoke:age():above(60):all("node")
+    local quiet = job.alive:age():above(60):all("node")
     return job.state:last():is("down", "fail", "not_responding"), { state = job.state:last(), silent = quiet, agent = ~quiet }
   end,
 }
@@ -354,7 +354,7 @@ case "the kernel killed a process in the last second" {
   ranks = 1, { lasting = "20s", phase = "starting", events = { { "host_oom", pid = 4711, at = "19s" } }, ends = "failed" },
   fires = { { "host_out_of_memory" } },
 }
-case "the kernel kills a process of somebody else" {
+case "the kernel kills a process of another user" {
   ranks = 4, { lasting = "4m", phase = "train", step = steps(1), loss = ramp(5, 4), events = { { "host_oom", pid = 99, process = "firefox", at = "1m" } }, ends = "completed" },
   fires = { { "healthy" } },
 }
@@ -362,7 +362,7 @@ case "the kernel kills a process, and the steps stop" {
   ranks = 4, { lasting = "4m", phase = "train", step = steps(1) }, { lasting = "12s", step = silent, events = { { "host_oom", pid = 99, process = "python3" } } },
   fires = { { "rank_killed", cause = "memory", within = "12s" } },
 }
-case "a shell says that its command was killed" {
+case "a shell reports that its command was killed" {
   ranks = 1, { lasting = "2m", phase = "train", step = steps(1) }, { lasting = "2s", step = silent, events = { { "process_killed", pid = 99, signal = 9 } }, ends = "failed" },
   fires = { { "process_killed" } },
 }
@@ -370,7 +370,7 @@ case "a helper is killed, and the job goes on" {
   ranks = 1, { lasting = "4m", phase = "train", step = steps(1), loss = ramp(5, 4), events = { { "process_killed", pid = 99, signal = 9, at = "1m" } }, ends = "completed" },
   fires = { { "healthy" } },
 }
-case "the kernel killed a process, the launcher says which" {
+case "the kernel killed a process, the launcher names it" {
   ranks = 4, { lasting = "1m", phase = "train", step = steps(1) },
   { lasting = "9s", step = silent, events = { { "host_oom", pid = 4711 }, { "rank_failed", rank = 2, exitcode = -9, signal = 9, at = "2s" } }, ends = "failed" },
   fires = { { "rank_killed", who = { 2 }, cause = "memory" } },

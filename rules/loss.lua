@@ -1,7 +1,7 @@
 -- E1: the loss. All windows count points, so that they mean the same at 0.2 s and at 30 s a step.
 
 rule "loss_not_finite" {
-  family = "E1", severity = "critical", per = "job", every = { "loss", "grad", "counted", "said", "30s" },
+  family = "E1", severity = "critical", per = "job", every = { "loss", "grad", "counted", "reported", "30s" },
   summary = "The loss or the gradient is not a number",
   needs = {
     loss    = signal "loss"           { over = 1 },
@@ -13,7 +13,7 @@ rule "loss_not_finite" {
     thrice  = signal "grad_norm"      { over = 3, least = 3 },
     skip    = signal "overflow_skip"  { over = "1m" },
     counted = signal "nan_iterations" { over = "5m" },
-    said    = signal "loss_is_nan"    { over = "attempt" },
+    reported = signal "loss_is_nan"   { over = "attempt" },
     gone    = signal "loss_scale_exhausted" { over = "attempt" },
     step    = signal "step"           { over = "attempt" },
   },
@@ -26,7 +26,7 @@ rule "loss_not_finite" {
     itself   = "the loss itself",
     gradient = "the gradient, twice in a row, or with a loss of 0",
     counted  = "the framework left out {count:.0f} steps because of it",
-    said     = "the program found it itself, and as a rule stopped",
+    reported = "the program found it itself, and as a rule stopped",
   },
   evaluate = function(job, p)
     local searching = job.skip:count():above(0):surely()
@@ -36,10 +36,10 @@ rule "loss_not_finite" {
     local grad  = ((job.grad:nonfinite():at_least(2) & job.grads:first():below(1e30):surely()) | (job.thrice:nonfinite():at_least(3) & late)) & ~searching
     local count = job.counted:count():above(0):surely()
     local gone  = job.gone:count():above(0):surely()
-    local said  = job.said:count():above(0):surely()
+    local reported = job.reported:count():above(0):surely()
     local lost  = (job.loss:last():is(0) & job.bad:nonfinite():above(0) & ~searching):surely()      -- a gradient of no number, and nothing left of the loss
-    return loss:surely() | grad:surely() | count | gone | said | lost,
-      { loss = job.loss:last(), step = job.step:last():max("job"), count = job.counted:last("count"), itself = loss, gradient = grad | lost, counted = count, said = said }
+    return loss:surely() | grad:surely() | count | gone | reported | lost,
+      { loss = job.loss:last(), step = job.step:last():max("job"), count = job.counted:last("count"), itself = loss, gradient = grad | lost, counted = count, reported = reported }
   end,
 }
 
@@ -270,7 +270,7 @@ case "a loss of 0, as at the first steps of some reinforcement learning" {
 }
 case "the program finds that its loss is no number" {
   ranks = 1, { lasting = "5s", phase = "train", step = steps(1, 1), loss = 2.1, events = { { "loss_is_nan", at = "4s" } } },
-  fires = { { "loss_not_finite", cause = "said" } },
+  fires = { { "loss_not_finite", cause = "reported" } },
 }
 case "the loss scale falls to 1" {
   ranks = 1, { lasting = "5s", phase = "train", step = steps(1, 1), events = { { "overflow_skip", scale = 2, at = "3s" }, { "overflow_skip", scale = 1, at = "4s" } } },

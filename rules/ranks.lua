@@ -26,14 +26,14 @@ rule "straggler" {
     throttled = "its clock is low ({clock:.0f} MHz)",
     bursts    = "it is slow in some of its steps: {often:.3f} s on average, its peers {usually:.3f} s; a busy host, or pauses",
     compute   = "it computes longer: more work in each step, a busy host, or a slow chip",
-    busier    = "no times are told: its multiprocessors are busy {sm:.0%} of the time, its peers' {sm_peers:.0%}",
+    busier    = "no times are reported: its multiprocessors are busy {sm:.0%} of the time, its peers' {sm_peers:.0%}",
   },
   evaluate = function(job, p)
     -- By time: what a rank does itself; the wait for others is not in it.
     local data    = job.data:median()
     local compute = job.compute:median()
     local work    = compute + data:fill(0)
-    local typical = work:median("peers"):fill(p.pair * work:min("job"))      -- of two ranks no median can be told: the other one, and some
+    local typical = work:median("peers"):fill(p.pair * work:min("job"))      -- two ranks have no median: the other one, and some
     local late    = work:above(p.ratio * typical) & (work - typical):above(p.share * job.step:median():max("job"))
     local lonely  = late:at_most((p.few * work:count("job")):clamp(1), "job")
     local change  = compute / job.usual:median()
@@ -46,7 +46,7 @@ rule "straggler" {
     local bursts  = jerks & jerks:at_most((p.few * often:count("job")):clamp(1), "job")
     local slow    = (late & (lonely | onset:surely())) | bursts:surely()
 
-    -- By activity, where no times are told: who works longest keeps its multiprocessors busiest.
+    -- By activity, if no times are reported: the rank that works longest keeps its multiprocessors busiest.
     local sm       = job.sm:mean():fill(job.sm_last:last()):at("rank")
     local sm_mid   = sm:median("peers")
     local rise     = sm / job.usual_sm:median():at("rank")
@@ -118,7 +118,7 @@ rule "gpu_error" {
   },
   evaluate = function(job, p)
     local fatal = job.xid:where { code = p.fatal }
-    local asked = job.xid:where { recovery = { 1, 2, 3, 4 } }:count():above(0)      -- XID 154 says what it wants done
+    local asked = job.xid:where { recovery = { 1, 2, 3, 4 } }:count():above(0)      -- XID 154 names the recovery
     local code  = fatal:last("code")
     local came  = fatal:count():above(0) | asked
     local rise  = job.failed:delta():above(0) | job.ecc:delta():above(0)

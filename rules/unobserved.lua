@@ -1,13 +1,13 @@
--- What tocsin cannot see, and says so: silence is never taken for an answer.
+-- Reports what tocsin cannot observe: silence is never taken for an answer.
 
 rule "unobserved" {
   severity = "warning", per = "job", every = { "behind", "back", "10s" },
-  summary = "Part of the job is not observed: a log that tells of it is not being read",
+  summary = "Part of the job is not observed: a log that carries its records is not being read",
   needs = {
     behind = signal "origin_behind"    { over = "attempt" },
     back   = signal "origin_caught_up" { over = "attempt" },
   },
-  shows = "{n:.0f} of the logs that this job's records come from are more than two minutes behind, {origin} the latest of them; whom they tell of is unknown, not silent",
+  shows = "{n:.0f} of the logs that this job's records come from are more than two minutes behind, {origin} the latest of them; the members that they carry are unknown, not silent",
   causes = { reader = "whoever copies that log has stopped or cannot keep up, or the log itself cannot be read" },
   evaluate = function(job, p)
     local n = job.behind:count() - job.back:count():fill(0)

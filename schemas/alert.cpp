@@ -58,7 +58,7 @@ TextPairs get(const flatbuffers::Vector<Offset<fb::NamedText>>* from) {
   return pairs;
 }
 
-// An enumeration that grew in a newer writer: refused, not guessed.
+// An unknown enumerator of a newer writer is refused, not guessed.
 bool known(const fb::Member* member) { return member == nullptr || member->level() <= fb::MemberLevel::MAX; }
 bool known(const fb::Transition& from) {
   bool all = from.severity() <= fb::AlertSeverity::MAX && from.mode() <= fb::AlertMode::MAX && from.state() >= fb::AlertLife::MIN &&

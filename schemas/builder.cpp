@@ -13,15 +13,15 @@ using stream::MemberKey;
 using stream::SampleBlock;
 using stream::Time;
 
-// A block that samples are added to: cells (time, member) in the block's order, the last row perhaps not yet full.
+// A block that samples are added to: cells (time, member) in the block's order; the last row can be incomplete.
 struct Pending {
   std::vector<SampleBlock::Signal> signals;
   std::string_view source;
   std::vector<Time> times;
   std::vector<MemberKey> members;
-  std::vector<double> values;  // absent where there is none
+  std::vector<double> values;  // absent if there is none
   std::vector<std::string_view> texts;
-  // Filled when the entry is asked for.
+  // Built when the entry is read.
   std::string layout, membership;
   std::vector<float> narrow;
   std::vector<std::uint8_t> present;
@@ -56,7 +56,7 @@ bool survives_as_float(double value) { return value != value || static_cast<doub
 
 struct EntryBuilder::State {
   std::unique_ptr<std::byte[]> first_chunk = std::make_unique_for_overwrite<std::byte[]>(first_chunk_bytes);
-  std::pmr::monotonic_buffer_resource arena{first_chunk.get(), first_chunk_bytes};  // texts, fields and members that spans show
+  std::pmr::monotonic_buffer_resource arena{first_chunk.get(), first_chunk_bytes};  // texts, fields and members of spans
   static constexpr std::size_t first_chunk_bytes = 64u << 10;
 
   stream::Entry entry;
@@ -103,7 +103,7 @@ void EntryBuilder::State::split_partial_row(Pending& block) {
   row.values.assign(from, block.values.end());
   block.values.erase(from, block.values.end());
   block.times.pop_back();
-  pending.push_back(std::move(row));  // `block` may be gone now
+  pending.push_back(std::move(row));  // `block` may be invalid now
 }
 
 Pending& EntryBuilder::State::block_for(Time time, const MemberKey& member, std::span<const Value> values, std::string_view source) {

@@ -13,8 +13,8 @@
 
 namespace tocsin::schemas {
 
-// Encodes entries as Envelopes in FlatBuffers. Position, next and arrival are the log's, not the message's.
-// Owned by a producer; it keeps its working memory.
+// Encodes entries as Envelopes in FlatBuffers. Position, next and arrival belong to the log, not to the message.
+// Owned by a producer; it reuses its working memory.
 class Encoder {
  public:
   Encoder();
@@ -31,16 +31,16 @@ class Encoder {
 // One entry, by an encoder of its own.
 [[nodiscard]] std::vector<std::byte> encode(const stream::Entry& entry);
 
-// Decodes messages into Entries. A message is verified before it is read, and copied once into an aligned buffer that the decoder
-// keeps: the entry it gives is valid until the next call. Layouts seen before are recognised by comparison.
-// Owned by whoever reads the log; one a thread.
+// Decodes messages into Entries. Verifies a message before reading it, and copies it once into an aligned buffer of its own: an entry is
+// valid until the next call. Known layouts are recognised by comparison.
+// Owned by the reader of a log; one per thread.
 class Decoder {
  public:
   Decoder();
   ~Decoder();
   Decoder(Decoder&&) noexcept;
 
-  // A torn or malformed block costs that block (Entry::rejected_blocks); an envelope that cannot be verified is an Error.
+  // A torn or malformed block is skipped (Entry::rejected_blocks); an envelope that cannot be verified is an Error.
   [[nodiscard]] stream::Result<const stream::Entry*> decode(std::span<const std::byte> message, stream::Position position,
                                                             stream::Position next, stream::Time arrival);
 
@@ -49,7 +49,7 @@ class Decoder {
   std::unique_ptr<State> state_;
 };
 
-// Builds an Entry out of owned pieces, for producers: wrap's recorder, ingest, tests. `entry()` is valid until the next change.
+// Builds an Entry from owned pieces, for producers: wrap's recorder, ingest, tests. `entry()` is valid until the next change.
 class EntryBuilder {
  public:
   EntryBuilder();

@@ -25,7 +25,7 @@ static_assert(sizeof(Time) == sizeof(std::int64_t), "times are read where they l
 
 Bytes bytes_of(const flatbuffers::Vector<std::uint8_t>* bytes) { return bytes == nullptr ? Bytes{} : Bytes{bytes->data(), bytes->size()}; }
 std::string_view characters(Bytes bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
-// The verifier checks where a vector lies, not that its elements are aligned.
+// The verifier checks the place of a vector, not the alignment of its elements.
 template <class T>
 bool aligned(const flatbuffers::Vector<T>* vector) {
   return vector == nullptr || reinterpret_cast<std::uintptr_t>(vector->Data()) % alignof(T) == 0;
@@ -37,7 +37,7 @@ std::span<const T> span_of(const flatbuffers::Vector<T>* vector) {
 
 Time sane(std::int64_t time) { return stream::at_nanoseconds(std::clamp(time, earliest_time, latest_time)); }
 
-// A span of one of the decoder's arrays, which may still move while it grows.
+// A span of one of the decoder's arrays, which can move while it grows.
 struct Range {
   std::size_t begin = 0, count = 0;
   template <class T>
@@ -49,7 +49,7 @@ struct Range {
 constexpr Verifier::Options verifier_options{.max_depth = 4, .max_tables = 4'096};
 constexpr std::size_t most_layouts = 4'096, most_memberships = 16'384, few_members = 4, most_kept_members = 4u << 20;
 
-// The envelope's own fields, and where its blocks are listed: each block is verified for itself.
+// The envelope's own fields, and its lists of blocks: each block is verified separately.
 struct Head {
   std::uint16_t format = 0;
   std::int64_t origin_arrival = 0;  // of a record that was re-keyed
@@ -80,17 +80,17 @@ struct Decoder::State {
   struct BlockRanges {
     Range members, texts;
   };
-  std::vector<BlockRanges> sample_ranges;  // one a record, as the next two; the spans are set at the end
+  std::vector<BlockRanges> sample_ranges;  // one per record, as the next two; the spans are set at the end
   std::vector<Range> event_fields, covered_members;
 
   MessageTemplates templates;
-  const MessageTemplates::MessageTemplate* constant = nullptr;  // whose head the entry has
+  const MessageTemplates::MessageTemplate* constant = nullptr;  // the template whose head the entry has
   std::vector<SampleParts> found;                               // of this message
   Interned<Layout> layouts;
   Interned<std::vector<MemberKey>> memberships;
   std::size_t kept_members = 0;
-  std::size_t unclaimed = 0;   // bytes of the message that no block has claimed yet: none may be used twice
-  std::size_t expandable = 0;  // members that may still be named where no values stand behind them
+  std::size_t unclaimed = 0;   // bytes of the message that no block has claimed yet: none is used twice
+  std::size_t expandable = 0;  // members that can still be named without values
 
   [[nodiscard]] std::uint8_t* bytes() { return reinterpret_cast<std::uint8_t*>(buffer.data()); }
 
@@ -123,7 +123,7 @@ struct Decoder::State {
     return true;
   }
 
-  // Times as they lie in the message, or a copy within bounds. Never changed in place: what was verified must stay what it was.
+  // Times in place in the message, or a copy within bounds. Never changed in place: what was verified stays as it was.
   std::span<const Time> sane_times(std::span<const std::int64_t> times) {
     bool all_sane = true;
     for (const auto time : times) all_sane &= time >= earliest_time && time <= latest_time;
@@ -133,7 +133,7 @@ struct Decoder::State {
     return copy;
   }
 
-  // Each of these reads one block; false: it is torn or malformed, and left no trace. All but the first have been verified.
+  // Each of these reads one block; false: it is torn or malformed, and changed nothing. All but the first are verified.
   bool find_samples(const flatbuffers::Table& from, SampleParts& parts);  // verified
   bool read_samples(const SampleParts& parts);
   bool read(const fb::LineBlock& from);
@@ -163,7 +163,7 @@ struct Decoder::State {
   void settle_samples();
   void settle();
 
-  // A message whose message_template is known: what its numbers and texts say.
+  // A message with a known template: reads its numbers and texts.
   void read_constant(std::span<const std::byte> message, const MessageTemplates::MessageTemplate& message_template);
   void remember(const flatbuffers::Table& root, const Head& head);
 };
@@ -195,7 +195,7 @@ bool Decoder::State::read_samples(const SampleParts& parts) {
   if (values % per_member != 0) return false;
   const std::size_t member_count = values / per_member;
 
-  // A few members are parsed anew each time; many are worth remembering.
+  // A few members are parsed again each time; many are remembered.
   const std::size_t first_member = members.size();
   std::span<const MemberKey> kept;
   if (member_count <= few_members) {
@@ -225,7 +225,7 @@ bool Decoder::State::read_samples(const SampleParts& parts) {
   block.present = parts.present;
   block.source = parts.source;
   block.membership = characters(parts.members);
-  if (!layout->parsed.textual.empty()) {  // every value of theirs must be an index of a text
+  if (!layout->parsed.textual.empty()) {  // every value must be an index of a text
     const double count = static_cast<double>(texts.size() - first_text);
     for (std::size_t cell = 0; cell < values; cell += layout->parsed.signals.size())
       for (const auto signal : layout->parsed.textual) {
@@ -393,7 +393,7 @@ void Decoder::State::remember(const flatbuffers::Table& root, const Head& head) 
   part(head.samples, sizeof(flatbuffers::uoffset_t) * (head.samples->size() + 1));
   for (const void* none : {static_cast<const void*>(head.lines), static_cast<const void*>(head.events),
                            static_cast<const void*>(head.coverage), static_cast<const void*>(head.controls)})
-    if (none != nullptr) part(none, sizeof(flatbuffers::uoffset_t));  // a list of none is one, too
+    if (none != nullptr) part(none, sizeof(flatbuffers::uoffset_t));  // an empty list is one, too
   for (const auto* block : *head.samples) {
     using B = fb::SampleBlock;
     const auto& table = *reinterpret_cast<const flatbuffers::Table*>(block);

@@ -88,7 +88,7 @@ Offset<fb::Event> encode_event(FlatBufferBuilder& out, const stream::EventRecord
   for (const auto& field : event.fields) {
     const auto name = text_or_none(out, field.name);
     if (const auto* text = std::get_if<std::string_view>(&field.value)) {
-      const auto value = out.CreateString(text->data(), text->size());  // also where it is empty: that says it is a text
+      const auto value = out.CreateString(text->data(), text->size());  // an empty text, too: it marks the value as a text
       fields.push_back(fb::CreateField(out, name, 0, value));
     } else {
       fields.push_back(fb::CreateField(out, name, std::get<double>(field.value)));

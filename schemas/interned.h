@@ -11,7 +11,7 @@
 
 namespace tocsin::schemas {
 
-// What was parsed out of byte strings seen before, found again by comparing them. Items stay where they are until forget().
+// The results of parsing byte strings, found again by comparing the bytes. Items stay in place until forget().
 // Owned by a Decoder.
 template <class Parsed>
 class Interned {
@@ -21,7 +21,7 @@ class Interned {
     Parsed parsed{};
   };
 
-  // `parse(Bytes, Parsed&)` fills a new item from the item's own bytes, or gives false: then nothing is kept.
+  // `parse(Bytes, Parsed&)` fills a new item from the item's own bytes, or returns false: then nothing is stored.
   template <class Parse>
   const Item* find(Bytes bytes, Parse&& parse) {
     if (last_ != nullptr && same(*last_, bytes)) return last_;

@@ -16,7 +16,7 @@ using stream::Level;
 using stream::MemberKey;
 
 constexpr std::uint8_t level_bits = 0x07, with_node = 0x08, with_gpu = 0x10, run = 0x20, known_bits = 0x3F;
-constexpr std::size_t longest_text = 0xFFFF;  // longer names are cut: nothing that names a node or a signal is
+constexpr std::size_t longest_text = 0xFFFF;  // longer names are cut: no name of a node or a signal is that long
 
 template <class T>
 void put(std::string& out, T value) {

@@ -8,7 +8,7 @@
 
 #include "stream/values/record.h"
 
-// Layouts and members as byte strings: what repeats from message to message is compared, not parsed. docs/schemas.md has the form.
+// Layouts and members as byte strings, so that repeated ones are compared, not parsed. docs/schemas.md has the format.
 namespace tocsin::schemas {
 
 using Bytes = std::span<const std::uint8_t>;
@@ -22,7 +22,7 @@ struct Layout {
 [[nodiscard]] bool parse_layout(Bytes bytes, Layout& layout);
 
 [[nodiscard]] std::string member_bytes(std::span<const stream::MemberKey> members);
-// Appends to `members`; false where the bytes are malformed or name more than `most`.
+// Appends to `members`; false if the bytes are malformed or name more than `most`.
 [[nodiscard]] bool parse_members(Bytes bytes, std::size_t most, std::vector<stream::MemberKey>& members);
 
 }  // namespace tocsin::schemas

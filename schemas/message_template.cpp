@@ -13,7 +13,7 @@ std::uint64_t word(const std::uint8_t* bytes, std::size_t size) noexcept {
   return word;
 }
 
-// Which bytes of a message are contents.
+// The bytes of a message that are contents.
 class Mask {
  public:
   explicit Mask(std::span<const std::uint8_t> message) : message_(message), mask_(message.size(), 0xFF) {}
@@ -23,7 +23,7 @@ class Mask {
     std::fill(place.begin(), place.end(), std::uint8_t{0});
   }
   void structure(const void* begin, std::size_t size) { apart_ = apart_ && untouched(of(begin, size)); }
-  [[nodiscard]] bool apart() const noexcept { return apart_; }  // contents lie over nothing else
+  [[nodiscard]] bool apart() const noexcept { return apart_; }  // contents overlap nothing else
   [[nodiscard]] std::span<const std::uint8_t> bytes() const noexcept { return mask_; }
 
  private:
@@ -84,7 +84,7 @@ void MessageTemplates::remember(std::span<const std::uint8_t> message, const str
   number(numbers.sequence, sizeof head.sequence);
   number(numbers.origin_offset, sizeof head.origin_offset);
   number(numbers.origin_arrival, sizeof(std::int64_t));
-  mask.structure(message.data(), 2 * length);  // where the envelope is, and what it is
+  mask.structure(message.data(), 2 * length);  // the position and the table of the envelope
   for (const auto& bytes : lengths) mask.structure(bytes.data(), bytes.size());
   for (const Bytes bytes : structure) mask.structure(bytes.data(), bytes.size());
   message_template.size = mask.apart() ? message.size() : 0;

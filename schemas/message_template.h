@@ -14,7 +14,7 @@
 
 namespace tocsin::schemas {
 
-// Where the parts of a block of samples lie in a message.
+// The positions of the parts of a block of samples in a message.
 struct SampleParts {
   Bytes layout, members, present;
   std::span<const std::int64_t> times;
@@ -24,14 +24,14 @@ struct SampleParts {
   std::string_view source;
 };
 
-// Small messages of samples are most often constant: the same tables and lengths at the same places, and other contents. What was
-// verified of one holds of the next whose bytes are the same but for numbers and the inside of texts: nothing else was looked at.
-// Owned by a Decoder. Everything in an message_template points into the decoder's buffer, where each message is copied to.
+// Small messages of samples usually differ only in their contents: the same tables and lengths at the same places. A verification also
+// holds for the next message whose bytes are the same except for numbers and the inside of texts, because it reads nothing else.
+// Owned by a Decoder. A template points into the decoder's buffer, where each message is copied to.
 class MessageTemplates {
  public:
-  static constexpr std::size_t longest = 1024;  // bytes of a message: of longer ones, verifying is a small part
+  static constexpr std::size_t longest = 1024;  // bytes of a message; verifying is a small part of the cost of longer ones
 
-  // The envelope's numbers that differ from message to message: where they lie, 0 where it has none.
+  // The numbers of the envelope that differ between messages: their positions, 0 if it has none.
   struct Numbers {
     std::size_t epoch = 0, sequence = 0, origin_offset = 0, origin_arrival = 0;
   };
@@ -40,15 +40,15 @@ class MessageTemplates {
     Numbers numbers;
     std::vector<SampleParts> samples;
     std::size_t size = 0;                    // 0: none
-    std::vector<std::uint64_t> bytes, mask;  // of the whole words of it; mask: 0 where contents are
-    std::uint64_t last = 0, last_mask = 0;   // what is left of it, as a word
+    std::vector<std::uint64_t> bytes, mask;  // of its whole words; mask: 0 for contents
+    std::uint64_t last = 0, last_mask = 0;   // the remaining bytes, as a word
   };
 
-  // Of a verified message of these bytes, at its place in the decoder's buffer. `structure`: all that was looked at to find its parts, but
-  // for the lengths before contents. Nothing is remembered where contents or numbers lie over one another or over structure.
+  // Learns from a verified message of these bytes, at its place in the decoder's buffer. `structure`: all bytes that are read to find its
+  // parts, except the lengths before contents. Learns nothing if contents or numbers overlap one another or structure.
   void remember(std::span<const std::uint8_t> message, const stream::Entry& head, const Numbers& numbers,
                 std::span<const SampleParts> samples, std::span<const Bytes> structure);
-  // The message_template of this message; null: it has to be verified.
+  // The template of this message; null: it has to be verified.
   [[nodiscard]] const MessageTemplate* find(std::span<const std::byte> message) const noexcept;
   void forget();  // the buffer has moved
 

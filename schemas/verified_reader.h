@@ -19,7 +19,7 @@ std::size_t size_of(const flatbuffers::Vector<T>* vector) {
   return vector == nullptr ? 0 : vector->size();
 }
 
-// Verifies and reads in one go, with one look at the vtable a field; false: something leads outside of the message.
+// Verifies and reads in one pass, with one lookup in the vtable per field; false: an offset leads outside of the message.
 class VerifiedReader {
  public:
   VerifiedReader(const flatbuffers::Table& table, const flatbuffers::Verifier& verifier)
@@ -43,7 +43,7 @@ class VerifiedReader {
   bool vector(flatbuffers::voffset_t field, const flatbuffers::Vector<T>*& out) const {
     return pointer(field, out) && verifier_.VerifyVector(out);
   }
-  // Elements that are read in place; the verifier does not ask how they are aligned.
+  // Elements that are read in place; the verifier does not check their alignment.
   template <class T>
   bool values(flatbuffers::voffset_t field, std::span<const T>& out) const {
     const flatbuffers::Vector<T>* found = nullptr;

@@ -9,8 +9,8 @@
 
 namespace tocsin::stream {
 
-// What extraction makes of lines: samples and events, of the line's member or of another rank that the line names. `source` is the
-// lines' own, as an event's is; empty: that of the signal.
+// What extraction makes of lines: samples and events, of the line's own member or of another rank that the line names. `source` is
+// that of the lines (as of an event); empty: that of the signal.
 class Extracted {
  public:
   virtual ~Extracted() = default;
@@ -19,13 +19,13 @@ class Extracted {
   virtual void event(const EventRecord& event) = 0;
 };
 
-// Lines of one attempt to events and samples: assembled per member and stream, matched against patterns and parsers.
-// Owned by its Attempt. Lines of a member come in the order of the log.
+// Turns the lines of one attempt into events and samples: assembles them per member and stream, then matches patterns and parsers.
+// Owned by its Attempt. The lines of a member come in log order.
 class Extractor {
  public:
   virtual ~Extractor() = default;
   virtual void line(const LineRecord& line, Time arrival, Extracted& out) = 0;
-  // Half-assembled records (a traceback) end when nothing continued them; never: none waits.
+  // A record that is still being assembled (a traceback) ends when no line continues it; never: none is open.
   [[nodiscard]] virtual Time next_due() const = 0;
   virtual void settle(Time clock, Extracted& out) = 0;
   virtual void finish(Extracted& out) = 0;  // the attempt ended: nothing continues anything
@@ -33,15 +33,15 @@ class Extractor {
   virtual Result<void> load(Reader& in) = 0;
 };
 
-// Makes an Extractor for each attempt of a shard; they share what they work in, and it outlives them.
-// Owned by the shard's PackRuntime; touched by the shard's thread, as are its extractors.
+// Makes an Extractor for each attempt of a shard. The extractors share its working memory, and it outlives them.
+// Owned by the shard's PackRuntime. The shard's thread uses it and its extractors.
 class Extraction {
  public:
   virtual ~Extraction() = default;
   [[nodiscard]] virtual std::unique_ptr<Extractor> make() = 0;
 };
 
-// What a pack knows of lines. Constant: shards on several threads use it at once, each through an Extraction of its own.
+// What a pack knows about lines. Constant: shards on several threads use it at once, each through its own Extraction.
 class ExtractorSource {
  public:
   virtual ~ExtractorSource() = default;

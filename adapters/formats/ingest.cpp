@@ -24,22 +24,22 @@ using What = JsonRecord::What;
 using Control = stream::ControlRecord::Kind;
 
 constexpr Duration beat_every = 1s, coverage_every = 10s;
-constexpr Duration longest_pause = 26h;     // with beats; an attempt unseen for 24 h has ended by then
+constexpr Duration longest_pause = 26h;     // with beats; an attempt without records for 24 h has ended by then
 constexpr Duration believable = 24h * 366;  // from the median time
 constexpr std::size_t most_batched = 4096, most_batched_bytes = 1u << 20;
 
-// Whom a source is covered for: a rank, a node, or the whole job, as the records name it.
-struct Listened {
+// The owner of a source's coverage: a rank, a node, or the whole job, as the records name it.
+struct CoverageKey {
   std::string attempt, source;
   Level level = Level::job;
   std::uint32_t rank = 0;
   std::string node;
-  auto operator<=>(const Listened&) const = default;
+  auto operator<=>(const CoverageKey&) const = default;
 };
 struct Span {
   Time first, last;
 };
-using Spans = std::map<Listened, Span>;
+using Spans = std::map<CoverageKey, Span>;
 
 std::string_view source_of(const JsonRecord& record) {
   if (!record.source.empty()) return record.source;
@@ -48,7 +48,7 @@ std::string_view source_of(const JsonRecord& record) {
   return {};  // of an event: the signal's own, which the record itself proves
 }
 
-// What a first reading finds out.
+// The result of the first reading.
 struct Plan {
   bool has_beats = false, has_coverage = false;
   std::map<std::int64_t, std::uint64_t> days;  // records by day, for the median
@@ -63,26 +63,26 @@ class Ingestion {
   Result<IngestSummary> run(const std::filesystem::path& to);
 
  private:
-  Result<void> look();    // for control records and the median time
-  Result<void> listen();  // for the spans of what was covered
+  Result<void> find_clock();     // from control records and the median time
+  Result<void> find_coverage();  // finds the spans of coverage
   Result<void> write();
   Result<void> take(const Merge::Record& next);
   Result<void> advance(Time to);
   Result<void> tick(Time at);
   Result<void> flush();
   Result<void> append(EntryBuilder& builder, Time arrival);
-  void told(double part, double parts) { settings_.progress((part + merge_.progress()) / parts); }
+  void report_progress(double part, double parts) { settings_.progress((part + merge_.progress()) / parts); }
 
   [[nodiscard]] std::string_view job_of(const JsonRecord& record) const {
     return record.job.empty() ? std::string_view{settings_.job} : record.job;
   }
-  [[nodiscard]] static Listened listened(const JsonRecord& record) {
-    Listened key{record.attempt, std::string{source_of(record)}, Level::job, 0, {}};
+  [[nodiscard]] static CoverageKey coverage_key(const JsonRecord& record) {
+    CoverageKey key{record.attempt, std::string{source_of(record)}, Level::job, 0, {}};
     if (record.member.level == Level::rank) key.level = Level::rank, key.rank = record.member.rank;
     else if (record.member.level != Level::job) key.level = Level::node, key.node = record.member.node;
     return key;
   }
-  [[nodiscard]] static EntryBuilder::Member member_of(const Listened& key) { return {key.level, key.rank, key.node, {}}; }
+  [[nodiscard]] static EntryBuilder::Member member_of(const CoverageKey& key) { return {key.level, key.rank, key.node, {}}; }
 
   Merge merge_;
   const IngestSettings& settings_;
@@ -96,10 +96,10 @@ class Ingestion {
   std::string batch_job_, batch_attempt_;
   bool batch_shapes_ = false;
   std::size_t batched_ = 0, batched_bytes_ = 0;
-  std::set<std::pair<std::string, Listened>> begun_;  // covered for the first time
+  std::set<std::pair<std::string, CoverageKey>> begun_;  // covered for the first time
 };
 
-Result<void> Ingestion::look() {
+Result<void> Ingestion::find_clock() {
   if (auto begun = merge_.begin([](const std::string&) {}); !begun) return begun;
   std::uint64_t records = 0;
   while (true) {
@@ -113,10 +113,10 @@ Result<void> Ingestion::look() {
       ++plan_.days[stream::nanoseconds(*record.time) / Duration{24h}.count()];
       ++records;
     }
-    if (merge_.lines() % 4096 == 0) told(0, 3);
+    if (merge_.lines() % 4096 == 0) report_progress(0, 3);
   }
   if (records == 0) {
-    // Let the complaints say why.
+    // The reported lines give the reasons.
     if (auto begun = merge_.begin(settings_.complain); !begun) return begun;
     while (true) {
       auto next = merge_.next();
@@ -138,7 +138,7 @@ Result<void> Ingestion::look() {
   return {};
 }
 
-Result<void> Ingestion::listen() {
+Result<void> Ingestion::find_coverage() {
   if (auto begun = merge_.begin([](const std::string&) {}); !begun) return begun;
   plan_.begin = stream::never;
   while (true) {
@@ -147,9 +147,9 @@ Result<void> Ingestion::listen() {
     if (next->record == nullptr) break;
     const JsonRecord& record = *next->record;
     if (record.time && !next->clock_off) plan_.begin = std::min(plan_.begin, *record.time);
-    if (merge_.lines() % 4096 == 0) told(1, 3);
+    if (merge_.lines() % 4096 == 0) report_progress(1, 3);
     if (plan_.has_coverage || record.what == What::control || source_of(record).empty()) continue;
-    auto [span, added] = plan_.coverage[std::string{job_of(record)}].try_emplace(listened(record), Span{next->arrival, next->arrival});
+    auto [span, added] = plan_.coverage[std::string{job_of(record)}].try_emplace(coverage_key(record), Span{next->arrival, next->arrival});
     if (!added) span->second.last = next->arrival;
   }
   return {};
@@ -169,18 +169,18 @@ Result<void> Ingestion::flush() {
   return append(batch_, clock_);
 }
 
-// What is made each second: who is covered, then the beat behind it.
+// The records of each second: coverage, then the beat after it.
 Result<void> Ingestion::tick(Time at) {
   if (!plan_.has_coverage && at.time_since_epoch() % coverage_every == Duration{}) {
     for (const auto& [job, spans] : plan_.coverage) {
       std::vector<EntryBuilder::Member> members;
       for (auto span = spans.begin(); span != spans.end();) {
-        const Listened& group = span->first;
+        const CoverageKey& group = span->first;
         members.clear();
         for (; span != spans.end() && span->first.attempt == group.attempt && span->first.source == group.source; ++span)
           if (span->second.first < at && at <= span->second.last) members.push_back(member_of(span->first));
         if (members.empty()) continue;
-        // The whole job is covered where the records name no one; beside others it needs a record of its own.
+        // The whole job is covered if the records name no member; otherwise it needs a record of its own.
         made_.about(job, group.attempt);
         if (members.front().level == Level::job) {
           made_.coverage(group.source, {});
@@ -198,7 +198,7 @@ Result<void> Ingestion::tick(Time at) {
   return append(made_, at);
 }
 
-// Time passes up to, and with, this arrival.
+// Moves the clock to this arrival.
 Result<void> Ingestion::advance(Time to) {
   if (to <= clock_) return {};
   if (auto flushed = flush(); !flushed) return flushed;
@@ -236,7 +236,7 @@ Result<void> Ingestion::take(const Merge::Record& next) {
     batch_.about(job, record.attempt);
   }
   if (!plan_.has_coverage && !source_of(record).empty()) {
-    auto key = listened(record);
+    auto key = coverage_key(record);
     if (const auto [begun, first] = begun_.emplace(batch_job_, std::move(key)); first) {
       const auto member = member_of(begun->second);
       batch_.coverage(begun->second.source, member.level == Level::job ? std::span<const EntryBuilder::Member>{} : std::span{&member, 1});
@@ -264,7 +264,7 @@ Result<void> Ingestion::write() {
     if (next->record == nullptr) break;
     if (auto taken = take(*next); !taken) return taken;
     if (summary_.entries != 0 && summary_.first == Time{}) summary_.first = clock_;
-    if (merge_.lines() % 4096 == 0) told(2, 3);
+    if (merge_.lines() % 4096 == 0) report_progress(2, 3);
   }
   if (auto flushed = flush(); !flushed) return flushed;
   made_.seal();
@@ -279,8 +279,8 @@ Result<IngestSummary> Ingestion::run(const std::filesystem::path& to) {
   auto there = journal::segments(to);
   if (!there) return there.error();
   if (!there->empty()) return Error{Errc::refused, to.string() + " holds a journal already: choose another directory, or delete it"};
-  if (auto looked = look(); !looked) return looked.error();
-  if (auto coverage = listen(); !coverage) return coverage.error();
+  if (auto looked = find_clock(); !looked) return looked.error();
+  if (auto coverage = find_coverage(); !coverage) return coverage.error();
   auto writer = journal::Writer::open(to);
   if (!writer) return writer.error();
   writer_.emplace(std::move(*writer));

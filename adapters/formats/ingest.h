@@ -14,8 +14,8 @@
 namespace tocsin::adapters::formats {
 
 struct IngestSettings {
-  std::string job;  // the subject of records that name none; empty: they are errors
-  // One line that was left out: "file:line: what, and what to write instead".
+  std::string job;  // the subject of records without a job; empty: they are errors
+  // Called for each line that is left out: "file:line: what, and what to write instead".
   std::function<void(const std::string&)> complain = [](const std::string&) {};
   // 0 to 1, every few thousand lines.
   std::function<void(double)> progress = [](double) {};
@@ -25,13 +25,13 @@ struct IngestSummary {
   std::uint64_t lines = 0, bad_lines = 0;  // of the files
   std::uint64_t samples = 0, log_lines = 0, events = 0, coverage = 0, controls = 0;
   std::uint64_t made_beats = 0, made_coverage = 0;
-  std::uint64_t clocks_off = 0;      // more than a year from the median: they did not move the clock
+  std::uint64_t clocks_off = 0;      // more than a year from the median: they do not move the clock
   std::uint64_t skipped_pauses = 0;  // over 26 hours: no beats in the rest of it
   std::uint64_t entries = 0;
   stream::Time first{}, last{};  // arrivals
 };
 
-// Several files are merged by time. The directory must hold no journal yet.
+// Merges several files by time. The directory must not hold a journal yet.
 stream::Result<IngestSummary> ingest(const std::vector<std::filesystem::path>& files, const std::filesystem::path& to,
                                      const IngestSettings& settings);
 

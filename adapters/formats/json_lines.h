@@ -14,11 +14,11 @@ namespace tocsin::adapters::formats {
 
 inline constexpr std::size_t longest_json_line = 16u << 20;
 
-// One line, understood. Views last until the reader's next line.
+// One parsed line. Views last until the reader's next line.
 struct JsonRecord {
   enum class What { samples, line, event, coverage, control };
   What what = What::samples;
-  std::optional<stream::Time> time;  // only covered and control records may come without
+  std::optional<stream::Time> time;  // optional only for covered and control records
   std::string_view job, source;
   std::string attempt;
   schemas::EntryBuilder::Member member;
@@ -30,19 +30,19 @@ struct JsonRecord {
   std::vector<schemas::EntryBuilder::Member> members;  // of a coverage record
   stream::ControlRecord control;
 
-  // start, member, exit and end say what the job is; all other records are measured on it.
+  // start, member, exit and end define the job; all other records are measured on it.
   [[nodiscard]] bool shapes_the_job() const;
   void add_to(schemas::EntryBuilder& builder, stream::Time when) const;
 };
 
-// Owned by whoever reads one file of lines; one a thread.
+// Owned by the reader of one file of lines; one per thread.
 class JsonReader {
  public:
   JsonReader();
   ~JsonReader();
   JsonReader(JsonReader&&) noexcept;
 
-  // The error says what is wrong with the line and what to write instead; whoever knows file and line number puts them in front.
+  // The error has the problem of the line and what to write instead; the caller adds file and line.
   [[nodiscard]] stream::Result<const JsonRecord*> read(std::string_view line);
 
  private:

@@ -42,7 +42,7 @@ std::optional<Time> parse_time(double number) {
   const double magnitude = std::abs(number);
   const double unit = magnitude < 1e11 ? 1e9 : magnitude < 1e14 ? 1e6 : magnitude < 1e17 ? 1e3 : 1;
   if (magnitude * unit >= 9.2e18) return std::nullopt;
-  // The whole part exactly; of the fraction no more than a double of that size holds: microseconds.
+  // The whole part exactly; of the fraction what a double of that size holds: microseconds.
   const double whole = std::floor(number), fraction = (number - whole) * unit;
   const double rounded = unit > 1e6 ? std::round(fraction / 1e3) * 1e3 : std::round(fraction);
   return stream::at_nanoseconds(static_cast<std::int64_t>(whole) * static_cast<std::int64_t>(unit) + static_cast<std::int64_t>(rounded));
@@ -145,7 +145,7 @@ std::optional<Error> short_name(std::string_view key, const dom::element& value,
   return std::nullopt;
 }
 
-// A number as people write it; "NaN", "inf" and "-inf" are numbers that JSON has no form for.
+// A number as people write it; "NaN", "inf" and "-inf" are numbers without a form in JSON.
 std::optional<double> number_of(const dom::element& value) {
   double number = 0;
   bool yes = false;
@@ -161,7 +161,7 @@ std::optional<double> number_of(const dom::element& value) {
 
 }  // namespace
 
-// Keys that any record may have.
+// Keys that any record can have.
 std::optional<Error> JsonReader::State::where_and_when(std::string_view key, const dom::element& value, bool& known) {
   known = true;
   if (key == "t") {

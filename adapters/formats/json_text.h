@@ -7,7 +7,7 @@
 // The small pieces of JSON that we write.
 namespace tocsin::adapters::formats {
 
-// With quotes; what is no UTF-8 becomes U+FFFD, since JSON has no place for it.
+// With quotes; invalid UTF-8 becomes U+FFFD, since JSON cannot hold it.
 void put_text(std::string& out, std::string_view text);
 // The shortest form that reads back as the same number; "NaN", "inf" and "-inf" as texts.
 void put_number(std::string& out, double number);

@@ -77,7 +77,7 @@ Result<LineFile> LineFile::open(const fs::path& path) {
   return LineFile{std::move(state)};
 }
 
-// Appends what comes next to the buffer, which keeps the line that has begun.
+// Appends the next bytes to the buffer, which keeps the line that has begun.
 Result<void> LineFile::State::more() {
   std::memmove(buffer.data(), buffer.data() + from, to - from);
   to -= from;
@@ -113,7 +113,7 @@ Result<std::optional<LineFile::Line>> LineFile::next() {
       return std::optional{Line{{}, s.number, true}};
     }
     searched = s.to - s.from;
-    if (searched > longest_json_line) {  // pass over the rest of it
+    if (searched > longest_json_line) {  // skip the rest of it
       too_long = true;
       s.from = s.to;
       searched = 0;

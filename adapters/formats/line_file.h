@@ -12,7 +12,7 @@
 namespace tocsin::adapters::formats {
 
 // A file read line by line, from its beginning as often as asked. Memory is bounded by the longest line that is allowed.
-// Owned by whoever reads it.
+// Owned by its reader.
 class LineFile {
  public:
   // "-" is standard input: it is first copied to a temporary file of its own, gone with this object, because reading twice needs an end.
@@ -23,7 +23,7 @@ class LineFile {
   struct Line {
     std::string_view text;     // without the newline; valid until the next call
     std::uint64_t number = 0;  // from 1
-    bool too_long = false;     // then `text` is empty: the line was passed over
+    bool too_long = false;     // then `text` is empty: the line was skipped
   };
   stream::Result<std::optional<Line>> next();
   void rewind();

@@ -59,7 +59,7 @@ Result<void> Merge::advance(Source& source) {
     const auto number = (*line)->number;
     std::string_view text = (*line)->text;
     if (number == 1 && text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
-    if (!(*line)->too_long && text.find_first_not_of(" \t\r") == std::string_view::npos) continue;  // a blank line says nothing
+    if (!(*line)->too_long && text.find_first_not_of(" \t\r") == std::string_view::npos) continue;  // skip a blank line
     if ((*line)->too_long) {
       bad(source, number, "longer than " + std::to_string(longest_json_line >> 20) + " MiB: write shorter records");
       continue;

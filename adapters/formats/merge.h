@@ -11,15 +11,15 @@
 namespace tocsin::adapters::formats {
 
 // The records of several files in the order of their times: of each file in its own order, under the running maximum of its times.
-// Can be gone through again. Owned by one ingest.
+// Can be rewound. Owned by one ingest.
 class Merge {
  public:
-  // `job` is the subject of records that name none; where it is empty, too, they are errors.
+  // `job` is the subject of records without a job; if it is empty, they are errors.
   static stream::Result<Merge> open(const std::vector<std::filesystem::path>& files, std::string job);
 
-  // Times outside of these do not count: a record's own clock is years off.
+  // Times outside of these are ignored: the record's own clock is years off.
   void believe(stream::Time earliest, stream::Time latest);
-  // From the first line; a line that is left out is told as "file:line: what, and what to write instead".
+  // Starts from the first line; reports a line that is left out as "file:line: what, and what to write instead".
   stream::Result<void> begin(std::function<void(const std::string&)> complain);
 
   struct Record {
@@ -48,7 +48,7 @@ class Merge {
 
   std::vector<Source> sources_;
   std::string job_;
-  Source* last_ = nullptr;  // whose record was given out
+  Source* last_ = nullptr;  // the file of the last record
   stream::Time earliest_ = stream::long_ago, latest_ = stream::never, arrival_ = stream::long_ago;
   std::function<void(const std::string&)> complain_;
   std::uint64_t lines_ = 0, bad_lines_ = 0;

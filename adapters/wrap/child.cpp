@@ -13,8 +13,8 @@ namespace {
 
 struct Streams {
   int in, out, err;  // in: -1, ours stays
-  int gate;          // a byte: go on; its end: wrap is gone, and nobody waits for us
-  int report;        // closed by the exec, or told why there was none
+  int gate;          // a byte: continue; its end: wrap has ended, and no process waits for us
+  int report;        // closed by the exec, or receives the error
 };
 
 [[noreturn]] void become(const std::vector<std::string>& command, const Signals& signals, const Streams& streams) {
@@ -31,11 +31,11 @@ struct Streams {
   signals.restore();
   ::execvp(arguments[0], arguments.data());
   const int error = errno;
-  [[maybe_unused]] const ssize_t told = ::write(streams.report, &error, sizeof error);
+  [[maybe_unused]] const ssize_t written = ::write(streams.report, &error, sizeof error);
   ::_exit(error == ENOENT ? 127 : 126);
 }
 
-// Leads the session, tells the command's pid and then each of its wait statuses.
+// Leads the session, reports the command's pid and then each of its wait statuses.
 [[noreturn]] void hold(const std::vector<std::string>& command, const Terminal& terminal, const Signals& signals, const Streams& streams,
                        int news, int held) {
   terminal.become_controlling();
@@ -45,13 +45,13 @@ struct Streams {
     ::tcsetpgrp(streams.in, ::getpid());
     become(command, signals, streams);
   }
-  [[maybe_unused]] ssize_t told = ::write(news, &pid, sizeof pid);
+  [[maybe_unused]] ssize_t written = ::write(news, &pid, sizeof pid);
   signals.restore_for_helper();
   close_all_but({news, held});
   for (const int standard : {0, 1, 2}) ::close(standard);
   int status = 0;
   while (pid > 0 && ::waitpid(pid, &status, WUNTRACED) == pid) {
-    told = ::write(news, &status, sizeof status);
+    written = ::write(news, &status, sizeof status);
     if (!WIFSTOPPED(status)) break;
   }
   char byte;
@@ -112,7 +112,7 @@ Child prepare_child(const std::vector<std::string>& command, Terminal& terminal,
 
 void release(Child& child) {
   if (!child.started()) return;
-  [[maybe_unused]] const ssize_t told = ::write(child.gate.get(), "", 1);
+  [[maybe_unused]] const ssize_t written = ::write(child.gate.get(), "", 1);
   child.gate.close();
   // Closed by the exec, so this waits for it and no longer.
   if (!read_int(child.report.get(), child.exec_error)) child.exec_error = 0;

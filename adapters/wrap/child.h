@@ -14,7 +14,7 @@ namespace tocsin::adapters::wrap {
 // The command while it runs. Without a pseudo-terminal it is our direct child in our process group. Where keys go through one, it runs
 // in a session of its own, under a holder: a process that leads the session, so that Ctrl-Z stops the command (the kernel stops no
 // orphaned group) and its last output survives its end (the kernel flushes a terminal whose leader goes). The holder reports what
-// waitpid says, and stays until `hold` is closed. What of our stdout and stderr is no terminal is a pipe each.
+// the result of waitpid, and stays until `hold` is closed. A stdout or stderr of ours that is not a terminal is a pipe.
 // Owned by the parent.
 struct Child {
   pid_t pid = -1;  // of the command itself
@@ -22,7 +22,7 @@ struct Child {
   Descriptor out, err;  // reading ends; invalid where the pseudo-terminal carries that stream
   Descriptor news;      // wait statuses from the holder, an int each
   Descriptor hold;
-  Descriptor gate, report;  // it waits for a byte before its exec; and says why that failed
+  Descriptor gate, report;  // it waits for a byte before its exec; and reports an error of the exec
   int exec_error = 0;       // errno of an exec that failed: the command ends with 127 (found, but cannot be run: 126)
 
   [[nodiscard]] bool started() const noexcept { return pid > 0; }

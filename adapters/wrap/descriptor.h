@@ -7,7 +7,7 @@
 
 namespace tocsin::adapters::wrap {
 
-// A file descriptor that closes itself. Owned by whoever holds it; used by one process.
+// A file descriptor that closes itself. Owned by its holder; used by one process.
 class Descriptor {
  public:
   Descriptor() = default;

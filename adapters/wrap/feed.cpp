@@ -16,20 +16,20 @@ void Feed::offer(std::string_view bytes) {
     dropped_ += bytes.size();
     return;
   }
-  if (waiting()) flush();
-  if (!waiting() && !gap_) {
+  if (pending()) flush();
+  if (!pending() && !gap_) {
     const ssize_t written = ::write(pipe_.write.get(), bytes.data(), bytes.size());
     if (written > 0) bytes.remove_prefix(static_cast<std::size_t>(written));
   }
   if (bytes.empty()) return;
-  const std::size_t room = queue_bytes - std::min(queue_bytes, queue_.size() - sent_);
-  // After a gap begin again only with some room: not with a byte here and there.
-  if (gap_ && room < queue_bytes / 4) {
+  const std::size_t capacity = queue_bytes - std::min(queue_bytes, queue_.size() - sent_);
+  // After a gap start again only with some capacity: not with a byte here and there.
+  if (gap_ && capacity < queue_bytes / 4) {
     dropped_ += bytes.size();
     return;
   }
   if (gap_) queue_.push_back('\n');
-  const std::size_t taken = std::min(room, bytes.size());
+  const std::size_t taken = std::min(capacity, bytes.size());
   queue_.append(bytes.substr(0, taken));
   gap_ = taken < bytes.size();
   dropped_ += bytes.size() - taken;
@@ -37,12 +37,12 @@ void Feed::offer(std::string_view bytes) {
 }
 
 void Feed::flush() {
-  while (waiting()) {
+  while (pending()) {
     const ssize_t written = ::write(pipe_.write.get(), queue_.data() + sent_, queue_.size() - sent_);
     if (written <= 0) break;
     sent_ += static_cast<std::size_t>(written);
   }
-  if (!waiting()) {
+  if (!pending()) {
     queue_.clear();
     sent_ = 0;
     if (queue_.capacity() > (256u << 10)) queue_.shrink_to_fit();

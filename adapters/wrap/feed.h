@@ -9,8 +9,8 @@
 namespace tocsin::adapters::wrap {
 
 // One stream's way to the recorder: a pipe that the parent keeps open at both ends, so that it outlives a recorder, and a bounded
-// queue before it. Never blocks: what finds both full is dropped and counted, and a newline stands in its place, so that what was
-// cut apart is not read as one line.
+// queue before it. Never blocks: bytes that find both full are dropped and counted, and a newline replaces them, so that the parts
+// around them are not read as one line.
 // Owned by the parent; the recorder gets the reading end with the fork.
 class Feed {
  public:
@@ -20,9 +20,9 @@ class Feed {
   Feed();
 
   void offer(std::string_view bytes);
-  void flush();         // the pipe may have room again
+  void flush();         // the pipe can have capacity again
   void close_writer();  // nothing follows; what is queued must be flushed before
-  [[nodiscard]] bool waiting() const noexcept { return sent_ < queue_.size(); }
+  [[nodiscard]] bool pending() const noexcept { return sent_ < queue_.size(); }
   [[nodiscard]] std::uint64_t dropped() const noexcept { return dropped_; }
 
   [[nodiscard]] int reader() const noexcept { return pipe_.read.get(); }

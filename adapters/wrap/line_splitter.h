@@ -8,8 +8,8 @@
 
 namespace tocsin::adapters::wrap {
 
-// Bytes of one stream to lines. A line ends at \n, \r or \r\n (progress bars redraw with \r); what stands between two redraws and is
-// empty is no line, an empty line ended by \n is one. Longer than `longest` it is cut in pieces, and that is counted.
+// Splits the bytes of one stream into lines. A line ends at \n, \r or \r\n (progress bars redraw with \r). Nothing between two redraws is
+// not a line; an empty line that ends with \n is one. A line longer than `longest` is cut into pieces, which are counted.
 // Owned by the Recorder, one a stream. Bytes pass as they are: NUL and invalid UTF-8 too.
 class LineSplitter {
  public:

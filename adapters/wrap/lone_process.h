@@ -12,13 +12,13 @@
 
 namespace tocsin::adapters::wrap {
 
-// Where no process calls itself a rank: the one that does the command's work. That is the command, or, as long as a process only waits
-// and exactly one of its children is at work, that child. Nobody, where several children work beneath one that waits (they may be ranks
-// that nobody named), and where nothing works (a client of work that is done elsewhere).
+// Finds the process that does the command's work, if no process calls itself a rank. It is the command, or, as long as a process only
+// waits and exactly one of its children is at work, that child. None, if several children work below one that waits (they can be ranks
+// without a name), and if nothing works (a client of work that is done elsewhere).
 // Owned by the Recorder.
 class LoneProcess {
  public:
-  // At least some seconds apart; known from the second look on.
+  // At least some seconds apart; known from the second call on.
   [[nodiscard]] std::optional<pid_t> look(const std::unordered_map<pid_t, Process>& processes, pid_t command, stream::Time now);
 
  private:

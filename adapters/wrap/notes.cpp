@@ -26,7 +26,7 @@ void Notes::print(Outlet& out, const Outlet& screen, bool raw, bool all) {
 
 void Notes::pass(Outlet& out, const Outlet& screen, bool raw) {
   char bytes[4096];
-  for (int i = 0; i < 16 && !out.waiting(); ++i) {
+  for (int i = 0; i < 16 && !out.pending(); ++i) {
     const ssize_t size = ::read(pipe_.read.get(), bytes, sizeof bytes);
     if (size <= 0) break;
     held_.append(bytes, static_cast<std::size_t>(size));
@@ -44,7 +44,7 @@ void Notes::finish(Outlet& out, const Outlet& screen, bool raw) {
   for (;;) {
     pass(out, screen, raw);
     char byte;
-    if (out.waiting() || ::read(pipe_.read.get(), &byte, 1) != 1) break;
+    if (out.pending() || ::read(pipe_.read.get(), &byte, 1) != 1) break;
     held_.push_back(byte);
   }
   print(out, screen, raw, true);

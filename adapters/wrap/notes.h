@@ -8,7 +8,7 @@
 
 namespace tocsin::adapters::wrap {
 
-// What tocsin itself has to say: the stderr of the recorder and the engine is a pipe to the parent, which prints whole lines on ours,
+// Messages of tocsin itself: the stderr of the recorder and the engine is a pipe to the parent, which prints whole lines on ours,
 // each on a line of its own, with \r\n while the terminal is raw. None of it is recorded. Owned by the parent.
 class Notes {
  public:
@@ -17,7 +17,7 @@ class Notes {
   [[nodiscard]] int reader() const noexcept { return pipe_.read.get(); }
   [[nodiscard]] int writer() const noexcept { return pipe_.write.get(); }
 
-  // `out`: where stderr goes; `screen`: what may have left the cursor in the middle of a line.
+  // `out`: the destination of stderr; `screen`: the output that may have left the cursor in the middle of a line.
   void pass(Outlet& out, const Outlet& screen, bool raw);
   void say(std::string_view line, Outlet& out, const Outlet& screen, bool raw);  // a note of the parent's own
   void finish(Outlet& out, const Outlet& screen, bool raw);                      // the last of it, with or without a newline

@@ -44,14 +44,14 @@ std::size_t Outlet::put(std::string_view bytes) {
 }
 
 void Outlet::write(std::string_view bytes) {
-  if (waiting()) flush();
-  if (!waiting()) bytes.remove_prefix(put(bytes));
+  if (pending()) flush();
+  if (!pending()) bytes.remove_prefix(put(bytes));
   if (!bytes.empty()) held_.append(bytes);
 }
 
 void Outlet::flush() {
-  if (waiting()) sent_ += put(std::string_view{held_}.substr(sent_));
-  if (!waiting()) {
+  if (pending()) sent_ += put(std::string_view{held_}.substr(sent_));
+  if (!pending()) {
     held_.clear();
     sent_ = 0;
   }

@@ -40,9 +40,9 @@ void PassThrough::say(std::string_view line) {
   parts_.notes.say("tocsin: " + std::string{line}, our_err_, screen(), raw);
 }
 
-void PassThrough::tell() {
+void PassThrough::send_state() {
   parts_.state.dropped = parts_.out.dropped() + parts_.err.dropped();
-  told_at_ = parts_.clock.now();
+  reported_at_ = parts_.clock.now();
   ::send(parts_.control, &parts_.state, sizeof parts_.state, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
@@ -51,11 +51,11 @@ void PassThrough::take(Stream& stream, Descriptor& owner) {
   if (size > 0) {
     const std::string_view bytes{buffer_.data(), static_cast<std::size_t>(size)};
     stream.outlet->write(bytes);
-    const bool waited = stream.feed->waiting();
+    const bool waited = stream.feed->pending();
     stream.feed->offer(bytes);
-    if (stream.feed->waiting() && !waited) tell();  // its pipe is full: the recorder reads on at once
+    if (stream.feed->pending() && !waited) send_state();  // its pipe is full: the recorder reads on at once
   } else if (size == 0 || (errno != EAGAIN && errno != EINTR)) {
-    stream.source = -1;  // EIO of a pseudo-terminal: nobody holds its other side any more
+    stream.source = -1;  // EIO of a pseudo-terminal: no process holds its other side any more
     owner.close();
   }
   if (stream.outlet->broken() && owner) {
@@ -104,7 +104,7 @@ void PassThrough::signal(const Signals::Signal& signal, const Child* child) {
         hang_up(child);
       } else if (parts_.reloads && !signal.from_terminal) {
         ++parts_.state.reloads;
-        tell();
+        send_state();
       } else {
         parts_.state.asked_to_end = true;
         forward();
@@ -159,15 +159,15 @@ void PassThrough::turn(Child* child, Time due) {
   std::fill(std::begin(at), std::end(at), pollfd{-1, 0, 0});
   const auto want = [&](int place, int descriptor, short events) { at[place] = {descriptor, events, 0}; };
   want(signals, parts_.signals.descriptor(), POLLIN);
-  if (!our_err_.waiting()) want(notes, parts_.notes.reader(), POLLIN);
-  if (first_.source >= 0 && !first_.outlet->waiting()) want(first, first_.source, POLLIN);
-  if (second_.source >= 0 && !second_.outlet->waiting()) want(second, second_.source, POLLIN);
-  if (our_out_.waiting()) want(out, our_out_.descriptor(), POLLOUT);
-  if (our_err_.waiting()) want(err, our_err_.descriptor(), POLLOUT);
-  if (parts_.out.waiting()) want(out_feed, parts_.out.writer(), POLLOUT);
-  if (parts_.err.waiting()) want(err_feed, parts_.err.writer(), POLLOUT);
-  if (child != nullptr && keys_open_ && !keys_.waiting()) want(in, STDIN_FILENO, POLLIN);
-  if (keys_.waiting()) want(to_keys, keys_.descriptor(), POLLOUT);
+  if (!our_err_.pending()) want(notes, parts_.notes.reader(), POLLIN);
+  if (first_.source >= 0 && !first_.outlet->pending()) want(first, first_.source, POLLIN);
+  if (second_.source >= 0 && !second_.outlet->pending()) want(second, second_.source, POLLIN);
+  if (our_out_.pending()) want(out, our_out_.descriptor(), POLLOUT);
+  if (our_err_.pending()) want(err, our_err_.descriptor(), POLLOUT);
+  if (parts_.out.pending()) want(out_feed, parts_.out.writer(), POLLOUT);
+  if (parts_.err.pending()) want(err_feed, parts_.err.writer(), POLLOUT);
+  if (child != nullptr && keys_open_ && !keys_.pending()) want(in, STDIN_FILENO, POLLIN);
+  if (keys_.pending()) want(to_keys, keys_.descriptor(), POLLOUT);
   if (child != nullptr && child->news) want(news, child->news.get(), POLLIN);
 
   due = std::min({due, parts_.recorder.due(), parts_.engine.due()});
@@ -196,13 +196,13 @@ void PassThrough::turn(Child* child, Time due) {
   const Time now = parts_.clock.now();
   parts_.recorder.poll(parts_.signals, now);
   parts_.engine.poll(parts_.signals, now);
-  if (parts_.out.dropped() + parts_.err.dropped() != parts_.state.dropped && now - told_at_ > 1s) tell();
+  if (parts_.out.dropped() + parts_.err.dropped() != parts_.state.dropped && now - reported_at_ > 1s) send_state();
 }
 
-// What the command wrote is out, as far as it can be read now.
+// The command's output is written, as far as it can be read now.
 bool PassThrough::drained() const {
   for (const Stream* stream : {&first_, &second_}) {
-    if (stream->outlet != nullptr && stream->outlet->waiting()) return false;
+    if (stream->outlet != nullptr && stream->outlet->pending()) return false;
     if (stream->source < 0) continue;
     if (stream->source == parts_.terminal.master() && parts_.clock.now() < drain_until_) return false;
     pollfd at{stream->source, POLLIN, 0};
@@ -250,7 +250,7 @@ void PassThrough::run(Child& child) {
   keys_open_ = terminal.raw();
 
   parts_.state.child = child.pid;
-  tell();
+  send_state();
   if (!child.started()) {
     ended_ = true;
     parts_.state.ended = true;
@@ -270,10 +270,10 @@ void PassThrough::settle(std::chrono::milliseconds recorder_wait, std::chrono::m
   parts_.recorder.hurry();
   parts_.engine.hurry();
   const Time recorder_due = parts_.clock.now() + recorder_wait;
-  tell();
+  send_state();
   bool closed = false;
   while (!parts_.recorder.done() && !interrupted_ && parts_.clock.now() < recorder_due) {
-    if (!closed && !parts_.out.waiting() && !parts_.err.waiting()) {
+    if (!closed && !parts_.out.pending() && !parts_.err.pending()) {
       parts_.out.close_writer();  // all is on its way: the recorder finds the end behind it
       parts_.err.close_writer();
       closed = true;
@@ -301,7 +301,7 @@ void PassThrough::settle(std::chrono::milliseconds recorder_wait, std::chrono::m
   if (parts_.state.dropped > 0)
     say(std::to_string(parts_.state.dropped) + " bytes of output came faster than they could be recorded, and are not in the journal");
   parts_.notes.finish(our_err_, screen(), parts_.terminal.raw());
-  for (const Time due = parts_.clock.now() + 1s; our_err_.waiting() && parts_.clock.now() < due;) turn(nullptr, due);
+  for (const Time due = parts_.clock.now() + 1s; our_err_.pending() && parts_.clock.now() < due;) turn(nullptr, due);
 }
 
 }  // namespace tocsin::adapters::wrap

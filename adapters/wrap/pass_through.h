@@ -16,8 +16,8 @@
 
 namespace tocsin::adapters::wrap {
 
-// The parent's whole work while the command runs: its bytes to our stdout and stderr and to the recorder's feeds, our keys to it, our
-// signals to it; wait for it. Never waits for the recorder or the engine, and needs neither; starts them again when they end.
+// The parent's work while the command runs: passes its bytes to our stdout and stderr and to the recorder's feeds, our keys and signals
+// to it, and waits for it. Never waits for the recorder or the engine, and needs neither; restarts them when they end.
 // Runs in the parent, owned by wrap().
 class PassThrough {
  public:
@@ -31,7 +31,7 @@ class PassThrough {
     Supervisor& recorder;
     Supervisor& engine;
     RunState& state;
-    int control;   // of the recorder: the state is sent there at each change
+    int control;   // of the recorder: each change of the state is sent there
     bool reloads;  // SIGHUP asks for new rules
   };
   explicit PassThrough(const Parts& parts);
@@ -56,7 +56,7 @@ class PassThrough {
   void hang_up(const Child* child);
   void reap(Child* child);
   void changed(int status, Child& child);
-  void tell();
+  void send_state();
   [[nodiscard]] Outlet& screen();
   [[nodiscard]] bool drained() const;
   void leave_the_rest(Child& child);
@@ -67,7 +67,7 @@ class PassThrough {
   Descriptor no_owner_;    // of the pseudo-terminal: it is not closed here
   Descriptor *first_owner_ = &no_owner_, *second_owner_ = &no_owner_;
   bool ended_ = false, keys_open_ = false, interrupted_ = false;
-  stream::Time drain_until_ = stream::never, told_at_ = stream::long_ago;
+  stream::Time drain_until_ = stream::never, reported_at_ = stream::long_ago;
   std::vector<char> buffer_;
 };
 

@@ -16,7 +16,7 @@ struct Call {
   long number;
   std::string_view name;
 };
-// Calls that a process is found waiting in; others are given as their number.
+// System calls in which a process often blocks; others are given as their number.
 constexpr Call calls[] = {
     {SYS_read, "read"},
     {SYS_write, "write"},
@@ -102,7 +102,7 @@ ProcProbe::ProcProbe(pid_t pid)
   if (const auto stat = parse_stat(read_again(stat_.get(), buffer))) start_ = stat->start_ticks;
 }
 
-// The two are states, which hold until they change: that it waits no more is a value, too.
+// The two are states, which hold until they change: that it no longer waits is a value, too.
 void ProcProbe::look_for_waits(bool sleeps, ProcReading& reading) {
   constexpr std::string_view none = "none";
   if (syscall_) {

@@ -14,16 +14,16 @@
 
 namespace tocsin::adapters::wrap {
 
-// Which rank a process says it is, in its environment.
+// The rank of a process, from its environment.
 struct Identity {
   std::uint32_t rank = 0;
-  std::uint32_t world_size = 0;  // 0: not said
+  std::uint32_t world_size = 0;  // 0: unknown
   std::uint8_t kind = 0;         // which launcher's variables: RANK, SLURM_PROCID, OMPI_COMM_WORLD_RANK
   friend bool operator==(const Identity& a, const Identity& b) noexcept { return a.rank == b.rank && a.kind == b.kind; }
 };
 
-// Reads an environment as /proc/PID/environ has it, NUL after each entry. A variable that `ours` has with the same value says nothing
-// about the process: it was in the air before the command began.
+// Reads an environment in the form of /proc/PID/environ, NUL after each entry. A variable that `ours` has with the same value is ignored:
+// it was set before the command began.
 [[nodiscard]] std::optional<Identity> identity_in(std::string_view environment, std::string_view ours);
 
 // A descendant of wrap.
@@ -49,7 +49,7 @@ class ProcessTree {
 
   void look();
   [[nodiscard]] const std::unordered_map<pid_t, Process>& processes() const noexcept { return descendants_; }
-  // We run inside one of several ranks ourselves: what has no rank here is not alone.
+  // We run inside one of several ranks ourselves: a process without a rank here is not alone.
   [[nodiscard]] bool among_ranks() const;
   // A shell that was started as a rank only waits: the process it runs, once that is some seconds old; else the pid itself.
   [[nodiscard]] pid_t worker_of(pid_t pid) const;

@@ -45,7 +45,7 @@ std::span<const RankFinder::Change> RankFinder::look(const std::unordered_map<pi
   });
   for (const Process* process : candidates_) {
     Legacy::Rank* known = find(process->identity->rank);
-    if (known != nullptr && known->alive && !legacy_.assumed) continue;  // a second process of a rank that lives: it waits for its turn
+    if (known != nullptr && known->alive && !legacy_.assumed) continue;  // a second process of a live rank: it waits for its turn
     if (known == nullptr && legacy_.count == Legacy::most_ranks) continue;
     if (legacy_.assumed || (known != nullptr && all_gone())) {
       legacy_.assumed = false;

@@ -21,8 +21,8 @@ using stream::Time;
 namespace {
 
 constexpr std::size_t read_bytes = 256u << 10;
-constexpr stream::Duration between_reads = 100ms;  // a line an instant must not wake us each time; the pipe holds it meanwhile,
-                                                   // and when that is full the parent says so
+// A line an instant must not wake us each time: the pipe holds it meanwhile, and the parent reports when it is full.
+constexpr stream::Duration between_reads = 100ms;
 constexpr stream::Duration between_coverage = 10s;
 constexpr stream::Duration look_often = 60s;  // after a change look for processes each second, later every five
 constexpr stream::Duration pack_lead = 3s;    // a reload takes effect so much later
@@ -48,7 +48,7 @@ EntryBuilder::Member Recorder::member(std::uint32_t rank) const { return {stream
 
 void Recorder::about_attempt() { entry_.about(setup_.job, std::to_string(setup_.legacy->attempt), setup_.node); }
 
-// The pack, the start, and that we listen: on disk before the command runs.
+// The pack, the start, and the first coverage: on disk before the command runs.
 void Recorder::begin() {
   const Time now = setup_.clock.now();
   Legacy& legacy = *setup_.legacy;
@@ -73,7 +73,7 @@ void Recorder::begin() {
   }
   next_coverage_ = now + between_coverage;
   if (setup_.ready >= 0) {
-    [[maybe_unused]] const ssize_t told = ::write(setup_.ready, "", 1);
+    [[maybe_unused]] const ssize_t written = ::write(setup_.ready, "", 1);
     ::close(setup_.ready);
   }
 }
@@ -124,7 +124,7 @@ void Recorder::beat() {
 }
 
 void Recorder::add_rank(std::uint32_t rank, pid_t pid) {
-  // Output that goes into a file of its own is not covered by us.
+  // Output that goes into a file of its own is not covered.
   char out[64], err[64];
   const std::string at = "/proc/" + std::to_string(pid) + "/fd/";
   const ssize_t out_size = ::readlink((at + '1').c_str(), out, sizeof out), err_size = ::readlink((at + '2').c_str(), err, sizeof err);
@@ -177,7 +177,7 @@ void Recorder::tell_ranks(std::span<const RankFinder::Change> changes, Time now)
       entry_.event(now, member(change.rank), "member", fields, "sampler");
       next_coverage_ = now;
     } else {
-      // A start of the attempt that runs only says how many ranks it has.
+      // A start of the running attempt only carries the number of ranks.
       const EntryBuilder::Field size[] = {{"world_size", static_cast<double>(setup_.legacy->world_size), {}, false}};
       entry_.event(now, EntryBuilder::job(), "start", std::span{size, setup_.legacy->world_size > 0 ? 1u : 0u});
     }
@@ -242,7 +242,7 @@ void Recorder::coverage() {
     samples.push_back(member(rank.rank));
   }
   entry_.about(setup_.job, {}, setup_.node);
-  // No rank is known, or all of them are here: what we hear is the whole job.
+  // No rank is known, or all of them are here: our coverage is that of the whole job.
   if (ranks_.empty() || (finder_.complete() && lines.size() == ranks_.size())) entry_.coverage("log", {});
   if (!lines.empty()) entry_.coverage("log", lines);
   samples.push_back({stream::Level::node, 0, setup_.node, {}});
@@ -251,8 +251,8 @@ void Recorder::coverage() {
 }
 
 void Recorder::tell_dropped(Time now) {
-  if (state_.dropped == dropped_told_) return;
-  dropped_told_ = state_.dropped;
+  if (state_.dropped == dropped_reported_) return;
+  dropped_reported_ = state_.dropped;
   entry_.about(setup_.job, {}, setup_.node);
   const EntryBuilder::Field fields[] = {{"bytes", static_cast<double>(state_.dropped), {}, false}};
   entry_.event(now, EntryBuilder::job(), "output_dropped", fields);

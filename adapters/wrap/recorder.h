@@ -32,13 +32,13 @@ struct RecorderSetup {
   unsigned restarts = 0;
   int out = -1, err = -1;  // the command's bytes
   int control = -1;        // RunStates; its end: the parent has gone
-  int ready = -1;          // told, once, that the command may start
+  int ready = -1;          // receives one byte when the command may start
   RunState known;          // as it was when this recorder was started
   Legacy* legacy = nullptr;
 };
 
-// The recorder: alone writes the journal. Lines as they come, /proc once a second, what was covered every ten, a beat a second, and at the
-// end the exit status and the seal. If the parent dies it seals without an end: how the command ended is then not known.
+// The recorder is the only writer of the journal: lines as they come, /proc once a second, coverage every ten, a beat a second, and at the
+// end the exit status and the seal. If the parent dies it seals without an end: the exit status is then unknown.
 // Runs in a process of its own, owned by it.
 class Recorder {
  public:
@@ -91,7 +91,7 @@ class Recorder {
   RunState state_;
   bool parent_gone_ = false;
   stream::Time next_second_, next_look_ = stream::long_ago, next_coverage_ = stream::long_ago, changed_;
-  std::uint64_t dropped_told_ = 0;
+  std::uint64_t dropped_reported_ = 0;
   std::vector<char> buffer_;
 };
 

@@ -45,7 +45,7 @@ bool Recording::ready() {
   return true;
 }
 
-// What the recorder before us carried: the newest segment begins with it. It may have been killed before it wrote anything there.
+// What the recorder before us carried is at the beginning of the newest segment. It may have been killed before it wrote that.
 void Recording::read_carried() {
   const auto segments = journal::segments(directory_);
   auto reader = journal::Reader::open(directory_);

@@ -12,13 +12,13 @@
 
 namespace tocsin::adapters::wrap {
 
-// The journal as the Recorder writes it: what cannot be written (a full disk) is lost and counted, and the journal is opened again
-// after a while, behind its last whole frame; so a fault of the disk costs the record and nobody else. Owned by the Recorder.
+// The journal as the Recorder writes it. What cannot be written (a full disk) is lost and counted, and the journal is opened again
+// after a while, behind its last whole frame, so a fault of the disk costs only the recording. Owned by the Recorder.
 class Recording {
  public:
   Recording(std::filesystem::path directory, std::uint64_t most_bytes, RunClock clock, std::uint32_t epoch);
 
-  // Stamps the entry, writes it and empties the builder. An entry of nothing is not written.
+  // Stamps the entry, writes it and empties the builder. An empty entry is not written.
   void append(schemas::EntryBuilder& entry);
   // `frames`: without the directory's entry for a new segment, which the file systems in use write with it and none has promised.
   enum class Sync { frames, all };

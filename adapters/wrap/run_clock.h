@@ -28,7 +28,7 @@ class RunClock {
   stream::Duration boot_;
 };
 
-// What poll() takes to wake at `due`: 0 when it is past, -1 for never. Rounded up, so that nobody wakes early and spins.
+// The timeout of poll() that wakes at `due`: 0 when it is past, -1 for never. Rounded up, so that no caller wakes early and spins.
 [[nodiscard]] inline int milliseconds_until(stream::Time due, stream::Time now) noexcept {
   if (due == stream::never) return -1;
   if (due <= now) return 0;

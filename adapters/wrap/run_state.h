@@ -7,11 +7,11 @@
 
 namespace tocsin::adapters::wrap {
 
-// What the parent tells the recorder: all of it each time, as one datagram, so that a recorder that was started again needs no history.
+// What the parent sends to the recorder: the whole state each time, as one datagram, so that a restarted recorder needs no history.
 // Owned by the parent; plain bytes.
 struct RunState {
   pid_t child = 0;            // of the command; 0: not started yet
-  std::uint64_t dropped = 0;  // bytes of output that found no room on their way to the recorder
+  std::uint64_t dropped = 0;  // bytes of output that were dropped because the recorder's queue was full
   std::uint32_t reloads = 0;  // how often the rules were asked for anew
   bool ended = false;
   bool asked_to_end = false;  // a signal that asks to end passed through us
@@ -30,7 +30,7 @@ struct Legacy {
     bool alive;
   };
   bool begun = false;         // the journal has its start event
-  bool assumed = false;       // rank 0 is the command, since nobody calls itself a rank
+  bool assumed = false;       // rank 0 is the command, since no process calls itself a rank
   std::uint32_t attempt = 1;  // of the ranks: one more each time their processes are replaced
   std::uint32_t world_size = 0;
   std::uint32_t reloads = 0;  // of those asked for, how many were answered

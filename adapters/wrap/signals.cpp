@@ -31,7 +31,7 @@ Signals::Signals() {
 
   const sigset_t mask = handled_set();
   sigset_t blocked = mask;
-  sigaddset(&blocked, SIGPIPE);  // a write says EPIPE; the signal is nobody's
+  sigaddset(&blocked, SIGPIPE);  // a write returns EPIPE; the signal is unused
   sigaddset(&blocked, SIGTTOU);  // setting the terminal from the background must not stop us
   ::sigprocmask(SIG_BLOCK, &blocked, &inherited_);
   descriptor_ = Descriptor{::signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK)};

@@ -47,7 +47,7 @@ void Supervisor::start(const Signals& signals, stream::Time now) {
   ++starts_;
   started_ = now;
   pid_ = pid;
-  if (pid < 0) due_ = now + wait_;  // no process to be had now
+  if (pid < 0) due_ = now + wait_;  // no process can be started now
 }
 
 void Supervisor::poll(const Signals& signals, stream::Time now) {

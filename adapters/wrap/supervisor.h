@@ -14,11 +14,11 @@ namespace tocsin::adapters::wrap {
 // How long to wait before the next start: doubled each time, and short again after a good while of work.
 struct Backoff {
   stream::Duration first = std::chrono::milliseconds{100}, most = std::chrono::seconds{10};
-  stream::Duration good = std::chrono::seconds{30};  // it ran so long: what follows is a new trouble
+  stream::Duration good = std::chrono::seconds{30};  // it ran this long: a later failure is a new one
 };
 
-// One of our two other processes, kept running: forked from the parent, started again with back-off when it ends without having
-// been done. Owned by the parent, which tells it of every child that it has waited for.
+// One of our two other processes, kept running: forked from the parent, restarted with back-off when it ends before its work is
+// done. Owned by the parent, which passes it every child that it has waited for.
 class Supervisor {
  public:
   // In the forked process: does its work and returns its exit code. `restarts` counts the earlier starts.

@@ -11,20 +11,20 @@
 
 namespace tocsin::adapters::wrap {
 
-// A pack as a pack record carries it.
+// A pack in the form of a pack record.
 struct PackRecord {
   std::string hash, text;
 };
 
-// What the engine process is told besides its journal.
+// What the engine process needs besides its journal.
 struct EngineOptions {
   std::string job;
   int parent = -1;        // at end of file (readable): wrap is gone; read what is there, then stop
-  unsigned restarts = 0;  // how often it was started before: go on from the snapshot
+  unsigned restarts = 0;  // how often it was started before: continue from the snapshot
 };
 
 // The engine, in a process of its own: follows the journal until its seal, prints alerts and the outcome on stderr.
-// 0: read the seal. `engine_refused`: trying again cannot help (it has said why). All else, and every signal: started again.
+// 0: the seal was read. `engine_refused`: trying again cannot help (it has printed the reason). All else, and every signal: start it again.
 using EngineEntry = std::function<int(const std::filesystem::path& journal, const EngineOptions&)>;
 inline constexpr int engine_refused = 2;
 
@@ -36,7 +36,7 @@ struct WrapOptions {
   std::uint64_t state_bytes = 1u << 30;  // of all runs in the state directory: the oldest go first
 
   // The pack that holds from the start, as text: it is on the way to the command, so it must not take a millisecond. None: the
-  // journal has no pack, and whoever reads it brings one.
+  // journal has no pack, and its reader brings one.
   std::function<stream::Result<PackRecord>()> first_pack;
   // Loads and validates the rules at a SIGHUP, in a process of its own. Without it SIGHUP goes to the command.
   std::function<stream::Result<PackRecord>()> reload;
@@ -47,9 +47,9 @@ struct WrapOptions {
   std::chrono::milliseconds engine_wait{30000};   // for the outcome
 };
 
-// Runs the command: output, signals and exit status pass through unchanged, whatever becomes of the recorder and the engine. Returns
-// its exit code; where a signal ended it, this process ends by the same signal and wrap does not return. 2, before the command runs:
-// the options cannot be used (one line on stderr says why).
+// Runs the command: output, signals and exit status pass through unchanged, whatever happens to the recorder and the engine. Returns
+// its exit code; if a signal ended it, this process ends by the same signal and wrap does not return. 2, before the command runs: the
+// options cannot be used (one line on stderr has the reason).
 // Called once, by a process without threads: it forks.
 [[nodiscard]] int wrap(const WrapOptions& options, const EngineEntry& engine);
 

@@ -47,7 +47,7 @@ std::size_t character_length(std::string_view text) {
 std::size_t split_pieces(std::string_view line, std::vector<std::string_view>& pieces) {
   pieces.clear();
   std::size_t dropped = 0;
-  // From the end: the last pieces are what a terminal would show.
+  // From the end: the last pieces are what a terminal shows.
   while (!line.empty()) {
     const std::size_t at = line.find_last_of("\r\b");
     const std::string_view piece = at == line.npos ? line : line.substr(at + 1);

@@ -14,10 +14,10 @@ inline constexpr std::size_t most_pieces = 64;
 // blank, at most the last `most_pieces`. Returns how many were dropped.
 std::size_t split_pieces(std::string_view line, std::vector<std::string_view>& pieces);
 
-// The text without the terminal's control sequences; a view of `text` where it has none, else of `buffer`.
+// The text without the terminal's control sequences: a view of `text` if it has none, else of `buffer`.
 [[nodiscard]] std::string_view without_colours(std::string_view text, std::string& buffer);
 
-// A text fit for an alert: at most `limit` bytes, blanks trimmed, controls and what is not UTF-8 replaced.
+// A text for an alert: at most `limit` bytes, blanks trimmed, controls and invalid UTF-8 replaced.
 [[nodiscard]] std::string presentable(std::string_view text, std::size_t limit = 512);
 
 [[nodiscard]] inline bool blank(std::string_view text) noexcept { return text.find_first_not_of(" \t\r\n\v\f") == text.npos; }

@@ -6,7 +6,7 @@
 namespace tocsin::dsl::text {
 namespace {
 
-// Compiles one definition; what is wrong is said with file, line, pattern and remedy.
+// Compiles one definition; a problem has file, line, pattern and remedy.
 class Reading {
  public:
   Reading(const Definition& definition, std::vector<TextProblem>& problems) : definition_(definition), problems_(problems) {}
@@ -125,7 +125,7 @@ std::shared_ptr<const Expressions> Expressions::compile(std::span<const Definiti
     rule.source = definition.source;
     for (const Value& value : definition.fields) rule.fields.push_back(reading.output(value));
     for (const Value& value : definition.samples) rule.samples.push_back(reading.output(value));
-    // The step of a record comes before what was measured at it.
+    // The step of a record comes before the values measured at it.
     std::stable_partition(rule.samples.begin(), rule.samples.end(), [](const Rule::Output& o) { return o.name == "step"; });
     rule.unless = reading.optional(definition.unless, "unless");
     rule.continues = reading.optional(definition.continues, "continues");

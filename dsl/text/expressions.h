@@ -19,10 +19,10 @@ namespace tocsin::dsl::text {
 inline constexpr std::size_t most_captures = 16;
 inline constexpr int no_capture = -1;
 
-// What the named groups of a definition's line hold, by the definition's own numbering. Views of the record.
+// The values of the named groups of a definition's line, by the definition's own numbering. Views of the record.
 using Captures = std::array<std::string_view, most_captures>;
 
-// Definition and its values with names resolved and expressions compiled.
+// A definition and its values with names resolved and expressions compiled.
 struct Rule {
   struct Source {
     int capture = no_capture;
@@ -55,14 +55,14 @@ struct Rule {
 struct Expression {
   std::uint32_t rule = 0;
   std::unique_ptr<Matcher> captures;
-  std::vector<int> capture_of;  // by group: the rule's number of it, or no_capture
+  std::vector<int> capture_of;  // by group: its number in the rule, or no_capture
   [[nodiscard]] bool match(std::string_view text, Captures& out) const;
 };
 
-// All that a pack's patterns and parsers compile to. Immutable.
+// All compiled patterns and parsers of a pack. Immutable.
 class Expressions {
  public:
-  // Null where `problems` is not empty.
+  // Null if `problems` is not empty.
   static std::shared_ptr<const Expressions> compile(std::span<const Definition> definitions, std::vector<TextProblem>& problems);
 
   [[nodiscard]] Scanner::Scratch make_scratch() const { return scanner_->make_scratch(); }
@@ -72,7 +72,7 @@ class Expressions {
   [[nodiscard]] const Expression& expression(std::uint32_t id) const { return expressions_[id]; }
   [[nodiscard]] const Rule& rule(std::uint32_t index) const { return rules_[index]; }
   [[nodiscard]] std::span<const Rule> rules() const noexcept { return rules_; }
-  // The index of the first expression of a rule, and of those behind it.
+  // The index of the first expression of a rule; its others follow.
   [[nodiscard]] std::span<const Expression> of(std::uint32_t rule) const;
   [[nodiscard]] std::optional<std::uint32_t> find(std::string_view name, Definition::Kind kind) const;
 

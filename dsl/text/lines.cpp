@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t most_totals = 65'536;
 constexpr std::uint32_t no_rule = 0xFFFFFFFFu;
-constexpr std::string_view own_log = "log";  // the source of a rank's own output: what is made of it has the source that the rules say
+constexpr std::string_view own_log = "log";  // the source of a rank's own output; records made of it have the source that the rules define
 
 struct Drawn {
   std::optional<double> number;
@@ -44,7 +44,7 @@ std::string_view captured(const Captures& captures, int which) {
   return which == no_capture ? std::string_view{} : captures[static_cast<std::size_t>(which)];
 }
 
-// What was found, as the output keeps it.
+// The extracted values in the form of the output.
 std::optional<Drawn> read(const Rule::Output& output, const Rule::Source& source, std::string_view found, const Captures& captures) {
   if (output.textual) {
     if (blank(found)) return std::nullopt;
@@ -62,7 +62,7 @@ std::optional<Drawn> read(const Rule::Output& output, const Rule::Source& source
   return Drawn{value, {}, false};
 }
 
-// The value of the first source that gives one.
+// The value of the first source that has one.
 Drawn draw(const Rule::Output& output, std::string_view text, const Captures& captures) {
   for (const Rule::Source& source : output.sources) {
     const bool constant = !source.text.empty() || source.number;
@@ -114,7 +114,7 @@ void Lines::take(std::string_view text, const LineRecord& line, Time arrival, Ex
   piece.source = line.source == own_log ? std::string_view{} : line.source;
   piece.time = line.time;
   piece.arrival = arrival;
-  // A collector that knows the rank is believed before a text that says one; a local rank means nothing on a known node.
+  // A collector that knows the rank overrides a rank in the text; a local rank means nothing on a known node.
   if (prefix.rank && !piece.rank_known && !(prefix.local && line.member.level != Level::job)) {
     piece.member.level = Level::rank;
     piece.member.rank = *prefix.rank;
@@ -129,13 +129,13 @@ void Lines::apply(const Piece& piece, Extracted& out) {
 
   const Rule* joined = open_.none() ? nullptr : join(piece, out);
   bool parsed = joined && joined->kind == Definition::Kind::parser;
-  std::uint32_t spoken = no_rule;
+  std::uint32_t matched = no_rule;
   for (const std::uint32_t id : found_) {
     const Expression& expression = expressions_->expression(id);
-    if (expression.rule == spoken) continue;  // another of its lines matched
+    if (expression.rule == matched) continue;  // another line of the same rule has matched
     const Rule& rule = expressions_->rule(expression.rule);
     if (rule.kind == Definition::Kind::parser && parsed) continue;
-    // A line within a record is told by the record.
+    // A line within a record is reported by the record.
     if (joined && (joined == &rule || (!rule.event.empty() && rule.event == joined->event))) continue;
     Captures captures;
     if (!expression.match(piece.body, captures)) {
@@ -144,7 +144,7 @@ void Lines::apply(const Piece& piece, Extracted& out) {
     }
     if (rule.unless && rule.unless->occurs(piece.body)) continue;
     if (!counts(rule, captures, piece.member)) continue;
-    spoken = expression.rule;
+    matched = expression.rule;
     if (rule.kind == Definition::Kind::parser) parsed = true;
     if (rule.assembles() && !(rule.until && rule.until->occurs(piece.body))) begin(piece, expression.rule, out);
     else emit(rule, piece.body, captures, piece.member, piece.rank_known, piece.source, piece.time, out);
@@ -165,7 +165,7 @@ const Rule* Lines::join(const Piece& piece, Extracted& out) {
   });
   const bool ends = !again && rule.until && rule.until->occurs(piece.body);
   const bool continues = !again && (ends || !rule.continues || rule.continues->occurs(piece.body));
-  if (!by_stream && !continues) return nullptr;  // somebody else's
+  if (!by_stream && !continues) return nullptr;  // belongs to another record
   if (again || (!continues && !rule.until)) {
     close(open_.take(*place), out);
     return nullptr;
@@ -211,7 +211,7 @@ void Lines::begin(const Piece& piece, std::uint32_t rule, Extracted& out) {
 
 void Lines::close(const OpenRecord& record, Extracted& out) {
   const Rule& rule = expressions_->rule(record.rule);
-  std::string_view first = record.text;  // the line expression is about the first line, unless all are one
+  std::string_view first = record.text;  // the line expression matches the first line, unless all lines are joined
   if (!rule.wrapped) first = first.substr(0, first.find('\n'));
   for (const Expression& expression : expressions_->of(record.rule)) {
     Captures captures;
@@ -222,8 +222,8 @@ void Lines::close(const OpenRecord& record, Extracted& out) {
   }
 }
 
-// A bar within another (an evaluation within the training) counts to a smaller total, and is over sooner. A total is forgotten
-// when its bar reaches it.
+// A bar within another (an evaluation within the training) counts to a smaller total and ends sooner. A total is dropped when its bar
+// reaches it.
 bool Lines::counts(const Rule& rule, const Captures& captures, const MemberKey& member) {
   if (rule.remembers != no_capture) {
     if (const auto total = number(captured(captures, rule.remembers)); total && totals_.size() < most_totals)
@@ -246,13 +246,13 @@ void Lines::emit(const Rule& rule, std::string_view text, const Captures& captur
       if (about.level != Level::rank || about.rank != *rank) about = {Level::rank, *rank, {}, {}};
     }
   }
-  // Of a node that is not known where the line is a rank's: a kernel's log that was pasted or printed.
+  // Without a node if the line is a rank's: a kernel's log that was pasted or printed.
   if (rule.gpu != no_capture && captured(captures, rule.gpu).data()) about = {Level::gpu, 0, about.node, captured(captures, rule.gpu)};
 
   if (!rule.event.empty()) {
     fields_.clear();
     texts_.clear();
-    texts_.reserve(rule.fields.size());  // views of them are kept below
+    texts_.reserve(rule.fields.size());  // the fields hold views of them
     for (const Rule::Output& field : rule.fields) {
       const Drawn drawn = draw(field, text, captures);
       if (drawn.number) {

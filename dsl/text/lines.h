@@ -14,14 +14,14 @@
 
 namespace tocsin::dsl::text {
 
-// Lines of one attempt to events and samples. A line is cleaned, its prefix is read, the whole set of expressions is scanned once,
-// and captures are taken for those that occurred.
-// Owned by its Attempt; shares the expressions, and with the other extractors of its shard what a scan works in.
+// Turns the lines of one attempt into events and samples. Cleans a line, parses its prefix, scans it once for all expressions, and takes
+// captures for those that occur.
+// Owned by its Attempt; shares the expressions, and the scratch memory of scans with the other extractors of its shard.
 class Lines final : public LineExtractor {
  public:
   Lines(std::shared_ptr<const Expressions> expressions, Scanner::Scratch& scratch)
       : expressions_(std::move(expressions)), scratch_(&scratch) {}
-  // With a scratch of its own.
+  // With its own scratch.
   explicit Lines(std::shared_ptr<const Expressions> expressions)
       : expressions_(std::move(expressions)), own_scratch_(expressions_->make_scratch()), scratch_(&*own_scratch_) {}
   Lines(const Lines&) = delete;
@@ -40,7 +40,7 @@ class Lines final : public LineExtractor {
   struct Piece {
     std::string_view body;
     stream::MemberKey member;
-    stream::MemberKey from;  // as the collector says
+    stream::MemberKey from;  // from the collector
     bool rank_known = false;
     bool error = false;
     std::string_view source;  // of the line; empty: its member's own log
@@ -48,7 +48,7 @@ class Lines final : public LineExtractor {
   };
   void take(std::string_view text, const stream::LineRecord& line, stream::Time arrival, stream::Extracted& out);
   void apply(const Piece& piece, stream::Extracted& out);
-  // Joins the piece to the open record that it continues, and closes that where this was its last line. Null: it continues none.
+  // Joins the piece to the open record that it continues, and closes the record if this is its last line. Null: it continues none.
   const Rule* join(const Piece& piece, stream::Extracted& out);
   void begin(const Piece& piece, std::uint32_t rule, stream::Extracted& out);
   void close(const OpenRecord& record, stream::Extracted& out);
@@ -60,10 +60,10 @@ class Lines final : public LineExtractor {
   std::optional<Scanner::Scratch> own_scratch_;
   Scanner::Scratch* scratch_;
   OpenRecords open_;
-  std::map<OwnedMember, double> totals_;  // what progress bars count to
+  std::map<OwnedMember, double> totals_;  // the totals of progress bars
   TextCounters counters_;
 
-  // Kept between calls, so that a line allocates nothing.
+  // Reused between calls, so that a line allocates nothing.
   std::vector<std::string_view> pieces_;
   std::vector<std::uint32_t> found_;
   std::string clean_;

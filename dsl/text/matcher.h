@@ -11,13 +11,13 @@
 
 namespace tocsin::dsl::text {
 
-// One expression, searched in a text: by RE2, or where it is straight, by what finds the same faster. Immutable.
+// One expression, searched in a text by RE2, or, if it is straight, by a faster search with the same result. Immutable.
 class Matcher {
  public:
   static constexpr std::size_t most_groups = Straight::most_groups;
   using Groups = Straight::Groups;
 
-  // `expression` with NUM and INT. Not ok(): RE2 does not take it, error() says why.
+  // `expression` with NUM and INT. Not ok(): RE2 refuses it, and error() has the reason.
   explicit Matcher(const std::string& expression);
   [[nodiscard]] bool ok() const { return re2_->ok(); }
   [[nodiscard]] const std::string& error() const { return re2_->error(); }

@@ -5,13 +5,13 @@
 
 namespace tocsin::dsl::text {
 
-// What stands for NUM and INT in an expression: a number as frameworks print it. nan, NaN, inf and Infinity are numbers; thousands
-// are separated by commas or not at all.
+// The expressions for NUM and INT: a number as frameworks print it. nan, NaN, inf and Infinity are numbers; thousands can be separated
+// by commas.
 inline constexpr std::string_view number_expression =
     R"([+-]?(?:(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?|[nN][aA][nN]|[iI]nf(?:inity)?|INF))";
 inline constexpr std::string_view integer_expression = R"((?:\d{1,3}(?:,\d{3})+|\d+))";
 
-// The value of such a text; quotes and blanks around it are not part of it. Nothing: it is none.
+// The value of such a text, without quotes and blanks around it. Nothing: it is not a number.
 [[nodiscard]] std::optional<double> number(std::string_view text) noexcept;
 
 // The length of the longest number that `text` begins with, as number_expression matches it; 0: none.

@@ -10,7 +10,7 @@ constexpr std::uint32_t most_ranks = 262'144;
 bool digit(char c) { return c >= '0' && c <= '9'; }
 bool letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
-// A reader that goes forward through one line.
+// Reads one line from left to right.
 struct Cursor {
   std::string_view rest;
   std::size_t at = 0;
@@ -70,7 +70,7 @@ bool place_in_source(std::string_view text) {  // trainer.py:4021, logging.py:96
          text.find_first_of(" =,") == text.npos;
 }
 
-// The inside of a pair of brackets: a tag of a logger, or something that the message itself says?
+// Whether the text in a pair of brackets is a logger's tag and not part of the message.
 bool logger_tag(std::string_view inside) {
   if (inside.empty()) return false;
   if (std::all_of(inside.begin(), inside.end(), [](char c) { return c >= 'A' && c <= 'Z'; }) || inside == "titan") return true;  // [INFO]
@@ -101,7 +101,7 @@ bool take_bracket(Cursor& cursor, Prefix& prefix) {
     const bool word = !role.empty() && std::all_of(role.begin(), role.end(), [](char c) { return letter(c) || c == '_' || c == '-'; });
     if (auto rank = rank_of(inside.substr(name)); rank && word) {
       const bool global = role == "rank" || role == "Rank";
-      if (global || !prefix.rank || prefix.local) {  // what the process itself says of its rank wins
+      if (global || !prefix.rank || prefix.local) {  // the process's own value of its rank wins
         prefix.rank = rank;
         prefix.local = !global;
       }
@@ -148,7 +148,7 @@ bool take_tag(Cursor& cursor, Prefix& prefix) {
   return false;
 }
 
-// "stderr F " behind the time, as container run-times keep logs.
+// "stderr F " after the time, in logs of container runtimes.
 bool take_stream(Cursor& cursor) {
   for (const std::string_view stream : {"stdout F ", "stderr F ", "stdout P ", "stderr P "})
     if (cursor.rest.substr(cursor.at, stream.size()) == stream) {

@@ -64,7 +64,7 @@ stream::Result<void> OpenRecords::load(stream::Reader& in, const Expressions& ex
   in.list(1, [&](stream::Reader& of) {
     auto stream = of.get<Stream>(1);
     auto record = of.get<OpenRecord>(2);
-    // A record of a rule that the pack no longer has ends here: nothing could be made of it.
+    // The pack no longer has the record's rule: it ends here without a result.
     const auto rule = expressions.find(of.get<std::string>(4), of.get<Definition::Kind>(3));
     if (!rule || !expressions.rule(*rule).assembles()) return;
     record.rule = *rule;

@@ -13,7 +13,7 @@
 
 namespace tocsin::dsl::text {
 
-// A member with its own strings; orders, so that whatever goes over all of them does it in one order everywhere.
+// A member with its own strings; ordered, so that iteration has the same order everywhere.
 struct OwnedMember {
   stream::Level level = stream::Level::job;
   std::uint32_t rank = 0;
@@ -38,26 +38,26 @@ struct Stream {
   friend auto operator<=>(const Stream&, const Stream&) = default;
 };
 
-// A record that began and may go on in the stream's next lines.
+// A record that has begun and that the stream's next lines may continue.
 struct OpenRecord {
   std::uint32_t rule = 0;
-  OwnedMember of;           // whom it is about
-  OwnedMember from;         // whose line began it, as the collector says
+  OwnedMember of;           // the member that it is about
+  OwnedMember from;         // the member whose line began it, from the collector
   std::string source;       // of its lines; empty: the member's own log
   bool rank_known = false;  // of the line that began it
   std::string text;
   std::uint32_t lines = 0;  // of the stream since then, joined or not
   stream::Time time{};      // of the last line that was joined
-  stream::Time due{};       // when it ends for want of more
+  stream::Time due{};       // when it ends if no line continues it
 
-  // But for its rule, which another pack may number otherwise.
+  // Without its rule, whose number differs between packs.
   static void fields(auto& self, auto& archive) {
     archive(1, self.of), archive(2, self.from), archive(3, self.rank_known), archive(4, self.text);
     archive(5, self.lines), archive(6, self.time), archive(7, self.due), archive(8, self.source);
   }
 };
 
-// The half-assembled records of one attempt, at most one a stream. Bounded in number, bytes, lines and time.
+// The unfinished records of one attempt, at most one per stream. Bounded in number, bytes, lines and time.
 // Owned by its extractor.
 class OpenRecords {
  public:
@@ -69,8 +69,8 @@ class OpenRecords {
   [[nodiscard]] bool full() const noexcept { return open_.size() >= most_records; }
   using Place = std::map<Stream, OpenRecord>::iterator;
   [[nodiscard]] std::optional<Place> find(const stream::MemberKey& member, bool error, std::string_view source);
-  // A terminal wraps a line and puts no prefix before the rest: the youngest record of a wrapped rule that this collector's lines
-  // began.
+  // A terminal wraps a line without a prefix on the rest: finds the newest record of a wrapped rule that began with this collector's
+  // lines.
   [[nodiscard]] std::optional<Place> find_wrapped(const stream::MemberKey& from, bool error, std::string_view source,
                                                   const Expressions& expressions);
   void open(const stream::MemberKey& member, bool error, OpenRecord record);  // among the lines of its source

@@ -113,7 +113,7 @@ std::unique_ptr<Scanner> Scanner::compile(std::span<const std::string> expressio
     texts.push_back(for_scanning(expressions[i]));
     flags.push_back(HS_FLAG_SINGLEMATCH);
     ids.push_back(static_cast<unsigned>(i));
-    // One by one first: an error of the whole set would name one place and hide the others.
+    // First one by one: an error of the whole set names one place and hides the others.
     hs_expr_info_t* info = nullptr;
     hs_compile_error_t* error = nullptr;
     if (hs_expression_info(texts.back().c_str(), flags.back(), &info, &error) != HS_SUCCESS) {

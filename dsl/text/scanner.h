@@ -11,8 +11,8 @@
 
 namespace tocsin::dsl::text {
 
-// All expressions of a pack as one Vectorscan database: which of them occur somewhere in a text. Captures are another matter.
-// Immutable, shared by the extractors of all shards; each shard scans in a Scratch of its own.
+// All expressions of a pack as one Vectorscan database: finds which of them occur anywhere in a text. RE2 takes the captures.
+// Immutable, shared by the extractors of all shards; each shard scans with its own Scratch.
 class Scanner {
  public:
   struct Refusal {
@@ -20,13 +20,13 @@ class Scanner {
     std::string message;
   };
 
-  // `expressions` in RE2's syntax, macros expanded. On a refusal the scanner is null.
+  // `expressions` in RE2's syntax, macros expanded. The scanner is null if one is refused.
   static std::unique_ptr<Scanner> compile(std::span<const std::string> expressions, std::vector<Refusal>& refused);
   ~Scanner();
   Scanner(const Scanner&) = delete;
   Scanner& operator=(const Scanner&) = delete;
 
-  // What one scan at a time works in; fit for the scanner that made it.
+  // The working memory of one scan at a time, for the scanner that made it.
   class Scratch {
    public:
     Scratch(Scratch&&) noexcept;
@@ -50,9 +50,9 @@ class Scanner {
   std::shared_ptr<const Database> database_;
 };
 
-// The expression as Vectorscan is to search it: groups lose their names, NUM and INT become what is sure to occur where they do.
+// The expression in Vectorscan's form: groups lose their names; NUM and INT become what certainly occurs where they match.
 [[nodiscard]] std::string for_scanning(std::string_view expression);
-// The expression as RE2 is to capture it: NUM and INT expanded.
+// The expression in RE2's form, for captures: NUM and INT expanded.
 [[nodiscard]] std::string for_capturing(std::string_view expression);
 
 }  // namespace tocsin::dsl::text

@@ -9,7 +9,7 @@
 namespace tocsin::dsl::text {
 namespace {
 
-// What looks like a secret, and what is left of it.
+// A form of secret, and its replacement.
 struct Rule {
   RE2 expression;
   const char* rewrite;

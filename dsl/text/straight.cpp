@@ -7,7 +7,7 @@
 namespace tocsin::dsl::text {
 namespace {
 
-constexpr std::uint32_t most_steps = 2'000;  // of one search; beyond that RE2 does better
+constexpr std::uint32_t most_steps = 2'000;  // of one search; beyond that RE2 is faster
 
 bool word(unsigned char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; }
 
@@ -33,7 +33,7 @@ bool punctuation(char c) { return c > 0x20 && c < 0x7F && !word(static_cast<unsi
 
 }  // namespace
 
-// Reads an expression; gives up at whatever is not straight.
+// Parses an expression; fails at anything that is not straight.
 class Straight::Parser {
  public:
   explicit Parser(std::string_view rest) : rest_(rest) {}
@@ -95,7 +95,7 @@ class Straight::Parser {
   }
   [[nodiscard]] bool repeated() const { return !rest_.empty() && std::strchr("*+?{", rest_.front()); }
 
-  // As for_capturing() finds them: words of their own.
+  // In the form of for_capturing(): words of their own.
   bool macro(std::string_view name, const std::vector<Atom>& out) {
     if (rest_.substr(0, 3) != name || (rest_.size() > 3 && word(static_cast<unsigned char>(rest_[3])))) return false;
     if (!out.empty() && out.back().kind == Atom::Kind::literal && word(static_cast<unsigned char>(out.back().literal.back()))) return false;
@@ -103,7 +103,7 @@ class Straight::Parser {
     return true;
   }
 
-  // One character or class, with what repeats it.
+  // One character or class, with its repetition.
   bool character(std::vector<Atom>& out) {
     std::bitset<256> set;
     char literal = '\0';
@@ -221,7 +221,7 @@ std::optional<Straight> Straight::compile(std::string_view expression) {
   if (!Parser(expression).read(straight.atoms_)) return std::nullopt;
   for (const Atom& atom : straight.atoms_)
     if (atom.kind == Atom::Kind::open) ++straight.groups_;
-  // A search needs something to look for: a literal, with nothing wide before it.
+  // A search needs something to search for: a literal, with nothing wide before it.
   std::size_t first = 0;
   while (first < straight.atoms_.size() &&
          (straight.atoms_[first].kind == Atom::Kind::boundary || straight.atoms_[first].kind == Atom::Kind::open))
@@ -276,7 +276,7 @@ struct Straight::Search {
           const std::size_t size = atom.kind == Atom::Kind::number ? number_length(rest) : integer_length(rest);
           if (size == 0) return false;
           if (match(index + 1, at + size)) return true;
-          if (size > 1) unsure = true;  // a shorter one might do: RE2 knows
+          if (size > 1) unsure = true;  // a shorter one can match: RE2 decides
           return false;
         }
         case Atom::Kind::choice: {
@@ -302,7 +302,7 @@ struct Straight::Search {
     while (longest < limit && atom.set.test(static_cast<unsigned char>(text[longest]))) ++longest;
     const std::size_t shortest = at + atom.least;
     if (longest < shortest) return false;
-    // What must follow tells where to try: most places are passed over without a step.
+    // The text that must follow selects where to try: most places are skipped without a step.
     const Atom* next = index + 1 < atoms.size() ? &atoms[index + 1] : nullptr;
     std::size_t after = index + 1;
     while (next && (next->kind == Atom::Kind::boundary || next->kind == Atom::Kind::open || next->kind == Atom::Kind::close))

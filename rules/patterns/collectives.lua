@@ -21,7 +21,7 @@ pattern "heartbeat_lost" {
   unless = [[got stuck for]], event = "watchdog_stuck",
 }
 pattern "watchdog_elsewhere" {
-  about  = "another rank's watchdog gave up and told all: whether this one waited as well, or was waited for, it does not say",
+  about  = "another rank's watchdog gave up and notified all: the line does not show whether this rank waited, or was waited for",
   line   = [[Received a (?:dump|timeout) signal due to a collective timeout|Received a (?:global )?timeout (?:signal )?from another rank|Observed flight recorder dump signal from another rank]],
   event  = "collective_timeout_reported", fields = { last_enqueued = { find = [[ast enqueued (?:\w+ )?work: (-?\d+)]] }, last_completed = { find = [[last completed (?:\w+ )?work: (-?\d+)]] } },
 }
@@ -83,7 +83,7 @@ pattern "flight_recorder_dump" { line = { [[(?:Dumping|dumped?|Finished writing)
 local calls = [[barrier|monitored_barrier|broadcast\w*|all_reduce\w*|reduce|all_gather\w*|reduce_scatter\w*|all_to_all\w*|gather\w*|scatter\w*|i?send|i?recv|wait_for_everyone]]
 local place = [[\S*\b(?:torch/distributed|deepspeed/comm|accelerate|horovod)/\S+\.py]]
 pattern "stack_in_collective" {
-  about  = "a stack of a living process, as py-spy, pystack or faulthandler print it: somebody looks into one that waits in a collective",
+  about  = "a stack of a living process, as py-spy, pystack or faulthandler print it: a person inspects one that waits in a collective",
   line   = { [[^\s+(?P<call>]] .. calls .. [[) \(]] .. place .. [[:\d+\)]], [[^\s+\(Python\) File "]] .. place .. [[", line \d+, in (?P<pystack>]] .. calls .. [[)\s*$]],
              [[^\s+File "]] .. place .. [[", line \d+ in (?P<faulthandler>]] .. calls .. [[)\s*$]] },
   event  = "stack_in_collective", texts = { call = { { "call" }, { "pystack" }, { "faulthandler" } } },

@@ -1,4 +1,4 @@
--- Failures of processes: what Python, CUDA and the allocators say.
+-- Failures of processes: lines of Python, CUDA and the allocators.
 
 pattern "traceback" {
   line      = [[Traceback \(most recent call last\):]],
@@ -36,7 +36,7 @@ pattern "cannot_open" {
 }
 
 pattern "cuda_oom" {
-  about  = "of every allocator; who says that it goes on with less has not failed",
+  about  = "of every allocator; a process that continues with less has not failed",
   line   = { [[\b(?:CUDA|HIP|XPU|NPU|MLU|MPS backend) out of memory]], [[\bOutOfMemoryError\b]], [[C(?:UBLAS|UDNN)_STATUS_ALLOC_FAILED]], [[\b(?:CUDA|HIP|CUDA driver) error: out of memory]],
              [[CUDA_ERROR_OUT_OF_MEMORY|cudaErrorMemoryAllocation|hipErrorOutOfMemory|HIP_ERROR_OutOfMemory]], [[(?:RESOURCE_EXHAUSTED|Resource exhausted): (?:Out of memory|Attempting to|Failed to allocate|XLA|Error allocating|OOM when)]],
              [[OOM when allocating tensor]], [[ran out of memory trying to allocate]], [[cuda runtime error \(2\)|error=2 : out of memory|cudaSuccess \(2 vs\. 0\)]], [[cudaMalloc (?:retry )?failed: out of memory]],
@@ -102,7 +102,7 @@ pattern "disk_full"    { line = { [[No space left on device]], [[Disk quota exce
                          event = "disk_full", unless = [[[Ww]arning]] }
 pattern "disk_full_evicted" { line = { [[The node was low on resource: (?:ephemeral-storage|inodes)]], [[The node had condition: \[DiskPressure]] }, event = "disk_full" }
 pattern "storage_failed" {
-  about = "a file system of the network that went away, as Python tells it; where the steps go on, somebody tried again",
+  about = "a file system of the network that went away, as Python reports it; if steps follow, a retry succeeded",
   line  = [[^\s*(?:\w+\.)*\w*Error: \[Errno (?P<errno>5|107|108|110|112|116|121)\] (?:Input/output error|Transport endpoint|Cannot send after transport|Host is down|Stale (?:NFS )?file handle|Remote I/O error|Connection timed out: ['"]/)]],
   event = "storage_failed", fields = { errno = "errno" },
 }

@@ -18,7 +18,7 @@ pattern "fallen_off_at_the_probe" {
   unless    = [[(?:is|are) not supported|supported by the|does not (?:support|include)]], event = "xid", source = "kernel_log", gpu = "pci",
   fields    = { code = { find = [[(fallen off the bus)]], number = 79 } }, texts = { pci = "pci" },
 }
-pattern "xid_told" {
+pattern "xid_reported" {
   about  = "what agents make of the driver's events for others: the device plugin of Kubernetes, DCGM, watchers of clusters",
   line   = { [[(?i)\bGPU[ -]?(?P<gpu>\d{1,2}|[0-9a-f-]{6,36})\b.*\bXid(?: error)?s?\b[^\w]{0,3}(?P<code>\d{1,3})\b]], [[\bXid=(?P<code>\d{1,3}) on Device=(?:GPU-)?(?P<gpu>[\w-]+)]] },
   unless = [[NVRM: Xid|(?i)\b(?:no|ignor\w*|skip\w*|watch\w*)\b[^.]{0,20}xid]], event = "xid", source = "kernel_log", gpu = "gpu",

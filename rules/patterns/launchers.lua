@@ -1,4 +1,4 @@
--- What launchers and schedulers say about ranks and jobs.
+-- Lines of launchers and schedulers about ranks and jobs.
 
 pattern "torchrun_summary" {
   about     = "each failure of torchrun's table, the root cause among them",
@@ -50,7 +50,7 @@ pattern "sagemaker_failed" {
   line   = [[\bExecuteUserScriptError:|\bFailed\. Reason: AlgorithmError:]], event = "rank_failed",
   fields = { exitcode = { { find = [[\b[Ee]xit ?[Cc]ode:? (\d+)]] }, { number = 1 } } }, texts = { launcher = { text = "sagemaker" } },
 }
--- The number of a signal that is told by its name, or by its word.
+-- The number of a signal that is given by its name, or by its word.
 local by_name = { { find = [[\b(SIGKILL)\b]], number = 9 }, { find = [[\b(SIGSEGV)\b]], number = 11 }, { find = [[\b(SIGBUS)\b]], number = 7 }, { find = [[\b(SIGABRT)\b]], number = 6 },
                   { find = [[\b(SIGFPE)\b]], number = 8 }, { find = [[\b(SIGILL)\b]], number = 4 }, { find = [[\b(SIGTERM)\b]], number = 15 } }
 pattern "subprocess_signal" {
@@ -73,7 +73,7 @@ pattern "worker_group_failed" { line = [[Worker group FAILED\. (?P<left>\d+)/\d+
 pattern "launcher_signal" { line = { [[Received (?P<signal>\d+) death signal, shutting down workers]], [[got signal: (?P<other>\d+)]] },
                             event = "launcher_stopped", fields = { signal = { { "signal" }, { "other" } } } }
 
--- Processes of which nobody says what rank they were.
+-- Processes whose rank no line names.
 local endings = [[(?i:killed|segmentation fault|abort(?:ed)?|bus error|illegal (?:hardware )?instruction|floating point exception)]]
 local by_word = { { find = [[(?i)\b(killed)]], number = 9 }, { find = [[(?i)\b(segm)]], number = 11 }, { find = [[(?i)\b(bus error)]], number = 7 },
                   { find = [[(?i)\b(illegal)]], number = 4 }, { find = [[(?i)\b(floating point)]], number = 8 }, { find = [[(?i)\b(abort)]], number = 6 } }
@@ -85,12 +85,12 @@ pattern "shell_killed" {
   event  = "process_killed", fields = { pid = { { "pid" }, { "job" } }, signal = by_word }, texts = { how = { { find = "(" .. endings .. ")" } } },
 }
 pattern "shell_killed_translated" {
-  about  = "the word `Killed`, as bash says it in other languages",
+  about  = "the word `Killed`, as bash prints it in other languages",
   line   = [[(?:^|line \d+: |行 ?\d+[:：] |Zeile \d+: |ligne \d+ ?: )\s*(?:(?P<pid>\d+)\s+)?(?:已杀死|已殺死|被杀死|强行终止|強制終了|Getötet|Processus arrêté|Terminado \(killed\)|Matado|Ucciso|Убито|Morto)(?:\s{2,}|\s*$)]],
   event  = "process_killed", fields = { pid = "pid", signal = 9 }, texts = { how = { text = "Killed" } },
 }
 pattern "exit_code_of_signal" {
-  about  = "128 and the number of the signal, as shells, containers and batch systems tell it",
+  about  = "128 and the number of the signal, as shells, containers and batch systems report it",
   line   = { [[(?i)\b(?:exit(?:ed)?|return(?:ed)?|finished)\b[^.;]{0,24}?(?:code|status)(?: of)?[ :=]*(?:13[25679])\b|\bExited \(13[25679]\)]], [[(?i)\bexit ?code[ :=]+-(?:4|7|8|9|11)\b]] },
   unless = [[srun: error: |CalledProcessError|exit_?codes?.*,|^\s*exitcode\s*:|failed \(exitcode|^launch: ]],
   event  = "process_killed",

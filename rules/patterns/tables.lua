@@ -9,7 +9,7 @@ pattern "nvidia_smi" {
               gpu_temperature = { find = [[ (NUM)C ]] }, gpu_memory_used = { find = [[\| *(NUM)MiB /]], scale = 1048576 } },
 }
 pattern "nvidia_smi_query" {
-  about   = "rows of --format=csv that begin with an index, a bus address or a UUID; what has no unit cannot be told apart",
+  about   = "rows of --format=csv that begin with an index, a bus address or a UUID; columns without a unit cannot be distinguished",
   line    = [[^[,\s]*(?:[A-Z][\w .-]*, )?(?P<gpu>\d{1,2}|[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d|GPU-[0-9a-f-]+), .*\d (?:%|W|MiB),.*\d (?:%|W|MiB)]], gpu = "gpu",
   samples = { gr_engine_active = { find = [[(NUM) %]], scale = 0.01 }, gpu_power = { find = [[(NUM) W]] } },
 }

@@ -1,4 +1,4 @@
--- What the training itself says beside its progress.
+-- Lines of the training other than its progress.
 
 pattern "skipped_step" {
   about  = "the loss scale is being found (or the gradients overflow): no step was made",

@@ -1,4 +1,4 @@
--- Progress lines of training frameworks: the first parser that matches a record speaks. Words: line, unless, samples, states.
+-- Progress lines of training frameworks: the first parser that matches a record applies. Words: line, unless, samples, states.
 -- NUM stands for a number as frameworks print it (nan, inf, thousands separators), INT for a whole one. Times are in seconds.
 
 local function training(about) about.states = { phase = "train" } return about end
@@ -107,7 +107,7 @@ parser "fairseq_json" (training {
 })
 
 parser "espnet" (training {
-  about   = "means over a part of an epoch, whose length it does not tell",
+  about   = "means over a part of an epoch, whose length it does not give",
   line    = [[\bINFO: \d+epoch:train:\d+-\d+batch: .*\bloss=(?P<loss>NUM)]],
   samples = { loss = "loss", learning_rate = { find = [[\b(?:optim0_)?lr_?0=(NUM)]] }, step_time = { find = [[\btrain_time=(NUM)]] }, data_time = { find = [[\biter_time=(NUM)]] },
               grad_norm = { find = [[\bgrad_norm=(NUM)]] } },
@@ -128,7 +128,7 @@ parser "stylegan" (training {
   samples = { step = "step", step_time = "time" },
 })
 parser "levanter" (training {
-  about   = "its bar where nobody looks: counts above a thousand are rounded",
+  about   = "its bar without a terminal: counts above a thousand are rounded",
   line    = [[\bProgress on:train\S*\s+NUM(?:k|M)?it/\S+ rate:.*\bpostfix:(?:.*\b)?loss=(?P<loss>NUM)]],
   samples = { step = { { find = [[on:train\S*\s+(NUM)it/]] }, { find = [[on:train\S*\s+(NUM)kit/]], scale = 1000 } }, loss = "loss", step_time = { find = [[rate:(NUM)s/it]] } },
 })
@@ -265,7 +265,7 @@ parser "pytorch_basic" (training {
   samples = { step = { "n", epoch = "epoch", per_epoch = "total", first_epoch = 1 }, loss = "loss" },
 })
 parser "mindspore" (training {
-  about   = "its step counts within the epoch, whose length it does not tell",
+  about   = "its step counts within the epoch, whose length it does not give",
   line    = [[^epoch: INT,? step: INT, loss is (?P<loss>NUM)]], samples = { loss = "loss" },
 })
 parser "tacotron" (training {

@@ -32,8 +32,8 @@ parser "evaluation_bar" {
   unless = [[(?:train|test|validation) split]], states = { phase = "eval" },
 }
 
--- "key value" pairs with a step and a loss, in this order or the other. A line that speaks of validation, or of a loss that is a mean or a
--- best one, is not taken, whatever else it says. The loss has many names; `l` and `g` alone are too short for one.
+-- "key value" pairs with a step and a loss, in this order or the other. A line about validation, or about a loss that is a mean or a
+-- best one, is not taken, whatever else it contains. The loss has many names; `l` and `g` alone are too short for one.
 local not_training = [[(?i)\b(?:val|valid|validation|eval|evaluation|test|dev|patience|summary)(?:\b|_)|\b(?:average|avg|mean|best|lowest|min|final|target|last|previous)[ _-](?:\w+[ _-]){0,2}(?:loss|nll|entropy|cost|objective)|\b(?:[dg]|disc(?:riminator)?|generator)[ _]loss|loss[ _]?(?:fn|func|function|weight|type)|\bif\b|\bwhen\b]]
 local named_step = [[(?:global[_ ]?step|steps?|iter|iters|iteration|it|itr|update|upd|batch)]]
 local grad_norm     = { find = [[(?i)\b(?:grad[_ ]?norm|g_?norm|grad|g)["']?\s*[:= ]\s*["']?(NUM)]] }

@@ -10,14 +10,14 @@
 
 namespace tocsin::stream {
 
-// The words of messages.
+// Parts of messages.
 [[nodiscard]] Error refuse(std::string message);
 [[nodiscard]] std::string quoted(std::string_view text);    // "node"
 [[nodiscard]] std::string in_ticks(std::string_view text);  // 'above'
 [[nodiscard]] std::string shown(double value);
 [[nodiscard]] std::string shown(const Scalar& value);
 
-// One application of an operation: the checks, and the building of its node. For the time of one call.
+// One application of an operation: checks the arguments and builds the node. Lives for one call.
 struct Graph::Application {
   Graph& graph;
   Op op;
@@ -31,12 +31,12 @@ struct Graph::Application {
 
   std::string written() const { return in_ticks(entry().name.empty() ? operation(Op::clamp).name : entry().name); }
 
-  // The argument as it must be: its shape, and numbers where numbers are wanted.
+  // The argument, checked for its shape; a number where a number is required.
   Result<void> want(std::size_t i, Shape shape, bool numbers = true) const;
   Made make(Type type_of, Attributes with = {}) const;
   NodeId spread(NodeId id, Level level) const;
 
-  // Brings the arguments to the finest level among them; a value for all needs no spreading.
+  // Brings all arguments to the finest level among them. A constant needs no spreading.
   Level meet();
   Result<std::string> common(std::string_view what) const;
 
@@ -46,7 +46,7 @@ struct Graph::Application {
 
   std::string unit_over_time(const std::string& unit, const SignalDefinition& signal) const;
 
-  // A frozen need's value is held after the reduction, which rules without freeze may share.
+  // A frozen need's value is held after the reduction, so rules without freeze can share the reduction.
   Made reduced(WindowSpec spec, Type type_of, Attributes kept);
   Result<std::string> field_of(const SignalDefinition& signal, const std::string& field) const;
   Made filtered(WindowSpec spec, const SignalDefinition& signal);
@@ -57,12 +57,12 @@ struct Graph::Application {
 
   Made columns(std::string_view what);
 
-  // The result over constants alone. What is no finite number is left to the kernels, which know what is unknown.
+  // The result over constants alone. A result that is not finite is left to the kernels, which know what is unknown.
   std::optional<double> fold() const;
   Made comparing();
   Made make_mask();
 
-  // The texts that a state may be, found back through what holds or spreads it.
+  // The texts that a state can have, found through the nodes that hold or spread it.
   const std::vector<std::string>* closed_values(NodeId id) const;
   Made is_any();
   Made masks();
@@ -72,10 +72,10 @@ struct Graph::Application {
 
   Made grouped();
 
-  // n of at_least(n, group): a number, or a column that has one value for each group.
+  // n of at_least(n, group): a number, or a column with one value for each group.
   Result<void> limit(Level to, Attributes& kept);
 
-  // A group that is the value's own level: one value each already.
+  // For a group that is the value's own level: one value each already.
   Made alone() const;
   Result<Level> group_level();
   Made at_level();

@@ -27,7 +27,7 @@ std::size_t index(NodeId id) noexcept { return static_cast<std::size_t>(id); }
 }  // namespace
 
 struct Evaluator::State {
-  // A node, made ready to run: its arguments and what its operation needs, and its values as of the tick that runs.
+  // A node that is ready to run: its arguments, what its operation needs, and its values at the current tick.
   struct Step {
     bool ready = false;
     bool of_window = false;
@@ -35,13 +35,13 @@ struct Evaluator::State {
     Op op{};
     Shape shape = Shape::column;
     Level level = Level::none;
-    std::uint64_t computed = 0;  // the tick; constants are computed for ever
+    std::uint64_t computed = 0;  // the tick; constants stay computed
     std::array<NodeId, 3> arguments{};
     std::vector<double> column;
     std::vector<Truth> mask;
-    std::vector<double> values;      // of is(…); of texts, their symbols as of this tick
-    bool constant = false;           // only the first two values are written: slot 0's, and that of all the others
-    const Groups* groups = nullptr;  // of a reduction, as of:
+    std::vector<double> values;      // of is(…); of texts, their symbols at this tick
+    bool constant = false;           // only the first two values are written: that of slot 0 and that of all others
+    const Groups* groups = nullptr;  // of a reduction, at this version of the topology:
     std::uint64_t groups_version = 0;
   };
 
@@ -50,18 +50,18 @@ struct Evaluator::State {
   Leaves* leaves;
   std::vector<Step> steps;  // by node
   std::uint64_t tick = 1;
-  std::uint64_t version = 0;  // of the topology, as of this tick
+  std::uint64_t version = 0;  // of the topology, at this tick
   GroupFold fold;
-  std::vector<double> between;  // clamp's first half; a column for all members, of one value
+  std::vector<double> between;  // the first half of clamp; a column for all members, with one value
 
   static constexpr std::uint64_t for_ever = ~std::uint64_t{0};
 
   Step& step(NodeId id) { return steps[index(id)]; }
   bool known(const Step& step) const { return step.computed == tick || step.computed == for_ever; }
-  const Step* now(NodeId id) const {  // nothing of an earlier tick
+  const Step* now(NodeId id) const {  // null where the node has not run at this tick
     return index(id) < steps.size() && steps[index(id)].ready && known(steps[index(id)]) ? &steps[index(id)] : nullptr;
   }
-  // Writes each value of a step whose members are constant.
+  // Writes all values of a step whose members are constant.
   void flatten(Step& step) {
     if (!std::exchange(step.constant, false)) return;
     if (step.shape == Shape::column) std::fill(step.column.begin() + 2, step.column.end(), step.column[1]);
@@ -174,7 +174,7 @@ void Evaluator::State::leaf(const Node& node, Step& step) {
   step.constant = leaves->reduce(node, *(*graph)[step.arguments[0]].attributes.window, other, step.column);
 }
 
-// Where all arguments' members are constant, so are the results'.
+// Where the members of all arguments are constant, so are those of the result.
 void Evaluator::State::member_by_member(NodeId id, Step& step, std::size_t n) {
   step.constant = n > 2;
   for (std::size_t i = 0; i < step.arity; ++i) {
@@ -263,14 +263,14 @@ Evaluator::Evaluator(Evaluator&&) noexcept = default;
 void Evaluator::begin_tick() { ++state_->tick; }
 
 void Evaluator::forget_above(std::size_t mark) {
-  // The room stays: a scripted rule asks for much the same at its next evaluation.
+  // The memory stays: a scripted rule asks for much the same at its next evaluation.
   for (std::size_t i = mark; i < state_->steps.size(); ++i) state_->steps[i].ready = false;
 }
 
 void Evaluator::run(std::span<const NodeId> nodes) {
   State& state = *state_;
   if (state.steps.size() < state.graph->size()) state.steps.resize(state.graph->size());
-  if (state.version != state.topology->version()) {  // columns have other lengths now: nothing of before fits
+  if (state.version != state.topology->version()) {  // the columns have other lengths now: no earlier value fits
     state.version = state.topology->version();
     ++state.tick;
   }
@@ -283,15 +283,15 @@ void Evaluator::run(std::span<const NodeId> nodes) {
 
 void Evaluator::run_with_needs(NodeId node) {
   run({});  // the topology may have changed
-  std::vector<NodeId> waiting{node};
-  while (!waiting.empty()) {
-    const NodeId id = waiting.back();
-    const std::size_t before = waiting.size();
+  std::vector<NodeId> pending{node};
+  while (!pending.empty()) {
+    const NodeId id = pending.back();
+    const std::size_t before = pending.size();
     if (!state_->now(id))
       for (const NodeId argument : (*state_->graph)[id].arguments)
-        if (!state_->now(argument)) waiting.push_back(argument);
-    if (waiting.size() > before) continue;
-    waiting.pop_back();
+        if (!state_->now(argument)) pending.push_back(argument);
+    if (pending.size() > before) continue;
+    pending.pop_back();
     run({&id, 1});
   }
 }
@@ -310,7 +310,7 @@ Mask Evaluator::mask(NodeId id) const {
 
 namespace {
 
-// The slot that a member's value stands at in a node of level `of`.
+// The slot of a member's value in a node of level `of`.
 Slot place(const Topology& topology, Level of, Level level, Slot slot) {
   if (of == level) return slot;
   if (of > level) return no_slot;

@@ -9,7 +9,7 @@
 namespace tocsin::stream {
 namespace {
 
-// What makes two nodes equal, as bytes.
+// The bytes by which two nodes are compared.
 class Key {
  public:
   void number(std::uint64_t value) {
@@ -66,7 +66,7 @@ std::string key_of(const Node& node) {
   return key.take();
 }
 
-// The unit of a window's values: a counter's rows are rates.
+// The unit of a window's values. The rows of a counter are rates.
 std::string window_unit(const SignalDefinition& signal) {
   return signal.kind == SignalKind::counter ? unit_quotient(signal.unit, "seconds") : signal.unit;
 }
@@ -91,7 +91,7 @@ NodeId Graph::constant(double value, std::string unit) {
 
 NodeId Graph::window(WindowSpec spec) {
   const SignalDefinition& signal = (*signals_)[spec.signal];
-  // Filters commute: their order must not make two windows of one.
+  // Filters commute, so their order does not distinguish two windows.
   std::sort(spec.filters.begin(), spec.filters.end(), [](const EventFilter& a, const EventFilter& b) {
     return std::tie(a.field, a.keep, a.values) < std::tie(b.field, b.keep, b.values);
   });
@@ -134,14 +134,14 @@ void Graph::truncate(std::size_t mark) {
 
 std::vector<NodeId> Graph::reach(std::span<const NodeId> roots) const {
   std::vector<bool> seen(nodes_.size());
-  std::vector<NodeId> waiting(roots.begin(), roots.end()), found;
-  while (!waiting.empty()) {
-    const NodeId id = waiting.back();
-    waiting.pop_back();
+  std::vector<NodeId> pending(roots.begin(), roots.end()), found;
+  while (!pending.empty()) {
+    const NodeId id = pending.back();
+    pending.pop_back();
     if (seen[static_cast<std::size_t>(id)]) continue;
     seen[static_cast<std::size_t>(id)] = true;
     found.push_back(id);
-    for (const NodeId argument : (*this)[id].arguments) waiting.push_back(argument);
+    for (const NodeId argument : (*this)[id].arguments) pending.push_back(argument);
   }
   std::sort(found.begin(), found.end());
   return found;

@@ -40,14 +40,14 @@ struct WindowSpec {
   Duration lag{};
   std::uint32_t points = 0;  // of points
   std::uint32_t lag_points = 0;
-  std::uint32_t least = 0;  // values from which points, baselines and "attempt" are known; 0: 16, or all asked for if fewer
-  Duration settle{};        // L of the rules that look at it: a tick at T runs at T + settle
+  std::uint32_t least = 0;  // points, baselines and "attempt" are known from this many values on; 0: 16, or all that are asked for if fewer
+  Duration settle{};        // L of the rules that use it: a tick at T runs at T + settle
   std::vector<EventFilter> filters;
-  std::optional<RuleIndex> freeze;  // keeps a member's value while this rule's alert on it is pending or firing
+  std::optional<RuleIndex> freeze;  // keeps a member's value while this rule's alert on the member is pending or firing
 
   friend bool operator==(const WindowSpec&, const WindowSpec&) = default;
 
-  // Raw rows reach back at most 5 min; a longer look-back is a ring of panes.
+  // Raw rows reach back at most 5 min; a longer window is a ring of panes.
   [[nodiscard]] bool baseline() const noexcept { return span == Span::time && over + lag > std::chrono::minutes{5}; }
 };
 
@@ -57,21 +57,21 @@ enum class Shape : std::uint8_t { window, finding, column, mask };
 struct Type {
   Shape shape = Shape::column;
   Level level = Level::none;
-  std::string unit = "none";  // "any" takes the unit of what it meets; "text" is no number
+  std::string unit = "none";  // "any" takes the unit of the other operand; "text" is not a number
   [[nodiscard]] bool text() const noexcept { return unit == "text"; }
 };
 
-// The members over which a reduction goes; `peers` within the rule's list of coordinates.
+// The members over which a reduction runs; `peers`: within the rule's list of coordinates.
 enum class Group : std::uint8_t { peers, gpu, node, rack, job };
 [[nodiscard]] std::string_view name(Group group) noexcept;
 [[nodiscard]] std::optional<Group> group_named(std::string_view text) noexcept;
 
-// What an operation takes besides columns. Every field is part of what makes two nodes equal.
+// What an operation takes besides columns. All fields count when nodes are compared.
 struct Attributes {
   double number = 0;           // constant's value, n of first(n), quantile's q, fraction's bits, ewma's span; n of at_least(n, g)
-                               // and at_most(n, g), unless a second argument gives it: a value per group, or one for all
+                               // and at_most(n, g), unless a second argument gives it: one value per group, or one for all
   std::vector<Scalar> values;  // of is(…)
-  std::string field;           // of an event; of a state; the level of at(…), which gives a spread
+  std::string field;           // of an event; of a state; the level of at(…), which builds a spread
   std::optional<Group> group;
   std::optional<PeersId> peers;       // of Group::peers
   std::optional<RuleIndex> rule;      // of freeze and state
@@ -87,23 +87,23 @@ struct Node {
   Attributes attributes;
 };
 
-// The operations that the rules of a pack leave behind when they are traced. Nodes are hash-consed: what two rules share is one
-// node. Arguments come before what uses them, so the order of ids is an order of evaluation.
-// Owned by its Pack, and constant once that is published. A shard with scripted rules has a copy, to which they append above a mark;
-// the copy refers to the pack's signals.
+// The operations that tracing leaves of a pack's rules. Nodes are hash-consed: rules share equal nodes. Arguments come before their
+// users, so the order of ids is an order of evaluation.
+// Owned by its Pack, and constant once the pack is published. A shard with scripted rules has a copy, to which they append above a
+// mark; the copy refers to the pack's signals.
 class Graph {
  public:
   explicit Graph(const SignalTable& signals) : signals_(&signals) {}
 
   [[nodiscard]] NodeId constant(double value, std::string unit = "any");
   [[nodiscard]] NodeId window(WindowSpec spec);
-  // `level` is that of the rule, or the job where several rules are joined.
+  // `level` is that of the rule, or the job if several rules are joined.
   [[nodiscard]] NodeId finding(std::vector<std::string> rules, Level level);
   [[nodiscard]] NodeId state(RuleIndex rule, std::string field, Level per);
   [[nodiscard]] PeersId peers(std::vector<std::string> coordinates);
 
-  // Applies an operation of the table: checks shapes, levels and units, spreads the coarser argument, folds constants, applies a
-  // frozen need's freeze. The error's message is what an operator reads; file and line are the caller's to add.
+  // Applies an operation of the table: checks shapes, levels and units, spreads the coarser argument, folds constants, applies the
+  // freeze of a frozen need. An operator reads the error's message; the caller adds file and line.
   [[nodiscard]] Result<NodeId> apply(Op op, std::span<const NodeId> arguments, Attributes attributes = {});
 
   [[nodiscard]] const Node& operator[](NodeId id) const { return nodes_[static_cast<std::size_t>(id)]; }
@@ -112,7 +112,7 @@ class Graph {
   [[nodiscard]] std::size_t peers_count() const noexcept { return peers_.size(); }
   [[nodiscard]] const SignalTable& signals() const noexcept { return *signals_; }
 
-  // A scripted rule's evaluation appends nodes and takes them away again.
+  // The evaluation of a scripted rule appends nodes and truncates them afterwards.
   [[nodiscard]] std::size_t mark() const noexcept { return nodes_.size(); }
   void truncate(std::size_t mark);
 
@@ -127,7 +127,7 @@ class Graph {
 
   const SignalTable* signals_;
   std::vector<Node> nodes_;
-  std::vector<std::string> keys_;  // of each node, to take it out of by_key_ again
+  std::vector<std::string> keys_;  // of each node, to remove it from by_key_
   std::unordered_map<std::string, NodeId> by_key_;
   std::vector<std::vector<std::string>> peers_;
 };

@@ -1,4 +1,4 @@
-// What an operation may be applied to, and what it gives: shapes, levels and units. The messages are read by operators.
+// What an operation can be applied to, and what it gives: shapes, levels and units. Operators read the messages.
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -34,7 +34,7 @@ std::string_view article_and_name(Shape shape) {
   return "";
 }
 
-// What to write instead, where a value of one shape stands in the place of another.
+// What to write instead, where a value has the wrong shape.
 std::string_view remedy(Shape is, Shape wanted) {
   if (is == Shape::window) return "reduce it over time first: :last(), :mean()";
   if (is == Shape::finding) return "ask it first: :now(), :ever()";
@@ -275,7 +275,7 @@ Result<Level> Graph::Application::group_level() {
     Level level = from;
     for (const std::string& coordinate : graph.coordinates(*attributes.peers))
       if (const auto owner = graph.signals().coordinate(coordinate)) level = std::max(level, *owner);
-    arguments[0] = spread(arguments[0], level);  // a value coarser than the coordinates stands beside each of their owners
+    arguments[0] = spread(arguments[0], level);  // a value coarser than the coordinates is spread to each of their owners
     return level;
   }
   attributes.peers.reset();
@@ -294,7 +294,7 @@ Result<NodeId> Graph::Application::at_level() {
     return refuse("at(" + quoted(attributes.field) + "): a value per " + std::string{name(type(0).level)} +
                   " cannot be spread to it; up only through a group: :max(" + quoted(attributes.field) + "), :any(" +
                   quoted(attributes.field) + ")");
-  if (type(0).level == Level::none) return arguments[0];  // one for all stands beside anything
+  if (type(0).level == Level::none) return arguments[0];  // a constant fits any level
   return spread(arguments[0], *level);
 }
 
@@ -371,7 +371,7 @@ Result<NodeId> Graph::apply(Op op, std::span<const NodeId> arguments, Attributes
     return refuse(in_ticks(entry.name.empty() ? operation(Op::clamp).name : entry.name) +
                   (few ? " wants a value: " : " takes fewer values: ") + std::string{entry.documentation});
   }
-  // greatest(a, b, c) is greatest(greatest(a, b), c): kernels have two operands.
+  // greatest(a, b, c) is greatest(greatest(a, b), c), because kernels have two operands.
   if (entry.takes == Takes::columns && n > 2) {
     NodeId so_far = arguments[0];
     for (std::size_t i = 1; i < n; ++i) {

@@ -1,4 +1,4 @@
-// A node as a person reads it, for explain.
+// Describes a node for explain.
 #include "stream/graph/application.h"
 
 namespace tocsin::stream {

@@ -1,4 +1,4 @@
-// What may be asked of a window: the words of its signal's kind, their units, filters, and freeze.
+// What can be asked of a window: the words of its signal's kind, their units, filters, and freeze.
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -10,7 +10,7 @@ namespace {
 
 bool integer(double x) { return std::floor(x) == x; }
 
-// The words that a signal's windows have, by its kind.
+// The words for windows of a signal, by its kind.
 bool has_word(SignalKind kind, Op op) {
   const auto among = [op](std::initializer_list<Op> words) { return std::find(words.begin(), words.end(), op) != words.end(); };
   const bool of_events = among({Op::w_where, Op::w_except, Op::w_repeats});

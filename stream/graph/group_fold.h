@@ -9,18 +9,18 @@
 
 namespace tocsin::stream {
 
-// Reductions across members. The result has one value per group; of peers, every member has its own group's value, and members
-// without a group have none. Keeps the room that members of scattered groups are gathered in; one an Evaluator.
+// Reductions across members. The result has one value per group. Of peers, every member has its group's value; a member without a
+// group has none. Owned by an Evaluator; keeps the buffer in which members of scattered groups are gathered.
 //
-// Columns: of the known members; a count is never unknown but over peers, all else is where none is known; peers, and median, mad,
-// quantile and spread of any group, need three. Masks: exact with unknown members; a group without members, and peers of fewer than
-// three, are unknown; a count is of the known members.
+// Columns: over the known members. Unknown where none is known, except for a count (of peers it is unknown, too). Peers, and median,
+// mad, quantile and spread of any group, need three known members. Masks: exact in the presence of unknown members; unknown for a group
+// without members and for peers of fewer than three; a count is over the known members.
 class GroupFold {
  public:
   struct Of {
     const Groups& groups;
     bool peers = false;
-    bool reserved = false;  // slot 0 is the reserved member: it takes part only where its value is known
+    bool reserved = false;  // slot 0 is the reserved member: counts only where its value is known
   };
 
   void column(Op op, double q, Of of, Column in, std::span<double> out);    // g_*
@@ -28,7 +28,7 @@ class GroupFold {
   void count(Of of, Mask in, std::span<double> out);                        // m_count
 
  private:
-  // The values of these members, side by side.
+  // The values of these members as one array.
   const double* together(Column in, std::span<const Slot> members);
   const Truth* together(Mask in, std::span<const Slot> members);
   double fold(Op op, double q, bool peers, const double* x, std::size_t n);

@@ -19,8 +19,8 @@ struct MaskOperand {
   bool one_for_all = false;
 };
 
-// The loops over members. Compiled twice from one source, for AVX2 and for the x86-64 baseline; both give the same bits: sums run
-// in 16 fixed lanes, no contraction, logarithms are our own. The set in use is chosen at start, or by name. No result overlaps an
+// The loops over members. Compiled twice from one source, for AVX2 and for the x86-64 baseline. Both give the same bits: sums use 16
+// fixed lanes, nothing is contracted, and logarithms are our own. The set is chosen at start, or by name. A result must not overlap an
 // argument.
 struct Kernels {
   using Binary = void (*)(Operand, Operand, double*, std::size_t);
@@ -39,15 +39,15 @@ struct Kernels {
   void (*maybe)(const Truth*, Truth*, std::size_t);
   void (*choose)(MaskOperand, Operand, Operand, double*, std::size_t);
 
-  // Over the known numbers of a column (NaN left out); absent where none is known, `measured_nan` never.
+  // Over the known numbers of a column, without NaN. The result is absent if none is known, never `measured_nan`.
   double (*sum)(const double*, std::size_t);
   double (*min)(const double*, std::size_t);
   double (*max)(const double*, std::size_t);
-  std::size_t (*count_known)(const double*, std::size_t);    // NaN left out
-  std::size_t (*count_present)(const double*, std::size_t);  // NaN counted
-  // Order statistics: absent below 3 known numbers; an even count gives the mean of the middle two, a quantile interpolates
-  // linearly between ranks (type 7). `scratch` has room for `n` (quantile's may be the column itself). Infinities of both signs that
-  // would have to be averaged or summed give absent.
+  std::size_t (*count_known)(const double*, std::size_t);    // without NaN
+  std::size_t (*count_present)(const double*, std::size_t);  // with NaN
+  // Order statistics: absent below 3 known numbers. An even count gives the mean of the middle two; a quantile interpolates linearly
+  // between ranks (type 7). `scratch` holds `n` values (for quantile it can be the column itself). Absent where infinities of both signs
+  // would be averaged or summed.
   double (*quantile)(const double*, std::size_t, double q, double* scratch);
   double (*mad)(const double*, std::size_t, double* scratch);  // median of the distances to the median, not scaled
   struct Tally {
@@ -57,7 +57,7 @@ struct Kernels {
 };
 
 [[nodiscard]] const Kernels& kernels() noexcept;  // the fastest that this machine runs, or the one chosen
-// At start, before any thread that uses them. False: unknown, or not for this machine.
+// Call at start, before any thread uses them. False: the name is unknown, or the machine cannot run the set.
 [[nodiscard]] bool choose_kernels(std::string_view name) noexcept;
 [[nodiscard]] double natural_logarithm(double x) noexcept;  // the kernels' own: absent for x <= 0 and for absent
 

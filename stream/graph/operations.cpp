@@ -1,4 +1,4 @@
-// The table of operations: the one place that says what each word of the language is.
+// The table of operations: the only place that defines the words of the language.
 #include "stream/graph/operations.h"
 
 #include <array>
@@ -77,7 +77,7 @@ constexpr std::array table{
               "How many values or events there are. Needs no cover; of a signal with a source, 0 only where the source was covered "
               "over the whole window."},
     Operation{Op::w_age, "age", window, column, T::nothing, U::seconds, C::edge,
-              "The seconds since the newest value (of a step: since its last change), without the time in which nobody listened. "
+              "The seconds since the newest value (of a step: since its last change), without the time in which the source was not live. "
               "Never seen: since the attempt began, and of events infinite, where the source was covered. Unknown while unobserved "
               "and where the member is not expected."},
     Operation{Op::w_interval, "interval", window, column, T::nothing, U::seconds, C::edge,
@@ -117,7 +117,7 @@ constexpr std::array table{
               "The natural logarithm. Unknown where the value is unknown or not positive."},
     Operation{Op::abs, "abs", column, column, T::nothing, U::keep, C::elementwise, "The value without its sign. Unknown where it is."},
     Operation{Op::fill, "fill", column, column, T::column, U::sum, C::elementwise,
-              "The value, or the other where it is unknown; what was assumed is said under \"cannot decide\"."},
+              "The value, or the other where it is unknown; the assumption is reported under \"cannot decide\"."},
     Operation{Op::greatest, "greatest", column, column, T::columns, U::sum, C::elementwise,
               "`greatest(a, b)`: the greatest of them, NaN left out. Unknown where any of them is."},
     Operation{Op::least, "least", column, column, T::columns, U::sum, C::elementwise,
@@ -144,9 +144,9 @@ constexpr std::array table{
               "Either: yes where one is yes, else unknown where either is."},
     Operation{Op::negation, "~", mask, mask, T::nothing, U::none, C::elementwise, "The opposite. Unknown stays unknown."},
     Operation{Op::surely, "surely", mask, mask, T::nothing, U::none, C::elementwise,
-              "Yes only where it is known to be yes: unknown counts as no, and what was assumed is said."},
+              "Yes only where it is known to be yes: unknown counts as no, and the assumption is reported."},
     Operation{Op::maybe, "maybe", mask, mask, T::nothing, U::none, C::elementwise,
-              "Yes unless it is known to be no: unknown counts as yes, and what was assumed is said."},
+              "Yes unless it is known to be no: unknown counts as yes, and the assumption is reported."},
 
     // across members
     Operation{Op::g_median, "median", column, column, T::group, U::keep, C::group_order,

@@ -9,7 +9,7 @@ namespace tocsin::stream {
 
 enum class Shape : std::uint8_t;
 
-// Every word of the language that makes a value, and the few that the builder adds by itself.
+// The words of the language that make a value, and the few operations that the builder adds by itself.
 enum class Op : std::uint8_t {
   // leaves
   constant,
@@ -131,24 +131,24 @@ enum class UnitRule : std::uint8_t {
   field,
 };
 
-// What one evaluation costs, which decides how it is kept up.
+// The cost of one evaluation, which decides how its value is maintained.
 enum class Cost : std::uint8_t { leaf, edge, panes, order, fit, event, elementwise, fold, group_order };
 
-// One entry a word: bindings, checks, the reference and the editor stubs follow from this table.
+// One entry a word. Bindings, checks, the reference and the editor stubs are generated from this table.
 struct Operation {
   Op op;
-  std::string_view name;  // as it is written; a sign for an operator; "" for what the builder adds
+  std::string_view name;  // as written; an operator's sign; "" for what the builder adds
   Shape on;               // the receiver
   Shape gives;
   Takes takes;
   UnitRule unit;
   Cost cost;
-  std::string_view documentation;  // one sentence: meaning, and what makes it unknown
+  std::string_view documentation;  // one sentence: the meaning, and what makes it unknown
 };
 
 [[nodiscard]] std::span<const Operation> operations() noexcept;
 [[nodiscard]] const Operation& operation(Op op) noexcept;
-// The word `name` of a value of this shape. Functions (greatest, least) are found under Shape::column.
+// The word `name` for a value of this shape. Functions (greatest, least) are listed under Shape::column.
 [[nodiscard]] std::optional<Op> find_operation(std::string_view name, Shape on) noexcept;
 
 }  // namespace tocsin::stream

@@ -7,12 +7,12 @@
 
 namespace tocsin::stream {
 
-// The span of time that a window covers as of a tick: (from, to].
+// The span of time that a window covers at a tick: (from, to].
 struct TimeRange {
   Time from, to;
 };
 
-// `lag` shrinks to a quarter of the attempt's age where that is less; so `to` never goes back from tick to tick.
+// `lag` shrinks to a quarter of the attempt's age if that is less, so `to` never moves back from tick to tick.
 [[nodiscard]] inline TimeRange time_range(const WindowSpec& window, Time tick, Time attempt_start) noexcept {
   if (tick == never) return {long_ago, never};
   const Duration age = tick > attempt_start ? tick - attempt_start : Duration{0};
@@ -20,13 +20,13 @@ struct TimeRange {
   return {window.span == WindowSpec::Span::time ? to - window.over : long_ago, to};
 }
 
-// Windows that look at the same values; what they ask for before they are known may differ.
+// Windows over the same values; the number of values from which they are known can differ.
 [[nodiscard]] inline bool same_values(const WindowSpec& a, const WindowSpec& b) {
   return a.signal == b.signal && a.span == b.span && a.over == b.over && a.lag == b.lag && a.points == b.points &&
          a.lag_points == b.lag_points && a.settle == b.settle && a.filters == b.filters;
 }
 
-// From how many values a window is known that is not judged by cover.
+// From how many values on a window is known, if coverage does not decide it.
 [[nodiscard]] inline std::size_t least_of(const WindowSpec& window) noexcept {
   if (window.least != 0) return window.least;
   return window.span == WindowSpec::Span::points ? std::min<std::size_t>(window.points, 16) : 16;
@@ -39,7 +39,7 @@ struct Reduction {
   friend bool operator==(const Reduction&, const Reduction&) = default;
 };
 
-// What of a window has to be kept up, by the reductions that were declared for it.
+// What a window maintains incrementally for the reductions that are declared on it.
 struct Demand {
   std::vector<Reduction> reductions;
   bool order = false;      // median, quantile, mad
@@ -51,9 +51,9 @@ struct Demand {
   std::vector<double> spans;  // of ewma
   std::vector<double> masks;  // of fraction
   void add(Op op, double number);
-  // No reduction is declared: a scripted rule may ask for any.
+  // No reduction is declared: a scripted rule can ask for any.
   void add_all();
-  // Whether what accumulated for the other can go on for this.
+  // Whether the aggregates of the other can continue as these.
   [[nodiscard]] bool goes_on_from(const Demand& other) const;
 };
 

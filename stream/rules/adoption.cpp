@@ -1,4 +1,4 @@
-// A reload: what a judge takes over from the judge of the pack before, by rule and meaning.
+// A reload: what a judge adopts from the judge of the pack before, by rule and meaning.
 #include <algorithm>
 #include <map>
 
@@ -17,7 +17,7 @@ void Judge::adopt(Judge& old, Time from) {
     const Rule& rule = before.rule();
     const auto same = std::find_if(runs_.begin(), runs_.end(),
                                    [&](const RuleRun& run) { return run.rule().name == rule.name && run.rule().per == rule.per; });
-    // An alert keeps the severity and mode under which it fired: with others it fires anew.
+    // An alert keeps the severity and mode under which it fired: under others it fires again.
     if (same == runs_.end() || same->rule().severity != rule.severity || same->rule().mode != rule.mode)
       old.lifecycle_.withdraw(static_cast<RuleIndex>(i), from, old.runs_, facts_.topology, publish_it);
     if (same == runs_.end()) continue;
@@ -29,7 +29,7 @@ void Judge::adopt(Judge& old, Time from) {
   expiry_ = lifecycle_.next_expiry(runs_);
 }
 
-// Values that a rule holds while its alert is open: those of the same reduction of the same window.
+// Values that a rule holds while its alert is open: adopted for the same reduction of the same window.
 void Judge::adopt_frozen(const Judge& old, const RuleRun& before, RuleRun& now) {
   if (before.held.empty()) return;
   std::map<std::uint64_t, const std::vector<double>*> values;

@@ -12,12 +12,12 @@
 
 namespace tocsin::stream {
 
-enum class AlertState : std::uint8_t { firing = 1, resolved };  // numbered as on the wire
+enum class AlertState : std::uint8_t { firing = 1, resolved };  // numbers of the wire format
 enum class ResolveReason : std::uint8_t { none, cleared, no_data, explained, attempt_ended, rule_removed };
 [[nodiscard]] std::string_view name(AlertState state) noexcept;
 [[nodiscard]] std::string_view name(ResolveReason reason) noexcept;
 
-// A member as an alert names it: owned strings.
+// A member in an alert, with owned strings.
 struct NamedMember {
   Level level = Level::job;
   std::optional<std::uint32_t> rank;
@@ -26,7 +26,7 @@ struct NamedMember {
 };
 [[nodiscard]] std::string describe(const NamedMember& member);  // "rank 3 on n1", "the job"
 
-// A change in an alert's life, as it is published. (id, number) names it for ever: a repeat is known by them.
+// A published change of an alert's state. (id, number) is permanent: a repeat has the same pair.
 struct AlertTransition {
   std::uint64_t id = 0;      // hash(rule, subject, attempt, member, first T)
   std::uint32_t number = 0;  // 1: firing
@@ -36,18 +36,18 @@ struct AlertTransition {
   NamedMember member;
   AlertState state = AlertState::firing;
   ResolveReason reason = ResolveReason::none;
-  std::string explained_by;                                  // a rule's name, where the reason is explained
+  std::string explained_by;                                  // the name of a rule, if the reason is explained
   Time since{};                                              // first T: that of pending
   Time at{};                                                 // T of this transition
   std::string shows;                                         // what the data shows
-  std::vector<std::pair<std::string, std::string>> implies;  // causes that are yes: name, text
+  std::vector<std::pair<std::string, std::string>> implies;  // causes whose condition is yes: name, text
   std::vector<std::string> cannot_decide;                    // causes and assumptions that are unknown
   std::vector<std::pair<std::string, double>> evidence;      // values for the member, by name
   std::vector<std::pair<std::string, std::string>> evidence_texts;
   std::vector<NamedMember> who;
 };
 
-// One family's standing in a verdict.
+// The result for one family in a verdict.
 enum class Standing : std::uint8_t { in, out, undecidable };
 
 struct Verdict {
@@ -64,7 +64,7 @@ struct Verdict {
   std::vector<std::string> shows, cannot_decide;
 };
 
-// Where alerts and verdicts go. The journal's sink writes the history beside it; the terminal's prints.
+// The destination of alerts and verdicts. The journal's sink writes the history beside the journal; the terminal's prints.
 class AlertSink {
  public:
   virtual ~AlertSink() = default;

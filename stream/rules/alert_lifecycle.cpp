@@ -12,8 +12,8 @@ constexpr const char* limit_rule = "alert_limit";
 
 bool silent(const Rule& rule) { return rule.severity == Severity::none; }
 
-// A parent's alert explains its children as long as it is firing, would fire but for the limit, or is explained itself. A silent rule
-// has no alert: its answer explains.
+// A parent's alert explains its children while it is firing, would fire but for the limit, or is explained itself. A silent rule has no
+// alert: its answer explains.
 bool explains(const Rule& rule, const Life& life) {
   return life.published || life.withheld != never || (life.on && (silent(rule) || !life.explained_by.empty()));
 }
@@ -42,7 +42,7 @@ void AlertLifecycle::count(const std::vector<RuleRun>& runs) {
 }
 
 void AlertLifecycle::settle(Time tick, std::span<const RuleIndex> ran, std::vector<RuleRun>& runs, const Topology& topology,
-                            const Tell& tell, const Publish& publish) {
+                            const Explain& explain, const Publish& publish) {
   std::vector<RuleIndex> order;
   for (const RuleIndex rule : ran)
     if (!runs[static_cast<std::size_t>(rule)].lives().empty()) order.push_back(rule);
@@ -51,7 +51,7 @@ void AlertLifecycle::settle(Time tick, std::span<const RuleIndex> ran, std::vect
     const auto depth = [&](RuleIndex rule) { return pack_->rules[static_cast<std::size_t>(rule)].yield_depth; };
     return std::tuple(depth(a), a) < std::tuple(depth(b), b);
   });
-  const Call call{tick, runs, topology, &tell, publish};
+  const Call call{tick, runs, topology, &explain, publish};
   for (const RuleIndex rule : order) move(rule, call);
   admit(order, call);
   summarise(call);
@@ -83,7 +83,7 @@ void AlertLifecycle::move(RuleIndex index, const Call& call) {
     if (!above.explained_by.empty()) {
       release(rule, life);
       if (life.published) resolve(index, slot, life, ResolveReason::explained, call);
-      fired = true;  // it explains its own children in turn
+      fired = true;  // it also explains its own children
     } else if (above.wait) {
       release(rule, life);
     } else if (!life.published) {
@@ -101,7 +101,7 @@ AlertLifecycle::Parents AlertLifecycle::parents(RuleIndex index, Slot slot, cons
   for (const RuleIndex parent : rule.yields_to) {
     const RuleRun& run = call.runs[static_cast<std::size_t>(parent)];
     const Rule& above = run.rule();
-    if (above.mode > rule.mode || run.lives().empty()) continue;  // what is tried out changes nothing of what is live
+    if (above.mode > rule.mode || run.lives().empty()) continue;  // a rule in a trial mode never affects a live one
     const auto look = [&](const Life& life) {
       if (explains(above, life)) result.explained_by = above.name;
       else if (life.first != never) result.wait = true;
@@ -118,7 +118,7 @@ AlertLifecycle::Parents AlertLifecycle::parents(RuleIndex index, Slot slot, cons
   return result;
 }
 
-// Of children that are not due at this tick, too.
+// Includes children that are not due at this tick.
 void AlertLifecycle::explain_children(RuleIndex parent, const Call& call) {
   const auto [from, to] = children_.equal_range(parent);
   for (auto it = from; it != to; ++it) {
@@ -150,7 +150,7 @@ AlertTransition AlertLifecycle::transition(RuleIndex index, Slot slot, const Lif
   return t;
 }
 
-// Fires where there is room and nobody waits for it, else queues.
+// Fires if the quota has capacity and no alert is queued for it, else queues.
 void AlertLifecycle::request(RuleIndex index, Slot slot, Life& life, const Call& call) {
   const Rule& rule = pack_->rules[static_cast<std::size_t>(index)];
   if (silent(rule) || life.withheld != never) return;
@@ -166,10 +166,10 @@ void AlertLifecycle::release(const Rule& rule, Life& life) {
   --quota(rule).withheld;
 }
 
-// Room that became free goes to those that came first. Each fires with the values of its own rule's tick: until that runs, its place
-// is kept.
+// Free capacity goes to the alerts that queued first. Each fires with the values of its own rule's next tick; its place is reserved until
+// then.
 void AlertLifecycle::admit(std::span<const RuleIndex> ran, const Call& call) {
-  using Place = std::tuple<Time, std::uint32_t, RuleIndex, Slot>;  // since when it is withheld; of one tick: depth, rule, member
+  using Place = std::tuple<Time, std::uint32_t, RuleIndex, Slot>;  // time since it is withheld; within one tick: depth, rule, member
   for (std::size_t i = 0; i < quotas_.size(); ++i) {
     Quota& free = quotas_[i];
     if (free.withheld == 0 || free.open >= pack_->alert_limit) continue;
@@ -207,14 +207,14 @@ void AlertLifecycle::fire(RuleIndex index, Slot slot, Life& life, const Call& ca
   ++quota(rule).open;
   AlertTransition t = transition(index, slot, life, call);
   t.state = AlertState::firing;
-  if (call.tell) (*call.tell)(index, slot, t);
+  if (call.explain) (*call.explain)(index, slot, t);
   life.shows = t.shows;
   call.publish(t);
 }
 
 void AlertLifecycle::resolve(RuleIndex index, Slot slot, Life& life, ResolveReason reason, const Call& call) {
   ++life.number;
-  // A parent's tick that ran earlier, for its data are sooner complete, may have a later T.
+  // A parent's tick that ran earlier, because its data is complete sooner, can have a later T.
   life.moved = std::max(life.moved, call.tick);
   AlertTransition t = transition(index, slot, life, call);
   t.state = AlertState::resolved;

@@ -15,30 +15,30 @@
 
 namespace tocsin::stream {
 
-// The life of an attempt's alerts: pending, firing, resolved with a reason; children that wait for their parents; the limit of
-// each severity and mode. It moves after the rules of a tick have answered, parents before children.
+// The life of an attempt's alerts: pending, firing, resolved with a reason; children that wait for their parents; the limit of each
+// severity and mode. Runs after the rules of a tick have answered, parents before children.
 // Owned by the attempt's Judge.
 class AlertLifecycle {
  public:
   struct Names {
     std::string subject, attempt;
   };
-  // Fills in what the data shows for a member of a rule, at the values of the tick.
-  using Tell = std::function<void(RuleIndex, Slot, AlertTransition&)>;
+  // Adds what the data shows for a member of a rule, from the values of the tick.
+  using Explain = std::function<void(RuleIndex, Slot, AlertTransition&)>;
   using Publish = std::function<void(const AlertTransition&)>;
 
   AlertLifecycle(const Pack& pack, Names names) : pack_(&pack), names_(std::move(names)) { index_children(); }
 
-  // The rules that ran at this tick, in any order.
-  void settle(Time tick, std::span<const RuleIndex> ran, std::vector<RuleRun>& runs, const Topology& topology, const Tell& tell,
+  // Processes the rules that ran at this tick, in any order.
+  void settle(Time tick, std::span<const RuleIndex> ran, std::vector<RuleRun>& runs, const Topology& topology, const Explain& explain,
               const Publish& publish);
   // Ends every alert, published or not, whose outcome has been unknown for too long.
   [[nodiscard]] Time next_expiry(const std::vector<RuleRun>& runs) const;
   void expire(Time now, std::vector<RuleRun>& runs, const Topology& topology, const Publish& publish);
   void resolve_all(Time at, ResolveReason reason, std::vector<RuleRun>& runs, const Topology& topology, const Publish& publish);
-  // A reload: resolves the published alerts of a rule that the next pack does not have, or has with another severity or mode.
+  // A reload: resolves the published alerts of a rule that the next pack lacks, or has with another severity or mode.
   void withdraw(RuleIndex rule, Time at, std::vector<RuleRun>& runs, const Topology& topology, const Publish& publish);
-  // Continues the lifecycle of the pack before; `runs` hold the lives that go on.
+  // Continues the lifecycle of the pack before; `runs` hold the lives that continue.
   void adopt(const AlertLifecycle& old, Time from, std::vector<RuleRun>& runs, const Topology& topology, const Publish& publish);
 
   [[nodiscard]] std::uint64_t over_limit() const noexcept { return over_limit_; }
@@ -52,10 +52,10 @@ class AlertLifecycle {
     Time tick;
     std::vector<RuleRun>& runs;
     const Topology& topology;
-    const Tell* tell;
+    const Explain* explain;
     const Publish& publish;
   };
-  // What the parents of this member do: nothing, wait (one is pending), or explain (one fires: its name).
+  // The effect of this member's parents: none, wait (one is pending), or explain (one fires: its name).
   struct Parents {
     bool wait = false;
     std::string explained_by;
@@ -66,7 +66,7 @@ class AlertLifecycle {
   };
   // The alert that counts the withheld members of a mode.
   struct Summary {
-    std::uint32_t number = 0;  // of its last transition; odd: it is firing
+    std::uint32_t number = 0;  // of its last transition; odd: firing
     Time moved = long_ago;     // T of its last transition
     static void fields(auto& self, auto& archive) { archive(1, self.number), archive(2, self.moved); }
   };
@@ -92,9 +92,9 @@ class AlertLifecycle {
   const Pack* pack_;
   Names names_;
   std::multimap<RuleIndex, RuleIndex> children_;    // parent to child
-  std::array<Quota, severities * modes> quotas_{};  // follows from the lives: not saved
+  std::array<Quota, severities * modes> quotas_{};  // derived from the lives: not saved
   std::array<Summary, modes> summaries_{};
-  std::uint64_t over_limit_ = 0;  // members that met the limit, since this was made
+  std::uint64_t over_limit_ = 0;  // members that met the limit, since construction
 };
 
 }  // namespace tocsin::stream

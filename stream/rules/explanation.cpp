@@ -41,7 +41,7 @@ std::string format_number(double value, char conversion, int precision) {
   return {buffer.data(), static_cast<std::size_t>(std::max(0, size))};
 }
 
-void Explanation::tell(Slot slot, AlertTransition& transition) const {
+void Explanation::write(Slot slot, AlertTransition& transition) const {
   transition.shows = fill(rule_->shows, slot);
   transition.who = who(slot);
   for (const Cause& cause : rule_->causes) {
@@ -62,7 +62,7 @@ void Explanation::tell(Slot slot, AlertTransition& transition) const {
 }
 
 void Explanation::assumptions(Slot slot, std::vector<std::string>& out) const {
-  std::vector<std::pair<std::string, std::set<std::string_view>>> doubts;  // what is unknown, and what was made of it
+  std::vector<std::pair<std::string, std::set<std::string_view>>> doubts;  // what is unknown, and the value that was assumed
   for (const NodeId id : rule_->hot) {
     const Node& node = (*graph_)[id];
     if (!decides_without_value(node.op) || !unknown(node.arguments[0], rule_->per, slot)) continue;
@@ -84,7 +84,7 @@ bool Explanation::unknown(NodeId id, Level level, Slot slot) const {
     return node.type.shape == Shape::mask ? values_->truth_at(id, level, slot) == Truth::unknown
                                           : is_absent(values_->number_at(id, level, slot));
   }
-  // Finer than the member: unknown if any of its parts is.
+  // A finer node is unknown if any of its parts is.
   const Groups& parts = topology_->groups(node.type.level, level);
   if (slot >= parts.count()) return true;
   const auto members = parts.of(slot);
@@ -125,7 +125,7 @@ std::vector<std::string> Explanation::missing() const {
   for (Slot slot = 0; slot < topology_->size(rule_->per); ++slot) {
     if (!topology_->exists(rule_->per, slot) || (rule_->per == Level::rank && slot == reserved_slot)) continue;
     for (auto& name : missing(rule_->answer, rule_->per, slot)) names.insert(std::move(name));
-    if (slot > 64) break;  // what the first members miss, the others miss too
+    if (slot > 64) break;  // signals that the first members lack are lacking for the others, too
   }
   return {names.begin(), names.end()};
 }
@@ -158,7 +158,7 @@ std::string Explanation::place(const TextTemplate::Place& place, Slot slot) cons
     }
     case Kind::who: {
       const auto members = who(slot);
-      if (members.empty()) return "nobody that the data could name";
+      if (members.empty()) return "no member that the data could name";
       std::string names;
       for (std::size_t i = 0; i < std::min(members.size(), most_named); ++i) names += (i ? ", " : "") + describe(members[i]);
       if (members.size() > most_named) names += " and " + std::to_string(members.size() - most_named) + " more";

@@ -13,9 +13,9 @@
 
 namespace tocsin::stream {
 
-// The three parts of a finding, told for one member: what the data shows, what it implies, what it cannot decide. Read off the
-// graph of the rule that fired, at the values of the tick that just ran.
-// A view over the Judge's parts for one call.
+// The three parts of a finding for one member: what the data shows, what it implies, what it cannot decide. Read from the graph of the
+// rule that fired, at the values of the tick that just ran.
+// A view of the Judge's parts for one call.
 class Explanation {
  public:
   using TextOf = std::function<std::optional<std::string>(double symbol)>;
@@ -23,8 +23,8 @@ class Explanation {
   Explanation(const Rule& rule, const Graph& graph, const Evaluator& values, const Topology& topology, TextOf text)
       : rule_(&rule), graph_(&graph), values_(&values), topology_(&topology), text_(std::move(text)) {}
 
-  // Fills shows, implies, cannot_decide, evidence and who for the member at `slot`.
-  void tell(Slot slot, AlertTransition& transition) const;
+  // Sets shows, implies, cannot_decide, evidence and who for the member at `slot`.
+  void write(Slot slot, AlertTransition& transition) const;
   // Signals (and findings) whose absence makes this node unknown for the member.
   [[nodiscard]] std::vector<std::string> missing(NodeId node, Level level, Slot slot) const;
   // The same for the rule's answer over all members.

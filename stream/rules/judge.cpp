@@ -10,11 +10,11 @@ namespace {
 
 constexpr Duration first_quarantine = std::chrono::seconds{60};
 constexpr std::uint32_t longest_quarantine = 6;     // doublings
-constexpr std::size_t most_findings_explained = 4;  // a rule built on more says nothing of each
+constexpr std::size_t most_findings_explained = 4;  // a rule built on more findings carries no evidence of them
 
 }  // namespace
 
-// What a scripted rule works with: the copy of the pack's graph above a mark, computed at once.
+// The working set of a scripted rule: the copy of the pack's graph above a mark, computed at once.
 class Judge::Script final : public Scratch {
  public:
   explicit Script(Judge& judge) : judge_(&judge) {}
@@ -78,7 +78,7 @@ void Judge::run(const Scheduler::Due& due) {
   ++context_.counters->ticks;
   evaluator_.begin_tick();
   script_answers_.clear();
-  const std::size_t mark = graph().mark();  // what scripted rules append lives until their alerts are told
+  const std::size_t mark = graph().mark();  // nodes that scripted rules append live until their alerts are explained
   std::vector<RuleIndex> rules;
   for (const RuleIndex rule : due.rules)
     if (selects(pack_->rules[static_cast<std::size_t>(rule)])) rules.push_back(rule);
@@ -90,7 +90,7 @@ void Judge::run(const Scheduler::Due& due) {
   for (const RuleIndex rule : rules) evaluate(rule);
   const std::uint64_t over_limit = lifecycle_.over_limit();
   lifecycle_.settle(
-      due.tick, rules, runs_, facts_.topology, [this](RuleIndex rule, Slot slot, AlertTransition& t) { tell(rule, slot, t); },
+      due.tick, rules, runs_, facts_.topology, [this](RuleIndex rule, Slot slot, AlertTransition& t) { explain(rule, slot, t); },
       [this](const AlertTransition& t) { publish(t); });
   context_.counters->alerts_over_limit += lifecycle_.over_limit() - over_limit;
   if (scripts_->truncate(mark)) evaluator_.forget_above(mark);
@@ -158,9 +158,9 @@ bool Judge::evaluate_script(RuleIndex index, const Rule& rule, RuleRun& run) {
   take_outcomes(answer->answer, rule);
   for (const auto& [field, node] : answer->state) script.compute(node);
   write_state(rule, run, answer->state);
-  const bool speaks =
+  const bool observed =
       context_.observer || !run.lives().empty() || std::find(outcomes_.begin(), outcomes_.end(), Truth::yes) != outcomes_.end();
-  if (!speaks) return true;
+  if (!observed) return true;
   Rule& view = script_answers_.insert_or_assign(index, rule).first->second;
   view.answer = answer->answer;
   view.outputs = answer->outputs;
@@ -199,17 +199,17 @@ void Judge::add_to_digest(const Rule& rule) {
   }
 }
 
-void Judge::tell(RuleIndex index, Slot slot, AlertTransition& transition) {
+void Judge::explain(RuleIndex index, Slot slot, AlertTransition& transition) {
   const Rule& rule = pack_->rules[static_cast<std::size_t>(index)];
   const auto view = script_answers_.find(index);
   if (rule.scripted && view == script_answers_.end()) {
-    transition.shows = rule.summary;  // quarantined, or its alert waited for a parent: it has no values at this tick
+    transition.shows = rule.summary;  // quarantined, or its alert waited for a parent: no values at this tick
     return;
   }
   if (!rule.scripted) evaluator_.run(rule.cold);
   const Explanation explanation{rule.scripted ? view->second : rule, graph(), evaluator_, facts_.topology,
                                 [this](double symbol) { return facts_.symbols.text(symbol); }};
-  explanation.tell(slot, transition);
+  explanation.write(slot, transition);
   add_evidence_of_findings(rule, slot, transition);
 }
 
@@ -219,19 +219,19 @@ void Judge::add_evidence_of_findings(const Rule& rule, Slot slot, AlertTransitio
     const Rule& declared = pack_->rules[static_cast<std::size_t>(index)];
     const auto view = script_answers_.find(index);
     const Rule& base = declared.scripted && view != script_answers_.end() ? view->second : declared;
-    // Only what looks at this same moment: windows of another L have moved on. Of a script, what it said at this tick.
+    // Only findings at the same moment: windows of another L have moved on. Of a script, its answer at this tick.
     if ((declared.scripted && view == script_answers_.end()) || base.settle != rule.settle) continue;
     const Slot at = containing_slot(facts_.topology, rule.per, slot, base.per);
     if (base.per > rule.per || at == no_slot) continue;
     if (!declared.scripted) {
       explaining_ = true;
-      evaluator_.run(base.hot);  // it may not have been due at this tick
+      evaluator_.run(base.hot);  // it is not always due at this tick
       evaluator_.run(base.cold);
       explaining_ = false;
     }
     AlertTransition of_base;
-    Explanation{base, graph(), evaluator_, facts_.topology, [this](double symbol) { return facts_.symbols.text(symbol); }}.tell(at,
-                                                                                                                                of_base);
+    Explanation{base, graph(), evaluator_, facts_.topology, [this](double symbol) { return facts_.symbols.text(symbol); }}.write(at,
+                                                                                                                                 of_base);
     for (auto& [name, value] : of_base.evidence) transition.evidence.emplace_back(base.name + "." + name, value);
     for (auto& [name, text] : of_base.evidence_texts) transition.evidence_texts.emplace_back(base.name + "." + name, std::move(text));
   }
@@ -269,7 +269,7 @@ bool Judge::reduce(const Node& reduction, const WindowSpec& window, Column other
 
 void Judge::finding(const Node& node, std::span<Truth> out) {
   const bool ever = node.op == Op::f_ever;
-  // The finding's leaf names the rules; the node that asks is its user.
+  // The finding's leaf names the rules; the node that uses it asks.
   const auto& names = (node.op == Op::finding ? node : graph()[node.arguments[0]]).attributes.findings;
   const auto run_of = [&](const std::string& name) -> const RuleRun* {
     for (const RuleRun& run : runs_)

@@ -33,12 +33,12 @@ struct Context {
   const RuleObserver* observer = nullptr;
 };
 
-// Runs the rules of a pack over one attempt: which are due, their merged graph, outcomes, state, alerts, the verdict. It looks at
-// what the attempt has learned (history, topology, coverage) and never writes there.
+// Runs the rules of a pack over one attempt: which are due, their merged graph, outcomes, state, alerts, the verdict. Reads what the
+// attempt has learned (history, topology, coverage) and never changes it.
 // Owned by its Attempt.
 class Judge final : private Leaves {
  public:
-  struct Facts {  // the attempt's own, by reference
+  struct Facts {  // of the attempt, by reference
     const std::string& subject;
     const std::string& attempt;
     const std::map<std::string, std::string>& labels;
@@ -49,20 +49,20 @@ class Judge final : private Leaves {
     Time start;
     Time end = never;  // E, once known
   };
-  // `scripts` is of this pack, and outlives the judge.
+  // `scripts` belongs to this pack and outlives the judge.
   Judge(PackPtr pack, ScriptRuntime& scripts, Facts facts, Context around);
   ~Judge();
 
   void applied(const Applied& applied) { scheduler_.applied(applied.signal, applied.at); }
   void end(Time end, std::string reason);
   [[nodiscard]] Time next_due() const;
-  void perform(Time at);                                      // all that is due at this instant; it is next_due()
-  [[nodiscard]] bool over() const noexcept { return over_; }  // "end" has run, the verdict is given
+  void perform(Time at);                                      // runs all that is due at this instant, which is next_due()
+  [[nodiscard]] bool over() const noexcept { return over_; }  // "end" has run and the verdict is published
   [[nodiscard]] Time last_tick() const noexcept { return scheduler_.last_tick(); }
   [[nodiscard]] const std::string& end_reason() const noexcept { return end_reason_; }
 
   [[nodiscard]] const Pack& pack() const noexcept { return *pack_; }
-  // Takes over from the judge of another pack, by rule and meaning: state, k of n, frozen values, open alerts, what was due.
+  // Adopts from the judge of another pack, by rule and meaning: state, k of n, frozen values, open alerts, and what was due.
   void adopt(Judge& old, Time from);
   void save(Writer& out) const;
   Result<void> load(Reader& in);
@@ -70,17 +70,17 @@ class Judge final : private Leaves {
  private:
   class Script;
 
-  // With what scripted rules appended at this tick.
+  // Includes what scripted rules appended at this tick.
   [[nodiscard]] const Graph& graph() const noexcept { return scripts_->graph(); }
   void run(const Scheduler::Due& due);
-  [[nodiscard]] bool selects(const Rule& rule) const;  // the job has the labels that the rule asks for
+  [[nodiscard]] bool selects(const Rule& rule) const;  // whether the job has the labels that the rule asks for
   void evaluate(RuleIndex index);
   bool evaluate_script(RuleIndex index, const Rule& rule, RuleRun& run);
   void write_state(const Rule& rule, RuleRun& run, std::span<const std::pair<std::size_t, NodeId>> writes);
   void take_outcomes(NodeId answer, const Rule& rule);
   void add_to_digest(const Rule& rule);
-  void tell(RuleIndex index, Slot slot, AlertTransition& transition);
-  // A rule built on others carries their evidence too: `stalled.limit` in `collective_hang`.
+  void explain(RuleIndex index, Slot slot, AlertTransition& transition);
+  // A rule built on others also carries their evidence: `stalled.limit` in `collective_hang`.
   void add_evidence_of_findings(const Rule& rule, Slot slot, AlertTransition& transition);
   void publish(const AlertTransition& transition);
   void conclude();
@@ -102,14 +102,14 @@ class Judge final : private Leaves {
   std::vector<RuleRun> runs_;
   AlertLifecycle lifecycle_;
   Moment moment_;
-  Time tick_{};  // T of the tick that runs: as the moment's, but exactly E at the last
+  Time tick_{};  // T of the current tick: that of the moment, but exactly E at the last
   std::vector<Truth> outcomes_;
-  // Scripted rules as they answered at the tick that runs: their outputs are nodes above the graph's mark.
+  // The answers of scripted rules at the current tick: their outputs are nodes above the graph's mark.
   std::map<RuleIndex, Rule> script_answers_;
-  Time expiry_ = never;     // of the first alert that nobody confirms; settled after each tick
-  std::string end_reason_;  // empty: not known
+  Time expiry_ = never;     // of the first alert that has no confirmation; settled after each tick
+  std::string end_reason_;  // empty: unknown
   bool over_ = false;
-  bool explaining_ = false;  // nodes run to be told of, at another rule's tick: frozen values are not theirs to remember
+  bool explaining_ = false;  // nodes run for an explanation at another rule's tick: frozen values must not be remembered
 };
 
 }  // namespace tocsin::stream

@@ -1,4 +1,4 @@
-// The names of severities, modes and the states of alerts, as people write and read them.
+// The text names of severities, modes and alert states.
 #include <array>
 
 #include "stream/rules/alert.h"

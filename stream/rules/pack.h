@@ -37,7 +37,7 @@ struct Persistence {
   Duration span{};
 };
 
-// A text with places: "rank {rank}: {x:.2f}" as literal, then place, in turn.
+// A text with placeholders: "rank {rank}: {x:.2f}" as literal and placeholder in turn.
 struct TextTemplate {
   struct Place {
     enum class Kind : std::uint8_t { value, who, parameter, member };
@@ -63,7 +63,7 @@ struct Cause {
 struct StateField {
   std::string name;
   double initial = 0;
-  std::optional<NodeId> write;  // what is assigned after the evaluation
+  std::optional<NodeId> write;  // the value assigned after the evaluation
 };
 
 // One rule, ready to run. Built by the loader.
@@ -85,11 +85,11 @@ struct Rule {
   std::vector<SignalId> signals;                      // of its needs
   std::vector<std::pair<std::string, NodeId>> needs;  // name and window (or finding) node
 
-  Duration settle{};              // L: the largest lateness of its needs and of every rule it reaches through findings and yields_to
+  Duration settle{};              // L: the largest lateness of its needs and of every rule that it reaches through findings and yields_to
   std::uint32_t depth = 0;        // in findings: after the rules it is built on
   std::uint32_t yield_depth = 0;  // in yields_to: after its parents
 
-  std::optional<std::string> scripted;  // which line made it so; empty for a compiled rule
+  std::optional<std::string> scripted;  // the line that made it scripted; empty for a compiled rule
   NodeId answer{};                      // of a compiled rule
   std::vector<NodeId> hot;              // what answer and state need, in order of evaluation
   std::vector<NodeId> cold;             // what outputs, causes and who need besides
@@ -99,24 +99,24 @@ struct Rule {
   TextTemplate shows;
 };
 
-// How families relate when an attempt gets its verdict: rules/verdict.lua.
+// How families relate in an attempt's verdict: rules/verdict.lua.
 struct VerdictPolicy {
   std::vector<std::string> precedence;                       // families, the strongest first
-  std::map<std::string, std::vector<std::string>> explains;  // a family, and those that are its consequences where they began later
-  std::vector<std::string> pauses;                           // families that are a pause where they cleared and the attempt completed
+  std::map<std::string, std::vector<std::string>> explains;  // a family, and those that are its consequences if they began later
+  std::vector<std::string> pauses;                           // families that are a pause if they cleared and the attempt completed
 };
 
-// All rules, signals and settings that change results. Constant once it is published: shards on several threads judge by one pack,
-// and what changes as they do so belongs to each of them (ScriptRuntime).
+// All rules, signals and settings that change results. Constant once it is published: shards on several threads share one pack, and what
+// changes during evaluation belongs to each shard (ScriptRuntime).
 struct Pack {
   SignalTable signals;
   std::unique_ptr<const Graph> graph;
   std::vector<Rule> rules;       // sorted by name
   std::vector<RuleIndex> order;  // by (depth, name): the order within one tick
   VerdictPolicy verdict;
-  std::shared_ptr<const ScriptSource> scripts;  // null where every rule is compiled
+  std::shared_ptr<const ScriptSource> scripts;  // null if every rule is compiled
   std::string hash;                             // of the files, hex
-  std::string text;                             // the files themselves, as a pack record carries them
+  std::string text;                             // the files, as a pack record carries them
   std::uint32_t alert_limit = 1000;             // open alerts a subject
 };
 using PackPtr = std::shared_ptr<const Pack>;

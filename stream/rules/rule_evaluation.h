@@ -10,7 +10,7 @@
 
 namespace tocsin::stream {
 
-// One evaluation of a rule, as an observer sees it. Valid during the call.
+// One evaluation of a rule, for an observer. Valid during the call.
 struct RuleEvaluation {
   std::string_view subject, attempt;
   const Rule& rule;

@@ -44,7 +44,7 @@ bool RuleRun::record(Time tick, std::span<const Truth> outcomes, const Topology&
   known_sum_ += known_now;
   evaluated_sum_ += members;
   if (!any_yes && lives_.empty()) return false;
-  said_yes_ |= any_yes;
+  answered_yes_ |= any_yes;
 
   if (any_yes)
     for (Slot slot = 0; slot < outcomes_.size(); ++slot)
@@ -67,7 +67,7 @@ bool RuleRun::record(Time tick, std::span<const Truth> outcomes, const Topology&
     }
     answers_[slot] = life.on ? Truth::yes : outcome == Truth::unknown ? Truth::unknown : Truth::no;
     const bool quiet =
-        !life.on && !life.published && life.withheld == never && !life.streak.hopes(rule_->fire);  // the lifecycle counts who is withheld
+        !life.on && !life.published && life.withheld == never && !life.streak.hopes(rule_->fire);  // the lifecycle counts withheld members
     it = quiet ? lives_.erase(it) : std::next(it);
   }
   return !lives_.empty();
@@ -128,11 +128,11 @@ void RuleRun::fields(auto& self, auto& archive) {
   archive(1, self.lives_), archive(2, self.outcomes_), archive(3, self.answers_), archive(4, self.earlier_answers_);
   archive(5, self.evaluated_), archive(6, self.known_), archive(7, self.ever_);
   archive(9, self.held), archive(10, self.ticks_), archive(11, self.known_sum_), archive(12, self.evaluated_sum_);
-  archive(13, self.last_tick_), archive(14, self.last_interval_), archive(15, self.fired_), archive(16, self.said_yes_);
+  archive(13, self.last_tick_), archive(14, self.last_interval_), archive(15, self.fired_), archive(16, self.answered_yes_);
   archive(17, self.quarantined_until), archive(18, self.failures), archive(19, self.began_);
 }
 
-constexpr Tag state_tag = 8;  // by name: the next pack's rule may have other fields
+constexpr Tag state_tag = 8;  // by name: the next pack's rule can have other fields
 
 void RuleRun::save(Writer& out) const {
   fields(*this, out);

@@ -15,13 +15,13 @@
 
 namespace tocsin::stream {
 
-// One member's way through a rule: from its first yes until it is quiet again.
+// One member's state in a rule: from its first yes until it is quiet again.
 struct Life {
   Streak streak;
-  bool on = false;           // fire has held and clear has not since: the rule's answer, whatever became of the alert
+  bool on = false;           // fire has held and clear has not since: the rule's answer, whatever happened to the alert
   bool published = false;    // an alert of it is firing
-  Time withheld = never;     // since when it would fire, but for the subject's limit
-  std::string explained_by;  // a parent fires on an overlapping member
+  Time withheld = never;     // since when the subject's limit keeps it from firing
+  std::string explained_by;  // a parent that fires on an overlapping member
   std::uint64_t id = 0;
   std::uint32_t number = 0;  // of its last transition
   Time first = never;        // first T: that of pending
@@ -29,7 +29,7 @@ struct Life {
   Time moved = long_ago;  // T of its last transition
   std::string shows;      // of the last firing transition
 
-  // The alert has cleared: the next one on this member is another.
+  // The alert has cleared: the next one on this member gets a new id.
   void begin_anew() { first = never, number = 0, explained_by.clear(); }
   static void fields(auto& self, auto& archive) {
     archive(1, self.streak), archive(2, self.on), archive(3, self.published), archive(11, self.withheld);
@@ -44,7 +44,7 @@ class RuleRun {
  public:
   explicit RuleRun(const Rule& rule);
 
-  // Takes the outcomes of a tick: counts them, moves each member's streak, and settles the answers. True: some member lives.
+  // Takes the outcomes of a tick: counts them, moves each member's streak, and settles the answers. True: some member is not quiet.
   bool record(Time tick, std::span<const Truth> outcomes, const Topology& topology);
 
   [[nodiscard]] const Rule& rule() const noexcept { return *rule_; }
@@ -53,24 +53,24 @@ class RuleRun {
   [[nodiscard]] std::span<const Truth> outcomes() const noexcept { return outcomes_; }
   // After fire and clear, as of the last tick at or before `tick`; unknown before the first.
   [[nodiscard]] std::span<const Truth> answers(Time tick) const;
-  // Yes once it was on, no if known in 90 % of its evaluations, else unknown.
+  // Yes if it was ever on, no if known in 90 % of its evaluations, else unknown.
   [[nodiscard]] Truth ever(Slot slot) const;
   [[nodiscard]] bool fired() const noexcept { return fired_; }  // ever on, for any member
-  // First T of the first alert that fired; never: none, or the rule looks only at the end, so that this says nothing.
+  // First T of the first alert that fired; never: none fired, or the rule runs only at the end, where this has no meaning.
   [[nodiscard]] Time began() const noexcept { return began_; }
   [[nodiscard]] bool on() const noexcept;    // now, for any member
   [[nodiscard]] double known_share() const;  // of its members' evaluations
   [[nodiscard]] bool mostly_known() const { return known_share() >= 0.9; }
   [[nodiscard]] std::size_t members_seen() const noexcept { return evaluated_.size() - (rule_->per == Level::rank && !evaluated_.empty()); }
-  [[nodiscard]] bool said_yes() const noexcept { return said_yes_; }
+  [[nodiscard]] bool answered_yes() const noexcept { return answered_yes_; }
   [[nodiscard]] std::uint64_t evaluations() const noexcept { return ticks_; }
 
-  // Answers are kept back for this long, for rules built on it whose ticks run later than its own.
+  // Answers are stored for this long, for dependent rules whose ticks run later than its own.
   void keep_answers_for(Duration span) { answer_memory_ = std::max(answer_memory_, span); }
-  // How long an alert may go without a known outcome.
+  // How long an alert can stay without a known outcome.
   [[nodiscard]] Duration patience() const;
 
-  // State columns, by field; values a member has not written are the field's initial value.
+  // State columns, by field; a member without a written value has the field's initial value.
   [[nodiscard]] std::vector<double>& state(std::size_t field, std::size_t members);
   // Values that a freeze node holds, by node in the order of the rule's nodes.
   std::map<std::uint32_t, std::vector<double>> held;
@@ -79,7 +79,7 @@ class RuleRun {
   std::uint32_t failures = 0;  // in a row
   void leave_quarantine() { quarantined_until.reset(), failures = 0; }
 
-  // Goes on from the run of the same rule in the pack before: all but `held`, and state by name.
+  // Continues the run of the same rule in the pack before: all but `held`, and state by name.
   void adopt(const RuleRun& old);
   void save(Writer& out) const;
   void load(Reader& in);
@@ -99,7 +99,7 @@ class RuleRun {
   Time last_tick_ = long_ago;
   Duration last_interval_{};
   Time began_ = never;
-  bool fired_ = false, said_yes_ = false;
+  bool fired_ = false, answered_yes_ = false;
 };
 
 }  // namespace tocsin::stream

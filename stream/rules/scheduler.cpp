@@ -59,7 +59,7 @@ void Scheduler::end(Time end) {
   end_ = end;
   const Time last = row_end(end, grid);
   for (Period& period : periods_) {
-    if (period.last >= end) period.over = true;      // E was not known in time: its last tick lies behind E
+    if (period.last >= end) period.over = true;      // E was not known in time: the last tick is after E
     else if (period.next > end) period.next = last;  // and over once taken
   }
   find_next();

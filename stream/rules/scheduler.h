@@ -20,23 +20,23 @@ class Scheduler {
  public:
   struct Due {
     Time run_at{}, tick{};
-    Time rows_to{};  // up to which rows are seen: the tick, but at E the end of the row that holds it
+    Time rows_to{};  // rows up to here are visible: the tick, but at E the end of the row that contains it
     std::vector<RuleIndex> rules;
     bool last = false;    // of a period, at E
-    bool at_end = false;  // the rules that wait for "end"; afterwards the attempt is over
+    bool at_end = false;  // the rules that wait for "end"; then the attempt is over
   };
-  static constexpr Duration grace = std::chrono::seconds{120};  // after E, records still come
+  static constexpr Duration grace = std::chrono::seconds{120};  // records are accepted this long after E
 
   Scheduler(const Pack& pack, std::uint64_t phase, Time start);
 
   void applied(SignalId signal, Time at);
   void end(Time end);                                         // E
-  [[nodiscard]] Time next() const noexcept { return next_; }  // the run_at of the next; never: none, ever
+  [[nodiscard]] Time next() const noexcept { return next_; }  // the run_at of the next; never: there is none
   [[nodiscard]] Time next_tick() const noexcept;
   Due take();                                                           // the next
   [[nodiscard]] Time last_tick() const noexcept { return last_tick_; }  // the greatest T taken
 
-  // Another pack takes over: what was due stays due for the rules of the same name.
+  // A reload: what was due stays due for the rules of the same name.
   void adopt(const Scheduler& old, Time from);
   void save(Writer& out) const;
   Result<void> load(Reader& in);
@@ -56,7 +56,7 @@ class Scheduler {
   const Pack* pack_;
   std::uint64_t phase_;
   std::vector<Period> periods_;
-  std::vector<std::vector<RuleIndex>> by_signal_;  // whom its records trigger
+  std::vector<std::vector<RuleIndex>> by_signal_;  // the rules that its records trigger
   std::vector<RuleIndex> at_end_;
   Duration longest_settle_{};
   std::map<std::pair<Time, Time>, std::vector<RuleIndex>> records_;  // (run_at, tick)

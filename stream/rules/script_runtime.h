@@ -8,18 +8,18 @@
 
 namespace tocsin::stream {
 
-// What a pack's scripted rules change as they are evaluated: a copy of the pack's graph, to which they append nodes for one tick, and
-// the host that runs their functions, made at the first evaluation. A pack of compiled rules needs neither.
-// Owned by a shard; shared by the judges of its attempts, one after the other.
+// What changes while a pack's scripted rules are evaluated: a copy of the pack's graph, to which they append nodes for one tick, and the
+// host that runs their functions, made at the first evaluation. A pack of compiled rules needs neither.
+// Owned by a shard; the judges of its attempts use it one after the other.
 class ScriptRuntime {
  public:
   explicit ScriptRuntime(PackPtr pack);
 
-  // What evaluators run: the copy where there is one, else the pack's own graph.
+  // The graph that evaluators run: the copy if there is one, else the pack's own graph.
   [[nodiscard]] const Graph& graph() const noexcept { return copy_ ? *copy_ : *pack_->graph; }
   [[nodiscard]] Graph& scratch();  // the copy; only of a pack with scripted rules
   [[nodiscard]] Result<ScriptedAnswer> evaluate(RuleIndex rule, Scratch& scratch);
-  // Takes away what was appended above `mark`. True: there was something.
+  // Removes what was appended above `mark`. True: there was something.
   bool truncate(std::size_t mark);
 
  private:

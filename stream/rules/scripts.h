@@ -12,19 +12,19 @@
 
 namespace tocsin::stream {
 
-// A scripted rule's concrete evaluation: the same operations, applied at once.
+// The concrete evaluation of a scripted rule: the same operations, applied at once.
 class Scratch {
  public:
   virtual ~Scratch() = default;
-  [[nodiscard]] virtual Graph& graph() = 0;  // append with apply(); taken away after the evaluation
-  virtual void compute(NodeId node) = 0;     // and what it needs
+  [[nodiscard]] virtual Graph& graph() = 0;  // append with apply(); truncated after the evaluation
+  virtual void compute(NodeId node) = 0;     // and its arguments
   [[nodiscard]] virtual Column column(NodeId node) const = 0;
   [[nodiscard]] virtual Mask mask(NodeId node) const = 0;
   [[nodiscard]] virtual const Topology& topology() const = 0;
   [[nodiscard]] virtual std::optional<std::string> text(double symbol) const = 0;
 };
 
-// What a scripted evaluation answers: nodes of the scratch graph.
+// The answer of a scripted evaluation: nodes of the scratch graph.
 struct ScriptedAnswer {
   NodeId answer{};
   std::vector<Output> outputs;
@@ -34,15 +34,15 @@ struct ScriptedAnswer {
 };
 
 // Runs scripted rules. Implemented by dsl/.
-// Owned by a ScriptRuntime; touched by the thread of its shard.
+// Owned by a ScriptRuntime; used by the thread of its shard.
 class ScriptHost {
  public:
   virtual ~ScriptHost() = default;
-  // An error quarantines the rule: its message says which budget was spent or what failed, with file and line.
+  // An error quarantines the rule: its message names the exhausted budget or the failure, with file and line.
   virtual Result<ScriptedAnswer> evaluate(RuleIndex rule, Scratch& scratch) = 0;
 };
 
-// Makes the hosts of a pack's scripted rules, one for each shard. Owned by its Pack; constant, so that several threads may use it.
+// Makes the hosts of a pack's scripted rules, one per shard. Owned by its Pack; constant, so that several threads can use it.
 class ScriptSource {
  public:
   virtual ~ScriptSource() = default;

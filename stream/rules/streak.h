@@ -17,7 +17,7 @@ class Streak {
   static constexpr std::uint32_t most_evaluations = 64;  // n of "k of n"
 
   void add(Time tick, Truth outcome, const Persistence& fire, const Persistence& clear);
-  // k of n: of the last n at least k were `wanted`. for d: every known one of the last d was, the first at least d before the
+  // k of n: at least k of the last n were `wanted`. for d: every known one of the last d was, the first of them at least d before the
   // last, and no more than half were unknown.
   [[nodiscard]] bool holds(const Persistence& persistence, Truth wanted) const;
   // A yes is still among the last n (of d): the member is pending, not quiet.
@@ -30,7 +30,7 @@ class Streak {
   static void fields(auto& self, auto& archive);
   std::uint64_t yes_ = 0, no_ = 0;  // newest evaluation in bit 0
   Time last_{};
-  Time first_yes_ = never, first_no_ = never;  // of the run without a known contrary
+  Time first_yes_ = never, first_no_ = never;  // of the run without a known opposite
   Time latest_yes_ = long_ago;
   std::deque<std::pair<Time, Truth>> recent_;  // of timed persistences only: the last d
 };

@@ -14,7 +14,7 @@ std::string join(const Words& words, const char* between) {
   return text;
 }
 
-// Of a rule that misses no signal at the end and still was not known often enough.
+// A rule that lacks no signal at the end, and still was not known often enough.
 std::string why_unknown(const RuleRun& run) {
   const Rule& rule = run.rule();
   if (run.evaluations() == 0) return "nothing ever triggered " + rule.name;
@@ -31,7 +31,7 @@ Verdict conclude(const Pack& pack, const std::vector<RuleRun>& runs, const std::
     bool in = false, on = false;
     Time began = never;
     std::vector<std::string> fired, all;
-    std::set<std::string> missing, doubts;  // signals; and why else a rule could not decide
+    std::set<std::string> missing, doubts;  // signals; and other reasons why a rule could not decide
   };
   std::map<std::string, Tally> families;
   for (std::size_t i = 0; i < runs.size(); ++i) {
@@ -41,7 +41,7 @@ Verdict conclude(const Pack& pack, const std::vector<RuleRun>& runs, const std::
     Tally& tally = families[rule.family];
     tally.all.push_back(rule.name);
     if (run.fired()) {
-      // What only informs is listed, but names no family.
+      // A family that only informs is listed, but never named.
       tally.in |= rule.severity != Severity::info;
       tally.on |= run.on();
       tally.began = std::min(tally.began, run.began());
@@ -50,7 +50,7 @@ Verdict conclude(const Pack& pack, const std::vector<RuleRun>& runs, const std::
       const auto signals = missing(static_cast<RuleIndex>(i));
       tally.missing.insert(signals.begin(), signals.end());
       if (signals.empty()) tally.doubts.insert(why_unknown(run));
-    } else if (run.said_yes()) {
+    } else if (run.answered_yes()) {
       tally.doubts.insert(rule.name + " was yes, but not for long enough");
     }
   }

@@ -7,15 +7,15 @@
 
 #include "stream/topology/topology.h"
 
-// How GPUs are named: by PCI address, UUID or index, on a node.
+// How GPUs are named on a node: by PCI address, UUID or index.
 namespace tocsin::stream {
 
 [[nodiscard]] inline bool hexadecimal(char c) noexcept {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 
-// A GPU's name, flattened in one way. NVML writes a PCI address as 00000000:3B:00.0, sysfs as 0000:3b:00.0, and the kernel log leaves
-// the function away; they are one GPU. Any other name (index, UUID) stays as it is.
+// A GPU's name in normal form. NVML writes a PCI address as 00000000:3B:00.0, sysfs as 0000:3b:00.0, and the kernel log without the
+// function; all are one GPU. Any other name (index, UUID) stays as it is.
 class GpuName {
  public:
   explicit GpuName(std::string_view text) : name_(text) {
@@ -50,7 +50,7 @@ class GpuName {
   std::size_t size_ = 0;
 };
 
-// (node, name) as one text, without allocating for names of the usual length.
+// (node, name) as one text; does not allocate for names of the usual length.
 class GpuKey {
  public:
   GpuKey(Slot node, std::string_view name) {

@@ -62,7 +62,7 @@ void Topology::alias_gpu(std::string_view node_name, std::string_view name, std:
     auto& names = gpus_[by_alias].names;
     const bool two =
         names.size() > 1 && std::any_of(names.begin(), names.end(), [&](const std::string& of) { return contradicts(gpu, GpuName{of}); });
-    if (two) {  // an index that went over to another GPU
+    if (two) {  // an index that now belongs to another GPU
       std::erase(names, other.view());
       gpu_slots_.erase(gpu_slots_.find(GpuKey{on, other.view()}.view()));
       name_gpu(gpu, other);

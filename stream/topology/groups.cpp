@@ -1,4 +1,4 @@
-// What a topology derives from what it learned: how the levels lie in each other, who is whose peer, and where all have left.
+// What a topology derives from its members: which level contains which, which members are peers, and where all ranks have left.
 #include <algorithm>
 #include <array>
 #include <cassert>
@@ -27,7 +27,7 @@ Groups grouped(std::vector<std::uint32_t> group_of, std::size_t count) {
 }  // namespace
 
 void Topology::find_left() const {
-  // 0: no rank is there; 1: all that are there have exited; 2: one has not.
+  // 0: no rank is there; 1: all ranks there have exited; 2: at least one has not.
   const auto look = [&](Level level, std::vector<std::uint8_t>& left) {
     left.assign(size(level), 0);
     for (Slot rank = 1; rank < rank_exists_.size(); ++rank) {
@@ -106,7 +106,7 @@ const Groups& Topology::peers(Level level, std::span<const std::string> coordina
   auto [found, fresh] = derived_.peers.try_emplace(std::move(key));
   if (!fresh) return found->second;
 
-  // A member's place among the values of all coordinates so far: refined by one coordinate after the other.
+  // Refines the partition by one coordinate after the other.
   std::vector<std::uint32_t> group_of(size(level), no_group);
   for (Slot slot = 0; slot < group_of.size(); ++slot)
     if (exists(level, slot)) group_of[slot] = 0;
@@ -127,7 +127,7 @@ const Groups& Topology::peers(Level level, std::span<const std::string> coordina
       else group_of[slot] = number({group_of[slot], values[slot]});
     }
   }
-  // Numbered by first members.
+  // Numbers the groups by their first members.
   std::map<std::uint32_t, std::uint32_t> in_order;
   for (auto& group : group_of)
     if (group != no_group) group = in_order.try_emplace(group, static_cast<std::uint32_t>(in_order.size())).first->second;

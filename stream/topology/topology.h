@@ -19,16 +19,16 @@
 
 namespace tocsin::stream {
 
-// The place of a member in the columns of its level. Slots are never reused within an attempt. At level rank, slot 0 is the
-// reserved member "job" (values of rank-owned signals whose rank is unknown) and rank r has slot r + 1; at the others slots are
-// given in the order of first appearance. Level job has the one slot 0.
+// The position of a member in the columns of its level. Slots are never reused within an attempt. At level rank, slot 0 is the
+// reserved member "job" (values of rank-owned signals whose rank is unknown) and rank r has slot r + 1. At the other levels, slots
+// follow the order of first appearance. Level job has only slot 0.
 using Slot = std::uint32_t;
 inline constexpr Slot no_slot = 0xFFFFFFFFu;
 inline constexpr Slot reserved_slot = 0;
 
 class GpuName;
 
-// A partition of the members of a level. Members of a group are ascending; members that do not exist are in none.
+// A partition of the members of a level. The members of a group ascend; members that do not exist are in no group.
 struct Groups {
   std::vector<std::uint32_t> offsets;  // of group g: members[offsets[g] .. offsets[g + 1])
   std::vector<Slot> members;
@@ -39,9 +39,9 @@ struct Groups {
   }
 };
 
-// The members of one attempt: its ranks, their GPUs and nodes, and how they lie in each other; learned from events and labels.
-// Owned by its Attempt. Everything that is derived (groups, spread maps) is rebuilt after a change, at the next look; spans,
-// references and names last until the next change.
+// The members of one attempt: its ranks, their GPUs and nodes, and which contains which. Learned from events and labels.
+// Owned by its Attempt. Derived data (groups, spread maps) is rebuilt on first use after a change; spans, references and names last
+// until the next change.
 class Topology {
  public:
   static constexpr std::uint32_t most_ranks = 262'144, most_nodes = 65'536, most_gpus = 262'144, most_racks = 65'536;
@@ -50,12 +50,12 @@ class Topology {
 
   Topology();
 
-  // Slots, learned on demand. Over a limit, or without a name: nullopt and no_slot, for the caller to count.
+  // Slots, created on first use. Over a limit, or without a name: nullopt and no_slot; the caller counts it.
   std::optional<Slot> rank(std::uint32_t rank);
   Slot node(std::string_view name);
-  // By PCI address (any spelling), index or UUID. `node` may be empty: a GPU of a node that is not known.
+  // By PCI address (any notation), index or UUID. An empty `node`: the GPU's node is unknown.
   Slot gpu(std::string_view node, std::string_view gpu);
-  // Of the key's own level; learns where a rank is, if the key says it. A key of level rack has no slot: it names none.
+  // At the key's own level; learns the place of a rank if the key gives it. A key of level rack has no slot.
   std::optional<Slot> slot(const MemberKey& key);
   [[nodiscard]] std::optional<Slot> find(const MemberKey& key) const;
 
@@ -63,39 +63,39 @@ class Topology {
   void place(std::uint32_t rank, std::string_view node, std::string_view gpu);
   void rack(std::string_view node, std::string_view rack);
   void coordinate(Level owner, Slot slot, std::string_view name, std::string_view value);
-  // The two names are one GPU, shown under its PCI address, else under `name`. Where both had slots, the older stays, with what was
-  // learned of either; the newer exists no longer, and what windows hold of it counts for nobody. Two PCI addresses, or two UUIDs, are
-  // never one GPU: the alias goes over to `name`'s.
+  // Merges two names of one GPU, which is shown under its PCI address, else under `name`. If both have slots, the older slot stays and
+  // inherits what is known of either; the newer stops to exist, and its values in windows count for no member. Two PCI addresses, or two
+  // UUIDs, are never one GPU: the alias moves to the GPU `name`.
   void alias_gpu(std::string_view node, std::string_view name, std::string_view alias);
   void same_gpu(std::string_view node, std::span<const std::string_view> names);  // all that are not empty
   void exited(std::uint32_t rank);
-  // The entry that is read now: placements remember it, so that a backfill can go back to how ranks lay at an earlier one.
+  // The entry that is being read. Placements record it, so that a backfill can restore the placement at an earlier entry.
   void reading(Position entry) noexcept { reading_ = entry; }
-  // Puts each rank where it lay before the entry at `position` was read. All names keep their slots.
+  // Restores the placement of each rank before the entry at `position` was read. All names keep their slots.
   void go_back_to(Position position);
-  // Takes what `then` has; looks at an earlier version are void.
+  // Takes the content of `then`; views of an earlier version become invalid.
   void restore(Topology then);
   void forget_placements_before(Position position);
   void use_reserved();  // the reserved member has a value: "job" includes it
 
   [[nodiscard]] std::size_t size(Level level) const noexcept;        // slots, existing or not; of `none` one
-  [[nodiscard]] bool exists(Level level, Slot slot) const noexcept;  // the reserved member never does: no alert is about it
-  // Exists, and its rank (of a GPU or node: one of the ranks there, if there are any) has not exited.
+  [[nodiscard]] bool exists(Level level, Slot slot) const noexcept;  // the reserved member never exists: no alert is about it
+  // Exists, and its rank (of a GPU or node: at least one of the ranks there, if there are any) has not exited.
   [[nodiscard]] bool expected(Level level, Slot slot) const noexcept;
-  // The same of all slots of a level: 1 or 0.
+  // The same for all slots of a level: 1 or 0.
   [[nodiscard]] std::span<const std::uint8_t> existing(Level level) const;
   [[nodiscard]] std::span<const std::uint8_t> all_expected(Level level) const;
   [[nodiscard]] std::uint64_t version() const noexcept { return version_; }
 
-  // The slot of `coarse` that contains this slot of `fine`, or no_slot; the reserved member lies in nothing.
+  // The slot of `coarse` that contains this slot of `fine`, or no_slot. Nothing contains the reserved member.
   [[nodiscard]] Slot container(Level fine, Slot slot, Level coarse) const noexcept;
-  // The same of each slot of `fine`: it is made anew after each change, so that who asks for one member while others are learned asks above.
+  // The same for each slot of `fine`. Rebuilt after each change: while members are being learned, use container() for a single one.
   [[nodiscard]] std::span<const Slot> containing(Level fine, Level coarse) const;
-  // The slots of `fine` by the slot of `coarse`. Over the job the reserved member takes part where it has spoken.
+  // The slots of `fine` by the slot of `coarse`. The job's group includes the reserved member once it has a value.
   [[nodiscard]] const Groups& groups(Level fine, Level coarse) const;
-  // Members that share every one of these coordinates; one that no member has is left out, and a member without one that others
-  // have is in no group. A coordinate of a coarser owner is spread; of a finer one (a rank's, asked of GPUs) a member has the
-  // values of all that lie in it. Groups are in the order of their first members.
+  // Groups of members that share all of these coordinates. A coordinate that no member has is ignored; a member that lacks a coordinate
+  // which others have is in no group. A coordinate of a coarser owner is spread; for one of a finer owner (a rank's, asked of GPUs) a
+  // member has the values of all that it contains. Groups are ordered by their first members.
   [[nodiscard]] const Groups& peers(Level level, std::span<const std::string> coordinates) const;
 
   [[nodiscard]] std::string_view node_name(Slot node) const;
@@ -111,16 +111,16 @@ class Topology {
  private:
   struct Gpu {
     Slot node = no_slot;
-    std::vector<std::string> names;  // the first is the one to show; none: merged away
+    std::vector<std::string> names;  // the first is shown; none: merged into another
     static void fields(auto& self, auto& archive) { archive(1, self.node), archive(2, self.names); }
   };
   struct Coordinate {
     Level owner{};
-    std::vector<std::string> values;  // by slot of the owner's level; "" where there is none
+    std::vector<std::string> values;  // by slot of the owner's level; "" where unknown
     static void fields(auto& self, auto& archive) { archive(1, self.owner), archive(2, self.values); }
   };
 
-  struct Move {  // where a rank lay before this entry
+  struct Move {  // the place of a rank before this entry
     Position at{};
     Slot rank = no_slot, node = no_slot, gpu = no_slot;
   };

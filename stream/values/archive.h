@@ -19,12 +19,12 @@
 #include "stream/values/result.h"
 #include "stream/values/time.h"
 
-// The inside of a snapshot's section: an object is a list of fields, and a field is a tag, a length and that many bytes, little-endian.
-// A reader skips tags that it does not know, and a value without a field stays as it is, so a section can gain fields without a new
-// format number. A tag is given for ever: a field whose type or meaning changes takes a new one, and a field that goes leaves its tag
-// unused. schemas/ frames and checksums sections.
+// The content of a snapshot's section: an object is a list of fields; a field is a tag, a length and that many bytes, little-endian.
+// A reader skips unknown tags, and a value without a field keeps its default, so a section can gain fields without a new format
+// number. A tag is permanent: a field whose type or meaning changes takes a new one, and the tag of a removed field stays unused.
+// schemas/ frames and checksums sections.
 //
-// A type is saved and loaded by save(Writer&) and load(Reader&), or names its fields once for both:
+// A type is saved and loaded by save(Writer&) and load(Reader&), or lists its fields once for both:
 //   static void fields(auto& self, auto& archive) { archive(1, self.clock), archive(2, self.names); }
 namespace tocsin::stream {
 
@@ -34,8 +34,8 @@ using Tag = std::uint16_t;
 
 template <class T>
 concept Number = std::is_arithmetic_v<T> || std::is_enum_v<T> || std::is_same_v<T, Time> || std::is_same_v<T, Duration>;
-// What an array holds one after the other, as it lies in memory. A struct has no padding, and may gain members at its end: the
-// size of an element is written, too.
+// The elements of an array, stored as they are in memory. A struct must not have padding, and can gain members at its end: the size
+// of an element is stored, too.
 template <class T>
 concept Packable =
     !std::is_same_v<T, bool> && (Number<T> || (std::is_trivially_copyable_v<T> && std::has_unique_object_representations_v<T>));
@@ -74,9 +74,9 @@ requires requires(E value) { greatest(value); }
 
 class Writer {
  public:
-  Writer() : bytes_(sizeof(std::uint64_t)) {}  // the section's length, so that none is cut short at a field's end
+  Writer() : bytes_(sizeof(std::uint64_t)) {}  // the length of the section, which detects a cut at the end of a field
 
-  // A field. Of an optional: none where there is no value.
+  // A field. An empty optional writes none.
   template <class T>
   void operator()(Tag tag, const T& value) {
     if constexpr (is_optional<T>) {
@@ -101,7 +101,7 @@ class Writer {
     for (const auto& element : elements) object(element_tag, [&](Writer& out) { each(out, element); });
     close(begin);
   }
-  // A list of small structs by their members, one array each: the n-th member has tag n for ever.
+  // A list of small structs, stored as one array per member: the n-th member has tag n for ever.
   template <Range R, class... Members>
   void columns(Tag tag, const R& elements, Members... members) {
     const std::size_t begin = open(tag);
@@ -121,7 +121,7 @@ class Writer {
   }
 
  private:
-  // The header is the length in 48 bits below the tag's 16; it is known at the end.
+  // The header holds the length in 48 bits below the 16 of the tag; it is known at the end.
   std::size_t open(Tag tag) {
     append(std::uint64_t{tag} << 48);
     return bytes_.size();
@@ -176,8 +176,8 @@ class Writer {
   std::vector<std::byte> bytes_;
 };
 
-// Reads what a Writer wrote, of this program, an older or a newer one. The first error ends it: what is read afterwards stays as it
-// is. Check status() once, at the end.
+// Reads what a Writer of this, an older or a newer program wrote. After the first error nothing is read, and values stay as they
+// are. Check status() once, at the end.
 class Reader {
  public:
   explicit Reader(std::span<const std::byte> section) : error_(&own_error_) {
@@ -189,7 +189,7 @@ class Reader {
   Reader(const Reader&) = delete;
   Reader& operator=(const Reader&) = delete;
 
-  // The field's value; left as it is where there is no such field.
+  // Reads the value of a field; without the field it stays as it is.
   template <class T>
   void operator()(Tag tag, T& value) {
     if (const auto field = find(tag)) get(*field, value);
@@ -230,7 +230,7 @@ class Reader {
     if (*error_) return **error_;
     return {};
   }
-  // What was read cannot be.
+  // Records that the content is impossible.
   void fail(std::string_view why) { fail(Error{Errc::malformed, "the snapshot's section is torn: " + std::string{why}}); }
   void fail(Error error) {
     if (!*error_) *error_ = std::move(error);
@@ -244,7 +244,7 @@ class Reader {
   };
   Reader(std::span<const std::byte> object, std::optional<Error>* error) : bytes_(object), error_(error) {}
 
-  // The field at `at`, which moves behind it; nullopt: there is none, or it is longer than what is left.
+  // The field at `at`, which moves behind it; nullopt: there is none, or it is longer than the rest.
   std::optional<Field> next(std::size_t& at) {
     std::uint64_t header;
     if (*error_ || at == bytes_.size()) return std::nullopt;
@@ -257,7 +257,7 @@ class Reader {
     at += field.bytes.size();
     return field;
   }
-  // Fields are mostly asked for in the order in which they were written.
+  // Fields are usually read in the order in which they were written.
   std::optional<std::span<const std::byte>> find(Tag tag) {
     const std::size_t from = at_;
     while (const auto field = next(at_))
@@ -358,7 +358,7 @@ class Reader {
         return values.clear(), fail("it holds a value that cannot be");
     }
   }
-  // The first column says how many elements there are; one of a newer program may be missing.
+  // The first column gives the number of elements; a column of a newer program can be missing.
   template <class R, class Member>
   void column(Tag tag, R& elements, Member member) {
     using Value = std::remove_cvref_t<decltype((*std::begin(elements)).*member)>;

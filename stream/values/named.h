@@ -7,7 +7,7 @@
 
 namespace tocsin::stream {
 
-// The enumerator that a table of names, in the order of the enumerators, gives this name to.
+// Finds the enumerator for a name in a table of names that is in the order of the enumerators.
 template <class E, std::size_t N>
 std::optional<E> find_named(const std::array<std::string_view, N>& names, std::string_view text) noexcept {
   for (std::size_t i = 0; i < N; ++i)

@@ -1,4 +1,4 @@
-// The names of the small enumerations, as people write and read them.
+// The text names of the small enumerations.
 #include <array>
 
 #include "stream/values/named.h"

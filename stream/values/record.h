@@ -13,25 +13,25 @@
 
 namespace tocsin::stream {
 
-// Whom a record is about, as its producer names it. Only the fields of `level` and coarser ones are set.
+// The member that a record is about, as its producer names it. Only the fields of `level` and of coarser levels are set.
 struct MemberKey {
   Level level = Level::job;
   std::uint32_t rank = 0;  // of level rank
-  std::string_view node;   // of level node and gpu; may be known of a rank
-  std::string_view gpu;    // of level gpu: PCI address, index or UUID; may be known of a rank
+  std::string_view node;   // of level node and gpu; optional for a rank
+  std::string_view gpu;    // of level gpu: PCI address, index or UUID; optional for a rank
 
   friend bool operator==(const MemberKey&, const MemberKey&) = default;
 };
 
-// A block of samples: values as [time][member][signal]. One rank, a node's eight GPUs and a slice of 1,024 ranks have one form.
-// Values are numbers; of a state of text, an index into `texts`. A clear bit in `present` is an absence (empty: all are there).
+// A block of samples: values as [time][member][signal]. One rank, the eight GPUs of a node and a slice of 1,024 ranks have one form.
+// Values are numbers; of a text state, an index into `texts`. A clear bit in `present` is an absence (empty: all are present).
 struct SampleBlock {
   struct Signal {
     std::string_view name;
     std::string_view unit;
     SignalKind kind;
   };
-  std::string_view layout;  // the signals as one byte string: compared, not parsed, per message
+  std::string_view layout;  // the signals as one byte string, which is compared for each message and parsed only if new
   std::span<const Signal> signals;
   std::span<const MemberKey> members;
   std::span<const Time> times;
@@ -39,7 +39,7 @@ struct SampleBlock {
   std::span<const double> wide;
   std::span<const std::uint8_t> present;  // bit i of the value order, least significant first
   std::span<const std::string_view> texts;
-  std::string_view source;      // what these records are covered for; empty: the signal's own
+  std::string_view source;      // the source that these records cover; empty: the signal's own
   std::string_view membership;  // the members as one byte string, as `layout`; empty: compare `members`
 
   [[nodiscard]] std::size_t size() const noexcept { return times.size() * members.size() * signals.size(); }
@@ -51,8 +51,8 @@ struct LineRecord {
   Time time{};
   MemberKey member;           // rank, node, or the job where no rank is known
   bool error_stream = false;  // stderr
-  std::string_view text;      // bytes as they came, without the newline: may hold NUL and invalid UTF-8
-  std::string_view source{};  // what the line is covered for; empty: "log", the ranks' own
+  std::string_view text;      // bytes as read, without the newline: can hold NUL and invalid UTF-8
+  std::string_view source{};  // the source that the line covers; empty: "log", that of the ranks
 };
 
 struct EventRecord {
@@ -67,7 +67,7 @@ struct EventRecord {
   std::span<const Field> fields;
 };
 
-// A collector of `source` listens to these members; none: to the whole job.
+// A collector of `source` covers these members; an empty list: the whole job.
 struct CoverageRecord {
   std::string_view source;
   std::span<const MemberKey> members;
@@ -80,7 +80,7 @@ struct ControlRecord {
   Time read_up_to{};           // of a watermark: the source's append time
   std::string_view pack_hash;  // of a pack
   Time pack_from{};
-  std::string_view pack_text;  // its files, content-addressed; may be empty where the log has them already
+  std::string_view pack_text;  // its files, content-addressed; can be empty if the log has them already
 };
 
 enum class Position : std::uint64_t {};  // of an entry in its log: an offset, or a journal's byte count
@@ -88,26 +88,26 @@ enum class Position : std::uint64_t {};  // of an entry in its log: an offset, o
 // One log entry, decoded. Spans and views point into `Decoded`'s own buffer and last one call.
 struct Entry {
   Position position{};
-  Position next{};  // where reading goes on after it
-  Time appended{};  // to this log: what its clock goes by
-  Time arrival{};   // the same; for a record that was re-keyed its append time at the source, which only its own subject sees
+  Position next{};  // where reading continues after it
+  Time appended{};  // the time of the append to this log, which its clock follows
+  Time arrival{};   // the same; of a re-keyed record its append time at the source, which only its own subject uses
 
   std::string_view producer;  // empty: none
   std::uint32_t epoch = 0;
-  std::uint64_t sequence = 0;      // duplicates are known by (producer, epoch, sequence); 0: not numbered
+  std::uint64_t sequence = 0;      // duplicates are recognized by (producer, epoch, sequence); 0: not numbered
   std::string_view origin_source;  // of a re-keyed record: topic/partition; empty: written directly
   std::uint64_t origin_offset = 0;
 
   std::string_view subject;  // the job; empty for a control record
-  std::string_view attempt;  // empty: the one current at its arrival
-  std::string_view node;     // where it was made; empty: unknown
+  std::string_view attempt;  // empty: the attempt that is current at its arrival
+  std::string_view node;     // the node that wrote it; empty: unknown
 
   std::span<const SampleBlock> samples;
   std::span<const LineRecord> lines;
   std::span<const EventRecord> events;
   std::span<const CoverageRecord> coverage;
   std::span<const ControlRecord> controls;
-  std::uint32_t rejected_blocks = 0;  // torn or malformed; the rest of the entry stands
+  std::uint32_t rejected_blocks = 0;  // torn or malformed; the rest of the entry is valid
 };
 
 }  // namespace tocsin::stream

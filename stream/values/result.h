@@ -8,15 +8,15 @@
 
 namespace tocsin::stream {
 
-// Why something could not be done. The code is what a counter counts under; the message is for a person and ends with the remedy.
+// Why an operation failed. Counters count by the code; the message is for a person and ends with the remedy.
 enum class Errc {
   torn,             // cut short, or its checksum differs
-  malformed,        // not what its format says
+  malformed,        // violates its format
   unknown_version,  // written by a newer program
   too_large,        // over a limit
   not_found,
   io,
-  refused,  // understood, and not allowed
+  refused,  // understood, but not allowed
 };
 
 struct Error {
@@ -26,7 +26,7 @@ struct Error {
 
 [[nodiscard]] const char* name(Errc code) noexcept;
 
-// A value, or the Error that stands in its place (until std::expected).
+// A value, or the Error in its place (until std::expected).
 template <class T>
 class [[nodiscard]] Result {
  public:

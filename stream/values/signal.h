@@ -13,7 +13,7 @@
 
 namespace tocsin::stream {
 
-// Where a value lives, from coarse to fine. A column has one entry per member of its level; `none` is a constant.
+// The owner of a value, from coarse to fine. A column has one entry per member of its level; `none` is a constant.
 enum class Level : std::uint8_t { none, job, rack, node, gpu, rank };
 [[nodiscard]] constexpr Level greatest(Level) noexcept { return Level::rank; }
 inline constexpr std::size_t level_count = 6;
@@ -22,7 +22,7 @@ inline constexpr std::size_t level_count = 6;
 //   gauge: a number that may go either way       counter: grows; its rows are rates per second
 //   state: a text (or bits), holds until changed step: a count of progress; age counts from its last change
 //   time: a point in time, seconds since 1970    event: happens, with fields
-//   covered: that a member says anything at all (only `any`)
+//   covered: that a member writes anything at all (only `any`)
 enum class SignalKind : std::uint8_t { gauge, counter, state, step, time, event, liveness };
 
 [[nodiscard]] std::string_view name(Level level) noexcept;
@@ -30,7 +30,7 @@ enum class SignalKind : std::uint8_t { gauge, counter, state, step, time, event,
 [[nodiscard]] std::optional<Level> level_named(std::string_view text) noexcept;
 [[nodiscard]] std::optional<SignalKind> signal_kind_named(std::string_view text) noexcept;
 
-// A named, typed measurement: what `rules/signals.lua` says of it.
+// A named, typed measurement, as `rules/signals.lua` defines it.
 struct SignalDefinition {
   std::string name;
   SignalKind kind = SignalKind::gauge;
@@ -38,8 +38,8 @@ struct SignalDefinition {
   Level owner = Level::rank;
   Duration row = std::chrono::seconds{1};
   Duration lateness = std::chrono::seconds{5};
-  bool points = false;              // its samples also count as points: needs may ask for the last n
-  std::string source;               // what must be covered before "none" means none; empty: nothing says so
+  bool points = false;              // its samples also count as points: needs can ask for the last n
+  std::string source;               // the source that must be covered before an empty window counts as 0; empty: no source proves it
   std::vector<std::string> values;  // of a state with a closed list
   struct Field {
     std::string name;
@@ -50,7 +50,7 @@ struct SignalDefinition {
     std::string name;
     double factor = 1.0;
   };
-  std::vector<Alias> aliases;  // foreign names, and what their values are multiplied with
+  std::vector<Alias> aliases;  // foreign names, and the factors of their values
   std::string documentation;
 
   // Step, counter and time are kept in double, all else in float.

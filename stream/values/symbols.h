@@ -15,17 +15,17 @@
 
 namespace tocsin::stream {
 
-// The texts of an attempt's states and events, each with the number that stands for it in columns. Numbers are given in the
-// order of the attempt's own records, so they are a function of them. Owned by its Attempt.
+// The texts of an attempt's states and events, each with the number that stands for it in columns. Numbers follow the order of the
+// attempt's own records, so they are a function of them. Owned by its Attempt.
 class Symbols {
  public:
-  static constexpr std::size_t limit = 65'536;   // texts; a further one is unknown: it is not another text
-  static constexpr std::size_t longest = 1'024;  // bytes of a text that count
+  static constexpr std::size_t limit = 65'536;   // texts; a further one is unknown, not another text
+  static constexpr std::size_t longest = 1'024;  // bytes of a text that are compared
 
   double intern(std::string_view text);                    // absent beyond the limit
-  [[nodiscard]] double find(std::string_view text) const;  // absent where no record had it
+  [[nodiscard]] double find(std::string_view text) const;  // absent if no record contains it
   [[nodiscard]] std::optional<std::string> text(double symbol) const;
-  // How many times the limit was met since the last call.
+  // How many texts were over the limit since the last call.
   [[nodiscard]] std::uint64_t take_refused() noexcept { return std::exchange(refused_, 0); }
 
   void save(Writer& out) const;

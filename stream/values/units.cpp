@@ -34,8 +34,8 @@ std::string written(const Powers& powers) {
   return (above.empty() ? "1" : above) + below;
 }
 
-// A unit as one of its kind: `base` is the kind's own unit, and a value is `many / of` of it. Two whole numbers, because a product with
-// 0.001 is not a quotient by 1000.
+// A unit of a kind: `base` is the kind's own unit, and a value is `many / of` of it. Two whole numbers, because a product with 0.001 is
+// not a quotient by 1000.
 struct KnownUnit {
   std::string_view name, base;
   double many, of;
@@ -90,7 +90,7 @@ constexpr std::array known_units{
     KnownUnit{"1", "none", 1, 1},
 };
 
-// A unit that is not known is of a kind of its own.
+// An unknown unit is a kind of its own.
 KnownUnit known_unit(std::string_view name) noexcept {
   const auto* known = std::find_if(known_units.begin(), known_units.end(), [&](const KnownUnit& u) { return u.name == name; });
   return known != known_units.end() ? *known : KnownUnit{name, name, 1, 1};

@@ -6,8 +6,8 @@
 
 namespace tocsin::stream {
 
-// A number in a column. Absence has a bit pattern of its own among the NaNs; every other NaN was measured (or computed) and is
-// kept as `measured_nan`. Rows of gauges are kept as float: the patterns survive the conversion both ways.
+// A number in a column. Absence has its own bit pattern among the NaNs; every other NaN is measured (or computed) and is kept as
+// `measured_nan`. Rows of gauges are kept as float: the patterns survive the conversion both ways.
 inline constexpr std::uint32_t absent_bits_float = 0x7FEB5E17u;
 inline constexpr std::uint64_t absent_bits = 0x7FFD6BC2E0000000ull;
 inline constexpr float absent_float = std::bit_cast<float>(absent_bits_float);
@@ -16,11 +16,11 @@ inline constexpr double measured_nan = std::bit_cast<double>(0x7FF8000000000000u
 
 [[nodiscard]] constexpr bool is_absent(double x) noexcept { return std::bit_cast<std::uint64_t>(x) == absent_bits; }
 [[nodiscard]] constexpr bool is_absent(float x) noexcept { return std::bit_cast<std::uint32_t>(x) == absent_bits_float; }
-[[nodiscard]] constexpr bool is_nan(double x) noexcept { return x != x; }     // absent, too
-[[nodiscard]] constexpr bool is_number(double x) noexcept { return x == x; }  // known, and no NaN
+[[nodiscard]] constexpr bool is_nan(double x) noexcept { return x != x; }     // includes absent
+[[nodiscard]] constexpr bool is_number(double x) noexcept { return x == x; }  // known, and not NaN
 [[nodiscard]] constexpr double canonical(double x) noexcept { return is_number(x) || is_absent(x) ? x : measured_nan; }
 
-// Kleene's three values. The order makes `and` the smaller, `or` the larger, `not` the distance from yes.
+// Kleene's three values. In this order `and` is the smaller, `or` the larger, `not` the distance from yes.
 enum class Truth : std::uint8_t { no = 0, unknown = 1, yes = 2 };
 
 [[nodiscard]] constexpr Truth operator&(Truth a, Truth b) noexcept { return a < b ? a : b; }

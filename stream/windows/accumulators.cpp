@@ -89,11 +89,11 @@ void Accumulators::widen(std::size_t members) {
   if (demand_.last_n > 1) lasts_.resize(members);
 }
 
-void Accumulators::keep_up(Slot slot) {
+void Accumulators::update_aggregates(Slot slot) {
   const Accumulated& m = members_[slot];
   counts_[slot] = static_cast<std::uint32_t>(std::min<std::uint64_t>(m.count, std::numeric_limits<std::uint32_t>::max()));
   kept_.update(slot, [&](Op op, double number, double) {
-    switch (op) {  // the usual ones by the shortest way
+    switch (op) {  // the usual ones by the shortest path
       case Op::w_count: return static_cast<double>(m.count);
       case Op::w_last: return m.last;
       case Op::w_first: return m.first;
@@ -112,13 +112,13 @@ void Accumulators::rebuild() {
   kept_.clear(members_.size());
   counts_.assign(members_.size(), 0);
   for (Slot slot = 0; slot < members_.size(); ++slot)
-    if (members_[slot].count != 0) keep_up(slot);
+    if (members_[slot].count != 0) update_aggregates(slot);
 }
 
 void Accumulators::add(Slot slot, Time at, double value) {
   if (members_.size() <= slot) widen(std::max<std::size_t>(slot + std::size_t{1}, members_.size() * 5 / 4));
   accumulate(slot, at, value);
-  keep_up(slot);
+  update_aggregates(slot);
 }
 
 void Accumulators::accumulate(Slot slot, Time at, double value) {
@@ -228,7 +228,7 @@ double Accumulators::accumulated(Op op, Slot slot, double number) const {
   }
 }
 
-bool Accumulators::take_over(Accumulators& old) {
+bool Accumulators::adopt(Accumulators& old) {
   if (!demand_.goes_on_from(old.demand_)) return false;
   members_ = std::move(old.members_);
   smooth_ = std::move(old.smooth_);

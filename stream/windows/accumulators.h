@@ -11,7 +11,7 @@
 
 namespace tocsin::stream {
 
-// A member's values since the attempt's start, in constant room.
+// A member's values since the attempt's start, in constant memory.
 struct Accumulated {
   std::uint64_t count = 0, numbers = 0, nonfinite = 0;
   double first = absent, last = absent;  // measured NaN among them
@@ -22,24 +22,24 @@ struct Accumulated {
   double mean_time = 0, times = 0, products = 0;  // for least squares, in seconds from first_at
 };
 
-// The window "attempt": accumulators per member, instead of values. Median, quantile and mad are those of a histogram with bins
-// of less than 1 %; theil_sen, kendall, time_to and cusum those of at most 256 means of equally many neighbours.
-// Owned by a view; values come in the order of their times, each once.
+// The window "attempt": accumulators per member instead of values. Median, quantile and mad come from a histogram with bins of less
+// than 1 %; theil_sen, kendall, time_to and cusum from at most 256 means of equally many neighbours.
+// Owned by a view. Each value comes once, in time order.
 class Accumulators {
  public:
   Accumulators(Demand demand, bool counter);
 
   void add(Slot slot, Time at, double value);
   [[nodiscard]] std::uint64_t count(Slot slot) const noexcept { return slot < members_.size() ? members_[slot].count : 0; }
-  // Of each member, up to 2^32 - 1: what `least` is compared with.
+  // The number of values of each member, up to 2^32 - 1: compared with `least`.
   [[nodiscard]] std::span<const std::uint32_t> counts() const noexcept { return counts_; }
-  // Null: the reduction was not declared, or is not one that is kept up.
+  // Null: the reduction was not declared, or is not one that is maintained incrementally.
   [[nodiscard]] const std::vector<double>* kept(Op op, double number) const noexcept { return kept_.find(op, number); }
-  // Absent where nothing came, and for ewma, fraction, first(n) and last(n) that were not declared.
+  // Absent for members without values, and for ewma, fraction, first(n) and last(n) that were not declared.
   [[nodiscard]] double reduce(Op op, Slot slot, const ReductionArguments& arguments, SeriesScratch& scratch) const;
 
-  // Another pack's, if it kept the same; false: this begins empty.
-  bool take_over(Accumulators& old);
+  // Continues the accumulators of another pack if it kept the same. False: these start empty.
+  bool adopt(Accumulators& old);
   void save(Writer& out) const;
   void load(Reader& in);
   [[nodiscard]] std::size_t retained_bytes() const noexcept;
@@ -60,14 +60,14 @@ class Accumulators {
   };
   static void fields(auto& self, auto& archive);
   [[nodiscard]] double fitted(Op op, Slot slot, const ReductionArguments& arguments, SeriesScratch& scratch) const;
-  [[nodiscard]] double accumulated(Op op, Slot slot, double number) const;  // what needs no series
+  [[nodiscard]] double accumulated(Op op, Slot slot, double number) const;  // for reductions that need no series
   void widen(std::size_t members);
   void accumulate(Slot slot, Time at, double value);
-  void keep_up(Slot slot);
+  void update_aggregates(Slot slot);
   void rebuild();
 
   Demand demand_;
-  bool counter_;  // of rates: a delta is the mean rate times what has passed
+  bool counter_;  // of rates: a delta is the mean rate times the elapsed time
   std::vector<Accumulated> members_;
   std::vector<std::uint32_t> counts_;
   IncrementalAggregates kept_;
@@ -75,7 +75,7 @@ class Accumulators {
   std::vector<std::vector<std::uint64_t>> hits_;  // of each mask, per member
   std::vector<Histogram> histograms_;
   std::vector<Thinned> thinned_;
-  std::vector<std::vector<double>> firsts_, lasts_;  // where more than one is asked for
+  std::vector<std::vector<double>> firsts_, lasts_;  // used if more than one is asked for
 };
 
 }  // namespace tocsin::stream

@@ -17,7 +17,7 @@ bool Ages::reduce(SignalHistory& signal, const WindowSpec& window, const Moment&
   if (!event && none && definition.source.empty()) return is_constant(out, absent, absent);
   Time from = moment.attempt_start;
   if (event && window.span == WindowSpec::Span::time) from = std::max(from, time_range(window, moment.tick, moment.attempt_start).from);
-  // Of whom nothing came: since the attempt's start, where somebody listened.
+  // Members without records: the time since the attempt's start, where the source was live.
   const double since_start = seconds(now - moment.attempt_start - coverage.lost(moment.attempt_start, now));
   const double unseen = event ? std::numeric_limits<double>::infinity() : std::max(since_start, 0.0);
   const auto expected = topology.all_expected(definition.owner);

@@ -11,10 +11,10 @@
 
 namespace tocsin::stream {
 
-// How long ago the members' records of a signal came, without the time in which nobody wrote. A member of whom nothing came has the age
-// of the attempt where somebody listened (of events: infinity), and none where nobody did, or where the log that tells of it has not been
-// read so far.
-// Owned by a History; what it keeps is scratch.
+// The age of the members' newest records of a signal, without the time in which no recorder wrote. A member without records has the age of
+// the attempt if its source was live (of events: infinity), and no age if the source was not, or if the log that carries the member has not
+// been read to this point.
+// Owned by a History; its members are scratch memory.
 class Ages {
  public:
   // Op w_age. True: all members but the first are constant, and only the first two values were written.

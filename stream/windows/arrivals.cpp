@@ -5,7 +5,7 @@
 namespace tocsin::stream {
 namespace {
 
-// A float's exponent from 2^-15 s on and the upper 8 bits of its mantissa, rounded: the order of codes is that of the intervals.
+// The exponent of a float from 2^-15 s on and the upper 8 bits of its mantissa, rounded: codes are ordered as the intervals are.
 constexpr std::uint32_t lowest = (127u - 15u) << 23;  // shorter intervals count as 0
 constexpr int dropped_bits = 15;
 
@@ -93,7 +93,7 @@ void Arrivals::usual(double before_known, std::span<double> out) const noexcept 
   double interval = interval_of(code);
   for (Slot slot = 0; slot < std::min(out.size(), members_.size()); ++slot) {
     const Member& member = members_[slot];
-    if (member.run == kept) {  // as most are, and constant
+    if (member.run == kept) {  // the usual case, and constant
       if (member.code != code) interval = interval_of(code = member.code);
       out[slot] = interval;
     } else if (member.last != long_ago) {

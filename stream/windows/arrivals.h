@@ -13,14 +13,14 @@
 
 namespace tocsin::stream {
 
-// When the members of one signal last alive, and how often they usually do: the median of the last 16 intervals between arrivals
-// (of an even number the greater of the middle two; before 3 intervals: unknown). Records that arrive together are one arrival.
-// An interval is kept in 16 bits, with 9 significant ones: whole seconds up to 512 are exact. Most intervals are like the one before,
-// so a run of equal ones is counted, and only what came before it is written out.
+// When each member of a signal last wrote, and how often it usually does: the median of the last 16 intervals between arrivals (of an
+// even number the greater of the middle two; unknown before 3 intervals). Records that arrive together are one arrival.
+// An interval takes 16 bits, with 9 significant ones: whole seconds up to 512 are exact. Most intervals equal the one before, so a run of
+// equal ones is stored as a count, and only the intervals before the run are stored one by one.
 // Owned by its signal's History entry.
 class Arrivals {
  public:
-  explicit Arrivals(bool changes) : changes_(changes) {}  // changes: also when the value last changed (kind step)
+  explicit Arrivals(bool changes) : changes_(changes) {}  // changes: also records when the value last changed (kind step)
 
   void note(Slot slot, Time arrival, double value, std::size_t members);
   // The same for many members.
@@ -32,20 +32,20 @@ class Arrivals {
       for (std::size_t i = 0; i < slots.size(); ++i) note_change(slots[i], arrival, static_cast<double>(values[i]));
   }
 
-  // The same for one member that has been noted before, where values do not count as changes.
+  // The same for one member that is already known, if values do not count as changes.
   void note_again(Slot slot, Time arrival) { note_one(slot, arrival); }
   [[nodiscard]] bool counts_changes() const noexcept { return changes_; }
   [[nodiscard]] std::size_t members() const noexcept { return members_.size(); }
 
   [[nodiscard]] bool any() const noexcept { return !members_.empty(); }
-  // Each member's last, as below; long_ago where nothing came. Members beyond those that `last` has room for are left out.
+  // The last arrival of each member, as below; long_ago for a member without one. Fills as many members as `last` holds.
   void copy_last(std::span<Time> last) const;
   [[nodiscard]] bool ever(Slot slot) const noexcept { return slot < members_.size() && members_[slot].last != long_ago; }
   // The last arrival; of a step, the last at which the value changed.
   [[nodiscard]] Time last(Slot slot) const noexcept { return changes_ ? changed_[slot] : members_[slot].last; }
-  // Seconds, of each member that has spoken; the others are left as they are.
+  // In seconds, for each member that has written; the others stay as they are.
   void usual(double before_known, std::span<double> out) const noexcept;
-  // Seconds; `before_known` before there are 3 intervals.
+  // In seconds; `before_known` before there are 3 intervals.
   [[nodiscard]] double usual(Slot slot, double before_known) const noexcept;
 
   void save(Writer& out) const;
@@ -56,10 +56,10 @@ class Arrivals {
   static constexpr std::size_t kept = 16;  // intervals
   struct Member {
     Time last = long_ago;    // long_ago: never
-    std::uint16_t code = 0;  // of the newest intervals: `run` of them, up to all that are kept
+    std::uint16_t code = 0;  // of the newest intervals: there are `run` of them, up to all that are stored
     std::uint8_t run = 0;
     std::uint8_t older = 0;  // how many of earlier_ hold an interval from before the run
-    std::uint8_t next = 0;   // where in earlier_ the next goes
+    std::uint8_t next = 0;   // the index in earlier_ of the next interval
     std::uint8_t unused[3] = {};
   };
   static void fields(auto& self, auto& archive);
@@ -72,7 +72,7 @@ class Arrivals {
       return;
     }
     const Duration interval = arrival - member.last;
-    if (interval == coded_ && member.run == kept && member.code == code_) member.last = arrival;  // as always
+    if (interval == coded_ && member.run == kept && member.code == code_) member.last = arrival;  // the usual case
     else if (interval > Duration{0}) note_interval(slot, member, interval, arrival);
   }
   void note_interval(Slot slot, Member& member, Duration interval, Time arrival) {
@@ -87,10 +87,10 @@ class Arrivals {
   void note_change(Slot slot, Time arrival, double value);
 
   bool changes_;
-  Duration coded_{};  // the interval that code_ stands for
+  Duration coded_{};  // the interval that code_ encodes
   std::uint16_t code_ = 0;
   std::vector<Member> members_;
-  std::vector<Codes> earlier_;  // made room for when a run first ends
+  std::vector<Codes> earlier_;  // allocated when a run first ends
   std::vector<Time> changed_;
   std::vector<double> value_;
 };

@@ -6,7 +6,7 @@
 namespace tocsin::stream {
 namespace {
 
-// A pane counts that lies wholly in the window: it begins at or after `from`.
+// A pane counts if it lies completely in the window: it begins at or after `from`.
 RowNumber first_before(const RowGrid& panes, Time from) {
   const RowNumber at = panes.through(from);
   return panes.end(at) < from ? at + 1 : at;
@@ -113,7 +113,7 @@ bool BaselineView<T>::reduce(const Panes<T>& panes, TimeRange time_range, const 
   result.assign(members, empty);
   if (op == Op::w_nonfinite) return count_nonfinite(panes, first, end, reduction, out), true;
   const auto mask = std::find(panes.masks().begin(), panes.masks().end(), reduction.arguments.number);
-  if (op == Op::w_fraction && mask == panes.masks().end()) return false;  // a scripted rule's: panes do not say
+  if (op == Op::w_fraction && mask == panes.masks().end()) return false;  // asked by a scripted rule: panes do not have it
   const auto mask_at = static_cast<std::size_t>(mask - panes.masks().begin());
   for (std::size_t p = first; p < end; ++p) {
     const auto& pane = all[p];

@@ -13,7 +13,7 @@ std::uint32_t number_of(std::vector<std::string>& names, std::string_view name) 
   return static_cast<std::uint32_t>(names.size() - 1);
 }
 
-// Their fields are three arrays beside them: how many each has, then of all of them names and values.
+// Their fields are stored in three arrays: the number of fields of each event, then the names and the values of all.
 void save_events(Writer& out, Tag tag, const auto& events) {
   std::vector<std::uint32_t> counts, names;
   std::vector<double> values;
@@ -61,7 +61,7 @@ EventFilters::EventFilters(const std::vector<EventFilter>& filters, std::vector<
 
 bool EventFilters::pass(const Happening& event) const {
   for (const Filter& filter : filters_) {
-    // A text that an event says has been said by now; what is known stays.
+    // A text that an event contains is known by now; known texts stay.
     for (std::size_t i = filter.texts.size(); i-- > 0 && *symbol_;) {
       const double known = (*symbol_)(filter.texts[i]);
       if (is_absent(known)) continue;
@@ -95,23 +95,23 @@ const Happening* Events::number(std::uint64_t n) const noexcept {
 
 bool Events::add(Slot slot, Time time, std::span<const std::pair<std::string_view, double>> fields, Time arrival, const RecordOrder& order,
                  Time clock) {
-  constexpr std::size_t most_names = 1024;  // of fields: further ones are not kept
+  constexpr std::size_t most_names = 1024;  // of fields: further ones are dropped
   const bool late = clock != long_ago && clock >= time + lateness_;
   Happening event{late ? clock : time, arrival, slot, order.number, order.producer, order.sequence, {}};
   for (const auto& [name, value] : fields)
     if (names_.size() < most_names || std::find(names_.begin(), names_.end(), name) != names_.end())
       event.fields.emplace_back(field(name), value);
-  waiting_.push(std::move(event));
+  pending_.push(std::move(event));
   return !late;
 }
 
 const Happening& Events::apply_first() {
-  log_.push_back(waiting_.pop());
+  log_.push_back(pending_.pop());
   return log_.back();
 }
 
 void Events::advance(EventView& view, TimeRange to) {
-  if (to.from < view.from) {  // back to the attempt's end, from a later record's tick: from what is retained
+  if (to.from < view.from) {  // back to the attempt's end, from the tick of a later record: use what is retained
     for (MemberEvents& member : view.members) {
       member.numbers.clear();
       member.count = 0;
@@ -233,7 +233,7 @@ void Events::last_arrivals(const EventView& view, Time from, Time now, std::vect
     }
   }
   for (std::uint64_t n = std::max(view.cursor, base_); n < base_ + log_.size(); ++n) see(*number(n));
-  waiting_.each(see);
+  pending_.each(see);
 }
 
 void Events::save_view(Writer& out, const EventView& view) const {
@@ -254,7 +254,7 @@ void Events::load_view(Reader& in, EventView& view) {
     load_events(of, 4, member.first), load_events(of, 5, member.last);
     member.first.resize(std::min<std::size_t>(member.first.size(), 1));
     member.last.resize(std::min<std::size_t>(member.last.size(), 1));
-    // A torn snapshot must not make an attempt's count without its first and last.
+    // A torn snapshot must not make a count of an attempt without its first and last.
     if (view.spec.span == WindowSpec::Span::attempt && (member.first.empty() || member.last.empty())) member = {};
     if (view.spec.span == WindowSpec::Span::attempt) return;
     member.count = member.numbers.size();
@@ -264,19 +264,19 @@ void Events::load_view(Reader& in, EventView& view) {
 
 void Events::save(Writer& out) const {
   out(1, names_);
-  save_events(out, 2, waiting_.items());
+  save_events(out, 2, pending_.items());
   out(4, base_), out(7, dropped_through_);
   save_events(out, 5, log_);
   out.list(6, views_, [this](Writer& of, const EventView& view) { save_view(of, view); });
 }
 
 void Events::load(Reader& in) {
-  // The names of fields that the windows' filters know came first, in the same order: the pack is the same.
+  // The names of fields in the windows' filters come first, in the same order: the pack is the same.
   const auto names = in.get<std::vector<std::string>>(1);
   if (names.size() >= names_.size() && std::equal(names_.begin(), names_.end(), names.begin())) names_ = names;
   std::vector<Happening> items;
   load_events(in, 2, items);
-  waiting_.restore(std::move(items));
+  pending_.restore(std::move(items));
   in(4, base_), in(7, dropped_through_);
   load_events(in, 5, log_);
   std::size_t view = 0;
@@ -285,16 +285,16 @@ void Events::load(Reader& in) {
   });
 }
 
-void Events::take_over(Events& old) {
-  // Fields are numbered afresh: this pack's filters may name others.
+void Events::adopt(Events& old) {
+  // Fields are numbered again: this pack's filters can name others.
   std::vector<std::uint32_t> renamed;
   for (const std::string& name : old.names_) renamed.push_back(field(name));
   const auto rename = [&](Happening& event) {
     for (auto& [name, value] : event.fields) name = name < renamed.size() ? renamed[name] : 0;
   };
-  auto items = old.waiting_.items();
+  auto items = old.pending_.items();
   for (Happening& event : items) rename(event);
-  waiting_.restore(std::move(items));
+  pending_.restore(std::move(items));
   log_ = std::move(old.log_);
   for (Happening& event : log_) rename(event);
   base_ = old.base_;
@@ -314,6 +314,6 @@ void Events::take_over(Events& old) {
   }
 }
 
-std::size_t Events::retained_bytes() const noexcept { return (log_.size() + waiting_.size()) * (sizeof(Happening) + 32); }
+std::size_t Events::retained_bytes() const noexcept { return (log_.size() + pending_.size()) * (sizeof(Happening) + 32); }
 
 }  // namespace tocsin::stream

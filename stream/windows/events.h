@@ -17,7 +17,7 @@
 
 namespace tocsin::stream {
 
-// An event that happened to a member. Fields are numbers or texts' symbols, by the number of their name.
+// An event of a member. Fields are numbers or symbols of texts, by the number of their name.
 struct Happening {
   Time at{};  // its T
   Time arrival{};
@@ -33,10 +33,10 @@ struct Happening {
   }
 };
 
-// What number stands for a text, or absent where no record ever said it.
+// The number of a text, or absent if no record contains it.
 using SymbolOf = std::function<double(std::string_view)>;
 
-// The filters of a window, with texts looked up once they are known.
+// The filters of a window. Texts are resolved once they are known.
 class EventFilters {
  public:
   EventFilters(const std::vector<EventFilter>& filters, std::vector<std::string>& names, const SymbolOf& symbol);
@@ -47,7 +47,7 @@ class EventFilters {
     std::uint32_t field;
     bool keep;
     std::vector<double> numbers;
-    mutable std::vector<std::string> texts;  // not yet said by any record
+    mutable std::vector<std::string> texts;  // no record contains them so far
     mutable std::vector<double> symbols;
   };
   std::vector<Filter> filters_;
@@ -60,14 +60,14 @@ struct MemberEvents {
     Time at;
     std::uint64_t count;
   };
-  std::deque<LetGo> let_go;            // of events that are in the window and retained no more; not of the attempt
-  std::deque<std::uint64_t> numbers;   // of those that are retained, counted since the attempt's start
+  std::deque<LetGo> let_go;            // of events in the window that are no longer retained; not of the attempt
+  std::deque<std::uint64_t> numbers;   // of those that are retained, counted from the attempt's start
   std::uint64_t count = 0;             // of both; of the attempt: of all
   Time last_arrival = long_ago;        // of the attempt
-  std::vector<Happening> first, last;  // of the attempt, at most one each; `last` of a window, too, if it was let go
+  std::vector<Happening> first, last;  // of the attempt, at most one each; `last` also of a window whose newest event is no longer retained
 };
 
-// One window of a signal's events, with its filters, as of the T that it was advanced to.
+// One window of a signal's events with its filters, as of the T that it was advanced to.
 struct EventView {
   WindowSpec spec;
   EventFilters filters;
@@ -76,9 +76,9 @@ struct EventView {
   Time from = long_ago;  // events at or before it have left
 };
 
-// The events of one signal: the newest 4,096 of "attempt", the newest 65,536 of all other windows together. Beyond them count, last and
-// age stay exact, and `first` of "attempt"; repeats counts the retained ones, `first` of a window and what a window that was not
-// declared counts are unknown. Owned by its signal's History entry.
+// The events of one signal: retains the newest 4,096 of "attempt", and the newest 65,536 of all other windows together. Beyond that,
+// count, last and age stay exact, and `first` of "attempt". Repeats counts the retained events; `first` of a window, and any count of a
+// window that was not declared, are unknown. Owned by its signal's History entry.
 class Events {
  public:
   static constexpr std::size_t most_of_attempt = 4096;
@@ -91,38 +91,38 @@ class Events {
   // False: it came too late for its own time.
   bool add(Slot slot, Time time, std::span<const std::pair<std::string_view, double>> fields, Time arrival, const RecordOrder& order,
            Time clock);
-  [[nodiscard]] Time next_due() const noexcept { return waiting_.empty() ? never : waiting_.first().at + lateness_; }
-  template <class Told>
-  void apply(Time clock, Told&& told) {
-    while (next_due() <= clock) told(apply_first());
+  [[nodiscard]] Time next_due() const noexcept { return pending_.empty() ? never : pending_.first().at + lateness_; }
+  template <class OnApplied>
+  void apply(Time clock, OnApplied&& on_applied) {
+    while (next_due() <= clock) on_applied(apply_first());
   }
-  template <class Told>
-  void apply_until(Time at, Told&& told) {
-    while (!waiting_.empty() && waiting_.first().at <= at) told(apply_first());
+  template <class OnApplied>
+  void apply_until(Time at, OnApplied&& on_applied) {
+    while (!pending_.empty() && pending_.first().at <= at) on_applied(apply_first());
   }
   void advance(EventView& view, TimeRange to);
   void trim();
 
   [[nodiscard]] std::vector<EventView>& views() noexcept { return views_; }
   [[nodiscard]] EventView* find(const WindowSpec& spec);
-  // A window that was not declared, from what is retained.
+  // A window that was not declared, built from the retained events.
   [[nodiscard]] EventView make_view(const WindowSpec& spec);
   // Whether all events after `from` are retained.
   [[nodiscard]] bool complete_after(Time from) const noexcept { return dropped_through_ <= from; }
-  // How many were let go while a window still counted them, since the last call.
+  // How many events were dropped while a window still counted them, since the last call.
   [[nodiscard]] std::uint64_t take_let_go() noexcept { return std::exchange(let_go_, 0); }
 
-  // Count, first, last and repeats of a member; absent where there is none (of a count: 0).
+  // Count, first, last and repeats of a member; absent if there is none (of a count: 0).
   [[nodiscard]] double reduce(const EventView& view, Slot slot, Op op, std::uint32_t field) const;
-  // The last arrival, before `now`, of an event after `from` that passes the filters; it may still wait. long_ago: none.
+  // The last arrival before `now` of an event after `from` that passes the filters, pending ones included. long_ago: none.
   void last_arrivals(const EventView& view, Time from, Time now, std::vector<Time>& last) const;
   [[nodiscard]] std::uint32_t field(std::string_view name);
 
   void save(Writer& out) const;
   void load(Reader& in);
-  void take_over(Events& old);
+  void adopt(Events& old);
   [[nodiscard]] std::size_t retained_bytes() const noexcept;
-  [[nodiscard]] std::size_t retained_samples() const noexcept { return log_.size() + waiting_.size(); }
+  [[nodiscard]] std::size_t retained_samples() const noexcept { return log_.size() + pending_.size(); }
 
  private:
   const Happening& apply_first();
@@ -134,10 +134,10 @@ class Events {
   Duration lateness_, keep_;
   bool attempt_;
   const SymbolOf* symbol_;
-  std::vector<std::string> names_;  // of fields, in the order of their first appearance
-  Waiting<Happening> waiting_;
+  std::vector<std::string> names_;  // of fields, in the order of first appearance
+  ReorderBuffer<Happening> pending_;
   std::deque<Happening> log_;  // ascending in T
-  std::uint64_t base_ = 0;     // how many came before log_
+  std::uint64_t base_ = 0;     // the number of events before log_
   Time dropped_through_ = long_ago;
   std::uint64_t let_go_ = 0;
   std::vector<EventView> views_;

@@ -13,7 +13,7 @@
 namespace tocsin::stream {
 namespace {
 
-// An arrival that is ahead of the clock, which waits for a watermark: a tick before it must not see it.
+// An arrival ahead of the clock, which is behind because of a watermark: an earlier tick must not see it.
 struct EarlyArrival {
   Time arrival;
   std::uint32_t signal;
@@ -39,10 +39,10 @@ struct History::State {
   Time end = never;  // E, once known
   std::optional<Time> attempt_start;
   std::uint64_t let_go = 0;
-  bool filling = false;
-  Time backfilled_to = long_ago;  // while filling, the clock as it was
+  bool backfilling = false;
+  Time backfilled_to = long_ago;  // the clock of the backfill
   std::vector<EarlyArrival> early;
-  Time earliest = never;  // of them
+  Time earliest = never;  // the first of them
   ReductionScratch scratch;
   Zeros zeros;
   Ages ages;
@@ -63,8 +63,8 @@ struct History::State {
   }
   void begin(const Graph& graph, std::span<const NodeId> reductions, std::span<const NodeId> windows, std::span<const NodeId> open);
 
-  // The clock for a record: that may have moved on to it where nothing was due.
-  [[nodiscard]] Time now(Time arrival) const noexcept { return std::max(filling ? backfilled_to : clock, arrival); }
+  // The clock for a record: it may have moved on to the record while nothing was due.
+  [[nodiscard]] Time now(Time arrival) const noexcept { return std::max(backfilling ? backfilled_to : clock, arrival); }
 
   // ---- arrivals
   void arrive(std::uint32_t id, Slot slot, Time arrival, double value) {
@@ -72,7 +72,7 @@ struct History::State {
     early.push_back({arrival, id, slot, value});
     earliest = std::min(earliest, arrival);
   }
-  // Those before `now`, in their order.
+  // Processes those before `now`, in order.
   void see_early(Time now) {
     if (earliest >= now) return;
     const auto seen = std::stable_partition(early.begin(), early.end(), [now](const EarlyArrival& a) { return a.arrival < now; });
@@ -90,9 +90,9 @@ struct History::State {
 
   Write write(std::uint32_t id, Points::Entry entry, Time time, Time arrival) {
     SignalHistory& signal = *signals[id];
-    const bool in_time = signal.write(entry, time, now(arrival), members(signal, entry.slot), filling);
+    const bool in_time = signal.write(entry, time, now(arrival), members(signal, entry.slot), backfilling);
     due = std::min(due, signal.next_due());
-    if (!filling) arrive(id, entry.slot, arrival, entry.value);
+    if (!backfilling) arrive(id, entry.slot, arrival, entry.value);
     return in_time ? Write::taken : Write::late;
   }
   template <class V>
@@ -101,16 +101,16 @@ struct History::State {
     if (slots.empty()) return 0;
     SignalHistory& signal = *signals[id];
     const std::size_t many = members(signal, *std::max_element(slots.begin(), slots.end()));
-    const std::size_t late = signal.write(slots, time, values, {now(arrival), order, many, filling});
+    const std::size_t late = signal.write(slots, time, values, {now(arrival), order, many, backfilling});
     due = std::min(due, signal.next_due());
-    if (filling) return late;
+    if (backfilling) return late;
     if (arrival <= clock || clock == long_ago) signal.arrivals.note(slots, arrival, values, many);
     else
       for (std::size_t i = 0; i < slots.size(); ++i) arrive(id, slots[i], arrival, static_cast<double>(values[i]));
     return late;
   }
 
-  // The engine's own signal: the time between two arrivals at which `step` changed. The first of an attempt has none before it.
+  // The engine's own signal: the time between two arrivals at which `step` changed. The first change of an attempt has no interval.
   std::optional<double> gap_before(Slot slot, double value, Time arrival) {
     if (!is_number(value)) return std::nullopt;
     SignalHistory& steps = *signals[*step];
@@ -173,7 +173,7 @@ void History::State::begin(const Graph& graph, std::span<const NodeId> reduction
       need->declared = true;
     }
   }
-  // Of what is not kept as values, all that could be asked accumulates.
+  // Where values are not kept, everything that can be asked is accumulated.
   for (const NodeId id : open)
     if (const auto& window = graph[id].attributes.window; window && (window->span == WindowSpec::Span::attempt || window->baseline()))
       if (Asked* need = ask(*window)) need->demand.add_all();
@@ -226,11 +226,11 @@ History::Write History::sample(SignalId id, Slot slot, Time time, double value, 
   const auto number = static_cast<std::uint32_t>(id);
   if (signal == nullptr || is_absent(value) || signal->definition().kind == SignalKind::event || state_->made_here(number, slot))
     return Write::unwanted;
-  if (state_->filling && arrival < signal->taken_since) return Write::taken;
+  if (state_->backfilling && arrival < signal->taken_since) return Write::taken;
   time = std::min(time, arrival);
   value = canonical(value);
   if (!signal->counts_points() || signal->definition().owner != Level::job) step = absent;
-  if (number == state_->step && !state_->filling) state_->note_steps<double>({&slot, 1}, {&value, 1}, arrival, order);
+  if (number == state_->step && !state_->backfilling) state_->note_steps<double>({&slot, 1}, {&value, 1}, arrival, order);
   return state_->write(number, {time, slot, reporter, order.producer, order.sequence, order.number, false, value, step}, time, arrival);
 }
 
@@ -248,7 +248,7 @@ std::size_t History::samples(std::span<const Value> values, Time time, Time arri
   std::size_t late = 0;
   const Time placed = std::min(time, arrival);
   const Time now = s.now(arrival);
-  const bool slow = s.filling || !(arrival <= s.clock || s.clock == long_ago);
+  const bool slow = s.backfilling || !(arrival <= s.clock || s.clock == long_ago);
   for (std::size_t i = 0; i < values.size(); ++i) {
     const auto& [id, slot, value] = values[i];
     const SignalHistory::Plain signal = index(id) < s.plain.size() ? s.plain[index(id)] : SignalHistory::Plain{};
@@ -268,12 +268,12 @@ std::size_t History::State::samples(SignalId id, std::span<const Slot> slots, Ti
                                     const RecordOrder& order) {
   const SignalHistory* signal = find(id);
   if (signal == nullptr || signal->definition().kind == SignalKind::event) return 0;
-  if (filling && arrival < signal->taken_since) return 0;
+  if (backfilling && arrival < signal->taken_since) return 0;
   const auto number = static_cast<std::uint32_t>(id);
   time = std::min(time, arrival);
-  if (number == step && !filling) note_steps(slots, values, arrival, order);
+  if (number == step && !backfilling) note_steps(slots, values, arrival, order);
   if (number != gap) return write(number, slots, time, values, arrival, order);
-  std::size_t late = 0;  // where the engine makes it, a producer's is not taken
+  std::size_t late = 0;  // if the engine makes the signal, a producer's samples are ignored
   for (std::size_t i = 0; i < slots.size(); ++i)
     if (!made_here(number, slots[i])) late += write(number, slots.subspan(i, 1), time, values.subspan(i, 1), arrival, order.after(i));
   return late;
@@ -284,7 +284,7 @@ History::Write History::event(SignalId id, Slot slot, Time time, std::span<const
   State& s = *state_;
   SignalHistory* signal = s.find(id);
   if (signal == nullptr || signal->definition().kind != SignalKind::event) return Write::unwanted;
-  if (s.filling) return Write::taken;
+  if (s.backfilling) return Write::taken;
   s.fields.clear();
   for (const EventField& field : fields) s.fields.emplace_back(field.name, canonical(field.value));
   const bool in_time = signal->write_event(slot, std::min(time, arrival), s.fields, arrival, order, s.now(arrival));
@@ -295,7 +295,7 @@ History::Write History::event(SignalId id, Slot slot, Time time, std::span<const
 
 void History::alive(Level level, std::span<const Slot> slots, Time arrival) {
   State& s = *state_;
-  if (s.filling || slots.empty()) return;
+  if (s.backfilling || slots.empty()) return;
   for (const std::uint32_t id : s.coverage) {
     if (s.table.all()[id].owner != level) continue;
     if (arrival <= s.clock || s.clock == long_ago)
@@ -309,7 +309,7 @@ Time History::next_due() const noexcept { return state_->due; }
 
 void History::settle(Time clock, const std::function<void(const Applied&)>& applied) {
   State& s = *state_;
-  if (s.filling) {
+  if (s.backfilling) {
     s.backfilled_to = std::max(s.backfilled_to, clock);
     if (clock < s.due) return;
     for (const std::uint32_t id : s.kept) s.signals[id]->settle(clock, true, [](Slot, Time) {});
@@ -322,7 +322,7 @@ void History::settle(Time clock, const std::function<void(const Applied&)>& appl
     SignalHistory& signal = *s.signals[id];
     if (signal.next_due() > s.clock) continue;
     signal.settle(s.clock, false, [&](Slot slot, Time at) { applied({static_cast<SignalId>(id), slot, at}); });
-    signal.keep_up(s.clock, s.attempt_start, s.end);
+    signal.advance(s.clock, s.attempt_start, s.end);
     s.let_go += signal.take_let_go();
   }
   s.find_due();
@@ -347,7 +347,7 @@ bool History::reduce(const Node& reduction, const WindowSpec& window, Column oth
   const SignalDefinition& definition = signal->definition();
   s.see_early(moment.now);
   s.attempt_start = moment.attempt_start;
-  // The rules that run after the end, late records in, see whatever was applied.
+  // Rules that run after the end see everything that was applied, late records included.
   const bool at_end = moment.attempt_end != never && moment.now == moment.attempt_end && moment.tick >= moment.attempt_end;
   const Time applied_to = at_end ? never : moment.tick;
 
@@ -374,7 +374,7 @@ bool History::reduce(const Node& reduction, const WindowSpec& window, Column oth
 }
 
 namespace {
-// What makes retained values mean the same.
+// Whether retained values keep their meaning.
 bool same_definition(const SignalDefinition& a, const SignalDefinition& b) {
   return a.name == b.name && a.kind == b.kind && a.unit == b.unit && a.owner == b.owner && a.row == b.row && a.lateness == b.lateness &&
          a.points == b.points && a.source == b.source;
@@ -385,7 +385,7 @@ void History::adopt(History& old) {
   State &s = *state_, &before = *old.state_;
   s.clock = before.clock;
   s.attempt_start = before.attempt_start;
-  s.filling = before.filling;
+  s.backfilling = before.backfilling;
   std::vector<std::optional<std::uint32_t>> renamed(before.signals.size());
   for (const std::uint32_t id : s.kept) {
     const SignalDefinition& definition = s.table.all()[id];
@@ -405,7 +405,7 @@ void History::adopt(History& old) {
 }
 
 void History::backfill_rows_only(bool on) noexcept {
-  state_->filling = on;
+  state_->backfilling = on;
   state_->backfilled_to = long_ago;
 }
 

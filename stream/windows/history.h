@@ -16,38 +16,38 @@
 
 namespace tocsin::stream {
 
-// A point or an event when it takes its place in the windows: what a record tick is made of. `at` is its T: its time where it
-// waited for its turn, the clock where it came too late for that.
+// A point or an event when it enters the windows; it can trigger a record tick. `at` is its T: its own time if it was reordered in
+// time, the clock if it came too late.
 struct Applied {
   SignalId signal;
   Slot slot;
   Time at;
 };
 
-// An event's field: a number, or a text's symbol.
+// A field of an event: a number, or the symbol of a text.
 struct EventField {
   std::string_view name;
   double value;
 };
 
-// When the windows are looked at.
+// The moment at which windows are evaluated.
 struct Moment {
-  Time tick{};  // T: closed rows and applied records up to it are seen
-  Time now{};   // T + L: ages count to it
+  Time tick{};  // T: closed rows and applied records up to it are visible
+  Time now{};   // T + L: ages count up to it
   Time attempt_start{};
   Time attempt_end = never;  // E: ages stop there
 };
 
-// What one attempt retains of the signals that its pack's windows ask for, no more and for no longer: open rows that merge, closed
-// rows, panes, points, events, accumulators since the start, and order statistics kept up as values arrive. Reductions read it as
-// of a tick: what was closed or applied later than T is not seen, although it may be here already.
-// Owned by its Attempt; says what is written, and knows no rule.
+// What one attempt retains of the signals in its pack's windows, only as long as needed: open rows, closed rows, panes, points, events,
+// accumulators since the start, and order statistics that are maintained incrementally. Reductions read it as of a tick: what closed or
+// was applied after T is invisible to them.
+// Owned by its Attempt. Reports what is applied, and knows no rules.
 class History {
  public:
-  // `reductions` are the graph's nodes that reduce windows (Op w_*): they decide what is kept, and which order statistics are kept
-  // up. Of `open` windows, those of scripted rules, any reduction may be asked: what is not kept up is computed from what is retained,
-  // with the same result.
-  // `symbol` gives the number of a text that a filter names, absent where no record ever said it.
+  // `reductions` are the graph's nodes that reduce windows (Op w_*): they decide what is retained and which order statistics are
+  // maintained incrementally. Scripted rules can ask any reduction of their windows (`open`): one that is not maintained is computed from
+  // the retained values, with the same result.
+  // `symbol` gives the number of a text in a filter, absent if no record contains it.
   History(const Graph& graph, std::span<const NodeId> reductions, std::span<const NodeId> windows, const Topology& topology,
           std::function<double(std::string_view)> symbol = {}, std::span<const NodeId> open = {});
   ~History();
@@ -56,13 +56,13 @@ class History {
   [[nodiscard]] bool wants(SignalId signal) const noexcept;
 
   enum class Write : std::uint8_t { taken, late, unwanted };
-  // `time` is min(event time, arrival), corrected by the caller. A late sample is not merged, but proves life. `step` is the step
-  // that a job-owned signal's value belongs to (loss): of several ranks the lowest's is kept, and one value a step.
-  // `order`: of points, that of the first value; those behind it follow.
+  // `time` is min(event time, arrival), corrected by the caller. A late sample is not merged, but proves liveness. `step` is the step of a
+  // job-owned value (loss): one value per step is kept, that of the lowest reporting rank.
+  // `order`: of points, that of the first value; the others follow it.
   Write sample(SignalId signal, Slot slot, Time time, double value, Time arrival, const RecordOrder& order, double step = absent,
                Slot reporter = reserved_slot);
-  // The same for one signal of many members at one time and arrival: the hot path. slots and values have the same length; none of the
-  // values is absent. Not for points that the job owns, which belong to a step. How many were late.
+  // The same for one signal of many members at one time and arrival: the hot path. slots and values have the same length, and no value is
+  // absent. Not for points of the job, which belong to a step. Returns how many were late.
   std::size_t samples(SignalId signal, std::span<const Slot> slots, Time time, std::span<const float> values, Time arrival,
                       const RecordOrder& order);
   std::size_t samples(SignalId signal, std::span<const Slot> slots, Time time, std::span<const double> values, Time arrival,
@@ -75,39 +75,39 @@ class History {
   };
   std::size_t samples(std::span<const Value> values, Time time, Time arrival, const RecordOrder& order);
   Write event(SignalId signal, Slot slot, Time time, std::span<const EventField> fields, Time arrival, const RecordOrder& order);
-  // Any record of the members: what `any` ages by.
+  // Any record of these members: `any` ages from it.
   void alive(Level level, Slot slot, Time arrival) { alive(level, std::span{&slot, 1}, arrival); }
   void alive(Level level, std::span<const Slot> slots, Time arrival);
 
-  // The earliest clock at which a row closes or something applies; never: nothing waits.
+  // The earliest clock at which a row closes or a record is applied; never: nothing is pending.
   [[nodiscard]] Time next_due() const noexcept;
-  // Closes rows and applies points and events that are due at `clock`, in the order of SEMANTICS; tells of each that was applied.
-  // To be called at each instant at which something is due (next_due), before the ticks of that instant and after all earlier ones:
-  // windows then let go of what no later tick can see. Where nothing is due it costs nothing.
+  // Closes rows and applies points and events that are due at `clock`, in the order of SEMANTICS, and reports each that was applied.
+  // Call it at each instant at which something is due (next_due), before the ticks of that instant and after all earlier ones: windows
+  // then drop what no later tick can see. Costs nothing if nothing is due.
   void settle(Time clock, const std::function<void(const Applied&)>& applied);
-  // The same where nothing is due: the clock moves on.
+  // Moves the clock if nothing is due.
   void pass(Time clock);
-  // E is known: what the ticks at E look at is kept until they have run, whatever comes later.
+  // E is known: what the ticks at E use is retained until they have run, whatever comes later.
   void end(Time end) noexcept;
 
-  // A reduction of a window as of `moment`. `other` is the column of w_time_to. True: all members but the first (of ranks, the reserved
-  // one) are constant, and only their first two values were written.
+  // A reduction of a window at `moment`. `other` is the column of w_time_to. True: all members but the first (of ranks, the reserved one)
+  // are constant, and only the first two values were written.
   bool reduce(const Node& reduction, const WindowSpec& window, Column other, const Moment& moment, const SourceCoverage& coverage,
               std::span<double> out);
 
-  // Takes over from the history of another pack: of each signal that both retain under the same definition, everything.
+  // Adopts everything from the history of another pack, for each signal that both retain with the same definition.
   void adopt(History& old);
-  // While filling, only rows are written: points, events, ages and accumulators come from a snapshot.
+  // A backfill writes rows only: points, events, ages and accumulators come from a snapshot.
   void backfill_rows_only(bool on) noexcept;
   void save(Writer& out) const;  // everything but rows
   Result<void> load(Reader& in);
-  // How far back rows reach: what a take-over has to read again.
+  // How far back rows reach: a restore has to read that much again.
   [[nodiscard]] Duration longest_raw_window() const noexcept;
-  // xxh3 over the rows closed so far, in order of closing.
+  // xxh3 over the rows that have closed, in order of closing.
   [[nodiscard]] std::uint64_t rows_digest() const noexcept;
-  // Values of a step for which another reporter's was or will be taken.
+  // Values of a step for which another reporter's value is taken.
   [[nodiscard]] std::uint64_t repeated_steps() const noexcept;
-  // Events that were let go while a window still counted them, since the last call.
+  // Events that were dropped while a window still counted them, since the last call.
   [[nodiscard]] std::uint64_t take_let_go() noexcept;
   [[nodiscard]] std::size_t retained_bytes() const noexcept;
   [[nodiscard]] std::size_t retained_samples() const noexcept;

@@ -10,7 +10,7 @@
 
 namespace tocsin::stream {
 
-// Declared reductions of a window, each as a column that is brought up to date where a member's values change: a tick only reads it.
+// The declared reductions of a window, each as a column that is updated when a member's values change, so that a tick only reads it.
 // Owned by a view of a window.
 class IncrementalAggregates {
  public:
@@ -18,8 +18,8 @@ class IncrementalAggregates {
   void widen(std::size_t members) {
     for (One& one : columns_) one.values.resize(members, absent);
   }
-  // The member's values have changed; `reduce(op, number, before)` gives each reduction of them, whether or not they are enough to be
-  // known. There is room for the member.
+  // Updates the member's values. `reduce(op, number, before)` gives each reduction of them, whether or not there are enough to be known.
+  // The columns have a place for the member.
   template <class Reduce>
   void update(Slot slot, Reduce&& reduce) {
     for (One& one : columns_) one.values[slot] = reduce(one.reduction.op, one.reduction.number, one.values[slot]);
@@ -46,7 +46,7 @@ class IncrementalAggregates {
   std::vector<One> columns_;
 };
 
-// What is known of a kept column: members with at least so many values; the others stay as they are.
+// Writes the known values of a column: of members with at least so many values; the others stay as they are.
 inline void take_known(std::span<const double> column, std::span<const std::uint32_t> counts, std::uint32_t least, std::span<double> out) {
   const std::size_t members = std::min({column.size(), counts.size(), out.size()});
   for (std::size_t i = 0; i < members; ++i) out[i] = counts[i] >= least ? column[i] : out[i];

@@ -7,7 +7,7 @@ namespace {
 
 constexpr int dropped_bits = 45;  // of the 52 of a mantissa, 7 stay
 
-// Keys ascend with the numbers: the sign bit of positives is set, negatives are turned round.
+// Keys ascend with the numbers: the sign bit of positives is set, negatives are inverted.
 std::uint32_t key_of(double number) noexcept {
   const auto bits = std::bit_cast<std::uint64_t>(number + 0.0);
   const auto top = static_cast<std::uint32_t>(bits >> dropped_bits);

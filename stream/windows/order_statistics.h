@@ -13,8 +13,8 @@
 
 namespace tocsin::stream {
 
-// Of ascending numbers; absent where there is none. The same functions serve values that are kept sorted and values that are
-// sorted when asked for, so both give the same bits.
+// Of ascending numbers; absent if there is none. The same functions serve values that are maintained sorted and values that are sorted
+// on demand, so both give the same bits.
 template <class T>
 [[nodiscard]] double median_of_sorted(std::span<const T> sorted) noexcept {
   const std::size_t n = sorted.size();
@@ -33,22 +33,22 @@ template <class T>
   const double place = static_cast<double>(n - 1) * q;
   const auto below = static_cast<std::size_t>(place);
   const double low = static_cast<double>(sorted[below]);
-  if (static_cast<double>(below) == place) return low;  // its neighbour may be infinite
+  if (static_cast<double>(below) == place) return low;  // the neighbour can be infinite
   const double high = static_cast<double>(sorted[std::min(below + 1, n - 1)]);
   return low == high ? low : canonical(low + (place - static_cast<double>(below)) * (high - low));
 }
 
-// The median of the distances to the median, not scaled. To both sides of the median distances ascend already: how many of the
-// nearest lie to its left is found by halving.
+// The median of the distances to the median, not scaled. On both sides of the median distances already ascend: bisection finds how many
+// of the nearest are on the left.
 template <class T>
 [[nodiscard]] double mad_of_sorted(std::span<const T> sorted) noexcept {
   const std::size_t n = sorted.size();
   const double middle = median_of_sorted(sorted);
   if (!std::isfinite(middle)) return absent;
-  const std::size_t lefts = n / 2, rights = n - lefts;  // what equals the median may count to either side
+  const std::size_t lefts = n / 2, rights = n - lefts;  // values equal to the median can count to either side
   const auto left = [&](std::size_t i) { return middle - static_cast<double>(sorted[lefts - 1 - i]); };
   const auto right = [&](std::size_t i) { return static_cast<double>(sorted[lefts + i]) - middle; };
-  // The nearest n / 2 + 1: `low` of them to the left.
+  // The nearest n / 2 + 1: `low` of them on the left.
   const std::size_t wanted = n / 2 + 1;
   std::size_t low = wanted > rights ? wanted - rights : 0, high = std::min(wanted, lefts);
   while (low < high) {
@@ -72,18 +72,18 @@ template <class T>
   return op == Op::w_mad ? mad_of_sorted(sorted) : median_of_sorted(sorted);
 }
 
-// The numbers of one window, ascending, for each member: kept up as values enter and leave.
+// The numbers of one window for each member, ascending; updated as values enter and leave.
 // Owned by a view of a window.
 template <class T>
 class SortedColumns {
  public:
-  explicit SortedColumns(std::size_t room = 1) : room_(std::max<std::size_t>(room, 1)) {}
+  explicit SortedColumns(std::size_t capacity = 1) : capacity_(std::max<std::size_t>(capacity, 1)) {}
 
   void insert(Slot slot, T value) {
     if (value != value) return;
     widen(slot + std::size_t{1});
-    if (counts_[slot] == room_) grow();
-    T* run = data_.data() + slot * room_;
+    if (counts_[slot] == capacity_) grow();
+    T* run = data_.data() + slot * capacity_;
     const std::size_t n = counts_[slot]++;
     T* place = std::upper_bound(run, run + n, value);
     std::copy_backward(place, run + n, run + n + 1);
@@ -91,18 +91,18 @@ class SortedColumns {
   }
   void remove(Slot slot, T value) {
     if (value != value || slot >= counts_.size()) return;
-    T* run = data_.data() + slot * room_;
+    T* run = data_.data() + slot * capacity_;
     const std::size_t n = counts_[slot];
     T* place = std::lower_bound(run, run + n, value);
     if (place == run + n || *place != value) return;
     std::copy(place + 1, run + n, place);
     --counts_[slot];
   }
-  // One enters as one leaves: only what lies between them moves.
+  // One value enters as one leaves: only what lies between them moves.
   void replace(Slot slot, T leaving, T entering) {
     if (leaving != leaving || slot >= counts_.size()) return insert(slot, entering);
     if (entering != entering) return remove(slot, leaving);
-    T* run = data_.data() + slot * room_;
+    T* run = data_.data() + slot * capacity_;
     T* end = run + counts_[slot];
     T* from = std::lower_bound(run, end, leaving);
     if (from == end || *from != leaving) return insert(slot, entering);
@@ -118,7 +118,7 @@ class SortedColumns {
   }
   [[nodiscard]] std::span<const T> of(Slot slot) const noexcept {
     if (slot >= counts_.size()) return {};
-    return {data_.data() + slot * room_, counts_[slot]};
+    return {data_.data() + slot * capacity_, counts_[slot]};
   }
   void clear() noexcept { std::fill(counts_.begin(), counts_.end(), 0u); }
   void clear(Slot slot) noexcept {
@@ -127,7 +127,7 @@ class SortedColumns {
   void widen(std::size_t members) {
     if (counts_.size() >= members) return;
     counts_.resize(members, 0);
-    data_.resize(members * room_);
+    data_.resize(members * capacity_);
   }
   [[nodiscard]] std::size_t retained_bytes() const noexcept {
     return data_.capacity() * sizeof(T) + counts_.capacity() * sizeof(std::uint32_t);
@@ -135,20 +135,20 @@ class SortedColumns {
 
  private:
   void grow() {
-    const std::size_t wider = room_ * 2;
+    const std::size_t wider = capacity_ * 2;
     std::vector<T> data(counts_.size() * wider);
     for (std::size_t slot = 0; slot < counts_.size(); ++slot)
-      std::copy_n(data_.data() + slot * room_, counts_[slot], data.data() + slot * wider);
+      std::copy_n(data_.data() + slot * capacity_, counts_[slot], data.data() + slot * wider);
     data_ = std::move(data);
-    room_ = wider;
+    capacity_ = wider;
   }
-  std::size_t room_;
-  std::vector<T> data_;  // [member][room]
+  std::size_t capacity_;
+  std::vector<T> data_;  // [member][capacity]
   std::vector<std::uint32_t> counts_;
 };
 
-// Counts of numbers in bins of less than 1 %: sign, exponent and 7 bits of mantissa. What stands for a bin is its middle, never
-// outside of the smallest and the greatest number seen.
+// Counts of numbers in bins of less than 1 %: sign, exponent and 7 bits of mantissa. The middle of a bin stands for its numbers, limited
+// to the smallest and the greatest number seen.
 class Histogram {
  public:
   void add(double number);

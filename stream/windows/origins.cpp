@@ -7,14 +7,14 @@ namespace tocsin::stream {
 std::size_t Origins::index(std::string_view name, Time arrival) {
   for (std::size_t i = 0; i < origins_.size(); ++i)
     if (origins_[i].name == name) return i;
-  const Time read = arrival - Duration{1};  // it was read up to this record, but for others of the same arrival
+  const Time read = arrival - Duration{1};  // it was read up to this record, except for others of the same arrival
   if (origins_.empty()) clock_ = std::max(clock_, read);
   origins_.push_back({std::string{name}, read});
   least_ = std::min(least_, read);
   return origins_.size() - 1;
 }
 
-void Origins::follow(Time now, const Watermarks& watermarks, const std::function<void(std::size_t, bool)>& told) {
+void Origins::follow(Time now, const Watermarks& watermarks, const std::function<void(std::size_t, bool)>& left_changed) {
   Time waited_for = never;
   least_ = never;
   for (std::size_t i = 0; i < origins_.size(); ++i) {
@@ -23,7 +23,7 @@ void Origins::follow(Time now, const Watermarks& watermarks, const std::function
     least_ = std::min(least_, origin.read);
     const bool left = now - origin.read > patience;
     if (!left) waited_for = std::min(waited_for, origin.read);
-    if (left != origin.left) told(i, origin.left = left);
+    if (left != origin.left) left_changed(i, origin.left = left);
   }
   clock_ = std::max(clock_, waited_for == never ? now : waited_for);
 }

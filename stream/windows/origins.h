@@ -13,26 +13,26 @@
 
 namespace tocsin::stream {
 
-// Up to what append time each log has been read, as watermarks tell: by topic and partition.
+// Up to which append time each log has been read, from watermarks: by topic and partition.
 using Watermarks = std::map<std::string, Time, std::less<>>;
 
-// The logs that a job's records were re-keyed from, and how far each has been read. The job's clock is the least of them. One that is
-// more than two minutes behind is waited for no longer, and what it would tell is unobserved until it has caught up.
+// The logs that a job's records were re-keyed from, and how far each has been read. The job's clock is the least of them. The clock does
+// not wait for an origin that is more than two minutes behind; what that origin carries is unobserved until it has caught up.
 // Owned by its Subject.
 class Origins {
  public:
   static constexpr Duration patience = std::chrono::minutes{2};
 
-  // Learned with its first record, which was appended there at `arrival`.
+  // Adds an origin at its first record, which was appended there at `arrival`.
   std::size_t index(std::string_view name, Time arrival);
   [[nodiscard]] bool empty() const noexcept { return origins_.empty(); }
   [[nodiscard]] const std::string& name(std::size_t origin) const { return origins_[origin].name; }
-  // After a control record, at the log's clock `now`. Tells of each origin that is waited for no longer (true), or is again (false), at
-  // the clock as it was; then the clock moves.
-  void follow(Time now, const Watermarks& watermarks, const std::function<void(std::size_t origin, bool left)>& told);
-  // Never goes back.
+  // After a control record, at the log's clock `now`. Reports each origin for which the clock stops (true) or resumes (false) waiting, at
+  // the clock before the change; then the clock moves.
+  void follow(Time now, const Watermarks& watermarks, const std::function<void(std::size_t origin, bool left)>& left_changed);
+  // Never moves back.
   [[nodiscard]] Time clock() const noexcept { return clock_; }
-  // Has not been read up to `time`.
+  // Whether an origin has not been read up to `time`.
   [[nodiscard]] bool unread(std::size_t origin, Time time) const noexcept { return origins_[origin].read < time; }
   [[nodiscard]] bool any_unread(Time time) const noexcept { return least_ < time; }
 

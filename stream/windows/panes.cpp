@@ -31,7 +31,7 @@ void Panes<T>::add(Time row_end, std::span<const T> values) {
     pane.least.resize(values.size(), std::numeric_limits<T>::infinity());
     pane.greatest.resize(values.size(), -std::numeric_limits<T>::infinity());
     pane.counts.resize(values.size(), 0);
-    // What was not counted from the pane's first row on stays uncounted.
+    // A mask that was not counted from the pane's first row on stays uncounted.
     const auto grow = [&](std::vector<std::uint16_t>& counted) {
       if (fresh || !counted.empty()) counted.resize(values.size(), 0);
     };
@@ -65,7 +65,7 @@ std::size_t Panes<T>::after(RowNumber number) const noexcept {
 }
 
 template <class T>
-void Panes<T>::take_over(Panes& old) {
+void Panes<T>::adopt(Panes& old) {
   panes_ = std::move(old.panes_);
   for (Pane& pane : panes_) {
     if (!nonfinite_) pane.nans.clear(), pane.infinities.clear();

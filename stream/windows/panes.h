@@ -9,8 +9,8 @@
 
 namespace tocsin::stream {
 
-// Sum, count, least and greatest of ten rows, on the epoch grid, per member; NaN is left out. What looks back further than raw
-// rows reach is read from here. A pane is complete once its last row has closed, which is so at every tick at or after its end.
+// Sum, count, minimum and maximum of ten rows on the epoch grid, per member, without NaN. Windows that reach further back than raw rows
+// read panes. A pane is complete once its last row has closed, which holds at every tick at or after its end.
 // Owned by its signal's History entry.
 template <class T>
 class Panes {
@@ -21,7 +21,7 @@ class Panes {
     std::vector<double> sums;
     std::vector<T> least, greatest;
     std::vector<std::uint16_t> counts;             // 0: no number
-    std::vector<std::uint16_t> nans, infinities;   // only where `nonfinite` is asked for
+    std::vector<std::uint16_t> nans, infinities;   // only if `nonfinite` is asked for
     std::vector<std::vector<std::uint16_t>> hits;  // numbers with a bit of each mask
     [[nodiscard]] double mean(Slot slot) const noexcept {
       return slot < counts.size() && counts[slot] != 0 ? canonical(sums[slot] / static_cast<double>(counts[slot])) : absent;
@@ -37,8 +37,8 @@ class Panes {
       : grid_{rows.length * rows_a_pane}, keep_(keep), nonfinite_(nonfinite), masks_(std::move(masks)) {}
 
   void add(Time row_end, std::span<const T> values);
-  // Goes on with another pack's panes; what that did not count, they do not say.
-  void take_over(Panes& old);
+  // Continues another pack's panes; what it did not count is missing in them.
+  void adopt(Panes& old);
   [[nodiscard]] const RowGrid& grid() const noexcept { return grid_; }
   [[nodiscard]] const std::deque<Pane>& all() const noexcept { return panes_; }
   [[nodiscard]] const std::vector<double>& masks() const noexcept { return masks_; }
@@ -56,7 +56,7 @@ class Panes {
   bool nonfinite_;
   std::vector<double> masks_;
   RowNumber dropped_through_ = std::numeric_limits<RowNumber>::min();
-  std::deque<Pane> panes_;  // ascending; those without any row are not kept
+  std::deque<Pane> panes_;  // ascending; panes without any row are not stored
 };
 
 extern template class Panes<float>;

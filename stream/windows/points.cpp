@@ -8,7 +8,7 @@ namespace tocsin::stream {
 namespace {
 constexpr std::size_t remembered_steps = 64;
 
-// The least or greatest number, or what it began with. Four at a time, as each waits for the one before it.
+// The least or greatest number, or the initial value. Four at a time, because each comparison depends on the one before it.
 template <bool least>
 double extreme_from(double begin, std::span<const double> values) {
   const auto better = [](double value, double than) { return (least ? value < than : value > than) ? value : than; };
@@ -22,7 +22,7 @@ double extreme_from(double begin, std::span<const double> values) {
   return better(better(a, b), better(c, d));
 }
 
-// Of the numbers of both; absent where there is none.
+// The extreme of both; absent if there is no number.
 double extreme_of(bool least, std::span<const double> first, std::span<const double> second) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   const double none = least ? infinity : -infinity;
@@ -37,7 +37,7 @@ double extreme_of(bool least, std::span<const double> first, std::span<const dou
 
 PointsView::PointsView(WindowSpec spec, const Demand& demand, bool declared)
     : spec_(std::move(spec)),
-      room_(std::clamp<std::size_t>(full(), 1, 16)),
+      capacity_(std::clamp<std::size_t>(full(), 1, 16)),
       order_(declared && demand.order),
       sorted_(std::min<std::size_t>(spec_.points, 16)) {
   if (!declared) return;
@@ -54,18 +54,18 @@ void PointsView::add(const Point& point) {
     const std::size_t members = std::max<std::size_t>(slot + std::size_t{1}, rings_.size() * 5 / 4);
     rings_.resize(members);
     counts_.resize(members, 0);
-    values_.resize(members * room_);
-    times_.resize(members * room_);
+    values_.resize(members * capacity_);
+    times_.resize(members * capacity_);
     kept_.widen(members);
   }
   Ring& ring = rings_[slot];
-  if (ring.held == room_ && room_ < full()) grow();
+  if (ring.held == capacity_ && capacity_ < full()) grow();
   const bool full_before = ring.held == full();
   const double leaving = full_before ? values_[place(slot, 0)] : 0;
-  const std::size_t at = slot * room_ + ring.next;
+  const std::size_t at = slot * capacity_ + ring.next;
   values_[at] = point.value;
   times_[at] = point.at;
-  if (++ring.next == room_) ring.next = 0;
+  if (++ring.next == capacity_) ring.next = 0;
   if (!full_before) ++ring.held;
   if (ring.held <= spec_.lag_points) return;
   counts_[slot] = ring.held - spec_.lag_points;
@@ -74,7 +74,7 @@ void PointsView::add(const Point& point) {
     if (full_before) sorted_.replace(slot, leaving, entering);
     else sorted_.insert(slot, entering);
   }
-  keep_up(slot, entering, full_before ? leaving : entering);
+  update_aggregates(slot, entering, full_before ? leaving : entering);
 }
 
 double PointsView::extreme(Op op, Slot slot) const {
@@ -83,12 +83,12 @@ double PointsView::extreme(Op op, Slot slot) const {
   return extreme_of(op == Op::w_min, all.subspan(at.first, at.first_count), all.subspan(at.second, at.second_count));
 }
 
-void PointsView::keep_up(Slot slot, double entering, double leaving) {
+void PointsView::update_aggregates(Slot slot, double entering, double leaving) {
   kept_.update(slot, [&](Op op, double number, double before) {
     switch (op) {
       case Op::w_min:
       case Op::w_max:
-        // Looked for again only where the extreme itself leaves, or what enters is its equal or no number.
+        // Searched again only if the extreme itself leaves, or what enters equals it or is NaN.
         if (is_number(before) && is_number(entering) && leaving != before) {
           if (op == Op::w_min ? entering > before : entering < before) return before;
           if (entering != before) return entering + 0.0;  // one zero
@@ -102,27 +102,27 @@ void PointsView::keep_up(Slot slot, double entering, double leaving) {
   });
 }
 
-// Rings are laid out anew, oldest point first: none has gone round yet.
+// Rebuilds the rings, oldest point first, so that none wraps around.
 void PointsView::grow() {
-  const std::size_t wider = std::min(room_ * 2, full());
+  const std::size_t wider = std::min(capacity_ * 2, full());
   const auto move = [&](auto& from) {
     std::decay_t<decltype(from)> to(rings_.size() * wider);
     for (std::size_t slot = 0; slot < rings_.size(); ++slot)
-      std::copy_n(from.data() + slot * room_, rings_[slot].held, to.data() + slot * wider);
+      std::copy_n(from.data() + slot * capacity_, rings_[slot].held, to.data() + slot * wider);
     from = std::move(to);
   };
   move(values_);
   move(times_);
   for (Ring& ring : rings_)
-    if (ring.next == 0 && ring.held == room_) ring.next = ring.held;
-  room_ = wider;
+    if (ring.next == 0 && ring.held == capacity_) ring.next = ring.held;
+  capacity_ = wider;
 }
 
 PointsView::Pieces PointsView::pieces(Slot slot) const noexcept {
   const std::size_t count = slot < counts_.size() ? counts_[slot] : 0;
   if (count == 0) return {};
-  const std::size_t first = place(slot, 0), before_end = std::min(count, (slot + std::size_t{1}) * room_ - first);
-  return {first, before_end, slot * room_, count - before_end};
+  const std::size_t first = place(slot, 0), before_end = std::min(count, (slot + std::size_t{1}) * capacity_ - first);
+  return {first, before_end, slot * capacity_, count - before_end};
 }
 
 template <class Each>
@@ -161,7 +161,7 @@ void PointsView::copy(Slot slot, std::vector<double>& times, std::vector<double>
   });
 }
 
-// Sorted numbers and kept columns, from the rings.
+// Rebuilds sorted numbers and incremental columns from the rings.
 void PointsView::rebuild() {
   sorted_.clear();
   kept_.clear(rings_.size());
@@ -169,20 +169,20 @@ void PointsView::rebuild() {
     if (counts_[slot] == 0) continue;
     if (order_) each(slot, [&](std::size_t i) { sorted_.insert(slot, values_[i]); });
     const double last = values_[place(slot, counts_[slot] - 1)];
-    keep_up(slot, last, last);
+    update_aggregates(slot, last, last);
   }
 }
 
 void PointsView::fields(auto& self, auto& archive) {
-  archive(1, self.cursor), archive(2, self.room_), archive(3, self.rings_), archive(4, self.values_), archive(5, self.times_);
+  archive(1, self.cursor), archive(2, self.capacity_), archive(3, self.rings_), archive(4, self.values_), archive(5, self.times_);
 }
 void PointsView::save(Writer& out) const { fields(*this, out); }
 
 void PointsView::load(Reader& in) {
   fields(*this, in);
-  room_ = std::clamp<std::size_t>(room_, 1, full());
-  const bool fits = values_.size() == rings_.size() * room_ && times_.size() == values_.size() &&
-                    std::all_of(rings_.begin(), rings_.end(), [&](const Ring& r) { return r.next < room_ && r.held <= room_; });
+  capacity_ = std::clamp<std::size_t>(capacity_, 1, full());
+  const bool fits = values_.size() == rings_.size() * capacity_ && times_.size() == values_.size() &&
+                    std::all_of(rings_.begin(), rings_.end(), [&](const Ring& r) { return r.next < capacity_ && r.held <= capacity_; });
   if (!fits) rings_.clear(), values_.clear(), times_.clear();
   counts_.assign(rings_.size(), 0);
   for (std::size_t slot = 0; slot < rings_.size(); ++slot)
@@ -190,9 +190,9 @@ void PointsView::load(Reader& in) {
   rebuild();
 }
 
-void PointsView::take_over(PointsView& old) {
+void PointsView::adopt(PointsView& old) {
   cursor = old.cursor;
-  room_ = old.room_;
+  capacity_ = old.capacity_;
   rings_ = std::move(old.rings_);
   counts_ = std::move(old.counts_);
   values_ = std::move(old.values_);
@@ -200,8 +200,8 @@ void PointsView::take_over(PointsView& old) {
   rebuild();
 }
 
-void AttemptView::take_over(AttemptView& old, RowNumber newest, std::uint64_t taken) {
-  const bool kept = accumulators.take_over(old.accumulators);
+void AttemptView::adopt(AttemptView& old, RowNumber newest, std::uint64_t taken) {
+  const bool kept = accumulators.adopt(old.accumulators);
   cursor = kept ? old.cursor : taken;
   through = kept ? old.through : newest;
 }
@@ -227,28 +227,28 @@ void Points::remember_step(double step) {
 Points::Taken Points::add(Entry entry, Time clock) {
   entry.late = clock != long_ago && clock >= entry.at + lateness_;
   if (entry.late) entry.at = clock;
-  const Taken taken = entry.late ? Taken::late : Taken::waits;
+  const Taken taken = entry.late ? Taken::late : Taken::pending;
   if (!is_number(entry.step)) {
-    waiting_.push(entry);
+    pending_.push(entry);
     return taken;
   }
   if (applied_step(entry.step)) return Taken::repeated;
-  const Entry* same = waiting_.find([&](const Entry& e) { return e.step == entry.step; });
+  const Entry* same = pending_.find([&](const Entry& e) { return e.step == entry.step; });
   if (same == nullptr) {
-    waiting_.push(entry);
+    pending_.push(entry);
     return taken;
   }
-  // The same whichever of the two came first, as long as both wait.
+  // The same whichever of the two came first, as long as both are pending.
   const auto rank = [](const Entry& e) { return std::tuple{e.reporter, e.at, e.order()}; };
   if (!same->late && !entry.late && rank(entry) < rank(*same)) {
-    waiting_.erase(same);
-    waiting_.push(entry);
+    pending_.erase(same);
+    pending_.push(entry);
   }
   return Taken::repeated;
 }
 
 Point Points::apply_first() {
-  const Entry entry = waiting_.pop();
+  const Entry entry = pending_.pop();
   if (is_number(entry.step)) remember_step(entry.step);
   const Point point{entry.at, entry.slot, entry.value};
   log_.push_back(point);
@@ -279,7 +279,7 @@ void Points::trim() {
 }
 
 void Points::save(Writer& out) const {
-  out.columns(1, waiting_.items(), &Entry::at, &Entry::slot, &Entry::reporter, &Entry::sequence, &Entry::producer, &Entry::value,
+  out.columns(1, pending_.items(), &Entry::at, &Entry::slot, &Entry::reporter, &Entry::sequence, &Entry::producer, &Entry::value,
               &Entry::step, &Entry::late, &Entry::number);
   out.columns(3, log_, &Point::at, &Point::slot, &Point::value);
   out(4, base_), out(5, steps_);
@@ -294,25 +294,25 @@ void Points::load(Reader& in) {
   const auto possible = [](const auto& point) { return point.slot < Topology::most_slots; };
   if (!std::all_of(log_.begin(), log_.end(), possible) || !std::all_of(items.begin(), items.end(), possible))
     return log_.clear(), in.fail("a point is of a member that cannot be");
-  waiting_.restore(std::move(items));
+  pending_.restore(std::move(items));
 }
 
-void Points::take_over(Points& old) {
-  waiting_ = std::move(old.waiting_);
+void Points::adopt(Points& old) {
+  pending_ = std::move(old.pending_);
   log_ = std::move(old.log_);
   base_ = old.base_;
   steps_ = std::move(old.steps_);
 }
 
 std::size_t Points::retained_bytes() const noexcept {
-  std::size_t bytes = waiting_.size() * sizeof(Entry) + log_.size() * sizeof(Point);
+  std::size_t bytes = pending_.size() * sizeof(Entry) + log_.size() * sizeof(Point);
   for (const auto& view : windows) bytes += view.retained_bytes();
   for (const auto& view : attempts) bytes += view.accumulators.retained_bytes();
   return bytes;
 }
 
 std::size_t Points::retained_samples() const noexcept {
-  std::size_t samples = waiting_.size() + log_.size();
+  std::size_t samples = pending_.size() + log_.size();
   for (const auto& view : windows) samples += view.retained_samples();
   return samples;
 }

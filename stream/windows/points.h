@@ -19,27 +19,27 @@ struct Point {
   double value = 0;
 };
 
-// One window of the last n points, per member: its own ring, as of the T that it was advanced to. Order statistics that were declared
-// are kept up as points come.
+// One window of the last n points: a ring per member, as of the T that it was advanced to. Declared order statistics are updated as
+// points come.
 class PointsView {
  public:
   PointsView(WindowSpec spec, const Demand& demand, bool declared);
 
   void add(const Point& point);
   [[nodiscard]] const WindowSpec& spec() const noexcept { return spec_; }
-  // How many points each member's window holds.
+  // The number of points in each member's window.
   [[nodiscard]] std::span<const std::uint32_t> counts() const noexcept { return counts_; }
-  // Null: the reduction was not declared, or is not one that is kept up.
+  // Null: the reduction was not declared, or is not one that is maintained incrementally.
   [[nodiscard]] const std::vector<double>* kept(Op op, double number) const noexcept { return kept_.find(op, number); }
-  // The same for all members, where there is a short way to it: mean, sum, min, max. `out` keeps what it had where the window holds
-  // fewer than `least` points, or no number.
+  // The same for all members, if there is a short path: mean, sum, min, max. `out` keeps its value where the window holds fewer than
+  // `least` points, or no number.
   void fold(Op op, std::uint32_t least, std::span<double> out) const;
   // The member's window, oldest first; times in seconds from the first.
   void copy(Slot slot, std::vector<double>& times, std::vector<double>& values) const;
 
   std::uint64_t cursor = 0;  // how many of the signal's points it has taken
 
-  void take_over(PointsView& old);
+  void adopt(PointsView& old);
   void save(Writer& out) const;
   void load(Reader& in);
   [[nodiscard]] std::size_t retained_bytes() const noexcept;
@@ -47,17 +47,17 @@ class PointsView {
 
  private:
   struct Ring {
-    std::uint32_t next = 0, held = 0;  // where the next point goes; how many there are
+    std::uint32_t next = 0, held = 0;  // the index of the next point; the number of points
   };
   static void fields(auto& self, auto& archive);
   [[nodiscard]] std::size_t full() const noexcept { return std::size_t{spec_.points} + spec_.lag_points; }
-  // Where the n-th oldest point of a member stands.
+  // The index of a member's n-th oldest point.
   [[nodiscard]] std::size_t place(Slot slot, std::size_t n) const noexcept {
     const Ring& ring = rings_[slot];
-    const std::size_t at = ring.next + room_ - ring.held + n;
-    return slot * room_ + (at < room_ ? at : at - room_);
+    const std::size_t at = ring.next + capacity_ - ring.held + n;
+    return slot * capacity_ + (at < capacity_ ? at : at - capacity_);
   }
-  // A member's window in one or two pieces, oldest first: where they begin in values_, and how long they are.
+  // A member's window in one or two pieces, oldest first: their starts in values_ and their lengths.
   struct Pieces {
     std::size_t first, first_count, second, second_count;
   };
@@ -66,15 +66,15 @@ class PointsView {
   void each(Slot slot, Each&& see) const;
   void grow();
   [[nodiscard]] double extreme(Op op, Slot slot) const;
-  void keep_up(Slot slot, double entering, double leaving);
+  void update_aggregates(Slot slot, double entering, double leaving);
   void rebuild();
 
   WindowSpec spec_;
-  std::size_t room_;  // points per member, up to full()
+  std::size_t capacity_;  // points per member, up to full()
   bool order_;
   std::vector<Ring> rings_;
   std::vector<std::uint32_t> counts_;
-  std::vector<double> values_;  // [member][room]
+  std::vector<double> values_;  // [member][capacity]
   std::vector<Time> times_;
   SortedColumns<double> sorted_;  // the windows' numbers
   IncrementalAggregates kept_;
@@ -90,12 +90,12 @@ struct AttemptView {
   void save(Writer& out) const { out(1, accumulators), out(2, cursor), out(3, through); }
   void load(Reader& in) { in(1, accumulators), in(2, cursor), in(3, through); }
 
-  // The accumulators of another pack's history, if they were asked for the same; else these begin after what there is: row `newest`,
-  // point `taken`.
-  void take_over(AttemptView& old, RowNumber newest, std::uint64_t taken);
+  // Continues the accumulators of another pack's history if it kept the same. Otherwise these start after row `newest` and point
+  // `taken`.
+  void adopt(AttemptView& old, RowNumber newest, std::uint64_t taken);
 };
 
-// The points of one signal: those that wait, those that were applied and not yet seen by every window, and the windows.
+// The points of one signal: pending ones, those that were applied but not yet seen by every window, and the windows.
 // Owned by its signal's History entry.
 class Points {
  public:
@@ -104,48 +104,48 @@ class Points {
     Slot slot = 0, reporter = 0;
     std::uint64_t producer = 0, sequence = 0;
     std::uint32_t number = 0;
-    bool late = false;  // was applied when read: nothing takes its place
+    bool late = false;  // it was applied when read: nothing replaces it
     double value = 0;
     double step = absent;
     [[nodiscard]] RecordOrder order() const noexcept { return {producer, sequence, number}; }
   };
-  enum class Taken : std::uint8_t { waits, late, repeated };
+  enum class Taken : std::uint8_t { pending, late, repeated };
 
   explicit Points(Duration lateness) : lateness_(lateness) {}
 
-  // `step` other than absent: one value a step is kept, the lowest reporter's of those that wait together.
+  // If `step` is not absent, one value per step is kept: the lowest reporter's of those that are pending together.
   Taken add(Entry entry, Time clock);
-  // The same for many members at one time, whose values belong to no step: how many were late.
+  // The same for many members at one time, whose values belong to no step. Returns how many were late.
   template <class V>
   std::size_t add(std::span<const Slot> slots, Time at, std::span<const V> values, const RecordOrder& order, Time clock) {
     const bool late = clock != long_ago && clock >= at + lateness_;
     for (std::size_t i = 0; i < slots.size(); ++i)
-      waiting_.push({late ? clock : at, slots[i], reserved_slot, order.producer, order.sequence,
+      pending_.push({late ? clock : at, slots[i], reserved_slot, order.producer, order.sequence,
                      order.number + static_cast<std::uint32_t>(i), late, static_cast<double>(values[i]), absent});
     return late ? slots.size() : 0;
   }
-  [[nodiscard]] Time next_due() const noexcept { return waiting_.empty() ? never : waiting_.first().at + lateness_; }
-  template <class Told>
-  void apply(Time clock, Told&& told) {
-    while (next_due() <= clock) told(apply_first());
+  [[nodiscard]] Time next_due() const noexcept { return pending_.empty() ? never : pending_.first().at + lateness_; }
+  template <class OnApplied>
+  void apply(Time clock, OnApplied&& on_applied) {
+    while (next_due() <= clock) on_applied(apply_first());
   }
-  template <class Told>
-  void apply_until(Time at, Told&& told) {
-    while (!waiting_.empty() && waiting_.first().at <= at) told(apply_first());
+  template <class OnApplied>
+  void apply_until(Time at, OnApplied&& on_applied) {
+    while (!pending_.empty() && pending_.first().at <= at) on_applied(apply_first());
   }
   // Each view takes what was applied with T up to `to`.
   void advance(PointsView& view, Time to);
   void advance(AttemptView& view, Time to);
-  // Forgets what every view has taken.
+  // Drops what every view has taken.
   void trim();
 
   std::vector<PointsView> windows;
   std::vector<AttemptView> attempts;
 
   [[nodiscard]] std::uint64_t taken_through() const noexcept { return base_ + log_.size(); }
-  void save(Writer& out) const;  // what waits and what was applied; the views are saved by name
+  void save(Writer& out) const;  // what is pending and what was applied; views are saved by name
   void load(Reader& in);
-  void take_over(Points& old);
+  void adopt(Points& old);
   [[nodiscard]] std::size_t retained_bytes() const noexcept;
   [[nodiscard]] std::size_t retained_samples() const noexcept;
 
@@ -155,10 +155,10 @@ class Points {
   void remember_step(double step);
 
   Duration lateness_;
-  Waiting<Entry> waiting_;
+  ReorderBuffer<Entry> pending_;
   std::deque<Point> log_;      // ascending in T
-  std::uint64_t base_ = 0;     // how many points came before log_
-  std::vector<double> steps_;  // the last 64 that were applied: a step count that restarts much lower is new
+  std::uint64_t base_ = 0;     // the number of points before log_
+  std::vector<double> steps_;  // the last 64 that were applied: after a restart at a much lower step the count is new
 };
 
 }  // namespace tocsin::stream

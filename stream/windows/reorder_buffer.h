@@ -10,11 +10,11 @@
 
 namespace tocsin::stream {
 
-// What waits for its turn: points or events of one signal, taken out in the order (T, member, producer's order).
-// What came too late has the clock as its T and waits as well: no tick at that T runs before its turn has come, so nothing can
-// tell it from one that is applied at once, and whatever is taken out is in the order of T.
+// The pending points or events of one signal, taken out in the order (T, member, producer's order).
+// An item that came too late has the clock as its T and is buffered, too. No tick at that T runs before the item is applied, so the
+// result is that of applying it at once, and items always come out in the order of T.
 template <class Item>  // has at, slot and order()
-class Waiting {
+class ReorderBuffer {
  public:
   void push(Item item) {
     if (in_order_.empty() || later(item, in_order_.back())) {
@@ -60,7 +60,7 @@ class Waiting {
     others_.erase(std::find_if(others_.begin(), others_.end(), same));
     std::make_heap(others_.begin(), others_.end(), later);
   }
-  // All, in their order; and back again.
+  // All items in order, for a snapshot; and their restore.
   [[nodiscard]] std::vector<Item> items() const {
     std::vector<Item> all(in_order_.begin(), in_order_.end());
     all.insert(all.end(), others_.begin(), others_.end());
@@ -82,8 +82,8 @@ class Waiting {
   [[nodiscard]] bool from_others() const noexcept {
     return !others_.empty() && (in_order_.empty() || later(in_order_.front(), others_.front()));
   }
-  std::deque<Item> in_order_;  // as most come
-  std::vector<Item> others_;   // a heap, the first in front: what came after one that is later
+  std::deque<Item> in_order_;  // items that came in order: most of them
+  std::vector<Item> others_;   // a heap, the first in front: items that came after a later one
 };
 
 }  // namespace tocsin::stream

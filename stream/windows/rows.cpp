@@ -6,7 +6,7 @@ namespace tocsin::stream {
 namespace {
 
 constexpr Duration oldest_predecessor = std::chrono::seconds{120};
-constexpr Duration farthest_ahead = std::chrono::minutes{3};  // arrivals may be ahead of a clock that waits for a watermark
+constexpr Duration farthest_ahead = std::chrono::minutes{3};  // arrivals can be ahead of a clock that waits for a watermark
 
 template <class T>
 constexpr T absent_of = static_cast<T>(0);
@@ -15,7 +15,7 @@ constexpr float absent_of<float> = absent_float;
 template <>
 constexpr double absent_of<double> = absent;
 
-// Slots that follow one another, as those of a slice of ranks do.
+// Consecutive slots, as of a slice of ranks.
 bool in_a_row(std::span<const Slot> slots) noexcept {
   bool all = true;
   for (std::size_t i = 0; i < slots.size(); ++i) all &= slots[i] == slots[0] + i;
@@ -114,7 +114,7 @@ void Rows<T>::to_rates(Open& row) {
   for (std::size_t slot = 0; slot < row.values.size(); ++slot) {
     if (row.offsets[slot] == 0) continue;
     const double value = static_cast<double>(row.values[slot]);
-    if (!is_number(value)) continue;  // a NaN is kept as it was measured, and is no predecessor
+    if (!is_number(value)) continue;  // a measured NaN is kept, and is no predecessor
     const std::int64_t time = start + static_cast<std::int64_t>(row.offsets[slot]) * unit_;
     Before& before = before_[slot];
     const bool fresh = !is_absent(before.value) && time - before.time <= oldest_predecessor.count() && time > before.time;
@@ -161,7 +161,7 @@ bool Rows<T>::close_next(Time clock, bool digest) {
 }
 
 template <class T>
-void Rows<T>::take_over(Rows& old, Time clock) {
+void Rows<T>::adopt(Rows& old, Time clock) {
   marks_ = old.marks_;
   dropped_through_ = old.dropped_through_;
   open_ = std::move(old.open_);
@@ -175,7 +175,7 @@ void Rows<T>::take_over(Rows& old, Time clock) {
 
 template <class T>
 std::size_t Rows<T>::after(RowNumber number) const noexcept {
-  // Most often every row has a value: then the place follows from the number.
+  // Usually every row has a value: then the index follows from the number.
   if (closed_.empty() || number < closed_.front().number) return 0;
   const auto guess = static_cast<std::size_t>(number - closed_.front().number) + 1;
   if (guess <= closed_.size() && closed_[guess - 1].number == number) return guess;

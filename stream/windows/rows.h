@@ -29,8 +29,8 @@ struct RowGrid {
   }
 };
 
-// The rows of one signal. An open row keeps, per member, the sample with the greatest (time, value bits), so merging commutes. A
-// closed row never changes; rows without any value are not kept, a reader takes their absence for absent values.
+// The rows of one signal. An open row keeps, per member, the sample with the greatest (time, value bits), so merging commutes. A closed
+// row never changes. Rows without any value are not stored: to a reader they are absent values.
 // T is float, or double for kinds step, counter and time. Owned by its History.
 template <class T>
 class Rows {
@@ -40,18 +40,18 @@ class Rows {
     std::vector<T> values;  // by slot; members that came later are absent
   };
 
-  // A counter's rows are rates per second against the member's sample before, if that is at most 120 s older; a fall is a reset
+  // The rows of a counter are rates per second against the member's sample before, if that is at most 120 s older; a fall is a reset
   // and gives no rate. Closed rows are kept for `keep` behind the newest.
   Rows(RowGrid grid, Duration lateness, Duration keep, bool counter);
 
-  // False: its row has closed, by `now`: the clock, or where it waits for a watermark the sample's arrival, if that is later. An absent
-  // value is no sample.
+  // False: its row has closed at `now`: the clock, or the sample's arrival if the clock waits for a watermark. An absent value is not a
+  // sample.
   bool write(Slot slot, Time time, Time now, T value, std::size_t members);
-  // The same for many members; how many were late (all or none).
+  // The same for many members; returns how many were late (all or none).
   template <class V>  // float or double
   std::size_t write(std::span<const Slot> slots, Time time, Time now, std::span<const V> values, std::size_t members);
 
-  // The same for one sample, by the shortest way where the row of the one before is its row, too.
+  // The same for one sample, with a short path if it belongs to the row of the sample before.
   bool put(Slot slot, Time time, Time now, T value, std::size_t members) {
     if (recent_ >= open_.size()) return write(slot, time, now, value, members);
     Open& row = open_[recent_];
@@ -62,27 +62,27 @@ class Rows {
   }
 
   [[nodiscard]] Time next_due() const noexcept { return due_; }
-  // Closes the oldest row if it is due: it is the newest of closed() then. False: none is due. `digest`: it counts in the digest.
+  // Closes the oldest row if it is due; it is then the newest of closed(). False: none is due. `digest`: it counts in the digest.
   bool close_next(Time clock, bool digest);
-  // Rows that are kept behind `time` are kept from now on, however new the newest is.
+  // Keeps rows behind `time` from now on, however new the newest is.
   void hold(Time time) noexcept { held_ = grid_.number(time); }
 
   [[nodiscard]] const RowGrid& grid() const noexcept { return grid_; }
   [[nodiscard]] const std::deque<Closed>& closed() const noexcept { return closed_; }
   // The index in closed() of the first row after `number`.
   [[nodiscard]] std::size_t after(RowNumber number) const noexcept;
-  // Rows up to here were taken away again.
+  // Rows up to here were removed.
   [[nodiscard]] RowNumber dropped_through() const noexcept { return dropped_through_; }
-  // What a snapshot holds of rows: not the rows.
+  // What a snapshot holds of rows; the rows themselves are read again from the log.
   struct Marks {
     std::uint64_t digest = 0;
     RowNumber floor = std::numeric_limits<RowNumber>::min();  // rows up to here are not kept
   };
   [[nodiscard]] const Marks& marks() const noexcept { return marks_; }
   void set_marks(const Marks& marks) noexcept { marks_ = marks; }
-  // Takes the rows over from another pack's history. What lies further back than that kept for sure is dropped, so that a
-  // take-over that reads no further back has the same.
-  void take_over(Rows& old, Time clock);
+  // Adopts the rows of another pack's history. Rows further back than both packs keep for certain are dropped, so that a restore, which
+  // reads no further back, has the same rows.
+  void adopt(Rows& old, Time clock);
 
   [[nodiscard]] std::size_t retained_bytes() const noexcept;
   [[nodiscard]] std::size_t retained_samples() const noexcept;
@@ -103,7 +103,7 @@ class Rows {
     if constexpr (std::is_same_v<T, float>) return std::bit_cast<std::uint32_t>(value);
     else return std::bit_cast<std::uint64_t>(value);
   }
-  // Measured NaNs have one pattern, so that which of two is kept cannot matter.
+  // Measured NaNs have one pattern, so it does not matter which of two is kept.
   static T one_nan(T value) noexcept { return value == value ? value : std::numeric_limits<T>::quiet_NaN(); }
   static void merge(Open& row, Slot slot, std::uint32_t offset, T value) noexcept {
     value = one_nan(value);
@@ -122,11 +122,11 @@ class Rows {
   RowGrid grid_;
   Duration lateness_, keep_;
   bool counter_;
-  std::int64_t unit_;  // ns; 1 for rows of at most 4 s, so that an offset has 32 bits
+  std::int64_t unit_;  // ns; 1 for rows of at most 4 s, so that an offset fits in 32 bits
   std::size_t most_open_;
   RowNumber held_ = std::numeric_limits<RowNumber>::max();
   Time due_ = never;        // when the oldest open row closes
-  std::size_t recent_ = 0;  // where in open_ the last sample went
+  std::size_t recent_ = 0;  // the index in open_ of the last sample's row
   Marks marks_;
   RowNumber dropped_through_ = std::numeric_limits<RowNumber>::min();
   std::vector<Open> open_;     // ascending

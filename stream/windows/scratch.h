@@ -15,7 +15,7 @@ struct SeriesScratch {
   std::vector<double> part, sorted, slopes;
 };
 
-// Working memory of reductions, so that they allocate nothing once it is large enough. What it holds means nothing between two of them.
+// Working memory of reductions, so that they stop allocating once it is large enough. Its content is meaningless between two reductions.
 // Owned by a History, whose reductions run one after the other.
 struct ReductionScratch {
   SeriesScratch series;
@@ -24,7 +24,7 @@ struct ReductionScratch {
   std::vector<double> result, squares;  // by slot
   std::vector<std::uint64_t> counts;
   std::vector<Slot> slots;
-  struct Edge {  // the first or last number of a member, and the row it is in
+  struct Edge {  // the first or last number of a member, and its row
     double value = absent;
     std::size_t row = 0;
   };

@@ -24,7 +24,7 @@ void take_numbers(Series series, SeriesScratch& to) {
   }
 }
 
-// Means of neighbours where there are too many for a fit of pairs.
+// Means of neighbours, if there are too many numbers for a fit of pairs.
 void thin(SeriesScratch& of) {
   auto& [seconds, values, part, sorted, slopes] = of;
   const std::size_t together = (values.size() + most_fitted - 1) / most_fitted;
@@ -59,7 +59,7 @@ double standard_deviation(std::span<const double> x) {
   const double mean = sum / n;
   for (const double v : x) {
     const double off = v - mean;
-    squares += off == off ? off * off : 0.0;  // as the kernel that goes over rows does it
+    squares += off == off ? off * off : 0.0;  // as in the kernel that goes over rows
   }
   return std::isfinite(mean) ? canonical(std::sqrt(squares / (n - 1))) : measured_nan;
 }
@@ -108,7 +108,7 @@ double theil_sen(SeriesScratch& x) {
   return lower == upper ? upper : canonical((lower + upper) / 2);
 }
 
-// Sums over runs of equal values that the variance of Kendall's S takes away.
+// Sums over runs of equal values that the variance of Kendall's S subtracts.
 struct Ties {
   double a = 0, b = 0, c = 0;
 };
@@ -152,10 +152,10 @@ double time_to(SeriesScratch& x, double last, double goal) {
   const double way = goal - last;
   if (way == 0) return 0;
   const double time = way / slope;
-  return time > 0 ? time : infinity;  // the line is level, or goes away from it
+  return time > 0 ? time : infinity;  // the line is level, or moves away from it
 }
 
-// The median of the first or last n, NaN left out.
+// The median of the first or last n, without NaN.
 double edge(std::span<const double> values, bool last, double n, SeriesScratch& scratch) {
   const auto want = static_cast<std::size_t>(std::max(n, 1.0));
   if (values.empty()) return absent;
@@ -173,7 +173,7 @@ double edge(std::span<const double> values, bool last, double n, SeriesScratch& 
 double ewma_weight(double span) noexcept { return 2 / ((span >= 1 ? span : 16) + 1); }
 
 bool has_bits(double value, double mask) noexcept {
-  constexpr double limit = 9007199254740992.0;  // 2^53: beyond, a double has no such bits
+  constexpr double limit = 9007199254740992.0;  // 2^53: beyond it a double does not hold such bits
   if (!(value >= 0 && value < limit) || !(mask >= 0 && mask < limit)) return false;
   return (static_cast<std::uint64_t>(value) & static_cast<std::uint64_t>(mask)) != 0;
 }

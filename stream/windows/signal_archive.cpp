@@ -1,4 +1,4 @@
-// What a snapshot holds of a signal, and what another pack's history takes over.
+// What a snapshot holds of a signal, and what another pack's history adopts.
 #include <algorithm>
 
 #include "stream/windows/signal_history.h"
@@ -64,15 +64,15 @@ View* same(std::vector<View>& views, const WindowSpec& spec) {
 
 template <class T>
 void adopt_rows(RowSide<T>& side, RowSide<T>& old, Time clock) {
-  side.rows.take_over(old.rows, clock);
+  side.rows.adopt(old.rows, clock);
   const RowNumber newest = clock == long_ago ? std::numeric_limits<RowNumber>::min() : side.rows.grid().through(clock);
-  if (side.panes && old.panes) side.panes->take_over(*old.panes);
+  if (side.panes && old.panes) side.panes->adopt(*old.panes);
   for (auto& view : side.baselines) {
-    if (auto* before = same(old.baselines, view.spec())) view.take_over(*before);
+    if (auto* before = same(old.baselines, view.spec())) view.adopt(*before);
     else view.begin_after(newest);
   }
   for (auto& view : side.attempts) {
-    if (auto* before = same(old.attempts, view.spec)) view.take_over(*before, newest, 0);
+    if (auto* before = same(old.attempts, view.spec)) view.adopt(*before, newest, 0);
     else view.through = newest;
   }
 }
@@ -93,17 +93,17 @@ void SignalHistory::adopt(SignalHistory& old, Time clock) {
   else if (wide && old_wide) adopt_rows(*wide, *old_wide, clock);
   else if (narrow || wide) taken_since = clock;
   if (points_ && old.points_) {
-    points_->take_over(*old.points_);
+    points_->adopt(*old.points_);
     for (auto& view : points_->windows) {
-      if (auto* before = same(old.points_->windows, view.spec())) view.take_over(*before);
+      if (auto* before = same(old.points_->windows, view.spec())) view.adopt(*before);
       else view.cursor = points_->taken_through();
     }
     for (auto& view : points_->attempts) {
-      if (auto* before = same(old.points_->attempts, view.spec)) view.take_over(*before, 0, points_->taken_through());
+      if (auto* before = same(old.points_->attempts, view.spec)) view.adopt(*before, 0, points_->taken_through());
       else view.cursor = points_->taken_through();
     }
   }
-  if (events_ && old.events_) events_->take_over(*old.events_);
+  if (events_ && old.events_) events_->adopt(*old.events_);
 }
 
 void SignalHistory::save(Writer& out) const {

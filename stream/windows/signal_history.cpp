@@ -9,7 +9,7 @@ using Span = WindowSpec::Span;
 
 Duration reach_of(const WindowSpec& window, bool raw) { return (raw ? window.over : Duration{0}) + window.lag + window.settle; }
 
-// Baselines read rows only for `last`, "attempt" only until its accumulators have taken them.
+// Baselines read rows only for `last`; "attempt" reads them until its accumulators have taken them.
 bool reads_rows(const Asked& asked) { return !asked.window.baseline() || asked.demand.last; }
 
 }  // namespace
@@ -111,14 +111,14 @@ SignalHistory::SignalHistory(const SignalDefinition& definition, std::vector<Ask
   }
 }
 
-bool SignalHistory::write(const Points::Entry& entry, Time time, Time clock, std::size_t members, bool filling) {
+bool SignalHistory::write(const Points::Entry& entry, Time time, Time clock, std::size_t members, bool backfilling) {
   bool in_time = true;
   if (auto* narrow = std::get_if<RowSide<float>>(&rows_))
     in_time = narrow->rows.write(entry.slot, time, clock, static_cast<float>(entry.value), members);
   if (auto* wide = std::get_if<RowSide<double>>(&rows_)) in_time = wide->rows.write(entry.slot, time, clock, entry.value, members);
-  if (filling || !points_) return in_time;
+  if (backfilling || !points_) return in_time;
   switch (points_->add(entry, clock)) {
-    case Points::Taken::waits: break;
+    case Points::Taken::pending: break;
     case Points::Taken::late: in_time = false; break;
     case Points::Taken::repeated: ++repeated_steps_; break;
   }
@@ -130,7 +130,7 @@ std::size_t SignalHistory::write(std::span<const Slot> slots, Time time, std::sp
   std::size_t late = 0;
   if (auto* narrow = std::get_if<RowSide<float>>(&rows_)) late = narrow->rows.write(slots, time, how.clock, values, how.members);
   if (auto* wide = std::get_if<RowSide<double>>(&rows_)) late = wide->rows.write(slots, time, how.clock, values, how.members);
-  if (how.filling || !points_) return late;
+  if (how.backfilling || !points_) return late;
   return std::max(late, points_->add(slots, time, values, how.order, how.clock));
 }
 template std::size_t SignalHistory::write(std::span<const Slot>, Time, std::span<const float>, const How&);
@@ -163,13 +163,13 @@ void feed_panes(RowSide<T>& side, std::size_t fresh) {
 
 }  // namespace
 
-bool SignalHistory::close_rows(Time clock, bool filling) {
+bool SignalHistory::close_rows(Time clock, bool backfilling) {
   const auto close = [&](auto& side) {
     bool any = false;
-    // One at a time, because what is closed may push the oldest out.
-    while (side.rows.close_next(clock, !filling)) {
+    // One at a time, because closing a row can remove the oldest.
+    while (side.rows.close_next(clock, !backfilling)) {
       any = true;
-      if (!filling) feed_panes(side, 1);
+      if (!backfilling) feed_panes(side, 1);
     }
     return any;
   };
@@ -183,9 +183,9 @@ void SignalHistory::end(Time end) noexcept {
   if (auto* wide = std::get_if<RowSide<double>>(&rows_)) wide->rows.hold(end);
 }
 
-void SignalHistory::keep_up(Time clock, std::optional<Time> attempt_start, Time end) {
+void SignalHistory::advance(Time clock, std::optional<Time> attempt_start, Time end) {
   if (clock == long_ago) return;
-  // Before the first tick told when the attempt began, lags count in full.
+  // Lags count in full until the first tick defines the start of the attempt.
   const auto seen = [&](const WindowSpec& spec) {
     const Time tick = std::min(clock - spec.settle, end);
     return time_range(spec, tick, attempt_start ? *attempt_start : tick - 4 * spec.lag);

@@ -23,15 +23,15 @@ struct RowSide {
   std::vector<BaselineView<T>> baselines;
   std::vector<AttemptView> attempts;  // of signals that do not count points
 
-  // The window's view takes what has closed up to its time_range's end; a take-over builds order statistics from the rows again.
+  // The window's view takes the rows that have closed up to the end of its time_range; a restore rebuilds order statistics from the rows.
   void advance(const WindowSpec& spec, TimeRange time_range);
 };
 
-// A window as the packs ask for it, with what has to be kept up for it.
+// A window of the pack, with what it maintains incrementally.
 struct Asked {
   WindowSpec window;
   Demand demand;
-  bool declared = false;  // a reduction of it is
+  bool declared = false;  // whether a reduction of it is
 };
 
 // Everything that an attempt retains of one signal. Owned by its History.
@@ -41,17 +41,17 @@ class SignalHistory {
 
   [[nodiscard]] const SignalDefinition& definition() const noexcept { return *definition_; }
 
-  // Writing. `clock` is no earlier than the record's arrival. `filling`: rows only.
-  bool write(const Points::Entry& entry, Time time, Time clock, std::size_t members, bool filling);
+  // Writing. `clock` is no earlier than the record's arrival. `backfilling`: rows only.
+  bool write(const Points::Entry& entry, Time time, Time clock, std::size_t members, bool backfilling);
   struct How {
     Time clock;
     const RecordOrder& order;
     std::size_t members;
-    bool filling;
+    bool backfilling;
   };
   template <class V>                                                                                     // float or double
-  std::size_t write(std::span<const Slot> slots, Time time, std::span<const V> values, const How& how);  // how many were late
-  // Where one sample goes by the shortest way, if the signal has rows of floats and nothing else; otherwise null.
+  std::size_t write(std::span<const Slot> slots, Time time, std::span<const V> values, const How& how);  // returns how many were late
+  // The short path for one sample, if the signal has rows of floats and nothing else; otherwise null.
   struct Plain {
     Rows<float>* rows = nullptr;
     Arrivals* arrivals = nullptr;
@@ -66,21 +66,21 @@ class SignalHistory {
   [[nodiscard]] bool has_rows() const noexcept { return rows_.index() != 0; }
   [[nodiscard]] bool counts_points() const noexcept { return points_.has_value(); }
   [[nodiscard]] Time next_due() const noexcept;
-  template <class Told>
-  bool settle(Time clock, bool filling, Told&& told) {
-    bool changed = close_rows(clock, filling);
-    if (filling) return changed;
-    if (points_) points_->apply(clock, [&](const Point& p) { told(p.slot, p.at), changed = true; });
-    if (events_) events_->apply(clock, [&](const Happening& e) { told(e.slot, e.at), changed = true; });
+  template <class OnApplied>
+  bool settle(Time clock, bool backfilling, OnApplied&& on_applied) {
+    bool changed = close_rows(clock, backfilling);
+    if (backfilling) return changed;
+    if (points_) points_->apply(clock, [&](const Point& p) { on_applied(p.slot, p.at), changed = true; });
+    if (events_) events_->apply(clock, [&](const Happening& e) { on_applied(e.slot, e.at), changed = true; });
     return changed;
   }
-  // Whatever was due before `clock` has run: no tick comes any more before `clock` less a window's settle, so windows take what lies
-  // up to there, but not beyond the attempt's end. Then what none needs goes.
-  void keep_up(Time clock, std::optional<Time> attempt_start, Time end);
-  void end(Time end) noexcept;  // nothing goes any more that ticks at E look at
+  // All that was due before `clock` has run. No later tick comes before `clock` less a window's settle, so windows advance to there, but
+  // not beyond the attempt's end. Then drops what no window needs.
+  void advance(Time clock, std::optional<Time> attempt_start, Time end);
+  void end(Time end) noexcept;  // keeps what ticks at E use
 
-  // Reading as of a tick; `to` may be never: whatever was applied. `out` is written where something was found: absent where a member
-  // has no answer.
+  // Reading as of a tick; `to` can be never: everything that was applied. `out` is written if something was found: absent for a member
+  // without an answer.
   enum class Found : std::uint8_t { something, nothing, not_retained };
   Found reduce(const Node& node, const WindowSpec& window, Column other, Time tick, Time applied_to, Time attempt_start,
                std::span<double> out);
@@ -88,11 +88,11 @@ class SignalHistory {
 
   Arrivals arrivals;
 
-  // The engine's own step_gap: when a member's step changed last. Used by signal "step" alone.
+  // The engine's own step_gap: when a member's step last changed. Used by signal "step" alone.
   std::vector<double> step_values;
   std::vector<Time> step_changes;
 
-  Time taken_since = long_ago;  // records that arrived before were the business of another pack
+  Time taken_since = long_ago;  // records that arrived before belong to another pack
   void adopt(SignalHistory& old, Time clock);
   void save(Writer& out) const;
   void load(Reader& in);
@@ -107,7 +107,7 @@ class SignalHistory {
  private:
   template <class T>
   RowSide<T> make_rows(const std::vector<Asked>& windows) const;
-  bool close_rows(Time clock, bool filling);
+  bool close_rows(Time clock, bool backfilling);
   [[nodiscard]] RowReduction row_reduction(const Node& node, const WindowSpec& window, Column other) const;
   template <class T>
   Found reduce_rows(RowSide<T>& side, const Node& node, const WindowSpec& window, Column other, Time tick, Time applied_to,

@@ -1,4 +1,4 @@
-// Reading what a signal retains, as of a tick.
+// Reads what a signal retains, as of a tick.
 #include <algorithm>
 
 #include "stream/windows/signal_history.h"
@@ -103,7 +103,7 @@ SignalHistory::Found SignalHistory::reduce_points(const Node& node, const Window
 
 EventView* SignalHistory::event_view(const WindowSpec& window, TimeRange of, std::optional<EventView>& made) {
   EventView* view = events_->find(window);
-  if (view == nullptr) view = &made.emplace(events_->make_view(window));  // a scripted rule's filter: from what is retained
+  if (view == nullptr) view = &made.emplace(events_->make_view(window));  // the filter of a scripted rule: built from what is retained
   events_->advance(*view, of);
   return view;
 }
@@ -114,9 +114,9 @@ SignalHistory::Found SignalHistory::reduce_events(const Node& node, const Window
   if (applied_to == never) of.to = never;
   std::optional<EventView> made;
   const EventView* view = event_view(window, of, made);
-  const Op op = node.op == Op::w_rate ? Op::w_count : node.op;  // a rate is a count, divided by who knows since when
+  const Op op = node.op == Op::w_rate ? Op::w_count : node.op;  // a rate is a count, divided by a time that the caller knows
   if (made && op != Op::w_last && !events_->complete_after(of.from)) {
-    std::fill(out.begin(), out.end(), measured_nan);  // no zero is filled in for it
+    std::fill(out.begin(), out.end(), measured_nan);  // an unknown count must not become 0
     return Found::something;
   }
   if (view->members.empty()) return Found::nothing;

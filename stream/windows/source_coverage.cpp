@@ -5,7 +5,7 @@
 namespace tocsin::stream {
 namespace {
 
-constexpr std::size_t most_broken = 4'096;  // of a source and level; beyond, the older half is forgotten
+constexpr std::size_t most_broken = 4'096;  // of a source and level; beyond it, the older half is dropped
 
 }  // namespace
 
@@ -111,7 +111,7 @@ SourceCoverage::Share SourceCoverage::share(const Source& source, Level level, s
     }
     of.as_of = version_, of.spanned = known;
   }
-  if (of.latest < to - patience) return Share::none;  // what broke off before ended earlier still
+  if (of.latest < to - patience) return Share::none;  // chains that broke off before ended even earlier
   const bool all =
       known == members && of.all.since != never && of.all.since <= std::min(from + patience, to) && of.all.last >= to - patience;
   return all ? Share::all : Share::some;
@@ -134,9 +134,9 @@ bool SourceCoverage::unobserved(Level level, Time now, std::vector<std::uint8_t>
   members.clear();
   for (std::size_t origin = 0; origin < carried_.size(); ++origin) {
     if (!origins_->unread(origin, now)) continue;
-    const auto& told = carried_[origin][static_cast<std::size_t>(level)];
-    members.resize(std::max(members.size(), told.size()), 0);
-    for (std::size_t slot = 0; slot < told.size(); ++slot) members[slot] |= told[slot];
+    const auto& carried = carried_[origin][static_cast<std::size_t>(level)];
+    members.resize(std::max(members.size(), carried.size()), 0);
+    for (std::size_t slot = 0; slot < carried.size(); ++slot) members[slot] |= carried[slot];
   }
   return !members.empty();
 }

@@ -15,36 +15,36 @@
 
 namespace tocsin::stream {
 
-// Which sources were covered for which members, when nobody listened at all, and whose logs have not been read far enough. Silence may be
-// judged only with its leave.
-// Owned by its Attempt; the gaps are the log's, told to it as they are found, and the origins its Subject's.
+// Which sources were live for which members, when no recorder wrote at all, and which logs have not been read far enough. Silence may only
+// be judged where it is covered.
+// Owned by its Attempt, which reports the gaps of the log; its Subject reports the origins.
 class SourceCoverage {
  public:
-  static constexpr Duration patience = std::chrono::seconds{30};  // coverage records further apart than this break the chain
+  static constexpr Duration patience = std::chrono::seconds{30};  // coverage records further apart break the chain
 
   explicit SourceCoverage(const Origins* origins = nullptr) : origins_(origins) {}
 
   // A coverage record, or a record, of `source` about this member (level job: the whole job).
   void extend(std::string_view source, Level level, Slot slot, Time arrival) { extend(source, level, std::span{&slot, 1}, arrival); }
   void extend(std::string_view source, Level level, std::span<const Slot> slots, Time arrival);
-  // Covered of the member itself, of what contains it, or of the whole job, no more than 30 s apart throughout (from, to], counted
-  // from the attempt's start where that is later.
+  // Whether the member, what contains it, or the whole job was covered at intervals of at most 30 s throughout (from, to], counted from the
+  // attempt's start if that is later.
   [[nodiscard]] bool over(std::string_view source, Level level, Slot slot, const Topology& topology, Time from, Time to) const;
-  // The same for each slot of the level: 1 where it was covered. True: all but the first are constant.
+  // The same for each slot of the level: 1 if it was covered. True: all but the first are constant.
   bool over(std::string_view source, Level level, const Topology& topology, Time from, Time to, std::vector<std::uint8_t>& covered) const;
   [[nodiscard]] bool ever(std::string_view source) const;
 
-  // Records of this origin told of these members.
+  // Records of this origin carry these members.
   void carried(std::size_t origin, Level level, std::span<const Slot> slots);
-  // At `now`, each member of the level: 1 where an origin that told of it has not been read so far. False: all are observed.
+  // At `now`, for each member of the level: 1 if an origin that carries it has not been read so far. False: all are observed.
   bool unobserved(Level level, Time now, std::vector<std::uint8_t>& members) const;
 
-  // Nobody wrote between these two arrivals (beats more than 5 s apart); the open gap lasts until the next beat.
+  // No record was written between these two arrivals (beats more than 5 s apart); the open gap lasts until the next beat.
   void gap(Time from, Time to);
   // How much of (from, to] lies within gaps.
   [[nodiscard]] Duration lost(Time from, Time to) const;
   [[nodiscard]] bool lost_any() const noexcept { return !gaps_.empty(); }
-  // Another than before where anything was told since.
+  // Changes whenever anything is recorded.
   [[nodiscard]] std::uint64_t version() const noexcept { return version_; }
 
   void start(Time attempt_start) { start_ = attempt_start, ++version_; }
@@ -61,13 +61,13 @@ class SourceCoverage {
   };
   struct Members {
     std::vector<Chain> chains;  // by slot
-    // Of all slots from the second up to `spanned`, as of a version: the latest since and the earliest last (where those are covered, all
-    // are), and the latest last.
+    // Of all slots from the second up to `spanned`, at a version: the latest since, the earliest last (if those are covered, all are), and
+    // the latest last.
     mutable Chain all{never, never};
     mutable Time latest = never;
     mutable std::size_t spanned = 0;
     mutable std::uint64_t as_of = 0;
-    std::vector<Broken> broken;  // what was covered before a break, oldest first: windows that end before now look at it
+    std::vector<Broken> broken;  // chains that broke, oldest first: windows that end in the past use them
     static void fields(auto& self, auto& archive) {
       archive.columns(1, self.chains, &Chain::since, &Chain::last);
       archive.columns(2, self.broken, &Broken::slot, &Broken::since, &Broken::last);
@@ -80,15 +80,15 @@ class SourceCoverage {
   };
   static void fields(auto& self, auto& archive);
   [[nodiscard]] const Source* find(std::string_view source) const;
-  // All slots of the level but the first: all covered, none, or some.
+  // Of all slots of the level but the first: all are covered, none, or some.
   enum class Share : std::uint8_t { none, some, all };
   [[nodiscard]] Share share(const Source& source, Level level, std::size_t members, Time from, Time to) const;
   [[nodiscard]] static bool throughout(const Source& source, Level level, Slot slot, Time from, Time to);
 
   Time start_ = long_ago;
   std::uint64_t version_ = 0;
-  std::vector<Source> sources_;              // few: looked through by name
-  std::vector<std::pair<Time, Time>> gaps_;  // ascending, apart
+  std::vector<Source> sources_;              // few: searched linearly by name
+  std::vector<std::pair<Time, Time>> gaps_;  // ascending, disjoint
   const Origins* origins_;
   std::vector<std::array<std::vector<std::uint8_t>, level_count>> carried_;  // by origin, level and slot
 };

@@ -105,7 +105,7 @@ void WindowFold<T>::enter(RowNumber number, std::span<const T> row) {
 
 template <class T>
 void WindowFold<T>::leave(std::span<const T> row) {
-  count(row, ~std::uint32_t{0});  // one less
+  count(row, ~std::uint32_t{0});  // subtracts the row
 }
 
 template <class T>

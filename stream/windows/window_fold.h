@@ -8,15 +8,15 @@
 
 namespace tocsin::stream {
 
-// The rows of a window, folded as they enter and leave, a lane per member. Counts go up with one and down with the other; sums and
-// extremes are never subtracted from. The order of a sum does not depend on how the window came to be where it is: the head, which are
-// the rows up to the first boundary of ten on the epoch grid; the panes of ten rows from there on; the tail, after the last boundary:
-// (head + panes) + tail. So a look adds three columns and at most nine rows. NaN is left out of all but present().
+// The rows of a window, folded as they enter and leave, one lane per member. Counts are added and subtracted; sums and extremes are never
+// subtracted. The order of a sum does not depend on how the window moved: first the head, which are the rows up to the first boundary of
+// ten on the epoch grid; then the panes of ten rows; then the tail after the last boundary: (head + panes) + tail. A reduction adds three
+// columns and at most nine rows. NaN is left out of all but present().
 // Owned by a view of a window.
 template <class T>
 class WindowFold {
  public:
-  // What is wanted besides counts.
+  // What is folded besides counts.
   struct Wants {
     bool sums = false, least = false, greatest = false;
   };
@@ -27,18 +27,18 @@ class WindowFold {
   void leave(std::span<const T> row);
   void hold(RowNumber from, RowNumber through);  // the window is (from, through]; all of it has entered, the rest has left
 
-  // By slot, of members that any row had: rows with a number.
+  // By slot, for members with a value in any row: the number of rows with a number.
   [[nodiscard]] std::span<const std::uint32_t> numbers() const noexcept { return numbers_; }
-  // Rows with a value: a number or a NaN.
+  // The number of rows with a value: a number or NaN.
   [[nodiscard]] std::uint32_t present(Slot slot) const noexcept { return numbers_[slot] + (slot < nans_.size() ? nans_[slot] : 0); }
-  // Of wants; each member's, 0 and ±infinity where it has no number. `rows` holds the window's head.
+  // Of wants; for each member, 0 and ±infinity if it has no number. `rows` holds the window's head.
   void sums(const Rows<T>& rows, std::span<double> out) const;
   void extremes(bool least, const Rows<T>& rows, std::span<double> out) const;
 
   [[nodiscard]] std::size_t retained_bytes() const noexcept;
 
  private:
-  struct Part {  // what some rows come to
+  struct Part {  // the fold of some rows
     std::vector<double> sums;
     std::vector<T> least, greatest;
   };
@@ -61,13 +61,13 @@ class WindowFold {
   RowNumber from_ = 0, through_ = 0;
   void count(std::span<const T> row, std::uint32_t one);
   std::vector<std::uint32_t> numbers_;
-  std::vector<std::uint32_t> nans_;  // made room for where there is one
-  std::deque<Pane> panes_;           // whole ones, ascending
-  Part middle_;                      // the panes', together
+  std::vector<std::uint32_t> nans_;  // allocated when the first NaN is measured
+  std::deque<Pane> panes_;           // complete ones, ascending
+  Part middle_;                      // of the panes together
   Part tail_;                        // of pane tail_pane_, so far
   RowNumber tail_pane_ = 0;
   bool tail_open_ = false;
-  bool stale_ = false;  // middle_ is not of panes_ as they are
+  bool stale_ = false;  // middle_ does not match panes_
 };
 
 extern template class WindowFold<float>;

@@ -32,8 +32,8 @@ bool covered(std::size_t present, Slot slot, const RowReduction& reduction, doub
   return present > 0 && rows * std::max(reduction.arrivals->usual(slot, row), row) >= half;
 }
 
-// What has to be folded for a reduction; nothing: it is read from the rows. Of a counter, whose rows are rates, a delta and a rate follow
-// from their mean.
+// What has to be folded for a reduction; nothing: it is read from the rows. The delta and the rate of a counter, whose rows are rates,
+// follow from their mean.
 template <class T>
 std::optional<typename WindowFold<T>::Wants> folds(Op op, bool counter) {
   switch (op) {
@@ -49,7 +49,7 @@ std::optional<typename WindowFold<T>::Wants> folds(Op op, bool counter) {
   }
 }
 
-// The first or last number of each of these members, with its row counted from `first`; absent where there is none.
+// The first or last number of each of these members, with its row counted from `first`; absent if there is none.
 using Edge = ReductionScratch::Edge;
 template <class T>
 void find_edges(const Rows<T>& rows, std::size_t first, std::size_t end, bool last, std::vector<Slot> missing, std::vector<Edge>& edges) {
@@ -64,7 +64,7 @@ void find_edges(const Rows<T>& rows, std::size_t first, std::size_t end, bool la
   }
 }
 
-// The standard deviation of a sample, over the rows, in place of each mean; absent below two numbers.
+// Replaces each mean by the standard deviation of the sample, over the rows; absent below two numbers.
 template <class T>
 void deviations(const Rows<T>& rows, std::size_t first, std::size_t end, std::span<const std::uint32_t> numbers, std::vector<double>& means,
                 std::vector<double>& squares) {
@@ -150,7 +150,7 @@ bool RawView<T>::reduce(const Rows<T>& rows, TimeRange time_range, const RowRedu
   if (!wants) return by_member(rows, first, end, reduction, out), true;
   const bool kept = fold_ && (wants_.sums || !wants->sums) && (wants_.least || !wants->least) && (wants_.greatest || !wants->greatest);
   if (kept) return by_fold(*fold_, rows, first, end, reduction, out), true;
-  WindowFold<T> fold{*wants};  // a scripted rule's: the same, from the rows
+  WindowFold<T> fold{*wants};  // for a scripted rule: the same fold, built from the rows
   for (std::size_t r = first; r < end; ++r) fold.enter(rows.closed()[r].number, rows.closed()[r].values);
   fold.hold(from, through);
   by_fold(fold, rows, first, end, reduction, out);
@@ -195,11 +195,11 @@ void RawView<T>::by_fold(const WindowFold<T>& fold, const Rows<T>& rows, std::si
   else fold.sums(rows, result);
   if (op == Op::w_mean || op == Op::w_rate || op == Op::w_delta || op == Op::w_stddev)
     for (std::size_t i = 0; i < members; ++i) result[i] /= static_cast<double>(static_cast<std::int32_t>(std::max(numbers[i], 1u)));
-  if (op == Op::w_delta)  // of a counter: the mean of its rates, times what has passed
+  if (op == Op::w_delta)  // of a counter: the mean of its rates, times the elapsed time
     for (double& x : result) x *= seconds(reduction.window->over);
   if (op == Op::w_stddev) deviations(rows, first, end, numbers, result, reduction.scratch->squares);
 
-  // Enough numbers settle it, as they most often do.
+  // Enough numbers decide it in most cases.
   const double row = seconds(rows.grid().length), half = seconds(reduction.window->over) / 2;
   const std::uint32_t least = reduction.needs_cover() ? static_cast<std::uint32_t>(std::max(std::ceil(half / row), 1.0)) : 1;
   std::size_t others = 0;
@@ -210,7 +210,7 @@ void RawView<T>::by_fold(const WindowFold<T>& fold, const Rows<T>& rows, std::si
   }
   for (Slot slot = 0; others > 0 && slot < members; ++slot) {
     if (numbers[slot] == 0 || (numbers[slot] >= least && is_number(result[slot]))) continue;
-    // Where there are few, measured NaN count, too.
+    // Below that, measured NaN count, too.
     if (numbers[slot] >= least || covered(fold.present(slot), slot, reduction, row)) out[slot] = canonical(result[slot]);
   }
 }
@@ -229,7 +229,7 @@ void RawView<T>::between_edges(const WindowFold<T>& fold, const Rows<T>& rows, s
   const double whole = reduction.op == Op::w_delta ? 1.0 : elapsed(0, end - 1 - first);
   auto& others = reduction.scratch->slots;
   others.clear();
-  // Most often both edge rows have every member's number.
+  // In most cases both edge rows have every member's number.
   for (Slot slot = 0; slot < members; ++slot) {
     const double change = slot < both ? static_cast<double>(latest[slot]) - static_cast<double>(earliest[slot]) : absent;
     if (change == change && fold.present(slot) >= least && end - first > 1) out[slot] = change / whole;
@@ -264,7 +264,7 @@ void RawView<T>::by_member(const Rows<T>& rows, std::size_t first, std::size_t e
   for (std::size_t base = 0; base < out.size(); base += together) {
     const std::size_t width = std::min(together, out.size() - base);
     if (incremental) {
-      // Enough numbers settle it; only where there are few, measured NaN have to be counted, too.
+      // Enough numbers decide it in most cases; below that, measured NaN count, too.
       bool all = true;
       for (std::size_t j = 0; j < width && all; ++j) {
         const auto sorted = sorted_.of(static_cast<Slot>(base + j));

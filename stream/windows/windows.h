@@ -16,7 +16,7 @@
 
 namespace tocsin::stream {
 
-// What a reduction of rows needs to know besides them.
+// What a reduction of rows needs besides them.
 struct RowReduction {
   Op op{};
   ReductionArguments arguments;
@@ -26,13 +26,13 @@ struct RowReduction {
   SignalKind kind{};
   ReductionScratch* scratch = nullptr;
   [[nodiscard]] ReductionArguments at(Slot slot) const noexcept;
-  // last, first and count are known from one value on, and so is all of a state.
+  // last, first and count are known from one value on, and so are all words of a state.
   [[nodiscard]] bool needs_cover() const noexcept;
   // last(n) and first(n) need n values, or the window's `least`.
   [[nodiscard]] bool enough(std::size_t count) const noexcept;
 };
 
-// A window of raw rows: at most 5 min. Order statistics and folds that were declared are kept up; all else is read from the rows.
+// A window of raw rows: at most 5 min. Declared order statistics and folds are maintained incrementally; the rest is read from the rows.
 template <class T>
 class RawView {
  public:
@@ -41,7 +41,7 @@ class RawView {
 
   void advance(const Rows<T>& rows, TimeRange time_range);
   void forget() { built_ = false; }
-  // False: the window holds no row. A count of 0 is left absent: whether it means none is the caller's to say.
+  // False: the window holds no row. A count of 0 is left absent: the caller decides whether it means none.
   bool reduce(const Rows<T>& rows, TimeRange time_range, const RowReduction& reduction, std::span<double> out) const;
   [[nodiscard]] std::size_t retained_bytes() const noexcept { return sorted_.retained_bytes() + (fold_ ? fold_->retained_bytes() : 0); }
 
@@ -61,8 +61,8 @@ class RawView {
   typename WindowFold<T>::Wants wants_;
 };
 
-// A window that looks back further than raw rows reach: over panes. What takes values (median, quantile, mad, theil_sen …) takes
-// the panes' means; `last` is the last row's value.
+// A window that reaches further back than raw rows: over panes. Reductions of values (median, quantile, mad, theil_sen …) use the panes'
+// means; `last` is the last row's value.
 template <class T>
 class BaselineView {
  public:
@@ -80,7 +80,7 @@ class BaselineView {
   void advance(const Rows<T>& rows, const Panes<T>& panes, TimeRange time_range);
   bool reduce(const Panes<T>& panes, TimeRange time_range, const RowReduction& reduction, std::span<double> out) const;
   void begin_after(RowNumber row) noexcept { rows_through_ = row; }
-  void take_over(BaselineView& old) {
+  void adopt(BaselineView& old) {
     rows_through_ = old.rows_through_;
     values_ = std::move(old.values_);
     times_ = std::move(old.times_);
@@ -101,7 +101,7 @@ class BaselineView {
   RowNumber from_ = 0, through_ = 0;  // panes in sorted_
   SortedColumns<double> sorted_;
   std::vector<std::uint32_t> counts_;  // of rows in these panes
-  IncrementalAggregates kept_;         // as of these panes
+  IncrementalAggregates kept_;         // over these panes
   RowNumber rows_through_ = std::numeric_limits<RowNumber>::min();
   std::vector<double> values_;  // of the last rows, per member
   std::vector<Time> times_;

@@ -12,14 +12,13 @@
 
 namespace tocsin::stream {
 
-// Where nothing came: a count is 0 only of members whose source was covered throughout; a signal without a source has nobody who could
-// say, and is 0 where it is no event. Many windows ask the same of a tick, so what was found is kept until something is covered, or the
-// topology changes.
+// Decides whether an empty window counts as 0 or unknown: 0 for members whose source was live throughout. A signal without a source is 0
+// unless it is an event. Many windows ask the same at a tick, so answers are cached until the coverage or the topology changes.
 // Owned by a History.
 class Zeros {
  public:
-  // 0 or absent for each member of the signal's level. The reserved member's is 0 where it was covered: whether it is there at all is
-  // the caller's to say.
+  // 0 or absent for each member of the signal's level. The reserved member's is 0 if it was covered: the caller decides whether it exists
+  // at all.
   struct Found {
     std::span<const double> values;
     bool constant;  // all but the first have one value

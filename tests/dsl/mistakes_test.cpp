@@ -128,7 +128,7 @@ TEST_CASE("a span says what to write") {
   CHECK(has(over("{ over = \"1m\", lag = 5 }"), "lag and over: both a time, or both a number of points"));
   CHECK(has(over("{ ovr = \"1m\" }"), "unknown key 'ovr' (over?)"));
   CHECK(has(over("{ }"), "signal \"duty\" needs over"));
-  CHECK(has(over(""), "need 'duty' says no span: write signal \"…\" { over = \"30s\" }"));
+  CHECK(has(over(""), "need 'duty' has no span: write signal \"…\" { over = \"30s\" }"));
 }
 
 TEST_CASE("a need that is refused is not missed by evaluate as well") {
@@ -136,7 +136,7 @@ TEST_CASE("a need that is refused is not missed by evaluate as well") {
     return problems_of(load_rules("rule \"r\" { per = \"gpu\", every = \"10s\", needs = { duty = " + need +
                                   " },\n  evaluate = function(job) return job.duty:mean():above(0.5) end }"));
   };
-  CHECK(has(needs("signal \"duty\""), "need 'duty' says no span"));
+  CHECK(has(needs("signal \"duty\""), "need 'duty' has no span"));
   CHECK(needs("signal \"duty\"").find("not in needs") == std::string::npos);
   CHECK(has(needs("\"duty\""), "need 'duty' is a string: write signal"));
   CHECK(needs("\"duty\"").find("not in needs") == std::string::npos);

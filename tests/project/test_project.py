@@ -10,6 +10,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import arrows  # noqa: E402
 import manners  # noqa: E402
+import words  # noqa: E402
 
 SOUND = {
     "stream/values/row.h": '#pragma once\n#include <vector>\n#include <xxhash.h>\n#include "stream/values/time.h"\n',
@@ -56,8 +57,9 @@ class Project(unittest.TestCase):
 
 
 class Includes(Project):
-    def test_a_sound_house_has_nothing_to_say(self):
-        for check in (arrows.check_includes, arrows.check_links, arrows.check_executors, manners.check_names, manners.check_documents):
+    def test_a_sound_project_has_no_problems(self):
+        for check in (arrows.check_includes, arrows.check_links, arrows.check_executors, manners.check_names, manners.check_documents,
+                      words.check_words):
             self.assertEqual(list(check(self.root)), [], check.__name__)
 
     def assert_refused(self, path, line, *words):
@@ -90,7 +92,7 @@ class Includes(Project):
         self.assert_refused("stream/values/row.h", '#include "adapters/cli/check.h"', "included by nothing")
         self.assert_refused("bench/all.cpp", '#include "adapters/cli/check.h"', "included by nothing")
 
-    def test_a_library_outside_its_room_is_named(self):
+    def test_a_library_outside_its_component_is_named(self):
         for path, target, library in (("dsl/text/scan.cpp", "lua.hpp", "Lua"), ("adapters/journal/read.h", "lauxlib.h", "Lua"),
                                       ("dsl/host.cpp", "hs.h", "Vectorscan"), ("dsl/host.cpp", "re2/re2.h", "RE2"),
                                       ("adapters/journal/read.h", "re2/re2.h", "RE2"),
@@ -155,6 +157,21 @@ class Manners(Project):
     def test_a_vague_name_is_named(self):
         self.plant("stream/values/row.h", "class RowManager {};")
         self.assertIn("RowManager", self.only(manners.check_names))
+
+    def test_an_old_word_is_named_in_a_comment_an_identifier_and_a_page(self):
+        self.plant("stream/values/row.h", "bool said_yes = false;")
+        self.assertIn("stream/values/row.h:5: 'said'", self.only(words.check_words))
+        self.put("stream/values/row.h", "#pragma once\n// What the member Told us.\n")
+        self.assertIn("stream/values/row.h:2: 'Told'", self.only(words.check_words))
+        self.put("stream/values/row.h", "#pragma once\nint said;  // and told\n")
+        self.assertEqual(len(list(words.check_words(self.root))), 2)
+        self.put("stream/values/row.h", "#pragma once\n// foretold, sand, spelling\n")
+        self.put("docs/two.md", "Spelled out, it is kept up.\n")
+        self.assertEqual(len(list(words.check_words(self.root))), 2)
+
+    def test_a_quoted_log_may_hold_any_word(self):
+        self.put("rules/patterns/one.lua", 'pattern "a" {\n  line = [[the server told us]],\n  about = "as it is told",\n}\n')
+        self.assertIn("rules/patterns/one.lua:3: 'told'", self.only(words.check_words))
 
     def test_a_large_file_is_counted(self):
         self.put("stream/large.cpp", "\n" * 501)
