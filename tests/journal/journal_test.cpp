@@ -11,6 +11,7 @@
 #include "adapters/journal/follow.h"
 #include "adapters/journal/segments.h"
 #include "tests/journal/directory.h"
+#include "tests/seed.h"
 
 using namespace tocsin;
 using namespace tocsin::adapters::journal;
@@ -27,7 +28,7 @@ std::vector<std::string> read_all(Reader& reader) {
   std::vector<std::string> payloads;
   while (true) {
     auto frame = reader.next();
-    REQUIRE(frame);
+    REQUIRE_MESSAGE(frame, (frame ? "" : frame.error().message));
     if (!*frame) return payloads;
     payloads.push_back(text(**frame));
   }
@@ -286,7 +287,7 @@ TEST_CASE("seek leads to the frame at a position, in any segment") {
 }
 
 TEST_CASE("random damage never crashes a reader or a writer, and what is read was written") {
-  std::mt19937 random{20240817};
+  std::mt19937 random{tocsin::test::seed(20240817)};
   for (int round = 0; round < 300; ++round) {
     TestDirectory directory;
     std::vector<std::string> written;
@@ -298,8 +299,11 @@ TEST_CASE("random damage never crashes a reader or a writer, and what is read wa
       }
     }
     for (const auto& segment : segments_of(directory.path())) {
-      if (random() % 2)
-        damage(segment.path, random() % fs::file_size(segment.path), std::string(1 + random() % 30, static_cast<char>(random())));
+      if (random() % 2) {
+        std::uint64_t from = random() % fs::file_size(segment.path);
+        if (from < 4) from += 4;  // with another digit in the magic it is a journal of another version, and refused
+        damage(segment.path, from, std::string(1 + random() % 30, static_cast<char>(random())));
+      }
       if (random() % 4 == 0) fs::resize_file(segment.path, random() % (fs::file_size(segment.path) + 1));
     }
     INFO("round " << round);
@@ -326,7 +330,7 @@ TEST_CASE("a reader beside a writer never sees half a frame") {
   TestDirectory directory;
   auto writer = Writer::open(directory.path(), {.segment_bytes = 5000, .most_bytes = 0});
   auto reader = Reader::open(directory.path());
-  std::mt19937 random{7};
+  std::mt19937 random{tocsin::test::seed(7)};
   std::size_t appended = 0, read = 0;
   for (int i = 0; i < 3000; ++i) {
     if (random() % 2) {
