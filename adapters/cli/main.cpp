@@ -11,6 +11,7 @@
 #include "adapters/cli/ingest.h"
 #include "adapters/cli/packs.h"
 #include "adapters/cli/usage.h"
+#include "adapters/cli/version.h"
 #include "adapters/wrap/wrap.h"
 #include "dsl/reference.h"
 #include "stream/graph/kernels.h"
@@ -63,6 +64,7 @@ int run(int argc, char** argv) {
   CLI::App app{"Watches GPU training jobs and says, while they run, what is wrong and which rank is to blame", "tocsin"};
   app.require_subcommand(0, 1);
   app.set_help_all_flag("--help-all", "Print the help of every command");
+  app.set_version_flag("--version", cli::version, "Print the version, the commit, and the formats that are written");
   app.footer(
       "A first look: scripts/demo. A job of your own: tocsin wrap -- python train.py. Exit status: 0 done, 1 what was checked or\n"
       "asked for does not hold, 2 it could not be done; of wrap: the command's own.");

@@ -1,12 +1,12 @@
 // Rules drawn at random over a log drawn at random: the same outcomes compiled, as scripts, and by a plain recomputation.
 #include <doctest/doctest.h>
 
-#include <cstdlib>
 #include <sstream>
 
 #include "tests/dsl/random_rules.h"
 #include "tests/dsl/rule_oracle.h"
 #include "tests/dsl/sample_pack.h"
+#include "tests/seed.h"
 
 using namespace tocsin;
 using namespace tocsin::dsl;
@@ -19,14 +19,6 @@ constexpr bool few = true;  // each takes a quarter of a minute
 #else
 constexpr bool few = false;
 #endif
-
-// TOCSIN_SEED=n: that one alone.
-std::vector<std::uint64_t> seeds(std::uint64_t first, std::uint64_t count) {
-  if (const char* given = std::getenv("TOCSIN_SEED")) return {std::strtoull(given, nullptr, 10)};
-  std::vector<std::uint64_t> all;
-  for (std::uint64_t i = 0; i < count; ++i) all.push_back(first + i);
-  return all;
-}
 
 stream::PackPtr pack_with(const std::string& rules, bool scripted) {
   Budgets budgets;
@@ -87,8 +79,8 @@ void compare(const std::vector<Evaluated>& a, const std::vector<Evaluated>& b, s
 TEST_CASE("random rules say the same compiled, as scripts, and by a plain recomputation from the records") {
   std::set<stream::Op> met;
   std::size_t windows = 0, outcomes[3] = {};
-  const auto all = seeds(1, few ? 3 : 20);
-  for (const std::uint64_t seed : all) {
+  const auto all = tocsin::test::seeds(few ? 3 : 20, 1);
+  for (const std::uint32_t seed : all) {
     CAPTURE(seed);
     const std::string rules = random_rules(seed, 6);
     CAPTURE(rules);

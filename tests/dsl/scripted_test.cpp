@@ -9,6 +9,7 @@
 #include "stream/topology/topology.h"
 #include "tests/dsl/random_rules.h"
 #include "tests/dsl/sample_pack.h"
+#include "tests/seed.h"
 
 using namespace tocsin;
 using namespace tocsin::dsl;
@@ -186,7 +187,7 @@ bool has(const std::string& text, const std::string& part) {
 }  // namespace
 
 TEST_CASE("the same text, compiled or as a script, says the same") {
-  for (std::uint64_t seed = 1; seed <= 150; ++seed) {
+  for (const std::uint32_t seed : tocsin::test::seeds(150, 1)) {
     CAPTURE(seed);
     const std::string text = random_rule(seed, "r");
     CAPTURE(text);
@@ -266,7 +267,7 @@ TEST_CASE("a script spends its whole budget anew at each evaluation") {
 }
 
 TEST_CASE("random rules load without a problem") {
-  for (std::uint64_t seed = 1000; seed < 1150; ++seed) {
+  for (const std::uint32_t seed : tocsin::test::seeds(150, 1000)) {
     CAPTURE(seed);
     CHECK(problems_of(load_rules(random_rule(seed, "r"))) == "");
   }

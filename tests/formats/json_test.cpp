@@ -7,6 +7,7 @@
 #include "adapters/formats/json_lines.h"
 #include "adapters/formats/json_text.h"
 #include "tests/schemas/entries.h"
+#include "tests/seed.h"
 
 using namespace tocsin;
 using namespace tocsin::adapters::formats;
@@ -158,7 +159,7 @@ TEST_CASE("lines of ten megabytes are read, longer ones than the limit refused")
 
 TEST_CASE("random damage to a line never crashes the reader") {
   const std::string line = R"({"t":1700000000.5,"job":"j","rank":3,"values":{"loss":2.5,"state":"R","none":null}})";
-  std::mt19937 random{20240817};
+  std::mt19937 random{tocsin::test::seed(20240817)};
   JsonReader reader;
   for (int round = 0; round < 20'000; ++round) {
     std::string damaged = line.substr(0, random() % 4 == 0 ? random() % line.size() : line.size());

@@ -167,7 +167,7 @@ TEST_CASE("a reader beside a writer never sees half a frame") {
   TestDirectory directory;
   auto writer = Writer::open(directory.path(), {.segment_bytes = 5000, .most_bytes = 0});
   auto reader = Reader::open(directory.path());
-  std::mt19937 random{7};
+  std::mt19937 random{tocsin::test::seed(7)};
   std::size_t appended = 0, read = 0;
   for (int i = 0; i < 3000; ++i) {
     if (random() % 2) {

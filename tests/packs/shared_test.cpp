@@ -2,12 +2,11 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <map>
-#include <random>
 #include <thread>
 
 #include "adapters/packs/pack_store.h"
+#include "tests/seed.h"
 #include "tests/stream_engine/collector.h"
 #include "tests/stream_engine/generated_log.h"
 
@@ -78,10 +77,7 @@ dsl::Budgets scripted() {
 }  // namespace
 
 TEST_CASE("four shards on four threads, by packs of scripts that change as they run, say what one shard says alone") {
-  const char* given = std::getenv("TOCSIN_SEED");
-  const auto seed = given ? static_cast<std::uint32_t>(std::strtoul(given, nullptr, 10)) : std::random_device{}();
-  MESSAGE("TOCSIN_SEED=" << seed);
-  GeneratedLog log = generate({.seed = seed, .jobs = 8, .ranks = 3, .seconds = 80});
+  GeneratedLog log = generate({.seed = tocsin::test::seed(), .jobs = 8, .ranks = 3, .seconds = 80});
   const std::string a = pack_text("1.2"), b = pack_text("1.01");
   const std::string hash_a = dsl::pack_hash(a), hash_b = dsl::pack_hash(b);
   using std::chrono::seconds;

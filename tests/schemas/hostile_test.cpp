@@ -9,6 +9,7 @@
 #include "schemas/snapshot.h"
 #include "tests/schemas/alerts.h"
 #include "tests/schemas/entries.h"
+#include "tests/seed.h"
 
 using namespace tocsin;
 using namespace tocsin::schemas;
@@ -82,7 +83,7 @@ TEST_CASE("a message with any bit flipped is refused, or reads as some entry") {
 }
 
 TEST_CASE("random bytes are no message, and random damage no crash") {
-  std::mt19937_64 random{20240817};
+  std::mt19937_64 random{tocsin::test::seed(20240817)};
   Decoder decoder;
   for (int round = 0; round < 20'000; ++round) {
     std::vector<std::byte> bytes(random() % 300);
@@ -102,7 +103,7 @@ TEST_CASE("random bytes are no message, and random damage no crash") {
 }
 
 TEST_CASE("a decoder that has read messages like it reads a message as a new one does, damaged or not") {
-  std::mt19937 generator{1303};
+  std::mt19937 generator{tocsin::test::seed(1303)};
   const auto random = [&] { return static_cast<std::uint32_t>(generator()); };
   Decoder warm;
   std::vector<std::vector<std::byte>> read;
@@ -259,7 +260,7 @@ TEST_CASE("an envelope of another form, of a newer program, or over the limit is
 }
 
 TEST_CASE("torn and flipped alerts and snapshots are refused, or read as some") {
-  std::mt19937_64 random{20240817};
+  std::mt19937_64 random{tocsin::test::seed(20240817)};
   std::vector<std::byte> part;
   const auto keep = [&](std::span<const std::byte> message) { return part.assign(message.begin(), message.end()), stream::Result<void>{}; };
   REQUIRE(write_section("job", std::vector<std::byte>(20, std::byte{1}), keep));

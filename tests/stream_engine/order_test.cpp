@@ -2,9 +2,9 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <random>
 
+#include "tests/seed.h"
 #include "tests/stream_engine/small_job.h"
 
 using namespace tocsin;
@@ -33,11 +33,6 @@ const stream::LoadedPack& order_pack() {
       rule "loads" { per = "rank", every = "3s", needs = { x = signal "load" { over = "20s" } },
         evaluate = function(job) return job.x:last():above(0.5) end })lua");
   return pack;
-}
-
-std::uint64_t chosen_seed() {
-  const char* given = std::getenv("TOCSIN_SEED");
-  return given != nullptr ? std::strtoull(given, nullptr, 10) : std::random_device{}();
 }
 
 // Records of two producers, one of which begins again, at whole seconds, so that many are of one time and member. Each entry arrives
@@ -101,9 +96,7 @@ Judged judge_scattered(std::uint64_t seed, std::uint64_t delays) {
 }  // namespace
 
 TEST_CASE("in which order entries were read within their lateness changes nothing") {
-  const std::uint64_t seed = chosen_seed();
-  MESSAGE("TOCSIN_SEED=", seed);
-  CAPTURE(seed);
+  const std::uint64_t seed = tocsin::test::seed();
   for (std::uint64_t log = 0; log < 20; ++log) {
     CAPTURE(log);
     const Judged one = judge_scattered(seed + log, 1);

@@ -1,11 +1,11 @@
 // Random rules that yield to each other, in all modes and severities, over random outcomes, silences and reloads, with room for a few
 // alerts: what they publish is held against a plain model of each member.
 #include <algorithm>
-#include <cstdlib>
 #include <random>
 #include <set>
 
 #include "tests/oracle/alerts.h"
+#include "tests/seed.h"
 #include "tests/stream_engine/live_job.h"
 
 using namespace tocsin;
@@ -303,22 +303,12 @@ struct Run {
   }
 };
 
-std::vector<std::uint64_t> seeds() {
-  if (const char* given = std::getenv("TOCSIN_SEED")) return {std::strtoull(given, nullptr, 10)};
-  const std::uint64_t first = std::random_device{}();
-  std::vector<std::uint64_t> all;
-  for (std::uint64_t i = 0; i < 100; ++i) all.push_back(first + i);
-  return all;
-}
-
 }  // namespace
 
-// TOCSIN_SEED=n: that one alone.
 TEST_CASE("alerts of random rules alternate, keep to their room, yield to live parents, and neither linger nor come without a cause") {
   std::size_t firing = 0, explained = 0, no_data = 0, withheld = 0;
-  const auto all_seeds = seeds();
-  MESSAGE("seeds from " << all_seeds.front());
-  for (const std::uint64_t seed : all_seeds) {
+  const auto seeds = tocsin::test::seeds(100);
+  for (const std::uint32_t seed : seeds) {
     CAPTURE(seed);
     Run run{seed};
     run.play(4000);
@@ -326,5 +316,5 @@ TEST_CASE("alerts of random rules alternate, keep to their room, yield to live p
   }
   MESSAGE(firing << " firing, " << explained << " explained, " << no_data << " without data, " << withheld << " times over the limit");
   CHECK(firing > 0);
-  if (all_seeds.size() > 1) CHECK(std::min({explained, no_data, withheld}) > 100);
+  if (seeds.size() > 1) CHECK(std::min({explained, no_data, withheld}) > 100);
 }

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "dsl/loader.h"
+#include "tests/seed.h"
 #include "tests/stream_engine/generated_log.h"
 
 using namespace tocsin;
@@ -186,7 +187,7 @@ class TwoSources {
 }  // namespace
 
 TEST_CASE("how the records of two sources interleave within their watermarks changes nothing") {
-  for (const std::uint32_t seed : {31, 32}) {
+  for (const std::uint32_t seed : tocsin::test::seeds(2, 31)) {
     CAPTURE(seed);
     const GeneratedLog log = generate({.seed = seed, .jobs = 2, .ranks = 8, .seconds = 240});
     const Said direct = judge(log, pack());
@@ -205,7 +206,7 @@ TEST_CASE("a job of two sources that is killed and taken over says what an unkil
   const GeneratedLog log = generate({.seed = 33, .jobs = 2, .ranks = 8, .seconds = 240});
   const GeneratedLog read = TwoSources{log}.read(3);
   const Said whole = judge(read, pack());
-  std::mt19937 random{5};
+  std::mt19937 random{tocsin::test::seed(5)};
   std::vector<std::size_t> kills;
   for (int i = 0; i < 20; ++i) kills.push_back(random() % read.messages.size());
   const Said restarted = judge_with_restarts(read, pack(), kills);

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstdlib>
+#include "tests/seed.h"
 
 namespace tocsin::test {
 
@@ -170,9 +170,6 @@ std::vector<Record> random_records(std::uint64_t seed, std::span<const std::stri
   return records;
 }
 
-std::uint64_t seed_of_run() {
-  const char* given = std::getenv("TOCSIN_SEED");
-  return given ? std::strtoull(given, nullptr, 10) : 20240611;
-}
+std::uint64_t seed_of_run() { return seed(20240611); }
 
 }  // namespace tocsin::test

@@ -1,13 +1,13 @@
 #include <doctest/doctest.h>
 
 #include <array>
-#include <cstdlib>
 #include <deque>
 #include <map>
 #include <random>
 
 #include "stream/values/archive.h"
 #include "stream/values/value.h"
+#include "tests/seed.h"
 
 using namespace tocsin::stream;
 
@@ -132,10 +132,7 @@ TEST_CASE("a number of another size, a value that is no enumerator and columns o
 
 TEST_CASE("no bytes crash a reader") {
   const auto bytes = written(whole());
-  const char* given = std::getenv("TOCSIN_SEED");
-  const std::uint64_t seed = given ? std::strtoull(given, nullptr, 10) : std::random_device{}();
-  CAPTURE(seed);
-  std::mt19937_64 random{seed};
+  std::mt19937_64 random{tocsin::test::seed()};
   for (int i = 0; i < 20'000; ++i) {
     auto changed = bytes;
     for (auto n = 1 + random() % 4; n > 0; --n) changed[random() % changed.size()] = static_cast<std::byte>(random());

@@ -5,6 +5,7 @@
 
 #include "dsl/text/extraction.h"
 #include "dsl/text/records.h"
+#include "tests/seed.h"
 #include "tests/text/shipped.h"
 
 using namespace tocsin;
@@ -186,9 +187,7 @@ TEST_CASE("a log may be cut anywhere: what is saved and loaded goes on to the sa
                                        "Total optimization steps = 1,500",
                                        "plain",
                                        ""};
-  const unsigned seed = 11;
-  CAPTURE(seed);
-  std::mt19937 random(seed);
+  std::mt19937 random{tocsin::test::seed(11)};
   for (int round = 0; round < 60; ++round) {
     struct Fed {
       std::string text;

@@ -11,6 +11,7 @@
 #include "dsl/text/matcher.h"
 #include "dsl/text/number.h"
 #include "dsl/text/prefix.h"
+#include "tests/seed.h"
 
 using namespace tocsin::dsl::text;
 
@@ -42,9 +43,7 @@ TEST_CASE("the lengths of numbers are those that the expression matches") {
   const RE2 num("(" + std::string(number_expression) + ")", options), integer("(" + std::string(integer_expression) + ")", options);
   REQUIRE(num.ok());
   const std::string alphabet = "0123456789..,,eE+-nNaAiIfFty ";
-  const unsigned seed = 7;
-  std::mt19937 random(seed);
-  CAPTURE(seed);
+  std::mt19937 random{tocsin::test::seed(7)};
   for (int i = 0; i < 200'000; ++i) {
     std::string text;
     for (std::size_t n = random() % 12; n > 0; --n) text += alphabet[random() % alphabet.size()];
@@ -157,9 +156,7 @@ TEST_CASE("what is matched without RE2 is matched as RE2 would") {
   const std::vector<std::string> words{"iteration", " ",     "  ",    "12",  "1,234", "/", "|",  "lm ", "loss", ": ",  "2.5e-3",
                                        "nan",       "step ", "time ", ",",   "]",     "[", "x",  "y",   "a",    "b",   "e",
                                        ".",         "=",     "loss=", "inf", "inity", "1", "lr", "las", "\n",   "\xFF"};
-  const unsigned seed = 5;
-  std::mt19937 random(seed);
-  CAPTURE(seed);
+  std::mt19937 random{tocsin::test::seed(5)};
   for (const std::string& expression : expressions) {
     CAPTURE(expression);
     const Matcher matcher(expression);

@@ -4,6 +4,7 @@
 
 #include "adapters/wrap/line_splitter.h"
 #include "doctest/doctest.h"
+#include "tests/seed.h"
 
 using tocsin::adapters::wrap::LineSplitter;
 
@@ -51,9 +52,7 @@ TEST_CASE("a line over the limit is cut in pieces, and that is counted") {
 }
 
 TEST_CASE("where reads cut the bytes makes no difference") {
-  const unsigned seed = std::random_device{}();
-  INFO("seed ", seed);
-  std::mt19937 random{seed};
+  std::mt19937 random{tocsin::test::seed()};
   for (int round = 0; round < 300; ++round) {
     std::string bytes;
     const std::size_t size = random() % 200;

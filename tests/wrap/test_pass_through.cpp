@@ -7,6 +7,7 @@
 
 #include "doctest/doctest.h"
 #include "probe_run.h"
+#include "tests/seed.h"
 
 using namespace tocsin::test;
 
@@ -15,7 +16,7 @@ namespace {
 std::vector<std::string> shell(const std::string& script) { return {"sh", "-c", script}; }
 
 std::string random_bytes(std::size_t size) {
-  std::mt19937_64 random{7};
+  std::mt19937_64 random{seed(7)};
   std::string bytes(size, '\0');
   for (char& byte : bytes) byte = static_cast<char>(random());
   return bytes;

@@ -1,0 +1,10 @@
+#pragma once
+
+#include <string>
+
+namespace tocsin::adapters::cli {
+
+// What `tocsin --version` prints: version, commit, and the newest form of each message and file that this program writes.
+[[nodiscard]] std::string version();
+
+}  // namespace tocsin::adapters::cli

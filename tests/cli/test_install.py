@@ -1,0 +1,52 @@
+"""The program as it is installed: what it says of itself, and that it needs nothing of the source tree."""
+
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+TOCSIN = os.environ.get("TOCSIN", "build/release/adapters/cli/tocsin")
+BUILD = os.environ.get("TOCSIN_BUILD", "build/release")
+CMAKE = os.environ.get("TOCSIN_CMAKE", "cmake")
+VERSION = os.environ.get("TOCSIN_VERSION", r"\d+\.\d+\.\d+")
+
+
+def run(*arguments):
+    environment = {name: value for name, value in os.environ.items() if name != "TOCSIN_RULES"}
+    return subprocess.run(list(map(str, arguments)), capture_output=True, text=True, env=environment, timeout=300)
+
+
+class Version(unittest.TestCase):
+    def test_version_names_the_commit_and_the_formats(self):
+        done = run(TOCSIN, "--version")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertRegex(done.stdout, rf"^tocsin {VERSION} \(commit ([0-9a-f]{{12,}}|unknown)\)\n"
+                                      r"formats: envelope \d+, snapshot \d+, journal \d\n$")
+
+
+class Installation(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.prefix = pathlib.Path(folder.name)
+        done = run(CMAKE, "--install", BUILD, "--prefix", self.prefix)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_program_rules_and_documentation_are_where_they_belong(self):
+        for path in ("bin/tocsin", "share/tocsin/rules/verdict.lua", "share/tocsin/rules/patterns", "share/doc/tocsin/LICENSE",
+                     "share/doc/tocsin/README.md", "share/doc/tocsin/docs/wrap.md"):
+            self.assertTrue((self.prefix / path).exists(), path)
+
+    def test_an_installed_program_judges_by_the_rules_installed_with_it(self):
+        program = self.prefix / "bin/tocsin"
+        checked = run(program, "check")
+        self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr)
+        (self.prefix / "share/tocsin/rules/broken.lua").write_text('rule "broken" {')
+        checked = run(program, "check")
+        self.assertEqual(checked.returncode, 1, checked.stdout + checked.stderr)
+        self.assertIn("broken.lua", checked.stdout + checked.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
