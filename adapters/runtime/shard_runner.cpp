@@ -55,9 +55,8 @@ Result<void> ShardRunner::hand_over() {
   pending_.packs.clear();
   if (!pending_.sections.empty())
     for (const std::string& hash : shard_.packs_in_use()) {
-      const auto loaded = ports_.packs.pack(hash);
-      if (!loaded) return loaded.error();
-      pending_.packs.push_back({hash, loaded->pack->text});
+      // One that cannot be had was refused, and judges nothing.
+      if (const auto loaded = ports_.packs.pack(hash)) pending_.packs.push_back({hash, loaded->pack->text});
     }
   if (auto kept = ports_.sink.keep(pending_); !kept) return kept;
   pending_ = {};

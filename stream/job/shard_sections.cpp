@@ -63,7 +63,10 @@ void Shard::State::save_own(Writer& out) const {
   std::vector<std::string> changed;
   for (const auto& [name, judged] : subjects)
     if (judged.changed) changed.push_back(name);
-  out(1, marks), out(2, changed), out(3, packs_in_use());
+  std::vector<std::string> loaded;  // a pack that was refused is not needed again
+  for (const auto& [hash, pack] : loaded_packs)
+    if (pack.pack->hash == hash) loaded.push_back(hash);
+  out(1, marks), out(2, changed), out(3, loaded);
 }
 
 Result<void> Shard::State::load_own(Reader& in, std::set<std::string>& changed) {

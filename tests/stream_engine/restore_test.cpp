@@ -163,6 +163,22 @@ TEST_CASE("a state under a pack that cannot be had says which, and never begins 
   CHECK(under_another_first_pack.shard.load(sections, log.end()));
 }
 
+TEST_CASE("a pack that was refused is not asked for by a restart") {
+  PacksByHash packs;
+  SmallJob log{heat_pack(), &packs};
+  sample(log, 1, "heat", 90);
+  EntryBuilder b;
+  b.pack("0123456789abcdef", SmallJob::at(2), "");
+  log.consume(b.entry(), 2);
+  for (int i = 3; i < 40; ++i) sample(log, i, "heat", 90), log.beats(i, i);
+  CHECK(log.shard.counters().packs_refused == 1);
+  const auto sections = log.shard.take_sections(true);
+  SmallJob again{heat_pack(), &packs};
+  again.restore(log, sections, log.end());
+  again.beats(41, 60), log.beats(41, 60);
+  CHECK(again.shard.digests() == log.shard.digests());
+}
+
 TEST_CASE("sections are taken in turn, and only of jobs that changed") {
   SmallJob log{heat_pack(), nullptr, {.save_every = std::chrono::seconds{80}}};
   const auto heats = [&](const char* job, double from, double to) {
