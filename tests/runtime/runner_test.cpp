@@ -25,7 +25,7 @@ const GeneratedLog& log() {
 
 std::uint64_t seed() {
   const char* given = std::getenv("TOCSIN_SEED");
-  return given ? std::strtoull(given, nullptr, 10) : std::random_device{}();
+  return given ? std::strtoull(given, nullptr, 10) : 1;
 }
 
 // A runner with all that it needs but the store, which outlives it.

@@ -106,7 +106,7 @@ TEST_CASE("no bytes in a section crash an engine that loads it and goes on") {
   packs::PackStore store;
   store.add(pack);
   const char* given = std::getenv("TOCSIN_SEED");
-  const std::uint64_t seed = given ? std::strtoull(given, nullptr, 10) : std::random_device{}();
+  const std::uint64_t seed = given ? std::strtoull(given, nullptr, 10) : 1;
   MESSAGE("seed " << seed);
   std::mt19937_64 random{seed};
   int loaded = 0;

@@ -3,29 +3,24 @@
 
 #include <cstdlib>
 
+#include "tests/seed.h"
 #include "tests/stream_engine/scenario.h"
 
 using namespace tocsin::tests;
 
 namespace {
 
-std::uint32_t first_seed() {
-  if (const char* given = std::getenv("TOCSIN_SEED")) return static_cast<std::uint32_t>(std::strtoul(given, nullptr, 10));
-  return std::random_device{}();
-}
-
 unsigned many_logs() {
   const char* given = std::getenv("TOCSIN_LOGS");
-  return given ? static_cast<unsigned>(std::strtoul(given, nullptr, 10)) : 3;
+  return given ? static_cast<unsigned>(std::strtoul(given, nullptr, 10)) : 8;
 }
 
 }  // namespace
 
 TEST_CASE("a random log of several jobs gives the same after restarts, in slices, and to each job alone") {
-  std::uint32_t seed = first_seed();
+  std::uint32_t seed = tocsin::test::seed();
   for (unsigned log = 0; log < many_logs(); ++log, ++seed) {
     CAPTURE(seed);
-    MESSAGE("seed " << seed);
     Scenario scenario{seed, 500};
     const Scenario::Result whole = scenario.judge();
     CHECK(whole.reported.size() == 3);
@@ -44,7 +39,7 @@ TEST_CASE("a random log of several jobs gives the same after restarts, in slices
 
     std::mt19937 random{seed};
     std::vector<std::size_t> stops;
-    for (int i = 0; i < 12; ++i) stops.push_back(random() % scenario.messages().size());
+    for (int i = 0; i < 40; ++i) stops.push_back(random() % scenario.messages().size());
     std::sort(stops.begin(), stops.end());
     const Scenario::Result restarted = scenario.judge_with_restarts(stops);
     CHECK(restarted.digests == whole.digests);
