@@ -7,6 +7,7 @@ import pathlib
 import random
 import re
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -148,6 +149,24 @@ class Commands(unittest.TestCase):
         self.assertGreater(deaths, 2)
         self.assertEqual(history(killed), history(whole))
         self.assertEqual(done.stdout, plain.stdout)
+
+    def test_killed_under_rules_that_are_gone_it_goes_on_under_them(self):
+        rules = self.base / "own-rules"
+        shutil.copytree(ROOT / "rules", rules)
+        with (rules / "healthy.lua").open("a") as file:
+            file.write("-- changed\n")
+        whole, killed = self.fresh_journal("own-whole"), self.fresh_journal("own-killed")
+        plain = tocsin("replay", whole, "--quiet", "--resume", "--digest", "--rules", rules)
+        self.assertEqual(plain.returncode, 0, plain.stderr)
+        for entry in (600, 300):
+            done = tocsin("replay", killed, "--quiet", "--resume", "--rules", rules, "--kill-at", entry)
+            self.assertEqual(done.returncode, -signal.SIGKILL, done.stderr)
+        self.assertTrue(any((killed / "state" / "packs").iterdir()))
+        shutil.rmtree(rules)   # their text is kept beside the state
+        done = tocsin("replay", killed, "--quiet", "--resume", "--digest")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stdout, plain.stdout)
+        self.assertEqual(history(killed), history(whole))
 
     def test_what_cannot_be_kept_is_a_failure_and_the_next_run_keeps_and_publishes_it(self):
         def on_a_full_disk():
