@@ -9,6 +9,7 @@
 #include "adapters/journal/segments.h"
 #include "tests/journal/directory.h"
 #include "tests/journal/frames.h"
+#include "tests/seed.h"
 
 using namespace tocsin;
 using namespace tocsin::adapters::journal;
@@ -103,7 +104,7 @@ TEST_CASE("a segment whose end is lost costs its frames, and the next one is rea
 }
 
 TEST_CASE("random damage never crashes a reader or a writer, and what is read was written") {
-  std::mt19937 random{20240817};
+  std::mt19937 random{tocsin::test::seed(20240817)};
   for (int round = 0; round < 300; ++round) {
     TestDirectory directory;
     std::vector<std::string> written;

@@ -10,6 +10,7 @@
 #include "adapters/journal/segments.h"
 #include "tests/journal/directory.h"
 #include "tests/journal/frames.h"
+#include "tests/seed.h"
 
 using namespace tocsin;
 using namespace tocsin::adapters::journal;

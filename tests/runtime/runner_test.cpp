@@ -1,11 +1,11 @@
 #include <doctest/doctest.h>
 
-#include <cstdlib>
 #include <memory>
 #include <random>
 
 #include "adapters/runtime/shard_runner.h"
 #include "tests/runtime/fakes.h"
+#include "tests/seed.h"
 
 using namespace tocsin;
 using namespace tocsin::tests;
@@ -21,11 +21,6 @@ const stream::LoadedPack& pack() {
 const GeneratedLog& log() {
   static const GeneratedLog generated = generate({.seed = 7, .jobs = 3, .ranks = 4, .seconds = 240});
   return generated;
-}
-
-std::uint64_t seed() {
-  const char* given = std::getenv("TOCSIN_SEED");
-  return given ? std::strtoull(given, nullptr, 10) : 1;
 }
 
 // A runner with all that it needs but the store, which outlives it.
@@ -66,7 +61,7 @@ TEST_CASE("a runner publishes what the shard reports, and hands over sections wi
 }
 
 TEST_CASE("a sink that fails at random in the end publishes exactly what a healthy one does, and keeps the same state") {
-  const std::uint64_t first = seed();
+  const std::uint64_t first = test::seed(1);
   for (std::uint64_t round = 0; round < 6; ++round) {
     CAPTURE(first + round);
     std::mt19937_64 random{first + round};
@@ -82,7 +77,7 @@ TEST_CASE("a sink that fails at random in the end publishes exactly what a healt
 }
 
 TEST_CASE("runners that are dropped at random places over a sink that fails at random publish what one does that is not") {
-  const std::uint64_t first = seed();
+  const std::uint64_t first = test::seed(1);
   for (std::uint64_t round = 0; round < 3; ++round) {
     CAPTURE(first + round);
     std::mt19937_64 random{first + round};

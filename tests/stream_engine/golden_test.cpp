@@ -17,6 +17,7 @@
 #include "dsl/loader.h"
 #include "tests/journal/directory.h"
 #include "tests/runtime/fakes.h"
+#include "tests/seed.h"
 #include "tests/stream_engine/generated_log.h"
 
 using namespace tocsin;
@@ -105,10 +106,7 @@ TEST_CASE("no bytes in a section crash an engine that loads it and goes on") {
   const auto pack = compiled(*dsl::pack_files(stored->packs[0].text));
   packs::PackStore store;
   store.add(pack);
-  const char* given = std::getenv("TOCSIN_SEED");
-  const std::uint64_t seed = given ? std::strtoull(given, nullptr, 10) : 1;
-  MESSAGE("seed " << seed);
-  std::mt19937_64 random{seed};
+  std::mt19937_64 random{test::seed(1)};
   int loaded = 0;
   for (int round = 0; round < 200; ++round) {
     stream::Bundle bundle{.reports = {}, .sections = stored->sections, .packs = stored->packs, .position = stored->position};
