@@ -109,9 +109,7 @@ bool Shard::State::advance_waiting(TickBudget& budget) {
 
 bool Shard::State::consume(const Entry& raw, TickBudget& budget) {
   if (!begun_) begin(raw);
-  const Time arrival = entry_.arrival;
-  entry_ = raw;
-  entry_.arrival = arrival;
+  else entry_ = raw, entry_.arrival = arrival_;  // its bytes may lie elsewhere than at the call before
   if (!advance_due(budget)) return false;
   if (!applied_ && !apply(budget)) return false;
   applied_ = true;
@@ -155,6 +153,7 @@ void Shard::State::begin(const Entry& raw) {
     ++counters.corrected_arrivals;
     entry_.arrival = log.clock;
   }
+  arrival_ = entry_.arrival;
 }
 
 // A place where a restore may begin to read.

@@ -106,7 +106,8 @@ struct Shard::State final : private PacksInUse {
   const LoadedPack& loaded(const PackChange& change);
 
   PackRuntimes runtimes_;
-  Entry entry_;  // that is read, with its times as they count
+  Entry entry_;     // that is read, with its times as they count
+  Time arrival_{};  // the entry's, as it counts
   bool begun_ = false, applied_ = false;
   std::size_t controls_done_ = 0;
   std::set<std::pair<Time, Item*>, ByTimeThenName> due_;  // the next of each subject that goes by the log's clock
