@@ -3,10 +3,13 @@
 #include <charconv>
 #include <cmath>
 
+#include "dsl/text/number.h"
+
 namespace tocsin::dsl {
 namespace {
 
 using namespace std::chrono_literals;
+using text::digit;
 
 std::optional<stream::Duration> unit_named(char unit) {
   switch (unit) {
@@ -17,8 +20,6 @@ std::optional<stream::Duration> unit_named(char unit) {
     default: return std::nullopt;
   }
 }
-
-bool digit(char c) { return c >= '0' && c <= '9'; }
 
 std::optional<std::uint32_t> whole(std::string_view text) {
   std::uint32_t value = 0;

@@ -9,7 +9,6 @@
 namespace tocsin::dsl::text {
 namespace {
 
-bool digit(char c) { return c >= '0' && c <= '9'; }
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
 
 bool begins_caseless(std::string_view text, std::string_view word) {

@@ -11,6 +11,8 @@ inline constexpr std::string_view number_expression =
     R"([+-]?(?:(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?|[nN][aA][nN]|[iI]nf(?:inity)?|INF))";
 inline constexpr std::string_view integer_expression = R"((?:\d{1,3}(?:,\d{3})+|\d+))";
 
+[[nodiscard]] constexpr bool digit(char c) noexcept { return c >= '0' && c <= '9'; }
+
 // The value of such a text, without quotes and blanks around it. Nothing: it is not a number.
 [[nodiscard]] std::optional<double> number(std::string_view text) noexcept;
 

@@ -2,12 +2,13 @@
 
 #include <algorithm>
 
+#include "dsl/text/number.h"
+
 namespace tocsin::dsl::text {
 namespace {
 
 constexpr std::uint32_t most_ranks = 262'144;
 
-bool digit(char c) { return c >= '0' && c <= '9'; }
 bool letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
 // Reads one line from left to right.

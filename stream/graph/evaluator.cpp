@@ -11,7 +11,6 @@
 namespace tocsin::stream {
 namespace {
 
-bool coarse(Level level) noexcept { return level == Level::none || level == Level::job; }
 Level level_of(Group group) noexcept {
   switch (group) {
     case Group::gpu: return Level::gpu;

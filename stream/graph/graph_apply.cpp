@@ -44,8 +44,6 @@ std::string_view remedy(Shape is, Shape wanted) {
   return "write it on the finding itself";
 }
 
-bool coarse(Level level) { return level == Level::none || level == Level::job; }
-
 }  // namespace
 
 Result<void> Graph::Application::want(std::size_t i, Shape shape, bool numbers) const {

@@ -15,6 +15,8 @@ namespace tocsin::stream {
 
 // The owner of a value, from coarse to fine. A column has one entry per member of its level; `none` is a constant.
 enum class Level : std::uint8_t { none, job, rack, node, gpu, rank };
+// Has one value for all members.
+constexpr bool coarse(Level level) noexcept { return level == Level::none || level == Level::job; }
 [[nodiscard]] constexpr Level greatest(Level) noexcept { return Level::rank; }
 inline constexpr std::size_t level_count = 6;
 

@@ -16,8 +16,6 @@ using stream::NodeId;
 using stream::Op;
 using stream::Shape;
 
-bool coarse(Level level) { return level == Level::none || level == Level::job; }
-
 Number limited(Number a, Number b, bool from_below) {
   if (!a || !b) return std::nullopt;
   if (std::isnan(*a) || std::isnan(*b)) return NAN;
