@@ -9,6 +9,11 @@ target_compile_options(tocsin_options INTERFACE
   -ffp-contract=off)
 target_include_directories(tocsin_options INTERFACE ${PROJECT_SOURCE_DIR})
 
+# tocsin_alone(SOURCES...): compiled by themselves in a unity build (presets asan, tsan and fuzz), where their own names meet others'.
+function(tocsin_alone)
+  set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+endfunction()
+
 function(tocsin_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES})
