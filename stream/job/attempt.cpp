@@ -81,6 +81,7 @@ bool Attempt::advance(Time clock, TickBudget& budget) {
       arrival_ = due;
       intake_.from(std::nullopt);
       extraction_.settle(due, *this);
+      judge_->disturb(due);
       continue;
     }
     if (history_->next_due() <= due) {
@@ -134,6 +135,7 @@ void Attempt::note(std::string_view event, std::string_view origin, Time at) {
   const auto id = runtime_->pack()->signals.find(event);
   if (ended() || !id || runtime_->pack()->signals[*id].kind != SignalKind::event || !history_->wants(*id)) return;
   const EventField fields[] = {{"origin", symbols_.intern(origin)}};
+  judge_->disturb(at);
   (void)history_->event(*id, 0, at, fields, at, intake_.next_order());
 }
 
@@ -142,6 +144,7 @@ void Attempt::apply(const Entry& entry, std::optional<std::size_t> origin) {
   topology_.reading(entry.position);
   intake_.begin(entry);
   if (!backfilling_) last_arrival_ = std::max(last_arrival_, entry.arrival);
+  judge_->disturb(entry.arrival);
   arrival_ = entry.arrival;
   for (const EventRecord& event : entry.events)
     if (shapes_the_job(event.name)) shaping_event(event, entry.arrival);

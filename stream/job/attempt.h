@@ -42,7 +42,7 @@ class Attempt final : private Extracted {
   void apply(const Entry& entry, std::optional<std::size_t> origin);
   // An event that the engine itself makes of the job.
   void note(std::string_view event, std::string_view origin, Time at);
-  void gap(Time from, Time to) { coverage_.gap(from, to); }
+  void gap(Time from, Time to) { coverage_.gap(from, to), judge_->age_anew(); }
 
   [[nodiscard]] Time next_due() const;
   // Performs what is due up to and at `clock`, in order. False: the budget is spent first; the rest is still due.

@@ -20,7 +20,7 @@ Shard::State::State(LoadedPack pack, PackSource* source, AlertSink& sink, const 
     : packs(source), options(shard_options), gate(sink) {
   log.packs = PackTimeline{pack.pack->hash};
   loaded_packs.emplace(pack.pack->hash, std::move(pack));
-  job = {{&gate, &counters, nullptr, options.digest_columns, &observer}, &log.packs, this};
+  job = {{&gate, &counters, nullptr, options.digest_columns, options.evaluate_all, &observer}, &log.packs, this};
 }
 
 const LoadedPack& Shard::State::loaded(const PackChange& change) {

@@ -16,6 +16,7 @@ namespace tocsin::stream {
 
 struct ShardOptions {
   bool digest_columns = false;
+  bool evaluate_all = false;            // also the rules that repeat their outcomes while nothing arrives: the results are the same
   bool ignore_packs = false;            // --rules DIR: that pack holds for the whole log
   std::uint32_t shard = 0, shards = 1;  // subjects are divided by murmur2
   std::size_t most_subjects = 100'000;

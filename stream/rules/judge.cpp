@@ -36,6 +36,7 @@ Judge::Judge(PackPtr pack, ScriptRuntime& scripts, Facts facts, Context around)
       facts_(facts),
       context_(around),
       scheduler_(*pack_, hash_text(facts.subject), facts.start),
+      steady_(*pack_),
       evaluator_(scripts.graph(), facts.topology, *this),
       lifecycle_(*pack_, {facts.subject, facts.attempt}) {
   prepare();
@@ -77,6 +78,8 @@ void Judge::run(const Scheduler::Due& due) {
   if (due.at_end) moment_.now = facts_.end;
   ++context_.counters->ticks;
   evaluator_.begin_tick();
+  const bool observed = context_.digest_columns || (context_.observer && *context_.observer);
+  steady_.begin_tick(due.run_at, facts_.end == never && !observed && !context_.evaluate_all && !facts_.coverage.any_unread(due.run_at));
   script_answers_.clear();
   const std::size_t mark = graph().mark();  // nodes that scripted rules append live until their alerts are explained
   std::vector<RuleIndex> rules;
@@ -108,6 +111,8 @@ bool Judge::selects(const Rule& rule) const {
 void Judge::evaluate(RuleIndex index) {
   const Rule& rule = pack_->rules[static_cast<std::size_t>(index)];
   RuleRun& run = runs_[static_cast<std::size_t>(index)];
+  if (repeat(index)) return;
+  const bool had_lives = !run.lives().empty();
   ++context_.counters->evaluations;
   if (rule.scripted) {
     if (!evaluate_script(index, rule, run)) outcomes_.assign(facts_.topology.size(rule.per), Truth::unknown);
@@ -121,6 +126,7 @@ void Judge::evaluate(RuleIndex index) {
   }
   run.record(tick_, outcomes_, facts_.topology);
   add_to_digest(rule);
+  steady_.consider(index, run, had_lives, evaluator_, facts_.topology, *this);
   if (context_.observer && *context_.observer) {
     const auto view = script_answers_.find(index);
     const Rule& shown = view != script_answers_.end() ? view->second : rule;
@@ -128,6 +134,17 @@ void Judge::evaluate(RuleIndex index) {
     (*context_.observer)({facts_.subject, facts_.attempt, shown, tick_, evaluator_, facts_.topology, outcomes_,
                           [this](double symbol) { return facts_.symbols.text(symbol).value_or(""); }});
   }
+}
+
+bool Judge::repeat(RuleIndex index) {
+  if (!steady_.repeats(index, *this, graph())) return false;
+  RuleRun& run = runs_[static_cast<std::size_t>(index)];
+  ++context_.counters->repeated;
+  outcomes_.assign(run.outcomes().begin(), run.outcomes().end());
+  if (run.lives().empty()) run.repeat(tick_);
+  else run.record(tick_, outcomes_, facts_.topology);
+  add_to_digest(run.rule());
+  return true;
 }
 
 void Judge::take_outcomes(NodeId answer, const Rule& rule) {
@@ -206,7 +223,12 @@ void Judge::explain(RuleIndex index, Slot slot, AlertTransition& transition) {
     transition.shows = rule.summary;  // quarantined, or its alert waited for a parent: no values at this tick
     return;
   }
-  if (!rule.scripted) evaluator_.run(rule.cold);
+  if (!rule.scripted) {
+    explaining_ = true;
+    evaluator_.run(rule.hot);  // it may have repeated its outcomes without an evaluation
+    explaining_ = false;
+    evaluator_.run(rule.cold);
+  }
   const Explanation explanation{rule.scripted ? view->second : rule, graph(), evaluator_, facts_.topology,
                                 [this](double symbol) { return facts_.symbols.text(symbol); }};
   explanation.write(slot, transition);

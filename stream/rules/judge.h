@@ -17,6 +17,7 @@
 #include "stream/rules/rule_run.h"
 #include "stream/rules/scheduler.h"
 #include "stream/rules/script_runtime.h"
+#include "stream/rules/steady.h"
 #include "stream/topology/topology.h"
 #include "stream/values/digest.h"
 #include "stream/values/symbols.h"
@@ -30,6 +31,7 @@ struct Context {
   Counters* counters = nullptr;
   Digest* digest = nullptr;
   bool digest_columns = false;
+  bool evaluate_all = false;
   const RuleObserver* observer = nullptr;
 };
 
@@ -53,6 +55,8 @@ class Judge final : private Leaves {
   Judge(PackPtr pack, ScriptRuntime& scripts, Facts facts, Context around);
   ~Judge();
 
+  void disturb(Time arrival) { steady_.disturb(arrival); }  // a record was applied, or the attempt has learned something
+  void age_anew() { steady_.age_anew(); }                   // the log had a gap
   void applied(const Applied& applied) { scheduler_.applied(applied.signal, applied.at); }
   void end(Time end, std::string reason);
   [[nodiscard]] Time next_due() const;
@@ -75,6 +79,7 @@ class Judge final : private Leaves {
   void run(const Scheduler::Due& due);
   [[nodiscard]] bool selects(const Rule& rule) const;  // whether the job has the labels that the rule asks for
   void evaluate(RuleIndex index);
+  bool repeat(RuleIndex index);  // without an evaluation
   bool evaluate_script(RuleIndex index, const Rule& rule, RuleRun& run);
   void write_state(const Rule& rule, RuleRun& run, std::span<const std::pair<std::size_t, NodeId>> writes);
   void take_outcomes(NodeId answer, const Rule& rule);
@@ -98,6 +103,7 @@ class Judge final : private Leaves {
   Facts facts_;
   Context context_;
   Scheduler scheduler_;
+  SteadyRules steady_;
   Evaluator evaluator_;
   std::vector<RuleRun> runs_;
   AlertLifecycle lifecycle_;

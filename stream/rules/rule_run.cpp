@@ -15,7 +15,7 @@ bool timely(const Rule& rule) {
 
 RuleRun::RuleRun(const Rule& rule) : rule_(&rule), state_(rule.state.size()) {}
 
-bool RuleRun::record(Time tick, std::span<const Truth> outcomes, const Topology& topology) {
+void RuleRun::begin(Time tick) {
   if (answer_memory_ > Duration{}) {
     if (last_tick_ != long_ago) earlier_answers_.emplace_back(last_tick_, answers_);
     while (earlier_answers_.size() > 1 && earlier_answers_[1].first <= tick - answer_memory_) earlier_answers_.pop_front();
@@ -23,6 +23,22 @@ bool RuleRun::record(Time tick, std::span<const Truth> outcomes, const Topology&
   if (last_tick_ != long_ago) last_interval_ = tick - last_tick_;
   last_tick_ = tick;
   ++ticks_;
+}
+
+void RuleRun::repeat(Time tick) {
+  begin(tick);
+  ++repeats_;
+  known_sum_ += known_now_;
+  evaluated_sum_ += members_now_;
+}
+
+bool RuleRun::record(Time tick, std::span<const Truth> outcomes, const Topology& topology) {
+  begin(tick);
+  for (std::size_t i = 0; repeats_ > 0 && i < outcomes_.size(); ++i) {
+    evaluated_[i] += repeats_;
+    known_[i] += outcomes_[i] != Truth::unknown ? repeats_ : 0;
+  }
+  repeats_ = 0;
 
   outcomes_.assign(outcomes.begin(), outcomes.end());
   answers_ = outcomes_;
@@ -41,6 +57,7 @@ bool RuleRun::record(Time tick, std::span<const Truth> outcomes, const Topology&
     yes += (outcomes_[i] == Truth::yes ? 1 : 0) & member;
   }
   const bool any_yes = yes != 0;
+  known_now_ = known_now, members_now_ = members;
   known_sum_ += known_now;
   evaluated_sum_ += members;
   if (!any_yes && lives_.empty()) return false;
@@ -83,7 +100,9 @@ std::span<const Truth> RuleRun::answers(Time tick) const {
 Truth RuleRun::ever(Slot slot) const {
   if (slot >= ever_.size()) return Truth::unknown;
   if (ever_[slot]) return Truth::yes;
-  return std::uint64_t{known_[slot]} * 10 >= std::uint64_t{evaluated_[slot]} * 9 && evaluated_[slot] > 0 ? Truth::no : Truth::unknown;
+  const std::uint64_t evaluated = std::uint64_t{evaluated_[slot]} + repeats_;
+  const std::uint64_t known = std::uint64_t{known_[slot]} + (outcomes_[slot] != Truth::unknown ? repeats_ : 0);
+  return known * 10 >= evaluated * 9 && evaluated > 0 ? Truth::no : Truth::unknown;
 }
 
 bool RuleRun::on() const noexcept {
@@ -130,6 +149,7 @@ void RuleRun::fields(auto& self, auto& archive) {
   archive(9, self.held), archive(10, self.ticks_), archive(11, self.known_sum_), archive(12, self.evaluated_sum_);
   archive(13, self.last_tick_), archive(14, self.last_interval_), archive(15, self.fired_), archive(16, self.answered_yes_);
   archive(17, self.quarantined_until), archive(18, self.failures), archive(19, self.began_);
+  archive(20, self.repeats_);
 }
 
 constexpr Tag state_tag = 8;  // by name: the next pack's rule can have other fields

@@ -46,6 +46,8 @@ class RuleRun {
 
   // Takes the outcomes of a tick: counts them, moves each member's streak, and settles the answers. True: some member is not quiet.
   bool record(Time tick, std::span<const Truth> outcomes, const Topology& topology);
+  // The same for a tick with the outcomes of the one before, of members that are all quiet and as many as then.
+  void repeat(Time tick);
 
   [[nodiscard]] const Rule& rule() const noexcept { return *rule_; }
   [[nodiscard]] std::map<Slot, Life>& lives() noexcept { return lives_; }
@@ -72,6 +74,7 @@ class RuleRun {
 
   // State columns, by field; a member without a written value has the field's initial value.
   [[nodiscard]] std::vector<double>& state(std::size_t field, std::size_t members);
+  [[nodiscard]] std::span<const double> state(std::size_t field) const { return state_[field]; }
   // Values that a freeze node holds, by node in the order of the rule's nodes.
   std::map<std::uint32_t, std::vector<double>> held;
 
@@ -86,6 +89,7 @@ class RuleRun {
 
  private:
   static void fields(auto& self, auto& archive);
+  void begin(Time tick);
 
   const Rule* rule_;
   std::map<Slot, Life> lives_;
@@ -93,6 +97,8 @@ class RuleRun {
   std::deque<std::pair<Time, std::vector<Truth>>> earlier_answers_;
   Duration answer_memory_{};
   std::vector<std::uint32_t> evaluated_, known_;
+  std::uint32_t repeats_ = 0;                    // of outcomes_, which evaluated_ and known_ do not count yet
+  std::size_t members_now_ = 0, known_now_ = 0;  // of the last that was recorded
   std::vector<std::uint8_t> ever_;
   std::vector<std::vector<double>> state_;
   std::uint64_t ticks_ = 0, known_sum_ = 0, evaluated_sum_ = 0;

@@ -39,6 +39,8 @@ class SourceCoverage {
   // At `now`, for each member of the level: 1 if an origin that carries it has not been read so far. False: all are observed.
   bool unobserved(Level level, Time now, std::vector<std::uint8_t>& members) const;
 
+  [[nodiscard]] bool any_unread(Time now) const noexcept { return origins_ != nullptr && origins_->any_unread(now); }
+
   // No record was written between these two arrivals (beats more than 5 s apart); the open gap lasts until the next beat.
   void gap(Time from, Time to);
   // How much of (from, to] lies within gaps.

@@ -13,7 +13,7 @@ constexpr const char* signals = R"lua(signals {
     load = { kind = "gauge", unit = "none", owner = "node" },
     moved = { kind = "counter", unit = "bytes", owner = "rank" },
     step = { kind = "step", unit = "count", owner = "rank" },
-    phase = { kind = "state", unit = "none", owner = "rank", values = "text" },
+    phase = { kind = "state", unit = "text", owner = "rank" },
     boom = { kind = "event", unit = "none", owner = "rank", source = "sensor", fields = { code = "count" } },
     any = { kind = "liveness", unit = "none", owner = "rank" } })lua";
 
@@ -146,6 +146,7 @@ Scenario::Result Scenario::judge(const std::set<std::string>& subjects, std::siz
         job.decoder.decode(message.bytes, static_cast<stream::Position>(i + 1), static_cast<stream::Position>(i + 2), message.appended);
     while (!job.shard.consume(**entry, most_ticks)) {}
   }
+  if (job.shard.counters().unit_mismatch != 0) throw std::runtime_error("the log's samples are refused");
   Result result{job.shard.digests(), job.shard.row_digests(), {}};
   for (const std::string& line : job.collector.reported)
     for (const char* name : {"direct", "rekeyed", "mixed"})

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "stream/graph/evaluator.h"
+#include "stream/rules/pack.h"
+#include "stream/rules/rule_run.h"
+
+namespace tocsin::stream {
+
+// Which compiled rules of an attempt repeat their outcomes at each tick, because nothing has arrived for longer than any window reaches: only
+// ages change, and they grow. Such a rule is not evaluated until an age can change an outcome, a finding changes, or something arrives.
+// Owned by the attempt's Judge.
+class SteadyRules {
+ public:
+  explicit SteadyRules(const Pack& pack);
+
+  // A record was applied that arrived then, or the attempt has learned something: windows and topology can be others from the next tick on.
+  void disturb(Time arrival);
+  // The log had a gap: ages can be others.
+  void age_anew() { ++version_; }
+  // A tick at T + L. False: every rule is evaluated at it.
+  void begin_tick(Time now, bool possible);
+  // Whether the outcomes and the state of the rule's evaluation before are those of this tick. `leaves` give its findings.
+  [[nodiscard]] bool repeats(RuleIndex rule, Leaves& leaves, const Graph& graph);
+  // After an evaluation of the rule at this tick: decides until when it repeats. `run` had lives before it, or not.
+  void consider(RuleIndex rule, const RuleRun& run, bool had_lives, const Evaluator& evaluator, const Topology& topology, Leaves& leaves);
+
+ private:
+  struct Answers {  // of a finding, at the evaluation
+    NodeId node{};
+    std::vector<Truth> values;
+  };
+  struct Steady {
+    bool freezes = false;
+    std::vector<Answers> findings;
+    std::vector<std::pair<NodeId, std::size_t>> states;  // nodes that read a field
+    std::uint64_t version = 0;
+    Time until = long_ago;  // T + L
+    Time retry = long_ago;
+    Duration wait{};
+  };
+  void look(Steady& steady, const Rule& rule, const Evaluator& evaluator, const Topology& topology, Leaves& leaves) const;
+
+  const Pack* pack_;
+  Duration memory_;
+  std::vector<Steady> rules_;
+  std::vector<Truth> answers_;  // scratch
+  Time disturbed_ = long_ago;   // after it, nothing arrived
+  bool disturbed_now_ = true;   // since the tick before; after a restore it is not known
+  std::uint64_t version_ = 1;
+  Time now_{};
+  bool quiet_ = false;
+};
+
+}  // namespace tocsin::stream

@@ -1,0 +1,193 @@
+// While nothing arrives, rules are not evaluated again and again; the results are those of an engine that evaluates every tick.
+#include <doctest/doctest.h>
+
+#include <random>
+
+#include "tests/seed.h"
+#include "tests/stream_engine/small_job.h"
+
+using namespace tocsin;
+using namespace tocsin::tests;
+using schemas::EntryBuilder;
+
+namespace {
+
+constexpr double hour = 3'600, day = 86'400;
+
+const stream::LoadedPack& pack() {
+  static const stream::LoadedPack pack = SmallJob::load(R"lua(signals {
+      heat = { kind = "gauge", unit = "none", owner = "rank", source = "sensor" },
+      load = { kind = "gauge", unit = "none", owner = "node" },
+      step = { kind = "step", unit = "count", owner = "rank" },
+      loss = { kind = "gauge", unit = "none", owner = "job", points = true },
+      moved = { kind = "counter", unit = "bytes", owner = "rank" },
+      phase = { kind = "state", unit = "text", owner = "rank" },
+      boom = { kind = "event", unit = "none", owner = "rank", source = "sensor", fields = { code = "count" } },
+      any = { kind = "liveness", unit = "none", owner = "rank" } })lua",
+                                                        R"lua(
+      rule "hot" { family = "B3", per = "rank", every = "5s", fire = "2 of 3", needs = { heat = signal "heat" { over = "20s" } },
+        shows = "rank {rank} on {node} is hot", evaluate = function(job) return job.heat:mean():above(50) end }
+      rule "usual" { per = "rank", every = "10s", needs = { heat = signal "heat" { over = "30s" },
+          usual = signal "heat" { over = "10m", lag = "20s", freeze = true } }, yields_to = { "hot" },
+        evaluate = function(job) return job.heat:mean():above(1.5 * job.usual:median()) end }
+      rule "silent" { family = "C", per = "rank", every = "1s", needs = { any = signal "any" { over = "60s" } },
+        shows = "nothing for {age:.0f} s", evaluate = function(job) local age = job.any:age() return age:above(30), { age = age } end }
+      rule "long_silent" { per = "rank", every = "10s", fire = "for 2m", yields_to = { "silent" },
+        needs = { any = signal "any" { over = "60s" } }, shows = "nothing for {age:.0f} s",
+        evaluate = function(job) local age = job.any:age() return age:at_least("7h"), { age = age } end }
+      rule "uneven" { per = "rank", every = "10s", needs = { any = signal "any" { over = "60s" }, step = signal "step" { over = "60s" } },
+        evaluate = function(job)
+          return (job.any:age() - job.step:age():min("job")):above(100) & job.step:age():below("2h") | (-job.any:age()):below(-30000) end }
+      rule "all_silent" { per = "job", every = "30s", needs = { step = signal "step" { over = "60s" } },
+        evaluate = function(job) return job.step:age():min("job"):above("3h") & job.step:age():above(40):all("job") end }
+      rule "rising" { per = "job", every = "10s", needs = { loss = signal "loss" { over = 20, least = 2 }, all = signal "loss" { over = "attempt", least = 1 } },
+        evaluate = function(job) return job.loss:slope():above(0) & job.all:max():above(1) end }
+      rule "counts" { per = "rank", every = "10s", needs = { heat = signal "heat" { over = "60s" }, boom = signal "boom" { over = "2m" },
+          ever = signal "boom" { over = "attempt" } },
+        evaluate = function(job) return job.heat:count():below(1) | job.boom:count():above(1) | job.ever:rate():above(0.01) |
+          job.ever:age():above("5h") end }
+      rule "moving" { per = "rank", every = "20s", needs = { moved = signal "moved" { over = "2m" } }, state = { most = 0 },
+        evaluate = function(job, p, state) local now = job.moved:mean() state.most = greatest(now, state.most) return now:above(state.most) end }
+      rule "flips" { severity = "none", per = "job", every = "20s", needs = { any = signal "any" { over = "60s" } }, state = { odd = 0 },
+        evaluate = function(job, p, state) state.odd = 1 - state.odd return job.any:age():min("job"):above(60) & state.odd:above(0) end }
+      rule "follows" { per = "rank", every = "10s", needs = { was = finding "silent", uneven = finding "uneven", flips = finding "flips" },
+        evaluate = function(job) return (job.was:now() & ~job.uneven:ever()) | job.flips:now() end }
+      rule "scripted" { per = "job", every = "1m", needs = { any = signal "any" { over = "60s" } },
+        evaluate = function(job) if (job.any:age():min("job"):above("1h")):yes() then return job.any:age():max("job"):above("2h") end
+          return job.any:age():max("job"):above(50) end })lua");
+  return pack;
+}
+
+// A log with times in which nothing arrives. `engine` is one engine; the other evaluates at every tick.
+struct Pair {
+  Pair() { engine.shard.observe({}), every.shard.observe({}); }
+  void consume(EntryBuilder& b, double s) {
+    stream::Entry entry = b.entry();
+    if (rekeyed && !entry.subject.empty()) entry.origin_source = "node/0", entry.origin_offset = ++offset, entry.arrival = SmallJob::at(s);
+    engine.consume(entry, s), every.consume(entry, s);
+  }
+  void sample(double s, std::uint32_t rank, double heat, double loss = 1) {
+    EntryBuilder b;
+    b.about("job");
+    EntryBuilder::Member member = EntryBuilder::rank(rank);
+    member.node = "n" + std::to_string(rank / 2);
+    const EntryBuilder::Value values[] = {{"heat", heat, {}, false},          {"load", heat, {}, false}, {"moved", s * 10, {}, false},
+                                          {"step", std::floor(s), {}, false}, {"loss", loss, {}, false}, {"phase", 0, "train", true}};
+    b.sample(SmallJob::at(s), member, values, "sensor");
+    consume(b, s);
+  }
+  void event(double s, const char* name, std::vector<EntryBuilder::Field> fields = {}, EntryBuilder::Member member = EntryBuilder::job()) {
+    EntryBuilder b;
+    b.about("job");
+    b.event(SmallJob::at(s), member, name, fields, "sensor");
+    consume(b, s);
+  }
+  void beats(double from, double to) {
+    for (double s = from; s <= to; ++s) beat(s);
+  }
+  void beat(double s) {
+    EntryBuilder b;
+    b.beat();
+    if (rekeyed) b.watermark("node/0", SmallJob::at(s - behind));
+    consume(b, s);
+  }
+  void busy(double from, double to) {
+    for (double s = from; s <= to; ++s) {
+      for (std::uint32_t rank = 0; rank < 4; ++rank) sample(s, rank, rank == 3 ? 80 : 20);
+      beat(s);
+    }
+  }
+  void same() const {
+    CHECK(engine.shard.digests() == every.shard.digests());
+    CHECK(engine.collector.reported == every.collector.reported);
+    CHECK(engine.shard.counters().ticks == every.shard.counters().ticks);
+    CHECK(every.shard.counters().repeated == 0);
+    CHECK(engine.shard.counters().evaluations + engine.shard.counters().repeated == every.shard.counters().evaluations);
+  }
+  bool rekeyed = false;  // the job's records come from another log,
+  double behind = 0;     // which is read late
+  std::uint64_t offset = 0;
+  SmallJob engine{pack(), nullptr, {}}, every{pack(), nullptr, {.evaluate_all = true}};
+};
+
+}  // namespace
+
+TEST_CASE("a silent day costs few evaluations and gives what an evaluation at each tick gives") {
+  Pair both;
+  both.busy(1, 600);
+  const std::uint64_t before = both.engine.shard.counters().evaluations;
+  both.beats(601, day);
+  both.same();
+  CHECK(both.engine.shard.counters().ticks > 86'000);
+  CHECK(both.every.shard.counters().evaluations - before > 150'000);
+  CHECK(both.engine.shard.counters().evaluations - before < 25'000);
+  // The day ends with an end that nobody reported.
+  both.beats(day + 1, day + 1'000);
+  both.same();
+  CHECK(both.engine.shard.subjects() == 1);
+}
+
+TEST_CASE("a silent day in one step gives what it gives second by second") {
+  Pair slow, fast;
+  for (Pair* both : {&slow, &fast}) both->busy(1, 600);
+  slow.beats(601, day);
+  fast.beats(601, 601);
+  // A record of another job moves the clock, so there is no gap.
+  EntryBuilder b;
+  b.about("other");
+  const EntryBuilder::Value values[] = {{"heat", 1, {}, false}};
+  b.sample(SmallJob::at(day), EntryBuilder::rank(0), values);
+  fast.consume(b, day);
+  slow.same();
+  fast.same();
+  CHECK(fast.engine.digest() == slow.engine.digest());
+}
+
+TEST_CASE("an alert on silence fires at its tick, hours after anything arrived, with the age of that tick") {
+  Pair both;
+  both.busy(1, 600);
+  both.beats(601, 8 * hour);
+  both.same();
+  std::vector<double> fired;
+  for (const auto& t : both.engine.collector.transitions)
+    if (t.rule == "all_silent" && t.state == stream::AlertState::firing) fired.push_back(stream::seconds(t.at - SmallJob::at(600)));
+  REQUIRE(fired.size() == 1);
+  CHECK(fired.front() > 3 * hour - 2);
+  CHECK(fired.front() <= 3 * hour + 30);
+}
+
+TEST_CASE("random silences, gaps, records and restarts give what an evaluation at each tick gives") {
+  const std::uint32_t seed = tocsin::test::seed();
+  std::mt19937 random{seed};
+  for (int log = 0; log < 3; ++log) {
+    Pair both;
+    both.rekeyed = log == 1;
+    both.busy(1, 60);
+    double s = 60;
+    stream::Shard::Sections sections;
+    stream::Position handed_over{};
+    for (int part = 0; part < 6; ++part) {
+      const double end = s + 600 + static_cast<double>(random() % 12'000);
+      while (++s < end) {
+        if (random() % 2'000 == 0) s += static_cast<double>(random() % 3'000);
+        if (random() % 1'500 == 0) both.behind = random() % 2 ? 0 : static_cast<double>(random() % 400);
+        both.beat(s);
+      }
+      if (part == 3) sections = both.engine.shard.take_sections(true), handed_over = both.engine.end();
+      switch (random() % 5) {
+        case 0: both.event(s, "boom", {{"code", 3, {}, false}}, EntryBuilder::rank(static_cast<std::uint32_t>(random() % 5))); break;
+        case 1: both.event(s, "member", {{"node", 0, "n7", true}}, EntryBuilder::rank(static_cast<std::uint32_t>(random() % 6))); break;
+        case 2: both.event(s, random() % 2 ? "end" : "start"); break;
+        case 3: both.sample(s, static_cast<std::uint32_t>(random() % 5), 80, 2); break;
+        default: both.busy(s, s + 20), s += 20; break;
+      }
+    }
+    both.same();
+    CHECK(both.engine.shard.counters().unit_mismatch == 0);
+    CHECK(both.engine.shard.counters().repeated > 10'000);
+    SmallJob restarted{pack()};
+    restarted.shard.observe({});
+    restarted.restore(both.engine, sections, handed_over);
+    CHECK(restarted.shard.digests() == both.engine.shard.digests());
+  }
+}
