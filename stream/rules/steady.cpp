@@ -217,9 +217,9 @@ void SteadyRules::consider(RuleIndex index, const RuleRun& run, bool had_lives, 
                            Leaves& leaves) {
   const Rule& rule = pack_->rules[static_cast<std::size_t>(index)];
   Steady& steady = rules_[static_cast<std::size_t>(index)];
+  steady.until = long_ago;  // it was of the evaluation before
   if (!quiet_ || rule.scripted) return;
   if (steady.version != version_) steady.version = version_, steady.retry = long_ago, steady.wait = first_wait;
-  steady.until = long_ago;
   if (now_ < steady.retry) return;
   // What is held follows the lives.
   const bool held = steady.freezes && (had_lives || !run.lives().empty());
