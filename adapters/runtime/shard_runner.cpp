@@ -26,15 +26,22 @@ Result<void> ShardRunner::restore() {
   return ports_.log.seek(position_);
 }
 
-Result<std::size_t> ShardRunner::step(std::size_t most_entries) {
+Result<std::size_t> ShardRunner::step(std::size_t most_entries, std::size_t most_ticks) {
+  const std::uint64_t before = shard_.counters().ticks;
   std::size_t entries = 0;
   while (entries < most_entries && !shard_.sealed()) {
-    const auto entry = ports_.log.next();
-    if (!entry) return entry.error();
-    if (*entry == nullptr) break;
-    shard_.consume(**entry);
-    position_ = (*entry)->next;
-    ++entries, ++judged_;
+    const std::uint64_t ticks = shard_.counters().ticks - before;
+    if (entries > 0 && ticks >= most_ticks) break;
+    if (entry_ == nullptr) {
+      const auto entry = ports_.log.next();
+      if (!entry) return entry.error();
+      if (*entry == nullptr) break;
+      entry_ = *entry;
+    }
+    ++entries;
+    if (!shard_.consume(*entry_, most_ticks - static_cast<std::size_t>(ticks))) break;
+    position_ = std::exchange(entry_, nullptr)->next;
+    ++judged_;
     if (ports_.snapshots == nullptr || !shard_.sections_due()) continue;
     if (take_sections()) break;
   }

@@ -24,8 +24,11 @@ class ShardRunner final : private stream::AlertSink {
 
   // Goes on where the newest state ends, if there is one: loads it, and begins to read where its rows need it. Before the first step.
   stream::Result<void> restore();
-  // Judges entries as far as they are written, at most so many, up to the seal or until sections were due. How many there were.
-  stream::Result<std::size_t> step(std::size_t most_entries);
+  // Judges entries as far as they are written, at most so many, up to the seal, until sections were due, or until `most_ticks` have run: an
+  // entry before which more are due is judged in several steps, so that the owner can poll in between. How many entries it worked on; 0: there
+  // are none.
+  static constexpr std::size_t ticks_a_step = 256;
+  stream::Result<std::size_t> step(std::size_t most_entries, std::size_t most_ticks = ticks_a_step);
   // Something is to be handed over: reports that were made, sections that were due.
   [[nodiscard]] bool waits() const noexcept { return !pending_.reports.empty() || !pending_.sections.empty(); }
   // Gives it to the sink, as one bundle.
@@ -41,7 +44,8 @@ class ShardRunner final : private stream::AlertSink {
   bool take_sections();
 
   Ports ports_;
-  stream::Bundle pending_;  // not kept yet
+  const stream::Entry* entry_ = nullptr;  // that is judged, if it takes several steps
+  stream::Bundle pending_;                // not kept yet
   stream::Position position_{};
   std::uint64_t judged_ = 0;
   stream::Shard shard_;

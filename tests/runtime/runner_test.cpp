@@ -124,3 +124,30 @@ TEST_CASE("a runner without a store for snapshots hands over reports alone") {
   CHECK(store.published() == healthy().published());
   CHECK(store.stored().sections.empty());
 }
+
+TEST_CASE("one step runs no more ticks than it may, however long the log was silent, and the results are the same") {
+  GeneratedLog silent = generate({.seed = 7, .jobs = 2, .ranks = 4, .seconds = 120});
+  schemas::EntryBuilder beat;
+  beat.beat();
+  silent.messages.resize(silent.messages.size() / 2);  // before the jobs end
+  silent.messages.push_back({schemas::encode(beat.entry()), silent.messages.back().arrival + std::chrono::hours{2}, ""});
+  MemoryStore store;
+  MemoryLog entries{silent};
+  MemoryPacks packs{pack()};
+  ShardRunner runner{pack(), {entries, store, packs, &store}};
+  std::uint64_t ticks = 0;
+  int steps = 0;
+  for (;; ++steps) {
+    const auto worked = runner.step(1'000, 50);
+    REQUIRE(worked);
+    if (*worked == 0) break;
+    (void)runner.hand_over();
+    CHECK(runner.shard().counters().ticks - ticks <= 50);
+    ticks = runner.shard().counters().ticks;
+  }
+  CHECK(ticks > 4'000);
+  CHECK(steps >= static_cast<int>(ticks / 50));
+  CHECK(runner.judged() == silent.messages.size());
+  CHECK(runner.shard().digests() == judge(silent, pack()).digests);
+  CHECK(store.published() == judge(silent, pack()).transitions);
+}
