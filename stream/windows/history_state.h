@@ -1,0 +1,156 @@
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "stream/windows/ages.h"
+#include "stream/windows/history.h"
+#include "stream/windows/signal_history.h"
+#include "stream/windows/zeros.h"
+
+namespace tocsin::stream {
+
+// An arrival ahead of the clock, which is behind because of a watermark: an earlier tick must not see it.
+struct EarlyArrival {
+  Time arrival;
+  std::uint32_t signal;
+  Slot slot;
+  double value;
+};
+
+// The inside of a History: the signals it retains, its clock, and how one write enters them.
+struct History::State {
+  const SignalTable& table;
+  const Topology& topology;
+  SymbolOf symbol;
+  std::vector<std::unique_ptr<SignalHistory>> signals;  // by id; null: unwanted
+  std::vector<SignalHistory::Plain> plain;              // by id
+  std::vector<std::uint32_t> kept, coverage;            // ids of those that are not null; of kind liveness
+  std::optional<std::uint32_t> step, gap;               // ids: step_gap is made from step
+
+  Time clock = long_ago;
+  Time due = never;  // no signal has anything due before
+  Time end = never;  // E, once known
+  std::optional<Time> attempt_start;
+  std::uint64_t let_go = 0;
+  bool backfilling = false;
+  Time backfilled_to = long_ago;  // the clock of the backfill
+  std::vector<EarlyArrival> early;
+  Time earliest = never;  // the first of them
+  ReductionScratch scratch;
+  Zeros zeros;
+  Ages ages;
+  std::vector<std::pair<std::string_view, double>> fields;  // scratch, as these
+  std::vector<Slot> gap_slots;
+  std::vector<double> gap_values;
+
+  State(const SignalTable& signals_table, const Topology& of, SymbolOf symbol_of)
+      : table(signals_table), topology(of), symbol(std::move(symbol_of)), signals(signals_table.size()) {}
+
+  SignalHistory* find(SignalId id) const noexcept {
+    return static_cast<std::size_t>(id) < signals.size() ? signals[static_cast<std::size_t>(id)].get() : nullptr;
+  }
+  std::size_t members(const SignalHistory& signal, Slot slot) const noexcept {
+    return std::max<std::size_t>(topology.size(signal.definition().owner), slot + std::size_t{1});
+  }
+
+  void retain(std::uint32_t id, std::vector<Asked> windows) {
+    signals[id] = std::make_unique<SignalHistory>(table.all()[id], std::move(windows), symbol, scratch);
+  }
+  void begin(const Graph& graph, std::span<const NodeId> reductions, std::span<const NodeId> windows, std::span<const NodeId> open);
+
+  // The clock for a record: it may have moved on to the record while nothing was due.
+  [[nodiscard]] Time now(Time arrival) const noexcept { return std::max(backfilling ? backfilled_to : clock, arrival); }
+
+  // ---- arrivals
+  void arrive(std::uint32_t id, Slot slot, Time arrival, double value) {
+    if (arrival <= clock || clock == long_ago) return signals[id]->arrivals.note(slot, arrival, value, members(*signals[id], slot));
+    early.push_back({arrival, id, slot, value});
+    earliest = std::min(earliest, arrival);
+  }
+  // Processes those before `now`, in order.
+  void see_early(Time now) {
+    if (earliest >= now) return;
+    const auto seen = std::stable_partition(early.begin(), early.end(), [now](const EarlyArrival& a) { return a.arrival < now; });
+    std::stable_sort(early.begin(), seen, [](const EarlyArrival& a, const EarlyArrival& b) { return a.arrival < b.arrival; });
+    for (auto a = early.begin(); a != seen; ++a)
+      if (signals[a->signal]) signals[a->signal]->arrivals.note(a->slot, a->arrival, a->value, members(*signals[a->signal], a->slot));
+    early.erase(early.begin(), seen);
+    find_earliest();
+  }
+
+  void find_earliest() {
+    earliest = never;
+    for (const EarlyArrival& a : early) earliest = std::min(earliest, a.arrival);
+  }
+
+  Write write(std::uint32_t id, Points::Entry entry, Time time, Time arrival) {
+    SignalHistory& signal = *signals[id];
+    const bool in_time = signal.write(entry, time, now(arrival), members(signal, entry.slot), backfilling);
+    due = std::min(due, signal.next_due());
+    if (!backfilling) arrive(id, entry.slot, arrival, entry.value);
+    return in_time ? Write::taken : Write::late;
+  }
+  template <class V>
+  std::size_t write(std::uint32_t id, std::span<const Slot> slots, Time time, std::span<const V> values, Time arrival,
+                    const RecordOrder& order) {
+    if (slots.empty()) return 0;
+    SignalHistory& signal = *signals[id];
+    const std::size_t many = members(signal, *std::max_element(slots.begin(), slots.end()));
+    const std::size_t late = signal.write(slots, time, values, {now(arrival), order, many, backfilling});
+    due = std::min(due, signal.next_due());
+    if (backfilling) return late;
+    if (arrival <= clock || clock == long_ago) signal.arrivals.note(slots, arrival, values, many);
+    else
+      for (std::size_t i = 0; i < slots.size(); ++i) arrive(id, slots[i], arrival, static_cast<double>(values[i]));
+    return late;
+  }
+
+  // The engine's own signal: the time between two arrivals at which `step` changed. The first change of an attempt has no interval.
+  std::optional<double> gap_before(Slot slot, double value, Time arrival) {
+    if (!is_number(value)) return std::nullopt;
+    SignalHistory& steps = *signals[*step];
+    if (steps.step_values.size() <= slot) {
+      steps.step_values.resize(members(steps, slot), absent);
+      steps.step_changes.resize(steps.step_values.size(), long_ago);
+    }
+    if (steps.step_values[slot] == value) return std::nullopt;
+    const Time before = std::exchange(steps.step_changes[slot], arrival);
+    steps.step_values[slot] = value;
+    if (before == long_ago || arrival <= before) return std::nullopt;
+    return seconds(arrival - before);
+  }
+  template <class V>
+  void note_steps(std::span<const Slot> slots, std::span<const V> values, Time arrival, const RecordOrder& order) {
+    gap_slots.clear(), gap_values.clear();
+    for (std::size_t i = 0; i < slots.size(); ++i)
+      if (const auto seconds_between = gap_before(slots[i], static_cast<double>(values[i]), arrival)) {
+        gap_slots.push_back(slots[i]);
+        gap_values.push_back(*seconds_between);
+      }
+    write<double>(*gap, gap_slots, arrival, gap_values, arrival, order);
+  }
+  bool made_here(std::uint32_t id, Slot slot) const noexcept {
+    if (gap != id || !step) return false;
+    const auto& values = signals[*step]->step_values;
+    return slot < values.size() && !is_absent(values[slot]);
+  }
+
+  void find_due() {
+    due = never;
+    for (const std::uint32_t id : kept) due = std::min(due, signals[id]->next_due());
+  }
+
+  template <class V>
+  std::size_t samples(SignalId id, std::span<const Slot> slots, Time time, std::span<const V> values, Time arrival,
+                      const RecordOrder& order);
+
+  // ---- reading
+  bool fill_zeros(const SignalHistory& signal, bool nothing, Time from, Time to, const SourceCoverage& coverage, std::span<double> out);
+};
+
+}  // namespace tocsin::stream

@@ -1,0 +1,96 @@
+// What enters a history: samples, events, signs of life.
+#include "stream/windows/history_state.h"
+
+namespace tocsin::stream {
+namespace {
+
+std::size_t index(SignalId id) noexcept { return static_cast<std::size_t>(id); }
+
+}  // namespace
+
+History::Write History::sample(SignalId id, Slot slot, Time time, double value, Time arrival, const RecordOrder& order, double step,
+                               Slot reporter) {
+  SignalHistory* signal = state_->find(id);
+  const auto number = static_cast<std::uint32_t>(id);
+  if (signal == nullptr || is_absent(value) || signal->definition().kind == SignalKind::event || state_->made_here(number, slot))
+    return Write::unwanted;
+  if (state_->backfilling && arrival < signal->taken_since) return Write::taken;
+  time = std::min(time, arrival);
+  value = canonical(value);
+  if (!signal->counts_points() || signal->definition().owner != Level::job) step = absent;
+  if (number == state_->step && !state_->backfilling) state_->note_steps<double>({&slot, 1}, {&value, 1}, arrival, order);
+  return state_->write(number, {time, slot, reporter, order.producer, order.sequence, order.number, false, value, step}, time, arrival);
+}
+
+std::size_t History::samples(SignalId id, std::span<const Slot> slots, Time time, std::span<const float> values, Time arrival,
+                             const RecordOrder& order) {
+  return state_->samples(id, slots, time, values, arrival, order);
+}
+std::size_t History::samples(SignalId id, std::span<const Slot> slots, Time time, std::span<const double> values, Time arrival,
+                             const RecordOrder& order) {
+  return state_->samples(id, slots, time, values, arrival, order);
+}
+
+std::size_t History::samples(std::span<const Value> values, Time time, Time arrival, const RecordOrder& order) {
+  State& s = *state_;
+  std::size_t late = 0;
+  const Time placed = std::min(time, arrival);
+  const Time now = s.now(arrival);
+  const bool slow = s.backfilling || !(arrival <= s.clock || s.clock == long_ago);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const auto& [id, slot, value] = values[i];
+    const SignalHistory::Plain signal = index(id) < s.plain.size() ? s.plain[index(id)] : SignalHistory::Plain{};
+    if (slow || signal.rows == nullptr || slot >= signal.arrivals->members()) {
+      late += samples(id, {&slot, 1}, time, std::span{&value, 1}, arrival, order.after(i));
+      continue;
+    }
+    late += signal.rows->put(slot, placed, now, value, signal.arrivals->members()) ? 0 : 1;
+    s.due = std::min(s.due, signal.rows->next_due());
+    signal.arrivals->note_again(slot, arrival);
+  }
+  return late;
+}
+
+template <class V>
+std::size_t History::State::samples(SignalId id, std::span<const Slot> slots, Time time, std::span<const V> values, Time arrival,
+                                    const RecordOrder& order) {
+  const SignalHistory* signal = find(id);
+  if (signal == nullptr || signal->definition().kind == SignalKind::event) return 0;
+  if (backfilling && arrival < signal->taken_since) return 0;
+  const auto number = static_cast<std::uint32_t>(id);
+  time = std::min(time, arrival);
+  if (number == step && !backfilling) note_steps(slots, values, arrival, order);
+  if (number != gap) return write(number, slots, time, values, arrival, order);
+  std::size_t late = 0;  // if the engine makes the signal, a producer's samples are ignored
+  for (std::size_t i = 0; i < slots.size(); ++i)
+    if (!made_here(number, slots[i])) late += write(number, slots.subspan(i, 1), time, values.subspan(i, 1), arrival, order.after(i));
+  return late;
+}
+
+History::Write History::event(SignalId id, Slot slot, Time time, std::span<const EventField> fields, Time arrival,
+                              const RecordOrder& order) {
+  State& s = *state_;
+  SignalHistory* signal = s.find(id);
+  if (signal == nullptr || signal->definition().kind != SignalKind::event) return Write::unwanted;
+  if (s.backfilling) return Write::taken;
+  s.fields.clear();
+  for (const EventField& field : fields) s.fields.emplace_back(field.name, canonical(field.value));
+  const bool in_time = signal->write_event(slot, std::min(time, arrival), s.fields, arrival, order, s.now(arrival));
+  s.due = std::min(s.due, signal->next_due());
+  s.arrive(static_cast<std::uint32_t>(id), slot, arrival, 0);
+  return in_time ? Write::taken : Write::late;
+}
+
+void History::alive(Level level, std::span<const Slot> slots, Time arrival) {
+  State& s = *state_;
+  if (s.backfilling || slots.empty()) return;
+  for (const std::uint32_t id : s.coverage) {
+    if (s.table.all()[id].owner != level) continue;
+    if (arrival <= s.clock || s.clock == long_ago)
+      s.signals[id]->arrivals.note(slots, arrival, s.members(*s.signals[id], *std::max_element(slots.begin(), slots.end())));
+    else
+      for (const Slot slot : slots) s.arrive(id, slot, arrival, 0);
+  }
+}
+
+}  // namespace tocsin::stream
