@@ -10,6 +10,20 @@
 
 namespace tocsin::schemas {
 
+[[nodiscard]] inline Bytes bytes_of(const flatbuffers::Vector<std::uint8_t>* bytes) {
+  return bytes == nullptr ? Bytes{} : Bytes{bytes->data(), bytes->size()};
+}
+[[nodiscard]] inline std::string_view characters(Bytes bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
+// The verifier checks the place of a vector, not the alignment of its elements.
+template <class T>
+[[nodiscard]] bool aligned(const flatbuffers::Vector<T>* vector) {
+  return vector == nullptr || reinterpret_cast<std::uintptr_t>(vector->Data()) % alignof(T) == 0;
+}
+template <class T>
+[[nodiscard]] std::span<const T> span_of(const flatbuffers::Vector<T>* vector) {
+  return vector == nullptr ? std::span<const T>{} : std::span<const T>{reinterpret_cast<const T*>(vector->Data()), vector->size()};
+}
+
 template <class Table>
 using Tables = flatbuffers::Vector<flatbuffers::Offset<Table>>;
 
