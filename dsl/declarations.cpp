@@ -1,4 +1,4 @@
-// The declarations in files: rule, tune, case, signal, finding, and the tables of signals.lua and verdict.lua.
+// The declarations in files of rules: rule, tune, case, signal, finding.
 #include "dsl/declarations.h"
 
 #include <algorithm>
@@ -7,6 +7,7 @@
 
 #include "dsl/case_reader.h"
 #include "dsl/durations.h"
+#include "dsl/settings.h"
 #include "dsl/tables.h"
 
 namespace tocsin::dsl {
@@ -16,22 +17,11 @@ constexpr const char* need_type = "tocsin.need";
 
 using Strings = std::vector<std::string>;
 
-Collection& collection_of(lua_State* state) {
-  Host& host = Host::of(state);
-  if (!host.collection) host.stop(state, "files declare while they load; evaluate cannot");
-  return *host.collection;
-}
-
 std::string name_argument(lua_State* state, const char* word) {
   if (lua_type(state, 1) != LUA_TSTRING) Host::of(state).stop(state, std::string{word} + " wants a name: " + word + " \"…\"");
   std::string name = lua_tostring(state, 1);
   if (name.empty() || name.size() > 100) Host::of(state).stop(state, std::string{word} + " wants a name of 1 to 100 letters");
   return name;
-}
-
-Table table_argument(lua_State* state, int index, const std::string& word) {
-  if (!lua_istable(state, index)) Host::of(state).stop(state, word + " wants a table: " + word + " { … }");
-  return Table{state, index, collection_of(state), Host::where(state)};
 }
 
 void push_need(lua_State* state, Collection& collection, NeedSource need) {
@@ -276,128 +266,6 @@ int named(lua_State* state) {
   return 1;
 }
 
-// ---- signals.lua
-
-double positive_factor(const Table& alias, const std::string& key) {
-  const double factor = alias.number(key).value_or(1.0);
-  if (!(std::isfinite(factor) && factor != 0)) alias.problem(key, key + ": a factor is a number other than 0");
-  return factor;
-}
-
-void read_fields(const Table& table, stream::SignalDefinition& signal) {
-  for (const auto& [name, unit] : table.text_map("fields")) signal.fields.push_back({name, unit});
-}
-
-// aliases = { "a", b = 1e-9 }: other names, with the factors of their values.
-void read_aliases(const Table& table, stream::SignalDefinition& signal) {
-  if (!table.has("aliases")) return;
-  lua_State* state = table.state();
-  table.push("aliases");
-  if (!lua_istable(state, -1)) {
-    lua_pop(state, 1);
-    return table.problem("aliases", "aliases wants a table: { \"other_name\", scaled_name = 0.001 }");
-  }
-  const Table aliases{state, lua_gettop(state), table.collection(), table.place()};
-  for (std::size_t i = 1; i <= aliases.length(); ++i) {
-    aliases.push(i);
-    if (lua_type(state, -1) == LUA_TSTRING) signal.aliases.push_back({lua_tostring(state, -1), 1.0});
-    else table.problem("aliases", "aliases lists names, or names with a factor: { \"other_name\", scaled_name = 0.001 }");
-    lua_pop(state, 1);
-  }
-  for (const std::string& name : aliases.names()) signal.aliases.push_back({name, positive_factor(aliases, name)});
-  lua_pop(state, 1);
-}
-
-void read_signal(const Table& table, const std::string& name) {
-  table.allow({"kind", "unit", "owner", "row", "lateness", "points", "source", "values", "fields", "aliases", "documentation"});
-  stream::SignalDefinition signal;
-  signal.name = name;
-  static const Strings kinds{"gauge", "counter", "state", "step", "time", "event", "liveness"};
-  static const Strings owners{"job", "rack", "node", "gpu", "rank"};
-  const std::string kind = table.text("kind", "gauge").value_or("gauge"), owner = table.text("owner", "rank").value_or("rank");
-  if (const auto known = stream::signal_kind_named(kind)) signal.kind = *known;
-  else
-    table.problem("kind",
-                  "kind = \"" + kind + "\"" + nearest(kind, kinds) + ": write gauge, counter, state, step, time, event or liveness");
-  if (const auto known = stream::level_named(owner)) signal.owner = *known;
-  else table.problem("owner", "owner = \"" + owner + "\"" + nearest(owner, owners) + ": write job, rack, node, gpu or rank");
-  signal.unit = table.text("unit", "none").value_or("none");
-  const bool quick = signal.kind == stream::SignalKind::event;
-  signal.lateness = table.duration("lateness").value_or(quick ? std::chrono::seconds{1} : std::chrono::seconds{5});
-  signal.row = table.duration("row").value_or(std::chrono::seconds{1});
-  if (signal.row < std::chrono::milliseconds{10} || signal.row > std::chrono::minutes{10}) {
-    table.problem("row", "row is between 0.01s and 10m");
-    signal.row = std::chrono::seconds{1};
-  }
-  if (signal.lateness > std::chrono::minutes{10}) table.problem("lateness", "lateness is at most 10m");
-  signal.points = table.yes("points").value_or(false);
-  signal.source = table.text("source", "log").value_or("");
-  signal.values = table.texts("values");
-  if (!signal.values.empty() && signal.kind != stream::SignalKind::state)
-    table.problem("values", "values belong to a state: kind = \"state\"");
-  if (table.has("fields") && signal.kind != stream::SignalKind::event)
-    table.problem("fields", "fields belong to an event: kind = \"event\"");
-  if (signal.textual() && signal.kind != stream::SignalKind::state) table.problem("unit", "text is the unit of a state: kind = \"state\"");
-  read_fields(table, signal);
-  read_aliases(table, signal);
-  signal.documentation = table.text("documentation").value_or("");
-  if (!table.collection().signals.emplace(name, std::move(signal)).second)
-    table.problem("", "signal '" + name + "' is defined twice: remove one");
-}
-
-void only_in_signals(const Table& table, const char* word) {
-  if (table.collection().part != Collection::Part::signals)
-    Host::of(table.state()).stop(table.state(), std::string{word} + " stands in signals.lua");
-}
-
-int signals(lua_State* state) {
-  const Table table = table_argument(state, 1, "signals");
-  only_in_signals(table, "signals { … }");
-  for (const std::string& name : table.names()) {
-    table.push(name);
-    if (lua_istable(state, -1)) {
-      Host::Place place = table.place();
-      place.line = table.line_of(name);
-      read_signal(Table{state, lua_gettop(state), table.collection(), place}, name);
-    } else {
-      table.problem(name, "signal '" + name + "' is a " + luaL_typename(state, -1) + ": write " + name +
-                              " = { kind = \"gauge\", unit = \"none\", owner = \"rank\" }");
-    }
-    lua_pop(state, 1);
-  }
-  return 0;
-}
-
-int coordinates(lua_State* state) {
-  const Table table = table_argument(state, 1, "coordinates");
-  only_in_signals(table, "coordinates { … }");
-  for (const std::string& name : table.names()) {
-    const auto owner = table.text(name, "rank");
-    if (!owner) continue;
-    if (const auto level = stream::level_named(*owner)) table.collection().coordinates[name] = *level;
-    else table.problem(name, "coordinate '" + name + "' is owned by a node, a gpu or a rank: " + name + " = \"rank\"");
-  }
-  return 0;
-}
-
-int verdict(lua_State* state) {
-  const Table table = table_argument(state, 1, "verdict");
-  if (table.collection().part != Collection::Part::verdict) Host::of(state).stop(state, "verdict { … } stands in verdict.lua");
-  table.allow({"precedence", "explains", "pauses"});
-  stream::VerdictPolicy& policy = table.collection().verdict;
-  policy.precedence = table.texts("precedence");
-  policy.pauses = table.texts("pauses");
-  for (const auto& [family, explained] : table.params("explains")) {
-    auto& list = policy.explains[family];
-    if (const auto* one = std::get_if<std::string>(&explained)) list.push_back(*one);
-    if (const auto* many = std::get_if<std::vector<stream::Scalar>>(&explained))
-      for (const auto& item : *many)
-        if (const auto* text = std::get_if<std::string>(&item)) list.push_back(*text);
-    if (list.empty()) table.problem("explains", "explains." + family + " lists families: " + family + " = { \"A2\" }");
-  }
-  return 0;
-}
-
 }  // namespace
 
 void register_declarations(lua_State* state) {
@@ -417,46 +285,8 @@ void register_declarations(lua_State* state) {
   add_named("case", named<case_table>);
   add("signal", signal);
   add("finding", finding);
-  add("signals", signals);
-  add("coordinates", coordinates);
-  add("verdict", verdict);
+  register_settings(state);
   register_case_values(state);
-}
-
-std::vector<std::string> Collection::signal_names() const {
-  std::vector<std::string> names;
-  for (const auto& [name, signal] : signals) {
-    names.push_back(name);
-    for (const auto& alias : signal.aliases) names.push_back(alias.name);
-  }
-  return names;
-}
-
-std::vector<std::string> Collection::rule_names() const {
-  std::vector<std::string> names;
-  for (const auto& [name, rule] : rules) names.push_back(name);
-  return names;
-}
-
-void Collection::no_signal(const std::string& file, int line, const std::string& name) const {
-  if (!signals_read) return;
-  const std::string meant = nearest(name, signal_names());
-  problems->add(file, line, "no signal '" + name + "' in signals.lua" + (meant.empty() ? ": declare it there" : meant));
-}
-
-void Collection::no_rule(const std::string& file, int line, const std::string& name, const std::string& where) const {
-  if (!rules_read) return;
-  const std::string meant = nearest(name, rule_names());
-  problems->add(file, line,
-                where + "no rule '" + name + "'" + (meant.empty() ? " in this directory: add its file, or take the name out" : meant));
-}
-
-const stream::SignalDefinition* Collection::find_signal(const std::string& name) const {
-  if (const auto found = signals.find(name); found != signals.end()) return &found->second;
-  for (const auto& [ignored, signal] : signals)
-    for (const auto& alias : signal.aliases)
-      if (alias.name == name) return &signal;
-  return nullptr;
 }
 
 }  // namespace tocsin::dsl

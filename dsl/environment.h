@@ -16,4 +16,7 @@ void seal_outer(lua_State* state, int function);
 // Replaces a read-only table at `index` by the table that it protects, so that its keys can be listed.
 void look_behind(lua_State* state, int index);
 
+// Replaces the table on top by a read-only one with the same fields.
+void make_read_only(lua_State* state);
+
 }  // namespace tocsin::dsl

@@ -223,4 +223,15 @@ std::optional<stream::Mode> Table::mode() const {
   return named<stream::Mode>(*this, "mode", {live, canary, shadow});
 }
 
+Collection& collection_of(lua_State* state) {
+  Host& host = Host::of(state);
+  if (!host.collection) host.stop(state, "files declare while they load; evaluate cannot");
+  return *host.collection;
+}
+
+Table table_argument(lua_State* state, int index, const std::string& word) {
+  if (!lua_istable(state, index)) Host::of(state).stop(state, word + " wants a table: " + word + " { … }");
+  return Table{state, index, collection_of(state), Host::where(state)};
+}
+
 }  // namespace tocsin::dsl

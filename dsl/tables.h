@@ -57,4 +57,9 @@ class Table {
   std::size_t length_ = 0;
 };
 
+// Of a function that files call while they load; it stops where none may declare.
+Collection& collection_of(lua_State* state);
+// The table that was given to `word`.
+Table table_argument(lua_State* state, int index, const std::string& word);
+
 }  // namespace tocsin::dsl

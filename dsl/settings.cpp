@@ -1,0 +1,145 @@
+#include "dsl/settings.h"
+
+#include <cmath>
+#include <lua.hpp>
+
+#include "dsl/tables.h"
+
+namespace tocsin::dsl {
+namespace {
+
+using Strings = std::vector<std::string>;
+
+double positive_factor(const Table& alias, const std::string& key) {
+  const double factor = alias.number(key).value_or(1.0);
+  if (!(std::isfinite(factor) && factor != 0)) alias.problem(key, key + ": a factor is a number other than 0");
+  return factor;
+}
+
+void read_fields(const Table& table, stream::SignalDefinition& signal) {
+  for (const auto& [name, unit] : table.text_map("fields")) signal.fields.push_back({name, unit});
+}
+
+// aliases = { "a", b = 1e-9 }: other names, with the factors of their values.
+void read_aliases(const Table& table, stream::SignalDefinition& signal) {
+  if (!table.has("aliases")) return;
+  lua_State* state = table.state();
+  table.push("aliases");
+  if (!lua_istable(state, -1)) {
+    lua_pop(state, 1);
+    return table.problem("aliases", "aliases wants a table: { \"other_name\", scaled_name = 0.001 }");
+  }
+  const Table aliases{state, lua_gettop(state), table.collection(), table.place()};
+  for (std::size_t i = 1; i <= aliases.length(); ++i) {
+    aliases.push(i);
+    if (lua_type(state, -1) == LUA_TSTRING) signal.aliases.push_back({lua_tostring(state, -1), 1.0});
+    else table.problem("aliases", "aliases lists names, or names with a factor: { \"other_name\", scaled_name = 0.001 }");
+    lua_pop(state, 1);
+  }
+  for (const std::string& name : aliases.names()) signal.aliases.push_back({name, positive_factor(aliases, name)});
+  lua_pop(state, 1);
+}
+
+void read_signal(const Table& table, const std::string& name) {
+  table.allow({"kind", "unit", "owner", "row", "lateness", "points", "source", "values", "fields", "aliases", "documentation"});
+  stream::SignalDefinition signal;
+  signal.name = name;
+  static const Strings kinds{"gauge", "counter", "state", "step", "time", "event", "liveness"};
+  static const Strings owners{"job", "rack", "node", "gpu", "rank"};
+  const std::string kind = table.text("kind", "gauge").value_or("gauge"), owner = table.text("owner", "rank").value_or("rank");
+  if (const auto known = stream::signal_kind_named(kind)) signal.kind = *known;
+  else
+    table.problem("kind",
+                  "kind = \"" + kind + "\"" + nearest(kind, kinds) + ": write gauge, counter, state, step, time, event or liveness");
+  if (const auto known = stream::level_named(owner)) signal.owner = *known;
+  else table.problem("owner", "owner = \"" + owner + "\"" + nearest(owner, owners) + ": write job, rack, node, gpu or rank");
+  signal.unit = table.text("unit", "none").value_or("none");
+  const bool quick = signal.kind == stream::SignalKind::event;
+  signal.lateness = table.duration("lateness").value_or(quick ? std::chrono::seconds{1} : std::chrono::seconds{5});
+  signal.row = table.duration("row").value_or(std::chrono::seconds{1});
+  if (signal.row < std::chrono::milliseconds{10} || signal.row > std::chrono::minutes{10}) {
+    table.problem("row", "row is between 0.01s and 10m");
+    signal.row = std::chrono::seconds{1};
+  }
+  if (signal.lateness > std::chrono::minutes{10}) table.problem("lateness", "lateness is at most 10m");
+  signal.points = table.yes("points").value_or(false);
+  signal.source = table.text("source", "log").value_or("");
+  signal.values = table.texts("values");
+  if (!signal.values.empty() && signal.kind != stream::SignalKind::state)
+    table.problem("values", "values belong to a state: kind = \"state\"");
+  if (table.has("fields") && signal.kind != stream::SignalKind::event)
+    table.problem("fields", "fields belong to an event: kind = \"event\"");
+  if (signal.textual() && signal.kind != stream::SignalKind::state) table.problem("unit", "text is the unit of a state: kind = \"state\"");
+  read_fields(table, signal);
+  read_aliases(table, signal);
+  signal.documentation = table.text("documentation").value_or("");
+  if (!table.collection().signals.emplace(name, std::move(signal)).second)
+    table.problem("", "signal '" + name + "' is defined twice: remove one");
+}
+
+void only_in_signals(const Table& table, const char* word) {
+  if (table.collection().part != Collection::Part::signals)
+    Host::of(table.state()).stop(table.state(), std::string{word} + " stands in signals.lua");
+}
+
+int signals(lua_State* state) {
+  const Table table = table_argument(state, 1, "signals");
+  only_in_signals(table, "signals { … }");
+  for (const std::string& name : table.names()) {
+    table.push(name);
+    if (lua_istable(state, -1)) {
+      Host::Place place = table.place();
+      place.line = table.line_of(name);
+      read_signal(Table{state, lua_gettop(state), table.collection(), place}, name);
+    } else {
+      table.problem(name, "signal '" + name + "' is a " + luaL_typename(state, -1) + ": write " + name +
+                              " = { kind = \"gauge\", unit = \"none\", owner = \"rank\" }");
+    }
+    lua_pop(state, 1);
+  }
+  return 0;
+}
+
+int coordinates(lua_State* state) {
+  const Table table = table_argument(state, 1, "coordinates");
+  only_in_signals(table, "coordinates { … }");
+  for (const std::string& name : table.names()) {
+    const auto owner = table.text(name, "rank");
+    if (!owner) continue;
+    if (const auto level = stream::level_named(*owner)) table.collection().coordinates[name] = *level;
+    else table.problem(name, "coordinate '" + name + "' is owned by a node, a gpu or a rank: " + name + " = \"rank\"");
+  }
+  return 0;
+}
+
+int verdict(lua_State* state) {
+  const Table table = table_argument(state, 1, "verdict");
+  if (table.collection().part != Collection::Part::verdict) Host::of(state).stop(state, "verdict { … } stands in verdict.lua");
+  table.allow({"precedence", "explains", "pauses"});
+  stream::VerdictPolicy& policy = table.collection().verdict;
+  policy.precedence = table.texts("precedence");
+  policy.pauses = table.texts("pauses");
+  for (const auto& [family, explained] : table.params("explains")) {
+    auto& list = policy.explains[family];
+    if (const auto* one = std::get_if<std::string>(&explained)) list.push_back(*one);
+    if (const auto* many = std::get_if<std::vector<stream::Scalar>>(&explained))
+      for (const auto& item : *many)
+        if (const auto* text = std::get_if<std::string>(&item)) list.push_back(*text);
+    if (list.empty()) table.problem("explains", "explains." + family + " lists families: " + family + " = { \"A2\" }");
+  }
+  return 0;
+}
+
+}  // namespace
+
+void register_settings(lua_State* state) {
+  const auto add = [state](const char* name, lua_CFunction function) {
+    lua_pushcfunction(state, function);
+    lua_setfield(state, -2, name);
+  };
+  add("signals", signals);
+  add("coordinates", coordinates);
+  add("verdict", verdict);
+}
+
+}  // namespace tocsin::dsl
