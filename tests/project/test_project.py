@@ -173,10 +173,17 @@ class Manners(Project):
         self.put("rules/patterns/one.lua", 'pattern "a" {\n  line = [[the server told us]],\n  about = "as it is told",\n}\n')
         self.assertIn("rules/patterns/one.lua:3: 'told'", self.only(words.check_words))
 
-    def test_a_large_file_is_counted(self):
-        self.put("stream/large.cpp", "\n" * 501)
-        self.put("stream/full.cpp", "\n" * 500)
-        self.assertEqual(list(manners.large_files(self.root)), [("stream/large.cpp", 501)])
+    def test_a_file_beyond_400_lines_of_120_columns_is_named(self):
+        self.put("stream/full.cpp", "\n" * 400)
+        self.put("stream/large.cpp", "\n" * 401)
+        self.put("tests/wide.cpp", "//" + "x" * 119 + "\n" + "\n" * 399)
+        self.assertEqual(
+            list(manners.check_sizes(self.root)),
+            [
+                "stream/large.cpp: 401 lines of 120 columns, at most 400: split it by idea",
+                "tests/wide.cpp: 401 lines of 120 columns, at most 400: split it by idea",
+            ],
+        )
 
     def test_a_header_that_leans_on_its_includer_is_named(self):
         for path in (path for path in self.root.rglob("*.h")):
