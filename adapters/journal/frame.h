@@ -82,4 +82,16 @@ inline constexpr std::uint64_t most_vain_bytes = std::uint64_t{4} << 30;
   return std::nullopt;
 }
 
+// Whether the segment at `position` was written by another version of this program: its magic has another digit, and that digit is not all
+// that is damaged of a frame of ours. `bytes` are at least those of the first frame, as far as they are there. A whole frame of ours
+// anywhere in the segment says otherwise, too; that is for the caller to look for.
+[[nodiscard]] inline bool of_another_version(std::span<const std::byte> bytes, std::uint64_t position) noexcept {
+  if (bytes.size() < header_bytes) return false;
+  const FrameHeader header = read_header(bytes);
+  const std::uint32_t digit = header.magic >> 24;
+  if ((header.magic & 0xFFFFFF) != frame_magic_family || header.magic == frame_magic || digit < '0' || digit > '9') return false;
+  const std::uint64_t size = header_bytes + std::uint64_t{header.length};
+  return bytes.size() < size || checksum(bytes.first(size), position) != header.checksum;
+}
+
 }  // namespace tocsin::adapters::journal

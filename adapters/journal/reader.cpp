@@ -42,6 +42,8 @@ struct Reader::State {
   enum class Bytes { buffered, all };
   Result<bool> resync(Bytes of);
   void skip_to(std::uint64_t next);
+  Result<bool> of_another_version();  // the segment at whose beginning we are, and in which there is no whole frame
+  [[nodiscard]] Error another_version() const;
 };
 
 // Opens the segment that holds `wanted`, or the first after it. False: there is none yet.
@@ -167,6 +169,21 @@ void Reader::State::skip_to(std::uint64_t next) {
   discard();
 }
 
+Result<bool> Reader::State::of_another_version() {
+  if (position != segment) return false;
+  if (auto filled = fill(header_bytes); !filled || !*filled) return filled;
+  const std::uint64_t size = header_bytes + read_header(buffered()).length;
+  if (size <= file.size()) {
+    if (auto filled = fill(size); !filled) return filled;
+  }
+  return journal::of_another_version(buffered(), position);
+}
+
+Error Reader::State::another_version() const {
+  return {Errc::unknown_version,
+          "the journal " + directory.string() + " was written by another version of this program: read it with that one"};
+}
+
 Reader::Reader(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Reader::~Reader() = default;
 Reader::Reader(Reader&&) noexcept = default;
@@ -209,11 +226,6 @@ Result<std::optional<Frame>> Reader::next() {
       found = s.look_at_position(header);
       if (!found) return found.error();
       if (*found != Found::whole) {
-        if (s.to - s.from >= header_bytes && (header.magic & 0xFFFFFF) == frame_magic_family && header.magic != frame_magic &&
-            s.position == s.segment)
-          return Error{Errc::unknown_version, "the journal " + s.directory.string() +
-                                                  " was written by another version of this program: "
-                                                  "read it with that one"};
         const bool empty = s.to == s.from;
         if (!empty) {
           const std::uint64_t size = s.file.size();
@@ -221,6 +233,7 @@ Result<std::optional<Frame>> Reader::next() {
           auto skipped = s.resync(State::Bytes::all);
           if (!skipped) return skipped.error();
           if (*skipped) continue;
+          if (auto other = s.of_another_version(); !other || *other) return other ? s.another_version() : other.error();
           s.waited_at = s.position;
           s.waited_size = size;
         }

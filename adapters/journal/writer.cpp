@@ -83,14 +83,11 @@ Result<void> Writer::State::go_on() {
   for (auto newest = found->rbegin(); newest != found->rend(); ++newest) {
     auto bytes = read_whole(newest->path);
     if (!bytes) return bytes.error();
-    if (bytes->size() >= header_bytes) {
-      const auto header = read_header(std::as_bytes(std::span{*bytes}));
-      if ((header.magic & 0xFFFFFF) == frame_magic_family && header.magic != frame_magic)
-        return Error{Errc::unknown_version, newest->path.string() +
-                                                " was written by another version of this program: use that one, or "
-                                                "another directory"};
-    }
-    const Tail tail = scan(std::as_bytes(std::span{*bytes}), newest->position);
+    const auto content = std::as_bytes(std::span{*bytes});
+    if (of_another_version(content, newest->position) && !next_whole(content, newest->position, 0))
+      return Error{Errc::unknown_version,
+                   newest->path.string() + " was written by another version of this program: use that one, or another directory"};
+    const Tail tail = scan(content, newest->position);
     last_arrival = std::max(last_arrival, tail.last_arrival);
     if (newest == found->rbegin()) {
       if (auto opened = open_segment(newest->position); !opened) return opened;

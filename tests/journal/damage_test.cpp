@@ -103,6 +103,57 @@ TEST_CASE("a segment whose end is lost costs its frames, and the next one is rea
   CHECK(reader->corrupt_bytes() == 31);
 }
 
+TEST_CASE("no byte of a header, whatever it becomes, makes a journal one of another version") {
+  for (const int frames : {1, 2})
+    for (int offset = 0; offset < 24; ++offset)
+      for (int value = 0; value < 256; ++value) {
+        const bool digit = offset == 3 && value >= '0' && value <= '9';
+        if (!digit && value % 51 != 0) continue;
+        TestDirectory directory;
+        std::vector<std::string> rest;
+        {
+          auto writer = Writer::open(directory.path(), {.segment_bytes = frames == 1 ? 30u : 1'000u, .most_bytes = 0});
+          for (const std::string payload : {"first", "second", "third"}) REQUIRE(writer->append(bytes(payload), at(1)));
+        }
+        const auto first = segments_of(directory.path()).front().path;
+        std::string content = *read_whole(first);
+        if (content[static_cast<std::size_t>(offset)] != static_cast<char>(value)) rest = {"second", "third"};
+        else rest = {"first", "second", "third"};
+        content[static_cast<std::size_t>(offset)] = static_cast<char>(value);
+        REQUIRE(write_whole(first, content));
+        CAPTURE(frames);
+        CAPTURE(offset);
+        CAPTURE(value);
+        CHECK(read_all(directory.path()) == rest);
+        auto writer = Writer::open(directory.path());
+        REQUIRE(writer);
+        REQUIRE(writer->append(bytes("after"), at(2)));
+        rest.emplace_back("after");
+        CHECK(read_all(directory.path()) == rest);
+      }
+}
+
+TEST_CASE("the newest segment's only frame with a damaged version is corrupt, and a segment of another version is refused") {
+  TestDirectory directory;
+  {
+    auto writer = Writer::open(directory.path());
+    REQUIRE(writer->append(bytes("one"), at(1)));
+  }
+  const auto segment = newest_segment(directory.path());
+  damage(segment, 3, "2");
+  CHECK(read_all(directory.path()).empty());
+  // What another version writes has a form that is not known here.
+  damage(segment, 8, "another checksum");
+  auto reader = Reader::open(directory.path());
+  REQUIRE(reader);
+  const auto frame = reader->next();
+  REQUIRE_FALSE(frame);
+  CHECK(frame.error().message ==
+        "the journal " + directory.path().string() + " was written by another version of this program: read it with that one");
+  CHECK(Writer::open(directory.path()).error().message ==
+        segment.string() + " was written by another version of this program: use that one, or another directory");
+}
+
 TEST_CASE("random damage never crashes a reader or a writer, and what is read was written") {
   std::mt19937 random{tocsin::test::seed(20240817)};
   for (int round = 0; round < 300; ++round) {
