@@ -1,0 +1,71 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "stream/values/result.h"
+
+namespace tocsin::adapters::config {
+
+using Path = std::filesystem::path;
+using Milliseconds = std::chrono::milliseconds;
+
+// The configuration of `tocsin run`: one YAML file. What each option means, its unit and default: options.h and docs/configuration.md.
+struct Config {
+  struct Kafka {
+    std::vector<std::string> brokers;  // host:port
+    std::string prefix = "tocsin", group = "tocsin", instance_id;
+    std::map<std::string, std::string> properties;  // of librdkafka, as they are
+    std::map<std::string, Path> property_files;     // whose value is the first line of a file: passwords
+    Milliseconds session_timeout{45'000};
+  } kafka;
+
+  std::vector<std::string> rules{"shipped"};  // "shipped" or a directory, in order
+
+  struct Alertmanager {
+    struct Instance {
+      std::string url, user, server_name;
+      Path password_file, token_file, ca_file, certificate_file, key_file;
+    };
+    std::vector<Instance> instances;
+    std::map<std::string, std::string> labels;
+    std::string runbook_url;
+    bool canary = false;
+    Milliseconds resend{60'000}, resolved_for{900'000}, timeout{10'000};
+    std::uint64_t batch = 64, buffer = 64u << 20;  // alerts a request; bytes
+  } alertmanager;
+
+  struct Http {
+    std::string listen = "127.0.0.1:9464", external_url;
+    Path certificate_file, key_file, client_ca_file;
+    std::string user;
+    Path password_file, token_file;
+    std::uint64_t header_size = 8u << 10, body_size = 1u << 20, connections = 256, requests_per_second = 1000;
+    Milliseconds read_timeout{10'000}, idle_timeout{60'000};
+  } http;
+
+  struct Log {
+    std::string format = "logfmt", level = "info";
+  } log;
+
+  struct Limits {
+    std::uint64_t shard_threads = 0;  // 0: as many as there are cores
+    std::uint64_t queue_size = 64u << 20, subjects = 100'000, job_series = 1000;
+    Milliseconds save_every{240'000};
+  } limits;
+};
+
+// Reads a configuration. The error is one line for each mistake, "FILE:LINE:COLUMN: what, and the remedy".
+[[nodiscard]] stream::Result<Config> read_config(const Path& file);
+[[nodiscard]] stream::Result<Config> parse_config(const std::string& text, const std::string& file_name);
+
+// As YAML: every option with its meaning. The configuration's own values, or the defaults.
+[[nodiscard]] std::string show_config(const Config& config);
+// The table of options, as docs/configuration.md has it.
+[[nodiscard]] std::string options_as_markdown();
+
+}  // namespace tocsin::adapters::config

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+
+#include "adapters/http/server.h"
+#include "stream/values/result.h"
+
+namespace tocsin::adapters::http {
+
+// What the program gives the API. Each is called on the server's thread, and may be left empty: 404.
+struct Providers {
+  using Query = std::map<std::string, std::string>;
+  using Data = std::function<stream::Result<std::string>(const Query&)>;  // a JSON value
+  Data jobs, alerts, rules, verdicts, status;
+  std::function<std::string()> metrics;    // Prometheus' text format
+  std::function<std::string()> not_ready;  // why not; empty: ready
+  // Reloads elsewhere, and calls `done` once, from any thread. The error is the answer's text.
+  std::function<void(std::function<void(stream::Result<void>)> done)> reload;
+};
+
+// /-/healthy, /-/ready, /-/reload (POST), /metrics, /api/v1/{jobs,alerts,rules,verdicts,status}: {"status":"success","data":…}
+void add_api(Server& server, Providers providers);
+
+// The envelope of an answer of /api/v1.
+[[nodiscard]] Response success(std::string data);
+[[nodiscard]] Response failure(unsigned status, std::string_view kind, std::string_view message);
+[[nodiscard]] Response failure(
+    const stream::Error& error);  // not_found: 404, malformed: 400, too_large: 413, refused: 422, io: 503, else 500
+
+}  // namespace tocsin::adapters::http

@@ -1,0 +1,86 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "stream/values/result.h"
+
+namespace tocsin::adapters::http {
+
+struct Request {
+  std::string method, path;  // GET, /api/v1/jobs
+  std::map<std::string, std::string> query;
+  std::string body;
+};
+struct Response {
+  unsigned status = 200;
+  std::string type = "text/plain; charset=utf-8";
+  std::string body;
+};
+
+// On the server's thread: a handler is quick and takes no lock for long.
+using Handler = std::function<Response(const Request&)>;
+// For what takes long: the answer may come later and from any thread; the first one counts.
+using Answer = std::function<void(Response)>;
+using SlowHandler = std::function<void(const Request&, Answer)>;
+
+struct ServerTls {
+  std::filesystem::path certificate_file, key_file;  // PEM; both or none
+  std::filesystem::path client_ca_file;              // given: clients need a certificate of it
+};
+// None: whoever reaches the port may ask. Several: any one of them.
+struct ServerAuth {
+  std::string user;
+  std::filesystem::path password_file;
+  std::filesystem::path token_file;
+};
+struct ServerOptions {
+  std::string listen = "127.0.0.1:9464";  // port 0: any that is free
+  ServerTls tls;
+  ServerAuth auth;
+  std::size_t header_bytes = 8u << 10, body_bytes = 1u << 20, connections = 256;
+  std::chrono::milliseconds read_time{10'000}, write_time{10'000}, idle_time{60'000};
+  unsigned requests_per_second = 1000;  // of all clients; beyond: 429
+};
+struct ServerStatus {
+  std::uint64_t requests = 0, unauthorized = 0, refused = 0;  // refused: malformed, too large, too many
+  std::uint64_t timed_out = 0, evicted = 0;                   // connections; evicted: the oldest that waited, for a new one
+  std::size_t connections = 0;
+  std::map<std::pair<std::string, unsigned>, std::uint64_t> by_route;  // path of the route, status
+};
+
+enum class Access { authorized, open };  // open: without credentials, for probes
+
+// Serves HTTP/1.1 by one thread of its own. Routes are added before start(); all else may be called by any thread.
+class Server {
+ public:
+  // Binds the address; the error says why it cannot be had and what to do.
+  [[nodiscard]] static stream::Result<std::unique_ptr<Server>> bind(ServerOptions options);
+  ~Server();
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  void route(std::string method, std::string path, Handler handler, Access access = Access::authorized);
+  void route_slow(std::string method, std::string path, SlowHandler handler, Access access = Access::authorized);
+  void start();
+  void stop();  // twice is harmless
+
+  [[nodiscard]] std::uint16_t port() const noexcept;
+  [[nodiscard]] ServerStatus status() const;
+
+ private:
+  struct State;
+  explicit Server(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace tocsin::adapters::http

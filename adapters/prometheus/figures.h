@@ -1,0 +1,60 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "stream/rules/counters.h"
+#include "stream/rules/pack.h"
+#include "stream/values/time.h"
+
+// What the owners of shards and the service publish by value, for a scrape to show.
+namespace tocsin::adapters::prometheus {
+
+// How long something took, counted in buckets. The owner of a shard adds to its own, and publishes copies.
+struct Latencies {
+  static constexpr std::array bounds{0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0};  // seconds
+  std::array<std::uint64_t, bounds.size() + 1> counts{};
+  double sum = 0;
+  void add(double seconds) noexcept {
+    std::size_t bucket = 0;
+    while (bucket < bounds.size() && seconds > bounds[bucket]) ++bucket;
+    ++counts[bucket];
+    sum += seconds;
+  }
+};
+
+// Of a shard: a partition, or the one journal.
+struct PartitionFigures {
+  std::uint32_t partition = 0;
+  stream::Counters counters;
+  std::uint64_t subjects = 0;
+  std::optional<std::uint64_t> lag_records;  // none: not known
+  std::optional<double> lag_seconds;         // now less the log's clock
+  std::uint64_t queue_bytes = 0;
+  std::optional<double> restored;  // 0 to 1; none: nothing was to be restored
+  std::uint64_t commits = 0, commit_failures = 0;
+  Latencies step_seconds;    // judging what was read at once, ticks included
+  Latencies commit_seconds;  // handing a bundle over
+};
+
+// Of a job, for its own metrics. What is unknown is left out.
+struct JobFigures {
+  std::string job, state;  // running, hung, ended, …: one of job_states
+  std::optional<double> step, steps_per_second, loss, goodput, gpu_hours_lost;
+  std::optional<std::uint64_t> ranks;
+  std::map<stream::Severity, std::uint64_t> firing;
+};
+
+// Of the program.
+struct ProcessFigures {
+  std::string version, pack_hash;
+  std::optional<stream::Time> pack_since;
+  std::uint64_t reloads = 0, reload_failures = 0;
+  bool ready = false;
+};
+
+}  // namespace tocsin::adapters::prometheus

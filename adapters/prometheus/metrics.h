@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "adapters/alertmanager/poster.h"
+#include "adapters/http/server.h"
+#include "adapters/prometheus/figures.h"
+
+namespace tocsin::adapters::prometheus {
+
+// What /metrics shows: the last figures that each owner published. A scrape reads these and never a shard. Any thread may call it.
+class Metrics {
+ public:
+  struct Options {
+    std::size_t most_jobs = 1000;   // with series of their own: those with the most severe alerts first, then by name
+    std::size_t most_rules = 1000;  // quarantined rules with series of their own
+  };
+  explicit Metrics(Options options = {}) : options_(options) {}
+
+  void publish(PartitionFigures figures);
+  void publish(std::uint32_t partition, std::vector<JobFigures> jobs);
+  void publish(ProcessFigures figures);
+  void withdraw(std::uint32_t partition);  // it belongs to another instance now
+  // Asked at each scrape.
+  void observe(std::function<alertmanager::PosterStatus()> poster, std::function<http::ServerStatus()> server);
+
+  // In the text format 0.0.4.
+  [[nodiscard]] std::string text() const;
+
+ private:
+  Options options_;
+  mutable std::mutex mutex_;
+  std::map<std::uint32_t, PartitionFigures> partitions_;
+  std::map<std::uint32_t, std::vector<JobFigures>> jobs_;
+  ProcessFigures process_;
+  std::function<alertmanager::PosterStatus()> poster_;
+  std::function<http::ServerStatus()> server_;
+};
+
+}  // namespace tocsin::adapters::prometheus
