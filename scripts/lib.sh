@@ -9,10 +9,13 @@ export CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1 CCACHE_SLOPPINESS=pch_defines,tim
 
 packages_to_build=(g++ cmake ninja-build pkg-config ccache git python3
   flatbuffers-compiler libflatbuffers-dev liblua5.4-dev libvectorscan-dev libre2-dev libsimdjson-dev libfmt-dev libspdlog-dev
-  libcli11-dev libxxhash-dev doctest-dev nlohmann-json3-dev libbenchmark-dev)
+  libcli11-dev libxxhash-dev doctest-dev nlohmann-json3-dev libbenchmark-dev
+  libboost1.81-dev libssl-dev libyaml-cpp-dev prometheus-cpp-dev)
 packages_to_fuzz=(clang-16 libclang-rt-16-dev)
 packages_to_lint=(clang-16 clang-format-14 clang-tidy-16)
 packages_to_train=(python3-torch)
+# Servers that tests start on ports of their own.
+packages_to_serve=(prometheus-alertmanager prometheus openssl)
 
 say() { printf '\n==> %s\n' "$*"; }
 fail() {
@@ -46,6 +49,19 @@ install_packages() {
   "${apt[@]}" update || printf 'warning: apt-get update failed; trying with the lists that are here\n' >&2
   "${apt[@]}" install -y --no-install-recommends "${missing[@]}" ||
     fail "apt-get could not install: ${missing[*]} (Debian 12 has all of them; see above what it said)"
+}
+
+# The same for servers. Where Debian's package starts one as a service of the system, that is ended again: tests start their own.
+install_servers() {
+  local missing server
+  mapfile -t missing < <(missing_packages "$@")
+  install_packages "$@"
+  command -v systemctl >/dev/null && [ -d /run/systemd/system ] || return 0
+  for server in "${missing[@]}"; do
+    if systemctl -q is-active "$server" 2>/dev/null; then
+      if [ "$(id -u)" = 0 ]; then systemctl -q disable --now "$server"; else sudo systemctl -q disable --now "$server"; fi
+    fi
+  done
 }
 
 # configure PRESET, build PRESET [TARGET...]

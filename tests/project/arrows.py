@@ -54,7 +54,9 @@ LIBRARIES = (
     Library("RE2", re.compile(r"^re2/"), ("dsl/text",)),
     Library("FlatBuffers", re.compile(r"^flatbuffers/|_generated\.h$"), ("schemas",)),
     Library("librdkafka", re.compile(r"^librdkafka/|^rdkafka"), ()),
-    Library("an HTTP library", re.compile(r"^curl/|^httplib|^boost/(beast|asio)|^microhttpd|^nghttp|^event2/|^civetweb|^crow"), ()),
+    Library("an HTTP library", re.compile(r"^curl/|^httplib|^boost/(beast|asio)|^microhttpd|^nghttp|^event2/|^civetweb|^crow"), ("adapters",)),
+    Library("yaml-cpp", re.compile(r"^yaml-cpp/"), ("adapters",)),
+    Library("prometheus-cpp", re.compile(r"^prometheus/"), ("adapters",)),
 )
 
 # Words that mean another executor, in code (comments and texts are taken out first).

@@ -1,0 +1,60 @@
+#include "adapters/net/credentials.h"
+
+#include <openssl/crypto.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <fstream>
+
+namespace tocsin::adapters::net {
+
+using stream::Errc;
+using stream::Error;
+
+stream::Result<std::string> read_secret(const std::filesystem::path& file) {
+  constexpr std::size_t longest = 16u << 10;
+  std::ifstream in{file, std::ios::binary};
+  if (!in) return Error{Errc::io, "cannot read the secret in " + file.string() + ": " + std::strerror(errno)};
+  std::string text(longest + 1, '\0');
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(in.gcount()));
+  if (in.bad()) return Error{Errc::io, "cannot read the secret in " + file.string()};
+  text.resize(std::min(text.find_first_of("\r\n"), text.size()));
+  if (text.empty()) return Error{Errc::malformed, file.string() + " holds no secret: its first line is empty"};
+  if (text.size() > longest)
+    return Error{Errc::too_large, "the first line of " + file.string() + " is longer than a secret may be (16 KiB)"};
+  if (std::any_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }))
+    return Error{Errc::malformed, "the secret in " + file.string() + " holds a control character; it is one line of text"};
+  return text;
+}
+
+std::string base64(std::string_view bytes) {
+  static constexpr char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string out;
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    const std::size_t left = std::min<std::size_t>(3, bytes.size() - i);
+    std::uint32_t group = 0;
+    for (std::size_t k = 0; k < 3; ++k) group = group << 8 | (k < left ? static_cast<unsigned char>(bytes[i + k]) : 0u);
+    for (std::size_t k = 0; k < 4; ++k) out += k <= left ? digits[group >> (18 - 6 * k) & 63] : '=';
+  }
+  return out;
+}
+
+stream::Result<std::string> authorization(const ClientAuth& auth) {
+  if (!auth.token_file.empty()) {
+    const auto token = read_secret(auth.token_file);
+    if (!token) return token.error();
+    return "Bearer " + *token;
+  }
+  if (auth.user.empty()) return std::string{};
+  const auto password = read_secret(auth.password_file);
+  if (!password) return password.error();
+  return "Basic " + base64(auth.user + ":" + *password);
+}
+
+bool same_secret(std::string_view given, std::string_view expected) {
+  return given.size() == expected.size() && CRYPTO_memcmp(given.data(), expected.data(), given.size()) == 0;
+}
+
+}  // namespace tocsin::adapters::net

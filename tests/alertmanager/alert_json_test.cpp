@@ -1,0 +1,67 @@
+#include "adapters/alertmanager/alert_json.h"
+
+#include <doctest/doctest.h>
+
+#include "tests/alertmanager/transitions.h"
+
+using namespace tocsin;
+using adapters::alertmanager::Decoration;
+using adapters::alertmanager::render;
+using adapters::alertmanager::rfc3339;
+
+TEST_CASE("an alert has few and stable labels, and its texts as annotations") {
+  const Decoration decoration{{{"cluster", "west"}, {"instance_group", "a100"}, {"empty", ""}},
+                              "https://tocsin.example/t",
+                              "https://runbooks.example/{family}/{rule}"};
+  const auto alert = render(test::slow_rank(), decoration);
+  CHECK(alert.labels ==
+        R"({"alertname":"straggler","cluster":"west","family":"D3","instance_group":"a100","job_id":"llama","node":"n1","rank":"3",)"
+        R"("severity":"warning"})");
+  CHECK(alert.annotations ==
+        R"({"attempt":"7","culprits":"rank 3 on n1",)"
+        R"("description":"Shows: rank 3 computes 0.24 s a step, its peers 0.10 s\nImplies: its clock is fine: it has \"more\" work\n)"
+        R"(Cannot decide: whether the data is skewed","evidence":"x=0.24, typical=0.1",)"
+        R"("runbook_url":"https://runbooks.example/D3/straggler","summary":"llama, rank 3 on n1: One rank is slower than its peers"})");
+  CHECK(alert.generator_url == "https://tocsin.example/t/api/v1/alerts?id=0000000000000abc");
+}
+
+TEST_CASE("labels never change with an alert's values, its state or its reason") {
+  auto other = test::resolved(test::slow_rank(), stream::ResolveReason::explained);
+  other.explained_by = "throttle";
+  other.shows = "rank 3 computes 0.31 s a step";
+  other.evidence = {{"x", 0.31}};
+  const auto ended = render(other, {});
+  CHECK(ended.labels == render(test::slow_rank(), {}).labels);
+  CHECK(ended.annotations.find(R"("resolved":"explained by throttle")") != std::string::npos);
+  CHECK(ended.generator_url.empty());
+}
+
+TEST_CASE("an alert of a canary rule says so in a label, that of a job names no member, that of a rack its rack") {
+  auto transition = test::slow_rank();
+  transition.mode = stream::Mode::canary;
+  transition.member = {};
+  transition.member.level = stream::Level::job;
+  CHECK(render(transition, {}).labels ==
+        R"({"alertname":"straggler","family":"D3","job_id":"llama","mode":"canary","severity":"warning"})");
+  CHECK(render(transition, {}).annotations.find(R"("summary":"llama: One rank)") != std::string::npos);
+  transition.member.level = stream::Level::rack;
+  transition.member.rack = "r7";
+  CHECK(render(transition, {}).labels.find(R"("rack":"r7")") != std::string::npos);
+}
+
+TEST_CASE("a long text is cut between characters, and a runbook's address takes any name of a rule") {
+  auto transition = test::slow_rank();
+  transition.rule = "a/b ü";
+  transition.shows.clear();
+  for (int i = 0; i < 3000; ++i) transition.shows += "ü";
+  const auto alert = render(transition, {{}, "", "http://r/{rule}"});
+  CHECK(alert.annotations.find("ü…") != std::string::npos);
+  CHECK(alert.annotations.find("ufffd") == std::string::npos);
+  CHECK(alert.annotations.size() < 5000);
+  CHECK(alert.annotations.find("http://r/a%2Fb%20%C3%BC") != std::string::npos);
+}
+
+TEST_CASE("a time is written with milliseconds, also before 1970") {
+  CHECK(rfc3339(stream::at_nanoseconds(1'780'000'000'120'999'999)) == "2026-05-28T20:26:40.120Z");
+  CHECK(rfc3339(stream::at_nanoseconds(-1)) == "1969-12-31T23:59:59.999Z");
+}
