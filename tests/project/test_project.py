@@ -98,7 +98,7 @@ class Includes(Project):
                                       ("adapters/journal/read.h", "re2/re2.h", "RE2"),
                                       ("adapters/journal/read.h", "flatbuffers/flatbuffers.h", "FlatBuffers"),
                                       ("adapters/journal/read.h", "librdkafka/rdkafka.h", "librdkafka"),
-                                      ("adapters/journal/read.h", "curl/curl.h", "HTTP")):
+                                      ("dsl/host.cpp", "boost/beast/http.hpp", "HTTP")):
             self.assert_refused(path, f"#include <{target}>", library)
         self.assert_refused("adapters/journal/read.h", '#include "telemetry_generated.h"', "FlatBuffers")
 
