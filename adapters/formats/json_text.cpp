@@ -43,6 +43,16 @@ void put_text(std::string& out, std::string_view text) {
   out += '"';
 }
 
+std::string as_utf8(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const std::size_t length = character(text);
+    out += length == 0 ? std::string_view{"\uFFFD"} : text.substr(0, length);
+    text.remove_prefix(length == 0 ? 1 : length);
+  }
+  return out;
+}
+
 void put_number(std::string& out, double number) {
   if (number != number) {
     out += "\"NaN\"";

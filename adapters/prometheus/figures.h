@@ -44,7 +44,7 @@ struct PartitionFigures {
 // Of a job, for its own metrics. What is unknown is left out.
 struct JobFigures {
   std::string job, state;  // running, hung, ended, …: one of job_states
-  std::optional<double> step, steps_per_second, loss, goodput, gpu_hours_lost;
+  std::optional<double> step, steps_per_second, loss, goodput, gpu_seconds_lost;
   std::optional<std::uint64_t> ranks;
   std::map<stream::Severity, std::uint64_t> firing;
 };

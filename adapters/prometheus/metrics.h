@@ -14,14 +14,15 @@
 
 namespace tocsin::adapters::prometheus {
 
+struct MetricsOptions {
+  std::size_t most_jobs = 1000;   // with series of their own: those with the most severe alerts first, then by name
+  std::size_t most_rules = 1000;  // that failed, with series of their own
+};
+
 // What /metrics shows: the last figures that each owner published. A scrape reads these and never a shard. Any thread may call it.
 class Metrics {
  public:
-  struct Options {
-    std::size_t most_jobs = 1000;   // with series of their own: those with the most severe alerts first, then by name
-    std::size_t most_rules = 1000;  // quarantined rules with series of their own
-  };
-  explicit Metrics(Options options = {}) : options_(options) {}
+  explicit Metrics(MetricsOptions options = {}) : options_(options) {}
 
   void publish(PartitionFigures figures);
   void publish(std::uint32_t partition, std::vector<JobFigures> jobs);
@@ -34,7 +35,7 @@ class Metrics {
   [[nodiscard]] std::string text() const;
 
  private:
-  Options options_;
+  MetricsOptions options_;
   mutable std::mutex mutex_;
   std::map<std::uint32_t, PartitionFigures> partitions_;
   std::map<std::uint32_t, std::vector<JobFigures>> jobs_;

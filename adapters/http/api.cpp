@@ -1,0 +1,76 @@
+#include "adapters/http/api.h"
+
+#include <string_view>
+#include <utility>
+
+#include "adapters/formats/json_text.h"
+
+namespace tocsin::adapters::http {
+namespace {
+
+using stream::Errc;
+
+void add_data(Server& server, const std::string& name, Providers::Data provider) {
+  if (!provider) return;
+  server.route("GET", "/api/v1/" + name, [provider = std::move(provider)](const Request& request) {
+    auto data = provider(request.query);
+    return data ? success(std::move(*data)) : failure(data.error());
+  });
+}
+
+Response text(unsigned status, std::string_view line) { return {status, "text/plain; charset=utf-8", std::string{line} + "\n"}; }
+
+}  // namespace
+
+Response success(std::string data) { return {200, "application/json", R"({"status":"success","data":)" + std::move(data) + "}\n"}; }
+
+Response failure(unsigned status, std::string_view kind, std::string_view message) {
+  std::string body = "{";
+  formats::put_key(body, "status");
+  formats::put_text(body, "error");
+  formats::put_key(body, "errorType");
+  formats::put_text(body, kind);
+  formats::put_key(body, "error");
+  formats::put_text(body, message);
+  return {status, "application/json", body + "}\n"};
+}
+
+Response failure(const stream::Error& error) {
+  switch (error.code) {
+    case Errc::not_found: return failure(404, "not_found", error.message);
+    case Errc::malformed: return failure(400, "bad_data", error.message);
+    case Errc::too_large: return failure(413, "too_large", error.message);
+    case Errc::refused: return failure(422, "execution", error.message);
+    case Errc::io: return failure(503, "unavailable", error.message);
+    default: return failure(500, "internal", error.message);
+  }
+}
+
+void add_api(Server& server, Providers providers) {
+  server.route(
+      "GET", "/-/healthy", [](const Request&) { return text(200, "tocsin is healthy"); }, Access::open);
+  server.route(
+      "GET", "/-/ready",
+      [not_ready = std::move(providers.not_ready)](const Request&) {
+        const std::string why = not_ready ? not_ready() : std::string{};
+        return why.empty() ? text(200, "tocsin is ready") : text(503, why);
+      },
+      Access::open);
+  if (providers.metrics)
+    server.route("GET", "/metrics", [metrics = std::move(providers.metrics)](const Request&) {
+      return Response{200, "text/plain; version=0.0.4; charset=utf-8", metrics()};
+    });
+  if (providers.reload)
+    server.route_slow("POST", "/-/reload", [reload = std::move(providers.reload)](const Request&, Answer answer) {
+      reload([answer = std::move(answer)](stream::Result<void> done) {
+        answer(done ? success("{}") : failure(422, "execution", done.error().message));
+      });
+    });
+  add_data(server, "jobs", std::move(providers.jobs));
+  add_data(server, "alerts", std::move(providers.alerts));
+  add_data(server, "rules", std::move(providers.rules));
+  add_data(server, "verdicts", std::move(providers.verdicts));
+  add_data(server, "status", std::move(providers.status));
+}
+
+}  // namespace tocsin::adapters::http

@@ -1,0 +1,138 @@
+#include "adapters/http/recent_reports.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <optional>
+#include <utility>
+#include <variant>
+
+#include "adapters/formats/alerts.h"
+
+namespace tocsin::adapters::http {
+namespace {
+
+using stream::Errc;
+using stream::Error;
+
+constexpr std::size_t most_verdicts = 1000, usual_limit = 100;
+
+std::optional<std::string> asked(const Providers::Query& query, const char* name) {
+  const auto found = query.find(name);
+  return found == query.end() ? std::nullopt : std::optional{found->second};
+}
+
+stream::Result<std::size_t> limit_of(const Providers::Query& query) {
+  const auto text = asked(query, "limit");
+  if (!text) return usual_limit;
+  std::size_t limit = 0;
+  const auto [end, wrong] = std::from_chars(text->data(), text->data() + text->size(), limit);
+  if (wrong != std::errc{} || end != text->data() + text->size()) return Error{Errc::malformed, "limit is not a whole number: ?limit=100"};
+  return limit;
+}
+
+stream::Result<std::optional<std::uint64_t>> id_of(const Providers::Query& query) {
+  const auto text = asked(query, "id");
+  if (!text) return std::optional<std::uint64_t>{};
+  std::uint64_t id = 0;
+  const auto [end, wrong] = std::from_chars(text->data(), text->data() + text->size(), id, 16);
+  if (wrong != std::errc{} || end != text->data() + text->size()) return Error{Errc::malformed, "id is not an alert's: 16 hex digits"};
+  return std::optional{id};
+}
+
+std::optional<std::string> unknown_parameter(const Providers::Query& query, std::initializer_list<const char*> known) {
+  for (const auto& [name, value] : query) {
+    bool found = false;
+    for (const char* one : known) found = found || name == one;
+    if (!found) return name;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+void RecentReports::report(std::uint32_t owner, const stream::Report& report) {
+  if (const auto* verdict = std::get_if<stream::Verdict>(&report)) {
+    std::string json = formats::verdict_to_json(*verdict);
+    const std::lock_guard lock{mutex_};
+    verdicts_.push_back({verdict->subject, std::move(json)});
+    if (verdicts_.size() > most_verdicts) verdicts_.pop_front();
+    return;
+  }
+  const auto& t = std::get<stream::AlertTransition>(report);
+  Alert alert{owner, t.number, 0, t.state == stream::AlertState::firing, t.subject, t.rule, t.severity, formats::alert_to_json(t)};
+  const std::lock_guard lock{mutex_};
+  auto& known = alerts_[t.id];
+  if (known.number >= t.number) return;
+  by_order_.erase(known.order);
+  alert.order = ++order_;
+  known = std::move(alert);
+  by_order_.emplace(order_, t.id);
+  if (alerts_.size() > most_) forget_oldest();
+}
+
+// One that no longer fires, if there is one.
+void RecentReports::forget_oldest() {
+  auto oldest = by_order_.begin();
+  for (auto at = by_order_.begin(); at != by_order_.end(); ++at)
+    if (!alerts_.at(at->second).firing) {
+      oldest = at;
+      break;
+    }
+  alerts_.erase(oldest->second);
+  by_order_.erase(oldest);
+}
+
+void RecentReports::withdraw(std::uint32_t owner) {
+  const std::lock_guard lock{mutex_};
+  for (auto at = alerts_.begin(); at != alerts_.end();) {
+    if (at->second.owner == owner) {
+      by_order_.erase(at->second.order);
+      at = alerts_.erase(at);
+    } else {
+      ++at;
+    }
+  }
+}
+
+stream::Result<std::string> RecentReports::alerts(const Providers::Query& query) const {
+  if (const auto wrong = unknown_parameter(query, {"job", "state", "severity", "rule", "id", "limit"}))
+    return Error{Errc::malformed, "there is no parameter '" + *wrong + "'; known are job, state, severity, rule, id, limit"};
+  const auto limit = limit_of(query);
+  if (!limit) return limit.error();
+  const auto id = id_of(query);
+  if (!id) return id.error();
+  const auto job = asked(query, "job"), state = asked(query, "state"), severity = asked(query, "severity"), rule = asked(query, "rule");
+  if (state && *state != "firing" && *state != "resolved") return Error{Errc::malformed, "state is firing or resolved"};
+  std::string out = "[";
+  std::size_t count = 0;
+  const std::lock_guard lock{mutex_};
+  for (auto at = by_order_.rbegin(); at != by_order_.rend() && count < *limit; ++at) {
+    const Alert& alert = alerts_.at(at->second);
+    if ((*id && **id != at->second) || (job && *job != alert.job) || (rule && *rule != alert.rule) ||
+        (state && (*state == "firing") != alert.firing) || (severity && *severity != name(alert.severity)))
+      continue;
+    out += count++ == 0 ? "" : ",";
+    out += alert.json;
+  }
+  return out + "]";
+}
+
+stream::Result<std::string> RecentReports::verdicts(const Providers::Query& query) const {
+  if (const auto wrong = unknown_parameter(query, {"job", "limit"}))
+    return Error{Errc::malformed, "there is no parameter '" + *wrong + "'; known are job, limit"};
+  const auto limit = limit_of(query);
+  if (!limit) return limit.error();
+  const auto job = asked(query, "job");
+  std::string out = "[";
+  std::size_t count = 0;
+  const std::lock_guard lock{mutex_};
+  for (auto at = verdicts_.rbegin(); at != verdicts_.rend() && count < *limit; ++at) {
+    if (job && *job != at->job) continue;
+    out += count++ == 0 ? "" : ",";
+    out += at->json;
+  }
+  return out + "]";
+}
+
+}  // namespace tocsin::adapters::http

@@ -1,0 +1,123 @@
+#include "adapters/http/routes.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "adapters/net/credentials.h"
+
+namespace tocsin::adapters::http {
+namespace {
+
+using stream::Errc;
+using stream::Error;
+
+std::optional<unsigned> digit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return std::nullopt;
+}
+
+std::optional<std::string> decoded(std::string_view text, bool plus_is_space) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '+' && plus_is_space) {
+      out += ' ';
+    } else if (text[i] == '%') {
+      if (i + 2 >= text.size()) return std::nullopt;
+      const auto high = digit(text[i + 1]), low = digit(text[i + 2]);
+      if (!high || !low || (*high == 0 && *low == 0)) return std::nullopt;
+      out += static_cast<char>(*high << 4 | *low);
+      i += 2;
+    } else {
+      out += text[i];
+    }
+  }
+  return out;
+}
+
+bool is_scheme(std::string_view text, std::string_view scheme) {
+  return text.size() == scheme.size() &&
+         std::equal(text.begin(), text.end(), scheme.begin(), [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a + 32 : a) == b; });
+}
+
+}  // namespace
+
+std::optional<Target> parse_target(std::string_view text) {
+  if (!text.starts_with('/')) return std::nullopt;
+  const auto mark = text.find('?');
+  auto path = decoded(text.substr(0, mark), false);
+  if (!path) return std::nullopt;
+  Target target{std::move(*path), {}};
+  if (mark == text.npos) return target;
+  text.remove_prefix(mark + 1);
+  while (!text.empty()) {
+    const auto end = std::min(text.find('&'), text.size());
+    const auto part = text.substr(0, end);
+    const auto equals = std::min(part.find('='), part.size());
+    auto name = decoded(part.substr(0, equals), true);
+    auto value = decoded(part.substr(std::min(equals + 1, part.size())), true);
+    if (!name || !value) return std::nullopt;
+    if (!name->empty()) target.query[*name] = std::move(*value);
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return target;
+}
+
+std::variant<const Route*, Routes::Missing> Routes::find(const std::string& method, const std::string& path) const {
+  const auto here = routes_.find(path);
+  if (here == routes_.end()) return Missing{};
+  const auto route = here->second.find(method == "HEAD" ? "GET" : method);
+  if (route != here->second.end()) return &route->second;
+  Missing missing{405, {}};
+  for (const auto& [name, unused] : here->second) missing.allow += (missing.allow.empty() ? "" : ", ") + name;
+  return missing;
+}
+
+stream::Result<Gate> Gate::open(ServerAuth auth) {
+  if (auth.user.empty() != auth.password_file.empty())
+    return Error{Errc::malformed, "the HTTP server has a user without a password file, or the other way round; set both or none"};
+  if (auth.user.find(':') != auth.user.npos) return Error{Errc::malformed, "the user of the HTTP server has a colon in it; choose another"};
+  Gate gate;
+  gate.auth_ = std::move(auth);
+  if (auto read = gate.read(); !read) return read.error();
+  return gate;
+}
+
+stream::Result<void> Gate::read() {
+  if (!auth_.user.empty()) {
+    const auto password = net::read_secret(auth_.password_file);
+    if (!password) return password.error();
+    basic_ = net::base64(auth_.user + ":" + *password);
+  }
+  if (!auth_.token_file.empty()) {
+    const auto token = net::read_secret(auth_.token_file);
+    if (!token) return token.error();
+    bearer_ = *token;
+  }
+  return {};
+}
+
+bool Gate::admits(std::string_view authorization) {
+  if (!guarded()) return true;
+  const auto space = authorization.find(' ');
+  if (space == authorization.npos) return false;
+  (void)read();  // an error: the last ones hold
+  const auto scheme = authorization.substr(0, space);
+  const auto secret = authorization.substr(std::min(authorization.find_first_not_of(' ', space), authorization.size()));
+  if (is_scheme(scheme, "basic") && !basic_.empty()) return net::same_secret(secret, basic_);
+  if (is_scheme(scheme, "bearer") && !bearer_.empty()) return net::same_secret(secret, bearer_);
+  return false;
+}
+
+std::string Gate::challenge() const { return auth_.user.empty() ? "Bearer" : R"(Basic realm="tocsin", charset="UTF-8")"; }
+
+bool RateLimit::takes(std::chrono::steady_clock::time_point now) {
+  left_ = std::min(rate_, left_ + rate_ * std::chrono::duration<double>(now - last_).count());
+  last_ = now;
+  if (left_ < 1) return false;
+  left_ -= 1;
+  return true;
+}
+
+}  // namespace tocsin::adapters::http

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "adapters/http/server.h"
+
+namespace tocsin::adapters::http {
+
+struct Target {
+  std::string path;
+  std::map<std::string, std::string> query;  // of a name that comes twice, the last
+};
+// "/api/v1/jobs?limit=10", percent-decoded; nullopt: malformed.
+[[nodiscard]] std::optional<Target> parse_target(std::string_view text);
+
+struct Route {
+  std::variant<Handler, SlowHandler> handler;
+  Access access = Access::authorized;
+};
+
+// The handlers by path and method. HEAD goes to the handler of GET.
+class Routes {
+ public:
+  void add(std::string method, std::string path, Route route) { routes_[std::move(path)][std::move(method)] = std::move(route); }
+  // Why there is none: 404, or 405 with the methods that there are.
+  struct Missing {
+    unsigned status = 404;
+    std::string allow;
+  };
+  [[nodiscard]] std::variant<const Route*, Missing> find(const std::string& method, const std::string& path) const;
+
+ private:
+  std::map<std::string, std::map<std::string, Route>> routes_;
+};
+
+// Who may ask. The secrets are read again when their files change; while one cannot be read, the last one holds.
+class Gate {
+ public:
+  [[nodiscard]] static stream::Result<Gate> open(ServerAuth auth);
+  [[nodiscard]] bool guarded() const noexcept { return !auth_.user.empty() || !auth_.token_file.empty(); }
+  [[nodiscard]] bool admits(std::string_view authorization);
+  [[nodiscard]] std::string challenge() const;  // of WWW-Authenticate
+
+ private:
+  stream::Result<void> read();
+  ServerAuth auth_;
+  std::string basic_, bearer_;  // what stands after the scheme
+};
+
+// So many a second, and as many at once.
+class RateLimit {
+ public:
+  explicit RateLimit(unsigned a_second) : rate_(a_second), left_(a_second) {}
+  [[nodiscard]] bool takes(std::chrono::steady_clock::time_point now);
+
+ private:
+  double rate_, left_;
+  std::chrono::steady_clock::time_point last_{};
+};
+
+}  // namespace tocsin::adapters::http

@@ -1,0 +1,137 @@
+#include "adapters/prometheus/engine_metrics.h"
+
+#include <set>
+#include <string>
+
+namespace tocsin::adapters::prometheus {
+namespace {
+
+using stream::Counters;
+
+struct Count {
+  const char* name;
+  const char* help;
+  std::uint64_t Counters::*value;
+};
+constexpr Count counts[] = {
+    {"tocsin_entries_total", "Log entries read, control records included.", &Counters::entries},
+    {"tocsin_samples_total", "Samples written into rows.", &Counters::samples},
+    {"tocsin_lines_total", "Log lines read.", &Counters::lines},
+    {"tocsin_events_total", "Events read.", &Counters::events},
+    {"tocsin_beats_total", "Beats read: records that prove that the log was read up to them.", &Counters::beats},
+    {"tocsin_late_total", "Samples that came after their row had closed. They prove life, and change no value.", &Counters::late},
+    {"tocsin_duplicates_total", "Records that were read before.", &Counters::duplicates},
+    {"tocsin_unwanted_total", "Samples of signals that no rule needs.", &Counters::unwanted},
+    {"tocsin_clock_gaps_total", "Stretches of the log without a beat for more than five seconds.", &Counters::gaps},
+    {"tocsin_ticks_total", "Ticks: moments at which rules of a job were due.", &Counters::ticks},
+    {"tocsin_evaluations_total", "Evaluations of a rule at a tick.", &Counters::evaluations},
+    {"tocsin_alert_transitions_total", "Alerts that began to fire or were resolved.", &Counters::transitions},
+    {"tocsin_alerts_over_limit_total", "Alerts beyond the limit of a job. One summary alert has their number.",
+     &Counters::alerts_over_limit},
+    {"tocsin_quarantines_total", "Times that a rule failed or went over its budget, and was set aside for a while.",
+     &Counters::quarantined},
+    {"tocsin_packs_refused_total", "Packs named by the log that could not be loaded. The one before stays in force.",
+     &Counters::packs_refused},
+};
+
+constexpr Count refusals[] = {
+    {"unknown_signal", "", &Counters::unknown_signal}, {"malformed_block", "", &Counters::rejected_blocks},
+    {"unit_mismatch", "", &Counters::unit_mismatch},   {"stray", "", &Counters::strays},
+    {"member_limit", "", &Counters::member_limit},     {"subject_limit", "", &Counters::subject_limit},
+    {"event_limit", "", &Counters::event_limit},       {"text_limit", "", &Counters::text_limit},
+};
+
+std::string text(std::uint32_t partition) { return std::to_string(partition); }
+
+void add_rules(Families& families, const Partitions& partitions, std::size_t most) {
+  std::set<std::string> rules;
+  for (const auto& [partition, figures] : partitions)
+    for (const auto& [rule, message] : figures.counters.quarantine_messages) rules.insert(rule);
+  families.gauge("tocsin_rule_failed", "1 for a rule that was in quarantine since the start. The log has its message.");
+  std::size_t shown = 0;
+  for (const std::string& rule : rules)
+    if (shown++ < most) families.value({{"rule", rule}}, 1.0);
+  families.gauge("tocsin_rules_omitted", "Failed rules without a series of their own, because there are too many.")
+      .value({}, static_cast<std::uint64_t>(rules.size() > most ? rules.size() - most : 0));
+}
+
+}  // namespace
+
+void add_engine(Families& families, const Partitions& partitions, std::size_t most_rules) {
+  for (const Count& count : counts) {
+    families.counter(count.name, count.help);
+    for (const auto& [partition, figures] : partitions) families.value({{"partition", text(partition)}}, figures.counters.*count.value);
+  }
+  families.counter("tocsin_refused_total", "What was read and not taken, by reason.");
+  for (const auto& [partition, figures] : partitions)
+    for (const Count& refusal : refusals)
+      families.value({{"partition", text(partition)}, {"reason", refusal.name}}, figures.counters.*refusal.value);
+  families.counter("tocsin_times_corrected_total", "Times that could not be true, and were corrected: of events, or of arrivals.");
+  for (const auto& [partition, figures] : partitions)
+    families.value({{"partition", text(partition)}, {"kind", "event"}}, figures.counters.corrected_times)
+        .value({{"partition", text(partition)}, {"kind", "arrival"}}, figures.counters.corrected_arrivals);
+
+  const auto gauge = [&](const char* name, const char* help, auto value_of) {
+    families.gauge(name, help);
+    for (const auto& [partition, figures] : partitions)
+      if (const auto value = value_of(figures)) families.value({{"partition", text(partition)}}, static_cast<double>(*value));
+  };
+  using Figures = const PartitionFigures&;
+  gauge("tocsin_lag_records", "Records of the partition that are not judged yet.", [](Figures f) { return f.lag_records; });
+  gauge("tocsin_lag_seconds", "How far the log's clock is behind the time.", [](Figures f) { return f.lag_seconds; });
+  gauge("tocsin_queue_bytes", "Records that are fetched and not judged yet.", [](Figures f) { return std::optional{f.queue_bytes}; });
+  gauge("tocsin_subjects", "Jobs that are kept in memory, and the cluster.", [](Figures f) { return std::optional{f.subjects}; });
+  gauge("tocsin_restore_progress_ratio", "How much of the state has been restored: 1 is all.", [](Figures f) { return f.restored; });
+
+  families.counter("tocsin_commits_total", "Bundles of alerts and state that were kept.");
+  for (const auto& [partition, figures] : partitions) families.value({{"partition", text(partition)}}, figures.commits);
+  families.counter("tocsin_commit_failures_total", "Bundles that could not be kept, and were tried again.");
+  for (const auto& [partition, figures] : partitions) families.value({{"partition", text(partition)}}, figures.commit_failures);
+  families.histogram("tocsin_step_duration_seconds", "How long it took to judge what was read at once, ticks included.");
+  for (const auto& [partition, figures] : partitions) families.value({{"partition", text(partition)}}, figures.step_seconds);
+  families.histogram("tocsin_commit_duration_seconds", "How long it took to keep a bundle.");
+  for (const auto& [partition, figures] : partitions) families.value({{"partition", text(partition)}}, figures.commit_seconds);
+  add_rules(families, partitions, most_rules);
+}
+
+void add_process(Families& families, const ProcessFigures& process) {
+  families.gauge("tocsin_build_info", "1, with the version.").value({{"version", process.version}}, 1.0);
+  families.gauge("tocsin_pack_info", "1, with the hash of the rules in force.");
+  if (!process.pack_hash.empty()) families.value({{"hash", process.pack_hash}}, 1.0);
+  families.gauge("tocsin_pack_loaded_timestamp_seconds", "When the rules in force were loaded.");
+  if (process.pack_since) families.value({}, static_cast<double>(stream::nanoseconds(*process.pack_since)) / 1e9);
+  families.counter("tocsin_reloads_total", "Reloads of the rules, by result.")
+      .value({{"result", "success"}}, process.reloads)
+      .value({{"result", "failure"}}, process.reload_failures);
+  families.gauge("tocsin_ready", "1 once the state is restored and the log is read.").value({}, process.ready ? 1.0 : 0.0);
+}
+
+void add_poster(Families& families, const alertmanager::PosterStatus& status) {
+  families.counter("tocsin_alertmanager_posts_total", "Requests to an Alertmanager, by result: a status, or what there was instead.");
+  for (const auto& instance : status.instances)
+    for (const auto& [code, count] : instance.posts) families.value({{"alertmanager", instance.url}, {"code", code}}, count);
+  families.counter("tocsin_alertmanager_acknowledged_total", "Alerts that an Alertmanager acknowledged, repeats included.");
+  for (const auto& instance : status.instances) families.value({{"alertmanager", instance.url}}, instance.alerts);
+  families.gauge("tocsin_alertmanager_waiting", "Alerts that an Alertmanager has not acknowledged yet.");
+  for (const auto& instance : status.instances)
+    families.value({{"alertmanager", instance.url}}, static_cast<std::uint64_t>(instance.waiting));
+  families.gauge("tocsin_alertmanager_up", "0 while requests to an Alertmanager fail.");
+  for (const auto& instance : status.instances) families.value({{"alertmanager", instance.url}}, instance.backs_off ? 0.0 : 1.0);
+  families.gauge("tocsin_alertmanager_alerts_firing", "Alerts that are posted as firing.")
+      .value({}, static_cast<std::uint64_t>(status.firing));
+  families.counter("tocsin_alertmanager_dropped_total", "Transitions that were not posted, because too many alerts waited.")
+      .value({}, status.dropped);
+}
+
+void add_server(Families& families, const http::ServerStatus& status) {
+  families.counter("tocsin_http_requests_total", "Requests to this server, by route and status.");
+  for (const auto& [route, count] : status.by_route) families.value({{"path", route.first}, {"code", std::to_string(route.second)}}, count);
+  families.counter("tocsin_http_refused_total", "Requests and connections that were refused, by reason.")
+      .value({{"reason", "unauthorized"}}, status.unauthorized)
+      .value({{"reason", "malformed_or_too_many"}}, status.refused)
+      .value({{"reason", "timeout"}}, status.timed_out)
+      .value({{"reason", "evicted"}}, status.evicted);
+  families.gauge("tocsin_http_connections", "Connections that are open.").value({}, static_cast<std::uint64_t>(status.connections));
+}
+
+}  // namespace tocsin::adapters::prometheus

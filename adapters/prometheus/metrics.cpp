@@ -1,0 +1,54 @@
+#include "adapters/prometheus/metrics.h"
+
+#include <utility>
+
+#include "adapters/prometheus/engine_metrics.h"
+#include "adapters/prometheus/families.h"
+
+namespace tocsin::adapters::prometheus {
+
+void Metrics::publish(PartitionFigures figures) {
+  const std::lock_guard lock{mutex_};
+  partitions_[figures.partition] = std::move(figures);
+}
+
+void Metrics::publish(std::uint32_t partition, std::vector<JobFigures> jobs) {
+  const std::lock_guard lock{mutex_};
+  jobs_[partition] = std::move(jobs);
+}
+
+void Metrics::publish(ProcessFigures figures) {
+  const std::lock_guard lock{mutex_};
+  process_ = std::move(figures);
+}
+
+void Metrics::withdraw(std::uint32_t partition) {
+  const std::lock_guard lock{mutex_};
+  partitions_.erase(partition);
+  jobs_.erase(partition);
+}
+
+void Metrics::observe(std::function<alertmanager::PosterStatus()> poster, std::function<http::ServerStatus()> server) {
+  const std::lock_guard lock{mutex_};
+  poster_ = std::move(poster);
+  server_ = std::move(server);
+}
+
+std::string Metrics::text() const {
+  Families families;
+  std::function<alertmanager::PosterStatus()> poster;
+  std::function<http::ServerStatus()> server;
+  {
+    const std::lock_guard lock{mutex_};
+    add_process(families, process_);
+    add_engine(families, partitions_, options_.most_rules);
+    add_jobs(families, jobs_, options_.most_jobs);
+    poster = poster_;
+    server = server_;
+  }
+  if (poster) add_poster(families, poster());
+  if (server) add_server(families, server());
+  return families.text();
+}
+
+}  // namespace tocsin::adapters::prometheus

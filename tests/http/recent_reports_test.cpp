@@ -1,0 +1,68 @@
+#include "adapters/http/recent_reports.h"
+
+#include <doctest/doctest.h>
+
+#include "tests/alertmanager/transitions.h"
+
+using namespace tocsin;
+using adapters::http::RecentReports;
+
+namespace {
+
+std::size_t count(const std::string& json, const std::string& text) {
+  std::size_t found = 0;
+  for (std::size_t at = 0; (at = json.find(text, at)) != json.npos; at += text.size()) ++found;
+  return found;
+}
+std::size_t alerts(const RecentReports& reports, const adapters::http::Providers::Query& query = {}) {
+  return count(*reports.alerts(query), R"({"id":)");
+}
+
+}  // namespace
+
+TEST_CASE("alerts are shown with their last transition, the newest first, by what is asked for") {
+  RecentReports reports;
+  reports.report(0, test::slow_rank(1, 3));
+  reports.report(0, test::slow_rank(2, 4));
+  reports.report(1, test::resolved(test::slow_rank(1, 3)));
+  reports.report(1, test::slow_rank(1, 3));  // a repeat
+  CHECK(alerts(reports) == 2);
+  CHECK(reports.alerts({})->find(R"([{"id":"0000000000000001","number":2)") == 0);
+  CHECK(alerts(reports, {{"state", "firing"}}) == 1);
+  CHECK(alerts(reports, {{"id", "0000000000000002"}}) == 1);
+  CHECK(alerts(reports, {{"job", "other"}}) == 0);
+  CHECK(alerts(reports, {{"severity", "warning"}, {"rule", "straggler"}, {"limit", "1"}}) == 1);
+  reports.withdraw(1);
+  CHECK(alerts(reports) == 1);
+}
+
+TEST_CASE("beyond the limit, alerts that no longer fire are forgotten first") {
+  RecentReports reports{3};
+  reports.report(0, test::slow_rank(1, 1));
+  reports.report(0, test::slow_rank(2, 2));
+  reports.report(0, test::resolved(test::slow_rank(2, 2)));
+  reports.report(0, test::slow_rank(3, 3));
+  reports.report(0, test::slow_rank(4, 4));
+  CHECK(alerts(reports) == 3);
+  CHECK(alerts(reports, {{"id", "2"}}) == 0);
+  CHECK(alerts(reports, {{"state", "firing"}}) == 3);
+}
+
+TEST_CASE("a parameter that is unknown or malformed is named") {
+  const RecentReports reports;
+  CHECK(reports.alerts({{"jobs", "a"}}).error().message == "there is no parameter 'jobs'; known are job, state, severity, rule, id, limit");
+  CHECK(!reports.alerts({{"limit", "-1"}}));
+  CHECK(!reports.alerts({{"id", "xyz"}}));
+  CHECK(!reports.alerts({{"state", "pending"}}));
+  CHECK(!reports.verdicts({{"state", "firing"}}));
+}
+
+TEST_CASE("verdicts are shown by job") {
+  RecentReports reports;
+  stream::Verdict verdict;
+  verdict.subject = "llama";
+  verdict.family = "C2";
+  reports.report(0, verdict);
+  CHECK(count(*reports.verdicts({{"job", "llama"}}), R"("family":"C2")") == 1);
+  CHECK(*reports.verdicts({{"job", "other"}}) == "[]");
+}

@@ -1,0 +1,288 @@
+"""The HTTP server with real clients: the API, credentials, TLS, and clients that mean no good."""
+
+import json
+import pathlib
+import random
+import resource
+import os
+import socket
+import ssl
+import subprocess
+import tempfile
+import threading
+import time
+import unittest
+
+from server import Server, certificate, refusal, trusting
+
+
+class Api(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.__exit__()
+
+    def test_data_come_in_the_envelope_of_prometheus(self):
+        status, headers, text = self.server.get("/api/v1/alerts?job=llama&state=firing")
+        self.assertEqual((status, headers["Content-Type"], headers["Cache-Control"]), (200, "application/json", "no-store"))
+        answer = json.loads(text)
+        self.assertEqual(answer["status"], "success")
+        self.assertEqual([alert["rule"] for alert in answer["data"]], ["straggler"])
+        self.assertEqual(json.loads(self.server.get("/api/v1/verdicts")[2]), {"status": "success", "data": []})
+
+    def test_errors_say_what_is_wrong(self):
+        status, _, text = self.server.get("/api/v1/alerts?jobs=llama")
+        self.assertEqual(status, 400)
+        self.assertEqual(json.loads(text), {"status": "error", "errorType": "bad_data",
+                                            "error": "there is no parameter 'jobs'; known are job, state, severity, rule, id, limit"})
+        self.assertEqual(self.server.get("/api/v1/rules")[0], 404)          # nobody provides it
+        self.assertEqual(self.server.get("/nowhere")[0], 404)
+        status, headers, text = self.server.request("DELETE", "/metrics")
+        self.assertEqual((status, headers["Allow"], text), (405, "GET", "this path takes GET\n"))
+
+    def test_a_provider_that_fails_is_an_error_of_that_request_alone(self):
+        status, _, text = self.server.get("/api/v1/jobs")
+        self.assertEqual((status, text), (500, "a provider fails\n"))
+        self.assertEqual(self.server.get("/-/healthy")[0], 200)
+
+    def test_a_reload_answers_when_it_is_done_while_others_are_served(self):
+        with Server() as server:
+            answers = []
+            thread = threading.Thread(target=lambda: answers.append(server.request("POST", "/-/reload")))
+            thread.start()
+            begin = time.monotonic()
+            self.assertEqual(server.get("/-/healthy")[0], 200)
+            self.assertLess(time.monotonic() - begin, 0.25)
+            thread.join()
+            self.assertEqual(answers[0][0], 200)
+            status, _, text = server.request("POST", "/-/reload")
+            self.assertEqual((status, json.loads(text)["error"]), (422, "rules/a.lua:3: unexpected symbol"))
+            self.assertEqual(server.get("/-/reload")[0], 405)
+
+    def test_a_page_of_another_site_cannot_reload(self):
+        for origin in ("http://evil.example", "null"):
+            self.assertEqual(self.server.request("POST", "/-/reload", headers={"Origin": origin})[0], 403)
+        own = f"http://127.0.0.1:{self.server.port}"
+        self.assertIn(self.server.request("POST", "/-/reload", headers={"Origin": own})[0], (200, 422))
+
+    def test_a_connection_carries_many_requests_also_when_they_come_at_once(self):
+        request = b"GET /-/healthy HTTP/1.1\r\nHost: x\r\n\r\n"
+        last = b"GET /-/healthy HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+        self.assertEqual(self.server.raw(request * 49 + last).count("HTTP/1.1 200 OK"), 50)
+
+    def test_head_is_get_without_a_body(self):
+        answer = self.server.raw(b"HEAD /-/healthy HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        self.assertIn("Content-Length: 18\r\n", answer)
+        self.assertTrue(answer.endswith("\r\n\r\n"))
+
+    def test_a_body_comes_back_whole_up_to_the_limit(self):
+        body = "x" * (1 << 20)
+        self.assertEqual(self.server.request("POST", "/echo", body)[2], body)
+        chunks = b"POST /echo HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"
+        self.assertTrue(self.server.raw(chunks).endswith("\r\n\r\nabc"))
+
+    def test_what_is_too_large_or_malformed_is_refused_and_said(self):
+        too_long = b"POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % ((1 << 20) + 1)
+        self.assertIn("413 ", self.server.raw(too_long + b"x" * ((1 << 20) + 1)).split("\r\n")[0])
+        self.assertIn("431 ", self.server.raw(b"GET / HTTP/1.1\r\nA: " + b"x" * 10000 + b"\r\n\r\n").split("\r\n")[0])
+        for wrong in (b"nonsense\r\n\r\n", b"GET / HTTP/1.1\r\nA b\r\n\r\n", b"GET http://x/ HTTP/1.1\r\nConnection: close\r\n\r\n",
+                      b"GET /% HTTP/1.1\r\nConnection: close\r\n\r\n",
+                      b"POST / HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
+                      b"POST / HTTP/1.1\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+                      b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"):
+            self.assertIn("400 ", self.server.raw(wrong).split("\r\n")[0], wrong)
+
+    def test_random_bytes_leave_the_server_as_it_was(self):
+        seed = int(os.environ.get("TOCSIN_SEED", "1"))
+        print(f"TOCSIN_SEED={seed}")
+        draw = random.Random(seed)
+        request = b"POST /echo?a=b HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello"
+        for _ in range(300):
+            data = bytearray(request)
+            for _ in range(draw.randint(1, 8)):
+                data[draw.randrange(len(data))] = draw.randrange(256)
+            with socket.create_connection(("127.0.0.1", self.server.port), timeout=20) as client:
+                client.sendall(bytes(data[:draw.randint(1, len(data))]))
+                client.shutdown(socket.SHUT_WR)
+                try:
+                    client.recv(65536)
+                except ConnectionResetError:
+                    pass
+        self.assertEqual(self.server.get("/-/healthy")[0], 200)
+
+
+class Start(unittest.TestCase):
+    def test_a_port_that_is_taken_is_named_with_the_remedy(self):
+        with Server() as server:
+            self.assertEqual(refusal("--listen", f"127.0.0.1:{server.port}"),
+                             f"cannot listen on 127.0.0.1:{server.port}: Address already in use; "
+                             "another program has this port: stop it, or listen on another one")
+
+    def test_an_address_of_another_machine_is_refused(self):
+        self.assertIn("this machine has no such address", refusal("--listen", "192.0.2.1:9464"))
+
+    def test_files_that_are_missing_or_no_pair_are_named(self):
+        with tempfile.TemporaryDirectory() as folder:
+            base = pathlib.Path(folder)
+            cert, key = certificate(base)
+            other = certificate(base, "other")
+            self.assertIn("nowhere: No such file", refusal("--token-file", base / "nowhere"))
+            self.assertIn("missing.pem cannot be used", refusal("--certificate", base / "missing.pem", "--key", key))
+            self.assertIn("other.key cannot be used", refusal("--certificate", cert, "--key", other[1]))
+            self.assertIn("set both or none", refusal("--certificate", cert))
+
+    def test_stopping_ends_connections_and_waits_for_an_answer_that_is_due(self):
+        with Server() as server:
+            answers = []
+            idle = socket.create_connection(("127.0.0.1", server.port))
+            thread = threading.Thread(target=lambda: answers.append(server.request("POST", "/-/reload")[0]))
+            thread.start()
+            time.sleep(0.1)
+            self.assertEqual(server.status("stop")["connections"], 0)
+            thread.join()
+            self.assertEqual(answers, [200])
+            self.assertEqual(idle.recv(10), b"")
+            idle.close()
+            server.status("stop")
+
+
+class Credentials(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.base = pathlib.Path(self.folder.name)
+        (self.base / "password").write_text("hunter2\n")
+        (self.base / "token").write_text("t0ken\n")
+
+    def tearDown(self):
+        self.folder.cleanup()
+
+    def curl(self, *arguments):
+        done = subprocess.run(["curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", *map(str, arguments)], capture_output=True, text=True)
+        return done.stdout
+
+    def test_basic_and_bearer_credentials_open_it_and_nothing_else_does(self):
+        with Server("--user", "op", "--password-file", self.base / "password", "--token-file", self.base / "token") as server:
+            status, headers, _ = server.get("/metrics")
+            self.assertEqual((status, headers["WWW-Authenticate"]), (401, 'Basic realm="tocsin", charset="UTF-8"'))
+            url = f"http://127.0.0.1:{server.port}"
+            self.assertEqual(self.curl("-u", "op:hunter2", f"{url}/metrics"), "200")
+            self.assertEqual(self.curl("-H", "Authorization: Bearer t0ken", f"{url}/api/v1/alerts"), "200")
+            self.assertEqual(self.curl("-u", "op:hunter", f"{url}/metrics"), "401")
+            self.assertEqual(self.curl("-X", "POST", f"{url}/-/reload"), "401")
+            self.assertEqual(self.curl(f"{url}/nowhere"), "401")              # which paths there are is not said
+            self.assertEqual(self.curl(f"{url}/-/healthy"), "200")            # a probe needs none
+            status = server.status()
+            self.assertEqual(status["unauthorized"], 4)
+            text = server.get("/metrics", headers={"Authorization": "Bearer t0ken"})[2]
+            self.assertNotIn("hunter2", text)
+            self.assertNotIn("t0ken", text)
+
+    def test_a_program_that_is_not_ready_says_why(self):
+        with Server("--user", "not-ready", "--password-file", self.base / "password") as server:
+            status, _, text = server.get("/-/ready")
+            self.assertEqual((status, text), (503, "restoring: 40 %\n"))
+
+    def test_tls_with_a_real_client_and_certificates_of_clients(self):
+        cert, key = certificate(self.base)
+        client = certificate(self.base, "client")
+        with Server("--certificate", cert, "--key", key) as server:
+            self.assertEqual(server.get("/-/healthy", tls=trusting(cert))[0], 200)
+            self.assertEqual(self.curl("--cacert", cert, f"https://127.0.0.1:{server.port}/metrics"), "200")
+            self.assertEqual(server.raw(b"GET / HTTP/1.1\r\n\r\n").count("HTTP"), 0)
+            old = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+            old.check_hostname, old.verify_mode = False, ssl.CERT_NONE
+            old.minimum_version = old.maximum_version = ssl.TLSVersion.TLSv1_1
+            with self.assertRaises((ssl.SSLError, ConnectionError)):
+                server.get("/-/healthy", tls=old)
+            self.assertEqual(server.get("/-/healthy", tls=trusting(cert))[0], 200)
+        with Server("--certificate", cert, "--key", key, "--client-ca", client[0]) as server:
+            self.assertEqual(server.get("/-/healthy", tls=trusting(cert, client))[0], 200)
+            with self.assertRaises((ssl.SSLError, ConnectionError)):
+                server.get("/-/healthy", tls=trusting(cert))
+
+
+class Hostile(unittest.TestCase):
+    def test_a_client_that_sends_a_byte_at_a_time_is_cut_off_at_the_read_time(self):
+        with Server("--read-time", 600) as server:
+            with socket.create_connection(("127.0.0.1", server.port)) as client:
+                begin = time.monotonic()
+                client.settimeout(0.05)
+                ended = None
+                for byte in b"GET /-/healthy HTTP/1.1\r\nA: " + b"x" * 200:
+                    try:
+                        client.send(bytes([byte]))
+                        if client.recv(1) == b"":
+                            ended = time.monotonic() - begin
+                            break
+                    except TimeoutError:
+                        continue
+                    except OSError:
+                        ended = time.monotonic() - begin
+                        break
+                self.assertIsNotNone(ended)
+                self.assertLess(ended, 3)
+                self.assertGreater(ended, 0.5)
+            self.assertEqual(server.status()["timed_out"], 1)
+
+    def test_a_connection_without_requests_ends_at_the_idle_time(self):
+        with Server("--idle-time", 300) as server:
+            with socket.create_connection(("127.0.0.1", server.port)) as client:
+                client.sendall(b"GET /-/healthy HTTP/1.1\r\nHost: x\r\n\r\n")
+                self.assertIn(b"200", client.recv(4096))
+                begin = time.monotonic()
+                self.assertEqual(client.recv(1), b"")
+                self.assertLess(time.monotonic() - begin, 5)
+
+    def test_ten_thousand_connections_that_say_nothing_keep_nobody_out(self):
+        count = 10_000
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if hard != resource.RLIM_INFINITY and hard < count + 100:
+            count = hard - 100
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(count + 100, hard) if hard != resource.RLIM_INFINITY else count + 100, hard))
+        clients = []
+        try:
+            with Server("--connections", 64) as server:
+                for _ in range(count):
+                    client = socket.socket()
+                    client.setblocking(False)
+                    client.connect_ex(("127.0.0.1", server.port))
+                    clients.append(client)
+                self.assertEqual(server.get("/-/healthy")[0], 200)
+                status = server.status()
+                self.assertLessEqual(status["connections"], 66)
+                self.assertGreater(status["evicted"], 100)
+        finally:
+            for client in clients:
+                client.close()
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+    def test_more_requests_than_the_rate_are_refused_for_a_while(self):
+        with Server("--rate", 20) as server:
+            answers = [server.get("/-/healthy")[0] for _ in range(60)]
+            self.assertEqual(set(answers), {200, 429})
+            self.assertLess(answers.count(200), 50)
+            time.sleep(0.5)
+            self.assertEqual(server.get("/-/healthy")[0], 200)
+
+    def test_a_client_that_does_not_read_its_answer_is_cut_off(self):
+        with Server() as server:
+            with socket.socket() as client:
+                client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+                client.connect(("127.0.0.1", server.port))
+                client.settimeout(0.5)
+                request = b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"
+                try:
+                    for _ in range(10_000):
+                        client.sendall(request * 10)
+                except (TimeoutError, OSError):
+                    pass
+                begin = time.monotonic()
+                self.assertEqual(server.get("/-/healthy")[0], 200)
+                self.assertLess(time.monotonic() - begin, 2)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,50 @@
+#pragma once
+
+#include "adapters/prometheus/metrics.h"
+
+namespace tocsin::test {
+
+// Figures of two partitions, three jobs and the program.
+inline void publish_examples(adapters::prometheus::Metrics& metrics) {
+  using namespace adapters::prometheus;
+  PartitionFigures figures;
+  figures.counters.entries = 1'000'000'007;
+  figures.counters.late = 3;
+  figures.counters.unit_mismatch = 2;
+  figures.counters.quarantine_messages = {{"my_rule", "attempt to index nil"}};
+  figures.lag_records = 12;
+  figures.lag_seconds = 0.25;
+  figures.restored = 1;
+  figures.step_seconds.add(0.00005);
+  figures.step_seconds.add(0.02);
+  figures.step_seconds.add(60);
+  metrics.publish(figures);
+  figures = {};
+  figures.partition = 1;
+  metrics.publish(figures);
+
+  JobFigures llama;
+  llama.job = "llama";
+  llama.state = "hung";
+  llama.step = 1200;
+  llama.loss = 2.5;
+  llama.ranks = 16;
+  llama.firing = {{stream::Severity::critical, 1}, {stream::Severity::warning, 2}};
+  JobFigures odd;
+  odd.job = "odd \"name\"\\ \xff\n";
+  odd.state = "running";
+  metrics.publish(0, {odd, llama});
+  JobFigures quiet;
+  quiet.job = "quiet";
+  metrics.publish(1, {quiet});
+
+  ProcessFigures process;
+  process.version = "0.1.0";
+  process.pack_hash = "abc123";
+  process.pack_since = stream::at_nanoseconds(1'780'000'000'500'000'000);
+  process.reloads = 1;
+  process.ready = true;
+  metrics.publish(process);
+}
+
+}  // namespace tocsin::test

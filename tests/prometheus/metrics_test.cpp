@@ -1,0 +1,84 @@
+#include "adapters/prometheus/metrics.h"
+
+#include <doctest/doctest.h>
+
+#include <sstream>
+#include <string>
+
+#include "tests/prometheus/examples.h"
+
+using namespace tocsin;
+using adapters::prometheus::JobFigures;
+using adapters::prometheus::Metrics;
+
+namespace {
+
+// The lines of a metric, without its comments.
+std::string lines_of(const std::string& text, const std::string& metric) {
+  std::istringstream in{text};
+  std::string out;
+  for (std::string line; std::getline(in, line);)
+    if (line.starts_with(metric + "{") || line.starts_with(metric + " ")) out += line + "\n";
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("the figures of each partition are shown under its number") {
+  Metrics metrics;
+  test::publish_examples(metrics);
+  const std::string text = metrics.text();
+  CHECK(lines_of(text, "tocsin_entries_total") ==
+        "tocsin_entries_total{partition=\"0\"} 1000000007\ntocsin_entries_total{partition=\"1\"} 0\n");
+  CHECK(lines_of(text, "tocsin_refused_total").find("{partition=\"0\",reason=\"unit_mismatch\"} 2\n") != std::string::npos);
+  CHECK(lines_of(text, "tocsin_lag_seconds") == "tocsin_lag_seconds{partition=\"0\"} 0.25\n");
+  CHECK(lines_of(text, "tocsin_pack_info") == "tocsin_pack_info{hash=\"abc123\"} 1\n");
+  CHECK(lines_of(text, "tocsin_pack_loaded_timestamp_seconds") == "tocsin_pack_loaded_timestamp_seconds 1780000000.5\n");
+  CHECK(lines_of(text, "tocsin_rule_failed") == "tocsin_rule_failed{rule=\"my_rule\"} 1\n");
+  CHECK(lines_of(text, "tocsin_step_duration_seconds_count") ==
+        "tocsin_step_duration_seconds_count{partition=\"0\"} 3\ntocsin_step_duration_seconds_count{partition=\"1\"} 0\n");
+  const auto buckets = lines_of(text, "tocsin_step_duration_seconds_bucket");
+  CHECK(buckets.find("{partition=\"0\",le=\"0.0001\"} 1\n") != std::string::npos);
+  CHECK(buckets.find("{partition=\"0\",le=\"10\"} 2\n") != std::string::npos);
+  CHECK(buckets.find("{partition=\"0\",le=\"+Inf\"} 3\n") != std::string::npos);
+}
+
+TEST_CASE("what is unknown of a job has no series") {
+  Metrics metrics;
+  test::publish_examples(metrics);
+  const std::string text = metrics.text();
+  CHECK(lines_of(text, "tocsin_job_step") == "tocsin_job_step{job_id=\"llama\"} 1200\n");
+  CHECK(lines_of(text, "tocsin_job_goodput_ratio").empty());
+  CHECK(text.find("# TYPE tocsin_job_goodput_ratio") == std::string::npos);
+  CHECK(lines_of(text, "tocsin_job_alerts_firing").find("{job_id=\"llama\",severity=\"critical\"} 1\n") != std::string::npos);
+}
+
+TEST_CASE("beyond the cap the jobs with the most severe alerts are shown, and the others counted") {
+  Metrics metrics{{2, 1000}};
+  std::vector<JobFigures> jobs(4);
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    jobs[i].job = "job" + std::to_string(i);
+    jobs[i].step = 1;
+  }
+  jobs[3].firing = {{stream::Severity::critical, 1}};
+  jobs[2].firing = {{stream::Severity::warning, 5}};
+  jobs[1].firing = {{stream::Severity::critical, 0}};
+  metrics.publish(0, jobs);
+  CHECK(lines_of(metrics.text(), "tocsin_job_step") == "tocsin_job_step{job_id=\"job2\"} 1\ntocsin_job_step{job_id=\"job3\"} 1\n");
+  CHECK(lines_of(metrics.text(), "tocsin_jobs_omitted") == "tocsin_jobs_omitted 2\n");
+  CHECK(lines_of(metrics.text(), "tocsin_jobs") == "tocsin_jobs 4\n");
+}
+
+TEST_CASE("a partition that is withdrawn has no series, and a job that two partitions have for a moment has one") {
+  Metrics metrics;
+  test::publish_examples(metrics);
+  JobFigures moved;
+  moved.job = "llama";
+  moved.step = 1300;
+  metrics.publish(1, {moved});
+  const auto steps = lines_of(metrics.text(), "tocsin_job_step");
+  CHECK(steps.find("llama") == steps.rfind("llama"));
+  metrics.withdraw(0);
+  CHECK(lines_of(metrics.text(), "tocsin_job_step") == "tocsin_job_step{job_id=\"llama\"} 1300\n");
+  CHECK(lines_of(metrics.text(), "tocsin_entries_total") == "tocsin_entries_total{partition=\"1\"} 0\n");
+}
