@@ -6,6 +6,7 @@
 #include <exception>
 
 #include "adapters/cli/check.h"
+#include "adapters/cli/config.h"
 #include "adapters/cli/engine.h"
 #include "adapters/cli/explain.h"
 #include "adapters/cli/ingest.h"
@@ -130,6 +131,8 @@ int run(int argc, char** argv) {
   test_command->add_option("--only", only, "Only cases whose name holds this text")->option_text("TEXT");
   test_command->add_flag("--verbose", verbose, "Name the cases that pass as well");
   test_command->callback([&] { status = cli::test(test_rules, only, verbose); });
+
+  cli::add_config_command(app, status);
 
   app.add_subcommand("reference", "Print every word of the rules' language with its meaning, as Markdown")->callback([] {
     fmt::print("{}", tocsin::dsl::reference());

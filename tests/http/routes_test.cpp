@@ -1,6 +1,7 @@
 #include "adapters/http/routes.h"
 
 #include <doctest/doctest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>

@@ -1,0 +1,67 @@
+#include "adapters/cli/config.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "adapters/config/config.h"
+
+namespace tocsin::adapters::cli {
+namespace {
+
+constexpr int refused = 1;  // what was checked does not hold
+
+int check(const std::string& file) {
+  const auto config = config::read_config(file);
+  if (!config) {
+    fmt::print(stderr, "{}\n", config.error().message);
+    return refused;
+  }
+  fmt::print("{}: the configuration is in order\n", file);
+  return 0;
+}
+
+int show(const std::string& file, bool defaults) {
+  if (defaults == !file.empty()) {
+    fmt::print(stderr, "tocsin: config show takes either a file or --defaults\n");
+    return 2;
+  }
+  if (defaults) {
+    fmt::print("{}", config::show_config({}));
+    return 0;
+  }
+  const auto config = config::read_config(file);
+  if (!config) {
+    fmt::print(stderr, "{}\n", config.error().message);
+    return refused;
+  }
+  fmt::print("{}", config::show_config(*config));
+  return 0;
+}
+
+}  // namespace
+
+void add_config_command(CLI::App& app, int& status) {
+  auto* command = app.add_subcommand("config", "Check or show the configuration of the service");
+  command->require_subcommand(1);
+  const auto file = std::make_shared<std::string>();
+  const auto defaults = std::make_shared<bool>(false);
+  const std::string file_text = "A configuration, as deploy/tocsin.yml is one";
+
+  auto* check_command = command->add_subcommand("check", "Name every mistake with its place, and what was probably meant");
+  check_command->add_option("FILE", *file, file_text)->required()->option_text("(required)");
+  check_command->callback([file, &status] { status = check(*file); });
+
+  auto* show_command = command->add_subcommand("show", "Print every option with its meaning and its value");
+  show_command->add_option("FILE", *file, file_text)->option_text("");
+  show_command->add_flag("--defaults", *defaults, "The defaults, and no file");
+  show_command->callback([file, defaults, &status] { status = show(*file, *defaults); });
+
+  command->add_subcommand("reference", "Print every option with its meaning and its default, as Markdown")->callback([] {
+    fmt::print("{}", config::options_as_markdown());
+  });
+}
+
+}  // namespace tocsin::adapters::cli

@@ -1,0 +1,50 @@
+#include "adapters/config/apply.h"
+
+#include "adapters/net/credentials.h"
+
+namespace tocsin::adapters::config {
+
+alertmanager::PosterOptions poster_options(const Config& config) {
+  const auto& from = config.alertmanager;
+  alertmanager::PosterOptions to;
+  for (const auto& one : from.instances)
+    to.instances.push_back(
+        {one.url, {one.ca_file, one.certificate_file, one.key_file, one.server_name}, {one.user, one.password_file, one.token_file}});
+  to.labels = from.labels;
+  to.external_url = config.http.external_url;
+  to.runbook_url = from.runbook_url;
+  to.canary = from.canary;
+  to.resend = from.resend;
+  to.resolved_for = from.resolved_for;
+  to.request_timeout = from.timeout;
+  to.batch = from.batch;
+  to.most_bytes = from.buffer;
+  return to;
+}
+
+http::ServerOptions server_options(const Config& config) {
+  const auto& from = config.http;
+  http::ServerOptions to;
+  to.listen = from.listen;
+  to.tls = {from.certificate_file, from.key_file, from.client_ca_file};
+  to.auth = {from.user, from.password_file, from.token_file};
+  to.header_bytes = from.header_size;
+  to.body_bytes = from.body_size;
+  to.connections = from.connections;
+  to.requests_per_second = static_cast<unsigned>(from.requests_per_second);
+  to.read_time = from.read_timeout;
+  to.idle_time = from.idle_timeout;
+  return to;
+}
+
+stream::Result<std::map<std::string, std::string>> kafka_properties(const Config& config) {
+  auto properties = config.kafka.properties;
+  for (const auto& [name, file] : config.kafka.property_files) {
+    auto secret = net::read_secret(file);
+    if (!secret) return stream::Error{secret.error().code, "kafka.property_files." + name + ": " + secret.error().message};
+    properties[name] = std::move(*secret);
+  }
+  return properties;
+}
+
+}  // namespace tocsin::adapters::config

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "adapters/config/config.h"
+
+// The table of options: the one place that knows their names, units, limits and meanings. Reading, showing and the reference follow it.
+namespace tocsin::adapters::config {
+
+// What a text must be, besides text.
+enum class Form : std::uint8_t { plain, name, host_port, url, listen, url_template };
+
+using Texts = std::vector<std::string>;
+using TextsByName = std::map<std::string, std::string>;
+using PathsByName = std::map<std::string, Path>;
+using Instances = std::vector<Config::Alertmanager::Instance>;
+struct Size {  // of memory, in bytes
+  std::uint64_t* bytes;
+};
+// Where the value of an option is.
+using Place = std::variant<std::string*, Path*, bool*, std::uint64_t*, Size, Milliseconds*, Texts*, TextsByName*, PathsByName*, Instances*>;
+
+struct Option {
+  std::string_view section, name;
+  Place (*place)(Config&);
+  std::string_view meaning;
+  Form form = Form::plain;
+  std::vector<std::string> choices{};
+  std::uint64_t least = 0, most = UINT64_MAX;  // of a count or a size; of a duration, in milliseconds
+  bool needed = false;
+};
+[[nodiscard]] std::span<const Option> options();
+
+// The options of one of alertmanager.instances.
+struct InstanceOption {
+  std::string_view name;
+  Place (*place)(Config::Alertmanager::Instance&);
+  std::string_view meaning;
+  Form form = Form::plain;
+  bool needed = false;
+};
+[[nodiscard]] std::span<const InstanceOption> instance_options();
+
+struct Section {
+  std::string_view name, meaning;
+};
+[[nodiscard]] std::span<const Section> sections();
+
+// Options of librdkafka that are not for the configuration to set, and the option of ours in their place (empty: none).
+[[nodiscard]] std::span<const std::pair<std::string_view, std::string_view>> reserved_properties();
+[[nodiscard]] bool secret_property(std::string_view name);
+
+// What stands for the type in messages and in the reference: "a duration (250ms, 45s, 5m, 1h)".
+[[nodiscard]] std::string type_of(const Place& place, Form form, const std::vector<std::string>& choices);
+
+// 250ms, 45s, 5m, 1h. 512B, 64KiB, 16MiB, 1GiB. The error says what to write.
+[[nodiscard]] stream::Result<Milliseconds> parse_duration(std::string_view text);
+[[nodiscard]] stream::Result<std::uint64_t> parse_size(std::string_view text);
+[[nodiscard]] std::string show_duration(Milliseconds duration);
+[[nodiscard]] std::string show_size(std::uint64_t bytes);
+
+}  // namespace tocsin::adapters::config
