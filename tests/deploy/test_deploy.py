@@ -1,0 +1,150 @@
+"""The files of deploy/ under the tools that read them: promtool, amtool, a real Alertmanager."""
+
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+import urllib.request
+
+sys.dont_write_bytecode = True
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "tests" / "servers"), str(ROOT / "tests" / "alertmanager")]
+
+from alertmanager import Alertmanager, wait_for  # noqa: E402
+from prometheus import promtool  # noqa: E402
+
+PROMETHEUS = ROOT / "deploy" / "prometheus"
+ALERTMANAGER = ROOT / "deploy" / "alertmanager"
+NAME = re.compile(r"\btocsin_[a-z_]+[a-z]")
+
+
+def metrics():
+    """The names of all metrics that the program has."""
+    sources = "".join(path.read_text() for path in (ROOT / "adapters" / "prometheus").glob("*.cpp"))
+    return {name for name in re.findall(r'"(tocsin_[a-z_]+)"', sources)}
+
+
+class Prometheus(unittest.TestCase):
+    def test_the_configuration_and_the_rules_are_valid(self):
+        done = promtool("check", "config", PROMETHEUS / "prometheus.yml")
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_each_alert_fires_where_it_must_and_not_elsewhere(self):
+        done = promtool("test", "rules", PROMETHEUS / "tocsin.rules.test.yml")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        cases = (PROMETHEUS / "tocsin.rules.test.yml").read_text()
+        for alert in re.findall(r"- alert: (\w+)", (PROMETHEUS / "tocsin.rules.yml").read_text()):
+            self.assertIn(f"- name: {alert} fires\n", cases)
+            self.assertIn(f"- name: {alert} does not fire\n", cases)
+
+    def test_rules_and_pages_name_metrics_that_there_are_and_the_page_all_of_them(self):
+        named = set(NAME.findall((PROMETHEUS / "tocsin.rules.yml").read_text()))
+        self.assertLessEqual(named, metrics())
+        page = (ROOT / "docs" / "metrics.md").read_text()
+        self.assertEqual(set(re.findall(r"`(tocsin_[a-z_]+)`", page)), metrics())
+        alerts = set(re.findall(r"- alert: (\w+)", (PROMETHEUS / "tocsin.rules.yml").read_text()))
+        self.assertEqual(set(re.findall(r"`(Tocsin\w+)`", page)), alerts)
+
+
+def amtool(*arguments):
+    done = subprocess.run(["amtool", *map(str, arguments)], capture_output=True, text=True, timeout=60, cwd=ALERTMANAGER)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+ALERT = {
+    "status": "firing",
+    "labels": {"alertname": "collective_hang", "severity": "critical", "family": "C2", "job_id": "llama", "rank": "3", "node": "n1"},
+    "annotations": {"summary": "llama, rank 3 on n1: The job hangs in a collective",
+                    "description": "Shows: rank 3 has not launched <all_reduce>\nImplies: it is stopped\nCannot decide: by whom",
+                    "culprits": "rank 3 on n1", "runbook_url": "http://runbooks.example/C2"},
+    "startsAt": "2026-05-28T20:26:40Z", "endsAt": "0001-01-01T00:00:00Z",
+    "generatorURL": "http://tocsin.example/api/v1/alerts?id=1", "fingerprint": "1"}
+
+
+def rendered(name, kind="text", **changes):
+    alert = json.loads(json.dumps(ALERT))
+    alert["annotations"].update(changes.pop("annotations", {}))
+    data = {"receiver": "slack", "status": changes.pop("status", "firing"), "alerts": [alert] * changes.pop("count", 1),
+            "groupLabels": {"cluster": "west", "job_id": "llama"}, "commonLabels": alert["labels"], "commonAnnotations": {},
+            "externalURL": "http://alertmanager.example"}
+    for one in data["alerts"]:
+        one["status"] = data["status"]
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+        json.dump(data, file)
+        file.flush()
+        return amtool("template", "render", "--template.glob=templates/*.tmpl", f"--template.type={kind}",
+                      f'--template.text={{{{ template "{name}" . }}}}', f"--template.data={file.name}")
+
+
+class Templates(unittest.TestCase):
+    def test_a_title_says_what_is_wrong_with_which_job(self):
+        self.assertEqual(rendered("tocsin.title"), "[FIRING 1] critical llama (west): collective_hang")
+        self.assertEqual(rendered("tocsin.title", status="resolved"), "[RESOLVED] critical llama (west): collective_hang")
+        self.assertEqual((rendered("tocsin.color"), rendered("tocsin.color", status="resolved")), ("danger", "good"))
+        self.assertEqual(rendered("tocsin.link"), "http://tocsin.example/api/v1/alerts?id=1")
+
+    def test_a_message_to_slack_has_the_three_parts_and_the_links(self):
+        self.assertEqual(rendered("tocsin.slack.text"), """*llama, rank 3 on n1: The job hangs in a collective*
+Shows: rank 3 has not launched <all_reduce>
+Implies: it is stopped
+Cannot decide: by whom
+Who: rank 3 on n1
+<http://runbooks.example/C2|Runbook> <http://tocsin.example/api/v1/alerts?id=1|Evidence>
+since 2026-05-28 20:26:40 UTC
+
+""")
+
+    def test_a_message_of_many_ranks_shows_ten_and_says_how_many_there_are(self):
+        text = rendered("tocsin.slack.text", count=100)
+        self.assertEqual(text.count("Shows:"), 10)
+        self.assertTrue(text.endswith("and more: 100 in all"))
+
+    def test_a_mail_says_why_an_alert_ended(self):
+        self.assertIn("\nResolved: explained by node_down\n",
+                      rendered("tocsin.mail.text", status="resolved", annotations={"resolved": "explained by node_down"}))
+
+    def test_a_mail_in_html_escapes_what_a_log_printed(self):
+        html = rendered("tocsin.mail.html", kind="html", annotations={"summary": "<script>alert(1)</script>"})
+        self.assertIn("&lt;script&gt;", html)
+        self.assertNotIn("<script>", html)
+        self.assertIn('<a href="http://runbooks.example/C2">Runbook</a>', html)
+
+
+class Routes(unittest.TestCase):
+    def test_the_configuration_is_valid_and_alerts_go_where_they_should(self):
+        amtool("check-config", "alertmanager.yml")
+        for labels, receiver in ((["severity=critical"], "slack-and-mail"), (["severity=warning"], "slack"), (["severity=info"], "none"),
+                                 (["severity=critical", "mode=canary"], "none")):
+            self.assertEqual(amtool("config", "routes", "test", "--config.file=alertmanager.yml", *labels).strip(), receiver)
+
+    def test_inhibition_in_a_real_alertmanager(self):
+        # The rules as they are shipped, with a receiver that sends nothing.
+        text = (ALERTMANAGER / "alertmanager.yml").read_text()
+        rules = text[text.index("inhibit_rules:"):text.index("receivers:")]
+        with Alertmanager(configuration="route: {receiver: none, group_wait: 0s}\nreceivers: [{name: none}]\n" + rules) as server:
+            def alert(name, **labels):
+                return {"labels": {"alertname": name, "cluster": "west", **labels}}
+            posted = [alert("collective_hang", severity="critical", job_id="a", family="C2", node="n1"),
+                      alert("straggler", severity="warning", job_id="a", family="D3", node="n1"),
+                      alert("straggler", severity="warning", job_id="b", family="D3", node="n1"),
+                      alert("throttle", severity="warning", job_id="c", family="B3", node="n2"),
+                      alert("node_down", severity="warning", job_id="cluster", family="F1", node="n2"),
+                      alert("spike", severity="warning", job_id="d", family="E1")]
+            request = urllib.request.Request(f"{server.url}/api/v2/alerts", json.dumps(posted).encode(), {"Content-Type": "application/json"})
+            urllib.request.urlopen(request, timeout=10).close()
+
+            def muted():
+                states = {(a["labels"]["job_id"], a["labels"]["alertname"]): a["status"]["state"] for a in server.alerts()}
+                if len(states) < len(posted) or "unprocessed" in states.values():
+                    return None
+                return {key for key, state in states.items() if state == "suppressed"}
+            expected = {("a", "straggler"), ("c", "throttle")}
+            wait_for(lambda: muted() == expected, 20, "inhibition of just what is explained")
+
+
+if __name__ == "__main__":
+    unittest.main()
