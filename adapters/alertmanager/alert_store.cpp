@@ -35,6 +35,7 @@ void AlertStore::apply(Reported reported, TimePoint now) {
     fresh.order = order;
     fresh.labels = std::move(reported.rendered.labels);
     fresh.due.resize(queues_.size(), TimePoint::max());
+    fresh.waits.resize(queues_.size());
     by_labels_.emplace(fresh.labels, order);
     bytes_ += fresh.bytes();
     entries_.emplace(order, std::move(fresh));
@@ -53,7 +54,7 @@ void AlertStore::apply(Reported reported, TimePoint now) {
   ++entry.version;
   firing_ += entry.firing() ? 1 : 0;
   bytes_ += entry.bytes();
-  for (std::size_t i = 0; i < queues_.size(); ++i) set_due(entry, i, now);
+  for (std::size_t i = 0; i < queues_.size(); ++i) set_due(entry, i, now, true);
 }
 
 void AlertStore::withdraw(Owner owner) {
@@ -83,27 +84,30 @@ void AlertStore::erase(std::uint64_t order) {
   Entry& entry = entries_.at(order);
   firing_ -= entry.firing() ? 1 : 0;
   bytes_ -= entry.bytes();
-  for (std::size_t i = 0; i < queues_.size(); ++i) queues_[i].erase({entry.due[i], order});
+  for (std::size_t i = 0; i < queues_.size(); ++i) set_due(entry, i, TimePoint::max(), false);
   for (const Alert& alert : entry.alerts) by_id_.erase(alert.id);
   if (const auto aside = set_aside_.find(entry.owner); aside != set_aside_.end()) aside->second.erase(order);
   by_labels_.erase(entry.labels);
   entries_.erase(order);
 }
 
-void AlertStore::set_due(Entry& entry, std::size_t instance, TimePoint due) {
+void AlertStore::set_due(Entry& entry, std::size_t instance, TimePoint due, bool waits) {
   queues_[instance].erase({entry.due[instance], entry.order});
   entry.due[instance] = due;
   if (due != TimePoint::max()) queues_[instance].emplace(due, entry.order);
+  waiting_[instance] -= entry.waits[instance] ? 1 : 0;
+  waiting_[instance] += waits ? 1 : 0;
+  entry.waits[instance] = waits;
 }
 
 AlertStore::TimePoint AlertStore::next_due(std::size_t instance) const {
   return queues_[instance].empty() ? TimePoint::max() : queues_[instance].begin()->first;
 }
 
-std::size_t AlertStore::due(std::size_t instance, TimePoint now) const {
-  std::size_t count = 0;
-  for (auto at = queues_[instance].begin(); at != queues_[instance].end() && at->first <= now; ++at) ++count;
-  return count;
+std::vector<Owner> AlertStore::set_aside() const {
+  std::vector<Owner> owners;
+  for (const auto& [owner, orders] : set_aside_) owners.push_back(owner);
+  return owners;
 }
 
 AlertStore::Batch AlertStore::next(std::size_t instance, std::size_t most, TimePoint now, Time wall, const Permitted& permitted) {
@@ -113,7 +117,7 @@ AlertStore::Batch AlertStore::next(std::size_t instance, std::size_t most, TimeP
     Entry& entry = entries_.at(at->second);
     ++at;
     if (!permitted(entry.owner)) {
-      set_due(entry, instance, TimePoint::max());
+      set_due(entry, instance, TimePoint::max(), false);
       set_aside_[entry.owner].insert(entry.order);
       continue;
     }
@@ -131,7 +135,7 @@ void AlertStore::permit(Owner owner, TimePoint now) {
   for (const std::uint64_t order : aside->second) {
     Entry& entry = entries_.at(order);
     for (std::size_t i = 0; i < queues_.size(); ++i)
-      if (entry.due[i] == TimePoint::max()) set_due(entry, i, now);
+      if (entry.due[i] == TimePoint::max()) set_due(entry, i, now, true);
   }
   set_aside_.erase(aside);
 }
@@ -139,7 +143,7 @@ void AlertStore::permit(Owner owner, TimePoint now) {
 void AlertStore::acknowledged(std::size_t instance, const Batch& batch, TimePoint now) {
   for (const auto& [order, version] : batch.alerts) {
     const auto found = entries_.find(order);
-    if (found != entries_.end() && found->second.version == version) set_due(found->second, instance, now + timing_.resend);
+    if (found != entries_.end() && found->second.version == version) set_due(found->second, instance, now + timing_.resend, false);
   }
 }
 

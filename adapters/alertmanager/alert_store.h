@@ -46,7 +46,7 @@ class AlertStore {
     std::string body;
   };
 
-  AlertStore(std::size_t instances, Timing timing) : timing_(timing), queues_(instances) {}
+  AlertStore(std::size_t instances, Timing timing) : timing_(timing), queues_(instances), waiting_(instances) {}
 
   void apply(Reported reported, TimePoint now);
   void withdraw(Owner owner);
@@ -57,9 +57,11 @@ class AlertStore {
   // The body of a request with what is due, at most so many. What its owner may not post is set aside until permit().
   [[nodiscard]] Batch next(std::size_t instance, std::size_t most, TimePoint now, stream::Time wall, const Permitted& permitted);
   void permit(Owner owner, TimePoint now);
+  [[nodiscard]] std::vector<Owner> set_aside() const;  // whose alerts are
   void acknowledged(std::size_t instance, const Batch& batch, TimePoint now);
 
-  [[nodiscard]] std::size_t due(std::size_t instance, TimePoint now) const;
+  // Alerts whose last transition an instance has not acknowledged, without those that are set aside.
+  [[nodiscard]] std::size_t waiting(std::size_t instance) const { return waiting_[instance]; }
   [[nodiscard]] std::size_t firing() const noexcept { return firing_; }
   [[nodiscard]] std::size_t kept() const noexcept { return entries_.size(); }
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
@@ -80,18 +82,20 @@ class AlertStore {
     std::string labels;
     std::vector<Alert> alerts;   // in the order in which they were reported
     std::vector<TimePoint> due;  // by instance; max: set aside
+    std::vector<bool> waits;     // by instance: not acknowledged yet
 
     [[nodiscard]] bool firing() const noexcept;
     [[nodiscard]] std::size_t bytes() const noexcept;
   };
   using Queue = std::set<std::pair<TimePoint, std::uint64_t>>;
 
-  void set_due(Entry& entry, std::size_t instance, TimePoint due);
+  void set_due(Entry& entry, std::size_t instance, TimePoint due, bool waits);
   void erase(std::uint64_t order);
   [[nodiscard]] std::string body_of(const Entry& entry, stream::Time wall) const;
 
   Timing timing_;
   std::vector<Queue> queues_;               // by instance: due, order
+  std::vector<std::size_t> waiting_;        // by instance
   std::map<std::uint64_t, Entry> entries_;  // by order
   std::unordered_map<std::string, std::uint64_t> by_labels_;
   std::unordered_map<std::uint64_t, std::uint64_t> by_id_;

@@ -1,5 +1,6 @@
 #include "adapters/alertmanager/client.h"
 
+#include <algorithm>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/experimental/awaitable_operators.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -126,7 +127,12 @@ asio::awaitable<Outcome> Client::exchange(AnyStream& stream, Stream& lowest, con
   }
   const auto& response = parser.get();
   Outcome outcome{std::to_string(response.result_int()), {}};
-  if (!outcome.delivered()) outcome.message = outcome.code + " from " + url_.authority() + ": " + response.body().substr(0, 200);
+  if (!outcome.delivered()) {
+    std::string text = response.body().substr(0, 200);
+    std::replace_if(
+        text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
+    outcome.message = outcome.code + " from " + url_.authority() + ": " + text;
+  }
   if (!response.keep_alive()) close();
   co_return outcome;
 }

@@ -22,6 +22,15 @@ namespace asio = boost::asio;
 using Clock = AlertStore::Clock;
 using TimePoint = AlertStore::TimePoint;
 
+namespace {
+
+bool may_post(const std::map<Owner, TimePoint>& permissions, Owner owner, TimePoint now) {
+  const auto found = permissions.find(owner);
+  return found != permissions.end() && found->second > now;
+}
+
+}  // namespace
+
 struct Poster::State {
   struct Withdrawn {
     Owner owner = 0;
@@ -69,7 +78,7 @@ struct Poster::State {
   std::size_t inbox_bytes = 0;
   bool taking = false;  // from the inbox, and what is due is not counted yet
   std::map<Owner, TimePoint> permissions;
-  std::vector<Owner> permitted_again;
+  bool permitting = false;  // an owner may post again
   PosterStatus status;
 
   asio::executor_work_guard<asio::io_context::executor_type> work;
@@ -152,7 +161,7 @@ void Poster::permit(Owner owner, TimePoint until) noexcept {
     auto& permission = state_->permissions[owner];
     again = permission <= Clock::now();
     permission = until;
-    if (again) state_->permitted_again.push_back(owner);
+    if (again) state_->permitting = true;
   } catch (...) { return; }  // out of memory: the next commit tries again
   if (again) state_->wake();
 }
@@ -177,7 +186,7 @@ PosterStatus Poster::status() const {
 }
 
 bool Poster::State::idle() const {
-  return !taking && inbox.empty() && permitted_again.empty() &&
+  return !taking && inbox.empty() && !permitting &&
          std::all_of(status.instances.begin(), status.instances.end(),
                      [](const InstanceStatus& i) { return i.waiting == 0 || i.backs_off; });
 }
@@ -192,22 +201,24 @@ void Poster::State::wake() noexcept {
   } catch (...) {}  // out of memory: a sender looks again within a minute
 }
 
-// Reports, then what they may cost.
+// What was reported and permitted since.
 void Poster::State::take_inbox() {
   const TimePoint now = Clock::now();
   std::vector<Message> messages;
-  std::vector<Owner> permitted;
+  std::map<Owner, TimePoint> permitted;
   {
     const std::lock_guard lock{mutex};
     messages.swap(inbox);
-    permitted.swap(permitted_again);
+    permitted = permissions;
+    permitting = false;
     taking = true;
   }
   for (Message& message : messages) {
     if (auto* reported = std::get_if<Reported>(&message)) store.apply(std::move(*reported), now);
     else store.withdraw(std::get<Withdrawn>(message).owner);
   }
-  for (const Owner owner : permitted) store.permit(owner, now);
+  for (const Owner owner : store.set_aside())
+    if (may_post(permitted, owner, now)) store.permit(owner, now);
   if (now - expired_at >= std::min(std::chrono::milliseconds{1000}, options.resolved_for)) store.expire(expired_at = now);
 
   const std::lock_guard lock{mutex};
@@ -218,14 +229,14 @@ void Poster::State::take_inbox() {
   status.bytes = store.bytes();
   status.kept = store.kept();
   status.firing = store.firing();
-  for (auto& sender : senders) status.instances[sender->index].waiting = store.due(sender->index, now);
+  for (auto& sender : senders) status.instances[sender->index].waiting = store.waiting(sender->index);
 }
 
 void Poster::State::publish(const Sender& sender, bool backs_off) {
   const std::lock_guard lock{mutex};
   InstanceStatus& instance = status.instances[sender.index];
   instance.backs_off = backs_off;
-  instance.waiting = store.due(sender.index, Clock::now());
+  instance.waiting = store.waiting(sender.index);
   progressed.notify_all();
 }
 
@@ -276,10 +287,7 @@ asio::awaitable<void> Poster::State::send(Sender& sender) {
         permissions_now = permissions;
       }
       const TimePoint now = Clock::now();
-      const auto permitted = [&](Owner owner) {
-        const auto found = permissions_now.find(owner);
-        return found != permissions_now.end() && found->second > now;
-      };
+      const auto permitted = [&](Owner owner) { return may_post(permissions_now, owner, now); };
       batch = store.next(sender.index, options.batch, now, std::chrono::system_clock::now(), permitted);
       if (batch.alerts.empty()) continue;
       outcome = co_await sender.client.post(batch.body);

@@ -41,7 +41,7 @@ struct InstanceStatus {
   std::string url;
   std::map<std::string, std::uint64_t> posts;  // requests by result: 200, 400, timeout, unreachable, tls, credentials, protocol
   std::uint64_t alerts = 0;                    // acknowledged, repeats included
-  std::size_t waiting = 0;                     // alerts that are due and not acknowledged
+  std::size_t waiting = 0;                     // alerts whose last transition it has not acknowledged
   bool backs_off = false;
   std::string last_error;  // empty after a success
 };

@@ -113,7 +113,10 @@ TEST_CASE_FIXTURE(Fixture, "an alert whose owner may not post waits, takes no ti
   CHECK(has(batch.body, R"("rank":"4")"));
   store.acknowledged(0, batch, now);
   CHECK(store.next_due(0) == now + 60s);
+  CHECK(store.waiting(0) == 0);
+  CHECK(store.set_aside() == std::vector<Owner>{1});
   store.permit(1, now);
+  CHECK(store.waiting(0) == 1);
   CHECK(has(post(), R"("rank":"3")"));
 }
 
@@ -135,6 +138,6 @@ TEST_CASE_FIXTURE(Fixture, "a request holds no more than its most") {
   auto batch = next(0, 4);
   CHECK(batch.alerts.size() == 4);
   store.acknowledged(0, batch, now);
-  CHECK(store.due(0, now) == 6);
-  CHECK(store.due(1, now) == 10);
+  CHECK(store.waiting(0) == 6);
+  CHECK(store.waiting(1) == 10);
 }
