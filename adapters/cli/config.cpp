@@ -19,6 +19,7 @@ int check(const std::string& file) {
     fmt::print(stderr, "{}\n", config.error().message);
     return refused;
   }
+  for (const auto& warning : config::warnings(*config)) fmt::print(stderr, "warning: {}\n", warning);
   fmt::print("{}: the configuration is in order\n", file);
   return 0;
 }

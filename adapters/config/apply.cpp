@@ -1,8 +1,27 @@
 #include "adapters/config/apply.h"
 
 #include "adapters/net/credentials.h"
+#include "adapters/net/url.h"
 
 namespace tocsin::adapters::config {
+
+std::vector<std::string> warnings(const Config& config) {
+  std::vector<std::string> all;
+  const auto& http = config.http;
+  const auto listen = net::parse_listen(http.listen);
+  if (listen && !listen->loopback()) {
+    if (http.user.empty() && http.token_file.empty() && http.client_ca_file.empty())
+      all.push_back("http.listen: " + http.listen +
+                    " can be reached from other machines, and who reaches it may read all and reload the rules; set http.token_file, or "
+                    "http.user and http.password_file");
+    if (http.certificate_file.empty() && !(http.user.empty() && http.token_file.empty()))
+      all.push_back("http.listen: " + http.listen + " takes credentials without TLS; set http.certificate_file and http.key_file");
+  }
+  for (const auto& instance : config.alertmanager.instances)
+    if (instance.url.starts_with("http://") && !(instance.user.empty() && instance.token_file.empty()))
+      all.push_back("alertmanager.instances: " + instance.url + " is sent credentials without TLS; write https://");
+  return all;
+}
 
 alertmanager::PosterOptions poster_options(const Config& config) {
   const auto& from = config.alertmanager;

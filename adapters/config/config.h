@@ -63,6 +63,9 @@ struct Config {
 [[nodiscard]] stream::Result<Config> read_config(const Path& file);
 [[nodiscard]] stream::Result<Config> parse_config(const std::string& text, const std::string& file_name);
 
+// What is allowed and probably not meant, a line each.
+[[nodiscard]] std::vector<std::string> warnings(const Config& config);
+
 // As YAML: every option with its meaning. The configuration's own values, or the defaults.
 [[nodiscard]] std::string show_config(const Config& config);
 // The table of options, as docs/configuration.md has it.

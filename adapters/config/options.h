@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -58,6 +59,9 @@ struct Section {
 
 // What stands for the type in messages and in the reference: "a duration (250ms, 45s, 5m, 1h)".
 [[nodiscard]] std::string type_of(const Place& place, Form form, const std::vector<std::string>& choices);
+
+// What is wrong with a text of this form, and what to write; empty: nothing.
+[[nodiscard]] std::string problem_of(Form form, const std::string& name, const std::string& text);
 
 // 250ms, 45s, 5m, 1h. 512B, 64KiB, 16MiB, 1GiB. The error says what to write.
 [[nodiscard]] stream::Result<Milliseconds> parse_duration(std::string_view text);

@@ -14,7 +14,6 @@
 #include "adapters/alertmanager/alert_json.h"
 #include "adapters/config/config.h"
 #include "adapters/config/options.h"
-#include "adapters/net/url.h"
 #include "dsl/problems.h"
 
 namespace tocsin::adapters::config {
@@ -125,35 +124,7 @@ void Reader::set(std::string* place, const YAML::Node& node) {
 }
 
 void Reader::check_form(const std::string& text, const YAML::Node& node) {
-  if (text.empty()) return;
-  switch (form_) {
-    case Form::url:
-      if (const auto url = net::parse_url(text); !url) wrong(node, fmt::format("{}: {}", name_, url.error().message));
-      break;
-    case Form::url_template:
-      if (!text.starts_with("http://") && !text.starts_with("https://"))
-        wrong(node, fmt::format("{} is a URL: write https://HOST/PATH, and not '{}'", name_, text));
-      break;
-    case Form::listen:
-      if (const auto listen = net::parse_listen(text); !listen) wrong(node, fmt::format("{}: {}", name_, listen.error().message));
-      break;
-    case Form::host_port: {
-      const auto url = net::parse_url("http://" + text);
-      const bool has_port = text.rfind(':') != text.npos && text.rfind(':') > text.rfind(']') + (text.rfind(']') == text.npos ? 1 : 0);
-      if (!url || !has_port || !url->prefix.empty())
-        wrong(node, fmt::format("{} has '{}', which is no HOST:PORT: write broker1.example:9092", name_, text));
-      break;
-    }
-    case Form::name: {
-      const bool good =
-          text.size() <= 200 && std::all_of(text.begin(), text.end(), [](char c) {
-            return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
-          });
-      if (!good) wrong(node, fmt::format("{} is a name of letters, digits, '.', '_' and '-', and not '{}'", name_, text));
-      break;
-    }
-    case Form::plain: break;
-  }
+  if (const std::string problem = problem_of(form_, name_, text); !problem.empty()) wrong(node, problem);
 }
 
 void Reader::set(Path* place, const YAML::Node& node) {

@@ -253,6 +253,30 @@ TEST_CASE("properties of librdkafka that are ours, or secret, do not stand in th
         "t.yml:3:40: sasl.password is a secret: put it into a file, and name that in kafka.property_files");
 }
 
+TEST_CASE("a password in an address is not repeated") {
+  const auto message =
+      refusal("kafka: {brokers: ['me:hunter2@b:9092']}") +
+      refused("alertmanager: {instances: [{url: 'http://me:hunter2@a:9093'}]}\nhttp: {external_url: 'http://x:hunter2@y'}");
+  CHECK(message.find("hunter2") == std::string::npos);
+  CHECK(message.find("kafka.brokers has a user or password in it") != std::string::npos);
+  CHECK(message.find("the address of 'a:9093' has a user or password in it") != std::string::npos);
+}
+
+TEST_CASE("a server that other machines reach without credentials, or credentials without TLS, are warned of") {
+  const auto warned = [](const std::string& rest) {
+    const auto config = parse_config(brokers + rest, "t.yml");
+    REQUIRE_MESSAGE(config, config.error().message);
+    const auto all = adapters::config::warnings(*config);
+    return all.empty() ? "" : all.front();
+  };
+  CHECK(warned("http: {listen: '127.0.0.1:1'}").empty());
+  CHECK(warned("http: {listen: '0.0.0.0:1'}").find("can be reached from other machines") != std::string::npos);
+  CHECK(warned("http: {listen: '0.0.0.0:1', token_file: /t}").find("takes credentials without TLS") != std::string::npos);
+  CHECK(warned("http: {listen: '0.0.0.0:1', token_file: /t, certificate_file: /c, key_file: /k}").empty());
+  CHECK(warned("alertmanager: {instances: [{url: 'http://a:1', token_file: /t}]}").find("without TLS; write https://") !=
+        std::string::npos);
+}
+
 TEST_CASE("what is no YAML is named with its place") {
   CHECK(refusal("kafka: [\n").find("t.yml:2:1: this is no YAML: ") == 0);
   CHECK(refusal("kafka:\n\tbrokers: [b:1]\n").find("spaces, not tabs") != std::string::npos);
