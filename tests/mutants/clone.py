@@ -1,0 +1,85 @@
+"""The clone in which changes are made, built and tested, and which tests are to notice a change of which folder."""
+
+import os
+import subprocess
+import sys
+from changes import NOT_NOTICED
+
+BUILD_SECONDS = 1800
+TEST_SECONDS = 300
+
+# The programs of each folder, the nearest first. A text after a program is for doctest: the one long test comes last.
+SHORT_ENGINE = "stream_engine_test -tce=killed*"
+LONG_ENGINE = "stream_engine_test -tc=killed*"
+ENGINE = ("alert_life_test", SHORT_ENGINE, "runner_test", "dsl_judged", "state_golden_test", LONG_ENGINE)
+HISTORY = ("history_behaviour_test", "source_coverage_test", "history_oracle_test", "history_replay_test")
+TESTS = {
+    "stream/values": ("stream_graph_test", "stream_kernels", *HISTORY, "test_schemas", "dsl_test", *ENGINE),
+    "stream/topology": ("stream_kernels", "stream_graph_test", "dsl_test", *HISTORY, *ENGINE),
+    "stream/graph": ("stream_kernels", "stream_graph_test", "dsl_test", *ENGINE),
+    "stream/windows": (*HISTORY, "stream_kernels", "dsl_test", *ENGINE),
+    "stream/rules": ("alert_life_test", SHORT_ENGINE, "dsl_test", "runner_test", "dsl_judged", "state_golden_test", LONG_ENGINE),
+    "stream/job": (SHORT_ENGINE, "alert_life_test", "runner_test", "packs_shared_test", "dsl_judged", "state_golden_test", LONG_ENGINE),
+    "schemas": ("test_schemas", "test_journal", SHORT_ENGINE, "runner_test", "state_golden_test"),
+    "dsl/text": ("text_parts", "text_extraction", "text_lines", "text_allocation", "dsl_test", SHORT_ENGINE),
+    "dsl": ("dsl_test", "dsl_judged", "text_extraction", "text_lines", "text_parts", SHORT_ENGINE, "packs_shared_test"),
+    "adapters/journal": ("test_journal", "runner_test", "disk_sink_test", SHORT_ENGINE, "state_golden_test", LONG_ENGINE),
+}
+
+
+def tests_of(file):
+    for folder in sorted(TESTS, key=len, reverse=True):
+        if file.startswith(folder + "/"):
+            return TESTS[folder]
+    return TESTS["stream/job"]
+
+
+class Clone:
+    def __init__(self, root, work, jobs):
+        self.tree = work / "tree"
+        self.jobs = jobs
+        self.environment = {"TOCSIN_SEED": "1", **os.environ, "CCACHE_BASEDIR": str(self.tree), "CCACHE_NOHASHDIR": "1",
+                            "CCACHE_SLOPPINESS": "pch_defines,time_macros"}
+        commit = self.output("git", "rev-parse", "HEAD", where=root)
+        if not (self.tree / ".git").exists():
+            self.output("git", "clone", "-q", "--no-checkout", str(root), str(self.tree), where=root)
+        self.output("git", "fetch", "-q", str(root), "HEAD", where=self.tree)
+        self.output("git", "checkout", "-q", "--force", "--detach", commit, where=self.tree)
+        if self.output("git", "status", "--porcelain", "--", "stream", "schemas", "dsl", "adapters", "tests", where=root):
+            print(f"warning: {root} has changes that are not committed: the clone does not have them", file=sys.stderr)
+        self.output("cmake", "--preset", "dev", "-Wno-dev", where=self.tree)
+
+    def output(self, *command, where):
+        return subprocess.run(command, cwd=where, env=self.environment, capture_output=True, text=True, check=True).stdout.strip()
+
+    def status(self, *command, seconds):
+        try:
+            return subprocess.run(command, cwd=self.tree, env=self.environment, capture_output=True, timeout=seconds, check=False).returncode
+        except subprocess.TimeoutExpired:
+            return "time-out"
+
+    # "noticed by PROGRAM", NOT_NOTICED, or why the change could not be made.
+    def judge(self, change):
+        path = self.tree / change.file
+        if not path.exists():
+            return f"cannot be made: there is no {change.file} ({change.place})"
+        text = path.read_text(encoding="utf-8")
+        if text.count(change.old) != 1:
+            return f"cannot be made: the old text stands {text.count(change.old)} times in {change.file} ({change.place})"
+        path.write_text(text.replace(change.old, change.new), encoding="utf-8")
+        try:
+            return self.first_failure(tests_of(change.file))
+        finally:
+            path.write_text(text, encoding="utf-8")
+
+    def first_failure(self, tests):
+        for test in tests:
+            program, *options = test.split()
+            built = self.status("cmake", "--build", "--preset", "dev", "-j", str(self.jobs), "--target", program, seconds=BUILD_SECONDS)
+            if built != 0:
+                return f"cannot be made: {program} does not build with it"
+            found = list((self.tree / "build/dev/tests").glob(f"*/{program}"))
+            outcome = self.status(str(found[0]), "--abort-after=1", *options, seconds=TEST_SECONDS)
+            if outcome != 0:
+                return f"noticed by {program}" + (" (time-out)" if outcome == "time-out" else "")
+        return NOT_NOTICED
