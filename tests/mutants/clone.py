@@ -7,6 +7,7 @@ from changes import NOT_NOTICED
 
 BUILD_SECONDS = 1800
 TEST_SECONDS = 300
+NOT_BUILT = "does not build"
 
 # The programs of each folder, the nearest first. A text after a program is for doctest: the one long test comes last.
 SHORT_ENGINE = "stream_engine_test -tce=killed*"
@@ -38,8 +39,9 @@ class Clone:
     def __init__(self, root, work, jobs):
         self.tree = work / "tree"
         self.jobs = jobs
-        self.environment = {"TOCSIN_SEED": "1", **os.environ, "CCACHE_BASEDIR": str(self.tree), "CCACHE_NOHASHDIR": "1",
+        self.environment = {**os.environ, "CCACHE_BASEDIR": str(self.tree), "CCACHE_NOHASHDIR": "1",
                             "CCACHE_SLOPPINESS": "pch_defines,time_macros"}
+        self.environment.pop("TOCSIN_SEED", None)      # each random test has its own seeds: an outcome can be repeated
         commit = self.output("git", "rev-parse", "HEAD", where=root)
         if not (self.tree / ".git").exists():
             self.output("git", "clone", "-q", "--no-checkout", str(root), str(self.tree), where=root)
@@ -72,14 +74,25 @@ class Clone:
         finally:
             path.write_text(text, encoding="utf-8")
 
+    # The tests have to pass without a change: else each change would be noticed.
+    def check_without_change(self, tests):
+        for test in tests:
+            outcome = self.outcome(test)
+            if outcome != 0:
+                sys.exit(f"{test} fails without a change in {self.tree}: {outcome}")
+
     def first_failure(self, tests):
         for test in tests:
-            program, *options = test.split()
-            built = self.status("cmake", "--build", "--preset", "dev", "-j", str(self.jobs), "--target", program, seconds=BUILD_SECONDS)
-            if built != 0:
-                return f"cannot be made: {program} does not build with it"
-            found = list((self.tree / "build/dev/tests").glob(f"*/{program}"))
-            outcome = self.status(str(found[0]), "--abort-after=1", *options, seconds=TEST_SECONDS)
+            outcome = self.outcome(test)
+            if outcome == NOT_BUILT:
+                return f"cannot be made: {test} does not build with it"
             if outcome != 0:
-                return f"noticed by {program}" + (" (time-out)" if outcome == "time-out" else "")
+                return f"noticed by {test.split()[0]}" + (" (time-out)" if outcome == "time-out" else "")
         return NOT_NOTICED
+
+    def outcome(self, test):
+        program, *options = test.split()
+        if self.status("cmake", "--build", "--preset", "dev", "-j", str(self.jobs), "--target", program, seconds=BUILD_SECONDS) != 0:
+            return NOT_BUILT
+        (path,) = (self.tree / "build/dev/tests").glob(f"*/{program}")
+        return self.status(str(path), "--abort-after=1", *options, seconds=TEST_SECONDS)
