@@ -56,7 +56,9 @@ class Clone:
 
     def status(self, *command, seconds):
         try:
-            return subprocess.run(command, cwd=self.tree, env=self.environment, capture_output=True, timeout=seconds, check=False).returncode
+            done = subprocess.run(command, cwd=self.tree, env=self.environment, capture_output=True, timeout=seconds, check=False)
+            (self.tree.parent / "last.log").write_bytes(done.stdout + done.stderr)
+            return done.returncode
         except subprocess.TimeoutExpired:
             return "time-out"
 
