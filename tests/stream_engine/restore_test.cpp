@@ -80,6 +80,28 @@ TEST_CASE("values of a node that a rank reported before it moved stay with that 
   check_restored(log, sections, handed_over);
 }
 
+TEST_CASE("a counter's rate after a restart reaches back to a predecessor of two minutes before") {
+  const auto pack = SmallJob::load(R"lua(signals { moved = { kind = "counter", unit = "bytes", owner = "rank" } })lua", R"lua(
+      rule "moving" { per = "rank", every = "5s", needs = { moved = signal "moved" { over = "60s" } },
+        evaluate = function(job) return job.moved:max():above(10) end })lua");
+  SmallJob log{pack};
+  const auto live = [&](double from, double to) {
+    for (double s = from; s < to; ++s) {
+      if (static_cast<int>(s) % 110 == 14) sample(log, s + 0.5, "moved", s * 100);
+      log.beats(s + 0.9, s + 0.9);
+    }
+  };
+  live(14, 620);  // the last two at 454.5 and 564.5
+  const auto sections = log.shard.take_sections(true);
+  const auto handed_over = log.end();
+  live(620, 630);
+  CHECK(log.ever("moving", 1, stream::Truth::yes));
+  SmallJob again{pack};
+  again.restore(log, sections, handed_over);
+  CHECK(again.ever("moving", 1, stream::Truth::yes));
+  CHECK(again.shard.digests() == log.shard.digests());
+}
+
 TEST_CASE("what was refused when it was first read is refused again by a restart") {
   SmallJob log{heat_pack()};
   std::uint64_t sequence = 2000;

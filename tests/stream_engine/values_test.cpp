@@ -96,6 +96,38 @@ TEST_CASE("a block in a unit of another kind is refused and counted, and still p
   }
 }
 
+TEST_CASE("a point more than ten minutes before its arrival is placed at its arrival, and a newer one is too late for its row") {
+  SmallJob job{units_pack()};
+  const auto old = [&](double s, double seconds) {
+    EntryBuilder b;
+    const EntryBuilder::Value value[] = {{"step_time", 5, {}, false}};
+    b.sample(SmallJob::at(s - seconds), EntryBuilder::rank(0), value);
+    job.consume(b, s);
+  };
+  old(1000, 600.5);
+  CHECK(job.shard.counters().corrected_times == 1);
+  CHECK(job.shard.counters().late == 0);
+  old(1001, 600);
+  CHECK(job.shard.counters().corrected_times == 1);
+  CHECK(job.shard.counters().late == 1);
+}
+
+TEST_CASE("a rank that has exited is expected no more: it is neither silent nor does anybody wait for it") {
+  SmallJob job{units_pack()};
+  for (double s = 1; s < 60; ++s) {
+    EntryBuilder b;
+    const EntryBuilder::Value value[] = {{"busy", 0.5, {}, false}};
+    for (std::uint32_t rank = 0; rank < 3; ++rank)
+      if (rank == 0 || s < 20) b.sample(SmallJob::at(s), EntryBuilder::rank(rank), value);
+    if (s == 20) b.event(SmallJob::at(s), EntryBuilder::rank(2), "exit", {});
+    job.consume(b, s);
+    job.beats(s, s);
+  }
+  CHECK(job.ever("silent", 2, Truth::yes));
+  CHECK_FALSE(job.ever("silent", 3, Truth::yes));
+  CHECK(job.last("silent", 3) == Truth::unknown);
+}
+
 namespace {
 
 const stream::LoadedPack& lines_pack() {
