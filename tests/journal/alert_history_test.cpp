@@ -68,6 +68,7 @@ TEST_CASE("a torn last line of the history is cut, and its transition is new aga
   auto history = AlertHistory::open(directory.path());
   REQUIRE(history);
   CHECK(history->cut_bytes() > 0);
+  CHECK(*read_whole(file) == "{\"id\":\"0000000000000001\",\"number\":1,\"rule\":\"a\"}\n");
   CHECK_FALSE(*history->add(1, 1, R"({"rule":"a"})"));
   CHECK(*history->add(2, 1, R"({"rule":"b"})"));
 }

@@ -31,6 +31,7 @@ TEST_CASE("a torn tail is cut at every length, counted, and written over") {
     auto writer = Writer::open(directory.path());
     REQUIRE(writer);
     CHECK(writer->cut_bytes() == kept);
+    CHECK(fs::file_size(newest_segment(directory.path())) == whole);
     CHECK(writer->last_arrival() == at(1));
     REQUIRE(writer->append(bytes("instead"), at(3)));
     CHECK(read_all(*reader) == std::vector<std::string>{"instead"});

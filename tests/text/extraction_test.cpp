@@ -146,6 +146,23 @@ TEST_CASE("records of the two outputs and of other ranks do not mix") {
   CHECK(out.all == std::vector<std::string>{"rank 0: pair more=10 n=1", "rank 1: pair more=20 n=2", "rank 1: pair more=30 n=3"});
 }
 
+TEST_CASE("a record ends with the line that its pattern allows as the last") {
+  const auto source = compiled(
+      "pattern \"a\" { line = [[^begin]], continues = [[^ ]], lines = 3, event = \"e\", texts = { x = { find = [[(x+)]], last = true } } "
+      "}");
+  auto extractor = source->make_lines();
+  test::Recorded out;
+  extractor->line(line("begin"), {}, out);
+  extractor->line(line(" x"), {}, out);
+  CHECK(out.all.empty());
+  extractor->line(line(" xx"), {}, out);
+  CHECK(out.all == std::vector<std::string>{"job: e x='xx'"});
+  extractor->line(line(" xxx"), {}, out);
+  extractor->finish(out);
+  CHECK(out.all.size() == 1);
+  CHECK(extractor->counters().records_cut == 1);
+}
+
 TEST_CASE("half-assembled records are bounded in lines, bytes and number") {
   const auto source = compiled(two_lines);
   auto extractor = source->make_lines();

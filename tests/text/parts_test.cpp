@@ -123,6 +123,7 @@ TEST_CASE("secrets are masked and the words around them are kept") {
   CHECK(mask_secrets("token hf_AbCdEfGhIjKlMnOpQr expired") == "token hf_*** expired");
   CHECK(mask_secrets("OPENAI_API_KEY=sk-proj-abcdefghijklmnop next") == "OPENAI_API_KEY=*** next");
   CHECK(mask_secrets("Authorization: Bearer abc.def.ghijkl") == "Authorization: Bearer ***");
+  CHECK(mask_secrets("Authorization: Basic bWU6aHVudGVyMg==") == "Authorization: Basic ***");
   CHECK(mask_secrets("clone https://me:hunter2@host/x.git") == "clone https://me:***@host/x.git");
   CHECK(mask_secrets("password=\"open sesame\", user=me") == "password=***, user=me");
   CHECK(mask_secrets("AKIAIOSFODNN7EXAMPLE") == "AKIA***");
