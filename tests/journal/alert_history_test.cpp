@@ -38,6 +38,18 @@ TEST_CASE("a transition that is in the history is not written again, also after 
         "{\"id\":\"ffffffffffffffff\",\"number\":0,\"verdict\":{\"family\":\"C2\"}}\n");
 }
 
+TEST_CASE("each sync appends, and an object of several lines becomes one") {
+  Directory directory;
+  auto history = AlertHistory::open(directory.path());
+  REQUIRE(history->add(1, 1, "{\n\"rule\":\"a\"\n}"));
+  REQUIRE(history->sync());
+  REQUIRE(history->add(2, 1, R"({"rule":"b"})"));
+  REQUIRE(history->sync());
+  CHECK(*read_whole(directory.path() / "alerts.jsonl") ==
+        "{\"id\":\"0000000000000001\",\"number\":1, \"rule\":\"a\" }\n{\"id\":\"0000000000000002\",\"number\":1,\"rule\":\"b\"}\n");
+  CHECK(AlertHistory::open(directory.path())->size() == 2);
+}
+
 TEST_CASE("what was added and not synced is new again after a restart") {
   Directory directory;
   {

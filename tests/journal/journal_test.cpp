@@ -185,6 +185,44 @@ TEST_CASE("a reader beside a writer never sees half a frame") {
   CHECK(reader->corrupt_bytes() == 0);
 }
 
+TEST_CASE("a frame without a payload is a frame, also as the last") {
+  TestDirectory directory;
+  {
+    auto writer = Writer::open(directory.path());
+    REQUIRE(writer->append(bytes("first"), at(1)));
+    REQUIRE(writer->append({}, at(2)));
+  }
+  auto writer = Writer::open(directory.path());
+  CHECK(writer->cut_bytes() == 0);
+  CHECK(writer->last_arrival() == at(2));
+  CHECK(read_all(directory.path()) == std::vector<std::string>{"first", ""});
+}
+
+TEST_CASE("files beside the segments that only look like them are left out") {
+  TestDirectory directory;
+  auto writer = Writer::open(directory.path());
+  REQUIRE(writer->append(bytes("first"), at(1)));
+  const fs::path segment = newest_segment(directory.path());
+  fs::copy_file(segment, directory.path() / (segment.stem().string() + "-copy.journal"));
+  fs::copy_file(segment, directory.path() / "notes.journal");
+  fs::copy_file(segment, directory.path() / (segment.filename().string() + ".bak"));
+  CHECK(segments_of(directory.path()).size() == 1);
+  CHECK(read_all(directory.path()) == std::vector<std::string>{"first"});
+}
+
+TEST_CASE("a journal of another version is neither read nor written") {
+  TestDirectory directory;
+  {
+    auto writer = Writer::open(directory.path());
+    REQUIRE(writer->append(bytes("first"), at(1)));
+  }
+  damage(newest_segment(directory.path()), 3, "2");
+  CHECK(Writer::open(directory.path()).error().code == stream::Errc::unknown_version);
+  auto reader = Reader::open(directory.path());
+  REQUIRE(reader);
+  CHECK(reader->next().error().code == stream::Errc::unknown_version);
+}
+
 TEST_CASE("a follower passes over a message that is none, and counts it") {
   TestDirectory directory;
   auto writer = Writer::open(directory.path());

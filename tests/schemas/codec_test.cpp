@@ -67,6 +67,10 @@ TEST_CASE("samples of one layout become one block where they fill a grid, and bl
     add(3, 0);
     CHECK(shapes() == Shapes{{1, 3}, {1, 2}, {1, 1}});  // the third second could not continue the second
   }
+  SUBCASE("a row whose members have different times") {
+    add(1, 0), add(1, 1), add(2, 0), add(3, 1);
+    CHECK(shapes() == Shapes{{1, 2}, {1, 1}, {1, 1}});
+  }
   SUBCASE("the same member and time twice") {
     add(1, 0), add(1, 1), add(1, 0);
     CHECK(shapes() == Shapes{{1, 2}, {1, 1}});
@@ -92,10 +96,26 @@ TEST_CASE("values that a float holds exactly are sent as floats, all others as d
   CHECK_FALSE(entry.samples[2].has(0));
 }
 
+TEST_CASE("ranks with gaps between them, and lines of any length, come out as they went in") {
+  EntryBuilder builder;
+  const EntryBuilder::Value value{"a", 1, {}, false};
+  for (const std::uint32_t rank : {3, 5, 6, 7, 9, 20}) builder.sample(at(1), EntryBuilder::rank(rank), {&value, 1});
+  const std::string text(100'000, 'x');
+  builder.line(at(1), EntryBuilder::rank(0), text);
+  Decoder decoder;
+  const auto entry = decoder.decode(encode(builder.entry()), {}, {}, at(1));
+  REQUIRE(entry);
+  std::vector<std::uint32_t> ranks;
+  for (const auto& member : (*entry)->samples[0].members) ranks.push_back(member.rank);
+  CHECK(ranks == std::vector<std::uint32_t>{3, 5, 6, 7, 9, 20});
+  CHECK((*entry)->lines[0].text == text);
+}
+
 TEST_CASE("times and arrivals years off are moved within bounds, not refused") {
   EntryBuilder builder;
   const EntryBuilder::Value value{"a", 1, {}, false};
   builder.sample(stream::long_ago, EntryBuilder::job(), {&value, 1});
+  builder.sample(stream::never, EntryBuilder::rank(0), {&value, 1});
   builder.line(stream::never, EntryBuilder::job(), "x");
   builder.event(stream::never, EntryBuilder::job(), "e", {});
   Decoder decoder;
@@ -103,6 +123,7 @@ TEST_CASE("times and arrivals years off are moved within bounds, not refused") {
   REQUIRE(entry);
   CHECK((*entry)->rejected_blocks == 0);
   CHECK(stream::nanoseconds((*entry)->samples[0].times[0]) == 0);
+  CHECK(stream::nanoseconds((*entry)->samples[1].times[0]) == std::int64_t{1} << 62);
   CHECK(stream::nanoseconds((*entry)->lines[0].time) == std::int64_t{1} << 62);
   CHECK(stream::nanoseconds((*entry)->events[0].time) == std::int64_t{1} << 62);
   CHECK(stream::nanoseconds((*entry)->arrival) == 0);

@@ -1,7 +1,6 @@
 // Torn, flipped, random and lying messages: refused or counted, never a crash, never more work than their size pays for.
 #include <doctest/doctest.h>
 
-#include <algorithm>
 #include <cstring>
 #include <random>
 
@@ -9,6 +8,7 @@
 #include "schemas/layout.h"
 #include "schemas/snapshot.h"
 #include "tests/schemas/alerts.h"
+#include "tests/schemas/blocks.h"
 #include "tests/schemas/entries.h"
 #include "tests/seed.h"
 
@@ -22,41 +22,6 @@ std::vector<std::byte> everything() {
   EntryBuilder builder;
   fill_with_everything(builder);
   return encode(builder.entry());
-}
-
-// Reads all that an entry shows, so that a sanitizer sees each byte.
-std::size_t touch(const stream::Entry& entry) {
-  for (const auto& block : entry.samples) {
-    CHECK(block.narrow.size() + block.wide.size() == block.size());
-    CHECK((block.present.empty() || block.present.size() == (block.size() + 7) / 8));
-  }
-  return in_words(entry).size();
-}
-
-stream::SampleBlock a_block() {
-  static const stream::SampleBlock::Signal signal{"loss", "", stream::SignalKind::gauge};
-  static const std::array members{stream::MemberKey{stream::Level::rank, 0, {}, {}}, stream::MemberKey{stream::Level::rank, 1, {}, {}}};
-  static const std::array times{at(1), at(2)};
-  static const std::array values{1.f, 2.f, 3.f, 4.f};
-  stream::SampleBlock block;
-  block.signals = {&signal, 1};
-  block.members = members;
-  block.times = times;
-  block.narrow = values;
-  return block;
-}
-
-std::uint32_t rejected(const stream::SampleBlock& bad) {
-  const std::array blocks{a_block(), bad, a_block()};
-  stream::Entry entry;
-  entry.subject = "j";
-  entry.samples = blocks;
-  Decoder decoder;
-  const auto read = decoder.decode(encode(entry), {}, {}, at(1));
-  REQUIRE(read);
-  CHECK((*read)->samples.size() + (*read)->rejected_blocks == 3);
-  touch(**read);
-  return (*read)->rejected_blocks;
 }
 
 }  // namespace
@@ -222,72 +187,6 @@ TEST_CASE("values of text signals must be indices of texts") {
   const std::array<std::uint8_t, 1> present{0b1011};  // the third is absent: what stands there does not matter
   block.present = present;
   CHECK(with(7) == 0);
-}
-
-TEST_CASE("a line of a member that its block does not have costs the block") {
-  EntryBuilder builder;
-  for (std::uint32_t i = 0; i < 3; ++i) builder.line(at(i), EntryBuilder::rank(100 + i), "x");
-  auto message = encode(builder.entry());
-  const std::array<std::uint32_t, 3> whose{0, 1, 2}, beyond{0, 1, 3};
-  const auto* begin = reinterpret_cast<const std::byte*>(whose.data());
-  const auto place = std::search(message.begin(), message.end(), begin, begin + sizeof whose);
-  REQUIRE(place != message.end());
-  Decoder decoder;
-  CHECK((*decoder.decode(message, {}, {}, at(9)))->lines.size() == 3);
-  std::memcpy(&*place, beyond.data(), sizeof beyond);
-  const auto read = decoder.decode(message, {}, {}, at(9));
-  REQUIRE(read);
-  CHECK((*read)->lines.empty());
-  CHECK((*read)->rejected_blocks == 1);
-}
-
-TEST_CASE("what a message names several times is read once: its bytes pay for one block") {
-  std::vector<stream::SampleBlock> blocks(64, a_block());
-  const std::vector<float> values(2 * 2 * 500, 1.f);
-  std::vector<stream::Time> times(1000, at(3));
-  blocks[0].times = times, blocks[0].narrow = values;
-  stream::Entry entry;
-  entry.samples = blocks;
-  const auto whole = encode(entry);
-  const auto number = [&](const std::vector<std::byte>& bytes, std::size_t place, std::size_t size) {
-    std::uint32_t read = 0;
-    std::memcpy(&read, bytes.data() + place, size);
-    return read;
-  };
-  const std::size_t table = number(whole, 0, 4), fields = table - static_cast<std::int32_t>(number(whole, table, 4));
-  constexpr std::size_t samples = 10;  // the field's number in the table of an envelope
-  const std::size_t pointer = table + number(whole, fields + 4 + 2 * samples, 2), list = pointer + number(whole, pointer, 4);
-  REQUIRE(number(whole, list, 4) == blocks.size());
-  auto lying = whole;
-  const std::size_t first = list + 4 + number(whole, list + 4, 4);
-  for (std::size_t i = 0; i < blocks.size(); ++i) {
-    const std::size_t at_place = list + 4 + 4 * i;
-    const auto offset = static_cast<std::uint32_t>(first - at_place);
-    std::memcpy(lying.data() + at_place, &offset, sizeof offset);
-  }
-  Decoder decoder;
-  CHECK((*decoder.decode(whole, {}, {}, at(9)))->samples.size() == blocks.size());
-  const auto read = decoder.decode(lying, {}, {}, at(9));
-  REQUIRE(read);
-  CHECK((*read)->samples.size() == 1);
-  CHECK((*read)->rejected_blocks == blocks.size() - 1);
-}
-
-TEST_CASE("a run of as many members as a message may have is read, and one of more is refused") {
-  for (const std::size_t count : {262'144u, 262'145u}) {
-    CAPTURE(count);
-    std::vector<stream::MemberKey> ranks(count);
-    for (std::uint32_t i = 0; i < count; ++i) ranks[i] = {stream::Level::rank, i, {}, {}};
-    const stream::CoverageRecord covered[] = {{"log", ranks}};
-    stream::Entry entry;
-    entry.coverage = covered;
-    Decoder decoder;
-    const auto message = encode(entry);
-    const auto read = decoder.decode(message, {}, {}, at(1));
-    REQUIRE(read);
-    CHECK((*read)->rejected_blocks == (count > 262'144 ? 1 : 0));
-    CHECK((*read)->coverage.size() == (count > 262'144 ? 0 : 1));
-  }
 }
 
 TEST_CASE("members that no values stand behind are limited for the whole message") {

@@ -89,6 +89,52 @@ TEST_CASE("a line of ten megabytes is matched up to a limit, and counted") {
   CHECK(extractor->counters().cut_lines == 1);
 }
 
+TEST_CASE("what a line says beyond the limit of its bytes is not matched") {
+  const auto source = compiled("pattern \"a\" { line = [[oops]], event = \"e\" }");
+  auto extractor = source->make_lines();
+  test::Recorded out;
+  extractor->line(line(std::string(64 * 1024 - 4, 'x') + "oops"), {}, out);
+  CHECK(out.all.size() == 1);
+  extractor->line(line(std::string(64 * 1024 - 3, 'x') + "oops"), {}, out);
+  CHECK(out.all.size() == 1);
+}
+
+TEST_CASE("a text that an event takes from a line has its secrets masked") {
+  const auto source = compiled("pattern \"a\" { line = [[oops (?P<what>.+)]], event = \"e\", texts = { what = \"what\" } }");
+  auto extractor = source->make_lines();
+  test::Recorded out;
+  extractor->line(line("oops password=hunter2"), {}, out);
+  CHECK(out.all == std::vector<std::string>{"job: e what='password=***'"});
+}
+
+TEST_CASE("a rank that a pattern takes from a line is one that there can be") {
+  const auto source = compiled("pattern \"a\" { line = [[oops (?P<r>INT)]], event = \"e\", rank = \"r\" }");
+  auto extractor = source->make_lines();
+  test::Recorded out;
+  extractor->line(line("oops 262143"), {}, out);
+  extractor->line(line("oops 262144"), {}, out);
+  CHECK(out.all == std::vector<std::string>{"rank 262143: e", "job: e"});
+}
+
+TEST_CASE("an event of a line has the pattern's source, or that of the log in which it stands") {
+  const auto source = compiled("pattern \"a\" { line = [[oops]], event = \"e\", source = \"kernel_log\" }");
+  auto extractor = source->make_lines();
+  test::Recorded out;
+  for (const char* log : {"", "log", "ipmi"}) extractor->line({{}, rank(0), false, "oops", log}, {}, out);
+  CHECK(out.sources == std::vector<std::string>{"kernel_log", "kernel_log", "ipmi"});
+}
+
+TEST_CASE("a bar of a smaller total within another is passed over until the outer one has reached its total") {
+  const auto source = compiled("parser \"bar\" { line = [[^(?P<n>INT)/(?P<of>INT)$]], same = \"of\", samples = { step = \"n\" } }");
+  auto extractor = source->make_lines();
+  test::Recorded out;
+  for (const char* bar : {"3/1500", "1/70", "4/1500", "70/70", "5/1500", "1499/1500", "1500/1500", "1/70", "2/1500"})
+    extractor->line(line(bar), {}, out);
+  std::string steps;
+  for (const auto& one : out.all) steps += one.substr(one.rfind(' '));
+  CHECK(steps == " 3 4 5 1499 1500 1 2");
+}
+
 TEST_CASE("a collector that knows the rank is believed before the text; a local rank is none on a known node") {
   const auto source = compiled("pattern \"a\" { line = [[oops]], event = \"e\" }");
   auto extractor = source->make_lines();
@@ -130,6 +176,17 @@ TEST_CASE("a record ends at a line that does not continue it, at its time, or wi
   extractor->finish(out);
   CHECK(out.all.back() == "job: pair n=3");
   CHECK(extractor->next_due() == stream::never);
+}
+
+TEST_CASE("records that end at one time end in the order in which they were due") {
+  const auto source = compiled(two_lines);
+  auto extractor = source->make_lines();
+  test::Recorded out;
+  const auto at = [](int s) { return stream::at_nanoseconds(s * 1'000'000'000LL); };
+  extractor->line(line("begin 1", rank(5)), at(1), out);
+  extractor->line(line("begin 2", rank(0)), at(2), out);
+  extractor->settle(at(9), out);
+  CHECK(out.all == std::vector<std::string>{"rank 5: pair n=1", "rank 0: pair n=2"});
 }
 
 TEST_CASE("records of the two outputs and of other ranks do not mix") {

@@ -79,6 +79,7 @@ TEST_CASE("texts for an alert are UTF-8, short and without controls") {
   CHECK(presentable("  a\tb\x01"
                     "c  ") == "a b c");
   CHECK(presentable("caf\xC3\xA9 \xFF\xC3") == "caf\xC3\xA9 ??");
+  CHECK(presentable("a\xE0\x80\x80") == "a???");  // longer than it has to be
   CHECK(presentable(std::string(600, 'x')).size() == 512);
   CHECK(presentable("ab\xC3\xA9", 3) == "ab");
 }
@@ -96,6 +97,8 @@ TEST_CASE("prefixes of launchers and loggers are read through to the body and th
   CHECK(read("  7: [rank9]: hello") == Read{9, "hello"});
   CHECK(read("[rank9]: [default1]: hello") == Read{9, "hello"});
   CHECK(read(" 850: hello") == Read{850, "hello"});
+  CHECK(read("[rank3]: 7: hello") == Read{3, "7: hello"});  // a task's number comes first or not at all
+  CHECK(read("[rank262143]: hello") == Read{262'143, "hello"});
   CHECK(read("(Worker pid=4009) [rank1]:[E Process.cpp:1537] [PG 1 Rank 1] out") == Read{1, "[PG 1 Rank 1] out"});
   CHECK(read("(pretraining, pid=4112) Training epoch 1") == Read{-1, "Training epoch 1"});
   CHECK(read("2026-02-03 04:05:06 [rank3]: x") == Read{3, "x"});
@@ -110,9 +113,9 @@ TEST_CASE("prefixes of launchers and loggers are read through to the body and th
 }
 
 TEST_CASE("what only looks like a prefix stays") {
-  for (const char* line :
-       {"[batch=1/100]:", "[step=1/7,epoch=0]", "422/422 [====]", "12:30", "3:4 ratio", "[Torch] Saved x", "(see page 3) x",
-        "Epoch 1: begins", "[1, 2, 3]: a list", "[1,2] of them", "stderr F is full", "[999999999]: far", "", " ", "["}) {
+  for (const char* line : {"[batch=1/100]:", "[step=1/7,epoch=0]", "422/422 [====]", "12:30", "3:4 ratio", "[Torch] Saved x",
+                           "(see page 3) x", "Epoch 1: begins", "[1, 2, 3]: a list", "[1,2] of them", "stderr F is full",
+                           "[999999999]: far", "[rank262144]: far", "", " ", "["}) {
     CAPTURE(line);
     CHECK(read_prefix(line).size == 0);
     CHECK(!read_prefix(line).rank);
