@@ -1,7 +1,10 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 
+#include "dsl/durations.h"
 #include "tests/dsl/sample_pack.h"
 
 using namespace tocsin;
@@ -100,6 +103,43 @@ TEST_CASE("a rule settles as late as the latest signal of any rule that it reach
   for (const auto& [name, node] : rule(loaded, "slow_rank").needs) CHECK(graph[node].attributes.window->settle == 20s);
 }
 
+TEST_CASE("a signal is complete after five seconds, and an event after one, unless it says otherwise") {
+  const auto settle = [](const std::string& signal, const std::string& answer) {
+    const Loaded loaded = load_rules("rule \"x\" { per = \"gpu\", every = \"10s\", needs = { n = signal \"" + signal +
+                                     "\" { over = \"1m\" } },\n  evaluate = function(job) return job.n:" + answer + ":above(1) end }");
+    return rule(loaded, "x").settle;
+  };
+  CHECK(settle("duty", "mean()") == 5s);
+  CHECK(settle("fault", "count()") == 1s);
+}
+
+TEST_CASE("durations and persistences are those that are written") {
+  CHECK(duration_named("90s") == 90s);
+  CHECK(duration_named("1.5m") == 90s);
+  CHECK(duration_named("2h") == 2h);
+  CHECK(duration_named("3d") == 72h);
+  CHECK(duration_named("26000d"));
+  CHECK_FALSE(duration_named("27000d"));  // beyond 70 years
+  for (const char* none : {"", "s", "10", "10 s", "-1s", "1e3s", "10ms"}) CHECK_FALSE(duration_named(none));
+  const auto four = persistence_named("4 of 6"), last = persistence_named("1000 of 1000");
+  REQUIRE((four && last));
+  CHECK((four->k == 4 && four->n == 6));
+  for (const char* none : {"5 of 4", "0 of 4", "1 of 1001", "for", "4 of", "of 4"}) CHECK_FALSE(persistence_named(none));
+}
+
+TEST_CASE("a pack is the rules of its directory, without what is hidden") {
+  const auto directory = std::filesystem::temp_directory_path() / "tocsin-test-hidden-pack";
+  std::filesystem::remove_all(directory);
+  for (const char* file : {"a.lua", "within/b.lua", ".git/c.lua", ".d.lua", "within/.old/e.lua", "notes.txt"}) {
+    std::filesystem::create_directories((directory / file).parent_path());
+    std::ofstream{directory / file} << "-- nothing\n";
+  }
+  const auto files = read_pack(directory);
+  std::filesystem::remove_all(directory);
+  REQUIRE(files);
+  CHECK(*files == PackFiles{{"a.lua", "-- nothing\n"}, {"within/b.lua", "-- nothing\n"}});
+}
+
 TEST_CASE("rules run after those that they are built on") {
   const Loaded loaded = load_rules(slow_rank);
   CHECK(rule(loaded, "quiet").depth == 1);
@@ -188,4 +228,9 @@ TEST_CASE("parameters decide at load: an if over them is no mistake") {
       rule_text("    local low = keep\n    if p.share == 0.2 and p.share < 1 then low = low & job.duty:mean():below(p.share) end\n"
                 "    for i = 1, 3 do low = low | job.duty:mean():below(i / 10) end\n    return low & job.duty:age():above(p.wait)"));
   CHECK(problems_of(loaded) == "");
+}
+
+TEST_CASE("two parameters that are durations have an order, and equals are at most each other") {
+  CHECK(problems_of(load_rules(rule_text("    if p.wait <= p.wait and p.wait >= p.wait and not (p.wait < p.wait) then return keep end"))) ==
+        "");
 }

@@ -67,9 +67,25 @@ TEST_CASE("== on a column is found, although Lua says nothing") {
   CHECK(said(body) == only("'==' never holds for a column. Write :is(79)", body));
   body = "    return keep & (job.fault:last('code') ~= 7.5)";
   CHECK(said(body) == only("'==' never holds for a column. Write :is(7.5)", body));
+  body = "    return keep & (job.fault:last('code') == p.share)";
+  CHECK(has(said(body), only("'==' never holds for a column. Write :is(…)", body)));
   body = "    return keep & (job.duty:mean() == job.duty:max())";
   CHECK(said(body) == only("'==' never holds for a column. Write :is(…)", body));
   CHECK(has(said("    return job.fault:last('code') == 79"), "evaluate must return a mask; it returned a boolean"));
+}
+
+TEST_CASE("a mistake far down in a function is found at its line") {
+  std::string body = "    local x = 1\n";
+  for (int i = 0; i < 200; ++i) body += "    -- nothing\n";
+  CHECK(has(said(body + "    return keep & (job.fault:last('code') == 79)"), "site.lua:209: [r] '==' never holds"));
+}
+
+TEST_CASE("a state field decides as little as a column") {
+  CHECK(
+      has(problems_of(load_rules("rule \"s\" { per = \"job\", every = \"10s\", needs = { loss = signal \"loss\" { over = \"attempt\" } },\n"
+                                 "  state = { best = 0 }, evaluate = function(job, p, state)\n"
+                                 "    if state.best then return job.loss:last():above(1) end end }")),
+          "site.lua:3: [s] 'if/and/or' " + decides));
 }
 
 TEST_CASE("functions of Lua's library do not take columns") {
@@ -103,6 +119,7 @@ TEST_CASE("a name that is not there brings the nearest one") {
   CHECK(said(body) == only("'shar' is not in params (share?): list it there with its value", body));
   body = "    return keep & job.duty:meen():above(0.5)";
   CHECK(said(body) == only("no word 'meen' for a window (mean?)", body));
+  CHECK(has(said("    return keep & job.duty:maen():above(0.5)"), "no word 'maen' for a window (mean?)"));
   CHECK(has(said("    local low = keep\n    return lwo"), "site.lua:9: [r] nothing is called 'lwo' (low?)"));
   CHECK(
       has(problems_of(load_rules("rule \"r\" { per = \"gpu\", every = \"10s\",\n  needs = { duty = signal \"dutty\" { over = \"30s\" } },\n"
@@ -125,6 +142,8 @@ TEST_CASE("a span says what to write") {
   CHECK(has(over("{ over = \"300ms\" }"), "write \"10m\" (s, m, h, d)"));
   CHECK(has(over("{ over = \"earlier\" }"), "comes later"));
   CHECK(has(over("{ over = 5 }"), "'duty' is sampled on a grid and does not count points: write over = \"30s\""));
+  for (const char* points : {"0", "5.5", "65537"})
+    CHECK(has(over("{ over = " + std::string{points} + " }"), ": write a whole number from 1 to 65536"));
   CHECK(has(over("{ over = \"1m\", lag = 5 }"), "lag and over: both a time, or both a number of points"));
   CHECK(has(over("{ ovr = \"1m\" }"), "unknown key 'ovr' (over?)"));
   CHECK(has(over("{ }"), "signal \"duty\" needs over"));
@@ -140,6 +159,16 @@ TEST_CASE("a need that is refused is not missed by evaluate as well") {
   CHECK(needs("signal \"duty\"").find("not in needs") == std::string::npos);
   CHECK(has(needs("\"duty\""), "need 'duty' is a string: write signal"));
   CHECK(needs("\"duty\"").find("not in needs") == std::string::npos);
+}
+
+TEST_CASE("a signal that no rule could read is told") {
+  const auto with = [](const std::string& signal) {
+    return problems_of(load({{"signals.lua", "signals { x = { kind = \"gauge\", unit = \"none\", owner = \"rank\", " + signal + " } }"}}));
+  };
+  CHECK(with("lateness = \"10m\", aliases = { \"y\", z = 0.5 }") == "");
+  CHECK(has(with("lateness = \"601s\""), "lateness is at most 10m"));
+  CHECK(has(with("aliases = { y = 0 }"), "y: a factor is a number other than 0"));
+  CHECK(has(with("row = \"11m\""), "row is between 0.01s and 10m"));
 }
 
 TEST_CASE("what Lua expects is told with the usual slip") {
@@ -309,5 +338,6 @@ TEST_CASE("a tune of what is not there is told") {
   const auto with = [](const std::string& text) { return problems_of(load_rules(rule_text("    return keep") + text)); };
   CHECK(has(with("tune \"rr\" { }"), "tune: no rule 'rr'"));
   CHECK(has(with("tune \"r\" { params = { shar = 1 } }"), "tune 'r': 'shar' is not in params (share?)"));
+  CHECK(has(with("tune \"r\" { params = { share = \"much\" } }"), "tune 'r': params.share is of another kind in the rule"));
   CHECK(has(with("tune \"r\" { per = \"job\" }"), "tune 'r': 'per' cannot be tuned"));
 }

@@ -57,6 +57,9 @@ TEST_CASE("a mistake in a definition is told with file, line, pattern and remedy
   CHECK(says(problem("parser \"a\" { line = [[x]], event = \"e\" }"), "write a pattern for the event"));
   CHECK(says(problem("pattern \"a\" { line = [[x]], event = \"e\" }\npattern \"a\" { line = [[y]], event = \"e\" }"),
              "the name is taken by"));
+  for (const char* lines : {"0", "513"})
+    CHECK(says(problem("pattern \"a\" { line = [[x]], event = \"e\", lines = " + std::string{lines} + " }"),
+               "lines is not between 1 and 512"));
   CHECK(says(problem("pattern \"a\" {"), "expected"));
 }
 
@@ -114,6 +117,15 @@ TEST_CASE("a rank that a pattern takes from a line is one that there can be") {
   extractor->line(line("oops 262143"), {}, out);
   extractor->line(line("oops 262144"), {}, out);
   CHECK(out.all == std::vector<std::string>{"rank 262143: e", "job: e"});
+}
+
+TEST_CASE("a rank that a pattern takes only where none is known yields to the collector's") {
+  const auto source = compiled("pattern \"a\" { line = [[oops (?P<r>INT)]], event = \"e\", rank_if_unknown = \"r\" }");
+  auto extractor = source->make_lines();
+  test::Recorded out;
+  extractor->line(line("oops 3", rank(9)), {}, out);
+  extractor->line(line("oops 3"), {}, out);
+  CHECK(out.all == std::vector<std::string>{"rank 9: e", "rank 3: e"});
 }
 
 TEST_CASE("an event of a line has the pattern's source, or that of the log in which it stands") {

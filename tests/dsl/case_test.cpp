@@ -1,0 +1,70 @@
+// Cases that are not met: each says what was expected, and what was reported instead.
+#include <doctest/doctest.h>
+
+#include "dsl/case_runner.h"
+#include "tests/dsl/sample_pack.h"
+
+using namespace tocsin;
+using namespace tocsin::dsl;
+using namespace tocsin::dsl::test;
+
+namespace {
+
+const char* rules = R"lua(
+rule "hot" { per = "gpu", every = "10s", needs = { duty = signal "duty" { over = "30s" } },
+  evaluate = function(job) return job.duty:mean():above(0.5) end }
+rule "slow" { per = "job", every = "10s", needs = { took = signal "step_time" { over = "30s" } },
+  evaluate = function(job) local slow = job.took:mean():above(0.5) return slow:any("job"), { who = slow } end }
+)lua";
+
+// What a case of four ranks says that is not met; empty: it is.
+std::string said(const std::string& segments, const std::string& expected) {
+  const Loaded loaded = load_rules(std::string{rules} + "case \"c\" { ranks = 4, " + segments + ", " + expected + " }");
+  REQUIRE_MESSAGE(loaded.pack, problems_of(loaded));
+  REQUIRE(loaded.cases.size() == 1);
+  const CaseResult result = run_case(loaded.cases[0], {loaded.pack, nullptr});
+  CHECK(result.passed == result.messages.empty());
+  std::string all;
+  for (const std::string& message : result.messages) all += message + "\n";
+  return all;
+}
+bool has(const std::string& text, const std::string& part) {
+  if (text.find(part) != std::string::npos) return true;
+  MESSAGE(text);
+  return false;
+}
+
+const std::string one_hot = "{ lasting = \"1m\", duty = 0.1 }, { lasting = \"2m\", gpu = { [3] = { duty = 0.9 } } }";
+
+}  // namespace
+
+TEST_CASE("a case is met by the alert that it names, in its time, of its member") {
+  CHECK(said(one_hot, "fires = { { \"hot\", gpu = 3, within = \"40s\" } }") == "");
+  CHECK(
+      has(said(one_hot, "fires = { { \"hot\", gpu = 3, within = \"1s\" } }"), "expected hot, GPU 3 in time; reported instead: hot on GPU"));
+  CHECK(has(said(one_hot, "fires = { { \"hot\", gpu = 2 } }"), "expected hot, GPU 2; reported instead: hot on GPU"));
+  CHECK(has(said("{ lasting = \"2m\", duty = 0.1 }", "fires = { { \"hot\" } }"), "expected hot; it never fired"));
+}
+
+TEST_CASE("an alert that a case does not name is a fault of it") {
+  CHECK(has(said(one_hot, "fires = {}"), "fired unexpectedly: hot on GPU"));
+  CHECK(has(said(one_hot, "fires = { { \"hot\", gpu = 2 } }"), "fired unexpectedly: hot on GPU"));
+}
+
+TEST_CASE("a case names all members that an alert names, and no other") {
+  const std::string two = "{ lasting = \"2m\", step_time = 0.1, rank = { [2] = { step_time = 0.9 }, [3] = { step_time = 0.9 } } }";
+  CHECK(said(two, "fires = { { \"slow\", who = { 2, 3 } } }") == "");
+  CHECK(has(said(two, "fires = { { \"slow\", who = { 3 } } }"), "expected slow, who {3}; reported instead: "));
+  CHECK(has(said(two, "fires = { { \"slow\", who = { 1, 2, 3 } } }"), "who {2, 3}"));
+}
+
+TEST_CASE("a case that expects an alert to clear, or a rule not to know, says where they do not") {
+  const std::string cleared = one_hot + ", { lasting = \"2m\", gpu = { [3] = { duty = 0.1 } } }",
+                    fires = "fires = { { \"hot\", gpu = 3 } }";
+  CHECK(said(cleared, fires + ", resolves = { { \"hot\", gpu = 3 } }") == "");
+  CHECK(has(said(one_hot, fires + ", resolves = { { \"hot\", gpu = 3 } }"), "expected hot, GPU 3 to clear; it did not"));
+  const std::string nothing = "{ lasting = \"1m\", clock = 1700 }";
+  CHECK(said(nothing, "unknown = { { \"hot\", missing = \"duty\" } }") == "");
+  CHECK(has(said(nothing, "unknown = { { \"hot\", missing = \"clock\" } }"), "does not miss clock; it misses duty"));
+  CHECK(has(said(one_hot, fires + ", unknown = { { \"hot\" } }"), "expected hot to be unknown at the end; it was known"));
+}
