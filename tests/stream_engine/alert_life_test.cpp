@@ -94,6 +94,7 @@ TEST_CASE("an alert that cleared is over: the next on the same member has anothe
   REQUIRE(bench.story() == Story{"20 slow firing", "30 slow resolved cleared", "40 slow firing"});
   CHECK(bench.published[1].id == bench.published[0].id);
   CHECK(bench.published[1].number == 2);
+  CHECK(bench.published[1].shows == "shown");  // the text under which it fired
   CHECK(bench.published[2].id != bench.published[0].id);
   CHECK(bench.published[2].number == 1);
   CHECK(bench.published[2].since == tick(40));
@@ -183,6 +184,47 @@ TEST_CASE("what is not evaluated for three intervals expires: the T of its resol
   CHECK(bench.lifecycle->next_expiry(bench.runs) == tick(970));
   bench.silence_to(970);
   CHECK(bench.story() == Story{"10 slow firing", "910 slow resolved no data"});
+}
+
+TEST_CASE("of two rules whose alerts expire at one tick the one whose data is complete later goes later") {
+  Bench bench;
+  bench.rule("fast");
+  bench.rule("slow").settle = 60s;
+  bench.begin();
+  bench.at(10, {{Y}, {Y}});
+  bench.silence_to(669);
+  CHECK(bench.story() == Story{"10 fast firing", "10 slow firing", "610 fast resolved no data"});
+  bench.silence_to(670);
+  CHECK(bench.story().back() == "610 slow resolved no data");
+}
+
+TEST_CASE("a rule that records trigger has three of its own intervals, and ten minutes at least") {
+  Bench bench;
+  bench.rule("loss").every = {{Trigger::Kind::record, {}, SignalId{3}}};
+  bench.begin();
+  bench.at(0, {{N}}), bench.at(100, {{N}});
+  CHECK(bench.runs[0].patience() == 10min);
+  bench.at(600, {{Y}});
+  CHECK(bench.runs[0].patience() == 1500s);
+  CHECK(bench.lifecycle->next_expiry(bench.runs) == tick(2100));
+}
+
+TEST_CASE("what a finding reads of a member that is pending is what is known of it, and ever only what is known often enough") {
+  Bench bench;
+  bench.rule("hot").fire = {false, 2, 2, {}};
+  bench.begin();
+  bench.at(10, {{Y}});
+  CHECK(bench.runs[0].answers(tick(10))[0] == N);
+  bench.at(20, {{U}});
+  CHECK(bench.runs[0].answers(tick(20))[0] == U);
+  for (const int known : {89, 90}) {
+    CAPTURE(known);
+    Bench often;
+    often.rule("hot");
+    often.begin();
+    for (int i = 0; i < 100; ++i) often.at(10 * i, {{i < known ? N : U}});
+    CHECK(often.runs[0].ever(0) == (known < 90 ? U : N));
+  }
 }
 
 TEST_CASE("times of an alert's transitions never run backwards, although a child's ticks run later than its parent's") {

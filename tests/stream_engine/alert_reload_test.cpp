@@ -140,6 +140,12 @@ TEST_CASE("a quarantine doubles with each failure, from one minute") {
   CHECK(failures == std::vector<int>{2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 4, 4, 4, 4, 5, 5});
 }
 
+TEST_CASE("a quarantine doubles up to an hour and four minutes, and no further") {
+  LiveJob job{{{"signals.lua", signals}, {"rules.lua", failing("most > 0")}}, 1};
+  job.feed(20 + 192 * 60, [](auto) { return heat(95); });
+  CHECK(job.shard().counters().quarantined == 9);  // after 0, 1, 3, 7, 15, 31, 63, 127 and 191 minutes
+}
+
 TEST_CASE("after an evaluation that succeeds the quarantine begins again with one minute") {
   LiveJob job{{{"signals.lua", signals}, {"rules.lua", failing("most > 80")}}};
   job.feed(20 + 7 * 60, [](auto) { return heat(85); });  // fails after 0, 1, 3 and 7 minutes

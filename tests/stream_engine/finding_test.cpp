@@ -62,6 +62,41 @@ TEST_CASE("a finding is the answer at the tick of the rule that asks, although t
   CHECK(yes > 20);
 }
 
+TEST_CASE("a rule runs after the rule that it asks, whatever their names") {
+  LiveJob job{{{"signals.lua", signals}, {"rules.lua", base + rule("asks", "base = finding \"base\"", "job.base:now()")}}, 2};
+  const auto all = observed(job);
+  std::size_t yes = 0;
+  for (const auto& [tick, outcomes] : all.at("asks")) {
+    CHECK(outcomes == all.at("base").at(tick));
+    yes += static_cast<std::size_t>(std::count(outcomes.begin(), outcomes.end(), stream::Truth::yes));
+  }
+  CHECK(yes > 20);
+}
+
+TEST_CASE("an alert says who it is about, how much, and which causes are known") {
+  const std::string text =
+      "rule \"many\" { per = \"job\", every = \"10s\", summary = \"many\", shows = \"{who}: {share:.0%}\", causes = { hot = \"it is hot\", "
+      "slow = \"it is "
+      "slow\", cold = \"it is cold\" },\n"
+      "  needs = { fast = signal \"fast\" { over = \"10s\" }, slow = signal \"slow\" { over = \"10s\" } },\n  evaluate = function(job)\n"
+      "    local high = job.fast:last():above(90)\n"
+      "    return high:any(\"job\"), { who = high, share = high:count(\"job\") / job.fast:last():count(\"job\"), hot = high:any(\"job\"),\n"
+      "      slow = job.slow:last():above(0):any(\"job\"), cold = job.fast:last():below(0):any(\"job\") }\n  end }";
+  const auto alert = [&](unsigned hot) {
+    LiveJob job{{{"signals.lua", signals}, {"rules.lua", text}}, 20};
+    job.feed(20, [&](std::uint32_t r) { return LiveJob::Values{{"fast", r < hot ? 95.0 : 50.0}}; });
+    job.feed(100, [&](std::uint32_t r) { return LiveJob::Values{{"fast", r < hot ? 95.0 : 50.0}}; });
+    REQUIRE(job.published.size() == 1);
+    return job.published[0];
+  };
+  CHECK(alert(2).shows == "rank 0, rank 1: 10%");
+  const auto many = alert(10);
+  CHECK(many.shows == "rank 0, rank 1, rank 2, rank 3, rank 4, rank 5, rank 6, rank 7 and 2 more: 50%");
+  CHECK(many.who.size() == 10);
+  CHECK(many.implies == std::vector<std::pair<std::string, std::string>>{{"hot", "it is hot"}});
+  CHECK(many.cannot_decide == Texts{"whether it is slow (unknown: slow)"});
+}
+
 TEST_CASE("an alert carries the evidence of a finding only where that is of the same moment") {
   LiveJob job{{{"signals.lua", signals},
                {"rules.lua", base + rule("same", "base = finding \"base\"", "job.base:now()") +

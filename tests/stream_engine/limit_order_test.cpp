@@ -89,6 +89,19 @@ TEST_CASE("a member that is withheld fires with the values of its own rule's tic
   CHECK(bench.story().back() == "25 b firing rank 0");
 }
 
+TEST_CASE("a member that is withheld explains its children as one that fires does") {
+  Bench bench;
+  bench.rule("parent", Level::rank);
+  bench.child("child", Level::rank).severity = Severity::critical;
+  bench.pack.alert_limit = 1;
+  bench.begin(2);
+  bench.at(10, {{Y, Y}, {N, Y}});
+  CHECK(bench.story() == Story{"10 parent firing rank 0", "10 alert_limit firing"});
+  bench.at(20, {{Y, N}, {N, Y}});
+  CHECK(bench.story() ==
+        Story{"10 parent firing rank 0", "10 alert_limit firing", "20 child firing rank 1", "20 alert_limit resolved cleared"});
+}
+
 TEST_CASE("who is withheld is explained when its parent fires, and leaves its place to others") {
   Bench bench;
   bench.rule("parent", Level::rank).severity = Severity::critical;

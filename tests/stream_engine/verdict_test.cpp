@@ -89,6 +89,17 @@ TEST_CASE("rules in shadow have no part in the verdict") {
   CHECK(verdict_of(bench).families.empty());
 }
 
+TEST_CASE("a family that only informs is listed where it fired, and never named") {
+  Bench bench;
+  bench.rule("told").family = "D1";
+  bench.pack.rules[0].severity = Severity::info;
+  bench.begin();
+  bench.at(10, {{Y}});
+  const Verdict verdict = verdict_of(bench);
+  CHECK(standing(verdict, "D1") != Standing::in);
+  CHECK(verdict.family.empty());
+}
+
 TEST_CASE("of two families that explain each other the one that began later is a consequence, whatever precedence says") {
   for (const bool hang_first : {true, false}) {
     CAPTURE(hang_first);
