@@ -18,7 +18,7 @@ rule "slow" { per = "job", every = "10s", needs = { took = signal "step_time" { 
 )lua";
 
 // What a case of four ranks says that is not met; empty: it is.
-std::string said(const std::string& segments, const std::string& expected) {
+std::string faults(const std::string& segments, const std::string& expected) {
   const Loaded loaded = load_rules(std::string{rules} + "case \"c\" { ranks = 4, " + segments + ", " + expected + " }");
   REQUIRE_MESSAGE(loaded.pack, problems_of(loaded));
   REQUIRE(loaded.cases.size() == 1);
@@ -39,32 +39,32 @@ const std::string one_hot = "{ lasting = \"1m\", duty = 0.1 }, { lasting = \"2m\
 }  // namespace
 
 TEST_CASE("a case is met by the alert that it names, in its time, of its member") {
-  CHECK(said(one_hot, "fires = { { \"hot\", gpu = 3, within = \"40s\" } }") == "");
+  CHECK(faults(one_hot, "fires = { { \"hot\", gpu = 3, within = \"40s\" } }") == "");
   CHECK(
-      has(said(one_hot, "fires = { { \"hot\", gpu = 3, within = \"1s\" } }"), "expected hot, GPU 3 in time; reported instead: hot on GPU"));
-  CHECK(has(said(one_hot, "fires = { { \"hot\", gpu = 2 } }"), "expected hot, GPU 2; reported instead: hot on GPU"));
-  CHECK(has(said("{ lasting = \"2m\", duty = 0.1 }", "fires = { { \"hot\" } }"), "expected hot; it never fired"));
+      has(faults(one_hot, "fires = { { \"hot\", gpu = 3, within = \"1s\" } }"), "expected hot, GPU 3 in time; reported instead: hot on GPU"));
+  CHECK(has(faults(one_hot, "fires = { { \"hot\", gpu = 2 } }"), "expected hot, GPU 2; reported instead: hot on GPU"));
+  CHECK(has(faults("{ lasting = \"2m\", duty = 0.1 }", "fires = { { \"hot\" } }"), "expected hot; it never fired"));
 }
 
 TEST_CASE("an alert that a case does not name is a fault of it") {
-  CHECK(has(said(one_hot, "fires = {}"), "fired unexpectedly: hot on GPU"));
-  CHECK(has(said(one_hot, "fires = { { \"hot\", gpu = 2 } }"), "fired unexpectedly: hot on GPU"));
+  CHECK(has(faults(one_hot, "fires = {}"), "fired unexpectedly: hot on GPU"));
+  CHECK(has(faults(one_hot, "fires = { { \"hot\", gpu = 2 } }"), "fired unexpectedly: hot on GPU"));
 }
 
 TEST_CASE("a case names all members that an alert names, and no other") {
   const std::string two = "{ lasting = \"2m\", step_time = 0.1, rank = { [2] = { step_time = 0.9 }, [3] = { step_time = 0.9 } } }";
-  CHECK(said(two, "fires = { { \"slow\", who = { 2, 3 } } }") == "");
-  CHECK(has(said(two, "fires = { { \"slow\", who = { 3 } } }"), "expected slow, who {3}; reported instead: "));
-  CHECK(has(said(two, "fires = { { \"slow\", who = { 1, 2, 3 } } }"), "who {2, 3}"));
+  CHECK(faults(two, "fires = { { \"slow\", who = { 2, 3 } } }") == "");
+  CHECK(has(faults(two, "fires = { { \"slow\", who = { 3 } } }"), "expected slow, who {3}; reported instead: "));
+  CHECK(has(faults(two, "fires = { { \"slow\", who = { 1, 2, 3 } } }"), "who {2, 3}"));
 }
 
 TEST_CASE("a case that expects an alert to clear, or a rule not to know, says where they do not") {
   const std::string cleared = one_hot + ", { lasting = \"2m\", gpu = { [3] = { duty = 0.1 } } }",
                     fires = "fires = { { \"hot\", gpu = 3 } }";
-  CHECK(said(cleared, fires + ", resolves = { { \"hot\", gpu = 3 } }") == "");
-  CHECK(has(said(one_hot, fires + ", resolves = { { \"hot\", gpu = 3 } }"), "expected hot, GPU 3 to clear; it did not"));
+  CHECK(faults(cleared, fires + ", resolves = { { \"hot\", gpu = 3 } }") == "");
+  CHECK(has(faults(one_hot, fires + ", resolves = { { \"hot\", gpu = 3 } }"), "expected hot, GPU 3 to clear; it did not"));
   const std::string nothing = "{ lasting = \"1m\", clock = 1700 }";
-  CHECK(said(nothing, "unknown = { { \"hot\", missing = \"duty\" } }") == "");
-  CHECK(has(said(nothing, "unknown = { { \"hot\", missing = \"clock\" } }"), "does not miss clock; it misses duty"));
-  CHECK(has(said(one_hot, fires + ", unknown = { { \"hot\" } }"), "expected hot to be unknown at the end; it was known"));
+  CHECK(faults(nothing, "unknown = { { \"hot\", missing = \"duty\" } }") == "");
+  CHECK(has(faults(nothing, "unknown = { { \"hot\", missing = \"clock\" } }"), "does not miss clock; it misses duty"));
+  CHECK(has(faults(one_hot, fires + ", unknown = { { \"hot\" } }"), "expected hot to be unknown at the end; it was known"));
 }

@@ -161,7 +161,7 @@ TEST_CASE("a need that is refused is not missed by evaluate as well") {
   CHECK(needs("\"duty\"").find("not in needs") == std::string::npos);
 }
 
-TEST_CASE("a signal that no rule could read is told") {
+TEST_CASE("a signal that no rule could read is refused") {
   const auto with = [](const std::string& signal) {
     return problems_of(load({{"signals.lua", "signals { x = { kind = \"gauge\", unit = \"none\", owner = \"rank\", " + signal + " } }"}}));
   };

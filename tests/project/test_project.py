@@ -9,6 +9,7 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import arrows  # noqa: E402
+import listed_changes  # noqa: E402
 import manners  # noqa: E402
 import words  # noqa: E402
 
@@ -172,6 +173,16 @@ class Manners(Project):
     def test_a_quoted_log_may_hold_any_word(self):
         self.put("rules/patterns/one.lua", 'pattern "a" {\n  line = [[the server told us]],\n  about = "as it is told",\n}\n')
         self.assertIn("rules/patterns/one.lua:3: 'told'", self.only(words.check_words))
+
+    def test_a_listed_change_that_cannot_be_made_is_named(self):
+        self.put("tests/mutants/row.txt", "# rows\n\nstream/values/row.h\n- #include <vector>\n+ #include <deque>\n")
+        self.assertEqual(list(listed_changes.check_changes(self.root)), [])
+        self.plant("stream/values/row.h", "#include <vector>")
+        self.assertIn("tests/mutants/row.txt:3: the old text stands 2 times in stream/values/row.h", self.only(listed_changes.check_changes))
+        self.put("tests/mutants/row.txt", "stream/gone.h\n- a\n+ b\n")
+        self.assertIn("tests/mutants/row.txt:1: the old text stands 0 times in stream/gone.h", self.only(listed_changes.check_changes))
+        self.put("tests/mutants/row.txt", "stream/values/row.h\n- a\n")
+        self.assertIn("tests/mutants/row.txt:1: a change is a file", self.only(listed_changes.check_changes))
 
     def test_a_file_beyond_400_lines_of_120_columns_is_named(self):
         self.put("stream/full.cpp", "\n" * 400)

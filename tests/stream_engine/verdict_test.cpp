@@ -91,7 +91,7 @@ TEST_CASE("rules in shadow have no part in the verdict") {
 
 TEST_CASE("a family that only informs is listed where it fired, and never named") {
   Bench bench;
-  bench.rule("told").family = "D1";
+  bench.rule("informs").family = "D1";
   bench.pack.rules[0].severity = Severity::info;
   bench.begin();
   bench.at(10, {{Y}});
