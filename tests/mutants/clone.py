@@ -14,7 +14,7 @@ RANDOM = "killed*,alerts of random*,a job of two*,how the records*"
 SHORT_ENGINE = ("stream_engine_test", f"-tce={RANDOM}")
 LONG_ENGINE = ("stream_engine_test", f"-tc={RANDOM}")
 ENGINE = ("alert_life_test", SHORT_ENGINE, "runner_test", "dsl_judged", "state_golden_test", LONG_ENGINE)
-HISTORY = ("history_behaviour_test", "source_coverage_test", "history_oracle_test", "history_replay_test")
+HISTORY = ("history_behaviour_test", "source_coverage_test", "accumulated_test", "history_oracle_test", "history_replay_test")
 TESTS = {
     "stream/values": ("stream_graph_test", "stream_kernels", *HISTORY, "test_schemas", "dsl_test", *ENGINE),
     "stream/topology": ("stream_kernels", "stream_graph_test", "dsl_test", *HISTORY, *ENGINE),

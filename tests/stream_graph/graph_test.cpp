@@ -92,6 +92,8 @@ TEST_CASE("constants fold, but not into what is no number") {
   CHECK(s.graph[six].attributes.number == 6);
   CHECK(s.type(six).unit == "seconds");
   CHECK(s.graph[s.make(Op::divide, {s.graph.constant(1), s.graph.constant(0)})].op == Op::divide);
+  CHECK(s.graph[s.make(Op::least, {s.graph.constant(2), s.graph.constant(3)})].attributes.number == 2);
+  CHECK(s.graph[s.make(Op::greatest, {s.graph.constant(2), s.graph.constant(3)})].attributes.number == 3);
 }
 
 TEST_CASE("a reduction over peers gives each member its own group's value") {
@@ -102,6 +104,7 @@ TEST_CASE("a reduction over peers gives each member its own group's value") {
   CHECK(s.type(typical).level == Level::rank);  // the coordinate is a rank's: the GPU's value stands beside each rank first
   peers.peers = s.graph.peers({"gpu_model"});
   CHECK(s.type(s.make(Op::g_median, {s.mean("sm")}, peers)).level == Level::gpu);
+  CHECK(s.type(s.make(Op::g_median, {s.mean("step_time")}, peers)).level == Level::rank);  // a rank has its GPU's coordinate
   CHECK(has(s.refusal(Op::g_median, {s.mean("sm")}, over(Group::peers)), "names no peers"));
 }
 
@@ -127,6 +130,8 @@ TEST_CASE("units are checked where values meet") {
   CHECK(s.type(s.make(Op::w_mean, {s.window("sent")})).unit == "bytes/seconds");
   CHECK(s.type(s.make(Op::w_delta, {s.window("sent")})).unit == "bytes");
   CHECK(has(s.refusal(Op::log, {s.mean("step_time")}), "log of seconds"));
+  CHECK(s.type(s.make(Op::g_sum, {s.mean("sm")}, over(Group::node))).unit == "none");
+  CHECK(s.type(s.make(Op::g_max, {s.mean("sm")}, over(Group::node))).unit == "ratio");
 }
 
 TEST_CASE("a word that does not suit the kind of a signal is refused by name") {
@@ -165,6 +170,30 @@ TEST_CASE("filters make a window of their own, whatever their order") {
   CHECK(s.graph[a].attributes.window->filters.size() == 2);
   code.values = {std::string{"79"}};
   CHECK(has(s.refusal(Op::w_where, {s.window("xid")}, code), "without quotes"));
+}
+
+TEST_CASE("windows that keep other values, or hold them for another rule, are not one") {
+  Sketch s;
+  Attributes code;
+  code.field = "code", code.values = {79.0};
+  const auto with = s.make(Op::w_where, {s.window("xid")}, code), without = s.make(Op::w_except, {s.window("xid")}, code);
+  CHECK(with != without);
+  CHECK(s.graph[with].attributes.window->filters[0].keep);
+  CHECK_FALSE(s.graph[without].attributes.window->filters[0].keep);
+  WindowSpec spec;
+  spec.signal = *s.signals.find("sm");
+  spec.over = 30s;
+  const auto plain = s.graph.window(spec);
+  const auto differs = [&](auto change) {
+    WindowSpec other = spec;
+    change(other);
+    return s.graph.window(other) != plain;
+  };
+  CHECK(differs([](WindowSpec& w) { w.freeze = RuleIndex{0}; }));
+  CHECK(differs([](WindowSpec& w) { w.least = 7; }));
+  CHECK(differs([](WindowSpec& w) { w.lag = 5s; }));
+  CHECK(differs([](WindowSpec& w) { w.settle = 5s; }));
+  CHECK_FALSE(differs([](WindowSpec&) {}));
 }
 
 TEST_CASE("freeze holds the value after a reduction that others share") {
@@ -207,6 +236,10 @@ TEST_CASE("the limit of at_least may be a column with a value for each group") {
   const auto size = s.make(Op::g_count, {s.mean("sm")}, over(Group::job));
   const auto few = s.make(Op::m_at_most, {low, size}, over(Group::job));
   CHECK(s.graph[few].arguments.size() == 2);
+  const auto of_job = s.make(Op::m_at_most, {low, size}, over(Group::node));
+  CHECK(s.type(of_job).level == Level::node);
+  CHECK(has(s.refusal(Op::m_at_most, {low, s.make(Op::g_count, {s.mean("sm")}, over(Group::node))}, over(Group::job)),
+            "the limit of at_most is a value per node"));
   Attributes two = over(Group::job);
   two.number = 2;
   CHECK(s.make(Op::m_at_most, {low, s.graph.constant(2)}, over(Group::job)) == s.make(Op::m_at_most, {low}, two));

@@ -1,5 +1,8 @@
 #include <doctest/doctest.h>
 
+#include <limits>
+
+#include "stream/values/symbols.h"
 #include "stream/values/units.h"
 
 using namespace tocsin::stream;
@@ -26,6 +29,9 @@ TEST_CASE("products and quotients cancel what they share") {
   CHECK(unit_product("bytes/seconds", "seconds") == "bytes");
   CHECK(unit_product("bytes", "seconds") == "bytes*seconds");
   CHECK(unit_quotient("any", "seconds") == "1/seconds");
+  CHECK(unit_quotient("bytes/seconds", "seconds") == "bytes/seconds/seconds");
+  CHECK(unit_product("bytes/seconds/seconds", "seconds") == "bytes/seconds");
+  CHECK(unit_quotient("ratio", "none") == "none");
   CHECK(unit_quotient("seconds", "ratio") == "seconds");
 }
 
@@ -37,6 +43,7 @@ TEST_CASE("units of one kind are converted, and those of different kinds are not
   CHECK(unit_factor("%", "ratio") == 0.01);
   CHECK(unit_factor("MiB/s", "bytes/seconds") == 1048576);
   CHECK(unit_factor("count/min", "count/seconds") == 1.0 / 60);
+  CHECK(unit_factor("bytes/ms*KiB", "bytes/seconds*bytes") == 1024 * 1000);
   CHECK(unit_factor("1", "count") == 1);
   CHECK(unit_factor("none", "ratio") == 1);
   CHECK(unit_factor("tokens", "tokens") == 1);
@@ -47,4 +54,19 @@ TEST_CASE("units of one kind are converted, and those of different kinds are not
   CHECK_FALSE(unit_factor("text", "none"));
   CHECK_FALSE(unit_factor("fahrenheit", "celsius"));
   CHECK_FALSE(unit_factor("", "seconds"));
+}
+
+TEST_CASE("texts are one symbol where their first kilobyte is, and numbers are symbols of texts only where there is one") {
+  Symbols symbols;
+  const std::string longest(1'024, 'x');
+  const double first = symbols.intern("train"), second = symbols.intern(longest);
+  CHECK(first == 0);
+  CHECK(symbols.intern(longest + "y") == second);
+  CHECK(symbols.find(longest + "z") == second);
+  CHECK(symbols.intern(longest.substr(1)) != second);
+  CHECK(symbols.text(first) == "train");
+  CHECK(symbols.text(second) == longest);
+  CHECK_FALSE(symbols.text(3));
+  CHECK_FALSE(symbols.text(-1));
+  CHECK_FALSE(symbols.text(std::numeric_limits<double>::quiet_NaN()));
 }

@@ -38,6 +38,33 @@ TEST_CASE("a break after a window's end leaves the window covered; one within it
   CHECK_FALSE(again.over("log", Level::rank, 1, topology, at(50), at(250)));
 }
 
+TEST_CASE("a source that began after a window does not cover it, also where it has broken off since") {
+  Topology topology;
+  topology.expect_ranks(2);
+  SourceCoverage coverage;
+  coverage.start(at(0));
+  for (const int from : {0, 200, 400})
+    for (int s = from; s <= from + 100; s += 10) coverage.extend("log", Level::rank, slots, at(s));
+  const auto over = [&](int from, int to) { return coverage.over("log", Level::rank, 1, topology, at(from), at(to)); };
+  CHECK_FALSE(over(180, 190));
+  CHECK(over(180, 210));
+  CHECK_FALSE(over(380, 390));
+  CHECK(over(380, 410));
+}
+
+TEST_CASE("time within several gaps is lost once") {
+  SourceCoverage coverage;
+  coverage.start(at(0));
+  coverage.gap(at(20), at(45));
+  coverage.gap(at(30), at(40));
+  CHECK(coverage.lost(at(0), at(100)) == 25s);
+  coverage.gap(at(44), at(50));
+  coverage.gap(at(10), at(21));
+  CHECK(coverage.lost(at(0), at(100)) == 40s);
+  CHECK(coverage.lost(at(12), at(48)) == 36s);
+  CHECK(coverage.lost(at(50), at(60)) == 0s);
+}
+
 TEST_CASE("members of an origin that was not read so far are unobserved, also after a take-over") {
   Origins origins;
   const std::size_t near = origins.index("lines/0", at(1)), far = origins.index("lines/1", at(1));

@@ -237,6 +237,16 @@ TEST_CASE("masks join as Kleene says, in both kernel sets") {
     });
 }
 
+TEST_CASE("tens of thousands of members of one truth are counted, in both kernel sets") {
+  constexpr std::size_t n = 20'000;
+  for (const auto* set : both()) {
+    const std::vector<Truth> yes(n, Truth::yes), unknown(n, Truth::unknown), no(n, Truth::no);
+    CHECK(set->tally(yes.data(), n).yes == n);
+    CHECK(set->tally(unknown.data(), n).unknown == n);
+    CHECK(set->tally(no.data(), n).no == n);
+  }
+}
+
 TEST_CASE("reductions leave out what is no number, in both kernel sets") {
   for (const auto* set : both())
     for_columns("reductions", [&](RandomValues& random, std::size_t n) {

@@ -135,6 +135,18 @@ TEST_CASE("two PCI addresses are two GPUs: an index that they share in turn goes
   CHECK(topology.gpu_name(second) == "0000:af:00.0");
 }
 
+TEST_CASE("of names that are one GPU's its PCI address is shown, else its UUID") {
+  using Names = std::vector<std::string_view>;
+  Topology topology;
+  topology.same_gpu("n1", Names{"", "3", "GPU-77", "0000:3b:00.0"});
+  CHECK(topology.size(Level::gpu) == 1);
+  CHECK(topology.gpu_name(0) == "0000:3b:00.0");
+  topology.same_gpu("n1", Names{"4", "GPU-78"});
+  CHECK(topology.gpu_name(topology.gpu("n1", "4")) == "GPU-78");
+  topology.same_gpu("n1", Names{"5"});
+  CHECK(topology.gpu_name(topology.gpu("n1", "5")) == "5");
+}
+
 TEST_CASE("a GPU of many names keeps to a limit of them") {
   Topology topology;
   for (int i = 0; i < 1000; ++i) topology.alias_gpu("n1", "0000:3b:00.0", "GPU-" + std::to_string(i));
@@ -153,6 +165,9 @@ TEST_CASE("a GPU and a node are expected until all their ranks have left") {
   CHECK_FALSE(topology.expected(Level::gpu, 0));
   CHECK(topology.expected(Level::node, 0));
   CHECK(topology.expected(Level::gpu, idle));
+  Topology other = small();
+  other.exited(1);
+  CHECK(other.expected(Level::node, 0));  // whichever of its ranks is left
   topology.exited(1);
   CHECK_FALSE(topology.expected(Level::node, 0));
   CHECK(topology.exists(Level::node, 0));
