@@ -1,6 +1,7 @@
 // A shard that goes on from its sections: nothing differs from one that was never stopped.
 #include <doctest/doctest.h>
 
+#include "stream/job/refused_entries.h"
 #include "tests/stream_engine/packs_by_hash.h"
 #include "tests/stream_engine/small_job.h"
 
@@ -115,6 +116,18 @@ TEST_CASE("what was refused when it was first read is refused again by a restart
   for (int i = 31; i < 60; ++i) sample(log, i, "heat", 10, {}, 0, ++sequence), log.beats(i, i);
   CHECK(log.collector.transitions.empty());
   check_restored(log, sections, handed_over);
+}
+
+TEST_CASE("an entry behind one that was refused is no part of what was refused") {
+  stream::RefusedEntries refused;
+  const auto entry = [](std::uint64_t position) {
+    stream::Entry made;
+    made.position = stream::Position{position}, made.next = stream::Position{position + 10};
+    return made;
+  };
+  refused.accepted(), refused.refused(entry(20)), refused.refused(entry(30)), refused.accepted(), refused.refused(entry(60));
+  for (const std::uint64_t position : {10, 40, 50, 70}) CHECK_FALSE(refused.holds(stream::Position{position}));
+  for (const std::uint64_t position : {20, 30, 60}) CHECK(refused.holds(stream::Position{position}));
 }
 
 TEST_CASE("a restart after the end of an attempt has the reason that the end gave") {

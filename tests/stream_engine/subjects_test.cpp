@@ -100,6 +100,36 @@ TEST_CASE("a producer's entry that comes twice counts once, also after others, a
   CHECK(log.shard.counters().duplicates == 3);
 }
 
+TEST_CASE("a producer's numbers are remembered for a day, and an epoch that is over is not read again") {
+  SmallJob log{heat_pack()};
+  const auto numbered = [&](std::uint32_t epoch, std::uint64_t sequence, double s) {
+    EntryBuilder b;
+    b.about("a");
+    b.produced_by("agent", epoch, sequence);
+    const EntryBuilder::Value values[] = {{"heat", 1, {}, false}};
+    b.sample(SmallJob::at(s), EntryBuilder::rank(0), values);
+    log.consume(b.entry(), s);
+    return log.shard.counters().duplicates;
+  };
+  CHECK(numbered(1, 7, 1) == 0);
+  for (double s = 600; s < day - 600; s += 600) heat(log, "a", s, 1);
+  CHECK(numbered(1, 7, day - 600) == 1);
+  CHECK(numbered(2, 1, day - 500) == 1);
+  CHECK(numbered(1, 8, day - 400) == 2);
+  CHECK(numbered(2, 2, day - 300) == 2);
+}
+
+TEST_CASE("an arrival at the source that is a day behind the log, or ten minutes ahead, is none") {
+  SmallJob log{heat_pack()};
+  log.beats(2 * day, 2 * day);
+  heat(log, "a", 2 * day, 1, Origin{"node/0", 1, day});
+  heat(log, "a", 2 * day, 1, Origin{"node/0", 2, 2 * day + 600});
+  CHECK(log.shard.counters().corrected_arrivals == 0);
+  heat(log, "a", 2 * day, 1, Origin{"node/0", 3, day - 1});
+  heat(log, "a", 2 * day, 1, Origin{"node/0", 4, 2 * day + 601});
+  CHECK(log.shard.counters().corrected_arrivals == 2);
+}
+
 TEST_CASE("a re-keyed record moves neither the log's clock nor another job") {
   SmallJob alone{heat_pack()}, beside{heat_pack()};
   for (SmallJob* log : {&alone, &beside})
@@ -211,6 +241,7 @@ TEST_CASE("a second start begins a new attempt, and an end event says how the fi
 TEST_CASE("subjects are divided as Kafka's Java client divides keys") {
   // From the tests of org.apache.kafka.common.utils.Utils.murmur2, without the sign bit.
   CHECK(stream::murmur2("21") == (static_cast<std::uint32_t>(-973932308) & 0x7fffffffu));
+  CHECK(stream::murmur2("abc") == 479470107u);
   CHECK(stream::murmur2("foobar") == (static_cast<std::uint32_t>(-790332482) & 0x7fffffffu));
   CHECK(stream::murmur2("a-little-bit-long-string") == (static_cast<std::uint32_t>(-985981536) & 0x7fffffffu));
   CHECK(stream::murmur2("a-little-bit-longer-string") == (static_cast<std::uint32_t>(-1486304829) & 0x7fffffffu));

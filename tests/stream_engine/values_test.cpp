@@ -110,6 +110,11 @@ TEST_CASE("a point more than ten minutes before its arrival is placed at its arr
   old(1001, 600);
   CHECK(job.shard.counters().corrected_times == 1);
   CHECK(job.shard.counters().late == 1);
+  EntryBuilder b;  // of the future: each value counts
+  const EntryBuilder::Value values[] = {{"busy", 0.5, {}, false}, {"memory", 5, {}, false}};
+  for (std::uint32_t rank = 0; rank < 2; ++rank) b.sample(SmallJob::at(1010), EntryBuilder::rank(rank), values);
+  job.consume(b, 1002);
+  CHECK(job.shard.counters().corrected_times == 5);
 }
 
 TEST_CASE("a rank that has exited is expected no more: it is neither silent nor does anybody wait for it") {

@@ -1,0 +1,190 @@
+// One attempt of a job: what its events say of its end, its members and its labels.
+#include <doctest/doctest.h>
+
+#include "tests/stream_engine/packs_by_hash.h"
+#include "tests/stream_engine/small_job.h"
+
+using namespace tocsin;
+using namespace tocsin::tests;
+using schemas::EntryBuilder;
+using stream::Truth;
+
+namespace {
+
+const char* signals = R"lua(signals {
+      heat = { kind = "gauge", unit = "none", owner = "rank", source = "sensor" },
+      cold = { kind = "gauge", unit = "none", owner = "rank", source = "fridge" },
+      took = { kind = "gauge", unit = "seconds", owner = "rank", aliases = { took_ms = 0.001 } },
+      fault = { kind = "event", unit = "none", owner = "rank", source = "log" } })lua";
+
+std::string rule(const std::string& name, const std::string& head, const std::string& signal, const std::string& answer) {
+  return "rule \"" + name + "\" { family = \"B3\", per = \"rank\", every = \"5s\", " + head + " needs = { x = signal \"" + signal +
+         "\" { over = \"20s\" } }, evaluate = function(job) return job.x:" + answer + " end }\n";
+}
+
+const stream::LoadedPack& heat_pack() {
+  static const stream::LoadedPack pack = SmallJob::load(signals, rule("hot", "", "heat", "last():above(50)"));
+  return pack;
+}
+
+struct Event {
+  std::string name;
+  double time, arrival;
+  std::vector<EntryBuilder::Field> fields = {};
+  EntryBuilder::Member member = EntryBuilder::job();
+  std::string attempt = {};
+};
+
+void consume(SmallJob& log, const Event& event) {
+  EntryBuilder b;
+  b.about("job", event.attempt);
+  b.event(SmallJob::at(event.time), event.member, event.name, event.fields);
+  log.consume(b.entry(), event.arrival);
+}
+
+void heat(SmallJob& log, double s, double value, const char* attempt = "") {
+  EntryBuilder b;
+  b.about("job", attempt);
+  const EntryBuilder::Value values[] = {{"heat", value, {}, false}};
+  b.sample(SmallJob::at(s), EntryBuilder::rank(0), values);
+  log.consume(b.entry(), s);
+}
+
+}  // namespace
+
+TEST_CASE("an attempt ends when its end event says, not when that arrives, and not before it began") {
+  for (const auto& [given, ended] : {std::pair{30.0, 30.0}, std::pair{40.0, 33.0}, std::pair{-5.0, 0.0}}) {
+    SmallJob log{heat_pack()};
+    consume(log, {"start", 0, 0});
+    heat(log, 1, 10);
+    consume(log, {"end", given, 33});
+    log.beats(34, 200);
+    REQUIRE(log.collector.verdicts.size() == 1);
+    CHECK(log.collector.verdicts[0].ended == SmallJob::at(ended));
+  }
+}
+
+TEST_CASE("a second end event changes nothing") {
+  SmallJob log{heat_pack()};
+  consume(log, {"start", 0, 0});
+  heat(log, 1, 10);
+  consume(log, {"end", 30, 30, {{"reason", 0, "completed", true}}});
+  consume(log, {"end", 40, 40, {{"reason", 0, "failed", true}}});
+  log.beats(41, 200);
+  REQUIRE(log.collector.verdicts.size() == 1);
+  CHECK(log.collector.verdicts[0].ended == SmallJob::at(30));
+  CHECK(log.collector.verdicts[0].end_reason == "completed");
+}
+
+TEST_CASE("a stray that names an attempt that is over begins none") {
+  SmallJob log{heat_pack()};
+  heat(log, 1, 10, "first");
+  consume(log, {"end", 2, 2, {}, EntryBuilder::job(), "first"});
+  heat(log, 3, 10, "second");
+  log.beats(4, 300);
+  REQUIRE(log.collector.verdicts.size() == 1);
+  heat(log, 301, 90, "first");
+  CHECK(log.shard.counters().strays == 1);
+  log.beats(302, 400);
+  CHECK(log.collector.transitions.empty());
+  CHECK(log.collector.verdicts.size() == 1);
+}
+
+TEST_CASE("a rule for some jobs runs only where the start's labels say so") {
+  const auto pack = SmallJob::load(signals, rule("hot", "jobs = { partition = \"X\", user = \"ann\" },", "heat", "last():above(50)"));
+  const auto runs = [&](std::vector<EntryBuilder::Field> labels) {
+    SmallJob log{pack};
+    consume(log, {"start", 0, 0, std::move(labels)});
+    for (int i = 1; i < 30; ++i) heat(log, i, 90), log.beats(i, i);
+    return log.answers.contains("hot");
+  };
+  const EntryBuilder::Field x{"labels.partition", 0, "X", true}, y{"labels.partition", 0, "Y", true}, ann{"labels.user", 0, "ann", true};
+  CHECK(runs({x, ann}));
+  CHECK_FALSE(runs({y, ann}));
+  CHECK_FALSE(runs({x}));
+  CHECK_FALSE(runs({}));
+}
+
+TEST_CASE("a member event says on which node and in which rack a rank is") {
+  SmallJob log{heat_pack()};
+  consume(log, {"member", 0, 0, {{"node", 0, "n7", true}, {"rack", 0, "r2", true}}, EntryBuilder::rank(0)});
+  for (int i = 1; i < 30; ++i) heat(log, i, 90), log.beats(i, i);
+  REQUIRE(log.collector.transitions.size() == 1);
+  CHECK(log.collector.transitions[0].member.node == "n7");
+  CHECK(log.collector.transitions[0].member.rack == "r2");
+}
+
+TEST_CASE("a line's value under another name of its signal has that name's factor") {
+  const auto pack = SmallJob::load(signals, rule("slow", "", "took", "last():above(0.1)") + rule("late", "", "took", "last():above(1)"),
+                                   "pattern \"took\" { line = [[took (?P<ms>NUM)]], samples = { took_ms = \"ms\" } }");
+  SmallJob log{pack};
+  for (int i = 1; i < 30; ++i) {
+    EntryBuilder b;
+    b.line(SmallJob::at(i), EntryBuilder::rank(0), "took 200");
+    log.consume(b, i);
+    log.beats(i, i);
+  }
+  CHECK(log.last("slow", 1) == Truth::yes);
+  CHECK(log.last("late", 1) == Truth::no);
+}
+
+TEST_CASE("blocks of one layout cover the sources that each of them names") {
+  const auto pack = SmallJob::load(signals, rule("quiet", "", "cold", "age():above(3)"));
+  SmallJob log{pack};
+  consume(log, {"start", 0, 0, {{"world_size", 2, {}, false}}});
+  for (int i = 1; i < 60; ++i) {
+    EntryBuilder b;
+    b.about("job");
+    const EntryBuilder::Value values[] = {{"heat", 1, {}, false}};
+    b.sample(SmallJob::at(i), EntryBuilder::rank(0), values, "sensor");
+    b.sample(SmallJob::at(i), EntryBuilder::rank(1), values, "fridge");
+    log.consume(b.entry(), i);
+    log.beats(i, i);
+  }
+  CHECK(log.last("quiet", 1) == Truth::unknown);
+  CHECK(log.last("quiet", 2) == Truth::yes);
+}
+
+TEST_CASE("a shard that is given its rules ignores the packs of its log") {
+  PacksByHash packs;
+  const auto other = SmallJob::load(signals, rule("other", "", "heat", "last():above(50)"));
+  const std::string hash = packs.add(other);
+  for (const bool ignore : {false, true}) {
+    SmallJob log{heat_pack(), &packs, {.ignore_packs = ignore}};
+    EntryBuilder b;
+    b.pack(hash, SmallJob::at(5), "");
+    log.consume(b.entry(), 1);
+    for (int i = 2; i < 30; ++i) heat(log, i, 90), log.beats(i, i);
+    CHECK(log.answers.contains("other") != ignore);
+  }
+}
+
+TEST_CASE("sections are taken until they have so many bytes, and at once of a job whose pack changed") {
+  PacksByHash packs;
+  const std::string hash = packs.add(SmallJob::load(signals, rule("other", "", "heat", "last():above(50)")));
+  SmallJob log{heat_pack(), &packs, {.save_every = std::chrono::seconds{80}}};
+  const auto heats = [&](double from, double to) {
+    for (double s = from; s < to; ++s) {
+      for (const char* job : {"a", "b", "c"}) {
+        EntryBuilder b;
+        b.about(job);
+        const EntryBuilder::Value values[] = {{"heat", 1, {}, false}};
+        b.sample(SmallJob::at(s), EntryBuilder::rank(0), values);
+        log.consume(b.entry(), s);
+      }
+      log.beats(s, s);
+    }
+  };
+  const auto jobs = [](const stream::Shard::Sections& sections) { return sections.size() - sections.count(""); };
+  heats(1, 20);
+  CHECK(jobs(log.shard.take_sections(false, 1)) == 1);
+  CHECK(jobs(log.shard.take_sections(false, 1)) == 1);
+  CHECK(jobs(log.shard.take_sections()) == 1);
+  heats(20, 30);
+  CHECK(jobs(log.shard.take_sections()) == 0);
+  EntryBuilder b;
+  b.pack(hash, SmallJob::at(35), "");
+  log.consume(b.entry(), 30);
+  heats(31, 50);
+  CHECK(jobs(log.shard.take_sections()) == 3);
+}
