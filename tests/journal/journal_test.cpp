@@ -10,6 +10,7 @@
 #include "adapters/journal/segments.h"
 #include "tests/journal/directory.h"
 #include "tests/journal/frames.h"
+#include "tests/journal/full_disk.h"
 #include "tests/seed.h"
 
 using namespace tocsin;
@@ -208,6 +209,19 @@ TEST_CASE("files beside the segments that only look like them are left out") {
   fs::copy_file(segment, directory.path() / (segment.filename().string() + ".bak"));
   CHECK(segments_of(directory.path()).size() == 1);
   CHECK(read_all(directory.path()) == std::vector<std::string>{"first"});
+}
+
+TEST_CASE("a file that cannot be written whole leaves the one before it, and nothing beside it") {
+  TestDirectory directory;
+  fs::create_directories(directory.path());
+  const fs::path file = directory.path() / "kept";
+  REQUIRE(write_whole(file, "before"));
+  {
+    const FullDisk full{100};
+    CHECK(write_whole(file, std::string(1000, 'x')).error().code == stream::Errc::io);
+  }
+  CHECK(*read_whole(file) == "before");
+  CHECK(std::distance(fs::directory_iterator{directory.path()}, fs::directory_iterator{}) == 1);
 }
 
 TEST_CASE("a journal of another version is neither read nor written") {
