@@ -58,7 +58,10 @@ class Clone:
         self.output("cmake", "--preset", "dev", "-Wno-dev", where=self.tree)
 
     def output(self, *command, where):
-        return subprocess.run(command, cwd=where, env=self.environment, capture_output=True, text=True, check=True).stdout.strip()
+        done = subprocess.run(command, cwd=where, env=self.environment, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            sys.exit(f"{' '.join(command)} failed in {where}:\n{done.stderr}")
+        return done.stdout.strip()
 
     def status(self, *command, seconds):
         try:
