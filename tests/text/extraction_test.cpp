@@ -232,6 +232,16 @@ TEST_CASE("a record ends with the line that its pattern allows as the last") {
   CHECK(extractor->counters().records_cut == 1);
 }
 
+TEST_CASE("a record in any line of which its exception occurs is none") {
+  const auto source = compiled("pattern \"a\" { line = [[^begin]], continues = [[^ ]], unless = [[harmless]], event = \"e\" }");
+  auto extractor = source->make_lines();
+  test::Recorded out;
+  for (const char* one : {"begin", " of it", "other", "begin", " harmless", "other", "begin harmless", " of it", "other"})
+    extractor->line(line(one), {}, out);
+  extractor->finish(out);
+  CHECK(out.all == std::vector<std::string>{"job: e"});
+}
+
 TEST_CASE("half-assembled records are bounded in lines, bytes and number") {
   const auto source = compiled(two_lines);
   auto extractor = source->make_lines();
