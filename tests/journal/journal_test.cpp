@@ -224,19 +224,6 @@ TEST_CASE("a file that cannot be written whole leaves the one before it, and not
   CHECK(std::distance(fs::directory_iterator{directory.path()}, fs::directory_iterator{}) == 1);
 }
 
-TEST_CASE("a journal of another version is neither read nor written") {
-  TestDirectory directory;
-  {
-    auto writer = Writer::open(directory.path());
-    REQUIRE(writer->append(bytes("first"), at(1)));
-  }
-  damage(newest_segment(directory.path()), 3, "2");
-  CHECK(Writer::open(directory.path()).error().code == stream::Errc::unknown_version);
-  auto reader = Reader::open(directory.path());
-  REQUIRE(reader);
-  CHECK(reader->next().error().code == stream::Errc::unknown_version);
-}
-
 TEST_CASE("a follower passes over a message that is none, and counts it") {
   TestDirectory directory;
   auto writer = Writer::open(directory.path());
