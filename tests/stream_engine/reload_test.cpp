@@ -129,6 +129,38 @@ TEST_CASE("a re-keyed job changes packs by its own clock") {
   CHECK(r.story() == "a 2 b 20 ");
 }
 
+TEST_CASE("a line is read under the newest pack whose from had passed when it arrived, although its job is behind") {
+  const auto with = [](const std::string& line) {
+    return SmallJob::load(R"lua(signals { boom = { kind = "event", unit = "none", owner = "rank", source = "log" } })lua",
+                          R"lua(rule "thrice" { per = "rank", every = "10s", needs = { x = signal "boom" { over = "1m" } },
+                                evaluate = function(job) return job.x:count():is(3) end })lua",
+                          "pattern \"p\" { line = [[" + line + "]], event = \"boom\" }");
+  };
+  PacksByHash packs;
+  const auto before = with("boom"), after = with("bang");
+  packs.add(before), packs.add(after);
+  SmallJob log{before, &packs};
+  std::uint64_t offset = 0;
+  const auto line = [&](double s, const char* text) {
+    EntryBuilder b;
+    b.about("job");
+    b.line(SmallJob::at(s), EntryBuilder::rank(0), text);
+    stream::Entry entry = b.entry();
+    entry.origin_source = "node/0", entry.origin_offset = ++offset, entry.arrival = SmallJob::at(s);
+    log.consume(entry, s);
+  };
+  line(1, "begins");
+  EntryBuilder reload;
+  reload.pack(after.pack->hash, SmallJob::at(25), "");
+  log.consume(reload.entry(), 20);
+  line(24, "boom"), line(24, "bang");
+  line(30, "bang"), line(30, "boom"), line(31, "bang");
+  EntryBuilder read;
+  read.watermark("node/0", SmallJob::at(60));
+  log.consume(read.entry(), 61);
+  CHECK(log.last("thrice", 1) == stream::Truth::yes);
+}
+
 TEST_CASE("a pack that cannot be had leaves the one before it in force, and is counted") {
   Reloads r;
   r.packs.remove(r.b.pack->hash);
