@@ -40,8 +40,8 @@ const std::string one_hot = "{ lasting = \"1m\", duty = 0.1 }, { lasting = \"2m\
 
 TEST_CASE("a case is met by the alert that it names, in its time, of its member") {
   CHECK(faults(one_hot, "fires = { { \"hot\", gpu = 3, within = \"40s\" } }") == "");
-  CHECK(
-      has(faults(one_hot, "fires = { { \"hot\", gpu = 3, within = \"1s\" } }"), "expected hot, GPU 3 in time; reported instead: hot on GPU"));
+  CHECK(has(faults(one_hot, "fires = { { \"hot\", gpu = 3, within = \"1s\" } }"),
+            "expected hot, GPU 3 in time; reported instead: hot on GPU"));
   CHECK(has(faults(one_hot, "fires = { { \"hot\", gpu = 2 } }"), "expected hot, GPU 2; reported instead: hot on GPU"));
   CHECK(has(faults("{ lasting = \"2m\", duty = 0.1 }", "fires = { { \"hot\" } }"), "expected hot; it never fired"));
 }
