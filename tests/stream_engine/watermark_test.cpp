@@ -169,7 +169,9 @@ class TwoSources {
     stream::Entry entry = decoded(decoder_, log_, i);
     entry.producer = {};
     entry.origin_source = source.name;
-    entry.origin_offset = source.offset++;
+    // A message that was delivered twice is one record of the source, which is read twice.
+    const bool repeated = i > 0 && log_.messages[i - 1].bytes == message.bytes;
+    entry.origin_offset = repeated ? source.offset : ++source.offset;
     beats_up_to(message.arrival + 500ms);
     out_.messages.push_back({schemas::encode(entry), message.arrival, message.subject});
     source.messages.pop_front();
@@ -187,7 +189,9 @@ class TwoSources {
 }  // namespace
 
 TEST_CASE("how the records of two sources interleave within their watermarks changes nothing") {
-  for (const std::uint32_t seed : tocsin::test::seeds(2, 31)) {
+  std::vector<std::uint32_t> seeds{1, 2, 6, 8};  // with messages that are delivered twice
+  if (tocsin::test::given_seed()) seeds = tocsin::test::seeds(1);
+  for (const std::uint32_t seed : seeds) {
     CAPTURE(seed);
     const GeneratedLog log = generate({.seed = seed, .jobs = 2, .ranks = 8, .seconds = 240});
     const Said direct = judge(log, pack());
