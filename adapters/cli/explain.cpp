@@ -57,9 +57,9 @@ std::string value_at(const Evaluation& evaluation, const stream::Graph& graph, N
   std::string all;
   const stream::Groups& parts = evaluation.topology.groups(node.type.level, per);
   if (slot >= parts.count()) return "";
-  std::size_t told = 0;
+  std::size_t listed = 0;
   for (const stream::Slot part : parts.of(slot)) {
-    if (++told > 8) return all + " …";
+    if (++listed > 8) return all + " …";
     all += (all.empty() ? "" : " ") + shown(id, node.type.level, part);
   }
   return "[" + all + "]";

@@ -117,7 +117,7 @@ void Terminal::transition(const stream::AlertTransition& t) {
             fmt::format("  {}  {}  job {}\n", describe(t.member), clock_text(t.at), t.subject);
     text += paragraph("", t.summary);
     text += paragraph("shows", t.shows);
-    for (const auto& [cause, said] : t.implies) text += paragraph("implies", said);
+    for (const auto& [cause, implied] : t.implies) text += paragraph("implies", implied);
     if (t.implies.empty()) text += paragraph("implies", "no cause is proven");
     for (const auto& unknown : t.cannot_decide) text += paragraph("cannot decide", unknown);
     if (t.cannot_decide.empty()) text += paragraph("cannot decide", "nothing: all that this rule asks is known");

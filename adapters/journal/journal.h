@@ -30,7 +30,7 @@ class Writer {
 
   // Arrivals are made non-decreasing. Returns the frame's position.
   stream::Result<stream::Position> append(std::span<const std::byte> payload, stream::Time arrival);
-  // What each later segment begins with, in place of what was said before: messages without which the rest cannot be read, since the
+  // What each later segment begins with, in place of what it began with before: messages without which the rest cannot be read, since the
   // cap may have deleted the segments that hold them. Verbatim copies: a reader that had them knows them by producer and sequence
   // number, and passes over them.
   void carry(std::vector<std::vector<std::byte>> payloads);

@@ -169,14 +169,14 @@ Intake::Membership& Intake::membership_of(const SampleBlock& block) {
 }
 
 const Intake::Membership::Owners& Intake::owners_of(Membership& membership, Level owner, const SampleBlock& block) {
-  const auto told = [&](Membership::Owners& owners) -> const Membership::Owners& {
+  const auto recorded = [&](Membership::Owners& owners) -> const Membership::Owners& {
     if (owners.origin == origin_ || backfilling_) return owners;
     owners.origin = origin_;
     carried(owner, owners.slots);
     return owners;
   };
   for (auto& owners : membership.owners)
-    if (owners.level == owner) return told(owners);
+    if (owners.level == owner) return recorded(owners);
   Membership::Owners owners{owner, {}, true, {}};
   owners.slots.reserve(block.members.size());
   for (std::size_t m = 0; m < block.members.size(); ++m) {
@@ -186,7 +186,7 @@ const Intake::Membership::Owners& Intake::owners_of(Membership& membership, Leve
     owners.slots.push_back(slot);
     owners.all = owners.all && slot != no_slot;
   }
-  return told(membership.owners.emplace_back(std::move(owners)));
+  return recorded(membership.owners.emplace_back(std::move(owners)));
 }
 
 void Intake::mark_alive(const SampleBlock& block, std::span<const std::string> sources, const Membership& membership, Time arrival) {

@@ -91,14 +91,14 @@ class Commands(unittest.TestCase):
         self.assertEqual([a["verdict"]["family"] for a in alerts if "verdict" in a], ["C2"])
 
     def test_the_terminal_shows_the_three_parts(self):
-        said = tocsin("replay", self.base / "journal").stderr
+        reported = tocsin("replay", self.base / "journal").stderr
         for word in ("collective_hang", "rank 2", "shows", "implies", "cannot decide", "evidence", "resolved", "verdict"):
-            self.assertIn(word, said)
+            self.assertIn(word, reported)
 
     def test_the_terminal_says_each_doubt_of_an_alert_once(self):
-        said = tocsin("replay", self.base / "journal").stderr
-        unknown = re.findall(r"^ +cannot decide +(\w+) is unknown: .+$", said.split("resolved")[0], re.MULTILINE)
-        self.assertGreater(len(unknown), 0, said)
+        reported = tocsin("replay", self.base / "journal").stderr
+        unknown = re.findall(r"^ +cannot decide +(\w+) is unknown: .+$", reported.split("resolved")[0], re.MULTILINE)
+        self.assertGreater(len(unknown), 0, reported)
         self.assertEqual(sorted(unknown), sorted(set(unknown)))
 
     def test_the_terminal_shortens_what_a_verdict_misses(self):
@@ -113,12 +113,12 @@ class Commands(unittest.TestCase):
         self.assertRegex(" ".join(whole), r"unknown: \w+, \w+, \w+, \w+, \w+")
 
     def test_a_run_that_failed_is_not_said_to_have_no_fault(self):
-        for reason, said in (("failed", "it failed, and no cause was found"), ("completed", "no fault found")):
+        for reason, reported in (("failed", "it failed, and no cause was found"), ("completed", "no fault found")):
             lines, journal = self.base / f"{reason}.jsonl", self.base / f"{reason}-journal"
             lines.write_text("".join(json.dumps(dict(record, job="j")) + "\n" for record in (
                 {"t": BEGIN, "event": "start"}, {"t": BEGIN + 1, "line": "hello"}, {"t": BEGIN + 2, "event": "end", "reason": reason})))
             self.assertEqual(tocsin("ingest", lines, "--to", journal).returncode, 0)
-            self.assertIn(f"attempt 1: {said}  (ended", tocsin("replay", journal).stderr)
+            self.assertIn(f"attempt 1: {reported}  (ended", tocsin("replay", journal).stderr)
 
     def test_any_speed_and_both_sets_of_loops_give_the_same_digest(self):
         digest = [line for line in self.plain.stdout.splitlines() if line.startswith("digest")]
@@ -286,13 +286,13 @@ class Commands(unittest.TestCase):
                 for job in "ab":
                     out.write(json.dumps({"t": BEGIN + second, "job": job, "rank": 0, "signal": "step", "value": second}) + "\n")
         self.assertEqual(tocsin("ingest", lines, "--to", self.base / "labelled-journal").returncode, 0)
-        said = tocsin("replay", self.base / "labelled-journal", "--rules", rules, "--quiet", "--alerts", "-").stdout
-        alerts = [json.loads(line) for line in said.splitlines() if line.startswith("{")]
+        reported = tocsin("replay", self.base / "labelled-journal", "--rules", rules, "--quiet", "--alerts", "-").stdout
+        alerts = [json.loads(line) for line in reported.splitlines() if line.startswith("{")]
         self.assertEqual({a["subject"] for a in alerts if a.get("rule") == "site_hot"}, {"a"})
 
     def test_what_cannot_be_done_is_one_line_that_says_why(self):
         journal = self.base / "journal"
-        for arguments, said in (
+        for arguments, reported in (
             (["replay", self.base / "nowhere"], "there is no journal"),
             (["replay", ROOT / "docs"], "there is no journal in"),
             (["replay", journal, "--speed", "fast"], "--speed: write max, or a number above 0, not 'fast'"),
@@ -309,25 +309,25 @@ class Commands(unittest.TestCase):
         ):
             done = tocsin(*arguments)
             self.assertEqual(done.returncode, 2, arguments)
-            self.assertIn(said, done.stderr)
+            self.assertIn(reported, done.stderr)
             self.assertLessEqual(len(done.stderr.splitlines()), 2, done.stderr)
             self.assertEqual(done.stdout, "")
         self.assertIn("Subcommands:", tocsin().stderr)
 
     def test_rules_that_do_not_load_are_told_while_the_command_of_wrap_runs(self):
-        rules, journal, told = self.base / "broken", self.base / "wrapped", self.base / "told"
+        rules, journal, go_on = self.base / "broken", self.base / "wrapped", self.base / "go_on"
         subprocess.run(["cp", "-r", ROOT / "rules", rules], check=True)
         (rules / "site.lua").write_text('rule "site" { per = "gpus" }\n')
-        command = "while [ ! -e '%s' ]; do sleep 0.1; done" % told
+        command = "while [ ! -e '%s' ]; do sleep 0.1; done" % go_on
         run = subprocess.Popen([TOCSIN, "wrap", "--rules", rules, "--journal", journal, "--", "sh", "-c", command],
                                stderr=subprocess.PIPE, text=True, env=dict(os.environ, TOCSIN_RULES=str(ROOT / "rules")))
         self.addCleanup(run.stderr.close)
-        self.addCleanup(told.touch)
-        said = run.stderr.readline() + run.stderr.readline()
-        self.assertIn("do not load", said)
-        self.assertIn("site.lua:1: [site]", said)
+        self.addCleanup(go_on.touch)
+        reported = run.stderr.readline() + run.stderr.readline()
+        self.assertIn("do not load", reported)
+        self.assertIn("site.lua:1: [site]", reported)
         self.assertIsNone(run.poll())
-        told.touch()
+        go_on.touch()
         run.stderr.read()
         self.assertEqual(run.wait(timeout=60), 0)
 

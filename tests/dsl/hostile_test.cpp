@@ -21,7 +21,7 @@ Budgets small() {
   budgets.nodes = 5'000;
   return budgets;
 }
-std::string said(const std::string& rules) { return problems_of(load(pack_of(rules), small())); }
+std::string reported(const std::string& rules) { return problems_of(load(pack_of(rules), small())); }
 bool has(const std::string& text, const std::string& part) {
   if (text.find(part) != std::string::npos) return true;
   MESSAGE(text);
@@ -31,32 +31,32 @@ bool has(const std::string& text, const std::string& part) {
 }  // namespace
 
 TEST_CASE("an endless loop spends its budget and is refused at its line") {
-  CHECK(has(said("\nwhile true do end"), "site.lua:2: it spent its budget of 2000000 instructions"));
-  CHECK(has(said("local t = {} while true do t[1] = #t end"), "it spent its budget"));
-  CHECK(has(said("::again:: goto again"), "it spent its budget"));
-  CHECK(has(said(rule_text("    while true do end return keep")), "site.lua:8: [r] it spent its budget"));
-  CHECK(has(said("local t = { 1 } for i = 1, 1e9 do for k in pairs(t) do end end"), "it spent its budget"));
+  CHECK(has(reported("\nwhile true do end"), "site.lua:2: it spent its budget of 2000000 instructions"));
+  CHECK(has(reported("local t = {} while true do t[1] = #t end"), "it spent its budget"));
+  CHECK(has(reported("::again:: goto again"), "it spent its budget"));
+  CHECK(has(reported(rule_text("    while true do end return keep")), "site.lua:8: [r] it spent its budget"));
+  CHECK(has(reported("local t = { 1 } for i = 1, 1e9 do for k in pairs(t) do end end"), "it spent its budget"));
 }
 
 TEST_CASE("an allocation bomb meets the limit of bytes") {
-  CHECK(has(said("local s = 'x' while true do s = s .. s end"), "it used more than 8 MiB of memory"));
-  CHECK(has(said("local t = {} for i = 1, 1e9 do t[i] = { i } end"), "it used more than 8 MiB of memory"));
-  CHECK(has(said("local t = {} while true do t = { t, t } end"), "it"));
-  CHECK(has(said("local s = string.rep('x', 1e9)"), "attempt to call a nil value (field 'rep')"));
-  CHECK(has(said("local s = ('x'):rep(1e9)"), "attempt to index a string value"));
+  CHECK(has(reported("local s = 'x' while true do s = s .. s end"), "it used more than 8 MiB of memory"));
+  CHECK(has(reported("local t = {} for i = 1, 1e9 do t[i] = { i } end"), "it used more than 8 MiB of memory"));
+  CHECK(has(reported("local t = {} while true do t = { t, t } end"), "it"));
+  CHECK(has(reported("local s = string.rep('x', 1e9)"), "attempt to call a nil value (field 'rep')"));
+  CHECK(has(reported("local s = ('x'):rep(1e9)"), "attempt to index a string value"));
 }
 
 TEST_CASE("deep recursion ends with a message") {
   CHECK(has(problems_of(load_rules("local function f(n) return 1 + f(n + 1) end f(0)")), "site.lua:1: nested too deep"));
-  CHECK(has(said("local function f(n) return f(n + 1) end f(0)"), "it spent its budget"));
-  CHECK(has(said("local t = " + std::string(5000, '{') + std::string(5000, '}')), "nested too deep"));
-  CHECK(has(said("local t = {} for i = 1, 300 do t = { t } end\n" + rule_text("    return keep & job.duty:mean():above(#t)")),
+  CHECK(has(reported("local function f(n) return f(n + 1) end f(0)"), "it spent its budget"));
+  CHECK(has(reported("local t = " + std::string(5000, '{') + std::string(5000, '}')), "nested too deep"));
+  CHECK(has(reported("local t = {} for i = 1, 300 do t = { t } end\n" + rule_text("    return keep & job.duty:mean():above(#t)")),
             "more than 100 deep"));
 }
 
 TEST_CASE("an error without a text is an error") {
-  CHECK(has(said("error(nil)"), "'error' is not part of the language"));
-  CHECK(has(said("local x = nil + 1"), "attempt to perform arithmetic on a nil value"));
+  CHECK(has(reported("error(nil)"), "'error' is not part of the language"));
+  CHECK(has(reported("local x = nil + 1"), "attempt to perform arithmetic on a nil value"));
   Host host{small()};
   const auto failure = host.guarded(1000, [](lua_State* state) {
     lua_pushnil(state);
@@ -67,9 +67,9 @@ TEST_CASE("an error without a text is an error") {
 }
 
 TEST_CASE("a loop that builds operations meets the limit of nodes") {
-  CHECK(has(said(rule_text("    local x = job.duty:mean()\n    for i = 1, 1e9 do x = x + i end\n    return keep & x:above(1)")),
+  CHECK(has(reported(rule_text("    local x = job.duty:mean()\n    for i = 1, 1e9 do x = x + i end\n    return keep & x:above(1)")),
             "it makes more than 5000 operations"));
-  CHECK(has(said(rule_text("    local x = job.duty:mean()\n    for i = 1, 1e9 do local y = x + 1 end\n    return keep & x:above(1)")),
+  CHECK(has(reported(rule_text("    local x = job.duty:mean()\n    for i = 1, 1e9 do local y = x + 1 end\n    return keep & x:above(1)")),
             "it spent its budget"));
 }
 
@@ -106,33 +106,33 @@ TEST_CASE("patterns that drive a backtracking matcher mad match in linear time, 
 }
 
 TEST_CASE("formats cannot grow, nor show an address") {
-  CHECK(has(said("local s = string.format('%9999d', 1)"), "at most two digits"));
-  CHECK(has(said("local s = string.format('%p', {})"), "write %d %x %f %e %g %s or %%"));
-  CHECK(has(said("local s = string.format('%s', {}) local t = 1 + s"), "attempt to perform arithmetic on a string value"));
-  CHECK(has(said("local s = 'x' for i = 1, 40 do s = string.format('%s%s', s, s) end"), "longer than 64 KiB"));
-  CHECK(has(said("signals_ = string.format('%s', function() end)"), "assign to a local: write 'local signals_ = \"function\"'"));
+  CHECK(has(reported("local s = string.format('%9999d', 1)"), "at most two digits"));
+  CHECK(has(reported("local s = string.format('%p', {})"), "write %d %x %f %e %g %s or %%"));
+  CHECK(has(reported("local s = string.format('%s', {}) local t = 1 + s"), "attempt to perform arithmetic on a string value"));
+  CHECK(has(reported("local s = 'x' for i = 1, 40 do s = string.format('%s%s', s, s) end"), "longer than 64 KiB"));
+  CHECK(has(reported("signals_ = string.format('%s', function() end)"), "assign to a local: write 'local signals_ = \"function\"'"));
 }
 
 TEST_CASE("pairs goes in the order of keys, and only of keys that have one") {
-  CHECK(has(said("local s = '' for k in pairs { b = 1, a = 1, [3] = 1, [2] = 1, [true] = 1 } do s = s .. tostring(k) .. ' ' end x = s"),
+  CHECK(has(reported("local s = '' for k in pairs { b = 1, a = 1, [3] = 1, [2] = 1, [true] = 1 } do s = s .. tostring(k) .. ' ' end x = s"),
             "'local x = \"2 3 a b true \"'"));
-  CHECK(has(said("for k in pairs { [{}] = 1 } do end"), "they must be numbers, texts or booleans"));
+  CHECK(has(reported("for k in pairs { [{}] = 1 } do end"), "they must be numbers, texts or booleans"));
 }
 
 TEST_CASE("nothing reaches what is behind the language") {
   for (const char* name : {"io", "os", "debug", "load", "require", "pcall", "coroutine", "setmetatable", "getmetatable", "rawset", "next",
                            "collectgarbage", "print", "_G"}) {
     CAPTURE(name);
-    CHECK(has(said(std::string{"local x = "} + name), "is not part of the language"));
+    CHECK(has(reported(std::string{"local x = "} + name), "is not part of the language"));
   }
-  CHECK(has(said("math.floor = nil"), "read-only"));
-  CHECK(has(said("local x = _ENV.rule _ENV.rule = nil"), "assign to a local"));
+  CHECK(has(reported("math.floor = nil"), "read-only"));
+  CHECK(has(reported("local x = _ENV.rule _ENV.rule = nil"), "assign to a local"));
 }
 
-TEST_CASE("a rule that fails leaves its neighbours' problems to be told") {
-  const auto both = said(rule_text("    while true do end return keep") +
-                         "rule \"s\" { per = \"job\", every = \"10s\", needs = { loss = signal \"loss\" { over = 5 } }, evaluate = "
-                         "function(job) return job.lss:mean():above(1) end }");
+TEST_CASE("a rule that fails leaves its neighbours' problems to be reported") {
+  const auto both = reported(rule_text("    while true do end return keep") +
+                             "rule \"s\" { per = \"job\", every = \"10s\", needs = { loss = signal \"loss\" { over = 5 } }, evaluate = "
+                             "function(job) return job.lss:mean():above(1) end }");
   CHECK(has(both, "[r] it spent its budget"));
   CHECK(has(both, "[s] 'lss' is not in needs (loss?)"));
 }

@@ -8,7 +8,7 @@
 namespace tocsin::dsl::test {
 namespace {
 
-std::string told(const stream::AlertTransition& t) {
+std::string reported(const stream::AlertTransition& t) {
   std::string text = std::to_string(t.id) + " " + std::to_string(t.number) + " " + t.rule + " " + stream::describe(t.member) + " " +
                      std::string{stream::name(t.state)} + " " + std::string{stream::name(t.reason)} + " " +
                      std::to_string(stream::nanoseconds(t.at)) + " " + t.shows;
@@ -22,7 +22,7 @@ struct Collecting final : stream::AlertSink {
   explicit Collecting(Judged& to) : judged(to) {}
   void transition(const stream::AlertTransition& t) override {
     judged.alerts.push_back(t);
-    judged.transitions.push_back(told(t));
+    judged.transitions.push_back(reported(t));
   }
   void verdict(const stream::Verdict&) override {}
 };

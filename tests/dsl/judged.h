@@ -18,7 +18,7 @@ struct Message {
   schemas::EntryBuilder entry;
 };
 
-// What one rule said at one tick of its members, in the order of their slots. The reserved one is left out: no alert is about it.
+// What one rule answered at one tick of its members, in the order of their slots. The reserved one is left out: no alert is about it.
 struct Evaluated {
   std::string rule;
   stream::Time tick;
@@ -30,7 +30,7 @@ struct Evaluated {
 
 [[nodiscard]] bool same(const oracle::Number& a, const oracle::Number& b);  // a NaN is a NaN
 
-// Everything a shard said of a log.
+// Everything a shard reported of a log.
 struct Judged {
   std::vector<Evaluated> evaluations;  // where it was observed
   std::vector<stream::AlertTransition> alerts;

@@ -205,7 +205,7 @@ tune "duty" { lateness = "40s" }
   CHECK(slow.settle == 40s);
 }
 
-TEST_CASE("a rule that asks for a concrete value is scripted, and its line is said") {
+TEST_CASE("a rule that asks for a concrete value is scripted, and its line is named") {
   const Loaded loaded = load_rules(
       rule_text("    local x = job.duty:mean():max(\"job\"):number()\n    if x and x > 0.5 then return keep end\n    return ~keep"));
   CHECK(problems_of(loaded) == "");

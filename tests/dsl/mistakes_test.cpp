@@ -1,4 +1,4 @@
-// What an operator who knows little Lua writes, and what it is told. Golden: a message that changes is read again here.
+// What an operator who knows little Lua writes, and what it reads. Golden: a message that changes is read again here.
 #include <doctest/doctest.h>
 
 #include "tests/dsl/sample_pack.h"
@@ -9,7 +9,7 @@ using namespace tocsin::dsl::test;
 namespace {
 
 // The lines of a rule's body begin at line 8 of its file.
-std::string said(const std::string& body, const std::string& head = "", const std::string& per = "gpu") {
+std::string reported(const std::string& body, const std::string& head = "", const std::string& per = "gpu") {
   return problems_of(load_rules(rule_text(body, head, per)));
 }
 std::string at(int line, const std::string& message, const std::string& source) {
@@ -30,54 +30,55 @@ const std::string unused = "this mask was made and never used. Between masks wri
 
 TEST_CASE("a sign between a column and a number names the word to write") {
   auto body = "    return keep & (job.duty:mean() > 0.5)";
-  CHECK(said(body) == only("a column holds a value per gpu; '>' cannot compare it. Write :above(0.5)", body));
+  CHECK(reported(body) == only("a column holds a value per gpu; '>' cannot compare it. Write :above(0.5)", body));
   body = "    return keep & (0.5 < job.duty:mean())";
-  CHECK(said(body) == only("a column holds a value per gpu; '<' cannot compare it. Write :above(0.5)", body));
+  CHECK(reported(body) == only("a column holds a value per gpu; '<' cannot compare it. Write :above(0.5)", body));
   body = "    return keep & (job.duty:mean() <= 0.5)";
-  CHECK(said(body) == only("a column holds a value per gpu; '<=' cannot compare it. Write :at_most(0.5)", body));
+  CHECK(reported(body) == only("a column holds a value per gpu; '<=' cannot compare it. Write :at_most(0.5)", body));
   body = "    return keep & (job.duty:mean() < job.duty:max())";
-  CHECK(said(body) == only("a column holds a value per gpu; '<' cannot compare it. Write :below(…)", body));
+  CHECK(reported(body) == only("a column holds a value per gpu; '<' cannot compare it. Write :below(…)", body));
   body = "    return keep & (job.duty:mean() >= job.duty:max())";
-  CHECK(said(body) == only("a column holds a value per gpu; '>=' cannot compare it. Write :at_least(…)", body));
+  CHECK(reported(body) == only("a column holds a value per gpu; '>=' cannot compare it. Write :at_least(…)", body));
 }
 
 TEST_CASE("and, or, not and if between masks are found, although Lua says nothing") {
   auto body = "    return job.duty:mean():above(0.1) and keep";
-  CHECK(said(body) == only("'if/and/or' " + decides, body) + only(unused, body));
+  CHECK(reported(body) == only("'if/and/or' " + decides, body) + only(unused, body));
   body = "    return keep or job.duty:mean():below(0.1)";
-  CHECK(said(body) == only("'if/and/or' " + decides, body));
+  CHECK(reported(body) == only("'if/and/or' " + decides, body));
   body = "    return keep & not job.duty:mean():above(0.1)";
-  CHECK(said(body) == only("'not' " + decides, body));
+  CHECK(reported(body) == only("'not' " + decides, body));
   body = "    if job.duty:mean():above(0.1) then return keep end";
-  CHECK(said(body) == only("'if/and/or' " + decides, body) + only(unused, body));
-  CHECK(has(said("    local x = job.duty:mean():above(0.5) and 1 or 2\n    return keep & job.duty:mean():below(x)"),
+  CHECK(reported(body) == only("'if/and/or' " + decides, body) + only(unused, body));
+  CHECK(has(reported("    local x = job.duty:mean():above(0.5) and 1 or 2\n    return keep & job.duty:mean():below(x)"),
             "'if/and/or' " + decides));
-  CHECK(has(said("    local m = job.duty:mean():above(0.1)\n    if m then return m & keep end"), "site.lua:9: [r] 'if/and/or' " + decides));
-  CHECK(has(said("    while job.duty:mean():above(0.1) do keep = ~keep end\n    return keep"), "'if/and/or' " + decides));
-  const auto twice =
-      said("    local a = job.duty:mean():above(0.1)\n    return keep & a & (job.duty:mean():above(0.1) and job.duty:max():above(0.9))");
+  CHECK(has(reported("    local m = job.duty:mean():above(0.1)\n    if m then return m & keep end"),
+            "site.lua:9: [r] 'if/and/or' " + decides));
+  CHECK(has(reported("    while job.duty:mean():above(0.1) do keep = ~keep end\n    return keep"), "'if/and/or' " + decides));
+  const auto twice = reported(
+      "    local a = job.duty:mean():above(0.1)\n    return keep & a & (job.duty:mean():above(0.1) and job.duty:max():above(0.9))");
   CHECK(has(twice, decides));
   CHECK(has(twice, unused));
 }
 
 TEST_CASE("== on a column is found, although Lua says nothing") {
   auto body = "    return keep & (job.fault:last('code') == 79)";
-  CHECK(said(body) == only("'==' never holds for a column. Write :is(79)", body));
+  CHECK(reported(body) == only("'==' never holds for a column. Write :is(79)", body));
   body = "    if job.fault:last('code') == 79 then return keep end return keep";
-  CHECK(said(body) == only("'==' never holds for a column. Write :is(79)", body));
+  CHECK(reported(body) == only("'==' never holds for a column. Write :is(79)", body));
   body = "    return keep & (job.fault:last('code') ~= 7.5)";
-  CHECK(said(body) == only("'==' never holds for a column. Write :is(7.5)", body));
+  CHECK(reported(body) == only("'==' never holds for a column. Write :is(7.5)", body));
   body = "    return keep & (job.fault:last('code') == p.share)";
-  CHECK(has(said(body), only("'==' never holds for a column. Write :is(…)", body)));
+  CHECK(has(reported(body), only("'==' never holds for a column. Write :is(…)", body)));
   body = "    return keep & (job.duty:mean() == job.duty:max())";
-  CHECK(said(body) == only("'==' never holds for a column. Write :is(…)", body));
-  CHECK(has(said("    return job.fault:last('code') == 79"), "evaluate must return a mask; it returned a boolean"));
+  CHECK(reported(body) == only("'==' never holds for a column. Write :is(…)", body));
+  CHECK(has(reported("    return job.fault:last('code') == 79"), "evaluate must return a mask; it returned a boolean"));
 }
 
 TEST_CASE("a mistake far down in a function is found at its line") {
   std::string body = "    local x = 1\n";
   for (int i = 0; i < 200; ++i) body += "    -- nothing\n";
-  CHECK(has(said(body + "    return keep & (job.fault:last('code') == 79)"), "site.lua:209: [r] '==' never holds"));
+  CHECK(has(reported(body + "    return keep & (job.fault:last('code') == 79)"), "site.lua:209: [r] '==' never holds"));
 }
 
 TEST_CASE("a state field decides as little as a column") {
@@ -90,46 +91,48 @@ TEST_CASE("a state field decides as little as a column") {
 
 TEST_CASE("functions of Lua's library do not take columns") {
   auto body = "    return keep & math.max(job.duty:mean(), 1):above(0.5)";
-  CHECK(said(body) == only("math.max cannot take columns; write greatest(a, b), or :clamp(1)", body));
-  CHECK(has(said("    return keep & math.min(job.duty:mean(), 1):above(0.5)"), "write least(a, b), or :clamp(low, high)"));
-  CHECK(has(said("    return keep & math.floor(job.duty:mean()):above(0.5)"), "math.floor cannot take columns"));
-  CHECK(has(said("    local s = 'x' .. job.duty:mean()\n    return keep"), "a column is no text: name it in the second value"));
-  CHECK(has(said("    local s = tostring(job.duty:mean())\n    return keep"), "a column is no text"));
-  CHECK(has(said("    local n = #job.duty:mean()\n    return keep"), "write :count(\"job\")"));
-  CHECK(has(said("    for _, x in pairs(job.duty:mean()) do end\n    return keep"), "a column is no table: :each()"));
+  CHECK(reported(body) == only("math.max cannot take columns; write greatest(a, b), or :clamp(1)", body));
+  CHECK(has(reported("    return keep & math.min(job.duty:mean(), 1):above(0.5)"), "write least(a, b), or :clamp(low, high)"));
+  CHECK(has(reported("    return keep & math.floor(job.duty:mean()):above(0.5)"), "math.floor cannot take columns"));
+  CHECK(has(reported("    local s = 'x' .. job.duty:mean()\n    return keep"), "a column is no text: name it in the second value"));
+  CHECK(has(reported("    local s = tostring(job.duty:mean())\n    return keep"), "a column is no text"));
+  CHECK(has(reported("    local n = #job.duty:mean()\n    return keep"), "write :count(\"job\")"));
+  CHECK(has(reported("    for _, x in pairs(job.duty:mean()) do end\n    return keep"), "a column is no table: :each()"));
 }
 
 TEST_CASE("a reduction names its members, and time comes first") {
   auto body = "    return keep & job.duty:mean():median():above(0.5)";
-  CHECK(said(body, "peers = { \"stage\" },") ==
+  CHECK(reported(body, "peers = { \"stage\" },") ==
         only("median across which members? median(\"peers\"), median(\"node\"), median(\"job\")", body));
-  CHECK(said(body) == only("median across which members? median(\"node\"), median(\"job\")", body));
+  CHECK(reported(body) == only("median across which members? median(\"node\"), median(\"job\")", body));
   body = "    return keep & job.duty:median('job'):above(0.5)";
-  CHECK(said(body) == only("median over time takes no group; first over time, then across members: :median():median(\"job\")", body));
-  CHECK(has(said("    return keep & job.duty:mean():median('nod'):above(0.5)"), "no group \"nod\" (node?)"));
-  CHECK(has(said("    return keep & job.duty:mean():median('peers'):above(0.5)"),
+  CHECK(reported(body) == only("median over time takes no group; first over time, then across members: :median():median(\"job\")", body));
+  CHECK(has(reported("    return keep & job.duty:mean():median('nod'):above(0.5)"), "no group \"nod\" (node?)"));
+  CHECK(has(reported("    return keep & job.duty:mean():median('peers'):above(0.5)"),
             "this rule names no peers: write peers = { \"pipeline_stage\" }"));
-  CHECK(has(said("    return keep:at_least('node')"), "at_least wants a number, then a group: at_least(2, \"node\")"));
+  CHECK(has(reported("    return keep:at_least('node')"), "at_least wants a number, then a group: at_least(2, \"node\")"));
 }
 
 TEST_CASE("a name that is not there brings the nearest one") {
   auto body = "    return keep & job.clok:mean():above(0.5)";
-  CHECK(said(body) == only("'clok' is not in needs (clock?): what a rule reads it lists there", body));
+  CHECK(reported(body) == only("'clok' is not in needs (clock?): what a rule reads it lists there", body));
   body = "    return keep & job.duty:mean():above(p.shar)";
-  CHECK(said(body) == only("'shar' is not in params (share?): list it there with its value", body));
+  CHECK(reported(body) == only("'shar' is not in params (share?): list it there with its value", body));
   body = "    return keep & job.duty:meen():above(0.5)";
-  CHECK(said(body) == only("no word 'meen' for a window (mean?)", body));
-  CHECK(has(said("    return keep & job.duty:maen():above(0.5)"), "no word 'maen' for a window (mean?)"));
-  CHECK(has(said("    local low = keep\n    return lwo"), "site.lua:9: [r] nothing is called 'lwo' (low?)"));
+  CHECK(reported(body) == only("no word 'meen' for a window (mean?)", body));
+  CHECK(has(reported("    return keep & job.duty:maen():above(0.5)"), "no word 'maen' for a window (mean?)"));
+  CHECK(has(reported("    local low = keep\n    return lwo"), "site.lua:9: [r] nothing is called 'lwo' (low?)"));
   CHECK(
       has(problems_of(load_rules("rule \"r\" { per = \"gpu\", every = \"10s\",\n  needs = { duty = signal \"dutty\" { over = \"30s\" } },\n"
                                  "  evaluate = function(job) return job.duty:mean():above(1) end }")),
           "site.lua:2: no signal 'dutty' in signals.lua (duty?)"));
-  CHECK(has(said("    return keep", "servity = \"info\","), "site.lua:2: [r] unknown key 'servity' (severity?)\n    servity = \"info\","));
-  CHECK(has(said("    return keep", "severity = \"warn\","), "severity = \"warn\" (warning?): write one of warning, critical, info, none"));
-  CHECK(has(said("    return keep", "yields_to = { \"rr\" },"), "yields_to: no rule 'rr'"));
-  CHECK(has(said("    return keep", "peers = { \"stagee\" },"), "no coordinate 'stagee' in signals.lua (stage?)"));
-  CHECK(has(said("    return keep, { typical = job.duty:mean() }", "shows = \"{typicl:.2f}\","),
+  CHECK(has(reported("    return keep", "servity = \"info\","),
+            "site.lua:2: [r] unknown key 'servity' (severity?)\n    servity = \"info\","));
+  CHECK(has(reported("    return keep", "severity = \"warn\","),
+            "severity = \"warn\" (warning?): write one of warning, critical, info, none"));
+  CHECK(has(reported("    return keep", "yields_to = { \"rr\" },"), "yields_to: no rule 'rr'"));
+  CHECK(has(reported("    return keep", "peers = { \"stagee\" },"), "no coordinate 'stagee' in signals.lua (stage?)"));
+  CHECK(has(reported("    return keep, { typical = job.duty:mean() }", "shows = \"{typicl:.2f}\","),
             "site.lua:2: [r] shows names 'typicl', which evaluate does not return (typical?): add it to the second value"));
 }
 
@@ -172,29 +175,30 @@ TEST_CASE("a signal that no rule could read is refused") {
 }
 
 TEST_CASE("what Lua expects is told with the usual slip") {
-  CHECK(has(said("    return keep", "clear = \"2 of 3\" fire = \"2 of 3\","), "between the fields of a table stands a comma"));
-  CHECK(has(said("    return keep & job.duty:mean:above(0.5)"), "brackets follow a word, x:mean()"));
+  CHECK(has(reported("    return keep", "clear = \"2 of 3\" fire = \"2 of 3\","), "between the fields of a table stands a comma"));
+  CHECK(has(reported("    return keep & job.duty:mean:above(0.5)"), "brackets follow a word, x:mean()"));
   CHECK(has(problems_of(load_rules("rule { }")), "rule wants a name: rule \"…\""));
-  CHECK(
-      has(said("    return keep", "yields_to = { \"elsewhere\" },"), "yields_to: no rule 'elsewhere' in this directory: add its file, or"));
+  CHECK(has(reported("    return keep", "yields_to = { \"elsewhere\" },"),
+            "yields_to: no rule 'elsewhere' in this directory: add its file, or"));
 }
 
-TEST_CASE("a word of Lua as a key is told by name") {
-  CHECK(said("    return keep", "for = \"60s\",") == "site.lua:2: 'for' is a word of Lua: write fire = \"for 60s\"\n    for = \"60s\",\n");
-  CHECK(has(said("    return keep", "end = \"60s\","), "'end' is a word of Lua and cannot name a key"));
-  CHECK(has(said("    return keep", "fire = \"5 of 3\","), "of n evaluations at least 1 and at most n"));
-  CHECK(has(said("    return keep", "fire = \"often\","), "write \"4 of 6\" (evaluations) or \"for 60s\""));
+TEST_CASE("a word of Lua as a key is reported by name") {
+  CHECK(reported("    return keep", "for = \"60s\",") ==
+        "site.lua:2: 'for' is a word of Lua: write fire = \"for 60s\"\n    for = \"60s\",\n");
+  CHECK(has(reported("    return keep", "end = \"60s\","), "'end' is a word of Lua and cannot name a key"));
+  CHECK(has(reported("    return keep", "fire = \"5 of 3\","), "of n evaluations at least 1 and at most n"));
+  CHECK(has(reported("    return keep", "fire = \"often\","), "write \"4 of 6\" (evaluations) or \"for 60s\""));
 }
 
 TEST_CASE("variables are local") {
   auto body = "    total = 1 return keep";
-  CHECK(said(body) == only("assign to a local: write 'local total = 1'", body));
+  CHECK(reported(body) == only("assign to a local: write 'local total = 1'", body));
   body = "    total = job.duty:mean() return keep";
-  CHECK(said(body) == only("assign to a local: write 'local total = …'", body));
+  CHECK(reported(body) == only("assign to a local: write 'local total = …'", body));
   CHECK(has(problems_of(load_rules("function share(x) return x end")), "site.lua:1: assign to a local: write 'local function share(…)'"));
 }
 
-TEST_CASE("a limit that cannot be reached is told") {
+TEST_CASE("a limit that cannot be reached is reported") {
   const auto text = [](const std::string& body, const std::string& head) {
     std::string whole = rule_text(body, head);
     whole.replace(whole.find("share = 0.2"), 11, "share = 20");
@@ -213,38 +217,38 @@ TEST_CASE("a limit that cannot be reached is told") {
 }
 
 TEST_CASE("what evaluate returns is checked against per") {
-  CHECK(has(said("    local m = keep"), "evaluate must return a mask; this path returned nothing: end it with 'return mask'"));
-  CHECK(has(said("    return job.duty:mean()"), "evaluate must return a mask; it returned a column: make a mask of it, :above(…)"));
-  CHECK(has(said("    return keep", "", "node"),
+  CHECK(has(reported("    local m = keep"), "evaluate must return a mask; this path returned nothing: end it with 'return mask'"));
+  CHECK(has(reported("    return job.duty:mean()"), "evaluate must return a mask; it returned a column: make a mask of it, :above(…)"));
+  CHECK(has(reported("    return keep", "", "node"),
             "per = 'node', but evaluate returned a value per gpu: use :any(\"node\") or :all(\"node\")"));
-  CHECK(has(said("    return keep, { who = keep }"), "who is a value per gpu: it must be finer than per = 'gpu'"));
-  CHECK(has(said("    return keep:any(\"node\"), { d = job.duty:mean() }", "shows = \"{d}\",", "node"),
+  CHECK(has(reported("    return keep, { who = keep }"), "who is a value per gpu: it must be finer than per = 'gpu'"));
+  CHECK(has(reported("    return keep:any(\"node\"), { d = job.duty:mean() }", "shows = \"{d}\",", "node"),
             "shows: {d} is a value per gpu, but per = 'node': take it up through a group, :max(\"node\")"));
-  CHECK(has(said("    return keep, { hot = job.duty:mean() }", "causes = { hot = \"…\" },"), "cause 'hot' is no mask"));
-  CHECK(has(said("    return keep", "causes = { hot = \"…\" },"), "causes names 'hot', which evaluate does not return"));
-  CHECK(has(said("    return keep, { m = keep }", "shows = \"{m}\","), "{m} is a mask, yes or no"));
-  CHECK(has(said("    return keep, { d = job.duty:mean() }", "shows = \"{d:.2x}\","), "{d:.2x}: write {d:.2f}, {d:.0%}, {d:d} or {d}"));
+  CHECK(has(reported("    return keep, { hot = job.duty:mean() }", "causes = { hot = \"…\" },"), "cause 'hot' is no mask"));
+  CHECK(has(reported("    return keep", "causes = { hot = \"…\" },"), "causes names 'hot', which evaluate does not return"));
+  CHECK(has(reported("    return keep, { m = keep }", "shows = \"{m}\","), "{m} is a mask, yes or no"));
+  CHECK(has(reported("    return keep, { d = job.duty:mean() }", "shows = \"{d:.2x}\","), "{d:.2x}: write {d:.2f}, {d:.0%}, {d:d} or {d}"));
 }
 
-TEST_CASE("shapes and units are told apart") {
-  CHECK(has(said("    return keep & (job.duty:age() + job.mem:last()):above(1)"), "seconds cannot be added to bytes"));
+TEST_CASE("shapes and units are kept apart") {
+  CHECK(has(reported("    return keep & (job.duty:age() + job.mem:last()):above(1)"), "seconds cannot be added to bytes"));
   auto body = "    return keep & keep:above(1)";
-  CHECK(said(body) == only("'above' is a word for a column; this is a mask (per gpu)", body));
-  CHECK(has(said("    return keep & job.duty:mean()"), "'&' takes a mask; this is a column (per gpu): make a mask of it: :above(…)"));
-  CHECK(has(said("    return keep & job.duty:above(1)"),
+  CHECK(reported(body) == only("'above' is a word for a column; this is a mask (per gpu)", body));
+  CHECK(has(reported("    return keep & job.duty:mean()"), "'&' takes a mask; this is a column (per gpu): make a mask of it: :above(…)"));
+  CHECK(has(reported("    return keep & job.duty:above(1)"),
             "'above' is a word for a column; this is a window (reduce it over time first: :last(), :mean())"));
-  CHECK(has(said("    return keep & job.duty:mean():above()"), "above wants a column or a number, not nil"));
-  CHECK(has(said("    return keep & job.duty.mean():above(1)"), "write ':' before a word and '(' after it"));
-  CHECK(has(said("    return keep & job.fault:where { cod = 7 }:count():above(0)"), "'fault' has no field 'cod' (code?)"));
+  CHECK(has(reported("    return keep & job.duty:mean():above()"), "above wants a column or a number, not nil"));
+  CHECK(has(reported("    return keep & job.duty.mean():above(1)"), "write ':' before a word and '(' after it"));
+  CHECK(has(reported("    return keep & job.fault:where { cod = 7 }:count():above(0)"), "'fault' has no field 'cod' (code?)"));
   auto lost = "    local low = job.duty:mean():below(0.1) return keep";
-  CHECK(said(lost) == only(unused, lost));
+  CHECK(reported(lost) == only(unused, lost));
 }
 
 TEST_CASE("what is not of the language says so") {
   CHECK(has(problems_of(load_rules("local f = io.open('x')")), "'io' is not part of the language"));
   CHECK(has(problems_of(load_rules("pcall(error)")), "'pcall' is not part of the language"));
   CHECK(has(problems_of(load_rules("\x1bLua")), "this is compiled Lua, which is not accepted"));
-  CHECK(has(said("    return keep", "scope = \"cluster\","), "scope = \"cluster\" comes later"));
+  CHECK(has(reported("    return keep", "scope = \"cluster\","), "scope = \"cluster\" comes later"));
   CHECK(has(problems_of(load({{"site.lua", ""}})),
             "signals.lua: the file is missing. It declares the signals that rules may read: copy the shipped one"));
 }
@@ -262,7 +266,7 @@ TEST_CASE("circles are load errors that name the circle") {
 }
 
 TEST_CASE("a rule that only events trigger cannot clear by time") {
-  CHECK(has(said("    return keep", "clear = \"for 60s\","), ""));
+  CHECK(has(reported("    return keep", "clear = \"for 60s\","), ""));
   std::string text = rule_text("    return keep", "clear = \"for 60s\",");
   text.replace(text.find("every = \"10s\""), 13, "every = \"fault\"");
   CHECK(has(problems_of(load_rules(text)), "add a time to every, every = { \"fault\", \"30s\" }"));
@@ -285,7 +289,7 @@ TEST_CASE("an outer variable is not a memory") {
                       "    return keep & bad(job.fault) & job.duty:mean():above(n / 1000)"))) == "");
 }
 
-TEST_CASE("a case that names what is not there is told") {
+TEST_CASE("a case that names what is not there is reported") {
   const auto with = [](const std::string& text) { return problems_of(load_rules(rule_text("    return keep") + text)); };
   CHECK(has(with("case \"c\" { { lasting = \"1m\", dutty = 1 } }"), "[case 'c'] no signal 'dutty' in signals.lua (duty?)"));
   CHECK(has(with("case \"c\" { { lasting = \"1m\" }, fires = { { \"q\" } } }"), "[case 'c'] no rule 'q'"));
@@ -334,7 +338,7 @@ TEST_CASE("what is listed and never read is a warning") {
   CHECK(has(problems_of(loaded, true), "warning: [r] need 'duty' is never read"));
 }
 
-TEST_CASE("a tune of what is not there is told") {
+TEST_CASE("a tune of what is not there is reported") {
   const auto with = [](const std::string& text) { return problems_of(load_rules(rule_text("    return keep") + text)); };
   CHECK(has(with("tune \"rr\" { }"), "tune: no rule 'rr'"));
   CHECK(has(with("tune \"r\" { params = { shar = 1 } }"), "tune 'r': 'shar' is not in params (share?)"));

@@ -42,21 +42,21 @@ Judged judged(const std::string& rules) {
 }
 
 const Judged& alone() {
-  static const Judged said = judged(random_rules(seed, 4));
-  return said;
+  static const Judged reported = judged(random_rules(seed, 4));
+  return reported;
 }
 
-// What the rules but the hostile one said: their evaluations, and their alerts.
+// What the rules but the hostile one answered: their evaluations, and their alerts.
 void check_neighbours(Judged beside) {
   std::erase_if(beside.evaluations, [](const Evaluated& e) { return e.rule == "a_hostile"; });
-  std::erase_if(beside.transitions, [](const std::string& told) { return told.find(" a_hostile ") != std::string::npos; });
+  std::erase_if(beside.transitions, [](const std::string& reported) { return reported.find(" a_hostile ") != std::string::npos; });
   CHECK(beside.evaluations == alone().evaluations);
   CHECK(beside.transitions == alone().transitions);
 }
 
-std::size_t evaluations_of(const Judged& said, const std::string& rule) {
+std::size_t evaluations_of(const Judged& reported, const std::string& rule) {
   return static_cast<std::size_t>(
-      std::count_if(said.evaluations.begin(), said.evaluations.end(), [&](const Evaluated& e) { return e.rule == rule; }));
+      std::count_if(reported.evaluations.begin(), reported.evaluations.end(), [&](const Evaluated& e) { return e.rule == rule; }));
 }
 
 struct Attack {
@@ -148,10 +148,10 @@ TEST_CASE("a file that is refused leaves its neighbours as they run") {
     CAPTURE(attack);
     Reloads reloads;
     reloads.rules = random_rules(seed, 4) + attack;
-    const Judged said = judge(with_reload, running.pack, true, {}, &reloads);
+    const Judged reported = judge(with_reload, running.pack, true, {}, &reloads);
     CHECK(reloads.refused == 1);
-    CHECK(said.evaluations == alone().evaluations);
-    CHECK(said.transitions == alone().transitions);
-    CHECK(said.digests == alone().digests);
+    CHECK(reported.evaluations == alone().evaluations);
+    CHECK(reported.transitions == alone().transitions);
+    CHECK(reported.digests == alone().digests);
   }
 }

@@ -187,7 +187,7 @@ void RandomLog::rank(double s, std::uint32_t r) {
   sample(s, who, {is("step", step_[r])}, {slot});
   if (uniform() < 0.8) sample(s + 0.25, who, {is("step_time", gauge())}, {slot});
   if (uniform() < 0.5) sample(s + 0.5, who, {is("load_time", gauge())}, {slot});
-  // The loss of a step is told by two ranks.
+  // The loss of a step is reported by two ranks.
   if (r < 2 && uniform() < 0.8) sample(s + 0.75, who, {is("step", step_[r]), is("loss", gauge())}, {slot, 0}, step_[r]);
 }
 

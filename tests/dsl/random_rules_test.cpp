@@ -30,11 +30,11 @@ stream::PackPtr pack_with(const std::string& rules, bool scripted) {
 
 // Without the evidence of findings, r0.x=….
 std::vector<std::string> without_findings(std::vector<std::string> transitions) {
-  for (std::string& told : transitions) {
-    std::istringstream words{std::exchange(told, {})};
+  for (std::string& reported : transitions) {
+    std::istringstream words{std::exchange(reported, {})};
     for (std::string word; std::getline(words, word, ' ');)
-      if (word.find('.') == std::string::npos || word.find('.') > word.find('=') || !word.starts_with("r")) told += word + " ";
-    told.pop_back();
+      if (word.find('.') == std::string::npos || word.find('.') > word.find('=') || !word.starts_with("r")) reported += word + " ";
+    reported.pop_back();
   }
   return transitions;
 }

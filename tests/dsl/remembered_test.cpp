@@ -29,9 +29,9 @@ stream::AlertTransition first_alert(const std::string& needs, const std::string&
                                         " },\n  evaluate = function(job, p, state)\n" + evaluate + "\n  end }"));
   REQUIRE_MESSAGE(loaded.pack, problems_of(loaded));
   auto log = slower_from_the_third_minute();
-  const Judged said = judge(log, loaded.pack, false);
-  REQUIRE(said.alerts.size() == 1);
-  return said.alerts[0];
+  const Judged reported = judge(log, loaded.pack, false);
+  REQUIRE(reported.alerts.size() == 1);
+  return reported.alerts[0];
 }
 
 double evidence(const stream::AlertTransition& alert, const std::string& name) {
@@ -72,9 +72,9 @@ TEST_CASE("an alert tells the evidence of the finding that it is built on, of sc
                   budgets);
     REQUIRE_MESSAGE(loaded.pack, problems_of(loaded));
     auto log = slower_from_the_third_minute();
-    const Judged said = judge(log, loaded.pack, false);
-    REQUIRE(!said.alerts.empty());
-    CHECK(said.alerts[0].rule == "r");
-    CHECK(evidence(said.alerts[0], "slow.usual") == 2);
+    const Judged reported = judge(log, loaded.pack, false);
+    REQUIRE(!reported.alerts.empty());
+    CHECK(reported.alerts[0].rule == "r");
+    CHECK(evidence(reported.alerts[0], "slow.usual") == 2);
   }
 }

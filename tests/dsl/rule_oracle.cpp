@@ -139,7 +139,7 @@ Evaluated RuleOracle::evaluate(const stream::RuleEvaluation& run) {
       if (values[slot] && !std::isnan(*values[slot])) states_[{index, field}][slot] = values[slot];
   oracle::Mask by_slot = result.outcomes;
   by_slot.insert(by_slot.begin(), first_member(rule.per), oracle::Answer{});
-  alerts_[index].said(run.tick, by_slot);
+  alerts_[index].answered(run.tick, by_slot);
   return result;
 }
 

@@ -12,7 +12,7 @@
 namespace tocsin::dsl::test {
 
 // Judges the rules of a pack again, from the plain records of a log and the rules' graphs: windows from the records, everything
-// above them member by member, state, findings and frozen values by what it said itself. Sums over time are rounded by the engine
+// above them member by member, state, findings and frozen values by what it answered itself. Sums over time are rounded by the engine
 // in an order of its own; where its value of a window is near enough, the rest is computed from that, so that all else is equal to
 // the last bit.
 class RuleOracle final : private oracle::Leaves {

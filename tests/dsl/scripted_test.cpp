@@ -83,11 +83,11 @@ struct TestScratch : stream::Scratch {
 };
 
 // What one evaluation gives, as bits.
-struct Said {
+struct Reported {
   std::vector<Truth> outcomes;
   std::map<std::string, std::vector<std::uint64_t>> outputs;
   std::vector<std::uint64_t> state;
-  friend bool operator==(const Said&, const Said&) = default;
+  friend bool operator==(const Reported&, const Reported&) = default;
 };
 
 // One rule of a pack over a few ticks, compiled or as a script.
@@ -119,7 +119,7 @@ struct Run {
     return result;
   }
 
-  Said tick(const stream::Rule& rule) {
+  Reported tick(const stream::Rule& rule) {
     ++world.tick;
     evaluator.begin_tick();
     const auto index = static_cast<stream::RuleIndex>(&rule - loaded.pack->rules.data());
@@ -142,21 +142,21 @@ struct Run {
       for (std::size_t i = 0; i < rule.state.size(); ++i)
         if (rule.state[i].write) writes.emplace_back(i, *rule.state[i].write);
     }
-    Said said;
-    for (const auto bit : bits(answer, rule.per)) said.outcomes.push_back(static_cast<Truth>(bit));
-    for (const auto& output : outputs) said.outputs[output.name] = bits(output.node, rule.per);
-    if (who) said.outputs["who"] = bits(*who, Level::rank);
+    Reported reported;
+    for (const auto bit : bits(answer, rule.per)) reported.outcomes.push_back(static_cast<Truth>(bit));
+    for (const auto& output : outputs) reported.outputs[output.name] = bits(output.node, rule.per);
+    if (who) reported.outputs["who"] = bits(*who, Level::rank);
     for (const auto& [field, node] : writes) {
       auto& column = world.state_of(index, rule.state[field].name, world.topology.size(rule.per), rule.state[field].initial);
       for (stream::Slot slot = 0; slot < column.size(); ++slot)
         if (const double x = evaluator.number_at(node, rule.per, slot); stream::is_number(x)) column[slot] = x;
-      for (const double x : column) said.state.push_back(std::bit_cast<std::uint64_t>(x));
+      for (const double x : column) reported.state.push_back(std::bit_cast<std::uint64_t>(x));
     }
     if (rule.scripted) {
       scripts.truncate(mark);
       evaluator.forget_above(mark);
     }
-    return said;
+    return reported;
   }
 };
 
@@ -196,7 +196,7 @@ TEST_CASE("the same text, compiled or as a script, says the same") {
     REQUIRE_FALSE(a.scripted);
     REQUIRE(b.scripted);
     for (int i = 0; i < 4; ++i) {
-      const Said x = compiled.tick(a), y = scripted.tick(b);
+      const Reported x = compiled.tick(a), y = scripted.tick(b);
       REQUIRE(x == y);
     }
   }
@@ -209,7 +209,7 @@ TEST_CASE("a script takes its nodes away, and says the same at each evaluation")
           false};
   const stream::Rule& one = rule(run.loaded, "r");
   const std::size_t size = run.graph().size();
-  std::vector<Said> first;
+  std::vector<Reported> first;
   for (int i = 0; i < 3; ++i) first.push_back(run.tick(one));
   CHECK(run.graph().size() == size);
   run.world.tick = 0;

@@ -152,7 +152,7 @@ TEST_CASE_FIXTURE(Fixture, "control lines of a file are honoured: none are made 
   CHECK(count("\"seal\"") == 1);
 }
 
-TEST_CASE_FIXTURE(Fixture, "bad lines are told with file and line, counted, and the rest goes on") {
+TEST_CASE_FIXTURE(Fixture, "bad lines are reported with file and line, counted, and the rest goes on") {
   const auto summary = ingest({file("a.jsonl", "\xEF\xBB\xBF" + at_second(0, R"("line":"a")") + "\n\r\n{oops\n" +
                                                    at_second(1, R"("line":"b")") + "{\"t\":5,\"line\":\"no job\"}\n" +
                                                    std::string(longest_json_line + 5, 'x') + "\n" + at_second(2, R"("line":"c")"))});

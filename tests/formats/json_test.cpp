@@ -145,8 +145,8 @@ TEST_CASE("each wrong line is refused with what is wrong and what to write inste
       {R"({"t":1,"signal":"x","value":1e999})", "no JSON"},
   };
   for (const auto& [line, expected] : lines) {
-    const std::string said = problem(line);
-    CHECK_MESSAGE(said.find(expected) != std::string::npos, line, " said: ", said);
+    const std::string reported = problem(line);
+    CHECK_MESSAGE(reported.find(expected) != std::string::npos, line, " reported: ", reported);
   }
 }
 

@@ -35,7 +35,7 @@ bool Alerts::hopes(const stream::Persistence& fire, const std::vector<Tick>& tic
   return false;
 }
 
-void Alerts::said(stream::Time tick, const Mask& outcomes) {
+void Alerts::answered(stream::Time tick, const Mask& outcomes) {
   members_.resize(std::max(members_.size(), outcomes.size()));
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     Member& member = members_[i];

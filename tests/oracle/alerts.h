@@ -9,13 +9,13 @@
 
 namespace tocsin::oracle {
 
-// What became of one rule's members, from all that it said of them: the answer after `fire` and `clear`, which findings read and
+// What became of one rule's members, from all that it answered for them: the answer after `fire` and `clear`, which findings read and
 // `freeze` holds values by. Of a rule without parents, and for no more than ten minutes (then unknown alerts would end).
 class Alerts {
  public:
   explicit Alerts(const stream::Rule& rule) : rule_(rule) {}
 
-  void said(stream::Time tick, const Mask& outcomes);
+  void answered(stream::Time tick, const Mask& outcomes);
   [[nodiscard]] bool open(std::size_t member) const;  // pending or firing
   [[nodiscard]] Answer now(std::size_t member, stream::Time tick) const;
   [[nodiscard]] Answer ever(std::size_t member) const;

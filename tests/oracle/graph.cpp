@@ -195,20 +195,20 @@ std::vector<std::size_t> GraphOracle::group(const Node& node, std::size_t slot) 
       if (members_.in(from, member, node.type.level) == Place{slot}) all.push_back(member);
     return all;
   }
-  std::vector<std::string> told;  // coordinates that any member has
+  std::vector<std::string> known;  // coordinates that any member has
   for (const auto& name : graph_.coordinates(*node.attributes.peers))
     for (std::size_t member = 0; member < n; ++member)
       if (!members_.coordinate(from, member, name).empty() && members_.in(from, member, Level::job)) {
-        told.push_back(name);
+        known.push_back(name);
         break;
       }
   const auto has_all = [&](std::size_t member) {
     return members_.in(from, member, Level::job) &&
-           std::none_of(told.begin(), told.end(), [&](const auto& name) { return members_.coordinate(from, member, name).empty(); });
+           std::none_of(known.begin(), known.end(), [&](const auto& name) { return members_.coordinate(from, member, name).empty(); });
   };
   if (!has_all(slot)) return all;
   for (std::size_t member = 0; member < n; ++member)
-    if (has_all(member) && std::all_of(told.begin(), told.end(), [&](const auto& name) {
+    if (has_all(member) && std::all_of(known.begin(), known.end(), [&](const auto& name) {
           return members_.coordinate(from, member, name) == members_.coordinate(from, slot, name);
         }))
       all.push_back(member);

@@ -48,23 +48,23 @@ Time turn(const Record& record, const SignalDefinition& definition) {
 
 }  // namespace
 
-WindowOracle::WindowOracle(const stream::Graph& graph, Told told) : graph_(graph), told_(std::move(told)) {
-  for (const Record& record : told_.records) by_member_[{record.signal, record.slot}].push_back(&record);
+WindowOracle::WindowOracle(const stream::Graph& graph, Facts facts) : graph_(graph), facts_(std::move(facts)) {
+  for (const Record& record : facts_.records) by_member_[{record.signal, record.slot}].push_back(&record);
 }
 
 const std::vector<const Record*>& WindowOracle::of(SignalId signal, Slot slot) const {
   static const std::vector<const Record*> nothing;
-  const auto found = by_member_.find({told_.signals[signal].name, slot});
+  const auto found = by_member_.find({facts_.signals[signal].name, slot});
   return found == by_member_.end() ? nothing : found->second;
 }
 
 bool WindowOracle::coverage(SignalId signal, Slot slot, Time from, Time to) const {
-  const SignalDefinition& definition = told_.signals[signal];
-  return told_.coverage(definition.source, definition.owner, slot, std::max(from, told_.start), to);
+  const SignalDefinition& definition = facts_.signals[signal];
+  return facts_.coverage(definition.source, definition.owner, slot, std::max(from, facts_.start), to);
 }
 
 Values WindowOracle::rows(SignalId signal, Slot slot, Time from, Time to, Time now) const {
-  const SignalDefinition& definition = told_.signals[signal];
+  const SignalDefinition& definition = facts_.signals[signal];
   const auto bits = [&](double v) {
     return definition.wide() ? std::bit_cast<std::uint64_t>(v) : std::uint64_t{std::bit_cast<std::uint32_t>(static_cast<float>(v))};
   };
@@ -94,10 +94,10 @@ Values WindowOracle::rows(SignalId signal, Slot slot, Time from, Time to, Time n
   return values;
 }
 
-// Of several values for one step (the loss, told by more than one rank) one is taken: the lowest reporter's of those that wait
+// Of several values for one step (the loss, reported by more than one rank) one is taken: the lowest reporter's of those that wait
 // together. Later ones are dropped.
 Values WindowOracle::points(SignalId signal, Slot slot, Time to, Time now) const {
-  const SignalDefinition& definition = told_.signals[signal];
+  const SignalDefinition& definition = facts_.signals[signal];
   struct Waiting {
     Time at;
     bool late;
@@ -137,7 +137,7 @@ Number WindowOracle::usual(SignalId signal, Slot slot, Time now) const {
     last = r->arrival;
   }
   if (!last) return std::nullopt;
-  if (intervals.size() < 3) return stream::seconds(told_.signals[signal].row);
+  if (intervals.size() < 3) return stream::seconds(facts_.signals[signal].row);
   if (intervals.size() > 16) intervals.erase(intervals.begin(), intervals.end() - 16);
   std::sort(intervals.begin(), intervals.end());
   return intervals[intervals.size() / 2];
@@ -148,7 +148,7 @@ bool WindowOracle::passes(const Record& event, const WindowSpec& window) const {
     const auto field = event.fields.find(filter.field);
     const bool listed =
         field != event.fields.end() && std::any_of(filter.values.begin(), filter.values.end(), [&](const stream::Scalar& value) {
-          const Number wanted = value.index() == 0 ? Number{std::get<double>(value)} : told_.symbol(std::get<std::string>(value));
+          const Number wanted = value.index() == 0 ? Number{std::get<double>(value)} : facts_.symbol(std::get<std::string>(value));
           return wanted == field->second;
         });
     return listed == filter.keep;
@@ -156,7 +156,7 @@ bool WindowOracle::passes(const Record& event, const WindowSpec& window) const {
 }
 
 Number WindowOracle::age(const WindowSpec& window, Slot slot, Time from, Time now) const {
-  const SignalDefinition& definition = told_.signals[window.signal];
+  const SignalDefinition& definition = facts_.signals[window.signal];
   const bool event = definition.kind == SignalKind::event;
   std::optional<Time> last;
   Number value;
@@ -168,12 +168,12 @@ Number WindowOracle::age(const WindowSpec& window, Slot slot, Time from, Time no
     last = r->arrival;
   }
   if (last) return stream::seconds(now - *last);
-  if (definition.source.empty() || !coverage(window.signal, slot, event ? from : told_.start, now)) return std::nullopt;
-  return event ? HUGE_VAL : stream::seconds(now - told_.start);
+  if (definition.source.empty() || !coverage(window.signal, slot, event ? from : facts_.start, now)) return std::nullopt;
+  return event ? HUGE_VAL : stream::seconds(now - facts_.start);
 }
 
 Number WindowOracle::of_events(const Node& reduction, const WindowSpec& window, Slot slot, Time from, Time to, Time now) const {
-  const SignalDefinition& definition = told_.signals[window.signal];
+  const SignalDefinition& definition = facts_.signals[window.signal];
   std::vector<std::pair<Time, const Record*>> events;
   for (const Record* r : of(window.signal, slot))
     if (const Time at = turn(*r, definition); r->arrival < now && at > from && at <= to && passes(*r, window)) events.emplace_back(at, r);
@@ -196,7 +196,7 @@ Number WindowOracle::of_events(const Node& reduction, const WindowSpec& window, 
     count = 0;
     for (const auto& [value, n] : times) count = std::max(count, n);
   }
-  const Time since = window.span == WindowSpec::Span::time ? from : told_.start;
+  const Time since = window.span == WindowSpec::Span::time ? from : facts_.start;
   if (count == 0 && !coverage(window.signal, slot, since, to)) return std::nullopt;
   return reduction.op == Op::w_rate ? count / stream::seconds(to - since) : count;
 }
@@ -206,7 +206,7 @@ Number WindowOracle::of_panes(const Node& reduction, const WindowSpec& window, T
   const Op op = reduction.op;
   const double number = reduction.attributes.number;
   if (op == Op::w_last && number <= 1) return rows.empty() ? Number{} : Number{rows.back().value};
-  const auto pane = 10 * told_.signals[window.signal].row;
+  const auto pane = 10 * facts_.signals[window.signal].row;
   std::map<Time, std::vector<double>> panes;
   Values with_nan, everything, means;
   for (const auto& v : rows) {
@@ -225,7 +225,7 @@ Number WindowOracle::of_panes(const Node& reduction, const WindowSpec& window, T
   }
   if (op == Op::w_nonfinite) return with_nan.size() < least(window) ? Number{} : reduce_values(op, number, goal, with_nan);
   if (everything.empty()) return op == Op::w_count ? Number{0} : Number{};
-  if (!enough(reduction, window, told_.signals[window.signal], is_edge(op) ? means.size() : everything.size())) return std::nullopt;
+  if (!enough(reduction, window, facts_.signals[window.signal], is_edge(op) ? means.size() : everything.size())) return std::nullopt;
   const bool of_all =
       op == Op::w_count || op == Op::w_mean || op == Op::w_sum || op == Op::w_min || op == Op::w_max || op == Op::w_fraction;
   return reduce_values(op, number, goal, of_all ? everything : means);
@@ -233,7 +233,7 @@ Number WindowOracle::of_panes(const Node& reduction, const WindowSpec& window, T
 
 Number WindowOracle::reduce(const Node& reduction, Number goal, Slot slot, Time tick, Time now) const {
   const WindowSpec& window = *graph_[reduction.arguments[0]].attributes.window;
-  const SignalDefinition& definition = told_.signals[window.signal];
+  const SignalDefinition& definition = facts_.signals[window.signal];
   const Op op = reduction.op;
   if (definition.kind == SignalKind::counter && (op == Op::w_rate || op == Op::w_delta)) {
     Node mean = reduction;
@@ -242,16 +242,16 @@ Number WindowOracle::reduce(const Node& reduction, Number goal, Slot slot, Time 
   }
   const double number = reduction.attributes.number;
   const bool timed = window.span == WindowSpec::Span::time;
-  const Time to = tick - std::min(window.lag, (tick - told_.start) / 4);
+  const Time to = tick - std::min(window.lag, (tick - facts_.start) / 4);
   const Time from = timed ? to - window.over : stream::long_ago;
   if (definition.owner == stream::Level::rank && slot == stream::reserved_slot) return std::nullopt;  // no rank's, and nobody alive for it
   if (op == Op::w_interval) return usual(window.signal, slot, now);
-  if (op == Op::w_age) return age(window, slot, std::max(from, told_.start), now);
+  if (op == Op::w_age) return age(window, slot, std::max(from, facts_.start), now);
   if (definition.kind == SignalKind::event) return of_events(reduction, window, slot, from, to, now);
 
-  const auto counted = [&](Number n) -> Number {  // none: 0 only where somebody would have said one
+  const auto counted = [&](Number n) -> Number {  // none: 0 only where one would have been reported
     const bool silent = n == 0.0 && op == Op::w_count && !definition.source.empty();
-    return silent && !coverage(window.signal, slot, timed ? from : told_.start, to) ? Number{} : n;
+    return silent && !coverage(window.signal, slot, timed ? from : facts_.start, to) ? Number{} : n;
   };
   if (window.span == WindowSpec::Span::points) {
     Values all = points(window.signal, slot, to, now);

@@ -26,7 +26,7 @@ struct Record {
 };
 
 // What is known of one attempt besides its graph. `records` are in the order of their arrival.
-struct Told {
+struct Facts {
   const stream::SignalTable& signals;
   stream::Time start{};
   std::span<const Record> records;
@@ -38,7 +38,7 @@ struct Told {
 // The reductions of windows, computed from the records anew at every tick, without a thought for cost.
 class WindowOracle {
  public:
-  WindowOracle(const stream::Graph& graph, Told told);
+  WindowOracle(const stream::Graph& graph, Facts facts);
   // What the reduction is of this member at a tick, seeing records that arrived before `now`.
   [[nodiscard]] Number reduce(const stream::Node& reduction, Number goal, stream::Slot slot, stream::Time tick, stream::Time now) const;
 
@@ -62,7 +62,7 @@ class WindowOracle {
   [[nodiscard]] bool coverage(stream::SignalId signal, stream::Slot slot, stream::Time from, stream::Time to) const;
 
   const stream::Graph& graph_;
-  Told told_;
+  Facts facts_;
   std::map<std::pair<std::string, stream::Slot>, std::vector<const Record*>> by_member_;
 };
 

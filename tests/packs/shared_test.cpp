@@ -77,8 +77,8 @@ dsl::Budgets scripted() {
 }  // namespace
 
 TEST_CASE("four shards on four threads, by packs of scripts that change as they run, say what one shard says alone") {
-  GeneratedLog log = generate({.seed = tocsin::test::seed(7), .jobs = 8, .ranks = 3, .seconds = 80});
-  const std::string a = pack_text("1.2"), b = pack_text("1.01");
+  GeneratedLog log = generate({.seed = tocsin::test::seed(), .jobs = 8, .ranks = 3, .seconds = 80});
+  const std::string a = pack_text("1.2"), b = pack_text("0.95");  // by b, the median rank is always ahead
   const std::string hash_a = dsl::pack_hash(a), hash_b = dsl::pack_hash(b);
   using std::chrono::seconds;
   insert_pack(log, seconds{20}, hash_b, b);

@@ -119,7 +119,7 @@ TEST_CASE("a message whose fields lie over one another is read by a warm decoder
   };
   const std::size_t table = number(whole, 0, 4), fields = table - static_cast<std::int32_t>(number(whole, table, 4));
   const std::size_t end = fields + number(whole, fields, 2);
-  std::size_t told = 0;
+  std::size_t reported = 0;
   for (std::size_t one = fields + 4; one < end; one += 2)
     for (std::size_t other = fields + 4; other < end; other += 2) {
       if (number(whole, other, 2) == 0) continue;
@@ -137,10 +137,10 @@ TEST_CASE("a message whose fields lie over one another is read by a warm decoder
         if (!got) continue;
         REQUIRE((*got)->rejected_blocks == (*expected)->rejected_blocks);
         REQUIRE(in_words(**got) == in_words(**expected));
-        ++told;
+        ++reported;
       }
     }
-  CHECK(told > 20);
+  CHECK(reported > 20);
 }
 
 TEST_CASE("a block whose parts do not fit each other costs itself, not its neighbours") {

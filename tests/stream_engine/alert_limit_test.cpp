@@ -22,8 +22,8 @@ stream::Time at(double s) { return stream::at_nanoseconds(1'790'000'000'000'000'
 // A job of 10,000 ranks, of which a rule says that they are hot.
 struct Job {
   struct Sink final : stream::AlertSink {
-    std::vector<stream::AlertTransition> said;
-    void transition(const stream::AlertTransition& t) override { said.push_back(t); }
+    std::vector<stream::AlertTransition> reported;
+    void transition(const stream::AlertTransition& t) override { reported.push_back(t); }
     void verdict(const stream::Verdict&) override {}
   } sink;
   dsl::Loaded loaded = dsl::load(
@@ -55,20 +55,20 @@ struct Job {
       consume(b);
     }
   }
-  // What was said since the last look.
-  std::vector<stream::AlertTransition> look() { return std::exchange(sink.said, {}); }
+  // What was reported since the last look.
+  std::vector<stream::AlertTransition> look() { return std::exchange(sink.reported, {}); }
 };
 
-std::vector<std::uint32_t> ranks_of(const std::vector<stream::AlertTransition>& said, AlertState state) {
+std::vector<std::uint32_t> ranks_of(const std::vector<stream::AlertTransition>& reported, AlertState state) {
   std::vector<std::uint32_t> all;
-  for (const auto& t : said)
+  for (const auto& t : reported)
     if (t.rule == "hot" && t.state == state) all.push_back(*t.member.rank);
   return all;
 }
 
-std::vector<stream::AlertTransition> summaries(const std::vector<stream::AlertTransition>& said) {
+std::vector<stream::AlertTransition> summaries(const std::vector<stream::AlertTransition>& reported) {
   std::vector<stream::AlertTransition> all;
-  std::copy_if(said.begin(), said.end(), std::back_inserter(all), [](const auto& t) { return t.rule == "alert_limit"; });
+  std::copy_if(reported.begin(), reported.end(), std::back_inserter(all), [](const auto& t) { return t.rule == "alert_limit"; });
   return all;
 }
 
@@ -85,34 +85,34 @@ TEST_CASE("of 10,000 ranks that fire the lowest are named up to the limit, one s
   REQUIRE(job.loaded.pack);
   REQUIRE(job.loaded.pack->alert_limit == limit);
   job.heats(30, [](std::uint32_t) { return 95; });
-  auto said = job.look();
-  CHECK(ranks_of(said, AlertState::firing) == from_to(0, limit));
-  CHECK(said[999].shows == "rank 999 has 95 degrees");
-  REQUIRE(summaries(said).size() == 1);
-  CHECK(summaries(said)[0].state == AlertState::firing);
-  CHECK(summaries(said)[0].shows ==
+  auto reported = job.look();
+  CHECK(ranks_of(reported, AlertState::firing) == from_to(0, limit));
+  CHECK(reported[999].shows == "rank 999 has 95 degrees");
+  REQUIRE(summaries(reported).size() == 1);
+  CHECK(summaries(reported)[0].state == AlertState::firing);
+  CHECK(summaries(reported)[0].shows ==
         "9000 more members than the limit of 1000 alerts of each severity allows; those that came first are named");
-  CHECK(summaries(said)[0].evidence == decltype(summaries(said)[0].evidence){{"withheld", 9000}, {"limit", 1000}});
+  CHECK(summaries(reported)[0].evidence == decltype(summaries(reported)[0].evidence){{"withheld", 9000}, {"limit", 1000}});
 
   job.heats(60, [](std::uint32_t) { return 95; });
-  CHECK(job.look().empty());  // nothing is said again, and nothing resolved
+  CHECK(job.look().empty());  // nothing is reported again, and nothing resolved
 
   // Three of the named cool down: they alone resolve, and the lowest of those that wait take their places.
   const auto cooled = [](std::uint32_t r) { return r == 3 || r == 500 || r == 999; };
   job.heats(20, [&](std::uint32_t r) { return cooled(r) ? 60 : 95; });
-  said = job.look();
-  CHECK(ranks_of(said, AlertState::resolved) == std::vector<std::uint32_t>{3, 500, 999});
-  CHECK(ranks_of(said, AlertState::firing) == from_to(1000, 1003));
-  CHECK(summaries(said).empty());
-  for (const auto& t : said)
+  reported = job.look();
+  CHECK(ranks_of(reported, AlertState::resolved) == std::vector<std::uint32_t>{3, 500, 999});
+  CHECK(ranks_of(reported, AlertState::firing) == from_to(1000, 1003));
+  CHECK(summaries(reported).empty());
+  for (const auto& t : reported)
     if (t.state == AlertState::resolved) CHECK(t.reason == ResolveReason::cleared);
 
   // All that were over the limit cool down: the summary resolves, and none of the named does.
   job.heats(20, [&](std::uint32_t r) { return cooled(r) || r >= 1003 ? 60 : 95; });
-  said = job.look();
-  CHECK(ranks_of(said, AlertState::resolved).empty());
-  REQUIRE(summaries(said).size() == 1);
-  CHECK(summaries(said)[0].state == AlertState::resolved);
+  reported = job.look();
+  CHECK(ranks_of(reported, AlertState::resolved).empty());
+  REQUIRE(summaries(reported).size() == 1);
+  CHECK(summaries(reported)[0].state == AlertState::resolved);
 
   EntryBuilder end;
   end.about("large");
@@ -121,7 +121,7 @@ TEST_CASE("of 10,000 ranks that fire the lowest are named up to the limit, one s
   EntryBuilder seal;
   seal.seal();
   job.consume(seal);
-  said = job.look();
-  CHECK(said.size() == limit);
-  for (const auto& t : said) CHECK((t.state == AlertState::resolved && t.reason == ResolveReason::attempt_ended));
+  reported = job.look();
+  CHECK(reported.size() == limit);
+  for (const auto& t : reported) CHECK((t.state == AlertState::resolved && t.reason == ResolveReason::attempt_ended));
 }

@@ -22,9 +22,9 @@ const GeneratedLog& base_log() {
   return log;
 }
 
-const Said& base() {
-  static const Said said = judge(base_log(), pack());
-  return said;
+const Reported& base() {
+  static const Reported reported = judge(base_log(), pack());
+  return reported;
 }
 
 std::vector<std::string> only(const std::vector<std::string>& lines, const std::string& job) {
@@ -42,10 +42,10 @@ TEST_CASE("generated faults raise alerts, so that what follows compares somethin
 }
 
 TEST_CASE("the same log gives the same digests, and each record cut into a message of its own does too") {
-  const Said again = judge(base_log(), pack());
+  const Reported again = judge(base_log(), pack());
   CHECK(again.digests == base().digests);
   CHECK(again.transitions == base().transitions);
-  const Said parts = judge(cut(base_log()), pack());
+  const Reported parts = judge(cut(base_log()), pack());
   CHECK(parts.digests == base().digests);
   CHECK(parts.rows == base().rows);
   CHECK(parts.transitions == base().transitions);
@@ -59,7 +59,7 @@ TEST_CASE("records of one arrival joined into one message, and members into one 
     const GeneratedLog apart = generate({.seed = seed, .jobs = 3, .ranks = 12, .seconds = 240, .grain = 0.25});
     const GeneratedLog together = join(apart);
     CHECK(4 * together.messages.size() < apart.messages.size());
-    const Said each = judge(apart, pack(), columns), all = judge(together, pack(), columns);
+    const Reported each = judge(apart, pack(), columns), all = judge(together, pack(), columns);
     CHECK(each.transitions.size() > 8);
     CHECK(all.rows == each.rows);
     CHECK(all.transitions == each.transitions);
@@ -70,7 +70,7 @@ TEST_CASE("records of one arrival joined into one message, and members into one 
 
 TEST_CASE("other subjects in the log change nothing for a subject") {
   const GeneratedLog others = generate({.seed = 11, .jobs = 3, .ranks = 3, .seconds = 240, .first_job = 50, .beats = false});
-  const Said both = judge(interleave(base_log(), others), pack());
+  const Reported both = judge(interleave(base_log(), others), pack());
   for (const auto& [subject, digest] : base().digests) {
     CHECK(both.digests.at(subject) == digest);
     CHECK(both.rows.at(subject) == base().rows.at(subject));
@@ -82,12 +82,12 @@ TEST_CASE("the loops of the baseline and of AVX2 give the same digests, with eve
   stream::ShardOptions columns;
   columns.digest_columns = true;
   REQUIRE(stream::choose_kernels("baseline"));
-  const Said baseline = judge(base_log(), pack(), columns);
+  const Reported baseline = judge(base_log(), pack(), columns);
   if (!stream::choose_kernels("avx2")) {
     MESSAGE("this machine has no AVX2: nothing was compared");
     return;
   }
-  const Said avx2 = judge(base_log(), pack(), columns);
+  const Reported avx2 = judge(base_log(), pack(), columns);
   CHECK(avx2.digests == baseline.digests);
 }
 
@@ -101,7 +101,7 @@ TEST_CASE("subjects divided over shards are judged as in one") {
 TEST_CASE("arrivals shuffled within the lateness give the same closed rows") {
   // Only samples move, and only those of rows; what counts points or shapes the job keeps its order.
   GeneratedLog log = generate({.seed = 3, .jobs = 1, .ranks = 6, .seconds = 120, .faults = false});
-  const Said in_order = judge(log, pack());
+  const Reported in_order = judge(log, pack());
   std::mt19937_64 random{tocsin::test::seed(99)};
   GeneratedLog shuffled = log;
   for (std::size_t i = 0; i + 4 < shuffled.messages.size(); i += 4) {
@@ -115,11 +115,11 @@ TEST_CASE("arrivals shuffled within the lateness give the same closed rows") {
   CHECK(judge(shuffled, pack()).rows == in_order.rows);
 }
 
-TEST_CASE("killed with SIGKILL at 100 random positions and taken over each time, it says what an unkilled run says") {
+TEST_CASE("killed with SIGKILL at 100 random positions and restarted each time, it says what an unkilled run says") {
   std::mt19937_64 random{tocsin::test::seed()};
   std::vector<std::size_t> kills;
   for (int i = 0; i < 100; ++i) kills.push_back(random() % base_log().messages.size());
-  const Said restarted = judge_with_restarts(base_log(), pack(), kills);
+  const Reported restarted = judge_with_restarts(base_log(), pack(), kills);
   CHECK(restarted.digests == base().digests);
   CHECK(restarted.transitions == base().transitions);
   CHECK(restarted.rows == base().rows);
@@ -127,8 +127,8 @@ TEST_CASE("killed with SIGKILL at 100 random positions and taken over each time,
 
 TEST_CASE("every rule run as a script says what its graph says") {
   const GeneratedLog log = generate({.seed = 5, .jobs = 2, .ranks = 4, .seconds = 120});
-  const Said compiled = judge(log, pack());
-  const Said scripted = judge(log, shipped_pack(true));
+  const Reported compiled = judge(log, pack());
+  const Reported scripted = judge(log, shipped_pack(true));
   CHECK(scripted.digests == compiled.digests);
   CHECK(scripted.transitions == compiled.transitions);
 }

@@ -205,7 +205,7 @@ GeneratedLog interleave(const GeneratedLog& first, const GeneratedLog& second) {
   return log;
 }
 
-Said judge(const GeneratedLog& log, const stream::LoadedPack& pack, stream::ShardOptions options) {
+Reported judge(const GeneratedLog& log, const stream::LoadedPack& pack, stream::ShardOptions options) {
   Collector collector;
   stream::Shard shard{pack, nullptr, collector, options};
   schemas::Decoder decoder;

@@ -38,18 +38,18 @@ const stream::Entry& decoded(schemas::Decoder& decoder, const GeneratedLog& log,
 GeneratedLog interleave(const GeneratedLog& first, const GeneratedLog& second);
 // The same records, each message cut into as many as it has records.
 GeneratedLog cut(const GeneratedLog& log);
-// The same records, all that one job's producer said at one arrival in one message, samples of several members in one block. Starts
+// The same records, all that one job's producer wrote at one arrival in one message, samples of several members in one block. Starts
 // and ends of attempts stay by themselves.
 GeneratedLog join(const GeneratedLog& log);
 
-// Everything a run said, for comparison.
-struct Said {
+// Everything a run reported, for comparison.
+struct Reported {
   std::map<std::string, std::uint64_t> digests, rows;
   std::vector<std::string> transitions;  // id, number, state, text, in order
 };
-Said judge(const GeneratedLog& log, const stream::LoadedPack& pack, stream::ShardOptions options = {});
+Reported judge(const GeneratedLog& log, const stream::LoadedPack& pack, stream::ShardOptions options = {});
 // By a process of its own up to each of these message counts, where SIGKILL ends it; the next takes over from what is on disk.
-Said judge_with_restarts(const GeneratedLog& log, const stream::LoadedPack& pack, std::vector<std::size_t> kills);
+Reported judge_with_restarts(const GeneratedLog& log, const stream::LoadedPack& pack, std::vector<std::size_t> kills);
 
 stream::LoadedPack shipped_pack(bool scripted = false);
 

@@ -36,7 +36,7 @@ stream::LoadedPack compiled(const dsl::PackFiles& files) {
 }
 
 // The journal up to its end. Without a state: from its beginning.
-Said judged(const fs::path& journal, const stream::LoadedPack& pack, stream::SnapshotStore* state) {
+Reported judged(const fs::path& journal, const stream::LoadedPack& pack, stream::SnapshotStore* state) {
   runtime::JournalLog log{*journal::Reader::open(journal)};
   MemoryStore kept;
   packs::PackStore store;
@@ -90,7 +90,7 @@ TEST_CASE("a state that the last format wrote is gone on from as if there had be
   const auto pack = compiled(*dsl::pack_files((*stored)->packs[0].text));
   // The pack that it names is found beside it, whatever the engine begins with.
   const auto other = compiled({{"signals.lua", "signals { any = { kind = \"liveness\", owner = \"rank\" } }"}});
-  const Said resumed = judged(copy.directory.path(), other, &state), whole = judged(copy.directory.path(), pack, nullptr);
+  const Reported resumed = judged(copy.directory.path(), other, &state), whole = judged(copy.directory.path(), pack, nullptr);
   for (const auto& line : resumed.transitions) MESSAGE(line);
   CHECK(resumed.transitions.size() > 3);
   REQUIRE(resumed.transitions.size() < whole.transitions.size());

@@ -31,7 +31,7 @@ const stream::LoadedPack& limits_pack() {
   return pack;
 }
 
-// So many events of a rank, evenly between two times, with fields as told.
+// So many events of a rank, evenly between two times, with fields as given.
 void feed_events(SmallJob& job, std::uint32_t rank, int many, double from, double to,
                  const std::function<std::vector<EntryBuilder::Field>(int)>& fields) {
   for (int i = 0; i < many;) {

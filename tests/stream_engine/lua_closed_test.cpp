@@ -29,7 +29,7 @@ TEST_CASE("the shipped pack keeps no Lua once it is loaded, and judges the same 
   const stream::LoadedPack shipped = shipped_pack();
   for (const stream::Rule& rule : shipped.pack->rules) CHECK_FALSE(rule.scripted);
   CHECK(shipped.pack->scripts == nullptr);
-  const Said without = judge(log, shipped);
+  const Reported without = judge(log, shipped);
   REQUIRE(without.transitions.size() > 4);
 
   auto files = dsl::read_pack(TOCSIN_SOURCE_DIR "/rules");
@@ -39,7 +39,7 @@ TEST_CASE("the shipped pack keeps no Lua once it is loaded, and judges the same 
   REQUIRE(loaded.pack);
   const stream::LoadedPack scripted{loaded.pack, shipped.extraction};
   REQUIRE(loaded.pack->scripts != nullptr);
-  const Said beside = judge(log, scripted);
+  const Reported beside = judge(log, scripted);
   CHECK(beside.digests == without.digests);
   CHECK(beside.transitions == without.transitions);
 }

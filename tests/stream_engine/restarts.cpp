@@ -57,7 +57,7 @@ void or_throw(const stream::Result<void>& result) {
 }
 
 // From the newest state, or from the log's first record, up to `end`.
-Said judge_up_to(std::size_t end, const GeneratedLog& log, const stream::LoadedPack& pack, const Disk& disk) {
+Reported judge_up_to(std::size_t end, const GeneratedLog& log, const stream::LoadedPack& pack, const Disk& disk) {
   Collector collector;
   collector.written = [&](const std::string& line) { disk.append(line); };
   const auto publish = [&](const stream::Report& report, std::string_view) {
@@ -76,7 +76,7 @@ Said judge_up_to(std::size_t end, const GeneratedLog& log, const stream::LoadedP
 
 }  // namespace
 
-Said judge_with_restarts(const GeneratedLog& log, const stream::LoadedPack& pack, std::vector<std::size_t> kills) {
+Reported judge_with_restarts(const GeneratedLog& log, const stream::LoadedPack& pack, std::vector<std::size_t> kills) {
   std::sort(kills.begin(), kills.end());
   const Disk disk;
   for (const std::size_t kill : kills) {

@@ -95,17 +95,17 @@ void Recorded::tick(History& history, Time tick, std::vector<Answer>& answers) {
 std::vector<Recorded::Answer> Recorded::run(History& history, const std::vector<Record>& records, std::size_t from, std::size_t to,
                                             Time until) {
   std::vector<Answer> answers;
-  const auto told = [this](const Applied& a) { applied.push_back(a); };
+  const auto note = [this](const Applied& a) { applied.push_back(a); };
   const Duration settle = reductions.front().spec.settle;  // one for all
   const auto advance = [&](Time clock) {
     while (next_tick + settle <= clock || history.next_due() <= clock) {
       const Time due = std::min(next_tick + settle, history.next_due());
-      if (history.next_due() <= due) history.settle(due, told);
+      if (history.next_due() <= due) history.settle(due, note);
       if (next_tick + settle > due) continue;
       tick(history, next_tick, answers);
       next_tick += every;
     }
-    history.settle(clock, told);
+    history.settle(clock, note);
   };
   for (std::size_t i = from; i < to; ++i) {
     advance(records[i].arrival);

@@ -87,7 +87,7 @@ void check_same(const Recorded& recorded, const std::vector<Recorded::Answer>& a
 
 }  // namespace
 
-TEST_CASE("a run that is cut anywhere and taken over from its snapshot gives the same answers to the bit") {
+TEST_CASE("a run that is cut anywhere and restarted from its snapshot gives the same answers to the bit") {
   const std::uint64_t first = seed_of_run();
   for (std::uint64_t seed = first; seed < first + 6; ++seed) {
     Recorded recorded;
@@ -118,7 +118,7 @@ TEST_CASE("a run that is cut anywhere and taken over from its snapshot gives the
       check_same(recorded, uninterrupted, resumed, seed);
       CHECK(again.rows_digest() == whole.rows_digest());
     }
-    // Cut once more, right after the take-over.
+    // Cut once more, right after the restore.
     History third = recorded.open();
     Reader in{out.bytes()};
     REQUIRE(third.load(in));

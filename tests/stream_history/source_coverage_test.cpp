@@ -65,7 +65,7 @@ TEST_CASE("time within several gaps is lost once") {
   CHECK(coverage.lost(at(50), at(60)) == 0s);
 }
 
-TEST_CASE("members of an origin that was not read so far are unobserved, also after a take-over") {
+TEST_CASE("members of an origin that was not read so far are unobserved, also after a restore") {
   Origins origins;
   const std::size_t near = origins.index("lines/0", at(1)), far = origins.index("lines/1", at(1));
   SourceCoverage coverage{&origins};
@@ -74,13 +74,13 @@ TEST_CASE("members of an origin that was not read so far are unobserved, also af
   coverage.carried(far, Level::rank, second);
   std::vector<std::uint8_t> members;
   std::vector<std::string> left;
-  const auto told = [&](std::size_t origin, bool behind) { left.push_back(origins.name(origin) + (behind ? " left" : " is back")); };
+  const auto note = [&](std::size_t origin, bool behind) { left.push_back(origins.name(origin) + (behind ? " left" : " is back")); };
 
-  origins.follow(at(60), {{"lines/0", at(60)}, {"lines/1", at(50)}}, told);
+  origins.follow(at(60), {{"lines/0", at(60)}, {"lines/1", at(50)}}, note);
   CHECK(origins.clock() == at(50));
   CHECK_FALSE(coverage.unobserved(Level::rank, at(50), members));
 
-  origins.follow(at(171), {{"lines/0", at(171)}}, told);
+  origins.follow(at(171), {{"lines/0", at(171)}}, note);
   CHECK(left == std::vector<std::string>{"lines/1 left"});
   CHECK(origins.clock() == at(171));
   REQUIRE(coverage.unobserved(Level::rank, at(171), members));
@@ -96,11 +96,11 @@ TEST_CASE("members of an origin that was not read so far are unobserved, also af
   REQUIRE(again.unobserved(Level::rank, at(171), members));
   CHECK(members == std::vector<std::uint8_t>{0, 0, 1, 1});
 
-  origins.follow(at(172), {{"lines/0", at(172)}, {"lines/1", at(160)}}, told);
+  origins.follow(at(172), {{"lines/0", at(172)}, {"lines/1", at(160)}}, note);
   CHECK(left.back() == "lines/1 is back");
   CHECK(origins.clock() == at(171));  // never back
   CHECK(coverage.unobserved(Level::rank, at(171), members));
-  origins.follow(at(173), {{"lines/0", at(173)}, {"lines/1", at(172)}}, told);
+  origins.follow(at(173), {{"lines/0", at(173)}, {"lines/1", at(172)}}, note);
   CHECK(origins.clock() == at(172));
   CHECK_FALSE(coverage.unobserved(Level::rank, at(172), members));
 }

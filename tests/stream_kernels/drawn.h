@@ -12,7 +12,7 @@
 
 namespace tocsin::stream {
 
-// A cluster that is drawn at random, kept beside the Topology that it was told to.
+// A cluster that is drawn at random, kept beside the Topology that learns the same.
 struct World : oracle::Members {
   struct Rank {
     bool exists = false;
@@ -110,7 +110,7 @@ class DrawnLeaves : public Leaves {
  public:
   std::uint64_t tick = 0;
   std::vector<double> column(std::uint64_t name, std::size_t n) const { return RandomValues{name * 7919 + tick}.column(n); }
-  // Of a window; those of every other signal are constant but for the first member, which the evaluator is told and this writes out.
+  // Of a window; those of every other signal are constant but for the first member, which the evaluator is given and this writes out.
   std::vector<double> reduction(const Node& node, const WindowSpec& window, std::size_t n) const {
     auto values = column(name_of(node) + static_cast<std::uint64_t>(window.signal) * 101, n);
     if (constant(window, n)) std::fill(values.begin() + 2, values.end(), values[1]);

@@ -56,7 +56,7 @@ TEST_CASE("every level of a topology knows what contains it") {
   CHECK(topology.key(Level::rank, 4) == MemberKey{.level = Level::rank, .rank = 3, .node = "n2", .gpu = "0000:5e:00.0"});
 }
 
-TEST_CASE("the reserved member counts to the job once it has spoken, and to nothing else") {
+TEST_CASE("the reserved member counts to the job once it has a value, and to nothing else") {
   Topology topology = small();
   CHECK(members(topology.groups(Level::rank, Level::job)) == Lists{{1, 2, 3, 4}});
   topology.use_reserved();

@@ -42,7 +42,7 @@ const char* const two_lines = R"(pattern "pair" { line = [[^begin (?P<n>INT)]], 
 
 }  // namespace
 
-TEST_CASE("a mistake in a definition is told with file, line, pattern and remedy") {
+TEST_CASE("a mistake in a definition is reported with file, line, pattern and remedy") {
   const std::string look = problem("\npattern \"a\" { line = [[(?=x)y]], event = \"e\" }");
   CHECK(says(look, "patterns/test.lua:2: pattern \"a\": RE2 does not take"));
   CHECK(says(look, "without look-around"));

@@ -82,7 +82,7 @@ TEST_CASE("every pattern and parser makes of its lines what the whole pack makes
   std::set<std::string> remembers;  // they make nothing by themselves
   for (const auto& definition : read.definitions)
     if (!definition.remembers.empty()) remembers.insert(definition.name);
-  std::map<std::string, int> spoken, silent;
+  std::map<std::string, int> matched, silent;
   for (const Case& each : cases()) {
     CAPTURE(each.file);
     CAPTURE(each.line);
@@ -97,11 +97,11 @@ TEST_CASE("every pattern and parser makes of its lines what the whole pack makes
     } else {
       if (!remembers.contains(each.definition)) CHECK_MESSAGE(!own.empty(), "the definition alone makes nothing of it");
       CHECK(joined(extract(*whole.source, each.log)) == joined(each.expected));
-      ++spoken[each.definition];
+      ++matched[each.definition];
     }
   }
   for (const auto& definition : read.definitions) {
-    CHECK_MESSAGE(spoken[definition.name] > 0, definition.file << ": no line of tests/text/lines matches " << definition.name);
+    CHECK_MESSAGE(matched[definition.name] > 0, definition.file << ": no line of tests/text/lines matches " << definition.name);
     CHECK_MESSAGE(silent[definition.name] > 0, definition.file << ": no line of tests/text/lines must not match " << definition.name);
   }
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Starts the ranks of train.py on this machine and, as torchrun does, stops all of them when one fails.
 
-Everything after `--` goes to train.py. Exit code: 0 when every rank ended well, 1 when one failed, 128 + the signal when told to stop.
+Everything after `--` goes to train.py. Exit code: 0 when every rank ended well, 1 when one failed, 128 + the signal when asked to stop.
 """
 
 import argparse

@@ -78,7 +78,7 @@ TEST_CASE("stdout and stderr stay apart, each in its order") {
   CHECK(ended.err.starts_with("b\nd\n"));
 }
 
-TEST_CASE("a command whose reader has gone is told so as it would be without us") {
+TEST_CASE("a command whose reader has gone learns it as it would without us") {
   Scratch scratch;
   const Ended ended = run({"bash", "-c", "\"$@\" | head -1; exit ${PIPESTATUS[0]}", "bash", WRAP_PROBE, "--", "yes"}, scratch);
   CHECK(ended.out == "y\n");

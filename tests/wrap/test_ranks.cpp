@@ -29,16 +29,16 @@ struct Finder {
   std::unordered_map<pid_t, Process> processes;
 
   std::vector<std::string> look() {
-    std::vector<std::string> said;
+    std::vector<std::string> reported;
     for (const auto& change : finder.look(processes)) {
       switch (change.kind) {
-        case RankFinder::Change::Kind::restarted: said.push_back("restarted"); break;
-        case RankFinder::Change::Kind::world_size: said.push_back("world_size " + std::to_string(legacy.world_size)); break;
+        case RankFinder::Change::Kind::restarted: reported.push_back("restarted"); break;
+        case RankFinder::Change::Kind::world_size: reported.push_back("world_size " + std::to_string(legacy.world_size)); break;
         case RankFinder::Change::Kind::appeared:
-          said.push_back("rank " + std::to_string(change.rank) + " is " + std::to_string(change.pid));
+          reported.push_back("rank " + std::to_string(change.rank) + " is " + std::to_string(change.pid));
       }
     }
-    return said;
+    return reported;
   }
   void add(const Process& process) { processes[process.pid] = process; }
   void end(pid_t pid) {
@@ -47,9 +47,9 @@ struct Finder {
   }
 };
 
-using Said = std::vector<std::string>;
+using Reported = std::vector<std::string>;
 
-// Processes that use CPU as told, looked at every five seconds.
+// Processes that use CPU as asked, looked at every five seconds.
 struct Lone {
   LoneProcess lone;
   std::unordered_map<pid_t, Process> processes;
@@ -91,11 +91,11 @@ TEST_CASE("a rank is named by the first launcher's variable that was not in the 
   CHECK_FALSE(identity_in("RANK=99999999999\0"s, ""));
 }
 
-TEST_CASE("ranks are told with their world size when they appear") {
+TEST_CASE("ranks are reported with their world size when they appear") {
   Finder job;
   job.add(rank_process(101, 1, 2));
   job.add(rank_process(100, 0, 2));
-  CHECK(job.look() == Said{"world_size 2", "rank 0 is 100", "rank 1 is 101"});
+  CHECK(job.look() == Reported{"world_size 2", "rank 0 is 100", "rank 1 is 101"});
   CHECK(job.look().empty());
   CHECK(job.finder.complete());
 }
@@ -108,9 +108,9 @@ TEST_CASE("when all rank processes are replaced the ranks were restarted, once")
   job.end(100);
   job.end(101);
   job.add(rank_process(200, 0));
-  CHECK(job.look() == Said{"restarted", "rank 0 is 200"});
+  CHECK(job.look() == Reported{"restarted", "rank 0 is 200"});
   job.add(rank_process(201, 1));
-  CHECK(job.look() == Said{"rank 1 is 201"});
+  CHECK(job.look() == Reported{"rank 1 is 201"});
   CHECK(job.legacy.attempt == 2);
 }
 
@@ -121,7 +121,7 @@ TEST_CASE("one rank replaced while others live is the same attempt") {
   (void)job.look();
   job.end(101);
   job.add(rank_process(201, 1));
-  CHECK(job.look() == Said{"rank 1 is 201"});
+  CHECK(job.look() == Reported{"rank 1 is 201"});
   CHECK(job.legacy.attempt == 1);
 }
 
@@ -133,7 +133,7 @@ TEST_CASE("a second process of a rank that lives waits until the first has gone"
   job.add(rank_process(150, 0));
   CHECK(job.look().empty());
   job.end(100);
-  CHECK(job.look() == Said{"rank 0 is 150"});
+  CHECK(job.look() == Reported{"rank 0 is 150"});
 }
 
 TEST_CASE("a recorder that is started again knows the ranks of the one before") {
@@ -201,7 +201,7 @@ TEST_CASE("an assumed rank gives way to the first process that calls itself one"
   same.start = command.start;
   job.add(same);
   job.add(rank_process(101, 1, 2));
-  CHECK(job.look() == Said{"restarted", "rank 0 is 90", "rank 1 is 101"});
+  CHECK(job.look() == Reported{"restarted", "rank 0 is 90", "rank 1 is 101"});
   CHECK(job.legacy.attempt == 2);
   CHECK_FALSE(job.finder.assumed());
 }

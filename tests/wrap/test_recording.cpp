@@ -23,11 +23,11 @@ import os, subprocess, sys, time
 rank = '''
 import subprocess, sys, time
 w = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(4)"])
-t, told = time.time(), -1
+t, reported = time.time(), -1
 while time.time() - t < 4:
-    if sys.argv[1] == "idle" or time.process_time() > told + 0.02:
-        told = time.process_time()
-        print("used", sys.argv[2], time.time(), told, flush=True)
+    if sys.argv[1] == "idle" or time.process_time() > reported + 0.02:
+        reported = time.process_time()
+        print("used", sys.argv[2], time.time(), reported, flush=True)
     sys.argv[1] == "busy" or time.sleep(0.5)
 w.wait()
 '''
@@ -38,17 +38,17 @@ for times in range(int(sys.argv[1])):
     for p in start(): p.wait()
 )py";
 
-// What a rank of the launcher said of its own clock: seconds of CPU by time of day.
+// What a rank of the launcher reported of its own clock: seconds of CPU by time of day.
 std::map<double, double> clock_of(const Recorded& recorded, int rank) {
-  std::map<double, double> told;
+  std::map<double, double> reported;
   for (const auto& line : recorded.lines) {
     std::istringstream words{line.text};
-    std::string said;
+    std::string word;
     int of = -1;
     double at = 0, used = 0;
-    if (words >> said >> of >> at >> used && said == "used" && of == rank) told[at] = used;
+    if (words >> word >> of >> at >> used && word == "used" && of == rank) reported[at] = used;
   }
-  return told;
+  return reported;
 }
 
 }  // namespace
@@ -96,7 +96,7 @@ TEST_CASE("the end says how the command ended") {
   CHECK(ends[0].fields.at("reason") == "cancelled");
 }
 
-TEST_CASE("ranks are found among the descendants, sampled, and their exits told") {
+TEST_CASE("ranks are found among the descendants, sampled, and their exits reported") {
   Scratch scratch;
   const Ended ended = run(probe({"--journal", (scratch / "j").string()}, {"python3", "-c", launcher, "1"}), scratch);
   CHECK(ended.code() == 0);
@@ -119,17 +119,17 @@ TEST_CASE("ranks are found among the descendants, sampled, and their exits told"
 
   // Shares of a core, over the times between samples: together what the rank's own clock says, however little of a core it was given.
   for (const int rank : {0, 1}) {
-    const auto told = clock_of(recorded, rank);
-    REQUIRE(told.size() >= 2);
-    const auto told_by = [&](double time) { return std::prev(told.upper_bound(time))->second; };
+    const auto reported = clock_of(recorded, rank);
+    REQUIRE(reported.size() >= 2);
+    const auto reported_by = [&](double time) { return std::prev(reported.upper_bound(time))->second; };
     const auto shares = recorded.of("process_cpu", "rank " + std::to_string(rank));
     REQUIRE(shares.size() >= 2);
     double before = 0, sampled = 0, clocked = 0;
     for (const auto& share : shares) {
       const double time = static_cast<double>(share.time) * 1e-9;
-      if (before >= told.begin()->first && time <= told.rbegin()->first) {
+      if (before >= reported.begin()->first && time <= reported.rbegin()->first) {
         sampled += std::stod(share.value) * (time - before);
-        clocked += told_by(time) - told_by(before);
+        clocked += reported_by(time) - reported_by(before);
       }
       before = time;
     }

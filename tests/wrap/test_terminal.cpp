@@ -152,13 +152,13 @@ TEST_CASE("when the terminal hangs up the command covers of it") {
   Scratch scratch;
   Session session{
       probe({"--journal", (scratch / "j").string(), "--reload", "good"},
-            shell("trap 'echo hung > " + (scratch / "told").string() + "; exit 0' HUP; echo ready; while :; do sleep 0.1; done")),
+            shell("trap 'echo hung > " + (scratch / "hung_up").string() + "; exit 0' HUP; echo ready; while :; do sleep 0.1; done")),
       scratch};
   REQUIRE(session.shows("ready"));
   session.hang_up();
-  bool told = false;
-  for (int i = 0; i < 500 && !told; ++i, ::poll(nullptr, 0, 10)) told = std::filesystem::exists(scratch / "told");
-  CHECK(told);
+  bool hung_up = false;
+  for (int i = 0; i < 500 && !hung_up; ++i, ::poll(nullptr, 0, 10)) hung_up = std::filesystem::exists(scratch / "hung_up");
+  CHECK(hung_up);
 }
 
 TEST_CASE("notes of ours stand on lines of their own while the terminal is raw") {
