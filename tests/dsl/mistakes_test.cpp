@@ -174,7 +174,7 @@ TEST_CASE("a signal that no rule could read is refused") {
   CHECK(has(with("row = \"11m\""), "row is between 0.01s and 10m"));
 }
 
-TEST_CASE("what Lua expects is told with the usual slip") {
+TEST_CASE("what Lua expects is named with the usual slip") {
   CHECK(has(reported("    return keep", "clear = \"2 of 3\" fire = \"2 of 3\","), "between the fields of a table stands a comma"));
   CHECK(has(reported("    return keep & job.duty:mean:above(0.5)"), "brackets follow a word, x:mean()"));
   CHECK(has(problems_of(load_rules("rule { }")), "rule wants a name: rule \"…\""));
