@@ -2,7 +2,7 @@
 
 import statistics
 
-from score import CANCELLED, HEALTHY, macro_f1, table
+from score import CANCELLED, HEALTHY, macro_f1, shares, table
 
 
 def write(scores, covered, out):
@@ -18,12 +18,30 @@ def write(scores, covered, out):
     for score in sorted(faults, key=lambda score: (score.item["family"], score.item["id"])):
         print(f"  {score.item['family']:<8} {score.item['id']}: {score.fault()}; verdict {score.answer.predicted}; "
               f"fired {fired(score.answer)}", file=out)
+    healthy_logs(scores, out)
     absent = sorted(family for family in rows if rows[family].items and family not in covered | {CANCELLED})
     print(f"\nnot covered: {', '.join(absent) or 'none'}", file=out)
     unscored = sum(not score.scored for score in scores)
     if unscored:
         print(f"not scored: {unscored} items without a label that decides", file=out)
     print(totals(scores, rows, covered), file=out)
+
+
+def healthy_logs(scores, out):
+    """Alarms over healthy logs, by log and hour, and what was read of them."""
+    rows = shares(scores)
+    if rows:
+        print(f"\n{'healthy logs':<20} {'logs':>5} {'hours':>7} {'alarmed':>7} {'alerts':>6} {'an hour':>7} {'step read':>10} {'loss read':>10}", file=out)
+    for name, share in sorted(rows.items()):
+        rate = f"{share.alerts / share.hours:.3f}" if share.hours else ""
+        read = [f"{share.read[what]} of {share.prints[what]}" for what in ("step", "loss")]
+        print(f"{name:<20} {share.logs:>5} {share.hours:>7.1f} {share.alarmed:>7} {share.alerts:>6} {rate:>7} {read[0]:>10} {read[1]:>10}",
+              file=out)
+    for what in ("step", "loss"):
+        unread = [score.item["id"] for score in scores if score.scored and what in score.item.get("prints", [])
+                  and score.item["family"] == HEALTHY and score.item.get("half") and not score.answer.read.get(what)]
+        if unread:
+            print(f"{what} not read: {', '.join(sorted(unread))}", file=out)
 
 
 def line(row):

@@ -10,6 +10,8 @@ HEALTHY = "G1"
 HANGS = {"C1", "C2", "C3"}
 NO_FAMILY = {"IO"}               # words of labels that are no family of the catalogue
 CANCELLED = "F-cancel"
+# Rules about silence: without times in a recording they say nothing.
+SILENCE = {"stalled", "slow_to_step", "rendezvous_hang", "collective_hang", "idle_hang"}
 
 
 @dataclass
@@ -18,6 +20,7 @@ class Answer:
 
     predicted: str = HEALTHY     # the verdict's family; none counts as healthy
     fired: list = field(default_factory=list)  # transitions to firing, of live rules above severity info
+    read: dict = field(default_factory=dict)   # {"step": n, "loss": n}: how many values were read of a log
 
 
 @dataclass
@@ -90,6 +93,8 @@ def score_item(item, answer):
     if right is None:
         score.scored = False
         return score
+    if not item.get("timed", True):
+        answer.fired = [alert for alert in answer.fired if alert.get("rule") not in SILENCE]
     fired = {alert.get("family") for alert in answer.fired}
     if item["family"] == HEALTHY:
         score.right = not answer.fired
@@ -202,3 +207,47 @@ def macro_f1(rows, covered):
     values = [row.f1() for row in rows.values() if row.family in covered and row.items]
     values = [value for value in values if value is not None]
     return sum(values) / len(values) if values else 0.0
+
+
+def read_counts(path):
+    """{"step": n, "loss": n} of an alerts file that the rules of reading/ made."""
+    counts = {}
+    with open(path, encoding="utf-8") as file:
+        for text in file:
+            record = json.loads(text)
+            if str(record.get("rule", "")).startswith("read_") and record.get("state") == "firing":
+                counts[record["rule"].removeprefix("read_")] = True
+    return counts
+
+
+@dataclass
+class Share:
+    """How many logs there are, in how many an alarm came, and of how many that print it step and loss were read."""
+
+    logs: int = 0
+    hours: float = 0.0
+    alarmed: int = 0
+    alerts: int = 0
+    prints: dict = field(default_factory=lambda: {"step": 0, "loss": 0})
+    read: dict = field(default_factory=lambda: {"step": 0, "loss": 0})
+
+
+def shares(scores):
+    """{name: Share} over healthy logs: all of them, whole ones, and their halves."""
+    result = {}
+    for score in scores:
+        item = score.item
+        if not score.scored or item["family"] != HEALTHY or not item.get("half"):
+            continue
+        names = ["all"] + ([f"{item['shape']}, {item['half']}"] if item["shape"] == "wild" else [item["shape"]])
+        for name in names:
+            share = result.setdefault(name, Share())
+            share.logs += 1
+            share.hours += item.get("hours", 0)
+            share.alarmed += bool(score.answer.fired)
+            share.alerts += len(score.answer.fired)
+            for what in share.prints:
+                if what in item.get("prints", []):
+                    share.prints[what] += 1
+                    share.read[what] += bool(score.answer.read.get(what))
+    return result

@@ -131,22 +131,34 @@ class Logs(Folder):
         self.put("logs/labels.csv", f"file,class,family,source\nk/1.log,k,{family},https://x.invalid/y\n")
         self.put("logs/k/1.log", "# source: https://x.invalid/y\n" + text)
 
-    def test_lines_without_times_are_a_millisecond_apart_and_of_one_rank(self):
+    def test_lines_of_a_log_without_times_are_a_second_apart_and_of_one_rank(self):
         self.put_log("first\nsecond\n")
         item, records = self.only()
         lines = [record for record in records if "line" in record]
         self.assertEqual([record["line"] for record in lines], ["first", "second"])
-        self.assertEqual(lines[1]["t"] - lines[0]["t"], 1_000_000)
+        self.assertEqual(lines[1]["t"] - lines[0]["t"], SECOND)
+        self.assertFalse(item.timed)
         self.assertEqual({record["rank"] for record in lines}, {0})
         self.assertNotIn("k", item.job.removeprefix("job-"))
         self.assertEqual(records[0]["coverage"], "log")
 
     def test_times_in_the_lines_count(self):
         self.put_log("start\n[2026-11-21 02:14:43] a\nb\n[2026-11-21 02:15:43] c\n")
-        _, records = self.only()
+        item, records = self.only()
         times = [record["t"] for record in records if "line" in record]
-        self.assertEqual(times[3] - times[1], 60 * SECOND)
-        self.assertEqual(times[1] - times[0], 1_000_000)
+        self.assertEqual([t - times[0] for t in times], [0, SECOND, 31 * SECOND, 61 * SECOND])
+        self.assertTrue(item.timed)
+
+    def test_what_a_bar_writes_over_itself_are_lines_of_their_own(self):
+        self.put_log("1/3\r2/3\r3/3\ndone\n")
+        _, records = self.only()
+        self.assertEqual([record["line"] for record in records if "line" in record], ["1/3", "2/3", "3/3", "done"])
+
+    def test_a_log_says_what_it_seems_to_print(self):
+        self.put_log("".join(f"step {n} loss 2.{n}\n" for n in range(4)), "G1")
+        self.assertEqual(self.only()[0].prints, ["step", "loss"])
+        self.put_log("".join(f"line {n}\n" for n in range(4)), "G1")
+        self.assertEqual(self.only()[0].prints, [])
 
     def test_a_label_of_several_families_lies_with_the_first(self):
         self.put_log("x\n", family="B2?/A1")
@@ -254,9 +266,23 @@ class Stamps(unittest.TestCase):
         self.assertIsNone(stamps.stamp("the job was cancelled, it seems, on 2026-11-21 02:14:43", 2026))
         self.assertIsNone(stamps.stamp("loss 2.3 in 00:12:44", 2026))
 
+    def spread(self, *lines):
+        times, _ = stamps.times(list(lines))
+        return [(t - times[0]) / SECOND for t in times]
+
     def test_time_does_not_go_back(self):
-        times = stamps.times(["[2026-11-21 02:14:43] a", "[2026-11-21 02:14:40] b", "[2020-01-01 00:00:00] c", "d"])
-        self.assertEqual([t - times[0] for t in times], [0, 1_000_000, 2_000_000, 3_000_000])
+        self.assertEqual(self.spread("[2026-11-21 02:14:43] a", "[2026-11-21 02:14:40] b", "[2020-01-01 00:00:00] c", "d"), [0, 1, 2, 3])
+
+    def test_lines_between_two_stamps_lie_evenly_and_those_around_them_a_second_apart(self):
+        self.assertEqual(self.spread("a", "b", "2026-11-21 02:14:43 c", "d", "2026-11-21 02:14:53 e", "f"), [0, 1, 2, 7, 12, 13])
+
+    def test_the_rest_of_a_record_stays_with_it(self):
+        self.assertEqual(self.spread("a", "Traceback (most recent call last):", '  File "x.py", line 3, in f', "    y()", "ValueError: z", "b"),
+                         [0, 1, 1, 1, 1, 2])
+        self.assertEqual(self.spread("loss is 3", "  of many terms", "", "loss is 2"), [0, 0, 0, 1])
+
+    def test_a_log_that_indents_most_of_its_lines_has_no_records_of_several(self):
+        self.assertEqual(self.spread("  step 1", "  step 2", "  step 3", "done"), [0, 1, 2, 3])
 
 
 if __name__ == "__main__":

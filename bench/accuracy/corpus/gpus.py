@@ -43,7 +43,7 @@ def hang_queries(folder, queries, kernel_logs, shape="m4_hang"):
     begin = min(when for when, _ in looks) - BEFORE * SECOND if looks else 0
     for path in kernel_logs:
         lines = list(text_lines(path))
-        for t, text in zip(times(lines), lines):
+        for t, text in zip(times(lines)[0], lines):
             if t >= begin:
                 recording.line(t, text, node=NODE, source="kernel_log")
     if not looks and len(recording):

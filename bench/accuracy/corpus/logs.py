@@ -1,6 +1,7 @@
 """Log text: excerpts with a class each, whole job outputs, kernel logs."""
 
 import csv
+import hashlib
 import re
 from pathlib import Path
 
@@ -19,17 +20,47 @@ SCHEDULER_ENDS = [
 
 
 def log_recording(path, name):
-    """One job: the lines in order, with the ranks that their prefixes name, 1 ms apart where they carry no time."""
-    lines = [text for text in text_lines(path) if not SOURCE_LINE.match(text)]
+    """One job: the lines in order, with the ranks that their prefixes name and the times that they carry or may have had."""
+    lines = [piece for text in text_lines(path) if not SOURCE_LINE.match(text) for piece in pieces(text)]
     recording = Recording(name)
     if not lines:
         return recording
-    ranks, when = ranks_of(lines), times(lines)
+    ranks, (when, recording.timed) = ranks_of(lines), times(lines)
     named = sorted({rank for rank in ranks if rank is not None})
     recording.coverage(when[0], when[-1], "log", ranks=named)
     for text, rank, t in zip(lines, ranks, when):
         recording.line(t, text, rank=rank)
     return recording
+
+
+def pieces(text):
+    """What a bar writes over itself are lines of their own."""
+    return [piece for piece in text.split("\r") if piece.strip()] or [""]
+
+
+def facts(recording):
+    """What an item holds about its log besides the label."""
+    texts = recording.texts()
+    return {"timed": recording.timed, "prints": [name for name, pattern in PRINTED.items() if often(pattern, texts)], "half": half(recording.job)}
+
+
+NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+LOSS = re.compile(rf"(?i)(?:loss|perplexity|\bppl|entropy|\bnll)[\w./()@-]*[\"']?\]?\s*[:=|,\s>-]{{0,4}}\s*[\"'\[(]?{NUMBER}")
+STEP = re.compile(r"(?i)\b(?:step|iter|iteration|batch|update|num_updates|it)s?[\"']?\]?[\s:=#\[|_-]{0,4}\d|\d+\s?/\s?\d+\s?\[\d")
+FEW = 3
+
+
+# A rough look, to tell of which logs step and loss can be expected; what the pack reads is never compared with it.
+PRINTED = {"step": STEP, "loss": LOSS}
+
+
+def often(pattern, texts):
+    return sum(bool(pattern.search(text)) for text in texts) >= FEW
+
+
+def half(name):
+    """Which half of the logs one belongs to: one may be looked at while rules are written, the other is only scored."""
+    return "looked at" if int(hashlib.sha256(name.encode()).hexdigest(), 16) % 2 else "only scored"
 
 
 def excerpts(folder):
@@ -39,16 +70,17 @@ def excerpts(folder):
     for row in rows:
         path = folder / row["file"]
         if path.is_file():
-            name = "logs-" + row["file"].removesuffix(".log").replace("/", "-")
+            name = f"{folder.name}-" + row["file"].removesuffix(".log").replace("/", "-")
             recording = log_recording(path, name)
-            yield Item(id=name, shape="logs", label=row["family"], job=recording.job), recording
+            shape = "logs" if folder.name == "logs" else folder.name
+            yield Item(id=name, shape=shape, label=row["family"], job=recording.job, **facts(recording)), recording
 
 
 def whole_log(path, shape, label):
     """A whole log file as one item."""
     name = f"{shape}-{path.stem}"
     recording = log_recording(path, name)
-    return Item(id=name, shape=shape, label=label, job=recording.job), recording
+    return Item(id=name, shape=shape, label=label, job=recording.job, **facts(recording)), recording
 
 
 def job_output(path, sources):

@@ -27,6 +27,10 @@ class Item:
     culprit_ranks: list = field(default_factory=list)
     fault_time: float | None = None     # epoch seconds
     is_run: bool = False                # scored as a run: alerts count, not only the verdict
+    timed: bool = True                  # whether the recording carries times: else silence says nothing
+    prints: list = field(default_factory=list)  # of step and loss, what a log seems to print
+    half: str = ""                      # of logs: "looked at" or "only scored"
+    hours: float = 0.0                  # how long the recording lasts
     job: str = ""
     path: str = ""
 
@@ -43,6 +47,7 @@ class Recording:
 
     def __init__(self, name, job=None):
         self.job = job or neutral_job(name)
+        self.timed = True
         self._records = []
 
     def __len__(self):
@@ -72,6 +77,9 @@ class Recording:
             self.add(t, coverage=source, ranks=ranks, nodes=nodes, attempt=attempt)
             t += interval
         self.add(end, coverage=source, ranks=ranks, nodes=nodes, attempt=attempt)
+
+    def texts(self):
+        return [record["line"] for _, record in self._records if "line" in record]
 
     def span(self):
         """(first, last) time, in nanoseconds."""

@@ -60,23 +60,66 @@ def fraction(digits):
 
 
 def times(lines):
-    """A time for each line, in nanoseconds, never going back: its own stamp, else 1 ms after the line before.
+    """A time for each line, in nanoseconds, never going back, and whether the log itself carries times.
+
+    A line has its own stamp; others lie evenly between the stamped lines around them, and a second apart before the first stamp, after
+    the last one, and where there is none at all. The rest of a record (a traceback, an indented or an empty line) stays with it.
 
     Stamps that lack a year take the year that another line names. A stamp of another clock than the first one's, one from
     before the line above, or one more than a week after it, is not believed.
     """
     year = next((int(found["y"]) for text in lines if (found := FORMATS[0].match(text[:LOOK_WITHIN]))
                  or (found := FORMATS[1].match(text[:LOOK_WITHIN]))), 2026)
-    stamps = [stamp(text, year) for text in lines]
-    first = next((index for index, found in enumerate(stamps) if found), None)
-    if first is None:
-        return [SYNTHETIC_START + index * MILLISECOND for index in range(len(lines))]
-    clock, start = stamps[first]
-    now = start - (first + 1) * MILLISECOND
-    result = []
-    for found in stamps:
-        now += MILLISECOND
-        if found and found[0] == clock and now < found[1] <= now + LARGEST_GAP:
-            now = found[1]
+    anchors = believed([stamp(text, year) for text in lines])
+    begins = record_begins(lines, anchors)
+    places = [index for index, begin in enumerate(begins) if begin]
+    when = dict(zip(places, spread([anchors.get(index) for index in places])))
+    result, now = [], None
+    for index in range(len(lines)):
+        now = when.get(index, SYNTHETIC_START if now is None else now)
         result.append(now)
+    return result, len(anchors) > 1
+
+
+def believed(stamps):
+    """{index: time} of the stamps that can be true."""
+    result, clock, last = {}, None, None
+    for index, found in enumerate(stamps):
+        if not found:
+            continue
+        if last is None or (found[0] == clock and last <= found[1] <= last + LARGEST_GAP):
+            clock, last = found
+            result[index] = last
     return result
+
+
+CONTINUES = re.compile(r"^(?:\s|$|During handling of the above|The above exception was)")
+OWN = re.compile(r"^\s*(?:\d|\S.{0,60}%\|)")   # an indented row of a table, or a bar
+
+
+def record_begins(lines, anchors):
+    """For each line, whether a record begins with it."""
+    filled = [text for text in lines if text.strip()]
+    indented = 2 * sum(text[:1] in " \t" for text in filled) > len(filled)     # the log's own manner, and nothing of records
+    result, within = [], False
+    for index, text in enumerate(lines):
+        inner = bool(CONTINUES.match(text)) and not (text.strip() and (indented or OWN.match(text)))
+        begins = index == 0 or index in anchors or not (inner or within)
+        if text.startswith("Traceback (most recent call last)"):
+            within = True
+        elif within and text.strip() and not CONTINUES.match(text):
+            within = False                                                      # the exception itself ends it
+        result.append(begins)
+    return result
+
+
+def spread(known):
+    """Times for records of which some are known."""
+    places = [index for index, time in enumerate(known) if time is not None]
+    if not places:
+        return [SYNTHETIC_START + index * SECOND for index in range(len(known))]
+    result = [known[places[0]] - (places[0] - index) * SECOND for index in range(places[0])]
+    for place, following in zip(places, places[1:]):
+        width = known[following] - known[place]
+        result += [known[place] + width * index // (following - place) for index in range(following - place)]
+    return result + [known[places[-1]] + index * SECOND for index in range(len(known) - places[-1])]
