@@ -21,47 +21,84 @@ rule "stalled" {
   summary = "The job has made no step for longer than its own history allows",
   needs = {
     step     = signal "step"                { over = "attempt" },
-    gap      = signal "step_gap"            { over = 64, least = 8 },
+    gap      = signal "step_gap"            { over = 64, lag = 4, least = 8 },
     gaps     = signal "step_gap"            { over = "attempt", least = 8 },
+    fresh    = signal "step_gap"            { over = 4, least = 4 },
     loss     = signal "loss"                { over = "attempt" },
     evals    = signal "eval_time"           { over = 64, least = 1 },
     saves    = signal "checkpoint_time"     { over = 64, least = 1 },
     phase    = signal "phase"               { over = "attempt" },
     cpu      = signal "process_cpu"         { over = "45s" },
+    worked   = signal "process_cpu"         { over = "attempt" },
+    state    = signal "process_state"       { over = "attempt" },
     launched = signal "collective_launched" { over = "30s" },
+    done     = signal "collective_done"     { over = "30s" },
+    gr       = signal "gr_engine_active"    { over = "30s" },
+    gr_long  = signal "gr_engine_active"    { over = "5m" },
+    sm       = signal "sm_active"           { over = "30s" },
+    alive    = signal "any"                 { over = "attempt" },
     met      = signal "rendezvous"          { over = "attempt" },
     ended    = signal "training_ended"      { over = "attempt" },
   },
-  -- Training: k times the 99th percentile of the last steps, or twice the longest pause that this attempt came back from, between
-  -- `least` and `most`; twice a step that is longer. (Public watchdogs wait 5 times the longest, or 10 minutes flat.) A save, an
-  -- evaluation: as long as `steps` steps take, at least a minute.
-  -- The first step may take `start` (data, compilation), but not while every process is idle: then nothing is being prepared.
-  params = { k = 4, least = "30s", most = "10m", steps = 60, brief = "60s", save = "5m", eval = "10m",
-             start = "20m", idle = "60s", busy = 0.02 },
-  fire = "2 of 2", clear = "1 of 1",
+  -- Training: k times the 99th percentile of the last steps, between `least` and `most`, or twice the longest pause that this attempt came
+  -- back from: with several steps, since a bar may show a last one long after it was made. A save, an evaluation: as long as `steps` steps
+  -- take, at least a minute. That short a limit is for a standstill that processes, collectives or GPUs show as well. Where lines are all
+  -- there is, a validation, a save or a preparation of data that is printed once it is done looks the same: the limit is at least `alone`,
+  -- and `talking` while other lines come.
+  -- The first step may take `start` (data, compilation), but not while every process is idle and was from the begin: then nothing is being
+  -- prepared. A process that worked for `worked` seconds may have trained, with lines that nobody understands.
+  params = { k = 4, least = "30s", most = "10m", steps = 60, brief = "60s", save = "5m", eval = "10m", alone = "10m", talking = "30m",
+             start = "20m", idle = "60s", busy = 0.02, works = 0.5, rests = 0.05, worked = 120, spin = 0.9, duty = 0.2, recent = "5m" },
+  state = { longest = 0 }, fire = "2 of 2", clear = "1 of 1",
   yields_to = { "rendezvous_hang", "collective_hang", "idle_hang", "collective_timeout", "rank_killed", "node_down" },
   shows = "no step for {age:.0f} s; the job's own steps allow {limit:.0f} s",
-  causes = { first = "the first step never came", saving = "it stopped while it wrote a checkpoint", evaluating = "it stopped in an evaluation" },
-  evaluate = function(job, p)
+  causes = {
+    first      = "the first step never came",
+    saving     = "it stopped while it wrote a checkpoint",
+    evaluating = "it stopped in an evaluation",
+    alone      = "only the log is known: a long validation, save or preparation of data that is printed once it is done would look the same",
+  },
+  evaluate = function(job, p, state)
+    -- What the others see: a rank waits in a collective for one that does not compute; every process rests, or one is stopped; GPUs rest,
+    -- or spin without work.
+    local cpu      = job.cpu:mean()
+    local launched = job.launched:last()
+    local waits    = launched:above(job.done:last()):any("job")
+    local late     = launched:below(launched:max("job"))
+    local computes = (late & cpu:above(p.works)):any("job"):surely()
+    local stopped  = job.state:last():is("stopped", "traced", "zombie"):any("job")
+    local resting  = cpu:max("job"):below(p.rests)
+    local gr       = job.gr:mean():fill(job.gr_long:last())
+    local cold     = gr:below(0.05):any("job") & ~cpu:above(p.works):any("job"):surely()
+    local spinning = (gr:above(p.spin) & job.sm:mean():below(p.duty)):all("job")
+    local seen     = (waits & ~computes):surely() | stopped:surely() | resting:surely() | cold:surely() | spinning:surely()
+
     local phase   = job.phase:last()
+    local longest = job.gaps:max():max("job")
+    local back    = longest:above(job.fresh:max():max("job")):surely()
+    state.longest = back:choose(longest / "1s", state.longest)
     local pace    = p.steps * job.gap:median():max("job")
-    local slowest = job.gap:quantile(0.99):max("job")
-    local own     = greatest(greatest(p.k * slowest, 2 * job.gaps:max():max("job")):clamp(p.least, p.most), 2 * slowest)
+    local slowest = job.gap:quantile(0.99):max("job"):fill(longest)
+    local own     = greatest((p.k * slowest):clamp(p.least, p.most), 2 * state.longest * "1s", 2 * slowest)
     local eval    = greatest(own, pace:clamp(p.brief, p.eval), (3 * job.evals:max():max("job")):fill(0))
     local save    = greatest(own, pace:clamp(p.brief, p.save), (3 * job.saves:max():max("job")):fill(0))
     local usual   = phase:is("eval"):surely():choose(eval, phase:is("checkpoint"):surely():choose(save, own))
+    local talks   = job.alive:age():min("job"):below(p.recent):surely()
+    local quiet   = greatest(usual, talks:choose(p.talking, p.alone))
     local idle    = job.cpu:mean():max("job"):below(p.busy)
     local trained = job.gaps:count():max("job"):at_least(8):surely()
     local never   = job.step:count():is(0):all("job") & ~job.loss:count():above(0):surely()
-    local limit   = trained:choose(usual, (idle & never):surely():choose(p.idle, p.start))
     local steps   = job.step:age():min("job")
     local age     = least(steps, job.loss:age():fill(steps))      -- a loss is progress, too, if no step is reported
+    local worked  = (job.worked:mean():max("job") * steps):above(p.worked):surely()
+    local limit   = trained:choose(seen:choose(usual, quiet), (idle & never & ~worked):surely():choose(p.idle, p.start))
     local moving  = job.launched:delta():above(0):any("job")      -- slow, but it goes on: no hang
-    -- A log without a line that is understood, or with phase train, does not prove that the first step never came.
-    local read    = idle | phase:is("starting") | job.phase:age():above(limit) | job.met:last():is("waiting", "joined")
+    -- A log without a line that is understood, or with phase train, does not prove that the first step never came; nor does one that
+    -- goes on talking.
+    local read    = idle | ((phase:is("starting") | job.phase:age():above(limit) | job.met:last():is("joined")) & ~(talks & ~seen)) | job.met:last():is("waiting")
     local certain   = ~never | read:surely()
     return age:above(limit) & certain & ~moving:surely() & ~job.ended:count():above(0):surely(),
-      { age = age, limit = limit, first = never, saving = phase:is("checkpoint"), evaluating = phase:is("eval") }
+      { age = age, limit = limit, first = never, saving = phase:is("checkpoint"), evaluating = phase:is("eval"), alone = trained & ~seen }
   end,
 }
 
@@ -338,12 +375,12 @@ case "a slow network: steps stop, the counts go on" {
 }
 case "nothing but the log: the standstill pages, its kind is undecidable" {
   ranks = 8,
-  { lasting = "5m", phase = "train", step = steps(2) }, { lasting = "2m", step = silent },
-  fires = { { "stalled", within = "60s" } }, unknown = { { "collective_hang", missing = "collective_launched" } },
+  { lasting = "5m", phase = "train", step = steps(2) }, { lasting = "12m", step = silent },
+  fires = { { "stalled", cause = "alone", within = "11m" } }, unknown = { { "collective_hang", missing = "collective_launched" } },
 }
 case "a standstill that ends" {
   ranks = 2,
-  { lasting = "2m", phase = "train", step = steps(1) }, { lasting = "90s", step = silent }, { lasting = "2m", step = steps(1) },
+  { lasting = "2m", phase = "train", step = steps(1), process_cpu = 0.3 }, { lasting = "90s", step = silent, process_cpu = 0 }, { lasting = "2m", step = steps(1), process_cpu = 0.3 },
   fires = { { "stalled" } }, resolves = { { "stalled" } },
 }
 
@@ -397,8 +434,8 @@ case "512 ranks" {
   fires = { { "collective_hang", who = { 407 }, within = "60s" } },
 }
 case "steps of 0.05 s" {
-  ranks = 2, { lasting = "30s", phase = "train", step = steps(0.05) }, { lasting = "50s", step = silent }, fires = { { "stalled", within = "40s" } },
+  ranks = 2, { lasting = "30s", phase = "train", step = steps(0.05), process_cpu = 0.9 }, { lasting = "60s", step = silent, process_cpu = 0 }, fires = { { "stalled", within = "50s" } },
 }
 case "steps of two minutes" {
-  ranks = 2, { lasting = "3h", phase = "train", step = steps(120) }, { lasting = "15m", step = silent }, fires = { { "stalled", within = "10m" } },
+  ranks = 2, { lasting = "3h", phase = "train", step = steps(120) }, { lasting = "15m", step = silent }, fires = { { "stalled", within = "11m" } },
 }

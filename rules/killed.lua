@@ -325,11 +325,12 @@ rule "time_limit" {
     limit   = signal "time_limit" { over = "attempt" },
     step    = signal "step"       { over = "attempt" },
     stalled = finding "stalled",
+    stood   = finding "stalled_at_limit",
   },
   shows = "the scheduler ended the job at its time limit, after step {step:.0f}",
   evaluate = function(job, p)
     -- `stalled` at its last tick: a hang is never passed off as a time limit, and where it could not be judged neither is this.
-    return (job.ended:last():is("timeout"):surely() | job.limit:count():above(0):surely()) & ~job.stalled:now(),
+    return (job.ended:last():is("timeout"):surely() | job.limit:count():above(0):surely()) & ~job.stalled:now() & ~job.stood:now():surely(),
       { step = job.step:last():max("job") }
   end,
 }
@@ -441,5 +442,5 @@ case "ended at its limit while it worked" {
 }
 case "ended at its limit in a hang" {
   ranks = 1, { lasting = "5m", phase = "train", step = steps(2) }, { lasting = "9m", step = silent, ends = "timeout" },
-  fires = { { "stalled" } },
+  fires = { { "stalled_at_limit" } },
 }

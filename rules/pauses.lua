@@ -1,0 +1,86 @@
+-- Pauses: what looks like a standstill and is none, and a standstill that the scheduler ended.
+
+rule "stalled_at_limit" {
+  family = "C", severity = "critical", per = "job", every = "end",
+  summary = "The scheduler ended the job at its time limit, long after its last step",
+  needs = {
+    ended = signal "end_reason" { over = "attempt" },
+    limit = signal "time_limit" { over = "attempt" },
+    step  = signal "step"       { over = "attempt" },
+    gaps  = signal "step_gap"   { over = "attempt", least = 8 },
+    done  = signal "training_ended" { over = "attempt" },
+  },
+  -- Whoever reaches a limit in a validation or a save has stepped a moment before; and no longer pause was come back from.
+  params = { least = "4m", times = 2 },
+  yields_to = { "stalled", "rendezvous_hang", "collective_hang", "idle_hang", "collective_timeout", "rank_killed", "node_down" },
+  shows = "no step for {age:.0f} s when the time was up; the longest pause before was {longest:.0f} s",
+  evaluate = function(job, p)
+    local timed   = job.ended:last():is("timeout"):surely() | job.limit:count():above(0):surely()
+    local age     = job.step:age():min("job")
+    local longest = job.gaps:max():max("job")
+    return timed & age:above(greatest(p.times * longest, p.least)) & ~job.done:count():above(0):surely(), { age = age, longest = longest }
+  end,
+}
+
+-- ---- cases ------------------------------------------------------------------------------------------------------------------------
+
+case "steps of 0.5 s, and pauses of 40, 90 and 300 s without a word" {
+  ranks = 1,
+  { lasting = "3m", phase = "train", step = steps(0.5, 1) }, { lasting = "40s", step = silent },
+  { lasting = "3m", step = steps(0.5, 400) }, { lasting = "90s", step = silent },
+  { lasting = "3m", step = steps(0.5, 900) }, { lasting = "300s", step = silent },
+  { lasting = "3m", step = steps(0.5, 1400) },
+}
+case "a first pause of five minutes, before anything is known of the run's habits" {
+  ranks = 4, { lasting = "1m", phase = "train", step = steps(0.5, 1) }, { lasting = "5m", step = silent }, { lasting = "1m", step = steps(0.5, 130) },
+}
+case "all ranks validate for two minutes: they compute, and no step is made" {
+  ranks = 4,
+  { lasting = "2m", phase = "train", step = steps(0.5), process_cpu = noise(1, 0.05), collective_launched = ramp(0, 300), collective_done = ramp(0, 300) },
+  { lasting = "2m", step = silent, process_cpu = noise(1, 0.05), collective_launched = 300, collective_done = 300 },
+  { lasting = "1m", step = steps(0.5, 250), process_cpu = noise(1, 0.05), collective_launched = ramp(301, 400), collective_done = ramp(301, 400) },
+}
+case "rank 0 validates for two minutes, the others wait for it" {
+  ranks = 4,
+  { lasting = "2m", phase = "train", step = steps(0.5), process_cpu = noise(1, 0.05), collective_launched = ramp(0, 300), collective_done = ramp(0, 300) },
+  { lasting = "2m", step = silent, process_cpu = noise(0.01, 0.002), collective_launched = 301, collective_done = 300, rank = { [0] = { process_cpu = noise(1, 0.05), collective_launched = 300 } } },
+  { lasting = "1m", step = steps(0.5, 250), process_cpu = noise(1, 0.05), collective_launched = ramp(302, 400), collective_done = ramp(302, 400) },
+}
+case "the GPUs rest while one process prepares data" {
+  ranks = 4,
+  { lasting = "2m", phase = "train", step = steps(0.5), process_cpu = 1, gr_engine_active = 0.95 },
+  { lasting = "90s", step = silent, gr_engine_active = 0, process_cpu = 1 },
+  { lasting = "1m", step = steps(0.5, 250), gr_engine_active = 0.95 },
+}
+case "pauses of 80 s between epochs, with idle processes: the second one is known" {
+  ranks = 2,
+  { lasting = "2m", phase = "train", step = steps(0.5, 1), process_cpu = 0.8 }, { lasting = "80s", step = silent, process_cpu = 0 },
+  { lasting = "2m", step = steps(0.5, 300), process_cpu = 0.8 }, { lasting = "100s", step = silent, process_cpu = 0 },
+  { lasting = "1m", step = steps(0.5, 600), process_cpu = 0.8 },
+  fires = { { "stalled" } }, resolves = { { "stalled" } },
+}
+case "a bar shows its last step 20 s late: that is no pause that it came back from" {
+  ranks = 1,
+  { lasting = "1m", phase = "train", step = steps(0.1, 1), process_cpu = 0.9 }, { lasting = "20s", step = silent, process_cpu = 0 },
+  { lasting = "1s", step = 700 }, { lasting = "60s", step = silent },
+  fires = { { "stalled", within = "60s" } },
+}
+case "steps stop, and lines that nobody understands go on for a quarter of an hour" {
+  ranks = 1, { lasting = "3m", phase = "train", step = steps(0.5, 1), process_rss = 1e9 }, { lasting = "15m", step = silent }, { lasting = "1m", step = steps(0.5, 400) },
+}
+case "a log that never shows a step and goes on talking for an hour" {
+  ranks = 2, { lasting = "30s", phase = "starting", rendezvous = "joined" }, { lasting = "1h", process_rss = 1e9 },
+}
+case "a log that says nothing after its begin" {
+  ranks = 2, { lasting = "30s", phase = "starting" }, { lasting = "40m", phase = silent }, fires = { { "rendezvous_hang" } },
+}
+case "processes work for minutes and nothing of it is understood; then they rest for two" {
+  ranks = 2, { lasting = "10m", phase = "starting", process_cpu = 0.9 }, { lasting = "2m", process_cpu = 0 }, { lasting = "5m", process_cpu = 0.9 },
+}
+case "processes that never worked rest" {
+  ranks = 2, { lasting = "15s", phase = "starting", process_cpu = 0.9 }, { lasting = "3m", process_cpu = 0 },
+  fires = { { "rendezvous_hang", cause = "init" } },
+}
+case "the time is up in a validation" {
+  ranks = 1, { lasting = "5m", phase = "train", step = steps(0.5) }, { lasting = "3m", step = silent, ends = "timeout" }, fires = { { "time_limit" } },
+}
