@@ -24,6 +24,7 @@ rule "stalled" {
     gap      = signal "step_gap"            { over = 64, lag = 4, least = 8 },
     gaps     = signal "step_gap"            { over = "attempt", least = 8 },
     fresh    = signal "step_gap"            { over = 4, least = 4 },
+    first    = signal "step_gap"            { over = "attempt", least = 1 },
     loss     = signal "loss"                { over = "attempt" },
     evals    = signal "eval_time"           { over = 64, least = 1 },
     saves    = signal "checkpoint_time"     { over = 64, least = 1 },
@@ -45,10 +46,11 @@ rule "stalled" {
   -- take, at least a minute. That short a limit is for a standstill that processes, collectives or GPUs show as well. Where lines are all
   -- there is, a validation, a save or a preparation of data that is printed once it is done looks the same: the limit is at least `alone`,
   -- and `talking` while other lines come.
+  -- A log that shows steps or losses seldom (fewer than eight gaps, or losses alone) may take `seldom`, or four times what it took before.
   -- The first step may take `start` (data, compilation), but not while every process is idle and was from the begin: then nothing is being
   -- prepared. A process that worked for `worked` seconds may have trained, with lines that nobody understands.
-  params = { k = 4, least = "30s", most = "10m", steps = 60, brief = "60s", save = "5m", eval = "10m", alone = "10m", talking = "30m",
-             start = "20m", idle = "60s", busy = 0.02, works = 0.5, rests = 0.05, worked = 120, spin = 0.9, duty = 0.2, recent = "5m" },
+  params = { k = 4, least = "30s", most = "10m", steps = 60, brief = "60s", save = "5m", eval = "10m", alone = "15m", talking = "30m",
+             start = "20m", seldom = "60m", idle = "60s", busy = 0.02, works = 0.5, rests = 0.05, worked = 120, spin = 0.9, duty = 0.2, recent = "15m" },
   state = { longest = 0 }, fire = "2 of 2", clear = "1 of 1",
   yields_to = { "rendezvous_hang", "collective_hang", "idle_hang", "collective_timeout", "rank_killed", "node_down" },
   shows = "no step for {age:.0f} s; the job's own steps allow {limit:.0f} s",
@@ -83,19 +85,22 @@ rule "stalled" {
     local eval    = greatest(own, pace:clamp(p.brief, p.eval), (3 * job.evals:max():max("job")):fill(0))
     local save    = greatest(own, pace:clamp(p.brief, p.save), (3 * job.saves:max():max("job")):fill(0))
     local usual   = phase:is("eval"):surely():choose(eval, phase:is("checkpoint"):surely():choose(save, own))
-    local talks   = job.alive:age():min("job"):below(p.recent):surely()
+    local steps   = job.step:age():min("job")
+    local spoken  = job.alive:age():min("job")
+    local talks   = (spoken:below(p.recent) & spoken:below(0.9 * steps)):surely()       -- other lines came after the last step
     local quiet   = greatest(usual, talks:choose(p.talking, p.alone))
     local idle    = job.cpu:mean():max("job"):below(p.busy)
     local trained = job.gaps:count():max("job"):at_least(8):surely()
     local never   = job.step:count():is(0):all("job") & ~job.loss:count():above(0):surely()
-    local steps   = job.step:age():min("job")
     local age     = least(steps, job.loss:age():fill(steps))      -- a loss is progress, too, if no step is reported
     local worked  = (job.worked:mean():max("job") * steps):above(p.worked):surely()
-    local limit   = trained:choose(seen:choose(usual, quiet), (idle & never & ~worked):surely():choose(p.idle, p.start))
+    local between = greatest((4 * job.first:max():max("job")):fill(0), (4 * job.loss:interval()):fill(0))
+    local begin   = (never | seen):choose(p.start, greatest(p.seldom, between))
+    local limit   = trained:choose(seen:choose(usual, quiet), (idle & never & ~worked):surely():choose(p.idle, begin))
     local moving  = job.launched:delta():above(0):any("job")      -- slow, but it goes on: no hang
     -- A log without a line that is understood, or with phase train, does not prove that the first step never came; nor does one that
     -- goes on talking.
-    local read    = idle | ((phase:is("starting") | job.phase:age():above(limit) | job.met:last():is("joined")) & ~(talks & ~seen)) | job.met:last():is("waiting")
+    local read    = idle | ((phase:is("starting") | job.phase:age():above(limit) | job.met:last():is("joined")) & (seen | spoken:above(p.start):maybe())) | job.met:last():is("waiting")
     local certain   = ~never | read:surely()
     return age:above(limit) & certain & ~moving:surely() & ~job.ended:count():above(0):surely(),
       { age = age, limit = limit, first = never, saving = phase:is("checkpoint"), evaluating = phase:is("eval"), alone = trained & ~seen }
@@ -108,6 +113,7 @@ rule "rendezvous_hang" {
   needs = {
     stalled  = finding "stalled",
     step     = signal "step"                { over = "attempt" },
+    loss     = signal "loss"                { over = "attempt" },
     process  = signal "process_cpu"         { over = "attempt" },
     launched = signal "collective_launched" { over = "attempt" },
     met      = signal "rendezvous"          { over = "attempt" },
@@ -129,7 +135,7 @@ rule "rendezvous_hang" {
     local missing = absent:any("job")
     local alone   = ~job.launched:last():above(0):any("job"):surely()
     local working = job.gr:mean():above(0.05):any("job"):surely()
-    local never   = job.step:count():is(0):all("job")
+    local never   = job.step:count():is(0):all("job") & ~job.loss:count():above(0):surely()
     local lost    = (absent & job.process:age():above(p.missing)):any("job") & job.cpu:mean():max("job"):below(p.idle)
     return ((job.stalled:now() & never) | (lost & never:maybe())):surely() & alone & ~working,
       { who = absent:surely(), missing = missing, waiting = met:is("waiting") & ~missing:surely(), init = ~missing }
@@ -375,8 +381,8 @@ case "a slow network: steps stop, the counts go on" {
 }
 case "nothing but the log: the standstill pages, its kind is undecidable" {
   ranks = 8,
-  { lasting = "5m", phase = "train", step = steps(2) }, { lasting = "12m", step = silent },
-  fires = { { "stalled", cause = "alone", within = "11m" } }, unknown = { { "collective_hang", missing = "collective_launched" } },
+  { lasting = "5m", phase = "train", step = steps(2) }, { lasting = "18m", step = silent },
+  fires = { { "stalled", cause = "alone", within = "16m" } }, unknown = { { "collective_hang", missing = "collective_launched" } },
 }
 case "a standstill that ends" {
   ranks = 2,
@@ -437,5 +443,5 @@ case "steps of 0.05 s" {
   ranks = 2, { lasting = "30s", phase = "train", step = steps(0.05), process_cpu = 0.9 }, { lasting = "60s", step = silent, process_cpu = 0 }, fires = { { "stalled", within = "50s" } },
 }
 case "steps of two minutes" {
-  ranks = 2, { lasting = "3h", phase = "train", step = steps(120) }, { lasting = "15m", step = silent }, fires = { { "stalled", within = "11m" } },
+  ranks = 2, { lasting = "3h", phase = "train", step = steps(120) }, { lasting = "20m", step = silent }, fires = { { "stalled", within = "16m" } },
 }

@@ -72,27 +72,32 @@ rule "steps_skipped" {
 }
 
 rule "loss_spike" {
-  family = "E1", severity = "warning", per = "job", every = { "now", "30s" },
+  family = "E1", severity = "warning", per = "job", every = { "near", "30s" },
   summary = "The loss has jumped",
   needs = {
-    now   = signal "loss" { over = 1 },
     near  = signal "loss" { over = 5, least = 5 },
     usual = signal "loss" { over = 64, lag = 5, least = 16, freeze = true },
+    noise = signal "loss" { over = 24, lag = 5, least = 16, freeze = true },      -- short: a loss that falls is no noise
+    wide  = signal "loss" { over = 256, lag = 5, least = 64, freeze = true },
     birth = signal "loss" { over = "attempt" },
     step  = signal "step" { over = "attempt" },
   },
-  -- The median of the last five, so three of them, or one value that doubles. Six curves of 10,000 to 100,000 steps, and every healthy
-  -- run at hand, stay below 1.4 times at 5 deviations. The hump of a warm-up is no jump: it comes before the loss has fallen.
-  params = { z = 5, jump = 1.15, twice = 2, fallen = 0.85, early = 500, floor = 0.01 },
+  -- Two of the last five values (the second highest of them) lie far above the median before: in the run's own scatter; in its own size;
+  -- and as a share of what it has learnt since its birth. A loss that fell by less than a few deviations is no measure of what is learnt
+  -- (rewards, two networks against each other): nor has a run that goes on from elsewhere shown it. Of those only a height counts that was
+  -- never reached in hundreds of values, and twice the size. The hump of a warm-up is no jump: it comes before the loss has fallen.
+  params = { z = 6, size = 0.3, share = 0.15, learnt = 4, fallen = 0.1, early = 500, far = 10, twice = 1 },
   clear = "16 of 16", yields_to = { "loss_diverged", "loss_not_finite" },
-  shows = "loss {now:.3f}, before {usual:.3f} ({z:.1f} deviations)",
+  shows = "loss {now:.4g}, before {usual:.4g} ({z:.1f} deviations)",
   evaluate = function(job, p)
-    local now, near, usual = job.now:last(), job.near:median(), job.usual:median()
-    local deviation = (1.4826 * job.usual:mad() / usual):clamp(p.floor)
-    local z, zs     = (now / usual):log() / deviation, (near / usual):log() / deviation
-    local settled   = usual:below(p.fallen * job.birth:first(3)) | job.step:last():max("job"):above(p.early)
-    return settled & ((zs:above(p.z) & near:above(p.jump * usual)) | (z:above(p.z) & now:above(p.twice * usual))),
-      { now = now, usual = usual, z = z }
+    local now, usual = job.near:quantile(0.75), job.usual:median()
+    local scatter = 1.4826 * job.noise:mad()
+    local excess  = now - usual
+    local fall    = job.birth:first(3) - usual
+    local learnt  = fall:above(p.learnt * job.usual:mad()) & fall:above(p.fallen * job.birth:first(3):abs())
+    local jumped  = excess:above(p.z * scatter) & excess:above(p.size * usual:abs()) & excess:above(p.share * fall)
+    local ever    = excess:above(p.far * scatter) & excess:above(p.twice * usual:abs()) & now:above(job.wide:max()) & job.step:last():max("job"):above(p.early)
+    return excess:above(0) & ((learnt & jumped) | ever:surely()), { now = now, usual = usual, z = excess / scatter }
   end,
 }
 
@@ -129,7 +134,7 @@ rule "loss_leap" {
       return (high & late) | young | blown
     end
     local now, usual = greatest(job.now:last(), job.near:max():fill(job.now:last())), job.usual:min()
-    return (leapt(job.now:last(), job.usual, p.scatter) | leapt(job.near:max(), job.past, p.peak):surely()) & job.seen:count():at_most(p.few),
+    return usual:above(0) & (leapt(job.now:last(), job.usual, p.scatter) | leapt(job.near:max(), job.past, p.peak):surely()) & job.seen:count():at_most(p.few),
       { now = now, usual = usual }
   end,
 }
@@ -139,25 +144,47 @@ rule "loss_diverged" {
   summary = "The loss stays above its best",
   needs = {
     recent = signal "loss" { over = 16 },
+    usual  = signal "loss" { over = 64, lag = 32, least = 16 },
+    noise  = signal "loss" { over = 24, lag = 32, least = 16 },
+    trend  = signal "loss" { over = 16 },
     birth  = signal "loss" { over = "attempt" },
     long   = signal "loss" { over = 32, least = 32 },
+    young  = signal "loss" { over = 10, least = 10 },
   },
-  -- Above the best median of 16 by a tenth, 32 times in a row; or 32 values that rise steadily by a fifth.
-  params = { rise = 1.10, fallen = 0.85, climb = 1.2, steady = 6 }, state = { best = math.huge, above = 0, seen = 0 },
+  -- The median of 16 values is above its best: by a share of what was learnt, by the run's own scatter, by its own size, and by more than
+  -- an earlier rise from which it came back; 32 times in a row, and without falling again, as after a new term or harder data.
+  -- Or 32 values rise steadily by a fifth. Or, in a young run that had begun to learn, ten values lie well above its birth.
+  params = { share = 0.3, z = 6, size = 0.1, learnt = 4, fallen = 0.1, again = 1.5, falls = -2, climb = 1.2, steady = 6,
+             few = 128, begun = 0.95, above = 1.3 },
+  state = { best = math.huge, above = 0, seen = 0, peak = 0, known = 0 },
   clear = "32 of 32", yields_to = { "loss_not_finite" },
-  shows = "the median of 16 values is {now:.3f}, its best was {best:.3f}",
-  causes = { stays = "it rose and did not come back", climbs = "it climbs from value to value" },
+  shows = "the median of 16 values is {now:.4g}, its best was {best:.4g}; it began at {birth:.4g}",
+  causes = { stays = "it rose and did not come back", climbs = "it climbs from value to value", young = "it lost what it had learnt, and more" },
   evaluate = function(job, p, state)
-    local now   = job.recent:median()
-    local count = job.birth:count()
-    local fresh = count:above(state.seen)                       -- a new value, not a look in between
-    state.best  = least(state.best, now)
-    local over  = now:above(p.rise * state.best) & state.best:below(p.fallen * job.birth:first(3))
-    state.above = over:choose(state.above + fresh:choose(count - state.seen, 0), 0)
-    state.seen  = count
-    local stays  = state.above:at_least(32)
-    local climbs = job.long:kendall():above(p.steady) & job.long:last():above(p.climb * job.long:first())
-    return stays | climbs:surely(), { now = now, best = state.best, stays = stays, climbs = climbs }
+    local now     = job.recent:median()
+    local count   = job.birth:count()
+    local birth   = job.birth:first(3)
+    local fresh   = count:above(state.seen)                       -- a new value, not a look in between
+    state.best    = least(state.best, now)
+    local rise    = now - state.best
+    local fall    = birth - state.best
+    local scatter = 1.4826 * job.noise:mad()
+    local falls   = job.trend:kendall():below(p.falls):surely()
+    -- An excursion that came back to where it began is known from then on.
+    state.peak    = greatest(state.peak, rise)
+    local back    = rise:below(0.1 * fall):surely()
+    state.known   = back:choose(greatest(state.known, state.peak), state.known)
+    state.peak    = back:choose(rise, state.peak)
+    local learnt  = fall:above(p.learnt * job.usual:mad()) & fall:above(p.fallen * birth:abs())
+    local over    = learnt & rise:above(p.share * fall) & rise:above(p.z * scatter) & rise:above(p.size * state.best:abs()) & rise:above(p.again * state.known) & ~falls
+    state.above   = over:choose(state.above + fresh:choose(count - state.seen, 0), 0)
+    state.seen    = count
+    local stays   = state.above:at_least(32)
+    local climbs  = job.long:first():above(0) & job.long:kendall():above(p.steady) & job.long:last():above(p.climb * job.long:first())
+    local early   = job.young:min():above(p.above * birth) & birth:above(0) & job.birth:min():below(p.begun * birth)
+                  & ~job.young:kendall():below(p.falls):surely() & count:below(p.few)
+    return stays:surely() | climbs:surely() | early:surely(),
+      { now = now, best = state.best, birth = birth, stays = stays, climbs = climbs, young = early }
   end,
 }
 
@@ -173,7 +200,9 @@ rule "not_learning" {
   },
   -- Only of a training that began here: one that goes on, or tunes a model that is good already, may stay where it is. The trend is
   -- Kendall's, in deviations of chance. A rate of 0 needs no patience: no warm-up keeps it there for 16 values.
-  params = { kept = 0.98, trend = -1.6, points = 48, steps = 400, born = 100 },
+  -- A loss of batches of one, of rewards, of two networks against each other need not fall: only one that is steady is judged; and one that
+  -- is low at its birth is that of a model that is good already.
+  params = { kept = 0.98, trend = -1.6, points = 48, steps = 400, born = 100, steady = 0.1, low = 1.6 },
   clear = "8 of 8", yields_to = { "loss_diverged", "loss_not_finite", "loss_spike" },
   shows = "loss {birth:.3f} at its birth, {now:.3f} now, after {steps:.0f} steps",
   causes = { rate = "the learning rate is 0", flat = "there is a rate, and nothing is learnt: labels, data, frozen weights, or far too small a rate" },
@@ -182,9 +211,9 @@ rule "not_learning" {
     local birth, now  = job.birth:first(16), job.recent:median()
     local flat   = now:above(p.kept * birth)
     local still  = flat & job.trend:kendall():above(p.trend) & job.birth:count():at_least(p.points)
-    local born   = first:below(p.born) & last:above(p.steps)
-    local zero   = job.rate:max():is(0)
-    return (still & born) | (zero & flat):surely(),
+    local born   = first:below(p.born) & last:above(p.steps) & birth:above(p.low) & (1.4826 * job.recent:mad()):below(p.steady * birth)
+    local zero   = job.rate:max():is(0)          -- rates that are printed with few digits look like 0, so the loss must stand still as well
+    return (still & born) | (zero & still):surely(),
       { birth = birth, now = now, steps = last, rate = zero:surely(), flat = ~zero }
   end,
 }
@@ -214,7 +243,7 @@ case "the learning rate blows the loss up, and it stays" {
 case "a spike that recovers, two points long" {
   ranks = 4,
   { lasting = "40s", phase = "train", step = steps(1), loss = noise(4.5, 0.1) }, { lasting = "60s", loss = noise(2.5, 0.15) },
-  { lasting = "1s", loss = 6.5 }, { lasting = "1s", loss = 3.1 }, { lasting = "1m", loss = noise(2.4, 0.15) },
+  { lasting = "1s", loss = 6.5 }, { lasting = "1s", loss = 5.1 }, { lasting = "1m", loss = noise(2.4, 0.15) },
   fires = { { "loss_spike" } },
 }
 case "with steps of 30 s" {

@@ -31,8 +31,8 @@ case "steps of 0.5 s, and pauses of 40, 90 and 300 s without a word" {
   { lasting = "3m", step = steps(0.5, 900) }, { lasting = "300s", step = silent },
   { lasting = "3m", step = steps(0.5, 1400) },
 }
-case "a first pause of five minutes, before anything is known of the run's habits" {
-  ranks = 4, { lasting = "1m", phase = "train", step = steps(0.5, 1) }, { lasting = "5m", step = silent }, { lasting = "1m", step = steps(0.5, 130) },
+case "a first pause of twelve minutes, before anything is known of the run's habits" {
+  ranks = 4, { lasting = "1m", phase = "train", step = steps(0.5, 1) }, { lasting = "12m", step = silent }, { lasting = "1m", step = steps(0.5, 130) },
 }
 case "all ranks validate for two minutes: they compute, and no step is made" {
   ranks = 4,
@@ -70,6 +70,11 @@ case "steps stop, and lines that nobody understands go on for a quarter of an ho
 }
 case "a log that never shows a step and goes on talking for an hour" {
   ranks = 2, { lasting = "30s", phase = "starting", rendezvous = "joined" }, { lasting = "1h", process_rss = 1e9 },
+}
+case "a log that shows no step, and something else every quarter of an hour" {
+  ranks = 1, { lasting = "30s", phase = "starting", rendezvous = "joined" },
+  { lasting = "2h", phase = silent, rendezvous = silent, events = { { "nccl_sockets", rank = 0, at = "14m" }, { "nccl_sockets", rank = 0, at = "29m" }, { "nccl_sockets", rank = 0, at = "44m" },
+    { "nccl_sockets", rank = 0, at = "60m" }, { "nccl_sockets", rank = 0, at = "75m" }, { "nccl_sockets", rank = 0, at = "90m" }, { "nccl_sockets", rank = 0, at = "105m" } } },
 }
 case "a log that says nothing after its begin" {
   ranks = 2, { lasting = "30s", phase = "starting" }, { lasting = "40m", phase = silent }, fires = { { "rendezvous_hang" } },

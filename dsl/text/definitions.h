@@ -17,7 +17,7 @@ struct ValueSource {
   std::optional<double> number;  // a constant
   double scale = 1.0;            // the factor of a number
   std::string epoch;             // captures of a count that restarts each epoch: the value is
-  std::string per_epoch;         //   (epoch - first_epoch) * per_epoch + value
+  std::string per_epoch;         //   (epoch - first_epoch) * per_epoch + value; without per_epoch an epoch counts a million
   double first_epoch = 0.0;
 };
 

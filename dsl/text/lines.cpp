@@ -44,6 +44,9 @@ std::string_view captured(const Captures& captures, int which) {
   return which == no_capture ? std::string_view{} : captures[static_cast<std::size_t>(which)];
 }
 
+// Counts that restart each epoch still grow where the epoch's length is not printed: step 12'000'340 is batch 340 of epoch 12.
+constexpr double unknown_epoch_length = 1e6;
+
 // The extracted values in the form of the output.
 std::optional<Drawn> read(const Rule::Output& output, const Rule::Source& source, std::string_view found, const Captures& captures) {
   if (output.textual) {
@@ -56,8 +59,8 @@ std::optional<Drawn> read(const Rule::Output& output, const Rule::Source& source
   if (source.epoch != no_capture) {
     const auto epoch = number(captured(captures, source.epoch));
     const auto each = number(captured(captures, source.per_epoch));
-    if (!epoch || !each) return std::nullopt;
-    *value += (*epoch - source.first_epoch) * *each;
+    if (!epoch) return std::nullopt;
+    *value += (*epoch - source.first_epoch) * each.value_or(unknown_epoch_length);
   }
   return Drawn{value, {}, false};
 }

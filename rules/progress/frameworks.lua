@@ -44,7 +44,8 @@ parser "litgpt" (training {
   samples = { step = "step", loss = "loss", step_time = { find = [[iter time: (NUM) ?ms]], scale = 0.001 } },
 })
 parser "modded_nanogpt" (training {
-  line    = [[\bstep:(?P<step>INT)/INT train_loss:(?P<loss>NUM) train_time:]],
+  about   = "newer ones print no training loss",
+  line    = [[\bstep:(?P<step>INT)/INT (?:train_loss:(?P<loss>NUM) )?train_time:]],
   samples = { step = "step", loss = "loss", step_time = { find = [[step_avg:(NUM)ms]], scale = 0.001 } },
 })
 
@@ -175,6 +176,12 @@ parser "mlperf" (training {
 parser "mlperf_starting" { line = [[:::MLLOG \{.*"key": "init_start"]], states = { phase = "starting" } }
 parser "mlperf_eval"     { line = [[:::MLLOG \{.*"key": "eval_start"]], states = { phase = "eval" } }
 parser "mlperf_train"    { line = [[:::MLLOG \{.*"key": "(?:run_start|block_start|eval_stop)"]], states = { phase = "train" } }
+
+parser "mlperf_count" {
+  about   = "statistics and evaluations tell how far the training is, too",
+  line    = [[:::MLL(?:OG)? .*"key": "(?:tracked_stats|throughput|eval_accuracy|train_\w+|block_stop)".*"(?:samples_count|step_num|step)": (?P<step>INT)]],
+  samples = { step = "step" },
+}
 
 parser "keras" (training {
   about   = "versions 2 and 3; the bar counts within an epoch that another line names, so there is no step",

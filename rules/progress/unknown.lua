@@ -57,18 +57,18 @@ local epoch  = [[\bepochs?["']?[ :#=\[]*(?P<epoch>INT)(?:\s?(?:/|of)\s?INT)?]]
 local within = [[(?:step|iter|iters|iteration|it|batch(?:es)?|mini-?batch)]]
 parser "epoch_and_count" {
   about   = "Epoch [3/30], Step [12/400]; epoch: 3, iter: 12/400; it 12/400 of epoch 3",
-  line    = { [[(?i)]] .. epoch .. [[[\]),:;|\s\[-]{1,6}(?:]] .. within .. [[[ :#=\[]*)?(?P<n>INT)\s?(?:/|of)\s?(?P<total>INT)[^\w.].*?]] .. loss_is,
+  line    = { [[(?i)]] .. epoch .. [[[\]),:;|\s\[-]{1,6}(?:]] .. within .. [[[ :#=\[]*)?(?P<n>INT)\]?\s?(?:/|of)\s?\[?(?P<total>INT)[^\w.].*?]] .. loss_is,
               [[(?i)\b]] .. within .. [[[ :#=\[]*(?P<n>INT)/(?P<total>INT) of epoch (?P<epoch>INT)\b.*?]] .. loss_is },
   scan    = scan_loss, unless = not_training,
   samples = with { step = { of_all, { "n", epoch = "epoch", per_epoch = "total" } }, loss = "loss" },
   states  = { phase = "train" },
 }
 parser "epoch_and_batch" {
-  about   = "no length: only a count of the whole, where one stands beside",
-  line    = { [[(?i)]] .. epoch .. [[[\]),:;|\s\[-]{1,6}(?:batch(?:es)?|mini-?batch)[ :#=\[]*INT\b.*?]] .. loss_is,
-              [[(?i)]] .. epoch .. [[\b.*?]] .. loss_is .. [[.*?\b]] .. within .. [[[ :#=\[]*INT\s?/\s?INT\b]] },
-  scan    = scan_loss, unless = not_training,
-  samples = with { step = of_all, loss = "loss" },
+  about   = "no length, and often no loss: Epoch[12] Batch [1300-1320], [Epoch 8][Batch 99], Epoch: 2, batches done: 400",
+  line    = { [[(?i)]] .. epoch .. [[[\]),:;|\s\[-]{1,6}(?:batch(?:es)?|mini-?batch|iter(?:ation)?s?|step)(?: (?:done|complete|completed))?[ :#=\[]*(?:INT-)?(?P<n>INT)\b]],
+              [[(?i)]] .. epoch .. [[\b.*?]] .. loss_is .. [[.*?\b]] .. within .. [[[ :#=\[]*(?P<count>INT)\s?/\s?INT\b]] },
+  scan    = [[(?i)epoch]], unless = not_training,
+  samples = with { step = { of_all, { "n", epoch = "epoch" } }, loss = { { "loss" }, { find = [[(?i)]] .. loss_is } } },
   states  = { phase = "train" },
 }
 parser "step_and_loss" {
@@ -86,6 +86,39 @@ parser "counted_loss" {
   unless  = not_training,
   samples = with { step = { of_all, { "step" } }, loss = "loss" },
   states  = { phase = "train" },
+}
+parser "counted_of" {
+  about   = "[000120/5000] words | loss 0.4",
+  line    = [[(?i)^\s*\[(?P<step>INT)\s?/\s?\d{2,}\].{0,60}?]] .. loss_is,
+  scan    = scan_loss, unless = not_training,
+  samples = with { step = "step", loss = "loss" }, states = { phase = "train" },
+}
+parser "statistics" {
+  about   = "a JSON object or a Python dictionary of a step, or of an epoch",
+  line    = [[(?i)\{.*["'](?:train(?:ing)?[_/]|step_|total_|lm_|mean_|average_|avg_|batch_)?loss["']\s*:\s*\[?["']?(?P<loss>NUM)]],
+  scan    = scan_loss, unless = [[(?i)["'](?:mode|phase|split)["']\s*:\s*["'](?:val|valid|eval|test|dev)]],
+  samples = with { loss = "loss", step = { { find = [[(?i)["'](?:global_|train(?:ing)?[_/]|current_)?(?:steps?|iter|iters|iteration|num_updates|updates?)["']\s*:\s*["']?(INT)]] } } },
+  states  = { phase = "train" },
+}
+parser "named_loss" {
+  about   = "a loss by a name of its own: seg_loss=0.4, recon_loss: 12.1",
+  line    = [[(?i)(?:^|[^\w/])]] .. named_step .. [[["']?\s*(?:[:=#_]|\s)\s*["']?\[?(?P<step>INT)(?:\s?/\s?(?:INT|NUM[kKM]))?(?:[^\w.]|\.\s).*?\b[a-z]{2,16}[_ ]loss["']?\s*[:=| ]\s*["']?(?P<loss>NUM)(?:[^\w.]|$)]],
+  scan    = scan_loss, unless = not_training .. [[|(?i)\b(?:policy|actor|critic|value|vf|pg|kl|aux\w*|adv\w*|reward)[ _]loss]],
+  samples = with { step = { of_all, { "step" } }, loss = "loss" }, states = { phase = "train" },
+}
+parser "epoch_summary" {
+  about   = "a mean over an epoch, of a training that may print nothing else: Epoch 3/10, Train Loss: 0.51, Val Loss: 0.55",
+  line    = { [[(?i)]] .. epoch .. [[\b.*?\btrain(?:ing)?\W{0,3}(?:(?:avg|average|mean|total|running|epoch)[ _])?loss["']?\s*[:=|]?\s*["']?(?P<labelled>NUM)(?:[^\w.]|$)]],
+              [[(?i)]] .. epoch .. [[\b.*?\b(?:avg|average|mean|running|epoch)[ _]loss["']?\s*[:=|]?\s*["']?(?P<average>NUM)(?:[^\w.]|$)]],
+              [[(?i)^\W*(?:\w+:)*\s?epochs?[ :#=\[]*INT(?:\s?(?:/|of)\s?INT)?\W{1,6}(?:train[ _])?loss["']?\s*[:=|]?\s*["']?(?P<loss>NUM)(?:[^\w.]|$)]] },
+  scan    = scan_loss, unless = [[(?i)\b(?:eval(?:uat\w+)?|valid(?:at\w+)?|val|test|dev)\b[ :\w]{0,16}epoch|epoch[^,|;]{0,24}\b(?:val|valid|validation|eval|evaluation|test|dev)\b|\b(?:best|lowest|min|minimum|patience)\b.*epoch]],
+  samples = { loss = { { "labelled" }, { "average" }, { "loss" } } }, states = { phase = "train" },
+}
+parser "step_of" {
+  about   = "how far it is, and no loss: step 1200/50000, iteration: 30 of 9000; of a total of hundreds, so that stages of a set-up are none",
+  line    = [[(?i)(?:^|[^\w/])(?:global[_ ]?step|steps?|iter|iters|iteration|update)["']?\s*(?:[:=#]|\s)\s*\[?(?P<step>INT)\s?(?:/|of)\s?(?P<total>\d{3,})(?:[^\w.]|$)]],
+  scan    = [[(?i)step|iter|update]], unless = not_training, same = "total",
+  samples = with { step = "step" }, states = { phase = "train" },
 }
 parser "loss_of_no_number" {
   about   = "wherever it stands: that a training loss is no number needs no step to be true",
