@@ -182,9 +182,10 @@ int define(lua_State* lua) {
   luaL_argexpected(lua, lua_istable(lua, 1), 1, "table");
   const std::string what = std::string(pattern ? "pattern \"" : "parser \"") + name + "\"";
   TableReader table(lua, 1, what.c_str());
-  table.only({"line", "scan", "unless", "event", "source", "fields", "texts", "samples", "states", "rank", "rank_if_unknown", "gpu",
-              "continues", "ends", "wrapped", "lines", "same", "remembers", "about"},
-             false);
+  table.only(
+      {"line", "scan",      "unless", "event",   "also",  "source", "fields",    "texts", "samples", "states", "rank", "rank_if_unknown",
+       "gpu",  "continues", "ends",   "wrapped", "lines", "same",   "remembers", "about"},
+      false);
   Definition definition;
   definition.kind = kind;
   definition.name = name;
@@ -195,6 +196,8 @@ int define(lua_State* lua) {
   definition.scan = table.text("scan");
   definition.unless = table.text("unless");
   definition.event = table.text("event");
+  definition.also = table.text("also");
+  if (!definition.also.empty() && definition.event.empty()) table.fail("`also` names a second event; write `event` first");
   if (std::string source = table.text("source"); !source.empty()) definition.source = std::move(source);
   definition.fields = table.values("fields");
   for (Value& text : table.values("texts")) {

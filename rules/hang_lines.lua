@@ -77,12 +77,40 @@ rule "gpus_waited" {
 rule "collective_failed" {
   family = "C2", severity = "critical", per = "job", every = { "nccl", "10s" },
   summary = "A collective failed",
-  needs = { nccl = signal "nccl_error" { over = "attempt" } },
+  needs = { nccl = signal "nccl_error" { over = "attempt" }, first = signal "exception_raised" { over = "attempt" } },
+  -- What a rank reports after another one raised an exception of its own is a consequence of that.
+  params = { others = { "unheeded", "DistBackendError", "DistNetworkError", "DistStoreError", "RuntimeError", "KeyboardInterrupt", "SystemExit" } },
   yields_to = { "collective_hang", "collective_timeout", "rank_killed", "gpu_error", "gpu_error_in_log", "cuda_out_of_memory", "node_down", "node_lost" },
   shows = "{n:.0f} ranks report an error of NCCL",
   evaluate = function(job, p)
     local failed = job.nccl:count():above(0):surely()
-    return failed:any("job"), { n = failed:count("job") }
+    local own    = job.first:except { exception = p.others, part = "consequence" }
+    local known  = own:age():above(job.nccl:age():max("job")):surely() & own:count():above(0):surely()
+    return failed:any("job") & ~known, { n = failed:count("job") }
+  end,
+}
+
+rule "collective_warned" {
+  family = "C2", severity = "critical", per = "job", every = "end",
+  summary = "NCCL warned, and the job made no step after it",
+  needs = {
+    warned = signal "nccl_warning"   { over = "attempt" },
+    step   = signal "step"           { over = "attempt" },
+    loss   = signal "loss"           { over = "attempt" },
+    ended  = signal "end_reason"     { over = "attempt" },
+    done   = signal "training_ended" { over = "attempt" },
+  },
+  -- Of what it does without, NCCL warns when it starts, and the job goes on. The last words of a job are another matter.
+  params = { last = "2m" },
+  yields_to = { "collective_hang", "collective_timeout", "collective_failed", "rank_killed", "rendezvous_failed", "gpu_error", "gpu_error_in_log", "cuda_out_of_memory",
+                "startup_crash", "exception", "node_down", "node_lost", "preempted" },
+  shows = "{n:.0f} ranks report a warning of NCCL, and nothing after it",
+  evaluate = function(job, p)
+    local warned = job.warned:count():above(0):surely()
+    local age    = job.warned:age():min("job")
+    local after  = job.step:age():min("job"):below(age):surely() | job.loss:age():below(age):surely()
+    local well   = job.ended:last():is("completed", "cancelled", "timeout", "preempted", "requeued"):surely() | job.done:count():above(0):surely()
+    return warned:any("job") & age:below(p.last):surely() & ~after & ~well, { n = warned:count("job") }
   end,
 }
 
@@ -188,7 +216,22 @@ case "the last look shows GPUs at work, and one that is not used" {
   { lasting = "2m", phase = "train", step = steps(1) },
   { lasting = "2s", gr_engine_active = 1, gpu_power = 310, gpu_power_limit = 400, gpu_memory_used = 6e10, gpu = { [2] = { gr_engine_active = 0, gpu_power = 64, gpu_memory_used = 4e6 } }, ends = "failed" },
 }
-case "a rank hears of a watchdog on another node" {
+case "NCCL warns of what it does without, and the job goes on" {
+  ranks = 4,
+  { lasting = "30s", phase = "starting", events = { { "nccl_warning", rank = 0, at = "20s" }, { "nccl_warning", rank = 3, at = "20s" } } },
+  { lasting = "3m", phase = "train", step = steps(1), loss = ramp(5, 4) },
+}
+case "NCCL warns in the midst of the steps, and they go on" {
+  ranks = 4, { lasting = "3m", phase = "train", step = steps(1), loss = ramp(5, 4), events = { { "nccl_warning", rank = 1, at = "2m" } } },
+}
+case "NCCL warns in a log of which nothing is understood, and ten minutes follow" {
+  ranks = 4, { lasting = "10m", phase = "starting", process_rss = 1e9, events = { { "nccl_warning", rank = 1, at = "20s" } } },
+}
+case "a connection that NCCL loses is the last of a job" {
+  ranks = 4, { lasting = "3m", phase = "train", step = steps(1) }, { lasting = "10s", step = silent, events = { { "nccl_warning", rank = 1, at = "2s" }, { "nccl_warning", rank = 2, at = "3s" } }, ends = "failed" },
+  fires = { { "collective_warned" } },
+}
+case "a rank learns of a watchdog on another node" {
   ranks = 4,
   { lasting = "2m", phase = "train", step = steps(1) }, { lasting = "20s", step = silent, events = { { "collective_timeout_reported", rank = 1 } } },
   fires = { { "collective_timeout", within = "5s" } },

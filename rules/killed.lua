@@ -1,4 +1,4 @@
--- How ranks and jobs come to an end: A1, A2, B1, E2, F1, F2, F3. Each follows from lines or from the scheduler's word; what a person asked
+-- How ranks and jobs come to an end: A2, B1, E2, F1, F2, F3 (A1 is in crash.lua). Each follows from lines or from the scheduler's word; what a person asked
 -- for (a cancel) fires nothing.
 
 -- Kernel logs and shells also report other users' processes, and helpers: if steps follow `after` the line, the job goes on.
@@ -231,54 +231,6 @@ rule "progress_lost" {
   end,
 }
 
-rule "startup_crash" {
-  family = "A1", severity = "critical", per = "job", every = "end",
-  summary = "The job failed before its first step",
-  needs = {
-    raised   = signal "traceback"         { over = "attempt" },
-    usage    = signal "usage_error"       { over = "attempt" },
-    module   = signal "missing_module"    { over = "attempt" },
-    library  = signal "library_missing"   { over = "attempt" },
-    gpu      = signal "no_gpu"            { over = "attempt" },
-    hub      = signal "hub_access"        { over = "attempt" },
-    data     = signal "bad_data"          { over = "attempt" },
-    file     = signal "missing_file"      { over = "attempt" },
-    denied   = signal "permission_denied" { over = "attempt" },
-    full     = signal "disk_full"         { over = "attempt" },
-    broken   = signal "storage_failed"    { over = "attempt" },
-    failed   = signal "rank_failed"       { over = "attempt" },
-    step     = signal "step"              { over = "attempt" },
-    ended    = signal "end_reason"        { over = "attempt" },
-    finished = signal "training_ended"    { over = "attempt" },
-  },
-  yields_to = { "rank_killed", "rendezvous_failed", "cuda_out_of_memory", "gpu_error", "gpu_error_in_log", "checkpoint_unreadable",
-                "collective_timeout", "node_down", "node_lost", "preempted" },
-  shows = "no step was made; failed: {who}",
-  causes = {
-    environment = "something is not installed, or does not load",
-    asset       = "a file, a model or the data is missing, damaged or closed to the job",
-    storage     = "the disk or the quota is full, may not be written, or its file system failed",
-    usage       = "the program refused its command line",
-    gpu         = "no GPU could be used",
-  },
-  evaluate = function(job, p)
-    local function any(events) return events:count():above(0):surely():any("job") end
-    local own     = job.raised:except { exception = { "unheeded", "KeyboardInterrupt", "SignalException", "SystemExit" } }
-    local raised  = own:count():above(0):surely() | job.usage:count():above(0):surely()
-    local broken  = (job.broken:count():above(0) & ~goes_on(job, job.broken, 10)):surely():any("job")
-    local storage = any(job.full) | any(job.denied) | broken
-    local missing = any(job.module) | any(job.library)
-    local asset   = any(job.hub) | any(job.data) | any(job.file)
-    local failed  = job.failed:where { exitcode = { 1, 2, 126, 127, 255 } }:count():above(0):surely():any("job")
-    local crash   = raised:any("job") | storage | missing | asset | any(job.gpu) | failed
-    local begun   = job.step:count():above(0):any("job"):surely()
-    local well    = well(job) | job.finished:count():above(0):surely()
-    -- A disk that is full strikes at the first save: the steps until then prove nothing.
-    return crash & (~begun | storage) & ~well,
-      { who = raised, environment = missing, asset = asset, storage = storage, usage = any(job.usage), gpu = any(job.gpu) }
-  end,
-}
-
 rule "node_down" {
   family = "F1", severity = "critical", per = "node", every = { "state", "10s" },
   summary = "A node of the job is down",
@@ -393,25 +345,8 @@ case "a GPU without memory" {
   ranks = 2, { lasting = "20s", phase = "starting", events = { { "cuda_oom", rank = 0, tried = 2147483648, total = 42949672960, at = "5s" }, { "traceback", rank = 0, at = "5s" } }, ends = "failed" },
   fires = { { "cuda_out_of_memory", who = { 0 }, cause = "plan" } },
 }
-case "a module is missing" {
-  ranks = 2, { lasting = "5s", phase = "starting", events = { { "missing_module", rank = 0, at = "1s" }, { "traceback", rank = 0, exception = "ModuleNotFoundError", at = "1s" } }, ends = "failed" },
-  fires = { { "startup_crash", who = { 0 }, cause = "environment" } },
-}
-case "the disk is full at the first save" {
-  ranks = 2, { lasting = "20s", phase = "train", step = steps(1), events = { { "disk_full", rank = 0, at = "6s" }, { "traceback", rank = 0, at = "6s" } }, ends = "failed" },
-  fires = { { "startup_crash", cause = "storage" } },
-}
-case "the file system goes away" {
-  ranks = 2, { lasting = "3m", phase = "train", step = steps(1) },
-  { lasting = "5s", step = silent, events = { { "storage_failed", rank = 1, errno = 116 }, { "traceback", rank = 1, exception = "OSError" } }, ends = "failed" },
-  fires = { { "startup_crash", cause = "storage" } },
-}
 case "a read that failed and was tried again" {
   ranks = 2, { lasting = "4m", phase = "train", step = steps(1), loss = ramp(5, 4), events = { { "storage_failed", rank = 0, errno = 5, at = "1m" }, { "traceback", rank = 0, at = "1m" } }, ends = "completed" },
-  fires = { { "healthy" } },
-}
-case "a traceback that the job survives" {
-  ranks = 2, { lasting = "4m", phase = "train", step = steps(1), loss = ramp(5, 4), events = { { "traceback", rank = 0, at = "5s" } }, ends = "completed" },
   fires = { { "healthy" } },
 }
 case "the launcher starts the ranks again, and they begin at 0" {

@@ -86,7 +86,7 @@ rule "loss_spike" {
   -- and as a share of what it has learnt since its birth. A loss that fell by less than a few deviations is no measure of what is learnt
   -- (rewards, two networks against each other): nor has a run that goes on from elsewhere shown it. Of those only a height counts that was
   -- never reached in hundreds of values, and twice the size. The hump of a warm-up is no jump: it comes before the loss has fallen.
-  params = { z = 6, size = 0.3, share = 0.15, learnt = 4, fallen = 0.1, early = 500, far = 10, twice = 1 },
+  params = { z = 6, size = 0.7, share = 0.15, learnt = 4, fallen = 0.1, early = 500, far = 10, twice = 1, birth = 0.15 },
   clear = "16 of 16", yields_to = { "loss_diverged", "loss_not_finite" },
   shows = "loss {now:.4g}, before {usual:.4g} ({z:.1f} deviations)",
   evaluate = function(job, p)
@@ -96,46 +96,68 @@ rule "loss_spike" {
     local fall    = job.birth:first(3) - usual
     local learnt  = fall:above(p.learnt * job.usual:mad()) & fall:above(p.fallen * job.birth:first(3):abs())
     local jumped  = excess:above(p.z * scatter) & excess:above(p.size * usual:abs()) & excess:above(p.share * fall)
+    local anew    = (now - job.birth:first(3)):abs():below(p.birth * job.birth:first(3):abs())      -- a mean that is taken over each epoch begins again
     local ever    = excess:above(p.far * scatter) & excess:above(p.twice * usual:abs()) & now:above(job.wide:max()) & job.step:last():max("job"):above(p.early)
-    return excess:above(0) & ((learnt & jumped) | ever:surely()), { now = now, usual = usual, z = excess / scatter }
+    return excess:above(0) & ((learnt & jumped & ~anew) | ever:surely()), { now = now, usual = usual, z = excess / scatter }
   end,
 }
 
+-- A value against those before it. Where a run goes on far from its birth there is no history to hold a spike against yet, and no warm-up
+-- either: a whole nat above all that was seen, and well beyond its scatter, both as a difference and as a ratio, is no noise. After a
+-- single value three nats and more than half of it are none; a loss above 30 is no entropy, and must be three times as high. Of a run that
+-- is young, only one whose loss had fallen and is then three times the highest: humps of warm-ups come before it falls, and are no
+-- hundred times as high.
+local LEAP = { leap = 1.0, ratio = 1.2, scatter = 1.5, peak = 3, alone = 3.0, half = 1.6, nats = 30, late = 1000, few = 16, fallen = 0.85, times = 3, blown = 100, far = 10 }
+local function leapt(job, p, now, before, ratios)
+  local late   = job.step:last():max("job"):above(p.late)
+  local usual, low = before:max(), before:min()
+  local leap   = now - usual
+  local alone  = before:count():is(1)
+  local beyond = leap:above(p.leap) & leap:above(p.scatter * (usual - low)) & (now / usual):log():above(ratios * (usual / low):log())
+  local high   = now:above(p.ratio * usual) & ((beyond & ~alone) | (alone & leap:above(p.alone) & now:above(usual:above(p.nats):choose(p.times, p.half) * usual)))
+  local young  = ~late:surely() & low:below(p.fallen * job.seen:first()) & leap:above(p.leap) & now:above(p.times * usual)
+  local blown  = leap:above(p.far) & now:above(p.blown * usual)
+  return low:above(0) & ((high & late) | young | blown)
+end
+
 rule "loss_leap" {
-  family = "E1", severity = "warning", per = "job", every = { "now", "30s" },
+  family = "E1", severity = "warning", per = "job", every = { "pair", "30s" },
   summary = "The loss has leapt, with few values before",
+  needs = {
+    pair = signal "loss" { over = 2, least = 2 },
+    past = signal "loss" { over = 14, lag = 2, least = 4 },
+    seen = signal "loss" { over = "attempt" },
+    step = signal "step" { over = "attempt" },
+  },
+  params = LEAP, clear = "16 of 16", yields_to = { "loss_spike", "loss_diverged", "loss_not_finite" },
+  shows = "loss {now:.4g} twice, and at most {usual:.4g} before",
+  evaluate = function(job, p)
+    local now = job.pair:min()
+    return leapt(job, p, now, job.past, p.peak) & job.seen:count():at_most(p.few), { now = now, usual = job.past:max() }
+  end,
+}
+
+rule "loss_leap_at_end" {
+  family = "E1", severity = "warning", per = "job", every = "end",
+  summary = "The loss leapt, and with few values the log ends",
   needs = {
     now   = signal "loss" { over = 1 },
     usual = signal "loss" { over = 15, lag = 1, least = 1 },
+    pair  = signal "loss" { over = 2, least = 2 },
+    early = signal "loss" { over = 14, lag = 2, least = 1 },
     near  = signal "loss" { over = 4, least = 4 },
     past  = signal "loss" { over = 12, lag = 4, least = 1 },
     seen  = signal "loss" { over = "attempt" },
     step  = signal "step" { over = "attempt" },
   },
-  -- The last value against those before it; and, since a step is known only once its second is over, the highest of the last four
-  -- against those before, by twice the measure. Where a run goes on far from its birth there is no history to hold a spike against yet,
-  -- and no warm-up either: a whole nat above all that was seen, and well beyond its scatter, both as a difference and as a ratio, is no
-  -- noise. After a single value three nats and more than half of it are none; a loss above 30 is no entropy, and must be three times as
-  -- high. Of a run that is young, only one whose loss had fallen and is then three times the highest: humps of warm-ups come before it
-  -- falls, and are no hundred times as high.
-  params = { leap = 1.0, ratio = 1.2, scatter = 1.5, peak = 3, alone = 3.0, half = 1.6, nats = 30, late = 1000, few = 16, fallen = 0.85, times = 3, blown = 100, far = 10 },
-  clear = "16 of 16", yields_to = { "loss_spike", "loss_diverged", "loss_not_finite" },
-  shows = "loss {now:.3f}, and {usual:.3f} before",
+  -- The last value, the last two, or the highest of the last four by twice the measure.
+  params = LEAP, yields_to = { "loss_leap", "loss_spike", "loss_diverged", "loss_not_finite" },
+  shows = "loss {now:.4g}, and {usual:.4g} before",
   evaluate = function(job, p)
-    local late = job.step:last():max("job"):above(p.late)
-    local function leapt(now, before, ratios)
-      local usual, low = before:max(), before:min()
-      local leap   = now - usual
-      local alone  = before:count():is(1)
-      local beyond = leap:above(p.leap) & leap:above(p.scatter * (usual - low)) & (now / usual):log():above(ratios * (usual / low):log())
-      local high   = now:above(p.ratio * usual) & ((beyond & ~alone) | (alone & leap:above(p.alone) & now:above(usual:above(p.nats):choose(p.times, p.half) * usual)))
-      local young  = ~late:surely() & low:below(p.fallen * job.seen:first()) & leap:above(p.leap) & now:above(p.times * usual)
-      local blown  = leap:above(p.far) & now:above(p.blown * usual)
-      return (high & late) | young | blown
-    end
-    local now, usual = greatest(job.now:last(), job.near:max():fill(job.now:last())), job.usual:min()
-    return usual:above(0) & (leapt(job.now:last(), job.usual, p.scatter) | leapt(job.near:max(), job.past, p.peak):surely()) & job.seen:count():at_most(p.few),
-      { now = now, usual = usual }
+    local now = greatest(job.now:last(), job.near:max():fill(job.now:last()))
+    local any = leapt(job, p, job.now:last(), job.usual, p.scatter):surely() | leapt(job, p, job.pair:min(), job.early, p.scatter):surely()
+              | leapt(job, p, job.near:max(), job.past, p.peak):surely()
+    return any & job.seen:count():at_most(p.few), { now = now, usual = job.usual:min() }
   end,
 }
 
@@ -149,13 +171,14 @@ rule "loss_diverged" {
     trend  = signal "loss" { over = 16 },
     birth  = signal "loss" { over = "attempt" },
     long   = signal "loss" { over = 32, least = 32 },
+    past   = signal "loss" { over = 256, lag = 32, least = 1 },
     young  = signal "loss" { over = 10, least = 10 },
   },
   -- The median of 16 values is above its best: by a share of what was learnt, by the run's own scatter, by its own size, and by more than
-  -- an earlier rise from which it came back; 32 times in a row, and without falling again, as after a new term or harder data.
-  -- Or 32 values rise steadily by a fifth. Or, in a young run that had begun to learn, ten values lie well above its birth.
-  params = { share = 0.3, z = 6, size = 0.1, learnt = 4, fallen = 0.1, again = 1.5, falls = -2, climb = 1.2, steady = 6,
-             few = 128, begun = 0.95, above = 1.3 },
+  -- an earlier rise from which it came back; 32 times in a row (64 in a young run), and without falling again, as after a new term or harder data.
+  -- Or 32 values rise steadily to half more than any of hundreds before. Or, in a young run that had begun to learn, ten values lie well above its birth.
+  params = { share = 0.2, z = 6, size = 0.1, learnt = 4, fallen = 0.1, again = 1.5, falls = -2, climb = 1.2, height = 1.5, steady = 6,
+             early = 400, few = 128, begun = 0.95, above = 2 },
   state = { best = math.huge, above = 0, seen = 0, peak = 0, known = 0 },
   clear = "32 of 32", yields_to = { "loss_not_finite" },
   shows = "the median of 16 values is {now:.4g}, its best was {best:.4g}; it began at {birth:.4g}",
@@ -179,8 +202,10 @@ rule "loss_diverged" {
     local over    = learnt & rise:above(p.share * fall) & rise:above(p.z * scatter) & rise:above(p.size * state.best:abs()) & rise:above(p.again * state.known) & ~falls
     state.above   = over:choose(state.above + fresh:choose(count - state.seen, 0), 0)
     state.seen    = count
-    local stays   = state.above:at_least(32)
-    local climbs  = job.long:first():above(0) & job.long:kendall():above(p.steady) & job.long:last():above(p.climb * job.long:first())
+    local stays   = state.above:at_least(count:below(p.early):choose(64, 32))      -- a warm-up may have a hump
+    local before  = greatest(job.past:max():fill(birth), birth)
+    local climbs  = job.birth:min():above(0) & job.long:kendall():above(p.steady) & job.long:last():above(p.climb * job.long:first())
+                  & job.long:last():above(p.height * before)
     local early   = job.young:min():above(p.above * birth) & birth:above(0) & job.birth:min():below(p.begun * birth)
                   & ~job.young:kendall():below(p.falls):surely() & count:below(p.few)
     return stays:surely() | climbs:surely() | early:surely(),
@@ -237,27 +262,27 @@ case "the loss scale is searched" {
 }
 case "the learning rate blows the loss up, and it stays" {
   ranks = 4,
-  { lasting = "1m", phase = "train", step = steps(0.5), loss = ramp(5, 2.4) }, { lasting = "5s", loss = 12 }, { lasting = "30s", loss = noise(3.2, 0.05) },
-  fires = { { "loss_spike" }, { "loss_diverged", cause = "stays", within = "30s" } },
+  { lasting = "1m", phase = "train", step = steps(0.5), loss = ramp(5, 2.4) }, { lasting = "5s", loss = 12 }, { lasting = "70s", loss = noise(3.4, 0.05) },
+  fires = { { "loss_spike" }, { "loss_diverged", cause = "stays", within = "75s" } },
 }
 case "a spike that recovers, two points long" {
   ranks = 4,
   { lasting = "40s", phase = "train", step = steps(1), loss = noise(4.5, 0.1) }, { lasting = "60s", loss = noise(2.5, 0.15) },
-  { lasting = "1s", loss = 6.5 }, { lasting = "1s", loss = 5.1 }, { lasting = "1m", loss = noise(2.4, 0.15) },
+  { lasting = "1s", loss = 6.5 }, { lasting = "1s", loss = 5.6 }, { lasting = "1m", loss = noise(2.4, 0.15) },
   fires = { { "loss_spike" } },
 }
 case "with steps of 30 s" {
   ranks = 1,
-  { lasting = "20m", phase = "train", step = steps(30), loss = 6 }, { lasting = "40m", loss = noise(2.5, 0.05) }, { lasting = "10m", loss = noise(4, 0.05) },
+  { lasting = "20m", phase = "train", step = steps(30), loss = 6 }, { lasting = "40m", loss = noise(2.5, 0.05) }, { lasting = "10m", loss = noise(5, 0.05) },
   fires = { { "loss_spike" } },
 }
 case "a leap in the middle of a run that goes on" {
   ranks = 1,
-  { lasting = "6s", phase = "train", step = steps(1, 11446), loss = noise(3.06, 0.02) }, { lasting = "3s", loss = 7.7 },
+  { lasting = "6s", phase = "train", step = steps(1, 11446), loss = noise(3.06, 0.02) }, { lasting = "3s", loss = 7.7, ends = "failed" },
   fires = { { "loss_leap" } },
 }
 case "a loss of a hundred times what it was, in a run that is young" {
-  ranks = 1, { lasting = "1s", phase = "train", step = steps(0.25, 400), loss = 0.15 }, { lasting = "3s", loss = 25000 },
+  ranks = 1, { lasting = "1s", phase = "train", step = steps(0.25, 400), loss = 0.15 }, { lasting = "3s", loss = 25000, ends = "failed" },
   fires = { { "loss_leap" } },
 }
 case "losses of hundreds of millions, as scattered as others" {
@@ -268,8 +293,8 @@ case "gradients of no number, in a run that goes on" {
 }
 case "a leap after a single value, far from the birth" {
   ranks = 1,
-  { lasting = "10s", phase = "train", step = steps(10, 9000), loss = 2.9 }, { lasting = "20s", loss = 6.9 },
-  fires = { { "loss_leap" } },
+  { lasting = "10s", phase = "train", step = steps(10, 9000), loss = 2.9 }, { lasting = "20s", loss = 6.9, ends = "failed" },
+  fires = { { "loss_leap_at_end" } },
 }
 case "scattered losses of a batch of one, in a run that goes on" {
   ranks = 1, { lasting = "12s", phase = "train", step = steps(1, 20000), loss = noise(1.6, 0.5) },
@@ -281,7 +306,7 @@ case "scattered losses, of which one is twice the highest before" {
 }
 case "it fell for a few values, and explodes" {
   ranks = 1,
-  { lasting = "6s", phase = "train", step = steps(1, 1), loss = ramp(1.2, 0.8) }, { lasting = "2s", loss = 13.4 },
+  { lasting = "6s", phase = "train", step = steps(1, 1), loss = ramp(1.2, 0.8) }, { lasting = "2s", loss = 13.4, ends = "failed" },
   fires = { { "loss_leap" } },
 }
 case "a bar shows no number until the first step is made" {

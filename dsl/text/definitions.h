@@ -39,6 +39,7 @@ struct Definition {
   std::string scan;                // occurs wherever one of them does, and is cheaper to search for (empty: the lines themselves)
   std::string unless;              // an expression that must not occur in the record
   std::string event;               // empty: none
+  std::string also;                // an event of the job with the same fields: empty: none
   std::string source = "log";      // of the event
   std::vector<Value> fields;       // of the event
   std::vector<Value> samples;      // in this order, `step` first

@@ -122,6 +122,7 @@ std::shared_ptr<const Expressions> Expressions::compile(std::span<const Definiti
     rule.kind = definition.kind;
     rule.name = definition.name;
     rule.event = definition.event;
+    rule.also = definition.also;
     rule.source = definition.source;
     for (const Value& value : definition.fields) rule.fields.push_back(reading.output(value));
     for (const Value& value : definition.samples) rule.samples.push_back(reading.output(value));

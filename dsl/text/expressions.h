@@ -41,7 +41,7 @@ struct Rule {
   };
 
   Definition::Kind kind{};
-  std::string name, event, source;
+  std::string name, event, also, source;
   std::vector<Output> fields, samples;
   std::unique_ptr<Matcher> unless, continues, until;
   int rank = no_capture, gpu = no_capture, same = no_capture, remembers = no_capture;

@@ -267,6 +267,7 @@ void Lines::emit(const Rule& rule, std::string_view text, const Captures& captur
     }
     ++counters_.events;
     out.event({time, about, rule.event, source.empty() ? std::string_view{rule.source} : source, fields_});
+    if (!rule.also.empty()) out.event({time, about, rule.also, source.empty() ? std::string_view{rule.source} : source, fields_});
   }
   for (const Rule::Output& sample : rule.samples) {
     const Drawn drawn = draw(sample, text, captures);

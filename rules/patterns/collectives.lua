@@ -41,8 +41,9 @@ pattern "horovod_stall" {
   event  = "collective_stalled", fields = { missing = "missing" },
 }
 pattern "nccl_warn" {
-  line   = [[NCCL WARN (?P<message>.+)]], event = "nccl_error",
-  unless = [[NCCL WARN (?:(?:NET/\w+|MNNVL|GPU Direct|NVLS)[^:]*: ?(?:No |Unable to|disabled|not )|Missing |Failed to (?:open|find) |Could not (?:open|find|load|enable) |Cuda failure 'the provided PTX|\w+ set by environment)]],
+  about  = "what steps survive is information",
+  line   = [[NCCL WARN (?P<message>.+)]], event = "nccl_warning",
+  unless = [[NCCL WARN (?:(?:[^:]*: ?)?(?:SHARP|CollNet|NCCL_\w+ (?:is |set )|.*\b(?:not supported|not found|not available|unsupported|deprecated|falling back|ignored|ignoring)\b)|(?:NET/\w+|MNNVL|GPU Direct|NVLS)[^:]*: ?(?:No |Unable to|disabled|not )|Missing |Failed to (?:open|find) |Could not (?:open|find|load|enable) |Cuda failure 'the provided PTX|\w+ set by environment)]],
   texts  = { message = "message", place = { find = [[(\S+\.(?:cc|cu|h):?[: ]\d+) NCCL WARN]] }, node = { find = [=[(\S+?):\d+:\d+ \[\d+\]]=] } },
   fields = { device = { find = [=[:\d+:\d+ \[(\d+)\]]=] } },
 }

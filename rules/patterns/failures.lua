@@ -1,13 +1,21 @@
 -- Failures of processes: lines of Python, CUDA and the allocators.
 
+-- What a rank reports of another one's end: it is no failure of its own.
+local consequence = [[(?m)^ ?(?:\w+\.)*[A-Z]\w*: .*(]] .. [[(?:Connection (?:closed|reset) by peer|[Bb]roken pipe|Socket closed|recvValue failed|sendBytes failed|failed to recv|Timed out (?:initializing process group|waiting \d+ms for)|timed out in init_process_group|[Tt]imed out after \d+ seconds waiting for clients|wait timeout after \d+ms|Timeout waiting for key|store (?:may have|might have) (?:crashed|exited)|terminated by signal SIGTERM|Process group .* (?:aborted|terminated)|NCCL communicator was aborted|Application timeout caused pair closure)]] .. [[)]]
+-- A part of a path that is no library's: none begins with lib, site- or dist-.
+local part  = [[(?:[^lsd/"<][^/"]*|l(?:[^i/"][^/"]*)?|li(?:[^b/"][^/"]*)?|s(?:[^i/"][^/"]*)?|si(?:[^t/"][^/"]*)?|sit(?:[^e/"][^/"]*)?|site[^-/"][^/"]*|d(?:[^i/"][^/"]*)?|di(?:[^s/"][^/"]*)?|dis(?:[^t/"][^/"]*)?|dist[^-/"][^/"]*)]]
+local place = [[(?m)^\s+File ("/?]] .. part .. [[(?:/]] .. part .. [[)*", line \d+, in \S+)]]
+
 pattern "traceback" {
   line      = [[Traceback \(most recent call last\):]],
   continues = [[^(?:\s|\S+ File "|During handling|The above exception)]],
   ends      = [[^ ?(?:(?:[a-z_]\w*\.)+[A-Z]\w*|[A-Z]\w*(?:Error|Exception|Exit|Interrupt|Iteration|Timeout|Failure|Empty|Full))(?::(?:\s|$)|\s*$)]],
-  event     = "traceback",
+  event     = "traceback", also = "exception_raised",
   texts     = { exception = { find = [[(?m)^ ?(?:\w+\.)*([A-Z]\w*)(?::(?:\s|$)|\s*$)]], last = true },
                 message   = { find = [[(?m)^ ?(?:\w+\.)*[A-Z]\w*: (.+)$]], last = true },
                 frame     = { find = [[(?m)^\s+File ("[^"]+", line \d+, in \S+)]], last = true },
+                place     = { { find = place, last = true }, { find = [[(?m)^\s+File ("[^"]+", line \d+, in \S+)]], last = true } },
+                part      = { { find = consequence, text = "consequence" } },
                 loading   = { { find = [[(?m)^\s+File "[^"]+", line \d+, in (\w*load_(?:checkpoint|ckpt|state_dict|model_checkpoint|from_checkpoint)|_legacy_load|restore_checkpoint)\s*$]], text = "yes" } } },
 }
 pattern "traceback_unheeded" {
@@ -21,7 +29,7 @@ pattern "exception" {
   about  = "the last line of a traceback whose beginning was not seen",
   line   = [[^ ?(?:\w+\.)*(?P<exception>[A-Z]\w*(?:Error|Exception|NotFound)|BadZipFile|BrokenProcessPool|KeyboardInterrupt):(?: (?P<message>.+))?$]],
   unless = [[(?:^| )(?:[Ii]gnor|[Rr]etry|[Ff]alling back)]],
-  event  = "traceback", texts = { exception = "exception", message = "message" },
+  event  = "traceback", also = "exception_raised", texts = { exception = "exception", message = "message", part = { { find = consequence, text = "consequence" } } },
 }
 pattern "usage_error" {
   about = "argparse, click and hydra refuse the command line",

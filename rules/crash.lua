@@ -1,0 +1,144 @@
+-- A1: what fails by an error of its own, before the first step and at any other time.
+
+-- What launchers raise for others, what a person asked for, and what nobody heeds; the rest is somebody's own.
+local OTHERS = { "unheeded", "KeyboardInterrupt", "SignalException", "SystemExit", "DistBackendError", "DistNetworkError", "DistStoreError", "ChildFailedError",
+                 "ProcessExitedException", "CalledProcessError", "ConnectionResetError", "BrokenPipeError", "ConnectionRefusedError", "WorkerCrashedError", "RayTaskError" }
+
+-- An error after which steps go on was survived.
+local function goes_on(job, word, after)
+  local age = word:age()
+  return ((age - job.step:age():min("job")):above(after) & age:below("24h")):surely()
+end
+local function well(job) return job.ended:last():is("completed", "cancelled", "timeout", "preempted", "requeued"):surely() end
+
+rule "startup_crash" {
+  family = "A1", severity = "critical", per = "job", every = "end",
+  summary = "The job failed before its first step, by an error of its own",
+  needs = {
+    raised   = signal "traceback"         { over = "attempt" },
+    first    = signal "exception_raised"  { over = "attempt" },
+    usage    = signal "usage_error"       { over = "attempt" },
+    module   = signal "missing_module"    { over = "attempt" },
+    library  = signal "library_missing"   { over = "attempt" },
+    gpu      = signal "no_gpu"            { over = "attempt" },
+    hub      = signal "hub_access"        { over = "attempt" },
+    data     = signal "bad_data"          { over = "attempt" },
+    file     = signal "missing_file"      { over = "attempt" },
+    denied   = signal "permission_denied" { over = "attempt" },
+    full     = signal "disk_full"         { over = "attempt" },
+    broken   = signal "storage_failed"    { over = "attempt" },
+    failed   = signal "rank_failed"       { over = "attempt" },
+    step     = signal "step"              { over = "attempt" },
+    loss     = signal "loss"              { over = "attempt" },
+    ended    = signal "end_reason"        { over = "attempt" },
+    finished = signal "training_ended"    { over = "attempt" },
+  },
+  yields_to = { "rank_killed", "rendezvous_failed", "cuda_out_of_memory", "gpu_error", "gpu_error_in_log", "checkpoint_unreadable",
+                "collective_timeout", "node_down", "node_lost", "preempted" },
+  shows = "no step was made; failed: {who}",
+  causes = {
+    exception   = "{class}: {message}, in {place}",
+    environment = "something is not installed, or does not load",
+    asset       = "a file, a model or the data is missing, damaged or closed to the job",
+    storage     = "the disk or the quota is full, may not be written, or its file system failed",
+    usage       = "the program refused its command line",
+    gpu         = "no GPU could be used",
+  },
+  params = { together = 0.5 },
+  evaluate = function(job, p)
+    local function any(events) return events:count():above(0):surely():any("job") end
+    local own     = job.raised:except { exception = OTHERS, part = "consequence" }
+    local first   = job.first:except { exception = OTHERS, part = "consequence" }
+    -- Whose own exception came first, or all of them where most ranks fail in the same way.
+    local came    = own:count():above(0):surely()
+    local since   = came:choose(own:age(), 0)
+    local early   = came & since:at_least(since:max("job") - p.together):surely()
+    local most    = came:count("job"):above((~came):count("job"))
+    local raised  = (came & most) | early | job.usage:count():above(0):surely()
+    local broken  = (job.broken:count():above(0) & ~goes_on(job, job.broken, 10)):surely():any("job")
+    local storage = any(job.full) | any(job.denied) | broken
+    local missing = any(job.module) | any(job.library)
+    local asset   = any(job.hub) | any(job.data) | any(job.file)
+    local failed  = job.failed:where { exitcode = { 1, 2, 126, 127, 255 } }:count():above(0):surely():any("job")
+    local crash   = came:any("job") | any(job.usage) | storage | missing | asset | any(job.gpu) | failed
+    local begun   = (job.step:count():above(0):any("job") | job.loss:count():above(0)):surely()
+    local well    = well(job) | job.finished:count():above(0):surely()
+    -- A disk that is full strikes at the first save: the steps until then prove nothing.
+    return crash & (~begun | storage) & ~well,
+      { who = raised, exception = first:count():above(0):surely(), class = first:first("exception"), message = first:first("message"), place = first:first("place"), environment = missing, asset = asset, storage = storage, usage = any(job.usage), gpu = any(job.gpu) }
+  end,
+}
+
+rule "exception" {
+  family = "A1", severity = "critical", per = "job", every = "end",
+  summary = "A process ended by an exception of its own",
+  needs = {
+    raised   = signal "traceback"         { over = "attempt" },
+    first    = signal "exception_raised"  { over = "attempt" },
+    failed   = signal "rank_failed"       { over = "attempt" },
+    step     = signal "step"              { over = "attempt" },
+    loss     = signal "loss"              { over = "attempt" },
+    ended    = signal "end_reason"        { over = "attempt" },
+    finished = signal "training_ended"    { over = "attempt" },
+  },
+  -- The culprit: whose own exception came first, at most `together` before another. Where no step is understood, an error long before the end
+  -- was survived.
+  params = { together = 0.5, after = 30, last = "5m" },
+  yields_to = { "startup_crash", "rank_killed", "rendezvous_failed", "cuda_out_of_memory", "gpu_error", "gpu_error_in_log", "cuda_failed", "checkpoint_unreadable",
+                "collective_hang", "collective_timeout", "loss_not_finite", "node_down", "node_lost", "preempted" },
+  shows = "{class}: {message}, in {place}; on {who}",
+  causes = { own = "the program's own code or its data: the place is the last line outside of libraries" },
+  evaluate = function(job, p)
+    local own     = job.raised:except { exception = OTHERS, part = "consequence" }
+    local first   = job.first:except { exception = OTHERS, part = "consequence" }
+    local came    = own:count():above(0):surely()
+    local since   = came:choose(own:age(), 0)
+    local early   = came & since:at_least(since:max("job") - p.together):surely()
+    local begun   = (job.step:count():above(0):any("job") | job.loss:count():above(0)):surely()
+    local lately  = (first:age():below(p.last) | job.failed:count():above(0):any("job"):surely()):surely()
+    local own_end = first:count():above(0) & begun & lately & ~goes_on(job, first, p.after) & ~(job.loss:age():below(first:age() - "30s"):surely())
+    return own_end & ~well(job) & ~job.finished:count():above(0):surely(),
+      { who = early, class = first:first("exception"), message = first:first("message"), place = first:first("place"), own = first:count():above(0) }
+  end,
+}
+
+-- ---- cases ------------------------------------------------------------------------------------------------------------------------
+
+case "a module is missing" {
+  ranks = 2, { lasting = "5s", phase = "starting", events = { { "missing_module", rank = 0, at = "1s" }, { "traceback", rank = 0, exception = "ModuleNotFoundError", at = "1s" } }, ends = "failed" },
+  fires = { { "startup_crash", who = { 0 }, cause = "environment" } },
+}
+case "the disk is full at the first save" {
+  ranks = 2, { lasting = "20s", phase = "train", step = steps(1), events = { { "disk_full", rank = 0, at = "6s" }, { "traceback", rank = 0, at = "6s" } }, ends = "failed" },
+  fires = { { "startup_crash", cause = "storage" } },
+}
+case "the file system goes away" {
+  ranks = 2, { lasting = "3m", phase = "train", step = steps(1) },
+  { lasting = "5s", step = silent, events = { { "storage_failed", rank = 1, errno = 116 }, { "traceback", rank = 1, exception = "OSError" } }, ends = "failed" },
+  fires = { { "startup_crash", cause = "storage" } },
+}
+case "a traceback that the job survives" {
+  ranks = 2, { lasting = "4m", phase = "train", step = steps(1), loss = ramp(5, 4), events = { { "traceback", rank = 0, at = "5s" } }, ends = "completed" },
+  fires = { { "healthy" } },
+}
+case "one rank raises at step 300, the others lose it" {
+  ranks = 4, { lasting = "150s", phase = "train", step = steps(0.5) },
+  { lasting = "5s", step = silent, events = {
+    { "traceback", rank = 2, exception = "ValueError" }, { "exception_raised", exception = "ValueError", message = "expected 4 columns, got 3", place = "train.py" },
+    { "traceback", rank = 0, exception = "RuntimeError", part = "consequence", at = "1s" }, { "exception_raised", exception = "RuntimeError", part = "consequence", at = "1s" },
+    { "rank_failed", rank = 2, exitcode = 1, at = "2s" } }, ends = "failed" },
+  fires = { { "exception", who = { 2 }, cause = "own" } },
+}
+case "an exception that is caught and printed, and steps go on" {
+  ranks = 2, { lasting = "3m", phase = "train", step = steps(0.5), loss = ramp(4, 3), events = { { "traceback", rank = 1, exception = "OSError", at = "1m" }, { "exception_raised", exception = "OSError", at = "1m" } } },
+}
+case "a person interrupts the training" {
+  ranks = 1, { lasting = "1m", phase = "train", step = steps(0.5) },
+  { lasting = "2s", step = silent, events = { { "traceback", rank = 0, exception = "KeyboardInterrupt" }, { "exception_raised", exception = "KeyboardInterrupt" } } },
+}
+case "all ranks refuse the same file" {
+  ranks = 4, { lasting = "10s", phase = "starting", events = {
+    { "traceback", rank = 0, exception = "KeyError", at = "5s" }, { "traceback", rank = 1, exception = "KeyError", at = "6s" }, { "traceback", rank = 2, exception = "KeyError", at = "7s" },
+    { "traceback", rank = 3, exception = "KeyError", at = "7s" }, { "exception_raised", exception = "KeyError", message = "'lr'", at = "5s" } }, ends = "failed" },
+  fires = { { "startup_crash", who = { 0, 1, 2, 3 }, cause = "exception" } },
+}
