@@ -177,7 +177,7 @@ rule "loss_diverged" {
   -- The median of 16 values is above its best: by a share of what was learnt, by the run's own scatter, by its own size, and by more than
   -- an earlier rise from which it came back; 32 times in a row (64 in a young run), and without falling again, as after a new term or harder data.
   -- Or 32 values rise steadily to half more than any of hundreds before. Or, in a young run that had begun to learn, ten values lie well above its birth.
-  params = { share = 0.2, z = 6, size = 0.1, learnt = 4, fallen = 0.1, again = 1.5, falls = -2, climb = 1.2, height = 1.5, steady = 6,
+  params = { share = 0.2, z = 6, size = 0.1, learnt = 4, fallen = 0.1, again = 1.5, falls = -3.5, climb = 1.2, height = 1.5, steady = 6,
              early = 400, few = 128, begun = 0.95, above = 2 },
   state = { best = math.huge, above = 0, seen = 0, peak = 0, known = 0 },
   clear = "32 of 32", yields_to = { "loss_not_finite" },
