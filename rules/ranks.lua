@@ -17,8 +17,9 @@ rule "straggler" {
   peers = { "pipeline_stage", "expert_stage" },
   -- 1.12 and 4 deviations: synthetic runs of one slow stage had no false alarm there, and found a rank of 1.15 times in 45 to 150 s.
   -- `share`: what the rank adds must matter to the step; in a job that waits for data, uneven computing costs nothing.
+  -- In a job of at most `small` ranks half of them may be late, if by `much`: unequal stages that no label tells differ by less.
   -- `bursts`: a rank that is slow in some steps only shows in the mean; the longest step is left out of it, for once is no habit.
-  params = { ratio = 1.12, z = 4, few = 0.02, share = 0.05, spread = 0.02, bursts = 1.2, others = 31, pair = 1.15 },
+  params = { ratio = 1.12, z = 4, few = 0.02, share = 0.05, spread = 0.02, bursts = 1.2, others = 31, pair = 1.15, small = 16, much = 1.4 },
   fire = "4 of 6", clear = "5 of 6", yields_to = { "throttle", "node_down", "stalled" },
   shows = "rank {rank} on {node}: {work:.3f} s of its own in each step, its peers {typical:.3f} s",
   causes = {
@@ -36,6 +37,9 @@ rule "straggler" {
     local typical = work:median("peers"):fill(p.pair * work:min("job"))      -- two ranks have no median: the other one, and some
     local late    = work:above(p.ratio * typical) & (work - typical):above(p.share * job.step:median():max("job"))
     local lonely  = late:at_most((p.few * work:count("job")):clamp(1), "job")
+    local fast    = work:quantile(0.25, "peers")
+    local much    = work:above(p.much * fast) & (work - fast):above(p.share * job.step:median():max("job"))
+    local several = much & (2 * much:count("job")):at_most(work:count("job")) & work:count("job"):at_most(p.small)
     local change  = compute / job.usual:median()
     local middle  = change:median("peers")
     local onset   = change:above(p.ratio * middle) & ((change - middle) / (1.4826 * change:mad("peers")):clamp(p.spread)):above(p.z)
@@ -44,7 +48,7 @@ rule "straggler" {
     local usually = often:median("peers")
     local jerks   = often:above(p.bursts * usually) & (often - usually):above(p.share * job.step:median():max("job"))
     local bursts  = jerks & jerks:at_most((p.few * often:count("job")):clamp(1), "job")
-    local slow    = (late & (lonely | onset:surely())) | bursts:surely()
+    local slow    = (late & (lonely | onset:surely())) | bursts:surely() | several:surely()
 
     -- By activity, if no times are reported: the rank that works longest keeps its multiprocessors busiest.
     local sm       = job.sm:mean():fill(job.sm_last:last()):at("rank")
@@ -61,7 +65,7 @@ rule "straggler" {
     local loader   = (data - data:median("peers")):above(0.5 * (work - typical))
     return (timed & slow) | (~timed & active),
       { work = work, typical = typical, often = often, usually = usually, data = data, sm = sm, sm_peers = sm_mid, clock = clock,
-        loader = loader & late, throttled = low, bursts = bursts & ~late, compute = late & ~low:surely() & ~loader:surely(),
+        loader = loader & (late | several:surely()), throttled = low, bursts = bursts & ~late, compute = (late | several:surely()) & ~low:surely() & ~loader:surely(),
         busier = active & ~timed }
   end,
 }
@@ -269,6 +273,15 @@ case "a hot GPU by the bits alone, looked at every 30 s" {
 case "one of two ranks computes longer by half" {
   ranks = 2, { lasting = "90s", phase = "train", step = steps(2), compute_time = noise(1.7, 0.03), rank = { [1] = { compute_time = noise(2.6, 0.03) } } },
   fires = { { "straggler", rank = 1 } },
+}
+case "two of four ranks are slower by more than half" {
+  ranks = 4, { lasting = "2m", phase = "train", step = steps(0.35), compute_time = noise(0.2, 0.006),
+               rank = { [1] = { compute_time = noise(0.32, 0.008) }, [2] = { compute_time = noise(0.33, 0.008) } } },
+  fires = { { "straggler", rank = 1, cause = "compute" }, { "straggler", rank = 2, cause = "compute" } },
+}
+case "the last two of four stages have a quarter more to do" {
+  ranks = 4, { lasting = "2m", phase = "train", step = steps(0.3), compute_time = noise(0.2, 0.004),
+               rank = { [2] = { compute_time = noise(0.25, 0.004) }, [3] = { compute_time = noise(0.25, 0.004) } } },
 }
 case "one of two ranks computes longer by a tenth" {
   ranks = 2, { lasting = "3m", phase = "train", step = steps(2), compute_time = noise(1.7, 0.03), rank = { [0] = { compute_time = noise(1.9, 0.03) } } },

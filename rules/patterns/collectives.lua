@@ -63,6 +63,24 @@ pattern "hccl_error" {
   line   = { [[\bHCCL (?:function )?error\b]], [[\bHccl[A-Z]\w+, error code is \d+]], [[\bEI0006: .*(?:times? out|timed out)]] }, event = "nccl_error",
   texts  = { message = { find = [[(HCCL (?:function )?error[^,]*|Hccl[A-Z]\w+, error code is \d+|EI0006)]] } },
 }
+pattern "jax_barrier" {
+  about  = "JAX's coordination service names the tasks that did not come to a barrier of steps; the one of the start is a rendezvous",
+  line   = [[Barrier timed out\..*(?:[Tt]imed out task names|tasks? (?:that )?(?:have )?(?:not|never) (?:arrived|reached|joined)[^:]*):? *\S*/task:(?P<missing>\d+)]],
+  unless = [[PjRT_Client_Connect|[Ss]tart|Connect]], event = "barrier_missed", rank = "missing", fields = { missing = "missing" },
+}
+pattern "jax_task_lost" {
+  about  = "other tasks learn that one is gone",
+  line   = { [[tasks? (?:is|are) unhealthy \(stopped sending heartbeats\)]], [[JAX distributed service detected fatal errors]], [[[Pp]olled an error from (?:the )?coordination service]],
+             [[/task:\d+ heartbeat timeout\b]], [[coordination (?:service|agent).*\b(?:heartbeat timeout|task has failed|is in error)\b]] },
+  event  = "peer_lost", texts = { peer = { find = [[(/job:\S+?/task:\d+)]] } },
+}
+pattern "xla_rendezvous_waits" {
+  about  = "XLA: some of a program's devices have not come to a collective",
+  line   = [[This thread has been waiting for .* and may be stuck|Expected \d+ threads to join the rendezvous, but (?:not all|only)]], event = "collective_stalled",
+}
+pattern "xla_rendezvous_failed" {
+  line   = [[Termination timeout for .*rendezvous.* exceeded|Exiting to ensure a consistent program state]], event = "collective_timeout",
+}
 pattern "nccl_retry" {
   line = [[NCCL (?:INFO|WARN).*(?:timeout|Timeout|retry|Connection (?:reset|refused|closed))]], scan = [[timeout|Timeout|retry|Connection (?:reset|refused|closed)]], event = "nccl_trouble",
 }

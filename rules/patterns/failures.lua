@@ -62,20 +62,22 @@ pattern "cuda_error" {
   line   = { [[\b(?:CUDA|HIP) error: (?P<error>[^;(]+)]], [[CUDA_ERROR_(?P<name>[A-Z_]+)]], [[CUDA driver error: (?P<driver>[^;(]+)]], [[device-side assert triggered]],
              [[CUBLAS_STATUS_(?:EXECUTION_FAILED|INTERNAL_ERROR|NOT_INITIALIZED)]], [[CUDNN_STATUS_(?:EXECUTION_FAILED|INTERNAL_ERROR|MAPPING_ERROR)]],
              [[cuda runtime error \(\d+\) ?: (?P<old>.+?)(?: at /|$)]], [[THCudaCheck FAIL .*error=\d+ : (?P<check>.+)]], [[Triton Error \[CUDA\]: (?P<triton>.+)]],
-             [[(?:cu[A-Z]\w+|hip[A-Z]\w+) failed: (?P<call>an illegal .*|misaligned .*|unspecified launch .*)]], [[\bMemory access fault by GPU node-\d+]],
+             [[(?:cu[A-Z]\w+|hip[A-Z]\w+) failed: (?P<call>an illegal .*|misaligned .*|unspecified launch .*)]], [[\bMemory access fault by GPU node-\d+]], [[amdgpu: \[\w*hub\w*\] (?:no-retry )?page fault]],
              [[cudaError_t \d+ : "(?P<returned>[^"]+)"]], [[Check failed: \w+ == cudaSuccess \(\d+ vs\. 0\)\s+(?P<checked>.+)]],
              [=[block: \[\d+,\d+,\d+\], thread: \[\d+,\d+,\d+\] Assertion .* failed]=] },
   unless = [[out of memory|OUT_OF_MEMORY|ALLOC_FAILED|no kernel image|invalid device ordinal|no CUDA-capable|NO_DEVICE|busy or unavailable|not yet initialized|NOT_SUPPORTED|insufficient|MISMATCH]],
   event  = "cuda_error", texts = { error = { { "error" }, { "name" }, { "driver" }, { "old" }, { "check" }, { "triton" }, { "call" }, { "returned" }, { "checked" }, { find = [[(device-side assert|CU\w+_STATUS_\w+|Memory access fault|Assertion .* failed)]] } } },
 }
 pattern "gpu_ecc" {
-  line  = { [[(?i)uncorrectable (?:NVLink |ECC |hardware )?(?:ECC )?error]], [[ERROR_ECC_UNCORRECTABLE|cudaErrorECCUncorrectable]], [[(?i)\bdouble[- ]bit (?:ECC )?error]] },
+  line  = { [[(?i)uncorrectable (?:NVLink |ECC |hardware )?(?:ECC )?error]], [[ERROR_ECC_UNCORRECTABLE|cudaErrorECCUncorrectable]], [[(?i)\bdouble[- ]bit (?:ECC )?error]],
+            [[amdgpu: .*\b(?:uncorrectable hardware errors? detected|poison (?:is )?(?:consumed|consumption))]], [[\bRAS (?:event|error).{0,40}\b(?:fatal|uncorrectable)]] },
   unless = [[(?i)(?:uncorrectable|double[- ]bit) (?:ecc )?errors?\s*[:=|]?\s*0\b|NVRM: |threshold]], event = "gpu_ecc",
 }
 pattern "gpu_lost" {
   about  = "a program asks for a GPU that no longer answers: nvidia-smi, NVML, and the driver when it starts",
   line   = { [[GPU is lost]], [[NVMLError_GpuIsLost]], [[Unable to determine the device handle for [Gg][Pp][Uu] ?(?P<pci>[0-9A-Fa-f:.]*)]], [[RmInitAdapter failed]],
-             [[^NVRM: fallen off the bus and is not responding]], [[^\|\s*(?:ERR!|N/A|\d+%)\s+ERR!]] },
+             [[^NVRM: fallen off the bus and is not responding]],
+             [[amdgpu: GPU (?:reset begin|recovery disabled|hang detected)]], [[amdgpu_job_timedout\S* \*ERROR\* ring]], [[HW Exception by GPU node-\d+ .*(?:GPU Hang|reset)]], [[^\|\s*(?:ERR!|N/A|\d+%)\s+ERR!]] },
   event  = "gpu_lost", texts = { pci = "pci" },
 }
 
@@ -127,7 +129,7 @@ pattern "library_missing" { line = { [[error while loading shared libraries: (?P
 pattern "no_gpu" {
   about = "none, or none that this program can use",
   line  = { [[No CUDA GPUs are available]], [[CUDA driver initialization failed]], [[Found no NVIDIA driver on your system]], [[NVIDIA-SMI has failed because]], [[Failed to initialize NVML]], [[(?i)\bdriver/library version mismatch]],
-            [[Unexpected error from cudaGetDeviceCount]], [[Torch not compiled with CUDA enabled]], [[could not select device driver "]],
+            [[Unexpected error from cudaGetDeviceCount]], [[Unable to initialize backend '(?:tpu|cuda|rocm|gpu)']], [[No visible (?:TPU|GPU) devices]], [[Torch not compiled with CUDA enabled]], [[could not select device driver "]],
             [[CUDA error: (?:no kernel image|invalid device ordinal|no CUDA-capable|(?:all )?CUDA-capable device\S* (?:is/)?are busy|system not yet initialized)]] },
   event = "no_gpu",
 }
