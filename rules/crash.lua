@@ -51,7 +51,7 @@ rule "startup_crash" {
     local first   = job.first:except { exception = OTHERS, part = "consequence" }
     -- Whose own exception came first, or all of them where most ranks fail in the same way.
     local came    = own:count():above(0):surely()
-    local since   = came:choose(own:age(), 0)
+    local since   = (came & own:age():below("24h")):surely():choose(own:age(), 0)      -- one that came at this very tick has no age yet
     local early   = came & since:at_least(since:max("job") - p.together):surely()
     local most    = came:count("job"):above((~came):count("job"))
     local raised  = (came & most) | early | job.usage:count():above(0):surely()
@@ -92,11 +92,11 @@ rule "exception" {
     local own     = job.raised:except { exception = OTHERS, part = "consequence" }
     local first   = job.first:except { exception = OTHERS, part = "consequence" }
     local came    = own:count():above(0):surely()
-    local since   = came:choose(own:age(), 0)
+    local since   = (came & own:age():below("24h")):surely():choose(own:age(), 0)      -- one that came at this very tick has no age yet
     local early   = came & since:at_least(since:max("job") - p.together):surely()
     local begun   = (job.step:count():above(0):any("job") | job.loss:count():above(0)):surely()
-    local lately  = (first:age():below(p.last) | job.failed:count():above(0):any("job"):surely()):surely()
-    local own_end = first:count():above(0) & begun & lately & ~goes_on(job, first, p.after) & ~(job.loss:age():below(first:age() - "30s"):surely())
+    local lately  = ~(first:age():above(p.last) & first:age():below("24h")):surely() | job.failed:count():above(0):any("job"):surely()
+    local own_end = first:count():above(0) & begun & lately & ~goes_on(job, first, p.after) & ~(job.loss:age():below(first:age() - "30s") & first:age():below("24h")):surely()
     return own_end & ~well(job) & ~job.finished:count():above(0):surely(),
       { who = early, class = first:first("exception"), message = first:first("message"), place = first:first("place"), own = first:count():above(0) }
   end,

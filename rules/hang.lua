@@ -53,7 +53,7 @@ rule "stalled" {
              start = "20m", seldom = "60m", idle = "60s", busy = 0.02, works = 0.5, rests = 0.05, worked = 120, spin = 0.9, duty = 0.2, recent = "15m" },
   state = { longest = 0 }, fire = "2 of 2", clear = "1 of 1",
   yields_to = { "rendezvous_hang", "collective_hang", "idle_hang", "collective_timeout", "rank_killed", "node_down" },
-  shows = "no step for {age:.0f} s; the job's own steps allow {limit:.0f} s",
+  shows = "no step for {minutes:.1f} min ({age:.0f} s); the job's own steps, and what else is known, allow {limit:.0f} s",
   causes = {
     first      = "the first step never came",
     saving     = "it stopped while it wrote a checkpoint",
@@ -103,7 +103,7 @@ rule "stalled" {
     local read    = idle | ((phase:is("starting") | job.phase:age():above(limit) | job.met:last():is("joined")) & (seen | spoken:above(p.start):maybe())) | job.met:last():is("waiting")
     local certain   = ~never | read:surely()
     return age:above(limit) & certain & ~moving:surely() & ~job.ended:count():above(0):surely(),
-      { age = age, limit = limit, first = never, saving = phase:is("checkpoint"), evaluating = phase:is("eval"), alone = trained & ~seen }
+      { age = age, minutes = age / "1m", limit = limit, first = never, saving = phase:is("checkpoint"), evaluating = phase:is("eval"), alone = trained & ~seen }
   end,
 }
 

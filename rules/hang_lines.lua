@@ -108,9 +108,10 @@ rule "collective_warned" {
   evaluate = function(job, p)
     local warned = job.warned:count():above(0):surely()
     local age    = job.warned:age():min("job")
-    local after  = job.step:age():min("job"):below(age):surely() | job.loss:age():below(age):surely()
+    local dated  = age:below("24h"):surely()      -- one that came at this very tick has no age yet
+    local after  = dated & (job.step:age():min("job"):below(age):surely() | job.loss:age():below(age):surely())
     local well   = job.ended:last():is("completed", "cancelled", "timeout", "preempted", "requeued"):surely() | job.done:count():above(0):surely()
-    return warned:any("job") & age:below(p.last):surely() & ~after & ~well, { n = warned:count("job") }
+    return warned:any("job") & ~(dated & age:above(p.last)):surely() & ~after & ~well, { n = warned:count("job") }
   end,
 }
 

@@ -140,12 +140,13 @@ rule "rank_vanished" {
   end,
 }
 
+local GIB = 1073741824
 rule "cuda_out_of_memory" {
   family = "B1", severity = "critical", per = "job", every = { "oom", "30s" },
   summary = "A GPU has no memory left for what was asked",
   needs = { oom = signal "cuda_oom" { over = "attempt" }, step = signal "step" { over = "attempt" } },
   yields_to = { "node_down" },
-  shows = "out of GPU memory: {who}; tried {tried:.0f} of {total:.0f} bytes",
+  shows = "out of GPU memory: {who}; tried {tried:.1f} of {total:.1f} GiB",
   causes = {
     plan   = "before the first step: model and batch do not fit",
     growth = "after steps that fitted: longer inputs, fragments, or a leak",
@@ -154,7 +155,7 @@ rule "cuda_out_of_memory" {
     local out   = job.oom:count():above(0):surely()
     local begun = job.step:count():above(0):any("job")
     return out:any("job"),
-      { who = out, tried = job.oom:last("tried"):max("job"), total = job.oom:last("total"):max("job"), plan = ~begun, growth = begun }
+      { who = out, tried = job.oom:last("tried"):max("job") / GIB, total = job.oom:last("total"):max("job") / GIB, plan = ~begun, growth = begun }
   end,
 }
 

@@ -75,30 +75,47 @@ rule "loss_spike" {
   family = "E1", severity = "warning", per = "job", every = { "near", "30s" },
   summary = "The loss has jumped",
   needs = {
+    one   = signal "loss" { over = 1 },
     near  = signal "loss" { over = 5, least = 5 },
     usual = signal "loss" { over = 64, lag = 5, least = 16, freeze = true },
     noise = signal "loss" { over = 24, lag = 5, least = 16, freeze = true },      -- short: a loss that falls is no noise
-    wide  = signal "loss" { over = 256, lag = 5, least = 64, freeze = true },
+    wide  = signal "loss" { over = 256, lag = 5, least = 16, freeze = true },
     birth = signal "loss" { over = "attempt" },
     step  = signal "step" { over = "attempt" },
+    rate  = signal "learning_rate" { over = 16, least = 1 },
+    rates = signal "learning_rate" { over = 64, lag = 16, least = 4 },
+    grad  = signal "grad_norm" { over = 5, least = 1 },
+    grads = signal "grad_norm" { over = 64, lag = 5, least = 4 },
   },
   -- Two of the last five values (the second highest of them) lie far above the median before: in the run's own scatter; in its own size;
-  -- and as a share of what it has learnt since its birth. A loss that fell by less than a few deviations is no measure of what is learnt
+  -- and as a share of what it has learnt since its birth. A loss that fell by no more than it moves in hundreds of values is no measure of what is learnt
   -- (rewards, two networks against each other): nor has a run that goes on from elsewhere shown it. Of those only a height counts that was
   -- never reached in hundreds of values, and twice the size. The hump of a warm-up is no jump: it comes before the loss has fallen.
-  params = { z = 6, size = 0.7, share = 0.15, learnt = 4, fallen = 0.1, early = 500, far = 10, twice = 1, birth = 0.15 },
+  params = { z = 6, size = 0.7, share = 0.15, learnt = 2.5, height = 1.2, fallen = 0.1, early = 500, far = 10, twice = 1, birth = 0.15, alone = 8, ratios = 5, tails = 4, double = 2, over = 1.5, rises = 3, grows = 5 },
   clear = "16 of 16", yields_to = { "loss_diverged", "loss_not_finite" },
-  shows = "loss {now:.4g}, before {usual:.4g} ({z:.1f} deviations)",
+  shows = "loss {now:.4g} at step {step:.0f}, before {usual:.4g} ({z:.1f} deviations)",
+  causes = {
+    rate     = "the learning rate is {rises:.0f} times what it was some values before",
+    gradient = "the norm of the gradient is {grows:.0f} times its usual one",
+  },
   evaluate = function(job, p)
     local now, usual = job.near:quantile(0.75), job.usual:median()
     local scatter = 1.4826 * job.noise:mad()
+    local broad   = greatest(scatter, 1.4826 * job.usual:mad())
     local excess  = now - usual
     local fall    = job.birth:first(3) - usual
-    local learnt  = fall:above(p.learnt * job.usual:mad()) & fall:above(p.fallen * job.birth:first(3):abs())
-    local jumped  = excess:above(p.z * scatter) & excess:above(p.size * usual:abs()) & excess:above(p.share * fall)
+    local learnt  = fall:above(p.learnt * job.wide:mad()) & fall:above(p.fallen * job.birth:first(3):abs())
+    local rises, grows = job.rate:max() / job.rates:median(), job.grad:max() / job.grads:median()
+    local jumped  = excess:above(p.z * broad) & now:above(usual + p.height * (job.usual:max() - usual)) & excess:above(p.size * usual:abs()) & excess:above(p.share * fall)
+    -- A bar shows few of the values: one alone must lie far out as a difference and as a ratio, and above all that was seen lately.
+    local one     = job.one:last()
+    local alone   = (one - usual):above(p.alone * broad) & (one / usual):log():above(p.ratios * broad / usual) & one:above(p.double * usual)
+                  & one:above(p.over * job.noise:max()) & (one - usual):above(p.share * fall) & usual:above(0)
     local anew    = (now - job.birth:first(3)):abs():below(p.birth * job.birth:first(3):abs())      -- a mean that is taken over each epoch begins again
     local ever    = excess:above(p.far * scatter) & excess:above(p.twice * usual:abs()) & now:above(job.wide:max()) & job.step:last():max("job"):above(p.early)
-    return excess:above(0) & ((learnt & jumped & ~anew) | ever:surely()), { now = now, usual = usual, z = excess / scatter }
+    local ratio   = (now / usual):log():above(p.tails * broad / usual):maybe()        -- losses of small batches have long tails
+    local signs   = job.birth:min():below(0) & job.birth:max():above(0)
+    return ((excess:above(0) & learnt & jumped & ratio & ~anew & ~signs) | (learnt & alone & ~anew) | (ever & ratio):surely()), { now = greatest(now, one), usual = usual, z = excess / scatter, step = job.step:last():max("job"), rises = rises, grows = grows, rate = rises:above(p.rises), gradient = grows:above(p.grows) }
   end,
 }
 
@@ -124,16 +141,19 @@ rule "loss_leap" {
   family = "E1", severity = "warning", per = "job", every = { "pair", "30s" },
   summary = "The loss has leapt, with few values before",
   needs = {
+    now  = signal "loss" { over = 1 },
+    own  = signal "loss" { over = 15, lag = 1, least = 4 },
     pair = signal "loss" { over = 2, least = 2 },
-    past = signal "loss" { over = 14, lag = 2, least = 4 },
+    past = signal "loss" { over = 14, lag = 2, least = 2 },
     seen = signal "loss" { over = "attempt" },
     step = signal "step" { over = "attempt" },
   },
   params = LEAP, clear = "16 of 16", yields_to = { "loss_spike", "loss_diverged", "loss_not_finite" },
-  shows = "loss {now:.4g} twice, and at most {usual:.4g} before",
+  shows = "loss {now:.4g}, and at most {usual:.4g} before",
   evaluate = function(job, p)
-    local now = job.pair:min()
-    return leapt(job, p, now, job.past, p.peak) & job.seen:count():at_most(p.few), { now = now, usual = job.past:max() }
+    -- The last value against at least four, or the last two against at least two.
+    local any = leapt(job, p, job.now:last(), job.own, p.peak):surely() | leapt(job, p, job.pair:min(), job.past, p.peak):surely()
+    return any & job.seen:count():at_most(p.few), { now = job.now:last(), usual = job.past:max() }
   end,
 }
 
@@ -150,12 +170,12 @@ rule "loss_leap_at_end" {
     seen  = signal "loss" { over = "attempt" },
     step  = signal "step" { over = "attempt" },
   },
-  -- The last value, the last two, or the highest of the last four by twice the measure.
+  -- The last value, the highest of the last two, or of the last four by twice the measure.
   params = LEAP, yields_to = { "loss_leap", "loss_spike", "loss_diverged", "loss_not_finite" },
   shows = "loss {now:.4g}, and {usual:.4g} before",
   evaluate = function(job, p)
     local now = greatest(job.now:last(), job.near:max():fill(job.now:last()))
-    local any = leapt(job, p, job.now:last(), job.usual, p.scatter):surely() | leapt(job, p, job.pair:min(), job.early, p.scatter):surely()
+    local any = leapt(job, p, job.now:last(), job.usual, p.scatter):surely() | leapt(job, p, job.pair:max(), job.early, p.scatter):surely()
               | leapt(job, p, job.near:max(), job.past, p.peak):surely()
     return any & job.seen:count():at_most(p.few), { now = now, usual = job.usual:min() }
   end,
@@ -166,23 +186,27 @@ rule "loss_diverged" {
   summary = "The loss stays above its best",
   needs = {
     recent = signal "loss" { over = 16 },
-    usual  = signal "loss" { over = 64, lag = 32, least = 16 },
+    wide   = signal "loss" { over = 256, lag = 32, least = 16 },
     noise  = signal "loss" { over = 24, lag = 32, least = 16 },
-    trend  = signal "loss" { over = 16 },
+    trend  = signal "loss" { over = 32, least = 16 },
     birth  = signal "loss" { over = "attempt" },
     long   = signal "loss" { over = 32, least = 32 },
     past   = signal "loss" { over = 256, lag = 32, least = 1 },
     young  = signal "loss" { over = 10, least = 10 },
+    step   = signal "step" { over = "attempt" },
+    rate   = signal "learning_rate" { over = 64, least = 1 },
+    rates  = signal "learning_rate" { over = 64, lag = 64, least = 4 },
   },
   -- The median of 16 values is above its best: by a share of what was learnt, by the run's own scatter, by its own size, and by more than
   -- an earlier rise from which it came back; 32 times in a row (64 in a young run), and without falling again, as after a new term or harder data.
   -- Or 32 values rise steadily to half more than any of hundreds before. Or, in a young run that had begun to learn, ten values lie well above its birth.
-  params = { share = 0.2, z = 6, size = 0.1, learnt = 4, fallen = 0.1, again = 1.5, falls = -3.5, climb = 1.2, height = 1.5, steady = 6,
-             early = 400, few = 128, begun = 0.95, above = 2 },
+  params = { share = 0.25, birth = 1.2, z = 6, size = 0.1, learnt = 3, fallen = 0.1, again = 1.5, falls = -3.5, climb = 1.2, height = 1.5, never = 0.85, steady = 6,
+             early = 400, few = 128, begun = 0.95, above = 2, rises = 3 },
   state = { best = math.huge, above = 0, seen = 0, peak = 0, known = 0 },
   clear = "32 of 32", yields_to = { "loss_not_finite" },
-  shows = "the median of 16 values is {now:.4g}, its best was {best:.4g}; it began at {birth:.4g}",
-  causes = { stays = "it rose and did not come back", climbs = "it climbs from value to value", young = "it lost what it had learnt, and more" },
+  shows = "the median of 16 values is {now:.4g} at step {step:.0f}, its best was {best:.4g}; it began at {birth:.4g}",
+  causes = { stays = "it rose and did not come back", climbs = "it climbs from value to value", young = "it lost what it had learnt, and more",
+             rate = "the learning rate is {rises:.0f} times what it was before" },
   evaluate = function(job, p, state)
     local now     = job.recent:median()
     local count   = job.birth:count()
@@ -198,18 +222,20 @@ rule "loss_diverged" {
     local back    = rise:below(0.1 * fall):surely()
     state.known   = back:choose(greatest(state.known, state.peak), state.known)
     state.peak    = back:choose(rise, state.peak)
-    local learnt  = fall:above(p.learnt * job.usual:mad()) & fall:above(p.fallen * birth:abs())
-    local over    = learnt & rise:above(p.share * fall) & rise:above(p.z * scatter) & rise:above(p.size * state.best:abs()) & rise:above(p.again * state.known) & ~falls
+    local learnt  = fall:above(p.learnt * job.wide:mad()) & fall:above(p.fallen * birth:abs())
+    local signs   = job.birth:min():below(0) & job.birth:max():above(0)      -- of rewards and advantages: where it began is no worse
+    local over    = learnt & rise:above(signs:choose(p.birth, p.share) * fall) & rise:above(p.z * scatter) & rise:above(p.size * state.best:abs()) & rise:above(p.again * state.known) & ~falls
     state.above   = over:choose(state.above + fresh:choose(count - state.seen, 0), 0)
     state.seen    = count
     local stays   = state.above:at_least(count:below(p.early):choose(64, 32))      -- a warm-up may have a hump
     local before  = greatest(job.past:max():fill(birth), birth)
     local climbs  = job.birth:min():above(0) & job.long:kendall():above(p.steady) & job.long:last():above(p.climb * job.long:first())
-                  & job.long:last():above(p.height * before)
+                  & (job.long:last():above(p.height * before) | (state.best:above(p.never * birth) & job.long:last():above(p.height * birth)))
     local early   = job.young:min():above(p.above * birth) & birth:above(0) & job.birth:min():below(p.begun * birth)
                   & ~job.young:kendall():below(p.falls):surely() & count:below(p.few)
+    local rises   = job.rate:max() / job.rates:median()
     return stays:surely() | climbs:surely() | early:surely(),
-      { now = now, best = state.best, birth = birth, stays = stays, climbs = climbs, young = early }
+      { now = now, best = state.best, birth = birth, stays = stays, climbs = climbs, young = early, step = job.step:last():max("job"), rises = rises, rate = rises:above(p.rises) }
   end,
 }
 

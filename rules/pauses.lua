@@ -13,12 +13,29 @@ rule "stalled_at_limit" {
   -- Whoever reaches a limit in a validation or a save has stepped a moment before; and no longer pause was come back from.
   params = { least = "4m", times = 2 },
   yields_to = { "stalled", "rendezvous_hang", "collective_hang", "idle_hang", "collective_timeout", "rank_killed", "node_down" },
-  shows = "no step for {age:.0f} s when the time was up; the longest pause before was {longest:.0f} s",
+  shows = "no step for {minutes:.1f} min when the time was up; the longest pause before was {longest:.0f} s",
   evaluate = function(job, p)
     local timed   = job.ended:last():is("timeout"):surely() | job.limit:count():above(0):surely()
     local age     = job.step:age():min("job")
     local longest = job.gaps:max():max("job")
-    return timed & age:above(greatest(p.times * longest, p.least)) & ~job.done:count():above(0):surely(), { age = age, longest = longest }
+    return timed & age:above(greatest(p.times * longest, p.least)) & ~job.done:count():above(0):surely(), { minutes = age / "1m", longest = longest }
+  end,
+}
+
+rule "progress_not_understood" {
+  severity = "info", per = "job", every = "30s",
+  summary = "The log goes on, and neither a step nor a loss in it is understood",
+  needs = {
+    step  = signal "step" { over = "attempt" },
+    loss  = signal "loss" { over = "attempt" },
+    alive = signal "any"  { over = "attempt" },
+  },
+  params = { wait = "10m", recent = "1m" }, fire = "for 5m",
+  shows = "lines still come after {minutes:.0f} min, and no step was read: hangs are judged from processes and GPUs alone; a parser for these lines would help (docs/rules.md)",
+  evaluate = function(job, p)
+    local age   = job.step:age():min("job")
+    local never = job.step:count():is(0):all("job") & ~job.loss:count():above(0):surely()
+    return never & age:above(p.wait) & job.alive:age():min("job"):below(p.recent), { minutes = age / "1m" }
   end,
 }
 
@@ -70,6 +87,7 @@ case "steps stop, and lines that nobody understands go on for a quarter of an ho
 }
 case "a log that never shows a step and goes on talking for an hour" {
   ranks = 2, { lasting = "30s", phase = "starting", rendezvous = "joined" }, { lasting = "1h", process_rss = 1e9 },
+  fires = { { "progress_not_understood" } },
 }
 case "a log that shows no step, and something else every quarter of an hour" {
   ranks = 1, { lasting = "30s", phase = "starting", rendezvous = "joined" },
@@ -81,6 +99,7 @@ case "a log that says nothing after its begin" {
 }
 case "processes work for minutes and nothing of it is understood; then they rest for two" {
   ranks = 2, { lasting = "10m", phase = "starting", process_cpu = 0.9 }, { lasting = "2m", process_cpu = 0 }, { lasting = "5m", process_cpu = 0.9 },
+  fires = { { "progress_not_understood" } },
 }
 case "processes that never worked rest" {
   ranks = 2, { lasting = "15s", phase = "starting", process_cpu = 0.9 }, { lasting = "3m", process_cpu = 0 },
