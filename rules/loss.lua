@@ -104,6 +104,7 @@ rule "loss_spike" {
     local broad   = greatest(scatter, 1.4826 * job.usual:mad())
     local excess  = now - usual
     local fall    = job.birth:first(3) - usual
+    local signs   = job.birth:min():below(0) & job.birth:max():above(0)      -- of rewards and advantages
     local learnt  = fall:above(p.learnt * job.wide:mad()) & fall:above(p.fallen * job.birth:first(3):abs())
     local rises, grows = job.rate:max() / job.rates:median(), job.grad:max() / job.grads:median()
     local jumped  = excess:above(p.z * broad) & now:above(usual + p.height * (job.usual:max() - usual)) & excess:above(p.size * usual:abs()) & excess:above(p.share * fall)
@@ -112,9 +113,8 @@ rule "loss_spike" {
     local alone   = (one - usual):above(p.alone * broad) & (one / usual):log():above(p.ratios * broad / usual) & one:above(p.double * usual)
                   & one:above(p.over * job.noise:max()) & (one - usual):above(p.share * fall) & usual:above(0)
     local anew    = (now - job.birth:first(3)):abs():below(p.birth * job.birth:first(3):abs())      -- a mean that is taken over each epoch begins again
-    local ever    = excess:above(p.far * scatter) & excess:above(p.twice * usual:abs()) & now:above(job.wide:max()) & job.step:last():max("job"):above(p.early)
+    local ever    = ~signs & excess:above(p.far * broad) & excess:above(p.twice * usual:abs()) & now:above(job.wide:max()) & job.step:last():max("job"):above(p.early)
     local ratio   = (now / usual):log():above(p.tails * broad / usual):maybe()        -- losses of small batches have long tails
-    local signs   = job.birth:min():below(0) & job.birth:max():above(0)
     return ((excess:above(0) & learnt & jumped & ratio & ~anew & ~signs) | (learnt & alone & ~anew) | (ever & ratio):surely()), { now = greatest(now, one), usual = usual, z = excess / scatter, step = job.step:last():max("job"), rises = rises, grows = grows, rate = rises:above(p.rises), gradient = grows:above(p.grows) }
   end,
 }
@@ -200,7 +200,7 @@ rule "loss_diverged" {
   -- The median of 16 values is above its best: by a share of what was learnt, by the run's own scatter, by its own size, and by more than
   -- an earlier rise from which it came back; 32 times in a row (64 in a young run), and without falling again, as after a new term or harder data.
   -- Or 32 values rise steadily to half more than any of hundreds before. Or, in a young run that had begun to learn, ten values lie well above its birth.
-  params = { share = 0.25, birth = 1.2, z = 6, size = 0.1, learnt = 3, fallen = 0.1, again = 1.5, falls = -3.5, climb = 1.2, height = 1.5, never = 0.85, steady = 6,
+  params = { share = 0.25, birth = 3, z = 6, size = 0.1, learnt = 3, fallen = 0.1, again = 1.5, falls = -3.5, climb = 1.2, height = 1.5, never = 0.85, steady = 6,
              early = 400, few = 128, begun = 0.95, above = 2, rises = 3 },
   state = { best = math.huge, above = 0, seen = 0, peak = 0, known = 0 },
   clear = "32 of 32", yields_to = { "loss_not_finite" },
@@ -223,7 +223,7 @@ rule "loss_diverged" {
     state.known   = back:choose(greatest(state.known, state.peak), state.known)
     state.peak    = back:choose(rise, state.peak)
     local learnt  = fall:above(p.learnt * job.wide:mad()) & fall:above(p.fallen * birth:abs())
-    local signs   = job.birth:min():below(0) & job.birth:max():above(0)      -- of rewards and advantages: where it began is no worse
+    local signs   = job.birth:min():below(0) & job.birth:max():above(0)      -- of rewards and advantages
     local over    = learnt & rise:above(signs:choose(p.birth, p.share) * fall) & rise:above(p.z * scatter) & rise:above(p.size * state.best:abs()) & rise:above(p.again * state.known) & ~falls
     state.above   = over:choose(state.above + fresh:choose(count - state.seen, 0), 0)
     state.seen    = count
