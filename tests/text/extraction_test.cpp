@@ -63,6 +63,26 @@ TEST_CASE("a mistake in a definition is reported with file, line, pattern and re
   CHECK(says(problem("pattern \"a\" {"), "expected"));
 }
 
+TEST_CASE("a pattern may make an event of the job beside that of its rank, with the same fields") {
+  const auto source = compiled("pattern \"a\" { line = [[oops (?P<n>INT)]], event = \"e\", also = \"of_job\", fields = { n = \"n\" } }");
+  auto extractor = source->make_lines();
+  test::Recorded out;
+  extractor->line(line("oops 7", rank(3)), {}, out);
+  CHECK(out.all == std::vector<std::string>{"rank 3: e n=7", "rank 3: of_job n=7"});
+  CHECK(says(problem("pattern \"a\" { line = [[x]], also = \"e\" }"), "write `event` first"));
+}
+
+TEST_CASE("a count that restarts each epoch grows on, with the length of the epoch or without") {
+  const auto source = compiled(
+      "parser \"a\" { line = [[epoch (?P<epoch>INT) batch (?P<n>INT)(?: of (?P<all>INT))?$]], scan = [[epoch]], "
+      "samples = { step = { \"n\", epoch = \"epoch\", per_epoch = \"all\" } } }");
+  auto extractor = source->make_lines();
+  test::Recorded out;
+  extractor->line(line("epoch 2 batch 30 of 100"), {}, out);
+  extractor->line(line("epoch 2 batch 30"), {}, out);
+  CHECK(out.all == std::vector<std::string>{"job: step 230", "job: step 2000030"});
+}
+
 TEST_CASE("pattern files are data: they reach nothing, and end") {
   CHECK(says(problem("print(1)"), "print"));
   CHECK(says(problem("os.exit(1)"), "os"));
