@@ -213,6 +213,23 @@ rule "checkpoint_unreadable" {
   end,
 }
 
+rule "checkpoint_mismatched" {
+  family = "E2", severity = "critical", per = "job", every = "end",
+  summary = "The checkpoint has weights of other shapes than the model, and no step was made",
+  needs = {
+    other = signal "checkpoint_mismatch" { over = "attempt" },
+    step  = signal "step"                { over = "attempt" },
+    loss  = signal "loss"                { over = "attempt" },
+    ended = signal "end_reason"          { over = "attempt" },
+  },
+  yields_to = { "checkpoint_unreadable" },
+  shows = "{n:.0f} weights, the first {weight}",
+  evaluate = function(job, p)
+    local begun = (job.step:count():above(0):any("job") | job.loss:count():above(0)):surely()
+    return job.other:count():above(0) & ~begun & ~job.ended:last():is("completed"):surely(), { n = job.other:count(), weight = job.other:first("weight") }
+  end,
+}
+
 rule "progress_lost" {
   family = "E2", severity = "critical", per = "job", every = "10s",
   summary = "The launcher started the ranks again, and they began anew",
@@ -379,4 +396,11 @@ case "ended at its limit while it worked" {
 case "ended at its limit in a hang" {
   ranks = 1, { lasting = "5m", phase = "train", step = steps(2) }, { lasting = "9m", step = silent, ends = "timeout" },
   fires = { { "stalled_at_limit" } },
+}
+case "weights of other shapes are left out, and the training goes on" {
+  ranks = 1, { lasting = "10s", phase = "starting", events = { { "checkpoint_mismatch", weight = "head.weight", at = "4s" } } }, { lasting = "3m", phase = "train", step = steps(1) },
+}
+case "weights of other shapes are the end" {
+  ranks = 1, { lasting = "10s", phase = "starting", events = { { "checkpoint_mismatch", weight = "head.weight", at = "4s" } }, ends = "failed" },
+  fires = { { "checkpoint_mismatched" } },
 }

@@ -63,6 +63,8 @@ signals {
     documentation = "The checkpoint to go on from was not found; the training begins anew." },
   checkpoint_unreadable = { kind = "event", unit = "none", owner = "job", source = log, fields = { message = "text" },
     documentation = "A checkpoint is damaged, or does not fit the model." },
+  checkpoint_mismatch = { kind = "event", unit = "none", owner = "job", source = log, fields = { weight = "text" },
+    documentation = "A weight of the checkpoint has another shape in the model. Programs that leave it out go on." },
   started_from_scratch = { kind = "event", unit = "none", owner = "job", source = log, documentation = "The model was initialised anew." },
   resume_asked = { kind = "state", unit = "text", owner = "job", source = log, values = { "yes", "no" },
     documentation = "Whether the job resumes from a checkpoint." },

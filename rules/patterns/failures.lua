@@ -1,7 +1,7 @@
 -- Failures of processes: lines of Python, CUDA and the allocators.
 
 -- What a rank reports of another one's end: it is no failure of its own.
-local consequence = [[(?m)^ ?(?:\w+\.)*[A-Z]\w*: .*(]] .. [[(?:Connection (?:closed|reset) by peer|[Bb]roken pipe|Socket closed|recvValue failed|sendBytes failed|failed to recv|Timed out (?:initializing process group|waiting \d+ms for)|timed out in init_process_group|[Tt]imed out after \d+ seconds waiting for clients|wait timeout after \d+ms|Timeout waiting for key|store (?:may have|might have) (?:crashed|exited)|terminated by signal SIGTERM|Process group .* (?:aborted|terminated)|NCCL communicator was aborted|Application timeout caused pair closure)]] .. [[)]]
+local consequence = [[(?m)^ ?(?:\w+\.)*[A-Z]\w*: .*(]] .. [[(?:Connection (?:closed|reset) by peer|[Bb]roken pipe|Socket closed|recvValue failed|sendBytes failed|failed to recv|Timed out (?:initializing process group|waiting \d+ms for)|timed out in init_process_group|[Tt]imed out after \d+ seconds waiting for clients|wait timeout after \d+ms|Timeout waiting for key|store (?:may have|might have) (?:crashed|exited)|terminated by signal SIGTERM|Process group .* (?:aborted|terminated)|NCCL (?:[Ee]rror|communicator)|NCCL: unhandled|nccl[A-Z]\w+Error|monitoredBarrier|Hccl[A-Z]\w+|Application timeout caused pair closure)]] .. [[)]]
 -- A part of a path that is no library's: none begins with lib, site- or dist-.
 local part  = [[(?:[^lsd/"<][^/"]*|l(?:[^i/"][^/"]*)?|li(?:[^b/"][^/"]*)?|s(?:[^i/"][^/"]*)?|si(?:[^t/"][^/"]*)?|sit(?:[^e/"][^/"]*)?|site[^-/"][^/"]*|d(?:[^i/"][^/"]*)?|di(?:[^s/"][^/"]*)?|dis(?:[^t/"][^/"]*)?|dist[^-/"][^/"]*)]]
 local place = [[(?m)^\s+File ("/?]] .. part .. [[(?:/]] .. part .. [[)*", line \d+, in \S+)]]

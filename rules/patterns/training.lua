@@ -97,7 +97,7 @@ pattern "checkpoint_corrupt" {
   line   = { [[PytorchStreamReader failed|failed finding central directory|invalid header or archive is corrupted|unexpected EOF, expected \d+ more bytes|The file might be corrupted|storage has wrong (?:byte )?size|Invalid magic number; corrupt file]],
              [[Error\(s\) in loading state_dict for|(?:Missing|Unexpected) key\(s\) in state_dict|Missing key in checkpoint state_dict|loaded state dict (?:contains a parameter group|has a different number)]],
              [[Error while deserializing header: ]], [[UnpicklingError: |: invalid load key, |EOFError: Ran out of input]], [[Unable to (?:synchronously )?open file \((?:truncated file|file signature not found|bad object header)]],
-             [[DataLossError|Data loss: not an sstable]], [[size mismatch for \S+: copying a param with shape]], [[restore item and on-disk value metadata tree structures do not match]],
+             [[DataLossError|Data loss: not an sstable]], [[restore item and on-disk value metadata tree structures do not match]],
              [[Requested shape: .* is not compatible with the stored shape]], [[Assignment requires shapes of both tensors to match]], [[Key \S+ not found in checkpoint]],
              [[CheckpointingException: (?:Global )?[Ss]hape mismatch|CheckpointingException: .*(?:[Uu]nexpected|[Mm]issing) key]], [[Unable to load weights from \w+ checkpoint file]], [[checkpoint being loaded used a DP world size of]],
              [[No valid checkpoint found in output directory|Can't find a valid checkpoint at]],
@@ -105,6 +105,11 @@ pattern "checkpoint_corrupt" {
              [[(?i)\b(?:cannot|can't|could not|unable to|failed to|error while|error) load(?:ing)? (?:the |a )?(?:\w+ )?(?:checkpoint|ckpt|state_dict|model weights|optimizer state)\b]] },
   unless = [[(?i)\b(?:ignor|skip|falling back|from scratch|instead|retry|warn)]],
   event  = "checkpoint_unreadable", texts = { message = { find = [[^(.*)$]] } },
+}
+
+pattern "checkpoint_mismatch" {
+  about = "a weight of another shape: the body of an error, or a warning of a program that leaves it out and goes on",
+  line  = [[size mismatch for (?P<weight>\S+?): copying a param with shape]], event = "checkpoint_mismatch", texts = { weight = "weight" },
 }
 
 pattern "loss_is_nan" {

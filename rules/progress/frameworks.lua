@@ -273,7 +273,7 @@ parser "pytorch_basic" (training {
 })
 parser "mindspore" (training {
   about   = "its step counts within the epoch, whose length it does not give",
-  line    = [[^epoch: INT,? step: INT, loss is (?P<loss>NUM)]], samples = { loss = "loss" },
+  line    = [[^epoch: (?P<epoch>INT),? step: (?P<n>INT), loss is (?P<loss>NUM)]], samples = { step = { "n", epoch = "epoch", first_epoch = 1 }, loss = "loss" },
 })
 parser "tacotron" (training {
   line    = [[^Train loss (?P<step>INT) (?P<loss>NUM) Grad Norm (?P<norm>NUM) (?P<time>NUM)s/it]],
