@@ -52,6 +52,9 @@ local function with(samples)
   return samples
 end
 
+-- A count without a loss is progress only where nothing is saved, loaded or resumed: such lines name the step of a checkpoint.
+local of_checkpoint = [[|(?i)checkpoint|ckpt|\bsav(?:e|ed|ing)\b|\bload(?:ed|ing)?\b|restor|resum|\.(?:pt|pth|bin|safetensors|h5)\b]]
+
 -- A count beside an epoch begins anew with it. With the epoch's length it makes a step of the whole; a batch without it makes none.
 local epoch  = [[\bepochs?["']?[ :#=\[]*(?P<epoch>INT)(?:\s?(?:/|of)\s?INT)?]]
 local within = [[(?:step|iter|iters|iteration|it|batch(?:es)?|mini-?batch)]]
@@ -67,7 +70,7 @@ parser "epoch_and_batch" {
   about   = "no length, and often no loss: Epoch[12] Batch [1300-1320], [Epoch 8][Batch 99], Epoch: 2, batches done: 400",
   line    = { [[(?i)]] .. epoch .. [[[\]),:;|\s\[-]{1,6}(?:batch(?:es)?|mini-?batch|iter(?:ation)?s?|step)(?: (?:done|complete|completed))?[ :#=\[]*(?:INT-)?(?P<n>INT)\b]],
               [[(?i)]] .. epoch .. [[\b.*?]] .. loss_is .. [[.*?\b]] .. within .. [[[ :#=\[]*(?P<count>INT)\s?/\s?INT\b]] },
-  scan    = [[(?i)epoch]], unless = not_training,
+  scan    = [[(?i)epoch]], unless = not_training .. of_checkpoint,
   samples = with { step = { of_all, { "n", epoch = "epoch" } }, loss = { { "loss" }, { find = [[(?i)]] .. loss_is } } },
   states  = { phase = "train" },
 }
@@ -96,7 +99,7 @@ parser "counted_of" {
 parser "statistics" {
   about   = "a JSON object or a Python dictionary of a step, or of an epoch",
   line    = [[(?i)\{.*["'](?:train(?:ing)?[_/]|step_|total_|lm_|mean_|average_|avg_|batch_)?loss["']\s*:\s*\[?["']?(?P<loss>NUM)]],
-  scan    = scan_loss, unless = [[(?i)["'](?:mode|phase|split)["']\s*:\s*["'](?:val|valid|eval|test|dev)]],
+  scan    = scan_loss, unless = [=[(?i)["'](?:mode|phase|split)["']\s*:\s*["'](?:val|valid|eval|test|dev)|["']train_runtime["']]=],
   samples = with { loss = "loss", step = { { find = [[(?i)["'](?:global_|train(?:ing)?[_/]|current_)?(?:steps?|iter|iters|iteration|num_updates|updates?)["']\s*:\s*["']?(INT)]] } } },
   states  = { phase = "train" },
 }
@@ -117,7 +120,7 @@ parser "epoch_summary" {
 parser "step_of" {
   about   = "how far it is, and no loss: step 1200/50000, iteration: 30 of 9000; of a total of hundreds, so that stages of a set-up are none",
   line    = [[(?i)(?:^|[^\w/])(?:global[_ ]?step|steps?|iter|iters|iteration|update)["']?\s*(?:[:=#]|\s)\s*\[?(?P<step>INT)\s?(?:/|of)\s?(?P<total>\d{3,})(?:[^\w.]|$)]],
-  scan    = [[(?i)step|iter|update]], unless = not_training, same = "total",
+  scan    = [[(?i)step|iter|update]], unless = not_training .. of_checkpoint, same = "total",
   samples = with { step = "step" }, states = { phase = "train" },
 }
 parser "loss_of_no_number" {
