@@ -41,7 +41,7 @@ rule "progress_not_understood" {
 
 -- ---- cases ------------------------------------------------------------------------------------------------------------------------
 
-case "steps of 0.5 s, and pauses of 40, 90 and 300 s without a word" {
+case "steps of 0.5 s, and pauses of 40, 90 and 300 s without a line" {
   ranks = 1,
   { lasting = "3m", phase = "train", step = steps(0.5, 1) }, { lasting = "40s", step = silent },
   { lasting = "3m", step = steps(0.5, 400) }, { lasting = "90s", step = silent },
@@ -85,16 +85,16 @@ case "a bar shows its last step 20 s late: that is no pause that it came back fr
 case "steps stop, and lines that nobody understands go on for a quarter of an hour" {
   ranks = 1, { lasting = "3m", phase = "train", step = steps(0.5, 1), process_rss = 1e9 }, { lasting = "15m", step = silent }, { lasting = "1m", step = steps(0.5, 400) },
 }
-case "a log that never shows a step and goes on talking for an hour" {
+case "a log that never shows a step and goes on for an hour" {
   ranks = 2, { lasting = "30s", phase = "starting", rendezvous = "joined" }, { lasting = "1h", process_rss = 1e9 },
   fires = { { "progress_not_understood" } },
 }
-case "a log that shows no step, and something else every quarter of an hour" {
+case "a log that shows no step, and another line every quarter of an hour" {
   ranks = 1, { lasting = "30s", phase = "starting", rendezvous = "joined" },
   { lasting = "2h", phase = silent, rendezvous = silent, events = { { "nccl_sockets", rank = 0, at = "14m" }, { "nccl_sockets", rank = 0, at = "29m" }, { "nccl_sockets", rank = 0, at = "44m" },
     { "nccl_sockets", rank = 0, at = "60m" }, { "nccl_sockets", rank = 0, at = "75m" }, { "nccl_sockets", rank = 0, at = "90m" }, { "nccl_sockets", rank = 0, at = "105m" } } },
 }
-case "a log that says nothing after its begin" {
+case "a log without a line after its begin" {
   ranks = 2, { lasting = "30s", phase = "starting" }, { lasting = "40m", phase = silent }, fires = { { "rendezvous_hang" } },
 }
 case "processes work for minutes and nothing of it is understood; then they rest for two" {

@@ -54,6 +54,24 @@ class Labels(unittest.TestCase):
         self.assertFalse(scored("F-cancel", "A2", [firing("A2")]).right)
 
 
+class Healthy(unittest.TestCase):
+    def test_a_log_without_times_is_not_scored_by_rules_about_silence(self):
+        hang = firing("C") | {"rule": "stalled"}
+        self.assertFalse(scored("G1", "C", [hang]).right)
+        self.assertTrue(scored("G1", "C", [hang], timed=False).right)
+        self.assertFalse(scored("G1", "E1", [firing("E1")], timed=False).right)
+
+    def test_alarms_are_counted_by_log_and_hour_and_what_was_read_by_half(self):
+        quiet = scored("G1", shape="wild", half="looked at", hours=2.0, prints=["step", "loss"])
+        quiet.answer.read = {"step": True}
+        loud = scored("G1", "E1", [firing("E1"), firing("E1")], shape="wild", half="only scored", hours=1.0, prints=["loss"])
+        loud.answer.read = {"loss": True}
+        shares = score.shares([quiet, loud, scored("C2", "C2", shape="wild", half="looked at")])
+        self.assertEqual((shares["all"].logs, shares["all"].hours, shares["all"].alarmed, shares["all"].alerts), (2, 3.0, 1, 2))
+        self.assertEqual((shares["all"].prints, shares["all"].read), ({"step": 1, "loss": 2}, {"step": 1, "loss": 1}))
+        self.assertEqual(shares["wild, looked at"].alarmed, 0)
+
+
 class Runs(unittest.TestCase):
     def test_what_must_not_fire_is_a_false_alarm_beside_the_right_verdict(self):
         result = scored("C2", "C2", [firing("C2"), firing("E1")], is_run=True, must_not_fire=["E1"])
