@@ -44,7 +44,8 @@ rule "startup_crash" {
     usage       = "the program refused its command line",
     gpu         = "no GPU could be used",
   },
-  params = { together = 0.5 },
+  -- Where nothing of the log is understood, an exception long before its end was survived.
+  params = { together = 0.5, last = "5m" },
   evaluate = function(job, p)
     local function any(events) return events:count():above(0):surely():any("job") end
     local own     = job.raised:except { exception = OTHERS, part = "consequence" }
@@ -60,7 +61,8 @@ rule "startup_crash" {
     local missing = any(job.module) | any(job.library)
     local asset   = any(job.hub) | any(job.data) | any(job.file)
     local failed  = job.failed:where { exitcode = { 1, 2, 126, 127, 255 } }:count():above(0):surely():any("job")
-    local crash   = came:any("job") | any(job.usage) | storage | missing | asset | any(job.gpu) | failed
+    local lately  = ~(first:age():above(p.last) & first:age():below("24h")):surely() | failed | job.ended:last():is("failed"):surely()
+    local crash   = (came:any("job") & lately) | any(job.usage) | storage | missing | asset | any(job.gpu) | failed
     local begun   = (job.step:count():above(0):any("job") | job.loss:count():above(0)):surely()
     local well    = well(job) | job.finished:count():above(0):surely()
     -- A disk that is full strikes at the first save: the steps until then prove nothing.
@@ -141,4 +143,8 @@ case "all ranks refuse the same file" {
     { "traceback", rank = 0, exception = "KeyError", at = "5s" }, { "traceback", rank = 1, exception = "KeyError", at = "6s" }, { "traceback", rank = 2, exception = "KeyError", at = "7s" },
     { "traceback", rank = 3, exception = "KeyError", at = "7s" }, { "exception_raised", exception = "KeyError", message = "'lr'", at = "5s" } }, ends = "failed" },
   fires = { { "startup_crash", who = { 0, 1, 2, 3 }, cause = "exception" } },
+}
+case "an exception that was caught, in a log of which nothing is understood" {
+  ranks = 1, { lasting = "20m", phase = "starting", process_rss = 1e9, events = { { "traceback", rank = 0, exception = "OSError", at = "1m" }, { "exception_raised", exception = "OSError", at = "1m" } } },
+  { lasting = "1m" }, fires = { { "progress_not_understood" } },
 }

@@ -45,11 +45,11 @@ rule "stalled" {
   -- back from: with several steps, since a bar may show a last one long after it was made. A save, an evaluation: as long as `steps` steps
   -- take, at least a minute. That short a limit is for a standstill that processes, collectives or GPUs show as well. Where lines are all
   -- there is, a validation, a save or a preparation of data that is printed once it is done looks the same: the limit is at least `alone`,
-  -- and `talking` while other lines come, and `patient` times the longest interval.
+  -- and `talking` while other lines come, and `patient` times the longest interval; `waiting` where ranks wait for one that computes.
   -- A log that shows steps or losses seldom (fewer than eight gaps, or losses alone) may take `seldom`, or four times what it took before.
   -- The first step may take `start` (data, compilation), but not while every process is idle and was from the begin: then nothing is being
   -- prepared. A process that worked for `worked` seconds may have trained, with lines that nobody understands.
-  params = { k = 4, least = "30s", most = "10m", steps = 60, brief = "60s", save = "5m", eval = "10m", alone = "15m", talking = "30m", patient = 5,
+  params = { k = 4, least = "30s", most = "10m", steps = 60, brief = "60s", save = "5m", eval = "10m", alone = "15m", waiting = "5m", talking = "30m", patient = 5,
              start = "20m", seldom = "60m", idle = "60s", busy = 0.02, works = 0.5, rests = 0.05, worked = 120, spin = 0.9, duty = 0.2, recent = "15m" },
   state = { longest = 0 }, fire = "2 of 2", clear = "1 of 1",
   yields_to = { "rendezvous_hang", "collective_hang", "idle_hang", "collective_timeout", "rank_killed", "node_down" },
@@ -88,7 +88,7 @@ rule "stalled" {
     local steps   = job.step:age():min("job")
     local silent  = job.alive:age():min("job")
     local talks   = (silent:below(p.recent) & silent:below(0.9 * steps)):surely()       -- other lines came after the last step
-    local quiet   = greatest(usual, p.patient * longest, talks:choose(p.talking, p.alone))
+    local quiet   = greatest(usual, p.patient * longest, waits:surely():choose(p.waiting, talks:choose(p.talking, p.alone)))
     local idle    = job.cpu:mean():max("job"):below(p.busy)
     local trained = job.gaps:count():max("job"):at_least(8):surely()
     local never   = job.step:count():is(0):all("job") & ~job.loss:count():above(0):surely()

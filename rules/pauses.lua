@@ -108,3 +108,9 @@ case "processes that never worked rest" {
 case "the time is up in a validation" {
   ranks = 1, { lasting = "5m", phase = "train", step = steps(0.5) }, { lasting = "3m", step = silent, ends = "timeout" }, fires = { { "time_limit" } },
 }
+case "a rank computes without end, and the others wait for it" {
+  ranks = 4,
+  { lasting = "2m", phase = "train", step = steps(0.5), process_cpu = noise(1, 0.05), collective_launched = ramp(0, 300), collective_done = ramp(0, 300) },
+  { lasting = "7m", step = silent, process_cpu = noise(0.01, 0.002), collective_launched = 301, collective_done = 300, rank = { [2] = { process_cpu = noise(1, 0.05), collective_launched = 300 } } },
+  fires = { { "collective_hang", who = { 2 }, cause = "outside", within = "6m" } },
+}
