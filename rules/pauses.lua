@@ -114,3 +114,12 @@ case "a rank computes without end, and the others wait for it" {
   { lasting = "7m", step = silent, process_cpu = noise(0.01, 0.002), collective_launched = 301, collective_done = 300, rank = { [2] = { process_cpu = noise(1, 0.05), collective_launched = 300 } } },
   fires = { { "collective_hang", who = { 2 }, cause = "outside", within = "6m" } },
 }
+case "one process, and it is stopped" {
+  ranks = 1, { lasting = "2m", phase = "train", step = steps(0.5), process_state = "sleeping", process_cpu = 0.9 }, { lasting = "50s", step = silent, process_state = "stopped", process_cpu = 0 },
+  fires = { { "stalled", within = "50s" } },
+}
+case "the others spin while one is stopped" {
+  ranks = 4, { lasting = "2m", phase = "train", step = steps(0.5), process_state = "running", process_cpu = 1 },
+  { lasting = "50s", step = silent, rank = { [2] = { process_state = "stopped", process_cpu = 0 } } },
+  fires = { { "collective_hang", who = { 2 }, within = "50s" } },
+}

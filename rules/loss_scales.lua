@@ -1,0 +1,37 @@
+-- Cases of loss.lua: losses of other scales and shapes, healthy and not.
+
+case "a loss below zero, and noisy" {
+  ranks = 1, { lasting = "5m", phase = "train", step = steps(0.5, 1), loss = noise(-1, 0.8) },
+}
+case "rewards: a loss that falls far below zero" {
+  ranks = 1, { lasting = "2m", phase = "train", step = steps(0.5, 1), loss = ramp(-2, -9) }, { lasting = "4m", loss = noise(-9, 1.2) },
+}
+case "a loss of nothing but 0" {
+  ranks = 1, { lasting = "5m", phase = "train", step = steps(0.5, 1), loss = 0 },
+}
+case "a loss that does not move, in a run that goes on" {
+  ranks = 1, { lasting = "5m", phase = "train", step = steps(0.5, 1000), loss = 2.5 },
+}
+case "perplexities" {
+  ranks = 1, { lasting = "2m", phase = "train", step = steps(0.5, 1), loss = ramp(9000, 40) }, { lasting = "5m", loss = noise(38, 6) },
+}
+case "the loss gains a term" {
+  ranks = 1, { lasting = "2m", phase = "train", step = steps(0.5, 1), loss = ramp(4, 1.2) }, { lasting = "3m", loss = noise(1.2, 0.03) }, { lasting = "3m", loss = noise(1.6, 0.03) },
+}
+case "two networks against each other: up and down" {
+  ranks = 1, { lasting = "10s", phase = "train", step = steps(0.5, 1), loss = ramp(1.1, 1.8) },
+  { lasting = "20s", loss = ramp(1.8, 0.4) }, { lasting = "20s", loss = ramp(0.4, 1.8) }, { lasting = "20s", loss = ramp(1.8, 0.4) }, { lasting = "20s", loss = ramp(0.4, 1.8) },
+  { lasting = "20s", loss = ramp(1.8, 0.4) }, { lasting = "20s", loss = ramp(0.4, 1.8) }, { lasting = "20s", loss = ramp(1.8, 0.4) }, { lasting = "20s", loss = ramp(0.4, 1.8) },
+}
+case "losses near zero, and batches of few" {
+  ranks = 1, { lasting = "1m", phase = "train", step = steps(0.5, 1), loss = ramp(0.7, 0.01) }, { lasting = "5m", loss = noise(0.01, 0.003) }, { lasting = "1s", loss = 0.03 }, { lasting = "2m", loss = noise(0.01, 0.003) },
+}
+case "a young fine-tune learns, and then loses it all" {
+  ranks = 1, { lasting = "15s", phase = "train", step = steps(1, 1), loss = ramp(1.4, 0.9) }, { lasting = "5s", loss = noise(0.9, 0.03) }, { lasting = "30s", loss = noise(6, 0.3) },
+  fires = { { "loss_diverged", cause = "young", within = "15s" } },
+}
+case "the rate is three hundred times too high, and the loss follows" {
+  ranks = 1, { lasting = "3m", phase = "train", step = steps(0.5, 1), loss = ramp(5, 2.4), learning_rate = 0.001 },
+  { lasting = "2m", loss = noise(2.4, 0.03) }, { lasting = "5s", learning_rate = 0.3 }, { lasting = "20s", loss = noise(7, 0.2) },
+  fires = { { "loss_spike", cause = "rate", within = "10s" }, { "loss_diverged", cause = "stays" } },
+}
