@@ -6,6 +6,7 @@
 #include <span>
 #include <string_view>
 
+#include "schemas/layout.h"
 #include "schemas/limits.h"
 
 namespace tocsin::schemas {
