@@ -9,6 +9,11 @@ target_compile_options(tocsin_options INTERFACE
   -ffp-contract=off)
 target_include_directories(tocsin_options INTERFACE ${PROJECT_SOURCE_DIR})
 
+# In a unity build the sources are included, and g++ takes what is local to one for a type that a header leaks.
+if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  target_compile_options(tocsin_options INTERFACE -Wno-subobject-linkage)
+endif()
+
 # tocsin_alone(SOURCES...): compiled by themselves in a unity build (presets asan, tsan and fuzz), where their own names meet others'.
 function(tocsin_alone)
   set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)

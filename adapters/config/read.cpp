@@ -45,6 +45,9 @@ class Reader {
   void unknown(const YAML::Node& key, const std::string& section, std::vector<std::string> siblings);
   void read_section(const YAML::Node& map, const std::string& section);
   void read_option(const Option& option, const YAML::Node& key, const YAML::Node& node);
+  void no_value(const std::string& name, const std::string& type) {
+    wrong(key_, fmt::format("{} has no value: write {}, or leave the option out", name, type));
+  }
   bool is_scalar(const YAML::Node& node, const std::string& name, const std::string& type);
 
   // Into the place of an option, by its type.
@@ -103,7 +106,7 @@ void Reader::unknown(const YAML::Node& key, const std::string& section, std::vec
 
 bool Reader::is_scalar(const YAML::Node& node, const std::string& name, const std::string& type) {
   if (node.IsScalar()) return true;
-  if (node.IsNull()) wrong(key_, fmt::format("{} has no value: write {}, or leave the option out", name, type));
+  if (node.IsNull()) no_value(name, type);
   else wrong(node, fmt::format("{} is {}, and this is a {}", name, type, node.IsSequence() ? "list" : "mapping"));
   return false;
 }
@@ -182,7 +185,7 @@ void Reader::set(Texts* place, const YAML::Node& node) {
   if (node.size() == 0 && option_ && option_->needed) wrong(node, fmt::format("{} is empty: write {}", name_, type_of(place, form_, {})));
   for (const auto& item : node) {
     if (item.IsNull()) key_ = item.Mark();
-    if (!is_scalar(item, name_, "a list of texts")) continue;
+    if (!is_scalar(item, "an item of " + name_, "a text")) continue;
     place->push_back(item.Scalar());
     if (item.Scalar().empty()) wrong(item, fmt::format("{} has an empty text", name_));
     check_form(item.Scalar(), item);
@@ -249,7 +252,9 @@ void Reader::set(Instances* place, const YAML::Node& node) {
         key_ = key.Mark();
         name_ = joined(whole, option.name);
         form_ = option.form;
-        std::visit([&](auto at) { set(at, value); }, option.place(instance));
+        const Place there = option.place(instance);
+        if (value.IsNull()) no_value(name_, type_of(there, form_, {}));
+        else std::visit([&](auto at) { set(at, value); }, there);
         return;
       }
       unknown(key, whole, std::move(names));
@@ -277,7 +282,9 @@ void Reader::read_option(const Option& option, const YAML::Node& key, const YAML
   form_ = option.form;
   name_ = joined(option.section, option.name);
   given_.emplace(name_, node.Mark());
-  std::visit([&](auto at) { set(at, node); }, option.place(config_));
+  const Place place = option.place(config_);
+  if (node.IsNull()) no_value(name_, type_of(place, form_, option.choices));
+  else std::visit([&](auto at) { set(at, node); }, place);
   option_ = nullptr;
 }
 
@@ -347,8 +354,10 @@ stream::Result<Config> Reader::read(const std::string& text) {
   }
   if (problems_.empty()) return std::move(config_);
   std::stable_sort(problems_.begin(), problems_.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  constexpr std::size_t most = 50;
   std::string all;
-  for (const auto& [place, message] : problems_) all += (all.empty() ? "" : "\n") + message;
+  for (std::size_t i = 0; i < std::min(problems_.size(), most); ++i) all += (i == 0 ? "" : "\n") + problems_[i].second;
+  if (problems_.size() > most) all += fmt::format("\n{}: and {} more mistakes", file_, problems_.size() - most);
   return Error{Errc::malformed, all};
 }
 

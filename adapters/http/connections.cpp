@@ -79,63 +79,95 @@ class Conversation {
     parser.header_limit(static_cast<std::uint32_t>(shared_->options.header_bytes));
     parser.body_limit(shared_->options.body_bytes);
     connection_->stream.expires_after(shared_->options.read_time);
-    const auto [error, bytes] = co_await beast::http::async_read(*stream_, buffer_, parser, awaited);
-    shared_->waits(*connection_, false);
-    if (error == beast::http::error::end_of_stream || error == asio::error::operation_aborted) co_return false;
-    const bool late = error == beast::error::timeout;
-    if (late) {
-      shared_->add(&ServerStatus::timed_out);
-      co_return false;
+    const auto [head_error, head_bytes] = co_await beast::http::async_read_header(*stream_, buffer_, parser, awaited);
+    error_code error = head_error;
+    const auto& request = parser.get();
+    Asked asked;
+    if (!error) {
+      // Whoever may not ask is answered before his body is read.
+      asked = look_at(request);
+      if (!asked.refusal && !parser.is_done()) error = co_await read_body(parser);
     }
+    shared_->waits(*connection_, false);
+    if (error == beast::error::timeout) shared_->add(&ServerStatus::timed_out);
     if (error) {
-      if (error.category() != make_error_code(beast::http::error::bad_version).category()) co_return false;  // the connection is gone
+      if (error == beast::http::error::end_of_stream || error.category() != make_error_code(beast::http::error::bad_version).category())
+        co_return false;  // the connection is gone
       shared_->add(&ServerStatus::refused);
       Response refusal = plain(status_of(error), "the request is refused: " + error.message());
       co_await send(std::move(refusal), 11, false, false, {});
       co_await drain();
       co_return false;
     }
-    const auto& request = parser.get();
-    std::string extra;
-    Response response = co_await answer(request, extra);
-    const bool keeps = request.keep_alive() && !shared_->stopping;
-    const bool sent = co_await send(std::move(response), request.version(), keeps, request.method() == beast::http::verb::head, extra);
+    const bool whole = parser.is_done();
+    const bool keeps = whole && request.keep_alive() && !shared_->stopping;
+    Response response;
+    if (asked.refusal) {
+      response = std::move(*asked.refusal);
+    } else {
+      asked.request.body = request.body();
+      response = co_await handle(*asked.route, asked.request);
+    }
+    count(asked, response.status);
+    const bool head = request.method() == beast::http::verb::head;
+    const bool sent = co_await send(std::move(response), request.version(), keeps, head, asked.extra);
+    if (sent && !whole) co_await drain();
     co_return sent&& keeps;
   }
 
-  // `extra`: the value of the header that belongs to the status (Allow, WWW-Authenticate).
-  asio::awaitable<Response> answer(const Received::value_type& request, std::string& extra) {
+  asio::awaitable<error_code> read_body(Received& parser) {
+    if (parser.get()[beast::http::field::expect] == "100-continue") {
+      beast::http::response<beast::http::empty_body> go_on{beast::http::status::continue_, 11};
+      const auto [error, bytes] = co_await beast::http::async_write(*stream_, go_on, awaited);
+      if (error) co_return error;
+    }
+    const auto [error, bytes] = co_await beast::http::async_read(*stream_, buffer_, parser, awaited);
+    co_return error;
+  }
+
+  // A request whose head was read.
+  struct Asked {
+    Request request;  // without its body
+    const Route* route = nullptr;
+    std::optional<Response> refusal;
+    std::string extra;  // of the header that belongs to the refusal's status: Allow, WWW-Authenticate
+  };
+  Asked look_at(const Received::value_type& request) {
+    Asked asked;
     shared_->add(&ServerStatus::requests);
     if (!shared_->rate.takes(std::chrono::steady_clock::now())) {
       shared_->add(&ServerStatus::refused);
-      co_return plain(429, "too many requests");
+      asked.refusal = plain(429, "too many requests");
+      return asked;
     }
     auto target = parse_target(request.target());
     if (!target) {
       shared_->add(&ServerStatus::refused);
-      co_return plain(400, "the path of the request is malformed");
+      asked.refusal = plain(400, "the path of the request is malformed");
+      return asked;
     }
-    Request given{std::string{request.method_string()}, std::move(target->path), std::move(target->query), request.body()};
-    const auto found = shared_->routes.find(given.method, given.path);
-    const auto* route = std::get_if<const Route*>(&found);
-    const bool open = route != nullptr && (*route)->access == Access::open;
-    Response response;
+    asked.request = {std::string{request.method_string()}, std::move(target->path), std::move(target->query), {}};
+    const std::string& method = asked.request.method;
+    const auto found = shared_->routes.find(method, asked.request.path);
+    if (const auto* route = std::get_if<const Route*>(&found)) asked.route = *route;
+    const bool open = asked.route != nullptr && asked.route->access == Access::open;
     if (!open && !shared_->gate.admits(request[beast::http::field::authorization])) {
       shared_->add(&ServerStatus::unauthorized);
-      extra = shared_->gate.challenge();
-      response = plain(401, "credentials are missing or wrong");
-    } else if (route == nullptr) {
+      asked.extra = shared_->gate.challenge();
+      asked.refusal = plain(401, "credentials are missing or wrong");
+    } else if (asked.route == nullptr) {
       const auto& missing = std::get<Routes::Missing>(found);
-      extra = missing.allow;
-      response = plain(missing.status, missing.status == 405 ? "this path takes " + missing.allow : "there is nothing at this path");
-    } else if (given.method != "GET" && given.method != "HEAD" && from_elsewhere(request)) {
-      response = plain(403, "the request comes from a page of another site");
-    } else {
-      response = co_await handle(**route, given);
+      asked.extra = missing.allow;
+      asked.refusal = plain(missing.status, missing.status == 405 ? "this path takes " + missing.allow : "there is nothing at this path");
+    } else if (method != "GET" && method != "HEAD" && from_elsewhere(request)) {
+      asked.refusal = plain(403, "the request comes from a page of another site");
     }
+    return asked;
+  }
+
+  void count(const Asked& asked, unsigned status) {
     const std::lock_guard lock{shared_->mutex};
-    ++shared_->status.by_route[{route != nullptr ? given.path : "other", response.status}];
-    co_return response;
+    ++shared_->status.by_route[{asked.route != nullptr ? asked.request.path : "other", status}];
   }
 
   asio::awaitable<Response> handle(const Route& route, const Request& request) {

@@ -253,6 +253,22 @@ TEST_CASE("properties of librdkafka that are ours, or secret, do not stand in th
         "t.yml:3:40: sasl.password is a secret: put it into a file, and name that in kafka.property_files");
 }
 
+TEST_CASE("an option without a value is named at its name, and many mistakes are not all printed") {
+  CHECK(refused("rules:\nalertmanager: {instances: , labels: }\nlog: {level: ~}") ==
+        "t.yml:2:1: rules has no value: write a list of texts, or leave the option out\n"
+        "t.yml:3:16: alertmanager.instances has no value: write a list of instances, or leave the option out\n"
+        "t.yml:3:29: alertmanager.labels has no value: write texts by name, or leave the option out\n"
+        "t.yml:4:7: log.level has no value: write debug, info, warning or error, or leave the option out");
+  CHECK(refused("rules: [~, [a]]") ==
+        "t.yml:2:9: an item of rules has no value: write a text, or leave the option out\n"
+        "t.yml:2:12: an item of rules is a text, and this is a list");
+  std::string many = "rules: [";
+  for (int i = 0; i < 100; ++i) many += "[],";
+  const auto message = refused(many + "]");
+  CHECK(std::count(message.begin(), message.end(), '\n') == 50);
+  CHECK(message.ends_with("t.yml: and 50 more mistakes"));
+}
+
 TEST_CASE("a password in an address is not repeated") {
   const auto message =
       refusal("kafka: {brokers: ['me:hunter2@b:9092']}") +

@@ -92,7 +92,7 @@ class Api(unittest.TestCase):
                       b"GET /% HTTP/1.1\r\nConnection: close\r\n\r\n",
                       b"POST / HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
                       b"POST / HTTP/1.1\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-                      b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"):
+                      b"POST /echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"):
             self.assertIn("400 ", self.server.raw(wrong).split("\r\n")[0], wrong)
 
     def test_random_bytes_leave_the_server_as_it_was(self):
@@ -179,6 +179,21 @@ class Credentials(unittest.TestCase):
             text = server.get("/metrics", headers={"Authorization": "Bearer t0ken"})[2]
             self.assertNotIn("hunter2", text)
             self.assertNotIn("t0ken", text)
+
+    def test_whoever_has_no_credentials_is_answered_before_the_body_is_read(self):
+        with Server("--token-file", self.base / "token", "--read-time", 5000) as server:
+            with socket.create_connection(("127.0.0.1", server.port), timeout=3) as client:
+                client.sendall(b"POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\nbegin")
+                self.assertIn(b"401 Unauthorized", client.recv(4096))
+
+    def test_a_client_that_asks_whether_it_may_send_its_body_does_not_wait(self):
+        with Server("--token-file", self.base / "token") as server:
+            (self.base / "body").write_text("x" * 100_000)
+            arguments = ["--data-binary", f"@{self.base}/body", "-H", "Expect: 100-continue", f"http://127.0.0.1:{server.port}/echo"]
+            begin = time.monotonic()
+            self.assertEqual(self.curl("-H", "Authorization: Bearer t0ken", *arguments), "200")
+            self.assertEqual(self.curl(*arguments), "401")
+            self.assertLess(time.monotonic() - begin, 0.9)
 
     def test_a_program_that_is_not_ready_says_why(self):
         with Server("--user", "not-ready", "--password-file", self.base / "password") as server:
