@@ -11,6 +11,7 @@
 #include "adapters/cli/explain.h"
 #include "adapters/cli/ingest.h"
 #include "adapters/cli/packs.h"
+#include "adapters/cli/service_commands.h"
 #include "adapters/cli/usage.h"
 #include "adapters/cli/version.h"
 #include "adapters/wrap/wrap.h"
@@ -38,7 +39,7 @@ void print_report(const cli::RunReport& report, bool digests, bool counters) {
   for (const auto& [rule, message] : c.quarantine_messages) fmt::print("quarantined {}: {}\n", rule, message);
 }
 
-int run_wrap(const wrap::WrapOptions& options, const std::filesystem::path& rules) {
+int run_wrap(const wrap::WrapOptions& options, const std::filesystem::path& rules, const std::string& to) {
   wrap::WrapOptions full = options;
   const auto record = [rules]() -> tocsin::stream::Result<wrap::PackRecord> {
     const auto files = tocsin::dsl::read_pack(cli::rules_directory(rules));
@@ -51,6 +52,10 @@ int run_wrap(const wrap::WrapOptions& options, const std::filesystem::path& rule
     if (auto loads = cli::load_pack_from(cli::rules_directory(rules)); !loads) return loads.error();
     return record();
   };
+  if (!to.empty()) {
+    full.attempts = cli::attempts_of_this_run();
+    return wrap::wrap(full, cli::forwarding_engine(to));
+  }
   return wrap::wrap(full, [](const std::filesystem::path& journal, const wrap::EngineOptions& engine) {
     cli::RunOptions run;
     run.journal = journal;
@@ -183,6 +188,14 @@ int run(int argc, char** argv) {
                    "The most disk that the recording may take, in MiB, 4 to 1048576: the oldest part goes first (default: 256)")
       ->option_text("MIB")
       ->check(CLI::Range(4, 1 << 20));
+  std::string wrap_to;
+  wrap_command
+      ->add_option(
+          "--to", wrap_to,
+          "Send the records to a Kafka cluster, kafka://HOST:PORT[/PREFIX], where `tocsin run` judges them; the journal keeps what "
+          "is not sent yet")
+      ->option_text("ADDRESS")
+      ->check(cli::is_kafka_address());
   wrap_command->add_option("--rules", wrap_rules, rules_text)->option_text("DIR")->check(CLI::ExistingDirectory);
   wrap_command->add_option("COMMAND", wrap_options.command, "The command and its arguments; what is of wrap stands before --")
       ->required()
@@ -190,8 +203,10 @@ int run(int argc, char** argv) {
   wrap_command->positionals_at_end();
   wrap_command->callback([&] {
     wrap_options.journal_bytes = most_mib << 20;
-    status = run_wrap(wrap_options, wrap_rules);
+    status = run_wrap(wrap_options, wrap_rules, wrap_to);
   });
+
+  cli::add_service_commands(app, status);
 
   cli::trim_help(app);
   app.parse_complete_callback([&] {

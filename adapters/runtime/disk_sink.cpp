@@ -4,7 +4,7 @@
 #include <variant>
 #include <vector>
 
-#include "adapters/formats/alerts.h"
+#include "adapters/runtime/report_line.h"
 #include "stream/values/digest.h"
 
 namespace tocsin::adapters::runtime {
@@ -12,11 +12,6 @@ namespace tocsin::adapters::runtime {
 using stream::Result;
 
 namespace {
-
-std::string line_of(const stream::Report& report) {
-  if (const auto* transition = std::get_if<stream::AlertTransition>(&report)) return formats::alert_to_json(*transition);
-  return formats::verdict_to_json(std::get<stream::Verdict>(report));
-}
 
 // What names a report for ever; a verdict's number is 0.
 std::pair<std::uint64_t, std::uint32_t> key_of(const stream::Report& report) {
@@ -31,7 +26,7 @@ Result<void> DiskSink::keep(const stream::Bundle& bundle) {
   std::vector<std::string> lines;
   for (const stream::Report& report : bundle.reports) {
     const auto [id, number] = key_of(report);
-    lines.push_back(line_of(report));
+    lines.push_back(report_line(report));
     const auto added = history_.add(id, number, lines.back());
     if (!added) return added.error();
     if (*added) added_.insert({id, number});
@@ -43,7 +38,7 @@ Result<void> DiskSink::keep(const stream::Bundle& bundle) {
 }
 
 Result<void> PublishingSink::keep(const stream::Bundle& bundle) {
-  for (const stream::Report& report : bundle.reports) publish_(report, line_of(report));
+  for (const stream::Report& report : bundle.reports) publish_(report, report_line(report));
   return {};
 }
 

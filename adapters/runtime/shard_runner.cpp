@@ -43,14 +43,13 @@ Result<std::size_t> ShardRunner::step(std::size_t most_entries, std::size_t most
     position_ = std::exchange(entry_, nullptr)->next;
     ++judged_;
     if (ports_.snapshots == nullptr || !shard_.sections_due()) continue;
-    if (take_sections()) break;
+    if (take(shard_.take_sections())) break;
   }
   return entries;
 }
 
-// The sections that are due take the place of older ones that were not kept, and the position is theirs. False: none are due.
-bool ShardRunner::take_sections() {
-  auto sections = shard_.take_sections();
+// The sections take the place of older ones that were not kept, and the position is theirs. False: there are none.
+bool ShardRunner::take(stream::Sections sections) {
   if (sections.empty()) return false;
   for (auto& [name, bytes] : sections) pending_.sections.insert_or_assign(name, std::move(bytes));
   pending_.position = position_;
@@ -59,6 +58,7 @@ bool ShardRunner::take_sections() {
 
 Result<void> ShardRunner::hand_over() {
   if (!waits()) return {};
+  if (ports_.state_with_reports && !pending_.reports.empty()) take(shard_.take_own_section());
   pending_.packs.clear();
   if (!pending_.sections.empty())
     for (const std::string& hash : shard_.packs_in_use()) {
@@ -68,6 +68,11 @@ Result<void> ShardRunner::hand_over() {
   if (auto kept = ports_.sink.keep(pending_); !kept) return kept;
   pending_ = {};
   return {};
+}
+
+Result<void> ShardRunner::hand_over_all() {
+  if (ports_.snapshots != nullptr) take(shard_.take_sections(true));
+  return hand_over();
 }
 
 }  // namespace tocsin::adapters::runtime

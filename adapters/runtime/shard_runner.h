@@ -18,6 +18,7 @@ class ShardRunner final : private stream::AlertSink {
     stream::BundleSink& sink;
     stream::PackSource& packs;
     stream::SnapshotStore* snapshots = nullptr;  // none: nothing is restored, and no sections are handed over
+    bool state_with_reports = false;             // the sink knows what was published by the position of the state alone
   };
   ShardRunner(stream::LoadedPack pack, Ports ports, stream::ShardOptions options = {});
   ~ShardRunner() override;
@@ -33,6 +34,8 @@ class ShardRunner final : private stream::AlertSink {
   [[nodiscard]] bool waits() const noexcept { return !pending_.reports.empty() || !pending_.sections.empty(); }
   // Gives it to the sink, as one bundle.
   stream::Result<void> hand_over();
+  // The last one: the sections of all subjects that changed are due.
+  stream::Result<void> hand_over_all();
 
   [[nodiscard]] stream::Shard& shard() noexcept { return shard_; }
   [[nodiscard]] stream::Position position() const noexcept { return position_; }  // of the next entry to judge
@@ -41,7 +44,7 @@ class ShardRunner final : private stream::AlertSink {
  private:
   void transition(const stream::AlertTransition& transition) override { pending_.reports.emplace_back(transition); }
   void verdict(const stream::Verdict& verdict) override { pending_.reports.emplace_back(verdict); }
-  bool take_sections();
+  bool take(stream::Sections sections);
 
   Ports ports_;
   const stream::Entry* entry_ = nullptr;  // that is judged, if it takes several steps

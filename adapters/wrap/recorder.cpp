@@ -46,7 +46,7 @@ Recorder::~Recorder() = default;
 
 EntryBuilder::Member Recorder::member(std::uint32_t rank) const { return {stream::Level::rank, rank, setup_.node, {}}; }
 
-void Recorder::about_attempt() { entry_.about(setup_.job, std::to_string(setup_.legacy->attempt), setup_.node); }
+void Recorder::about_attempt() { entry_.about(setup_.job, setup_.options->attempts + std::to_string(setup_.legacy->attempt), setup_.node); }
 
 // The pack, the start, and the first coverage: on disk before the command runs.
 void Recorder::begin() {

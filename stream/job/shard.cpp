@@ -269,6 +269,10 @@ const Counters& Shard::counters() const noexcept { return state_->counters; }
 Time Shard::clock() const noexcept { return state_->log.clock; }
 bool Shard::sealed() const noexcept { return state_->log.sealed; }
 std::size_t Shard::subjects() const noexcept { return state_->subjects.size(); }
+std::string Shard::newest_pack() const {
+  const PackChange& newest = state_->log.packs.all().back();
+  return newest.key == PackChange::Key{} ? std::string{} : newest.hash;
+}
 void Shard::observe(RuleObserver observer) { state_->observer = std::move(observer); }
 
 }  // namespace tocsin::stream

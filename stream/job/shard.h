@@ -43,6 +43,7 @@ class Shard {
   [[nodiscard]] Time clock() const noexcept;
   [[nodiscard]] bool sealed() const noexcept;
   [[nodiscard]] std::size_t subjects() const noexcept;
+  [[nodiscard]] std::string newest_pack() const;  // the hash that the log named last; empty: it has named none
 
   // What a restart goes on from: the shard's own section (""), and one a subject; an empty one says that the subject is forgotten.
   using Sections = std::map<std::string, std::vector<std::byte>>;
@@ -50,6 +51,8 @@ class Shard {
   [[nodiscard]] bool sections_due() const noexcept;
   // Those that are due, up to about `most_bytes`; or of all subjects that changed. They belong to the position after the last entry.
   [[nodiscard]] Sections take_sections(bool all = false, std::size_t most_bytes = 16u << 20);
+  // The shard's own section alone: kept with reports, it says up to which position they were made.
+  [[nodiscard]] Sections take_own_section();
   // The hashes of the packs that a restore from the sections needs.
   [[nodiscard]] std::vector<std::string> packs_in_use() const;
   // Before any consume: the sections that were kept, and the position that was handed over with the last of them. Returns where to read

@@ -121,12 +121,18 @@ Shard::Sections Shard::take_sections(bool all, std::size_t most_bytes) {
     if (!s.subjects.contains(name)) sections[name] = {};
   s.forgotten.clear();
   if (sections.empty() && !all && s.log.clock < s.last_own + between_own) return sections;
+  sections.merge(take_own_section());
+  return sections;
+}
+
+Shard::Sections Shard::take_own_section() {
+  State& s = *state_;
+  if (restoring() || s.marks.empty()) return {};
   s.last_own = s.log.clock;
   s.forget_marks();
   Writer own;
   s.save_own(own);
-  sections[""] = std::move(own).take();
-  return sections;
+  return {{"", std::move(own).take()}};
 }
 
 std::vector<std::string> Shard::packs_in_use() const { return state_->packs_in_use(); }

@@ -21,8 +21,9 @@ COMPONENTS = {
     "schemas": ("stream",),
     "dsl/text": ("stream",),
     "dsl": ("dsl/text", "stream"),
-    "adapters/cli": ("adapters", "schemas", "dsl", "dsl/text", "stream"),
-    "adapters": ("schemas", "dsl", "dsl/text", "stream"),
+    "adapters/cli": ("adapters", "adapters/kafka", "schemas", "dsl", "dsl/text", "stream"),
+    "adapters/kafka": ("adapters", "schemas", "dsl", "dsl/text", "stream"),
+    "adapters": ("adapters/kafka", "schemas", "dsl", "dsl/text", "stream"),
 }
 # The folders of stream/, from the inside out: each may include the folders before it and itself. "stream" itself holds the ports.
 INNER = ("values", "topology", "graph", "windows", "rules", "", "job")
@@ -53,7 +54,7 @@ LIBRARIES = (
     Library("Vectorscan", re.compile(r"^(hs/)?(hs|hs_common|hs_compile|hs_runtime|ch)\.h$"), ("dsl/text",)),
     Library("RE2", re.compile(r"^re2/"), ("dsl/text",)),
     Library("FlatBuffers", re.compile(r"^flatbuffers/|_generated\.h$"), ("schemas",)),
-    Library("librdkafka", re.compile(r"^librdkafka/|^rdkafka"), ()),
+    Library("librdkafka", re.compile(r"^librdkafka/|^rdkafka"), ("adapters/kafka",)),
     Library("an HTTP library", re.compile(r"^curl/|^httplib|^boost/(beast|asio)|^microhttpd|^nghttp|^event2/|^civetweb|^crow"), ("adapters",)),
     Library("yaml-cpp", re.compile(r"^yaml-cpp/"), ("adapters",)),
     Library("prometheus-cpp", re.compile(r"^prometheus/"), ("adapters",)),

@@ -1,0 +1,192 @@
+#include "adapters/cli/service_commands.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <memory>
+
+#include "adapters/cli/packs.h"
+#include "adapters/cli/usage.h"
+#include "adapters/kafka/forward.h"
+#include "adapters/kafka/topic_settings.h"
+#include "adapters/kafka/topics.h"
+#include "adapters/service/service.h"
+
+namespace tocsin::adapters::cli {
+namespace {
+
+volatile sig_atomic_t stop_asked = 0;
+
+void ask_to_stop(int) { stop_asked = 1; }
+
+std::string host() {
+  char name[256] = {};
+  return ::gethostname(name, sizeof name - 1) == 0 ? name : "localhost";
+}
+
+// One line each, whole, whichever thread it comes from.
+void write_line(const std::string& line) { fmt::print(stderr, "tocsin: {}\n", line); }
+
+int cannot(const stream::Error& error) {
+  write_line(error.message);
+  return error.code == stream::Errc::io ? 3 : 2;
+}
+
+// With the address that its validator has let pass.
+kafka::Address address_of(const std::string& text) { return *kafka::parse_address(text); }
+
+struct ServiceArguments {
+  std::string kafka, instance = host(), group = "tocsin";
+  std::filesystem::path rules;
+  unsigned session_seconds = 45;
+};
+
+int run_as_service(const ServiceArguments& arguments) {
+  auto pack = load_pack_from(rules_directory(arguments.rules));
+  if (!pack) return cannot(pack.error());
+  service::ServiceOptions options;
+  options.kafka = address_of(arguments.kafka);
+  options.group = {arguments.group, arguments.instance, std::chrono::seconds{arguments.session_seconds}};
+  options.pack = std::move(*pack);
+  options.publish = [](const stream::Report&, std::string_view) {};
+  options.log = write_line;
+  options.stop = [] { return stop_asked != 0; };
+  struct sigaction action {};
+  action.sa_handler = ask_to_stop;
+  ::sigaction(SIGTERM, &action, nullptr);
+  ::sigaction(SIGINT, &action, nullptr);
+  return static_cast<int>(service::run_service(options));
+}
+
+int create(const std::string& address, const kafka::TopicShape& shape) {
+  const auto made = kafka::create_topics(address_of(address), shape);
+  if (!made) return cannot(made.error());
+  for (const std::string& name : *made) fmt::print("made {}\n", name);
+  const auto wrong = kafka::check_topics(address_of(address));
+  if (!wrong) return cannot(wrong.error());
+  for (const std::string& line : *wrong) write_line(line);
+  return wrong->empty() ? 0 : 1;
+}
+
+int check(const std::string& address) {
+  const auto wrong = kafka::check_topics(address_of(address));
+  if (!wrong) return cannot(wrong.error());
+  for (const std::string& line : *wrong) write_line(line);
+  if (wrong->empty()) fmt::print("the topics are as they must be\n");
+  return wrong->empty() ? 0 : 1;
+}
+
+int read(const std::string& address, const std::string& name) {
+  const bool text = name == kafka::topic::alerts || name == kafka::topic::verdicts;
+  const auto done = kafka::read_topic(address_of(address), name, [&](const kafka::TopicRecord& record) {
+    if (text) fmt::print("{}\n", std::string_view{reinterpret_cast<const char*>(record.value.data()), record.value.size()});
+    else fmt::print("{}\t{}\t{}\t{} bytes\n", record.partition, record.offset, record.key, record.value.size());
+  });
+  return done ? 0 : cannot(done.error());
+}
+
+int send(const std::filesystem::path& journal, const std::string& address, bool follow) {
+  kafka::ForwardOptions options;
+  options.journal = journal;
+  options.to = address_of(address);
+  options.follow = follow;
+  options.log = write_line;
+  const auto sent = kafka::forward(options);
+  if (!sent) return cannot(sent.error());
+  fmt::print("{} entries sent, {} left\n", sent->sent, sent->left);
+  return sent->left == 0 ? 0 : 3;
+}
+
+CLI::Option* add_kafka_option(CLI::App& command, std::string& address) {
+  return command.add_option("--kafka", address, "The cluster: kafka://HOST:PORT[,HOST:PORT][/PREFIX of the topics]")
+      ->required()
+      ->option_text("ADDRESS (required)")
+      ->check(is_kafka_address());
+}
+
+}  // namespace
+
+CLI::Validator is_kafka_address() {
+  return {[](const std::string& text) {
+            const auto address = kafka::parse_address(text);
+            return address ? std::string{} : address.error().message;
+          },
+          ""};
+}
+
+std::string attempts_of_this_run() {
+  const auto now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  return fmt::format("{:%Y%m%dT%H%M%SZ}-{}-", fmt::gmtime(now), ::getpid());
+}
+
+wrap::EngineEntry forwarding_engine(const std::string& address) {
+  return [address](const std::filesystem::path& journal, const wrap::EngineOptions& engine) {
+    kafka::ForwardOptions options;
+    options.journal = journal;
+    options.to = address_of(address);
+    options.follow = true;
+    options.stop_when_readable = engine.parent;
+    options.log = write_line;
+    const auto sent = kafka::forward(options);
+    if (!sent) return cannot(sent.error());
+    if (sent->left > 0)
+      write_line(fmt::format("{} entries are not sent; later: tocsin forward {} --to {}", sent->left, journal.string(), address));
+    return 0;
+  };
+}
+
+void add_service_commands(CLI::App& app, int& status) {
+  auto arguments = std::make_shared<ServiceArguments>();
+  auto* run = app.add_subcommand("run", "Judge the jobs of a Kafka cluster as a service, alone or as one of several instances");
+  add_kafka_option(*run, arguments->kafka);
+  run->add_option("--rules", arguments->rules, "A directory of rules (default: $TOCSIN_RULES, else the shipped rules)")->option_text("DIR");
+  run->add_option("--group", arguments->group, "The group whose instances share the partitions (default: tocsin)")->option_text("NAME");
+  run->add_option("--instance", arguments->instance, "This instance's own name in the group, the same at each start (default: the host's)")
+      ->option_text("NAME");
+  run->add_option("--session-timeout", arguments->session_seconds,
+                  "How long an instance may be silent before others take its partitions, in seconds (default: 45)")
+      ->option_text("SECONDS")
+      ->check(CLI::Range(1, 1800));
+  run->callback([arguments, &status] { status = run_as_service(*arguments); });
+
+  auto address = std::make_shared<std::string>();
+  auto shape = std::make_shared<kafka::TopicShape>();
+  auto* topics = app.add_subcommand("topics", "Make the topics of the service in a cluster, or look at their settings");
+  topics->require_subcommand(1);
+  auto* create_command = topics->add_subcommand("create", "Make the topics that are not there, with the right settings");
+  add_kafka_option(*create_command, *address);
+  create_command->add_option("--partitions", shape->partitions, "Of the telemetry topic: how many shards there can be (default: 12)")
+      ->option_text("N")
+      ->check(CLI::Range(1, 10'000));
+  create_command->add_option("--replication", shape->replication, "Copies of each (default: 3, with fewer brokers 1)")
+      ->option_text("N")
+      ->check(CLI::Range(1, 100));
+  create_command->callback([address, shape, &status] { status = create(*address, *shape); });
+  auto* check_command = topics->add_subcommand("check", "Say which settings are wrong, and how to mend them");
+  add_kafka_option(*check_command, *address);
+  check_command->callback([address, &status] { status = check(*address); });
+
+  auto name = std::make_shared<std::string>();
+  auto* read_command =
+      topics->add_subcommand("read", "Print what is committed in a topic: alerts and verdicts as JSON lines, of others what there is");
+  read_command->add_option("TOPIC", *name, "Which, without the prefix: alerts, verdicts, telemetry, state, …")
+      ->required()
+      ->option_text("(required)");
+  add_kafka_option(*read_command, *address);
+  read_command->callback([address, name, &status] { status = read(*address, *name); });
+
+  auto journal = std::make_shared<std::filesystem::path>();
+  auto to = std::make_shared<std::string>();
+  auto follow = std::make_shared<bool>(false);
+  auto* forward = app.add_subcommand("forward", "Send a journal's records to a cluster, from where it was left the last time");
+  forward->add_option("JOURNAL", *journal, "The directory of a journal, as wrap made it")->required()->option_text("(required)");
+  forward->add_option("--to", *to, "kafka://HOST:PORT[/PREFIX]")->required()->option_text("ADDRESS (required)")->check(is_kafka_address());
+  forward->add_flag("--follow", *follow, "Go on while it is written, until the run has ended");
+  forward->callback([journal, to, follow, &status] { status = send(*journal, *to, *follow); });
+}
+
+}  // namespace tocsin::adapters::cli

@@ -1,0 +1,55 @@
+#include "adapters/kafka/address.h"
+
+#include <algorithm>
+#include <charconv>
+
+namespace tocsin::adapters::kafka {
+
+using stream::Errc;
+using stream::Error;
+using stream::Result;
+
+namespace {
+
+bool names_a_broker(std::string_view text) {
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string_view::npos || colon == 0) return false;
+  unsigned port = 0;
+  const auto [end, wrong] = std::from_chars(text.data() + colon + 1, text.data() + text.size(), port);
+  return wrong == std::errc{} && end == text.data() + text.size() && port > 0 && port < 65536;
+}
+
+// What Kafka takes in a topic's name; with our longest name behind it, within its 249 characters.
+bool names_topics(std::string_view text) {
+  return !text.empty() && text.size() <= 200 && std::all_of(text.begin(), text.end(), [](unsigned char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
+  });
+}
+
+}  // namespace
+
+Result<Address> parse_address(std::string_view text) {
+  const std::string whole{text};
+  const auto wrong = [&](const std::string& why) { return Error{Errc::malformed, "'" + whole + "': " + why}; };
+  constexpr std::string_view scheme = "kafka://";
+  if (text.starts_with(scheme)) text.remove_prefix(scheme.size());
+  else if (text.find("://") != std::string_view::npos) return wrong("write kafka://HOST:PORT");
+  Address address;
+  if (const std::size_t slash = text.find('/'); slash != std::string_view::npos) {
+    address.prefix = text.substr(slash + 1);
+    text = text.substr(0, slash);
+    if (!names_topics(address.prefix)) return wrong("behind the / stands the prefix of the topics' names: letters, digits, '.', '_', '-'");
+  }
+  address.brokers = text;
+  for (std::string_view rest = text; !rest.empty() || text.empty();) {
+    const std::size_t comma = std::min(rest.find(','), rest.size());
+    const std::string_view broker = rest.substr(0, comma);
+    if (!names_a_broker(broker)) return wrong("'" + std::string{broker} + "' is no HOST:PORT; write kafka://HOST:PORT");
+    if (comma == rest.size()) break;
+    rest.remove_prefix(comma + 1);
+    if (rest.empty()) return wrong("a broker is missing behind the comma");
+  }
+  return address;
+}
+
+}  // namespace tocsin::adapters::kafka

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "adapters/kafka/address.h"
+#include "adapters/kafka/handles.h"
+#include "stream/values/result.h"
+
+// How the clients of this folder are made, and how their failures are reported. Included by the sources of this folder alone.
+namespace tocsin::adapters::kafka {
+
+using Settings = std::vector<std::pair<std::string, std::string>>;
+
+// A client of the cluster; `settings` stand behind the address' own options. An error names the option that cannot be used.
+stream::Result<Client> make_client(const Address& address, rd_kafka_type_t type, const Settings& settings,
+                                   const std::function<void(rd_kafka_conf_t&)>& configure = {});
+
+[[nodiscard]] stream::Error error_of(const std::string& what, rd_kafka_resp_err_t code);
+[[nodiscard]] stream::Error error_of(const std::string& what, const rd_kafka_error_t& error);
+
+// How many partitions a topic has; an error where no broker answers in time or there is no such topic.
+stream::Result<int> partitions_of(rd_kafka_t& client, const Address& address, const std::string& topic, std::chrono::milliseconds wait);
+
+[[nodiscard]] stream::Error no_answer(const Address& address, rd_kafka_resp_err_t code);
+
+}  // namespace tocsin::adapters::kafka

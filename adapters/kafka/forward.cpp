@@ -1,0 +1,221 @@
+#include "adapters/kafka/forward.h"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <set>
+#include <sstream>
+
+#include "adapters/journal/follow.h"
+#include "adapters/journal/segments.h"
+#include "adapters/kafka/appender.h"
+#include "adapters/kafka/topic_settings.h"
+#include "schemas/codec.h"
+#include "stream/job/murmur2.h"
+
+namespace tocsin::adapters::kafka {
+
+using stream::Entry;
+using stream::Errc;
+using stream::Error;
+using stream::Position;
+using stream::Result;
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::size_t most_waiting = 20'000;
+
+// What is remembered beside the journal: where its records go, under which name, and how far they are there.
+struct Progress {
+  std::string to, source;
+  Position position{};
+  bool known = false;
+
+  static fs::path path(const fs::path& journal) { return journal / "forwarded"; }
+  static Result<Progress> read(const fs::path& journal) {
+    std::error_code error;
+    Progress progress;
+    if (!fs::exists(path(journal), error)) return progress;
+    const auto text = journal::read_whole(path(journal));
+    if (!text) return text.error();
+    std::istringstream in{*text};
+    std::uint64_t position = 0;
+    if (!(in >> progress.to >> progress.source >> position))
+      return Error{Errc::malformed, path(journal).string() + " is not ours; remove it to send the journal from its beginning"};
+    progress.position = Position{position};
+    progress.known = true;
+    return progress;
+  }
+  [[nodiscard]] Result<void> write(const fs::path& journal) const {
+    return journal::write_whole(path(journal), to + ' ' + source + ' ' + std::to_string(static_cast<std::uint64_t>(position)) + '\n');
+  }
+};
+
+bool has(const Entry& entry, stream::ControlRecord::Kind kind) {
+  return std::any_of(entry.controls.begin(), entry.controls.end(), [kind](const auto& control) { return control.kind == kind; });
+}
+
+// A name for the journal that no other has: where and when its first record was written. A text without blanks.
+std::string source_name(const Entry& first) {
+  std::string name = "journal/" + std::string{first.node} + '/' + std::to_string(stream::nanoseconds(first.appended));
+  std::replace(name.begin(), name.end(), ' ', '_');
+  return name;
+}
+
+// A number of the entry that never falls in its journal. Copies that begin a segment have the number of their original.
+std::uint64_t number_of(const Entry& entry) {
+  constexpr int epoch_shift = 40;
+  if (entry.producer.empty() || entry.sequence == 0) return static_cast<std::uint64_t>(entry.position) + 1;
+  return std::uint64_t{entry.epoch} << epoch_shift | entry.sequence;
+}
+
+class Forwarder {
+ public:
+  Forwarder(const ForwardOptions& options, journal::Reader reader, Appender& appender, Progress progress)
+      : options_(options), log_(std::move(reader)), appender_(appender), progress_(std::move(progress)) {}
+
+  Result<Forwarded> run() {
+    if (progress_.known)
+      if (auto sought = log_.seek(progress_.position); !sought)
+        options_.log("the journal no longer has what was not sent yet; the rest follows");
+    while (!over()) {
+      if (appender_.waiting() < most_waiting && partitions_known()) {
+        const auto more = send_some();
+        if (!more) return more.error();
+        if (*more) continue;
+      }
+      if (auto confirmed = confirm(); !confirmed) return confirmed.error();
+    }
+    if (auto confirmed = confirm(); !confirmed) return confirmed.error();
+    return Forwarded{sent_, count_left()};
+  }
+
+ private:
+  // All is sent that will come, or it was waited for long enough.
+  bool over() {
+    const bool no_more = sealed_ || parent_gone() || !options_.follow;
+    if (!no_more) return false;
+    if (!deadline_) {
+      deadline_ = Clock::now() + options_.wait;
+      at_end_ = sealed_;  // more may have been written since the last look
+    }
+    return (at_end_ && appender_.waiting() == 0 && partitions_ > 0) || Clock::now() >= *deadline_;
+  }
+
+  bool parent_gone() const {
+    if (options_.stop_when_readable < 0) return false;
+    pollfd at{options_.stop_when_readable, POLLIN, 0};
+    return ::poll(&at, 1, 0) > 0;
+  }
+
+  bool partitions_known() {
+    if (partitions_ > 0) return true;
+    const auto count = appender_.partitions(topic::telemetry, 1s);
+    if (count) partitions_ = *count;
+    else if (std::exchange(complaint_, count.error().message) != count.error().message)
+      options_.log(count.error().message + "; the journal keeps what is to be sent");
+    return partitions_ > 0;
+  }
+
+  // False: the journal is at its end.
+  Result<bool> send_some() {
+    for (int i = 0; i < 1000 && !sealed_; ++i) {
+      const auto entry = log_.next();
+      if (!entry) return entry.error();
+      at_end_ = *entry == nullptr;
+      if (at_end_) return false;
+      if (auto sent = send(**entry); !sent) return sent.error();
+      reached_ = (*entry)->next;
+    }
+    at_end_ = sealed_;
+    return !sealed_;
+  }
+
+  Result<void> send(const Entry& entry) {
+    sealed_ = has(entry, stream::ControlRecord::Kind::seal);
+    if (!entry.subject.empty()) {
+      if (progress_.source.empty()) progress_.source = source_name(entry);
+      const auto partition = static_cast<int>(stream::murmur2(entry.subject) % static_cast<std::uint32_t>(partitions_));
+      used_.insert(partition);
+      Entry rekeyed = entry;
+      rekeyed.origin_source = progress_.source;
+      rekeyed.origin_offset = number_of(entry);
+      rekeyed.arrival = entry.appended;
+      rekeyed.controls = {};
+      ++sent_;
+      return appender_.append(topic::telemetry, partition, entry.subject, encoder_.encode(rekeyed));
+    }
+    if (!has(entry, stream::ControlRecord::Kind::beat)) return {};
+    builder_.clear();
+    builder_.watermark(progress_.source, entry.appended);
+    const auto watermark = encoder_.encode(builder_.entry());
+    for (const int partition : used_)
+      if (auto sent = appender_.append(topic::telemetry, partition, {}, watermark); !sent) return sent;
+    return {};
+  }
+
+  // Waits a moment, and remembers what is on the brokers.
+  Result<void> confirm() {
+    if (appender_.waiting() == 0 && !progress_.source.empty() && reached_ == progress_.position) {
+      pollfd at{options_.stop_when_readable, POLLIN, 0};
+      ::poll(&at, 1, 50);
+      return {};
+    }
+    const auto flushed = appender_.flush(200ms);
+    if (!flushed) return flushed.error();
+    if (!*flushed || progress_.source.empty() || reached_ <= progress_.position) return {};
+    const bool last = sealed_ || !options_.follow || deadline_;
+    if (!last && Clock::now() < saved_ + 1s) return {};
+    saved_ = Clock::now();
+    progress_.position = reached_;
+    return progress_.write(options_.journal);
+  }
+
+  std::uint64_t count_left() {
+    std::uint64_t left = 0;
+    if (progress_.position != Position{} && !log_.seek(progress_.position)) return 0;
+    if (progress_.position == Position{}) {
+      const auto oldest = log_.reader().oldest();
+      if (!oldest || !log_.seek(*oldest)) return 0;
+    }
+    for (auto entry = log_.next(); entry && *entry; entry = log_.next()) left += (*entry)->subject.empty() ? 0 : 1;
+    return left;
+  }
+
+  const ForwardOptions& options_;
+  journal::Follower log_;
+  Appender& appender_;
+  Progress progress_;
+  schemas::Encoder encoder_;
+  schemas::EntryBuilder builder_;
+  std::set<int> used_;  // the partitions of our jobs
+  int partitions_ = 0;  // of the topic; 0: not known yet
+  std::uint64_t sent_ = 0;
+  Position reached_{};
+  bool sealed_ = false, at_end_ = false;
+  std::string complaint_;
+  std::optional<Clock::time_point> deadline_;
+  Clock::time_point saved_{};
+};
+
+}  // namespace
+
+Result<Forwarded> forward(const ForwardOptions& options) {
+  auto reader = journal::Reader::open(options.journal);
+  if (!reader) return reader.error();
+  auto progress = Progress::read(options.journal);
+  if (!progress) return progress.error();
+  const std::string to = options.to.brokers + '/' + options.to.prefix;
+  if (progress->to != to) *progress = Progress{};
+  progress->to = to;
+  auto appender = Appender::open(options.to);
+  if (!appender) return appender.error();
+  return Forwarder{options, std::move(*reader), **appender, std::move(*progress)}.run();
+}
+
+}  // namespace tocsin::adapters::kafka

@@ -1,0 +1,117 @@
+#include "adapters/kafka/group.h"
+
+#include <cstring>
+
+#include "adapters/kafka/client.h"
+#include "adapters/kafka/topic_settings.h"
+
+namespace tocsin::adapters::kafka {
+
+using stream::Errc;
+using stream::Error;
+using stream::Position;
+using stream::Result;
+
+namespace {
+
+constexpr int patience = 30'000;  // ms; an open transaction of another owner ends within its own ten seconds, and the broker's ten
+
+std::vector<int> numbers(const rd_kafka_topic_partition_list_t& list) {
+  std::vector<int> partitions;
+  for (int i = 0; i < list.cnt; ++i) partitions.push_back(list.elems[i].partition);
+  return partitions;
+}
+
+}  // namespace
+
+struct Group::State {
+  std::string topic;
+  Listener* listener = nullptr;
+  Client client;
+
+  static void rebalance(rd_kafka_t* client, rd_kafka_resp_err_t code, rd_kafka_topic_partition_list_t* partitions, void* opaque) {
+    State& state = *static_cast<State*>(opaque);
+    if (code == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS) {
+      for (int i = 0; i < partitions->cnt; ++i) partitions->elems[i].offset = RD_KAFKA_OFFSET_END;
+      const Failure failure{rd_kafka_incremental_assign(client, partitions)};
+      rd_kafka_pause_partitions(client, partitions);  // nothing is fetched here
+      if (partitions->cnt > 0) state.listener->assigned(numbers(*partitions));
+    } else {
+      if (partitions->cnt > 0) state.listener->revoked(numbers(*partitions), rd_kafka_assignment_lost(client) != 0);
+      const Failure failure{rd_kafka_incremental_unassign(client, partitions)};
+    }
+  }
+};
+
+Group::Group(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Group::~Group() { leave(); }
+const std::string& Group::topic() const noexcept { return state_->topic; }
+
+Result<std::unique_ptr<Group>> Group::join(const Address& address, const GroupOptions& options, Listener& listener) {
+  auto state = std::make_unique<State>();
+  state->topic = address.topic(topic::telemetry);
+  state->listener = &listener;
+  Settings settings{{"group.id", options.group},
+                    {"client.id", options.instance.empty() ? "tocsin" : "tocsin-" + options.instance},
+                    {"partition.assignment.strategy", "cooperative-sticky"},
+                    {"session.timeout.ms", std::to_string(options.session.count())},
+                    {"heartbeat.interval.ms", std::to_string(std::min<long long>(3000, options.session.count() / 3))},
+                    {"enable.auto.commit", "false"},
+                    {"isolation.level", "read_committed"},  // committed() waits for open transactions
+                    {"auto.offset.reset", "latest"},
+                    {"queued.max.messages.kbytes", "1024"},
+                    {"queued.min.messages", "1"}};
+  if (!options.instance.empty()) settings.emplace_back("group.instance.id", options.instance);
+  auto client = make_client(address, RD_KAFKA_CONSUMER, settings, [&](rd_kafka_conf_t& conf) {
+    rd_kafka_conf_set_opaque(&conf, state.get());
+    rd_kafka_conf_set_rebalance_cb(&conf, State::rebalance);
+  });
+  if (!client) return client.error();
+  state->client = std::move(*client);
+  rd_kafka_poll_set_consumer(state->client.get());
+  const Partitions topics{rd_kafka_topic_partition_list_new(1)};
+  rd_kafka_topic_partition_list_add(topics.get(), state->topic.c_str(), RD_KAFKA_PARTITION_UA);
+  if (const auto code = rd_kafka_subscribe(state->client.get(), topics.get()); code != RD_KAFKA_RESP_ERR_NO_ERROR)
+    return error_of("group " + options.group + " cannot be joined", code);
+  return std::unique_ptr<Group>{new Group{std::move(state)}};
+}
+
+Result<void> Group::poll(std::chrono::milliseconds wait) {
+  State& s = *state_;
+  const MessageHandle message{rd_kafka_consumer_poll(s.client.get(), static_cast<int>(wait.count()))};
+  char why[512] = {};
+  const auto fatal = rd_kafka_fatal_error(s.client.get(), why, sizeof why);
+  if (fatal == RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID)
+    return Error{Errc::refused,
+                 "another instance of the same name has joined the group: give each instance a name of its own (--instance)"};
+  if (fatal != RD_KAFKA_RESP_ERR_NO_ERROR) return Error{Errc::refused, std::string{"membership in the group has ended: "} + why};
+  if (message &&
+      (message->err == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED || message->err == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED))
+    return error_of("the group cannot be joined; the user needs Read on the group and on " + s.topic, message->err);
+  return {};
+}
+
+void Group::leave() {
+  if (!state_ || !state_->client) return;
+  rd_kafka_consumer_close(state_->client.get());
+  state_->client.reset();
+}
+
+Result<std::optional<Position>> Group::committed(int partition) const {
+  const State& s = *state_;
+  const Partitions asked{rd_kafka_topic_partition_list_new(1)};
+  rd_kafka_topic_partition_t& one = *rd_kafka_topic_partition_list_add(asked.get(), s.topic.c_str(), partition);
+  auto code = rd_kafka_committed(s.client.get(), asked.get(), patience);
+  if (code == RD_KAFKA_RESP_ERR_NO_ERROR) code = one.err;
+  if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
+    return error_of("the committed offset of " + s.topic + "/" + std::to_string(partition) + " cannot be read", code);
+  if (one.offset < 0) return std::optional<Position>{};
+  return std::optional{Position{static_cast<std::uint64_t>(one.offset)}};
+}
+
+Group::Metadata Group::metadata() const { return Metadata{rd_kafka_consumer_group_metadata(state_->client.get())}; }
+void Group::MetadataDeleter::operator()(rd_kafka_consumer_group_metadata_s* metadata) const noexcept {
+  rd_kafka_consumer_group_metadata_destroy(metadata);
+}
+
+}  // namespace tocsin::adapters::kafka

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "adapters/kafka/address.h"
+#include "stream/values/record.h"
+#include "stream/values/result.h"
+
+struct rd_kafka_consumer_group_metadata_s;
+
+namespace tocsin::adapters::kafka {
+
+struct GroupOptions {
+  std::string group = "tocsin";
+  std::string instance;  // a name of its own in the group, which it keeps over restarts
+  std::chrono::milliseconds session{45'000};
+};
+
+// Membership in the group that shares the partitions of the telemetry topic. It fetches nothing: the partitions are read elsewhere.
+// Owned by the service; `poll` and `leave` belong to its main thread, which the listener's functions run on; the rest may be called by any
+// thread.
+class Group {
+ public:
+  class Listener {
+   public:
+    virtual ~Listener() = default;
+    virtual void assigned(const std::vector<int>& partitions) = 0;
+    // Returns once nobody works on them any more. `lost`: they may be another's already, and nothing of them can be kept.
+    virtual void revoked(const std::vector<int>& partitions, bool lost) = 0;
+  };
+  static stream::Result<std::unique_ptr<Group>> join(const Address& address, const GroupOptions& options, Listener& listener);
+  ~Group();
+
+  // Waits for changes; an error where membership ended for good.
+  stream::Result<void> poll(std::chrono::milliseconds wait);
+  // Gives the partitions back, and their listener is called.
+  void leave();
+  // The position that was committed last, once no transaction of an earlier owner is open any more; nullopt: none.
+  stream::Result<std::optional<stream::Position>> committed(int partition) const;
+  [[nodiscard]] const std::string& topic() const noexcept;
+
+  struct MetadataDeleter {
+    void operator()(rd_kafka_consumer_group_metadata_s* metadata) const noexcept;
+  };
+  using Metadata = std::unique_ptr<rd_kafka_consumer_group_metadata_s, MetadataDeleter>;
+  [[nodiscard]] Metadata metadata() const;  // proves membership to the broker, as it is now
+
+ private:
+  struct State;
+  explicit Group(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace tocsin::adapters::kafka

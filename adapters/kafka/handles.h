@@ -1,0 +1,26 @@
+#pragma once
+
+#include <librdkafka/rdkafka.h>
+
+#include <memory>
+
+// Owners of librdkafka's handles. Included by the sources of this folder alone.
+namespace tocsin::adapters::kafka {
+
+template <auto destroy>
+struct Destroy {
+  void operator()(auto* handle) const noexcept { destroy(handle); }
+};
+template <class T, auto destroy>
+using Owned = std::unique_ptr<T, Destroy<destroy>>;
+
+using Client = Owned<rd_kafka_t, &rd_kafka_destroy>;
+using TopicHandle = Owned<rd_kafka_topic_t, &rd_kafka_topic_destroy>;
+using Queue = Owned<rd_kafka_queue_t, &rd_kafka_queue_destroy>;
+using MessageHandle = Owned<rd_kafka_message_t, &rd_kafka_message_destroy>;
+using Partitions = Owned<rd_kafka_topic_partition_list_t, &rd_kafka_topic_partition_list_destroy>;
+using Failure = Owned<rd_kafka_error_t, &rd_kafka_error_destroy>;
+using Event = Owned<rd_kafka_event_t, &rd_kafka_event_destroy>;
+using GroupMetadata = Owned<rd_kafka_consumer_group_metadata_t, &rd_kafka_consumer_group_metadata_destroy>;
+
+}  // namespace tocsin::adapters::kafka

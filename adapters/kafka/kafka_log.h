@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "adapters/kafka/partition_reader.h"
+#include "schemas/codec.h"
+#include "stream/ports.h"
+
+namespace tocsin::adapters::kafka {
+
+// A partition of the telemetry topic as the log of a shard: positions are offsets, the append time is the broker's. A message that cannot
+// be decoded is counted and passed over.
+// Owned by whoever runs the shard; touched by its thread alone.
+class KafkaLog final : public stream::LogReader {
+ public:
+  KafkaLog(TopicReader& topic, int partition) : reader_(topic, partition) {}
+
+  // Waits a few milliseconds where nothing is there.
+  stream::Result<const stream::Entry*> next() override;
+  stream::Result<void> seek(stream::Position position) override;
+  stream::Result<stream::Position> oldest() override;
+
+  [[nodiscard]] bool at_end() const noexcept { return reader_.at_end(); }
+  [[nodiscard]] std::uint64_t undecodable() const noexcept { return undecodable_; }
+  [[nodiscard]] std::uint64_t foreign_times() const noexcept { return foreign_times_; }
+
+ private:
+  PartitionReader reader_;
+  schemas::Decoder decoder_;
+  bool started_ = false;
+  stream::Time appended_{};  // of the last message
+  std::uint64_t undecodable_ = 0, foreign_times_ = 0;
+};
+
+}  // namespace tocsin::adapters::kafka

@@ -1,0 +1,145 @@
+#include "adapters/kafka/partition_reader.h"
+
+#include <array>
+
+#include "adapters/kafka/client.h"
+
+namespace tocsin::adapters::kafka {
+
+using stream::Errc;
+using stream::Error;
+using stream::Result;
+using stream::Time;
+
+namespace {
+constexpr std::size_t batch = 512;
+constexpr int patience = 10'000;  // ms
+}  // namespace
+
+struct TopicReader::State {
+  Address address;
+  std::string topic;
+  Client client;
+  TopicHandle handle;
+};
+
+TopicReader::TopicReader(std::unique_ptr<State> state) : state_(std::move(state)) {}
+TopicReader::~TopicReader() = default;
+const std::string& TopicReader::topic() const noexcept { return state_->topic; }
+
+Result<std::unique_ptr<TopicReader>> TopicReader::open(const Address& address, std::string_view topic, Isolation isolation) {
+  auto state = std::make_unique<State>();
+  state->address = address;
+  state->topic = address.topic(topic);
+  auto client = make_client(address, RD_KAFKA_CONSUMER,
+                            {{"enable.auto.commit", "false"},
+                             {"auto.offset.reset", "error"},
+                             {"enable.partition.eof", "true"},
+                             {"isolation.level", isolation == Isolation::committed ? "read_committed" : "read_uncommitted"},
+                             {"queued.min.messages", "1000000"},
+                             {"queued.max.messages.kbytes", "65536"},
+                             {"fetch.wait.max.ms", "50"},
+                             {"check.crcs", "true"}});
+  if (!client) return client.error();
+  state->client = std::move(*client);
+  state->handle.reset(rd_kafka_topic_new(state->client.get(), state->topic.c_str(), nullptr));
+  if (!state->handle) return error_of("topic " + state->topic + " cannot be read", rd_kafka_last_error());
+  return std::unique_ptr<TopicReader>{new TopicReader{std::move(state)}};
+}
+
+Result<int> TopicReader::partitions(std::chrono::milliseconds wait) const {
+  return partitions_of(*state_->client, state_->address, state_->topic, wait);
+}
+
+struct PartitionReader::State {
+  TopicReader::State* topic = nullptr;
+  int partition = 0;
+  Queue queue;
+  bool started = false, at_end = false;
+  std::int64_t next = 0;
+  std::array<rd_kafka_message_t*, batch> messages{};
+  std::size_t count = 0, at = 0;  // of the batch
+  Message message;
+
+  void stop() {
+    for (std::size_t i = at > 0 ? at - 1 : 0; i < count; ++i) rd_kafka_message_destroy(messages[i]);
+    at = count = 0;
+    if (started) rd_kafka_consume_stop(topic->handle.get(), partition);
+    started = false;
+    queue.reset();
+  }
+  [[nodiscard]] std::string name() const { return topic->topic + "/" + std::to_string(partition); }
+};
+
+PartitionReader::PartitionReader(TopicReader& topic, int partition) : state_(std::make_unique<State>()) {
+  state_->topic = topic.state_.get();
+  state_->partition = partition;
+}
+PartitionReader::~PartitionReader() {
+  if (state_) state_->stop();
+}
+int PartitionReader::partition() const noexcept { return state_->partition; }
+bool PartitionReader::at_end() const noexcept { return state_->at_end; }
+
+Result<void> PartitionReader::start(std::int64_t offset) {
+  State& s = *state_;
+  s.stop();
+  s.queue.reset(rd_kafka_queue_new(s.topic->client.get()));
+  s.at_end = false;
+  s.next = offset;
+  if (rd_kafka_consume_start_queue(s.topic->handle.get(), s.partition, offset, s.queue.get()) != 0)
+    return error_of(s.name() + " cannot be read", rd_kafka_last_error());
+  s.started = true;
+  return {};
+}
+
+Result<const Message*> PartitionReader::next(std::chrono::milliseconds wait) {
+  State& s = *state_;
+  for (;;) {
+    if (s.at > 0) rd_kafka_message_destroy(s.messages[s.at - 1]);
+    if (s.at == s.count) {
+      s.at = s.count = 0;
+      const auto got = rd_kafka_consume_batch_queue(s.queue.get(), static_cast<int>(wait.count()), s.messages.data(), s.messages.size());
+      if (got < 0) return error_of(s.name() + " cannot be read", rd_kafka_last_error());
+      if (got == 0) return static_cast<const Message*>(nullptr);
+      s.count = static_cast<std::size_t>(got);
+    }
+    const rd_kafka_message_t& from = *s.messages[s.at++];
+    if (from.err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
+      s.at_end = true;
+      continue;
+    }
+    if (from.err == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET || from.err == RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE)
+      return Error{Errc::not_found, s.name() + " has no offset " + std::to_string(s.next) +
+                                        " any more: it was deleted before it was read; give the topic a longer retention.ms"};
+    if (from.err != RD_KAFKA_RESP_ERR_NO_ERROR) {
+      if (from.err == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART || from.err == RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION ||
+          from.err == RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC || from.err == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED)
+        return error_of(s.name() + " cannot be read", from.err);
+      continue;  // the client tries again by itself
+    }
+    if (from.offset < s.next) continue;
+    s.next = from.offset + 1;
+    s.at_end = false;
+    rd_kafka_timestamp_type_t kind{};
+    const std::int64_t ms = rd_kafka_message_timestamp(&from, &kind);
+    s.message = {};
+    s.message.offset = from.offset;
+    if (kind == RD_KAFKA_TIMESTAMP_LOG_APPEND_TIME) s.message.appended = Time{std::chrono::milliseconds{ms}};
+    s.message.key = {static_cast<const char*>(from.key), from.key_len};
+    s.message.value = {static_cast<const std::byte*>(from.payload), from.len};
+    s.message.tombstone = from.payload == nullptr;
+    return &s.message;
+  }
+}
+
+Result<PartitionReader::Range> PartitionReader::range() const {
+  const State& s = *state_;
+  Range range;
+  const auto code =
+      rd_kafka_query_watermark_offsets(s.topic->client.get(), s.topic->topic.c_str(), s.partition, &range.oldest, &range.end, patience);
+  if (code != RD_KAFKA_RESP_ERR_NO_ERROR) return error_of("the offsets of " + s.name() + " cannot be read", code);
+  return range;
+}
+
+}  // namespace tocsin::adapters::kafka

@@ -1,0 +1,136 @@
+#include "adapters/kafka/transactor.h"
+
+#include <mutex>
+
+#include "adapters/kafka/client.h"
+#include "adapters/kafka/produce.h"
+
+namespace tocsin::adapters::kafka {
+
+using stream::Errc;
+using stream::Error;
+using stream::Position;
+using stream::Result;
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+constexpr auto transaction_time = 10s, patience = 60s;
+constexpr int call_time = 10'000, first_call_time = 30'000;  // ms
+
+// Calls until it succeeds, or fails for another reason than that the broker is not to be had just now.
+template <class Call>
+Failure persist(const Call& call) {
+  const auto until = Clock::now() + patience;
+  for (;;) {
+    Failure failure{call()};
+    if (!failure || !rd_kafka_error_is_retriable(failure.get()) || Clock::now() >= until) return failure;
+  }
+}
+
+}  // namespace
+
+struct Transactor::State {
+  Address address;
+  std::string name;
+  std::mutex mutex;
+  Client client;
+
+  Result<void> connect() {
+    client.reset();
+    auto made = make_client(address, RD_KAFKA_PRODUCER,
+                            {{"transactional.id", name},
+                             {"transaction.timeout.ms", std::to_string(std::chrono::milliseconds{transaction_time}.count())},
+                             {"retry.backoff.ms", "5"},
+                             {"linger.ms", "0"},
+                             {"message.max.bytes", "8000000"},
+                             {"compression.codec", "lz4"}});
+    if (!made) return made.error();
+    const Failure failure{rd_kafka_init_transactions(made->get(), first_call_time)};
+    if (failure) return error_of("transactions cannot begin at " + address.brokers + " (transactional id " + name + ")", *failure);
+    client = std::move(*made);
+    return {};
+  }
+
+  // Ends the transaction without a trace. What is on its way is waited for first: an abort that overtakes it is fatal.
+  Error give_up(const std::string& what, const rd_kafka_error_t& failure) {
+    const Error error = error_of(what, failure);
+    if (rd_kafka_error_is_fatal(&failure)) {
+      client.reset();
+      return error;
+    }
+    rd_kafka_flush(client.get(), call_time);
+    const Failure aborted = persist([&] { return rd_kafka_abort_transaction(client.get(), call_time); });
+    if (aborted) client.reset();
+    return error;
+  }
+
+  Result<void> transact(std::span<const Outgoing> records, const rd_kafka_topic_partition_list_t* offsets, const Group* group) {
+    if (const Failure failure{rd_kafka_begin_transaction(client.get())}) return give_up("a transaction cannot begin", *failure);
+    for (const Outgoing& record : records) {
+      const std::string topic = address.topic(record.topic);
+      const auto until = Clock::now() + transaction_time;
+      for (;;) {
+        const Failure failure{produce(*client, topic, record.partition, record.key, record.value)};
+        if (!failure) break;
+        if (rd_kafka_error_code(failure.get()) != RD_KAFKA_RESP_ERR__QUEUE_FULL || Clock::now() >= until)
+          return give_up("a record cannot be written to " + topic, *failure);
+        rd_kafka_poll(client.get(), 20);
+      }
+    }
+    if (offsets != nullptr) {
+      const Failure failure = persist([&] {
+        const auto metadata = group->metadata();
+        return rd_kafka_send_offsets_to_transaction(client.get(), offsets, metadata.get(), call_time);
+      });
+      if (failure) return give_up("the position cannot be committed (is the partition another instance's now?)", *failure);
+    }
+    const Failure failure = persist([&] { return rd_kafka_commit_transaction(client.get(), call_time); });
+    if (failure) return give_up("a transaction cannot be committed", *failure);
+    return {};
+  }
+
+  // After a failure from which the producer cannot go on, a new one ends what that left open; then the group knows whether it was
+  // committed.
+  Result<void> commit(std::span<const Outgoing> records, const rd_kafka_topic_partition_list_t* offsets, const Group* group) {
+    if (!client)
+      if (auto connected = connect(); !connected) return connected;
+    const auto done = transact(records, offsets, group);
+    if (done || client || offsets == nullptr) return done;
+    if (auto connected = connect(); !connected)
+      return Error{Errc::refused, done.error().message + "; and then: " + connected.error().message +
+                                      ": whether it was committed shows at the next start"};
+    const auto has = group->committed(offsets->elems[0].partition);
+    if (!has)
+      return Error{Errc::refused,
+                   done.error().message + "; and then: " + has.error().message + ": whether it was committed shows at the next start"};
+    if (*has && static_cast<std::int64_t>(**has) >= offsets->elems[0].offset) return {};
+    return done;
+  }
+};
+
+Transactor::Transactor(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Transactor::~Transactor() = default;
+
+Result<std::unique_ptr<Transactor>> Transactor::open(const Address& address, const std::string& name) {
+  auto state = std::make_unique<State>();
+  state->address = address;
+  state->name = name;
+  if (auto connected = state->connect(); !connected) return connected.error();
+  return std::unique_ptr<Transactor>{new Transactor{std::move(state)}};
+}
+
+Result<void> Transactor::commit(std::span<const Outgoing> records, int partition, Position position, const Group& group) {
+  const std::lock_guard lock{state_->mutex};
+  const Partitions offsets{rd_kafka_topic_partition_list_new(1)};
+  rd_kafka_topic_partition_list_add(offsets.get(), group.topic().c_str(), partition)->offset = static_cast<std::int64_t>(position);
+  return state_->commit(records, offsets.get(), &group);
+}
+
+Result<void> Transactor::commit(std::span<const Outgoing> records) {
+  const std::lock_guard lock{state_->mutex};
+  return state_->commit(records, nullptr, nullptr);
+}
+
+}  // namespace tocsin::adapters::kafka

@@ -1,0 +1,149 @@
+#include "adapters/service/service.h"
+
+#include <chrono>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "adapters/kafka/appender.h"
+#include "adapters/kafka/partition_reader.h"
+#include "adapters/kafka/topic_settings.h"
+#include "adapters/kafka/topics.h"
+#include "adapters/kafka/transactor.h"
+#include "adapters/packs/pack_store.h"
+#include "adapters/service/beats.h"
+#include "adapters/service/shard_worker.h"
+
+namespace tocsin::adapters::service {
+
+using kafka::TopicReader;
+using stream::Errc;
+using stream::Error;
+using stream::Result;
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+constexpr auto patience = 15s;
+
+// The partitions that this instance has, each with its worker.
+// Owned by the main thread's frame; touched by the main thread alone.
+class Partitions final : public kafka::Group::Listener {
+ public:
+  explicit Partitions(const Shared& shared) : shared_(&shared) {}
+  // Workers begin once membership is there to be proven: an assignment comes with a poll of the group.
+  void belongs_to(const kafka::Group& group) { group_ = &group; }
+
+  void assigned(const std::vector<int>& partitions) override {
+    for (const int partition : partitions) workers_.emplace(partition, std::make_unique<ShardWorker>(*shared_, *group_, partition));
+  }
+  void revoked(const std::vector<int>& partitions, bool lost) override {
+    for (const int partition : partitions) {
+      const auto worker = workers_.find(partition);
+      if (worker == workers_.end()) continue;
+      if (lost) worker->second->give_up();
+      else worker->second->drain();
+      if (const auto failure = worker->second->failure()) report(*failure);
+      shared_->log("partition " + std::to_string(partition) + (lost ? ": lost" : ": given back"));
+      workers_.erase(worker);
+    }
+  }
+
+  [[nodiscard]] std::vector<int> numbers() const {
+    std::vector<int> all;
+    for (const auto& [partition, worker] : workers_) all.push_back(partition);
+    return all;
+  }
+  [[nodiscard]] std::optional<Error> failure() {
+    for (const auto& [partition, worker] : workers_)
+      if (auto failure = worker->failure()) return failure;
+    return std::exchange(failure_, {});
+  }
+
+ private:
+  void report(const Error& failure) {
+    shared_->log(failure.message);
+    failure_ = failure;
+  }
+
+  const Shared* shared_;
+  const kafka::Group* group_ = nullptr;
+  std::map<int, std::unique_ptr<ShardWorker>> workers_;
+  std::optional<Error> failure_;
+};
+
+Ended ended_by(const ServiceOptions& options, const Error& error) {
+  options.log(error.message);
+  return error.code == Errc::io ? Ended::failed : Ended::refused;
+}
+
+Result<void> check(const kafka::Address& address) {
+  const auto wrong = kafka::check_topics(address);
+  if (!wrong) return wrong.error();
+  if (wrong->empty()) return {};
+  const std::string more = wrong->size() == 1 ? "" : " (and " + std::to_string(wrong->size() - 1) + " more: see `tocsin topics check`)";
+  return Error{Errc::refused, wrong->front() + more};
+}
+
+// What is configured can be had by its hash from now on; and the first transaction, which takes long, is over.
+Result<void> remember_pack(kafka::Transactor& transactor, const stream::Pack& pack) {
+  const kafka::Outgoing record[] = {{kafka::topic::packs, 0, pack.hash, std::as_bytes(std::span{pack.text})}};
+  return transactor.commit(record);
+}
+
+}  // namespace
+
+Ended run_service(const ServiceOptions& options) {
+  const kafka::Address& address = options.kafka;
+  if (auto topics = check(address); !topics) return ended_by(options, topics.error());
+  auto appender = kafka::Appender::open(address);
+  if (!appender) return ended_by(options, appender.error());
+  auto telemetry = TopicReader::open(address, kafka::topic::telemetry, TopicReader::Isolation::uncommitted);
+  if (!telemetry) return ended_by(options, telemetry.error());
+  auto state = TopicReader::open(address, kafka::topic::state, TopicReader::Isolation::committed);
+  if (!state) return ended_by(options, state.error());
+  const auto alerts = (*appender)->partitions(kafka::topic::alerts, patience);
+  if (!alerts) return ended_by(options, alerts.error());
+  const auto verdicts = (*appender)->partitions(kafka::topic::verdicts, patience);
+  if (!verdicts) return ended_by(options, verdicts.error());
+  auto transactor = kafka::Transactor::open(address, options.group.group + "-" + options.group.instance);
+  if (!transactor) return ended_by(options, transactor.error());
+  if (auto remembered = remember_pack(**transactor, *options.pack.pack); !remembered) return ended_by(options, remembered.error());
+
+  packs::PackStore packs{[&options](std::string_view hash, const Error& why) {
+    options.log("the rules that a log names (pack " + std::string{hash.substr(0, 8)} +
+                ") do not load, those before them judge on: " + why.message);
+  }};
+  packs.add(options.pack);
+  const Shared shared{**telemetry,          **state,         **transactor, **appender, packs, options.pack,
+                      {*alerts, *verdicts}, options.publish, options.log};
+  Partitions partitions{shared};
+  auto group = kafka::Group::join(address, options.group, partitions);
+  if (!group) return ended_by(options, group.error());
+  partitions.belongs_to(**group);
+  options.log("in group " + options.group.group + " as " + options.group.instance + ", pack " + options.pack.pack->hash.substr(0, 8));
+
+  Beats beats{**appender};
+  Ended ended = Ended::drained;
+  while (!options.stop()) {
+    auto went = (*group)->poll(100ms);
+    if (went) went = beats.beat(partitions.numbers(), Clock::now());
+    if (!went) {
+      ended = ended_by(options, went.error());
+      break;
+    }
+    if (const auto failure = partitions.failure()) {
+      ended = ended_by(options, *failure);
+      break;
+    }
+  }
+  (*group)->leave();
+  if (const auto failure = partitions.failure(); failure && ended == Ended::drained)
+    ended = failure->code == Errc::io ? Ended::failed : Ended::refused;
+  if (ended == Ended::drained) options.log("drained");
+  return ended;
+}
+
+}  // namespace tocsin::adapters::service

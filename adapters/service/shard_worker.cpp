@@ -1,0 +1,139 @@
+#include "adapters/service/shard_worker.h"
+
+#include <chrono>
+#include <exception>
+
+#include "adapters/kafka/kafka_log.h"
+#include "adapters/kafka/kafka_state.h"
+#include "adapters/kafka/topic_settings.h"
+#include "adapters/runtime/shard_runner.h"
+#include "schemas/codec.h"
+
+namespace tocsin::adapters::service {
+
+using stream::Errc;
+using stream::Error;
+using stream::Result;
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+constexpr std::size_t entries_a_step = 1024;
+constexpr stream::Duration pack_lead = 3s;  // a reload takes effect so much later
+
+// Says a failure once, until it has changed or gone.
+class Repeated {
+ public:
+  explicit Repeated(const Shared& shared) : shared_(&shared) {}
+  void failed(const Error& error) {
+    if (std::exchange(last_, error.message) != error.message) shared_->log(error.message);
+  }
+  void succeeded() { last_.clear(); }
+
+ private:
+  const Shared* shared_;
+  std::string last_;
+};
+
+// A log that is judged live names its pack: one that has named none, or another than the one that is configured, gets a record.
+class PackRecord {
+ public:
+  PackRecord(const Shared& shared, int partition) : shared_(&shared), partition_(partition) {}
+  Result<void> append_if_due(const stream::Shard& shard) {
+    const auto& pack = *shared_->pack.pack;
+    if (appended_ || shard.newest_pack() == pack.hash) return {};
+    schemas::EntryBuilder entry;
+    const bool first = shard.newest_pack().empty();
+    entry.pack(pack.hash, first ? stream::Time{} : shard.clock() + pack_lead, pack.text);
+    appended_ = true;
+    return shared_->appender.append(kafka::topic::telemetry, partition_, {}, schemas::encode(entry.entry()));
+  }
+
+ private:
+  const Shared* shared_;
+  int partition_;
+  bool appended_ = false;
+};
+
+}  // namespace
+
+ShardWorker::ShardWorker(const Shared& shared, const kafka::Group& group, int partition)
+    : shared_(shared), group_(group), partition_(partition), thread_([this] { run(); }) {}
+ShardWorker::~ShardWorker() { give_up(); }
+
+void ShardWorker::drain() { finish(Order::drain); }
+void ShardWorker::give_up() { finish(Order::give_up); }
+
+void ShardWorker::finish(Order order) {
+  Order working = Order::work;
+  order_.compare_exchange_strong(working, order);
+  if (thread_.joinable()) thread_.join();
+}
+
+std::optional<Error> ShardWorker::failure() const {
+  const std::lock_guard lock{mutex_};
+  return failure_;
+}
+
+bool ShardWorker::pause(std::chrono::milliseconds time) const {
+  for (const auto until = Clock::now() + time; order_ == Order::work && Clock::now() < until;) std::this_thread::sleep_for(10ms);
+  return order_ == Order::work;
+}
+
+void ShardWorker::run() {
+  Result<void> worked;
+  try {
+    worked = work();
+  } catch (const std::exception& error) { worked = Error{Errc::io, error.what()}; }
+  if (worked) return;
+  const std::lock_guard lock{mutex_};
+  failure_ = Error{worked.error().code, "partition " + std::to_string(partition_) + ": " + worked.error().message};
+}
+
+Result<void> ShardWorker::work() {
+  kafka::KafkaLog log{shared_.telemetry, partition_};
+  kafka::KafkaState state{shared_.state, partition_, [this] { return group_.committed(partition_); }};
+  kafka::KafkaSink sink{shared_.transactor, group_, state, partition_, shared_.topics, shared_.publish};
+  runtime::ShardRunner runner{shared_.pack, {log, sink, shared_.packs, &state, true}};
+  Repeated failures{shared_};
+  const auto begun = Clock::now();
+  for (;;) {
+    const auto restored = runner.restore();
+    if (restored) break;
+    if (restored.error().code != Errc::io) return restored;
+    failures.failed(restored.error());
+    if (!pause(1s)) return {};
+  }
+  failures.succeeded();
+  shared_.log("partition " + std::to_string(partition_) + ": judging from offset " +
+              std::to_string(static_cast<std::uint64_t>(runner.position())) + ", " + std::to_string(runner.shard().subjects()) +
+              " jobs restored in " + std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - begun).count()) +
+              " ms");
+
+  PackRecord pack{shared_, partition_};
+  Clock::time_point next_try{};
+  while (order_ == Order::work) {
+    const auto judged = runner.step(entries_a_step);
+    if (!judged) {
+      if (judged.error().code != Errc::io) return judged.error();
+      failures.failed(judged.error());
+      if (!pause(1s)) break;
+      continue;
+    }
+    if (*judged == 0 && log.at_end())
+      if (auto appended = pack.append_if_due(runner.shard()); !appended) return appended;
+    if (!runner.waits() || Clock::now() < next_try) continue;
+    if (const auto kept = runner.hand_over(); kept) {
+      failures.succeeded();
+    } else {
+      if (kept.error().code == Errc::refused) return kept;
+      failures.failed(kept.error());
+      next_try = Clock::now() + 1s;
+    }
+  }
+  if (order_ != Order::drain) return {};
+  return runner.hand_over_all();
+}
+
+}  // namespace tocsin::adapters::service

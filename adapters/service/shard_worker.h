@@ -1,0 +1,64 @@
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "adapters/kafka/appender.h"
+#include "adapters/kafka/group.h"
+#include "adapters/kafka/kafka_sink.h"
+#include "adapters/kafka/partition_reader.h"
+#include "adapters/kafka/transactor.h"
+#include "adapters/packs/pack_store.h"
+#include "stream/ports.h"
+
+namespace tocsin::adapters::service {
+
+// What the shards of an instance have in common.
+struct Shared {
+  kafka::TopicReader& telemetry;
+  kafka::TopicReader& state;
+  kafka::Transactor& transactor;
+  kafka::Appender& appender;
+  packs::PackStore& packs;
+  stream::LoadedPack pack;  // the one that is configured
+  kafka::ReportTopics topics;
+  runtime::Publish publish;  // called by the shards' threads
+  std::function<void(const std::string& line)> log;
+};
+
+// The shard of one partition, on a thread of its own: restores it, judges, and hands over.
+// Owned by the service; its functions belong to the service's main thread.
+class ShardWorker {
+ public:
+  ShardWorker(const Shared& shared, const kafka::Group& group, int partition);
+  ~ShardWorker();  // as give_up
+
+  // Hands over what there is, and ends.
+  void drain();
+  // Ends without a trace: the partition is another's.
+  void give_up();
+  // What it cannot go on from.
+  [[nodiscard]] std::optional<stream::Error> failure() const;
+  [[nodiscard]] int partition() const noexcept { return partition_; }
+
+ private:
+  enum class Order { work, drain, give_up };
+  void run();
+  stream::Result<void> work();
+  bool pause(std::chrono::milliseconds time) const;  // false: it is to end
+  void finish(Order order);
+
+  const Shared& shared_;
+  const kafka::Group& group_;
+  const int partition_;
+  std::atomic<Order> order_{Order::work};
+  mutable std::mutex mutex_;  // of the failure
+  std::optional<stream::Error> failure_;
+  std::thread thread_;  // last: it begins when all else is there
+};
+
+}  // namespace tocsin::adapters::service

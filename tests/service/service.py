@@ -1,0 +1,148 @@
+"""What the tests of the service share: the program, its topics, its instances, and jobs whose records go to a broker."""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TOCSIN = os.environ.get("TOCSIN", str(ROOT / "build/release/adapters/cli/tocsin"))
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+def tocsin(*arguments, **options):
+    return subprocess.run([TOCSIN, *map(str, arguments)], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, **options)
+
+
+def rules_with_quiet(folder):
+    """The shipped rules, and one that answers fast."""
+    rules = pathlib.Path(folder, "rules")
+    shutil.copytree(ROOT / "rules", rules)
+    shutil.copy(HERE / "quiet.lua", rules)
+    return rules
+
+
+def until(condition, seconds, what):
+    """Waits until it is true; returns what it gave."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if found := condition():
+            return found
+        time.sleep(0.1)
+    raise AssertionError(f"within {seconds} s it did not come to this: {what}")
+
+
+def topic(address, name):
+    """What is committed in a topic, in the order of each partition."""
+    done = tocsin("topics", "read", name, "--kafka", address)
+    if done.returncode != 0:
+        raise AssertionError(done.stderr)
+    return done.stdout.splitlines()
+
+
+class Instance:
+    """`tocsin run`, and what it logs."""
+
+    def __init__(self, address, rules, name="a", session=6):
+        self.arguments = [TOCSIN, "run", "--kafka", address, "--rules", str(rules), "--instance", name, "--session-timeout", str(session)]
+        self.log = []
+        self.process = None
+        self.start()
+
+    def start(self):
+        self.process = subprocess.Popen(self.arguments, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        threading.Thread(target=lambda log, lines: log.extend(line.rstrip("\n") for line in lines), args=(self.log, self.process.stderr)).start()
+
+    def partitions(self):
+        """Those that it has now, by its log."""
+        mine = set()
+        for line in list(self.log):
+            if found := re.match(r"tocsin: partition (\d+): (judging|given back|lost)", line):
+                (mine.add if found[2] == "judging" else mine.discard)(int(found[1]))
+        return mine
+
+    def kill(self):
+        self.end(signal.SIGKILL)
+        self.log.clear()
+
+    def stop(self):
+        """Drains; its exit code."""
+        return self.end(signal.SIGTERM)
+
+    def end(self, number):
+        if self.process.poll() is None:
+            self.process.send_signal(number)
+        try:
+            code = self.process.wait(60)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            raise AssertionError("the instance did not end:\n" + "\n".join(self.log[-20:])) from None
+        return code
+
+
+class Job:
+    """A job under `wrap --to`, and what its journal says when it is judged there."""
+
+    def __init__(self, address, rules, name, phases, folder):
+        self.name, self.rules, self.journal = name, rules, pathlib.Path(folder, "journal-" + name)
+        self.process = subprocess.Popen(
+            [TOCSIN, "wrap", "--job", name, "--journal", self.journal, "--to", address, "--rules", rules, "--",
+             sys.executable, str(HERE / "job.py"), *map(str, phases)],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+            env=dict(os.environ, RANK="0", WORLD_SIZE="1"))
+
+    def wait(self):
+        self.said = self.process.communicate(timeout=180)[1]
+        return self.process.returncode
+
+    def replayed(self):
+        """Alerts and verdicts of a replay, as lines of JSON."""
+        done = tocsin("replay", self.journal, "--quiet", "--alerts", "-")
+        if done.returncode != 0:
+            raise AssertionError(done.stderr)
+        return [line for line in done.stdout.splitlines() if line.startswith("{")]
+
+
+def of_job(lines, name):
+    return [line for line in lines if json.loads(line)["subject"] == name]
+
+
+def while_it_runs(lines):
+    """The transitions that the rules decided while the job ran: what closes at the end comes two minutes after it."""
+    return [line for line in lines if "verdict" not in json.loads(line) and json.loads(line)["reason"] != "attempt ended"]
+
+
+class Workplace:
+    """A folder with rules, and what is started in it, which ends with it."""
+
+    def __init__(self, kafka, prefix, partitions=3):
+        self.folder = tempfile.mkdtemp(prefix="tocsin-service-")
+        self.rules = rules_with_quiet(self.folder)
+        self.address = f"{kafka.address}/{prefix}"
+        self.started = []
+        made = tocsin("topics", "create", "--kafka", self.address, "--partitions", partitions)
+        if made.returncode != 0:
+            raise AssertionError(made.stderr)
+
+    def instance(self, name="a", **options):
+        self.started.append(Instance(self.address, self.rules, name, **options))
+        return self.started[-1]
+
+    def job(self, name, *phases):
+        self.started.append(Job(self.address, self.rules, name, phases, self.folder))
+        return self.started[-1]
+
+    def close(self):
+        for one in self.started:
+            if one.process.poll() is None:
+                one.process.kill()
+                one.process.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
