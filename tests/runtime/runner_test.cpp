@@ -150,4 +150,52 @@ TEST_CASE("one step runs no more ticks than it may, however long the log was sil
   CHECK(runner.judged() == silent.messages.size());
   CHECK(runner.shard().digests() == judge(silent, pack()).digests);
   CHECK(store.published() == judge(silent, pack()).transitions);
+namespace {
+
+// A sink that knows what was published by the position of the state alone, and so publishes whatever it is given.
+class PositionStore final : public stream::BundleSink, public stream::SnapshotStore {
+ public:
+  stream::Result<void> keep(const stream::Bundle& bundle) override {
+    if (bundle.sections.empty()) return stream::Error{stream::Errc::refused, "reports without a state"};
+    for (const auto& report : bundle.reports)
+      if (const auto* transition = std::get_if<stream::AlertTransition>(&report))
+        published.emplace_back(transition->id, transition->number);
+    return state_.keep({.reports = {}, .sections = bundle.sections, .packs = bundle.packs, .position = bundle.position});
+  }
+  stream::Result<std::optional<stream::Stored>> newest() override { return state_.newest(); }
+
+  std::vector<std::pair<std::uint64_t, std::uint32_t>> published;
+
+ private:
+  MemoryStore state_;
+};
+
+}  // namespace
+
+TEST_CASE("where the state comes with the reports, its position alone keeps a dropped runner's reports from coming twice") {
+  const std::uint64_t first = test::seed(1);
+  std::vector<std::pair<std::uint64_t, std::uint32_t>> expected;
+  for (std::uint64_t round = 0; round < 5; ++round) {
+    CAPTURE(first + round);
+    std::mt19937_64 random{first + round};
+    PositionStore store;
+    MemoryLog entries{log()};
+    MemoryPacks packs{pack()};
+    const auto begin = [&] { return std::make_unique<ShardRunner>(pack(), ShardRunner::Ports{entries, store, packs, &store, true}); };
+    auto runner = begin();
+    int drops = 0;
+    while (*runner->step(1 + random() % 60) > 0) {
+      REQUIRE(runner->hand_over());
+      if (round == 0 || drops == 12 || random() % 6) continue;
+      ++drops;
+      (void)runner->step(random() % 60);  // judged, and not handed over
+      REQUIRE(entries.seek({}));
+      runner = begin();
+      REQUIRE(runner->restore());
+    }
+    REQUIRE(runner->hand_over_all());
+    if (round == 0) expected = store.published;
+    CHECK(expected.size() > 6);
+    CHECK(store.published == expected);
+  }
 }
