@@ -12,6 +12,7 @@
 #include "adapters/cli/packs.h"
 #include "adapters/cli/usage.h"
 #include "adapters/kafka/forward.h"
+#include "adapters/kafka/record.h"
 #include "adapters/kafka/topic_settings.h"
 #include "adapters/kafka/topics.h"
 #include "adapters/service/service.h"
@@ -101,6 +102,13 @@ int send(const std::filesystem::path& journal, const std::string& address, bool 
   return sent->left == 0 ? 0 : 3;
 }
 
+int copy(const kafka::RecordOptions& options) {
+  const auto count = kafka::record(options);
+  if (!count) return cannot(count.error());
+  fmt::print("{} entries recorded in {}\n", *count, options.journal.string());
+  return 0;
+}
+
 CLI::Option* add_kafka_option(CLI::App& command, std::string& address) {
   return command.add_option("--kafka", address, "The cluster: kafka://HOST:PORT[,HOST:PORT][/PREFIX of the topics]")
       ->required()
@@ -178,6 +186,19 @@ void add_service_commands(CLI::App& app, int& status) {
       ->option_text("(required)");
   add_kafka_option(*read_command, *address);
   read_command->callback([address, name, &status] { status = read(*address, *name); });
+
+  auto recorded = std::make_shared<kafka::RecordOptions>();
+  auto* record = app.add_subcommand("record", "Copy a partition of a cluster's telemetry to a new journal, for replay and explain");
+  add_kafka_option(*record, *address);
+  auto* partition = record->add_option("--partition", recorded->partition, "Which")->option_text("N")->check(CLI::Range(0, 1 << 20));
+  auto* job = record->add_option("--job", recorded->subject, "Or the one that has this job's records")->option_text("NAME");
+  partition->excludes(job);
+  record->add_option("JOURNAL", recorded->journal, "A new directory")->required()->option_text("(required)");
+  record->callback([address, recorded, &status] {
+    if (recorded->partition < 0 && recorded->subject.empty()) throw CLI::ValidationError("name a --partition or a --job");
+    recorded->from = address_of(*address);
+    status = copy(*recorded);
+  });
 
   auto journal = std::make_shared<std::filesystem::path>();
   auto to = std::make_shared<std::string>();

@@ -136,8 +136,14 @@ Result<const Message*> PartitionReader::next(std::chrono::milliseconds wait) {
 Result<PartitionReader::Range> PartitionReader::range() const {
   const State& s = *state_;
   Range range;
-  const auto code =
-      rd_kafka_query_watermark_offsets(s.topic->client.get(), s.topic->topic.c_str(), s.partition, &range.oldest, &range.end, patience);
+  auto code = RD_KAFKA_RESP_ERR_NO_ERROR;
+  const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds{patience};
+  do {  // a partition whose leader has just changed has none for a moment
+    code =
+        rd_kafka_query_watermark_offsets(s.topic->client.get(), s.topic->topic.c_str(), s.partition, &range.oldest, &range.end, patience);
+    if (code != RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION && code != RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE) break;
+    rd_kafka_poll(s.topic->client.get(), 50);
+  } while (std::chrono::steady_clock::now() < until);
   if (code != RD_KAFKA_RESP_ERR_NO_ERROR) return error_of("the offsets of " + s.name() + " cannot be read", code);
   return range;
 }

@@ -52,13 +52,19 @@ class Instance:
 
     def __init__(self, address, rules, name="a", session=6):
         self.arguments = [TOCSIN, "run", "--kafka", address, "--rules", str(rules), "--instance", name, "--session-timeout", str(session)]
-        self.log = []
-        self.process = None
         self.start()
 
     def start(self):
+        self.log = []
         self.process = subprocess.Popen(self.arguments, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        threading.Thread(target=lambda log, lines: log.extend(line.rstrip("\n") for line in lines), args=(self.log, self.process.stderr)).start()
+        self.reading = threading.Thread(target=self.read, args=(self.log, self.process.stderr), daemon=True)
+        self.reading.start()
+
+    @staticmethod
+    def read(log, lines):
+        with lines:
+            for line in lines:
+                log.append(line.rstrip("\n"))
 
     def partitions(self):
         """Those that it has now, by its log."""
@@ -70,7 +76,6 @@ class Instance:
 
     def kill(self):
         self.end(signal.SIGKILL)
-        self.log.clear()
 
     def stop(self):
         """Drains; its exit code."""
@@ -109,6 +114,16 @@ class Job:
         if done.returncode != 0:
             raise AssertionError(done.stderr)
         return [line for line in done.stdout.splitlines() if line.startswith("{")]
+
+
+def recorded(place, name):
+    """What an undisturbed engine makes of the same log: the job's partition as a journal, replayed."""
+    journal = pathlib.Path(place.folder, "recorded-" + name)
+    shutil.rmtree(journal, ignore_errors=True)
+    for done in (tocsin("record", "--kafka", place.address, "--job", name, journal), tocsin("replay", journal, "--quiet", "--alerts", "-")):
+        if done.returncode != 0:
+            raise AssertionError(done.stderr)
+    return of_job([line for line in done.stdout.splitlines() if line.startswith("{")], name)
 
 
 def of_job(lines, name):

@@ -11,7 +11,7 @@ import unittest
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
-from service import Workplace, of_job, tocsin, topic, until, while_it_runs  # noqa: E402
+from service import Workplace, of_job, recorded, tocsin, topic, until, while_it_runs  # noqa: E402
 from tests.servers.kafka import Kafka, Unavailable  # noqa: E402
 
 kafka = None
@@ -70,11 +70,9 @@ class Service(unittest.TestCase):
         self.addCleanup(place.close)
         return place
 
-    def assert_alerts_of(self, place, job, seconds=20):
-        """What the topic has of the job is what a replay of its journal gives, each once and in its order. Equal are whole lines: records
-        arrive when they were appended to the journal, and the job's clock is the journal's, by watermarks. Only what follows from the end
-        two minutes later is left out."""
-        expected = while_it_runs(job.replayed())
+    def assert_alerts(self, place, job, expected, seconds=40):
+        """The topic has these of the job, line for line, each once and in their order."""
+        expected = while_it_runs(expected)
         self.assertGreaterEqual(len(expected), 2)
         found = lambda: while_it_runs(of_job(topic(place.address, "alerts"), job.name))  # noqa: E731
         until(lambda: len(found()) >= len(expected), seconds, f"{len(expected)} alerts of {job.name}")
@@ -85,10 +83,60 @@ class Service(unittest.TestCase):
         service = place.instance()
         job = place.job("one", 12, 0.25, 6, 8, 0.25, 0)
         self.assertEqual(job.wait(), 0)
-        self.assert_alerts_of(place, job)
+        # Whole lines are equal: records arrive when they were appended to the journal, and the job's clock is the journal's, by watermarks.
+        self.assert_alerts(place, job, job.replayed())
         self.assertEqual(service.stop(), 0)
         fired = [json.loads(line)["rule"] for line in of_job(topic(place.address, "alerts"), "one")]
         self.assertIn("quiet", fired)
+
+    def test_an_instance_that_is_killed_again_and_again_loses_nothing_and_repeats_nothing(self):
+        seed = int(os.environ.get("TOCSIN_SEED") or random.SystemRandom().randrange(1 << 32))
+        print(f"TOCSIN_SEED={seed}", end=" ", flush=True)
+        draw = random.Random(seed)
+        place = self.place("killed")
+        service = place.instance()
+        job = place.job("killed", *[8, 0.2, 4.2] * 5)
+        kills = 0
+        while job.process.poll() is None:
+            time.sleep(draw.uniform(0.5, 4))
+            service.kill()
+            service.start()
+            kills += 1
+        self.assertEqual(job.wait(), 0)
+        self.assertGreaterEqual(kills, 5)
+        # The log has gaps in which nobody was there to beat: an undisturbed engine is one that reads this log, not the journal.
+        self.assert_alerts(place, job, recorded(place, "killed"))
+        self.assertEqual(service.stop(), 0)
+
+    def test_instances_share_the_partitions_and_the_one_that_is_left_goes_on_alone(self):
+        place = self.place("shared", partitions=4)
+        first, second = place.instance("first", session=3), place.instance("second", session=3)
+        both = lambda: first.partitions() | second.partitions() == set(range(4)) and len(first.partitions()) == len(second.partitions()) == 2  # noqa: E731
+        until(both, 30, "two partitions each")
+        jobs = [place.job(f"shared{i}", *[8, 0.25, 4.2] * 4) for i in range(3)]
+        until(lambda: topic(place.address, "alerts"), 40, "an alert")
+        first.kill()
+        until(lambda: second.partitions() == set(range(4)), 30, "all partitions at the one that is left")
+        for job in jobs:
+            self.assertEqual(job.wait(), 0)
+        for job in jobs:
+            self.assert_alerts(place, job, recorded(place, job.name))
+        self.assertEqual(second.stop(), 0)
+
+    def test_what_a_job_wrote_while_the_broker_was_away_is_sent_later(self):
+        place = self.place("away")
+        job = place.job("away", 8, 0.25, 3.5)
+        until(lambda: len(topic(place.address, "telemetry")) > 3, 20, "records")
+        kafka.kill()
+        job.process.wait(60)
+        self.assertEqual(job.wait(), 0)
+        self.assertRegex(job.said, r"tocsin: \d+ entries are not sent; later: tocsin forward ")
+        kafka.start_process()
+        later = tocsin("forward", job.journal, "--to", place.address)
+        self.assertEqual(later.returncode, 0, later.stderr)
+        self.assertRegex(later.stdout, r"^[1-9]\d* entries sent, 0 left\n$")
+        again = tocsin("forward", job.journal, "--to", place.address)
+        self.assertEqual((again.returncode, again.stdout), (0, "0 entries sent, 0 left\n"), again.stderr)
 
 
 if __name__ == "__main__":
