@@ -41,7 +41,7 @@ struct Message {
 
 // The messages of one partition, in order, from a queue of their own. What is not taken waits there, and once it is full nothing more is
 // fetched: that is all the back-pressure there is.
-// Owned by whoever reads the partition; touched by its thread alone.
+// Owned by whoever reads the partition; touched by its thread alone. Of one partition there is one started at a time.
 class PartitionReader {
  public:
   PartitionReader(TopicReader& topic, int partition);

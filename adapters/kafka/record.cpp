@@ -2,8 +2,10 @@
 
 #include <chrono>
 #include <memory>
+#include <utility>
 
 #include "adapters/journal/journal.h"
+#include "adapters/kafka/first_pack.h"
 #include "adapters/kafka/partition_reader.h"
 #include "adapters/kafka/topic_settings.h"
 #include "stream/job/murmur2.h"
@@ -29,7 +31,9 @@ Result<std::uint64_t> record(const RecordOptions& options) {
   if (partition >= *partitions)
     return Error{Errc::refused, (*topic)->topic() + " has no partition " + std::to_string(partition) + ": they are 0 to " +
                                     std::to_string(*partitions - 1)};
-  PartitionReader reader{**topic, partition};
+  const auto pack = first_pack(**topic, partition);
+  if (!pack) return pack.error();
+  PartitionReader reader{**topic, partition};  // one at a time
   const auto range = reader.range();
   if (!range) return range.error();
   auto journal = journal::Writer::open(options.journal);
@@ -37,14 +41,17 @@ Result<std::uint64_t> record(const RecordOptions& options) {
   std::uint64_t count = 0;
   if (range->oldest < range->end)
     if (auto started = reader.start(range->oldest); !started) return started.error();
+  bool begun = !*pack;
   for (std::int64_t next = range->oldest; next < range->end && !reader.at_end();) {
     const auto message = reader.next(10ms);
     if (!message) return message.error();
     if (*message == nullptr) continue;
     next = (*message)->offset + 1;
     if (next > range->end) break;
-    if (auto written = journal->append((*message)->value, (*message)->appended.value_or(journal->last_arrival())); !written)
-      return written.error();
+    const auto appended = (*message)->appended.value_or(journal->last_arrival());
+    if (!std::exchange(begun, true))
+      if (auto written = journal->append((*pack)->message, appended); !written) return written.error();
+    if (auto written = journal->append((*message)->value, appended); !written) return written.error();
     ++count;
   }
   if (auto synced = journal->sync(); !synced) return synced.error();

@@ -10,7 +10,7 @@
 namespace tocsin::adapters::kafka {
 
 // Copies a partition of the telemetry topic as it is, its control records and append times included, into a new journal: what `replay`
-// makes of it is what a service made of the partition. Ends where the partition ended when it began. Returns how many entries there are.
+// makes of it is what a service made of the partition. The first pack comes first, as it judges what was written before it. Ends where the partition ended when it began. Returns how many entries there are.
 struct RecordOptions {
   Address from;
   int partition = -1;   // or that of

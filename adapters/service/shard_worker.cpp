@@ -3,6 +3,7 @@
 #include <chrono>
 #include <exception>
 
+#include "adapters/kafka/first_pack.h"
 #include "adapters/kafka/kafka_log.h"
 #include "adapters/kafka/kafka_state.h"
 #include "adapters/kafka/topic_settings.h"
@@ -36,21 +37,42 @@ class Repeated {
   std::string last_;
 };
 
-// A log that is judged live names its pack: one that has named none, or another than the one that is configured, gets a record.
-class PackRecord {
+// A log that is judged live names its packs: the first, and another where another is configured.
+class PackRecords {
  public:
-  PackRecord(const Shared& shared, int partition) : shared_(&shared), partition_(partition) {}
+  PackRecords(const Shared& shared, int partition) : shared_(&shared), partition_(partition) {}
+
+  // The pack that the log begins with; a log that names none gets the one that is configured.
+  Result<stream::LoadedPack> first() {
+    for (bool appended = false;; appended = true) {
+      const auto found = kafka::first_pack(shared_->telemetry, partition_);
+      if (!found) return found.error();
+      if (*found) {
+        shared_->packs.prepare((*found)->pack.hash, (*found)->pack.text);
+        auto loaded = shared_->packs.pack((*found)->pack.hash);
+        return loaded ? *loaded : shared_->pack;  // one that does not load is reported, and judges nothing
+      }
+      if (!appended)
+        if (auto done = append({}); !done) return done.error();
+      if (auto flushed = shared_->appender.flush(1s); !flushed) return flushed.error();
+      else if (!*flushed) return Error{Errc::io, "the rules cannot be appended to partition " + std::to_string(partition_)};
+    }
+  }
+  // Once the log was read to its end: the pack that is configured, if another is in force.
   Result<void> append_if_due(const stream::Shard& shard) {
-    const auto& pack = *shared_->pack.pack;
-    if (appended_ || shard.newest_pack() == pack.hash) return {};
-    schemas::EntryBuilder entry;
-    const bool first = shard.newest_pack().empty();
-    entry.pack(pack.hash, first ? stream::Time{} : shard.clock() + pack_lead, pack.text);
+    if (appended_ || shard.newest_pack() == shared_->pack.pack->hash) return {};
     appended_ = true;
-    return shared_->appender.append(kafka::topic::telemetry, partition_, {}, schemas::encode(entry.entry()));
+    return append(shard.clock() + pack_lead);
   }
 
  private:
+  Result<void> append(stream::Time from) {
+    const auto& pack = *shared_->pack.pack;
+    schemas::EntryBuilder entry;
+    entry.pack(pack.hash, from, pack.text);
+    return shared_->appender.append(kafka::topic::telemetry, partition_, {}, schemas::encode(entry.entry()));
+  }
+
   const Shared* shared_;
   int partition_;
   bool appended_ = false;
@@ -95,23 +117,27 @@ Result<void> ShardWorker::work() {
   kafka::KafkaLog log{shared_.telemetry, partition_};
   kafka::KafkaState state{shared_.state, partition_, [this] { return group_.committed(partition_); }};
   kafka::KafkaSink sink{shared_.transactor, group_, state, partition_, shared_.topics, shared_.publish};
-  runtime::ShardRunner runner{shared_.pack, {log, sink, shared_.packs, &state, true}};
+  PackRecords packs{shared_, partition_};
   Repeated failures{shared_};
   const auto begun = Clock::now();
+  std::optional<runtime::ShardRunner> running;
   for (;;) {
-    const auto restored = runner.restore();
+    auto first = packs.first();
+    Result<void> restored;
+    if (!first) restored = first.error();
+    else restored = running.emplace(std::move(*first), runtime::ShardRunner::Ports{log, sink, shared_.packs, &state, true}).restore();
     if (restored) break;
     if (restored.error().code != Errc::io) return restored;
     failures.failed(restored.error());
     if (!pause(1s)) return {};
   }
+  runtime::ShardRunner& runner = *running;
   failures.succeeded();
   shared_.log("partition " + std::to_string(partition_) + ": judging from offset " +
               std::to_string(static_cast<std::uint64_t>(runner.position())) + ", " + std::to_string(runner.shard().subjects()) +
               " jobs restored in " + std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - begun).count()) +
               " ms");
 
-  PackRecord pack{shared_, partition_};
   Clock::time_point next_try{};
   while (order_ == Order::work) {
     const auto judged = runner.step(entries_a_step);
@@ -122,7 +148,7 @@ Result<void> ShardWorker::work() {
       continue;
     }
     if (*judged == 0 && log.at_end())
-      if (auto appended = pack.append_if_due(runner.shard()); !appended) return appended;
+      if (auto appended = packs.append_if_due(runner.shard()); !appended) return appended;
     if (!runner.waits() || Clock::now() < next_try) continue;
     if (const auto kept = runner.hand_over(); kept) {
       failures.succeeded();

@@ -269,10 +269,7 @@ const Counters& Shard::counters() const noexcept { return state_->counters; }
 Time Shard::clock() const noexcept { return state_->log.clock; }
 bool Shard::sealed() const noexcept { return state_->log.sealed; }
 std::size_t Shard::subjects() const noexcept { return state_->subjects.size(); }
-std::string Shard::newest_pack() const {
-  const PackChange& newest = state_->log.packs.all().back();
-  return newest.key == PackChange::Key{} ? std::string{} : newest.hash;
-}
+std::string Shard::newest_pack() const { return state_->log.packs.all().back().hash; }
 void Shard::observe(RuleObserver observer) { state_->observer = std::move(observer); }
 
 }  // namespace tocsin::stream

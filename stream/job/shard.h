@@ -43,7 +43,7 @@ class Shard {
   [[nodiscard]] Time clock() const noexcept;
   [[nodiscard]] bool sealed() const noexcept;
   [[nodiscard]] std::size_t subjects() const noexcept;
-  [[nodiscard]] std::string newest_pack() const;  // the hash that the log named last; empty: it has named none
+  [[nodiscard]] std::string newest_pack() const;  // the hash that the log named last, else of the one it began with
 
   // What a restart goes on from: the shard's own section (""), and one a subject; an empty one says that the subject is forgotten.
   using Sections = std::map<std::string, std::vector<std::byte>>;
