@@ -150,9 +150,9 @@ class Forwarder {
       ++sent_;
       return appender_.append(topic::telemetry, partition, entry.subject, encoder_.encode(rekeyed));
     }
-    if (!has(entry, stream::ControlRecord::Kind::beat)) return {};
+    if (!sealed_ && !has(entry, stream::ControlRecord::Kind::beat)) return {};
     builder_.clear();
-    builder_.watermark(progress_.source, entry.appended);
+    builder_.watermark(progress_.source, sealed_ ? stream::source_ended : entry.appended);
     const auto watermark = encoder_.encode(builder_.entry());
     for (const int partition : used_)
       if (auto sent = appender_.append(topic::telemetry, partition, {}, watermark); !sent) return sent;

@@ -17,6 +17,11 @@ using stream::Error;
 using stream::Result;
 using namespace std::chrono_literals;
 
+namespace {
+// A re-keyed record arrived at most so long before it was appended, and the first pack holds for it, too.
+constexpr auto longest_way = 24h;
+}  // namespace
+
 Result<std::uint64_t> record(const RecordOptions& options) {
   std::error_code error;
   if (std::filesystem::exists(options.journal, error) && !std::filesystem::is_empty(options.journal, error))
@@ -50,7 +55,7 @@ Result<std::uint64_t> record(const RecordOptions& options) {
     if (next > range->end) break;
     const auto appended = (*message)->appended.value_or(journal->last_arrival());
     if (!std::exchange(begun, true))
-      if (auto written = journal->append((*pack)->message, appended); !written) return written.error();
+      if (auto written = journal->append((*pack)->message, appended - longest_way); !written) return written.error();
     if (auto written = journal->append((*message)->value, appended); !written) return written.error();
     ++count;
   }

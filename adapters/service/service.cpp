@@ -45,7 +45,10 @@ class Partitions final : public kafka::Group::Listener {
       if (worker == workers_.end()) continue;
       if (lost) worker->second->give_up();
       else worker->second->drain();
-      if (const auto failure = worker->second->failure()) report(*failure);
+      if (const auto failure = worker->second->failure()) {
+        shared_->log(failure->message);  // what was not handed over is judged again by the next owner
+        all_handed_over_ = false;
+      }
       shared_->log("partition " + std::to_string(partition) + (lost ? ": lost" : ": given back"));
       workers_.erase(worker);
     }
@@ -56,22 +59,19 @@ class Partitions final : public kafka::Group::Listener {
     for (const auto& [partition, worker] : workers_) all.push_back(partition);
     return all;
   }
-  [[nodiscard]] std::optional<Error> failure() {
+  [[nodiscard]] std::optional<Error> failure() const {
     for (const auto& [partition, worker] : workers_)
       if (auto failure = worker->failure()) return failure;
-    return std::exchange(failure_, {});
+    return {};
   }
+  void begin_to_leave() { all_handed_over_ = true; }  // what failed before is another's by now
+  [[nodiscard]] bool all_handed_over() const noexcept { return all_handed_over_; }
 
  private:
-  void report(const Error& failure) {
-    shared_->log(failure.message);
-    failure_ = failure;
-  }
-
   const Shared* shared_;
   const kafka::Group* group_ = nullptr;
   std::map<int, std::unique_ptr<ShardWorker>> workers_;
-  std::optional<Error> failure_;
+  bool all_handed_over_ = true;
 };
 
 Ended ended_by(const ServiceOptions& options, const Error& error) {
@@ -139,9 +139,9 @@ Ended run_service(const ServiceOptions& options) {
       break;
     }
   }
+  partitions.begin_to_leave();
   (*group)->leave();
-  if (const auto failure = partitions.failure(); failure && ended == Ended::drained)
-    ended = failure->code == Errc::io ? Ended::failed : Ended::refused;
+  if (ended == Ended::drained && !partitions.all_handed_over()) ended = Ended::failed;
   if (ended == Ended::drained) options.log("drained");
   return ended;
 }

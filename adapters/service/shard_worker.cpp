@@ -42,8 +42,10 @@ class PackRecords {
  public:
   PackRecords(const Shared& shared, int partition) : shared_(&shared), partition_(partition) {}
 
-  // The pack that the log begins with; a log that names none gets the one that is configured.
-  Result<stream::LoadedPack> first() {
+  // What a shard begins with: the pack that the log begins with; a log that names none gets the one that is configured. A shard that goes
+  // on from a state has its packs there.
+  Result<stream::LoadedPack> first(bool goes_on) {
+    if (goes_on) return shared_->pack;
     for (bool appended = false;; appended = true) {
       const auto found = kafka::first_pack(shared_->telemetry, partition_);
       if (!found) return found.error();
@@ -122,7 +124,8 @@ Result<void> ShardWorker::work() {
   const auto begun = Clock::now();
   std::optional<runtime::ShardRunner> running;
   for (;;) {
-    auto first = packs.first();
+    const auto committed = group_.committed(partition_);
+    auto first = committed ? packs.first(committed->has_value()) : committed.error();
     Result<void> restored;
     if (!first) restored = first.error();
     else restored = running.emplace(std::move(*first), runtime::ShardRunner::Ports{log, sink, shared_.packs, &state, true}).restore();
@@ -142,6 +145,7 @@ Result<void> ShardWorker::work() {
   while (order_ == Order::work) {
     const auto judged = runner.step(entries_a_step);
     if (!judged) {
+      if (judged.error().code == Errc::not_found) return Error{Errc::io, judged.error().message};  // a new start goes on from what is left
       if (judged.error().code != Errc::io) return judged.error();
       failures.failed(judged.error());
       if (!pause(1s)) break;

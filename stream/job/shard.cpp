@@ -12,6 +12,8 @@ namespace {
 constexpr Duration widest_beat = std::chrono::seconds{5};
 constexpr Duration between_marks = std::chrono::minutes{1};
 // A source's arrival further from the append time here is none.
+// A source without a watermark for so long is forgotten; where it goes on, it is as new.
+constexpr Duration watermarks_kept = std::chrono::hours{24};
 constexpr Duration furthest_ahead = std::chrono::minutes{10}, furthest_behind = std::chrono::hours{24};
 
 }  // namespace
@@ -220,12 +222,16 @@ void Shard::State::control(const ControlRecord& record) {
       break;
   }
   follow_watermarks();
+  // Who follows an ended source knows it now.
+  std::erase_if(log.watermarks, [](const auto& mark) { return mark.second == never; });
 }
 
 void Shard::State::read_watermark(const ControlRecord& record) {
-  if (record.read_up_to > log.clock + furthest_ahead) ++counters.corrected_arrivals;
+  const bool ended = record.read_up_to >= source_ended;
+  if (!ended && record.read_up_to > log.clock + furthest_ahead) ++counters.corrected_arrivals;
+  std::erase_if(log.watermarks, [this](const auto& mark) { return mark.second < log.clock - watermarks_kept; });
   Time& read = log.watermarks.try_emplace(std::string{record.source}, long_ago).first->second;
-  read = std::max(read, std::min(record.read_up_to, log.clock));
+  read = std::max(read, ended ? never : std::min(record.read_up_to, log.clock));
 }
 
 // After each control record; between them, how other subjects' records interleave must not matter.

@@ -150,6 +150,8 @@ TEST_CASE("one step runs no more ticks than it may, however long the log was sil
   CHECK(runner.judged() == silent.messages.size());
   CHECK(runner.shard().digests() == judge(silent, pack()).digests);
   CHECK(store.published() == judge(silent, pack()).transitions);
+}
+
 namespace {
 
 // A sink that knows what was published by the position of the state alone, and so publishes whatever it is given.

@@ -188,6 +188,24 @@ class TwoSources {
 
 }  // namespace
 
+TEST_CASE("a source that has ended holds back no clock, and is not reported as behind") {
+  Pulses job;
+  job.pulses(0, 0, 20);
+  job.read_up_to(0, 20, 20);
+  job.pulses(1, 10, 20);
+  job.read_up_to(1, 20, 20);
+  {
+    EntryBuilder b;
+    b.watermark("ranks/1", stream::source_ended);
+    job.consume(b.entry(), 20);
+  }
+  for (int s = 21; s <= 200; ++s) job.pulse(0, s), job.read_up_to(0, s, s);
+  CHECK(job.last_tick() >= 180);  // every ten seconds, and the lateness of the signals
+  CHECK(job.sources.empty());
+  CHECK(job.said.back()[1] == stream::Truth::yes);  // rank 1 is silent, not unobserved
+  CHECK(job.shard.counters().corrected_arrivals == 0);
+}
+
 TEST_CASE("how the records of two sources interleave within their watermarks changes nothing") {
   // Rows hold the numbers of texts, which are given in the order in which texts are read first: with seed 2 in another order here.
   std::vector<std::pair<std::uint32_t, bool>> logs{{1, true}, {6, true}, {8, true}, {2, false}};
