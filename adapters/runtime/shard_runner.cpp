@@ -58,6 +58,7 @@ bool ShardRunner::take(stream::Sections sections) {
 
 Result<void> ShardRunner::hand_over() {
   if (!waits()) return {};
+  if (ports_.state_with_reports && entry_ != nullptr) return {};  // reports of half an entry belong to no position
   if (ports_.state_with_reports && !pending_.reports.empty()) take(shard_.take_own_section());
   pending_.packs.clear();
   if (!pending_.sections.empty())
@@ -71,6 +72,11 @@ Result<void> ShardRunner::hand_over() {
 }
 
 Result<void> ShardRunner::hand_over_all() {
+  while (entry_ != nullptr) {
+    const auto worked = step(1);
+    if (!worked) return worked.error();
+    if (*worked == 0) break;
+  }
   if (ports_.snapshots != nullptr) take(shard_.take_sections(true));
   return hand_over();
 }

@@ -5,6 +5,7 @@
 
 #include "stream/job/murmur2.h"
 #include "stream/job/shard_state.h"
+#include "stream/values/source_end.h"
 
 namespace tocsin::stream {
 namespace {

@@ -73,9 +73,6 @@ struct CoverageRecord {
   std::span<const MemberKey> members;
 };
 
-// What a watermark says of a source that has ended: it has been read to the end of time, and nothing waits for it.
-inline constexpr Time source_ended = at_nanoseconds(std::int64_t{1} << 62);
-
 struct ControlRecord {
   enum class Kind : std::uint8_t { beat, watermark, pack, seal };
   Kind kind = Kind::beat;

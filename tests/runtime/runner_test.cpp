@@ -186,7 +186,7 @@ TEST_CASE("where the state comes with the reports, its position alone keeps a dr
     const auto begin = [&] { return std::make_unique<ShardRunner>(pack(), ShardRunner::Ports{entries, store, packs, &store, true}); };
     auto runner = begin();
     int drops = 0;
-    while (*runner->step(1 + random() % 60) > 0) {
+    while (*runner->step(1 + random() % 60, 1 + random() % 9) > 0) {
       REQUIRE(runner->hand_over());
       if (round == 0 || drops == 12 || random() % 6) continue;
       ++drops;
