@@ -274,7 +274,7 @@ std::map<std::string, std::uint64_t> Shard::row_digests() const {
 
 const Counters& Shard::counters() const noexcept { return state_->counters; }
 Time Shard::clock() const noexcept { return state_->log.clock; }
-bool Shard::sealed() const noexcept { return state_->log.sealed; }
+bool Shard::sealed() const noexcept { return state_->log.sealed && !state_->begun(); }
 std::size_t Shard::subjects() const noexcept { return state_->subjects.size(); }
 std::string Shard::newest_pack() const { return state_->log.packs.all().back().hash; }
 void Shard::observe(RuleObserver observer) { state_->observer = std::move(observer); }

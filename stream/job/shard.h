@@ -41,7 +41,7 @@ class Shard {
   [[nodiscard]] std::map<std::string, std::uint64_t> row_digests() const;
   [[nodiscard]] const Counters& counters() const noexcept;
   [[nodiscard]] Time clock() const noexcept;
-  [[nodiscard]] bool sealed() const noexcept;
+  [[nodiscard]] bool sealed() const noexcept;  // the seal was judged, with all that it ends
   [[nodiscard]] std::size_t subjects() const noexcept;
   [[nodiscard]] std::string newest_pack() const;  // the hash that the log named last, else of the one it began with
 

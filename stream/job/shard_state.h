@@ -88,6 +88,8 @@ struct Shard::State final : private PacksInUse {
   Result<void> load_own(Reader& in, std::set<std::string>& changed);
   const Mark* place_to_read_from() const;
 
+  [[nodiscard]] bool begun() const noexcept { return begun_; }  // an entry that is not done
+
  private:
   void begin(const Entry& raw);
   void mark();

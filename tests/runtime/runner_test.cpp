@@ -199,5 +199,6 @@ TEST_CASE("where the state comes with the reports, its position alone keeps a dr
     if (round == 0) expected = store.published;
     CHECK(expected.size() > 6);
     CHECK(store.published == expected);
+    CHECK(runner->shard().digests() == judge(log(), pack()).digests);  // the seal was judged to its end, in however many steps
   }
 }
