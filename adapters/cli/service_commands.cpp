@@ -7,8 +7,11 @@
 
 #include <chrono>
 #include <cstdio>
-#include <memory>
 
+#include <memory>
+#include <variant>
+#include <vector>
+#include "adapters/alertmanager/poster.h"
 #include "adapters/cli/packs.h"
 #include "adapters/cli/usage.h"
 #include "adapters/kafka/forward.h"
@@ -43,7 +46,34 @@ kafka::Address address_of(const std::string& text) { return *kafka::parse_addres
 struct ServiceArguments {
   std::string kafka, instance = host(), group = "tocsin";
   std::filesystem::path rules;
+  std::vector<std::string> alertmanagers;
   unsigned session_seconds = 45;
+};
+
+// Alerts go to Alertmanager for as long as the last commit is younger than a session: after it the partition may be another's.
+class PostingOutlet final : public service::Outlet {
+ public:
+  explicit PostingOutlet(std::chrono::milliseconds session) : session_(session) {}
+  stream::Result<void> start(alertmanager::PosterOptions options) {
+    auto poster = alertmanager::Poster::start(std::move(options));
+    if (!poster) return poster.error();
+    poster_ = std::move(*poster);
+    return {};
+  }
+  void drain() {
+    if (poster_ && !poster_->drain(last_posts)) write_line("not every Alertmanager has the last alerts");
+  }
+  void report(int partition, const stream::Report& report) override {
+    if (const auto* transition = std::get_if<stream::AlertTransition>(&report)) poster_->report(owner(partition), *transition);
+  }
+  void committed(int partition) override { poster_->permit(owner(partition), std::chrono::steady_clock::now() + session_); }
+  void withdraw(int partition) override { poster_->withdraw(owner(partition)); }
+
+ private:
+  static constexpr std::chrono::seconds last_posts{5};
+  static alertmanager::Owner owner(int partition) { return static_cast<alertmanager::Owner>(partition); }
+  std::chrono::milliseconds session_;
+  std::unique_ptr<alertmanager::Poster> poster_;
 };
 
 int run_as_service(const ServiceArguments& arguments) {
@@ -53,14 +83,22 @@ int run_as_service(const ServiceArguments& arguments) {
   options.kafka = address_of(arguments.kafka);
   options.group = {arguments.group, arguments.instance, std::chrono::seconds{arguments.session_seconds}};
   options.pack = std::move(*pack);
-  options.publish = [](const stream::Report&, std::string_view) {};
+  PostingOutlet outlet{options.group.session};
+  if (!arguments.alertmanagers.empty()) {
+    alertmanager::PosterOptions posting;
+    for (const std::string& url : arguments.alertmanagers) posting.instances.push_back({url, {}, {}});
+    if (auto started = outlet.start(std::move(posting)); !started) return cannot(started.error());
+    options.outlet = &outlet;
+  }
   options.log = write_line;
   options.stop = [] { return stop_asked != 0; };
   struct sigaction action {};
   action.sa_handler = ask_to_stop;
   ::sigaction(SIGTERM, &action, nullptr);
   ::sigaction(SIGINT, &action, nullptr);
-  return static_cast<int>(service::run_service(options));
+  const auto ended = service::run_service(options);
+  outlet.drain();
+  return static_cast<int>(ended);
 }
 
 int create(const std::string& address, const kafka::TopicShape& shape) {
@@ -152,6 +190,10 @@ void add_service_commands(CLI::App& app, int& status) {
   auto* run = app.add_subcommand("run", "Judge the jobs of a Kafka cluster as a service, alone or as one of several instances");
   add_kafka_option(*run, arguments->kafka);
   run->add_option("--rules", arguments->rules, "A directory of rules (default: $TOCSIN_RULES, else the shipped rules)")->option_text("DIR");
+  run->add_option("--alertmanager", arguments->alertmanagers, "Post alerts to this Alertmanager, http://HOST:PORT; give each of a cluster")
+      ->option_text("URL ...")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   run->add_option("--group", arguments->group, "The group whose instances share the partitions (default: tocsin)")->option_text("NAME");
   run->add_option("--instance", arguments->instance, "This instance's own name in the group, the same at each start (default: the host's)")
       ->option_text("NAME");

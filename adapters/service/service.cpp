@@ -49,6 +49,7 @@ class Partitions final : public kafka::Group::Listener {
         shared_->log(failure->message);  // what was not handed over is judged again by the next owner
         all_handed_over_ = false;
       }
+      if (!leaving_ && shared_->outlet != nullptr) shared_->outlet->withdraw(partition);
       shared_->log("partition " + std::to_string(partition) + (lost ? ": lost" : ": given back"));
       workers_.erase(worker);
     }
@@ -64,14 +65,17 @@ class Partitions final : public kafka::Group::Listener {
       if (auto failure = worker->failure()) return failure;
     return {};
   }
-  void begin_to_leave() { all_handed_over_ = true; }  // what failed before is another's by now
+  void begin_to_leave() {
+    leaving_ = true;
+    all_handed_over_ = true;  // what failed before is another's by now
+  }
   [[nodiscard]] bool all_handed_over() const noexcept { return all_handed_over_; }
 
  private:
   const Shared* shared_;
   const kafka::Group* group_ = nullptr;
   std::map<int, std::unique_ptr<ShardWorker>> workers_;
-  bool all_handed_over_ = true;
+  bool all_handed_over_ = true, leaving_ = false;
 };
 
 Ended ended_by(const ServiceOptions& options, const Error& error) {
@@ -117,8 +121,8 @@ Ended run_service(const ServiceOptions& options) {
                 ") do not load, those before them judge on: " + why.message);
   }};
   packs.add(options.pack);
-  const Shared shared{**telemetry,          **state,         **transactor, **appender, packs, options.pack,
-                      {*alerts, *verdicts}, options.publish, options.log};
+  const Shared shared{**telemetry,          **state,        **transactor, **appender, packs, options.pack,
+                      {*alerts, *verdicts}, options.outlet, options.log};
   Partitions partitions{shared};
   auto group = kafka::Group::join(address, options.group, partitions);
   if (!group) return ended_by(options, group.error());

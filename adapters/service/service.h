@@ -5,16 +5,24 @@
 
 #include "adapters/kafka/address.h"
 #include "adapters/kafka/group.h"
-#include "adapters/runtime/disk_sink.h"
 #include "stream/ports.h"
 
 namespace tocsin::adapters::service {
+
+// What goes on beyond the topics. Called by the shards' threads.
+class Outlet {
+ public:
+  virtual ~Outlet() = default;
+  virtual void report(int partition, const stream::Report& report) = 0;  // it is committed
+  virtual void committed(int partition) = 0;                             // the partition was this instance's just now
+  virtual void withdraw(int partition) = 0;                              // it is not any more
+};
 
 struct ServiceOptions {
   kafka::Address kafka;
   kafka::GroupOptions group;
   stream::LoadedPack pack;
-  runtime::Publish publish;                          // after the commit, by any of the shards' threads
+  Outlet* outlet = nullptr;                          // where reports go on to; none: nowhere
   std::function<void(const std::string& line)> log;  // by any thread
   std::function<bool()> stop;                        // asked several times a second
 };

@@ -118,7 +118,10 @@ void ShardWorker::run() {
 Result<void> ShardWorker::work() {
   kafka::KafkaLog log{shared_.telemetry, partition_};
   kafka::KafkaState state{shared_.state, partition_, [this] { return group_.committed(partition_); }};
-  kafka::KafkaSink sink{shared_.transactor, group_, state, partition_, shared_.topics, shared_.publish};
+  kafka::KafkaSink sink{
+      shared_.transactor, group_, state, partition_, shared_.topics, [this](const stream::Report& report, std::string_view) {
+        if (shared_.outlet != nullptr) shared_.outlet->report(partition_, report);
+      }};
   PackRecords packs{shared_, partition_};
   Repeated failures{shared_};
   const auto begun = Clock::now();
@@ -156,6 +159,7 @@ Result<void> ShardWorker::work() {
     if (!runner.waits() || Clock::now() < next_try) continue;
     if (const auto kept = runner.hand_over(); kept) {
       failures.succeeded();
+      if (shared_.outlet != nullptr) shared_.outlet->committed(partition_);
     } else {
       if (kept.error().code == Errc::refused) return kept;
       failures.failed(kept.error());

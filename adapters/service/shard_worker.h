@@ -13,6 +13,7 @@
 #include "adapters/kafka/partition_reader.h"
 #include "adapters/kafka/transactor.h"
 #include "adapters/packs/pack_store.h"
+#include "adapters/service/service.h"
 #include "stream/ports.h"
 
 namespace tocsin::adapters::service {
@@ -26,7 +27,7 @@ struct Shared {
   packs::PackStore& packs;
   stream::LoadedPack pack;  // the one that is configured
   kafka::ReportTopics topics;
-  runtime::Publish publish;  // called by the shards' threads
+  Outlet* outlet;
   std::function<void(const std::string& line)> log;
 };
 

@@ -50,8 +50,8 @@ def topic(address, name):
 class Instance:
     """`tocsin run`, and what it logs."""
 
-    def __init__(self, address, rules, name="a", session=6):
-        self.arguments = [TOCSIN, "run", "--kafka", address, "--rules", str(rules), "--instance", name, "--session-timeout", str(session)]
+    def __init__(self, address, rules, name="a", session=6, more=()):
+        self.arguments = [TOCSIN, "run", "--kafka", address, "--rules", str(rules), "--instance", name, "--session-timeout", str(session), *more]
         self.start()
 
     def start(self):

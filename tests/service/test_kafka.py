@@ -12,6 +12,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
 from service import Workplace, of_job, recorded, tocsin, topic, until, while_it_runs  # noqa: E402
+from tests.servers.alertmanager import Alertmanager  # noqa: E402
 from tests.servers.kafka import Kafka, Unavailable  # noqa: E402
 
 kafka = None
@@ -79,8 +80,16 @@ class Service(unittest.TestCase):
 
     def test_a_wrapped_job_makes_the_alerts_that_its_journal_makes(self):
         place = self.place("one")
-        service = place.instance()
+        manager = Alertmanager()
+        self.addCleanup(manager.stop)
+        manager.start()
+        service = place.instance(session=30, more=["--alertmanager", manager.url])
+        until(lambda: len(service.partitions()) == 3, 40, "partitions")
         job = place.job("one", 12, 0.25, 6, 8, 0.25, 0)
+        posted = lambda: manager.alerts(alertname="quiet", job_id="one")  # noqa: E731
+        until(posted, 30, "an alert at Alertmanager while the job runs")
+        self.assertIsNone(job.process.poll())
+        until(lambda: not posted(), 30, "its end at Alertmanager")
         self.assertEqual(job.wait(), 0)
         # Whole lines are equal: records arrive when they were appended to the journal, and the job's clock is the journal's, by watermarks.
         self.assert_alerts(place, job, job.replayed)
