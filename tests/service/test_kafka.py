@@ -132,6 +132,29 @@ class Service(unittest.TestCase):
             self.assert_alerts(place, job, lambda: recorded(place, job.name))
         self.assertEqual(second.stop(), 0)
 
+    def test_a_second_instance_of_the_same_name_ends_the_first_with_the_reason(self):
+        place = self.place("same")
+        first = place.instance("same")
+        until(lambda: len(first.partitions()) == 3, 40, "partitions")
+        second = place.instance("same")
+        self.assertEqual(first.process.wait(60), 2)
+        until(lambda: any("give each instance a name of its own (--instance)" in line for line in first.log), 5, "the reason")
+        until(lambda: len(second.partitions()) == 3, 40, "the second has the partitions")
+        self.assertEqual(second.stop(), 0)
+
+    def test_what_cannot_be_done_is_refused_with_the_reason(self):
+        place = self.place("refused", partitions=2)
+        for code, reason, *command in ((2, "refused.telemetry has no partition 7: they are 0 to 1", "record", "--partition", 7, "--kafka", place.address, place.folder + "/new"),
+                                       (2, "is not empty: name a new directory", "record", "--job", "x", "--kafka", place.address, place.folder),
+                                       (2, "there is no topic refused.none", "topics", "read", "none", "--kafka", place.address),
+                                       (2, "'nothing' is no HOST:PORT; write kafka://HOST:PORT", "run", "--kafka", "nothing"),
+                                       (2, "write kafka://HOST:PORT", "wrap", "--to", "http://one:1", "--", "true"),
+                                       (2, "do not load", "run", "--kafka", place.address, "--rules", place.folder),
+                                       (2, "--replication 3: the cluster", "topics", "create", "--replication", 3, "--kafka", f"{kafka.address}/more")):
+            done = tocsin(*command)
+            self.assertIn(reason, done.stderr)
+            self.assertEqual(done.returncode, code, (command, done.stderr))
+
     def test_what_a_job_wrote_while_the_broker_was_away_is_sent_later(self):
         place = self.place("away")
         job = place.job("away", 8, 0.25, 3.5)
