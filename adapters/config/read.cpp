@@ -138,8 +138,7 @@ void Reader::set(Path* place, const YAML::Node& node) {
 
 void Reader::check_file(const Path& path, const YAML::Node& node) {
   if (!checks_files_ || path.empty()) return;
-  std::error_code error;
-  if (std::filesystem::is_directory(path, error))
+  if (std::error_code error; std::filesystem::is_directory(path, error))
     return wrong(node, fmt::format("{}: {} is a directory, and not a file", name_, path.string()));
   if (!std::ifstream{path}) wrong(node, fmt::format("{}: cannot read {}: {}", name_, path.string(), std::strerror(errno)));
 }

@@ -12,9 +12,9 @@ namespace {
 
 constexpr Duration widest_beat = std::chrono::seconds{5};
 constexpr Duration between_marks = std::chrono::minutes{1};
-// A source's arrival further from the append time here is none.
 // A source without a watermark for so long is forgotten; where it goes on, it is as new.
 constexpr Duration watermarks_kept = std::chrono::hours{24};
+// A source's arrival further from the append time here is none.
 constexpr Duration furthest_ahead = std::chrono::minutes{10}, furthest_behind = std::chrono::hours{24};
 
 }  // namespace

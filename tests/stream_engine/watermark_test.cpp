@@ -203,7 +203,7 @@ TEST_CASE("a source that has ended holds back no clock, and is not reported as b
   for (int s = 21; s <= 200; ++s) job.pulse(0, s), job.read_up_to(0, s, s);
   CHECK(job.last_tick() >= 180);  // every ten seconds, and the lateness of the signals
   CHECK(job.sources.empty());
-  CHECK(job.said.back()[1] == stream::Truth::yes);  // rank 1 is silent, not unobserved
+  CHECK(job.reported.back()[1] == stream::Truth::yes);  // rank 1 is silent, not unobserved
   CHECK(job.shard.counters().corrected_arrivals == 0);
 }
 
