@@ -9,9 +9,13 @@ target_compile_options(tocsin_options INTERFACE
   -ffp-contract=off)
 target_include_directories(tocsin_options INTERFACE ${PROJECT_SOURCE_DIR})
 
-# In a unity build the sources are included, and g++ takes what is local to one for a type that a header leaks.
-if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  target_compile_options(tocsin_options INTERFACE -Wno-subobject-linkage)
+# In a unity build sources see each other's local names, and are included as headers are: what these warnings say of them holds only there.
+# dev and release compile each source by itself, with the warnings.
+if(CMAKE_UNITY_BUILD)
+  target_compile_options(tocsin_options INTERFACE -Wno-shadow)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    target_compile_options(tocsin_options INTERFACE -Wno-subobject-linkage)
+  endif()
 endif()
 
 # tocsin_alone(SOURCES...): compiled by themselves in a unity build (presets asan, tsan and fuzz), where their own names meet others'.
