@@ -64,6 +64,7 @@ class Attempt final : private Extracted {
   void started() noexcept { started_by_event_ = true; }
   [[nodiscard]] Time last_arrival() const noexcept { return last_arrival_; }
   [[nodiscard]] std::uint64_t rows_digest() const { return history_->rows_digest(); }
+  [[nodiscard]] std::vector<AlertTransition> firing() const { return judge_->firing(); }
   [[nodiscard]] Duration longest_raw_window() const { return history_->longest_raw_window(); }
 
   void save(Writer& out) const;

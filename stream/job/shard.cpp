@@ -272,6 +272,12 @@ std::map<std::string, std::uint64_t> Shard::row_digests() const {
   return result;
 }
 
+std::vector<AlertTransition> Shard::firing() const {
+  std::vector<AlertTransition> all;
+  for (const auto& [name, judged] : state_->subjects)
+    for (AlertTransition& alert : judged.subject->firing()) all.push_back(std::move(alert));
+  return all;
+}
 const Counters& Shard::counters() const noexcept { return state_->counters; }
 Time Shard::clock() const noexcept { return state_->log.clock; }
 bool Shard::sealed() const noexcept { return state_->log.sealed && !state_->begun(); }

@@ -39,6 +39,8 @@ class Shard {
   // Digest of each subject by name; equal digests mean equal ticks, outcomes, transitions and state.
   [[nodiscard]] std::map<std::string, std::uint64_t> digests() const;
   [[nodiscard]] std::map<std::string, std::uint64_t> row_digests() const;
+  // The alerts that fire: what a sink that remembers nothing has to know after a restore. Evidence and causes are not in it.
+  [[nodiscard]] std::vector<AlertTransition> firing() const;
   [[nodiscard]] const Counters& counters() const noexcept;
   [[nodiscard]] Time clock() const noexcept;
   [[nodiscard]] bool sealed() const noexcept;  // the seal was judged, with all that it ends

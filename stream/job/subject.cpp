@@ -209,6 +209,13 @@ std::uint64_t Subject::rows_digest() const {
   return all.value();
 }
 
+std::vector<AlertTransition> Subject::firing() const {
+  std::vector<AlertTransition> all;
+  for (const auto& attempt : attempts_)
+    for (AlertTransition& alert : attempt->firing()) all.push_back(std::move(alert));
+  return all;
+}
+
 Duration Subject::reach() const {
   if (attempts_.empty()) return Duration{0};
   Duration longest{};

@@ -47,6 +47,7 @@ class Subject {
 
   [[nodiscard]] std::uint64_t digest() const noexcept { return digest_->value(); }
   [[nodiscard]] std::uint64_t rows_digest() const;
+  [[nodiscard]] std::vector<AlertTransition> firing() const;
   // How far back a restore has to read for its rows, by its clock; 0: it has none.
   [[nodiscard]] Duration reach() const;
 

@@ -136,7 +136,7 @@ void AlertLifecycle::explain_children(RuleIndex parent, const Call& call) {
   }
 }
 
-AlertTransition AlertLifecycle::transition(RuleIndex index, Slot slot, const Life& life, const Call& call) const {
+AlertTransition AlertLifecycle::transition(RuleIndex index, Slot slot, const Life& life, const Topology& topology) const {
   const Rule& rule = pack_->rules[static_cast<std::size_t>(index)];
   AlertTransition t;
   t.id = life.id;
@@ -144,7 +144,7 @@ AlertTransition AlertLifecycle::transition(RuleIndex index, Slot slot, const Lif
   t.rule = rule.name, t.family = rule.family, t.summary = rule.summary;
   t.subject = names_.subject, t.attempt = names_.attempt;
   t.severity = rule.severity, t.mode = rule.mode;
-  t.member = named_member(call.topology, rule.per, slot);
+  t.member = named_member(topology, rule.per, slot);
   t.since = life.first, t.at = life.moved;
   t.shows = life.shows;
   return t;
@@ -205,7 +205,7 @@ void AlertLifecycle::fire(RuleIndex index, Slot slot, Life& life, const Call& ca
   life.moved = std::max(life.moved, call.tick);
   life.published = true;
   ++quota(rule).open;
-  AlertTransition t = transition(index, slot, life, call);
+  AlertTransition t = transition(index, slot, life, call.topology);
   t.state = AlertState::firing;
   if (call.explain) (*call.explain)(index, slot, t);
   life.shows = t.shows;
@@ -216,7 +216,7 @@ void AlertLifecycle::resolve(RuleIndex index, Slot slot, Life& life, ResolveReas
   ++life.number;
   // A parent's tick that ran earlier, because its data is complete sooner, can have a later T.
   life.moved = std::max(life.moved, call.tick);
-  AlertTransition t = transition(index, slot, life, call);
+  AlertTransition t = transition(index, slot, life, call.topology);
   t.state = AlertState::resolved;
   t.reason = reason;
   if (reason == ResolveReason::explained) t.explained_by = life.explained_by;
@@ -226,17 +226,27 @@ void AlertLifecycle::resolve(RuleIndex index, Slot slot, Life& life, ResolveReas
 }
 
 void AlertLifecycle::summarise(const Call& call) {
-  for (std::size_t mode = 0; mode < modes; ++mode) {
-    std::uint32_t withheld = 0;
-    for (std::size_t severity = 0; severity < severities; ++severity) withheld += quotas_[mode * severities + severity].withheld;
-    if ((withheld > 0) != (summaries_[mode].number % 2 == 1)) summarise(static_cast<Mode>(mode), withheld, call);
-  }
+  for (std::size_t mode = 0; mode < modes; ++mode)
+    if (const std::uint32_t members = withheld(mode); (members > 0) != (summaries_[mode].number % 2 == 1))
+      summarise(static_cast<Mode>(mode), members, call);
+}
+
+std::uint32_t AlertLifecycle::withheld(std::size_t mode) const {
+  std::uint32_t members = 0;
+  for (std::size_t severity = 0; severity < severities; ++severity) members += quotas_[mode * severities + severity].withheld;
+  return members;
 }
 
 void AlertLifecycle::summarise(Mode mode, std::uint32_t withheld, const Call& call) {
   Summary& summary = summaries_[static_cast<std::size_t>(mode)];
-  const bool firing = ++summary.number % 2 == 1;
+  ++summary.number;
   summary.moved = std::max(summary.moved, call.tick);
+  call.publish(summary_alert(mode, withheld));
+}
+
+AlertTransition AlertLifecycle::summary_alert(Mode mode, std::uint32_t withheld) const {
+  const Summary& summary = summaries_[static_cast<std::size_t>(mode)];
+  const bool firing = summary.number % 2 == 1;
   AlertTransition t;
   t.id = hash_text(names_.attempt, hash_text(names_.subject, hash_text(limit_rule)));
   if (mode != Mode::live) t.id = hash_text(name(mode), t.id);
@@ -250,7 +260,17 @@ void AlertLifecycle::summarise(Mode mode, std::uint32_t withheld, const Call& ca
   t.shows = std::to_string(withheld) + " more members than the limit of " + std::to_string(pack_->alert_limit) +
             " alerts of each severity allows; those that came first are named";
   t.evidence = {{"withheld", static_cast<double>(withheld)}, {"limit", static_cast<double>(pack_->alert_limit)}};
-  call.publish(t);
+  return t;
+}
+
+std::vector<AlertTransition> AlertLifecycle::firing(const std::vector<RuleRun>& runs, const Topology& topology) const {
+  std::vector<AlertTransition> all;
+  for (std::size_t i = 0; i < runs.size(); ++i)
+    for (const auto& [slot, life] : runs[i].lives())
+      if (life.published) all.push_back(transition(static_cast<RuleIndex>(i), slot, life, topology));
+  for (std::size_t mode = 0; mode < modes; ++mode)
+    if (summaries_[mode].number % 2 == 1) all.push_back(summary_alert(static_cast<Mode>(mode), withheld(mode)));
+  return all;
 }
 
 Time AlertLifecycle::next_expiry(const std::vector<RuleRun>& runs) const {

@@ -41,6 +41,8 @@ class AlertLifecycle {
   // Continues the lifecycle of the pack before; `runs` hold the lives that continue.
   void adopt(const AlertLifecycle& old, Time from, std::vector<RuleRun>& runs, const Topology& topology, const Publish& publish);
 
+  // Those that fire now, as their last transitions had it, but for the values that explained them.
+  [[nodiscard]] std::vector<AlertTransition> firing(const std::vector<RuleRun>& runs, const Topology& topology) const;
   [[nodiscard]] std::uint64_t over_limit() const noexcept { return over_limit_; }
   // Counts the alerts of these runs, after a load or a reload.
   void count(const std::vector<RuleRun>& runs);
@@ -87,7 +89,9 @@ class AlertLifecycle {
   void resolve(RuleIndex rule, Slot slot, Life& life, ResolveReason reason, const Call& call);
   void summarise(const Call& call);
   void summarise(Mode mode, std::uint32_t withheld, const Call& call);
-  [[nodiscard]] AlertTransition transition(RuleIndex rule, Slot slot, const Life& life, const Call& call) const;
+  [[nodiscard]] AlertTransition transition(RuleIndex rule, Slot slot, const Life& life, const Topology& topology) const;
+  [[nodiscard]] AlertTransition summary_alert(Mode mode, std::uint32_t withheld) const;
+  [[nodiscard]] std::uint32_t withheld(std::size_t mode) const;
 
   const Pack* pack_;
   Names names_;

@@ -64,6 +64,7 @@ class Judge final : private Leaves {
   [[nodiscard]] bool over() const noexcept { return over_; }  // "end" has run and the verdict is published
   [[nodiscard]] Time last_tick() const noexcept { return scheduler_.last_tick(); }
   [[nodiscard]] const std::string& end_reason() const noexcept { return end_reason_; }
+  [[nodiscard]] std::vector<AlertTransition> firing() const { return lifecycle_.firing(runs_, facts_.topology); }
 
   [[nodiscard]] const Pack& pack() const noexcept { return *pack_; }
   // Adopts from the judge of another pack, by rule and meaning: state, k of n, frozen values, open alerts, and what was due.

@@ -69,6 +69,32 @@ TEST_CASE("after a restart a rank that had moved lies where it was moved to") {
   check_restored(log, sections, handed_over);
 }
 
+TEST_CASE("the alerts that fire are known after a restart, as they were reported last") {
+  SmallJob log{heat_pack()};
+  moved_to(log, 0.5, "n0");
+  for (double s = 1; s <= 40; ++s) sample(log, s, "heat", 90), log.beats(s, s);
+  const auto sections = log.shard.take_sections(true);
+  const stream::Position handed_over = log.end();
+  REQUIRE(log.collector.reported.size() == 1);
+
+  SmallJob again{heat_pack()};
+  again.restore(log, sections, handed_over);
+  CHECK(again.collector.reported.empty());
+  const auto firing = again.shard.firing();
+  REQUIRE(firing.size() == 1);
+  const auto expected = log.shard.firing();
+  REQUIRE(expected.size() == 1);
+  CHECK(firing[0].shows == "rank 0 on n0 is hot");
+  CHECK(firing[0].id == expected[0].id);
+  CHECK(firing[0].number == 1);
+  CHECK(firing[0].state == stream::AlertState::firing);
+  CHECK(firing[0].since == expected[0].since);
+  CHECK(describe(firing[0].member) == "rank 0 on n0");
+
+  for (double s = 41; s <= 120; ++s) sample(log, s, "heat", 10), log.beats(s, s);
+  CHECK(log.shard.firing().empty());
+}
+
 TEST_CASE("values of a node that a rank reported before it moved stay with that node") {
   SmallJob log{heat_pack()};
   sample(log, 0.5, "load", 90);  // no node is known: it has no owner
