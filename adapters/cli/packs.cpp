@@ -12,6 +12,21 @@ stream::Result<stream::LoadedPack> load_pack_from(const std::filesystem::path& d
   return refusal(outcome, directory);
 }
 
+stream::Result<stream::LoadedPack> load_pack_from(const std::vector<std::string>& directories) {
+  if (directories.size() == 1)
+    return load_pack_from(directories[0] == "shipped" ? rules_directory() : std::filesystem::path{directories[0]});
+  dsl::PackFiles all;
+  for (const std::string& directory : directories) {
+    const bool shipped = directory == "shipped";
+    auto files = dsl::read_pack(shipped ? rules_directory() : std::filesystem::path{directory});
+    if (!files) return files.error();
+    for (auto& [name, text] : *files) all[shipped ? name : (std::filesystem::path{directory} / name).string()] = std::move(text);
+  }
+  packs::PackOutcome outcome = packs::compile(all);
+  if (outcome.pack) return std::move(*outcome.pack);
+  return refusal(outcome, directories.back());
+}
+
 stream::Error refusal(const packs::PackOutcome& outcome, const std::filesystem::path& directory) {
   std::string text = dsl::list(outcome.errors());
   text.pop_back();

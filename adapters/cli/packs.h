@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "adapters/packs/compile.h"
 #include "stream/values/result.h"
@@ -12,6 +13,8 @@ namespace tocsin::adapters::cli {
 [[nodiscard]] std::filesystem::path rules_directory(const std::filesystem::path& asked = {});
 
 [[nodiscard]] stream::Result<stream::LoadedPack> load_pack_from(const std::filesystem::path& directory);
+// Of several directories one pack: "shipped", and those of a site, whose files add to it.
+[[nodiscard]] stream::Result<stream::LoadedPack> load_pack_from(const std::vector<std::string>& directories);
 // What keeps the pack of this directory from loading, for whoever runs it.
 [[nodiscard]] stream::Error refusal(const packs::PackOutcome& outcome, const std::filesystem::path& directory);
 // The same of a pack that a journal names.

@@ -7,13 +7,17 @@
 
 #include <chrono>
 #include <cstdio>
-
+#include <functional>
 #include <memory>
-#include <variant>
+#include <utility>
 #include <vector>
-#include "adapters/alertmanager/poster.h"
+
 #include "adapters/cli/packs.h"
+#include "adapters/cli/service_outlet.h"
 #include "adapters/cli/usage.h"
+#include "adapters/config/apply.h"
+#include "adapters/config/config.h"
+#include "adapters/formats/json_text.h"
 #include "adapters/kafka/forward.h"
 #include "adapters/kafka/record.h"
 #include "adapters/kafka/topic_settings.h"
@@ -44,60 +48,86 @@ int cannot(const stream::Error& error) {
 kafka::Address address_of(const std::string& text) { return *kafka::parse_address(text); }
 
 struct ServiceArguments {
-  std::string kafka, instance = host(), group = "tocsin";
+  std::string config, kafka;
   std::filesystem::path rules;
-  std::vector<std::string> alertmanagers;
+  config::Config given;  // by options of the command, which lead over the file's
   unsigned session_seconds = 45;
 };
 
-// Alerts go to Alertmanager for as long as the last commit is younger than a session: after it the partition may be another's.
-class PostingOutlet final : public service::Outlet {
- public:
-  explicit PostingOutlet(std::chrono::milliseconds session) : session_(session) {}
-  stream::Result<void> start(alertmanager::PosterOptions options) {
-    auto poster = alertmanager::Poster::start(std::move(options));
-    if (!poster) return poster.error();
-    poster_ = std::move(*poster);
-    return {};
+// The file's configuration, with what the command's options say instead.
+stream::Result<config::Config> configuration(const ServiceArguments& arguments, const CLI::App& command) {
+  config::Config config;
+  if (!arguments.config.empty()) {
+    auto read = config::read_config(arguments.config);
+    if (!read) return read.error();
+    config = std::move(*read);
+    for (const std::string& warning : config::warnings(config)) write_line("warning: " + warning);
+    if (config.limits.shard_threads != 0) write_line("warning: limits.shard_threads is not used: each partition has a thread of its own");
+    if (config.limits.queue_size != config::Config{}.limits.queue_size)
+      write_line("warning: limits.queue_size is not used: set kafka.properties queued.max.messages.kbytes");
+    if (config.log.level != config::Config{}.log.level) write_line("warning: log.level is not used: every line is written");
   }
-  void drain() {
-    if (poster_ && !poster_->drain(last_posts)) write_line("not every Alertmanager has the last alerts");
+  if (!arguments.kafka.empty()) {
+    const auto address = address_of(arguments.kafka);
+    config.kafka.brokers = {address.brokers};
+    config.kafka.prefix = address.prefix;
   }
-  void report(int partition, const stream::Report& report) override {
-    if (const auto* transition = std::get_if<stream::AlertTransition>(&report)) poster_->report(owner(partition), *transition);
-  }
-  void committed(int partition) override { poster_->permit(owner(partition), std::chrono::steady_clock::now() + session_); }
-  void withdraw(int partition) override { poster_->withdraw(owner(partition)); }
+  if (command.count("--alertmanager") > 0) config.alertmanager.instances = arguments.given.alertmanager.instances;
+  if (command.count("--listen") > 0) config.http.listen = arguments.given.http.listen;
+  if (command.count("--group") > 0) config.kafka.group = arguments.given.kafka.group;
+  if (command.count("--instance") > 0) config.kafka.instance_id = arguments.given.kafka.instance_id;
+  if (command.count("--session-timeout") > 0) config.kafka.session_timeout = std::chrono::seconds{arguments.session_seconds};
+  if (config.kafka.instance_id.empty()) config.kafka.instance_id = host();
+  if (!arguments.rules.empty()) config.rules = {arguments.rules.string()};
+  if (config.kafka.brokers.empty()) return stream::Error{stream::Errc::refused, "name the cluster: --kafka ADDRESS, or --config FILE"};
+  return config;
+}
 
- private:
-  static constexpr std::chrono::seconds last_posts{5};
-  static alertmanager::Owner owner(int partition) { return static_cast<alertmanager::Owner>(partition); }
-  std::chrono::milliseconds session_;
-  std::unique_ptr<alertmanager::Poster> poster_;
-};
+stream::Result<kafka::Address> address_of(const config::Config& config) {
+  auto options = config::kafka_properties(config);
+  if (!options) return options.error();
+  return kafka::Address{fmt::format("{}", fmt::join(config.kafka.brokers, ",")), config.kafka.prefix, std::move(*options)};
+}
 
-int run_as_service(const ServiceArguments& arguments) {
-  auto pack = load_pack_from(rules_directory(arguments.rules));
+// A line of the log in the form that the configuration asks for.
+std::function<void(const std::string&)> log_lines(const std::string& format) {
+  return [json = format == "json"](const std::string& line) {
+    std::string text = json ? "{\"time\":" : "time=";
+    const auto now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+    const std::string time = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(now));
+    if (json) formats::put_text(text, time);
+    else text += time;
+    text += json ? ",\"level\":\"info\",\"message\":" : " level=info message=";
+    formats::put_text(text, line);
+    fmt::print(stderr, "{}{}\n", text, json ? "}" : "");
+  };
+}
+
+int run_as_service(const ServiceArguments& arguments, const CLI::App& command) {
+  const auto config = configuration(arguments, command);
+  if (!config) return cannot(config.error());
+  auto pack = load_pack_from(config->rules);
   if (!pack) return cannot(pack.error());
+  const auto address = address_of(*config);
+  if (!address) return cannot(address.error());
   service::ServiceOptions options;
-  options.kafka = address_of(arguments.kafka);
-  options.group = {arguments.group, arguments.instance, std::chrono::seconds{arguments.session_seconds}};
+  options.kafka = *address;
+  options.group = {config->kafka.group, config->kafka.instance_id, config->kafka.session_timeout};
   options.pack = std::move(*pack);
-  PostingOutlet outlet{options.group.session};
-  if (!arguments.alertmanagers.empty()) {
-    alertmanager::PosterOptions posting;
-    for (const std::string& url : arguments.alertmanagers) posting.instances.push_back({url, {}, {}});
-    if (auto started = outlet.start(std::move(posting)); !started) return cannot(started.error());
-    options.outlet = &outlet;
-  }
-  options.log = write_line;
+  options.shard.most_subjects = static_cast<std::size_t>(config->limits.subjects);
+  options.shard.save_every = config->limits.save_every;
+  options.log = arguments.config.empty() ? write_line : log_lines(config->log.format);
   options.stop = [] { return stop_asked != 0; };
+  ServiceOutlet outlet{*config, options.pack.pack};
+  if (auto started = outlet.start(); !started) return cannot(started.error());
+  options.outlet = &outlet;
+  options.log("serving on port " + std::to_string(outlet.port()));
   struct sigaction action {};
   action.sa_handler = ask_to_stop;
   ::sigaction(SIGTERM, &action, nullptr);
   ::sigaction(SIGINT, &action, nullptr);
   const auto ended = service::run_service(options);
-  outlet.drain();
+  if (!outlet.drain()) options.log("not every Alertmanager has the last alerts");
   return static_cast<int>(ended);
 }
 
@@ -188,20 +218,34 @@ wrap::EngineEntry forwarding_engine(const std::string& address) {
 void add_service_commands(CLI::App& app, int& status) {
   auto arguments = std::make_shared<ServiceArguments>();
   auto* run = app.add_subcommand("run", "Judge the jobs of a Kafka cluster as a service, alone or as one of several instances");
-  add_kafka_option(*run, arguments->kafka);
+  run->add_option("--config", arguments->config, "The configuration, as deploy/tocsin.yml is one; the options below lead over it")
+      ->option_text("FILE");
+  run->add_option("--kafka", arguments->kafka, "The cluster: kafka://HOST:PORT[,HOST:PORT][/PREFIX of the topics]")
+      ->option_text("ADDRESS")
+      ->check(is_kafka_address());
   run->add_option("--rules", arguments->rules, "A directory of rules (default: $TOCSIN_RULES, else the shipped rules)")->option_text("DIR");
-  run->add_option("--alertmanager", arguments->alertmanagers, "Post alerts to this Alertmanager, http://HOST:PORT; give each of a cluster")
+  run->add_option_function<std::vector<std::string>>(
+         "--alertmanager",
+         [arguments](const std::vector<std::string>& urls) {
+           for (const std::string& url : urls) arguments->given.alertmanager.instances.push_back({url, {}, {}, {}, {}, {}, {}, {}});
+         },
+         "Post alerts to this Alertmanager, http://HOST:PORT; give each of a cluster")
       ->option_text("URL ...")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  run->add_option("--group", arguments->group, "The group whose instances share the partitions (default: tocsin)")->option_text("NAME");
-  run->add_option("--instance", arguments->instance, "This instance's own name in the group, the same at each start (default: the host's)")
+  run->add_option("--listen", arguments->given.http.listen,
+                  "Serve /metrics and the API here (default: 127.0.0.1:9464; port 0: any free one)")
+      ->option_text("HOST:PORT");
+  run->add_option("--group", arguments->given.kafka.group, "The group whose instances share the partitions (default: tocsin)")
+      ->option_text("NAME");
+  run->add_option("--instance", arguments->given.kafka.instance_id,
+                  "This instance's own name in the group, the same at each start (default: the host's)")
       ->option_text("NAME");
   run->add_option("--session-timeout", arguments->session_seconds,
                   "How long an instance may be silent before others take its partitions, in seconds (default: 45)")
       ->option_text("SECONDS")
       ->check(CLI::Range(1, 1800));
-  run->callback([arguments, &status] { status = run_as_service(*arguments); });
+  run->callback([arguments, run, &status] { status = run_as_service(*arguments, *run); });
 
   auto address = std::make_shared<std::string>();
   auto shape = std::make_shared<kafka::TopicShape>();

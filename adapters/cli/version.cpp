@@ -15,4 +15,6 @@ std::string version() {
                      schemas::envelope_format, schemas::snapshot_format, journal_format);
 }
 
+std::string version_number() { return TOCSIN_VERSION; }
+
 }  // namespace tocsin::adapters::cli

@@ -37,7 +37,7 @@ struct PartitionFigures {
   std::uint64_t queue_bytes = 0;
   std::optional<double> restored;  // 0 to 1; none: nothing was to be restored
   std::uint64_t commits = 0, commit_failures = 0;
-  Latencies step_seconds;    // judging what was read at once, ticks included
+  Latencies step_seconds;    // CPU time of judging what was read at once, ticks included
   Latencies commit_seconds;  // handing a bundle over
 };
 

@@ -121,12 +121,13 @@ Ended run_service(const ServiceOptions& options) {
                 ") do not load, those before them judge on: " + why.message);
   }};
   packs.add(options.pack);
-  const Shared shared{**telemetry,          **state,        **transactor, **appender, packs, options.pack,
-                      {*alerts, *verdicts}, options.outlet, options.log};
+  const Shared shared{**telemetry,  **state,       **transactor,         **appender,     packs,
+                      options.pack, options.shard, {*alerts, *verdicts}, options.outlet, options.log};
   Partitions partitions{shared};
   auto group = kafka::Group::join(address, options.group, partitions);
   if (!group) return ended_by(options, group.error());
   partitions.belongs_to(**group);
+  if (options.outlet != nullptr) options.outlet->joined();
   options.log("in group " + options.group.group + " as " + options.group.instance + ", pack " + options.pack.pack->hash.substr(0, 8));
 
   Beats beats{**appender};

@@ -1,7 +1,11 @@
 #include "adapters/service/shard_worker.h"
 
+#include <time.h>
+
+#include <algorithm>
 #include <chrono>
 #include <exception>
+#include <utility>
 
 #include "adapters/kafka/first_pack.h"
 #include "adapters/kafka/kafka_log.h"
@@ -80,6 +84,45 @@ class PackRecords {
   bool appended_ = false;
 };
 
+// CPU time of this thread: what waits for the broker does not count.
+double cpu_seconds() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+}
+double seconds_since(Clock::time_point begun) { return std::chrono::duration<double>(Clock::now() - begun).count(); }
+
+// What is shown of the partition, once a second.
+class PublishedFigures {
+ public:
+  PublishedFigures(const Shared& shared, int partition) : outlet_(shared.outlet) {
+    figures_.partition = static_cast<std::uint32_t>(partition);
+    figures_.restored = 0;
+    if (outlet_ != nullptr) outlet_->figures(figures_);
+  }
+  void stepped(double seconds) { figures_.step_seconds.add(seconds); }
+  void committed(Clock::time_point begun, bool kept) {
+    figures_.commit_seconds.add(seconds_since(begun));
+    ++(kept ? figures_.commits : figures_.commit_failures);
+  }
+  void publish(const stream::Shard& shard, const kafka::KafkaLog& log) {
+    if (outlet_ == nullptr || Clock::now() < next_) return;
+    next_ = Clock::now() + 1s;
+    figures_.counters = shard.counters();
+    figures_.counters.rejected_blocks += log.undecodable();
+    figures_.subjects = shard.subjects();
+    if (shard.clock() != stream::long_ago)
+      figures_.lag_seconds = std::max(0.0, stream::seconds(std::chrono::system_clock::now() - shard.clock()));
+    figures_.restored = shard.restoring() ? 0 : 1;
+    outlet_->figures(figures_);
+  }
+
+ private:
+  Outlet* outlet_;
+  prometheus::PartitionFigures figures_;
+  Clock::time_point next_{};
+};
+
 }  // namespace
 
 ShardWorker::ShardWorker(const Shared& shared, const kafka::Group& group, int partition)
@@ -124,6 +167,7 @@ Result<void> ShardWorker::work() {
       }};
   PackRecords packs{shared_, partition_};
   Repeated failures{shared_};
+  PublishedFigures figures{shared_, partition_};
   const auto begun = Clock::now();
   std::optional<runtime::ShardRunner> running;
   for (;;) {
@@ -131,7 +175,9 @@ Result<void> ShardWorker::work() {
     auto first = committed ? packs.first(committed->has_value()) : committed.error();
     Result<void> restored;
     if (!first) restored = first.error();
-    else restored = running.emplace(std::move(*first), runtime::ShardRunner::Ports{log, sink, shared_.packs, &state, true}).restore();
+    else
+      restored = running.emplace(std::move(*first), runtime::ShardRunner::Ports{log, sink, shared_.packs, &state, true}, shared_.options)
+                     .restore();
     if (restored) break;
     if (restored.error().code != Errc::io) return restored;
     failures.failed(restored.error());
@@ -145,8 +191,15 @@ Result<void> ShardWorker::work() {
               " ms");
 
   Clock::time_point next_try{};
+  bool firing_reported = false;
   while (order_ == Order::work) {
+    // Whoever had the partition before has reported them; Alertmanager forgets what nobody repeats.
+    if (!runner.shard().restoring() && !std::exchange(firing_reported, true) && shared_.outlet != nullptr)
+      for (stream::AlertTransition& alert : runner.shard().firing()) shared_.outlet->report(partition_, std::move(alert));
+    figures.publish(runner.shard(), log);
+    const double step_begun = cpu_seconds();
     const auto judged = runner.step(entries_a_step);
+    if (judged && *judged > 0) figures.stepped(cpu_seconds() - step_begun);
     if (!judged) {
       if (judged.error().code == Errc::not_found) return Error{Errc::io, judged.error().message};  // a new start goes on from what is left
       if (judged.error().code != Errc::io) return judged.error();
@@ -157,7 +210,10 @@ Result<void> ShardWorker::work() {
     if (*judged == 0 && log.at_end())
       if (auto appended = packs.append_if_due(runner.shard()); !appended) return appended;
     if (!runner.waits() || Clock::now() < next_try) continue;
-    if (const auto kept = runner.hand_over(); kept) {
+    const auto commit_begun = Clock::now();
+    const auto kept = runner.hand_over();
+    figures.committed(commit_begun, static_cast<bool>(kept));
+    if (kept) {
       failures.succeeded();
       if (shared_.outlet != nullptr) shared_.outlet->committed(partition_);
     } else {

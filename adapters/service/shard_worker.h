@@ -26,6 +26,7 @@ struct Shared {
   kafka::Appender& appender;
   packs::PackStore& packs;
   stream::LoadedPack pack;  // the one that is configured
+  stream::ShardOptions options;
   kafka::ReportTopics topics;
   Outlet* outlet;
   std::function<void(const std::string& line)> log;

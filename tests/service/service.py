@@ -11,6 +11,8 @@ import sys
 import tempfile
 import threading
 import time
+import urllib.error
+import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TOCSIN = os.environ.get("TOCSIN", str(ROOT / "build/release/adapters/cli/tocsin"))
@@ -50,8 +52,13 @@ def topic(address, name):
 class Instance:
     """`tocsin run`, and what it logs."""
 
-    def __init__(self, address, rules, name="a", session=6, more=()):
-        self.arguments = [TOCSIN, "run", "--kafka", address, "--rules", str(rules), "--instance", name, "--session-timeout", str(session), *more]
+    def __init__(self, address, rules, name="a", session=6, more=(), config=None):
+        self.arguments = [TOCSIN, "run"]
+        if config:
+            self.arguments += ["--config", str(config)]
+        else:
+            self.arguments += ["--kafka", address, "--rules", str(rules), "--instance", name, "--session-timeout", str(session),
+                               "--listen", "127.0.0.1:0", *more]
         self.start()
 
     def start(self):
@@ -70,9 +77,19 @@ class Instance:
         """Those that it has now, by its log."""
         mine = set()
         for line in list(self.log):
-            if found := re.match(r"tocsin: partition (\d+): (judging|given back|lost)", line):
+            if found := re.match(r"(?:tocsin: |.* message=\")partition (\d+): (judging|given back|lost)", line):
                 (mine.add if found[2] == "judging" else mine.discard)(int(found[1]))
         return mine
+
+    def get(self, path):
+        """What its server answers: status and text."""
+        port = until(lambda: next((found[1] for line in list(self.log) if (found := re.search(r"serving on port (\d+)", line))), None), 20, "a port")
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=10) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, error.read().decode()
 
     def kill(self):
         self.end(signal.SIGKILL)

@@ -11,7 +11,7 @@ import unittest
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
-from service import Workplace, of_job, recorded, tocsin, topic, until, while_it_runs  # noqa: E402
+from service import Instance, Workplace, of_job, recorded, tocsin, topic, until, while_it_runs  # noqa: E402
 from tests.servers.alertmanager import Alertmanager  # noqa: E402
 from tests.servers.kafka import Kafka, Unavailable  # noqa: E402
 
@@ -82,6 +82,55 @@ class Service(unittest.TestCase):
         time.sleep(3)
         self.assertEqual(found(), while_it_runs(expect()))
 
+    def assert_shown(self, service):
+        """An alert of the job "one" fires: the server of the instance shows it, and what the engine does."""
+        self.assertEqual(service.get("/-/ready")[0], 200)
+        shown = lambda: json.loads(service.get("/api/v1/alerts?job=one&state=firing")[1])["data"]  # noqa: E731
+        self.assertEqual(until(shown, 5, "the alert by the API")[0]["rule"], "quiet")
+        self.assertIn("quiet", [rule["name"] for rule in json.loads(service.get("/api/v1/rules")[1])["data"]])
+        status = json.loads(service.get("/api/v1/status")[1])["data"]
+        self.assertEqual([(one["partition"], one["restored"]) for one in status["partitions"]], [(0, 1), (1, 1), (2, 1)])
+        metrics = lambda: dict(line.rsplit(" ", 1) for line in service.get("/metrics")[1].splitlines() if not line.startswith("#"))  # noqa: E731
+        total = lambda of: sum(float(value) for name, value in metrics().items() if name.startswith(of))  # noqa: E731
+        until(lambda: total("tocsin_commits_total") > 0 and total("tocsin_lines_total") > 5, 5, "figures of what was judged")
+        self.assertEqual(metrics()["tocsin_ready"], "1")
+        for partition in range(3):
+            self.assertLess(float(metrics()[f'tocsin_lag_seconds{{partition="{partition}"}}']), 10)
+
+    def test_a_configuration_does_what_the_options_do(self):
+        place = self.place("configured", partitions=1)
+        file = pathlib.Path(place.folder, "tocsin.yml")
+        broker = place.address.removeprefix("kafka://").split("/")[0]
+        site = pathlib.Path(place.folder, "site")
+        site.mkdir()
+        (site / "quiet.lua").write_text((pathlib.Path(__file__).parent / "quiet.lua").read_text())
+        file.write_text(f"""kafka:
+  brokers: [{broker}]
+  prefix: configured
+  instance_id: by-file
+  session_timeout: 6s
+rules: [shipped, {site}]
+http:
+  listen: 127.0.0.1:0
+log:
+  format: json
+""")
+        service = Instance(None, None, config=file)
+        place.started.append(service)
+        until(lambda: any("judging from offset" in line for line in service.log), 40, "a partition")
+        for line in service.log:
+            if not line.startswith("tocsin: kafka: "):     # librdkafka's own
+                self.assertEqual(json.loads(line)["level"], "info", line)
+        self.assertEqual(json.loads(service.get("/api/v1/status")[1])["data"]["instance"], "by-file")
+        rules = [rule["name"] for rule in json.loads(service.get("/api/v1/rules")[1])["data"]]
+        self.assertIn("quiet", rules)
+        self.assertIn("straggler", rules)
+        self.assertEqual(service.stop(), 0)
+        file.write_text("kafka:\n  brokers: [" + broker + "]\n  prefx: configured\n")
+        wrong = tocsin("run", "--config", file)
+        self.assertEqual(wrong.returncode, 2)
+        self.assertIn("tocsin.yml:3:3: ", wrong.stderr)
+
     def test_a_wrapped_job_makes_the_alerts_that_its_journal_makes(self):
         place = self.place("one")
         manager = Alertmanager()
@@ -93,6 +142,7 @@ class Service(unittest.TestCase):
         posted = lambda: manager.alerts(alertname="quiet", job_id="one")  # noqa: E731
         until(posted, 30, "an alert at Alertmanager while the job runs")
         self.assertIsNone(job.process.poll())
+        self.assert_shown(service)
         until(lambda: not posted(), 30, "its end at Alertmanager")
         self.assertEqual(job.wait(), 0)
         # Whole lines are equal: records arrive when they were appended to the journal, and the job's clock is the journal's, by watermarks.
@@ -120,6 +170,24 @@ class Service(unittest.TestCase):
         # The log has gaps in which nobody was there to beat: an undisturbed engine is one that reads this log, not the journal.
         self.assert_alerts(place, job, lambda: recorded(place, "killed"))
         self.assertEqual(service.stop(), 0)
+
+    def test_an_alert_that_fires_over_a_restart_is_posted_by_the_next_owner(self):
+        place = self.place("over")
+        service = place.instance()
+        until(lambda: len(service.partitions()) == 3, 40, "partitions")
+        job = place.job("over", 8, 0.2, 60)
+        until(lambda: of_job(topic(place.address, "alerts"), "over"), 40, "an alert")
+        service.kill()
+        manager = Alertmanager()     # one that knows nothing
+        self.addCleanup(manager.stop)
+        manager.start()
+        place.instance(more=["--alertmanager", manager.url])
+        found = until(lambda: manager.alerts(alertname="quiet", job_id="over"), 40, "the alert at the new Alertmanager")
+        self.assertIn("no step for", found[0]["annotations"]["description"])
+        self.assertIsNone(job.process.poll())
+        self.assertEqual(len(of_job(topic(place.address, "alerts"), "over")), 1)
+        job.process.terminate()
+        job.wait()
 
     def test_instances_share_the_partitions_and_the_one_that_is_left_goes_on_alone(self):
         place = self.place("shared", partitions=4)

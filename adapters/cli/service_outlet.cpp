@@ -1,0 +1,125 @@
+#include "adapters/cli/service_outlet.h"
+
+#include <utility>
+#include <variant>
+
+#include "adapters/cli/version.h"
+#include "adapters/config/apply.h"
+#include "adapters/formats/json_text.h"
+#include "adapters/http/api.h"
+
+namespace tocsin::adapters::cli {
+namespace {
+
+constexpr std::chrono::seconds last_posts{5};
+
+alertmanager::Owner owner(int partition) { return static_cast<alertmanager::Owner>(partition); }
+
+void put(std::string& out, std::string_view key, std::string_view text) {
+  formats::put_key(out, key);
+  formats::put_text(out, text);
+}
+
+}  // namespace
+
+ServiceOutlet::ServiceOutlet(const config::Config& config, stream::PackPtr pack)
+    : config_(config),
+      pack_(std::move(pack)),
+      started_(std::chrono::system_clock::now()),
+      metrics_({.most_jobs = static_cast<std::size_t>(config.limits.job_series)}) {}
+
+stream::Result<void> ServiceOutlet::start() {
+  if (!config_.alertmanager.instances.empty()) {
+    auto poster = alertmanager::Poster::start(config::poster_options(config_));
+    if (!poster) return poster.error();
+    poster_ = std::move(*poster);
+  }
+  auto server = http::Server::bind(config::server_options(config_));
+  if (!server) return server.error();
+  server_ = std::move(*server);
+  http::Providers providers;
+  providers.alerts = [this](const auto& query) { return recent_.alerts(query); };
+  providers.verdicts = [this](const auto& query) { return recent_.verdicts(query); };
+  providers.rules = [this](const auto&) -> stream::Result<std::string> { return rules(); };
+  providers.status = [this](const auto&) -> stream::Result<std::string> { return status(); };
+  providers.metrics = [this] { return metrics(); };
+  providers.not_ready = [this] { return not_ready(); };
+  http::add_api(*server_, std::move(providers));
+  metrics_.observe([this] { return poster_ ? poster_->status() : alertmanager::PosterStatus{}; }, [this] { return server_->status(); });
+  server_->start();
+  return {};
+}
+
+bool ServiceOutlet::drain() { return !poster_ || poster_->drain(last_posts); }
+
+void ServiceOutlet::joined() {
+  const std::lock_guard lock{mutex_};
+  joined_ = true;
+}
+
+void ServiceOutlet::figures(const prometheus::PartitionFigures& figures) {
+  metrics_.publish(figures);
+  const std::lock_guard lock{mutex_};
+  partitions_[static_cast<int>(figures.partition)] = {figures.restored.value_or(1), figures.subjects};
+}
+
+void ServiceOutlet::report(int partition, const stream::Report& report) {
+  recent_.report(owner(partition), report);
+  const auto* transition = std::get_if<stream::AlertTransition>(&report);
+  if (poster_ && transition != nullptr) poster_->report(owner(partition), *transition);
+}
+
+// Alerts are posted for as long as the last commit is younger than a session: after it the partition may be another's.
+void ServiceOutlet::committed(int partition) {
+  if (poster_) poster_->permit(owner(partition), std::chrono::steady_clock::now() + config_.kafka.session_timeout);
+}
+
+void ServiceOutlet::withdraw(int partition) {
+  if (poster_) poster_->withdraw(owner(partition));
+  recent_.withdraw(owner(partition));
+  metrics_.withdraw(static_cast<std::uint32_t>(partition));
+  const std::lock_guard lock{mutex_};
+  partitions_.erase(partition);
+}
+
+std::string ServiceOutlet::not_ready() const {
+  const std::lock_guard lock{mutex_};
+  if (!joined_) return "it has not joined the group " + config_.kafka.group + " yet";
+  for (const auto& [number, partition] : partitions_)
+    if (partition.restored < 1) return "partition " + std::to_string(number) + " is being restored";
+  return {};
+}
+
+std::string ServiceOutlet::metrics() {
+  metrics_.publish(prometheus::ProcessFigures{version_number(), pack_->hash, started_, 0, 0, not_ready().empty()});
+  return metrics_.text();
+}
+
+std::string ServiceOutlet::rules() const {
+  std::string out = "[";
+  for (const stream::Rule& rule : pack_->rules) {
+    out += out.size() > 1 ? ",{" : "{";
+    put(out, "name", rule.name), put(out, "family", rule.family), put(out, "severity", stream::name(rule.severity));
+    put(out, "mode", stream::name(rule.mode)), put(out, "summary", rule.summary), put(out, "file", rule.file);
+    formats::put_key(out, "line"), formats::put_whole(out, rule.line);
+    formats::put_key(out, "scripted"), out += rule.scripted ? "true}" : "false}";
+  }
+  return out += ']';
+}
+
+std::string ServiceOutlet::status() const {
+  std::string out = "{";
+  put(out, "version", version_number()), put(out, "group", config_.kafka.group), put(out, "instance", config_.kafka.instance_id);
+  put(out, "pack", pack_->hash), put(out, "not_ready", not_ready());
+  formats::put_key(out, "partitions"), out += '[';
+  const std::lock_guard lock{mutex_};
+  for (const auto& [number, partition] : partitions_) {
+    out += out.back() == '[' ? "{" : ",{";
+    formats::put_key(out, "partition"), formats::put_whole(out, number);
+    formats::put_key(out, "restored"), formats::put_number(out, partition.restored);
+    formats::put_key(out, "jobs"), formats::put_whole(out, static_cast<std::int64_t>(partition.subjects)), out += '}';
+  }
+  return out += "]}";
+}
+
+}  // namespace tocsin::adapters::cli

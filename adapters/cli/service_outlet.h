@@ -1,0 +1,58 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "adapters/alertmanager/poster.h"
+#include "adapters/config/config.h"
+#include "adapters/http/recent_reports.h"
+#include "adapters/http/server.h"
+#include "adapters/prometheus/metrics.h"
+#include "adapters/service/service.h"
+
+namespace tocsin::adapters::cli {
+
+// Where `tocsin run` shows what it does: Alertmanager, /metrics and the API.
+// Owned by the command; its functions are called by the service's threads and by the server's.
+class ServiceOutlet final : public service::Outlet {
+ public:
+  ServiceOutlet(const config::Config& config, stream::PackPtr pack);
+  // Binds the port and begins to post and to serve. The error says what is wrong with an address.
+  stream::Result<void> start();
+  // Waits a few seconds until each Alertmanager that answers has the last alerts. False: one has not.
+  bool drain();
+  [[nodiscard]] std::uint16_t port() const noexcept { return server_->port(); }
+
+  void joined() override;
+  void figures(const prometheus::PartitionFigures& figures) override;
+  void report(int partition, const stream::Report& report) override;
+  void committed(int partition) override;
+  void withdraw(int partition) override;
+
+ private:
+  struct Partition {
+    double restored = 0;
+    std::uint64_t subjects = 0;
+  };
+  [[nodiscard]] std::string not_ready() const;
+  [[nodiscard]] std::string metrics();
+  [[nodiscard]] std::string rules() const;
+  [[nodiscard]] std::string status() const;
+
+  config::Config config_;
+  stream::PackPtr pack_;
+  stream::Time started_;
+  std::unique_ptr<alertmanager::Poster> poster_;
+  http::RecentReports recent_;
+  prometheus::Metrics metrics_;
+  mutable std::mutex mutex_;  // of what follows
+  bool joined_ = false;
+  std::map<int, Partition> partitions_;
+  std::unique_ptr<http::Server> server_;  // last: its thread asks for all of the above
+};
+
+}  // namespace tocsin::adapters::cli
