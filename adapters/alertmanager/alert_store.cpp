@@ -13,7 +13,8 @@ constexpr std::size_t overhead = 400;  // of an alert: map nodes, queues
 }
 
 std::size_t Reported::bytes() const noexcept {
-  return rendered.labels.size() + rendered.annotations.size() + rendered.generator_url.size() + overhead;
+  constexpr std::size_t alert = 200;  // at least what an Alert takes: as many bytes as it will have in the store, so that none are missed
+  return rendered.labels.size() * 2 + rendered.annotations.size() + rendered.generator_url.size() + alert + overhead;
 }
 
 bool AlertStore::Entry::firing() const noexcept {
