@@ -118,6 +118,7 @@ int run_as_service(const ServiceArguments& arguments, const CLI::App& command) {
   options.shard.save_every = config->limits.save_every;
   options.log = arguments.config.empty() ? write_line : log_lines(config->log.format);
   options.stop = [] { return stop_asked != 0; };
+  if (auto fit = service::check_cluster(*address); !fit) return cannot(fit.error());
   ServiceOutlet outlet{*config, options.pack.pack};
   if (auto started = outlet.start(); !started) return cannot(started.error());
   options.outlet = &outlet;

@@ -83,14 +83,6 @@ Ended ended_by(const ServiceOptions& options, const Error& error) {
   return error.code == Errc::io ? Ended::failed : Ended::refused;
 }
 
-Result<void> check(const kafka::Address& address) {
-  const auto wrong = kafka::check_topics(address);
-  if (!wrong) return wrong.error();
-  if (wrong->empty()) return {};
-  const std::string more = wrong->size() == 1 ? "" : " (and " + std::to_string(wrong->size() - 1) + " more: see `tocsin topics check`)";
-  return Error{Errc::refused, wrong->front() + more};
-}
-
 // What is configured can be had by its hash from now on; and the first transaction, which takes long, is over.
 Result<void> remember_pack(kafka::Transactor& transactor, const stream::Pack& pack) {
   const kafka::Outgoing record[] = {{kafka::topic::packs, 0, pack.hash, std::as_bytes(std::span{pack.text})}};
@@ -99,9 +91,16 @@ Result<void> remember_pack(kafka::Transactor& transactor, const stream::Pack& pa
 
 }  // namespace
 
+Result<void> check_cluster(const kafka::Address& address) {
+  const auto wrong = kafka::check_topics(address);
+  if (!wrong) return wrong.error();
+  if (wrong->empty()) return {};
+  const std::string more = wrong->size() == 1 ? "" : " (and " + std::to_string(wrong->size() - 1) + " more: see `tocsin topics check`)";
+  return Error{Errc::refused, wrong->front() + more};
+}
+
 Ended run_service(const ServiceOptions& options) {
   const kafka::Address& address = options.kafka;
-  if (auto topics = check(address); !topics) return ended_by(options, topics.error());
   auto appender = kafka::Appender::open(address);
   if (!appender) return ended_by(options, appender.error());
   auto telemetry = TopicReader::open(address, kafka::topic::telemetry, TopicReader::Isolation::uncommitted);

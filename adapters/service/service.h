@@ -35,7 +35,10 @@ struct ServiceOptions {
 // How it ended; a supervisor starts it again after `failed`, and need not after `refused`.
 enum class Ended { drained = 0, refused = 2, failed = 3 };
 
-// Joins the group, judges the partitions that it is given, and leaves when `stop` says so: what was judged is handed over first.
+// Whether a broker answers, and the topics are there with the settings that they must have; else the first fault and its remedy.
+[[nodiscard]] stream::Result<void> check_cluster(const kafka::Address& address);
+
+// For a cluster that check_cluster() accepts: joins the group, judges the partitions that it is given, and leaves when `stop` says so: what was judged is handed over first.
 [[nodiscard]] Ended run_service(const ServiceOptions& options);
 
 }  // namespace tocsin::adapters::service
