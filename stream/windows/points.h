@@ -1,12 +1,12 @@
 #pragma once
 
-#include <deque>
 #include <vector>
 
 #include "stream/graph/time_range.h"
 #include "stream/windows/accumulators.h"
 #include "stream/windows/incremental_aggregates.h"
 #include "stream/windows/order_statistics.h"
+#include "stream/windows/queue.h"
 #include "stream/windows/record_order.h"
 #include "stream/windows/reorder_buffer.h"
 #include "stream/windows/rows.h"
@@ -156,7 +156,7 @@ class Points {
 
   Duration lateness_;
   ReorderBuffer<Entry> pending_;
-  std::deque<Point> log_;      // ascending in T
+  Queue<Point> log_;           // ascending in T
   std::uint64_t base_ = 0;     // the number of points before log_
   std::vector<double> steps_;  // the last 64 that were applied: after a restart at a much lower step the count is new
 };

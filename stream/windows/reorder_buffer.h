@@ -1,12 +1,11 @@
 #pragma once
 
 #include <algorithm>
-#include <deque>
-#include <iterator>
 #include <vector>
 
 #include "stream/topology/topology.h"
 #include "stream/values/time.h"
+#include "stream/windows/queue.h"
 
 namespace tocsin::stream {
 
@@ -28,11 +27,7 @@ class ReorderBuffer {
   [[nodiscard]] std::size_t size() const noexcept { return in_order_.size() + others_.size(); }
   [[nodiscard]] const Item& first() const noexcept { return from_others() ? others_.front() : in_order_.front(); }
   Item pop() {
-    if (!from_others()) {
-      Item item = std::move(in_order_.front());
-      in_order_.pop_front();
-      return item;
-    }
+    if (!from_others()) return in_order_.pop_front();
     std::pop_heap(others_.begin(), others_.end(), later);
     Item item = std::move(others_.back());
     others_.pop_back();
@@ -53,10 +48,8 @@ class ReorderBuffer {
   }
   void erase(const Item* item) {
     const auto same = [item](const Item& other) { return &other == item; };
-    if (const auto place = std::find_if(in_order_.begin(), in_order_.end(), same); place != in_order_.end()) {
-      in_order_.erase(place);
-      return;
-    }
+    for (std::size_t i = 0; i < in_order_.size(); ++i)
+      if (same(in_order_[i])) return in_order_.erase(i);
     others_.erase(std::find_if(others_.begin(), others_.end(), same));
     std::make_heap(others_.begin(), others_.end(), later);
   }
@@ -70,7 +63,8 @@ class ReorderBuffer {
   void restore(std::vector<Item> items) {
     others_.clear();
     std::sort(items.begin(), items.end(), [](const Item& a, const Item& b) { return later(b, a); });
-    in_order_.assign(std::make_move_iterator(items.begin()), std::make_move_iterator(items.end()));
+    in_order_.clear();
+    for (Item& item : items) in_order_.push_back(std::move(item));
   }
 
  private:
@@ -82,8 +76,8 @@ class ReorderBuffer {
   [[nodiscard]] bool from_others() const noexcept {
     return !others_.empty() && (in_order_.empty() || later(in_order_.front(), others_.front()));
   }
-  std::deque<Item> in_order_;  // items that came in order: most of them
-  std::vector<Item> others_;   // a heap, the first in front: items that came after a later one
+  Queue<Item> in_order_;      // items that came in order: most of them
+  std::vector<Item> others_;  // a heap, the first in front: items that came after a later one
 };
 
 }  // namespace tocsin::stream
