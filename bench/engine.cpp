@@ -1,5 +1,6 @@
 // What the engine costs, on one core: a tick of the whole pack at 1,024 ranks, compiled and scripted, 1 to 64 copies of the pack;
 // an hour of 1,024 ranks × 20 signals replayed. Repeat with: build/release/bench/bench_engine [--quick] [tick] [copies] [scripted] [replay]
+// TOCSIN_RULES names other rules than the shipped ones.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -56,7 +57,8 @@ std::string renamed(const std::string& text, const std::vector<std::string>& nam
 
 // The shipped pack with every periodic rule due at the same time, in `copies`; a copy's rules have names of their own.
 dsl::PackFiles pack_files(unsigned copies) {
-  auto files = dsl::read_pack(TOCSIN_SOURCE_DIR "/rules");
+  const char* rules = std::getenv("TOCSIN_RULES");
+  auto files = dsl::read_pack(rules != nullptr ? rules : TOCSIN_SOURCE_DIR "/rules");
   if (!files) std::fprintf(stderr, "%s\n", files.error().message.c_str()), std::exit(2);
   dsl::PackFiles out;
   std::vector<std::string> names;
