@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "servers"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from alertmanager import wait_for  # noqa: E402
+from tests.servers.process import wait_for  # noqa: E402, F401
 
 PROGRAM = os.environ.get("POST_ALERTS", "build/release/tests/alertmanager/post_alerts")
 

@@ -4,7 +4,7 @@ import unittest
 
 from poster import Poster, wait_for
 
-from alertmanager import Alertmanager
+from tests.servers.alertmanager import Alertmanager
 
 
 class Real(unittest.TestCase):

@@ -11,10 +11,11 @@ import urllib.request
 
 sys.dont_write_bytecode = True
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "tests" / "servers"), str(ROOT / "tests" / "alertmanager")]
+sys.path[:0] = [str(ROOT)]
 
-from alertmanager import Alertmanager, wait_for  # noqa: E402
-from prometheus import promtool  # noqa: E402
+from tests.servers.alertmanager import Alertmanager  # noqa: E402
+from tests.servers.process import wait_for  # noqa: E402
+from tests.servers.prometheus import promtool  # noqa: E402
 
 PROMETHEUS = ROOT / "deploy" / "prometheus"
 ALERTMANAGER = ROOT / "deploy" / "alertmanager"

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "servers"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 PROGRAM = os.environ.get("SERVE_EXAMPLES", "build/release/tests/http/serve_examples")
 

@@ -4,8 +4,8 @@ import unittest
 
 from server import Server
 
-from alertmanager import wait_for
-from prometheus import Prometheus, promtool
+from tests.servers.process import wait_for
+from tests.servers.prometheus import Prometheus, promtool
 
 
 class Scrape(unittest.TestCase):

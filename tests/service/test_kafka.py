@@ -13,18 +13,14 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
 from service import Instance, Workplace, of_job, recorded, tocsin, topic, until, while_it_runs  # noqa: E402
 from tests.servers.alertmanager import Alertmanager  # noqa: E402
-from tests.servers.kafka import Kafka, Unavailable  # noqa: E402
+from tests.servers.kafka import Kafka  # noqa: E402
 
 kafka = None
 
 
 def setUpModule():
     global kafka
-    try:
-        kafka = Kafka()
-        kafka.start()
-    except Unavailable as missing:
-        raise unittest.SkipTest(str(missing)) from None
+    kafka = Kafka().start()
 
 
 def tearDownModule():
@@ -212,7 +208,7 @@ log:
         until(lambda: topic(place.address, "alerts"), 30, "an alert")
         kafka.kill()
         time.sleep(3)
-        kafka.start_process()
+        kafka.start()
         self.assertEqual(job.wait(), 0)
         self.assert_alerts(place, job, lambda: recorded(place, "back"), 60)
         self.assertIsNone(service.process.poll())
@@ -249,7 +245,7 @@ log:
         job.process.wait(60)
         self.assertEqual(job.wait(), 0)
         self.assertRegex(job.said, r"tocsin: \d+ entries are not sent; later: tocsin forward ")
-        kafka.start_process()
+        kafka.start()
         later = tocsin("forward", job.journal, "--to", place.address)
         self.assertEqual(later.returncode, 0, later.stderr)
         self.assertRegex(later.stdout, r"^[1-9]\d* entries sent, 0 left\n$")
