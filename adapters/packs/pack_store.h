@@ -7,16 +7,19 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <thread>
+#include <vector>
 
 #include "dsl/loader.h"
 #include "stream/ports.h"
 
 namespace tocsin::adapters::packs {
 
-// The packs that logs name, each compiled once, on a thread of the store's own, and kept by its hash.
+// The packs that logs name, each compiled once, on a thread of the store's own, and kept by its hash: the ten newest, those that
+// somebody uses, and those that a Hold names. A store without holds keeps all.
 // Shared by the shards of a process: each of its functions may be called by any thread.
 class PackStore final : public stream::PackSource {
  public:
@@ -31,16 +34,39 @@ class PackStore final : public stream::PackSource {
   // A pack that was compiled elsewhere.
   void add(const stream::LoadedPack& pack);
   [[nodiscard]] std::uint64_t compiled() const;  // how many texts were compiled so far
+  [[nodiscard]] std::size_t kept() const;        // packs, those that cannot be had included
+
+  // What a shard may still ask for: what its log names, and whatever was prepared since the shard last answered for its log.
+  // Owned by whoever runs the shard; touched by its thread alone. The store outlives it.
+  class Hold {
+   public:
+    explicit Hold(PackStore& store);
+    ~Hold();
+    Hold(const Hold&) = delete;
+    Hold& operator=(const Hold&) = delete;
+    void needs(const std::vector<std::string>& hashes);
+
+   private:
+    PackStore* store_;
+  };
 
  private:
   struct Known {
+    std::uint64_t named = 0;                                   // when it was last prepared, added or asked for: the store's count
     bool has_text = false;                                     // which is compiled, or will be; else the result is why there is none
     std::optional<stream::Result<stream::LoadedPack>> result;  // empty: it waits for its turn, or is being compiled
     bool reported = false;
+    unsigned waiting = 0;  // who asked for the result and does not have it yet
   };
   struct Job {
     std::string hash, text;
   };
+  struct Held {
+    std::uint64_t answered = 0;  // the store's count then
+    std::set<std::string, std::less<>> hashes;
+  };
+  Known& named(std::string_view hash);
+  void forget_unneeded();
   void work();
   [[nodiscard]] stream::Result<stream::LoadedPack> compile_text(const std::string& text) const;
 
@@ -50,7 +76,8 @@ class PackStore final : public stream::PackSource {
   std::condition_variable changed_;
   std::map<std::string, Known, std::less<>> known_;
   std::deque<Job> queue_;
-  std::uint64_t compiled_ = 0;
+  std::map<const Hold*, Held> holds_;
+  std::uint64_t compiled_ = 0, count_ = 0;
   bool stopping_ = false;
   std::thread thread_;
 };

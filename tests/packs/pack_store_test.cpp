@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <map>
 #include <string>
 #include <thread>
 #include <vector>
@@ -112,6 +113,81 @@ TEST_CASE("a text that is cut is refused, and a pack that was added is had witho
   const auto given = store.pack(loaded.pack->hash);
   REQUIRE(given);
   CHECK(given->pack == loaded.pack);
+}
+
+namespace {
+
+// A store that has been asked for packs of these limits, in their order.
+struct Filled {
+  PackStore store;
+  PackStore::Hold hold{store};
+  std::map<int, std::string> hashes;
+
+  stream::LoadedPack name(int limit) {
+    const std::string text = small_pack(std::to_string(limit));
+    hashes[limit] = dsl::pack_hash(text);
+    store.prepare(hashes[limit], text);
+    const auto loaded = store.pack(hashes[limit]);
+    REQUIRE(loaded);
+    return *loaded;
+  }
+  // Of the packs up to this limit, those that can be had without a text.
+  std::vector<int> had(int last) {
+    std::vector<int> had;
+    for (int limit = 1; limit <= last; ++limit)
+      if (store.pack(hashes[limit])) had.push_back(limit);
+    return had;
+  }
+};
+
+std::vector<int> from_to(int from, int to) {
+  std::vector<int> numbers;
+  for (int i = from; i <= to; ++i) numbers.push_back(i);
+  return numbers;
+}
+
+}  // namespace
+
+TEST_CASE("a store keeps the ten newest packs once its shards need no others, and no more however many come") {
+  Filled filled;
+  for (int limit = 1; limit <= 30; ++limit) filled.name(limit);
+  CHECK(filled.store.kept() == 30);  // the shard has not answered for its log yet
+  filled.hold.needs({});
+  CHECK(filled.store.kept() == 10);
+  CHECK(filled.had(30) == from_to(21, 30));
+}
+
+TEST_CASE("a pack that a log names, or that somebody uses, stays however many come after it") {
+  Filled filled;
+  filled.name(1);
+  const stream::LoadedPack used = filled.name(2);
+  for (int limit = 3; limit <= 20; ++limit) filled.name(limit);
+  filled.hold.needs({filled.hashes[1]});
+  CHECK(filled.store.kept() == 12);
+  const auto named = filled.store.pack(filled.hashes[1]);
+  REQUIRE(named);
+  CHECK(filled.store.pack(filled.hashes[2])->pack == used.pack);
+}
+
+TEST_CASE("a pack that came after a shard answered is kept until the shard answers again, whatever other shards answer") {
+  Filled filled;
+  PackStore::Hold other{filled.store};
+  for (int limit = 1; limit <= 30; ++limit) filled.name(limit);
+  other.needs({});
+  CHECK(filled.store.kept() == 30);
+  {
+    const PackStore::Hold late{filled.store};
+    filled.hold.needs({});
+    CHECK(filled.store.kept() == 10);  // the late one has prepared none of them
+  }
+}
+
+TEST_CASE("a pack that was forgotten is had again when its text comes again") {
+  Filled filled;
+  for (int limit = 1; limit <= 20; ++limit) filled.name(limit);
+  filled.hold.needs({});
+  CHECK_FALSE(filled.store.pack(filled.hashes[1]));
+  CHECK(filled.name(1).pack->hash == filled.hashes[1]);
 }
 
 TEST_CASE("a store may close while texts wait for their turn") {
