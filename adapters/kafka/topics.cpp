@@ -1,6 +1,9 @@
 #include "adapters/kafka/topics.h"
 
+#include <algorithm>
+#include <chrono>
 #include <memory>
+#include <thread>
 
 #include "adapters/kafka/client.h"
 #include "adapters/kafka/partition_reader.h"
@@ -38,6 +41,19 @@ Result<Cluster> look(rd_kafka_t& client, const Address& address) {
     }
   rd_kafka_metadata_destroy(metadata);
   return cluster;
+}
+
+// The controller has made them; the broker that is asked next knows of them a moment later.
+Result<void> wait_until_known(rd_kafka_t& client, const Address& address, const std::vector<std::string>& names) {
+  for (const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds{patience};;) {
+    const auto cluster = look(client, address);
+    if (!cluster) return cluster.error();
+    const auto missing = std::find_if(names.begin(), names.end(), [&](const auto& name) { return !cluster->topics.contains(name); });
+    if (missing == names.end()) return {};
+    if (std::chrono::steady_clock::now() >= until)
+      return Error{Errc::io, "topic " + *missing + " was made, and the broker at " + address.brokers + " does not know it yet"};
+    std::this_thread::sleep_for(std::chrono::milliseconds{50});
+  }
 }
 
 Result<Event> answer_of(rd_kafka_queue_t& queue, const std::string& what) {
@@ -123,6 +139,7 @@ Result<std::vector<std::string>> create_topics(const Address& address, const Top
     return Error{Errc::refused, std::string{"topic "} + rd_kafka_topic_result_name(results[i]) + " cannot be made: " +
                                     (text != nullptr ? text : rd_kafka_err2str(code)) + " (" + rd_kafka_err2name(code) + ")"};
   }
+  if (auto known = wait_until_known(**client, address, names); !known) return known.error();
   return names;
 }
 
