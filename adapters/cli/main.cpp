@@ -10,6 +10,7 @@
 #include "adapters/cli/engine.h"
 #include "adapters/cli/explain.h"
 #include "adapters/cli/ingest.h"
+#include "adapters/cli/pack_commands.h"
 #include "adapters/cli/packs.h"
 #include "adapters/cli/service_commands.h"
 #include "adapters/cli/usage.h"
@@ -207,6 +208,7 @@ int run(int argc, char** argv) {
   });
 
   cli::add_service_commands(app, status);
+  cli::add_pack_commands(app, status);
 
   cli::trim_help(app);
   app.parse_complete_callback([&] {

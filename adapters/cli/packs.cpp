@@ -1,8 +1,18 @@
 #include "adapters/cli/packs.h"
 
+#include <fmt/format.h>
+
 #include <cstdlib>
+#include <set>
+#include <utility>
+
+#include "dsl/case_runner.h"
 
 namespace tocsin::adapters::cli {
+
+namespace {
+constexpr std::size_t most_failures = 5;  // that are written out
+}  // namespace
 
 stream::Result<stream::LoadedPack> load_pack_from(const std::filesystem::path& directory) {
   auto files = dsl::read_pack(directory);
@@ -12,19 +22,57 @@ stream::Result<stream::LoadedPack> load_pack_from(const std::filesystem::path& d
   return refusal(outcome, directory);
 }
 
-stream::Result<stream::LoadedPack> load_pack_from(const std::vector<std::string>& directories) {
-  if (directories.size() == 1)
-    return load_pack_from(directories[0] == "shipped" ? rules_directory() : std::filesystem::path{directories[0]});
-  dsl::PackFiles all;
+namespace {
+
+struct RuleFiles {
+  dsl::PackFiles files;
+  std::set<std::string> shipped;  // of these, where there are others
+  std::filesystem::path place;    // for messages: the last directory
+};
+
+stream::Result<RuleFiles> read_rules(const std::vector<std::string>& directories) {
+  RuleFiles all;
   for (const std::string& directory : directories) {
-    const bool shipped = directory == "shipped";
-    auto files = dsl::read_pack(shipped ? rules_directory() : std::filesystem::path{directory});
+    const bool shipped = directory == "shipped", alone = directories.size() == 1;
+    all.place = shipped ? rules_directory() : std::filesystem::path{directory};
+    auto files = dsl::read_pack(all.place);
     if (!files) return files.error();
-    for (auto& [name, text] : *files) all[shipped ? name : (std::filesystem::path{directory} / name).string()] = std::move(text);
+    for (auto& [name, text] : *files) {
+      if (shipped && !alone) all.shipped.insert(name);
+      all.files[shipped || alone ? name : (all.place / name).string()] = std::move(text);
+    }
   }
-  packs::PackOutcome outcome = packs::compile(all);
+  return all;
+}
+
+}  // namespace
+
+stream::Result<stream::LoadedPack> load_pack_from(const std::vector<std::string>& directories) {
+  const auto rules = read_rules(directories);
+  if (!rules) return rules.error();
+  packs::PackOutcome outcome = packs::compile(rules->files);
   if (outcome.pack) return std::move(*outcome.pack);
-  return refusal(outcome, directories.back());
+  return refusal(outcome, rules->place);
+}
+
+stream::Result<stream::LoadedPack> load_tested_pack_from(const std::vector<std::string>& directories, const std::function<bool()>& stop) {
+  const auto rules = read_rules(directories);
+  if (!rules) return rules.error();
+  packs::PackOutcome outcome = packs::compile(rules->files);
+  if (!outcome.pack) return refusal(outcome, rules->place);
+  std::string failed;
+  std::size_t failures = 0;
+  for (const dsl::Case& one : outcome.cases) {
+    if (stop()) return stream::Error{stream::Errc::io, "ended before all cases were tried"};
+    if (rules->shipped.contains(one.file)) continue;
+    const dsl::CaseResult result = dsl::run_case(one, *outcome.pack);
+    if (result.passed || ++failures > most_failures) continue;
+    failed += fmt::format("\n{}:{}: the case '{}' fails", one.file, one.line, one.name);
+    for (const std::string& message : result.messages) failed += "\n  " + message;
+  }
+  if (failures == 0) return std::move(*outcome.pack);
+  if (failures > most_failures) failed += fmt::format("\nand {} more cases", failures - most_failures);
+  return stream::Error{stream::Errc::refused, "the rules in " + rules->place.string() + " do not pass their cases:" + failed};
 }
 
 stream::Error refusal(const packs::PackOutcome& outcome, const std::filesystem::path& directory) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,10 @@ namespace tocsin::adapters::cli {
 [[nodiscard]] stream::Result<stream::LoadedPack> load_pack_from(const std::filesystem::path& directory);
 // Of several directories one pack: "shipped", and those of a site, whose files add to it.
 [[nodiscard]] stream::Result<stream::LoadedPack> load_pack_from(const std::vector<std::string>& directories);
+// The same for a reload: its cases must pass, too, as under `tocsin test`. Those of the shipped rules are tried where there are no others:
+// a site's rules may fire in them. `stop` ends it between two cases.
+[[nodiscard]] stream::Result<stream::LoadedPack> load_tested_pack_from(const std::vector<std::string>& directories,
+                                                                       const std::function<bool()>& stop);
 // What keeps the pack of this directory from loading, for whoever runs it.
 [[nodiscard]] stream::Error refusal(const packs::PackOutcome& outcome, const std::filesystem::path& directory);
 // The same of a pack that a journal names.

@@ -27,9 +27,16 @@
 namespace tocsin::adapters::cli {
 namespace {
 
-volatile sig_atomic_t stop_asked = 0;
+volatile sig_atomic_t stop_asked = 0, reload_asked = 0;
 
 void ask_to_stop(int) { stop_asked = 1; }
+void ask_to_reload(int) { reload_asked = 1; }
+
+void on_signal(int number, void (*handler)(int)) {
+  struct sigaction action {};
+  action.sa_handler = handler;
+  ::sigaction(number, &action, nullptr);
+}
 
 std::string host() {
   char name[256] = {};
@@ -117,17 +124,25 @@ int run_as_service(const ServiceArguments& arguments, const CLI::App& command) {
   options.shard.most_subjects = static_cast<std::size_t>(config->limits.subjects);
   options.shard.save_every = config->limits.save_every;
   options.log = arguments.config.empty() ? write_line : log_lines(config->log.format);
-  options.stop = [] { return stop_asked != 0; };
+  service::ReloadRequests reloads;
+  options.reloads = &reloads;
+  options.load = [&rules = config->rules](const std::function<bool()>& stop) { return load_tested_pack_from(rules, stop); };
+  for (const std::string& directory : config->rules)
+    if (directory != "shipped") options.watched.emplace_back(directory);
+  options.stop = [&reloads] {
+    if (std::exchange(reload_asked, 0) != 0) reloads.ask();
+    return stop_asked != 0;
+  };
+  on_signal(SIGHUP, ask_to_reload);
   if (auto fit = service::check_cluster(*address); !fit) return cannot(fit.error());
-  ServiceOutlet outlet{*config, options.pack.pack};
+  ServiceOutlet outlet{*config, options.pack.pack, reloads};
   if (auto started = outlet.start(); !started) return cannot(started.error());
   options.outlet = &outlet;
   options.log("serving on port " + std::to_string(outlet.port()));
-  struct sigaction action {};
-  action.sa_handler = ask_to_stop;
-  ::sigaction(SIGTERM, &action, nullptr);
-  ::sigaction(SIGINT, &action, nullptr);
+  on_signal(SIGTERM, ask_to_stop);
+  on_signal(SIGINT, ask_to_stop);
   const auto ended = service::run_service(options);
+  reloads.close();
   if (!outlet.drain()) options.log("not every Alertmanager has the last alerts");
   return static_cast<int>(ended);
 }

@@ -1,5 +1,8 @@
 #include "adapters/cli/service_outlet.h"
 
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
 #include <utility>
 #include <variant>
 
@@ -20,13 +23,26 @@ void put(std::string& out, std::string_view key, std::string_view text) {
   formats::put_text(out, text);
 }
 
+std::string json(const service::Reloaded& reloaded) {
+  std::string out = "{";
+  put(out, "pack", reloaded.hash);
+  formats::put_key(out, "changed"), out += reloaded.changed ? "true}" : "false}";
+  return out;
+}
+
+std::string time_text(stream::Time time) {
+  return fmt::format(
+      "{:%Y-%m-%dT%H:%M:%SZ}",
+      fmt::gmtime(std::chrono::system_clock::to_time_t(std::chrono::time_point_cast<std::chrono::system_clock::duration>(time))));
+}
+
 }  // namespace
 
-ServiceOutlet::ServiceOutlet(const config::Config& config, stream::PackPtr pack)
-    : config_(config),
-      pack_(std::move(pack)),
-      started_(std::chrono::system_clock::now()),
-      metrics_({.most_jobs = static_cast<std::size_t>(config.limits.job_series)}) {}
+ServiceOutlet::ServiceOutlet(const config::Config& config, stream::PackPtr pack, service::ReloadRequests& reloads)
+    : config_(config), reloads_(&reloads), metrics_({.most_jobs = static_cast<std::size_t>(config.limits.job_series)}) {
+  rules_.pack = std::move(pack);
+  rules_.since = std::chrono::system_clock::now();
+}
 
 stream::Result<void> ServiceOutlet::start() {
   if (!config_.alertmanager.instances.empty()) {
@@ -42,6 +58,12 @@ stream::Result<void> ServiceOutlet::start() {
   providers.verdicts = [this](const auto& query) { return recent_.verdicts(query); };
   providers.rules = [this](const auto&) -> stream::Result<std::string> { return rules(); };
   providers.status = [this](const auto&) -> stream::Result<std::string> { return status(); };
+  providers.reload = [this](std::function<void(stream::Result<std::string>)> done) {
+    reloads_->ask([done = std::move(done)](const stream::Result<service::Reloaded>& reloaded) {
+      if (reloaded) done(json(*reloaded));
+      else done(reloaded.error());
+    });
+  };
   providers.metrics = [this] { return metrics(); };
   providers.not_ready = [this] { return not_ready(); };
   http::add_api(*server_, std::move(providers));
@@ -82,6 +104,16 @@ void ServiceOutlet::withdraw(int partition) {
   partitions_.erase(partition);
 }
 
+void ServiceOutlet::rules(const service::RulesFigures& rules) {
+  const std::lock_guard lock{mutex_};
+  rules_ = rules;
+}
+
+service::RulesFigures ServiceOutlet::known_rules() const {
+  const std::lock_guard lock{mutex_};
+  return rules_;
+}
+
 std::string ServiceOutlet::not_ready() const {
   const std::lock_guard lock{mutex_};
   if (!joined_) return "it has not joined the group " + config_.kafka.group + " yet";
@@ -91,13 +123,16 @@ std::string ServiceOutlet::not_ready() const {
 }
 
 std::string ServiceOutlet::metrics() {
-  metrics_.publish(prometheus::ProcessFigures{version_number(), pack_->hash, started_, 0, 0, not_ready().empty()});
+  const auto rules = known_rules();
+  metrics_.publish(prometheus::ProcessFigures{version_number(), rules.pack->hash, rules.since, rules.reloads, rules.failures,
+                                              !rules.failure.empty(), rules.last_success, not_ready().empty()});
   return metrics_.text();
 }
 
 std::string ServiceOutlet::rules() const {
   std::string out = "[";
-  for (const stream::Rule& rule : pack_->rules) {
+  const stream::PackPtr pack = known_rules().pack;
+  for (const stream::Rule& rule : pack->rules) {
     out += out.size() > 1 ? ",{" : "{";
     put(out, "name", rule.name), put(out, "family", rule.family), put(out, "severity", stream::name(rule.severity));
     put(out, "mode", stream::name(rule.mode)), put(out, "summary", rule.summary), put(out, "file", rule.file);
@@ -110,7 +145,9 @@ std::string ServiceOutlet::rules() const {
 std::string ServiceOutlet::status() const {
   std::string out = "{";
   put(out, "version", version_number()), put(out, "group", config_.kafka.group), put(out, "instance", config_.kafka.instance_id);
-  put(out, "pack", pack_->hash), put(out, "not_ready", not_ready());
+  const auto rules = known_rules();
+  put(out, "pack", rules.pack->hash), put(out, "pack_since", time_text(*rules.since));
+  put(out, "reload_failure", rules.failure), put(out, "not_ready", not_ready());
   formats::put_key(out, "partitions"), out += '[';
   const std::lock_guard lock{mutex_};
   for (const auto& [number, partition] : partitions_) {

@@ -20,7 +20,8 @@ namespace tocsin::adapters::cli {
 // Owned by the command; its functions are called by the service's threads and by the server's.
 class ServiceOutlet final : public service::Outlet {
  public:
-  ServiceOutlet(const config::Config& config, stream::PackPtr pack);
+  // `reloads`: what POST /-/reload asks.
+  ServiceOutlet(const config::Config& config, stream::PackPtr pack, service::ReloadRequests& reloads);
   // Binds the port and begins to post and to serve. The error says what is wrong with an address.
   stream::Result<void> start();
   // Waits a few seconds until each Alertmanager that answers has the last alerts. False: one has not.
@@ -32,6 +33,7 @@ class ServiceOutlet final : public service::Outlet {
   void report(int partition, const stream::Report& report) override;
   void committed(int partition) override;
   void withdraw(int partition) override;
+  void rules(const service::RulesFigures& rules) override;
 
  private:
   struct Partition {
@@ -41,16 +43,17 @@ class ServiceOutlet final : public service::Outlet {
   [[nodiscard]] std::string not_ready() const;
   [[nodiscard]] std::string metrics();
   [[nodiscard]] std::string rules() const;
+  [[nodiscard]] service::RulesFigures known_rules() const;
   [[nodiscard]] std::string status() const;
 
   config::Config config_;
-  stream::PackPtr pack_;
-  stream::Time started_;
+  service::ReloadRequests* reloads_;
   std::unique_ptr<alertmanager::Poster> poster_;
   http::RecentReports recent_;
   prometheus::Metrics metrics_;
   mutable std::mutex mutex_;  // of what follows
   bool joined_ = false;
+  service::RulesFigures rules_;
   std::map<int, Partition> partitions_;
   std::unique_ptr<http::Server> server_;  // last: its thread asks for all of the above
 };

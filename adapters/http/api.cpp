@@ -62,8 +62,10 @@ void add_api(Server& server, Providers providers) {
     });
   if (providers.reload)
     server.route_slow("POST", "/-/reload", [reload = std::move(providers.reload)](const Request&, Answer answer) {
-      reload([answer = std::move(answer)](stream::Result<void> done) {
-        answer(done ? success("{}") : failure(422, "execution", done.error().message));
+      reload([answer = std::move(answer)](stream::Result<std::string> done) {
+        if (done) answer(success(std::move(*done)));
+        else if (done.error().code == Errc::io) answer(failure(done.error()));
+        else answer(failure(422, "execution", done.error().message));  // whatever is wrong with the rules
       });
     });
   add_data(server, "jobs", std::move(providers.jobs));

@@ -16,8 +16,8 @@ struct Providers {
   Data jobs, alerts, rules, verdicts, status;
   std::function<std::string()> metrics;    // Prometheus' text format
   std::function<std::string()> not_ready;  // why not; empty: ready
-  // Reloads elsewhere, and calls `done` once, from any thread. The error is the answer's text.
-  std::function<void(std::function<void(stream::Result<void>)> done)> reload;
+  // Reloads elsewhere, and calls `done` once, from any thread: with a JSON value, or the error, which is the answer's text.
+  std::function<void(std::function<void(stream::Result<std::string>)> done)> reload;
 };
 
 // /-/healthy, /-/ready, /-/reload (POST), /metrics, /api/v1/{jobs,alerts,rules,verdicts,status}: {"status":"success","data":…}

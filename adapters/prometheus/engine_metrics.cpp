@@ -103,6 +103,10 @@ void add_process(Families& families, const ProcessFigures& process) {
   families.counter("tocsin_reloads_total", "Reloads of the rules, by result.")
       .value({{"result", "success"}}, process.reloads)
       .value({{"result", "failure"}}, process.reload_failures);
+  families.gauge("tocsin_rules_load_failed", "1 while the rules that were read last do not load or fail their cases.")
+      .value({}, process.last_reload_failed ? 1.0 : 0.0);
+  families.gauge("tocsin_last_reload_success_timestamp_seconds", "When the rules were last reloaded, changed or not.");
+  if (process.last_reload) families.value({}, static_cast<double>(stream::nanoseconds(*process.last_reload)) / 1e9);
   families.gauge("tocsin_ready", "1 once the state is restored and the log is read.").value({}, process.ready ? 1.0 : 0.0);
 }
 

@@ -54,6 +54,8 @@ struct ProcessFigures {
   std::string version, pack_hash;
   std::optional<stream::Time> pack_since;
   std::uint64_t reloads = 0, reload_failures = 0;
+  bool last_reload_failed = false;
+  std::optional<stream::Time> last_reload;  // that succeeded; none: there was none yet
   bool ready = false;
 };
 

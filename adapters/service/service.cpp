@@ -13,6 +13,7 @@
 #include "adapters/kafka/transactor.h"
 #include "adapters/packs/pack_store.h"
 #include "adapters/service/beats.h"
+#include "adapters/service/reloader.h"
 #include "adapters/service/shard_worker.h"
 
 namespace tocsin::adapters::service {
@@ -83,12 +84,6 @@ Ended ended_by(const ServiceOptions& options, const Error& error) {
   return error.code == Errc::io ? Ended::failed : Ended::refused;
 }
 
-// What is configured can be had by its hash from now on; and the first transaction, which takes long, is over.
-Result<void> remember_pack(kafka::Transactor& transactor, const stream::Pack& pack) {
-  const kafka::Outgoing record[] = {{kafka::topic::packs, 0, pack.hash, std::as_bytes(std::span{pack.text})}};
-  return transactor.commit(record);
-}
-
 }  // namespace
 
 Result<void> check_cluster(const kafka::Address& address) {
@@ -113,21 +108,21 @@ Ended run_service(const ServiceOptions& options) {
   if (!verdicts) return ended_by(options, verdicts.error());
   auto transactor = kafka::Transactor::open(address, options.group.group + "-" + options.group.instance);
   if (!transactor) return ended_by(options, transactor.error());
-  if (auto remembered = remember_pack(**transactor, *options.pack.pack); !remembered) return ended_by(options, remembered.error());
-
   packs::PackStore packs{[&options](std::string_view hash, const Error& why) {
     options.log("the rules that a log names (pack " + std::string{hash.substr(0, 8)} +
                 ") do not load, those before them judge on: " + why.message);
   }};
-  packs.add(options.pack);
-  const Shared shared{**telemetry,  **state,       **transactor,         **appender,     packs,
-                      options.pack, options.shard, {*alerts, *verdicts}, options.outlet, options.log};
+  auto reloader = Reloader::start(options, {**transactor, **appender, packs});
+  if (!reloader) return ended_by(options, reloader.error());
+  const Shared shared{**telemetry, **state,       **transactor,         **appender,     packs,
+                      **reloader,  options.shard, {*alerts, *verdicts}, options.outlet, options.log};
   Partitions partitions{shared};
   auto group = kafka::Group::join(address, options.group, partitions);
   if (!group) return ended_by(options, group.error());
   partitions.belongs_to(**group);
   if (options.outlet != nullptr) options.outlet->joined();
-  options.log("in group " + options.group.group + " as " + options.group.instance + ", pack " + options.pack.pack->hash.substr(0, 8));
+  options.log("in group " + options.group.group + " as " + options.group.instance + ", pack " +
+              (*reloader)->current().pack->hash.substr(0, 8));
 
   Beats beats{**appender};
   Ended ended = Ended::drained;
@@ -145,6 +140,7 @@ Ended run_service(const ServiceOptions& options) {
   }
   partitions.begin_to_leave();
   (*group)->leave();
+  (*reloader)->stop();
   if (ended == Ended::drained && !partitions.all_handed_over()) ended = Ended::failed;
   if (ended == Ended::drained) options.log("drained");
   return ended;

@@ -1,15 +1,29 @@
 #pragma once
 
+#include <cstdint>
+#include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "adapters/kafka/address.h"
 #include "adapters/kafka/group.h"
 #include "adapters/prometheus/figures.h"
+#include "adapters/service/reload_requests.h"
 #include "stream/job/shard.h"
 #include "stream/ports.h"
 
 namespace tocsin::adapters::service {
+
+// The rules of the cluster, as an instance knows them.
+struct RulesFigures {
+  stream::PackPtr pack;  // in force
+  std::optional<stream::Time> since;
+  std::uint64_t reloads = 0, failures = 0;
+  std::optional<stream::Time> last_success;
+  std::string failure;  // of the last reload, with file, line and text; empty: it succeeded
+};
 
 // What goes on beyond the topics. Called by the shards' threads, and by the main thread.
 class Outlet {
@@ -20,13 +34,19 @@ class Outlet {
   virtual void report(int partition, const stream::Report& report) = 0;   // it is committed
   virtual void committed(int partition) = 0;                              // the partition was this instance's just now
   virtual void withdraw(int partition) = 0;                               // it is not any more
+  virtual void rules(const RulesFigures& rules) = 0;                      // they changed, or a reload has ended
 };
 
 struct ServiceOptions {
   kafka::Address kafka;
   kafka::GroupOptions group;
-  stream::LoadedPack pack;
+  stream::LoadedPack pack;  // that is configured
   stream::ShardOptions shard;
+  // Reads the configured directories again and tries what is there; by a thread that may take its time, until `stop` says so. The error
+  // has file, line and text.
+  std::function<stream::Result<stream::LoadedPack>(const std::function<bool()>& stop)> load;
+  std::vector<std::filesystem::path> watched;        // directories: rules that change there are reloaded
+  ReloadRequests* reloads = nullptr;                 // by whom else
   Outlet* outlet = nullptr;                          // where reports go on to; none: nowhere
   std::function<void(const std::string& line)> log;  // by any thread
   std::function<bool()> stop;                        // asked several times a second

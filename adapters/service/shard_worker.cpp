@@ -25,7 +25,6 @@ using Clock = std::chrono::steady_clock;
 namespace {
 
 constexpr std::size_t entries_a_step = 1024;
-constexpr stream::Duration pack_lead = 3s;  // a reload takes effect so much later
 
 // Says a failure once, until it has changed or gone.
 class Repeated {
@@ -41,48 +40,29 @@ class Repeated {
   std::string last_;
 };
 
-// A log that is judged live names its packs: the first, and another where another is configured.
-class PackRecords {
- public:
-  PackRecords(const Shared& shared, int partition) : shared_(&shared), partition_(partition) {}
-
-  // What a shard begins with: the pack that the log begins with; a log that names none gets the one that is configured. A shard that goes
-  // on from a state has its packs there.
-  Result<stream::LoadedPack> first(bool goes_on) {
-    if (goes_on) return shared_->pack;
-    for (bool appended = false;; appended = true) {
-      const auto found = kafka::first_pack(shared_->telemetry, partition_);
-      if (!found) return found.error();
-      if (*found) {
-        shared_->packs.prepare((*found)->pack.hash, (*found)->pack.text);
-        auto loaded = shared_->packs.pack((*found)->pack.hash);
-        return loaded ? *loaded : shared_->pack;  // one that does not load is reported, and judges nothing
-      }
-      if (!appended)
-        if (auto done = append({}); !done) return done.error();
-      if (auto flushed = shared_->appender.flush(1s); !flushed) return flushed.error();
-      else if (!*flushed) return Error{Errc::io, "the rules cannot be appended to partition " + std::to_string(partition_)};
+// What a shard begins with: the pack that its log begins with. All others come by the log. A log of which the pack's record is gone, or
+// never came, gets the one that the cluster's logs name. A shard that goes on from a state has its packs there.
+Result<stream::LoadedPack> pack_to_begin_with(const Shared& shared, int partition, bool goes_on) {
+  const stream::LoadedPack current = shared.rules.current();
+  if (goes_on) return current;
+  for (bool appended = false;; appended = true) {
+    const auto found = kafka::first_pack(shared.telemetry, partition);
+    if (!found) return found.error();
+    if (*found) {
+      shared.packs.prepare((*found)->pack.hash, (*found)->pack.text);
+      auto loaded = shared.packs.pack((*found)->pack.hash);
+      return loaded ? *loaded : current;  // one that does not load is reported, and judges nothing
     }
+    if (!appended) {
+      schemas::EntryBuilder entry;
+      entry.pack(current.pack->hash, {}, current.pack->text);
+      if (auto done = shared.appender.append(kafka::topic::telemetry, partition, {}, schemas::encode(entry.entry())); !done)
+        return done.error();
+    }
+    if (auto flushed = shared.appender.flush(1s); !flushed) return flushed.error();
+    else if (!*flushed) return Error{Errc::io, "the rules cannot be appended to partition " + std::to_string(partition)};
   }
-  // Once the log was read to its end: the pack that is configured, if another is in force.
-  Result<void> append_if_due(const stream::Shard& shard) {
-    if (appended_ || shard.newest_pack() == shared_->pack.pack->hash) return {};
-    appended_ = true;
-    return append(shard.clock() + pack_lead);
-  }
-
- private:
-  Result<void> append(stream::Time from) {
-    const auto& pack = *shared_->pack.pack;
-    schemas::EntryBuilder entry;
-    entry.pack(pack.hash, from, pack.text);
-    return shared_->appender.append(kafka::topic::telemetry, partition_, {}, schemas::encode(entry.entry()));
-  }
-
-  const Shared* shared_;
-  int partition_;
-  bool appended_ = false;
-};
+}
 
 // CPU time of this thread: what waits for the broker does not count.
 double cpu_seconds() {
@@ -165,14 +145,14 @@ Result<void> ShardWorker::work() {
       shared_.transactor, group_, state, partition_, shared_.topics, [this](const stream::Report& report, std::string_view) {
         if (shared_.outlet != nullptr) shared_.outlet->report(partition_, report);
       }};
-  PackRecords packs{shared_, partition_};
+  packs::PackStore::Hold needed_packs{shared_.packs};
   Repeated failures{shared_};
   PublishedFigures figures{shared_, partition_};
   const auto begun = Clock::now();
   std::optional<runtime::ShardRunner> running;
   for (;;) {
     const auto committed = group_.committed(partition_);
-    auto first = committed ? packs.first(committed->has_value()) : committed.error();
+    auto first = committed ? pack_to_begin_with(shared_, partition_, committed->has_value()) : committed.error();
     Result<void> restored;
     if (!first) restored = first.error();
     else
@@ -190,7 +170,7 @@ Result<void> ShardWorker::work() {
               " jobs restored in " + std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - begun).count()) +
               " ms");
 
-  Clock::time_point next_try{};
+  Clock::time_point next_try{}, next_answer{};
   bool firing_reported = false;
   while (order_ == Order::work) {
     // Whoever had the partition before has reported them; Alertmanager forgets what nobody repeats.
@@ -207,8 +187,10 @@ Result<void> ShardWorker::work() {
       if (!pause(1s)) break;
       continue;
     }
-    if (*judged == 0 && log.at_end())
-      if (auto appended = packs.append_if_due(runner.shard()); !appended) return appended;
+    if (Clock::now() >= next_answer) {
+      needed_packs.needs(runner.shard().packs_in_use());
+      next_answer = Clock::now() + 1s;
+    }
     if (!runner.waits() || Clock::now() < next_try) continue;
     const auto commit_begun = Clock::now();
     const auto kept = runner.hand_over();

@@ -13,6 +13,7 @@
 #include "adapters/kafka/partition_reader.h"
 #include "adapters/kafka/transactor.h"
 #include "adapters/packs/pack_store.h"
+#include "adapters/service/reloader.h"
 #include "adapters/service/service.h"
 #include "stream/ports.h"
 
@@ -25,7 +26,7 @@ struct Shared {
   kafka::Transactor& transactor;
   kafka::Appender& appender;
   packs::PackStore& packs;
-  stream::LoadedPack pack;  // the one that is configured
+  const Reloader& rules;
   stream::ShardOptions options;
   kafka::ReportTopics topics;
   Outlet* outlet;

@@ -67,12 +67,13 @@ int main(int argc, char** argv) {
   providers.not_ready = [&] { return std::string{options.auth.user == "not-ready" ? "restoring: 40 %" : ""}; };
   std::vector<std::thread> reloads;
   int reloaded = 0;
-  providers.reload = [&](std::function<void(stream::Result<void>)> done) {
-    reloads.emplace_back([done = std::move(done), fails = ++reloaded % 2 == 0] {
+  providers.reload = [&](std::function<void(stream::Result<std::string>)> done) {
+    reloads.emplace_back([done = std::move(done), number = ++reloaded] {
       std::this_thread::sleep_for(std::chrono::milliseconds{300});
-      if (fails) done(stream::Error{stream::Errc::malformed, "rules/a.lua:3: unexpected symbol"});
-      else done({});
-      done({});  // a second answer is no answer
+      if (number % 3 == 2) done(stream::Error{stream::Errc::malformed, "rules/a.lua:3: unexpected symbol"});
+      else if (number % 3 == 0) done(stream::Error{stream::Errc::io, "no broker answers"});
+      else done(std::string{R"({"pack":"abc","changed":true})"});
+      done(std::string{"{}"});  // a second answer is no answer
     });
   };
   http::add_api(server, std::move(providers));

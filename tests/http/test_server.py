@@ -57,9 +57,11 @@ class Api(unittest.TestCase):
             self.assertEqual(server.get("/-/healthy")[0], 200)
             self.assertLess(time.monotonic() - begin, 0.25)
             thread.join()
-            self.assertEqual(answers[0][0], 200)
+            self.assertEqual((answers[0][0], json.loads(answers[0][2])["data"]), (200, {"pack": "abc", "changed": True}))
             status, _, text = server.request("POST", "/-/reload")
             self.assertEqual((status, json.loads(text)["error"]), (422, "rules/a.lua:3: unexpected symbol"))
+            status, _, text = server.request("POST", "/-/reload")
+            self.assertEqual((status, json.loads(text)["errorType"], json.loads(text)["error"]), (503, "unavailable", "no broker answers"))
             self.assertEqual(server.get("/-/reload")[0], 405)
 
     def test_a_page_of_another_site_cannot_reload(self):

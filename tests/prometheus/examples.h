@@ -43,6 +43,9 @@ inline void publish_examples(adapters::prometheus::Metrics& metrics) {
   process.pack_hash = "abc123";
   process.pack_since = stream::at_nanoseconds(1'780'000'000'500'000'000);
   process.reloads = 1;
+  process.reload_failures = 2;
+  process.last_reload_failed = true;
+  process.last_reload = stream::at_nanoseconds(1'780'000'000'000'000'000);
   process.ready = true;
   metrics.publish(process);
 }

@@ -1,5 +1,6 @@
 """What the tests of the service share: the program, its topics, its instances, and jobs whose records go to a broker."""
 
+import atexit
 import json
 import os
 import pathlib
@@ -11,8 +12,12 @@ import sys
 import tempfile
 import threading
 import time
+import unittest
 import urllib.error
 import urllib.request
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
+from tests.servers.kafka import Kafka  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TOCSIN = os.environ.get("TOCSIN", str(ROOT / "build/release/adapters/cli/tocsin"))
@@ -21,6 +26,18 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 def tocsin(*arguments, **options):
     return subprocess.run([TOCSIN, *map(str, arguments)], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, **options)
+
+
+_broker = None
+
+
+def broker():
+    """The broker of all tests of a run."""
+    global _broker
+    if _broker is None:
+        _broker = Kafka().start()
+        atexit.register(_broker.stop)
+    return _broker
 
 
 def rules_with_quiet(folder):
@@ -57,7 +74,8 @@ class Instance:
         if config:
             self.arguments += ["--config", str(config)]
         else:
-            self.arguments += ["--kafka", address, "--rules", str(rules), "--instance", name, "--session-timeout", str(session),
+            self.arguments += ["--kafka", address, "--rules", str(rules), "--group", address.split("/")[-1], "--instance", name,
+                               "--session-timeout", str(session),
                                "--listen", "127.0.0.1:0", *more]
         self.start()
 
@@ -81,15 +99,23 @@ class Instance:
                 (mine.add if found[2] == "judging" else mine.discard)(int(found[1]))
         return mine
 
-    def get(self, path):
+    def get(self, path, method="GET"):
         """What its server answers: status and text."""
         port = until(lambda: next((found[1] for line in list(self.log) if (found := re.search(r"serving on port (\d+)", line))), None), 20, "a port")
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=10) as answer:
+            request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", method=method)
+            with urllib.request.urlopen(request, timeout=30) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             with error:
                 return error.code, error.read().decode()
+
+    def data(self, name):
+        """What its API has of this name."""
+        return json.loads(self.get("/api/v1/" + name)[1])["data"]
+
+    def metrics(self):
+        return dict(line.rsplit(" ", 1) for line in self.get("/metrics")[1].splitlines() if not line.startswith("#"))
 
     def kill(self):
         self.end(signal.SIGKILL)
@@ -155,9 +181,9 @@ def while_it_runs(lines):
 class Workplace:
     """A folder with rules, and what is started in it, which ends with it."""
 
-    def __init__(self, kafka, prefix, partitions=3):
+    def __init__(self, kafka, prefix, partitions=3, rules=rules_with_quiet):
         self.folder = tempfile.mkdtemp(prefix="tocsin-service-")
-        self.rules = rules_with_quiet(self.folder)
+        self.rules = rules(self.folder)
         self.address = f"{kafka.address}/{prefix}"
         self.started = []
         made = tocsin("topics", "create", "--kafka", self.address, "--partitions", partitions)

@@ -11,20 +11,15 @@ import unittest
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
-from service import Instance, Workplace, of_job, recorded, tocsin, topic, until, while_it_runs  # noqa: E402
+from service import Instance, Workplace, broker, of_job, recorded, tocsin, topic, until, while_it_runs  # noqa: E402
 from tests.servers.alertmanager import Alertmanager  # noqa: E402
-from tests.servers.kafka import Kafka  # noqa: E402
 
 kafka = None
 
 
 def setUpModule():
     global kafka
-    kafka = Kafka().start()
-
-
-def tearDownModule():
-    kafka.stop()
+    kafka = broker()
 
 
 class Topics(unittest.TestCase):

@@ -1,0 +1,146 @@
+#include "adapters/cli/pack_commands.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "adapters/cli/service_commands.h"
+#include "adapters/kafka/pack_history.h"
+#include "adapters/packs/compile.h"
+
+namespace tocsin::adapters::cli {
+namespace {
+
+using kafka::KnownPack;
+using kafka::PackHistory;
+using stream::Errc;
+using stream::Error;
+using stream::Result;
+
+constexpr std::size_t least_digits = 4;
+
+std::string time_text(stream::Time time) {
+  return fmt::format(
+      "{:%Y-%m-%dT%H:%M:%SZ}",
+      fmt::gmtime(std::chrono::system_clock::to_time_t(std::chrono::time_point_cast<std::chrono::system_clock::duration>(time))));
+}
+
+int cannot(const Error& error) {
+  fmt::print(stderr, "tocsin: {}\n", error.message);
+  return error.code == Errc::io ? 3 : 2;
+}
+
+// As this program would run it.
+Result<std::size_t> number_of_rules(const KnownPack& known) {
+  const auto files = dsl::pack_files(known.pack.text);
+  if (!files) return files.error();
+  const auto outcome = packs::compile(*files);
+  if (outcome.pack) return outcome.pack->pack->rules.size();
+  const auto errors = outcome.errors();
+  return Error{Errc::refused, errors.empty() ? "it does not load" : dsl::describe(errors.front())};
+}
+
+Result<std::unique_ptr<PackHistory>> history_of(const kafka::Address& address) {
+  auto history = PackHistory::open(address);
+  if (!history) return history.error();
+  if (auto read = (*history)->read(); !read) return read.error();
+  return history;
+}
+
+std::string state_of(const PackHistory& history, const KnownPack& known) {
+  const auto& announced = history.announced();
+  if (!announced || announced->hash != known.pack.hash) return "-";
+  return announced->from > std::chrono::system_clock::now() ? "in force soon" : "in force";
+}
+
+int list(const kafka::Address& address) {
+  const auto history = history_of(address);
+  if (!history) return cannot(history.error());
+  const auto all = (*history)->newest_first();
+  if (all.empty()) return cannot({Errc::refused, "no instance of tocsin has run with these topics yet: there are no packs"});
+  fmt::print("{:<32}  {:<20}  {:>5}  {}\n", "PACK", "ANNOUNCED", "RULES", "STATE");
+  for (const KnownPack* known : all) {
+    const auto rules = number_of_rules(*known);
+    fmt::print("{}  {}  {:>5}  {}{}\n", known->pack.hash, time_text(known->announced), rules ? std::to_string(*rules) : "-",
+               state_of(**history, *known), rules ? "" : ", does not load here");
+  }
+  return 0;
+}
+
+// The one pack whose hash begins so.
+Result<const KnownPack*> find(const PackHistory& history, const std::string& hash) {
+  std::vector<const KnownPack*> meant;
+  for (const KnownPack* known : history.newest_first())
+    if (known->pack.hash.starts_with(hash)) meant.push_back(known);
+  if (meant.empty())
+    return Error{Errc::refused, "no pack of this cluster begins with " + hash + ": `tocsin packs` lists those that there are"};
+  if (meant.size() > 1) return Error{Errc::refused, std::to_string(meant.size()) + " packs begin with " + hash + ": give more digits"};
+  return meant.front();
+}
+
+int use(const kafka::Address& address, const std::string& hash) {
+  auto history = history_of(address);
+  if (!history) return cannot(history.error());
+  const auto found = find(**history, hash);
+  if (!found) return cannot(found.error());
+  const stream::PackText pack = (*found)->pack;
+  if (const auto rules = number_of_rules(**found); !rules)
+    return cannot({Errc::refused, "pack " + pack.hash + " does not load here: " + rules.error().message});
+  const auto announced = (*history)->announced();
+  if (announced && announced->hash == pack.hash && (*history)->in_all_logs()) {
+    fmt::print("pack {} is in force already\n", pack.hash);
+    return 0;
+  }
+  std::set<std::string> left;
+  if (announced) {
+    left = announced->left;
+    left.insert(announced->hash);
+  }
+  left.erase(pack.hash);
+  auto appender = kafka::Appender::open(address);
+  if (!appender) return cannot(appender.error());
+  auto transactor = kafka::Transactor::open(address, address.prefix + "-packs");
+  if (!transactor) return cannot(transactor.error());
+  if (auto done = (*history)->announce(pack, std::move(left), **transactor, **appender); !done) return cannot(done.error());
+  fmt::print("pack {} judges from {} on\n", pack.hash, time_text((*history)->announced()->from));
+  return 0;
+}
+
+// Digits of a hash, as `packs` prints them.
+CLI::Validator is_hash() {
+  return CLI::Validator{[](const std::string& text) -> std::string {
+                          if (text.size() >= least_digits && text.size() <= 32 && text.find_first_not_of("0123456789abcdef") == text.npos)
+                            return {};
+                          return "'" + text + "' is no hash of a pack: give four or more of the digits that `tocsin packs` prints";
+                        },
+                        ""};
+}
+
+}  // namespace
+
+void add_pack_commands(CLI::App& app, int& status) {
+  auto address = std::make_shared<std::string>();
+  auto hash = std::make_shared<std::string>();
+  auto* packs = app.add_subcommand("packs", "List the newest rules of a cluster's logs, or go back to some of them");
+  packs->require_subcommand(0, 1);
+  packs->add_option("--kafka", *address, "The cluster: kafka://HOST:PORT[,HOST:PORT][/PREFIX of the topics]")
+      ->required()
+      ->option_text("ADDRESS (required)")
+      ->check(is_kafka_address());
+  auto* use_command = packs->add_subcommand("use", "Judge by this pack from now on, until the configured rules change or are reloaded");
+  use_command->fallthrough();
+  use_command->add_option("HASH", *hash, "Which, as `tocsin packs` lists it; the first digits will do")
+      ->required()
+      ->option_text("(required)")
+      ->check(is_hash());
+  packs->callback([address, hash, use_command, &status] {
+    const kafka::Address cluster = *kafka::parse_address(*address);
+    status = use_command->parsed() ? use(cluster, *hash) : list(cluster);
+  });
+}
+
+}  // namespace tocsin::adapters::cli

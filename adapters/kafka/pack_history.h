@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "adapters/kafka/appender.h"
+#include "adapters/kafka/partition_reader.h"
+#include "adapters/kafka/transactor.h"
+#include "stream/ports.h"
+#include "stream/values/result.h"
+#include "stream/values/time.h"
+
+namespace tocsin::adapters::kafka {
+
+// Which pack every log is to name.
+struct Announcement {
+  std::string hash;
+  std::set<std::string> left;   // packs that were gone back from: what is configured brings none of them back by itself
+  stream::Time made{}, from{};  // when it was written, and takes effect
+  std::int64_t offset = -1;
+};
+
+struct KnownPack {
+  stream::PackText pack;
+  stream::Time announced{};  // the last time
+};
+
+// The packs topic: the texts of the ten packs that were announced last, by their hash, and the announcement that holds. Times are the
+// broker's, so that all who read an announcement mean the same moment.
+// Owned by whoever announces packs; touched by its thread alone.
+class PackHistory {
+ public:
+  static constexpr std::size_t most = 10;
+  static stream::Result<std::unique_ptr<PackHistory>> open(const Address& address);
+  ~PackHistory();
+
+  // Reads what was committed since the last time.
+  stream::Result<void> read();
+  [[nodiscard]] const std::optional<Announcement>& announced() const noexcept { return announced_; }
+  [[nodiscard]] bool in_all_logs() const noexcept { return !announced_ || complete_ >= announced_->offset; }
+  [[nodiscard]] std::vector<const KnownPack*> newest_first() const;  // at most ten
+  [[nodiscard]] const KnownPack* find(std::string_view hash) const;
+
+  // Makes this the pack that every log names. Where several announce at the same time, all logs end with the one that was written last.
+  stream::Result<void> announce(const stream::PackText& pack, std::set<std::string> left, Transactor& transactor, Appender& appender);
+  // The same of an announcement that holds and has not come to all logs: whoever made it has ended meanwhile.
+  stream::Result<void> complete(Transactor& transactor, Appender& appender);
+
+ private:
+  explicit PackHistory(std::unique_ptr<TopicReader> topic);
+  void take(const Message& message);
+  stream::Result<void> append_to_all(Appender& appender) const;
+
+  std::unique_ptr<TopicReader> topic_;
+  std::int64_t next_ = 0, complete_ = -1;  // to be read; the announcement that came to all logs
+  std::optional<Announcement> announced_;
+  std::map<std::string, KnownPack, std::less<>> packs_;
+};
+
+}  // namespace tocsin::adapters::kafka

@@ -1,0 +1,222 @@
+#include "adapters/service/reloader.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <exception>
+#include <utility>
+
+#include "adapters/kafka/topic_settings.h"
+
+namespace tocsin::adapters::service {
+
+using stream::Errc;
+using stream::Error;
+using stream::LoadedPack;
+using stream::Result;
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+constexpr std::chrono::milliseconds look_every{250}, follow_every{5000};
+constexpr stream::Duration others_take = 30s;  // to bring their announcement to all logs
+constexpr int most_reads = 5;                  // of directories that change while they are read
+constexpr int nice = 10;                       // judging goes first
+
+std::string short_hash(const std::string& hash) { return hash.substr(0, 8); }
+
+}  // namespace
+
+Reloader::Reloader(const ServiceOptions& options, Ports ports, std::unique_ptr<kafka::PackHistory> history)
+    : options_(options), ports_(ports), history_(std::move(history)), watch_(options.watched), current_(options.pack) {}
+
+Reloader::~Reloader() { stop(); }
+
+void Reloader::stop() {
+  stopping_ = true;
+  if (options_.reloads != nullptr) options_.reloads->close();
+  if (thread_.joinable()) thread_.join();
+}
+
+LoadedPack Reloader::current() const {
+  const std::lock_guard lock{mutex_};
+  return current_;
+}
+
+Result<std::unique_ptr<Reloader>> Reloader::start(const ServiceOptions& options, Ports ports) {
+  auto history = kafka::PackHistory::open(options.kafka);
+  if (!history) return history.error();
+  std::unique_ptr<Reloader> made{new Reloader{options, ports, std::move(*history)}};
+  if (auto begun = made->begin(); !begun) return begun.error();
+  made->thread_ = std::thread{[&reloader = *made] { reloader.run(); }};
+  return made;
+}
+
+Result<void> Reloader::begin() {
+  // Also the first transaction of this instance, which takes long, is over with it.
+  const std::string& hash = options_.pack.pack->hash;
+  const std::string key = "instance/" + options_.group.instance;
+  const kafka::Outgoing record[] = {{kafka::topic::packs, 0, key, std::as_bytes(std::span{hash})}};
+  if (auto committed = ports_.transactor.commit(record); !committed) return committed;
+  if (auto read = history_->read(); !read) return read;
+  ports_.packs.add(options_.pack);
+  const auto& announced = history_->announced();
+  const bool named = announced && announced->hash == hash;
+  if (!named && announced && announced->left.contains(hash) && follow()) {
+    options_.log("the rules that are configured (pack " + short_hash(hash) + ") were gone back from: pack " + short_hash(announced->hash) +
+                 " judges until they change, or are reloaded");
+  } else if (!named) {
+    if (auto done = announce(options_.pack); !done) return done;
+  }
+  show(std::chrono::system_clock::now());
+  return {};
+}
+
+void Reloader::run() {
+  ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), nice);  // of this thread alone
+  auto next_follow = Clock::now() + follow_every;
+  while (!stopping_) {
+    std::vector<ReloadRequests::Answer> asked;
+    if (options_.reloads != nullptr) asked = options_.reloads->take(look_every);
+    else std::this_thread::sleep_for(look_every);
+    if (stopping_) {
+      for (const auto& answer : asked)
+        if (answer) answer(Error{Errc::io, "tocsin is ending: ask an instance that goes on"});
+      return;
+    }
+    if (!asked.empty() || watch_.changed(Clock::now())) {
+      const auto result = reload(!asked.empty());
+      for (const auto& answer : asked)
+        if (answer) answer(result);
+    } else if (Clock::now() >= next_follow) {
+      next_follow = Clock::now() + follow_every;
+      if (unannounced_) try_again();
+      const auto followed = follow();
+      if (!followed && std::exchange(follow_failure_, followed.error().message) != followed.error().message)
+        options_.log(followed.error().message);
+      if (followed) follow_failure_.clear();
+    }
+    show(std::chrono::system_clock::now());
+  }
+}
+
+Result<Reloaded> Reloader::reload(bool asked) {
+  unannounced_.reset();
+  const auto pack = load();
+  Result<void> done = pack ? history_->read() : pack.error();
+  Reloaded reloaded;
+  if (done) {
+    reloaded.hash = (*pack).pack->hash;
+    const auto& announced = history_->announced();
+    const bool named = announced && announced->hash == reloaded.hash;
+    if (!named && !asked && announced && announced->left.contains(reloaded.hash)) {
+      options_.log("the rules in the directories (pack " + short_hash(reloaded.hash) +
+                   ") were gone back from: reload them to judge by them");
+      return reloaded;
+    }
+    reloaded.changed = !named;
+    if (!named) done = announce(*pack);
+  }
+  if (!done && pack) unannounced_ = {*pack, history_->announced() ? history_->announced()->offset : -1};
+  if (!done && stopping_) return done.error();
+  if (done) {
+    ++figures_.reloads;
+    figures_.last_success = std::chrono::system_clock::now();
+    figures_.failure.clear();
+    options_.log(reloaded.changed ? "rules reloaded: pack " + short_hash(reloaded.hash) + " judges from three seconds on"
+                                  : "rules reloaded: they are the same, pack " + short_hash(reloaded.hash));
+  } else {
+    ++figures_.failures;
+    figures_.failure = done.error().message;
+    options_.log("rules not reloaded, those in force stay: " + done.error().message);
+  }
+  publish();
+  if (!done) return done.error();
+  return reloaded;
+}
+
+void Reloader::try_again() {
+  if (!history_->read()) return;
+  const Unannounced waits = *unannounced_;
+  const auto& announced = history_->announced();
+  if (announced && announced->offset != waits.since) unannounced_.reset();  // it came through after all, or others announced since
+  if (!unannounced_ || !announce(waits.pack)) return;
+  unannounced_.reset();
+  ++figures_.reloads;
+  figures_.last_success = std::chrono::system_clock::now();
+  figures_.failure.clear();
+  options_.log("rules reloaded: the brokers have taken pack " + short_hash(waits.pack.pack->hash));
+  publish();
+}
+
+// What was written while it was read is read again.
+Result<LoadedPack> Reloader::load() {
+  for (int read = 1;; ++read) {
+    const std::string before = watch_.seen();
+    Result<LoadedPack> pack = Error{Errc::refused, ""};
+    try {
+      pack = options_.load([this] { return stopping_.load(); });
+    } catch (const std::exception& error) { pack = Error{Errc::refused, error.what()}; }
+    if (stopping_) return Error{Errc::io, "tocsin is ending: ask an instance that goes on"};
+    if (watch_.seen() != before && read < most_reads) continue;
+    watch_.has_read(before);
+    return pack;
+  }
+}
+
+Result<void> Reloader::announce(const LoadedPack& pack) {
+  ports_.packs.add(pack);
+  if (auto ready = open_announcements(); !ready) return ready;
+  const auto announced = history_->announce({pack.pack->hash, pack.pack->text}, {}, *announcements_, ports_.appender);
+  if (!announced) return announced;
+  return follow();
+}
+
+Result<void> Reloader::complete() {
+  if (auto ready = open_announcements(); !ready) return ready;
+  return history_->complete(*announcements_, ports_.appender);
+}
+
+Result<void> Reloader::open_announcements() {
+  if (announcements_) return {};
+  auto opened = kafka::Transactor::open(options_.kafka, options_.group.group + "-" + options_.group.instance + "/packs");
+  if (!opened) return opened.error();
+  announcements_ = std::move(*opened);
+  return {};
+}
+
+// Goes by what the packs topic says, whoever wrote it.
+Result<void> Reloader::follow() {
+  if (auto read = history_->read(); !read) return read;
+  const auto& announced = history_->announced();
+  if (!announced) return {};
+  if (!history_->in_all_logs() && std::chrono::system_clock::now() > announced->made + others_take)
+    if (auto done = complete(); !done) return done;
+  if (announced->hash == current().pack->hash) return {};
+  const auto* known = history_->find(announced->hash);
+  if (known == nullptr) return {};
+  ports_.packs.prepare(known->pack.hash, known->pack.text);
+  auto pack = ports_.packs.pack(known->pack.hash);
+  if (!pack) return Error{Errc::refused, "pack " + short_hash(known->pack.hash) + " of the cluster does not load here"};
+  const std::lock_guard lock{mutex_};
+  current_ = std::move(*pack);
+  return {};
+}
+
+// An announced pack is in force when its time has come.
+void Reloader::show(stream::Time now) {
+  const auto& announced = history_->announced();
+  const LoadedPack pack = current();
+  if (announced && now < announced->from && figures_.pack) return;
+  if (figures_.pack == pack.pack) return;
+  figures_.pack = pack.pack;
+  figures_.since = announced && announced->hash == pack.pack->hash ? announced->made : now;
+  publish();
+}
+
+void Reloader::publish() {
+  if (options_.outlet != nullptr) options_.outlet->rules(figures_);
+}
+
+}  // namespace tocsin::adapters::service
