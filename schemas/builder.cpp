@@ -50,6 +50,8 @@ struct Pending {
   bool ascending = true;  // so far all ranks, each greater than the one before
 };
 
+std::string_view unit_of(const EntryBuilder::Value& value) { return value.is_text ? "text" : value.unit; }
+
 bool survives_as_float(double value) { return value != value || static_cast<double>(static_cast<float>(value)) == value; }
 
 }  // namespace
@@ -110,7 +112,7 @@ Pending& EntryBuilder::State::block_for(Time time, const MemberKey& member, std:
   const auto same_signals = [&](const Pending& block) {
     return block.source == source && std::equal(block.signals.begin(), block.signals.end(), values.begin(), values.end(),
                                                 [](const SampleBlock::Signal& signal, const Value& value) {
-                                                  return signal.name == value.signal && (signal.unit == "text") == value.is_text;
+                                                  return signal.name == value.signal && signal.unit == unit_of(value);
                                                 });
   };
   if (!pending.empty() && same_signals(pending.back())) {
@@ -123,7 +125,7 @@ Pending& EntryBuilder::State::block_for(Time time, const MemberKey& member, std:
   Pending& block = pending.emplace_back();
   block.source = keep(source);
   for (const Value& value : values)
-    block.signals.push_back({keep(value.signal), value.is_text ? "text" : std::string_view{},
+    block.signals.push_back({keep(value.signal), value.is_text ? "text" : keep(value.unit),
                              value.is_text ? stream::SignalKind::state : stream::SignalKind::gauge});
   return block;
 }

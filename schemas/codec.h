@@ -74,6 +74,7 @@ class EntryBuilder {
     double number = 0;
     std::string_view text;
     bool is_text = false;
+    std::string_view unit{};  // of the number; empty: the signal's own
   };
   void sample(stream::Time time, const Member& member, std::span<const Value> values, std::string_view source = {});
   void line(stream::Time time, const Member& member, std::string_view text, bool error_stream = false, std::string_view source = {});

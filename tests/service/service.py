@@ -12,7 +12,6 @@ import sys
 import tempfile
 import threading
 import time
-import unittest
 import urllib.error
 import urllib.request
 
