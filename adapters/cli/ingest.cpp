@@ -6,15 +6,26 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
+#include "adapters/cli/try_mapping.h"
+#include "adapters/cli/usage.h"
 #include "adapters/formats/ingest.h"
 
 namespace tocsin::adapters::cli {
 
 void add_ingest_options(CLI::App& command, IngestOptions& options) {
-  command.add_option("FILE", options.files, "Files of JSON lines (docs/json-lines.md), merged by time; - is standard input")
-      ->required()
-      ->option_text("(required)");
-  command.add_option("--to", options.to, "The directory of the journal to make: new or empty")->required()->option_text("DIR (required)");
+  auto* files = command.add_option("FILE", options.files, "Files of JSON lines (docs/json-lines.md), merged by time; - is standard input")
+                    ->option_text("");
+  auto* to = command.add_option("--to", options.to, "The directory of the journal to make: new or empty")->option_text("DIR");
+  auto* tried = command
+                    .add_option("--try", options.tried,
+                                "Make no journal: show what a configuration's mapping makes of this file of another program's messages")
+                    ->option_text("FILE")
+                    ->excludes(files)
+                    ->excludes(to);
+  command.add_option("--config", options.config, "With --try: the configuration")->option_text("FILE")->needs(tried);
+  command.add_option("--source", options.source, "With --try: which of its sources (default: the only one)")
+      ->option_text("NAME")
+      ->needs(tried);
   command.add_option("--job", options.job, "The job of records that name none")->option_text("NAME");
   command.add_option("--errors", options.most_complaints, "How many of the lines that are left out are printed (default: 20)")
       ->option_text("N");
@@ -23,6 +34,16 @@ void add_ingest_options(CLI::App& command, IngestOptions& options) {
 }
 
 int ingest(const IngestOptions& options) {
+  const auto missing = [&](const char* what) {
+    fmt::print(stderr, "tocsin ingest: {}\nRun `tocsin ingest --help` to see what it takes\n", what);
+    return bad_usage;
+  };
+  if (!options.tried.empty()) {
+    if (options.config.empty()) return missing("--try needs --config FILE");
+    return try_mapping({options.tried, options.config, options.source, options.strict, options.quiet});
+  }
+  if (options.files.empty()) return missing("FILE is required, or --try FILE");
+  if (options.to.empty()) return missing("--to is required");
   const bool shows_progress = !options.quiet && isatty(STDERR_FILENO);
   std::uint64_t complaints = 0;
   int percent = -1;

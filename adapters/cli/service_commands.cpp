@@ -72,6 +72,8 @@ stream::Result<config::Config> configuration(const ServiceArguments& arguments, 
     if (config.limits.shard_threads != 0) write_line("warning: limits.shard_threads is not used: each partition has a thread of its own");
     if (config.limits.queue_size != config::Config{}.limits.queue_size)
       write_line("warning: limits.queue_size is not used: set kafka.properties queued.max.messages.kbytes");
+    if (!config.ingest.sources.empty())
+      write_line("warning: ingest.sources is not read by run yet; `tocsin ingest --try` shows what it makes");
     if (config.log.level != config::Config{}.log.level) write_line("warning: log.level is not used: every line is written");
   }
   if (!arguments.kafka.empty()) {

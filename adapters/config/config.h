@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "adapters/ingest/mapping.h"
 #include "stream/values/result.h"
 
 namespace tocsin::adapters::config {
@@ -47,6 +48,12 @@ struct Config {
     std::uint64_t header_size = 8u << 10, body_size = 1u << 20, connections = 256, requests_per_second = 1000;
     Milliseconds read_timeout{10'000}, idle_timeout{60'000};
   } http;
+
+  struct Ingest {
+    std::string group = "tocsin-ingest";
+    Path nodes;
+    std::vector<ingest::Source> sources;
+  } ingest;
 
   struct Log {
     std::string format = "logfmt", level = "info";

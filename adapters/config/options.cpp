@@ -14,6 +14,7 @@ constexpr Section all_sections[] = {
     {"rules", "What jobs are judged by."},
     {"alertmanager", "Where alerts are posted."},
     {"http", "The server of /metrics, the API and reloads."},
+    {"ingest", "Topics of other programs whose records become records of jobs: docs/ingest.md."},
     {"log", "The log of the program, on standard error."},
     {"limits", "What the program may use."},
 };
@@ -154,6 +155,13 @@ const Option all_options[] = {
      {},
      100,
      60 * minute},
+
+    {"ingest", "group", [](Config& c) -> Place { return &c.ingest.group; },
+     "The consumer group in which instances divide the partitions of the sources among them.", Form::name},
+    {"ingest", "nodes", [](Config& c) -> Place { return &c.ingest.nodes; },
+     "The static map of racks and GPUs: a file, by node. Empty: what labels say is all."},
+    {"ingest", "sources", [](Config& c) -> Place { return &c.ingest.sources; },
+     "The topics, and how to read each. None: nothing is ingested."},
 
     {"log", "format", [](Config& c) -> Place { return &c.log.format; }, "How a line of the log is written.", {}, {"logfmt", "json"}},
     {"log",

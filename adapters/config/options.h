@@ -21,11 +21,13 @@ using Texts = std::vector<std::string>;
 using TextsByName = std::map<std::string, std::string>;
 using PathsByName = std::map<std::string, Path>;
 using Instances = std::vector<Config::Alertmanager::Instance>;
+using Sources = std::vector<ingest::Source>;
 struct Size {  // of memory, in bytes
   std::uint64_t* bytes;
 };
 // Where the value of an option is.
-using Place = std::variant<std::string*, Path*, bool*, std::uint64_t*, Size, Milliseconds*, Texts*, TextsByName*, PathsByName*, Instances*>;
+using Place =
+    std::variant<std::string*, Path*, bool*, std::uint64_t*, Size, Milliseconds*, Texts*, TextsByName*, PathsByName*, Instances*, Sources*>;
 
 struct Option {
   std::string_view section, name;
@@ -38,15 +40,20 @@ struct Option {
 };
 [[nodiscard]] std::span<const Option> options();
 
-// The options of one of alertmanager.instances.
-struct InstanceOption {
+// The options of an item of a list.
+template <class One>
+struct ItemOption {
   std::string_view name;
-  Place (*place)(Config::Alertmanager::Instance&);
+  Place (*place)(One&);
   std::string_view meaning;
   Form form = Form::plain;
   bool needed = false;
+  std::vector<std::string> choices{};
 };
+using InstanceOption = ItemOption<Config::Alertmanager::Instance>;
+using SourceOption = ItemOption<ingest::Source>;
 [[nodiscard]] std::span<const InstanceOption> instance_options();
+[[nodiscard]] std::span<const SourceOption> source_options();
 
 struct Section {
   std::string_view name, meaning;

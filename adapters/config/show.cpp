@@ -51,20 +51,23 @@ struct Shown {
   }
   std::string operator()(const TextsByName* map) const { return mapping(*map); }
   std::string operator()(const PathsByName* map) const { return mapping(*map); }
-  std::string operator()(Instances* instances) const {
-    if (instances->empty()) return " []";
+  template <class One>
+  std::string items(std::vector<One>& all, std::span<const ItemOption<One>> options) const {
+    if (all.empty()) return " []";
     std::string out;
-    for (auto& instance : *instances) {
+    for (auto& one : all) {
       bool first = true;
-      for (const InstanceOption& option : instance_options()) {
-        const std::string value = std::visit(Shown{indent + "    "}, option.place(instance));
-        if (value == " \"\"" && !option.needed) continue;
+      for (const ItemOption<One>& option : options) {
+        const std::string value = std::visit(Shown{indent + "    "}, option.place(one));
+        if ((value == " \"\"" || value == " []" || value == " {}") && !option.needed) continue;
         out += fmt::format("\n{}  {} {}:{}", indent, first ? "-" : " ", option.name, value);
         first = false;
       }
     }
     return out;
   }
+  std::string operator()(Instances* instances) const { return items(*instances, instance_options()); }
+  std::string operator()(Sources* sources) const { return items(*sources, source_options()); }
 };
 
 std::string limits_of(const Option& option, const Place& place) {
@@ -80,6 +83,16 @@ std::string limits_of(const Option& option, const Place& place) {
 std::string escaped(std::string text) {
   for (std::size_t at = 0; (at = text.find('|', at)) != text.npos; at += 2) text.replace(at, 1, "\\|");
   return text;
+}
+
+template <class One>
+std::string items_as_markdown(std::string_view list, std::span<const ItemOption<One>> options) {
+  std::string out = fmt::format("Each of `{}` has:\n\n| Option | Type | Meaning |\n|---|---|---|\n", list);
+  One one;
+  for (const ItemOption<One>& option : options)
+    out += fmt::format("| `{}` | {}{} | {} |\n", option.name, type_of(option.place(one), option.form, option.choices),
+                       option.needed ? ", needed" : "", escaped(std::string{option.meaning}));
+  return out + '\n';
 }
 
 }  // namespace
@@ -116,13 +129,8 @@ std::string options_as_markdown() {
                          value, escaped(std::string{option.meaning}));
     }
     out += '\n';
-    if (section.name != "alertmanager") continue;
-    out += "Each of `instances` has:\n\n| Option | Type | Meaning |\n|---|---|---|\n";
-    Config::Alertmanager::Instance instance;
-    for (const InstanceOption& option : instance_options())
-      out += fmt::format("| `{}` | {}{} | {} |\n", option.name, type_of(option.place(instance), option.form, {}),
-                         option.needed ? ", needed" : "", option.meaning);
-    out += '\n';
+    if (section.name == "alertmanager") out += items_as_markdown("instances", instance_options());
+    if (section.name == "ingest") out += items_as_markdown("sources", source_options());
   }
   out.pop_back();
   return out;

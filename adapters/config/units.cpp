@@ -81,6 +81,7 @@ std::string type_of(const Place& place, Form form, const std::vector<std::string
     std::string operator()(const TextsByName*) const { return "texts by name"; }
     std::string operator()(const PathsByName*) const { return "paths by name"; }
     std::string operator()(const Instances*) const { return "a list of instances"; }
+    std::string operator()(const Sources*) const { return "a list of sources"; }
   };
   return std::visit(Name{form}, place);
 }

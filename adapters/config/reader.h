@@ -1,0 +1,100 @@
+#pragma once
+
+#include <fmt/format.h>
+#include <yaml-cpp/yaml.h>
+
+#include <map>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "adapters/config/config.h"
+#include "adapters/config/options.h"
+
+// The inside of read_config(). Included by its sources alone.
+namespace tocsin::adapters::config {
+
+// "a.b" of two parts; a section's own name where there is no option's.
+inline std::string joined(std::string_view section, std::string_view name) {
+  return section.empty() || name.empty() ? std::string{section} + std::string{name} : fmt::format("{}.{}", section, name);
+}
+
+// Reads a configuration, and gathers what is wrong with it.
+class Reader {
+ public:
+  Reader(std::string file, bool checks_files) : file_(std::move(file)), checks_files_(checks_files) {}
+
+  stream::Result<Config> read(const std::string& text);
+
+ private:
+  void wrong(const YAML::Mark& mark, const std::string& message) {
+    problems_.emplace_back(std::pair{mark.line, mark.column}, fmt::format("{}:{}:{}: {}", file_, mark.line + 1, mark.column + 1, message));
+  }
+  void wrong(const YAML::Node& node, const std::string& message) { wrong(node.Mark(), message); }
+
+  // Each key and value of a mapping; keys that are no texts, or that come twice, are problems.
+  template <class Visit>
+  void each(const YAML::Node& map, const std::string& where, Visit visit);
+  void unknown(const YAML::Node& key, const std::string& section, std::vector<std::string> siblings);
+  void read_section(const YAML::Node& map, const std::string& section);
+  void read_option(const Option& option, const YAML::Node& key, const YAML::Node& node);
+  void no_value(const std::string& name, const std::string& type) {
+    wrong(key_, fmt::format("{} has no value: write {}, or leave the option out", name, type));
+  }
+  bool is_scalar(const YAML::Node& node, const std::string& name, const std::string& type);
+
+  // Into the place of an option, by its type.
+  void set(std::string* place, const YAML::Node& node);
+  void set(Path* place, const YAML::Node& node);
+  void set(bool* place, const YAML::Node& node);
+  void set(std::uint64_t* place, const YAML::Node& node);
+  void set(Size place, const YAML::Node& node);
+  void set(Milliseconds* place, const YAML::Node& node);
+  void set(Texts* place, const YAML::Node& node);
+  void set(TextsByName* place, const YAML::Node& node);
+  void set(PathsByName* place, const YAML::Node& node);
+  void set(Instances* place, const YAML::Node& node);
+  void set(Sources* place, const YAML::Node& node);
+  // Items of a list that have options of their own.
+  template <class One>
+  void set_items(std::vector<One>* place, std::span<const ItemOption<One>> options, const char* example, const YAML::Node& node,
+                 void (Reader::*check)(const One&, const YAML::Node&));
+  void in_limits(std::uint64_t value, const YAML::Node& node, std::string (*shown)(std::uint64_t));
+  void check_form(const std::string& text, const YAML::Node& node);
+  void check_file(const Path& path, const YAML::Node& node);
+  void check_properties(const YAML::Node& node, bool files);
+  void check_pairs();
+  void check_instance(const Config::Alertmanager::Instance& instance, const YAML::Node& node);
+  void check_source(const ingest::Source& source, const YAML::Node& node);
+  void check_mapping(const std::map<std::string, std::string>& texts, const YAML::Node& node, std::string (*problem)(std::string_view));
+
+  std::string file_;
+  bool checks_files_;
+  Config config_;
+  std::vector<std::pair<std::pair<int, int>, std::string>> problems_;  // by place
+  std::map<std::string, YAML::Mark> given_;                            // options that the file has
+
+  // Of the option that is read.
+  YAML::Mark key_;
+  std::string name_;
+  Form form_ = Form::plain;
+  std::span<const std::string> choices_;
+  const Option* option_ = nullptr;
+};
+
+template <class Visit>
+void Reader::each(const YAML::Node& map, const std::string& where, Visit visit) {
+  std::map<std::string, int> lines;
+  for (const auto& pair : map) {
+    if (!pair.first.IsScalar()) {
+      wrong(pair.first, "a key is a name, and this is a list or a mapping");
+      continue;
+    }
+    const auto [before, fresh] = lines.emplace(pair.first.Scalar(), pair.first.Mark().line + 1);
+    if (fresh) visit(pair.first, pair.second);
+    else wrong(pair.first, fmt::format("{} is given twice, first in line {}", joined(where, before->first), before->second));
+  }
+}
+
+}  // namespace tocsin::adapters::config
