@@ -17,11 +17,13 @@
 #include "adapters/cli/usage.h"
 #include "adapters/config/apply.h"
 #include "adapters/config/config.h"
+#include "adapters/config/nodes.h"
 #include "adapters/formats/json_text.h"
 #include "adapters/kafka/forward.h"
 #include "adapters/kafka/record.h"
 #include "adapters/kafka/topic_settings.h"
 #include "adapters/kafka/topics.h"
+#include "adapters/service/ingest_role.h"
 #include "adapters/service/service.h"
 
 namespace tocsin::adapters::cli {
@@ -72,8 +74,6 @@ stream::Result<config::Config> configuration(const ServiceArguments& arguments, 
     if (config.limits.shard_threads != 0) write_line("warning: limits.shard_threads is not used: each partition has a thread of its own");
     if (config.limits.queue_size != config::Config{}.limits.queue_size)
       write_line("warning: limits.queue_size is not used: set kafka.properties queued.max.messages.kbytes");
-    if (!config.ingest.sources.empty())
-      write_line("warning: ingest.sources is not read by run yet; `tocsin ingest --try` shows what it makes");
     if (config.log.level != config::Config{}.log.level) write_line("warning: log.level is not used: every line is written");
   }
   if (!arguments.kafka.empty()) {
@@ -112,6 +112,25 @@ std::function<void(const std::string&)> log_lines(const std::string& format) {
   };
 }
 
+// The role that ingests, where the configuration has sources; else nothing.
+stream::Result<std::unique_ptr<service::IngestRole>> start_ingest(const config::Config& config, const kafka::Address& address,
+                                                                  const std::function<void(const std::string&)>& log,
+                                                                  ServiceOutlet& outlet) {
+  if (config.ingest.sources.empty()) return std::unique_ptr<service::IngestRole>{};
+  service::IngestOptions options;
+  options.kafka = address;
+  options.group = {config.ingest.group, config.kafka.instance_id, config.kafka.session_timeout};
+  options.sources = config.ingest.sources;
+  if (!config.ingest.nodes.empty()) {
+    auto nodes = config::read_nodes(config.ingest.nodes);
+    if (!nodes) return nodes.error();
+    options.nodes = std::move(*nodes);
+  }
+  options.log = [log](const std::string& line) { log("ingest: " + line); };
+  options.show = [&outlet](std::vector<prometheus::SourceFigures> figures) { outlet.show(std::move(figures)); };
+  return std::make_unique<service::IngestRole>(std::move(options));
+}
+
 int run_as_service(const ServiceArguments& arguments, const CLI::App& command) {
   const auto config = configuration(arguments, command);
   if (!config) return cannot(config.error());
@@ -143,8 +162,18 @@ int run_as_service(const ServiceArguments& arguments, const CLI::App& command) {
   options.log("serving on port " + std::to_string(outlet.port()));
   on_signal(SIGTERM, ask_to_stop);
   on_signal(SIGINT, ask_to_stop);
-  const auto ended = service::run_service(options);
+  const auto ingest = start_ingest(*config, *address, options.log, outlet);
+  if (!ingest) return cannot(ingest.error());
+  if (*ingest) options.stop = [&role = **ingest, asked = options.stop] { return asked() || role.failure(); };
+  auto ended = service::run_service(options);
   reloads.close();
+  if (*ingest) {
+    (*ingest)->stop();
+    if (const auto failure = (*ingest)->failure()) {
+      options.log("ingest: " + failure->message);
+      ended = failure->code == stream::Errc::io ? service::Ended::failed : service::Ended::refused;
+    }
+  }
   if (!outlet.drain()) options.log("not every Alertmanager has the last alerts");
   return static_cast<int>(ended);
 }
@@ -168,7 +197,7 @@ int check(const std::string& address) {
 }
 
 int read(const std::string& address, const std::string& name) {
-  const bool text = name == kafka::topic::alerts || name == kafka::topic::verdicts;
+  const bool text = name == kafka::topic::alerts || name == kafka::topic::verdicts || name == kafka::topic::unattributed;
   const auto done = kafka::read_topic(address_of(address), name, [&](const kafka::TopicRecord& record) {
     if (text) fmt::print("{}\n", std::string_view{reinterpret_cast<const char*>(record.value.data()), record.value.size()});
     else fmt::print("{}\t{}\t{}\t{} bytes\n", record.partition, record.offset, record.key, record.value.size());
@@ -283,8 +312,8 @@ void add_service_commands(CLI::App& app, int& status) {
   check_command->callback([address, &status] { status = check(*address); });
 
   auto name = std::make_shared<std::string>();
-  auto* read_command =
-      topics->add_subcommand("read", "Print what is committed in a topic: alerts and verdicts as JSON lines, of others what there is");
+  auto* read_command = topics->add_subcommand(
+      "read", "Print what is committed in a topic: alerts, verdicts and unattributed as JSON lines, of others what there is");
   read_command->add_option("TOPIC", *name, "Which, without the prefix: alerts, verdicts, telemetry, state, …")
       ->required()
       ->option_text("(required)");

@@ -34,6 +34,8 @@ class ServiceOutlet final : public service::Outlet {
   void committed(int partition) override;
   void withdraw(int partition) override;
   void rules(const service::RulesFigures& rules) override;
+  // Of the role that ingests.
+  void show(std::vector<prometheus::SourceFigures> sources) { metrics_.publish(std::move(sources)); }
 
  private:
   struct Partition {

@@ -110,6 +110,23 @@ void add_process(Families& families, const ProcessFigures& process) {
   families.gauge("tocsin_ready", "1 once the state is restored and the log is read.").value({}, process.ready ? 1.0 : 0.0);
 }
 
+void add_sources(Families& families, const std::vector<SourceFigures>& sources) {
+  families.counter("tocsin_ingest_messages_total", "Messages that were read of a source.");
+  for (const auto& source : sources) families.value({{"source", source.source}}, source.messages);
+  families.counter("tocsin_ingest_bytes_total", "Bytes of these messages.");
+  for (const auto& source : sources) families.value({{"source", source.source}}, source.bytes);
+  families.counter("tocsin_ingest_entries_total", "Records of jobs that were appended to the log: one for each message and job.");
+  for (const auto& source : sources) families.value({{"source", source.source}}, source.entries);
+  families.counter("tocsin_ingest_unwanted_values_total", "Values that a mapping does not keep.");
+  for (const auto& source : sources) families.value({{"source", source.source}}, source.unwanted);
+  families.counter("tocsin_ingest_left_out_total", "Parts of messages that made no record, by reason.");
+  for (const auto& source : sources)
+    for (const auto& [reason, count] : source.left_out) families.value({{"source", source.source}, {"reason", reason}}, count);
+  families.gauge("tocsin_ingest_behind_seconds", "Now less the time up to which all partitions of a source were read.");
+  for (const auto& source : sources)
+    if (source.behind_seconds) families.value({{"source", source.source}}, *source.behind_seconds);
+}
+
 void add_poster(Families& families, const alertmanager::PosterStatus& status) {
   families.counter("tocsin_alertmanager_posts_total", "Requests to an Alertmanager, by result: a status, or what there was instead.");
   for (const auto& instance : status.instances)

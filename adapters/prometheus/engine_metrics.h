@@ -15,6 +15,7 @@ namespace tocsin::adapters::prometheus {
 using Partitions = std::map<std::uint32_t, PartitionFigures>;
 void add_engine(Families& families, const Partitions& partitions, std::size_t most_rules);
 void add_process(Families& families, const ProcessFigures& process);
+void add_sources(Families& families, const std::vector<SourceFigures>& sources);
 void add_poster(Families& families, const alertmanager::PosterStatus& status);
 void add_server(Families& families, const http::ServerStatus& status);
 void add_jobs(Families& families, const std::map<std::uint32_t, std::vector<JobFigures>>& jobs, std::size_t most_jobs);

@@ -22,6 +22,11 @@ void Metrics::publish(ProcessFigures figures) {
   process_ = std::move(figures);
 }
 
+void Metrics::publish(std::vector<SourceFigures> sources) {
+  const std::lock_guard lock{mutex_};
+  sources_ = std::move(sources);
+}
+
 void Metrics::withdraw(std::uint32_t partition) {
   const std::lock_guard lock{mutex_};
   partitions_.erase(partition);
@@ -42,6 +47,7 @@ std::string Metrics::text() const {
     const std::lock_guard lock{mutex_};
     add_process(families, process_);
     add_engine(families, partitions_, options_.most_rules);
+    add_sources(families, sources_);
     add_jobs(families, jobs_, options_.most_jobs);
     poster = poster_;
     server = server_;

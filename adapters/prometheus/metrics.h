@@ -27,6 +27,7 @@ class Metrics {
   void publish(PartitionFigures figures);
   void publish(std::uint32_t partition, std::vector<JobFigures> jobs);
   void publish(ProcessFigures figures);
+  void publish(std::vector<SourceFigures> sources);
   void withdraw(std::uint32_t partition);  // it belongs to another instance now
   // Asked at each scrape.
   void observe(std::function<alertmanager::PosterStatus()> poster, std::function<http::ServerStatus()> server);
@@ -40,6 +41,7 @@ class Metrics {
   std::map<std::uint32_t, PartitionFigures> partitions_;
   std::map<std::uint32_t, std::vector<JobFigures>> jobs_;
   ProcessFigures process_;
+  std::vector<SourceFigures> sources_;
   std::function<alertmanager::PosterStatus()> poster_;
   std::function<http::ServerStatus()> server_;
 };

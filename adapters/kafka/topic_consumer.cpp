@@ -1,0 +1,179 @@
+#include "adapters/kafka/topic_consumer.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "adapters/kafka/client.h"
+
+namespace tocsin::adapters::kafka {
+
+using stream::Errc;
+using stream::Error;
+using stream::Result;
+using stream::Time;
+
+namespace {
+
+constexpr int patience = 10'000;  // ms
+
+Result<void> all_there(rd_kafka_t& client, const Address& address, std::span<const std::string> topics) {
+  const rd_kafka_metadata_t* metadata = nullptr;
+  // Of all topics: asking for one by name might make it.
+  const auto code = rd_kafka_metadata(&client, 1, nullptr, &metadata, patience);
+  if (code != RD_KAFKA_RESP_ERR_NO_ERROR) return no_answer(address, code);
+  std::string missing;
+  for (const std::string& topic : topics) {
+    const std::span there{metadata->topics, static_cast<std::size_t>(metadata->topic_cnt)};
+    if (std::none_of(there.begin(), there.end(), [&](const rd_kafka_metadata_topic_t& one) { return topic == one.topic; }))
+      missing += (missing.empty() ? "" : ", ") + topic;
+  }
+  rd_kafka_metadata_destroy(metadata);
+  if (missing.empty()) return {};
+  return Error{Errc::refused, "ingest.sources: there is no topic " + missing + " at " + address.brokers +
+                                  ": check its name, and whether the user may describe it"};
+}
+
+}  // namespace
+
+struct TopicConsumer::State {
+  Listener* listener = nullptr;
+  std::string group;
+  MessageHandle current;
+  ForeignMessage message;
+  std::map<std::pair<std::string, int>, std::int64_t> ends;  // that were reached: the marks of transactions take offsets too
+  Client client;
+
+  std::vector<TopicPartition> partitions_of(const rd_kafka_topic_partition_list_t& list) const {
+    std::vector<TopicPartition> partitions;
+    for (int i = 0; i < list.cnt; ++i) partitions.push_back({list.elems[i].topic, list.elems[i].partition, list.elems[i].offset});
+    return partitions;
+  }
+
+  // Where each begins: at the group's position; where it has none, at the end now, which is then its position.
+  void choose_offsets(rd_kafka_topic_partition_list_t& list) {
+    const bool known = rd_kafka_committed(client.get(), &list, patience) == RD_KAFKA_RESP_ERR_NO_ERROR;
+    std::vector<TopicPartition> fresh;
+    for (int i = 0; i < list.cnt; ++i) {
+      rd_kafka_topic_partition_t& one = list.elems[i];
+      if (!known || one.err != RD_KAFKA_RESP_ERR_NO_ERROR) {
+        one.offset = RD_KAFKA_OFFSET_STORED;  // the client asks again until it knows: nothing is skipped
+      } else if (one.offset < 0) {
+        std::int64_t oldest = 0, end = 0;
+        const auto code = rd_kafka_query_watermark_offsets(client.get(), one.topic, one.partition, &oldest, &end, patience);
+        one.offset = code == RD_KAFKA_RESP_ERR_NO_ERROR ? end : RD_KAFKA_OFFSET_END;
+        if (code == RD_KAFKA_RESP_ERR_NO_ERROR) fresh.push_back({one.topic, one.partition, end});
+      }
+      one.err = RD_KAFKA_RESP_ERR_NO_ERROR;
+    }
+    static_cast<void>(commit(fresh));
+  }
+
+  Result<void> commit(std::span<const TopicPartition> positions) {
+    if (positions.empty()) return {};
+    const Partitions list{rd_kafka_topic_partition_list_new(static_cast<int>(positions.size()))};
+    for (const TopicPartition& one : positions)
+      rd_kafka_topic_partition_list_add(list.get(), one.topic.c_str(), one.partition)->offset = one.next;
+    const auto code = rd_kafka_commit(client.get(), list.get(), 0);
+    if (code != RD_KAFKA_RESP_ERR_NO_ERROR) return error_of("the positions of group " + group + " cannot be committed", code);
+    return {};
+  }
+
+  static void rebalance(rd_kafka_t* client, rd_kafka_resp_err_t code, rd_kafka_topic_partition_list_t* partitions, void* opaque) {
+    State& state = *static_cast<State*>(opaque);
+    if (code == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS) {
+      if (partitions->cnt > 0) state.choose_offsets(*partitions);
+      const Failure failure{rd_kafka_incremental_assign(client, partitions)};
+      if (partitions->cnt > 0) state.listener->assigned(state.partitions_of(*partitions));
+    } else {
+      if (partitions->cnt > 0) state.listener->revoked(state.partitions_of(*partitions), rd_kafka_assignment_lost(client) != 0);
+      const Failure failure{rd_kafka_incremental_unassign(client, partitions)};
+    }
+  }
+};
+
+TopicConsumer::TopicConsumer(std::unique_ptr<State> state) : state_(std::move(state)) {}
+TopicConsumer::~TopicConsumer() { leave(); }
+
+Result<std::unique_ptr<TopicConsumer>> TopicConsumer::join(const Address& address, const GroupOptions& options,
+                                                           std::span<const std::string> topics, Listener& listener) {
+  auto state = std::make_unique<State>();
+  state->listener = &listener;
+  state->group = options.group;
+  Settings settings{{"group.id", options.group},
+                    {"client.id", options.instance.empty() ? "tocsin-ingest" : "tocsin-ingest-" + options.instance},
+                    {"partition.assignment.strategy", "cooperative-sticky"},
+                    {"session.timeout.ms", std::to_string(options.session.count())},
+                    {"heartbeat.interval.ms", std::to_string(std::min<long long>(3000, options.session.count() / 3))},
+                    {"enable.auto.commit", "false"},
+                    {"enable.auto.offset.store", "false"},
+                    {"isolation.level", "read_committed"},
+                    {"auto.offset.reset", "earliest"},  // of a position that is gone
+                    {"enable.partition.eof", "true"},
+                    {"fetch.wait.max.ms", "100"},
+                    {"queued.max.messages.kbytes", "32768"}};
+  if (!options.instance.empty()) settings.emplace_back("group.instance.id", options.instance);
+  auto client = make_client(address, RD_KAFKA_CONSUMER, settings, [&](rd_kafka_conf_t& conf) {
+    rd_kafka_conf_set_opaque(&conf, state.get());
+    rd_kafka_conf_set_rebalance_cb(&conf, State::rebalance);
+  });
+  if (!client) return client.error();
+  state->client = std::move(*client);
+  rd_kafka_poll_set_consumer(state->client.get());
+  if (auto there = all_there(*state->client, address, topics); !there) return there.error();
+  const Partitions wanted{rd_kafka_topic_partition_list_new(static_cast<int>(topics.size()))};
+  for (const std::string& topic : topics) rd_kafka_topic_partition_list_add(wanted.get(), topic.c_str(), RD_KAFKA_PARTITION_UA);
+  if (const auto code = rd_kafka_subscribe(state->client.get(), wanted.get()); code != RD_KAFKA_RESP_ERR_NO_ERROR)
+    return error_of("group " + options.group + " cannot be joined", code);
+  return std::unique_ptr<TopicConsumer>{new TopicConsumer{std::move(state)}};
+}
+
+Result<const ForeignMessage*> TopicConsumer::next(std::chrono::milliseconds wait) {
+  State& s = *state_;
+  s.current.reset(rd_kafka_consumer_poll(s.client.get(), static_cast<int>(wait.count())));
+  char why[512] = {};
+  const auto fatal = rd_kafka_fatal_error(s.client.get(), why, sizeof why);
+  if (fatal == RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID)
+    return Error{Errc::refused, "another instance of the same name has joined the group " + s.group +
+                                    ": give each instance a name of its own (--instance)"};
+  if (fatal != RD_KAFKA_RESP_ERR_NO_ERROR) return Error{Errc::refused, std::string{"membership in the group has ended: "} + why};
+  if (!s.current) return static_cast<const ForeignMessage*>(nullptr);
+  const rd_kafka_message_t& from = *s.current;
+  switch (from.err) {
+    case RD_KAFKA_RESP_ERR_NO_ERROR: break;
+    case RD_KAFKA_RESP_ERR__PARTITION_EOF:
+      s.ends[{rd_kafka_topic_name(from.rkt), from.partition}] = from.offset;
+      return static_cast<const ForeignMessage*>(nullptr);
+    case RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED:
+    case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
+      return error_of("a source cannot be read; the user needs Read on the group " + s.group + " and on its topic", from.err);
+    default: return static_cast<const ForeignMessage*>(nullptr);  // the client tries again by itself
+  }
+  rd_kafka_timestamp_type_t kind{};
+  const std::int64_t ms = rd_kafka_message_timestamp(&from, &kind);
+  s.message = {rd_kafka_topic_name(from.rkt), from.partition, from.offset, {}, {}};
+  if (kind != RD_KAFKA_TIMESTAMP_NOT_AVAILABLE && ms >= 0) s.message.stamped = Time{std::chrono::milliseconds{ms}};
+  if (from.payload != nullptr) s.message.value = {static_cast<const char*>(from.payload), from.len};
+  return &s.message;
+}
+
+Result<void> TopicConsumer::commit(std::span<const TopicPartition> positions) { return state_->commit(positions); }
+
+bool TopicConsumer::at_end(const TopicPartition& partition, std::chrono::milliseconds wait) const {
+  const State& s = *state_;
+  std::int64_t oldest = 0, end = 0;
+  const auto code = rd_kafka_query_watermark_offsets(s.client.get(), partition.topic.c_str(), partition.partition, &oldest, &end,
+                                                     static_cast<int>(wait.count()));
+  if (code != RD_KAFKA_RESP_ERR_NO_ERROR) return false;
+  const auto seen = s.ends.find({partition.topic, partition.partition});
+  return end <= std::max(partition.next, seen == s.ends.end() ? 0 : seen->second);
+}
+
+void TopicConsumer::leave() {
+  if (!state_ || !state_->client) return;
+  state_->current.reset();
+  rd_kafka_consumer_close(state_->client.get());
+  state_->client.reset();
+}
+
+}  // namespace tocsin::adapters::kafka

@@ -1,0 +1,156 @@
+"""The role `ingest` against a real broker: records of other programs are judged, each once, over restarts."""
+
+import json
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import time
+import unittest
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
+from service import Instance, Workplace, of_job, tocsin, topic, until  # noqa: E402
+from tests.servers.kafka import Kafka, QUIET, Unavailable, jars  # noqa: E402
+
+kafka = None
+CONFIG = """kafka: {{brokers: [{broker}], prefix: {prefix}, instance_id: one, session_timeout: 6s}}
+rules: [{rules}]
+http: {{listen: 127.0.0.1:0}}
+ingest:
+  group: {prefix}-ingest
+  sources:
+    - {{name: steps, topic: {prefix}-steps, format: influx}}
+    - {{name: logs, topic: {prefix}-logs, format: logs_json, extract: {{file: "/log/{{job}}/{{rank}}.out"}}}}
+"""
+
+
+def setUpModule():
+    global kafka
+    try:
+        kafka = Kafka(**{"auto.create.topics.enable": "true", "num.partitions": "2"})     # a topic is there once something is written to it
+        kafka.start()
+    except Unavailable as missing:
+        raise unittest.SkipTest(str(missing)) from None
+
+
+def tearDownModule():
+    kafka.stop()
+
+
+class Producer:
+    """Another program: writes lines to a topic, spread over its partitions."""
+
+    def __init__(self, name):
+        self.process = subprocess.Popen(
+            ["java", "-Xmx128m", "-XX:TieredStopAtLevel=1", *QUIET, "-cp", f"{jars()}/*", "kafka.tools.ConsoleProducer", "--bootstrap-server",
+             f"127.0.0.1:{kafka.port}", "--topic", name, "--timeout", "20", "--request-required-acks", "all",
+             "--producer-property", "partitioner.class=org.apache.kafka.clients.producer.RoundRobinPartitioner"],
+            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, text=True)
+
+    def write(self, *lines):
+        self.process.stdin.write("".join(line + "\n" for line in lines))
+        self.process.stdin.flush()
+
+    def close(self):
+        if self.process.poll() is None:
+            self.process.stdin.close()
+            self.process.wait(30)
+
+
+class Ingest(unittest.TestCase):
+    def place(self, prefix):
+        place = Workplace(kafka, prefix, partitions=2)
+        self.addCleanup(place.close)
+        place.steps, place.logs = self.producer(f"{prefix}-steps"), self.producer(f"{prefix}-logs")
+        for producer in (place.steps, place.logs):
+            producer.write("what was there before the first start is not read")
+        place.config = pathlib.Path(place.folder, "tocsin.yml")
+        place.config.write_text(CONFIG.format(broker=f"127.0.0.1:{kafka.port}", prefix=prefix, rules=place.rules))
+        return place
+
+    def instance(self, place):
+        """One that reads both topics, which may take the broker a moment to make."""
+        def started():
+            service = Instance(None, None, config=place.config)
+            place.started.append(service)
+            until(lambda: len(self.reading(service)) == 4 or service.process.poll() is not None, 60, "four partitions of sources")
+            return service if service.process.poll() is None else None
+        return until(started, 60, "an instance that reads")
+
+    def reading(self, service):
+        return {found[1] for line in list(service.log) if (found := re.search(r"ingest: reading (\S+) from offset", line))}
+
+    def producer(self, name):
+        producer = Producer(name)
+        self.addCleanup(producer.close)
+        return producer
+
+    def metric(self, service, name):
+        for line in service.get("/metrics")[1].splitlines():
+            if line.startswith(name + " "):
+                return float(line.rsplit(" ", 1)[1])
+        return None
+
+    def test_records_of_other_programs_are_judged_while_they_come_and_silence_after_them_is_seen(self):
+        place = self.place("judged")
+        service = self.instance(place)
+        steps, logs = place.steps, place.logs
+        for step in range(1, 25):
+            steps.write(*(f"step,job_id=seven,rank={rank},host=n1 value={step}i" for rank in range(2)))
+            logs.write(json.dumps({"file": "/log/seven/1.out", "message": f"hello {step}"}))
+            time.sleep(0.25)
+        steps.write("step,rank=0 value=1", "oops")
+        alerts = lambda: [json.loads(line) for line in of_job(topic(place.address, "alerts"), "seven")]  # noqa: E731
+        found = until(lambda: [one for one in alerts() if one["rule"] == "quiet" and one["state"] == "firing"], 40, "an alert on silence")
+        self.assertEqual(found[0]["subject"], "seven")
+
+        unattributed = [json.loads(line) for line in until(lambda: topic(place.address, "unattributed"), 10, "what has no job")]
+        self.assertEqual({(one["source"], one["topic"], one["reason"], one["text"]) for one in unattributed},
+                         {("steps", "judged-steps", "no_job", "step,rank=0 value=1"), ("steps", "judged-steps", "malformed", "oops")})
+        until(lambda: self.metric(service, 'tocsin_ingest_left_out_total{source="steps",reason="no_job"}') == 1, 5, "the count of it")
+        self.assertEqual(self.metric(service, 'tocsin_ingest_messages_total{source="steps"}'), 50)
+        self.assertEqual(self.metric(service, 'tocsin_ingest_entries_total{source="logs"}'), 24)
+        self.assertLess(self.metric(service, 'tocsin_ingest_behind_seconds{source="steps"}'), 5)
+        self.assertTrue(any("source steps: 1 times no_job" in line for line in service.log))
+        self.assertEqual(service.stop(), 0)
+
+    def test_an_instance_that_is_killed_while_it_reads_loses_nothing_and_doubles_nothing(self):
+        place = self.place("killed")
+        service = self.instance(place)
+        steps, messages = place.steps, 0
+        for kill in (False, True, True, False):
+            for _ in range(60):
+                steps.write(*(f"step,job_id=k,rank={rank} value={messages // 4 + 1}i" for rank in range(4)))
+                messages += 4
+                time.sleep(0.04)
+            if kill:
+                service.kill()
+                service = self.instance(place)
+        steps.close()
+        until(lambda: (self.metric(service, 'tocsin_ingest_behind_seconds{source="steps"}') or 99) < 3, 40, "the end of the topic")
+        time.sleep(2)
+        journal = pathlib.Path(place.folder, "recorded")
+        done = tocsin("record", "--kafka", place.address, "--job", "k", journal)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        replayed = tocsin("replay", journal, "--quiet", "--counters")
+        self.assertEqual(replayed.returncode, 0, replayed.stderr)
+        words = replayed.stdout.split()
+        counts = {name: int(count) for name, count in zip(words, words[1:]) if count.isdigit()}
+        self.assertEqual(counts["samples"], messages, replayed.stdout)
+        self.assertEqual(service.stop(), 0)
+        shutil.rmtree(journal)
+
+    def test_a_topic_that_is_not_there_is_named(self):
+        place = self.place("missing")
+        place.config.write_text(place.config.read_text().replace("missing-steps", "no-such-topic"))
+        service = Instance(None, None, config=place.config)
+        place.started.append(service)
+        self.assertEqual(service.process.wait(60), 2)
+        until(lambda: any("there is no topic no-such-topic" in line for line in service.log), 5, "the reason")
+
+
+if __name__ == "__main__":
+    unittest.main()
