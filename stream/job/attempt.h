@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "stream/extractor.h"
+#include "stream/job/figures.h"
 #include "stream/job/intake.h"
 #include "stream/job/line_extraction.h"
 #include "stream/job/tick_budget.h"
@@ -65,6 +66,7 @@ class Attempt final : private Extracted {
   [[nodiscard]] Time last_arrival() const noexcept { return last_arrival_; }
   [[nodiscard]] std::uint64_t rows_digest() const { return history_->rows_digest(); }
   [[nodiscard]] std::vector<AlertTransition> firing() const { return judge_->firing(); }
+  [[nodiscard]] SubjectFigures figures(Time clock) const;  // in figures.cpp
   [[nodiscard]] Duration longest_raw_window() const { return history_->longest_raw_window(); }
 
   void save(Writer& out) const;
@@ -86,6 +88,7 @@ class Attempt final : private Extracted {
   void end_at(Time end, std::string reason);
   void report_end_reason();
   void backfill_to(Time clock);
+  [[nodiscard]] double productive_seconds(Time until) const;
 
   void sample(Time time, const MemberKey& member, std::string_view signal, double value, std::string_view source) override;
   void sample(Time time, const MemberKey& member, std::string_view signal, std::string_view text, std::string_view source) override;

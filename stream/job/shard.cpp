@@ -278,6 +278,14 @@ std::vector<AlertTransition> Shard::firing() const {
     for (AlertTransition& alert : judged.subject->firing()) all.push_back(std::move(alert));
   return all;
 }
+std::vector<SubjectFigures> Shard::figures(std::string_view after, std::size_t most) const {
+  std::vector<SubjectFigures> all;
+  for (auto at = state_->subjects.upper_bound(after); at != state_->subjects.end() && all.size() < most; ++at)
+    if (!at->second.backfilling)
+      if (auto shown = at->second.subject->figures(state_->log.clock)) all.push_back(std::move(*shown));
+  return all;
+}
+
 const Counters& Shard::counters() const noexcept { return state_->counters; }
 Time Shard::clock() const noexcept { return state_->log.clock; }
 bool Shard::sealed() const noexcept { return state_->log.sealed && !state_->begun(); }

@@ -4,8 +4,10 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "stream/job/figures.h"
 #include "stream/ports.h"
 #include "stream/rules/alert.h"
 #include "stream/rules/counters.h"
@@ -41,6 +43,8 @@ class Shard {
   [[nodiscard]] std::map<std::string, std::uint64_t> row_digests() const;
   // The alerts that fire: what a sink that remembers nothing has to know after a restore. Evidence and causes are not in it.
   [[nodiscard]] std::vector<AlertTransition> firing() const;
+  // What is shown of at most `most` subjects, by name: the first of them, or those after this one. Empty: there are no more.
+  [[nodiscard]] std::vector<SubjectFigures> figures(std::string_view after, std::size_t most) const;
   [[nodiscard]] const Counters& counters() const noexcept;
   [[nodiscard]] Time clock() const noexcept;
   [[nodiscard]] bool sealed() const noexcept;  // the seal was judged, with all that it ends

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -48,6 +49,11 @@ class Subject {
   [[nodiscard]] std::uint64_t digest() const noexcept { return digest_->value(); }
   [[nodiscard]] std::uint64_t rows_digest() const;
   [[nodiscard]] std::vector<AlertTransition> firing() const;
+  // Of the attempt that began last; nullopt: there is none.
+  [[nodiscard]] std::optional<SubjectFigures> figures(Time log_clock) const {
+    if (attempts_.empty()) return std::nullopt;
+    return attempts_.back()->figures(clock(log_clock));
+  }
   // How far back a restore has to read for its rows, by its clock; 0: it has none.
   [[nodiscard]] Duration reach() const;
 

@@ -31,6 +31,10 @@ class Accumulators {
 
   void add(Slot slot, Time at, double value);
   [[nodiscard]] std::uint64_t count(Slot slot) const noexcept { return slot < members_.size() ? members_[slot].count : 0; }
+  // Null: no value of the member came.
+  [[nodiscard]] const Accumulated* of(Slot slot) const noexcept {
+    return slot < members_.size() && members_[slot].count > 0 ? &members_[slot] : nullptr;
+  }
   // The number of values of each member, up to 2^32 - 1: compared with `least`.
   [[nodiscard]] std::span<const std::uint32_t> counts() const noexcept { return counts_; }
   // Null: the reduction was not declared, or is not one that is maintained incrementally.

@@ -16,6 +16,9 @@
 
 namespace tocsin::stream {
 
+class Accumulators;
+class PointsView;
+
 // A point or an event when it enters the windows; it can trigger a record tick. `at` is its T: its own time if it was reordered in
 // time, the clock if it came too late.
 struct Applied {
@@ -94,6 +97,18 @@ class History {
   // are constant, and only the first two values were written.
   bool reduce(const Node& reduction, const WindowSpec& window, Column other, const Moment& moment, const SourceCoverage& coverage,
               std::span<double> out);
+
+  // ---- what is shown of an attempt. No tick depends on it, and it may lag behind what was applied last.
+  // The step of each member, and the arrival at which it last changed: absent, and long_ago, for one without a step.
+  struct Steps {
+    std::span<const double> last;
+    std::span<const Time> changed;
+  };
+  [[nodiscard]] Steps steps() const noexcept;
+  // Null: no window keeps them. Of a signal that counts points.
+  [[nodiscard]] const Accumulators* since_start(SignalId signal) const noexcept;
+  // The window of the last points that keeps the most of them.
+  [[nodiscard]] const PointsView* latest_points(SignalId signal) const noexcept;
 
   // Adopts everything from the history of another pack, for each signal that both retain with the same definition.
   void adopt(History& old);

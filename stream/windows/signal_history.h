@@ -92,6 +92,10 @@ class SignalHistory {
   std::vector<double> step_values;
   std::vector<Time> step_changes;
 
+  // What history.h shows of an attempt.
+  [[nodiscard]] const Accumulators* since_start() const noexcept;
+  [[nodiscard]] const PointsView* latest_points() const noexcept;
+
   Time taken_since = long_ago;  // records that arrived before belong to another pack
   void adopt(SignalHistory& old, Time clock);
   void save(Writer& out) const;

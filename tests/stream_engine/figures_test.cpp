@@ -1,0 +1,174 @@
+// What is shown of a job while it runs.
+#include <doctest/doctest.h>
+
+#include "tests/stream_engine/small_job.h"
+
+using namespace tocsin;
+using namespace tocsin::tests;
+using schemas::EntryBuilder;
+using stream::SubjectFigures;
+
+namespace {
+
+const stream::LoadedPack& shipped() {
+  static const stream::LoadedPack pack{dsl::load(*dsl::read_pack(TOCSIN_SOURCE_DIR "/rules")).pack, nullptr};
+  return pack;
+}
+
+void begin(SmallJob& job, double s, unsigned ranks) {
+  EntryBuilder start;
+  const EntryBuilder::Field size[] = {{"world_size", static_cast<double>(ranks), {}, false}};
+  start.event(SmallJob::at(s), EntryBuilder::job(), "start", size);
+  job.consume(start, s);
+}
+
+// One step of each rank at this second; the last rank computes twice as long as the others.
+void step(SmallJob& job, double s, double number, unsigned ranks) {
+  EntryBuilder b;
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+    const EntryBuilder::Value values[] = {{"step", number, {}, false},
+                                          {"step_time", 1.0, {}, false},
+                                          {"compute_time", rank + 1 == ranks ? 0.8 : 0.4, {}, false},
+                                          {"loss", 3 - number / 100, {}, false}};
+    b.sample(SmallJob::at(s), EntryBuilder::rank(rank), values);
+  }
+  b.beat();
+  job.consume(b, s);
+}
+
+void steps(SmallJob& job, double from, double to, double first, unsigned ranks = 4) {
+  for (double s = from; s < to; ++s) step(job, s, first + s - from, ranks);
+}
+
+SubjectFigures figures(const SmallJob& job) {
+  const auto all = job.shard.figures("", 10);
+  REQUIRE(all.size() == 1);
+  return all.front();
+}
+
+}  // namespace
+
+TEST_CASE("a job that steps shows its step, its loss and how its ranks compare") {
+  SmallJob job{shipped()};
+  begin(job, 0, 4);
+  steps(job, 10, 110, 500);
+  const SubjectFigures f = figures(job);
+  CHECK(f.subject == "job");
+  CHECK_FALSE(f.ended);
+  CHECK(f.ranks == 4);
+  CHECK(f.step == 599);
+  CHECK(f.step_changed == SmallJob::at(109));
+  CHECK(f.loss == doctest::Approx(3 - 5.94));  // values count once those of late collectors are there, too
+  CHECK(f.step_time.median == 1);
+  CHECK(f.compute_time.count == 4);
+  CHECK(f.compute_time.sum == doctest::Approx(2.0));
+  CHECK(f.compute_time.least == doctest::Approx(0.4));
+  CHECK(f.compute_time.greatest == doctest::Approx(0.8));
+  REQUIRE(f.by_rank.size() == 4);
+  CHECK(f.by_rank[3].rank == 3);
+  CHECK(f.by_rank[3].step == 599);
+  CHECK(f.by_rank[3].compute_time == doctest::Approx(0.8));
+  // Ten seconds went by before the first step.
+  CHECK(stream::seconds(f.clock - f.start) == doctest::Approx(109));
+  CHECK(f.productive == doctest::Approx(99).epsilon(0.02));
+}
+
+TEST_CASE("time in which a job stands still is not productive, and its alert is among what fires") {
+  SmallJob job{shipped()};
+  begin(job, 0, 4);
+  steps(job, 1, 121, 1);
+  for (double s = 121; s < 421; ++s) {  // its processes rest
+    EntryBuilder b;
+    const EntryBuilder::Value resting[] = {{"process_cpu", 0, {}, false}};
+    for (std::uint32_t rank = 0; rank < 4; ++rank) b.sample(SmallJob::at(s), EntryBuilder::rank(rank), resting);
+    b.beat();
+    job.consume(b, s);
+  }
+  SubjectFigures f = figures(job);
+  CHECK(f.productive == doctest::Approx(120).epsilon(0.02));
+  CHECK(stream::seconds(f.clock - f.start) == doctest::Approx(420));
+  REQUIRE(f.firing.size() == 1);
+  CHECK(f.firing[0].family.starts_with("C"));
+  CHECK(f.step_changed == SmallJob::at(120));
+
+  steps(job, 421, 521, 121);
+  f = figures(job);
+  CHECK(f.productive == doctest::Approx(220).epsilon(0.02));
+  for (const auto& alert : f.firing) CHECK(alert.rule == "straggler");
+}
+
+TEST_CASE("what is not known of a job is absent from its figures") {
+  SmallJob job{shipped()};
+  begin(job, 0, 2);
+  job.beats(1, 5);
+  SubjectFigures f = figures(job);
+  CHECK(stream::is_absent(f.step));
+  CHECK(stream::is_absent(f.loss));
+  CHECK(stream::is_absent(f.productive));
+  CHECK(f.step_time.count == 0);
+  CHECK(f.ranks == 2);
+  steps(job, 6, 8, 1, 2);  // one interval: too few to know what is usual
+  f = figures(job);
+  CHECK(f.step == 2);
+  CHECK(stream::is_absent(f.productive));
+}
+
+TEST_CASE("the figures of a job that has ended stand still at its end") {
+  SmallJob job{shipped()};
+  begin(job, 0, 4);
+  steps(job, 1, 61, 1);
+  EntryBuilder end;
+  end.event(SmallJob::at(61), EntryBuilder::job(), "end", {});
+  job.consume(end, 61);
+  job.beats(62, 100);
+  const SubjectFigures f = figures(job);
+  CHECK(f.ended);
+  CHECK(f.clock == SmallJob::at(61));
+  CHECK(f.step == 60);
+}
+
+TEST_CASE("figures go on after a restart where they were") {
+  SmallJob before{shipped()}, after{shipped()};
+  begin(before, 0, 4);
+  steps(before, 1, 121, 1);
+  const auto sections = before.shard.take_sections(true);
+  after.restore(before, sections, before.end());
+  before.beats(121, 121), after.log = before.log, after.read(after.log.size());
+  const SubjectFigures a = figures(before), b = figures(after);
+  CHECK(b.step == a.step);
+  CHECK(b.loss == a.loss);
+  CHECK(b.productive == a.productive);
+  CHECK(b.compute_time.greatest == a.compute_time.greatest);
+  CHECK(b.by_rank.size() == 4);
+}
+
+TEST_CASE("the figures of many jobs come in slices, by name") {
+  SmallJob job{shipped()};
+  for (const char* name : {"c", "a", "b"}) {
+    EntryBuilder b;
+    b.about(name);
+    const EntryBuilder::Value values[] = {{"step", 1, {}, false}};
+    b.sample(SmallJob::at(1), EntryBuilder::rank(0), values);
+    job.consume(b.entry(), 1);
+  }
+  std::vector<std::string> names;
+  for (std::string last; !names.empty() || last.empty();) {
+    const auto slice = job.shard.figures(last, 2);
+    if (slice.empty()) break;
+    for (const auto& f : slice) names.push_back(last = f.subject);
+  }
+  CHECK(names == std::vector<std::string>{"a", "b", "c"});
+}
+
+TEST_CASE("a job of very many ranks shows how they are spread, and no rank of its own") {
+  SmallJob job{shipped()};
+  const auto ranks = static_cast<unsigned>(SubjectFigures::most_ranks + 1);
+  begin(job, 0, ranks);
+  steps(job, 1, 12, 1, ranks);
+  const SubjectFigures f = figures(job);
+  CHECK(f.by_rank.empty());
+  CHECK(f.ranks == ranks);
+  CHECK(f.compute_time.count == ranks);
+  CHECK(f.compute_time.high == doctest::Approx(0.4));
+  CHECK(f.compute_time.greatest == doctest::Approx(0.8));
+}
