@@ -54,6 +54,7 @@ stream::Result<void> ServiceOutlet::start() {
   if (!server) return server.error();
   server_ = std::move(*server);
   http::Providers providers;
+  providers.jobs = [this](const auto& query) { return jobs_.json(query); };
   providers.alerts = [this](const auto& query) { return recent_.alerts(query); };
   providers.verdicts = [this](const auto& query) { return recent_.verdicts(query); };
   providers.rules = [this](const auto&) -> stream::Result<std::string> { return rules(); };
@@ -85,6 +86,11 @@ void ServiceOutlet::figures(const prometheus::PartitionFigures& figures) {
   partitions_[static_cast<int>(figures.partition)] = {figures.restored.value_or(1), figures.subjects};
 }
 
+void ServiceOutlet::jobs(int partition, prometheus::PublishedJobs jobs) {
+  metrics_.publish(static_cast<std::uint32_t>(partition), jobs);
+  jobs_.publish(partition, std::move(jobs));
+}
+
 void ServiceOutlet::report(int partition, const stream::Report& report) {
   recent_.report(owner(partition), report);
   const auto* transition = std::get_if<stream::AlertTransition>(&report);
@@ -99,6 +105,7 @@ void ServiceOutlet::committed(int partition) {
 void ServiceOutlet::withdraw(int partition) {
   if (poster_) poster_->withdraw(owner(partition));
   recent_.withdraw(owner(partition));
+  jobs_.withdraw(partition);
   metrics_.withdraw(static_cast<std::uint32_t>(partition));
   const std::lock_guard lock{mutex_};
   partitions_.erase(partition);

@@ -12,6 +12,7 @@
 #include "adapters/http/recent_reports.h"
 #include "adapters/http/server.h"
 #include "adapters/prometheus/metrics.h"
+#include "adapters/service/job_list.h"
 #include "adapters/service/service.h"
 
 namespace tocsin::adapters::cli {
@@ -30,6 +31,7 @@ class ServiceOutlet final : public service::Outlet {
 
   void joined() override;
   void figures(const prometheus::PartitionFigures& figures) override;
+  void jobs(int partition, prometheus::PublishedJobs jobs) override;
   void report(int partition, const stream::Report& report) override;
   void committed(int partition) override;
   void withdraw(int partition) override;
@@ -53,6 +55,7 @@ class ServiceOutlet final : public service::Outlet {
   std::unique_ptr<alertmanager::Poster> poster_;
   http::RecentReports recent_;
   prometheus::Metrics metrics_;
+  service::JobList jobs_;
   mutable std::mutex mutex_;  // of what follows
   bool joined_ = false;
   service::RulesFigures rules_;

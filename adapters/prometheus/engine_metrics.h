@@ -2,12 +2,12 @@
 
 #include <cstdint>
 #include <map>
-#include <vector>
 
 #include "adapters/alertmanager/poster.h"
 #include "adapters/http/server.h"
 #include "adapters/prometheus/families.h"
 #include "adapters/prometheus/figures.h"
+#include "adapters/prometheus/metrics.h"
 
 // The metrics of /metrics, by what they are about.
 namespace tocsin::adapters::prometheus {
@@ -18,6 +18,6 @@ void add_process(Families& families, const ProcessFigures& process);
 void add_sources(Families& families, const std::vector<SourceFigures>& sources);
 void add_poster(Families& families, const alertmanager::PosterStatus& status);
 void add_server(Families& families, const http::ServerStatus& status);
-void add_jobs(Families& families, const std::map<std::uint32_t, std::vector<JobFigures>>& jobs, std::size_t most_jobs);
+void add_jobs(Families& families, const std::map<std::uint32_t, PublishedJobs>& jobs, const MetricsOptions& options);
 
 }  // namespace tocsin::adapters::prometheus

@@ -40,6 +40,14 @@ Families& Families::value(LabelValues labels, const Latencies& latencies) {
   return *this;
 }
 
+Families& Families::value(LabelValues labels, const stream::Spread& spread) {
+  auto& summary = add(labels).summary;
+  summary.quantile = {{0, spread.least}, {0.5, spread.median}, {0.9, spread.high}, {1, spread.greatest}};
+  summary.sample_count = spread.count;
+  summary.sample_sum = spread.sum;
+  return *this;
+}
+
 std::string Families::text() const {
   std::vector<::prometheus::MetricFamily> with_values;
   for (const auto& family : families_)

@@ -21,9 +21,11 @@ class Families {
   Families& counter(const char* name, const char* help) { return begin(name, help, ::prometheus::MetricType::Counter); }
   Families& gauge(const char* name, const char* help) { return begin(name, help, ::prometheus::MetricType::Gauge); }
   Families& histogram(const char* name, const char* help) { return begin(name, help, ::prometheus::MetricType::Histogram); }
+  Families& summary(const char* name, const char* help) { return begin(name, help, ::prometheus::MetricType::Summary); }
   Families& value(LabelValues labels, double number);
   Families& value(LabelValues labels, std::uint64_t number) { return value(labels, static_cast<double>(number)); }
   Families& value(LabelValues labels, const Latencies& latencies);
+  Families& value(LabelValues labels, const stream::Spread& spread);
 
   [[nodiscard]] std::string text() const;
 

@@ -3,10 +3,12 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "stream/job/figures.h"
 #include "stream/rules/counters.h"
 #include "stream/rules/pack.h"
 #include "stream/values/time.h"
@@ -41,13 +43,23 @@ struct PartitionFigures {
   Latencies commit_seconds;  // handing a bundle over
 };
 
-// Of a job, for its own metrics. What is unknown is left out.
+// Of a job, for its own metrics and /api/v1/jobs. What is unknown is left out.
 struct JobFigures {
-  std::string job, state;  // running, hung, ended, …: one of job_states
+  struct Alert {
+    std::string rule, family;
+    stream::Severity severity{};
+    stream::NamedMember member;
+  };
+  std::string job, attempt;
+  std::string state;  // starting, running, hung, unobserved, ended
   std::optional<double> step, steps_per_second, loss, goodput, gpu_seconds_lost;
   std::optional<std::uint64_t> ranks;
   std::map<stream::Severity, std::uint64_t> firing;
+  std::vector<Alert> alerts;                          // that fire
+  stream::Spread step_time, compute_time;             // over its ranks
+  std::vector<stream::SubjectFigures::Rank> by_rank;  // none of a job of very many
 };
+using PublishedJobs = std::shared_ptr<const std::vector<JobFigures>>;
 
 // Of a source that is ingested, as far as this instance reads it.
 struct SourceFigures {

@@ -12,7 +12,7 @@ void Metrics::publish(PartitionFigures figures) {
   partitions_[figures.partition] = std::move(figures);
 }
 
-void Metrics::publish(std::uint32_t partition, std::vector<JobFigures> jobs) {
+void Metrics::publish(std::uint32_t partition, PublishedJobs jobs) {
   const std::lock_guard lock{mutex_};
   jobs_[partition] = std::move(jobs);
 }
@@ -48,7 +48,7 @@ std::string Metrics::text() const {
     add_process(families, process_);
     add_engine(families, partitions_, options_.most_rules);
     add_sources(families, sources_);
-    add_jobs(families, jobs_, options_.most_jobs);
+    add_jobs(families, jobs_, options_);
     poster = poster_;
     server = server_;
   }

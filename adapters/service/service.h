@@ -31,6 +31,7 @@ class Outlet {
   virtual ~Outlet() = default;
   virtual void joined() = 0;                                              // the group: partitions can come from now on
   virtual void figures(const prometheus::PartitionFigures& figures) = 0;  // once a second, of each partition
+  virtual void jobs(int partition, prometheus::PublishedJobs jobs) = 0;   // of each partition, about once a second
   virtual void report(int partition, const stream::Report& report) = 0;   // it is committed
   virtual void committed(int partition) = 0;                              // the partition was this instance's just now
   virtual void withdraw(int partition) = 0;                               // it is not any more

@@ -12,6 +12,7 @@
 #include "adapters/kafka/kafka_state.h"
 #include "adapters/kafka/topic_settings.h"
 #include "adapters/runtime/shard_runner.h"
+#include "adapters/service/job_watch.h"
 #include "schemas/codec.h"
 
 namespace tocsin::adapters::service {
@@ -96,9 +97,14 @@ class PublishedFigures {
     figures_.restored = shard.restoring() ? 0 : 1;
     outlet_->figures(figures_);
   }
+  void publish_jobs(const stream::Shard& shard) {
+    if (outlet_ == nullptr) return;
+    if (auto jobs = jobs_.look(shard, Clock::now())) outlet_->jobs(static_cast<int>(figures_.partition), std::move(jobs));
+  }
 
  private:
   Outlet* outlet_;
+  JobWatch jobs_;
   prometheus::PartitionFigures figures_;
   Clock::time_point next_{};
 };
@@ -177,6 +183,7 @@ Result<void> ShardWorker::work() {
     if (!runner.shard().restoring() && !std::exchange(firing_reported, true) && shared_.outlet != nullptr)
       for (stream::AlertTransition& alert : runner.shard().firing()) shared_.outlet->report(partition_, std::move(alert));
     figures.publish(runner.shard(), log);
+    figures.publish_jobs(runner.shard());
     const double step_begun = cpu_seconds();
     const auto judged = runner.step(entries_a_step);
     if (judged && *judged > 0) figures.stepped(cpu_seconds() - step_begun);

@@ -25,7 +25,7 @@ struct SubjectFigures {
     std::string node;
     double step = absent, step_time = absent, compute_time = absent;
   };
-  static constexpr std::size_t most_ranks = 1024;  // a larger job has spreads alone
+  static constexpr std::size_t most_ranks = 256;  // a larger job has spreads alone
 
   std::string subject, attempt;
   Time start{}, clock{};  // of an attempt that has ended, its end

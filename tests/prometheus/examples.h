@@ -1,8 +1,16 @@
 #pragma once
 
+#include <memory>
+#include <utility>
+#include <vector>
+
 #include "adapters/prometheus/metrics.h"
 
 namespace tocsin::test {
+
+inline adapters::prometheus::PublishedJobs published(std::vector<adapters::prometheus::JobFigures> jobs) {
+  return std::make_shared<const std::vector<adapters::prometheus::JobFigures>>(std::move(jobs));
+}
 
 // Figures of two partitions, three jobs and the program.
 inline void publish_examples(adapters::prometheus::Metrics& metrics) {
@@ -33,10 +41,13 @@ inline void publish_examples(adapters::prometheus::Metrics& metrics) {
   JobFigures odd;
   odd.job = "odd \"name\"\\ \xff\n";
   odd.state = "running";
-  metrics.publish(0, {odd, llama});
+  llama.alerts = {{"collective_hang", "C2", stream::Severity::critical, {stream::Level::rank, 3, "n1", "", ""}}};
+  llama.step_time = {16, 17.6, 1.0, 1.1, 1.1, 1.5};
+  llama.by_rank = {{0, "n0", 1200, 1.1, stream::absent}, {3, "n1", 1199, 1.5, 1.4}};
+  metrics.publish(0, published({odd, llama}));
   JobFigures quiet;
   quiet.job = "quiet";
-  metrics.publish(1, {quiet});
+  metrics.publish(1, published({quiet}));
 
   ProcessFigures process;
   process.version = "0.1.0";

@@ -63,7 +63,7 @@ TEST_CASE("beyond the cap the jobs with the most severe alerts are shown, and th
   jobs[3].firing = {{stream::Severity::critical, 1}};
   jobs[2].firing = {{stream::Severity::warning, 5}};
   jobs[1].firing = {{stream::Severity::critical, 0}};
-  metrics.publish(0, jobs);
+  metrics.publish(0, test::published(jobs));
   CHECK(lines_of(metrics.text(), "tocsin_job_step") == "tocsin_job_step{job_id=\"job2\"} 1\ntocsin_job_step{job_id=\"job3\"} 1\n");
   CHECK(lines_of(metrics.text(), "tocsin_jobs_omitted") == "tocsin_jobs_omitted 2\n");
   CHECK(lines_of(metrics.text(), "tocsin_jobs") == "tocsin_jobs 4\n");
@@ -75,10 +75,43 @@ TEST_CASE("a partition that is withdrawn has no series, and a job that two parti
   JobFigures moved;
   moved.job = "llama";
   moved.step = 1300;
-  metrics.publish(1, {moved});
+  metrics.publish(1, test::published({moved}));
   const auto steps = lines_of(metrics.text(), "tocsin_job_step");
   CHECK(steps.find("llama") == steps.rfind("llama"));
   metrics.withdraw(0);
   CHECK(lines_of(metrics.text(), "tocsin_job_step") == "tocsin_job_step{job_id=\"llama\"} 1300\n");
   CHECK(lines_of(metrics.text(), "tocsin_entries_total") == "tocsin_entries_total{partition=\"1\"} 0\n");
+}
+
+TEST_CASE("the ranks of a job are a summary, and each a series while there are not too many") {
+  Metrics metrics;
+  test::publish_examples(metrics);
+  const std::string text = metrics.text();
+  CHECK(text.find("# TYPE tocsin_job_step_time_seconds summary\n") != std::string::npos);
+  CHECK(lines_of(text, "tocsin_job_step_time_seconds").find("{job_id=\"llama\",quantile=\"0.9\"} 1.1\n") != std::string::npos);
+  CHECK(lines_of(text, "tocsin_job_step_time_seconds_count") == "tocsin_job_step_time_seconds_count{job_id=\"llama\"} 16\n");
+  CHECK(lines_of(text, "tocsin_rank_step") ==
+        "tocsin_rank_step{job_id=\"llama\",rank=\"0\",node=\"n0\"} 1200\n"
+        "tocsin_rank_step{job_id=\"llama\",rank=\"3\",node=\"n1\"} 1199\n");
+  CHECK(lines_of(text, "tocsin_rank_compute_time_seconds") ==
+        "tocsin_rank_compute_time_seconds{job_id=\"llama\",rank=\"3\",node=\"n1\"} 1.4\n");
+  CHECK(lines_of(text, "tocsin_ranks_omitted") == "tocsin_ranks_omitted 0\n");
+  CHECK(lines_of(text, "tocsin_job_compute_time_seconds_count").empty());
+
+  Metrics small{{.most_ranks = 15}};
+  test::publish_examples(small);
+  CHECK(lines_of(small.text(), "tocsin_rank_step").empty());
+  CHECK(lines_of(small.text(), "tocsin_ranks_omitted") == "tocsin_ranks_omitted 16\n");
+}
+
+TEST_CASE("each alert that fires is a series, up to a cap that says what it left out") {
+  Metrics metrics;
+  test::publish_examples(metrics);
+  CHECK(lines_of(metrics.text(), "tocsin_alert_firing") ==
+        "tocsin_alert_firing{job_id=\"llama\",rule=\"collective_hang\",family=\"C2\",severity=\"critical\",rank=\"3\",node=\"n1\",gpu=\"\","
+        "rack=\"\"} 1\n");
+  Metrics none{{.most_alerts = 0}};
+  test::publish_examples(none);
+  CHECK(lines_of(none.text(), "tocsin_alert_firing").empty());
+  CHECK(lines_of(none.text(), "tocsin_alerts_omitted") == "tocsin_alerts_omitted 1\n");
 }

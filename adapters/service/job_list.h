@@ -1,0 +1,25 @@
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "adapters/http/api.h"
+#include "adapters/prometheus/figures.h"
+
+namespace tocsin::adapters::service {
+
+// The jobs as /api/v1/jobs shows them: what the owner of each partition published last. Any thread may call it.
+class JobList {
+ public:
+  void publish(int partition, prometheus::PublishedJobs jobs);
+  void withdraw(int partition);
+  // A JSON array, by partition and name. ?job= ?state= ?limit=
+  [[nodiscard]] stream::Result<std::string> json(const http::Providers::Query& query) const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<int, prometheus::PublishedJobs> jobs_;
+};
+
+}  // namespace tocsin::adapters::service
