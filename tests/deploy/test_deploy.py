@@ -13,6 +13,7 @@ sys.dont_write_bytecode = True
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT)]
 
+from tests.demo import dashboards  # noqa: E402
 from tests.servers.alertmanager import Alertmanager  # noqa: E402
 from tests.servers.process import wait_for  # noqa: E402
 from tests.servers.prometheus import promtool  # noqa: E402
@@ -48,6 +49,61 @@ class Prometheus(unittest.TestCase):
         self.assertEqual(set(re.findall(r"`(tocsin_[a-z_]+)`", page)), metrics())
         alerts = set(re.findall(r"- alert: (\w+)", (PROMETHEUS / "tocsin.rules.yml").read_text()))
         self.assertEqual(set(re.findall(r"`(Tocsin\w+)`", page)), alerts)
+
+
+class Dashboards(unittest.TestCase):
+    """Their queries are sent to a real Prometheus in tests/demo."""
+
+    def test_each_has_what_grafana_needs_of_it(self):
+        boards = dashboards.boards()
+        self.assertEqual(list(boards), ["engine", "fleet", "job"])
+        self.assertEqual({board["uid"] for board in boards.values()}, {"tocsin-engine", "tocsin-fleet", "tocsin-job"})
+        for name, board in boards.items():
+            self.assertGreaterEqual(board["schemaVersion"], 39, name)
+            self.assertEqual(board["templating"]["list"][0]["type"], "datasource", name)
+            ids = [panel["id"] for panel in board["panels"]]
+            self.assertEqual(len(ids), len(set(ids)), name)
+            for panel in dashboards.panels(board):
+                where = f"{name}: {panel['title']}"
+                self.assertTrue(panel["targets"], where)
+                self.assertEqual({target["datasource"]["uid"] for target in panel["targets"]}, {"${datasource}"}, where)
+                self.assertTrue(panel["fieldConfig"]["defaults"]["unit"], where)
+                self.assertTrue(panel["fieldConfig"]["defaults"]["thresholds"]["steps"], where)
+
+    def test_no_panel_lies_upon_another(self):
+        for name, board in dashboards.boards().items():
+            taken = {}
+            for panel in board["panels"]:
+                at = panel["gridPos"]
+                self.assertLessEqual(at["x"] + at["w"], 24, (name, panel["title"]))
+                for cell in ((x, y) for x in range(at["x"], at["x"] + at["w"]) for y in range(at["y"], at["y"] + at["h"])):
+                    self.assertNotIn(cell, taken, f"{name}: {panel['title']} lies upon {taken.get(cell)}")
+                    taken[cell] = panel["title"]
+
+    def test_they_name_metrics_that_there_are(self):
+        for name, board in dashboards.boards().items():
+            asked = [selector for _, selector, _ in dashboards.variables(board)] + [query for _, query in dashboards.queries(board)]
+            named = {re.sub(r"_bucket$", "", metric) for query in asked for metric in NAME.findall(query)}
+            self.assertLessEqual(named, metrics(), name)
+
+    def test_the_links_lead_from_the_fleet_to_a_job_and_to_a_rank(self):
+        boards = dashboards.boards()
+        uids = {board["uid"]: board for board in boards.values()}
+        linked = {}
+        for name, board in boards.items():
+            for uid, query in re.findall(r"/d/([\w-]+)(\?[^\"]*)?", json.dumps(board)):
+                self.assertIn(uid, uids, name)
+                known = {variable["name"] for variable in uids[uid]["templating"]["list"]}
+                self.assertLessEqual(set(re.findall(r"var-(\w+)=", query)), known, name)
+                linked.setdefault((name, uids[uid]["title"]), set()).update(re.findall(r"var-(\w+)=", query))
+        self.assertLessEqual({"job_id"}, linked["fleet", "tocsin: job"])
+        self.assertLessEqual({"job_id", "rank"}, linked["job", "tocsin: job"])
+
+    def test_the_provisioning_files_are_what_grafana_reads(self):
+        folder = ROOT / "deploy" / "grafana" / "provisioning"
+        for path, pattern in (("datasources/tocsin.yml", r"\napiVersion: 1\ndatasources:\n- name: \w+\n  type: prometheus\n  access: proxy\n  url: \S+"),
+                              ("dashboards/tocsin.yml", r"\napiVersion: 1\nproviders:\n- name: \w+\n(  \w+: \w+\n)+  options: \{path: /\S+\}\n")):
+            self.assertRegex((folder / path).read_text(), pattern)
 
 
 def amtool(*arguments):
