@@ -52,7 +52,7 @@ rule "stalled" {
   params = { k = 4, least = "30s", most = "10m", steps = 60, brief = "60s", save = "5m", eval = "10m", alone = "15m", waiting = "5m", talking = "30m", patient = 5,
              start = "20m", seldom = "60m", idle = "60s", busy = 0.02, works = 0.5, rests = 0.05, worked = 120, spin = 0.9, duty = 0.2, recent = "15m" },
   state = { longest = 0 }, fire = "2 of 2", clear = "1 of 1",
-  yields_to = { "rendezvous_hang", "collective_hang", "idle_hang", "collective_timeout", "rank_killed", "node_down" },
+  yields_to = { "rank_stopped", "job_stopped", "rendezvous_hang", "collective_hang", "idle_hang", "collective_timeout", "rank_killed", "node_down" },
   shows = "no step for {minutes:.1f} min ({age:.0f} s); the job's own steps, and what else is known, allow {limit:.0f} s",
   causes = {
     first      = "the first step never came",
@@ -127,7 +127,7 @@ rule "collective_hang" {
   -- Without steps, counts that stand still for `still` are enough. So are GPUs of which some are cold for five minutes while the rest
   -- look busy and draw hardly more power than the cold ones: kernels that wait do no work. (While rank 0 saves for all it looks the same.)
   params = { still = "90s", cold = 0.05, spin = 0.9, work = 0.2, idle = 0.05, draw = 2 },
-  yields_to = { "rank_killed", "node_down" },
+  yields_to = { "rank_stopped", "job_stopped", "rank_unreaped", "rank_killed", "node_down" },
   shows = "the job stands still in a collective; not in it: {who}",
   causes = {
     outside = "the named ranks stopped before a collective that others have begun: look at their processes first",
@@ -202,7 +202,7 @@ rule "idle_hang" {
     gr_long  = signal "gr_engine_active"    { over = "5m" },
   },
   params = { cold = 0.05, idle = 0.05 },
-  yields_to = { "collective_hang", "rendezvous_hang", "rank_killed", "node_down" },
+  yields_to = { "rank_stopped", "job_stopped", "rank_unreaped", "collective_hang", "rendezvous_hang", "rank_killed", "node_down" },
   shows = "every rank stands outside of collectives",
   causes = {
     stopped = "all processes were stopped, from outside or by a debugger",
@@ -236,7 +236,7 @@ case "a rank is stopped, the others wait for it in a collective" {
     process_state = "sleeping", process_cpu = 0.3 },
   { lasting = "1m", step = silent, collective_launched = 301, collective_done = 300, process_cpu = 0,
     rank = { [2] = { collective_launched = 300, process_state = "stopped" } } },
-  fires = { { "collective_hang", who = { 2 }, cause = "outside", within = "50s" } },
+  fires = { { "rank_stopped", who = { 2 }, within = "15s" } },
 }
 case "a rank is stuck outside the collective, with steps of 30 s" {
   ranks = 4,
@@ -267,7 +267,7 @@ case "no counts, no wait: a stopped rank" {
   ranks = 4,
   { lasting = "1m", phase = "train", step = steps(0.2), process_state = "sleeping", process_cpu = 0.3 },
   { lasting = "1m", step = silent, process_cpu = 0, rank = { [0] = { process_state = "stopped" } } },
-  fires = { { "collective_hang", who = { 0 }, cause = "stopped", within = "50s" } },
+  fires = { { "rank_stopped", who = { 0 }, within = "15s" } },
 }
 case "rank 3's GPU goes cold, the rest spin" {
   ranks = 8, per_node = 4,

@@ -35,7 +35,7 @@ case "states of processes, looked at every 30 s" {
   ranks = 8, per_node = 4, sampled = "30s",
   { lasting = "5m", phase = "train", step = steps(0.5), process_state = "sleeping", process_cpu = 0.9 },
   { lasting = "4m", step = silent, process_cpu = 0, rank = { [6] = { process_state = "stopped" } } },
-  fires = { { "collective_hang", who = { 6 }, cause = "stopped", within = "90s" } },
+  fires = { { "rank_stopped", who = { 6 }, within = "90s" } },
 }
 case "two ranks" {
   ranks = 2,

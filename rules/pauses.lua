@@ -116,10 +116,10 @@ case "a rank computes without end, and the others wait for it" {
 }
 case "one process, and it is stopped" {
   ranks = 1, { lasting = "2m", phase = "train", step = steps(0.5), process_state = "sleeping", process_cpu = 0.9 }, { lasting = "50s", step = silent, process_state = "stopped", process_cpu = 0 },
-  fires = { { "stalled", within = "50s" } },
+  fires = { { "job_stopped", within = "15s" } },
 }
 case "the others spin while one is stopped" {
   ranks = 4, { lasting = "2m", phase = "train", step = steps(0.5), process_state = "running", process_cpu = 1 },
   { lasting = "50s", step = silent, rank = { [2] = { process_state = "stopped", process_cpu = 0 } } },
-  fires = { { "collective_hang", who = { 2 }, within = "50s" } },
+  fires = { { "rank_stopped", who = { 2 }, within = "15s" } },
 }

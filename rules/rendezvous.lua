@@ -15,7 +15,7 @@ rule "rendezvous_hang" {
   },
   -- A rank that was not seen for `missing` while the others do nothing needs no log to be missed.
   params = { missing = "60s", idle = 0.02 },
-  yields_to = { "rendezvous_failed", "rank_killed", "node_down" },
+  yields_to = { "rendezvous_failed", "rank_stopped", "job_stopped", "rank_unreaped", "rank_killed", "node_down" },
   shows = "no step since the attempt began, and no rank is in a collective; never seen: {who}",
   causes = {
     missing = "the named ranks were never started, or run where no collector is: the others wait for them",

@@ -180,6 +180,10 @@ signals {
     documentation = "The kernel function in which the rank's main thread sleeps; readable by root." },
   wait_syscall = { kind = "state", unit = "text", owner = "rank", source = sampler, lateness = "1s",
     documentation = "The system call in which the rank's main thread sleeps." },
+  process_pid = { kind = "gauge", unit = "none", owner = "rank", source = sampler, lateness = "1s",
+    documentation = "The number under which the rank's node knows its process." },
+  exit_status = { kind = "gauge", unit = "none", owner = "rank", source = sampler, lateness = "1s",
+    documentation = "How the rank's process ended, while nobody has reaped it: its code, or 128 and the signal." },
   process_rss = { kind = "gauge", unit = "bytes", owner = "rank", source = sampler, lateness = "1s",
     documentation = "Memory that the rank's process holds." },
 

@@ -25,7 +25,8 @@ std::optional<pid_t> LoneProcess::look(const std::unordered_map<pid_t, Process>&
     if (seconds == 0) continue;
     const auto before = before_.find(pid);
     const std::uint64_t from = before != before_.end() && before->second.start == process.start ? before->second.cpu_ticks : 0;
-    const double cores = process.cpu_ticks > from ? static_cast<double>(process.cpu_ticks - from) * tick / seconds : 0;
+    const bool stopped = process.state == 'T' || process.state == 't';  // in the middle of its work
+    const double cores = stopped ? at_work : process.cpu_ticks > from ? static_cast<double>(process.cpu_ticks - from) * tick / seconds : 0;
     own[pid] = cores;
     for (auto at = processes.find(pid); at != processes.end(); at = processes.find(at->second.parent)) with_children[at->first] += cores;
   }

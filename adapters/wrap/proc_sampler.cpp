@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 
 #include <algorithm>
 #include <charconv>
@@ -142,6 +143,8 @@ std::optional<ProcReading> ProcProbe::read(stream::Time now) {
   ticks_ = stat->cpu_ticks;
   last_ = now;
   reading.state = state_name(stat->state);
+  if (stat->state == 'Z')
+    reading.exit_status = WIFSIGNALED(stat->exit_status) ? 128 + WTERMSIG(stat->exit_status) : WEXITSTATUS(stat->exit_status);
   reading.resident_bytes = static_cast<double>(stat->resident_pages) * page;
   look_for_waits(stat->state == 'S' || stat->state == 'D', reading);
   return reading;

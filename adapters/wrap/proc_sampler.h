@@ -19,6 +19,7 @@ struct ProcReading {
   std::string_view wait_syscall;  // the system call that its main thread sleeps in; "none": it does not
   std::string_view wait_channel;  // the kernel's function that it sleeps in; "none": it does not
   double resident_bytes = 0;
+  std::optional<double> exit_status;  // of a zombie: its code, or 128 and the signal
 };
 
 // One process under observation, through files of /proc that stay open: they never mean another process with the same pid.

@@ -24,6 +24,7 @@ std::optional<ProcStat> parse_stat(std::string_view text) noexcept {
       case 22: stat.start_ticks = number; break;
       case 24: stat.resident_pages = number; break;
       case 50: stat.environment = number; break;
+      case 52: stat.exit_status = static_cast<int>(number); break;
       default: break;
     }
     if (end == std::string_view::npos) break;

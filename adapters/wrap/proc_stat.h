@@ -18,6 +18,7 @@ struct ProcStat {
   std::uint64_t start_ticks = 0;  // since boot; with the pid it names a process
   std::uint64_t resident_pages = 0;
   std::uint64_t environment = 0;  // its address: changes at an exec; 0 where we may not see it
+  int exit_status = 0;            // of a zombie, as waitpid gives it; 0, too, where we may not see it
 };
 
 // Nothing where the text is not whole.

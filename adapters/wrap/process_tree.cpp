@@ -19,8 +19,14 @@ namespace {
 struct Names {
   std::string_view rank, world_size;
 };
-constexpr std::array<Names, 3> launchers = {
-    {{"RANK", "WORLD_SIZE"}, {"SLURM_PROCID", "SLURM_NTASKS"}, {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"}}};
+constexpr std::array<Names, 7> launchers = {{{"RANK", "WORLD_SIZE"},
+                                             {"SLURM_PROCID", "SLURM_NTASKS"},
+                                             {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+                                             {"PMI_RANK", "PMI_SIZE"},
+                                             {"PMIX_RANK", "PMIX_SIZE"},
+                                             {"MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE"},
+                                             {"LOCAL_RANK", "WORLD_SIZE"}}};
+constexpr std::size_t local = launchers.size() - 1;  // the rank of the first node only
 constexpr std::size_t longest_environment = 2u << 20;
 constexpr std::uint32_t most_ranks = 262'144;
 
@@ -44,19 +50,6 @@ std::optional<std::uint32_t> number(std::optional<std::string_view> text) {
 
 std::string path_of(pid_t pid, const char* file) { return "/proc/" + std::to_string(pid) + '/' + file; }
 
-std::string read_whole(const std::string& path, std::size_t most) {
-  const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
-  std::string text;
-  while (file && text.size() < most) {
-    const std::size_t had = text.size();
-    text.resize(had + 16384);
-    const ssize_t size = ::read(file.get(), text.data() + had, 16384);
-    text.resize(had + static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
-    if (size <= 0) break;
-  }
-  return text;
-}
-
 bool is_shell(std::string_view name) {
   constexpr std::string_view shells[] = {"sh", "bash", "dash", "zsh", "ksh", "fish", "busybox", "timeout", "time", "numactl"};
   return std::find(std::begin(shells), std::end(shells), name) != std::end(shells);
@@ -77,9 +70,23 @@ std::optional<Identity> identity_in(std::string_view environment, std::string_vi
     const auto rank = number(text);
     if (!rank || *rank >= most_ranks || text == variable(ours, launchers[kind].rank)) continue;
     const auto size = number(variable(environment, launchers[kind].world_size));
+    if (kind == local && (!size || *size < 2 || *rank >= *size || number(variable(environment, "NODE_RANK")).value_or(0) != 0)) continue;
     return Identity{*rank, size && *size <= most_ranks ? *size : 0, static_cast<std::uint8_t>(kind)};
   }
   return std::nullopt;
+}
+
+std::string read_whole(const std::string& path, std::size_t most) {
+  const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  std::string text;
+  while (file && text.size() < most) {
+    const std::size_t had = text.size();
+    text.resize(had + 16384);
+    const ssize_t size = ::read(file.get(), text.data() + had, 16384);
+    text.resize(had + static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
+    if (size <= 0) break;
+  }
+  return text;
 }
 
 std::string command_line(pid_t pid) { return read_whole(path_of(pid, "cmdline"), 16384); }
@@ -146,8 +153,8 @@ void ProcessTree::list() {
       const Descriptor file{::open(path_of(pid, "stat").c_str(), O_RDONLY | O_CLOEXEC)};
       const auto stat = file ? parse_stat(read_again(file.get(), buffer)) : std::nullopt;
       if (stat)
-        unknown.push_back(
-            {Process{pid, stat->parent, stat->start_ticks, stat->environment, stat->cpu_ticks, std::string{stat->name}, {}, false}});
+        unknown.push_back({Process{
+            pid, stat->parent, stat->start_ticks, stat->environment, stat->cpu_ticks, stat->state, std::string{stat->name}, {}, false}});
     }
   }
   descendants_ = std::move(descendants);
@@ -181,13 +188,40 @@ void ProcessTree::look() {
     if (process.identity || below_a_rank(process)) continue;
     const Descriptor file{::open(path_of(pid, "stat").c_str(), O_RDONLY | O_CLOEXEC)};
     const auto stat = file ? parse_stat(read_again(file.get(), buffer)) : std::nullopt;
-    if (stat) process.cpu_ticks = stat->cpu_ticks;
+    if (stat) process.cpu_ticks = stat->cpu_ticks, process.state = stat->state;
     if (!stat || (stat->environment == process.environment && stat->name == process.name)) continue;
     process.environment = stat->environment;
     process.name = stat->name;
     identify(process);
   }
   if (anything_new()) list();
+  find_local_zero();
+}
+
+// A program that starts the other ranks of its node itself, with LOCAL_RANK, is the first of them.
+void ProcessTree::find_local_zero() {
+  const Process* first = nullptr;
+  for (const auto& [pid, process] : descendants_) {
+    if (!process.rank || process.identity->kind != local) continue;
+    if (process.identity->rank == 0 || (first != nullptr && first->parent != process.parent)) return;
+    first = &process;
+  }
+  const auto parent = first == nullptr ? descendants_.end() : descendants_.find(first->parent);
+  if (parent == descendants_.end() || parent->second.identity) return;
+  parent->second.identity = Identity{0, first->identity->world_size, local};
+  parent->second.rank = true;
+}
+
+void ProcessTree::name(const std::vector<pid_t>& ranks) {
+  std::uint32_t rank = 0;
+  for (const pid_t pid : ranks) {
+    const auto at = descendants_.find(pid);
+    if (at != descendants_.end()) {
+      at->second.identity = Identity{rank, static_cast<std::uint32_t>(ranks.size()), Identity::unnamed};
+      at->second.rank = true;
+    }
+    ++rank;
+  }
 }
 
 pid_t ProcessTree::worker_of(pid_t pid) const {

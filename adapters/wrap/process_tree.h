@@ -18,7 +18,8 @@ namespace tocsin::adapters::wrap {
 struct Identity {
   std::uint32_t rank = 0;
   std::uint32_t world_size = 0;  // 0: unknown
-  std::uint8_t kind = 0;         // which launcher's variables: RANK, SLURM_PROCID, OMPI_COMM_WORLD_RANK
+  std::uint8_t kind = 0;         // which launcher's variables, in the order of their table; `unnamed`: none's
+  static constexpr std::uint8_t unnamed = 255;
   friend bool operator==(const Identity& a, const Identity& b) noexcept { return a.rank == b.rank && a.kind == b.kind; }
 };
 
@@ -32,6 +33,7 @@ struct Process {
   std::uint64_t start = 0;        // ticks since boot
   std::uint64_t environment = 0;  // its address, when it was read
   std::uint64_t cpu_ticks = 0;    // at the last look; of ranks and what is below them: at the first
+  char state = '?';               // at the last look, of what is neither a rank nor below one
   std::string name;
   std::optional<Identity> identity;
   bool rank = false;  // the topmost process of its identity: its loader workers inherit the same
@@ -39,6 +41,8 @@ struct Process {
 
 // /proc/PID/cmdline: its words, NUL after each. Empty: it has gone.
 [[nodiscard]] std::string command_line(pid_t pid);
+// A file of /proc, or as much as is allowed.
+[[nodiscard]] std::string read_whole(const std::string& path, std::size_t most);
 
 // The descendants of wrap, found by looking through /proc for processes that were not there before; a quiet machine costs one read.
 // Orphans come to wrap (it is their subreaper), so none is lost. An environment is read once a process, and again after an exec as
@@ -48,6 +52,8 @@ class ProcessTree {
   explicit ProcessTree(pid_t root);
 
   void look();
+  // These are the ranks 0, 1, …, though no environment says so.
+  void name(const std::vector<pid_t>& ranks);
   [[nodiscard]] const std::unordered_map<pid_t, Process>& processes() const noexcept { return descendants_; }
   // We run inside one of several ranks ourselves: a process without a rank here is not alone.
   [[nodiscard]] bool among_ranks() const;
@@ -62,6 +68,7 @@ class ProcessTree {
   [[nodiscard]] bool below_same(const Process& process) const;
   [[nodiscard]] bool below_a_rank(const Process& process) const;
   void identify(Process& process);
+  void find_local_zero();
   void list();
 
   pid_t root_;

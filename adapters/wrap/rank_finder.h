@@ -29,12 +29,12 @@ class RankFinder {
 
   [[nodiscard]] std::span<const Legacy::Rank> ranks() const noexcept { return {legacy_.ranks.data(), legacy_.count}; }
   [[nodiscard]] bool assumed() const noexcept { return legacy_.assumed; }
+  [[nodiscard]] bool all_gone() const noexcept;  // none of them lives, or none is known
   [[nodiscard]] bool complete() const noexcept;  // all ranks of the job are here
 
  private:
   [[nodiscard]] Legacy::Rank* find(std::uint32_t rank) noexcept;
   [[nodiscard]] bool seen(const Process& process) const noexcept;
-  [[nodiscard]] bool all_gone() const noexcept;
 
   Legacy& legacy_;
   std::vector<const Process*> candidates_;

@@ -156,6 +156,7 @@ void Recorder::find_ranks(Time now) {
   if (now < next_look_) return;
   next_look_ = now + (now - changed_ < look_often ? 900ms : 4900ms);
   tree_->look();
+  if (finder_.assumed() || finder_.all_gone()) tree_->name(unnamed_.look(tree_->processes(), now));
   tell_ranks(finder_.look(tree_->processes()), now);
   if (finder_.ranks().empty() || finder_.assumed()) look_for_lone_process(now);
   for (Rank& rank : ranks_) {
@@ -227,6 +228,17 @@ void Recorder::sample(Time now) {
       entry_.sample(now, member(rank.rank), value, "sampler");
     }
   }
+  for (Rank& rank : ranks_) {
+    if (!rank.reading) continue;
+    if (rank.reading->exit_status) {
+      const EntryBuilder::Value value[] = {{"exit_status", *rank.reading->exit_status, {}, false}};
+      entry_.sample(now, member(rank.rank), value, "sampler");
+    }
+    if (!rank.pid_due) continue;
+    rank.pid_due = false;
+    const EntryBuilder::Value value[] = {{"process_pid", static_cast<double>((rank.worker ? *rank.worker : *rank.probe).pid()), {}, false}};
+    entry_.sample(now, member(rank.rank), value, "sampler");
+  }
   recording_.append(entry_);
   about_attempt();
   for (const Rank& rank : ranks_)
@@ -237,9 +249,10 @@ void Recorder::sample(Time now) {
 
 void Recorder::coverage() {
   std::vector<EntryBuilder::Member> lines, samples;
-  for (const Rank& rank : ranks_) {
+  for (Rank& rank : ranks_) {
     if (rank.coverage) lines.push_back(member(rank.rank));
     samples.push_back(member(rank.rank));
+    rank.pid_due = true;
   }
   entry_.about(setup_.job, {}, setup_.node);
   // No rank is known, or all of them are here: our coverage is that of the whole job.

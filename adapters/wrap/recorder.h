@@ -18,6 +18,7 @@
 #include "adapters/wrap/reload.h"
 #include "adapters/wrap/run_clock.h"
 #include "adapters/wrap/run_state.h"
+#include "adapters/wrap/unnamed_ranks.h"
 #include "adapters/wrap/wrap.h"
 
 namespace tocsin::adapters::wrap {
@@ -53,6 +54,7 @@ class Recorder {
     std::unique_ptr<ProcProbe> probe, worker;  // worker: where the process is a shell that waits for it
     bool coverage = true;                      // its output comes to us
     std::optional<ProcReading> reading{};      // the last; none: it has gone
+    bool pid_due = true;                       // its number is to be written down (again)
   };
   struct Stream {
     int descriptor = -1;
@@ -84,6 +86,7 @@ class Recorder {
   Stream out_, err_;
   std::optional<ProcessTree> tree_;  // these two look around in /proc when the command runs already
   RankFinder finder_;
+  UnnamedRanks unnamed_;
   LoneProcess lone_;
   std::vector<Rank> ranks_;
   std::optional<HostMemory> memory_;

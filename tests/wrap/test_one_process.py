@@ -26,7 +26,7 @@ def records():
                 yield {"t": t + part * 0.25, "job": "one", "line": f"iter {step}: loss {3 - step / 1000:.4f}, time 250.00ms, mfu 10.00%"}
         if second >= KNOWN:
             yield {"t": t + 0.9, "job": "one", "rank": 0, "source": "sampler",
-                   "values": {"process_state": "stopped" if second >= STOPPED else "running", "process_cpu": 0.0 if second >= STOPPED else 0.9,
+                   "values": {"process_state": "stopped" if second >= STOPPED else "running", "process_cpu": 0.0 if second >= STOPPED else 0.9, "process_pid": 4711,
                               "wait_syscall": "none", "wait_channel": "none"}}
     yield {"t": BEGIN + END, "job": "one", "event": "end", "reason": "cancelled"}
 
@@ -41,8 +41,9 @@ class OneProcess(unittest.TestCase):
             done = subprocess.run([TOCSIN, "replay", journal, "--quiet", "--alerts", "-"], check=True, env=environment, capture_output=True, text=True)
         alerts = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
         fired = [alert for alert in alerts if alert.get("state") == "firing"]
-        self.assertEqual([alert["rule"] for alert in fired], ["idle_hang"])
-        self.assertIn("stopped", json.dumps(fired[0]["implies"]))
+        self.assertEqual([alert["rule"] for alert in fired], ["job_stopped"])
+        self.assertIn("process 4711", json.dumps(fired[0]["implies"]))
+        self.assertLess(fired[0]["at"] / 1e9 - BEGIN - STOPPED, 20)
         self.assertEqual([alert["verdict"]["family"] for alert in alerts if "verdict" in alert], ["C3"])
 
 

@@ -7,6 +7,7 @@
 #include "adapters/wrap/proc_stat.h"
 #include "adapters/wrap/process_tree.h"
 #include "adapters/wrap/rank_finder.h"
+#include "adapters/wrap/unnamed_ranks.h"
 #include "doctest/doctest.h"
 
 using namespace tocsin::adapters::wrap;
@@ -85,10 +86,52 @@ TEST_CASE("a rank is named by the first launcher's variable that was not in the 
   CHECK(inner->rank == 2);
 
   CHECK_FALSE(identity_in("RANK=1\0"s, "RANK=1\0"s));
+  const auto pmi = identity_in("PMI_RANK=3\0PMI_SIZE=4\0"s, "");
+  REQUIRE(pmi);
+  CHECK(pmi->rank == 3);
+  CHECK(pmi->world_size == 4);
+
   CHECK_FALSE(identity_in("LOCAL_RANK=1\0XRANK=2\0"s, ""));
   CHECK_FALSE(identity_in("RANK=one\0"s, ""));
   CHECK_FALSE(identity_in("RANK=\0"s, ""));
   CHECK_FALSE(identity_in("RANK=99999999999\0"s, ""));
+}
+
+TEST_CASE("the rank within a node is the rank on the first node, where the job's size is known") {
+  const auto first = identity_in("LOCAL_RANK=1\0WORLD_SIZE=2\0NODE_RANK=0\0"s, "");
+  REQUIRE(first);
+  CHECK(first->rank == 1);
+  CHECK(first->world_size == 2);
+  CHECK_FALSE(identity_in("LOCAL_RANK=1\0WORLD_SIZE=4\0NODE_RANK=1\0"s, ""));
+  CHECK_FALSE(identity_in("LOCAL_RANK=0\0WORLD_SIZE=1\0"s, ""));
+  const auto both = identity_in("LOCAL_RANK=1\0WORLD_SIZE=8\0RANK=5\0"s, "");
+  REQUIRE(both);
+  CHECK(both->rank == 5);
+}
+
+TEST_CASE("established connections are read of the kernel's tables, a mapped address as the plain one") {
+  const auto plain = tcp_sockets(
+      "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
+      "   0: 0100007F:73A0 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 11 1 0 100 0 0 10 0\n"
+      "   1: 0100007F:9C40 0100007F:73A0 01 00000000:00000000 00:00000000 00000000     0        0 12 1 0 20 4 30 10 -1\n");
+  REQUIRE(plain.size() == 1);
+  CHECK(plain[0].inode == 12);
+  const auto other = tcp_sockets(
+      "  sl  local_address                         remote_address                        st tx_queue rx_queue tr tm->when retrnsmt   uid  "
+      "timeout inode\n"
+      "   0: 0000000000000000FFFF00000100007F:73A0 0000000000000000FFFF00000100007F:9C40 01 00000000:00000000 00:00000000 00000000     0   "
+      "  "
+      "   0 13 1 0 20 0 0 10 -1\n");
+  REQUIRE(other.size() == 1);
+  CHECK(other[0].local == plain[0].remote);
+  CHECK(other[0].remote == plain[0].local);
+  CHECK(tcp_sockets("").empty());
+  CHECK(tcp_sockets("\n   0: 0100007F:73A0").empty());
+}
+
+TEST_CASE("command lines of one loop differ in numbers only") {
+  CHECK(without_numbers("python\0-c\0main(fd=5, pipe=17)\0"s) == without_numbers("python\0-c\0main(fd=12, pipe=9)\0"s));
+  CHECK(without_numbers("python\0a.py\0"s) != without_numbers("python\0b.py\0"s));
 }
 
 TEST_CASE("ranks are reported with their world size when they appear") {

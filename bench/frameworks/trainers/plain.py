@@ -1,0 +1,104 @@
+"""A loop as people write it: DDP over gloo, a data loader with workers, a line each few steps. Under torchrun, `spawn` or alone."""
+
+import argparse
+import os
+import time
+
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+from torch import nn
+from torch.utils.data import DataLoader, Dataset
+
+import faults
+
+
+class Numbers(Dataset):
+    def __init__(self, count):
+        self.count = count
+
+    def __len__(self):
+        return self.count
+
+    def __getitem__(self, index):
+        time.sleep(0.01)                        # a read and some decoding
+        x = torch.randn(64, generator=torch.Generator().manual_seed(index))
+        return x, x[:8].sum().unsqueeze(0)
+
+
+def validate(model, options, rank):
+    if options.validation:
+        until = time.time() + options.validation
+        with torch.no_grad():
+            while time.time() < until:
+                model(torch.randn(256, 64))
+        if rank == 0:
+            print("validation done", flush=True)
+
+
+def save(model, options, rank):
+    if options.save:
+        if rank == 0:
+            time.sleep(options.save)             # a slow file system
+            torch.save(model.state_dict(), faults.FOLDER / "model.pt")
+        if dist.is_initialized():
+            dist.barrier()
+
+
+def train(rank, world, options):
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    faults.started(rank)
+    if world > 1:
+        if "RANK" in os.environ:
+            dist.init_process_group("gloo")
+        else:
+            dist.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{options.port}", rank=rank, world_size=world)
+    net = nn.Sequential(nn.Linear(64, 512), nn.Tanh(), nn.Linear(512, 512), nn.Tanh(), nn.Linear(512, 1))
+    model = nn.parallel.DistributedDataParallel(net) if world > 1 else net
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    loader = DataLoader(Numbers(1 << 20), batch_size=16, num_workers=options.workers, multiprocessing_context=options.context if options.workers else None)
+    begin, step, last = time.time(), 0, time.time()
+    for x, y in loader:
+        faults.step(rank)
+        loss = faults.loss(nn.functional.mse_loss(model(x), y))
+        optimizer.zero_grad()
+        loss.backward()
+        faults.rate(optimizer)
+        optimizer.step()
+        step += 1
+        if step % options.every == 0 and rank == 0 and not options.silent:
+            now = time.time()
+            print(f"step {step} | loss {loss.item():.4f} | lr {optimizer.param_groups[0]['lr']:.2e} | {(now - last) / options.every * 1000:.1f} ms/step", flush=True)
+            last = now
+        if step % options.interval == 0:
+            validate(model, options, rank)
+            save(model, options, rank)
+        stop = torch.tensor([time.time() - begin > options.seconds], dtype=torch.int)
+        if world > 1:
+            dist.broadcast(stop, 0)
+        if stop.item():
+            break
+    if rank == 0:
+        print("training finished", flush=True)
+    if world > 1:
+        dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--every", type=int, default=5)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--context", default="fork")
+    parser.add_argument("--interval", type=int, default=150)
+    parser.add_argument("--validation", type=float, default=0)
+    parser.add_argument("--save", type=float, default=0)
+    parser.add_argument("--silent", action="store_true")
+    parser.add_argument("--spawn", type=int, default=0)
+    parser.add_argument("--port", type=int, default=29600)
+    options = parser.parse_args()
+    if options.spawn:
+        mp.spawn(train, (options.spawn, options), nprocs=options.spawn)
+    else:
+        train(int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1)), options)

@@ -1,0 +1,153 @@
+-- Processes that do not run, as /proc shows them: no step has to be understood, and one process is enough. C2 where others wait for them.
+
+rule "rank_stopped" {
+  family = "C2", severity = "critical", per = "job", every = "5s",
+  summary = "A rank's process is stopped, and the others wait for it",
+  needs = {
+    state = signal "process_state" { over = "attempt" },
+    pid   = signal "process_pid"   { over = "attempt" },
+    fresh = signal "process_state" { over = "30s" },
+  },
+  -- Two looks: a profiler stops a process for a moment.
+  fire = "2 of 2", clear = "1 of 1", yields_to = { "node_down" },
+  shows = "stopped, and without work until it is continued: {who}",
+  causes = {
+    stopped = "a signal stopped process {pid:.0f} (SIGSTOP, SIGTSTP, or the terminal's Ctrl-Z)",
+    traced  = "a debugger holds process {pid:.0f}",
+  },
+  evaluate = function(job, p)
+    local state   = job.state:last()
+    local known   = (job.fresh:count():above(0)):surely()
+    local stopped = (state:is("stopped") & known):surely()
+    local traced  = (state:is("traced") & known):surely()
+    local who     = stopped | traced
+    local others  = (known & ~who):any("job")
+    local pid     = who:choose(job.pid:last(), 1e9):min("job")
+    return who:any("job") & others, { who = who, pid = pid, stopped = stopped:any("job"), traced = traced:any("job") }
+  end,
+}
+
+rule "job_stopped" {
+  family = "C3", severity = "critical", per = "job", every = "5s",
+  summary = "Every process of the job is stopped",
+  needs = {
+    state = signal "process_state" { over = "attempt" },
+    pid   = signal "process_pid"   { over = "attempt" },
+    fresh = signal "process_state" { over = "30s" },
+  },
+  fire = "2 of 2", clear = "1 of 1", yields_to = { "node_down" },
+  shows = "stopped, and without work until it is continued: {who}",
+  causes = {
+    stopped = "a signal stopped it, process {pid:.0f} among it: a person, or a scheduler that suspends the job (SIGSTOP, SIGTSTP, or the terminal's Ctrl-Z)",
+    traced  = "a debugger holds process {pid:.0f}",
+  },
+  evaluate = function(job, p)
+    local state   = job.state:last()
+    local known   = (job.fresh:count():above(0)):surely()
+    local stopped = (state:is("stopped") & known):surely()
+    local traced  = (state:is("traced") & known):surely()
+    local who     = stopped | traced
+    local others  = (known & ~who):any("job")
+    return who:any("job") & ~others, { who = who, pid = job.pid:last():min("job"), stopped = stopped:any("job"), traced = ~stopped:any("job") }
+  end,
+}
+
+rule "rank_unreaped" {
+  family = "A2", severity = "critical", per = "job", every = "5s",
+  summary = "A rank's process has ended badly, and its parent does not notice",
+  needs = {
+    state  = signal "process_state" { over = "attempt" },
+    status = signal "exit_status"   { over = "attempt" },
+    pid    = signal "process_pid"   { over = "attempt" },
+    fresh  = signal "process_state" { over = "30s" },
+  },
+  -- A parent that waits for its children in turn reaps one that ended well late, and that is in order.
+  fire = "2 of 2", clear = "1 of 1", yields_to = { "rank_killed", "node_down" },
+  shows = "dead, and nobody takes note of it: {who}",
+  causes = {
+    killed = "signal {signal:.0f} ended process {pid:.0f}, which is a zombie now; its parent waits for something else",
+    failed = "process {pid:.0f} ended with status {status:.0f} and is a zombie now; its parent waits for something else",
+  },
+  evaluate = function(job, p)
+    local status = job.status:last()
+    local zombie = (job.state:last():is("zombie") & job.fresh:count():above(0)):surely()
+    local dead   = zombie & status:above(0):surely()
+    local code   = dead:choose(status, 0):max("job")
+    local killed = code:above(128):surely()
+    return dead:any("job"),
+      { who = dead, pid = dead:choose(job.pid:last(), 1e9):min("job"), status = code, signal = code - 128, killed = killed, failed = ~killed }
+  end,
+}
+
+rule "rank_blocked" {
+  family = "C3", severity = "warning", per = "job", every = "5s",
+  summary = "A rank's process waits for a device or a file system, and no step is made",
+  needs = {
+    state = signal "process_state" { over = "attempt" },
+    pid   = signal "process_pid"   { over = "attempt" },
+    cpu   = signal "process_cpu"   { over = "45s" },
+    step  = signal "step"          { over = "attempt" },
+    loss  = signal "loss"          { over = "attempt" },
+  },
+  -- A save over a slow file system waits so, too: minutes, and only where nothing else goes on.
+  params = { idle = 0.05, still = "2m" }, fire = "for 2m", clear = "for 10s",
+  yields_to = { "rank_stopped", "job_stopped", "rank_killed", "collective_hang", "node_down" },
+  shows = "in an uninterruptible wait for minutes: {who}",
+  causes = { device = "process {pid:.0f} is in state D: its disk, file system or driver does not answer; signals do not reach it until then" },
+  evaluate = function(job, p)
+    local blocked = (job.state:last():is("disk_sleep") & job.cpu:mean():below(p.idle)):surely()
+    local never   = job.step:count():is(0):all("job") & ~job.loss:count():above(0):surely()
+    local still   = (~never & least(job.step:age():min("job"), job.loss:age():fill(job.step:age():min("job"))):above(p.still))
+                  | (never & job.cpu:mean():max("job"):below(p.idle))
+    return blocked:any("job") & still:surely(), { who = blocked, pid = blocked:choose(job.pid:last(), 1e9):min("job"), device = blocked:any("job") }
+  end,
+}
+
+-- ---- cases ------------------------------------------------------------------------------------------------------------------------
+
+case "one of four is stopped, and no line is understood" {
+  ranks = 4, { lasting = "1m", process_state = "running", process_pid = 700, process_cpu = 1, rank = { [2] = { process_pid = 4711 } } },
+  { lasting = "25s", process_cpu = 0.9, rank = { [2] = { process_state = "stopped", process_cpu = 0 } } },
+  fires = { { "rank_stopped", who = { 2 }, cause = "stopped", within = "15s" } },
+}
+case "it is continued after 45 s" {
+  ranks = 4, { lasting = "1m", phase = "train", step = steps(0.5), process_state = "running", process_cpu = 1 },
+  { lasting = "45s", step = silent, rank = { [2] = { process_state = "stopped", process_cpu = 0 } } },
+  { lasting = "1m", step = steps(0.5), process_state = "running", process_cpu = 1, ends = "completed" },
+  fires = { { "rank_stopped", who = { 2 } } }, resolves = { { "rank_stopped" } },
+}
+case "a debugger holds one of two" {
+  ranks = 2, { lasting = "1m", process_state = "sleeping", process_cpu = 0.5 }, { lasting = "25s", rank = { [0] = { process_state = "traced", process_cpu = 0 } } },
+  fires = { { "rank_stopped", who = { 0 }, cause = "traced", within = "15s" } },
+}
+case "the only process is suspended, and goes on" {
+  ranks = 1, { lasting = "40s", process_state = "running", process_pid = 4711, process_cpu = 1 }, { lasting = "30s", process_state = "stopped", process_cpu = 0 },
+  { lasting = "30s", process_state = "running", process_cpu = 1 },
+  fires = { { "job_stopped", who = { 0 }, cause = "stopped", within = "15s" } }, resolves = { { "job_stopped" } },
+}
+case "a scheduler suspends the job, and its steps with it" {
+  ranks = 4, { lasting = "2m", phase = "train", step = steps(0.5), process_state = "running", process_cpu = 1 },
+  { lasting = "10m", step = silent, process_state = "stopped", process_cpu = 0 }, { lasting = "1m", step = steps(0.5), process_state = "running", process_cpu = 1 },
+  fires = { { "job_stopped" } }, resolves = { { "job_stopped" } },
+}
+case "a profiler stops a process for four seconds" {
+  ranks = 2, { lasting = "1m", process_state = "running", process_cpu = 1 }, { lasting = "4s", rank = { [1] = { process_state = "traced" } } },
+  { lasting = "1m", process_state = "running", process_cpu = 1 },
+}
+case "a rank was killed, and its parent waits for another first" {
+  ranks = 4, { lasting = "1m", process_state = "running", process_pid = 700, process_cpu = 1 },
+  { lasting = "25s", process_cpu = 0, rank = { [3] = { process_state = "zombie", exit_status = 137, process_pid = 703 } } },
+  fires = { { "rank_unreaped", who = { 3 }, cause = "killed", within = "15s" } },
+}
+case "a rank ended well before the others, and is reaped late" {
+  ranks = 4, { lasting = "1m", process_state = "running", process_cpu = 1 },
+  { lasting = "3m", process_cpu = 0.9, rank = { [3] = { process_state = "zombie", exit_status = 0, process_cpu = 0 } } },
+}
+case "the file system does not answer one process" {
+  ranks = 1, { lasting = "2m", phase = "train", step = steps(0.5), process_state = "running", process_cpu = 1 },
+  { lasting = "10m", step = silent, process_state = "disk_sleep", process_cpu = 0 },
+  fires = { { "stalled" }, { "rank_blocked", who = { 0 }, cause = "device" } },
+}
+case "data comes slowly from a disk, and steps go on" {
+  ranks = 4, { lasting = "6m", phase = "train", step = steps(5), process_state = "disk_sleep", process_cpu = 0.02 },
+}
