@@ -31,6 +31,7 @@ rule "stalled" {
     phase    = signal "phase"               { over = "attempt" },
     cpu      = signal "process_cpu"         { over = "45s" },
     worked   = signal "process_cpu"         { over = "attempt" },
+    lately   = signal "process_cpu"         { over = "10s" },
     state    = signal "process_state"       { over = "attempt" },
     launched = signal "collective_launched" { over = "30s" },
     done     = signal "collective_done"     { over = "30s" },
@@ -40,6 +41,7 @@ rule "stalled" {
     alive    = signal "any"                 { over = "attempt" },
     met      = signal "rendezvous"          { over = "attempt" },
     ended    = signal "training_ended"      { over = "attempt" },
+    call     = signal "wait_syscall"        { over = "attempt" },
   },
   -- Training: k times the 99th percentile of the last steps, between `least` and `most`, or twice the longest pause that this attempt came
   -- back from: with several steps, since a bar may show a last one long after it was made. A save, an evaluation: as long as `steps` steps
@@ -50,7 +52,7 @@ rule "stalled" {
   -- The first step may take `start` (data, compilation), but not while every process is idle and was from the begin: then nothing is being
   -- prepared. A process that worked for `worked` seconds may have trained, with lines that nobody understands.
   params = { k = 4, least = "30s", most = "10m", steps = 60, brief = "60s", save = "5m", eval = "10m", alone = "15m", waiting = "5m", talking = "30m", patient = 5,
-             start = "20m", seldom = "60m", idle = "60s", busy = 0.02, works = 0.5, rests = 0.05, worked = 120, spin = 0.9, duty = 0.2, recent = "15m" },
+             start = "20m", seldom = "60m", idle = "60s", busy = 0.02, works = 0.5, rests = 0.05, wakes = 0.15, worked = 120, spin = 0.9, duty = 0.2, recent = "15m" },
   state = { longest = 0 }, fire = "2 of 2", clear = "1 of 1",
   yields_to = { "rank_stopped", "job_stopped", "rendezvous_hang", "collective_hang", "idle_hang", "collective_timeout", "rank_killed", "node_down" },
   shows = "no step for {minutes:.1f} min ({age:.0f} s); the job's own steps, and what else is known, allow {limit:.0f} s",
@@ -69,10 +71,13 @@ rule "stalled" {
     local late     = launched:below(launched:max("job"))
     local computes = (late & cpu:above(p.works)):any("job"):surely()
     local stopped  = job.state:last():is("stopped", "traced", "zombie"):any("job")
-    local resting  = cpu:max("job"):below(p.rests)
+    local awake    = job.lately:max():max("job"):above(p.wakes):surely()      -- continued after a stop
+    local resting  = cpu:max("job"):below(p.rests) & ~awake
     local gr       = job.gr:mean():fill(job.gr_long:last())
     local cold     = gr:below(0.05):any("job") & ~cpu:above(p.works):any("job"):surely()
     local spinning = (gr:above(p.spin) & job.sm:mean():below(p.duty)):all("job")
+    local files    = (job.call:last():is("write", "pwrite64", "writev", "fsync", "fdatasync", "close", "msync", "munmap", "sync") | job.state:last():is("disk_sleep")):any("job"):surely()
+    local resting  = resting & ~(files & job.step:age():min("job"):below(p.save)):surely()      -- a rank that writes may save: minutes, not for ever
     local seen     = (waits & ~computes):surely() | stopped:surely() | resting:surely() | cold:surely() | spinning:surely()
 
     local phase   = job.phase:last()
@@ -89,7 +94,7 @@ rule "stalled" {
     local silent  = job.alive:age():min("job")
     local talks   = (silent:below(p.recent) & silent:below(0.9 * steps)):surely()       -- other lines came after the last step
     local quiet   = greatest(usual, p.patient * longest, waits:surely():choose(p.waiting, talks:choose(p.talking, p.alone)))
-    local idle    = job.cpu:mean():max("job"):below(p.busy)
+    local idle    = cpu:max("job"):below(p.busy) & ~awake
     local trained = job.gaps:count():max("job"):at_least(8):surely()
     local never   = job.step:count():is(0):all("job") & ~job.loss:count():above(0):surely()
     local age     = least(steps, job.loss:age():fill(steps))      -- a loss is progress, too, if no step is reported

@@ -182,6 +182,8 @@ signals {
     documentation = "The system call in which the rank's main thread sleeps." },
   process_pid = { kind = "gauge", unit = "none", owner = "rank", source = sampler, lateness = "1s",
     documentation = "The number under which the rank's node knows its process." },
+  wait_share = { kind = "gauge", unit = "ratio", owner = "rank", source = sampler, lateness = "1s",
+    documentation = "The share of looks, several a second, in which the rank's main thread waited for others: in a futex, a poll or a receive." },
   exit_status = { kind = "gauge", unit = "none", owner = "rank", source = sampler, lateness = "1s",
     documentation = "How the rank's process ended, while nobody has reaped it: its code, or 128 and the signal." },
   process_rss = { kind = "gauge", unit = "bytes", owner = "rank", source = sampler, lateness = "1s",

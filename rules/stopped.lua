@@ -5,7 +5,7 @@ rule "rank_stopped" {
   summary = "A rank's process is stopped, and the others wait for it",
   needs = {
     state = signal "process_state" { over = "attempt" },
-    pid   = signal "process_pid"   { over = "attempt" },
+    pid   = signal "process_pid"   { over = "attempt", least = 1 },
     fresh = signal "process_state" { over = "30s" },
   },
   -- Two looks: a profiler stops a process for a moment.
@@ -32,7 +32,7 @@ rule "job_stopped" {
   summary = "Every process of the job is stopped",
   needs = {
     state = signal "process_state" { over = "attempt" },
-    pid   = signal "process_pid"   { over = "attempt" },
+    pid   = signal "process_pid"   { over = "attempt", least = 1 },
     fresh = signal "process_state" { over = "30s" },
   },
   fire = "2 of 2", clear = "1 of 1", yields_to = { "node_down" },
@@ -58,11 +58,12 @@ rule "rank_unreaped" {
   needs = {
     state  = signal "process_state" { over = "attempt" },
     status = signal "exit_status"   { over = "attempt" },
-    pid    = signal "process_pid"   { over = "attempt" },
+    pid    = signal "process_pid"   { over = "attempt", least = 1 },
     fresh  = signal "process_state" { over = "30s" },
   },
   -- A parent that waits for its children in turn reaps one that ended well late, and that is in order.
-  fire = "2 of 2", clear = "1 of 1", yields_to = { "rank_killed", "node_down" },
+  -- SIGTERM is how a launcher ends the rest.
+  fire = "3 of 3", clear = "1 of 1", yields_to = { "rank_killed", "node_down" },
   shows = "dead, and nobody takes note of it: {who}",
   causes = {
     killed = "signal {signal:.0f} ended process {pid:.0f}, which is a zombie now; its parent waits for something else",
@@ -71,7 +72,7 @@ rule "rank_unreaped" {
   evaluate = function(job, p)
     local status = job.status:last()
     local zombie = (job.state:last():is("zombie") & job.fresh:count():above(0)):surely()
-    local dead   = zombie & status:above(0):surely()
+    local dead   = zombie & (status:above(0) & ~status:is(143)):surely()
     local code   = dead:choose(status, 0):max("job")
     local killed = code:above(128):surely()
     return dead:any("job"),
@@ -84,7 +85,7 @@ rule "rank_blocked" {
   summary = "A rank's process waits for a device or a file system, and no step is made",
   needs = {
     state = signal "process_state" { over = "attempt" },
-    pid   = signal "process_pid"   { over = "attempt" },
+    pid   = signal "process_pid"   { over = "attempt", least = 1 },
     cpu   = signal "process_cpu"   { over = "45s" },
     step  = signal "step"          { over = "attempt" },
     loss  = signal "loss"          { over = "attempt" },
@@ -116,6 +117,12 @@ case "it is continued after 45 s" {
   { lasting = "1m", step = steps(0.5), process_state = "running", process_cpu = 1, ends = "completed" },
   fires = { { "rank_stopped", who = { 2 } } }, resolves = { { "rank_stopped" } },
 }
+case "nothing is understood; after a stop of a minute the processes work again" {
+  ranks = 2, { lasting = "20s", process_state = "running", process_cpu = 0.3 },
+  { lasting = "66s", process_state = "sleeping", process_cpu = 0, rank = { [1] = { process_state = "stopped" } } },
+  { lasting = "60s", process_state = "running", process_cpu = noise(0.2, 0.01) },
+  fires = { { "rank_stopped", who = { 1 } } }, resolves = { { "rank_stopped" } },
+}
 case "a debugger holds one of two" {
   ranks = 2, { lasting = "1m", process_state = "sleeping", process_cpu = 0.5 }, { lasting = "25s", rank = { [0] = { process_state = "traced", process_cpu = 0 } } },
   fires = { { "rank_stopped", who = { 0 }, cause = "traced", within = "15s" } },
@@ -137,7 +144,13 @@ case "a profiler stops a process for four seconds" {
 case "a rank was killed, and its parent waits for another first" {
   ranks = 4, { lasting = "1m", process_state = "running", process_pid = 700, process_cpu = 1 },
   { lasting = "25s", process_cpu = 0, rank = { [3] = { process_state = "zombie", exit_status = 137, process_pid = 703 } } },
-  fires = { { "rank_unreaped", who = { 3 }, cause = "killed", within = "15s" } },
+  fires = { { "rank_unreaped", who = { 3 }, cause = "killed", within = "20s" } },
+}
+case "a launcher ends the others after an exception, and reaps them in turn" {
+  ranks = 4, { lasting = "1m", phase = "train", step = steps(0.5), process_state = "running", process_cpu = 1 },
+  { lasting = "20s", step = silent, process_state = "zombie", exit_status = 143, process_cpu = 0,
+    events = { { "traceback", rank = 2, exception = "ValueError" }, { "exception_raised", exception = "ValueError", message = "no", place = "train.py" } }, ends = "failed" },
+  fires = { { "exception", who = { 2 } } },
 }
 case "a rank ended well before the others, and is reaped late" {
   ranks = 4, { lasting = "1m", process_state = "running", process_cpu = 1 },

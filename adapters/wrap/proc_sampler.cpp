@@ -69,6 +69,15 @@ constexpr Call calls[] = {
 #endif
 };
 
+// A thread that waits for other processes or threads sleeps in one of these; a sleep of its own, a file or a device is no such wait.
+constexpr long waiting_calls[] = {
+    SYS_futex, SYS_ppoll,  SYS_pselect6,   SYS_epoll_pwait, SYS_recvfrom, SYS_recvmsg,
+#ifdef SYS_poll
+    SYS_poll,  SYS_select, SYS_epoll_wait,
+#endif
+};
+constexpr unsigned least_glances = 3;
+
 std::string_view state_name(char state) {
   switch (state) {
     case 'R': return "running";
@@ -131,6 +140,17 @@ void ProcProbe::look_for_waits(bool sleeps, ProcReading& reading) {
   }
 }
 
+void ProcProbe::glance() {
+  if (!syscall_) return;
+  char buffer[512];
+  const std::string_view text = read_again(syscall_.get(), buffer);
+  if (text.empty()) return;
+  ++glances_;
+  long number = -1;
+  std::from_chars(text.data(), text.data() + text.size(), number);  // "running": none
+  if (std::find(std::begin(waiting_calls), std::end(waiting_calls), number) != std::end(waiting_calls)) ++waits_;
+}
+
 std::optional<ProcReading> ProcProbe::read(stream::Time now) {
   static const double tick = 1.0 / static_cast<double>(::sysconf(_SC_CLK_TCK));
   static const double page = static_cast<double>(::sysconf(_SC_PAGESIZE));
@@ -143,6 +163,8 @@ std::optional<ProcReading> ProcProbe::read(stream::Time now) {
   ticks_ = stat->cpu_ticks;
   last_ = now;
   reading.state = state_name(stat->state);
+  if (glances_ >= least_glances) reading.wait_share = static_cast<double>(waits_) / glances_;
+  glances_ = waits_ = 0;
   if (stat->state == 'Z')
     reading.exit_status = WIFSIGNALED(stat->exit_status) ? 128 + WTERMSIG(stat->exit_status) : WEXITSTATUS(stat->exit_status);
   reading.resident_bytes = static_cast<double>(stat->resident_pages) * page;

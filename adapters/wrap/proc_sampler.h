@@ -19,6 +19,7 @@ struct ProcReading {
   std::string_view wait_syscall;  // the system call that its main thread sleeps in; "none": it does not
   std::string_view wait_channel;  // the kernel's function that it sleeps in; "none": it does not
   double resident_bytes = 0;
+  std::optional<double> wait_share;   // of the glances since the last look: its main thread slept in a call that waits for others
   std::optional<double> exit_status;  // of a zombie: its code, or 128 and the signal
 };
 
@@ -30,6 +31,8 @@ class ProcProbe {
 
   // Views are valid until the next call. Nothing: the process has gone.
   [[nodiscard]] std::optional<ProcReading> read(stream::Time now);
+  // Several times a second, spread: whether it waits at this moment.
+  void glance();
   [[nodiscard]] pid_t pid() const noexcept { return pid_; }
   [[nodiscard]] std::uint64_t start() const noexcept { return start_; }  // 0: it had gone already
 
@@ -41,6 +44,7 @@ class ProcProbe {
   std::uint64_t start_ = 0, ticks_ = 0;
   stream::Time last_ = stream::long_ago;
   bool channel_seen_ = false;
+  unsigned glances_ = 0, waits_ = 0;  // since the last look
   char syscall_text_[128] = {}, channel_text_[128] = {};
   std::string number_;
 };

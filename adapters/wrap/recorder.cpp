@@ -27,6 +27,9 @@ constexpr stream::Duration between_coverage = 10s;
 constexpr stream::Duration look_often = 60s;  // after a change look for processes each second, later every five
 constexpr stream::Duration pack_lead = 3s;    // a reload takes effect so much later
 
+// Between glances at the ranks: uneven, so that they do not fall into step with the training.
+constexpr stream::Duration between_glances[] = {170ms, 230ms, 190ms, 260ms, 150ms, 210ms, 240ms};
+
 // A sample in the middle of its row of a second falls in no other.
 Time next_half_second(Time now) { return stream::row_end(now - 500ms + 1ns, 1s) + 500ms; }
 
@@ -201,6 +204,11 @@ void Recorder::look_for_lone_process(Time now) {
   if (*pid != command->first) ranks_.front().worker = std::make_unique<ProcProbe>(*pid);
 }
 
+void Recorder::glance(Time now) {
+  for (Rank& rank : ranks_) (rank.worker ? *rank.worker : *rank.probe).glance();
+  next_glance_ = now + between_glances[glances_++ % std::size(between_glances)];
+}
+
 void Recorder::sample(Time now) {
   entry_.clear();
   entry_.about(setup_.job, {}, setup_.node);
@@ -216,7 +224,9 @@ void Recorder::sample(Time now) {
       else rank.worker.reset();
     }
     const EntryBuilder::Value values[] = {{"process_rss", rank.reading->resident_bytes, {}, false},
+                                          {"wait_share", rank.reading->wait_share.value_or(stream::absent), {}, false},
                                           {"process_cpu", rank.reading->cpu.value_or(stream::absent), {}, false},
+                                          {"process_pid", static_cast<double>((rank.worker ? *rank.worker : *rank.probe).pid()), {}, false},
                                           {"process_state", 0, rank.reading->state, true}};
     entry_.sample(now, member(rank.rank), values, "sampler");
   }
@@ -228,15 +238,9 @@ void Recorder::sample(Time now) {
       entry_.sample(now, member(rank.rank), value, "sampler");
     }
   }
-  for (Rank& rank : ranks_) {
-    if (!rank.reading) continue;
-    if (rank.reading->exit_status) {
-      const EntryBuilder::Value value[] = {{"exit_status", *rank.reading->exit_status, {}, false}};
-      entry_.sample(now, member(rank.rank), value, "sampler");
-    }
-    if (!rank.pid_due) continue;
-    rank.pid_due = false;
-    const EntryBuilder::Value value[] = {{"process_pid", static_cast<double>((rank.worker ? *rank.worker : *rank.probe).pid()), {}, false}};
+  for (const Rank& rank : ranks_) {
+    if (!rank.reading || !rank.reading->exit_status) continue;
+    const EntryBuilder::Value value[] = {{"exit_status", *rank.reading->exit_status, {}, false}};
     entry_.sample(now, member(rank.rank), value, "sampler");
   }
   recording_.append(entry_);
@@ -249,10 +253,9 @@ void Recorder::sample(Time now) {
 
 void Recorder::coverage() {
   std::vector<EntryBuilder::Member> lines, samples;
-  for (Rank& rank : ranks_) {
+  for (const Rank& rank : ranks_) {
     if (rank.coverage) lines.push_back(member(rank.rank));
     samples.push_back(member(rank.rank));
-    rank.pid_due = true;
   }
   entry_.about(setup_.job, {}, setup_.node);
   // No rank is known, or all of them are here: our coverage is that of the whole job.
@@ -346,12 +349,14 @@ int Recorder::run() {
       }
       now = setup_.clock.now();
     }
+    if (now >= next_glance_) glance(now);
+    const Time wake = std::min(next_second_, ranks_.empty() ? next_second_ : next_glance_);
     const bool quiet = now < quiet_until && !state_.ended;
     pollfd at[] = {{parent_gone_ ? -1 : setup_.control, POLLIN, 0},
                    {out_.open && !quiet ? out_.descriptor : -1, POLLIN, 0},
                    {err_.open && !quiet ? err_.descriptor : -1, POLLIN, 0},
                    {reload_.descriptor(), POLLIN, 0}};
-    if (::poll(at, 4, milliseconds_until(quiet ? std::min(quiet_until, next_second_) : next_second_, now)) < 0) continue;
+    if (::poll(at, 4, milliseconds_until(quiet ? std::min(quiet_until, wake) : wake, now)) < 0) continue;
     if (at[0].revents != 0) {
       take_state();
       quiet_until = stream::long_ago;

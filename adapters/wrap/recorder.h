@@ -54,7 +54,6 @@ class Recorder {
     std::unique_ptr<ProcProbe> probe, worker;  // worker: where the process is a shell that waits for it
     bool coverage = true;                      // its output comes to us
     std::optional<ProcReading> reading{};      // the last; none: it has gone
-    bool pid_due = true;                       // its number is to be written down (again)
   };
   struct Stream {
     int descriptor = -1;
@@ -68,6 +67,7 @@ class Recorder {
   bool read(Stream& stream);  // true: there is more
   void second(stream::Time now);
   void sample(stream::Time now);
+  void glance(stream::Time now);
   void find_ranks(stream::Time now);
   void tell_ranks(std::span<const RankFinder::Change> changes, stream::Time now);
   void look_for_lone_process(stream::Time now);
@@ -93,8 +93,9 @@ class Recorder {
   Reload reload_;
   RunState state_;
   bool parent_gone_ = false;
-  stream::Time next_second_, next_look_ = stream::long_ago, next_coverage_ = stream::long_ago, changed_;
+  stream::Time next_second_, next_glance_ = stream::long_ago, next_look_ = stream::long_ago, next_coverage_ = stream::long_ago, changed_;
   std::uint64_t dropped_reported_ = 0;
+  unsigned glances_ = 0;
   std::vector<char> buffer_;
 };
 

@@ -19,7 +19,7 @@ class Scenario:
     signal: str = ""                   # what `run` does from outside: stop:SECONDS or kill
     culprit: int | None = None
     family: tuple = ()
-    verdict: tuple = ("",)
+    verdict: tuple = ("", "G1")
     within: float = 60
     after: float = 20                  # seconds from the first step to the fault
     lasts: float = 60

@@ -33,7 +33,8 @@ pattern "exception" {
 }
 pattern "usage_error" {
   about = "argparse, click and hydra refuse the command line",
-  line  = { [[\.py: error: (?P<message>.+)]], [[^Could not override '(?P<key>[^']+)']], [[^(?:error|Error): (?:No such option|Got unexpected extra argument|Missing (?:option|argument|command)|Invalid value for)]],
+  line  = { [[\.py: error: (?P<message>.+)]], [[^[\w.-]+: error: (?P<message>(?:unrecognized arguments|the following arguments are required|argument \S+: |ambiguous option|one of the arguments).*)]],
+            [[^Could not override '(?P<key>[^']+)']], [[^(?:error|Error): (?:No such option|Got unexpected extra argument|Missing (?:option|argument|command)|Invalid value for)]],
             [[^(?:Error: )?Extra inputs are not permitted|ValidationError: \d+ validation errors? for \w]] },
   event = "usage_error", texts = { message = { { "message" }, { find = [[^(.*)$]] } } },
 }

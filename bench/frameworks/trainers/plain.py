@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import threading
 import time
 
 import torch
@@ -36,10 +37,27 @@ def validate(model, options, rank):
             print("validation done", flush=True)
 
 
+def slow_write(seconds):
+    """As to a slow file system: the call of the main thread takes that long."""
+    out, into = os.pipe()
+
+    def drain():
+        time.sleep(seconds)
+        while os.read(out, 1 << 20):
+            pass
+
+    reader = threading.Thread(target=drain)
+    reader.start()
+    os.write(into, bytes(4 << 20))
+    os.close(into)
+    reader.join()
+    os.close(out)
+
+
 def save(model, options, rank):
     if options.save:
         if rank == 0:
-            time.sleep(options.save)             # a slow file system
+            slow_write(options.save)
             torch.save(model.state_dict(), faults.FOLDER / "model.pt")
         if dist.is_initialized():
             dist.barrier()

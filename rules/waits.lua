@@ -1,0 +1,51 @@
+-- D3 without a line of the job's own: who never waits while the others do is the one that they wait for.
+
+rule "straggler_by_waits" {
+  family = "D3", severity = "warning", per = "rank", every = "10s",
+  summary = "The other ranks wait for this one in every step",
+  needs = {
+    share = signal "wait_share"    { over = "30s" },
+    state = signal "process_state" { over = "attempt" },
+    gap   = signal "step_gap"      { over = 64, least = 8 },
+    step  = signal "step"          { over = "attempt" },
+  },
+  -- The others lose `lost` of their time to it, and wait at least twice as often. A whole window of waiting is a validation, a save or a
+  -- hang, not a slow step: the others must work, too, and steps must go on where they are read.
+  params = { lost = 0.3, times = 2, whole = 0.95, still = 6 },
+  fire = "4 of 4", clear = "4 of 6", yields_to = { "straggler", "rank_stopped", "stalled", "node_down" },
+  shows = "rank {rank} on {node} waits in {own:.0%} of the looks at it, the others in {typical:.0%}",
+  causes = {
+    late = "its steps take longer than the others': more work, a busy host, a slow disk or a pause of its own; look at what its process does (py-spy dump)",
+  },
+  evaluate = function(job, p)
+    local own     = job.share:mean()
+    local typical = own:median("job"):fill(own:max("job"))
+    local late    = (typical - own):above(p.lost) & (p.times * own):below(typical)
+    local few     = late:at_most((0.25 * own:count("job")):clamp(1), "job")
+    local works   = own:max("job"):below(p.whole)
+    local steps   = job.step:age():min("job"):below((p.still * job.gap:median():max("job")):clamp("10s")):maybe()
+    local stopped = job.state:last():is("stopped", "traced", "zombie"):any("job"):surely()
+    return late & few & works & steps & ~stopped, { own = own, typical = typical, late = late }
+  end,
+}
+
+-- ---- cases ------------------------------------------------------------------------------------------------------------------------
+
+case "one of four is late in each step" {
+  ranks = 4, { lasting = "2m", wait_share = noise(0.2, 0.05), process_cpu = 0.8 },
+  { lasting = "2m", wait_share = noise(0.7, 0.05), rank = { [1] = { wait_share = noise(0.05, 0.02) } } },
+  fires = { { "straggler_by_waits", rank = 1, cause = "late", within = "70s" } },
+}
+case "one of two is late in each step" {
+  ranks = 2, { lasting = "2m", phase = "train", step = steps(0.5), wait_share = noise(0.6, 0.05), rank = { [0] = { wait_share = noise(0.1, 0.02) } } },
+  fires = { { "straggler_by_waits", rank = 0 } },
+}
+case "rank 0 validates for a minute, and the others wait" {
+  ranks = 4, { lasting = "2m", wait_share = noise(0.2, 0.05) }, { lasting = "1m", wait_share = 1, rank = { [0] = { wait_share = 0 } } }, { lasting = "2m", wait_share = noise(0.2, 0.05) },
+}
+case "all ranks wait for their data" {
+  ranks = 4, { lasting = "4m", phase = "train", step = steps(1), wait_share = noise(0.8, 0.05) },
+}
+case "rank 0 writes the log, and waits a little less" {
+  ranks = 4, { lasting = "4m", phase = "train", step = steps(1), wait_share = noise(0.4, 0.05), rank = { [0] = { wait_share = noise(0.2, 0.05) } } },
+}
