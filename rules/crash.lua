@@ -2,7 +2,7 @@
 
 -- What launchers raise for others, what a person asked for, and what nobody heeds; the rest is somebody's own.
 local OTHERS = { "unheeded", "KeyboardInterrupt", "SignalException", "SystemExit", "DistBackendError", "DistNetworkError", "DistStoreError", "ChildFailedError",
-                 "ProcessExitedException", "CalledProcessError", "ConnectionResetError", "BrokenPipeError", "ConnectionRefusedError", "WorkerCrashedError", "RayTaskError" }
+                 "ProcessExitedException", "ProcessRaisedException", "CalledProcessError", "ConnectionResetError", "BrokenPipeError", "ConnectionRefusedError", "WorkerCrashedError", "RayTaskError" }
 
 -- An error after which steps go on was survived.
 local function goes_on(job, word, after)

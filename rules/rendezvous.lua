@@ -12,14 +12,17 @@ rule "rendezvous_hang" {
     met      = signal "rendezvous"          { over = "attempt" },
     cpu      = signal "process_cpu"         { over = "45s" },
     gr       = signal "gr_engine_active"    { over = "30s" },
+    call     = signal "wait_syscall"        { over = "attempt" },
+    channel  = signal "wait_channel"        { over = "attempt" },
   },
   -- A rank that was not seen for `missing` while the others do nothing needs no log to be missed.
   params = { missing = "60s", idle = 0.02 },
   yields_to = { "rendezvous_failed", "rank_stopped", "job_stopped", "rank_unreaped", "rank_killed", "node_down" },
-  shows = "no step since the attempt began, and no rank is in a collective; never seen: {who}",
+  shows = "no step since the attempt began, and no rank is in a collective; not with the others: {who}",
   causes = {
     missing = "the named ranks were never started, or run where no collector is: the others wait for them",
     waiting = "the rendezvous still waits for ranks to join",
+    odd     = "the named ranks wait elsewhere than the rest, which waits for other processes: look at what they do (py-spy dump)",
     init    = "all ranks are there: the set-up itself hangs",
   },
   evaluate = function(job, p)
@@ -29,9 +32,20 @@ rule "rendezvous_hang" {
     local alone   = ~job.launched:last():above(0):any("job"):surely()
     local working = job.gr:mean():above(0.05):any("job"):surely()
     local never   = job.step:count():is(0):all("job") & ~job.loss:count():above(0):surely()
+    -- Where each rank waits: for a message, a lock, a clock, anything else. The odd one is it, if the rest waits for others.
+    local call, channel = job.call:last(), job.channel:last()
+    local called  = job.call:count():above(0):surely()
+    local message = (called & call:is("poll", "ppoll", "select", "pselect6", "epoll_wait", "epoll_pwait", "recvfrom", "recvmsg", "accept", "accept4", "connect"))
+                  | (~called & channel:is("poll_schedule_timeout", "poll_schedule_timeout.constprop.0", "do_poll.constprop.0", "ep_poll", "sk_wait_data", "wait_woken", "inet_csk_accept"))
+    local lock    = (called & call:is("futex")) | (~called & channel:is("futex_do_wait", "futex_wait_queue", "futex_wait_queue_me"))
+    local clock   = (called & call:is("clock_nanosleep", "nanosleep")) | (~called & channel:is("hrtimer_nanosleep"))
+    local waits   = message:choose(1, lock:choose(2, clock:choose(3, 4)))
+    local most    = waits:median("job"):fill(waits:min("job"))
+    local off     = (waits - most):abs():above(0.5)
+    local odd     = (off & off:at_most((0.25 * waits:count("job")):clamp(1), "job") & most:below(2.5)):surely() & ~missing:surely()
     local lost    = (absent & job.process:age():above(p.missing)):any("job") & job.cpu:mean():max("job"):below(p.idle)
     return ((job.stalled:now() & never) | (lost & never:maybe())):surely() & alone & ~working,
-      { who = absent:surely(), missing = missing, waiting = met:is("waiting") & ~missing:surely(), init = ~missing }
+      { who = absent:surely() | odd, missing = missing, odd = odd:any("job"), waiting = met:is("waiting") & ~missing:surely(), init = ~missing & ~odd:any("job") }
   end,
 }
 
@@ -54,4 +68,18 @@ case "one rank prepares for ten minutes, the others wait for it" {
   { lasting = "10m", phase = "starting", process_cpu = 0.01, collective_launched = 1, collective_done = 0,
     rank = { [0] = { process_cpu = 0.8, collective_launched = 0 } } },
   { lasting = "1m", phase = "train", step = steps(0.5), process_cpu = 0.3, collective_launched = ramp(4, 200), collective_done = ramp(4, 200) },
+}
+case "all ranks are there, and one waits for a clock while the rest waits for messages" {
+  ranks = 4, { lasting = "20s", phase = "starting", process_cpu = 0.9 },
+  { lasting = "3m", process_cpu = 0.005, wait_syscall = "poll", rank = { [2] = { wait_syscall = "clock_nanosleep" } } },
+  fires = { { "rendezvous_hang", who = { 2 }, cause = "odd" } },
+}
+case "one of two reads a file without an end, and the other waits for it" {
+  ranks = 2, { lasting = "20s", phase = "starting", process_cpu = 0.9 },
+  { lasting = "3m", process_cpu = 0.005, wait_channel = "futex_do_wait", rank = { [0] = { wait_channel = "locks_lock_inode_wait" } } },
+  fires = { { "rendezvous_hang", who = { 0 }, cause = "odd" } },
+}
+case "all wait for messages: no rank is named" {
+  ranks = 4, { lasting = "20s", phase = "starting", process_cpu = 0.9 }, { lasting = "3m", process_cpu = 0.005, wait_syscall = "poll" },
+  fires = { { "rendezvous_hang", cause = "init" } },
 }

@@ -18,6 +18,19 @@ pattern "traceback" {
                 part      = { { find = consequence, text = "consequence" } },
                 loading   = { { find = [[(?m)^\s+File "[^"]+", line \d+, in (\w*load_(?:checkpoint|ckpt|state_dict|model_checkpoint|from_checkpoint)|_legacy_load|restore_checkpoint)\s*$]], text = "yes" } } },
 }
+pattern "traceback_of_process" {
+  about     = "torch.multiprocessing shows what a process raised, under its number",
+  line      = [[^-- Process (?P<rank>\d+) terminated with the following error:]],
+  continues = [[^(?:\s|\S+ File "|Traceback |During handling|The above exception)]],
+  ends      = [[^ ?(?:(?:[a-z_]\w*\.)+[A-Z]\w*|[A-Z]\w*(?:Error|Exception|Exit|Interrupt|Iteration|Timeout|Failure|Empty|Full))(?::(?:\s|$)|\s*$)]],
+  event     = "traceback", also = "exception_raised", rank = "rank",
+  texts     = { exception = { find = [[(?m)^ ?(?:\w+\.)*([A-Z]\w*)(?::(?:\s|$)|\s*$)]], last = true },
+                message   = { find = [[(?m)^ ?(?:\w+\.)*[A-Z]\w*: (.+)$]], last = true },
+                frame     = { find = [[(?m)^\s+File ("[^"]+", line \d+, in \S+)]], last = true },
+                place     = { { find = place, last = true }, { find = [[(?m)^\s+File ("[^"]+", line \d+, in \S+)]], last = true } },
+                part      = { { find = consequence, text = "consequence" } },
+                loading   = { { find = [[(?m)^\s+File "[^"]+", line \d+, in (\w*load_(?:checkpoint|ckpt|state_dict|model_checkpoint|from_checkpoint)|_legacy_load|restore_checkpoint)\s*$]], text = "yes" } } },
+}
 pattern "traceback_unheeded" {
   about     = "Python prints these of a destructor, and of a handler of its logging, and goes on",
   line      = [[^(?:Exception ignored in|--- Logging error ---)]],

@@ -64,8 +64,8 @@ pattern "subprocess_exit" {
 }
 pattern "spawned_process" {
   about  = "torch.multiprocessing: the number is that of the process on its node",
-  line   = { [[\bprocess (?P<local>\d+) terminated with signal SIG\w+]], [[\bprocess (?P<exited>\d+) terminated with exit code (?P<code>\d+)]] }, event = "rank_failed",
-  fields = { local_rank = { { "local" }, { "exited" } }, exitcode = "code", signal = by_name }, texts = { launcher = { text = "spawn" } },
+  line   = [[\bprocess (?P<local>\d+) terminated with (?:signal SIG\w+|exit code (?P<code>\d+))]], event = "rank_failed", rank = "local",
+  fields = { local_rank = "local", exitcode = "code", signal = by_name }, texts = { launcher = { text = "spawn" } },
 }
 pattern "torchrun_sigkill" { line = [[Signal (?P<signal>\d+) \((?P<name>SIG[A-Z]+)\) received by PID (?P<pid>\d+)]], event = "signal_received",
                              fields = { signal = "signal", pid = "pid" }, texts = { name = "name" } }
