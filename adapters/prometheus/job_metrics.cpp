@@ -3,6 +3,7 @@
 #include <tuple>
 #include <vector>
 
+#include "adapters/formats/json_text.h"
 #include "adapters/prometheus/engine_metrics.h"
 
 namespace tocsin::adapters::prometheus {
@@ -17,8 +18,8 @@ std::tuple<int, std::uint64_t> weight(const JobFigures& job) {
   return {severest, alerts};
 }
 
-// Names of shown jobs in their order: a job that moves to another partition may be in two for a moment, and two series with the same
-// labels are no valid answer.
+// By the name that their series have: a job that moves to another partition may be in two for a moment, names that are no UTF-8 may look
+// the same, and two series with the same labels are no valid answer.
 using Shown = std::map<std::string, const JobFigures*>;
 
 std::string rank_of(const stream::NamedMember& member) { return member.rank ? std::to_string(*member.rank) : std::string{}; }
@@ -47,7 +48,7 @@ void add_alerts(Families& families, const Shown& jobs, std::size_t most) {
 }
 
 void add_ranks(Families& families, const Shown& jobs, std::size_t most) {
-  std::vector<const JobFigures*> detailed;
+  Shown detailed;
   std::uint64_t shown = 0, omitted = 0;
   for (const auto& [name, job] : jobs) {
     const std::uint64_t ranks = std::max<std::uint64_t>(job->ranks.value_or(0), job->by_rank.size());
@@ -56,14 +57,14 @@ void add_ranks(Families& families, const Shown& jobs, std::size_t most) {
       continue;
     }
     shown += ranks;
-    detailed.push_back(job);
+    detailed.emplace(name, job);
   }
   const auto gauge = [&](const char* metric, const char* help, double stream::SubjectFigures::Rank::*value) {
     families.gauge(metric, help);
-    for (const JobFigures* job : detailed)
+    for (const auto& [name, job] : detailed)
       for (const auto& rank : job->by_rank)
         if (!stream::is_absent(rank.*value))
-          families.value({{"job_id", job->job}, {"rank", std::to_string(rank.rank)}, {"node", rank.node}}, rank.*value);
+          families.value({{"job_id", name}, {"rank", std::to_string(rank.rank)}, {"node", rank.node}}, rank.*value);
   };
   gauge("tocsin_rank_step", "The step that a rank has come to.", &stream::SubjectFigures::Rank::step);
   gauge("tocsin_rank_step_time_seconds", "How long a rank's last steps took, on average.", &stream::SubjectFigures::Rank::step_time);
@@ -83,7 +84,7 @@ void add_jobs(Families& families, const std::map<std::uint32_t, PublishedJobs>& 
   const std::size_t all = shown.size();
   Shown once;
   for (const JobFigures* job : shown)
-    if (once.size() < options.most_jobs) once.emplace(job->job, job);
+    if (once.size() < options.most_jobs) once.emplace(formats::as_utf8(job->job), job);
 
   families.gauge("tocsin_jobs", "Jobs that are judged.").value({}, static_cast<std::uint64_t>(all));
   families.gauge("tocsin_jobs_omitted", "Jobs without series of their own, because there are too many (limits.job_series).")

@@ -1,11 +1,14 @@
 """The files of deploy/ under the tools that read them: promtool, amtool, a real Alertmanager."""
 
 import json
+import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
+import textwrap
 import unittest
 import urllib.request
 
@@ -104,6 +107,62 @@ class Dashboards(unittest.TestCase):
         for path, pattern in (("datasources/tocsin.yml", r"\napiVersion: 1\ndatasources:\n- name: \w+\n  type: prometheus\n  access: proxy\n  url: \S+"),
                               ("dashboards/tocsin.yml", r"\napiVersion: 1\nproviders:\n- name: \w+\n(  \w+: \w+\n)+  options: \{path: /\S+\}\n")):
             self.assertRegex((folder / path).read_text(), pattern)
+
+
+class Installations(unittest.TestCase):
+    """As far as they can be tried without containers and without an init system."""
+
+    @unittest.skipUnless(shutil.which("systemd-analyze"), "there is no systemd here")
+    def test_systemd_takes_the_unit_and_finds_it_hardened(self):
+        unit = (ROOT / "deploy" / "systemd" / "tocsin.service").read_text()
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "tocsin.service")
+            path.write_text(unit.replace("/usr/bin/tocsin", os.environ["TOCSIN"]))
+            for command in (["verify"], ["security", "--offline=true", "--threshold=15"]):
+                done = subprocess.run(["systemd-analyze", *command, path], capture_output=True, text=True, timeout=60)
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+                self.assertNotIn("Unknown", done.stderr)
+        # It runs what is installed, and what is refused is not tried again: the exit status is the program's own.
+        self.assertIn("\nExecStart=/usr/bin/tocsin run --config /etc/tocsin/tocsin.yml\n", unit)
+        self.assertIn("\nRestartPreventExitStatus=2\n", unit)
+
+    def test_the_composed_services_get_configurations_that_they_take(self):
+        text = (ROOT / "deploy" / "compose.yml").read_text()
+        contents = {name: textwrap.dedent(block) for name, block in
+                    re.findall(r"^  (\w+):\n    content: \|\n((?:      .*\n)+)", text[text.index("\nconfigs:\n"):], re.M)}
+        self.assertEqual(set(contents), {"tocsin", "alertmanager", "prometheus"})
+        with tempfile.TemporaryDirectory() as folder:
+            for name, content in contents.items():
+                pathlib.Path(folder, f"{name}.yml").write_text(content)
+            shutil.copy(PROMETHEUS / "tocsin.rules.yml", folder)
+            for command in ([os.environ["TOCSIN"], "config", "check", "tocsin.yml"], ["amtool", "check-config", "alertmanager.yml"],
+                            ["promtool", "check", "config", "prometheus.yml"]):
+                done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60)
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_the_composed_services_name_files_ports_and_services_that_there_are(self):
+        text = (ROOT / "deploy" / "compose.yml").read_text()
+        for path in re.findall(r"[ \"](\./[\w./-]+):/", text):
+            self.assertTrue((ROOT / "deploy" / path).exists(), path)
+        self.assertTrue((ROOT / re.search(r"dockerfile: (\S+)}", text)[1]).exists())
+        services = set(re.findall(r"^  ([\w-]+):$", text[text.index("\nservices:\n"):text.index("\nvolumes:\n")], re.M))
+        self.assertEqual(services, {"kafka", "topics", "tocsin", "alertmanager", "prometheus", "grafana"})
+        self.assertLessEqual(set(re.findall(r"(?:kafka://|http://|[\[\"])(kafka|tocsin|alertmanager|prometheus|grafana|\w+):\d+", text)) - services,
+                             {"127"})
+        for port in re.findall(r"ports: \[\"([^\"]+)\"\]", text):
+            self.assertTrue(port.startswith("127.0.0.1:"), port)
+
+    def test_the_container_has_the_libraries_that_the_program_is_linked_with(self):
+        containerfile = (ROOT / "deploy" / "container" / "Containerfile").read_text()
+        linked = subprocess.run(["ldd", os.environ["TOCSIN"]], capture_output=True, text=True, timeout=60, check=True).stdout
+        needed = [name for name in re.findall(r"^\s*(\S+) =>", linked, re.M)
+                  if re.match(r"lib(fmt|lua|prometheus|rdkafka|re2|simdjson|ssl|crypto|hs|xxhash|yaml|boost|spdlog|unwind|absl)", name)]
+        self.assertGreater(len(needed), 8)
+        for name in needed:
+            package = subprocess.run(["dpkg", "-S", f"*/{name}"], capture_output=True, text=True, timeout=60).stdout.split(":")[0]
+            self.assertRegex(containerfile, rf"[ \n]{re.escape(package)}[ \n]", name)
+        for path in re.findall(r"^COPY ([\w./]+) ", containerfile, re.M):
+            self.assertTrue((ROOT / path).exists(), path)
 
 
 def amtool(*arguments):

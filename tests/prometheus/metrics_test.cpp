@@ -115,3 +115,12 @@ TEST_CASE("each alert that fires is a series, up to a cap that says what it left
   CHECK(lines_of(none.text(), "tocsin_alert_firing").empty());
   CHECK(lines_of(none.text(), "tocsin_alerts_omitted") == "tocsin_alerts_omitted 1\n");
 }
+
+TEST_CASE("jobs whose names look the same once they are text have one series") {
+  Metrics metrics;
+  std::vector<JobFigures> jobs(2);
+  jobs[0].job = "a\xff", jobs[1].job = "a\xfe";
+  jobs[0].step = jobs[1].step = 1;
+  metrics.publish(0, test::published(jobs));
+  CHECK(lines_of(metrics.text(), "tocsin_job_step") == "tocsin_job_step{job_id=\"a\uFFFD\"} 1\n");
+}
