@@ -5,7 +5,10 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdio>
 #include <functional>
 #include <memory>
@@ -20,6 +23,7 @@
 #include "adapters/config/nodes.h"
 #include "adapters/formats/json_text.h"
 #include "adapters/kafka/forward.h"
+#include "adapters/kafka/log.h"
 #include "adapters/kafka/record.h"
 #include "adapters/kafka/topic_settings.h"
 #include "adapters/kafka/topics.h"
@@ -74,7 +78,6 @@ stream::Result<config::Config> configuration(const ServiceArguments& arguments, 
     if (config.limits.shard_threads != 0) write_line("warning: limits.shard_threads is not used: each partition has a thread of its own");
     if (config.limits.queue_size != config::Config{}.limits.queue_size)
       write_line("warning: limits.queue_size is not used: set kafka.properties queued.max.messages.kbytes");
-    if (config.log.level != config::Config{}.log.level) write_line("warning: log.level is not used: every line is written");
   }
   if (!arguments.kafka.empty()) {
     const auto address = address_of(arguments.kafka);
@@ -98,24 +101,34 @@ stream::Result<kafka::Address> address_of(const config::Config& config) {
   return kafka::Address{fmt::format("{}", fmt::join(config.kafka.brokers, ",")), config.kafka.prefix, std::move(*options)};
 }
 
-// A line of the log in the form that the configuration asks for.
-std::function<void(const std::string&)> log_lines(const std::string& format) {
-  return [json = format == "json"](const std::string& line) {
+// The log in the form that the configuration asks for.
+service::Log configured_log(const config::Config::Log& options) {
+  static constexpr std::array names{"debug", "info", "warning", "error"};
+  const auto least = std::find(names.begin(), names.end(), options.level) - names.begin();
+  return {[json = options.format == "json", least](service::Log::Level level, const std::string& line) {
+    if (static_cast<std::ptrdiff_t>(level) < least) return;
     std::string text = json ? "{\"time\":" : "time=";
     const auto now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
     const std::string time = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(now));
     if (json) formats::put_text(text, time);
     else text += time;
-    text += json ? ",\"level\":\"info\",\"message\":" : " level=info message=";
+    const char* name = names[static_cast<std::size_t>(level)];
+    text += json ? fmt::format(R"(,"level":"{}","message":)", name) : fmt::format(" level={} message=", name);
     formats::put_text(text, line);
     fmt::print(stderr, "{}{}\n", text, json ? "}" : "");
-  };
+  }};
+}
+
+// For who starts it by hand: lines as every command writes them.
+service::Log plain_log() {
+  return {[](service::Log::Level level, const std::string& line) {
+    if (level != service::Log::Level::debug) write_line(line);
+  }};
 }
 
 // The role that ingests, where the configuration has sources; else nothing.
 stream::Result<std::unique_ptr<service::IngestRole>> start_ingest(const config::Config& config, const kafka::Address& address,
-                                                                  const std::function<void(const std::string&)>& log,
-                                                                  ServiceOutlet& outlet) {
+                                                                  const service::Log& log, ServiceOutlet& outlet) {
   if (config.ingest.sources.empty()) return std::unique_ptr<service::IngestRole>{};
   service::IngestOptions options;
   options.kafka = address;
@@ -144,7 +157,8 @@ int run_as_service(const ServiceArguments& arguments, const CLI::App& command) {
   options.pack = std::move(*pack);
   options.shard.most_subjects = static_cast<std::size_t>(config->limits.subjects);
   options.shard.save_every = config->limits.save_every;
-  options.log = arguments.config.empty() ? write_line : log_lines(config->log.format);
+  options.log = arguments.config.empty() ? plain_log() : configured_log(config->log);
+  kafka::log_to(options.log.write);
   service::ReloadRequests reloads;
   options.reloads = &reloads;
   options.load = [&rules = config->rules](const std::function<bool()>& stop) { return load_tested_pack_from(rules, stop); };
@@ -170,11 +184,11 @@ int run_as_service(const ServiceArguments& arguments, const CLI::App& command) {
   if (*ingest) {
     (*ingest)->stop();
     if (const auto failure = (*ingest)->failure()) {
-      options.log("ingest: " + failure->message);
+      options.log.error("ingest: " + failure->message);
       ended = failure->code == stream::Errc::io ? service::Ended::failed : service::Ended::refused;
     }
   }
-  if (!outlet.drain()) options.log("not every Alertmanager has the last alerts");
+  if (!outlet.drain()) options.log.warning("not every Alertmanager has the last alerts");
   return static_cast<int>(ended);
 }
 

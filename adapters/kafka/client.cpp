@@ -4,6 +4,9 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <utility>
+
+#include "adapters/kafka/log.h"
 
 namespace tocsin::adapters::kafka {
 
@@ -17,29 +20,53 @@ struct DestroyConf {
   void operator()(rd_kafka_conf_t* conf) const noexcept { rd_kafka_conf_destroy(conf); }
 };
 
-// What a client cannot mend by itself (a broker that does not answer, a wrong password) is worth a line, but not each second.
+// What a client cannot mend by itself (a broker that does not answer, a wrong password) is worth a line, but not each second. What is
+// asked for by the property `debug` comes whole.
 class Log {
  public:
-  void write(const char* kind, const char* text) {
+  void to(std::function<void(LogLevel, const std::string&)> log) {
     const std::lock_guard lock{mutex_};
-    const auto now = std::chrono::steady_clock::now();
-    auto& last = last_[kind];
-    if (last != std::chrono::steady_clock::time_point{} && now < last + std::chrono::seconds{30}) return;
-    last = now;
-    std::fprintf(stderr, "tocsin: kafka: %s\n", text);
+    log_ = std::move(log);
+  }
+  void write(LogLevel level, const char* kind, const char* text) {
+    const std::lock_guard lock{mutex_};
+    if (level != LogLevel::debug && !due(kind)) return;
+    const std::string line = std::string{"kafka: "} + text;
+    if (log_) log_(level, line);
+    else if (level >= LogLevel::warning) std::fprintf(stderr, "tocsin: %s\n", line.c_str());
   }
 
  private:
+  bool due(const char* kind) {
+    const auto now = std::chrono::steady_clock::now();
+    auto& last = last_[kind];
+    if (last != std::chrono::steady_clock::time_point{} && now < last + std::chrono::seconds{30}) return false;
+    last = now;
+    return true;
+  }
+
   std::mutex mutex_;
+  std::function<void(LogLevel, const std::string&)> log_;
   std::map<std::string, std::chrono::steady_clock::time_point> last_;
 };
 
-void write_log(const rd_kafka_t*, int level, const char* kind, const char* text) {
+Log& the_log() {
   static Log log;
-  if (level <= 4) log.write(kind, text);
+  return log;
 }
 
+// By the levels of syslog.
+LogLevel level_of(int level) {
+  if (level <= 3) return LogLevel::error;
+  if (level == 4) return LogLevel::warning;
+  return level <= 6 ? LogLevel::info : LogLevel::debug;
+}
+
+void write_log(const rd_kafka_t*, int level, const char* kind, const char* text) { the_log().write(level_of(level), kind, text); }
+
 }  // namespace
+
+void log_to(std::function<void(LogLevel level, const std::string& line)> log) { the_log().to(std::move(log)); }
 
 Result<Client> make_client(const Address& address, rd_kafka_type_t type, const Settings& settings,
                            const std::function<void(rd_kafka_conf_t&)>& configure) {

@@ -20,9 +20,9 @@ using Clock = std::chrono::steady_clock;
 namespace {
 
 constexpr std::chrono::milliseconds look_every{250}, follow_every{5000};
-constexpr stream::Duration others_take = 30s;  // to bring their announcement to all logs
-constexpr int most_reads = 5;                  // of directories that change while they are read
-constexpr int nice = 10;                       // judging goes first
+constexpr stream::Duration others_take = 5s;  // to bring their announcement to all logs, at most
+constexpr int most_reads = 5;                 // of directories that change while they are read
+constexpr int nice = 10;                      // judging goes first
 
 std::string short_hash(const std::string& hash) { return hash.substr(0, 8); }
 
@@ -64,8 +64,8 @@ Result<void> Reloader::begin() {
   const auto& announced = history_->announced();
   const bool named = announced && announced->hash == hash;
   if (!named && announced && announced->left.contains(hash) && follow()) {
-    options_.log("the rules that are configured (pack " + short_hash(hash) + ") were gone back from: pack " + short_hash(announced->hash) +
-                 " judges until they change, or are reloaded");
+    options_.log.warning("the rules that are configured (pack " + short_hash(hash) + ") were gone back from: pack " +
+                         short_hash(announced->hash) + " judges until they change, or are reloaded");
   } else if (!named) {
     if (auto done = announce(options_.pack); !done) return done;
   }
@@ -94,7 +94,7 @@ void Reloader::run() {
       if (unannounced_) try_again();
       const auto followed = follow();
       if (!followed && std::exchange(follow_failure_, followed.error().message) != followed.error().message)
-        options_.log(followed.error().message);
+        options_.log.warning(followed.error().message);
       if (followed) follow_failure_.clear();
     }
     show(std::chrono::system_clock::now());
@@ -111,8 +111,8 @@ Result<Reloaded> Reloader::reload(bool asked) {
     const auto& announced = history_->announced();
     const bool named = announced && announced->hash == reloaded.hash;
     if (!named && !asked && announced && announced->left.contains(reloaded.hash)) {
-      options_.log("the rules in the directories (pack " + short_hash(reloaded.hash) +
-                   ") were gone back from: reload them to judge by them");
+      options_.log.warning("the rules in the directories (pack " + short_hash(reloaded.hash) +
+                           ") were gone back from: reload them to judge by them");
       return reloaded;
     }
     reloaded.changed = !named;
@@ -129,7 +129,7 @@ Result<Reloaded> Reloader::reload(bool asked) {
   } else {
     ++figures_.failures;
     figures_.failure = done.error().message;
-    options_.log("rules not reloaded, those in force stay: " + done.error().message);
+    options_.log.error("rules not reloaded, those in force stay: " + done.error().message);
   }
   publish();
   if (!done) return done.error();

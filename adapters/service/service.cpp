@@ -47,7 +47,7 @@ class Partitions final : public kafka::Group::Listener {
       if (lost) worker->second->give_up();
       else worker->second->drain();
       if (const auto failure = worker->second->failure()) {
-        shared_->log(failure->message);  // what was not handed over is judged again by the next owner
+        shared_->log.error(failure->message);  // what was not handed over is judged again by the next owner
         all_handed_over_ = false;
       }
       if (!leaving_ && shared_->outlet != nullptr) shared_->outlet->withdraw(partition);
@@ -80,7 +80,7 @@ class Partitions final : public kafka::Group::Listener {
 };
 
 Ended ended_by(const ServiceOptions& options, const Error& error) {
-  options.log(error.message);
+  options.log.error(error.message);
   return error.code == Errc::io ? Ended::failed : Ended::refused;
 }
 
@@ -109,8 +109,8 @@ Ended run_service(const ServiceOptions& options) {
   auto transactor = kafka::Transactor::open(address, options.group.group + "-" + options.group.instance);
   if (!transactor) return ended_by(options, transactor.error());
   packs::PackStore packs{[&options](std::string_view hash, const Error& why) {
-    options.log("the rules that a log names (pack " + std::string{hash.substr(0, 8)} +
-                ") do not load, those before them judge on: " + why.message);
+    options.log.error("the rules that a log names (pack " + std::string{hash.substr(0, 8)} +
+                      ") do not load, those before them judge on: " + why.message);
   }};
   auto reloader = Reloader::start(options, {**transactor, **appender, packs});
   if (!reloader) return ended_by(options, reloader.error());

@@ -10,6 +10,7 @@
 #include "adapters/kafka/address.h"
 #include "adapters/kafka/group.h"
 #include "adapters/prometheus/figures.h"
+#include "adapters/service/log.h"
 #include "adapters/service/reload_requests.h"
 #include "stream/job/shard.h"
 #include "stream/ports.h"
@@ -46,11 +47,11 @@ struct ServiceOptions {
   // Reads the configured directories again and tries what is there; by a thread that may take its time, until `stop` says so. The error
   // has file, line and text.
   std::function<stream::Result<stream::LoadedPack>(const std::function<bool()>& stop)> load;
-  std::vector<std::filesystem::path> watched;        // directories: rules that change there are reloaded
-  ReloadRequests* reloads = nullptr;                 // by whom else
-  Outlet* outlet = nullptr;                          // where reports go on to; none: nowhere
-  std::function<void(const std::string& line)> log;  // by any thread
-  std::function<bool()> stop;                        // asked several times a second
+  std::vector<std::filesystem::path> watched;  // directories: rules that change there are reloaded
+  ReloadRequests* reloads = nullptr;           // by whom else
+  Outlet* outlet = nullptr;                    // where reports go on to; none: nowhere
+  Log log;
+  std::function<bool()> stop;  // asked several times a second
 };
 
 // How it ended; a supervisor starts it again after `failed`, and need not after `refused`.

@@ -32,7 +32,7 @@ class Repeated {
  public:
   explicit Repeated(const Shared& shared) : shared_(&shared) {}
   void failed(const Error& error) {
-    if (std::exchange(last_, error.message) != error.message) shared_->log(error.message);
+    if (std::exchange(last_, error.message) != error.message) shared_->log.warning(error.message);
   }
   void succeeded() { last_.clear(); }
 

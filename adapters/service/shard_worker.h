@@ -1,7 +1,6 @@
 #pragma once
 
 #include <atomic>
-#include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -30,7 +29,7 @@ struct Shared {
   stream::ShardOptions options;
   kafka::ReportTopics topics;
   Outlet* outlet;
-  std::function<void(const std::string& line)> log;
+  Log log;
 };
 
 // The shard of one partition, on a thread of its own: restores it, judges, and hands over.

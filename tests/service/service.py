@@ -98,9 +98,9 @@ class Instance:
                 (mine.add if found[2] == "judging" else mine.discard)(int(found[1]))
         return mine
 
-    def get(self, path, method="GET"):
-        """What its server answers: status and text."""
-        port = until(lambda: next((found[1] for line in list(self.log) if (found := re.search(r"serving on port (\d+)", line))), None), 20, "a port")
+    def get(self, path, method="GET", port=None):
+        """What its server answers: status and text; 0 where there is none."""
+        port = port or until(lambda: next((found[1] for line in list(self.log) if (found := re.search(r"serving on port (\d+)", line))), None), 20, "a port")
         try:
             request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", method=method)
             with urllib.request.urlopen(request, timeout=30) as answer:
@@ -108,6 +108,8 @@ class Instance:
         except urllib.error.HTTPError as error:
             with error:
                 return error.code, error.read().decode()
+        except urllib.error.URLError as error:
+            return 0, str(error)
 
     def data(self, name):
         """What its API has of this name."""

@@ -5,6 +5,7 @@ import os
 import pathlib
 import random
 import sys
+import tempfile
 import time
 import unittest
 
@@ -13,6 +14,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
 from service import Instance, Workplace, broker, of_job, recorded, tocsin, topic, until, while_it_runs  # noqa: E402
 from tests.servers.alertmanager import Alertmanager  # noqa: E402
+from tests.servers.process import free_port  # noqa: E402
 
 kafka = None
 
@@ -50,10 +52,18 @@ class Topics(unittest.TestCase):
         self.assertEqual(done.returncode, 2)
         self.assertIn(f"topic none.telemetry does not exist; make it: tocsin topics create --kafka 127.0.0.1:{kafka.port}/none", done.stderr)
 
-    def test_a_broker_that_is_not_there_is_named(self):
-        done = tocsin("run", "--kafka", "kafka://127.0.0.1:1")
+    def test_a_broker_that_is_not_there_is_named_and_librdkafka_logs_in_the_form_that_is_configured(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".yml") as file:
+            file.write("kafka: {brokers: [127.0.0.1:1]}\nlog: {format: json}\n")
+            file.flush()
+            done = tocsin("run", "--config", file.name)
         self.assertEqual(done.returncode, 3)
-        self.assertIn("no Kafka broker answers at 127.0.0.1:1", done.stderr)
+        lines = done.stderr.splitlines()
+        self.assertIn("no Kafka broker answers at 127.0.0.1:1", lines.pop())
+        self.assertTrue(lines)
+        for line in lines:
+            self.assertEqual(json.loads(line)["level"], "error")
+            self.assertRegex(json.loads(line)["message"], "^kafka: .*127.0.0.1:1")
 
 
 class Service(unittest.TestCase):
@@ -110,13 +120,19 @@ log:
         place.started.append(service)
         until(lambda: any("judging from offset" in line for line in service.log), 40, "a partition")
         for line in service.log:
-            if not line.startswith("tocsin: kafka: "):     # librdkafka's own
-                self.assertEqual(json.loads(line)["level"], "info", line)
+            one = json.loads(line)     # also librdkafka's own
+            self.assertEqual(one["level"] == "info" or one["message"].startswith("kafka: "), True, line)
         self.assertEqual(json.loads(service.get("/api/v1/status")[1])["data"]["instance"], "by-file")
         rules = [rule["name"] for rule in json.loads(service.get("/api/v1/rules")[1])["data"]]
         self.assertIn("quiet", rules)
         self.assertIn("straggler", rules)
         self.assertEqual(service.stop(), 0)
+        port = free_port()
+        file.write_text(file.read_text().replace("format: json", "level: warning").replace("127.0.0.1:0", f"127.0.0.1:{port}"))
+        service.start()
+        until(lambda: service.get("/-/ready", port=port)[0] == 200, 40, "an instance that is ready")
+        self.assertEqual(service.stop(), 0)
+        self.assertEqual([line for line in service.log if "level=warning" not in line and "level=error" not in line], [])
         file.write_text("kafka:\n  brokers: [" + broker + "]\n  prefx: configured\n")
         wrong = tocsin("run", "--config", file)
         self.assertEqual(wrong.returncode, 2)
