@@ -124,6 +124,11 @@ const KnownPack* PackHistory::find(std::string_view hash) const {
 }
 
 Result<void> PackHistory::announce(const stream::PackText& pack, std::set<std::string> left, Transactor& transactor, Appender& appender) {
+  if (auto written = write(pack, std::move(left), transactor); !written) return written;
+  return complete(transactor, appender);
+}
+
+Result<void> PackHistory::write(const stream::PackText& pack, std::set<std::string> left, Transactor& transactor) {
   const auto record = encoded(AnnouncementRecord{pack.hash, {left.begin(), left.end()}, !announced_.has_value()});
   std::vector<Outgoing> records{{topic::packs, 0, pack.hash, std::as_bytes(std::span{pack.text})}};
   std::set<std::string> remembered{pack.hash};
@@ -141,7 +146,7 @@ Result<void> PackHistory::announce(const stream::PackText& pack, std::set<std::s
     if (Clock::now() >= until) return Error{Errc::io, topic_->topic() + " does not show in time what was committed"};
     std::this_thread::sleep_for(10ms);
   }
-  return complete(transactor, appender);
+  return {};
 }
 
 // Whoever writes the last announcement also appends after it. One who comes to append later than that sees it when he reads again.

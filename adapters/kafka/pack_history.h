@@ -47,9 +47,12 @@ class PackHistory {
   [[nodiscard]] std::vector<const KnownPack*> newest_first() const;  // at most ten
   [[nodiscard]] const KnownPack* find(std::string_view hash) const;
 
-  // Makes this the pack that every log names. Where several announce at the same time, all logs end with the one that was written last.
+  // Makes this the pack that every log names: announces it, and completes that. Where several announce at the same time, all logs end with
+  // the one that was announced last.
   stream::Result<void> announce(const stream::PackText& pack, std::set<std::string> left, Transactor& transactor, Appender& appender);
-  // The same of an announcement that holds and has not come to all logs: whoever made it has ended meanwhile.
+  // The topic alone, as one transaction.
+  stream::Result<void> write(const stream::PackText& pack, std::set<std::string> left, Transactor& transactor);
+  // Brings the announcement that holds to all logs, also one of somebody who ended meanwhile.
   stream::Result<void> complete(Transactor& transactor, Appender& appender);
 
  private:

@@ -4,14 +4,16 @@ import json
 import pathlib
 import shutil
 import signal
+import subprocess
 import sys
 import time
 import unittest
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from service import HERE, ROOT, Workplace, broker, of_job, recorded, tocsin, topic, until, while_it_runs  # noqa: E402
+from service import HERE, ROOT, TOCSIN as PROGRAM, Workplace, broker, of_job, recorded, tocsin, topic, until, while_it_runs  # noqa: E402
 
+TOCSIN = pathlib.Path(PROGRAM).resolve()
 QUIET = (HERE / "quiet.lua").read_text()
 LOUD = QUIET.replace('rule "quiet"', 'rule "loud"')
 CASE = """
@@ -161,6 +163,20 @@ class Reload(unittest.TestCase):
             self.assertEqual(while_it_runs(of_job(topic(place.address, "alerts"), job.name)), while_it_runs(recorded(place, job.name)))
         self.assertEqual(len(tocsin("packs", "--kafka", place.address).stdout.splitlines()), 1 + 2)
         self.assertEqual(first.stop(), 0)
+
+    def test_an_announcement_whose_maker_ended_half_way_is_brought_to_all_logs_by_an_instance(self):
+        place = self.place("half", partitions=3)
+        service = place.instance()
+        self.until_judging(service, 3)
+        packs = lambda: sorted(int(line.split()[0]) for line in topic(place.address, "telemetry") if int(line.split()[-2]) > 5000)  # noqa: E731
+        self.assertEqual(packs(), [0, 1, 2])
+        other = shutil.copytree(place.rules, pathlib.Path(place.folder, "other"))
+        (other / "quiet.lua").write_text(LOUD)
+        half = subprocess.run([TOCSIN.parents[2] / "tests/reload/half_announced", place.address, other], capture_output=True, text=True)
+        self.assertEqual(half.returncode, 0, half.stderr)
+        until(lambda: packs() == [0, 0, 1, 1, 2, 2], 20, "the record of the pack in each partition")
+        self.assertEqual(rule_names(service), ["loud"])
+        self.assertEqual(service.stop(), 0)
 
     def test_packs_are_listed_and_gone_back_to_until_the_rules_are_reloaded(self):
         place = self.place("packs", partitions=1)
