@@ -12,8 +12,8 @@ rule "rank_stopped" {
   fire = "2 of 2", clear = "1 of 1", yields_to = { "node_down" },
   shows = "stopped, and without work until it is continued: {who}",
   causes = {
-    stopped = "a signal stopped process {pid:.0f} (SIGSTOP, SIGTSTP, or the terminal's Ctrl-Z)",
-    traced  = "a debugger holds process {pid:.0f}",
+    stopped = "a signal stopped it (pid {pid:.0f}): SIGSTOP, SIGTSTP, or the terminal's Ctrl-Z",
+    traced  = "a debugger holds it (pid {pid:.0f})",
   },
   evaluate = function(job, p)
     local state   = job.state:last()
@@ -22,7 +22,7 @@ rule "rank_stopped" {
     local traced  = (state:is("traced") & known):surely()
     local who     = stopped | traced
     local others  = (known & ~who):any("job")
-    local pid     = who:choose(job.pid:last(), 1e9):min("job")
+    local pid     = who:choose(job.pid:last(), job.pid:last():max("job")):min("job")
     return who:any("job") & others, { who = who, pid = pid, stopped = stopped:any("job"), traced = traced:any("job") }
   end,
 }
@@ -38,8 +38,8 @@ rule "job_stopped" {
   fire = "2 of 2", clear = "1 of 1", yields_to = { "node_down" },
   shows = "stopped, and without work until it is continued: {who}",
   causes = {
-    stopped = "a signal stopped it, process {pid:.0f} among it: a person, or a scheduler that suspends the job (SIGSTOP, SIGTSTP, or the terminal's Ctrl-Z)",
-    traced  = "a debugger holds process {pid:.0f}",
+    stopped = "a signal stopped it (pid {pid:.0f}): a person, or a scheduler that suspends the job (SIGSTOP, SIGTSTP, or the terminal's Ctrl-Z)",
+    traced  = "a debugger holds it (pid {pid:.0f})",
   },
   evaluate = function(job, p)
     local state   = job.state:last()
@@ -66,8 +66,8 @@ rule "rank_unreaped" {
   fire = "3 of 3", clear = "1 of 1", yields_to = { "rank_killed", "node_down" },
   shows = "dead, and nobody takes note of it: {who}",
   causes = {
-    killed = "signal {signal:.0f} ended process {pid:.0f}, which is a zombie now; its parent waits for something else",
-    failed = "process {pid:.0f} ended with status {status:.0f} and is a zombie now; its parent waits for something else",
+    killed = "signal {signal:.0f} ended it (pid {pid:.0f}), and it is a zombie now: its parent waits for something else",
+    failed = "it ended with status {status:.0f} (pid {pid:.0f}), and is a zombie now: its parent waits for something else",
   },
   evaluate = function(job, p)
     local status = job.status:last()
@@ -76,7 +76,7 @@ rule "rank_unreaped" {
     local code   = dead:choose(status, 0):max("job")
     local killed = code:above(128):surely()
     return dead:any("job"),
-      { who = dead, pid = dead:choose(job.pid:last(), 1e9):min("job"), status = code, signal = code - 128, killed = killed, failed = ~killed }
+      { who = dead, pid = dead:choose(job.pid:last(), job.pid:last():max("job")):min("job"), status = code, signal = code - 128, killed = killed, failed = ~killed }
   end,
 }
 
@@ -94,13 +94,13 @@ rule "rank_blocked" {
   params = { idle = 0.05, still = "2m" }, fire = "for 2m", clear = "for 10s",
   yields_to = { "rank_stopped", "job_stopped", "rank_killed", "collective_hang", "node_down" },
   shows = "in an uninterruptible wait for minutes: {who}",
-  causes = { device = "process {pid:.0f} is in state D: its disk, file system or driver does not answer; signals do not reach it until then" },
+  causes = { device = "it is in state D (pid {pid:.0f}): its disk, file system or driver does not answer; signals do not reach it until then" },
   evaluate = function(job, p)
     local blocked = (job.state:last():is("disk_sleep") & job.cpu:mean():below(p.idle)):surely()
     local never   = job.step:count():is(0):all("job") & ~job.loss:count():above(0):surely()
     local still   = (~never & least(job.step:age():min("job"), job.loss:age():fill(job.step:age():min("job"))):above(p.still))
                   | (never & job.cpu:mean():max("job"):below(p.idle))
-    return blocked:any("job") & still:surely(), { who = blocked, pid = blocked:choose(job.pid:last(), 1e9):min("job"), device = blocked:any("job") }
+    return blocked:any("job") & still:surely(), { who = blocked, pid = blocked:choose(job.pid:last(), job.pid:last():max("job")):min("job"), device = blocked:any("job") }
   end,
 }
 

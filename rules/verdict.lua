@@ -16,5 +16,5 @@ verdict {
     C2 = { "A2" },           -- a launcher kills the ranks of a hang that timed out
     A2 = { "C2" },           -- survivors of a killed rank hang
   },
-  pauses = { "C", "C1", "C2", "C3" },  -- a standstill that cleared, in an attempt that completed
+  pauses = { "C" },          -- a standstill of undecided kind that cleared, in an attempt that completed
 }

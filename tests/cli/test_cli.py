@@ -28,7 +28,7 @@ def tocsin(*arguments, **more):
 
 
 def records():
-    """Four ranks that step three times a second; from HANG on rank 2 has stopped outside a collective the others wait in."""
+    """Four ranks that step three times a second; from HANG on rank 2 sleeps outside a collective the others wait in."""
     yield {"t": BEGIN, "job": "demo", "event": "start", "world_size": 4}
     for rank in range(4):
         yield {"t": BEGIN, "job": "demo", "event": "member", "rank": rank, "node": "n1"}
@@ -46,7 +46,7 @@ def records():
             launched = step + (1 if second >= HANG and rank != 2 else 0)
             yield {"t": t + 0.96, "job": "demo", "rank": rank, "source": "sampler",
                    "values": {"collective_launched": launched, "collective_done": step,
-                              "process_state": "stopped" if second >= HANG and rank == 2 else "sleeping",
+                              "process_state": "sleeping",
                               "process_cpu": 0.0 if second >= HANG and rank == 2 else 0.4}}
     yield {"t": BEGIN + SECONDS, "job": "demo", "event": "end", "reason": "cancelled"}
 
@@ -82,7 +82,7 @@ class Commands(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         return path
 
-    def test_a_stopped_rank_is_named_while_the_job_stands(self):
+    def test_a_rank_that_hangs_is_named_while_the_job_stands(self):
         alerts = [json.loads(line) for line in self.plain.stdout.splitlines() if line.startswith("{")]
         hang = [a for a in alerts if a.get("rule") == "collective_hang" and a["state"] == "firing"]
         self.assertEqual(len(hang), 1)
