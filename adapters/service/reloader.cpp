@@ -74,7 +74,6 @@ Result<void> Reloader::begin() {
 }
 
 void Reloader::run() {
-  ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), nice);  // of this thread alone
   auto next_follow = Clock::now() + follow_every;
   while (!stopping_) {
     std::vector<ReloadRequests::Answer> asked;
@@ -109,45 +108,49 @@ Result<Reloaded> Reloader::reload(bool asked) {
   if (done) {
     reloaded.hash = (*pack).pack->hash;
     const auto& announced = history_->announced();
-    const bool named = announced && announced->hash == reloaded.hash;
+    const bool named = announced && announced->hash == reloaded.hash, any_left = announced && !announced->left.empty();
     if (!named && !asked && announced && announced->left.contains(reloaded.hash)) {
       options_.log.warning("the rules in the directories (pack " + short_hash(reloaded.hash) +
                            ") were gone back from: reload them to judge by them");
+      figures_.failure.clear();
+      publish();
       return reloaded;
     }
     reloaded.changed = !named;
-    if (!named) done = announce(*pack);
+    if (!named || any_left) done = announce(*pack);  // what is configured holds again
   }
   if (!done && pack) unannounced_ = {*pack, history_->announced() ? history_->announced()->offset : -1};
   if (!done && stopping_) return done.error();
-  if (done) {
-    ++figures_.reloads;
-    figures_.last_success = std::chrono::system_clock::now();
-    figures_.failure.clear();
-    options_.log(reloaded.changed ? "rules reloaded: pack " + short_hash(reloaded.hash) + " judges from three seconds on"
-                                  : "rules reloaded: they are the same, pack " + short_hash(reloaded.hash));
-  } else {
+  if (!done) {
     ++figures_.failures;
     figures_.failure = done.error().message;
+    publish();
     options_.log.error("rules not reloaded, those in force stay: " + done.error().message);
+    return done.error();
   }
-  publish();
-  if (!done) return done.error();
+  succeeded(reloaded.changed ? "pack " + short_hash(reloaded.hash) + " judges from three seconds on"
+                             : "they are the same, pack " + short_hash(reloaded.hash));
   return reloaded;
+}
+
+void Reloader::succeeded(const std::string& what) {
+  ++figures_.reloads;
+  figures_.last_success = std::chrono::system_clock::now();
+  figures_.failure.clear();
+  publish();
+  options_.log("rules reloaded: " + what);
 }
 
 void Reloader::try_again() {
   if (!history_->read()) return;
   const Unannounced waits = *unannounced_;
+  const std::string& hash = waits.pack.pack->hash;
   const auto& announced = history_->announced();
-  if (announced && announced->offset != waits.since) unannounced_.reset();  // it came through after all, or others announced since
-  if (!unannounced_ || !announce(waits.pack)) return;
+  const bool through = announced && announced->hash == hash;
+  if (!through && announced && announced->offset != waits.since) return unannounced_.reset();  // others announced since
+  if (through ? !complete() : !announce(waits.pack)) return;
   unannounced_.reset();
-  ++figures_.reloads;
-  figures_.last_success = std::chrono::system_clock::now();
-  figures_.failure.clear();
-  options_.log("rules reloaded: the brokers have taken pack " + short_hash(waits.pack.pack->hash));
-  publish();
+  succeeded("the brokers have taken pack " + short_hash(hash));
 }
 
 // What was written while it was read is read again.
@@ -155,9 +158,13 @@ Result<LoadedPack> Reloader::load() {
   for (int read = 1;; ++read) {
     const std::string before = watch_.seen();
     Result<LoadedPack> pack = Error{Errc::refused, ""};
-    try {
-      pack = options_.load([this] { return stopping_.load(); });
-    } catch (const std::exception& error) { pack = Error{Errc::refused, error.what()}; }
+    std::thread{[&] {  // of its own: a thread cannot raise its priority again
+      ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), nice);
+      try {
+        pack = options_.load([this] { return stopping_.load(); });
+      } catch (const std::exception& error) { pack = Error{Errc::refused, error.what()}; }
+    }}
+        .join();
     if (stopping_) return Error{Errc::io, "tocsin is ending: ask an instance that goes on"};
     if (watch_.seen() != before && read < most_reads) continue;
     watch_.has_read(before);

@@ -47,6 +47,7 @@ class Reloader {
   stream::Result<void> complete();
   stream::Result<void> open_announcements();
   stream::Result<void> follow();
+  void succeeded(const std::string& what);
   void try_again();
   void show(stream::Time now);
   void publish();

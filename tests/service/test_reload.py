@@ -133,6 +133,8 @@ class Reload(unittest.TestCase):
         self.assertEqual(pack_in_force(service), answer["data"]["pack"])
         self.assertNotEqual(before, answer["data"]["pack"])
         self.assertEqual(rule_names(service), ["loud"])
+        service.process.send_signal(signal.SIGHUP)
+        until(lambda: any("rules reloaded: they are the same" in line for line in service.log), 10, "a reload after SIGHUP")
         self.assertEqual(service.metrics()[f'tocsin_pack_info{{hash="{answer["data"]["pack"]}"}}'], "1")
         self.assertEqual(alerts()[:3], [("quiet", "firing", ""), ("quiet", "resolved", "rule removed"), ("loud", "firing", "")])
         job.process.terminate()
@@ -209,8 +211,11 @@ class Reload(unittest.TestCase):
         self.until_judging(service, 1)
         self.assertEqual((pack_in_force(service), rule_names(service)), (quiet, ["quiet"]))
         self.assertTrue(any("were gone back from" in line for line in service.log), service.log)
-        service.process.send_signal(signal.SIGHUP)
-        until(lambda: pack_in_force(service) == loud, 10, "the configured rules again")
+        done = lambda: service.metrics()['tocsin_reloads_total{result="success"}'] != "0"  # noqa: E731
+        (place.rules / "quiet.lua").write_text(QUIET)
+        until(done, 10, "the directory is as what judges")
+        (place.rules / "quiet.lua").write_text(QUIET + LOUD)
+        until(lambda: pack_in_force(service) == loud, 15, "the rules that were gone back from, since they were written again")
         self.assertEqual(service.stop(), 0)
 
 
