@@ -103,7 +103,7 @@ class Instance:
         port = port or until(lambda: next((found[1] for line in list(self.log) if (found := re.search(r"serving on port (\d+)", line))), None), 20, "a port")
         try:
             request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", method=method)
-            with urllib.request.urlopen(request, timeout=30) as answer:
+            with urllib.request.urlopen(request, timeout=60) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             with error:
