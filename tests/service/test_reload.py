@@ -120,7 +120,7 @@ class Reload(unittest.TestCase):
         place = self.place("live", partitions=2)
         service = place.instance()
         self.until_judging(service, 2)
-        job = place.job("live", 4, 0.2, 12)
+        job = place.job("live", 4, 0.2, 60)
         until(lambda: of_job(topic(place.address, "alerts"), "live"), 20, "an alert")
         before = pack_in_force(service)
         (place.rules / "quiet.lua").write_text(LOUD)
