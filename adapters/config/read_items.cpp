@@ -78,13 +78,14 @@ void Reader::check_source(const ingest::Source& source, const YAML::Node& node) 
   for (const auto& [name, value] : {std::pair{"name", &source.name}, {"topic", &source.topic}, {"format", &source.format}})
     if (value->empty()) wrong(node, fmt::format("a source of ingest.sources has no {}", name));
   const auto given = [&](const char* name) { return node[name].IsDefined(); };
-  const bool logs = source.format.starts_with("logs_");
-  for (const char* name : {"signals", "keep"})
-    if (logs && given(name))
-      wrong(node[name], fmt::format("ingest.sources.{} is of metrics, and {} is a format of logs", name, source.format));
-  for (const char* name : {"time", "text", "covers"})
-    if (!logs && !source.format.empty() && given(name))
-      wrong(node[name], fmt::format("ingest.sources.{} is of logs, and {} is a format of metrics", name, source.format));
+  const bool logs = source.format.starts_with("logs_") || source.format == "otlp_logs", events = source.format == "slurm_jobcomp";
+  const char* const kind = logs ? "logs" : events ? "events" : "metrics";
+  for (const char* name : {"signals", "keep", "time", "text", "covers"}) {
+    const bool of_metrics = name == std::string_view{"signals"} || name == std::string_view{"keep"};
+    if (!source.format.empty() && given(name) && (events || of_metrics == logs))
+      wrong(node[name], fmt::format("ingest.sources.{} is of {}, and {} is a format of {}", name, of_metrics ? "metrics" : "logs",
+                                    source.format, kind));
+  }
   if (given("extract")) check_mapping(source.extract, node["extract"], ingest::problem_of_template);
   if (given("signals")) check_mapping(source.signals, node["signals"], ingest::problem_of_signal);
 }

@@ -2,6 +2,7 @@
 
 #include <deque>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,13 +26,13 @@ struct Item {
   std::vector<schemas::EntryBuilder::Value> values;  // of samples
   std::optional<std::string_view> text;              // of a log; can hold several lines
   bool error_stream = false;
-  std::string_view event;  // of an event
+  std::string_view event, source;  // of an event
   std::vector<schemas::EntryBuilder::Field> fields;
 
   void clear() {
     time.reset(), text.reset();
     labels.clear(), values.clear(), fields.clear();
-    event = {};
+    event = source = {};
     error_stream = false;
   }
 };
@@ -71,12 +72,16 @@ void each_line(std::string_view text, Visit visit) {
 [[nodiscard]] std::string shortened(std::string_view text);
 // A decimal number as Prometheus writes it: +Inf, -Inf and NaN too.
 [[nodiscard]] std::optional<double> number_in(std::string_view text);
+// The shortest text that reads back as the same number.
+[[nodiscard]] std::string shortest(double number);
 
 // Exposition text.
 void read_exposition(std::string_view message, Items& out);
 // Line protocol.
 void read_influx(std::string_view message, Items& out);
 void read_syslog(std::string_view message, Items& out);
+// OpenTelemetry's protobuf. `text`: where the line is looked for in a body that is a map.
+void read_otlp_wire(bool logs, std::span<const std::string> text, std::string_view message, Items& out);
 // The name of a metric that Telegraf has in two parts.
 [[nodiscard]] std::string telegraf_name(std::string_view measurement, std::string_view field);
 

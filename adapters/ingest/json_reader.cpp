@@ -75,13 +75,16 @@ struct JsonMessages::State {
     switch (format) {
       case Format::prometheus_json: problem = read_prometheus(object, reading); break;
       case Format::telegraf_json: problem = read_telegraf(object, reading); break;
+      case Format::otlp_metrics:
+      case Format::otlp_logs: return read_otlp_json(format == Format::otlp_logs, fields.text, object, place, out);
+      case Format::slurm_jobcomp: problem = read_slurm(object, reading); break;
       case Format::vector_metrics: problem = read_vector(object, reading); break;
       default: problem = read_log(object, fields);
     }
     if (!problem.empty()) return out.left_out(Reason::malformed, place, std::move(problem));
     if (!reading.unsupported.empty()) return out.left_out(Reason::unsupported, place, std::move(reading.unsupported));
     if (reading.unwanted != 0) out.unwanted(reading.unwanted);
-    if (item.text || !item.values.empty()) out.item(item);
+    if (item.text || !item.values.empty() || !item.event.empty()) out.item(item);
   }
 
   void read_document(Format format, const LogFields& fields, const dom::element& document, std::uint32_t place, Items& out) {

@@ -64,6 +64,12 @@ std::optional<double> number_in(std::string_view text) {
   return number;
 }
 
+std::string shortest(double number) {
+  std::array<char, 32> digits{};
+  const auto [end, wrong] = std::to_chars(digits.data(), digits.data() + digits.size(), number);
+  return {digits.data(), end};
+}
+
 bool blank(std::string_view value) {
   static constexpr std::string_view nothing[] = {"", "unknown", "none", "null", "N/A", "-"};
   return std::find(std::begin(nothing), std::end(nothing), value) != std::end(nothing);

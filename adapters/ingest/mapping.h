@@ -10,7 +10,18 @@
 // How messages of a foreign topic become records of jobs: what the configuration has for each source.
 namespace tocsin::adapters::ingest {
 
-enum class Format : std::uint8_t { prometheus_json, prometheus_text, telegraf_json, influx, vector_metrics, logs_json, logs_syslog };
+enum class Format : std::uint8_t {
+  prometheus_json,
+  prometheus_text,
+  telegraf_json,
+  influx,
+  vector_metrics,
+  logs_json,
+  logs_syslog,
+  otlp_metrics,
+  otlp_logs,
+  slurm_jobcomp
+};
 
 struct FormatName {
   Format format;
@@ -24,6 +35,9 @@ inline constexpr std::array format_names{
     FormatName{Format::vector_metrics, "vector_metrics", "Vector's metric events, codec json"},
     FormatName{Format::logs_json, "logs_json", "a log line an object: Fluent Bit, Filebeat, Vector, rsyslog and their like"},
     FormatName{Format::logs_syslog, "logs_syslog", "rsyslog's default template: TIME HOST TAG: TEXT"},
+    FormatName{Format::otlp_metrics, "otlp_metrics", "OpenTelemetry's metrics, protobuf or JSON"},
+    FormatName{Format::otlp_logs, "otlp_logs", "OpenTelemetry's logs, protobuf or JSON"},
+    FormatName{Format::slurm_jobcomp, "slurm_jobcomp", "Slurm's records of jobs that began or ended, as jobcomp/kafka writes them"},
 };
 
 // A topic and its mapping. An empty list stands for the labels that are usual: default_labels().

@@ -119,7 +119,7 @@ struct Translator::State final : Items {
     if (item.text) return lines(record);
     if (!item.event.empty()) {
       record.what = Record::What::event;
-      record.event = item.event, record.fields = item.fields;
+      record.event = item.event, record.fields = item.fields, record.source = item.source;
       return out->record(record);
     }
     record.values = values;
@@ -273,6 +273,11 @@ void Translator::read(std::string_view message, Time arrival, Output& out) {
     case Format::prometheus_text: return read_exposition(message, s);
     case Format::influx: return read_influx(message, s);
     case Format::logs_syslog: return read_syslog(message, s);
+    case Format::otlp_metrics:
+    case Format::otlp_logs:
+      if (const auto first = message.find_first_not_of(" \t\r\n"); first == message.npos || message[first] != '{')
+        return read_otlp_wire(s.format == Format::otlp_logs, s.source.text, message, s);
+      [[fallthrough]];
     default: return s.json.read(s.format, {s.source.time, s.source.text}, message, s);
   }
 }

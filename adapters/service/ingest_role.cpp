@@ -136,7 +136,7 @@ class Worker final : public kafka::TopicConsumer::Listener, public ingest::Outpu
 
   // To each partition of the log, up to when each partition of a source has been read: behind the records that this covers.
   Result<void> announce() {
-    if (appender_.waiting() > most_waiting / 2) return {};  // a late one is of no use
+    if (appender_.waiting() > most_waiting / 2) return {};  // late, a watermark says nothing
     builder_.clear();
     bool any = false, answers = true;
     for (auto& [key, partition] : partitions_) {

@@ -52,13 +52,14 @@ TEST_CASE("mistakes in sources are named with their place and what was meant") {
   const std::string usual = "name: a, topic: t, format: ";
   CHECK(source("name: a, topic: t") == "t.yml:2:20: a source of ingest.sources has no format");
   CHECK(source(usual + "prometheus") ==
-        "t.yml:2:48: ingest.sources.format is prometheus_json, prometheus_text, telegraf_json, influx, vector_metrics, logs_json or "
-        "logs_syslog, and not 'prometheus' (prometheus_json?)");
+        "t.yml:2:48: ingest.sources.format is prometheus_json, prometheus_text, telegraf_json, influx, vector_metrics, logs_json, "
+        "logs_syslog, otlp_metrics, otlp_logs or slurm_jobcomp, and not 'prometheus' (prometheus_json?)");
   CHECK(source(usual + "influxdb").ends_with("and not 'influxdb' (influx?)"));
   CHECK(source(usual + "influx, jobs: [x]") == "t.yml:2:56: there is no option ingest.sources.jobs (job?)");
   CHECK(source(usual + "influx, job: x") == "t.yml:2:61: ingest.sources.job is a list: write [x]");
   CHECK(source(usual + "influx, text: [x]") == "t.yml:2:62: ingest.sources.text is of logs, and influx is a format of metrics");
   CHECK(source(usual + "logs_json, keep: [x]") == "t.yml:2:65: ingest.sources.keep is of metrics, and logs_json is a format of logs");
+  CHECK(source(usual + "slurm_jobcomp, covers: x").ends_with("ingest.sources.covers is of logs, and slurm_jobcomp is a format of events"));
   CHECK(source(usual + "logs_json, extract: {f: '/x/{jobs}'}") ==
         "t.yml:2:72: '/x/{jobs}': {jobs} is none of {job}, {attempt}, {rank}, {node} and {gpu}");
   CHECK(source(usual + "influx, signals: {a: b c d}") ==

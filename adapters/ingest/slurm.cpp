@@ -1,0 +1,65 @@
+// Slurm's jobcomp records as events of jobs.
+#include <algorithm>
+#include <charconv>
+
+#include "adapters/formats/json_lines.h"
+#include "adapters/ingest/json_values.h"
+
+namespace tocsin::adapters::ingest {
+namespace {
+
+// A state of Slurm, and the reason of an end that it is.
+constexpr std::pair<std::string_view, std::string_view> reasons_of_states[] = {
+    {"COMPLETED", "completed"}, {"FAILED", "failed"},       {"TIMEOUT", "timeout"},     {"DEADLINE", "timeout"},
+    {"CANCELLED", "cancelled"}, {"NODE_FAIL", "node_fail"}, {"BOOT_FAIL", "node_fail"}, {"PREEMPTED", "preempted"},
+    {"REQUEUED", "requeued"},   {"OUT_OF_MEMORY", "oom"},
+};
+constexpr std::string_view states_before_the_end[] = {"PENDING", "CONFIGURING", "RUNNING", "SUSPENDED"};
+// Fields, and the labels of the attempt that they become.
+constexpr std::pair<std::string_view, std::string_view> labels_of_fields[] = {
+    {"job_name", "labels.name"}, {"username", "labels.user"},   {"partition", "labels.partition"},
+    {"qos", "labels.qos"},       {"cluster", "labels.cluster"}, {"nodes", "labels.nodes"},
+};
+
+// "CODE:SIGNAL".
+void add_exit(std::string_view text, Item& item) {
+  int code = 0, signal = 0;
+  const auto [colon, wrong] = std::from_chars(text.data(), text.data() + text.size(), code);
+  if (wrong != std::errc{} || colon == text.data() + text.size() || *colon != ':') return;
+  if (std::from_chars(colon + 1, text.data() + text.size(), signal).ec != std::errc{}) return;
+  item.fields.push_back({"code", static_cast<double>(code), {}, false});
+  if (signal != 0) item.fields.push_back({"signal", static_cast<double>(signal), {}, false});
+}
+
+}  // namespace
+
+std::string read_slurm(const dom::object& object, ObjectReading& to) {
+  Item& item = to.item;
+  if (!add_labels(object, item, to.texts)) return "more than 1024 fields";
+  const auto field = [&item](std::string_view name) {
+    const auto found = std::find_if(item.labels.begin(), item.labels.end(), [name](const Label& label) { return label.name == name; });
+    return found == item.labels.end() ? std::string_view{} : found->value;
+  };
+  if (field("jobid").empty()) return "no 'jobid': this is no record of Slurm's jobcomp";
+  item.source = "scheduler";
+  const std::string_view state = field("state").substr(0, field("state").find_first_of(" +"));
+  const bool begins = state.empty() ? field("@end").empty()
+                                    : std::find(std::begin(states_before_the_end), std::end(states_before_the_end), state) !=
+                                          std::end(states_before_the_end);
+  // A time without a zone is the cluster's own: that of the message is used.
+  item.time = formats::parse_time(field(begins ? "@start" : "@end"));
+  if (begins) {
+    item.event = "start";
+    for (const auto& [name, label] : labels_of_fields)
+      if (const std::string_view value = field(name); !value.empty()) item.fields.push_back({label, 0, value, true});
+    return {};
+  }
+  item.event = "end";
+  const auto reason =
+      std::find_if(std::begin(reasons_of_states), std::end(reasons_of_states), [state](const auto& one) { return one.first == state; });
+  item.fields.push_back({"reason", 0, reason == std::end(reasons_of_states) ? "unknown" : reason->second, true});
+  add_exit(field("exit_code"), item);
+  return {};
+}
+
+}  // namespace tocsin::adapters::ingest
