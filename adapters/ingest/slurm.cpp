@@ -43,9 +43,9 @@ std::string read_slurm(const dom::object& object, ObjectReading& to) {
   if (field("jobid").empty()) return "no 'jobid': this is no record of Slurm's jobcomp";
   item.source = "scheduler";
   const std::string_view state = field("state").substr(0, field("state").find_first_of(" +"));
-  const bool begins = state.empty() ? field("@end").empty()
-                                    : std::find(std::begin(states_before_the_end), std::end(states_before_the_end), state) !=
-                                          std::end(states_before_the_end);
+  const bool waits =
+      std::find(std::begin(states_before_the_end), std::end(states_before_the_end), state) != std::end(states_before_the_end);
+  const bool begins = field("@end").empty() && (state.empty() || waits);
   // A time without a zone is the cluster's own: that of the message is used.
   item.time = formats::parse_time(field(begins ? "@start" : "@end"));
   if (begins) {
@@ -55,9 +55,11 @@ std::string read_slurm(const dom::object& object, ObjectReading& to) {
     return {};
   }
   item.event = "end";
-  const auto reason =
+  const auto known =
       std::find_if(std::begin(reasons_of_states), std::end(reasons_of_states), [state](const auto& one) { return one.first == state; });
-  item.fields.push_back({"reason", 0, reason == std::end(reasons_of_states) ? "unknown" : reason->second, true});
+  // A job that ended and waits again was requeued.
+  const std::string_view reason = known != std::end(reasons_of_states) ? known->second : waits ? "requeued" : "unknown";
+  item.fields.push_back({"reason", 0, reason, true});
   add_exit(field("exit_code"), item);
   return {};
 }

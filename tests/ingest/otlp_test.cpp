@@ -101,9 +101,11 @@ TEST_CASE("Slurm's records of jobs become their starts and ends") {
 {"jobid":41,"state":"NODE_FAIL","exit_code":"1:9","@end":"2026-09-21T14:13:20","alloc_node":"login"}
 {"jobid":42,"state":"CANCELLED by 100","exit_code":"0:15","@end":"2026-09-21T14:13:18Z"}
 {"jobid":43,"state":"SPECIAL_EXIT"}
-{"state":"COMPLETED"})");
+{"state":"COMPLETED"}
+{"jobid":44,"state":"PENDING","exit_code":"0:0","@start":"2026-09-21T14:00:00","@end":"2026-09-21T14:13:00","nodes":"n1"})");
   CHECK(made.records == Lines{"1 41: start labels.name='llm' labels.user='ann' labels.partition='gpu' labels.nodes='n[1-2]' of scheduler",
                               "2 41: end reason='node_fail' code=1 signal=9 of scheduler",
-                              "3 42: end reason='cancelled' code=0 signal=15 of scheduler @-2", "4 43: end reason='unknown' of scheduler"});
+                              "3 42: end reason='cancelled' code=0 signal=15 of scheduler @-2", "4 43: end reason='unknown' of scheduler",
+                              "6 44: end reason='requeued' code=0 of scheduler"});
   CHECK(made.problems == Lines{"5 malformed: no 'jobid': this is no record of Slurm's jobcomp"});
 }
