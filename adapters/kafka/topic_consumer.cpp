@@ -50,7 +50,7 @@ struct TopicConsumer::State {
     return partitions;
   }
 
-  // Where each begins: at the group's position; where it has none, at the end now, which is then its position.
+  // Where each begins: at the group's position; where it has none, some minutes back, which is then its position.
   void choose_offsets(rd_kafka_topic_partition_list_t& list) {
     const bool known = rd_kafka_committed(client.get(), &list, patience) == RD_KAFKA_RESP_ERR_NO_ERROR;
     std::vector<TopicPartition> fresh;
@@ -59,14 +59,29 @@ struct TopicConsumer::State {
       if (!known || one.err != RD_KAFKA_RESP_ERR_NO_ERROR) {
         one.offset = RD_KAFKA_OFFSET_STORED;  // the client asks again until it knows: nothing is skipped
       } else if (one.offset < 0) {
-        std::int64_t oldest = 0, end = 0;
-        const auto code = rd_kafka_query_watermark_offsets(client.get(), one.topic, one.partition, &oldest, &end, patience);
-        one.offset = code == RD_KAFKA_RESP_ERR_NO_ERROR ? end : RD_KAFKA_OFFSET_END;
-        if (code == RD_KAFKA_RESP_ERR_NO_ERROR) fresh.push_back({one.topic, one.partition, end});
+        const auto offset = some_minutes_back(one.topic, one.partition);
+        one.offset = offset.value_or(RD_KAFKA_OFFSET_BEGINNING);
+        if (offset) fresh.push_back({one.topic, one.partition, *offset});
       }
       one.err = RD_KAFKA_RESP_ERR_NO_ERROR;
     }
     static_cast<void>(commit(fresh));
+  }
+
+  // Longer than a client takes to see that a topic has a new partition.
+  std::optional<std::int64_t> some_minutes_back(const char* topic, int partition) {
+    constexpr std::chrono::minutes back{10};
+    const auto from = std::chrono::system_clock::now() - back;
+    const Partitions asked{rd_kafka_topic_partition_list_new(1)};
+    rd_kafka_topic_partition_t& one = *rd_kafka_topic_partition_list_add(asked.get(), topic, partition);
+    one.offset = std::chrono::duration_cast<std::chrono::milliseconds>(from.time_since_epoch()).count();  // a time goes in its place
+    const auto code = rd_kafka_offsets_for_times(client.get(), asked.get(), patience);
+    if (code != RD_KAFKA_RESP_ERR_NO_ERROR || one.err != RD_KAFKA_RESP_ERR_NO_ERROR) return std::nullopt;
+    if (one.offset >= 0) return one.offset;
+    std::int64_t oldest = 0, end = 0;  // nothing is younger
+    if (rd_kafka_query_watermark_offsets(client.get(), topic, partition, &oldest, &end, patience) != RD_KAFKA_RESP_ERR_NO_ERROR)
+      return std::nullopt;
+    return end;
   }
 
   Result<void> commit(std::span<const TopicPartition> positions) {

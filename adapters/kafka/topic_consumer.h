@@ -32,7 +32,7 @@ struct ForeignMessage {
 };
 
 // Reads topics of other programs as a member of a group whose members divide the partitions among them. A partition that the group has no
-// position of begins at its end; a position that is gone, at the oldest message.
+// position of begins ten minutes back, so that nothing of a new partition is missed; a position that is gone, at the oldest message.
 // Owned by the role that reads; touched by its thread alone, which the listener's functions run on, within next() and leave().
 class TopicConsumer {
  public:
