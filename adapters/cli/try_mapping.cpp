@@ -63,7 +63,7 @@ class Printer final : public ingest::Output {
 
   [[nodiscard]] bool all_taken() const { return reasons_.empty(); }
 
-  void summary(const stream::SignalTable* known) const {
+  void summary(const stream::SignalTable& known) const {
     fmt::print("{} samples, {} lines and {} events of {} jobs; {} values not kept\n", samples_, lines_, events_, jobs_.size(), unwanted_);
     std::uint64_t all = 0;
     std::string parts;
@@ -73,8 +73,8 @@ class Printer final : public ingest::Output {
     }
     fmt::print("{} left out{}\n", all, parts);
     for (const auto& [signal, count] : signals_) {
-      const auto id = known == nullptr ? std::nullopt : known->find(signal);
-      if (id) fmt::print("{} values of {}: the signal {} ({})\n", count, signal, (*known)[*id].name, (*known)[*id].unit);
+      const auto id = known.find(signal);
+      if (id) fmt::print("{} values of {}: the signal {} ({})\n", count, signal, known[*id].name, known[*id].unit);
       else fmt::print("{} values of {}: no signal of the rules\n", count, signal);
     }
   }
@@ -132,11 +132,13 @@ stream::Result<int> run(const TryOptions& options) {
   if (!nodes) return nodes.error();
   auto translator = ingest::Translator::make(*source, &*nodes);
   if (!translator) return translator.error();
-  const auto pack = load_pack_from(config->rules);
-  if (!pack) return pack.error();
   Printer printer{options.file.string()};
   if (auto done = read(options.file, *translator, printer); !done) return done.error();
-  if (!options.quiet) printer.summary(&pack->pack->signals);
+  if (!options.quiet) {
+    const auto pack = load_pack_from(config->rules);
+    if (!pack) return pack.error();
+    printer.summary(pack->pack->signals);
+  }
   return options.strict && !printer.all_taken() ? 1 : 0;
 }
 

@@ -269,6 +269,7 @@ void Translator::read(std::string_view message, Time arrival, Output& out) {
   s.introduced.clear();
   if (message.size() > longest_message)
     return out.left_out({Reason::too_large, 1, "the message has more than " + std::to_string(longest_message >> 20) + " MiB"});
+  if (constexpr std::string_view mark = "\xef\xbb\xbf"; message.starts_with(mark)) message.remove_prefix(mark.size());  // of UTF-8
   switch (s.format) {
     case Format::prometheus_text: return read_exposition(message, s);
     case Format::influx: return read_influx(message, s);

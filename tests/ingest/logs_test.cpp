@@ -36,6 +36,10 @@ TEST_CASE("bytes that are no UTF-8 do not cost the line") {
                               "b"});
 }
 
+TEST_CASE("the mark of UTF-8 in front of a message is no part of it") {
+  CHECK(collect(source("logs_json"), "\xef\xbb\xbf{\"job_id\":\"4\",\"message\":\"a\"}").records == Lines{"1 4: a"});
+}
+
 TEST_CASE("an object without a text is named with the fields that were looked for") {
   const auto made = collect(source("logs_json"), R"({"job_id":"4","body":"x"})");
   CHECK(made.problems == Lines{"1 malformed: no text of a line: it has none of the fields message, log, msg, MESSAGE (option text)"});
