@@ -241,6 +241,8 @@ signals {
     aliases = { "DCGM_FI_DEV_ECC_DBE_VOL_TOTAL" } },
   row_remap_failure = { kind = "gauge", unit = "count", owner = "gpu", documentation = "Whether a row of memory could not be remapped.",
     aliases = { "DCGM_FI_DEV_ROW_REMAP_FAILURE", "DCGM_FI_DEV_ROW_REMAP_FAILED" } },
+  gpu_unreadable = { kind = "event", unit = "none", owner = "gpu", source = sampler, fields = { call = "text", reason = "text" },
+    documentation = "NVML did not answer a question about the GPU, and why: what that call gives is unknown. Reported once a call." },
   xid = { kind = "event", unit = "none", owner = "gpu", source = kernel, fields = { code = "none", pci = "text", pid = "none", process = "text", recovery = "none" },
     documentation = "An error that the driver reported in the kernel's log, by its number. `recovery` is the action that 154 asks for: 0 none, 1 reset, 2 reboot, 3 drain, 4 drain and reset." },
   sxid = { kind = "event", unit = "none", owner = "job", source = kernel, fields = { code = "none", pci = "text", class = "text" },

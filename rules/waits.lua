@@ -1,7 +1,7 @@
 -- D3 without a line of the job's own: who never waits while the others do is the one that they wait for.
 
 rule "straggler_by_waits" {
-  family = "D3", severity = "warning", per = "rank", every = "10s",
+  family = "D3", severity = "warning", per = "rank", every = "5s",
   summary = "The other ranks wait for this one in every step",
   needs = {
     share = signal "wait_share"    { over = "30s" },
@@ -10,9 +10,9 @@ rule "straggler_by_waits" {
     step  = signal "step"          { over = "attempt" },
   },
   -- The others lose `lost` of their time to it, and wait at least twice as often. A whole window of waiting is a validation, a save or a
-  -- hang, not a slow step: the others must work, too, and steps must go on where they are read.
+  -- hang, not a slow step: steps must go on, or, where none is read, the others must work in between.
   params = { lost = 0.3, times = 2, whole = 0.95, still = 6 },
-  fire = "4 of 4", clear = "4 of 6", yields_to = { "straggler", "rank_stopped", "stalled", "node_down" },
+  fire = "6 of 6", clear = "6 of 8", yields_to = { "straggler", "rank_stopped", "stalled", "node_down" },
   shows = "rank {rank} on {node} waits in {own:.0%} of the looks at it, the others in {typical:.0%}",
   causes = {
     late = "its steps take longer than the others': more work, a busy host, a slow disk or a pause of its own; look at what its process does (py-spy dump)",
@@ -23,9 +23,9 @@ rule "straggler_by_waits" {
     local late    = (typical - own):above(p.lost) & (p.times * own):below(typical)
     local few     = late:at_most((0.25 * own:count("job")):clamp(1), "job")
     local works   = own:max("job"):below(p.whole)
-    local steps   = job.step:age():min("job"):below((p.still * job.gap:median():max("job")):clamp("10s")):maybe()
+    local steps   = job.step:age():min("job"):below((p.still * job.gap:median():max("job")):clamp("10s"))
     local stopped = job.state:last():is("stopped", "traced", "zombie"):any("job"):surely()
-    return late & few & works & steps & ~stopped, { own = own, typical = typical, late = late }
+    return late & few & (steps:surely() | (works & steps:maybe())) & ~stopped, { own = own, typical = typical, late = late }
   end,
 }
 
@@ -35,6 +35,10 @@ case "one of four is late in each step" {
   ranks = 4, { lasting = "2m", wait_share = noise(0.2, 0.05), process_cpu = 0.8 },
   { lasting = "2m", wait_share = noise(0.7, 0.05), rank = { [1] = { wait_share = noise(0.05, 0.02) } } },
   fires = { { "straggler_by_waits", rank = 1, cause = "late", within = "70s" } },
+}
+case "the others have next to nothing to do but to wait for it" {
+  ranks = 4, { lasting = "3m", phase = "train", step = steps(0.3), wait_share = noise(0.97, 0.01), rank = { [1] = { wait_share = noise(0.05, 0.02) } } },
+  fires = { { "straggler_by_waits", rank = 1 } },
 }
 case "one of two is late in each step" {
   ranks = 2, { lasting = "2m", phase = "train", step = steps(0.5), wait_share = noise(0.6, 0.05), rank = { [0] = { wait_share = noise(0.1, 0.02) } } },

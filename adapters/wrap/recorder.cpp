@@ -27,9 +27,6 @@ constexpr stream::Duration between_coverage = 10s;
 constexpr stream::Duration look_often = 60s;  // after a change look for processes each second, later every five
 constexpr stream::Duration pack_lead = 3s;    // a reload takes effect so much later
 
-// Between glances at the ranks: uneven, so that they do not fall into step with the training.
-constexpr stream::Duration between_glances[] = {170ms, 230ms, 190ms, 260ms, 150ms, 210ms, 240ms};
-
 // A sample in the middle of its row of a second falls in no other.
 Time next_half_second(Time now) { return stream::row_end(now - 500ms + 1ns, 1s) + 500ms; }
 
@@ -46,8 +43,6 @@ Recorder::Recorder(const RecorderSetup& setup)
       changed_(setup.clock.now()) {}
 
 Recorder::~Recorder() = default;
-
-EntryBuilder::Member Recorder::member(std::uint32_t rank) const { return {stream::Level::rank, rank, setup_.node, {}}; }
 
 void Recorder::about_attempt() { entry_.about(setup_.job, setup_.options->attempts + std::to_string(setup_.legacy->attempt), setup_.node); }
 
@@ -174,7 +169,10 @@ void Recorder::tell_ranks(std::span<const RankFinder::Change> changes, Time now)
   about_attempt();
   for (const RankFinder::Change& change : changes) {
     changed_ = now;
-    if (change.kind == RankFinder::Change::Kind::restarted) ranks_.clear();
+    if (change.kind == RankFinder::Change::Kind::restarted) {
+      ranks_.clear();
+      gpus_.forget_ranks();
+    }
     if (change.kind == RankFinder::Change::Kind::appeared) {
       add_rank(change.rank, change.pid);
       const EntryBuilder::Field fields[] = {{"node", 0, setup_.node, true}, {"pid", static_cast<double>(change.pid), {}, false}};
@@ -202,68 +200,6 @@ void Recorder::look_for_lone_process(Time now) {
     tell_ranks(changes, now);
   }
   if (*pid != command->first) ranks_.front().worker = std::make_unique<ProcProbe>(*pid);
-}
-
-void Recorder::glance(Time now) {
-  for (Rank& rank : ranks_) (rank.worker ? *rank.worker : *rank.probe).glance();
-  next_glance_ = now + between_glances[glances_++ % std::size(between_glances)];
-}
-
-void Recorder::sample(Time now) {
-  entry_.clear();
-  entry_.about(setup_.job, {}, setup_.node);
-  if (const auto memory = memory_->read()) {
-    const EntryBuilder::Value values[] = {{"host_memory_used", memory->used, {}, false}, {"host_memory_limit", memory->limit, {}, false}};
-    entry_.sample(now, {stream::Level::node, 0, setup_.node, {}}, values, "sampler");
-  }
-  for (Rank& rank : ranks_) {
-    rank.reading = rank.probe->read(now);
-    if (!rank.reading) continue;
-    if (rank.worker) {
-      if (auto of_worker = rank.worker->read(now)) rank.reading = of_worker;
-      else rank.worker.reset();
-    }
-    const EntryBuilder::Value values[] = {{"process_rss", rank.reading->resident_bytes, {}, false},
-                                          {"wait_share", rank.reading->wait_share.value_or(stream::absent), {}, false},
-                                          {"process_cpu", rank.reading->cpu.value_or(stream::absent), {}, false},
-                                          {"process_pid", static_cast<double>((rank.worker ? *rank.worker : *rank.probe).pid()), {}, false},
-                                          {"process_state", 0, rank.reading->state, true}};
-    entry_.sample(now, member(rank.rank), values, "sampler");
-  }
-  for (const auto& [signal, wait] :
-       {std::pair{"wait_syscall", &ProcReading::wait_syscall}, std::pair{"wait_channel", &ProcReading::wait_channel}}) {
-    for (const Rank& rank : ranks_) {
-      if (!rank.reading || ((*rank.reading).*wait).empty()) continue;
-      const EntryBuilder::Value value[] = {{signal, 0, (*rank.reading).*wait, true}};
-      entry_.sample(now, member(rank.rank), value, "sampler");
-    }
-  }
-  for (const Rank& rank : ranks_) {
-    if (!rank.reading || !rank.reading->exit_status) continue;
-    const EntryBuilder::Value value[] = {{"exit_status", *rank.reading->exit_status, {}, false}};
-    entry_.sample(now, member(rank.rank), value, "sampler");
-  }
-  recording_.append(entry_);
-  about_attempt();
-  for (const Rank& rank : ranks_)
-    if (!rank.reading) drop_rank(rank, now);
-  recording_.append(entry_);
-  std::erase_if(ranks_, [](const Rank& rank) { return !rank.reading; });
-}
-
-void Recorder::coverage() {
-  std::vector<EntryBuilder::Member> lines, samples;
-  for (const Rank& rank : ranks_) {
-    if (rank.coverage) lines.push_back(member(rank.rank));
-    samples.push_back(member(rank.rank));
-  }
-  entry_.about(setup_.job, {}, setup_.node);
-  // No rank is known, or all of them are here: our coverage is that of the whole job.
-  if (ranks_.empty() || (finder_.complete() && lines.size() == ranks_.size())) entry_.coverage("log", {});
-  if (!lines.empty()) entry_.coverage("log", lines);
-  samples.push_back({stream::Level::node, 0, setup_.node, {}});
-  entry_.coverage("sampler", samples);
-  recording_.append(entry_);
 }
 
 void Recorder::tell_dropped(Time now) {
@@ -316,6 +252,7 @@ int Recorder::run() {
   begin();
   tree_.emplace(setup_.parent);
   memory_.emplace();
+  gpus_.start();
   buffer_.resize(read_bytes);
   for (const Legacy::Rank& rank : finder_.ranks()) {
     if (!rank.alive) continue;
@@ -355,8 +292,9 @@ int Recorder::run() {
     pollfd at[] = {{parent_gone_ ? -1 : setup_.control, POLLIN, 0},
                    {out_.open && !quiet ? out_.descriptor : -1, POLLIN, 0},
                    {err_.open && !quiet ? err_.descriptor : -1, POLLIN, 0},
-                   {reload_.descriptor(), POLLIN, 0}};
-    if (::poll(at, 4, milliseconds_until(quiet ? std::min(quiet_until, wake) : wake, now)) < 0) continue;
+                   {reload_.descriptor(), POLLIN, 0},
+                   {gpus_.descriptor(), POLLIN, 0}};
+    if (::poll(at, std::size(at), milliseconds_until(quiet ? std::min(quiet_until, wake) : wake, now)) < 0) continue;
     if (at[0].revents != 0) {
       take_state();
       quiet_until = stream::long_ago;
@@ -365,6 +303,7 @@ int Recorder::run() {
     if (at[1].revents != 0) more |= read(out_);
     if (at[2].revents != 0) more |= read(err_);
     if ((at[1].revents | at[2].revents) != 0 && !more) quiet_until = setup_.clock.now() + between_reads;
+    if (at[4].revents != 0) look_at_gpus();
     if (at[3].revents != 0) {
       if (auto pack = reload_.poll()) {
         if (*pack) {

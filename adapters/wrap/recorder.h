@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "adapters/wrap/gpu_watch.h"
 #include "adapters/wrap/line_splitter.h"
 #include "adapters/wrap/lone_process.h"
 #include "adapters/wrap/proc_sampler.h"
@@ -71,6 +72,7 @@ class Recorder {
   void find_ranks(stream::Time now);
   void tell_ranks(std::span<const RankFinder::Change> changes, stream::Time now);
   void look_for_lone_process(stream::Time now);
+  void look_at_gpus();
   void add_rank(std::uint32_t rank, pid_t pid);
   void drop_rank(const Rank& rank, stream::Time now);
   void coverage();
@@ -88,6 +90,7 @@ class Recorder {
   RankFinder finder_;
   UnnamedRanks unnamed_;
   LoneProcess lone_;
+  GpuWatch gpus_;
   std::vector<Rank> ranks_;
   std::optional<HostMemory> memory_;
   Reload reload_;

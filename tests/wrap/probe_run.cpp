@@ -38,6 +38,7 @@ std::string member_text(const stream::MemberKey& member) {
   switch (member.level) {
     case stream::Level::rank: return "rank " + std::to_string(member.rank);
     case stream::Level::node: return "node " + std::string{member.node};
+    case stream::Level::gpu: return "gpu " + std::string{member.gpu};
     default: return "job";
   }
 }

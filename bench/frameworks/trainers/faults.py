@@ -13,13 +13,15 @@ AFTER = float(os.environ.get("FAULT_AFTER", "20"))
 FOLDER = pathlib.Path(os.environ.get("FAULT_DIR", "/tmp"))
 LASTS = float(os.environ.get("FAULT_LASTS", "60"))
 _first = None
+_exploded = 1
 
 
 def _mark(name):
     path = FOLDER / name
     if not path.exists():
-        path.with_suffix(".part").write_text(str(time.time()))
-        path.with_suffix(".part").rename(path)
+        part = FOLDER / f"{name}.{os.getpid()}"      # several ranks come here at once
+        part.write_text(str(time.time()))
+        part.rename(path)
 
 
 def started(rank):
@@ -65,10 +67,12 @@ def busy(seconds):
 
 
 def rate(optimizer):
-    """A learning rate that explodes."""
+    """A learning rate that explodes; before the optimizer's step, whatever a schedule set."""
+    global _exploded
     if due("rate"):
+        _exploded = min(_exploded * 2, 1e6)
         for group in optimizer.param_groups:
-            group["lr"] = min(group["lr"] * 3, 1e6)
+            group["lr"] = max(group["lr"], 1e-3 * _exploded)
 
 
 def loss(value):

@@ -25,7 +25,7 @@ class Faults(TrainerCallback):
     def on_step_begin(self, args, state, control, **rest):
         faults.step(args.process_index)
 
-    def on_optimizer_step(self, args, state, control, optimizer=None, **rest):
+    def on_pre_optimizer_step(self, args, state, control, optimizer=None, **rest):
         if optimizer is not None:
             faults.rate(optimizer)
 
