@@ -114,6 +114,7 @@ rule "loss_spike" {
                   & one:above(p.over * job.noise:max()) & (one - usual):above(p.share * fall) & usual:above(0)
     local anew    = (now - job.birth:first(3)):abs():below(p.birth * job.birth:first(3):abs())      -- a mean of each epoch begins again
     local ever    = ~signs & excess:above(p.far * broad) & excess:above(p.twice * usual:abs()) & now:above(job.wide:max()) & job.step:last():max("job"):above(p.early)
+                  & ~(learnt & excess:below(p.share * fall)):surely()
     local ratio   = (now / usual):log():above(p.tails * broad / usual):maybe()        -- losses of small batches have long tails
     return ((excess:above(0) & learnt & jumped & ratio & ~anew & ~signs) | (learnt & alone & ~anew) | (ever & ratio):surely()), { now = greatest(now, one), usual = usual, z = excess / scatter, step = job.step:last():max("job"), rises = rises, grows = grows, rate = rises:above(p.rises), gradient = grows:above(p.grows) }
   end,

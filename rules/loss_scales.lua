@@ -35,3 +35,7 @@ case "the rate is three hundred times too high, and the loss follows" {
   { lasting = "2m", loss = noise(2.4, 0.03) }, { lasting = "5s", learning_rate = 0.3 }, { lasting = "20s", loss = noise(7, 0.2) },
   fires = { { "loss_spike", cause = "rate", within = "10s" }, { "loss_diverged", cause = "stays" } },
 }
+case "a small batch of a loss that has fallen to a hundredth: a bar shows one high value twice" {
+  ranks = 1, { lasting = "60s", phase = "train", step = steps(0.1, 1), loss = ramp(3.5, 0.02) }, { lasting = "60s", step = steps(0.1, 601), loss = noise(0.0126, 0.0013) },
+  { lasting = "1s", step = steps(0.1, 1201), loss = 0.0403 }, { lasting = "20s", step = steps(0.1, 1211), loss = noise(0.0126, 0.0013) },
+}
