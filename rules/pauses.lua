@@ -123,3 +123,7 @@ case "the others spin while one is stopped" {
   { lasting = "50s", step = silent, rank = { [2] = { process_state = "stopped", process_cpu = 0 } } },
   fires = { { "rank_stopped", who = { 2 }, within = "15s" } },
 }
+case "a busy host: processes want to run, and get next to nothing for minutes" {
+  ranks = 2, { lasting = "4m", phase = "starting", process_state = "running", process_cpu = 0.01 }, { lasting = "2m", phase = "train", step = steps(1), process_cpu = 0.03 },
+  { lasting = "2m", step = silent, process_cpu = 0.02 }, { lasting = "1m", step = steps(1, 200), process_cpu = 0.03 },
+}

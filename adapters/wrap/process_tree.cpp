@@ -203,11 +203,12 @@ void ProcessTree::find_local_zero() {
   const Process* first = nullptr;
   for (const auto& [pid, process] : descendants_) {
     if (!process.rank || process.identity->kind != local) continue;
-    if (process.identity->rank == 0 || (first != nullptr && first->parent != process.parent)) return;
+    if (process.identity->rank == 0) local_zero_ = true;
+    if (local_zero_ || (first != nullptr && first->parent != process.parent)) return;
     first = &process;
   }
   const auto parent = first == nullptr ? descendants_.end() : descendants_.find(first->parent);
-  if (parent == descendants_.end() || parent->second.identity) return;
+  if (parent == descendants_.end() || parent->second.identity || is_shell(parent->second.name)) return;
   parent->second.identity = Identity{0, first->identity->world_size, local};
   parent->second.rank = true;
 }

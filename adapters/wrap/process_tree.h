@@ -77,6 +77,7 @@ class ProcessTree {
   int load_;  // /proc/loadavg: its last word is the newest pid
   std::string newest_;
   std::unordered_map<pid_t, Process> descendants_;
+  bool local_zero_ = false;              // a process with LOCAL_RANK 0 was seen, so none has to be found
   std::unordered_set<pid_t> strangers_;  // processes that are no descendants
 };
 

@@ -154,7 +154,7 @@ void Recorder::find_ranks(Time now) {
   if (now < next_look_) return;
   next_look_ = now + (now - changed_ < look_often ? 900ms : 4900ms);
   tree_->look();
-  if (finder_.assumed() || finder_.all_gone()) tree_->name(unnamed_.look(tree_->processes(), now));
+  if ((finder_.assumed() || finder_.all_gone()) && !tree_->among_ranks()) tree_->name(unnamed_.look(tree_->processes(), state_.child, now));
   tell_ranks(finder_.look(tree_->processes()), now);
   if (finder_.ranks().empty() || finder_.assumed()) look_for_lone_process(now);
   for (Rank& rank : ranks_) {

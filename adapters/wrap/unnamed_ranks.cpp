@@ -16,7 +16,7 @@ namespace tocsin::adapters::wrap {
 
 namespace {
 
-constexpr stream::Duration between_looks = std::chrono::seconds{3};
+constexpr stream::Duration longest_wait = std::chrono::seconds{30};  // between looks
 constexpr std::size_t longest_table = 8u << 20;
 constexpr std::size_t most_descriptors = 4096;  // of one process
 constexpr std::string_view mapped = "0000000000000000FFFF0000";
@@ -61,6 +61,7 @@ bool connected(const Group& group) {
   held.push_back(sockets_of(group.front()->parent));
   for (const auto& inodes : held)
     for (const std::uint64_t inode : inodes) ++owners[inode];
+  if (owners.empty()) return false;
   std::unordered_map<std::string, std::string> ends;  // of each socket of their own: from, to
   for (const char* table : {"net/tcp", "net/tcp6"})
     for (const TcpSocket& socket : tcp_sockets(read_whole(path_of(group.front()->pid, table), longest_table)))
@@ -105,11 +106,18 @@ std::string without_numbers(std::string_view command_line) {
   return text;
 }
 
-std::vector<pid_t> UnnamedRanks::look(const std::unordered_map<pid_t, Process>& processes, stream::Time now) {
-  if (looked_ != stream::long_ago && now - looked_ < between_looks) return {};
-  looked_ = now;
+std::vector<pid_t> UnnamedRanks::look(const std::unordered_map<pid_t, Process>& processes, pid_t command, stream::Time now) {
+  if (now < next_) return {};
+  wait_ = std::min(wait_ + wait_ / 8, longest_wait);
+  next_ = now + wait_;
+  const auto below = [&](const Process& process) {
+    for (auto at = processes.find(process.parent); at != processes.end(); at = processes.find(at->second.parent))
+      if (at->first == command) return true;
+    return false;
+  };
   std::map<pid_t, Group> children;
-  for (const auto& [pid, process] : processes) children[process.parent].push_back(&process);
+  for (const auto& [pid, process] : processes)
+    if (below(process)) children[process.parent].push_back(&process);
   Group best;
   for (const auto& [parent, siblings] : children) {
     if (siblings.size() < 2) continue;

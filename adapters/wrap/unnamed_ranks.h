@@ -29,11 +29,13 @@ struct TcpSocket {
 // Owned by the Recorder.
 class UnnamedRanks {
  public:
-  // In the order of their start; empty: none are found. A look that comes too soon after the last finds none.
-  [[nodiscard]] std::vector<pid_t> look(const std::unordered_map<pid_t, Process>& processes, stream::Time now);
+  // Below the command, in the order of their start; empty: none are found. A look that comes too soon after the last finds none; the
+  // longer it is in vain, the seldomer.
+  [[nodiscard]] std::vector<pid_t> look(const std::unordered_map<pid_t, Process>& processes, pid_t command, stream::Time now);
 
  private:
-  stream::Time looked_ = stream::long_ago;
+  stream::Time next_ = stream::long_ago;
+  stream::Duration wait_ = std::chrono::seconds{2};
 };
 
 }  // namespace tocsin::adapters::wrap

@@ -68,6 +68,19 @@ TEST_CASE("a program that starts the other ranks of its node itself is the first
   CHECK(members[2].member == "rank 2");
 }
 
+TEST_CASE("a launcher whose first rank has gone is no rank, nor is a shell") {
+  Scratch scratch;
+  const std::string script =
+      "import os, subprocess, time\n"
+      "p = [subprocess.Popen(['sleep', '3' if r == 0 else '7'], env=dict(os.environ, LOCAL_RANK=str(r), WORLD_SIZE='2')) for r in "
+      "range(2)]\n"
+      "for q in p: q.wait()\n";
+  (void)run(probe({"--journal", (scratch / "j").string()}, {"python3", "-c", script}), scratch);
+  CHECK(read_journal(scratch / "j").named("member").size() == 2);
+  (void)run(probe({"--journal", (scratch / "k").string()}, {"sh", "-c", "LOCAL_RANK=1 WORLD_SIZE=2 sleep 4; true"}), scratch);
+  CHECK(read_journal(scratch / "k").named("member").size() == 1);
+}
+
 TEST_CASE("a process that is stopped before it was known as the job's only one is known all the same") {
   Scratch scratch;
   Running running{
