@@ -31,6 +31,7 @@ rule "stalled" {
     phase    = signal "phase"               { over = "attempt" },
     cpu      = signal "process_cpu"         { over = "45s" },
     worked   = signal "process_cpu"         { over = "attempt" },
+    children = signal "children_cpu"        { over = "45s" },
     lately   = signal "process_cpu"         { over = "10s" },
     state    = signal "process_state"       { over = "attempt" },
     launched = signal "collective_launched" { over = "30s" },
@@ -73,7 +74,8 @@ rule "stalled" {
     local stopped  = job.state:last():is("stopped", "traced", "zombie"):any("job")
     local awake    = job.lately:max():max("job"):above(p.wakes):surely()      -- continued after a stop
     local starves  = (job.state:last():is("running") & cpu:below(p.rests)):any("job"):surely()      -- it wants to run, and a busy host does not let it
-    local resting  = cpu:max("job"):below(p.rests) & ~awake & ~starves
+    local whole    = cpu + job.children:mean():fill(0)      -- loaders that start, and compilers, work for their rank
+    local resting  = whole:max("job"):below(p.rests) & ~awake & ~starves
     local gr       = job.gr:mean():fill(job.gr_long:last())
     local cold     = gr:below(0.05):any("job") & ~cpu:above(p.works):any("job"):surely()
     local spinning = (gr:above(p.spin) & job.sm:mean():below(p.duty)):all("job")
@@ -95,7 +97,7 @@ rule "stalled" {
     local silent  = job.alive:age():min("job")
     local talks   = (silent:below(p.recent) & silent:below(0.9 * steps)):surely()       -- other lines came after the last step
     local quiet   = greatest(usual, p.patient * longest, waits:surely():choose(p.waiting, talks:choose(p.talking, p.alone)))
-    local idle    = cpu:max("job"):below(p.busy) & ~awake & ~starves
+    local idle    = whole:max("job"):below(p.busy) & ~awake & ~starves
     local trained = job.gaps:count():max("job"):at_least(8):surely()
     local never   = job.step:count():is(0):all("job") & ~job.loss:count():above(0):surely()
     local age     = least(steps, job.loss:age():fill(steps))      -- a loss is progress, too, if no step is reported

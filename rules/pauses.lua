@@ -127,3 +127,6 @@ case "a busy host: processes want to run, and get next to nothing for minutes" {
   ranks = 2, { lasting = "4m", phase = "starting", process_state = "running", process_cpu = 0.01 }, { lasting = "2m", phase = "train", step = steps(1), process_cpu = 0.03 },
   { lasting = "2m", step = silent, process_cpu = 0.02 }, { lasting = "1m", step = steps(1, 200), process_cpu = 0.03 },
 }
+case "ranks wait for loaders that take minutes to start" {
+  ranks = 2, { lasting = "4m", phase = "starting", process_state = "sleeping", process_cpu = 0.005, children_cpu = 0.4 }, { lasting = "1m", phase = "train", step = steps(1), process_cpu = 0.5 },
+}

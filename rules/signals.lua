@@ -184,6 +184,8 @@ signals {
     documentation = "The number under which the rank's node knows its process." },
   wait_share = { kind = "gauge", unit = "ratio", owner = "rank", source = sampler, lateness = "1s",
     documentation = "The share of looks, several a second, in which the rank's main thread waited for others: in a futex, a poll or a receive." },
+  children_cpu = { kind = "gauge", unit = "ratio", owner = "rank", source = sampler, lateness = "1s",
+    documentation = "Processor time of what the rank's process has started, loader workers and compilers, over time: 1 is one core." },
   exit_status = { kind = "gauge", unit = "none", owner = "rank", source = sampler, lateness = "1s",
     documentation = "How the rank's process ended, while nobody has reaped it: its code, or 128 and the signal." },
   process_rss = { kind = "gauge", unit = "bytes", owner = "rank", source = sampler, lateness = "1s",

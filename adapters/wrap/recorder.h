@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -55,6 +56,8 @@ class Recorder {
     std::unique_ptr<ProcProbe> probe, worker;  // worker: where the process is a shell that waits for it
     bool coverage = true;                      // its output comes to us
     std::optional<ProcReading> reading{};      // the last; none: it has gone
+    std::map<pid_t, std::uint64_t> below{};    // processes that it started, and their CPU ticks at the last look
+    stream::Time below_at = stream::long_ago;
   };
   struct Stream {
     int descriptor = -1;
@@ -73,6 +76,7 @@ class Recorder {
   void tell_ranks(std::span<const RankFinder::Change> changes, stream::Time now);
   void look_for_lone_process(stream::Time now);
   void look_at_gpus();
+  [[nodiscard]] std::optional<double> cpu_below(Rank& rank, stream::Time now) const;  // cores, since the last look
   void add_rank(std::uint32_t rank, pid_t pid);
   void drop_rank(const Rank& rank, stream::Time now);
   void coverage();

@@ -1,5 +1,9 @@
-#include <algorithm>
+#include <unistd.h>
 
+#include <algorithm>
+#include <utility>
+
+#include "adapters/wrap/proc_stat.h"
 #include "adapters/wrap/recorder.h"
 #include "stream/values/value.h"
 
@@ -17,6 +21,29 @@ constexpr stream::Duration between_glances[] = {170ms, 230ms, 190ms, 260ms, 150m
 }  // namespace
 
 EntryBuilder::Member Recorder::member(std::uint32_t rank) const { return {stream::Level::rank, rank, setup_.node, {}}; }
+
+std::optional<double> Recorder::cpu_below(Rank& rank, Time now) const {
+  static const double tick = 1.0 / static_cast<double>(::sysconf(_SC_CLK_TCK));
+  const auto& processes = tree_->processes();
+  const pid_t root = rank.worker ? rank.worker->pid() : rank.pid;
+  std::map<pid_t, std::uint64_t> seen;
+  std::uint64_t ticks = 0;
+  for (const auto& [pid, process] : processes) {
+    bool below = false;
+    for (auto at = processes.find(process.parent); at != processes.end() && !below; at = processes.find(at->second.parent))
+      below = at->first == root;
+    if (!below) continue;
+    const auto stat = parse_stat(read_whole("/proc/" + std::to_string(pid) + "/stat", 1));
+    if (!stat) continue;
+    const auto before = rank.below.find(pid);
+    if (before != rank.below.end() && stat->cpu_ticks > before->second) ticks += stat->cpu_ticks - before->second;
+    seen.emplace(pid, stat->cpu_ticks);
+  }
+  rank.below = std::move(seen);
+  const Time last = std::exchange(rank.below_at, now);
+  if (last == stream::long_ago || now <= last) return std::nullopt;
+  return static_cast<double>(ticks) * tick / stream::seconds(now - last);
+}
 
 void Recorder::glance(Time now) {
   for (Rank& rank : ranks_) (rank.worker ? *rank.worker : *rank.probe).glance();
@@ -39,6 +66,7 @@ void Recorder::sample(Time now) {
     }
     const EntryBuilder::Value values[] = {{"process_rss", rank.reading->resident_bytes, {}, false},
                                           {"wait_share", rank.reading->wait_share.value_or(stream::absent), {}, false},
+                                          {"children_cpu", cpu_below(rank, now).value_or(stream::absent), {}, false},
                                           {"process_cpu", rank.reading->cpu.value_or(stream::absent), {}, false},
                                           {"process_pid", static_cast<double>((rank.worker ? *rank.worker : *rank.probe).pid()), {}, false},
                                           {"process_state", 0, rank.reading->state, true}};

@@ -46,6 +46,7 @@ TEST_CASE("ranks that no environment names are known by their connections, in th
   CHECK(std::stoi(members[0].fields.at("pid")) < std::stoi(members[2].fields.at("pid")));
   CHECK(recorded.named("start").back().fields.at("world_size") == "3");
   CHECK_FALSE(recorded.of("process_state", "rank 2").empty());
+  CHECK_FALSE(recorded.of("children_cpu", "rank 1").empty());
   CHECK(recorded.of("process_pid", "rank 2").front().value == members[2].fields.at("pid"));
 }
 
@@ -108,4 +109,18 @@ TEST_CASE("how a rank ended that nobody reaps is recorded") {
   const auto ended = read_journal(scratch / "j").of("exit_status", "rank 1");
   REQUIRE_FALSE(ended.empty());
   CHECK(ended.front().value == "137");
+}
+
+TEST_CASE("what a rank has started works for it, and is sampled beside it") {
+  Scratch scratch;
+  const std::string rank =
+      "import subprocess, sys\n"
+      "subprocess.run([sys.executable, '-c', 'import time\\nt = time.time()\\nwhile time.time() - t < 8: sum(range(20000))'])\n";
+  const std::string script =
+      "import os, subprocess, sys; subprocess.run([sys.executable, '-c', sys.argv[1]], env=dict(os.environ, RANK='0', WORLD_SIZE='1'))";
+  (void)run(probe({"--journal", (scratch / "j").string()}, {"python3", "-c", script, rank}), scratch);
+  double most = 0;
+  for (const auto& sample : read_journal(scratch / "j").of("children_cpu", "rank 0"))
+    if (!sample.value.empty()) most = std::max(most, std::stod(sample.value));
+  CHECK(most > 0.02);  // a busy machine may give it little
 }
