@@ -54,7 +54,7 @@ rule "stalled" {
   -- prepared. A process that worked for `worked` seconds may have trained, with lines that nobody understands.
   params = { k = 4, least = "30s", most = "10m", steps = 60, brief = "60s", save = "5m", eval = "10m", alone = "15m", waiting = "5m", talking = "30m", patient = 5,
              start = "20m", seldom = "60m", idle = "60s", busy = 0.02, works = 0.5, rests = 0.05, wakes = 0.15, worked = 120, spin = 0.9, duty = 0.2, recent = "15m" },
-  state = { longest = 0 }, fire = "2 of 2", clear = "1 of 1",
+  state = { longest = 0, stood = 0 }, fire = "2 of 2", clear = "1 of 1",
   yields_to = { "rank_stopped", "job_stopped", "rendezvous_hang", "collective_hang", "idle_hang", "collective_timeout", "rank_killed", "node_down" },
   shows = "no step for {minutes:.1f} min ({age:.0f} s); the job's own steps, and what else is known, allow {limit:.0f} s",
   causes = {
@@ -72,6 +72,8 @@ rule "stalled" {
     local late     = launched:below(launched:max("job"))
     local computes = (late & cpu:above(p.works)):any("job"):surely()
     local stopped  = job.state:last():is("stopped", "traced", "zombie"):any("job")
+    local resumed  = ~stopped:surely() & state.stood:above(0)      -- continued after a stop: it finds its pace within half a minute
+    state.stood    = stopped:surely():choose(30, greatest(state.stood - 5, 0))
     local awake    = job.lately:max():max("job"):above(p.wakes):surely()      -- continued after a stop
     local starves  = (job.state:last():is("running") & cpu:below(p.rests)):any("job"):surely()      -- it wants to run, and a busy host does not let it
     local whole    = cpu + job.children:mean():fill(0)      -- loaders that start, and compilers, work for their rank
@@ -110,7 +112,7 @@ rule "stalled" {
     -- goes on with other lines.
     local read    = idle | ((phase:is("starting") | job.phase:age():above(limit) | job.met:last():is("joined")) & (seen | silent:above(p.start):maybe())) | job.met:last():is("waiting")
     local certain   = ~never | read:surely()
-    return age:above(limit) & certain & ~moving:surely() & ~job.ended:count():above(0):surely(),
+    return age:above(limit) & certain & ~resumed & ~moving:surely() & ~job.ended:count():above(0):surely(),
       { age = age, minutes = age / "1m", limit = limit, first = never, saving = phase:is("checkpoint"), evaluating = phase:is("eval"), alone = trained & ~seen }
   end,
 }

@@ -65,18 +65,32 @@ rule "rank_unreaped" {
   -- SIGTERM is how a launcher ends the rest.
   fire = "3 of 3", clear = "1 of 1", yields_to = { "rank_killed", "node_down" },
   shows = "dead, and nobody takes note of it: {who}",
-  causes = {
-    killed = "signal {signal:.0f} ended it (pid {pid:.0f}), and it is a zombie now: its parent waits for something else",
-    failed = "it ended with status {status:.0f} (pid {pid:.0f}), and is a zombie now: its parent waits for something else",
-  },
+  causes = { killed = "signal {signal:.0f} ended it (pid {pid:.0f}), and it is a zombie now: its parent waits for something else" },
   evaluate = function(job, p)
     local status = job.status:last()
     local zombie = (job.state:last():is("zombie") & job.fresh:count():above(0)):surely()
-    local dead   = zombie & (status:above(0) & ~status:is(143)):surely()
-    local code   = dead:choose(status, 0):max("job")
-    local killed = code:above(128):surely()
+    local dead   = zombie & (status:above(128) & ~status:is(143)):surely()
     return dead:any("job"),
-      { who = dead, pid = dead:choose(job.pid:last(), job.pid:last():max("job")):min("job"), status = code, signal = code - 128, killed = killed, failed = ~killed }
+      { who = dead, pid = dead:choose(job.pid:last(), job.pid:last():max("job")):min("job"), signal = dead:choose(status, 0):max("job") - 128, killed = dead:any("job") }
+  end,
+}
+
+rule "rank_failed_unnoticed" {
+  family = "A1", severity = "critical", per = "job", every = "5s",
+  summary = "A rank's process has ended with an error, and its parent does not notice",
+  needs = {
+    state  = signal "process_state" { over = "attempt" },
+    status = signal "exit_status"   { over = "attempt" },
+    pid    = signal "process_pid"   { over = "attempt" },
+    fresh  = signal "process_state" { over = "30s" },
+  },
+  fire = "3 of 3", clear = "1 of 1", yields_to = { "rank_killed", "rank_unreaped", "node_down" },
+  shows = "ended, and nobody takes note of it: {who}",
+  causes = { failed = "it ended with status {status:.0f} (pid {pid:.0f}), and is a zombie now: its parent waits for something else" },
+  evaluate = function(job, p)
+    local status = job.status:last()
+    local ended  = (job.state:last():is("zombie") & job.fresh:count():above(0) & status:above(0) & status:below(128)):surely()
+    return ended:any("job"), { who = ended, pid = ended:choose(job.pid:last(), job.pid:last():max("job")):min("job"), status = ended:choose(status, 0):max("job"), failed = ended:any("job") }
   end,
 }
 
@@ -151,6 +165,11 @@ case "a launcher ends the others after an exception, and reaps them in turn" {
   { lasting = "20s", step = silent, process_state = "zombie", exit_status = 143, process_cpu = 0,
     events = { { "traceback", rank = 2, exception = "ValueError" }, { "exception_raised", exception = "ValueError", message = "no", place = "train.py" } }, ends = "failed" },
   fires = { { "exception", who = { 2 } } },
+}
+case "a rank failed, and its parent waits for another first" {
+  ranks = 2, { lasting = "1m", process_state = "running", process_pid = 700, process_cpu = 1 },
+  { lasting = "25s", process_cpu = 0, rank = { [1] = { process_state = "zombie", exit_status = 1, process_pid = 703 } } },
+  fires = { { "rank_failed_unnoticed", who = { 1 }, cause = "failed", within = "20s" } },
 }
 case "a rank ended well before the others, and is reaped late" {
   ranks = 4, { lasting = "1m", process_state = "running", process_cpu = 1 },

@@ -138,7 +138,7 @@ void Nvml::State::find() {
     gpu.report.value.fill(GpuReport::none);
     PciInfo pci{};
     if (call("nvmlDeviceGetHandleByIndex_v2", i, &gpu.device) != ok || call("nvmlDeviceGetPciInfo_v3", gpu.device, &pci) != ok) {
-      gpus.pop_back();  // without an address nothing can be said of it; the kernel's log names it
+      gpus.pop_back();  // without an address it has no name; the kernel's log reports it
       continue;
     }
     put(gpu.report.pci, std::string_view{pci.bus_id});
