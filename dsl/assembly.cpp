@@ -267,6 +267,14 @@ struct Assembly {
     triggers(source, rule);
     std::vector<std::string> coordinates;
     for (const auto& [name, owner] : collection.coordinates) coordinates.push_back(name);
+    const auto& families = collection.verdict.families;
+    if (!source.family.empty() && !families.empty() && !families.contains(source.family)) {
+      std::vector<std::string> codes;
+      for (const auto& [code, words] : families) codes.push_back(code);
+      problems().add(source.file, line_of(source, "family"),
+                     "family = \"" + source.family + "\" is not in verdict.lua" + nearest(source.family, codes) +
+                         ": write one of its families, or add this one there with its words");
+    }
     for (const std::string& peer : source.peers)
       if (collection.signals_read && !collection.coordinates.contains(peer))
         problems().add(source.file, line_of(source, "peers"), "no coordinate '" + peer + "' in signals.lua" + nearest(peer, coordinates));

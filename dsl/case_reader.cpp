@@ -201,8 +201,15 @@ struct Checks {
   void problem(std::string message) const { collection.problems->add(of.file, of.line, std::move(message)); }
 
   void values(const CaseValues& given) const {
-    for (const auto& [name, value] : given)
-      if (!collection.find_signal(name)) collection.no_signal(of.file, of.line, name);
+    for (const auto& [name, value] : given) {
+      const auto* signal = collection.find_signal(name);
+      if (!signal) collection.no_signal(of.file, of.line, name);
+      else if (signal->kind == stream::SignalKind::event)
+        problem("'" + name + "' is an event, and has no value: write events = { { \"" + name + "\", at = \"10s\" } }");
+      else if (value.kind == CaseValue::Kind::text && !signal->values.empty() &&
+               std::find(signal->values.begin(), signal->values.end(), value.text) == signal->values.end())
+        problem(name + " = \"" + value.text + "\" is no value of it" + nearest(value.text, signal->values) + ": " + listed(signal->values));
+    }
   }
   void member(const std::optional<std::uint32_t>& rank, const char* what) const {
     if (rank && *rank >= of.ranks)
@@ -225,6 +232,13 @@ struct Checks {
       else if (signal->kind != stream::SignalKind::event)
         problem("'" + event.signal + "' is of kind " + std::string{name(signal->kind)} + ", not an event: give it a value instead");
       member(event.rank, "rank");
+      if (!signal || signal->kind != stream::SignalKind::event) continue;
+      std::vector<std::string> fields;
+      for (const auto& field : signal->fields) fields.push_back(field.name);
+      for (const auto& [field, value] : event.fields)
+        if (std::find(fields.begin(), fields.end(), field) == fields.end())
+          problem("'" + event.signal + "' has no field '" + field + "'" + nearest(field, fields) +
+                  (fields.empty() ? ": it has none" : ": it has " + listed(fields)));
     }
   }
   void expectations(const std::vector<CaseExpectation>& expected, const char* what) const {
@@ -239,6 +253,11 @@ struct Checks {
         problem("'" + one.rule + "' has no cause '" + one.cause + "'" + nearest(one.cause, causes(rule->second)));
       if (!one.missing.empty() && !collection.find_signal(one.missing)) collection.no_signal(of.file, of.line, one.missing);
     }
+  }
+  static std::string listed(const std::vector<std::string>& names) {
+    std::string text;
+    for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+    return text;
   }
   static std::vector<std::string> causes(const RuleSource& rule) {
     std::vector<std::string> names;
@@ -297,7 +316,12 @@ void read_case(const Table& table, const std::string& name) {
 }
 
 void check_cases(const Collection& collection) {
+  std::map<std::string, const Case*> names;
   for (const Case& one : collection.cases) {
+    if (const auto [first, added] = names.emplace(one.name, &one); !added)
+      collection.problems->add(one.file, one.line,
+                               "a second case '" + one.name + "': the first is at " + first->second->file + ":" +
+                                   std::to_string(first->second->line) + "; give this one another name");
     const Checks checks{collection, one};
     collection.problems->about("case '" + one.name + "'");
     for (const CaseSegment& segment : one.segments) checks.segment(segment);

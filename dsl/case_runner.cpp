@@ -144,7 +144,10 @@ CaseResult run_case(const Case& one, const stream::LoadedPack& pack) {
                  expectations.member(e, t);
         }))
       result.messages.push_back("expected " + expected_text(e) + " to clear; it did not");
+  result.failures = shard.counters().quarantine_messages;
+  for (const auto& [rule, message] : result.failures) result.messages.push_back("rule '" + rule + "' failed and was set aside: " + message);
   result.passed = result.messages.empty();
+  result.alerts = std::move(witness.transitions);
   return result;
 }
 

@@ -37,6 +37,7 @@ struct RuleSource {
   std::vector<std::string> every;
   std::optional<stream::Persistence> fire, clear;
   std::vector<std::string> yields_to, peers;
+  std::map<std::string, std::vector<std::string>> actions;  // of a cause, or of "otherwise"
   std::map<std::string, NeedSource> needs;
   bool needs_refused = false;  // one of them is not among `needs`: evaluate cannot be traced
   std::map<std::string, ParamValue> params;
@@ -75,6 +76,11 @@ struct Collection {
   std::vector<Case> cases;
   std::vector<NeedSource> declared;  // needs in the order of their `signal` and `finding`; a table holds their numbers
   stream::VerdictPolicy verdict;
+  struct Begun {
+    std::string file;
+    int line = 0;
+  };
+  std::map<std::pair<std::string, std::string>, Begun> begun;  // word and name of declarations that wait for their table
 
   [[nodiscard]] std::vector<std::string> signal_names() const;  // with aliases
   [[nodiscard]] std::vector<std::string> rule_names() const;

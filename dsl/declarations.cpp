@@ -70,6 +70,29 @@ void read_lag(const Table& table, NeedSource& need) {
   }
 }
 
+// A window that never holds so many values is never known.
+void check_least(const Table& table, const NeedSource& need) {
+  using Span = stream::WindowSpec::Span;
+  const auto* signal = table.collection().find_signal(need.signal);
+  if (!signal || !need.window.least) return;
+  double most = 0;
+  std::string why;
+  if (need.window.span == Span::points) {
+    most = need.window.points;
+    why = "over = " + shown(most);
+  } else if (need.window.span == Span::time && signal->kind != stream::SignalKind::event && signal->row.count() > 0) {
+    most = stream::seconds(need.window.over) / stream::seconds(signal->row);
+    why = "'" + need.signal + "' has a value each " + shown(stream::seconds(signal->row)) + " s, so " +
+          shown(stream::seconds(need.window.over)) + " s";
+  } else {
+    return;
+  }
+  if (need.window.least > most)
+    table.collection().problems->warn(need.file, table.line_of("least"),
+                                      "least = " + std::to_string(need.window.least) + " is never reached: " + why + " holds at most " +
+                                          shown(std::floor(most)) + "; the need would be unknown for ever: lower least, or lengthen over");
+}
+
 int signal_table(lua_State* state) {
   const std::string name = lua_tostring(state, lua_upvalueindex(1));
   const Table table = table_argument(state, 1, "signal \"" + name + "\"");
@@ -82,6 +105,7 @@ int signal_table(lua_State* state) {
   read_lag(table, need);
   if (const auto least = table.whole("least", 1, 65'536)) need.window.least = *least;
   need.freeze = table.yes("freeze").value_or(false);
+  check_least(table, need);
   push_need(state, table.collection(), std::move(need));
   return 1;
 }
@@ -93,8 +117,13 @@ int signal(lua_State* state) {
     const Host::Place place = Host::where(state);
     collection.no_signal(place.file, place.line, name);
   }
+  const bool whole = !lua_isnoneornil(state, 2);  // signal("x", { … })
+  lua_settop(state, 2);
   lua_pushvalue(state, 1);
   lua_pushcclosure(state, signal_table, 1);
+  if (!whole) return 1;
+  lua_pushvalue(state, 2);
+  lua_call(state, 1, 1);
   return 1;
 }
 
@@ -122,8 +151,8 @@ int finding(lua_State* state) {
 
 // ---- rule "x" { … }
 
-const Strings rule_keys{"family", "severity",  "summary", "per",    "every",    "needs", "peers", "params", "fire",
-                        "clear",  "yields_to", "shows",   "causes", "evaluate", "scope", "jobs",  "state",  "mode"};
+const Strings rule_keys{"family",    "severity", "summary", "per",     "every",    "needs", "peers", "params", "fire", "clear",
+                        "yields_to", "shows",    "causes",  "actions", "evaluate", "scope", "jobs",  "state",  "mode"};
 
 void read_needs(const Table& table, RuleSource& rule) {
   lua_State* state = table.state();
@@ -146,6 +175,31 @@ void read_needs(const Table& table, RuleSource& rule) {
     lua_pop(state, 1);
   }
   if (needs.length() > 0) table.problem("needs", "a need has a name: needs = { sm = signal \"sm_active\" { over = \"30s\" } }");
+  lua_pop(state, 1);
+}
+
+// actions = { cause = "kill -CONT {pid} on {node}", otherwise = { "restart {node}", "restart the job" } }
+void read_actions(const Table& table, RuleSource& rule) {
+  if (!table.has("actions")) return;
+  lua_State* state = table.state();
+  table.push("actions");
+  if (!lua_istable(state, -1)) {
+    lua_pop(state, 1);
+    return table.problem("actions", "actions wants a table: actions = { cause = \"kill -CONT {pid} on {node}\", otherwise = \"…\" }");
+  }
+  const Table actions{state, lua_gettop(state), table.collection(), table.place()};
+  for (const std::string& name : actions.names()) rule.actions[name] = actions.texts(name);
+  std::vector<std::string> causes{"otherwise"};
+  for (const auto& [cause, text] : rule.causes) causes.push_back(cause);
+  if (rule.causes.contains("otherwise"))
+    table.problem("causes", "a cause cannot be called otherwise: in actions that is what to do where no cause is yes");
+  for (const std::string& name : actions.names()) {
+    if (std::find(causes.begin(), causes.end(), name) == causes.end())
+      table.problem("actions", "actions names '" + name + "', which is not in causes" + nearest(name, causes) +
+                                   ": name a cause, or write otherwise = \"…\"");
+    if (actions.texts(name).empty()) actions.problem(name, "actions." + name + " says nothing: write a command or a decision");
+  }
+  if (actions.length() > 0) table.problem("actions", "an action has the name of its cause, or otherwise: actions = { otherwise = \"…\" }");
   lua_pop(state, 1);
 }
 
@@ -176,6 +230,7 @@ int rule_table(lua_State* state) {
   const std::string name = lua_tostring(state, lua_upvalueindex(1));
   const Table table = table_argument(state, 1, "rule \"" + name + "\"");
   Collection& collection = table.collection();
+  collection.begun.erase({"rule", name});
   Problems& problems = *collection.problems;
   problems.about(name);
   if (collection.part != Collection::Part::rules) {
@@ -205,11 +260,19 @@ int rule_table(lua_State* state) {
   rule.params = table.params("params");
   rule.jobs = table.text_map("jobs");
   rule.causes = table.text_map("causes");
+  read_actions(table, rule);
   if (table.has("needs")) read_needs(table, rule);
   else table.problem("", "needs is missing: what a rule reads it lists there, needs = { sm = signal \"sm_active\" { over = \"30s\" } }");
   if (table.has("state")) read_state(table, rule);
   read_evaluate(table, rule);
 
+  if (rule.severity.value_or(stream::Severity::warning) != stream::Severity::none) {
+    if (rule.summary.empty())
+      problems.warn(rule.file, rule.line,
+                    "summary is missing: its alert would not say what is wrong; write summary = \"One rank is slow\"");
+    if (rule.shows.empty())
+      problems.warn(rule.file, rule.line, "shows is missing: its alert would not say what was seen; write shows = \"rank {rank}: …\"");
+  }
   if (!table.has("per")) table.problem("", "per is missing: write per = \"rank\" (or gpu, node, rack, job)");
   else if (!stream::level_named(rule.per)) {
     static const Strings levels{"job", "rack", "node", "gpu", "rank"};
@@ -231,6 +294,7 @@ int rule_table(lua_State* state) {
 int tune_table(lua_State* state) {
   const std::string name = lua_tostring(state, lua_upvalueindex(1));
   const Table table = table_argument(state, 1, "tune \"" + name + "\"");
+  table.collection().begun.erase({"tune", name});
   static const Strings keys{"jobs", "params", "mode", "severity", "fire", "clear", "row", "lateness"};
   for (const std::string& key : table.names())
     if (std::find(keys.begin(), keys.end(), key) == keys.end())
@@ -253,17 +317,27 @@ int tune_table(lua_State* state) {
 
 int case_table(lua_State* state) {
   const std::string name = lua_tostring(state, lua_upvalueindex(1));
-  read_case(table_argument(state, 1, "case \"" + name + "\""), name);
+  const Table table = table_argument(state, 1, "case \"" + name + "\"");
+  table.collection().begun.erase({"case", name});
+  read_case(table, name);
   return 0;
 }
 
 // word "name" gives a function that takes the table.
 template <lua_CFunction then>
 int named(lua_State* state) {
-  (void)name_argument(state, lua_tostring(state, lua_upvalueindex(1)));
-  lua_settop(state, 1);
+  const std::string word = lua_tostring(state, lua_upvalueindex(1)), name = name_argument(state, word.c_str());
+  Collection& collection = collection_of(state);
+  const Host::Place place = Host::where(state);
+  collection.begun[{word, name}] = {place.file, place.line};
+  const bool whole = !lua_isnoneornil(state, 2);  // rule("x", { … })
+  lua_settop(state, 2);
+  lua_pushvalue(state, 1);
   lua_pushcclosure(state, then, 1);
-  return 1;
+  if (!whole) return 1;
+  lua_pushvalue(state, 2);
+  lua_call(state, 1, 0);
+  return 0;
 }
 
 }  // namespace

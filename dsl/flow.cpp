@@ -309,7 +309,8 @@ class Flow {
         if (holds(i.b())) decides("not");
         break;
       case op_eq:
-        if (holds(i.a()) || holds(i.b())) equal("…");
+        if (holds(i.a()) && holds(i.b())) found.push_back({i.line, "'==' never holds for a column. Write a:at_least(b) & a:at_most(b)"});
+        else if (holds(i.a()) || holds(i.b())) equal("…");
         break;
       case op_eqk:
         if (holds(i.a())) equal(shown_constant(i.b()));

@@ -28,7 +28,9 @@ struct Load {
   // In a script's texts, a name that is not a member's is a value that evaluate has to return.
   void texts_of_script(const RuleSource& source, stream::Rule& rule) {
     const auto members = member_names(rule.per);
-    const auto is_value = [&](const std::string& name) { return std::find(members.begin(), members.end(), name) == members.end(); };
+    const auto is_value = [&](const std::string& name) {
+      return std::find(members.begin(), members.end(), name) == members.end() && !stream::level_named(name);
+    };
     const auto parse = [&](const std::string& key, const std::string& written) -> stream::TextTemplate {
       if (written.empty()) return {};
       auto parsed = parse_template(written, rule.per, is_value);
@@ -39,6 +41,12 @@ struct Load {
     rule.shows = parse("shows", source.shows);
     rule.causes.clear();
     for (const auto& [cause, written] : source.causes) rule.causes.push_back({cause, {}, parse(cause, written)});
+    rule.actions.clear();
+    for (const auto& [cause, texts] : source.actions) {
+      stream::Action action{cause == "otherwise" ? "" : cause, {}};
+      for (const std::string& written : texts) action.texts.push_back(parse("actions", written));
+      rule.actions.push_back(std::move(action));
+    }
   }
 
   void trace_rules() {

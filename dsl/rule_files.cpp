@@ -24,6 +24,63 @@ void RuleFiles::failed(const std::string& file, const std::optional<Failure>& fa
   if (failure) problems.add(failure->file.empty() ? file : failure->file, failure->line, failure->message);
 }
 
+namespace {
+
+// What was written in the manner of another language, or by a program for letters.
+std::string slip_of_another_language(std::string line, const std::string& message) {
+  const bool beyond_ascii = message.find("near '<\\") != std::string::npos;
+  for (const char* quote : {"“", "”", "„", "‘", "’", "«", "»"})
+    if (beyond_ascii && line.find(quote) != std::string::npos)
+      return std::string{"the quotes "} + quote + " are those of a text for people: write \" or '";
+  if (beyond_ascii)
+    return "a letter that no name of Lua has: write names with a to z, digits and '_', and other letters only within quotes";
+  if (const auto comment = line.find("--"); comment != std::string::npos) line.erase(comment);
+  const auto has = [&line](const char* sign) { return line.find(sign) != std::string::npos; };
+  if (has("&&")) return "'&&' is of another language: between masks write '&', between plain values 'and'";
+  if (has("||")) return "'||' is of another language: between masks write '|', between plain values 'or'";
+  if (has("!=")) return "'!=' is of another language: of a column write ~x:is(…), of plain values a ~= b";
+  for (const char* sign : {"+=", "-=", "*=", "/="})
+    if (has(sign)) return std::string{"'"} + sign + "' is of another language: write x = x " + sign[0] + " …";
+  if (has("++")) return "'++' is of another language: write x = x + 1";
+  if (message.find("near '!'") != std::string::npos)
+    return "'!' is of another language: before a mask write '~', before a plain value 'not'";
+  return "";
+}
+
+// Whether it begins with a valid character of UTF-8; its size.
+std::size_t character_size(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char first = byte(0);
+  const std::size_t size = first < 0x80 ? 1 : first < 0xC2 ? 0 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : first < 0xF5 ? 4 : 0;
+  if (size == 0 || size > text.size()) return 0;
+  for (std::size_t i = 1; i < size; ++i)
+    if ((byte(i) & 0xC0) != 0x80) return 0;
+  if (size == 3 && ((first == 0xE0 && byte(1) < 0xA0) || (first == 0xED && byte(1) > 0x9F))) return 0;
+  if (size == 4 && ((first == 0xF0 && byte(1) < 0x90) || (first == 0xF4 && byte(1) > 0x8F))) return 0;
+  return size;
+}
+
+}  // namespace
+
+// Refuses bytes that are no text; whether there was nothing to refuse.
+bool RuleFiles::readable(const std::string& file, const std::string& text) {
+  if (text.starts_with("\xEF\xBB\xBF")) {
+    problems.add(file, 1, "the file begins with a byte-order mark, which cannot be seen: save it as UTF-8 without one");
+    return false;
+  }
+  int line = 1;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t size = character_size(std::string_view{text}.substr(at));
+    if (size == 0) {
+      problems.add(file, line, "a byte that is no UTF-8: save the file as UTF-8");
+      return false;
+    }
+    line += text[at] == '\n' ? 1 : 0;
+    at += size;
+  }
+  return true;
+}
+
 // Lua's message for a text that does not compile, with the usual mistakes.
 void RuleFiles::does_not_compile(const std::string& file, std::string message) {
   int line = 0;
@@ -45,6 +102,7 @@ void RuleFiles::does_not_compile(const std::string& file, std::string message) {
     if (std::string_view{word} == "for") message = "'for' is a word of Lua: write fire = \"for 60s\"";
     break;
   }
+  if (std::string slip = slip_of_another_language(written, message); !slip.empty()) message = std::move(slip);
   if (message.starts_with("'}' expected")) message += ": between the fields of a table stands a comma";
   if (message.starts_with("function arguments expected")) message += ": brackets follow a word, x:mean()";
   problems.add(file, line, std::move(message));
@@ -52,6 +110,7 @@ void RuleFiles::does_not_compile(const std::string& file, std::string message) {
 
 // Whether the file was read to its end.
 bool RuleFiles::run_file(const std::string& file, const std::string& text) {
+  if (!text.starts_with("\x1bLua") && !readable(file, text)) return false;
   std::unique_ptr<Bytecode> code;
   const auto failure = host->guarded(budgets_->load_instructions, [&](lua_State* state) {
     if (luaL_loadbufferx(state, text.data(), text.size(), ("@" + file).c_str(), "t") != LUA_OK) {
@@ -90,6 +149,10 @@ void RuleFiles::read_files() {
   }
   collection.part = Collection::Part::verdict;
   if (const auto verdict = files_->find("verdict.lua"); verdict != files_->end()) (void)run_file(verdict->first, verdict->second);
+  for (const auto& [declared, at] : collection.begun)
+    problems.add(
+        at.file, at.line,
+        declared.first + " \"" + declared.second + "\" has no table: write " + declared.first + " \"" + declared.second + "\" { … }");
   failed("", host->guarded(budgets_->load_instructions, [this](lua_State* state) {
     for (const auto& [name, rule] : collection.rules) {
       if (rule.evaluate < 0) continue;

@@ -29,6 +29,7 @@ class RuleFiles {
  private:
   void failed(const std::string& file, const std::optional<Failure>& failure);
   void does_not_compile(const std::string& file, std::string message);
+  [[nodiscard]] bool readable(const std::string& file, const std::string& text);
   [[nodiscard]] bool run_file(const std::string& file, const std::string& text);
   void read_files();
 

@@ -129,6 +129,8 @@ void Scripts::add(stream::RuleIndex index, const RuleSource& source, const strea
   };
   collect(rule.shows);
   for (const auto& cause : rule.causes) collect(cause.text), script.value_names.push_back(cause.name);
+  for (const auto& action : rule.actions)
+    for (const auto& text : action.texts) collect(text);
   scripts_.emplace(index, std::move(script));
 }
 
@@ -187,7 +189,7 @@ stream::Result<stream::ScriptedAnswer> Scripts::evaluate(stream::RuleIndex index
     }
     for (const std::string& wanted : script.value_names)
       if (!answer.outputs.contains(wanted))
-        refuse("shows or causes name '" + wanted + "', which evaluate did not return: add it to the second value");
+        refuse("shows, causes or actions name '" + wanted + "', which evaluate did not return: add it to the second value");
     std::size_t field = 0;
     for (const auto& [name, initial] : script.source.state) {
       if (const auto written = evaluation.written.find(name); written != evaluation.written.end()) {

@@ -1,9 +1,11 @@
 #include "dsl/settings.h"
 
+#include <algorithm>
 #include <cmath>
 #include <lua.hpp>
 
 #include "dsl/tables.h"
+#include "stream/values/units.h"
 
 namespace tocsin::dsl {
 namespace {
@@ -16,8 +18,30 @@ double positive_factor(const Table& alias, const std::string& key) {
   return factor;
 }
 
+// A unit that nothing else has is a slip of the pen: numbers would not be converted, and comparisons refused or let pass.
+void check_unit(const Table& table, const std::string& key, const std::string& unit) {
+  static const Strings units{"none", "ratio", "count",   "seconds", "bytes", "bits",   "text",
+                             "MHz",  "watts", "celsius", "joules",  "hertz", "tokens", "samples"};
+  const auto known = [](std::string_view part) {
+    return std::any_of(units.begin(), units.end(), [&](const std::string& one) { return part == one || stream::unit_factor(part, one); });
+  };
+  std::string_view left = unit;
+  for (;;) {
+    const std::size_t end = std::min(left.find_first_of("/*"), left.size());
+    if (!known(left.substr(0, end)))
+      return table.problem(key, "no unit \"" + std::string{left.substr(0, end)} + "\"" + nearest(left.substr(0, end), units) +
+                                    ": write none, ratio, count, seconds, bytes, bits, MHz, watts, celsius, tokens, samples or text, or a "
+                                    "quotient of them, bytes/seconds");
+    if (end == left.size()) return;
+    left.remove_prefix(end + 1);
+  }
+}
+
 void read_fields(const Table& table, stream::SignalDefinition& signal) {
-  for (const auto& [name, unit] : table.text_map("fields")) signal.fields.push_back({name, unit});
+  for (const auto& [name, unit] : table.text_map("fields")) {
+    check_unit(table, "fields", unit);
+    signal.fields.push_back({name, unit});
+  }
 }
 
 // aliases = { "a", b = 1e-9 }: other names, with the factors of their values.
@@ -54,6 +78,7 @@ void read_signal(const Table& table, const std::string& name) {
   if (const auto known = stream::level_named(owner)) signal.owner = *known;
   else table.problem("owner", "owner = \"" + owner + "\"" + nearest(owner, owners) + ": write job, rack, node, gpu or rank");
   signal.unit = table.text("unit", "none").value_or("none");
+  check_unit(table, "unit", signal.unit);
   const bool quick = signal.kind == stream::SignalKind::event;
   signal.lateness = table.duration("lateness").value_or(quick ? std::chrono::seconds{1} : std::chrono::seconds{5});
   signal.row = table.duration("row").value_or(std::chrono::seconds{1});
@@ -115,10 +140,11 @@ int coordinates(lua_State* state) {
 int verdict(lua_State* state) {
   const Table table = table_argument(state, 1, "verdict");
   if (table.collection().part != Collection::Part::verdict) Host::of(state).stop(state, "verdict { … } stands in verdict.lua");
-  table.allow({"precedence", "explains", "pauses"});
+  table.allow({"precedence", "explains", "pauses", "families"});
   stream::VerdictPolicy& policy = table.collection().verdict;
   policy.precedence = table.texts("precedence");
   policy.pauses = table.texts("pauses");
+  policy.families = table.text_map("families");
   for (const auto& [family, explained] : table.params("explains")) {
     auto& list = policy.explains[family];
     if (const auto* one = std::get_if<std::string>(&explained)) list.push_back(*one);

@@ -32,6 +32,33 @@ std::optional<E> named(const Table& table, const std::string& key, std::initiali
   return std::nullopt;
 }
 
+// What a key of another tool's rules is called here.
+std::string elsewhere(const std::string& key, const std::vector<std::string>& known) {
+  struct Word {
+    const char *key, *ours, *advice;
+  };
+  static constexpr Word words[] = {
+      {"expr", "evaluate", "write evaluate = function(job, p) … return mask end"},
+      {"condition", "evaluate", "write evaluate = function(job, p) … return mask end"},
+      {"alert", "evaluate", "the name stands before the table, rule \"…\" { … }"},
+      {"name", "evaluate", "the name stands before the table, rule \"…\" { … }"},
+      {"offset", "lag", "write lag = \"5m\", which ends the window so long ago"},
+      {"window", "over", "write over = \"5m\""},
+      {"range", "over", "write over = \"5m\""},
+      {"interval", "every", "write every = \"10s\""},
+      {"description", "shows", "write summary, what it is, and shows, what was seen"},
+      {"annotations", "shows", "write summary, shows, causes and actions"},
+      {"labels", "family", "write family and severity; labels of the site are added by the configuration"},
+      {"threshold", "params", "write params = { threshold = 0.5 }, and p.threshold in evaluate"},
+      {"keep_firing_for", "clear", "write clear = \"for 5m\""},
+      {"action", "actions", "write actions = { otherwise = \"…\" }"},
+      {"runbook", "actions", "write actions = { otherwise = \"…\" }"},
+  };
+  for (const Word& word : words)
+    if (key == word.key && std::find(known.begin(), known.end(), word.ours) != known.end()) return word.advice;
+  return "";
+}
+
 }  // namespace
 
 Table::Table(lua_State* state, int index, Collection& collection, Host::Place place)
@@ -55,7 +82,10 @@ void Table::problem(const std::string& key, std::string message) const {
 
 void Table::allow(const std::vector<std::string>& known, const std::string& what) const {
   for (const std::string& key : names_)
-    if (std::find(known.begin(), known.end(), key) == known.end()) problem(key, "unknown " + what + " '" + key + "'" + nearest(key, known));
+    if (std::find(known.begin(), known.end(), key) == known.end()) {
+      const std::string word = elsewhere(key, known);
+      problem(key, "unknown " + what + " '" + key + "'" + (word.empty() ? nearest(key, known) : ": " + word));
+    }
 }
 
 void Table::push(const std::string& key) const {

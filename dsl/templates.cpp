@@ -73,6 +73,8 @@ stream::Result<stream::TextTemplate> parse_template(const std::string& text, str
       place.kind = Place::Kind::who;
     } else if (!is_output(place.name) && std::find(members.begin(), members.end(), place.name) != members.end()) {
       place.kind = Place::Kind::member;
+    } else if (!is_output(place.name) && stream::level_named(place.name).value_or(stream::Level::job) > per && place.name != "job") {
+      place.kind = Place::Kind::culprit;
     }
     result.places.push_back(std::move(place));
     result.literals.emplace_back();

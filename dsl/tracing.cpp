@@ -69,6 +69,12 @@ struct Trace {
       }
       rule.causes.push_back({cause, node->second, text_of("causes." + cause, written, cause)});
     }
+    for (const auto& [cause, texts] : source.actions) {
+      const bool otherwise = cause == "otherwise";
+      stream::Action action{otherwise ? "" : cause, {}};
+      for (const std::string& written : texts) action.texts.push_back(text_of("actions." + cause, written, "actions"));
+      rule.actions.push_back(std::move(action));
+    }
   }
 
   std::vector<std::string> output_names() const {
@@ -107,6 +113,14 @@ struct Trace {
     using Kind = stream::TextTemplate::Place::Kind;
     const std::string& name = place.name;
     if (place.kind == Kind::member) return;
+    if (place.kind == Kind::culprit) {
+      const Level wanted = *stream::level_named(name);
+      const auto who = answer.outputs.find("who");
+      if (who == answer.outputs.end() || type(who->second).level < wanted)
+        problem(line, what + " names '" + name + "', but per = '" + text(stream::name(rule.per)) +
+                          "' has several: return who, a mask per " + name + ", and it stands for those that are at fault");
+      return;
+    }
     if (place.kind == Kind::parameter) {
       evaluation.params_read.insert(name);
       std::vector<std::string> names;
@@ -125,7 +139,9 @@ struct Trace {
     const NodeId node = output->second;
     const stream::Type& is = type(node);
     if (is.shape == Shape::mask) return problem(line, what + ": {" + name + "} is a mask, yes or no: show the column that it was made of");
-    if (!fits(node))
+    const auto culprits = answer.outputs.find("who");
+    const bool of_culprits = culprits != answer.outputs.end() && is.level <= type(culprits->second).level;
+    if (!fits(node) && !of_culprits)
       problem(line_of_output(name), what + ": {" + name + "} is a value per " + text(stream::name(is.level)) + ", but per = '" +
                                         text(stream::name(rule.per)) + "': take it up through a group, :max(" + quoted(rule.per) + ")");
     if (is.text() && place.conversion != 's' && !(place.conversion == 'g' && place.precision < 0))

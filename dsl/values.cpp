@@ -37,13 +37,6 @@ int binary(lua_State* state) {
   return 1;
 }
 
-template <Op op>
-int unary(lua_State* state) {
-  Evaluation& evaluation = evaluation_of(state);
-  apply(state, evaluation, op, {operand(state, evaluation, 1, std::string{stream::operation(op).name})});
-  return 1;
-}
-
 std::optional<double> known_number(lua_State* state, const Evaluation& evaluation, int index) {
   if (const Value* value = value_at(state, index)) {
     const stream::Node& node = evaluation.graph[value->node];
@@ -52,6 +45,20 @@ std::optional<double> known_number(lua_State* state, const Evaluation& evaluatio
   }
   if (lua_type(state, index) == LUA_TNUMBER) return lua_tonumber(state, index);
   return std::nullopt;
+}
+
+int divided(lua_State* state) {
+  Evaluation& evaluation = evaluation_of(state);
+  if (const auto by = known_number(state, evaluation, 2); by && *by == 0)
+    stop(state, "this divides by 0, and what it makes is never known: divide by something else, or take the division out");
+  return binary<Op::divide>(state);
+}
+
+template <Op op>
+int unary(lua_State* state) {
+  Evaluation& evaluation = evaluation_of(state);
+  apply(state, evaluation, op, {operand(state, evaluation, 1, std::string{stream::operation(op).name})});
+  return 1;
 }
 
 // The operator of the source line, for the message: Lua turns a > b into b < a.
@@ -296,7 +303,7 @@ void register_values(lua_State* state) {
           {"__add", binary<Op::add>},
           {"__sub", binary<Op::subtract>},
           {"__mul", binary<Op::multiply>},
-          {"__div", binary<Op::divide>},
+          {"__div", divided},
           {"__unm", unary<Op::negate>},
           {"__band", binary<Op::conjunction>},
           {"__bor", binary<Op::disjunction>},

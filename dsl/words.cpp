@@ -251,6 +251,27 @@ int call_function(lua_State* state) {
   return 1;
 }
 
+std::string word_of_another_language(std::string_view key) {
+  static constexpr std::pair<std::string_view, const char*> words[] = {{"avg", ":mean()"},           {"average", ":mean()"},
+                                                                       {"avg_over_time", ":mean()"}, {"std", ":stddev()"},
+                                                                       {"stdev", ":stddev()"},       {"stdvar", ":stddev()"},
+                                                                       {"var", ":stddev()"},         {"percentile", ":quantile(0.99)"},
+                                                                       {"p99", ":quantile(0.99)"},   {"p95", ":quantile(0.95)"},
+                                                                       {"p50", ":median()"},         {"increase", ":delta()"},
+                                                                       {"deriv", ":slope()"},        {"gt", ":above(…)"},
+                                                                       {"lt", ":below(…)"},          {"ge", ":at_least(…)"},
+                                                                       {"le", ":at_most(…)"},        {"eq", ":is(…)"},
+                                                                       {"greater", ":above(…)"},     {"less", ":below(…)"},
+                                                                       {"length", ":count()"},       {"size", ":count()"},
+                                                                       {"len", ":count()"},          {"latest", ":last()"},
+                                                                       {"current", ":last()"},       {"absent", ":count():is(0)"},
+                                                                       {"default", ":fill(0)"},      {"ifelse", "mask:choose(a, b)"},
+                                                                       {"where_", ":where { … }"},   {"mode", ":median()"}};
+  for (const auto& [theirs, ours] : words)
+    if (key == theirs) return ours;
+  return "";
+}
+
 std::string_view advice(Shape shape) {
   switch (shape) {
     case Shape::window: return "reduce it over time first: :last(), :mean()";
@@ -293,6 +314,12 @@ int index_word(lua_State* state) {
     return 1;
   }
   const std::string shape{name(type.shape)};
+  if (!word)
+    Host::of(state).stop(
+        state, "a " + shape + " has no numbered entries: it holds a value per " + std::string{name(type.level)} +
+                   ", and a rule describes any one of them; one value of them all is x:max(\"job\"), one after the other x:each()");
+  if (const std::string ours = word_of_another_language(key); !ours.empty())
+    Host::of(state).stop(state, "no word '" + key + "' for a " + shape + ": write " + ours);
   if (word)
     for (const Shape other : {Shape::column, Shape::mask, Shape::window, Shape::finding})
       if (stream::find_operation(key, other)) {

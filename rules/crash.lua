@@ -46,6 +46,15 @@ rule "startup_crash" {
   },
   -- Where nothing of the log is understood, an exception long before its end was survived.
   params = { together = 0.5, last = "5m" },
+  actions = {
+    exception   = { "mend {place}, then start the job again", "mend what raised {class}, then start the job again", "mend what the log's traceback names, then start the job again" },
+    environment = "install what is missing on every node of the job, then start it again",
+    asset       = "put the file, the model or the data where the job looks for it, and let it be read; then start it again",
+    storage     = "free space, or mend the file system; then start the job again",
+    usage       = "correct the command line, then start the job again",
+    gpu         = { "run nvidia-smi on {node}: drain {node} if it fails there, else correct the job's request for GPUs", "run nvidia-smi on the job's nodes: drain one where it fails" },
+    otherwise   = "read the end of the log of {who}, mend it, then start the job again",
+  },
   evaluate = function(job, p)
     local function any(events) return events:count():above(0):surely():any("job") end
     local own     = job.raised:except { exception = OTHERS, part = "consequence" }
@@ -75,6 +84,7 @@ rule "exception" {
   family = "A1", severity = "critical", per = "job", every = "end",
   summary = "A process ended by an exception of its own",
   needs = {
+    saved    = signal "checkpoint_saved" { over = "attempt" },
     raised   = signal "traceback"         { over = "attempt" },
     first    = signal "exception_raised"  { over = "attempt" },
     failed   = signal "rank_failed"       { over = "attempt" },
@@ -90,6 +100,10 @@ rule "exception" {
                 "collective_hang", "collective_timeout", "loss_not_finite", "node_down", "node_lost", "preempted" },
   shows = "{class}: {message}, in {place}; on {who}",
   causes = { own = "the program's own code or its data: the place is the last line outside of libraries" },
+  actions = {
+    own       = { "mend {place}, then start again and resume from checkpoint {saved:.0f}", "mend {place}, then start the job again" },
+    otherwise = { "mend what raised {class}, then start the job again", "read the last traceback of the log, mend it, then start the job again" },
+  },
   evaluate = function(job, p)
     local own     = job.raised:except { exception = OTHERS, part = "consequence" }
     local first   = job.first:except { exception = OTHERS, part = "consequence" }
@@ -100,7 +114,7 @@ rule "exception" {
     local lately  = ~(first:age():above(p.last) & first:age():below("24h")):surely() | job.failed:count():above(0):any("job"):surely()
     local own_end = first:count():above(0) & begun & lately & ~goes_on(job, first, p.after) & ~(job.loss:age():below(first:age() - "30s") & first:age():below("24h")):surely()
     return own_end & ~well(job) & ~job.finished:count():above(0):surely(),
-      { who = early, class = first:first("exception"), message = first:first("message"), place = first:first("place"), own = first:count():above(0) }
+      { who = early, class = first:first("exception"), message = first:first("message"), place = first:first("place"), own = first:count():above(0), saved = job.saved:last("step") }
   end,
 }
 

@@ -56,12 +56,18 @@ rule "stalled" {
              start = "20m", seldom = "60m", idle = "60s", busy = 0.02, works = 0.5, rests = 0.05, wakes = 0.15, worked = 120, spin = 0.9, duty = 0.2, recent = "15m" },
   state = { longest = 0, stood = 0 }, fire = "2 of 2", clear = "1 of 1",
   yields_to = { "rank_stopped", "job_stopped", "rendezvous_hang", "collective_hang", "idle_hang", "collective_timeout", "rank_killed", "node_down" },
-  shows = "no step for {minutes:.1f} min ({age:.0f} s); the job's own steps, and what else is known, allow {limit:.0f} s",
+  shows = "no step for {age}; the job's own steps, and what else is known, allow {limit}",
   causes = {
     first      = "the first step never came",
     saving     = "it stopped while it wrote a checkpoint",
     evaluating = "it stopped in an evaluation",
     alone      = "only the log is known: a long validation, save or preparation of data that is printed once it is done would look the same",
+  },
+  actions = {
+    saving     = "look at the file system that the checkpoint goes to; if it is well, stop the job and resume from the checkpoint before",
+    evaluating = "wait for the evaluation if its data is large; else look at the processes (py-spy dump --pid PID)",
+    first      = "look at what the processes wait for (py-spy dump --pid PID): data, compilation, or each other",
+    otherwise  = "look at what the processes wait for (py-spy dump --pid PID), then stop the job and resume from its last checkpoint",
   },
   evaluate = function(job, p, state)
     -- What the others see: a rank waits in a collective for one that does not compute; every process rests, or one is stopped; GPUs rest,
@@ -113,7 +119,7 @@ rule "stalled" {
     local read    = idle | ((phase:is("starting") | job.phase:age():above(limit) | job.met:last():is("joined")) & (seen | silent:above(p.start):maybe())) | job.met:last():is("waiting")
     local certain   = ~never | read:surely()
     return age:above(limit) & certain & ~resumed & ~moving:surely() & ~job.ended:count():above(0):surely(),
-      { age = age, minutes = age / "1m", limit = limit, first = never, saving = phase:is("checkpoint"), evaluating = phase:is("eval"), alone = trained & ~seen }
+      { age = age, limit = limit, first = never, saving = phase:is("checkpoint"), evaluating = phase:is("eval"), alone = trained & ~seen }
   end,
 }
 
@@ -144,6 +150,13 @@ rule "collective_hang" {
     stopped = "a process is stopped or waits for a device: the rest wait for it",
     spinning = "the GPUs of the named ranks do nothing while the others wait in a kernel",
     fabric  = "all ranks wait in the same collective: the network or the library; no rank can be blamed",
+  },
+  actions = {
+    stopped  = { "look at the process of rank {rank} on {node} (ps, dmesg -T): kill -CONT if it is stopped; else drain {node}", "look at the process of {who}: kill -CONT if it is stopped" },
+    outside  = { "see what rank {rank} on {node} does (py-spy dump --pid PID), then stop the job and resume from its last checkpoint", "see what {who} does (py-spy dump --pid PID), then stop the job and resume from its last checkpoint" },
+    spinning = { "look at the GPU and the process of rank {rank} on {node} (nvidia-smi, dmesg -T); drain {node} if its GPU does not answer", "look at the GPU and the process of {who} (nvidia-smi, dmesg -T)" },
+    fabric   = "check the network between the nodes (ibstat, link counters, a test of NCCL), then stop the job and resume from its last checkpoint",
+    otherwise = "look at all ranks (py-spy dump --pid PID) for the one that is not in a collective",
   },
   evaluate = function(job, p)
     -- Counts: a rank that has launched more than is done waits; one that has launched fewer than the rest, and does not wait, delays them.
@@ -218,6 +231,12 @@ rule "idle_hang" {
     stopped = "all processes were stopped, from outside or by a debugger",
     device  = "processes wait for a device or a file system",
     host    = "the processes sleep: a lock, a pipe, a queue or a remote service",
+  },
+  actions = {
+    stopped = "continue the processes: kill -CONT; if a debugger holds them, detach it",
+    device  = "look at the device or the file system that the processes wait for (dmesg -T, ls on the mount)",
+    host    = "see what the processes wait for (py-spy dump --pid PID): a lock, a pipe, or a service that does not answer",
+    otherwise = "see what the processes wait for (py-spy dump --pid PID)",
   },
   evaluate = function(job, p)
     local waits   = job.launched:last():above(job.done:last())

@@ -4,16 +4,21 @@ rule "collective_timeout" {
   family = "C2", severity = "critical", per = "job", every = { "late", "reported", "stuck", "absent", "10s" },
   summary = "A watchdog gave up on a collective",
   needs = {
+    saved    = signal "checkpoint_saved" { over = "attempt" },
     late   = signal "collective_timeout" { over = "attempt" },
     reported = signal "collective_timeout_reported" { over = "attempt" },
     stuck  = signal "watchdog_stuck"     { over = "attempt" },
     absent = signal "barrier_missed"     { over = "attempt" },
   },
   yields_to = { "collective_hang", "rank_killed" },
-  shows = "{n:.0f} ranks waited for a collective until their watchdog ended it; proven absent: {who}",
+  shows = "ranks that waited for a collective until their watchdog gave up: {n:.0f}; proven absent: {who}",
   causes = {
     absent  = "the named ranks did not come to a barrier",
     waiting = "the ranks that print this are those that waited; which one they waited for, their lines do not show",
+  },
+  actions = {
+    absent  = { "see what became of rank {rank} on {node}, then start again and resume from checkpoint {saved:.0f}", "see what became of {who}, then start the job again from its last checkpoint" },
+    waiting = "look for the rank that does not report this, and at its node; then start the job again from its last checkpoint",
   },
   evaluate = function(job, p)
     local missed   = job.absent:count():above(0)
@@ -21,7 +26,7 @@ rule "collective_timeout" {
     local waited   = reported:surely()
     local reported = job.reported:count():above(0):surely()
     return (waited | reported | missed:surely()):any("job"),
-      { n = waited:count("job"), who = missed:surely(), absent = missed:any("job"), waiting = ~missed:any("job") }
+      { n = waited:count("job"), who = missed:surely(), absent = missed:any("job"), waiting = ~missed:any("job"), saved = job.saved:last("step") }
   end,
 }
 
@@ -31,6 +36,7 @@ rule "stack_in_collective" {
   needs = { stack = signal "stack_in_collective" { over = "10m" } },
   clear = "for 10m", yields_to = { "collective_hang", "collective_timeout", "rank_killed" },
   shows = "stacks in a collective were printed",
+  actions = { otherwise = "compare the stacks: the rank that is not in the same call is the one that the others wait for" },
   evaluate = function(job, p) return job.stack:count():above(0):surely():any("job") end,
 }
 
@@ -41,6 +47,7 @@ rule "collective_stalled" {
   clear = "for 5m", yields_to = { "collective_hang", "collective_timeout", "rank_killed" },
   shows = "a minute in a collective that not all ranks have asked for",
   causes = { order = "ranks that ask for different collectives, or one that does something else meanwhile (a save, an evaluation)" },
+  actions = { order = "if it does not pass within minutes, look at the ranks that Horovod names as missing" },
   evaluate = function(job, p)
     local seen = job.stall:count():above(0):surely()
     return seen, { order = seen }
@@ -62,6 +69,7 @@ rule "gpus_waited" {
   yields_to = { "collective_hang", "collective_timeout", "rank_killed", "node_down" },
   shows = "{n:.0f} GPUs at full activity and little power, {idle:.0f} idle with its memory in use",
   causes = { kernel = "the others wait in a kernel of a collective for the rank of the idle one" },
+  actions = { kernel = "look at the process and the GPU of the idle one before the job is started again" },
   evaluate = function(job, p)
     local gr, power = job.gr:last(), job.power:last()
     local cold   = gr:below(p.cold)
@@ -77,16 +85,17 @@ rule "gpus_waited" {
 rule "collective_failed" {
   family = "C2", severity = "critical", per = "job", every = { "nccl", "10s" },
   summary = "A collective failed",
-  needs = { nccl = signal "nccl_error" { over = "attempt" }, first = signal "exception_raised" { over = "attempt" } },
+  needs = { saved = signal "checkpoint_saved" { over = "attempt" }, nccl = signal "nccl_error" { over = "attempt" }, first = signal "exception_raised" { over = "attempt" } },
   -- What a rank reports after another one raised an exception of its own is a consequence of that.
   params = { others = { "unheeded", "DistBackendError", "DistNetworkError", "DistStoreError", "RuntimeError", "KeyboardInterrupt", "SystemExit" } },
   yields_to = { "collective_hang", "collective_timeout", "rank_killed", "gpu_error", "gpu_error_in_log", "cuda_out_of_memory", "node_down", "node_lost" },
-  shows = "{n:.0f} ranks report an error of NCCL",
+  shows = "ranks that report an error of NCCL: {n:.0f}",
+  actions = { otherwise = { "check the network between the nodes (ibstat, NCCL_DEBUG=INFO); start again and resume from checkpoint {saved:.0f}", "check the network between the nodes (ibstat), and start again with NCCL_DEBUG=INFO" } },
   evaluate = function(job, p)
     local failed = job.nccl:count():above(0):surely()
     local own    = job.first:except { exception = p.others, part = "consequence" }
     local known  = own:age():above(job.nccl:age():max("job")):surely() & own:count():above(0):surely()
-    return failed:any("job") & ~known, { n = failed:count("job") }
+    return failed:any("job") & ~known, { n = failed:count("job"), saved = job.saved:last("step") }
   end,
 }
 
@@ -104,7 +113,8 @@ rule "collective_warned" {
   params = { last = "2m" },
   yields_to = { "collective_hang", "collective_timeout", "collective_failed", "rank_killed", "rendezvous_failed", "gpu_error", "gpu_error_in_log", "cuda_out_of_memory",
                 "startup_crash", "exception", "node_down", "node_lost", "preempted" },
-  shows = "{n:.0f} ranks report a warning of NCCL, and nothing after it",
+  shows = "ranks that report a warning of NCCL, and nothing after it: {n:.0f}",
+  actions = { otherwise = "read NCCL's warning in the log, check the network between the nodes, and start again with NCCL_DEBUG=INFO" },
   evaluate = function(job, p)
     local warned = job.warned:count():above(0):surely()
     local age    = job.warned:age():min("job")
@@ -122,6 +132,7 @@ rule "kernel_hang" {
   -- One rank alone may have a long kernel; DLRover waits for all of them, for five minutes.
   fire = "for 1m", yields_to = { "collective_hang", "rank_killed", "node_down" },
   shows = "the profilers of {n:.0f} ranks see a kernel that does not end",
+  actions = { otherwise = "take stacks of all ranks (py-spy dump --native --pid PID), then stop the job and resume from its last checkpoint" },
   evaluate = function(job, p)
     local hung   = job.hung:min():above(0)
     local moving = job.step:delta():above(0):any("job"):surely()
@@ -144,6 +155,11 @@ rule "rendezvous_failed" {
     absent  = "ranks did not come in time: {joined:.0f} of {wanted:.0f} joined",
     refused = "the rendezvous was closed or could not be reached",
   },
+  actions = {
+    port    = "end the process that holds the port (ss -ltnp on the first node), or give the job another MASTER_PORT",
+    absent  = "look why {wanted:.0f} ranks did not all come ({joined:.0f} did): the launcher on each node, the number of nodes, a firewall",
+    refused = "check that each node reaches MASTER_ADDR and MASTER_PORT, and that the first rank is started",
+  },
   evaluate = function(job, p)
     local timeout, failed, port = job.timeout:count():above(0), job.failed:count():above(0), job.port:count():above(0)
     -- Once steps were made the ranks had met: later errors of the store are how other ranks see one that died.
@@ -165,6 +181,7 @@ rule "rendezvous_unfinished" {
   },
   yields_to = { "rendezvous_failed", "rendezvous_hang", "rank_killed", "node_down", "node_lost", "preempted" },
   shows = "a rank still tried when the attempt ended",
+  actions = { otherwise = "check that each node reaches MASTER_ADDR and MASTER_PORT, and that all ranks are started" },
   evaluate = function(job, p)
     local begun = (job.step:count():above(0) | job.loss:count():above(0)):surely():any("job")
     local known = job.raised:count():above(0):surely():any("job")
@@ -177,7 +194,8 @@ rule "hung_task" {
   summary = "The kernel sees a process that waits for a device without an end",
   needs = { task = signal "hung_task" { over = "10m" } },
   clear = "for 10m", yields_to = { "collective_hang", "node_down" },
-  shows = "process {pid:.0f} is blocked for more than {seconds:.0f} s",
+  shows = "process {pid:.0f} is blocked for more than {seconds}",
+  actions = { otherwise = "look at what process {pid:.0f} waits for (dmesg -T, cat /proc/{pid:.0f}/stack as root): as a rule a file system or a GPU; drain the node if it stays" },
   evaluate = function(job, p)
     return job.task:count():above(0), { pid = job.task:last("pid"), seconds = job.task:last("seconds") }
   end,

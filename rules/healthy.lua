@@ -9,6 +9,7 @@ rule "data_starved" {
   },
   params = { share = 0.4 }, fire = "4 of 4", clear = "4 of 4", yields_to = { "stalled" },
   shows = "{share:.0%} of each step waits for data",
+  actions = { otherwise = "use more loader workers, or faster storage for the data" },
   evaluate = function(job, p)
     local share = (job.data:median() / job.step:median()):median("job")      -- of most ranks: one slow loader is a straggler
     return share:above(p.share), { share = share }
@@ -21,6 +22,7 @@ rule "save_storm" {
   needs = { saved = signal "checkpoint_saved" { over = "attempt" }, step = signal "step" { over = "attempt" } },
   params = { steps = 10, share = 0.4 }, yields_to = { "stalled" },
   shows = "{saves:.0f} checkpoints in {steps:.0f} steps",
+  actions = { otherwise = "save less often: every 100 steps or more" },
   evaluate = function(job, p)
     local saves, steps = job.saved:count(), job.step:delta():max("job")
     return steps:at_least(p.steps) & saves:above(p.share * steps), { saves = saves, steps = steps }
@@ -33,6 +35,7 @@ rule "undertrained" {
   needs = { step = signal "step" { over = "attempt" }, ended = signal "end_reason" { over = "attempt" } },
   params = { steps = 20 },
   shows = "completed after step {last:.0f}",
+  actions = { otherwise = "look at the number of steps and at the length of the data in the job's configuration: it was to end here" },
   evaluate = function(job, p)
     local last = job.step:last():max("job")
     return job.ended:last():is("completed") & last:below(p.steps) & last:above(0), { last = last }

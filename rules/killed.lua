@@ -12,6 +12,7 @@ rule "rank_killed" {
   family = "A2", severity = "critical", per = "job", every = "5s",
   summary = "A process was killed by a signal",
   needs = {
+    saved    = signal "checkpoint_saved" { over = "attempt" },
     failed    = signal "rank_failed"       { over = "attempt" },
     killed    = signal "process_killed"    { over = "attempt" },
     worker    = signal "dataloader_killed" { over = "attempt" },
@@ -38,6 +39,15 @@ rule "rank_killed" {
     shared  = "shared memory is too small, or a file that it had mapped shrank",
     loader  = "a worker of the data loader was killed, and its rank with it",
   },
+  actions = {
+    memory    = { "give the job more memory, or let it load less; start it again and resume from checkpoint {saved:.0f}", "give the job more memory, or let it load less (fewer loader workers); then start it again" },
+    likely    = "look for 'Out of memory' in the kernel's log (dmesg -T) of that time; give the job more memory, or let it load less",
+    segment   = "start the job again; if it comes back, look at the library that the kernel's log names (dmesg -T)",
+    shared    = "give the container more shared memory (--shm-size), or use fewer loader workers; then start it again",
+    loader    = "use fewer loader workers, or give the job more memory; then start it again",
+    otherwise = { "ask who killed it (dmesg -T on {node}, the scheduler's log); start again and resume from checkpoint {saved:.0f}", "ask who killed it (dmesg -T on {node}, the scheduler's log), then start the job again",
+                  "ask who killed it (dmesg -T, the scheduler's log), then start the job again" },
+  },
   evaluate = function(job, p)
     local by_signal = job.failed:where { signal = { 4, 7, 8, 9, 11 } }:count():above(0)
                     | job.failed:where { exitcode = { -4, -7, -8, -9, -11, 132, 135, 136, 137, 139 } }:count():above(0)
@@ -57,23 +67,27 @@ rule "rank_killed" {
     local named  = who:any("job") | (job.oom:age():above(wait) & ~goes_on(job, job.oom, 2)):surely() | over:is("oom"):surely()
     local other  = (process & job.killed:age():above(wait) & ~goes_on(job, job.killed, 2)):surely():any("job")
     return (oom:surely() & named) | (loader | segv | bus):surely():any("job") | ((by_signal:surely():any("job") | other) & ~ended),
-      { who = who, memory = oom, likely = used:surely() & ~oom:surely(), segment = segv:any("job"), shared = bus:any("job"), loader = loader:any("job") }
+      { who = who, memory = oom, likely = used:surely() & ~oom:surely(), segment = segv:any("job"), shared = bus:any("job"), loader = loader:any("job"), saved = job.saved:last("step") }
   end,
 }
 
 rule "host_out_of_memory" {
   family = "A2", severity = "critical", per = "job", every = "end",
   summary = "The host's memory was used up, and a process killed",
-  needs = { oom = signal "host_oom" { over = "attempt" }, step = signal "step" { over = "attempt" }, ended = signal "end_reason" { over = "attempt" } },
+  needs = { saved = signal "checkpoint_saved" { over = "attempt" }, oom = signal "host_oom" { over = "attempt" }, step = signal "step" { over = "attempt" }, ended = signal "end_reason" { over = "attempt" } },
   yields_to = { "rank_killed", "node_down", "node_lost" },
   shows = "the kernel or the scheduler killed a process for its memory; no line names its rank",
-  evaluate = function(job, p) return job.oom:count():above(0) & ~goes_on(job, job.oom, 10) & ~job.ended:last():is("completed"):surely() end,
+  actions = {
+    otherwise = { "give the job more memory, or let it load less; start it again and resume from checkpoint {saved:.0f}", "give the job more memory, or let it load less (fewer loader workers); then start it again" },
+  },
+  evaluate = function(job, p) return job.oom:count():above(0) & ~goes_on(job, job.oom, 10) & ~job.ended:last():is("completed"):surely(), { saved = job.saved:last("step") } end,
 }
 
 rule "process_killed" {
   family = "A2", severity = "warning", per = "job", every = "end",
   summary = "A process of the job was killed, and no step was made after it",
   needs = {
+    saved    = signal "checkpoint_saved" { over = "attempt" },
     killed    = signal "process_killed"   { over = "attempt" },
     cancelled = signal "slurm_cancelled"  { over = "attempt" },
     asked     = signal "cancel_requested" { over = "attempt" },
@@ -82,10 +96,13 @@ rule "process_killed" {
   },
   yields_to = { "rank_killed", "host_out_of_memory", "node_down", "node_lost", "preempted" },
   shows = "killed by signal {signal:.0f}",
+  actions = {
+    otherwise = { "ask who sent signal {signal:.0f} (dmesg -T, the scheduler's log); start again and resume from checkpoint {saved:.0f}", "ask who sent signal {signal:.0f} (dmesg -T, the scheduler's log), then start the job again" },
+  },
   evaluate = function(job, p)
     local killed = job.killed:except { signal = { 2, 6, 15 } }
     local asked  = (job.cancelled:count():above(0) | job.asked:count():above(0)):surely()
-    return (killed:count():above(0) & ~goes_on(job, killed, 10)):surely():any("job") & ~asked & ~well(job), { signal = killed:last("signal"):max("job") }
+    return (killed:count():above(0) & ~goes_on(job, killed, 10)):surely():any("job") & ~asked & ~well(job), { signal = killed:last("signal"):max("job"), saved = job.saved:last("step") }
   end,
 }
 
@@ -106,6 +123,7 @@ rule "process_aborted" {
   yields_to = { "rank_killed", "rank_vanished", "node_down", "node_lost", "preempted" },
   shows = "aborted: {who}",
   causes = { library = "a library found its memory damaged, or met an error that it could not pass on" },
+  actions = { library = "read the last lines of {who}, and its core file if there is one; if nothing explains it, start again with another version of the library" },
   evaluate = function(job, p)
     local gave_up = job.abort:count():above(0):surely() | job.killed:where { signal = 6 }:count():above(0):surely() | job.failed:where { signal = 6 }:count():above(0):surely()
     local raised  = job.raised:except { exception = p.passed_on }:count():above(0):surely():any("job")
@@ -118,6 +136,7 @@ rule "rank_vanished" {
   family = "A2", severity = "warning", per = "job", every = "end",
   summary = "A process ended without a word, and the others lost it",
   needs = {
+    saved    = signal "checkpoint_saved" { over = "attempt" },
     lost   = signal "peer_lost"    { over = "attempt" },
     raised = signal "traceback"    { over = "attempt" },
     late   = signal "collective_timeout" { over = "attempt" },
@@ -128,6 +147,9 @@ rule "rank_vanished" {
   yields_to = { "rank_killed", "collective_hang", "collective_timeout", "cuda_out_of_memory", "gpu_error", "node_down", "node_lost", "preempted" },
   shows = "{n:.0f} ranks lost their connection to another one; without a word: {who}",
   causes = { killed = "a process that can still print reports why it ends: suspected is a kill from outside, by the kernel for its memory as a rule" },
+  actions = {
+    killed = { "look at {node} for who killed it (dmesg -T); start again and resume from checkpoint {saved:.0f}", "look at {node} for who killed it (dmesg -T), then start the job again", "look for who killed it (dmesg -T on its node), then start the job again" },
+  },
   evaluate = function(job, p)
     -- Only of ranks that were seen at work: one that never came is another matter.
     local lost   = job.lost:count():above(0):surely()
@@ -136,26 +158,29 @@ rule "rank_vanished" {
     local begun  = job.step:count():above(0):any("job"):surely()
     local well   = well(job)
     local few    = silent:any("job") & silent:count("job"):at_most(lost:count("job"))
-    return lost:any("job") & few & begun & ~well, { who = silent, n = lost:count("job"), killed = few }
+    return lost:any("job") & few & begun & ~well, { who = silent, n = lost:count("job"), killed = few, saved = job.saved:last("step") }
   end,
 }
 
-local GIB = 1073741824
 rule "cuda_out_of_memory" {
   family = "B1", severity = "critical", per = "job", every = { "oom", "30s" },
   summary = "A GPU has no memory left for what was asked",
   needs = { oom = signal "cuda_oom" { over = "attempt" }, step = signal "step" { over = "attempt" } },
   yields_to = { "node_down" },
-  shows = "out of GPU memory: {who}; tried {tried:.1f} of {total:.1f} GiB",
+  shows = "out of GPU memory: {who}; tried to get {tried} of {total}",
   causes = {
     plan   = "before the first step: model and batch do not fit",
     growth = "after steps that fitted: longer inputs, fragments, or a leak",
+  },
+  actions = {
+    plan   = "make the batch, the sequence or the model's share of a GPU smaller, then start again",
+    growth = "limit the length of inputs, or set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True; if it grows steadily, look for a leak",
   },
   evaluate = function(job, p)
     local out   = job.oom:count():above(0):surely()
     local begun = job.step:count():above(0):any("job")
     return out:any("job"),
-      { who = out, tried = job.oom:last("tried"):max("job") / GIB, total = job.oom:last("total"):max("job") / GIB, plan = ~begun, growth = begun }
+      { who = out, tried = job.oom:last("tried"):max("job"), total = job.oom:last("total"):max("job"), plan = ~begun, growth = begun }
   end,
 }
 
@@ -166,6 +191,10 @@ rule "gpu_error_in_log" {
   yields_to = { "gpu_error", "node_down" },
   shows = "a GPU fails: {who}",
   causes = { memory = "a memory error that could not be corrected: reset the GPU, and replace it if it returns", gone = "it does not answer any more: restart the machine" },
+  actions = {
+    memory    = { "drain {node}, reset its GPU (nvidia-smi --gpu-reset), and replace it if it fails again", "drain its node, reset the GPU (nvidia-smi --gpu-reset), and replace it if it fails again" },
+    gone      = { "drain {node} and restart it", "drain its node and restart it" },
+  },
   evaluate = function(job, p)
     local memory, gone = job.ecc:count():above(0):surely(), job.lost:count():above(0):surely()
     return (memory | gone):any("job"), { who = memory | gone, memory = memory:any("job"), gone = gone:any("job") }
@@ -179,6 +208,7 @@ rule "switch_failed" {
   clear = "for 1h", yields_to = { "gpu_error", "node_down" },
   shows = "SXid {code:.0f}",
   causes = { fatal = "all GPUs of the node's fabric are hit: reset them, and look at the switch or its link" },
+  actions = { fatal = "drain the node whose kernel log has the SXid, reset all of its GPUs, and have the switch looked at if it comes back" },
   evaluate = function(job, p)
     local fatal = job.error:where { class = "Fatal" }
     local seen  = fatal:count():above(0)
@@ -193,6 +223,7 @@ rule "cuda_failed" {
   yields_to = { "gpu_error", "gpu_fault", "gpu_error_in_log", "cuda_out_of_memory", "rank_killed", "node_down", "node_lost" },
   shows = "CUDA failed on {who}",
   causes = { open = "the line does not distinguish a broken GPU from a wrong address: look for an XID at that time" },
+  actions = { open = { "look for 'NVRM: Xid' in the kernel's log of {node} (dmesg -T): drain it if there is one, else run again with CUDA_LAUNCH_BLOCKING=1", "look for 'NVRM: Xid' in the kernel's log (dmesg -T): drain that node if there is one, else run again with CUDA_LAUNCH_BLOCKING=1" } },
   evaluate = function(job, p)
     local seen = job.error:count():above(0):surely()
     return seen:any("job"), { who = seen, open = seen:any("job") }
@@ -202,38 +233,48 @@ rule "cuda_failed" {
 rule "node_down" {
   family = "F1", severity = "critical", per = "node", every = { "state", "10s" },
   summary = "A node of the job is down",
-  needs = { state = signal "node_state" { over = "attempt" }, alive = signal "any" { over = "attempt" } },
+  needs = { saved = signal "checkpoint_saved" { over = "attempt" }, state = signal "node_state" { over = "attempt" }, alive = signal "any" { over = "attempt" } },
   shows = "{node} is {state}",
   causes = { silent = "all its ranks are silent", agent = "its ranks still write: the scheduler's daemon fails, or a person set it down" },
+  actions = {
+    silent = { "drain {node}; start again without it and resume from checkpoint {saved:.0f}", "drain {node}, and start the job again without it" },
+    agent  = "look at the scheduler's daemon on {node} before the job is ended: its ranks still work",
+    otherwise = "drain {node}, and start the job again without it",
+  },
   evaluate = function(job, p)
     local quiet = job.alive:age():above(60):all("node")
-    return job.state:last():is("down", "fail", "not_responding"), { state = job.state:last(), silent = quiet, agent = ~quiet }
+    return job.state:last():is("down", "fail", "not_responding"), { state = job.state:last(), silent = quiet, agent = ~quiet, saved = job.saved:last("step") }
   end,
 }
 
 rule "node_lost" {
   family = "F1", severity = "critical", per = "job", every = { "lost", "end" },
   summary = "The scheduler lost a node of the job",
-  needs = { lost = signal "node_failure" { over = "attempt" }, ended = signal "end_reason" { over = "attempt" } },
+  needs = { saved = signal "checkpoint_saved" { over = "attempt" }, lost = signal "node_failure" { over = "attempt" }, ended = signal "end_reason" { over = "attempt" } },
   yields_to = { "node_down" },
   shows = "a node of the job failed",
+  actions = { otherwise = { "drain the lost node; start again without it and resume from checkpoint {saved:.0f}", "drain the lost node, and start the job again without it" } },
   evaluate = function(job, p)
-    return job.lost:count():above(0):surely() | job.ended:last():is("node_fail"):surely()
+    return job.lost:count():above(0):surely() | job.ended:last():is("node_fail"):surely(), { saved = job.saved:last("step") }
   end,
 }
 
 rule "preempted" {
   family = "F2", severity = "warning", per = "job", every = { "taken", "again", "end" },
   summary = "The scheduler took the nodes, or put the job back into its queue",
-  needs = { taken = signal "preempted" { over = "attempt" }, again = signal "requeued" { over = "attempt" }, ended = signal "end_reason" { over = "attempt" } },
+  needs = { saved = signal "checkpoint_saved" { over = "attempt" }, taken = signal "preempted" { over = "attempt" }, again = signal "requeued" { over = "attempt" }, ended = signal "end_reason" { over = "attempt" } },
   yields_to = { "node_down", "node_lost" },
   shows = "the attempt was ended for the scheduler's own reasons",
   causes = { preempted = "another job, or the cloud, took the nodes", requeued = "the job was put back into the queue" },
+  actions = {
+    preempted = { "nothing is broken: queue it again, and resume from checkpoint {saved:.0f}", "nothing is broken: queue it again" },
+    requeued  = { "nothing is broken: it waits in the queue; see that it resumes from checkpoint {saved:.0f}", "nothing is broken: it waits in the queue; see that it resumes" },
+  },
   evaluate = function(job, p)
     local ended = job.ended:last()
     local taken = job.taken:count():above(0):surely() | ended:is("preempted"):surely()
     local again = job.again:count():above(0):surely() | ended:is("requeued"):surely()
-    return taken | again, { preempted = taken, requeued = again }
+    return taken | again, { preempted = taken, requeued = again, saved = job.saved:last("step") }
   end,
 }
 
@@ -241,6 +282,7 @@ rule "time_limit" {
   family = "F3", severity = "warning", per = "job", every = "end",
   summary = "Ended by the time limit while still working",
   needs = {
+    saved    = signal "checkpoint_saved" { over = "attempt" },
     ended   = signal "end_reason" { over = "attempt" },
     limit   = signal "time_limit" { over = "attempt" },
     step    = signal "step"       { over = "attempt" },
@@ -248,10 +290,11 @@ rule "time_limit" {
     stood   = finding "stalled_at_limit",
   },
   shows = "the scheduler ended the job at its time limit, after step {step:.0f}",
+  actions = { otherwise = { "queue it again with a longer limit, and resume from checkpoint {saved:.0f}", "queue it again with a longer limit, after step {step:.0f}" } },
   evaluate = function(job, p)
     -- `stalled` at its last tick: a hang is never passed off as a time limit, and where it could not be judged neither is this.
     return (job.ended:last():is("timeout"):surely() | job.limit:count():above(0):surely()) & ~job.stalled:now() & ~job.stood:now():surely(),
-      { step = job.step:last():max("job") }
+      { step = job.step:last():max("job"), saved = job.saved:last("step") }
   end,
 }
 

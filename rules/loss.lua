@@ -28,6 +28,10 @@ rule "loss_not_finite" {
     counted  = "the framework left out {count:.0f} steps because of it",
     reported = "the program found it itself, and as a rule stopped",
   },
+  actions = {
+    counted   = "stop the job, and resume before step {step:.0f} with a smaller learning rate or clipped gradients",
+    otherwise = { "stop the job, and resume from a checkpoint before step {step:.0f} with a smaller learning rate or clipped gradients", "stop the job, and resume from a checkpoint before it with a smaller learning rate or clipped gradients" },
+  },
   evaluate = function(job, p)
     local searching = job.skip:count():above(0):surely()
     local begun = job.all:first():below(1e30):surely() | job.all:nonfinite():at_least(8):surely()
@@ -49,6 +53,7 @@ rule "loss_never_finite" {
   needs = { loss = signal "loss" { over = 1 }, skip = signal "overflow_skip" { over = "1m" } },
   yields_to = { "loss_not_finite" },
   shows = "the last loss was {loss}",
+  actions = { otherwise = "look for a division by 0, a logarithm of 0 or a wrong precision in the first steps; start again with a smaller learning rate" },
   evaluate = function(job, p)
     return job.loss:nonfinite():above(0):surely() & ~job.skip:count():above(0):surely(), { loss = job.loss:last() }
   end,
@@ -62,6 +67,7 @@ rule "steps_skipped" {
   params = { many = 32, most = 0.9, lowest = 1 }, yields_to = { "loss_not_finite" },
   shows = "{n:.0f} steps left out, the last at a scale of {scale:.0f}",
   causes = { lowest = "the scale cannot fall further", all = "no scale was ever found" },
+  actions = { otherwise = "stop the job: train in bfloat16, or look for what overflows; nothing is learnt meanwhile" },
   evaluate = function(job, p)
     local n      = job.skip:count()
     local lowest = job.skip:last("scale"):at_most(p.lowest):surely()
@@ -97,6 +103,11 @@ rule "loss_spike" {
   causes = {
     rate     = "the learning rate is {rises:.0f} times what it was some values before",
     gradient = "the norm of the gradient is {grows:.0f} times its usual one",
+  },
+  actions = {
+    rate      = "set the learning rate back ({rises:.0f} times lower), and resume from a checkpoint before step {step:.0f}",
+    gradient  = "watch it: if it does not come back, resume from a checkpoint before step {step:.0f} with clipped gradients, or leave that data out",
+    otherwise = "watch it: if it does not come back, resume from a checkpoint before step {step:.0f}, or leave that data out",
   },
   evaluate = function(job, p)
     local now, usual = job.near:quantile(0.75), job.usual:median()
@@ -146,6 +157,10 @@ rule "loss_diverged" {
   shows = "the median of 16 values is {now:.4g} at step {step:.0f}, its best was {best:.4g}; it began at {birth:.4g}",
   causes = { stays = "it rose and did not come back", climbs = "it climbs from value to value", young = "it lost what it had learnt, and more",
              rate = "the learning rate is {rises:.0f} times what it was before" },
+  actions = {
+    rate      = "stop the job, set the learning rate back ({rises:.0f} times lower), and resume from a checkpoint before the rise",
+    otherwise = "stop the job, and resume from a checkpoint before the rise with a smaller learning rate",
+  },
   evaluate = function(job, p, state)
     local now     = job.recent:median()
     local count   = job.birth:count()
@@ -196,6 +211,10 @@ rule "not_learning" {
   clear = "8 of 8", yields_to = { "loss_diverged", "loss_not_finite", "loss_spike" },
   shows = "loss {birth:.3f} at its birth, {now:.3f} now, after {steps:.0f} steps",
   causes = { rate = "the learning rate is 0", flat = "there is a rate, and nothing is learnt: labels, data, frozen weights, or far too small a rate" },
+  actions = {
+    rate      = "stop the job, and look at the schedule: the learning rate is 0",
+    otherwise = "stop the job; look at the labels, at the learning rate, and whether the weights are frozen",
+  },
   evaluate = function(job, p)
     local first, last = job.step:first():min("job"), job.step:last():max("job")
     local birth, now  = job.birth:first(16), job.recent:median()

@@ -4,6 +4,7 @@ rule "stalled_at_limit" {
   family = "C", severity = "critical", per = "job", every = "end",
   summary = "The scheduler ended the job at its time limit, long after its last step",
   needs = {
+    saved    = signal "checkpoint_saved" { over = "attempt" },
     ended = signal "end_reason" { over = "attempt" },
     limit = signal "time_limit" { over = "attempt" },
     step  = signal "step"       { over = "attempt" },
@@ -13,12 +14,13 @@ rule "stalled_at_limit" {
   -- Whoever reaches a limit in a validation or a save has stepped a moment before; and no longer pause was come back from.
   params = { least = "4m", times = 2 },
   yields_to = { "stalled", "rendezvous_hang", "collective_hang", "idle_hang", "collective_timeout", "rank_killed", "node_down" },
-  shows = "no step for {minutes:.1f} min when the time was up; the longest pause before was {longest:.0f} s",
+  shows = "no step for {age} when the time was up; the longest pause before was {longest}",
+  actions = { otherwise = { "find what it waited for before it is queued again: it hung; then resume from checkpoint {saved:.0f}", "find what it waited for before it is queued again: it hung, and a longer limit does not help" } },
   evaluate = function(job, p)
     local timed   = job.ended:last():is("timeout"):surely() | job.limit:count():above(0):surely()
     local age     = job.step:age():min("job")
     local longest = job.gaps:max():max("job")
-    return timed & age:above(greatest(p.times * longest, p.least)) & ~job.done:count():above(0):surely(), { minutes = age / "1m", longest = longest }
+    return timed & age:above(greatest(p.times * longest, p.least)) & ~job.done:count():above(0):surely(), { age = age, longest = longest, saved = job.saved:last("step") }
   end,
 }
 
@@ -31,11 +33,12 @@ rule "progress_not_understood" {
     alive = signal "any"  { over = "attempt" },
   },
   params = { wait = "10m", recent = "1m" }, fire = "for 5m",
-  shows = "lines still come after {minutes:.0f} min, and no step was read: hangs are judged from processes and GPUs alone; a parser for these lines would help (docs/rules.md)",
+  shows = "lines still come after {age}, and no step was read: hangs are judged from processes and GPUs alone; a parser for these lines would help (docs/rules.md)",
+  actions = { otherwise = "add a parser for its lines (docs/rules.md), or print a line such as 'step 12 loss 3.4'" },
   evaluate = function(job, p)
     local age   = job.step:age():min("job")
     local never = job.step:count():is(0):all("job") & ~job.loss:count():above(0):surely()
-    return never & age:above(p.wait) & job.alive:age():min("job"):below(p.recent), { minutes = age / "1m" }
+    return never & age:above(p.wait) & job.alive:age():min("job"):below(p.recent), { age = age }
   end,
 }
 

@@ -21,13 +21,21 @@ rule "straggler" {
   -- `bursts`: a rank that is slow in some steps only shows in the mean; the longest step is left out of it, for once is no habit.
   params = { ratio = 1.12, z = 4, few = 0.02, share = 0.05, spread = 0.02, bursts = 1.2, others = 31, pair = 1.15, small = 16, much = 1.4 },
   fire = "4 of 6", clear = "5 of 6", yields_to = { "throttle", "node_down", "stalled" },
-  shows = "rank {rank} on {node}: {work:.3f} s of its own in each step, its peers {typical:.3f} s",
+  shows = "rank {rank} on {node}: own time in each step {work}, of its peers {typical}",
   causes = {
-    loader    = "it waits for its data loader: {data:.3f} s a step",
-    throttled = "its clock is low ({clock:.0f} MHz)",
-    bursts    = "it is slow in some of its steps: {often:.3f} s on average, its peers {usually:.3f} s; a busy host, or pauses",
+    loader    = "it waits for its data loader: {data} a step",
+    throttled = "its clock is low ({clock})",
+    bursts    = "it is slow in some of its steps: {often} on average, its peers {usually}; a busy host, or pauses",
     compute   = "it computes longer: more work in each step, a busy host, or a slow chip",
     busier    = "no times are reported: its multiprocessors are busy {sm:.0%} of the time, its peers' {sm_peers:.0%}",
+  },
+  actions = {
+    loader    = "give rank {rank} more loader workers, or faster storage on {node}",
+    throttled = { "look at the cooling and power of GPU {gpu} on {node} (nvidia-smi -q -d PERFORMANCE); drain {node} if it stays slow", "look at the cooling and power of {node} (nvidia-smi -q -d PERFORMANCE); drain it if it stays slow" },
+    bursts    = "look for other processes on {node} (top), and end them",
+    compute   = { "look at {node} (top, nvidia-smi dmon); if rank {rank} has no more work than the others, drain {node}", "look at the host of rank {rank} (top, nvidia-smi dmon)" },
+    busier    = { "look at {node} (top, nvidia-smi dmon); if rank {rank} has no more work than the others, drain {node}", "look at the host of rank {rank} (top, nvidia-smi dmon)" },
+    otherwise = "look at the host of rank {rank} (top, nvidia-smi dmon)",
   },
   evaluate = function(job, p)
     -- By time: what a rank does itself; the wait for others is not in it.
@@ -85,8 +93,13 @@ rule "throttle" {
   -- Of the bits only 0x8, 0x40 and 0x80 halve the clock; power caps and application clocks are normal under load.
   params = { severe = 0.10, clock = 0.9, slow = 1.15 }, fire = "for 60s", clear = "for 60s",
   yields_to = { "gpu_error", "node_down" },
-  shows = "GPU {gpu} on {node}: slowed {share:.0%} of the time, clock {clock:.0f} MHz where its peers have {typical:.0f} MHz",
+  shows = "GPU {gpu} on {node}: slowed {share:.0%} of the time, clock {clock} where its peers have {typical}",
   causes = { heat = "it is too hot", brake = "the machine's power supply asks for less" },
+  actions = {
+    heat      = "look at the cooling of GPU {gpu} on {node} (fans, air, dust); drain {node} if it stays hot",
+    brake     = "look at the power supplies of {node}; drain it until they are mended",
+    otherwise = "run nvidia-smi -q -d PERFORMANCE on {node}; drain it if its GPU stays slow",
+  },
   evaluate = function(job, p)
     local thermal, brake = job.thermal:mean(), job.brake:mean()
     local share   = greatest(thermal:fill(brake), brake:fill(thermal)):fill(job.reasons:fraction { bits = 0xC8 })
@@ -112,13 +125,21 @@ rule "gpu_error" {
     ecc    = signal "ecc_uncorrected"   { over = "attempt" },
   },
   params = { fatal = FATAL }, clear = "for 1h", yields_to = { "node_down" },
-  shows = "GPU {gpu} of {node}: XID {code:.0f}, {n:.0f} times in the last hour",
+  shows = "GPU {gpu} of {node}: XID {code:.0f}; such errors in the last hour: {n:.0f}",
   causes = {
     bus    = "it has fallen off the bus: restart the machine",
     memory = "memory errors that could not be corrected or remapped: reset the GPU, and replace it if they return",
     link   = "its NVLink fails: check the link and its neighbours",
     driver = "the driver or the GPU's own controllers stopped: reset the GPU",
     latent = "a row of its memory could not be remapped before this attempt began",
+  },
+  actions = {
+    bus       = "drain {node} and restart it; replace GPU {gpu} if it falls off the bus again",
+    memory    = "drain {node} and reset GPU {gpu} (nvidia-smi --gpu-reset); replace it if the errors return",
+    link      = "drain {node}, and check the NVLinks of GPU {gpu} (nvidia-smi nvlink --errorcounters)",
+    driver    = "drain {node} and reset GPU {gpu} (nvidia-smi --gpu-reset)",
+    latent    = "drain {node} after this job, and reset GPU {gpu}; replace it if a row cannot be remapped again",
+    otherwise = "drain {node} and reset GPU {gpu} (nvidia-smi --gpu-reset)",
   },
   evaluate = function(job, p)
     local fatal = job.xid:where { code = p.fatal }
@@ -142,10 +163,15 @@ rule "gpu_fault" {
   params = { ends = { 8, 11, 13, 25, 31, 32, 39, 40, 41, 60, 61, 68, 69, 70, 71, 72, 75, 76, 77, 80, 82, 83, 84, 85, 86, 88, 89, 96, 97, 98, 99, 100, 101, 102, 103, 104, 105,
                       126, 127, 128, 129, 130, 131, 132, 133, 134, 135, 139, 63, 92, 94, 121, 157, 159 } },
   clear = "for 1h", yields_to = { "gpu_error", "node_down" },
-  shows = "GPU {gpu} of {node}: XID {code:.0f}, {n:.0f} times in the last hour",
+  shows = "GPU {gpu} of {node}: XID {code:.0f}; such errors in the last hour: {n:.0f}",
   causes = {
     software = "an illegal address or instruction: the application as a rule; hardware if it follows the GPU to other jobs",
     memory   = "a memory error that was contained or remapped",
+  },
+  actions = {
+    software  = "start the application again; if XID {code:.0f} follows GPU {gpu} of {node} to other jobs, drain {node}",
+    memory    = "start the application again, and reset GPU {gpu} of {node} when it is idle",
+    otherwise = "start the application again; drain {node} if XID {code:.0f} returns there",
   },
   evaluate = function(job, p)
     local own  = job.xid:where { code = p.ends }
@@ -160,8 +186,9 @@ rule "gpu_channel_ended" {
   summary = "The driver ended a channel of this GPU, and the job did not end well",
   needs = { xid = signal "xid" { over = "attempt" }, ended = signal "end_reason" { over = "attempt" } },
   yields_to = { "gpu_error", "gpu_fault", "node_down" },
-  shows = "GPU {gpu} of {node}: XID {code:.0f}, {n:.0f} times, and no other",
+  shows = "GPU {gpu} of {node}: XID {code:.0f}, and no other; how often: {n:.0f}",
   causes = { software = "the application, as a rule: it was stopped in a kernel, or its kernel failed" },
+  actions = { software = "look at the application first: its last lines, and who stopped it; drain {node} only if it returns with other jobs" },
   evaluate = function(job, p)
     local channel = job.xid:where { code = { 43, 45 } }
     local well    = job.ended:last():is("completed", "cancelled", "timeout", "preempted", "requeued"):surely()

@@ -7,6 +7,7 @@ rule "checkpoint_unreadable" {
   -- Failures while a checkpoint is loaded that are not failures of the checkpoint.
   params = { other = { "ModuleNotFoundError", "ImportError", "PermissionError", "OutOfMemoryError", "KeyboardInterrupt", "AcceleratorError", "DistBackendError" } },
   shows = "the checkpoint is damaged, or does not fit the model",
+  actions = { otherwise = "resume from the checkpoint before this one, or correct the model's configuration so that it fits" },
   evaluate = function(job, p)
     -- Once steps were made, what does not load is something else: a best model, a part for evaluation.
     local within = job.raised:where { loading = "yes" }:except { exception = p.other }:count():above(0):surely():any("job")
@@ -24,7 +25,8 @@ rule "checkpoint_mismatched" {
     ended = signal "end_reason"          { over = "attempt" },
   },
   yields_to = { "checkpoint_unreadable" },
-  shows = "{n:.0f} weights, the first {weight}",
+  shows = "weights that do not fit: {n:.0f}, the first of them {weight}",
+  actions = { otherwise = "correct the model's configuration, or name the checkpoint that belongs to it: {weight} does not fit" },
   evaluate = function(job, p)
     local begun = (job.step:count():above(0):any("job") | job.loss:count():above(0)):surely()
     return job.other:count():above(0) & ~begun & ~job.ended:last():is("completed"):surely(), { n = job.other:count(), weight = job.other:first("weight") }
@@ -42,6 +44,7 @@ rule "progress_lost" {
   params = { made = 100, anew = 50 }, yields_to = { "checkpoint_unreadable", "rank_killed", "node_down" },
   shows = "step {now:.0f} after a restart, step {before:.0f} before it",
   causes = { silent = "no checkpoint was loaded after it: is there one, and does the program resume from it?" },
+  actions = { otherwise = "stop the job, and start it so that it resumes from its last checkpoint: step {before:.0f} was reached before" },
   evaluate = function(job, p)
     local now, before = job.step:last():max("job"), job.step:max():max("job")
     local loaded = job.loaded:age():below(job.again:age()):surely()

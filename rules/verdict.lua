@@ -1,6 +1,17 @@
 -- Which family a verdict names when several are in. Of two families of which one explains the other, the one that began later is a
 -- consequence; precedence decides what time leaves open: causes before consequences, what is proven before what is inferred.
 verdict {
+  -- What people read beside the code.
+  families = {
+    A1 = "a failure of the program",     A2 = "a process that was killed",
+    B1 = "a GPU out of memory",          B2 = "a broken GPU",                    B3 = "a GPU that is slowed down",
+    C1 = "ranks that do not meet",       C2 = "a hang in a collective",          C3 = "a hang outside of collectives",
+    C  = "a standstill of unknown kind",
+    D1 = "GPUs without enough work",     D2 = "steps that something else holds up", D3 = "a slow rank",
+    E1 = "a loss that goes wrong",       E2 = "a resume that went wrong",        E3 = "a training that ended too early",
+    F1 = "a lost node",                  F2 = "a preemption or a requeue",       F3 = "the time limit",
+    G1 = "a healthy run",
+  },
   precedence = {
     "F1",                    -- a lost node explains everything on it
     "B2", "B1",              -- so does a GPU

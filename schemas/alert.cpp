@@ -22,7 +22,7 @@ using TextPairs = std::vector<std::pair<std::string, std::string>>;
 Offset<fb::Member> put(FlatBufferBuilder& out, const NamedMember& member) {
   const auto node = out.CreateString(member.node), gpu = out.CreateString(member.gpu), rack = out.CreateString(member.rack);
   return fb::CreateMember(out, static_cast<fb::MemberLevel>(member.level), member.rank.has_value(), member.rank.value_or(0), node, gpu,
-                          rack);
+                          rack, member.pid.value_or(0));
 }
 auto put(FlatBufferBuilder& out, const Texts& texts) { return out.CreateVectorOfStrings(texts); }
 auto put(FlatBufferBuilder& out, const TextPairs& pairs) {
@@ -34,6 +34,12 @@ auto put(FlatBufferBuilder& out, const TextPairs& pairs) {
   return out.CreateVector(tables);
 }
 
+// What an older reader would not miss is left out where it is empty.
+Offset<String> put_any(FlatBufferBuilder& out, const std::string& text) { return text.empty() ? Offset<String>{} : out.CreateString(text); }
+Offset<flatbuffers::Vector<Offset<String>>> put_any(FlatBufferBuilder& out, const Texts& texts) {
+  return texts.empty() ? Offset<flatbuffers::Vector<Offset<String>>>{} : out.CreateVectorOfStrings(texts);
+}
+
 std::string get(const String* text) { return text == nullptr ? std::string{} : text->str(); }
 NamedMember get(const fb::Member* from) {
   NamedMember member;
@@ -43,6 +49,7 @@ NamedMember get(const fb::Member* from) {
   member.node = get(from->node());
   member.gpu = get(from->gpu());
   member.rack = get(from->rack());
+  if (from->pid() != 0) member.pid = from->pid();
   return member;
 }
 Texts get(const flatbuffers::Vector<Offset<String>>* from) {
@@ -99,6 +106,9 @@ AlertTransition get(const fb::Transition& from) {
   to.evidence_texts = get(from.evidence_texts());
   if (from.who() != nullptr)
     for (const auto* member : *from.who()) to.who.push_back(get(member));
+  to.family_words = get(from.family_words());
+  to.actions = get(from.actions());
+  to.not_known = get(from.not_known());
   return to;
 }
 
@@ -111,10 +121,12 @@ Verdict get(const fb::Verdict& from) {
   to.family = get(from.family());
   if (from.families() != nullptr)
     for (const auto* line : *from.families())
-      to.families.push_back(
-          {get(line->family()), static_cast<stream::Standing>(line->standing()), get(line->rules()), get(line->missing())});
+      to.families.push_back({get(line->family()), static_cast<stream::Standing>(line->standing()), get(line->rules()), get(line->missing()),
+                             get(line->words())});
   to.shows = get(from.shows());
   to.cannot_decide = get(from.cannot_decide());
+  to.family_words = get(from.family_words());
+  to.quarantined = get(from.quarantined());
   return to;
 }
 
@@ -143,11 +155,13 @@ std::vector<std::byte> encode(const AlertTransition& from) {
   std::vector<Offset<fb::Member>> members;
   for (const auto& culprit : from.who) members.push_back(put(out, culprit));
   const auto who = out.CreateVector(members);
+  const auto family_words = put_any(out, from.family_words), not_known = put_any(out, from.not_known);
+  const auto actions = put_any(out, from.actions);
   const auto transition = fb::CreateTransition(out, from.id, from.number, rule, family, subject, attempt, summary,
                                                static_cast<fb::AlertSeverity>(from.severity), static_cast<fb::AlertMode>(from.mode), member,
                                                static_cast<fb::AlertLife>(from.state), static_cast<fb::AlertReason>(from.reason),
                                                explained_by, stream::nanoseconds(from.since), stream::nanoseconds(from.at), shows, implies,
-                                               cannot_decide, evidence, evidence_texts, who);
+                                               cannot_decide, evidence, evidence_texts, who, family_words, actions, not_known);
   return finished(out, transition, {});
 }
 
@@ -159,13 +173,16 @@ std::vector<std::byte> encode(const Verdict& from) {
   for (const auto& line : from.families) {
     const auto name = out.CreateString(line.family);
     const auto rules = put(out, line.rules), missing = put(out, line.missing);
-    lines.push_back(fb::CreateFamilyLine(out, name, static_cast<fb::FamilyStanding>(line.standing), rules, missing));
+    const auto words = put_any(out, line.words);
+    lines.push_back(fb::CreateFamilyLine(out, name, static_cast<fb::FamilyStanding>(line.standing), rules, missing, words));
   }
   const auto families = out.CreateVector(lines);
   const auto shows = put(out, from.shows), cannot_decide = put(out, from.cannot_decide);
-  return finished(
-      out, {},
-      fb::CreateVerdict(out, subject, attempt, stream::nanoseconds(from.ended), end_reason, family, families, shows, cannot_decide));
+  const auto family_words = put_any(out, from.family_words);
+  const auto quarantined = put_any(out, from.quarantined);
+  return finished(out, {},
+                  fb::CreateVerdict(out, subject, attempt, stream::nanoseconds(from.ended), end_reason, family, families, shows,
+                                    cannot_decide, family_words, quarantined));
 }
 
 stream::Result<AlertMessage> decode_alert(std::span<const std::byte> message) {

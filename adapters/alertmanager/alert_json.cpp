@@ -7,6 +7,7 @@
 #include <chrono>
 #include <string_view>
 
+#include "adapters/formats/alert_form.h"
 #include "adapters/formats/json_text.h"
 
 namespace tocsin::adapters::alertmanager {
@@ -52,23 +53,13 @@ std::string replaced(std::string text, std::string_view place, const std::string
 
 std::string description(const stream::AlertTransition& t) {
   std::string out;
-  const auto part = [&out](std::string_view title, std::string_view text) {
-    if (text.empty()) return;
-    if (!out.empty()) out += '\n';
-    out += fmt::format("{}: {}", title, text);
-  };
-  std::string implies, undecided;
-  for (const auto& [cause, text] : t.implies) implies += (implies.empty() ? "" : "; ") + text;
-  for (const auto& text : t.cannot_decide) undecided += (undecided.empty() ? "" : "; ") + text;
-  part("Shows", t.shows);
-  part("Implies", implies);
-  part("Cannot decide", undecided);
+  for (auto& [title, text] : formats::alert_form(t).parts()) out += fmt::format("{}{}: {}", out.empty() ? "" : "\n", title, text);
   return out;
 }
 
 std::string culprits(const stream::AlertTransition& t) {
   std::string out;
-  for (std::size_t i = 0; i < std::min(t.who.size(), most_culprits); ++i) out += (i == 0 ? "" : ", ") + describe(t.who[i]);
+  for (std::size_t i = 0; i < std::min(t.who.size(), most_culprits); ++i) out += (i == 0 ? "" : ", ") + formats::member_text(t.who[i]);
   if (t.who.size() > most_culprits) out += fmt::format(" and {} more", t.who.size() - most_culprits);
   return out;
 }
@@ -112,6 +103,7 @@ RenderedAlert render(const stream::AlertTransition& t, const Decoration& decorat
   const std::string where = t.member.level == stream::Level::job ? t.subject : t.subject + ", " + describe(t.member);
   annotations["summary"] = shortened(where + ": " + t.summary);
   annotations["description"] = shortened(description(t));
+  annotations["action"] = shortened(formats::alert_form(t).action);
   annotations["culprits"] = shortened(culprits(t));
   annotations["evidence"] = shortened(evidence(t));
   annotations["attempt"] = shortened(t.attempt);

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "adapters/cli/packs.h"
 #include "dsl/case_runner.h"
@@ -13,6 +15,23 @@ namespace {
 
 std::string counted(std::size_t count, const char* what) { return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s"); }
 
+// What loading cannot see of a scripted rule: whether it fails when it runs, in the cases that stand beside it.
+std::vector<dsl::Problem> failures(const packs::PackOutcome& outcome) {
+  std::vector<dsl::Problem> found;
+  const auto& rules = outcome.pack->pack->rules;
+  if (std::none_of(rules.begin(), rules.end(), [](const stream::Rule& rule) { return rule.scripted.has_value(); })) return found;
+  for (const auto& one : outcome.cases)
+    for (const auto& [name, message] : dsl::run_case(one, *outcome.pack).failures) {
+      const auto rule = std::find_if(rules.begin(), rules.end(), [&name = name](const stream::Rule& r) { return r.name == name; });
+      const bool known = std::any_of(found.begin(), found.end(), [&, &name = name, &message = message](const auto& p) {
+        return p.rule == name && p.message.ends_with(message);
+      });
+      if (rule == rules.end() || known) continue;
+      found.push_back({rule->file, rule->line, "", name, "fails when it runs, in the case '" + one.name + "': " + message, false});
+    }
+  return found;
+}
+
 }  // namespace
 
 int check(const std::filesystem::path& directory, bool json) {
@@ -22,9 +41,13 @@ int check(const std::filesystem::path& directory, bool json) {
     fmt::print(stderr, "tocsin check: {}\n", files.error().message);
     return 2;
   }
-  const packs::PackOutcome outcome = packs::compile(*files);
+  packs::PackOutcome outcome = packs::compile(*files);
+  if (outcome.pack)
+    for (auto& failure : failures(outcome)) outcome.problems.push_back(std::move(failure));
   if (json) {
-    nlohmann::json report{{"ok", outcome.pack.has_value()}, {"problems", nlohmann::json::array()}, {"rules", nlohmann::json::array()}};
+    nlohmann::json report{{"ok", outcome.pack.has_value() && outcome.errors().empty()},
+                          {"problems", nlohmann::json::array()},
+                          {"rules", nlohmann::json::array()}};
     for (const auto& p : outcome.problems)
       report["problems"].push_back({{"file", p.file}, {"line", p.line}, {"rule", p.rule}, {"message", p.message}, {"warning", p.warning}});
     if (outcome.pack)
@@ -36,12 +59,17 @@ int check(const std::filesystem::path& directory, bool json) {
                                    {"scripted", rule.scripted.value_or("")},
                                    {"nodes", rule.hot.size()}});
     fmt::print("{}\n", report.dump());
-    return outcome.pack ? 0 : 1;
+    return report["ok"] ? 0 : 1;
   }
   if (!outcome.pack) {
     // What is never read may only be so because of the errors: of warnings nothing yet.
     const auto errors = outcome.errors();
     fmt::print("{}{} in {}: nothing is loaded\n", dsl::list(errors), counted(errors.size(), "error"), rules.string());
+    return 1;
+  }
+  if (const auto errors = outcome.errors(); !errors.empty()) {
+    fmt::print("{}{} in {}: what fails is set aside when it runs, and decides nothing\n", dsl::list(errors),
+               counted(errors.size(), "error"), rules.string());
     return 1;
   }
   fmt::print("{}", dsl::list(outcome.problems));

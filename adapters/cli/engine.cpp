@@ -10,12 +10,15 @@
 #include <fstream>
 #include <iostream>
 #include <memory>
+#include <set>
 #include <thread>
 #include <utility>
 #include <variant>
 
 #include "adapters/cli/packs.h"
+#include "adapters/cli/recordings.h"
 #include "adapters/cli/terminal.h"
+#include "adapters/formats/alert_form.h"
 #include "adapters/journal/alert_history.h"
 #include "adapters/journal/state.h"
 #include "adapters/packs/pack_store.h"
@@ -119,6 +122,22 @@ class Storage {
   std::chrono::steady_clock::time_point next_try_{};
 };
 
+// Rules that failed and are set aside: each message once, while it happens.
+class Quarantines {
+ public:
+  void look(const stream::Counters& counters, Terminal& terminal) {
+    if (counters.quarantined == seen_) return;
+    seen_ = counters.quarantined;
+    for (const auto& [rule, message] : counters.quarantine_messages)
+      if (noted_.insert(rule + message).second)
+        terminal.note("rule '" + rule + "' failed and is set aside, for longer each time; it decides nothing meanwhile: " + message);
+  }
+
+ private:
+  std::uint64_t seen_ = 0;
+  std::set<std::string> noted_;
+};
+
 // Until there may be more to read; cut short where `descriptor` is at its end. An alert need not be sooner, and each look costs.
 void wait_for_more(int descriptor) {
   pollfd poll_for{descriptor, POLLIN, 0};
@@ -148,7 +167,11 @@ std::uint64_t journal_bytes(const std::filesystem::path& directory) {
 
 }  // namespace
 
-RunReport run_engine(const RunOptions& options, const Observer& observer) {
+RunReport run_engine(const RunOptions& asked, const Observer& observer) {
+  const auto recording = recording_named(asked.journal);
+  if (!recording) return cannot(recording.error().message);
+  RunOptions options = asked;
+  options.journal = *recording;
   auto files = dsl::read_pack(rules_directory(options.rules));
   if (!files) return cannot(files.error().message);
   dsl::Budgets budgets;
@@ -160,7 +183,8 @@ RunReport run_engine(const RunOptions& options, const Observer& observer) {
   runtime::JournalLog journal_log{std::move(*reader)};
   WatchedLog log{journal_log, options};
 
-  Terminal terminal{stderr};
+  const bool text_on_stdout = options.to_stdout && options.alerts != "-";
+  Terminal terminal{{text_on_stdout ? stdout : stderr, options.verbose, options.journal.string()}};
   Publisher publisher{options, terminal};
   if (auto open = publisher.flush(); !open) return cannot(open.error().message);
   const auto publish = [&publisher](const stream::Report& report, std::string_view line) { publisher.publish(report, line); };
@@ -186,6 +210,7 @@ RunReport run_engine(const RunOptions& options, const Observer& observer) {
   const std::uint64_t total = shows_progress ? journal_bytes(options.journal) : 0;
   const std::size_t entries_a_step = options.speed > 0 ? 1 : 256;
   Storage storage{terminal};
+  Quarantines quarantines;
   stream::Result<void> read;
   while (!runner.shard().sealed()) {
     const auto judged = runner.step(entries_a_step);
@@ -193,6 +218,7 @@ RunReport run_engine(const RunOptions& options, const Observer& observer) {
       read = judged.error();
       break;
     }
+    quarantines.look(runner.shard().counters(), terminal);
     if (runner.waits() && storage.may_try()) {
       auto kept = runner.hand_over();
       if (kept) kept = publisher.flush();
@@ -204,10 +230,11 @@ RunReport run_engine(const RunOptions& options, const Observer& observer) {
     }
     if (shows_progress)
       terminal.set_progress(fmt::format(
-          "replaying {}  {:3.0f} %", clock_text(runner.shard().clock()),
+          "replaying {}  {:3.0f} %", formats::time_text(runner.shard().clock()),
           total ? 100.0 * static_cast<double>(static_cast<std::uint64_t>(runner.position())) / static_cast<double>(total) : 0.0));
   }
   terminal.end_progress();
+  quarantines.look(runner.shard().counters(), terminal);
   auto kept = runner.hand_over();
   if (kept) kept = publisher.flush();
   if (kept && read && runner.judged() == 0 && !options.follow && !options.resume)

@@ -19,6 +19,8 @@ struct RunOptions {
   bool follow = false;           // wait for more until the seal
   bool resume = false;           // keep snapshots and the alert history beside the journal, and go on from them
   bool quiet = false;            // nothing on the terminal
+  bool to_stdout = false;        // alerts and verdicts as text: else on stderr
+  bool verbose = false;          // with every cause, doubt and value
   bool digest_columns = false;
   int stop_when_readable = -1;           // at end of file there, stop at the journal's end (wrap's parent is gone)
   std::optional<std::uint64_t> kill_at;  // tests of recovery: dies by SIGKILL before the entry with this index

@@ -4,11 +4,19 @@
 
 #include <array>
 #include <cctype>
-#include <ctime>
+#include <charconv>
+#include <cstdlib>
+#include <map>
+#include <nlohmann/json.hpp>
 #include <set>
+#include <vector>
 
 #include "adapters/cli/engine.h"
-#include "adapters/cli/terminal.h"
+#include "adapters/cli/recordings.h"
+#include "adapters/formats/alert_form.h"
+#include "adapters/formats/json_lines.h"
+#include "adapters/formats/json_text.h"
+#include "adapters/formats/printable.h"
 #include "stream/graph/evaluator.h"
 #include "stream/rules/explanation.h"
 
@@ -27,18 +35,28 @@ struct Moment {
   bool last = false;
 };
 
+// 2026-11-21T02:14:43.5Z, and the same as alerts print it: with a blank between date and time, and UTC or nothing behind.
+std::optional<Time> parse_absolute(std::string text) {
+  if (text.size() > 10 && text[10] == ' ') text[10] = 'T';
+  for (const std::string_view zone : {" UTC", "UTC"})
+    if (text.ends_with(zone)) text.replace(text.size() - zone.size(), zone.size(), "Z");
+  if (auto time = formats::parse_time(text)) return time;
+  return formats::parse_time(text + "Z");
+}
+
 std::optional<Moment> parse_moment(const std::string& text) {
   if (text.empty() || text == "last") return Moment{{}, {}, true};
   if (text[0] == '+') {
-    char unit = 's';
     double number = 0;
-    if (std::sscanf(text.c_str() + 1, "%lf%c", &number, &unit) < 1) return std::nullopt;
-    const double factor = unit == 'm' ? 60 : unit == 'h' ? 3600 : unit == 'd' ? 86400 : 1;
+    const auto [end, wrong] = std::from_chars(text.data() + 1, text.data() + text.size(), number);
+    const std::string_view unit{end, static_cast<std::size_t>(text.data() + text.size() - end)};
+    const double factor = unit.empty() || unit == "s" ? 1 : unit == "m" ? 60 : unit == "h" ? 3600 : unit == "d" ? 86400 : 0;
+    if (wrong != std::errc{} || factor == 0 || !(number >= 0 && number < 1e9)) return std::nullopt;
     return Moment{{}, stream::from_seconds(number * factor), false};
   }
-  std::tm parts{};
-  if (!strptime(text.c_str(), "%Y-%m-%dT%H:%M:%S", &parts)) return std::nullopt;
-  return Moment{stream::at_nanoseconds(std::int64_t{timegm(&parts)} * 1'000'000'000), {}, false};
+  const auto time = parse_absolute(text);
+  if (!time) return std::nullopt;
+  return Moment{*time, {}, false};
 }
 
 std::string value_at(const Evaluation& evaluation, const stream::Graph& graph, NodeId id, stream::Slot slot) {
@@ -60,33 +78,69 @@ std::string value_at(const Evaluation& evaluation, const stream::Graph& graph, N
   std::size_t listed = 0;
   for (const stream::Slot part : parts.of(slot)) {
     if (++listed > 8) return all + " …";
-    all += (all.empty() ? "" : " ") + shown(id, node.type.level, part);
+    const auto member = stream::named_member(evaluation.topology, node.type.level, part);
+    const std::string name = member.rank                      ? std::to_string(*member.rank)
+                             : node.type.level == Level::rank ? "job"
+                             : member.level == Level::gpu     ? member.node + "/" + member.gpu
+                                                              : member.node;
+    all += (all.empty() ? "" : " ") + name + ":" + shown(id, node.type.level, part);
   }
   return "[" + all + "]";
 }
 
-// The node as the graph describes it, with numbers in the place of what stands for them.
-std::string described(const stream::Graph& graph, NodeId id) {
-  std::string text = graph.describe(id);
-  for (const NodeId argument : graph[id].arguments) {
-    if (graph[argument].op != stream::Op::constant) continue;
-    const std::string place = fmt::format("%{}", static_cast<std::uint32_t>(argument));
-    for (std::size_t at = text.find(place, 1); at != std::string::npos; at = text.find(place, at + 1)) {
-      if (at + place.size() < text.size() && std::isdigit(static_cast<unsigned char>(text[at + place.size()]))) continue;
-      text.replace(at, place.size(), stream::format_number(graph[argument].attributes.number, 'g', 6));
-    }
+// The author's name of a node: that of a need, of a value that evaluate returned, or none.
+std::map<NodeId, std::string> names_of(const stream::Rule& rule) {
+  std::map<NodeId, std::string> names;
+  for (const auto& [need, node] : rule.needs) names[node] = "job." + need;
+  for (const auto& output : rule.outputs) {
+    std::string& name = names[output.node];
+    name = name.empty() ? output.name : name + " " + output.name;
   }
-  return text;
+  return names;
 }
 
-std::string render(const Evaluation& evaluation, const stream::Graph& graph, stream::Slot slot) {
+// The node as the graph describes it, with names and numbers in the place of what stands for them.
+std::string described(const stream::Graph& graph, NodeId id, const std::map<NodeId, std::string>& names) {
+  std::string text = graph.describe(id);
+  std::string out;
+  for (std::size_t at = 0; at < text.size();) {
+    std::size_t end = at + 1;
+    while (text[at] == '%' && end < text.size() && std::isdigit(static_cast<unsigned char>(text[end]))) ++end;
+    if (text[at] != '%' || end == at + 1) {
+      out += text[at++];
+      continue;
+    }
+    const auto node = static_cast<NodeId>(std::atoi(text.c_str() + at + 1));
+    const auto name = names.find(node);
+    if (graph[node].op == stream::Op::constant) out += stream::format_number(graph[node].attributes.number, 'g', 6);
+    else if (name != names.end()) out += name->second.substr(0, name->second.find(' '));
+    else out.append(text, at, end - at);
+    at = end;
+  }
+  return out;
+}
+
+struct Row {
+  std::string expression, value, name;
+};
+struct Explained {
+  std::string rule, member, outcome, subject;
+  Time tick{};
+  std::vector<Row> rows;
+};
+
+Explained explained(const Evaluation& evaluation, const stream::Graph& graph, stream::Slot slot) {
   const stream::Rule& rule = evaluation.rule;
   constexpr std::array words{"no", "unknown", "yes"};
-  std::string out = fmt::format("{} at {} for {}: {}\n", rule.name, clock_text(evaluation.tick),
-                                stream::describe(stream::named_member(evaluation.topology, rule.per, slot)),
-                                words[static_cast<std::size_t>(evaluation.outcomes[slot])]);
+  Explained all{rule.name,
+                stream::describe(stream::named_member(evaluation.topology, rule.per, slot)),
+                words[static_cast<std::size_t>(evaluation.outcomes[slot])],
+                std::string{evaluation.subject},
+                evaluation.tick,
+                {}};
   std::set<NodeId> ids(rule.hot.begin(), rule.hot.end());
   ids.insert(rule.cold.begin(), rule.cold.end());
+  const auto known = names_of(rule);
   for (const NodeId id : ids) {
     if (graph[id].op == stream::Op::constant) continue;
     std::string names;
@@ -96,9 +150,38 @@ std::string render(const Evaluation& evaluation, const stream::Graph& graph, str
     for (const auto& cause : rule.causes)
       if (cause.node == id && names.find(cause.name) == std::string::npos) names += (names.empty() ? "" : ", ") + cause.name;
     if (rule.who == id) names += names.empty() ? "who" : ", who";
-    out += fmt::format("  {:<72} {:<24} {}\n", described(graph, id), value_at(evaluation, graph, id, slot), names);
+    all.rows.push_back({described(graph, id, known), value_at(evaluation, graph, id, slot), names});
   }
+  return all;
+}
+
+std::string as_text(const Explained& all) {
+  std::string out = fmt::format("{} at {} for {}: {}\n", formats::printable(all.rule), formats::time_text(all.tick),
+                                formats::printable(all.member), all.outcome);
+  for (const Row& row : all.rows)
+    out += fmt::format("  {:<72} {:<24} {}\n", formats::printable(row.expression), formats::printable(row.value),
+                       formats::printable(row.name));
   return out;
+}
+
+std::string as_json(const Explained& all) {
+  nlohmann::json rows = nlohmann::json::array();
+  for (const Row& row : all.rows)
+    rows.push_back({{"expression", formats::as_utf8(row.expression)}, {"value", formats::as_utf8(row.value)}, {"name", row.name}});
+  return nlohmann::json{{"rule", all.rule},       {"job", formats::as_utf8(all.subject)}, {"member", formats::as_utf8(all.member)},
+                        {"outcome", all.outcome}, {"at", formats::typed_time(all.tick)},  {"values", rows}}
+             .dump() +
+         "\n";
+}
+
+// What is asked for in a way that the rule cannot answer; empty: nothing.
+std::string misfit(const ExplainOptions& options, const stream::Rule& rule) {
+  const Level per = rule.per;
+  const std::string level{stream::name(per)};
+  if (options.rank && per != Level::rank) return "--rank does not fit: '" + rule.name + "' answers per " + level;
+  if (!options.gpu.empty() && per != Level::gpu) return "--gpu does not fit: '" + rule.name + "' answers per " + level;
+  if (!options.node.empty() && per < Level::node) return "--node does not fit: '" + rule.name + "' answers per " + level;
+  return "";
 }
 
 std::optional<stream::Slot> member(const ExplainOptions& options, const Evaluation& evaluation) {
@@ -118,45 +201,57 @@ std::optional<stream::Slot> member(const ExplainOptions& options, const Evaluati
 }  // namespace
 
 int explain(const ExplainOptions& options) {
-  const auto moment = parse_moment(options.at);
-  if (!moment) {
-    fmt::print(stderr, "tocsin explain: --at {}: write a time (2026-11-21T02:14:43), a span after the beginning (+90s, +5m), or last\n",
-               options.at);
+  const auto cannot = [](const std::string& why) {
+    fmt::print(stderr, "tocsin explain: {}\n", formats::printable(why));
     return 2;
-  }
-  std::string text;
-  bool found = false, rule_seen = false;
+  };
+  const auto moment = parse_moment(options.at);
+  if (!moment)
+    return cannot("--at " + options.at + ": write a time (2026-11-21T02:14:43Z), a span after the beginning (+90s, +5m), or last");
+  const auto journal = recording_named(options.journal);
+  if (!journal) return cannot(journal.error().message);
+  std::optional<Explained> found;
+  std::string wrong;
+  bool rule_seen = false;
   std::optional<Time> first;
+  Time last = stream::long_ago;
   std::set<std::string> rules;
   RunOptions run;
-  run.journal = options.journal;
+  run.journal = *journal;
   run.rules = options.rules;
   run.quiet = true;
   const RunReport report = run_engine(run, [&](const Evaluation& evaluation) {
     rules.insert(evaluation.rule.name);
     if (!first) first = evaluation.tick;
+    last = std::max(last, evaluation.tick);
     if (evaluation.rule.name != options.rule) return;
     if (!options.subject.empty() && evaluation.subject != options.subject) return;
     rule_seen = true;
-    if (found && !moment->last) return;
+    if (wrong.empty()) wrong = misfit(options, evaluation.rule);
+    if ((found && !moment->last) || !wrong.empty()) return;
     if (moment->absolute && evaluation.tick < *moment->absolute) return;
     if (moment->after && evaluation.tick < *first + *moment->after) return;
     const auto slot = member(options, evaluation);
-    if (!slot) return;
-    text = render(evaluation, evaluation.values.graph(), *slot);
-    found = true;
+    if (slot) found = explained(evaluation, evaluation.values.graph(), *slot);
   });
   if (report.exit != 0) return report.exit;
+  if (!wrong.empty()) return cannot(wrong);
+  constexpr stream::Duration grace = std::chrono::minutes{1};  // between the first record and the first evaluation
+  const bool outside = first && ((moment->absolute && (*moment->absolute < *first - grace || *moment->absolute > last)) ||
+                                 (moment->after && *first + *moment->after > last));
+  if (outside && rule_seen)
+    return cannot("--at " + options.at + " is outside of the run, which was judged from " + formats::time_text(*first) + " to " +
+                  formats::time_text(last));
   if (found) {
-    fmt::print("{}", text);
+    fmt::print("{}", options.json ? as_json(*found) : as_text(*found));
     return 0;
   }
   if (rule_seen) {
-    fmt::print(stderr, "tocsin explain: rule '{}' ran, but not for that member at or after that time\n", options.rule);
+    fmt::print(stderr, "tocsin explain: rule '{}' ran, but not for that member at or after that time\n", formats::printable(options.rule));
   } else {
     std::string names;
     for (const auto& name : rules) names += (names.empty() ? "" : " ") + name;
-    fmt::print(stderr, "tocsin explain: no rule '{}' ran in this log. These did: {}\n", options.rule, names);
+    fmt::print(stderr, "tocsin explain: no rule '{}' ran in this log. These did: {}\n", formats::printable(options.rule), names);
   }
   return 1;
 }

@@ -10,8 +10,10 @@
 #include "adapters/cli/engine.h"
 #include "adapters/cli/explain.h"
 #include "adapters/cli/ingest.h"
+#include "adapters/cli/manual.h"
 #include "adapters/cli/pack_commands.h"
 #include "adapters/cli/packs.h"
+#include "adapters/cli/recordings.h"
 #include "adapters/cli/service_commands.h"
 #include "adapters/cli/usage.h"
 #include "adapters/cli/version.h"
@@ -40,7 +42,7 @@ void print_report(const cli::RunReport& report, bool digests, bool counters) {
   for (const auto& [rule, message] : c.quarantine_messages) fmt::print("quarantined {}: {}\n", rule, message);
 }
 
-int run_wrap(const wrap::WrapOptions& options, const std::filesystem::path& rules, const std::string& to) {
+int run_wrap(const wrap::WrapOptions& options, const std::filesystem::path& rules, const std::string& to, bool verbose) {
   wrap::WrapOptions full = options;
   const auto record = [rules]() -> tocsin::stream::Result<wrap::PackRecord> {
     const auto files = tocsin::dsl::read_pack(cli::rules_directory(rules));
@@ -57,11 +59,12 @@ int run_wrap(const wrap::WrapOptions& options, const std::filesystem::path& rule
     full.attempts = cli::attempts_of_this_run();
     return wrap::wrap(full, cli::forwarding_engine(to));
   }
-  return wrap::wrap(full, [](const std::filesystem::path& journal, const wrap::EngineOptions& engine) {
+  return wrap::wrap(full, [verbose](const std::filesystem::path& journal, const wrap::EngineOptions& engine) {
     cli::RunOptions run;
     run.journal = journal;
     run.follow = true;
     run.resume = true;
+    run.verbose = verbose;
     run.stop_when_readable = engine.parent;
     return cli::run_engine(run).exit;
   });
@@ -77,7 +80,7 @@ int run(int argc, char** argv) {
       "asked for does not hold, 2 it could not be done; of wrap: the command's own.");
   const std::string rules_text = "A directory of rules (default: $TOCSIN_RULES, else the shipped rules)";
   const std::string replay_rules_text = "Judge by the rules of this directory (default: those that the run was judged by)";
-  const std::string journal_text = "The directory of a journal, as wrap or ingest made it";
+  const std::string journal_text = "The directory of a journal, as wrap or ingest made it; a name that `tocsin runs` lists; or last";
   const CLI::Validator no_dash{[](const std::string& value) { return value.starts_with("-") ? "a value is missing before " + value : ""; },
                                ""};
   std::string kernels;
@@ -95,6 +98,7 @@ int run(int argc, char** argv) {
   replay_command->add_option("--alerts", replay.alerts, "Write alerts and verdicts as JSON lines to this file (- is standard output)")
       ->option_text("FILE");
   replay_command->add_flag("--quiet", replay.quiet, "Print no alerts on the terminal");
+  replay_command->add_flag("--verbose", replay.verbose, "Print every cause, doubt and value of an alert");
   auto* digest_option =
       replay_command->add_option("--digest", digest_kind, "Print a checksum of all that each job came to; =columns: of every value too")
           ->option_text("[=columns]")
@@ -116,6 +120,7 @@ int run(int argc, char** argv) {
     digest = digest_option->count() > 0;
     replay.digest_columns = digest_kind == "columns";
     if (kill_option->count() > 0) replay.kill_at = kill_at;
+    replay.to_stdout = true;
     const auto report = cli::run_engine(replay);
     status = report.exit;
     if (status == 0) print_report(report, digest, counters);
@@ -159,6 +164,7 @@ int run(int argc, char** argv) {
   explain_command->add_option("--at", explain.at, "When: 2026-11-21T02:14:43 (UTC), +90s or +5m from the beginning, or last (default)")
       ->option_text("TIME");
   explain_command->add_option("--job", explain.subject, "Which job, where the journal has several")->option_text("NAME");
+  explain_command->add_flag("--json", explain.json, "Print one JSON object");
   explain_command->add_option("--rules", explain.rules, replay_rules_text)->option_text("DIR");
   explain_command->callback([&] {
     if (rank_option->count() > 0) explain.rank = rank;
@@ -197,6 +203,8 @@ int run(int argc, char** argv) {
           "is not sent yet")
       ->option_text("ADDRESS")
       ->check(cli::is_kafka_address());
+  bool wrap_verbose = false;
+  wrap_command->add_flag("--verbose", wrap_verbose, "Print every cause, doubt and value of an alert");
   wrap_command->add_option("--rules", wrap_rules, rules_text)->option_text("DIR")->check(CLI::ExistingDirectory);
   wrap_command->add_option("COMMAND", wrap_options.command, "The command and its arguments; what is of wrap stands before --")
       ->required()
@@ -204,11 +212,24 @@ int run(int argc, char** argv) {
   wrap_command->positionals_at_end();
   wrap_command->callback([&] {
     wrap_options.journal_bytes = most_mib << 20;
-    status = run_wrap(wrap_options, wrap_rules, wrap_to);
+    status = run_wrap(wrap_options, wrap_rules, wrap_to, wrap_verbose);
   });
 
   cli::add_service_commands(app, status);
   cli::add_pack_commands(app, status);
+
+  bool runs_json = false;
+  auto* runs_command = app.add_subcommand("runs", "List the recordings that wrap made, the newest last; `last` names it everywhere");
+  runs_command->add_flag("--json", runs_json, "Print one JSON list");
+  runs_command->callback([&] { status = cli::runs(runs_json); });
+
+  std::filesystem::path export_from, export_to;
+  auto* export_command = app.add_subcommand("export", "Write a journal as the JSON lines that ingest reads");
+  export_command->add_option("JOURNAL", export_from, journal_text)->required()->option_text("(required)");
+  export_command->add_option("--to", export_to, "A new file (default: standard output)")->option_text("FILE");
+  export_command->callback([&] { status = cli::export_journal(export_from, export_to); });
+
+  cli::add_manual_commands(app, status);
 
   cli::trim_help(app);
   app.parse_complete_callback([&] {

@@ -1,49 +1,47 @@
 #include "adapters/cli/terminal.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdlib>
-#include <ctime>
 #include <iterator>
+#include <string_view>
 #include <vector>
+
+#include "adapters/formats/alert_form.h"
+#include "adapters/formats/printable.h"
+#include "stream/values/quantity.h"
 
 namespace tocsin::adapters::cli {
 namespace {
 
+using formats::printable;
 using stream::AlertState;
 using stream::Severity;
 
-constexpr std::size_t width = 100;
+constexpr std::size_t title_width = 15, indent = 4, usual_width = 100, least_width = 40, most_width = 120;
 
-// Wraps `text` behind a label of fixed width.
-std::string paragraph(const std::string& label, const std::string& text) {
-  std::string out = fmt::format("    {:<15}", label);
-  std::size_t column = 19;
-  bool first = true;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find(' ', at), text.size());
-    if (!first && column + 1 + (end - at) > width) {
-      out += "\n" + std::string(19, ' ');
-      column = 19;
-      first = true;
-    }
-    if (!first) out += ' ', ++column;
-    out.append(text, at, end - at);
-    column += end - at;
-    first = false;
-    at = end + 1;
-  }
-  return out + "\n";
+// Of the terminal that is written to; else of the one that the command was started from, which a pipe of ours leads to.
+std::size_t width_of(int descriptor) {
+  winsize size{};
+  if (::ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return std::clamp<std::size_t>(size.ws_col, least_width, most_width);
+  if (const char* columns = std::getenv("COLUMNS"))
+    if (const int set = std::atoi(columns); set > 0) return std::clamp<std::size_t>(static_cast<std::size_t>(set), least_width, most_width);
+  return usual_width;
 }
 
-std::string number_text(double value) {
-  if (stream::is_absent(value)) return "unknown";
-  if (std::isnan(value)) return "NaN";
-  if (std::isinf(value)) return value > 0 ? "infinite" : "-infinite";
-  return fmt::format("{:.4g}", value);
+// Characters, not bytes.
+std::size_t columns(std::string_view text) {
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+}
+
+bool takes_escapes(std::FILE* out) {
+  const char* terminal = std::getenv("TERM");
+  return isatty(fileno(out)) != 0 && terminal != nullptr && std::string_view{terminal} != "dumb" && *terminal != 0;
 }
 
 template <class Words>
@@ -53,12 +51,13 @@ std::string join(const Words& words, const char* between) {
   return text;
 }
 
-// "C2 (unknown: a, b, c, d, e)" as "C2 (unknown: a, b, c and 2 more)": the whole is in the JSON lines.
+// "C2, … (unknown: a, b, c, d, e)" as "C2, … (unknown: a, b, c and 2 more)": the whole is in the JSON lines.
 std::string shortened(const std::string& doubt) {
   constexpr int most = 3;
   std::size_t cut = std::string::npos;
   int parts = 1;
-  for (std::size_t at = doubt.find_first_of(",;"); at != std::string::npos; at = doubt.find_first_of(",;", at + 1))
+  const std::size_t begin = std::min(doubt.find(" ("), doubt.size());
+  for (std::size_t at = doubt.find_first_of(",;", begin); at != std::string::npos; at = doubt.find_first_of(",;", at + 1))
     if (parts++ == most) cut = at;
   // Less than two would save nothing.
   return parts < most + 2 ? doubt : fmt::format("{} and {} more)", doubt.substr(0, cut), parts - most);
@@ -66,90 +65,120 @@ std::string shortened(const std::string& doubt) {
 
 }  // namespace
 
-std::string clock_text(stream::Time time) {
-  const std::time_t seconds = stream::nanoseconds(time) / 1'000'000'000;
-  std::tm parts{};
-  gmtime_r(&seconds, &parts);
-  return fmt::format("{:02}:{:02}:{:02}", parts.tm_hour, parts.tm_min, parts.tm_sec);
-}
-
-std::string duration_text(stream::Duration duration) {
-  const auto s = std::chrono::duration_cast<std::chrono::seconds>(duration).count();
-  if (s < 120) return fmt::format("{} s", s);
-  if (s < 7200) return fmt::format("{} min {} s", s / 60, s % 60);
-  return fmt::format("{} h {} min", s / 3600, s % 3600 / 60);
-}
-
-Terminal::Terminal(std::FILE* out) : out_(out), colours_(isatty(fileno(out)) && !std::getenv("NO_COLOR")) {}
+Terminal::Terminal(Options options)
+    : options_(std::move(options)),
+      width_(width_of(fileno(options_.out))),
+      colours_(takes_escapes(options_.out) && !std::getenv("NO_COLOR")),
+      bar_(takes_escapes(stderr)) {}
 
 std::string Terminal::colour(const char* code, const std::string& text) const {
   return colours_ ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : text;
 }
 
-void Terminal::print(const std::string& text) {
+std::string Terminal::paragraph(const std::string& title, const std::string& written) const {
+  const std::string text = printable(written);
+  std::string out = fmt::format("{:{}}{:<{}}", "", indent, title, title_width);
+  std::size_t column = indent + title_width;
+  bool first = true;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find(' ', at), text.size());
+    const std::size_t size = columns(std::string_view{text}.substr(at, end - at));
+    if (!first && column + 1 + size > width_) {
+      out += "\n" + std::string(indent + title_width, ' ');
+      column = indent + title_width;
+      first = true;
+    }
+    if (!first) out += ' ', ++column;
+    out.append(text, at, end - at);
+    column += size;
+    first = false;
+    at = end + 1;
+  }
+  return out + "\n";
+}
+
+void Terminal::print(std::FILE* to, const std::string& text) {
   const std::string line = progress_;
-  if (!line.empty()) std::fputs("\r\x1b[K", out_);
-  std::fwrite(text.data(), 1, text.size(), out_);
-  if (!line.empty()) std::fwrite(line.data(), 1, line.size(), out_);
-  std::fflush(out_);
+  if (!line.empty()) std::fputs("\r\x1b[K", stderr), std::fflush(stderr);
+  std::fwrite(text.data(), 1, text.size(), to);
+  std::fflush(to);
+  if (!line.empty()) std::fwrite(line.data(), 1, line.size(), stderr), std::fflush(stderr);
+}
+
+void Terminal::note(const std::string& text) {
+  std::string lines;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    lines += printable(std::string_view{text}.substr(at, end - at)) + "\n";
+    at = end + 1;
+  }
+  print(stderr, "tocsin: " + lines);
 }
 
 void Terminal::set_progress(std::string line) {
-  if (!colours_) return;
+  if (!bar_) return;
   progress_.clear();
-  std::fputs("\r\x1b[K", out_);
-  std::fwrite(line.data(), 1, line.size(), out_);
-  std::fflush(out_);
+  std::fputs("\r\x1b[K", stderr);
+  std::fwrite(line.data(), 1, line.size(), stderr);
+  std::fflush(stderr);
   progress_ = std::move(line);
 }
 
 void Terminal::end_progress() {
-  if (!progress_.empty()) std::fputs("\r\x1b[K", out_), std::fflush(out_);
+  if (!progress_.empty()) std::fputs("\r\x1b[K", stderr), std::fflush(stderr);
   progress_.clear();
+}
+
+std::string Terminal::details(const stream::AlertTransition& t) const {
+  std::string text;
+  if (t.implies.empty()) text += paragraph("implies", "no cause is proven");
+  for (const auto& unknown : t.cannot_decide) text += paragraph("cannot decide", unknown);
+  if (t.cannot_decide.empty()) text += paragraph("cannot decide", "nothing: all that this rule asks is known");
+  std::string evidence;
+  for (const auto& [name, value] : t.evidence)
+    evidence += fmt::format("{}{} = {}", evidence.empty() ? "" : ", ", name, stream::quantity_text(value, ""));
+  for (const auto& [name, value] : t.evidence_texts) evidence += fmt::format("{}{} = {}", evidence.empty() ? "" : ", ", name, value);
+  if (!evidence.empty()) text += paragraph("evidence", evidence);
+  return text;
 }
 
 void Terminal::transition(const stream::AlertTransition& t) {
   if (t.mode == stream::Mode::shadow) return;
+  const formats::AlertForm form = formats::alert_form(t, options_.recording);
   std::string text;
   if (t.state == AlertState::firing) {
     const char* code = t.severity == Severity::critical ? "1;31" : t.severity == Severity::warning ? "1;33" : "1;36";
-    text += colour(code, fmt::format("▲ {}  {} {}", stream::name(t.severity), t.rule, t.family.empty() ? "" : "(" + t.family + ")")) +
-            fmt::format("  {}  {}  job {}\n", describe(t.member), clock_text(t.at), t.subject);
-    text += paragraph("", t.summary);
-    text += paragraph("shows", t.shows);
-    for (const auto& [cause, implied] : t.implies) text += paragraph("implies", implied);
-    if (t.implies.empty()) text += paragraph("implies", "no cause is proven");
-    for (const auto& unknown : t.cannot_decide) text += paragraph("cannot decide", unknown);
-    if (t.cannot_decide.empty()) text += paragraph("cannot decide", "nothing: all that this rule asks is known");
-    std::string evidence;
-    for (const auto& [name, value] : t.evidence)
-      evidence += fmt::format("{}{} = {}", evidence.empty() ? "" : ", ", name, number_text(value));
-    for (const auto& [name, value] : t.evidence_texts) evidence += fmt::format("{}{} = {}", evidence.empty() ? "" : ", ", name, value);
-    if (!evidence.empty()) text += paragraph("evidence", evidence);
+    text += colour(code, fmt::format("▲ {}  {}", stream::name(t.severity), printable(t.rule))) + "\n";
+    for (const auto& [title, part] : form.parts()) text += paragraph(title, part);
+    if (options_.verbose) text += details(t);
   } else {
     std::string reason{stream::name(t.reason)};
     if (!t.explained_by.empty()) reason += " by " + t.explained_by;
-    text +=
-        colour("1;32", fmt::format("▼ resolved  {}", t.rule)) +
-        fmt::format("  {}  {}  {}, {} after its first sign\n", describe(t.member), clock_text(t.at), reason, duration_text(t.at - t.since));
+    text += colour("1;32", fmt::format("▼ resolved  {}", printable(t.rule))) +
+            printable(fmt::format("  {}  {}  {}, {} after its first sign", describe(t.member), formats::time_text(t.at), reason,
+                                  formats::duration_text(t.at - t.since))) +
+            "\n";
   }
-  print(text);
+  print(options_.out, text);
 }
 
 void Terminal::verdict(const stream::Verdict& v) {
   const char* nothing = v.end_reason == "failed" ? "it failed, and no cause was found" : "no fault found";
   std::string text =
-      colour("1", fmt::format("■ verdict  job {}, attempt {}: {}", v.subject, v.attempt, v.family.empty() ? nothing : v.family)) +
-      fmt::format("  (ended {}, {})\n", clock_text(v.ended), v.end_reason.empty() ? "reason unknown" : v.end_reason);
+      colour("1", printable(fmt::format("■ verdict  job {}, attempt {}: {}", v.subject, v.attempt,
+                                        v.family.empty() ? nothing : stream::with_words(v.family, v.family_words)))) +
+      printable(fmt::format("  (ended {}, {})", formats::time_text(v.ended), v.end_reason.empty() ? "reason unknown" : v.end_reason)) +
+      "\n";
   if (!v.shows.empty()) text += paragraph("shows", join(v.shows, "; "));
+  for (const std::string& rule : v.quarantined) text += paragraph("rule failed", rule);
   std::vector<std::string> out;
   for (const auto& line : v.families)
-    if (line.standing == stream::Standing::out) out.push_back(line.family);
-  if (!out.empty()) text += paragraph("ruled out", join(out, ", "));
+    if (line.standing == stream::Standing::out) out.push_back(stream::with_words(line.family, line.words));
+  if (!out.empty()) text += paragraph("ruled out", join(out, "; "));
   std::vector<std::string> doubts;
   std::transform(v.cannot_decide.begin(), v.cannot_decide.end(), std::back_inserter(doubts), shortened);
-  if (!doubts.empty()) text += paragraph("cannot decide", join(doubts, ", "));
-  print(text);
+  if (!doubts.empty()) text += paragraph("cannot decide", join(doubts, "; "));
+  print(options_.out, text);
 }
 
 }  // namespace tocsin::adapters::cli

@@ -8,28 +8,34 @@
 
 namespace tocsin::adapters::cli {
 
-// Alerts and verdicts as a person reads them: what the data shows, what it implies, what it cannot decide.
-// Owned by the command that runs the engine.
+// Alerts and verdicts as a person reads them (formats::AlertForm), as wide as the terminal. What comes from jobs, rules and arguments is
+// made printable. Owned by the command that runs the engine.
 class Terminal final : public stream::AlertSink {
  public:
-  explicit Terminal(std::FILE* out);
+  struct Options {
+    std::FILE* out = stderr;  // of reports; notes and the progress bar are for stderr
+    bool verbose = false;     // with every cause, doubt and value
+    std::string recording;    // as `tocsin explain` takes it; empty: none
+  };
+  explicit Terminal(Options options);
   void transition(const stream::AlertTransition& transition) override;
   void verdict(const stream::Verdict& verdict) override;
-  void note(const std::string& text) { print("tocsin: " + text + "\n"); }  // what is no alert
+  void note(const std::string& text);  // what is no alert
   // Something stands on the last line (a progress bar) and must be cleared before we write.
   void set_progress(std::string line);
   void end_progress();
 
  private:
   [[nodiscard]] std::string colour(const char* code, const std::string& text) const;
-  void print(const std::string& text);
+  // Text behind a title, in lines of the terminal's width.
+  [[nodiscard]] std::string paragraph(const std::string& title, const std::string& text) const;
+  [[nodiscard]] std::string details(const stream::AlertTransition& transition) const;
+  void print(std::FILE* to, const std::string& text);
 
-  std::FILE* out_;
-  bool colours_;
+  Options options_;
+  std::size_t width_;
+  bool colours_, bar_;
   std::string progress_;
 };
-
-[[nodiscard]] std::string clock_text(stream::Time time);             // 12:03:59
-[[nodiscard]] std::string duration_text(stream::Duration duration);  // 1 min 12 s
 
 }  // namespace tocsin::adapters::cli

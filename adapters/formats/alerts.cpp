@@ -2,6 +2,7 @@
 
 #include <span>
 
+#include "adapters/formats/alert_form.h"
 #include "adapters/formats/json_text.h"
 
 namespace tocsin::adapters::formats {
@@ -37,6 +38,10 @@ void put_member(std::string& out, const NamedMember& member) {
   if (!member.node.empty()) put(out, "node", member.node);
   if (!member.gpu.empty()) put(out, "gpu", member.gpu);
   if (!member.rack.empty()) put(out, "rack", member.rack);
+  if (member.pid) {
+    put_key(out, "pid");
+    put_whole(out, static_cast<std::int64_t>(*member.pid));
+  }
   out += '}';
 }
 
@@ -73,6 +78,7 @@ std::string alert_to_json(const stream::AlertTransition& t) {
   put_whole(out, t.number);
   put(out, "rule", t.rule);
   put(out, "family", t.family);
+  put(out, "family_words", t.family_words);
   put(out, "severity", name(t.severity));
   put(out, "mode", name(t.mode));
   put(out, "subject", t.subject);
@@ -102,6 +108,8 @@ std::string alert_to_json(const stream::AlertTransition& t) {
     out += '}';
   }
   out += ']';
+  put_all(out, "actions", t.actions);
+  put(out, "not_known", t.not_known);
   put_all(out, "cannot_decide", t.cannot_decide);
   put_key(out, "evidence");
   out += '{';
@@ -110,6 +118,10 @@ std::string alert_to_json(const stream::AlertTransition& t) {
     put_number(out, number);
   }
   for (const auto& [value_name, text] : t.evidence_texts) put(out, value_name, text);
+  out += '}';
+  put_key(out, "form");
+  out += '{';
+  for (const auto& [title, text] : alert_form(t, "JOURNAL").parts()) put(out, title, text);
   return out += "}}";
 }
 
@@ -118,12 +130,14 @@ std::string verdict_to_json(const stream::Verdict& v) {
   put_key(out, "verdict");
   out += '{';
   put(out, "family", v.family);
+  put(out, "family_words", v.family_words);
   put(out, "end_reason", v.end_reason);
   put_key(out, "families");
   out += '[';
   for (std::size_t i = 0; i < v.families.size(); ++i) {
     out += i == 0 ? "{" : ",{";
     put(out, "family", v.families[i].family);
+    put(out, "words", v.families[i].words);
     put(out, "standing", name_of(v.families[i].standing));
     put_all(out, "rules", v.families[i].rules);
     put_all(out, "missing", v.families[i].missing);
@@ -132,6 +146,7 @@ std::string verdict_to_json(const stream::Verdict& v) {
   out += ']';
   put_all(out, "shows", v.shows);
   put_all(out, "cannot_decide", v.cannot_decide);
+  put_all(out, "quarantined", v.quarantined);
   out += '}';
   put(out, "subject", v.subject);
   put(out, "attempt", v.attempt);

@@ -8,6 +8,63 @@
 
 namespace tocsin::adapters::packs {
 
+namespace {
+
+// What patterns and parsers make has to be declared: what is not would be thrown away without a word.
+struct Declared {
+  const dsl::PackFiles& files;
+  const stream::SignalTable& signals;
+  std::vector<dsl::Problem>& problems;
+
+  void problem(const dsl::text::Definition& of, std::string message) const {
+    const char* kind = of.kind == dsl::text::Definition::Kind::pattern ? "pattern '" : "parser '";
+    problems.push_back(
+        {of.file, of.line, dsl::Problems{files}.source_line(of.file, of.line), {}, kind + of.name + "': " + std::move(message), false});
+  }
+  std::string near(const std::string& name) const {
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < signals.size(); ++i) names.push_back(signals[static_cast<stream::SignalId>(i)].name);
+    return dsl::nearest(name, names);
+  }
+  const stream::SignalDefinition* find(const dsl::text::Definition& of, const std::string& name, const char* what) const {
+    const auto id = signals.find(name);
+    if (!id) problem(of, std::string{what} + " '" + name + "' is not in signals.lua" + near(name) + ": declare it there");
+    return id ? &signals[*id] : nullptr;
+  }
+  void event(const dsl::text::Definition& of, const std::string& name) const {
+    if (name.empty()) return;
+    const auto* signal = find(of, name, "event");
+    if (!signal) return;
+    if (signal->kind != stream::SignalKind::event)
+      return problem(of, "event '" + name + "' is of kind " + std::string{stream::name(signal->kind)} +
+                             ", not an event: write samples = { " + name + " = … }");
+    std::vector<std::string> known;
+    for (const auto& field : signal->fields) known.push_back(field.name);
+    for (const auto& field : of.fields)
+      if (std::find(known.begin(), known.end(), field.name) == known.end())
+        problem(of, "event '" + name + "' has no field '" + field.name + "'" + dsl::nearest(field.name, known) +
+                        ": declare it in signals.lua, fields = { " + field.name + " = \"none\" }");
+  }
+  void sample(const dsl::text::Definition& of, const dsl::text::Value& value) const {
+    const auto* signal = find(of, value.name, "signal");
+    if (!signal) return;
+    if (signal->kind == stream::SignalKind::event)
+      return problem(of, "'" + value.name + "' is an event, and has no value: write event = \"" + value.name + "\"");
+    for (const auto& source : value.sources)
+      if (!source.text.empty() && !signal->values.empty() &&
+          std::find(signal->values.begin(), signal->values.end(), source.text) == signal->values.end())
+        problem(of, value.name + " = \"" + source.text + "\" is none of its values" + dsl::nearest(source.text, signal->values) +
+                        ": add it to values in signals.lua");
+  }
+  void check(const dsl::text::Definition& of) const {
+    event(of, of.event);
+    event(of, of.also);
+    for (const auto& value : of.samples) sample(of, value);
+  }
+};
+
+}  // namespace
+
 PackOutcome compile(const dsl::PackFiles& files, const dsl::Budgets& budgets) {
   PackOutcome outcome;
   dsl::Loaded rules = dsl::load(files, budgets);
@@ -17,6 +74,12 @@ PackOutcome compile(const dsl::PackFiles& files, const dsl::Budgets& budgets) {
   for (const auto& problem : texts.problems)
     outcome.problems.push_back(
         {problem.file, problem.line, dsl::Problems{files}.source_line(problem.file, problem.line), {}, problem.message, false});
+  if (rules.pack && texts.source) {
+    const Declared declared{files, rules.pack->signals, outcome.problems};
+    const std::size_t before = outcome.problems.size();
+    for (const auto& definition : dsl::read_text_definitions(files).definitions) declared.check(definition);
+    if (outcome.problems.size() > before) return outcome;
+  }
   if (rules.pack && texts.source) outcome.pack = stream::LoadedPack{std::move(rules.pack), texts.source};
   return outcome;
 }

@@ -74,13 +74,12 @@ Run look_at(const fs::path& path) {
   return run;
 }
 
-// <time>-<pid>, as run_directory() writes it: nothing else here is ours to remove.
+}  // namespace
+
 bool names_a_run(const std::string& name) {
   if (name.size() < 18 || name[8] != 'T' || name[15] != 'Z' || name[16] != '-') return false;
   return name.find_first_not_of("0123456789TZ-") == std::string::npos;
 }
-
-}  // namespace
 
 std::size_t remove_oldest_runs(const fs::path& state, std::uint64_t most) {
   std::vector<Run> runs;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <string>
 
 #include "stream/values/result.h"
 #include "stream/values/time.h"
@@ -15,6 +16,9 @@ namespace tocsin::adapters::wrap {
 
 // The directory of one run within it: its start in UTC and our pid, so that names sort by age.
 [[nodiscard]] std::filesystem::path run_directory(const std::filesystem::path& state, stream::Time start, pid_t pid);
+
+// Whether it is <time>-<pid>, as run_directory() writes it: nothing else in the state directory is ours to list or remove.
+[[nodiscard]] bool names_a_run(const std::string& name);
 
 // Makes the directory and what leads to it, private to the user; one that exists stays as it is.
 [[nodiscard]] stream::Result<void> make_private(const std::filesystem::path& directory);

@@ -22,15 +22,18 @@ struct NamedMember {
   Level level = Level::job;
   std::optional<std::uint32_t> rank;
   std::string node, gpu, rack;
+  std::optional<std::uint64_t> pid{};  // where the rule gives it
   friend bool operator==(const NamedMember&, const NamedMember&) = default;
 };
 [[nodiscard]] std::string describe(const NamedMember& member);  // "rank 3 on n1", "the job"
+// A family's code with its words: "C2, a hang in a collective".
+[[nodiscard]] std::string with_words(const std::string& family, const std::string& words);
 
 // A published change of an alert's state. (id, number) is permanent: a repeat has the same pair.
 struct AlertTransition {
   std::uint64_t id = 0;      // hash(rule, subject, attempt, member, first T)
   std::uint32_t number = 0;  // 1: firing
-  std::string rule, family, subject, attempt, summary;
+  std::string rule, family, family_words, subject, attempt, summary;
   Severity severity = Severity::warning;
   Mode mode = Mode::live;
   NamedMember member;
@@ -41,6 +44,8 @@ struct AlertTransition {
   Time at{};                                                 // T of this transition
   std::string shows;                                         // what the data shows
   std::vector<std::pair<std::string, std::string>> implies;  // causes whose condition is yes: name, text
+  std::vector<std::string> actions;                          // what to do, with the names filled in
+  std::string not_known;                                     // what would change the answer, in one line
   std::vector<std::string> cannot_decide;                    // causes and assumptions that are unknown
   std::vector<std::pair<std::string, double>> evidence;      // values for the member, by name
   std::vector<std::pair<std::string, std::string>> evidence_texts;
@@ -55,13 +60,16 @@ struct Verdict {
   Time ended{};
   std::string end_reason;
   std::string family;  // empty: none fired
+  std::string family_words;
   struct Line {
     std::string family;
     Standing standing;
     std::vector<std::string> rules, missing;
+    std::string words{};
   };
   std::vector<Line> families;
   std::vector<std::string> shows, cannot_decide;
+  std::vector<std::string> quarantined;  // rules that failed: "rule (file:line): message"
 };
 
 // The destination of alerts and verdicts. The journal's sink writes the history beside the journal; the terminal's prints.

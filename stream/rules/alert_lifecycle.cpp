@@ -142,11 +142,12 @@ AlertTransition AlertLifecycle::transition(RuleIndex index, Slot slot, const Lif
   t.id = life.id;
   t.number = life.number;
   t.rule = rule.name, t.family = rule.family, t.summary = rule.summary;
+  t.family_words = pack_->verdict.words(rule.family);
   t.subject = names_.subject, t.attempt = names_.attempt;
   t.severity = rule.severity, t.mode = rule.mode;
   t.member = named_member(topology, rule.per, slot);
   t.since = life.first, t.at = life.moved;
-  t.shows = life.shows;
+  t.shows = life.shows, t.actions = life.actions;
   return t;
 }
 
@@ -208,7 +209,7 @@ void AlertLifecycle::fire(RuleIndex index, Slot slot, Life& life, const Call& ca
   AlertTransition t = transition(index, slot, life, call.topology);
   t.state = AlertState::firing;
   if (call.explain) (*call.explain)(index, slot, t);
-  life.shows = t.shows;
+  life.shows = t.shows, life.actions = t.actions;
   call.publish(t);
 }
 

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <utility>
 
+#include "stream/values/quantity.h"
+
 namespace tocsin::stream {
 namespace {
 
@@ -43,7 +45,9 @@ std::string format_number(double value, char conversion, int precision) {
 
 void Explanation::write(Slot slot, AlertTransition& transition) const {
   transition.shows = fill(rule_->shows, slot);
-  transition.who = who(slot);
+  const Culprits named_ones = culprits(slot);
+  for (const Slot part : named_ones.slots) transition.who.push_back(named(named_ones.level, part));
+  transition.member = named(rule_->per, slot);
   for (const Cause& cause : rule_->causes) {
     const Truth truth = values_->truth_at(cause.node, rule_->per, slot);
     if (truth == Truth::yes) transition.implies.emplace_back(cause.name, fill(cause.text, slot));
@@ -52,6 +56,8 @@ void Explanation::write(Slot slot, AlertTransition& transition) const {
     transition.cannot_decide.push_back("whether " + fill(cause.text, slot) + (signals.empty() ? "" : " (unknown: " + join(signals) + ")"));
   }
   assumptions(slot, transition.cannot_decide);
+  write_actions(slot, transition);
+  transition.not_known = not_known(slot, transition);
   for (const Output& output : rule_->outputs) {
     const Node& node = (*graph_)[output.node];
     if (node.type.shape != Shape::column || node.type.level > rule_->per) continue;
@@ -134,67 +140,200 @@ std::string Explanation::fill(const TextTemplate& text, Slot slot) const {
   std::string out;
   for (std::size_t i = 0; i < text.literals.size(); ++i) {
     out += text.literals[i];
-    if (i < text.places.size()) out += place(text.places[i], slot);
+    if (i >= text.places.size()) continue;
+    const TextTemplate::Place& at = text.places[i];
+    const bool nobody = at.kind == TextTemplate::Place::Kind::who;
+    out += place(at, slot, std::nullopt).value_or(nobody ? "no member that the data could name" : "unknown");
   }
   return out;
 }
 
-std::string Explanation::place(const TextTemplate::Place& place, Slot slot) const {
+Explanation::Filled Explanation::fill_known(const TextTemplate& text, Slot slot, std::optional<Slot> culprit) const {
+  std::string out;
+  for (std::size_t i = 0; i < text.literals.size(); ++i) {
+    out += text.literals[i];
+    if (i >= text.places.size()) continue;
+    const Filled filled = place(text.places[i], slot, culprit);
+    if (!filled) return std::nullopt;
+    out += *filled;
+  }
+  return out;
+}
+
+// A text that names culprits is filled once for each of them.
+Explanation::Filled Explanation::instruction(const Action& action, Slot slot) const {
+  for (const TextTemplate& text : action.texts) {
+    const bool each = std::any_of(text.places.begin(), text.places.end(), [this](const auto& place) { return names_culprits(place); });
+    if (!each) {
+      if (auto filled = fill_known(text, slot, std::nullopt)) return filled;
+      continue;
+    }
+    const Culprits named = culprits(slot);
+    std::vector<std::string> filled;
+    bool complete = !named.slots.empty();
+    for (std::size_t i = 0; i < std::min(named.slots.size(), most_named) && complete; ++i) {
+      const Filled one = fill_known(text, slot, named.slots[i]);
+      complete = one.has_value();
+      if (one && std::find(filled.begin(), filled.end(), *one) == filled.end()) filled.push_back(*one);
+    }
+    if (!complete) continue;
+    std::string all;
+    for (const std::string& one : filled) all += (all.empty() ? "" : "; ") + one;
+    if (named.slots.size() > most_named) all += "; and so for " + std::to_string(named.slots.size() - most_named) + " more";
+    return all;
+  }
+  return std::nullopt;
+}
+
+void Explanation::write_actions(Slot slot, AlertTransition& transition) const {
+  const auto give = [&](const Action& action) {
+    if (auto text = instruction(action, slot))
+      if (std::find(transition.actions.begin(), transition.actions.end(), *text) == transition.actions.end())
+        transition.actions.push_back(std::move(*text));
+  };
+  for (const Cause& cause : rule_->causes)
+    if (values_->truth_at(cause.node, rule_->per, slot) == Truth::yes)
+      for (const Action& action : rule_->actions)
+        if (action.cause == cause.name) give(action);
+  if (!transition.actions.empty()) return;
+  for (const Action& action : rule_->actions)
+    if (action.cause.empty()) give(action);
+}
+
+void Explanation::doubted(NodeId root, Slot slot, std::set<std::string>& signals) const {
+  const auto add = [&](NodeId node) {
+    for (auto& name : missing(node, rule_->per, slot)) signals.insert(std::move(name));
+  };
+  add(root);
+  const NodeId roots[] = {root};
+  for (const NodeId id : graph_->reach(roots))
+    if (const Node& node = (*graph_)[id]; decides_without_value(node.op) && unknown(node.arguments[0], rule_->per, slot))
+      add(node.arguments[0]);
+}
+
+std::string Explanation::not_known(Slot slot, const AlertTransition& transition) const {
+  constexpr std::size_t most_signals = 3;
+  const auto needed = [&](const std::set<std::string>& signals) {
+    std::vector<std::string> names(signals.begin(), signals.end());
+    const std::size_t more = names.size() > most_signals + 1 ? names.size() - most_signals : 0;
+    names.resize(names.size() - more);
+    return join(names) + (more == 0 ? "" : " and " + std::to_string(more) + " more");
+  };
+  std::set<std::string> who, why;
+  if (!transition.implies.empty()) return "";
+  if (rule_->who && transition.who.empty()) doubted(*rule_->who, slot, who);
+  for (const Cause& cause : rule_->causes) doubted(cause.node, slot, why);
+  const std::string member = rule_->who ? std::string{name((*graph_)[*rule_->who].type.level)} : "";
+  if (!who.empty() && (why.empty() || why == who))
+    return "which " + member + " is at fault" + (why.empty() ? "" : ", and why") + " (" + needed(who) + " would show it)";
+  std::string text;
+  if (!who.empty()) text = "which " + member + " is at fault (" + needed(who) + " would show it)";
+  if (!why.empty()) text += (text.empty() ? "" : "; ") + ("why (" + needed(why) + " would show it)");
+  return text;
+}
+
+std::optional<NodeId> Explanation::output(const std::string& name) const {
+  for (const Output& one : rule_->outputs)
+    if (one.name == name) return one.node;
+  return std::nullopt;
+}
+
+bool Explanation::names_culprits(const TextTemplate::Place& place) const {
   using Kind = TextTemplate::Place::Kind;
+  const auto node = output(place.name);
+  if (place.kind == Kind::culprit) return !node;
+  return place.kind == Kind::value && node && rule_->who && (*graph_)[*node].type.level > rule_->per;
+}
+
+Explanation::Filled Explanation::place(const TextTemplate::Place& place, Slot slot, std::optional<Slot> culprit) const {
+  using Kind = TextTemplate::Place::Kind;
+  const auto known = [](const std::string& name) { return name.empty() ? Filled{} : Filled{name}; };
+  if (names_culprits(place)) return of_culprits(place, culprit, slot);
   switch (place.kind) {
     case Kind::parameter: {
       const auto found = rule_->params.find(place.name);
-      if (found == rule_->params.end()) return "?";
+      if (found == rule_->params.end()) return std::nullopt;
       if (const auto* number = std::get_if<double>(&found->second)) return format_number(*number, place.conversion, place.precision);
       return std::get<std::string>(found->second);
     }
     case Kind::member: {
       const NamedMember member = named_member(*topology_, rule_->per, slot);
-      const auto or_unknown = [](const std::string& name) { return name.empty() ? std::string{"unknown"} : name; };
-      if (place.name == "rank") return member.rank ? std::to_string(*member.rank) : "unknown";
-      if (place.name == "node") return or_unknown(member.node);
-      if (place.name == "gpu") return or_unknown(member.gpu);
-      return or_unknown(member.rack);
+      if (place.name == "rank") return member.rank ? Filled{std::to_string(*member.rank)} : Filled{};
+      return known(place.name == "node" ? member.node : place.name == "gpu" ? member.gpu : member.rack);
     }
     case Kind::who: {
-      const auto members = who(slot);
-      if (members.empty()) return "no member that the data could name";
+      const Culprits named_ones = culprits(slot);
+      if (named_ones.slots.empty()) return std::nullopt;
       std::string names;
-      for (std::size_t i = 0; i < std::min(members.size(), most_named); ++i) names += (i ? ", " : "") + describe(members[i]);
-      if (members.size() > most_named) names += " and " + std::to_string(members.size() - most_named) + " more";
+      for (std::size_t i = 0; i < std::min(named_ones.slots.size(), most_named); ++i)
+        names += (i ? ", " : "") + describe(named_member(*topology_, named_ones.level, named_ones.slots[i]));
+      if (named_ones.slots.size() > most_named) names += " and " + std::to_string(named_ones.slots.size() - most_named) + " more";
       return names;
     }
+    case Kind::culprit:
     case Kind::value:
-      for (const Output& output : rule_->outputs)
-        if (output.name == place.name) return value(output.node, place, slot);
-      return "?";
+      if (const auto node = output(place.name)) return value(*node, place, rule_->per, slot);
+      return std::nullopt;
   }
-  return "?";
+  return std::nullopt;
 }
 
-std::string Explanation::value(NodeId id, const TextTemplate::Place& place, Slot slot) const {
+Explanation::Filled Explanation::of_culprits(const TextTemplate::Place& place, std::optional<Slot> culprit, Slot slot) const {
+  const Culprits all = culprits(slot);
+  const auto one = [&](Slot at) -> Filled {
+    if (const auto node = output(place.name)) {
+      if ((*graph_)[*node].type.level > all.level) return std::nullopt;
+      return value(*node, place, all.level, at);
+    }
+    const NamedMember member = named_member(*topology_, all.level, at);
+    if (place.name == "rank") return member.rank ? Filled{std::to_string(*member.rank)} : Filled{};
+    const std::string& name = place.name == "node" ? member.node : place.name == "gpu" ? member.gpu : member.rack;
+    return name.empty() ? Filled{} : Filled{name};
+  };
+  if (culprit) return one(*culprit);
+  std::vector<std::string> names;
+  for (const Slot at : all.slots)
+    if (const Filled name = one(at); name && std::find(names.begin(), names.end(), *name) == names.end()) names.push_back(*name);
+  if (names.empty()) return std::nullopt;
+  const std::size_t more = names.size() > most_named ? names.size() - most_named : 0;
+  names.resize(names.size() - more);
+  return join(names) + (more == 0 ? "" : " and " + std::to_string(more) + " more");
+}
+
+Explanation::Filled Explanation::value(NodeId id, const TextTemplate::Place& place, Level level, Slot slot) const {
   const Node& node = (*graph_)[id];
   if (node.type.shape == Shape::mask) {
     constexpr std::array<const char*, 3> words{"no", "unknown", "yes"};
-    return words[static_cast<std::size_t>(values_->truth_at(id, rule_->per, slot))];
+    return words[static_cast<std::size_t>(values_->truth_at(id, level, slot))];
   }
-  const double number = values_->number_at(id, rule_->per, slot);
-  if (node.type.text()) return text_(number).value_or("unknown");
+  const double number = values_->number_at(id, level, slot);
+  if (is_absent(number)) return std::nullopt;
+  if (node.type.text()) return text_ ? text_(number) : std::nullopt;
+  if (place.conversion == 'g' && place.precision < 0) return quantity_text(number, node.type.unit);
   return format_number(number, place.conversion, place.precision);
 }
 
-std::vector<NamedMember> Explanation::who(Slot slot) const {
-  std::vector<NamedMember> members;
-  if (!rule_->who) return members;
+Explanation::Culprits Explanation::culprits(Slot slot) const {
+  Culprits found;
+  if (!rule_->who) return found;
   const Node& node = (*graph_)[*rule_->who];
   const Mask mask = values_->mask(*rule_->who);
-  if (node.type.level <= rule_->per) return members;
+  if (node.type.level <= rule_->per) return found;
   const Groups& parts = topology_->groups(node.type.level, rule_->per);
-  if (slot >= parts.count()) return members;
+  if (slot >= parts.count()) return found;
+  found.level = node.type.level;
   for (const Slot part : parts.of(slot))
-    if (mask[part] == Truth::yes && !(node.type.level == Level::rank && part == reserved_slot))
-      members.push_back(named_member(*topology_, node.type.level, part));
-  return members;
+    if (mask[part] == Truth::yes && !(node.type.level == Level::rank && part == reserved_slot)) found.slots.push_back(part);
+  return found;
+}
+
+NamedMember Explanation::named(Level level, Slot slot) const {
+  NamedMember member = named_member(*topology_, level, slot);
+  const auto pid = output("pid");
+  if (!pid || (*graph_)[*pid].type.shape != Shape::column || (*graph_)[*pid].type.level != level) return member;
+  const double number = values_->number_at(*pid, level, slot);
+  if (is_number(number) && number >= 1 && number < 1e10) member.pid = static_cast<std::uint64_t>(number);
+  return member;
 }
 
 }  // namespace tocsin::stream

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,7 +24,7 @@ class Explanation {
   Explanation(const Rule& rule, const Graph& graph, const Evaluator& values, const Topology& topology, TextOf text)
       : rule_(&rule), graph_(&graph), values_(&values), topology_(&topology), text_(std::move(text)) {}
 
-  // Sets shows, implies, cannot_decide, evidence and who for the member at `slot`.
+  // Sets shows, implies, actions, not_known, cannot_decide, evidence and who for the member at `slot`.
   void write(Slot slot, AlertTransition& transition) const;
   // Signals (and findings) whose absence makes this node unknown for the member.
   [[nodiscard]] std::vector<std::string> missing(NodeId node, Level level, Slot slot) const;
@@ -31,10 +32,27 @@ class Explanation {
   [[nodiscard]] std::vector<std::string> missing() const;
 
  private:
+  // The members that `who` names, with their slots.
+  struct Culprits {
+    Level level = Level::none;
+    std::vector<Slot> slots;
+  };
+  using Filled = std::optional<std::string>;  // none: a value in it is unknown
   [[nodiscard]] std::string fill(const TextTemplate& text, Slot slot) const;
-  [[nodiscard]] std::string place(const TextTemplate::Place& place, Slot slot) const;
-  [[nodiscard]] std::string value(NodeId node, const TextTemplate::Place& place, Slot slot) const;
-  [[nodiscard]] std::vector<NamedMember> who(Slot slot) const;
+  // With the values of one culprit in the places that are finer than the rule.
+  [[nodiscard]] Filled fill_known(const TextTemplate& text, Slot slot, std::optional<Slot> culprit) const;
+  [[nodiscard]] Filled instruction(const Action& action, Slot slot) const;
+  [[nodiscard]] Filled place(const TextTemplate::Place& place, Slot slot, std::optional<Slot> culprit) const;
+  [[nodiscard]] Filled of_culprits(const TextTemplate::Place& place, std::optional<Slot> culprit, Slot slot) const;
+  [[nodiscard]] Filled value(NodeId node, const TextTemplate::Place& place, Level level, Slot slot) const;
+  [[nodiscard]] bool names_culprits(const TextTemplate::Place& place) const;
+  [[nodiscard]] std::optional<NodeId> output(const std::string& name) const;
+  [[nodiscard]] Culprits culprits(Slot slot) const;
+  [[nodiscard]] NamedMember named(Level level, Slot slot) const;  // with its pid, where the rule returns one
+  void write_actions(Slot slot, AlertTransition& transition) const;
+  [[nodiscard]] std::string not_known(Slot slot, const AlertTransition& transition) const;
+  // Signals that are unknown below this node, also where a default stands for them.
+  void doubted(NodeId node, Slot slot, std::set<std::string>& signals) const;
   void assumptions(Slot slot, std::vector<std::string>& out) const;
   [[nodiscard]] bool unknown(NodeId node, Level level, Slot slot) const;
 

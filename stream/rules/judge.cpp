@@ -167,6 +167,7 @@ bool Judge::evaluate_script(RuleIndex index, const Rule& rule, RuleRun& run) {
     const std::uint32_t doublings = std::min(run.failures++, longest_quarantine);
     run.quarantined_until = tick_ + first_quarantine * (1 << doublings);
     ++context_.counters->quarantined;
+    run.failure = answer.error().message;
     context_.counters->quarantine_messages[rule.name] = answer.error().message;
     return false;
   }

@@ -40,7 +40,8 @@ struct Persistence {
 // A text with placeholders: "rank {rank}: {x:.2f}" as literal and placeholder in turn.
 struct TextTemplate {
   struct Place {
-    enum class Kind : std::uint8_t { value, who, parameter, member };
+    // culprit: the rank, gpu, node or rack of each member that `who` names
+    enum class Kind : std::uint8_t { value, who, parameter, member, culprit };
     Kind kind = Kind::value;
     std::string name;       // of the value, the parameter, or the member's level
     char conversion = 'g';  // f g e d % (a ratio in percent) s
@@ -59,6 +60,11 @@ struct Cause {
   std::string name;
   NodeId node{};  // a mask
   TextTemplate text;
+};
+// What to do where a cause is yes; of its texts the first whose values are all known.
+struct Action {
+  std::string cause;  // empty: where no other action applies
+  std::vector<TextTemplate> texts;
 };
 struct StateField {
   std::string name;
@@ -96,6 +102,7 @@ struct Rule {
   std::vector<Output> outputs;
   std::optional<NodeId> who;
   std::vector<Cause> causes;
+  std::vector<Action> actions;
   TextTemplate shows;
 };
 
@@ -104,6 +111,9 @@ struct VerdictPolicy {
   std::vector<std::string> precedence;                       // families, the strongest first
   std::map<std::string, std::vector<std::string>> explains;  // a family, and those that are its consequences if they began later
   std::vector<std::string> pauses;                           // families that are a pause if they cleared and the attempt completed
+  std::map<std::string, std::string> families;               // each code in words: C2, "a hang in a collective"
+
+  [[nodiscard]] std::string words(const std::string& family) const;  // empty: none
 };
 
 // All rules, signals and settings that change results. Constant once it is published: shards on several threads share one pack, and what

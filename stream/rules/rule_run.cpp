@@ -149,7 +149,7 @@ void RuleRun::fields(auto& self, auto& archive) {
   archive(9, self.held), archive(10, self.ticks_), archive(11, self.known_sum_), archive(12, self.evaluated_sum_);
   archive(13, self.last_tick_), archive(14, self.last_interval_), archive(15, self.fired_), archive(16, self.answered_yes_);
   archive(17, self.quarantined_until), archive(18, self.failures), archive(19, self.began_);
-  archive(20, self.repeats_);
+  archive(20, self.repeats_), archive(21, self.failure);
 }
 
 constexpr Tag state_tag = 8;  // by name: the next pack's rule can have other fields

@@ -28,13 +28,14 @@ struct Life {
   Time last_known{};
   Time moved = long_ago;  // T of its last transition
   std::string shows;      // of the last firing transition
+  std::vector<std::string> actions;
 
   // The alert has cleared: the next one on this member gets a new id.
   void begin_anew() { first = never, number = 0, explained_by.clear(); }
   static void fields(auto& self, auto& archive) {
     archive(1, self.streak), archive(2, self.on), archive(3, self.published), archive(11, self.withheld);
     archive(5, self.explained_by), archive(6, self.id), archive(7, self.number), archive(8, self.first);
-    archive(9, self.last_known), archive(10, self.shows), archive(12, self.moved);
+    archive(9, self.last_known), archive(10, self.shows), archive(12, self.moved), archive(13, self.actions);
   }
 };
 
@@ -80,6 +81,7 @@ class RuleRun {
 
   std::optional<Time> quarantined_until;
   std::uint32_t failures = 0;  // in a row
+  std::string failure;         // the last one, with file and line
   void leave_quarantine() { quarantined_until.reset(), failures = 0; }
 
   // Continues the run of the same rule in the pack before: all but `held`, and state by name.

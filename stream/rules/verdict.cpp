@@ -56,17 +56,19 @@ Verdict conclude(const Pack& pack, const std::vector<RuleRun>& runs, const std::
   }
   for (const auto& [family, tally] : families) {
     const bool undecided = !tally.missing.empty() || !tally.doubts.empty();
+    const std::string coded = with_words(family, pack.verdict.words(family));
     Verdict::Line line{family,
                        tally.in    ? Standing::in
                        : undecided ? Standing::undecidable
                                    : Standing::out,
                        tally.in ? tally.fired : tally.all,
-                       {}};
+                       {},
+                       pack.verdict.words(family)};
     if (line.standing == Standing::undecidable) {
       line.missing.assign(tally.missing.begin(), tally.missing.end());
       std::vector<std::string> reasons(tally.doubts.begin(), tally.doubts.end());
       if (!tally.missing.empty()) reasons.insert(reasons.begin(), "unknown: " + join(line.missing, ", "));
-      verdict.cannot_decide.push_back(family + " (" + join(reasons, "; ") + ")");
+      verdict.cannot_decide.push_back(coded + " (" + join(reasons, "; ") + ")");
     }
     verdict.families.push_back(std::move(line));
   }
@@ -90,12 +92,15 @@ Verdict conclude(const Pack& pack, const std::vector<RuleRun>& runs, const std::
   for (const Verdict::Line& line : verdict.families) {
     if (line.standing != Standing::in) continue;
     const bool paused = pause(line.family), follows = consequence(line.family);
-    verdict.shows.push_back(line.family + ": " + join(line.rules, ", ") +
+    verdict.shows.push_back(with_words(line.family, line.words) + ": " + join(line.rules, ", ") +
                             (paused    ? " (a pause: it cleared, and the attempt completed)"
                              : follows ? " (a consequence: it began later)"
                                        : ""));
     if (!paused && !follows && (verdict.family.empty() || rank(line.family) < rank(verdict.family))) verdict.family = line.family;
   }
+  verdict.family_words = pack.verdict.words(verdict.family);
+  for (const RuleRun& run : runs)
+    if (!run.failure.empty()) verdict.quarantined.push_back(run.rule().name + " (" + run.failure + ")");
   return verdict;
 }
 

@@ -90,13 +90,31 @@ class Commands(unittest.TestCase):
         self.assertLess(hang[0]["at"] / 1e9 - BEGIN - HANG, hang[0]["evidence"]["stalled.limit"] + 30)
         self.assertEqual([a["verdict"]["family"] for a in alerts if "verdict" in a], ["C2"])
 
-    def test_the_terminal_shows_the_three_parts(self):
-        reported = tocsin("replay", self.base / "journal").stderr
-        for word in ("collective_hang", "rank 2", "shows", "implies", "cannot decide", "evidence", "resolved", "verdict"):
-            self.assertIn(word, reported)
+    def test_an_alert_has_its_form_on_standard_output(self):
+        done = tocsin("replay", self.base / "journal")
+        self.assertEqual(done.stderr, "")
+        alert = done.stdout[done.stdout.index("▲ critical  collective_hang"):done.stdout.index("▼ resolved")]
+        titles = re.findall(r"^    (\w[\w ]*?)  ", alert, re.MULTILINE)
+        self.assertEqual(titles, [title for title in ("what", "who", "since", "seen", "likely", "do", "not known", "more") if title in titles])
+        for part in ("(C2, a hang in a collective)", "rank 2", " UTC", "rank 2"):
+            self.assertIn(part, " ".join(alert.split()))
+        self.assertIn("C2, a hang in a collective  (ended ", done.stdout)
+        more = " ".join(alert[alert.index("    more"):].split()[1:])
+        again = subprocess.run(["sh", "-c", f'"{TOCSIN}" {more.removeprefix("tocsin ")}'], capture_output=True, text=True)
+        self.assertEqual(again.returncode, 0, again.stderr)
+        self.assertRegex(again.stdout, r"\Acollective_hang at [-0-9]+ [:0-9]+ UTC for the job: yes\n")
+
+    def test_the_same_form_stands_in_each_line_of_json(self):
+        alerts = [json.loads(line) for line in self.plain.stdout.splitlines() if line.startswith("{")]
+        hang = [a for a in alerts if a.get("rule") == "collective_hang" and a["state"] == "firing"][0]
+        self.assertTrue(hang["form"]["what"].endswith("(C2, a hang in a collective)"))
+        self.assertIn("rank 2", hang["form"]["do"])
+        self.assertEqual(hang["form"]["do"], "; or ".join(hang["actions"]))
+        self.assertRegex(hang["form"]["since"], r"\A\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC")
+        self.assertIn("--rule collective_hang", hang["form"]["more"])
 
     def test_the_terminal_says_each_doubt_of_an_alert_once(self):
-        reported = tocsin("replay", self.base / "journal").stderr
+        reported = tocsin("replay", self.base / "journal", "--verbose").stdout
         unknown = re.findall(r"^ +cannot decide +(\w+) is unknown: .+$", reported.split("resolved")[0], re.MULTILINE)
         self.assertGreater(len(unknown), 0, reported)
         self.assertEqual(sorted(unknown), sorted(set(unknown)))
@@ -118,7 +136,7 @@ class Commands(unittest.TestCase):
             lines.write_text("".join(json.dumps(dict(record, job="j")) + "\n" for record in (
                 {"t": BEGIN, "event": "start"}, {"t": BEGIN + 1, "line": "hello"}, {"t": BEGIN + 2, "event": "end", "reason": reason})))
             self.assertEqual(tocsin("ingest", lines, "--to", journal).returncode, 0)
-            self.assertIn(f"attempt 1: {reported}  (ended", tocsin("replay", journal).stderr)
+            self.assertIn(f"attempt 1: {reported}  (ended", tocsin("replay", journal).stdout)
 
     def test_any_speed_and_both_sets_of_loops_give_the_same_digest(self):
         digest = [line for line in self.plain.stdout.splitlines() if line.startswith("digest")]
@@ -220,6 +238,98 @@ class Commands(unittest.TestCase):
         wrong = tocsin("explain", self.base / "journal", "--rule", "colective_hang")
         self.assertEqual(wrong.returncode, 1)
         self.assertIn("collective_hang", wrong.stderr)
+
+    def test_explain_has_names_json_and_limits(self):
+        journal = self.base / "journal"
+        done = tocsin("explain", journal, "--rule", "collective_hang", "--at", "+60s", "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        answer = json.loads(done.stdout)
+        self.assertEqual((answer["rule"], answer["outcome"], answer["member"]), ("collective_hang", "no", "the job"))
+        launched = [row for row in answer["values"] if "job.launched" in row["expression"]]
+        self.assertTrue(launched, answer["values"])
+        self.assertTrue(any(re.search(r"\b0:\S+ 1:\S+ 2:", row["value"]) for row in answer["values"]), answer["values"])
+        for arguments, reported in ((["--rank", "2"], "--rank does not fit: 'collective_hang' answers per job"),
+                                    (["--gpu", "0"], "--gpu does not fit"),
+                                    (["--at", "+5x"], "--at +5x: write a time"),
+                                    (["--at", "+9h"], "is outside of the run, which was judged from "),
+                                    (["--at", "1999-01-01T00:00:00Z"], "is outside of the run")):
+            wrong = tocsin("explain", journal, "--rule", "collective_hang", *arguments)
+            self.assertEqual((wrong.returncode, wrong.stdout), (2, ""), arguments)
+            self.assertIn(reported, wrong.stderr)
+
+    def test_a_journal_as_lines_is_the_same_journal(self):
+        first, second = self.base / "exported.jsonl", self.base / "exported-again.jsonl"
+        self.assertEqual(tocsin("export", self.base / "journal", "--to", first).returncode, 0)
+        self.assertEqual(tocsin("ingest", first, "--to", self.base / "imported").returncode, 0)
+        self.assertEqual(tocsin("export", self.base / "imported", "--to", second).returncode, 0)
+        records = lambda path: sorted(line for line in path.read_text().splitlines() if '"control"' not in line and '"coverage"' not in line)
+        self.assertEqual(records(first), records(second))
+        again = tocsin("replay", self.base / "imported", "--quiet", "--alerts", "-").stdout.splitlines()
+        fired = lambda lines: [(a.get("rule"), a.get("state"), a.get("who")) for a in map(json.loads, (l for l in lines if l.startswith("{")))]
+        self.assertEqual(fired(again), fired(self.plain.stdout.splitlines()))
+        taken = tocsin("export", self.base / "journal", "--to", first)
+        self.assertEqual(taken.returncode, 2)
+        self.assertIn("is there already", taken.stderr)
+
+    def test_recordings_are_listed_and_the_newest_is_last(self):
+        state = self.base / "state" / "tocsin"
+        environment = dict(os.environ, XDG_STATE_HOME=str(self.base / "state"))
+        run = lambda *arguments: subprocess.run([TOCSIN, *arguments], capture_output=True, text=True, env=environment)
+        self.assertIn("there is no recording in", run("replay", "last").stderr)
+        state.mkdir(parents=True)
+        for name in ("20261121T010203Z-999999991", "20261122T010203Z-999999992"):
+            subprocess.run(["cp", "-r", self.base / "journal", state / name], check=True)
+        listed = run("runs").stdout.splitlines()
+        self.assertEqual([line.split()[0] for line in listed], ["20261121T010203Z-999999991", "20261122T010203Z-999999992"])
+        self.assertTrue(all(" demo " in line and "no verdict" in line for line in listed), listed)
+        self.assertEqual(json.loads(run("runs", "--json").stdout)[1]["directory"], str(state / "20261122T010203Z-999999992"))
+        for name in ("last", "20261121T010203Z-999999991"):
+            self.assertIn("collective_hang", run("replay", name).stdout)
+            self.assertEqual(run("explain", name, "--rule", "stalled").returncode, 0)
+            self.assertIn('"t":', run("export", name).stdout)
+        self.assertIn(f"tocsin explain {state}/20261122T010203Z-999999992 --rule", " ".join(run("replay", "last").stdout.split()))
+
+    def test_a_rule_that_fails_is_seen_by_everybody(self):
+        rules = self.base / "failing"
+        subprocess.run(["cp", "-r", ROOT / "rules", rules], check=True)
+        (rules / "site.lua").write_text(
+            'rule "site_fails" { severity = "warning", family = "A1", per = "job", every = "10s", summary = "x", shows = "x",\n'
+            '  needs = { s = signal "step" { over = "attempt" } },\n'
+            '  evaluate = function(job, p)\n'
+            '    local n = job.s:last():max("job"):number()\n'
+            '    return job.s:last():max("job"):above(n + nothing.at_all)\n'
+            '  end }\n'
+            'case "it runs" { ranks = 1, { lasting = "1m", step = steps(1) } }\n')
+        for command in ("check", "test"):
+            done = tocsin(command, rules)
+            self.assertEqual(done.returncode, 1, done.stdout)
+            self.assertIn("site.lua:5", done.stdout)
+            self.assertIn("nothing is called 'nothing'", done.stdout)
+        done = tocsin("replay", self.base / "journal", "--rules", rules)
+        self.assertEqual(done.stderr.count("site.lua:5"), 1, done.stderr)
+        self.assertIn("rule 'site_fails' failed and is set aside", done.stderr)
+        self.assertRegex(" ".join(done.stdout[done.stdout.index("■ verdict"):].split()), r"rule failed site_fails \(site\.lua:5: ")
+
+    def test_help_completions_and_the_manual_follow_from_the_commands(self):
+        self.assertEqual(tocsin("help", "replay").stdout, tocsin("replay", "--help").stdout)
+        self.assertEqual(tocsin("help", "replai").returncode, 2)
+        for shell in ("bash", "zsh", "fish"):
+            self.assertIn("replay", tocsin("completions", shell).stdout)
+        script = tocsin("completions", "bash").stdout + 'COMP_WORDS=(tocsin rep); COMP_CWORD=1; _tocsin; echo "${COMPREPLY[@]}"'
+        self.assertEqual(subprocess.run(["bash", "-c", script], capture_output=True, text=True).stdout, "replay\n")
+        manual = tocsin("man").stdout
+        self.assertTrue(manual.startswith(".TH TOCSIN 1 "))
+        self.assertIn(".SS tocsin explain\n", manual)
+        self.assertNotIn("kill-at", manual.replace("\\", ""))
+
+    def test_what_a_job_wrote_cannot_steer_the_terminal(self):
+        lines = self.base / "steering.jsonl"
+        lines.write_text("".join(json.dumps(dict(record, job="a\x1b[2Jb")) + "\n" for record in records()))
+        self.assertEqual(tocsin("ingest", lines, "--to", self.base / "steering").returncode, 0)
+        done = tocsin("replay", self.base / "steering", "--verbose")
+        self.assertIn("\\x1b[2J", done.stdout)
+        self.assertNotIn("\x1b", done.stdout)
+        self.assertNotIn("\x1b", tocsin("replay", self.base / "no\x1bwhere").stderr)
 
     def test_check_says_where_a_rule_is_wrong_and_what_to_write(self):
         rules = self.base / "bad"

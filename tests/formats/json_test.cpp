@@ -3,9 +3,11 @@
 #include <cmath>
 #include <random>
 
+#include "adapters/formats/alert_form.h"
 #include "adapters/formats/alerts.h"
 #include "adapters/formats/json_lines.h"
 #include "adapters/formats/json_text.h"
+#include "adapters/formats/printable.h"
 #include "tests/schemas/entries.h"
 #include "tests/seed.h"
 
@@ -181,6 +183,7 @@ TEST_CASE("an alert is one JSON line with its id as sixteen digits") {
   alert.number = 2;
   alert.rule = "straggler";
   alert.family = "D3";
+  alert.family_words = "a slow rank";
   alert.subject = "llama";
   alert.attempt = "1";
   alert.member = {stream::Level::rank, 3, "n1", "0000:17:00.0", ""};
@@ -192,14 +195,22 @@ TEST_CASE("an alert is one JSON line with its id as sixteen digits") {
   alert.summary = "slow";
   alert.shows = "rank 3 \"slow\"";
   alert.implies = {{"compute", "slow chip"}};
+  alert.actions = {"drain n1"};
+  alert.not_known = "why (sm_clock would show it)";
   alert.cannot_decide = {"throttled"};
   alert.evidence = {{"d", 1.5}, {"z", std::nan("")}};
   alert.evidence_texts = {{"state", "D"}};
   CHECK(alert_to_json(alert) ==
-        R"({"id":"0000000000000abc","number":2,"rule":"straggler","family":"D3","severity":"warning","mode":"live","subject":"llama",)"
+        R"({"id":"0000000000000abc","number":2,"rule":"straggler","family":"D3","family_words":"a slow rank","severity":"warning","mode":"live","subject":"llama",)"
         R"("attempt":"1","member":{"level":"rank","rank":3,"node":"n1","gpu":"0000:17:00.0"},"who":[3,"n2"],"state":"resolved",)"
         R"("reason":"no data","explained_by":"","at":7,"since":5,"summary":"slow","shows":"rank 3 \"slow\"",)"
-        R"("implies":[{"cause":"compute","text":"slow chip"}],"cannot_decide":["throttled"],"evidence":{"d":1.5,"z":"NaN","state":"D"}})");
+        R"("implies":[{"cause":"compute","text":"slow chip"}],"actions":["drain n1"],"not_known":"why (sm_clock would show it)",)"
+        R"("cannot_decide":["throttled"],"evidence":{"d":1.5,"z":"NaN","state":"D"},)"
+        R"("form":{"what":"slow (D3, a slow rank)","who":"rank 3 on n1, GPU 0000:17:00.0; node n2; job llama, attempt 1",)"
+        R"("since":"1970-01-01 00:00:00 UTC","seen":"rank 3 \"slow\"","likely":"slow chip","do":"drain n1",)"
+        R"("not known":"why (sm_clock would show it)"
+}
+})");
 }
 
 TEST_CASE("a verdict is one JSON line") {
@@ -208,13 +219,53 @@ TEST_CASE("a verdict is one JSON line") {
   verdict.attempt = "1";
   verdict.ended = stream::at_nanoseconds(9);
   verdict.family = "C2";
+  verdict.family_words = "a hang in a collective";
+  verdict.quarantined = {"r (site.lua:3: it failed)"};
   verdict.end_reason = "timeout";
-  verdict.families = {{"C2", stream::Standing::in, {"collective_hang"}, {}},
+  verdict.families = {{"C2", stream::Standing::in, {"collective_hang"}, {}, "a hang in a collective"},
                       {"B1", stream::Standing::undecidable, {}, {"gpu_memory_used"}}};
   verdict.shows = {"a"};
   CHECK(
       verdict_to_json(verdict) ==
-      R"({"verdict":{"family":"C2","end_reason":"timeout","families":[{"family":"C2","standing":"in","rules":["collective_hang"],"missing":[]},)"
-      R"({"family":"B1","standing":"undecidable","rules":[],"missing":["gpu_memory_used"]}],"shows":["a"],"cannot_decide":[]},)"
+      R"({"verdict":{"family":"C2","family_words":"a hang in a collective","end_reason":"timeout","families":[{"family":"C2",)"
+      R"("words":"a hang in a collective","standing":"in","rules":["collective_hang"],"missing":[]},{"family":"B1","words":"",)"
+      R"("standing":"undecidable","rules":[],"missing":["gpu_memory_used"]}],"shows":["a"],"cannot_decide":[],)"
+      R"("quarantined":["r (site.lua:3: it failed)"]
+},)"
       R"("subject":"llama","attempt":"1","ended":9})");
+}
+
+TEST_CASE("an alert says what, who, since when, what was seen, what to do, and what to type for more") {
+  stream::AlertTransition alert;
+  alert.rule = "rank_stopped";
+  alert.family = "C2", alert.family_words = "a hang in a collective";
+  alert.subject = "my job", alert.attempt = "2";
+  alert.summary = "A rank's process is stopped";
+  alert.member.level = stream::Level::job;
+  stream::NamedMember culprit{stream::Level::rank, 3, "n3", "", ""};
+  culprit.pid = 4711;
+  alert.who = {culprit};
+  alert.since = stream::at_nanoseconds(1'780'000'000'000'000'000);
+  alert.at = alert.since + std::chrono::milliseconds{90'500};
+  alert.shows = "stopped";
+  alert.actions = {"kill -CONT 4711 on n3"};
+  const auto form = alert_form(alert, "/tmp/a run");
+  CHECK(form.what == "A rank's process is stopped (C2, a hang in a collective)");
+  CHECK(form.who == "rank 3 on n3, pid 4711; job my job, attempt 2");
+  CHECK(form.since == "2026-05-28 20:26:40 UTC, reported 91 s later");
+  CHECK(form.action == "kill -CONT 4711 on n3");
+  CHECK(form.more == "tocsin explain '/tmp/a run' --rule rank_stopped --job 'my job' --at 2026-05-28T20:28:10.5Z");
+  CHECK(alert_form(alert).more == "");
+  for (const auto& [title, text] : form.parts()) CHECK_MESSAGE(!text.empty(), title);
+}
+
+TEST_CASE("what a job wrote cannot steer a terminal, nor a shell") {
+  CHECK(printable("a\x1b[2J\rb\nc\x7f\xc2\x9b\xff") == "a\\x1b[2J\\x0db c\\x7f\\x9b\xef\xbf\xbd");
+  CHECK(printable("\xe2\x80\xae"
+                  "abc é") == "\\u202eabc é");
+  CHECK(shell_word("run-1") == "run-1");
+  CHECK(shell_word("") == "''");
+  CHECK(shell_word("a'b $(x)") == "'a'\\''b $(x)'");
+  CHECK(shell_word("a\x1b'") == "$'a\\x1b\\''");
+  CHECK(shell_word("-x") == "'-x'");
 }

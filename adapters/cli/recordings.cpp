@@ -1,0 +1,172 @@
+#include "adapters/cli/recordings.h"
+
+#include <errno.h>
+#include <fmt/format.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "adapters/formats/alert_form.h"
+#include "adapters/formats/json_lines.h"
+#include "adapters/formats/printable.h"
+#include "adapters/runtime/journal_log.h"
+#include "adapters/wrap/run_directory.h"
+#include "stream/values/quantity.h"
+
+namespace tocsin::adapters::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using stream::Errc;
+using stream::Error;
+using stream::Result;
+
+struct Recording {
+  std::string name, job, outcome;
+  stream::Time begin{};
+  std::uint64_t bytes = 0;
+};
+
+std::vector<fs::path> recordings() {
+  std::vector<fs::path> found;
+  std::error_code error;
+  for (auto at = fs::directory_iterator(wrap::state_directory(), error); !error && at != fs::directory_iterator{}; at.increment(error)) {
+    std::error_code gone;
+    if (at->is_directory(gone) && wrap::names_a_run(at->path().filename().string())) found.push_back(at->path());
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+bool running(const std::string& name) {
+  const long pid = std::strtol(name.c_str() + name.rfind('-') + 1, nullptr, 10);
+  return pid > 0 && (::kill(static_cast<pid_t>(pid), 0) == 0 || errno == EPERM);
+}
+
+// What the history beside the journal says at its end: the verdict, or how many alerts.
+std::string outcome_of(const fs::path& directory, const std::string& name) {
+  std::string verdict;
+  std::size_t alerts = 0;
+  std::vector<fs::path> files;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(directory, error))
+    if (entry.path().filename().string().starts_with("alerts") && entry.path().extension() == ".jsonl") files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+  for (const fs::path& path : files) {
+    std::ifstream file{path};
+    for (std::string line; std::getline(file, line);) {
+      const auto report = nlohmann::json::parse(line, nullptr, false);
+      if (!report.is_object()) continue;
+      if (!report.contains("verdict")) {
+        alerts += report.value("state", "") == "firing" ? 1 : 0;
+        continue;
+      }
+      const auto& v = report["verdict"];
+      const std::string family = v.value("family", "");
+      verdict = (family.empty() ? std::string{"no fault found"} : stream::with_words(family, v.value("family_words", ""))) + " (" +
+                v.value("end_reason", "unknown") + ")";
+    }
+  }
+  if (running(name)) verdict = "running";
+  if (verdict.empty()) verdict = "no verdict";
+  return alerts == 0 ? verdict : fmt::format("{}, {} alert{}", verdict, alerts, alerts == 1 ? "" : "s");
+}
+
+Recording look_at(const fs::path& directory) {
+  Recording one;
+  one.name = directory.filename().string();
+  std::error_code error;
+  for (const auto& entry : fs::recursive_directory_iterator(directory, error))
+    if (std::error_code gone; entry.is_regular_file(gone)) one.bytes += entry.file_size(gone);
+  one.outcome = outcome_of(directory, one.name);
+  auto reader = journal::Reader::open(directory);
+  if (!reader) return one;
+  runtime::JournalLog log{std::move(*reader)};
+  for (int i = 0; i < 100 && one.job.empty(); ++i) {
+    const auto entry = log.next();
+    if (!entry || *entry == nullptr) break;
+    if (i == 0) one.begin = (*entry)->appended;
+    one.job = (*entry)->subject;
+  }
+  return one;
+}
+
+}  // namespace
+
+Result<fs::path> recording_named(const fs::path& argument) {
+  std::error_code error;
+  if (fs::exists(argument, error)) return argument;
+  const fs::path state = wrap::state_directory();
+  if (argument == "last") {
+    const auto all = recordings();
+    if (all.empty())
+      return Error{Errc::not_found, "there is no recording in " + state.string() + ": tocsin wrap makes one, or name a directory"};
+    return all.back();
+  }
+  if (!argument.has_parent_path() && fs::exists(state / argument, error)) return state / argument;
+  return argument;
+}
+
+int runs(bool json) {
+  const auto all = recordings();
+  nlohmann::json list = nlohmann::json::array();
+  for (const fs::path& directory : all) {
+    const Recording one = look_at(directory);
+    if (json) {
+      list.push_back({{"name", one.name},
+                      {"directory", directory.string()},
+                      {"begin", formats::typed_time(one.begin)},
+                      {"job", one.job},
+                      {"bytes", one.bytes},
+                      {"outcome", one.outcome}});
+      continue;
+    }
+    fmt::print("{:<26} {}  {:>8}  {}  {}\n", one.name, formats::time_text(one.begin),
+               stream::quantity_text(static_cast<double>(one.bytes), "bytes"), formats::printable(one.job),
+               formats::printable(one.outcome));
+  }
+  if (json) fmt::print("{}\n", list.dump());
+  else if (all.empty())
+    fmt::print(stderr, "tocsin runs: there is no recording in {}: tocsin wrap makes one\n", wrap::state_directory().string());
+  return 0;
+}
+
+int export_journal(const fs::path& argument, const fs::path& to) {
+  const auto cannot = [](const std::string& why) {
+    fmt::print(stderr, "tocsin export: {}\n", formats::printable(why));
+    return 2;
+  };
+  const auto directory = recording_named(argument);
+  if (!directory) return cannot(directory.error().message);
+  auto reader = journal::Reader::open(*directory);
+  if (!reader) return cannot(reader.error().message);
+  runtime::JournalLog log{std::move(*reader)};
+  std::ofstream file;
+  if (!to.empty()) {
+    std::error_code error;
+    if (fs::exists(to, error)) return cannot(to.string() + " is there already: name a new file, or remove it");
+    file.open(to);
+    if (!file) return cannot("cannot write " + to.string());
+  }
+  std::ostream& out = to.empty() ? std::cout : file;
+  std::uint64_t entries = 0;
+  for (;; ++entries) {
+    const auto entry = log.next();
+    if (!entry) return cannot(entry.error().message);
+    if (*entry == nullptr) break;
+    out << formats::to_json(**entry);
+  }
+  if (entries == 0)
+    return cannot("there is no journal in " + directory->string() + ": name a directory that `tocsin wrap` or `tocsin ingest` made");
+  if (!out.flush()) return cannot("cannot write " + (to.empty() ? std::string{"to standard output"} : to.string()));
+  return 0;
+}
+
+}  // namespace tocsin::adapters::cli

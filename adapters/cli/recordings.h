@@ -1,0 +1,18 @@
+#pragma once
+
+#include <filesystem>
+
+#include "stream/values/result.h"
+
+namespace tocsin::adapters::cli {
+
+// The journal that an argument names: a directory; `last`, the newest recording of this user; or a recording as `tocsin runs` lists it.
+[[nodiscard]] stream::Result<std::filesystem::path> recording_named(const std::filesystem::path& argument);
+
+// Lists the recordings that wrap made, the newest last: name, begin, job, size, and what became of it.
+[[nodiscard]] int runs(bool json);
+
+// Writes a journal as the JSON lines that ingest reads. `to` empty: standard output.
+[[nodiscard]] int export_journal(const std::filesystem::path& journal, const std::filesystem::path& to);
+
+}  // namespace tocsin::adapters::cli

@@ -1,0 +1,119 @@
+#include "adapters/formats/alert_form.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdio>
+
+#include "adapters/formats/printable.h"
+#include "stream/values/quantity.h"
+
+namespace tocsin::adapters::formats {
+namespace {
+
+using stream::AlertTransition;
+using stream::Level;
+using stream::NamedMember;
+
+constexpr std::size_t most_named = 8;
+
+template <class Texts>
+std::string join(const Texts& texts, const char* between) {
+  std::string out;
+  for (const auto& text : texts) out += (out.empty() ? "" : between) + text;
+  return out;
+}
+
+std::string who_text(const AlertTransition& t) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < std::min(t.who.size(), most_named); ++i) names.push_back(member_text(t.who[i]));
+  if (t.who.size() > most_named) names.push_back("and " + std::to_string(t.who.size() - most_named) + " more");
+  const bool of_job = t.member.level == Level::job || t.member.level == Level::none;
+  // The culprits lie within the member that the alert is about.
+  if (!of_job && (names.empty() || t.who != std::vector{t.member})) names.insert(names.begin(), member_text(t.member));
+  std::string text = join(names, "; ");
+  text += (text.empty() ? "" : "; ") + ("job " + t.subject);
+  if (!t.attempt.empty()) text += ", attempt " + t.attempt;
+  return text;
+}
+
+std::string more_text(const AlertTransition& t, const std::string& recording) {
+  if (recording.empty() || t.rule == "alert_limit") return "";
+  std::string text = "tocsin explain " + shell_word(recording) + " --rule " + shell_word(t.rule);
+  const auto add = [&text](const char* option, const std::string& value) {
+    if (!value.empty()) text += std::string{" "} + option + " " + shell_word(value);
+  };
+  if (t.member.level == Level::rank && t.member.rank) add("--rank", std::to_string(*t.member.rank));
+  if (t.member.level == Level::gpu || t.member.level == Level::node) add("--node", t.member.node);
+  if (t.member.level == Level::gpu) add("--gpu", t.member.gpu);
+  add("--job", t.subject);
+  add("--at", typed_time(t.at));
+  return text;
+}
+
+}  // namespace
+
+std::string member_text(const NamedMember& member) {
+  std::string text = describe(member);
+  if (member.level == Level::rank && !member.gpu.empty()) text += ", GPU " + member.gpu;
+  if (member.pid) text += ", pid " + std::to_string(*member.pid);
+  return text;
+}
+
+std::string time_text(stream::Time time) {
+  std::string text = typed_time(stream::Time{std::chrono::floor<std::chrono::seconds>(time)});
+  text[10] = ' ';
+  text.pop_back();
+  return text + " UTC";
+}
+
+std::string typed_time(stream::Time time) {
+  using namespace std::chrono;
+  const auto second = floor<seconds>(time);
+  const auto day = floor<days>(second);
+  const year_month_day date{day};
+  const hh_mm_ss clock{second - day};
+  std::array<char, 96> buffer{};
+  int size = std::snprintf(buffer.data(), buffer.size(), "%04d-%02u-%02uT%02d:%02d:%02d", static_cast<int>(date.year()),
+                           static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()), static_cast<int>(clock.hours().count()),
+                           static_cast<int>(clock.minutes().count()), static_cast<int>(clock.seconds().count()));
+  std::string text{buffer.data(), static_cast<std::size_t>(size)};
+  if (const auto rest = duration_cast<nanoseconds>(time - second).count(); rest != 0) {
+    size = std::snprintf(buffer.data(), buffer.size(), ".%09lld", static_cast<long long>(rest));
+    text.append(buffer.data(), static_cast<std::size_t>(size));
+    while (text.back() == '0') text.pop_back();
+  }
+  return text + 'Z';
+}
+
+std::string duration_text(stream::Duration duration) {
+  const double seconds = stream::seconds(duration);
+  return stream::quantity_text(seconds < 1 ? seconds : static_cast<double>(static_cast<long long>(seconds + 0.5)), "seconds");
+}
+
+AlertForm alert_form(const AlertTransition& t, const std::string& recording) {
+  AlertForm form;
+  form.what = t.summary.empty() ? t.rule : t.summary;
+  if (!t.family.empty()) form.what += " (" + stream::with_words(t.family, t.family_words) + ")";
+  form.who = who_text(t);
+  form.since = time_text(t.since);
+  if (t.state == stream::AlertState::firing && t.at - t.since >= std::chrono::seconds{1})
+    form.since += ", reported " + duration_text(t.at - t.since) + " later";
+  form.seen = t.shows;
+  std::vector<std::string> causes;
+  for (const auto& [name, text] : t.implies) causes.push_back(text);
+  form.likely = join(causes, "; ");
+  form.action = join(t.actions, "; or ");
+  form.not_known = t.not_known;
+  form.more = more_text(t, recording);
+  return form;
+}
+
+std::vector<std::pair<const char*, std::string>> AlertForm::parts() const {
+  std::vector<std::pair<const char*, std::string>> all{{"what", what},     {"who", who},   {"since", since},         {"seen", seen},
+                                                       {"likely", likely}, {"do", action}, {"not known", not_known}, {"more", more}};
+  std::erase_if(all, [](const auto& part) { return part.second.empty(); });
+  return all;
+}
+
+}  // namespace tocsin::adapters::formats

@@ -1,0 +1,36 @@
+-- Cases of killed.lua and hang_lines.lua: what a line alone says of GPUs, nodes and collectives.
+
+case "a memory error that a program saw" {
+  ranks = 4, per_node = 2, { lasting = "1m", phase = "train", step = steps(1) },
+  { lasting = "5s", step = silent, events = { { "gpu_ecc", rank = 3 } }, ends = "failed" },
+  fires = { { "gpu_error_in_log", who = { 3 }, cause = "memory" } },
+}
+case "a GPU that does not answer" {
+  ranks = 4, per_node = 2, { lasting = "1m", phase = "train", step = steps(1) },
+  { lasting = "5s", step = silent, events = { { "gpu_lost", rank = 1 } }, ends = "failed" },
+  fires = { { "gpu_error_in_log", who = { 1 }, cause = "gone" } },
+}
+case "a CUDA call fails" {
+  ranks = 2, { lasting = "1m", phase = "train", step = steps(1) },
+  { lasting = "5s", step = silent, events = { { "cuda_error", rank = 1, error = "an illegal memory access was encountered" } }, ends = "failed" },
+  fires = { { "cuda_failed", cause = "open" } },
+}
+case "a switch reports a fatal error" {
+  ranks = 2, { lasting = "1m", phase = "train", step = steps(1), events = { { "sxid", code = 12028, class = "Fatal", at = "30s" } } },
+  fires = { { "switch_failed", cause = "fatal" } },
+}
+case "the scheduler loses a node, after a checkpoint" {
+  ranks = 2, { lasting = "1m", phase = "train", step = steps(1), events = { { "checkpoint_saved", step = 12000, at = "20s" } } },
+  { lasting = "5s", step = silent, events = { { "node_failure" } }, ends = "node_fail" },
+  fires = { { "node_lost" } },
+}
+case "a process gives up" {
+  ranks = 2, { lasting = "1m", phase = "train", step = steps(1) },
+  { lasting = "5s", step = silent, events = { { "aborted", rank = 1 } }, ends = "failed" },
+  fires = { { "process_aborted", who = { 1 }, cause = "library" } },
+}
+case "a collective fails" {
+  ranks = 2, { lasting = "1m", phase = "train", step = steps(1) },
+  { lasting = "5s", step = silent, events = { { "nccl_error", rank = 1, message = "unhandled system error" } }, ends = "failed" },
+  fires = { { "collective_failed" } },
+}
