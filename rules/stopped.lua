@@ -15,6 +15,10 @@ rule "rank_stopped" {
     stopped = "a signal stopped it (pid {pid:.0f}): SIGSTOP, SIGTSTP, or the terminal's Ctrl-Z",
     traced  = "a debugger holds it (pid {pid:.0f})",
   },
+  actions = {
+    stopped = { "kill -CONT {pid:.0f} on {node}", "continue it: kill -CONT PID, for {who}" },
+    traced  = { "detach the debugger from process {pid:.0f} on {node}", "detach the debugger from {who}" },
+  },
   evaluate = function(job, p)
     local state   = job.state:last()
     local known   = (job.fresh:count():above(0)):surely()
@@ -41,6 +45,10 @@ rule "job_stopped" {
     stopped = "a signal stopped it (pid {pid:.0f}): a person, or a scheduler that suspends the job (SIGSTOP, SIGTSTP, or the terminal's Ctrl-Z)",
     traced  = "a debugger holds it (pid {pid:.0f})",
   },
+  actions = {
+    stopped = "ask who suspended the job, or continue each of its processes: kill -CONT PID",
+    traced  = "detach the debugger from the processes",
+  },
   evaluate = function(job, p)
     local state   = job.state:last()
     local known   = (job.fresh:count():above(0)):surely()
@@ -66,6 +74,7 @@ rule "rank_unreaped" {
   fire = "3 of 3", clear = "1 of 1", yields_to = { "rank_killed", "node_down" },
   shows = "dead, and nobody takes note of it: {who}",
   causes = { killed = "signal {signal:.0f} ended it (pid {pid:.0f}), and it is a zombie now: its parent waits for something else" },
+  actions = { killed = "find out who sent the signal (dmesg -T for the kernel's own), then stop the job and resume from its last checkpoint" },
   evaluate = function(job, p)
     local status = job.status:last()
     local zombie = (job.state:last():is("zombie") & job.fresh:count():above(0)):surely()
@@ -87,6 +96,7 @@ rule "rank_failed_unnoticed" {
   fire = "3 of 3", clear = "1 of 1", yields_to = { "rank_killed", "rank_unreaped", "node_down" },
   shows = "ended, and nobody takes note of it: {who}",
   causes = { failed = "it ended with status {status:.0f} (pid {pid:.0f}), and is a zombie now: its parent waits for something else" },
+  actions = { failed = "read what {who} printed last, then stop the job and resume from its last checkpoint" },
   evaluate = function(job, p)
     local status = job.status:last()
     local ended  = (job.state:last():is("zombie") & job.fresh:count():above(0) & status:above(0) & status:below(128)):surely()
@@ -109,6 +119,7 @@ rule "rank_blocked" {
   yields_to = { "rank_stopped", "job_stopped", "rank_killed", "collective_hang", "node_down" },
   shows = "in an uninterruptible wait for minutes: {who}",
   causes = { device = "it is in state D (pid {pid:.0f}): its disk, file system or driver does not answer; signals do not reach it until then" },
+  actions = { device = { "look at the disks, file systems and drivers of {node} (dmesg -T, ls on the mounts); drain it if they do not answer", "look at the disks, file systems and drivers of its node (dmesg -T, ls on the mounts)" } },
   evaluate = function(job, p)
     local blocked = (job.state:last():is("disk_sleep") & job.cpu:mean():below(p.idle)):surely()
     local never   = job.step:count():is(0):all("job") & ~job.loss:count():above(0):surely()

@@ -172,7 +172,8 @@ int run(int argc, char** argv) {
   });
 
   cli::IngestOptions ingest;
-  auto* ingest_command = app.add_subcommand("ingest", "Make a journal of JSON lines, for replay and explain; or try a mapping of the service on a file");
+  auto* ingest_command =
+      app.add_subcommand("ingest", "Make a journal of JSON lines, for replay and explain; or try a mapping of the service on a file");
   cli::add_ingest_options(*ingest_command, ingest);
   ingest_command->callback([&] { status = cli::ingest(ingest); });
 
