@@ -1,7 +1,7 @@
 """The scenarios: what is run, which fault it has, and what has to be found.
 
 family: what the verdict or an alert must name, or several that are right; none: nothing may alarm.
-verdict: the families that a verdict may name; "" stands for none.
+verdict: the families that a verdict may name, "" standing for none; not given: those of `family`, and of a healthy job none or G1.
 within: seconds from the fault to the first alert of that family, or from the end of the job where only that tells ("end").
 """
 
@@ -19,11 +19,14 @@ class Scenario:
     signal: str = ""                   # what `run` does from outside: stop:SECONDS or kill
     culprit: int | None = None
     family: tuple = ()
-    verdict: tuple = ("", "G1")
+    verdict: tuple = ()
     within: float = 60
     after: float = 20                  # seconds from the first step to the fault
     lasts: float = 60
     port: bool = False                 # the port of the rendezvous is taken
+
+    def __post_init__(self):
+        self.verdict = self.verdict or self.family or ("", "G1")
 
     @property
     def healthy(self):
@@ -42,22 +45,22 @@ ALL = [
     Scenario("torchrun: stop of 45 s", "torchrun", "plain.py", 2, plain(100), signal="stop:45", culprit=1, family=HANG, within=20),
     Scenario("torchrun: stop of 60 s, rank 0", "torchrun", "plain.py", 2, plain(110), signal="stop:60", culprit=0, family=HANG, within=20),
     Scenario("torchrun: stop of 120 s, four ranks", "torchrun", "plain.py", 4, plain(170), signal="stop:120", culprit=2, family=HANG, within=20),
-    Scenario("torchrun: kill", "torchrun", "plain.py", 4, plain(100), signal="kill", culprit=3, family=("A2",), verdict=("A2",)),
-    Scenario("torchrun: exception", "torchrun", "plain.py", 4, plain(100), fault="exception:2", culprit=2, family=("A1",), verdict=("A1",)),
-    Scenario("torchrun: loss is NaN", "torchrun", "plain.py", 2, plain(60), fault="nan", family=("E1",), verdict=("E1",)),
-    Scenario("torchrun: exploding rate", "torchrun", "plain.py", 2, plain(70), fault="rate", family=("E1",), verdict=("E1",)),
-    Scenario("torchrun: straggler by sleep", "torchrun", "plain.py", 4, plain(130), fault="sleeps:1", culprit=1, family=("D3",), verdict=("D3",)),
-    Scenario("torchrun: straggler by CPU", "torchrun", "plain.py", 4, plain(130), fault="computes:2", culprit=2, family=("D3",), verdict=("D3",)),
+    Scenario("torchrun: kill", "torchrun", "plain.py", 4, plain(100), signal="kill", culprit=3, family=("A2",)),
+    Scenario("torchrun: exception", "torchrun", "plain.py", 4, plain(100), fault="exception:2", culprit=2, family=("A1",)),
+    Scenario("torchrun: loss is NaN", "torchrun", "plain.py", 2, plain(60), fault="nan", family=("E1",)),
+    Scenario("torchrun: exploding rate", "torchrun", "plain.py", 2, plain(70), fault="rate", family=("E1",)),
+    Scenario("torchrun: straggler by sleep", "torchrun", "plain.py", 4, plain(130), fault="sleeps:1", culprit=1, family=("D3",)),
+    Scenario("torchrun: straggler by CPU", "torchrun", "plain.py", 4, plain(130), fault="computes:2", culprit=2, family=("D3",)),
     Scenario("torchrun: silent validation of 60 s", "torchrun", "plain.py", 2, plain(110, "--validation", 60)),
     Scenario("torchrun: save of 60 s by rank 0", "torchrun", "plain.py", 4, plain(110, "--save", 60)),
     Scenario("torchrun: nothing printed", "torchrun", "plain.py", 2, plain(100, "--silent")),
-    Scenario("torchrun: port taken", "torchrun", "plain.py", 2, plain(60), port=True, family=("C1",), verdict=("C1",)),
+    Scenario("torchrun: port taken", "torchrun", "plain.py", 2, plain(60), port=True, family=("C1",)),
     Scenario("torchrun: a rank never comes", "torchrun", "plain.py", 4, plain(20), fault="absent:2", lasts=110, culprit=2, family=("C1",), within=100),
     # ---- torch.multiprocessing.spawn ----
     Scenario("spawn: healthy", "spawn", "plain.py", 3, plain(80)),
     Scenario("spawn: stop of 60 s", "spawn", "plain.py", 3, plain(110), signal="stop:60", culprit=2, family=HANG, within=20),
-    Scenario("spawn: kill", "spawn", "plain.py", 2, plain(100), signal="kill", culprit=1, family=("A2",), verdict=("A2",)),
-    Scenario("spawn: exception", "spawn", "plain.py", 2, plain(100), fault="exception:1", culprit=1, family=("A1",), verdict=("A1",)),
+    Scenario("spawn: kill", "spawn", "plain.py", 2, plain(100), signal="kill", culprit=1, family=("A2",)),
+    Scenario("spawn: exception", "spawn", "plain.py", 2, plain(100), fault="exception:1", culprit=1, family=("A1",)),
     # ---- one process ----
     Scenario("alone: healthy", "alone", "plain.py", 1, plain(80, "--workers", 3)),
     Scenario("alone: stop of 45 s", "alone", "plain.py", 1, plain(110), signal="stop:45", culprit=0, family=("C3", "C2"), within=20, after=35),
@@ -66,18 +69,18 @@ ALL = [
     Scenario("transformers: a bar and nothing else", "torchrun", "hf.py", 2, ["--steps", "400", "--bar"]),
     Scenario("transformers: stop of 60 s", "torchrun", "hf.py", 2, ["--steps", "600"], signal="stop:60", culprit=1, family=HANG, within=20),
     Scenario("transformers: stop of 60 s, nothing printed", "torchrun", "hf.py", 2, ["--steps", "600", "--silent"], signal="stop:60", culprit=1, family=HANG, within=20),
-    Scenario("transformers: exception", "torchrun", "hf.py", 2, ["--steps", "900"], fault="exception:0", culprit=0, family=("A1",), verdict=("A1",)),
-    Scenario("transformers: exploding rate", "torchrun", "hf.py", 2, ["--steps", "400"], fault="rate", family=("E1",), verdict=("E1",)),
+    Scenario("transformers: exception", "torchrun", "hf.py", 2, ["--steps", "900"], fault="exception:0", culprit=0, family=("A1",)),
+    Scenario("transformers: exploding rate", "torchrun", "hf.py", 2, ["--steps", "400"], fault="rate", family=("E1",)),
     # ---- Lightning ----
     Scenario("Lightning: healthy", "lightning", "lit.py", 2, ["--steps", "700"]),
     Scenario("Lightning: healthy, nothing printed", "lightning", "lit.py", 2, ["--steps", "700", "--silent"]),
     Scenario("Lightning: stop of 60 s", "lightning", "lit.py", 2, ["--steps", "700"], signal="stop:60", culprit=1, family=HANG, within=20),
-    Scenario("Lightning: kill", "lightning", "lit.py", 2, ["--steps", "1500"], signal="kill", culprit=1, family=("A2",), verdict=("A2",)),
-    Scenario("Lightning: loss is NaN", "lightning", "lit.py", 2, ["--steps", "500"], fault="nan", family=("E1",), verdict=("E1",)),
+    Scenario("Lightning: kill", "lightning", "lit.py", 2, ["--steps", "1500"], signal="kill", culprit=1, family=("A2",)),
+    Scenario("Lightning: loss is NaN", "lightning", "lit.py", 2, ["--steps", "500"], fault="nan", family=("E1",)),
     # ---- accelerate ----
     Scenario("accelerate: healthy, a bar", "accelerate", "acc.py", 2, ["--steps", "900"]),
     Scenario("accelerate: stop of 60 s", "accelerate", "acc.py", 2, ["--steps", "900"], signal="stop:60", culprit=1, family=HANG, within=20),
-    Scenario("accelerate: straggler by sleep", "accelerate", "acc.py", 3, ["--steps", "600"], fault="sleeps:2", culprit=2, family=("D3",), verdict=("D3",)),
-    Scenario("accelerate: exception", "accelerate", "acc.py", 2, ["--steps", "2000"], fault="exception:1", culprit=1, family=("A1",), verdict=("A1",)),
+    Scenario("accelerate: straggler by sleep", "accelerate", "acc.py", 3, ["--steps", "600"], fault="sleeps:2", culprit=2, family=("D3",)),
+    Scenario("accelerate: exception", "accelerate", "acc.py", 2, ["--steps", "2000"], fault="exception:1", culprit=1, family=("A1",)),
     Scenario("accelerate's launcher for notebooks: stop of 60 s", "notebook", "acc.py", 2, ["--steps", "900"], signal="stop:60", culprit=1, family=HANG, within=20),
 ]
