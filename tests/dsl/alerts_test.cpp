@@ -1,4 +1,5 @@
-// The alert of each shipped rule as a person reads it, from the cases beside the rules: one for each set of causes that a case proves.
+// The alert of each shipped rule as a person reads it, from the cases beside the rules: one for each set of causes that a case proves,
+// with and without the process.
 // After a change of a text: read the new ones, run with TOCSIN_WRITE_GOLDEN=1, and read the difference.
 #include <doctest/doctest.h>
 
@@ -50,6 +51,7 @@ std::map<std::string, std::string> alerts_of(const Loaded& loaded, const PackFil
       if (alert.state != stream::AlertState::firing) continue;
       std::string key = alert.rule;
       for (const auto& [cause, text] : alert.implies) key += " " + cause;
+      if (!alert.who.empty() && alert.who[0].pid) key += " pid";
       if (seen.insert(key).second) texts[alert.rule] += "# " + one.name + "\n" + text_of(alert) + "\n";
     }
   }
