@@ -304,7 +304,7 @@ int index_word(lua_State* state) {
   const Value* value = value_at(state, 1);
   const stream::Type& type = evaluation.graph[value->node].type;
   const std::string key = lua_type(state, 2) == LUA_TSTRING ? lua_tostring(state, 2) : std::string{luaL_typename(state, 2)};
-  const bool word = !key.empty() && std::isalpha(static_cast<unsigned char>(key[0]));
+  const bool word = lua_type(state, 2) == LUA_TSTRING && !key.empty() && std::isalpha(static_cast<unsigned char>(key[0]));
   auto op = word ? stream::find_operation(key, type.shape) : std::nullopt;
   if (op && stream::operation(*op).takes == Takes::columns)
     Host::of(state).stop(state, "'" + key + "' is a function: write " + key + "(a, b)");
