@@ -200,15 +200,16 @@ TEST_CASE("an alert is one JSON line with its id as sixteen digits") {
   alert.cannot_decide = {"throttled"};
   alert.evidence = {{"d", 1.5}, {"z", std::nan("")}};
   alert.evidence_texts = {{"state", "D"}};
-  CHECK(alert_to_json(alert) ==
-        R"({"id":"0000000000000abc","number":2,"rule":"straggler","family":"D3","family_words":"a slow rank","severity":"warning","mode":"live","subject":"llama",)"
-        R"("attempt":"1","member":{"level":"rank","rank":3,"node":"n1","gpu":"0000:17:00.0"},"who":[3,"n2"],"state":"resolved",)"
-        R"("reason":"no data","explained_by":"","at":7,"since":5,"summary":"slow","shows":"rank 3 \"slow\"",)"
-        R"x("implies":[{"cause":"compute","text":"slow chip"}],"actions":["drain n1"],"not_known":"why (sm_clock would show it)",)x"
-        R"("cannot_decide":["throttled"],"evidence":{"d":1.5,"z":"NaN","state":"D"},)"
-        R"("form":{"what":"slow (D3, a slow rank)","who":"rank 3 on n1, GPU 0000:17:00.0; node n2; job llama, attempt 1",)"
-        R"("since":"1970-01-01 00:00:00 UTC","seen":"rank 3 \"slow\"","likely":"slow chip","do":"drain n1",)"
-        R"x("not known":"why (sm_clock would show it)"}})x");
+  CHECK(
+      alert_to_json(alert) ==
+      R"x({"id":"0000000000000abc","number":2,"rule":"straggler","family":"D3","family_words":"a slow rank","severity":"warning","mode":"live","subject":"llama",)x"
+      R"x("attempt":"1","member":{"level":"rank","rank":3,"node":"n1","gpu":"0000:17:00.0"},"who":[3,"n2"],"state":"resolved",)x"
+      R"x("reason":"no data","explained_by":"","at":7,"since":5,"summary":"slow","shows":"rank 3 \"slow\"",)x"
+      R"x("implies":[{"cause":"compute","text":"slow chip"}],"actions":["drain n1"],"not_known":"why (sm_clock would show it)",)x"
+      R"x("cannot_decide":["throttled"],"evidence":{"d":1.5,"z":"NaN","state":"D"},)x"
+      R"x("form":{"what":"slow (D3, a slow rank)","who":"rank 3 on n1, GPU 0000:17:00.0; node n2; job llama, attempt 1",)x"
+      R"x("since":"1970-01-01 00:00:00 UTC","seen":"rank 3 \"slow\"","likely":"slow chip","do":"drain n1",)x"
+      R"x("not known":"why (sm_clock would show it)"}})x");
 }
 
 TEST_CASE("a verdict is one JSON line") {
@@ -224,11 +225,11 @@ TEST_CASE("a verdict is one JSON line") {
                       {"B1", stream::Standing::undecidable, {}, {"gpu_memory_used"}}};
   verdict.shows = {"a"};
   CHECK(verdict_to_json(verdict) ==
-        R"({"verdict":{"family":"C2","family_words":"a hang in a collective","end_reason":"timeout","families":[{"family":"C2",)"
-        R"("words":"a hang in a collective","standing":"in","rules":["collective_hang"],"missing":[]},{"family":"B1","words":"",)"
-        R"("standing":"undecidable","rules":[],"missing":["gpu_memory_used"]}],"shows":["a"],"cannot_decide":[],)"
+        R"x({"verdict":{"family":"C2","family_words":"a hang in a collective","end_reason":"timeout","families":[{"family":"C2",)x"
+        R"x("words":"a hang in a collective","standing":"in","rules":["collective_hang"],"missing":[]},{"family":"B1","words":"",)x"
+        R"x("standing":"undecidable","rules":[],"missing":["gpu_memory_used"]}],"shows":["a"],"cannot_decide":[],)x"
         R"x("quarantined":["r (site.lua:3: it failed)"]},)x"
-        R"("subject":"llama","attempt":"1","ended":9})");
+        R"x("subject":"llama","attempt":"1","ended":9})x");
 }
 
 TEST_CASE("an alert says what, who, since when, what was seen, what to do, and what to type for more") {
