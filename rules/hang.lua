@@ -131,6 +131,7 @@ rule "collective_hang" {
     step     = signal "step"                { over = "attempt" },
     launched = signal "collective_launched" { over = "attempt" },
     done     = signal "collective_done"     { over = "attempt" },
+    pid      = signal "process_pid"         { over = "attempt" },
     state    = signal "process_state"       { over = "attempt" },
     channel  = signal "wait_channel"        { over = "attempt" },
     call     = signal "wait_syscall"        { over = "attempt" },
@@ -152,8 +153,10 @@ rule "collective_hang" {
     fabric  = "all ranks wait in the same collective: the network or the library; no rank can be blamed",
   },
   actions = {
-    stopped  = { "look at the process of rank {rank} on {node} (ps, dmesg -T): kill -CONT if it is stopped; else drain {node}", "look at the process of {who}: kill -CONT if it is stopped" },
-    outside  = { "see what rank {rank} on {node} does (py-spy dump --pid PID), then stop the job and resume from its last checkpoint", "see what {who} does (py-spy dump --pid PID), then stop the job and resume from its last checkpoint" },
+    stopped  = { "look at process {pid:.0f} of rank {rank} on {node} (ps, dmesg -T): kill -CONT {pid:.0f} if it is stopped; else drain {node}",
+                 "look at the process of rank {rank} on {node} (ps, dmesg -T): kill -CONT if it is stopped; else drain {node}", "look at the process of {who}: kill -CONT if it is stopped" },
+    outside  = { "see what rank {rank} on {node} does (py-spy dump --pid {pid:.0f}), then stop the job and resume from its last checkpoint",
+                 "see what rank {rank} on {node} does (py-spy dump --pid PID), then stop the job and resume from its last checkpoint", "see what {who} does (py-spy dump --pid PID), then stop the job and resume from its last checkpoint" },
     spinning = { "look at the GPU and the process of rank {rank} on {node} (nvidia-smi, dmesg -T); drain {node} if its GPU does not answer", "look at the GPU and the process of {who} (nvidia-smi, dmesg -T)" },
     fabric   = "check the network between the nodes (ibstat, link counters, a test of NCCL), then stop the job and resume from its last checkpoint",
     otherwise = "look at all ranks (py-spy dump --pid PID) for the one that is not in a collective",
@@ -203,7 +206,7 @@ rule "collective_hang" {
     local stuck    = (job.stalled:now():surely() & settled(job, standing):maybe()) | (job.stalled:now():maybe() & (frozen | lit))
     local within   = waits:any("job") | (~counted & (by_state:any("job") | by_wait:any("job"))) | spin:any("job") | lit
     return stuck & within,
-      { who = who, outside = c:any("job"), stopped = (who & stopped:surely()):any("job"), spinning = (who & g):any("job"),
+      { who = who, pid = job.pid:last(), outside = c:any("job"), stopped = (who & stopped:surely()):any("job"), spinning = (who & g):any("job"),
         fabric = waits:all("job") & ~who:any("job") }
   end,
 }

@@ -87,7 +87,7 @@ signals {
   port_in_use = { kind = "event", unit = "none", owner = "job", source = log, fields = { port = "none" },
     documentation = "The rendezvous could not listen: another process has its port." },
   collective_timeout = { kind = "event", unit = "none", owner = "rank", source = log,
-    fields = { seq = "count", op = "text", timeout_ms = "none", ran_ms = "none", last_enqueued = "count", last_completed = "count", missing = "none" },
+    fields = { missing = "none", seq = "count", op = "text", timeout_ms = "none", ran_ms = "none", last_enqueued = "count", last_completed = "count" },
     documentation = "The rank's watchdog waited too long for a collective: the rank waits, it is not the one that is missing." },
   collective_timeout_reported = { kind = "event", unit = "none", owner = "rank", source = log, fields = { last_enqueued = "count", last_completed = "count" },
     documentation = "Another rank's watchdog gave up on a collective, and notified this rank." },

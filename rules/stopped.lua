@@ -16,8 +16,8 @@ rule "rank_stopped" {
     traced  = "a debugger holds it (pid {pid:.0f})",
   },
   actions = {
-    stopped = { "kill -CONT {pid:.0f} on {node}", "continue it: kill -CONT PID, for {who}" },
-    traced  = { "detach the debugger from process {pid:.0f} on {node}", "detach the debugger from {who}" },
+    stopped   = { "kill -CONT {pid:.0f} on {node}", "kill -CONT {pid:.0f}", "continue {who} (kill -CONT)" },
+    traced    = { "detach the debugger from process {pid:.0f} on {node}", "detach the debugger from {who}" },
   },
   evaluate = function(job, p)
     local state   = job.state:last()
@@ -27,7 +27,7 @@ rule "rank_stopped" {
     local who     = stopped | traced
     local others  = (known & ~who):any("job")
     local pid     = who:choose(job.pid:last(), job.pid:last():max("job")):min("job")
-    return who:any("job") & others, { who = who, pid = pid, stopped = stopped:any("job"), traced = traced:any("job") }
+    return who:any("job") & others, { who = who, pid = job.pid:last(), stopped = stopped:any("job"), traced = traced:any("job") }
   end,
 }
 
@@ -46,8 +46,8 @@ rule "job_stopped" {
     traced  = "a debugger holds it (pid {pid:.0f})",
   },
   actions = {
-    stopped = "ask who suspended the job, or continue each of its processes: kill -CONT PID",
-    traced  = "detach the debugger from the processes",
+    stopped   = { "kill -CONT {pid:.0f} on {node}", "kill -CONT {pid:.0f}", "continue the job's processes (kill -CONT), or ask the scheduler whether it suspended the job" },
+    traced    = { "detach the debugger from process {pid:.0f} on {node}", "detach the debugger from the job's processes" },
   },
   evaluate = function(job, p)
     local state   = job.state:last()
@@ -56,7 +56,7 @@ rule "job_stopped" {
     local traced  = (state:is("traced") & known):surely()
     local who     = stopped | traced
     local others  = (known & ~who):any("job")
-    return who:any("job") & ~others, { who = who, pid = job.pid:last():min("job"), stopped = stopped:any("job"), traced = ~stopped:any("job") }
+    return who:any("job") & ~others, { who = who, pid = job.pid:last(), stopped = stopped:any("job"), traced = ~stopped:any("job") }
   end,
 }
 
@@ -74,13 +74,15 @@ rule "rank_unreaped" {
   fire = "3 of 3", clear = "1 of 1", yields_to = { "rank_killed", "node_down" },
   shows = "dead, and nobody takes note of it: {who}",
   causes = { killed = "signal {signal:.0f} ended it (pid {pid:.0f}), and it is a zombie now: its parent waits for something else" },
-  actions = { killed = "find out who sent the signal (dmesg -T for the kernel's own), then stop the job and resume from its last checkpoint" },
+  actions = {
+    otherwise = { "read the end of the log of {who}, end its launcher on {node}, and start again from the last checkpoint", "read the end of the log of {who}, end its launcher, and start again from the last checkpoint" },
+  },
   evaluate = function(job, p)
     local status = job.status:last()
     local zombie = (job.state:last():is("zombie") & job.fresh:count():above(0)):surely()
     local dead   = zombie & (status:above(128) & ~status:is(143)):surely()
     return dead:any("job"),
-      { who = dead, pid = dead:choose(job.pid:last(), job.pid:last():max("job")):min("job"), signal = dead:choose(status, 0):max("job") - 128, killed = dead:any("job") }
+      { who = dead, pid = job.pid:last(), signal = dead:choose(status, 0):max("job") - 128, killed = dead:any("job") }
   end,
 }
 
@@ -96,11 +98,13 @@ rule "rank_failed_unnoticed" {
   fire = "3 of 3", clear = "1 of 1", yields_to = { "rank_killed", "rank_unreaped", "node_down" },
   shows = "ended, and nobody takes note of it: {who}",
   causes = { failed = "it ended with status {status:.0f} (pid {pid:.0f}), and is a zombie now: its parent waits for something else" },
-  actions = { failed = "read what {who} printed last, then stop the job and resume from its last checkpoint" },
+  actions = {
+    failed    = { "read the end of the log of {who}, end its launcher on {node}, and start again", "read the end of the log of {who}, end its launcher, and start again" },
+  },
   evaluate = function(job, p)
     local status = job.status:last()
     local ended  = (job.state:last():is("zombie") & job.fresh:count():above(0) & status:above(0) & status:below(128)):surely()
-    return ended:any("job"), { who = ended, pid = ended:choose(job.pid:last(), job.pid:last():max("job")):min("job"), status = ended:choose(status, 0):max("job"), failed = ended:any("job") }
+    return ended:any("job"), { who = ended, pid = job.pid:last(), status = ended:choose(status, 0):max("job"), failed = ended:any("job") }
   end,
 }
 
@@ -119,13 +123,15 @@ rule "rank_blocked" {
   yields_to = { "rank_stopped", "job_stopped", "rank_killed", "collective_hang", "node_down" },
   shows = "in an uninterruptible wait for minutes: {who}",
   causes = { device = "it is in state D (pid {pid:.0f}): its disk, file system or driver does not answer; signals do not reach it until then" },
-  actions = { device = { "look at the disks, file systems and drivers of {node} (dmesg -T, ls on the mounts); drain it if they do not answer", "look at the disks, file systems and drivers of its node (dmesg -T, ls on the mounts)" } },
+  actions = {
+    device    = { "look at what process {pid:.0f} on {node} waits for (dmesg -T, cat /proc/{pid:.0f}/stack as root); drain {node} if it stays", "look at what {who} waits for (dmesg -T, /proc/PID/stack as root)" },
+  },
   evaluate = function(job, p)
     local blocked = (job.state:last():is("disk_sleep") & job.cpu:mean():below(p.idle)):surely()
     local never   = job.step:count():is(0):all("job") & ~job.loss:count():above(0):surely()
     local still   = (~never & least(job.step:age():min("job"), job.loss:age():fill(job.step:age():min("job"))):above(p.still))
                   | (never & job.cpu:mean():max("job"):below(p.idle))
-    return blocked:any("job") & still:surely(), { who = blocked, pid = blocked:choose(job.pid:last(), job.pid:last():max("job")):min("job"), device = blocked:any("job") }
+    return blocked:any("job") & still:surely(), { who = blocked, pid = job.pid:last(), device = blocked:any("job") }
   end,
 }
 

@@ -17,7 +17,7 @@ rule "straggler_by_waits" {
   causes = {
     late = "its steps take longer than the others': more work, a busy host, a slow disk or a pause of its own; look at what its process does (py-spy dump)",
   },
-  actions = { late = "see what rank {rank} on {node} does (py-spy dump --pid PID), and what else runs on {node} (top, iostat)" },
+  actions = { late = "look at what rank {rank} on {node} does (top, py-spy dump --pid PID); drain {node} if it has no more work than the others" },
   evaluate = function(job, p)
     local own     = job.share:mean()
     local typical = own:median("job"):fill(own:max("job"))

@@ -151,7 +151,7 @@ bool parent_is_gone(int descriptor) {
 }
 
 RunReport cannot(const std::string& why) {
-  fmt::print(stderr, "tocsin: {}\n", why);
+  Terminal{{}}.note(why);
   RunReport report;
   report.exit = 2;
   return report;

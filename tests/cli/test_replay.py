@@ -1,0 +1,110 @@
+"""A replay that is killed, finds damage or a full disk, or runs in other steps ends with the history of an undisturbed one."""
+
+import os
+import random
+import re
+import resource
+import shutil
+import signal
+import sys
+import unittest
+
+from journal import ROOT, WithJournal, history, tocsin
+
+
+class Replay(WithJournal):
+    def test_any_speed_and_both_sets_of_loops_give_the_same_digest(self):
+        digest = [line for line in self.plain.stdout.splitlines() if line.startswith("digest")]
+        for options in (["--speed", "100"],):
+            again = tocsin("replay", self.base / "journal", "--quiet", "--digest", *options)
+            self.assertEqual([line for line in again.stdout.splitlines() if line.startswith("digest")], digest)
+        baseline = tocsin("--kernels", "baseline", "replay", self.base / "journal", "--quiet", "--digest")
+        self.assertEqual([line for line in baseline.stdout.splitlines() if line.startswith("digest")], digest)
+
+    def test_killed_again_and_again_it_ends_with_the_history_of_an_unkilled_run(self):
+        whole = self.fresh_journal("whole")
+        plain = tocsin("replay", whole, "--quiet", "--resume", "--digest")
+        self.assertEqual(plain.returncode, 0, plain.stderr)
+        killed = self.fresh_journal("killed")
+        seed = int(os.environ.get("TOCSIN_SEED") or random.SystemRandom().randrange(2**32))
+        print(f"TOCSIN_SEED={seed}", file=sys.stderr)
+        chance = random.Random(seed)
+        deaths = 0
+        while True:
+            dies = deaths < 8
+            # Counted from where it resumes: further than a snapshot's distance, so that it comes forward.
+            arguments = ["--kill-at", chance.randrange(100, 500)] if dies else []
+            done = tocsin("replay", killed, "--quiet", "--resume", "--digest", *arguments)
+            if done.returncode == 0:
+                break
+            self.assertEqual(done.returncode, -signal.SIGKILL, done.stderr)
+            deaths += 1
+        self.assertGreater(deaths, 2)
+        self.assertEqual(history(killed), history(whole))
+        self.assertEqual(done.stdout, plain.stdout)
+
+    def test_killed_under_rules_that_are_gone_it_goes_on_under_them(self):
+        rules = self.base / "own-rules"
+        shutil.copytree(ROOT / "rules", rules)
+        with (rules / "healthy.lua").open("a") as file:
+            file.write("-- changed\n")
+        whole, killed = self.fresh_journal("own-whole"), self.fresh_journal("own-killed")
+        plain = tocsin("replay", whole, "--quiet", "--resume", "--digest", "--rules", rules)
+        self.assertEqual(plain.returncode, 0, plain.stderr)
+        for entry in (600, 300):
+            done = tocsin("replay", killed, "--quiet", "--resume", "--rules", rules, "--kill-at", entry)
+            self.assertEqual(done.returncode, -signal.SIGKILL, done.stderr)
+        self.assertTrue(any((killed / "state" / "packs").iterdir()))
+        shutil.rmtree(rules)   # their text is kept beside the state
+        done = tocsin("replay", killed, "--quiet", "--resume", "--digest")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stdout, plain.stdout)
+        self.assertEqual(history(killed), history(whole))
+
+    def test_what_cannot_be_kept_is_a_failure_and_the_next_run_keeps_and_publishes_it(self):
+        def on_a_full_disk():
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (100, resource.RLIM_INFINITY))
+
+        full, whole = self.fresh_journal("full"), self.fresh_journal("kept")
+        kept = tocsin("replay", whole, "--resume", "--alerts", "-")
+        self.assertEqual(kept.returncode, 0, kept.stderr)
+        files = {path.name for path in full.iterdir()}
+        done = tocsin("replay", full, "--resume", "--quiet", "--alerts", "-", preexec_fn=on_a_full_disk)
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertEqual(done.stdout, "")
+        self.assertEqual(len(re.findall("cannot append to .*alerts.jsonl", done.stderr)), 1, done.stderr)
+        self.assertLessEqual({path.name for path in full.rglob("*")} - files, {"alerts.jsonl", "state", "packs"})
+        again = tocsin("replay", full, "--resume", "--quiet", "--alerts", "-")
+        self.assertEqual(again.returncode, 0, again.stderr)
+        self.assertEqual(again.stdout, kept.stdout)
+        self.assertEqual(history(full), history(whole))
+        self.assertEqual(tocsin("replay", full, "--resume", "--quiet", "--alerts", "-").stdout, "")
+
+    def test_a_torn_state_is_refused_with_the_name_of_the_file(self):
+        torn = self.fresh_journal("torn-state")
+        self.assertEqual(tocsin("replay", torn, "--resume", "--quiet").returncode, 0)
+        section = next((torn / "state").glob("section-*"))
+        section.write_bytes(section.read_bytes()[:-1])
+        done = tocsin("replay", torn, "--resume", "--quiet")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn(str(section), done.stderr)
+
+    def test_a_damaged_journal_loses_no_more_than_the_bad_frames(self):
+        damaged = self.fresh_journal("damaged")
+        segment = max(damaged.iterdir(), key=lambda path: path.stat().st_size)
+        data = bytearray(segment.read_bytes())
+        for at in range(len(data) // 3, len(data), len(data) // 3):
+            data[at] ^= 0xFF
+        segment.write_bytes(data[:-7])
+        done = tocsin("replay", damaged, "--quiet", "--alerts", "-", "--counters")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("collective_hang", done.stdout)
+        self.assertNotIn("corrupt_frames 0 ", done.stdout)
+        read, whole = (int(re.search(r"^entries (\d+) ", text, re.MULTILINE)[1]) for text in (done.stdout, self.plain.stdout))
+        self.assertLess(read, whole)
+        self.assertGreaterEqual(read, whole - 4)   # three bytes and the tail
+
+
+if __name__ == "__main__":
+    unittest.main()
