@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <unordered_set>
+#include <utility>
 
 #include "adapters/wrap/descriptor.h"
 
@@ -131,6 +132,7 @@ std::vector<pid_t> UnnamedRanks::look(const std::unordered_map<pid_t, Process>& 
   });
   std::vector<pid_t> pids;
   for (const Process* process : best) pids.push_back(process->pid);
+  if (pids != std::exchange(last_, pids)) return {};  // more of them may be on their way
   return pids;
 }
 

@@ -35,6 +35,7 @@ class UnnamedRanks {
 
  private:
   stream::Time next_ = stream::long_ago;
+  std::vector<pid_t> last_;
   stream::Duration wait_ = std::chrono::seconds{2};
 };
 
