@@ -30,7 +30,8 @@ std::string who_text(const AlertTransition& t) {
   if (t.who.size() > most_named) names.push_back("and " + std::to_string(t.who.size() - most_named) + " more");
   const bool of_job = t.member.level == Level::job || t.member.level == Level::none;
   // The culprits lie within the member that the alert is about.
-  if (!of_job && (names.empty() || t.who != std::vector{t.member})) names.insert(names.begin(), member_text(t.member));
+  if (const std::string own = member_text(t.member); !of_job && std::find(names.begin(), names.end(), own) == names.end())
+    names.insert(names.begin(), own);
   std::string text = join(names, "; ");
   text += (text.empty() ? "" : "; ") + ("job " + t.subject);
   if (!t.attempt.empty()) text += ", attempt " + t.attempt;

@@ -18,8 +18,8 @@ class Real(unittest.TestCase):
             self.assertEqual(alert["labels"], {"alertname": "straggler", "cluster": "west", "family": "D3", "job_id": "llama", "node": "n1",
                                                "rank": "3", "severity": "warning"})
             self.assertEqual(alert["annotations"]["summary"], "llama, rank 3 on n1: One rank is slower than its peers")
-            self.assertIn("Shows: rank 3 computes 0.24 s a step", alert["annotations"]["description"])
-            self.assertIn("\nCannot decide: whether the data is skewed", alert["annotations"]["description"])
+            self.assertIn("\nseen: rank 3 computes 0.24 s a step", alert["annotations"]["description"])
+            self.assertIn("\ndo: drain n1", alert["annotations"]["description"])
             self.assertEqual(alert["annotations"]["runbook_url"], "http://runbooks.example/straggler")
             self.assertEqual(alert["generatorURL"], "http://tocsin.example:9464/api/v1/alerts?id=0000000000000001")
             poster("resolve", 1)

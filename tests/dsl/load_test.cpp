@@ -36,7 +36,7 @@ rule "slow_rank" {
   end,
 }
 rule "hot" {
-  family = "B3", per = "gpu", every = { "fault", "30s" }, severity = "critical",
+  family = "B3", per = "gpu", every = { "fault", "30s" }, severity = "critical", summary = "A GPU reports a fault", shows = "gpu {gpu}",
   needs = { fault = signal "fault" { over = "1h" }, cap = signal "memory_cap" { over = "attempt" } },
   params = { codes = { 48, 79 } },
   evaluate = function(job, p)

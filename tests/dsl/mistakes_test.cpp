@@ -304,7 +304,8 @@ TEST_CASE("what many places have in common is listed once, and a long list is cu
 }
 
 TEST_CASE("what a file that is not read would declare is not missed elsewhere") {
-  const std::string rules = rule_text("    return keep", "yields_to = { \"q\" },") + "case \"c\" { { lasting = \"1m\", duty = 1 } }";
+  const std::string rules = rule_text("    return keep", "yields_to = { \"q\" }, summary = \"s\", shows = \"s\",") +
+                            "case \"c\" { { lasting = \"1m\", duty = 1 } }";
   const Loaded torn_signals = load({{"signals.lua", "signals {\n  duty = = 1\n}"}, {"site.lua", rules}});
   REQUIRE(torn_signals.problems.size() == 2);  // and the rule that is named nowhere
   CHECK(has(describe(torn_signals.problems[0]), "signals.lua:2: "));

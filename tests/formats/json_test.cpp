@@ -209,7 +209,8 @@ TEST_CASE("an alert is one JSON line with its id as sixteen digits") {
       R"x("cannot_decide":["throttled"],"evidence":{"d":1.5,"z":"NaN","state":"D"},)x"
       R"x("form":{"what":"slow (D3, a slow rank)","who":"rank 3 on n1, GPU 0000:17:00.0; node n2; job llama, attempt 1",)x"
       R"x("since":"1970-01-01 00:00:00 UTC","seen":"rank 3 \"slow\"","likely":"slow chip","do":"drain n1",)x"
-      R"x("not known":"why (sm_clock would show it)"}})x");
+      R"x("not known":"why (sm_clock would show it)",)x"
+      R"x("more":"tocsin explain JOURNAL --rule straggler --rank 3 --job llama --at 1970-01-01T00:00:00.000000007Z"}})x");
 }
 
 TEST_CASE("a verdict is one JSON line") {

@@ -42,7 +42,7 @@ class OneProcess(unittest.TestCase):
         alerts = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
         fired = [alert for alert in alerts if alert.get("state") == "firing"]
         self.assertEqual([alert["rule"] for alert in fired], ["job_stopped"])
-        self.assertIn("process 4711", json.dumps(fired[0]["implies"]))
+        self.assertIn("(pid 4711)", json.dumps(fired[0]["implies"]))
         self.assertLess(fired[0]["at"] / 1e9 - BEGIN - STOPPED, 20)
         self.assertEqual([alert["verdict"]["family"] for alert in alerts if "verdict" in alert], ["C3"])
 
