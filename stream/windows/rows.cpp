@@ -127,6 +127,7 @@ void Rows<T>::to_rates(Open& row) {
 
 template <class T>
 void Rows<T>::close_front(bool digest) {
+  const RowNumber removed = removed_next();
   Open row = std::move(open_.front());
   open_.erase(open_.begin());
   find_due();
@@ -138,7 +139,7 @@ void Rows<T>::close_front(bool digest) {
     marks_.digest = XXH3_64bits_withSeed(row.values.data(), used * sizeof(T), XXH3_64bits(head, sizeof head));
   }
   if (row.number > marks_.floor) {
-    drop_through(std::min(row.number, held_) - (keep_ / grid_.length + 1));
+    drop_through(removed);
     closed_.push_back(Closed{row.number, std::move(row.values)});
   }
   if (spare_offsets_.empty()) spare_offsets_.push_back(std::move(row.offsets));

@@ -62,6 +62,10 @@ class Rows {
   }
 
   [[nodiscard]] Time next_due() const noexcept { return due_; }
+  // Closing the oldest row will remove the rows up to here.
+  [[nodiscard]] RowNumber removed_next() const noexcept {
+    return open_.empty() ? std::numeric_limits<RowNumber>::min() : std::min(open_.front().number, held_) - (keep_ / grid_.length + 1);
+  }
   // Closes the oldest row if it is due; it is then the newest of closed(). False: none is due. `digest`: it counts in the digest.
   bool close_next(Time clock, bool digest);
   // Keeps rows behind `time` from now on, however new the newest is.

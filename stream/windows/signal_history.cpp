@@ -15,20 +15,22 @@ bool reads_rows(const Asked& asked) { return !asked.window.baseline() || asked.d
 }  // namespace
 
 template <class T>
+void RowSide<T>::accumulate(AttemptView& view, RowNumber through) const {
+  const auto& closed = rows.closed();
+  for (std::size_t r = rows.after(view.through); r < closed.size() && closed[r].number <= through; ++r) {
+    const auto& values = closed[r].values;
+    const Time end = rows.grid().end(closed[r].number);
+    for (Slot slot = 0; slot < values.size(); ++slot)
+      if (!is_absent(values[slot])) view.accumulators.add(slot, end, canonical(static_cast<double>(values[slot])));
+    view.through = closed[r].number;
+  }
+}
+
+template <class T>
 void RowSide<T>::advance(const WindowSpec& spec, TimeRange time_range) {
   if (spec.span == WindowSpec::Span::attempt) {
-    for (AttemptView& view : attempts) {
-      if (!same_values(view.spec, spec)) continue;
-      const RowNumber through = rows.grid().through(time_range.to);
-      const auto& closed = rows.closed();
-      for (std::size_t r = rows.after(view.through); r < closed.size() && closed[r].number <= through; ++r) {
-        const auto& values = closed[r].values;
-        const Time end = rows.grid().end(closed[r].number);
-        for (Slot slot = 0; slot < values.size(); ++slot)
-          if (!is_absent(values[slot])) view.accumulators.add(slot, end, canonical(static_cast<double>(values[slot])));
-        view.through = closed[r].number;
-      }
-    }
+    for (AttemptView& view : attempts)
+      if (same_values(view.spec, spec)) accumulate(view, rows.grid().through(time_range.to));
     return;
   }
   if (spec.baseline()) {
@@ -166,8 +168,12 @@ void feed_panes(RowSide<T>& side, std::size_t fresh) {
 bool SignalHistory::close_rows(Time clock, bool backfilling) {
   const auto close = [&](auto& side) {
     bool any = false;
-    // One at a time, because closing a row can remove the oldest.
-    while (side.rows.close_next(clock, !backfilling)) {
+    // One at a time, because closing a row can remove the oldest. No tick to come is as old as these, so windows of the attempt that no
+    // evaluation has moved on take them now.
+    while (side.rows.next_due() <= clock) {
+      if (!backfilling)
+        for (AttemptView& view : side.attempts) side.accumulate(view, side.rows.removed_next());
+      side.rows.close_next(clock, !backfilling);
       any = true;
       if (!backfilling) feed_panes(side, 1);
     }

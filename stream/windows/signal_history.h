@@ -23,6 +23,8 @@ struct RowSide {
   std::vector<BaselineView<T>> baselines;
   std::vector<AttemptView> attempts;  // of signals that do not count points
 
+  // Of signals that do not count points: the accumulators of the attempt take the closed rows that they have not yet, up to this one.
+  void accumulate(AttemptView& view, RowNumber through) const;
   // The window's view takes the rows that have closed up to the end of its time_range; a restore rebuilds order statistics from the rows.
   void advance(const WindowSpec& spec, TimeRange time_range);
 };

@@ -103,6 +103,22 @@ TEST_CASE("a state holds its last value over the attempt, and needs no cover") {
   CHECK(is_absent(bench.look(baseline, 700)[1]));
 }
 
+TEST_CASE("a window of the attempt that nobody looks at until late has all values, however rarely they come") {
+  for (const int between : {1, 7, 40}) {
+    CAPTURE(between);
+    Bench bench;
+    bench.add(signal("load"));
+    const NodeId count = bench.reduce(bench.attempt("load", 8s), Op::w_count);  // settled later than its rows close
+    bench.begin();
+    int samples = 0;
+    for (int t = 1; t < 300; ++t) {
+      bench.settle(t);
+      if (t % between == 0) bench.sample("load", 1, t, 3, t), ++samples;
+    }
+    CHECK(bench.look(count, 400)[1] == samples);
+  }
+}
+
 TEST_CASE("any ages by every record of the member, and arrivals ahead of the clock are not seen by a tick before them") {
   Bench bench;
   bench.add(signal("any", SignalKind::liveness));
