@@ -30,7 +30,7 @@ std::string json(const service::Reloaded& reloaded) {
   return out;
 }
 
-std::string time_text(stream::Time time) {
+std::string utc_text(stream::Time time) {
   return fmt::format(
       "{:%Y-%m-%dT%H:%M:%SZ}",
       fmt::gmtime(std::chrono::system_clock::to_time_t(std::chrono::time_point_cast<std::chrono::system_clock::duration>(time))));
@@ -153,7 +153,7 @@ std::string ServiceOutlet::status() const {
   std::string out = "{";
   put(out, "version", version_number()), put(out, "group", config_.kafka.group), put(out, "instance", config_.kafka.instance_id);
   const auto rules = known_rules();
-  put(out, "pack", rules.pack->hash), put(out, "pack_since", time_text(*rules.since));
+  put(out, "pack", rules.pack->hash), put(out, "pack_since", utc_text(*rules.since));
   put(out, "reload_failure", rules.failure), put(out, "not_ready", not_ready());
   formats::put_key(out, "partitions"), out += '[';
   const std::lock_guard lock{mutex_};

@@ -7,9 +7,9 @@
 namespace tocsin::adapters::ingest {
 namespace {
 
-class Line {
+class InfluxLine {
  public:
-  Line(std::string_view text, Item& item, MadeTexts& texts) : rest_(text), item_(item), texts_(texts) {}
+  InfluxLine(std::string_view text, Item& item, MadeTexts& texts) : rest_(text), item_(item), texts_(texts) {}
 
   const char* read() {
     const std::string_view measurement = word(", ");
@@ -106,7 +106,7 @@ void read_influx(std::string_view message, Items& out) {
     if (line.find_first_not_of(" \t") == line.npos || line.starts_with('#')) return;
     item.clear(), texts.clear();
     item.place = number;
-    if (const char* problem = Line{line, item, texts}.read())
+    if (const char* problem = InfluxLine{line, item, texts}.read())
       out.left_out(Reason::malformed, number, std::string{"no line protocol: "} + problem + ": " + shortened(line));
     else out.item(item);
   });

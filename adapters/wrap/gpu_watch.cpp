@@ -18,7 +18,7 @@ using schemas::EntryBuilder;
 
 namespace {
 
-constexpr int between_looks = 1000;  // ms
+constexpr int between_device_looks = 1000;  // ms
 
 // The watching process: ends when nobody reads any more.
 [[noreturn]] void watch(int out) {
@@ -36,7 +36,7 @@ constexpr int between_looks = 1000;  // ms
     return static_cast<std::int64_t>(now.tv_sec) * 1000 + now.tv_nsec / 1'000'000;
   };
   for (;;) {
-    const std::int64_t next = milliseconds() + between_looks;
+    const std::int64_t next = milliseconds() + between_device_looks;
     nvml->read(report);
     for (std::int64_t left = next - milliseconds(); left > 0; left = next - milliseconds()) nvml->wait(static_cast<int>(left), report);
   }

@@ -20,7 +20,7 @@ using stream::Time;
 
 namespace {
 
-constexpr std::size_t read_bytes = 256u << 10;
+constexpr std::size_t most_at_once = 256u << 10;
 // A line an instant must not wake us each time: the pipe holds it meanwhile, and the parent reports when it is full.
 constexpr stream::Duration between_reads = 100ms;
 constexpr stream::Duration between_coverage = 10s;
@@ -253,7 +253,7 @@ int Recorder::run() {
   tree_.emplace(setup_.parent);
   memory_.emplace();
   gpus_.start();
-  buffer_.resize(read_bytes);
+  buffer_.resize(most_at_once);
   for (const Legacy::Rank& rank : finder_.ranks()) {
     if (!rank.alive) continue;
     // Known to the recorder before us. Another process under its pid means that it has gone.

@@ -17,7 +17,7 @@ namespace tocsin::adapters::wrap {
 
 namespace {
 
-constexpr stream::Duration longest_wait = std::chrono::seconds{30};  // between looks
+constexpr stream::Duration longest_name_wait = std::chrono::seconds{30};  // between looks
 constexpr std::size_t longest_table = 8u << 20;
 constexpr std::size_t most_descriptors = 4096;  // of one process
 constexpr std::string_view mapped = "0000000000000000FFFF0000";
@@ -109,7 +109,7 @@ std::string without_numbers(std::string_view command_line) {
 
 std::vector<pid_t> UnnamedRanks::look(const std::unordered_map<pid_t, Process>& processes, pid_t command, stream::Time now) {
   if (now < next_) return {};
-  wait_ = std::min(wait_ + wait_ / 8, longest_wait);
+  wait_ = std::min(wait_ + wait_ / 8, longest_name_wait);
   next_ = now + wait_;
   const auto below = [&](const Process& process) {
     for (auto at = processes.find(process.parent); at != processes.end(); at = processes.find(at->second.parent))
