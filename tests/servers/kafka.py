@@ -64,7 +64,9 @@ class Kafka(Server):
         if not configuration.exists():    # else it was killed, and goes on with its data
             settings = {**self.settings, "log.dirs": self.folder / "data"}
             configuration.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
-            cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
+            number = bytearray(uuid.uuid4().bytes)
+            number[0] &= 0x7F    # no minus in front, which would be taken for an option
+            cluster = base64.urlsafe_b64encode(number).rstrip(b"=").decode()
             self.java("kafka.tools.StorageTool", "format", "-t", cluster, "-c", configuration, memory="-Xmx256m")
         return java("kafka.Kafka", configuration, memory="-Xmx512m")
 
