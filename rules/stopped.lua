@@ -26,7 +26,6 @@ rule "rank_stopped" {
     local traced  = (state:is("traced") & known):surely()
     local who     = stopped | traced
     local others  = (known & ~who):any("job")
-    local pid     = who:choose(job.pid:last(), job.pid:last():max("job")):min("job")
     return who:any("job") & others, { who = who, pid = job.pid:last(), stopped = stopped:any("job"), traced = traced:any("job") }
   end,
 }
