@@ -11,12 +11,12 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 import urllib.error
 import urllib.request
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
 from tests.servers.kafka import Kafka  # noqa: E402
+from tests.servers.process import wait_for  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TOCSIN = os.environ.get("TOCSIN", str(ROOT / "build/release/adapters/cli/tocsin"))
@@ -45,16 +45,6 @@ def rules_with_quiet(folder):
     shutil.copytree(ROOT / "rules", rules)
     shutil.copy(HERE / "quiet.lua", rules)
     return rules
-
-
-def until(condition, seconds, what):
-    """Waits until it is true; returns what it gave."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if found := condition():
-            return found
-        time.sleep(0.1)
-    raise AssertionError(f"within {seconds} s it did not come to this: {what}")
 
 
 def topic(address, name):
@@ -100,7 +90,7 @@ class Instance:
 
     def get(self, path, method="GET", port=None):
         """What its server answers: status and text; 0 where there is none."""
-        port = port or until(lambda: next((found[1] for line in list(self.log) if (found := re.search(r"serving on port (\d+)", line))), None), 20, "a port")
+        port = port or wait_for(lambda: next((found[1] for line in list(self.log) if (found := re.search(r"serving on port (\d+)", line))), None), 20, "a port")
         try:
             request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", method=method)
             with urllib.request.urlopen(request, timeout=60) as answer:

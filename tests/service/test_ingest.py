@@ -12,8 +12,9 @@ import unittest
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
-from service import Instance, Workplace, of_job, tocsin, topic, until  # noqa: E402
+from service import Instance, Workplace, of_job, tocsin, topic  # noqa: E402
 from tests.servers.kafka import Kafka, java  # noqa: E402
+from tests.servers.process import wait_for  # noqa: E402
 
 kafka = None
 CONFIG = """kafka: {{brokers: [{broker}], prefix: {prefix}, instance_id: one, session_timeout: 6s}}
@@ -72,9 +73,9 @@ class Ingest(unittest.TestCase):
         def started():
             service = Instance(None, None, config=place.config)
             place.started.append(service)
-            until(lambda: len(self.reading(service)) == 4 or service.process.poll() is not None, 60, "four partitions of sources")
+            wait_for(lambda: len(self.reading(service)) == 4 or service.process.poll() is not None, 60, "four partitions of sources")
             return service if service.process.poll() is None else None
-        return until(started, 60, "an instance that reads")
+        return wait_for(started, 60, "an instance that reads")
 
     def reading(self, service):
         return {found[1] for line in list(service.log) if (found := re.search(r"ingest: reading (\S+) from offset", line))}
@@ -100,14 +101,14 @@ class Ingest(unittest.TestCase):
             time.sleep(0.25)
         steps.write("step,rank=0 value=1", "oops")
         alerts = lambda: [json.loads(line) for line in of_job(topic(place.address, "alerts"), "seven")]  # noqa: E731
-        found = until(lambda: [one for one in alerts() if one["rule"] == "quiet" and one["state"] == "firing"], 40, "an alert on silence")
+        found = wait_for(lambda: [one for one in alerts() if one["rule"] == "quiet" and one["state"] == "firing"], 40, "an alert on silence")
         self.assertEqual(found[0]["subject"], "seven")
 
-        unattributed = [json.loads(line) for line in until(lambda: topic(place.address, "unattributed"), 10, "what has no job")]
+        unattributed = [json.loads(line) for line in wait_for(lambda: topic(place.address, "unattributed"), 10, "what has no job")]
         self.assertEqual({(one["source"], one["topic"], one["reason"], one["text"]) for one in unattributed},
                          {("steps", "judged-steps", "no_job", "step,rank=0 value=1"), ("steps", "judged-steps", "malformed", "oops"),
                           ("steps", "judged-steps", "no_job", "warm value=1"), ("logs", "judged-logs", "no_job", '{"message":"warm"}')})
-        until(lambda: self.metric(service, 'tocsin_ingest_left_out_total{source="steps",reason="no_job"}') == 2, 5, "the count of it")
+        wait_for(lambda: self.metric(service, 'tocsin_ingest_left_out_total{source="steps",reason="no_job"}') == 2, 5, "the count of it")
         self.assertEqual(self.metric(service, 'tocsin_ingest_messages_total{source="steps"}'), 51)
         self.assertEqual(self.metric(service, 'tocsin_ingest_entries_total{source="logs"}'), 24)
         self.assertLess(self.metric(service, 'tocsin_ingest_behind_seconds{source="steps"}'), 5)
@@ -127,7 +128,7 @@ class Ingest(unittest.TestCase):
                 service.kill()
                 service = self.instance(place)
         steps.close()
-        until(lambda: (self.metric(service, 'tocsin_ingest_behind_seconds{source="steps"}') or 99) < 3, 40, "the end of the topic")
+        wait_for(lambda: (self.metric(service, 'tocsin_ingest_behind_seconds{source="steps"}') or 99) < 3, 40, "the end of the topic")
         time.sleep(2)
         journal = pathlib.Path(place.folder, "recorded")
         done = tocsin("record", "--kafka", place.address, "--job", "k", journal)
@@ -146,7 +147,7 @@ class Ingest(unittest.TestCase):
         service = Instance(None, None, config=place.config)
         place.started.append(service)
         self.assertEqual(service.process.wait(60), 2)
-        until(lambda: any("there is no topic no-such-topic" in line for line in service.log), 5, "the reason")
+        wait_for(lambda: any("there is no topic no-such-topic" in line for line in service.log), 5, "the reason")
 
 
 if __name__ == "__main__":

@@ -12,9 +12,9 @@ import unittest
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
-from service import Instance, Workplace, broker, of_job, recorded, tocsin, topic, until, while_it_runs  # noqa: E402
+from service import Instance, Workplace, broker, of_job, recorded, tocsin, topic, while_it_runs  # noqa: E402
 from tests.servers.alertmanager import Alertmanager  # noqa: E402
-from tests.servers.process import free_port  # noqa: E402
+from tests.servers.process import free_port, wait_for  # noqa: E402
 
 kafka = None
 
@@ -76,7 +76,7 @@ class Service(unittest.TestCase):
         """The topic has what `expect` gives of the job, line for line, each once and in their order; and seconds later it still has."""
         found = lambda: while_it_runs(of_job(topic(place.address, "alerts"), job.name))  # noqa: E731
         try:
-            until(lambda: 2 <= len(found()) == len(while_it_runs(expect())), seconds, f"the alerts of {job.name}")
+            wait_for(lambda: 2 <= len(found()) == len(while_it_runs(expect())), seconds, f"the alerts of {job.name}")
         except AssertionError:
             self.assertEqual(found(), while_it_runs(expect()))
             raise
@@ -87,13 +87,13 @@ class Service(unittest.TestCase):
         """An alert of the job "one" fires: the server of the instance shows it, and what the engine does."""
         self.assertEqual(service.get("/-/ready")[0], 200)
         shown = lambda: json.loads(service.get("/api/v1/alerts?job=one&state=firing")[1])["data"]  # noqa: E731
-        self.assertEqual(until(shown, 5, "the alert by the API")[0]["rule"], "quiet")
+        self.assertEqual(wait_for(shown, 5, "the alert by the API")[0]["rule"], "quiet")
         self.assertIn("quiet", [rule["name"] for rule in json.loads(service.get("/api/v1/rules")[1])["data"]])
         status = json.loads(service.get("/api/v1/status")[1])["data"]
         self.assertEqual([(one["partition"], one["restored"]) for one in status["partitions"]], [(0, 1), (1, 1), (2, 1)])
         metrics = lambda: dict(line.rsplit(" ", 1) for line in service.get("/metrics")[1].splitlines() if not line.startswith("#"))  # noqa: E731
         total = lambda of: sum(float(value) for name, value in metrics().items() if name.startswith(of))  # noqa: E731
-        until(lambda: total("tocsin_commits_total") > 0 and total("tocsin_lines_total") > 5, 5, "figures of what was judged")
+        wait_for(lambda: total("tocsin_commits_total") > 0 and total("tocsin_lines_total") > 5, 5, "figures of what was judged")
         self.assertEqual(metrics()["tocsin_ready"], "1")
         for partition in range(3):
             self.assertLess(float(metrics()[f'tocsin_lag_seconds{{partition="{partition}"}}']), 10)
@@ -118,7 +118,7 @@ log:
 """)
         service = Instance(None, None, config=file)
         place.started.append(service)
-        until(lambda: any("judging from offset" in line for line in service.log), 40, "a partition")
+        wait_for(lambda: any("judging from offset" in line for line in service.log), 40, "a partition")
         for line in service.log:
             one = json.loads(line)     # also librdkafka's own
             self.assertEqual(one["level"] == "info" or one["message"].startswith("kafka: "), True, line)
@@ -130,7 +130,7 @@ log:
         port = free_port()
         file.write_text(file.read_text().replace("format: json", "level: warning").replace("127.0.0.1:0", f"127.0.0.1:{port}"))
         service.start()
-        until(lambda: service.get("/-/ready", port=port)[0] == 200, 40, "an instance that is ready")
+        wait_for(lambda: service.get("/-/ready", port=port)[0] == 200, 40, "an instance that is ready")
         self.assertEqual(service.stop(), 0)
         self.assertEqual([line for line in service.log if "level=warning" not in line and "level=error" not in line], [])
         file.write_text("kafka:\n  brokers: [" + broker + "]\n  prefx: configured\n")
@@ -144,13 +144,13 @@ log:
         self.addCleanup(manager.stop)
         manager.start()
         service = place.instance(session=30, more=["--alertmanager", manager.url])
-        until(lambda: len(service.partitions()) == 3, 40, "partitions")
+        wait_for(lambda: len(service.partitions()) == 3, 40, "partitions")
         job = place.job("one", 12, 0.25, 6, 8, 0.25, 0)
         posted = lambda: manager.alerts(alertname="quiet", job_id="one")  # noqa: E731
-        until(posted, 30, "an alert at Alertmanager while the job runs")
+        wait_for(posted, 30, "an alert at Alertmanager while the job runs")
         self.assertIsNone(job.process.poll())
         self.assert_shown(service)
-        until(lambda: not posted(), 30, "its end at Alertmanager")
+        wait_for(lambda: not posted(), 30, "its end at Alertmanager")
         self.assertEqual(job.wait(), 0)
         # Whole lines are equal: records arrive when they were appended to the journal, and the job's clock is the journal's, by watermarks.
         self.assert_alerts(place, job, job.replayed)
@@ -172,7 +172,7 @@ log:
             service.start()
             kills += 1
         self.assertEqual(job.wait(), 0)
-        until(lambda: len(service.partitions()) == 3, 40, "the instance has its partitions again")
+        wait_for(lambda: len(service.partitions()) == 3, 40, "the instance has its partitions again")
         self.assertGreaterEqual(kills, 3)
         # The log has gaps in which nobody was there to beat: an undisturbed engine is one that reads this log, not the journal.
         self.assert_alerts(place, job, lambda: recorded(place, "killed"))
@@ -181,15 +181,15 @@ log:
     def test_an_alert_that_fires_over_a_restart_is_posted_by_the_next_owner(self):
         place = self.place("over")
         service = place.instance()
-        until(lambda: len(service.partitions()) == 3, 40, "partitions")
+        wait_for(lambda: len(service.partitions()) == 3, 40, "partitions")
         job = place.job("over", 8, 0.2, 60)
-        until(lambda: of_job(topic(place.address, "alerts"), "over"), 40, "an alert")
+        wait_for(lambda: of_job(topic(place.address, "alerts"), "over"), 40, "an alert")
         service.kill()
         manager = Alertmanager()     # one that knows nothing
         self.addCleanup(manager.stop)
         manager.start()
         place.instance(more=["--alertmanager", manager.url])
-        found = until(lambda: manager.alerts(alertname="quiet", job_id="over"), 40, "the alert at the new Alertmanager")
+        found = wait_for(lambda: manager.alerts(alertname="quiet", job_id="over"), 40, "the alert at the new Alertmanager")
         self.assertIn("no step for", found[0]["annotations"]["description"])
         self.assertIsNone(job.process.poll())
         self.assertEqual(len(of_job(topic(place.address, "alerts"), "over")), 1)
@@ -200,11 +200,11 @@ log:
         place = self.place("shared", partitions=4)
         first, second = place.instance("first", session=3), place.instance("second", session=3)
         both = lambda: first.partitions() | second.partitions() == set(range(4)) and len(first.partitions()) == len(second.partitions()) == 2  # noqa: E731
-        until(both, 30, "two partitions each")
+        wait_for(both, 30, "two partitions each")
         jobs = [place.job(f"shared{i}", *[8, 0.25, 4.2] * 4) for i in range(3)]
-        until(lambda: topic(place.address, "alerts"), 40, "an alert")
+        wait_for(lambda: topic(place.address, "alerts"), 40, "an alert")
         first.kill()
-        until(lambda: second.partitions() == set(range(4)), 30, "all partitions at the one that is left")
+        wait_for(lambda: second.partitions() == set(range(4)), 30, "all partitions at the one that is left")
         for job in jobs:
             self.assertEqual(job.wait(), 0)
         for job in jobs:
@@ -214,9 +214,9 @@ log:
     def test_a_broker_that_is_killed_and_comes_back_costs_no_alert(self):
         place = self.place("back")
         service = place.instance(session=30)
-        until(lambda: len(service.partitions()) == 3, 40, "partitions")
+        wait_for(lambda: len(service.partitions()) == 3, 40, "partitions")
         job = place.job("back", *[8, 0.2, 4.2] * 4)
-        until(lambda: topic(place.address, "alerts"), 30, "an alert")
+        wait_for(lambda: topic(place.address, "alerts"), 30, "an alert")
         kafka.kill()
         time.sleep(3)
         kafka.start()
@@ -228,11 +228,11 @@ log:
     def test_a_second_instance_of_the_same_name_ends_the_first_with_the_reason(self):
         place = self.place("same")
         first = place.instance("same")
-        until(lambda: len(first.partitions()) == 3, 40, "partitions")
+        wait_for(lambda: len(first.partitions()) == 3, 40, "partitions")
         second = place.instance("same")
         self.assertEqual(first.process.wait(60), 2)
-        until(lambda: any("give each instance a name of its own (--instance)" in line for line in first.log), 5, "the reason")
-        until(lambda: len(second.partitions()) == 3, 40, "the second has the partitions")
+        wait_for(lambda: any("give each instance a name of its own (--instance)" in line for line in first.log), 5, "the reason")
+        wait_for(lambda: len(second.partitions()) == 3, 40, "the second has the partitions")
         self.assertEqual(second.stop(), 0)
 
     def test_what_cannot_be_done_is_refused_with_the_reason(self):
@@ -251,7 +251,7 @@ log:
     def test_what_a_job_wrote_while_the_broker_was_away_is_sent_later(self):
         place = self.place("away")
         job = place.job("away", 8, 0.25, 3.5)
-        until(lambda: len(topic(place.address, "telemetry")) > 3, 20, "records")
+        wait_for(lambda: len(topic(place.address, "telemetry")) > 3, 20, "records")
         kafka.kill()
         job.process.wait(60)
         self.assertEqual(job.wait(), 0)

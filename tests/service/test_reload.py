@@ -11,7 +11,8 @@ import unittest
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from service import HERE, ROOT, TOCSIN as PROGRAM, Workplace, broker, of_job, recorded, tocsin, topic, until, while_it_runs  # noqa: E402
+from service import HERE, ROOT, TOCSIN as PROGRAM, Workplace, broker, of_job, recorded, tocsin, topic, while_it_runs  # noqa: E402
+from tests.servers.process import wait_for  # noqa: E402
 
 TOCSIN = pathlib.Path(PROGRAM).resolve()
 QUIET = (HERE / "quiet.lua").read_text()
@@ -55,7 +56,7 @@ class Reload(unittest.TestCase):
 
     def until_judging(self, service, partitions):
         try:
-            until(lambda: len(service.partitions()) == partitions, 30, "partitions")
+            wait_for(lambda: len(service.partitions()) == partitions, 30, "partitions")
         except AssertionError as late:
             raise AssertionError("\n".join([str(late), *service.log])) from None
 
@@ -89,12 +90,12 @@ class Reload(unittest.TestCase):
         failed = lambda: service.metrics()["tocsin_rules_load_failed"]  # noqa: E731
         self.assertEqual((failed(), rule_names(service)), ("0", ["quiet"]))
         self.swapped(place.rules, LOUD)
-        until(lambda: rule_names(service) == ["loud"], 10, "the swapped rules")
+        wait_for(lambda: rule_names(service) == ["loud"], 10, "the swapped rules")
         self.assertGreater(float(service.metrics()["tocsin_last_reload_success_timestamp_seconds"]), time.time() - 60)
 
         before = pack_in_force(service)
         self.swapped(place.rules, LOUD.replace("evaluate = function(job)", "evaluate = function(job"))
-        until(lambda: failed() == "1", 10, "the failure")
+        wait_for(lambda: failed() == "1", 10, "the failure")
         status, text = service.get("/-/reload", "POST")
         answer = json.loads(text)
         self.assertEqual((status, answer["errorType"]), (422, "execution"))
@@ -107,11 +108,11 @@ class Reload(unittest.TestCase):
 
         both = QUIET + LOUD + CASE % "quiet"     # and nothing else
         self.swapped(place.rules, both)
-        until(lambda: "do not pass their cases" in service.data("status")["reload_failure"], 10, "the case that fails")
+        wait_for(lambda: "do not pass their cases" in service.data("status")["reload_failure"], 10, "the case that fails")
         line = both.splitlines().index('case "a job that stops" {') + 1
         self.assertIn(f"quiet.lua:{line}: the case 'a job that stops' fails", service.data("status")["reload_failure"])
         self.swapped(place.rules, QUIET + CASE % "quiet")
-        until(lambda: rule_names(service) == ["quiet"], 10, "what was mended")
+        wait_for(lambda: rule_names(service) == ["quiet"], 10, "what was mended")
         self.assertEqual((failed(), service.data("status")["reload_failure"]), ("0", ""))
         self.assertEqual(len(tocsin("packs", "--kafka", place.address).stdout.splitlines()), 1 + 3)
         self.assertEqual(service.stop(), 0)
@@ -121,7 +122,7 @@ class Reload(unittest.TestCase):
         service = place.instance()
         self.until_judging(service, 2)
         job = place.job("live", 4, 0.2, 60)
-        until(lambda: of_job(topic(place.address, "alerts"), "live"), 20, "an alert")
+        wait_for(lambda: of_job(topic(place.address, "alerts"), "live"), 20, "an alert")
         before = pack_in_force(service)
         (place.rules / "quiet.lua").write_text(LOUD)
         status, text = service.get("/-/reload", "POST")
@@ -129,12 +130,12 @@ class Reload(unittest.TestCase):
         self.assertEqual((status, answer["status"], answer["data"]["changed"]), (200, "success", True), text)
         alerts = lambda: [(one["rule"], one["state"], one["reason"]) for one in map(json.loads, of_job(topic(place.address, "alerts"), "live"))  # noqa: E731
                           if "verdict" not in one]
-        until(lambda: len(alerts()) >= 3, 15, "the old rule's end, and the new one's alert")
+        wait_for(lambda: len(alerts()) >= 3, 15, "the old rule's end, and the new one's alert")
         self.assertEqual(pack_in_force(service), answer["data"]["pack"])
         self.assertNotEqual(before, answer["data"]["pack"])
         self.assertEqual(rule_names(service), ["loud"])
         service.process.send_signal(signal.SIGHUP)
-        until(lambda: any("rules reloaded: they are the same" in line for line in service.log), 10, "a reload after SIGHUP")
+        wait_for(lambda: any("rules reloaded: they are the same" in line for line in service.log), 10, "a reload after SIGHUP")
         self.assertEqual(service.metrics()[f'tocsin_pack_info{{hash="{answer["data"]["pack"]}"}}'], "1")
         self.assertEqual(alerts()[:3], [("quiet", "firing", ""), ("quiet", "resolved", "rule removed"), ("loud", "firing", "")])
         job.process.terminate()
@@ -146,17 +147,17 @@ class Reload(unittest.TestCase):
     def test_two_instances_that_watch_one_directory_judge_by_the_same_rules_also_when_one_is_left(self):
         place = self.place("watched", partitions=4)
         first, second = place.instance("first"), place.instance("second")
-        until(lambda: len(first.partitions()) == len(second.partitions()) == 2, 30, "two partitions each")
+        wait_for(lambda: len(first.partitions()) == len(second.partitions()) == 2, 30, "two partitions each")
         jobs = [place.job(f"watched{i}", 4, 0.2, 60) for i in range(2)]
         fired = lambda rule: {json.loads(line)["subject"] for line in topic(place.address, "alerts") if json.loads(line)["rule"] == rule}  # noqa: E731
-        until(lambda: len(fired("quiet")) == 2, 20, "an alert of each job")
+        wait_for(lambda: len(fired("quiet")) == 2, 20, "an alert of each job")
         (place.rules / "new.lua").write_text(LOUD)
         (place.rules / "quiet.lua").unlink()
-        until(lambda: rule_names(first) == rule_names(second) == ["loud"], 10, "the new rules at both")
+        wait_for(lambda: rule_names(first) == rule_names(second) == ["loud"], 10, "the new rules at both")
         self.assertEqual(pack_in_force(first), pack_in_force(second))
-        until(lambda: len(fired("loud")) == 2, 10, "the new rule's alert of each job")
+        wait_for(lambda: len(fired("loud")) == 2, 10, "the new rule's alert of each job")
         second.kill()
-        until(lambda: first.partitions() == set(range(4)), 20, "all partitions at the one that is left")
+        wait_for(lambda: first.partitions() == set(range(4)), 20, "all partitions at the one that is left")
         for job in jobs:
             job.process.terminate()
             job.wait()
@@ -176,7 +177,7 @@ class Reload(unittest.TestCase):
         (other / "quiet.lua").write_text(LOUD)
         half = subprocess.run([TOCSIN.parents[2] / "tests/reload/half_announced", place.address, other], capture_output=True, text=True)
         self.assertEqual(half.returncode, 0, half.stderr)
-        until(lambda: packs() == [0, 0, 1, 1, 2, 2], 20, "the record of the pack in each partition")
+        wait_for(lambda: packs() == [0, 0, 1, 1, 2, 2], 20, "the record of the pack in each partition")
         self.assertEqual(rule_names(service), ["loud"])
         self.assertEqual(service.stop(), 0)
 
@@ -190,7 +191,7 @@ class Reload(unittest.TestCase):
         (place.rules / "quiet.lua").write_text(QUIET + LOUD)
         loud = json.loads(service.get("/-/reload", "POST")[1])["data"]["pack"]
         listed = lambda: {line.split()[0]: line.split(None, 2)[2] for line in tocsin("packs", "--kafka", place.address).stdout.splitlines()[1:]}  # noqa: E731
-        until(lambda: listed() == {loud: "2  in force", quiet: "1  -"}, 5, "the packs")
+        wait_for(lambda: listed() == {loud: "2  in force", quiet: "1  -"}, 5, "the packs")
 
         for code, reason, *arguments in ((2, f"tocsin: no pack of this cluster begins with {'0' * 32}: `tocsin packs` lists those that there are\n", "0" * 32),
                                          (2, "'latest' is no hash of a pack: give four or more of the digits that `tocsin packs` prints", "latest"),
@@ -202,7 +203,7 @@ class Reload(unittest.TestCase):
 
         back = tocsin("packs", "use", quiet[:12], "--kafka", place.address)
         self.assertRegex(back.stdout, rf"^pack {quiet} judges from \S+Z on\n$", back.stderr)
-        until(lambda: rule_names(service) == ["quiet"], 15, "the pack that was gone back to")
+        wait_for(lambda: rule_names(service) == ["quiet"], 15, "the pack that was gone back to")
         again = tocsin("packs", "use", quiet, "--kafka", place.address)
         self.assertEqual((again.returncode, again.stdout), (0, f"pack {quiet} is in force already\n"))
         # A restart brings nothing back, although its directory still has it; whoever reloads does.
@@ -213,9 +214,9 @@ class Reload(unittest.TestCase):
         self.assertTrue(any("were gone back from" in line for line in service.log), service.log)
         done = lambda: service.metrics()['tocsin_reloads_total{result="success"}'] != "0"  # noqa: E731
         (place.rules / "quiet.lua").write_text(QUIET)
-        until(done, 10, "the directory is as what judges")
+        wait_for(done, 10, "the directory is as what judges")
         (place.rules / "quiet.lua").write_text(QUIET + LOUD)
-        until(lambda: pack_in_force(service) == loud, 15, "the rules that were gone back from, since they were written again")
+        wait_for(lambda: pack_in_force(service) == loud, 15, "the rules that were gone back from, since they were written again")
         self.assertEqual(service.stop(), 0)
 
 
