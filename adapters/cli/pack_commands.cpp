@@ -1,6 +1,5 @@
 #include "adapters/cli/pack_commands.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <chrono>
@@ -9,6 +8,7 @@
 #include <vector>
 
 #include "adapters/cli/service_commands.h"
+#include "adapters/formats/alert_form.h"
 #include "adapters/kafka/pack_history.h"
 #include "adapters/packs/compile.h"
 
@@ -22,12 +22,6 @@ using stream::Error;
 using stream::Result;
 
 constexpr std::size_t least_digits = 4;
-
-std::string time_text(stream::Time time) {
-  return fmt::format(
-      "{:%Y-%m-%dT%H:%M:%SZ}",
-      fmt::gmtime(std::chrono::system_clock::to_time_t(std::chrono::time_point_cast<std::chrono::system_clock::duration>(time))));
-}
 
 int cannot(const Error& error) {
   fmt::print(stderr, "tocsin: {}\n", error.message);
@@ -65,8 +59,8 @@ int list(const kafka::Address& address) {
   fmt::print("{:<32}  {:<20}  {:>5}  {}\n", "PACK", "ANNOUNCED", "RULES", "STATE");
   for (const KnownPack* known : all) {
     const auto rules = number_of_rules(*known);
-    fmt::print("{}  {}  {:>5}  {}{}\n", known->pack.hash, time_text(known->announced), rules ? std::to_string(*rules) : "-",
-               state_of(**history, *known), rules ? "" : ", does not load here");
+    fmt::print("{}  {}  {:>5}  {}{}\n", known->pack.hash, formats::typed_time(std::chrono::floor<std::chrono::seconds>(known->announced)),
+               rules ? std::to_string(*rules) : "-", state_of(**history, *known), rules ? "" : ", does not load here");
   }
   return 0;
 }
@@ -106,7 +100,8 @@ int use(const kafka::Address& address, const std::string& hash) {
   auto transactor = kafka::Transactor::open(address, address.prefix + "-packs");
   if (!transactor) return cannot(transactor.error());
   if (auto done = (*history)->announce(pack, std::move(left), **transactor, **appender); !done) return cannot(done.error());
-  fmt::print("pack {} judges from {} on\n", pack.hash, time_text((*history)->announced()->from));
+  fmt::print("pack {} judges from {} on\n", pack.hash,
+             formats::typed_time(std::chrono::floor<std::chrono::seconds>((*history)->announced()->from)));
   return 0;
 }
 

@@ -1,13 +1,14 @@
 #include "adapters/cli/service_outlet.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include <chrono>
 #include <utility>
 #include <variant>
 
 #include "adapters/cli/version.h"
 #include "adapters/config/apply.h"
+#include "adapters/formats/alert_form.h"
 #include "adapters/formats/json_text.h"
 #include "adapters/http/api.h"
 
@@ -28,12 +29,6 @@ std::string json(const service::Reloaded& reloaded) {
   put(out, "pack", reloaded.hash);
   formats::put_key(out, "changed"), out += reloaded.changed ? "true}" : "false}";
   return out;
-}
-
-std::string utc_text(stream::Time time) {
-  return fmt::format(
-      "{:%Y-%m-%dT%H:%M:%SZ}",
-      fmt::gmtime(std::chrono::system_clock::to_time_t(std::chrono::time_point_cast<std::chrono::system_clock::duration>(time))));
 }
 
 }  // namespace
@@ -153,7 +148,7 @@ std::string ServiceOutlet::status() const {
   std::string out = "{";
   put(out, "version", version_number()), put(out, "group", config_.kafka.group), put(out, "instance", config_.kafka.instance_id);
   const auto rules = known_rules();
-  put(out, "pack", rules.pack->hash), put(out, "pack_since", utc_text(*rules.since));
+  put(out, "pack", rules.pack->hash), put(out, "pack_since", formats::typed_time(std::chrono::floor<std::chrono::seconds>(*rules.since)));
   put(out, "reload_failure", rules.failure), put(out, "not_ready", not_ready());
   formats::put_key(out, "partitions"), out += '[';
   const std::lock_guard lock{mutex_};
