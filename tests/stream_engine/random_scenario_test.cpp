@@ -39,7 +39,7 @@ TEST_CASE("a random log of several jobs gives the same after restarts, in slices
 
     std::mt19937 random{seed};
     std::vector<std::size_t> stops;
-    for (int i = 0; i < 40; ++i) stops.push_back(random() % scenario.messages().size());
+    for (int i = 0; i < 200; ++i) stops.push_back(random() % scenario.messages().size());
     std::sort(stops.begin(), stops.end());
     const Scenario::Result restarted = scenario.judge_with_restarts(stops);
     CHECK(restarted.digests == whole.digests);

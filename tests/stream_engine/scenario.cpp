@@ -34,6 +34,8 @@ std::string rules(double limit, const char* mode) {
       evaluate = function(job) return job.any:age():above(30) end }
     rule "stuck" { per = "rank", every = "10s", needs = { step = signal "step" { over = "60s" } },
       evaluate = function(job) return job.step:age():above(40) end }
+    rule "ever" { per = "rank", every = "15s", needs = { heat = signal "heat" { over = "60s" }, all = signal "heat" { over = "attempt" } },
+      evaluate = function(job) return job.heat:mean():above(1.2 * job.all:mean()) & job.all:count():above(40) end }
     rule "moving" { per = "rank", every = "20s", needs = { moved = signal "moved" { over = "2m" } }, state = { most = 0 },
       evaluate = function(job, p, state) local now = job.moved:mean() state.most = greatest(now, state.most) return now:above(state.most) end })lua";
 }
@@ -104,11 +106,13 @@ void Scenario::job(const std::string& name, double s) {
     const double noise = static_cast<double>(random_() % 1000) * 0.001;
     EntryBuilder::Member member = EntryBuilder::rank(rank);
     if (random_() % 4 == 0) member.node = "n" + std::to_string(rank / 2);
-    const EntryBuilder::Value values[] = {{"heat", (hot ? 9 : 2) + noise, {}, false},
-                                          {"load", (hot ? 85 : 40) + noise, {}, false},
-                                          {"moved", s * 1000 + noise, {}, false},
-                                          {"step", hot ? 100 : std::floor(s), {}, false},
-                                          {"phase", 0, random_() % 2 ? "train" : "eval", true}};
+    const bool milliseconds = random_() % 6 == 0;
+    const EntryBuilder::Value values[] = {
+        {"heat", ((hot ? 9 : 2) + noise) * (milliseconds ? 1000 : 1), {}, false, milliseconds ? "ms" : ""},
+        {"load", (hot ? 85 : 40) + noise, {}, false},
+        {"moved", s * 1000 + noise, {}, false, random_() % 2 ? "bytes" : ""},
+        {"step", hot ? 100 : std::floor(s), {}, false},
+        {"phase", 0, random_() % 2 ? "train" : "eval", true}};
     b.sample(SmallJob::at(s - late), member, values);
     if (random_() % 30 == 0) {
       const EntryBuilder::Field fields[] = {{"code", static_cast<double>(random_() % 3), {}, false}};
@@ -159,7 +163,7 @@ Scenario::Result Scenario::judge_with_restarts(const std::vector<std::size_t>& s
   std::map<std::string, std::vector<std::byte>> kept;
   stream::Position handed_over{};
   Collector history;  // as on disk: what is in it is not taken again
-  std::mt19937 random{static_cast<std::uint32_t>(stops.size())};
+  std::mt19937 random{static_cast<std::uint32_t>(stops.empty() ? 0 : stops.front())};
   Result result;
   for (std::size_t run = 0; run <= stops.size(); ++run) {
     const std::size_t end = run == stops.size() ? messages_.size() : stops[run];
