@@ -47,21 +47,24 @@ Group::Group(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Group::~Group() { leave(); }
 const std::string& Group::topic() const noexcept { return state_->topic; }
 
-Result<std::unique_ptr<Group>> Group::join(const Address& address, const GroupOptions& options, Listener& listener) {
-  auto state = std::make_unique<State>();
-  state->topic = address.topic(topic::telemetry);
-  state->listener = &listener;
+Settings member_settings(const GroupOptions& options, const std::string& client) {
   Settings settings{{"group.id", options.group},
-                    {"client.id", options.instance.empty() ? "tocsin" : "tocsin-" + options.instance},
+                    {"client.id", options.instance.empty() ? client : client + "-" + options.instance},
                     {"partition.assignment.strategy", "cooperative-sticky"},
                     {"session.timeout.ms", std::to_string(options.session.count())},
                     {"heartbeat.interval.ms", std::to_string(std::min<long long>(3000, options.session.count() / 3))},
                     {"enable.auto.commit", "false"},
-                    {"isolation.level", "read_committed"},  // committed() waits for open transactions
-                    {"auto.offset.reset", "latest"},
-                    {"queued.max.messages.kbytes", "1024"},
-                    {"queued.min.messages", "1"}};
+                    {"isolation.level", "read_committed"}};  // committed() waits for open transactions
   if (!options.instance.empty()) settings.emplace_back("group.instance.id", options.instance);
+  return settings;
+}
+
+Result<std::unique_ptr<Group>> Group::join(const Address& address, const GroupOptions& options, Listener& listener) {
+  auto state = std::make_unique<State>();
+  state->topic = address.topic(topic::telemetry);
+  state->listener = &listener;
+  Settings settings = member_settings(options, "tocsin");
+  settings.insert(settings.end(), {{"auto.offset.reset", "latest"}, {"queued.max.messages.kbytes", "1024"}, {"queued.min.messages", "1"}});
   auto client = make_client(address, RD_KAFKA_CONSUMER, settings, [&](rd_kafka_conf_t& conf) {
     rd_kafka_conf_set_opaque(&conf, state.get());
     rd_kafka_conf_set_rebalance_cb(&conf, State::rebalance);

@@ -115,19 +115,12 @@ Result<std::unique_ptr<TopicConsumer>> TopicConsumer::join(const Address& addres
   auto state = std::make_unique<State>();
   state->listener = &listener;
   state->group = options.group;
-  Settings settings{{"group.id", options.group},
-                    {"client.id", options.instance.empty() ? "tocsin-ingest" : "tocsin-ingest-" + options.instance},
-                    {"partition.assignment.strategy", "cooperative-sticky"},
-                    {"session.timeout.ms", std::to_string(options.session.count())},
-                    {"heartbeat.interval.ms", std::to_string(std::min<long long>(3000, options.session.count() / 3))},
-                    {"enable.auto.commit", "false"},
-                    {"enable.auto.offset.store", "false"},
-                    {"isolation.level", "read_committed"},
-                    {"auto.offset.reset", "earliest"},  // of a position that is gone
-                    {"enable.partition.eof", "true"},
-                    {"fetch.wait.max.ms", "100"},
-                    {"queued.max.messages.kbytes", "32768"}};
-  if (!options.instance.empty()) settings.emplace_back("group.instance.id", options.instance);
+  Settings settings = member_settings(options, "tocsin-ingest");
+  settings.insert(settings.end(), {{"enable.auto.offset.store", "false"},
+                                   {"auto.offset.reset", "earliest"},  // of a position that is gone
+                                   {"enable.partition.eof", "true"},
+                                   {"fetch.wait.max.ms", "100"},
+                                   {"queued.max.messages.kbytes", "32768"}});
   auto client = make_client(address, RD_KAFKA_CONSUMER, settings, [&](rd_kafka_conf_t& conf) {
     rd_kafka_conf_set_opaque(&conf, state.get());
     rd_kafka_conf_set_rebalance_cb(&conf, State::rebalance);
