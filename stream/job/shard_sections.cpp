@@ -107,14 +107,15 @@ Shard::Sections Shard::take_sections(bool all, std::size_t most_bytes) {
   for (State::Item* item : due) {
     if (!all && bytes >= most_bytes) break;
     State::Judged& judged = item->second;
-    Writer out;
+    Writer out{judged.saved_bytes + judged.saved_bytes / 8};
     out(1, s.next), out(2, judged.subject->clock(s.log.clock)), out(3, *judged.subject);
     judged.saved = s.log.clock;
     judged.saved_clock = judged.subject->clock(s.log.clock);
     judged.saved_reach = judged.subject->reach();
     judged.saved_at = s.next;
     judged.changed = judged.pack_changed = false;
-    bytes += out.bytes().size();
+    judged.saved_bytes = out.bytes().size();
+    bytes += judged.saved_bytes;
     sections[item->first] = std::move(out).take();
   }
   for (const std::string& name : s.forgotten)
@@ -156,6 +157,7 @@ Result<Position> Shard::load(const Sections& sections, Position handed_over) {
     if (!judged.changed) judged.saved_at = handed_over;
     judged.saved_reach = judged.subject->reach();
     judged.saved = s.marks.back().log.clock;
+    judged.saved_bytes = bytes.size();
     judged.backfilling = true;
     s.follow_if_rekeyed(*s.subjects.emplace(name, std::move(judged)).first);
   }

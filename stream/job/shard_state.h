@@ -34,14 +34,15 @@ class ReportGate final : public AlertSink {
 struct Shard::State final : private PacksInUse {
   struct Judged {
     std::unique_ptr<Subject> subject;
-    Time due = never;           // as it stands in `due` below
-    Time saved = long_ago;      // the log's clock when its section was taken last
-    Time saved_clock = never;   // its own clock in that section; never: there is none
-    Duration saved_reach{};     // how far back its rows reach in it
-    Position saved_at{};        // the position of that section
-    bool changed = true;        // since then
-    bool backfilling = false;   // up to saved_at
-    bool pack_changed = false;  // since then: it is due
+    Time due = never;             // as it stands in `due` below
+    Time saved = long_ago;        // the log's clock when its section was taken last
+    Time saved_clock = never;     // its own clock in that section; never: there is none
+    Duration saved_reach{};       // how far back its rows reach in it
+    Position saved_at{};          // the position of that section
+    std::size_t saved_bytes = 0;  // its length; the next one will have about as many
+    bool changed = true;          // since then
+    bool backfilling = false;     // up to saved_at
+    bool pack_changed = false;    // since then: it is due
   };
   using Subjects = std::map<std::string, Judged, std::less<>>;
   using Item = Subjects::value_type;

@@ -74,7 +74,11 @@ requires requires(E value) { greatest(value); }
 
 class Writer {
  public:
-  Writer() : bytes_(sizeof(std::uint64_t)) {}  // the length of the section, which detects a cut at the end of a field
+  // `expected`: about how many bytes there will be. A long section that grows byte by byte is copied, and takes twice as long.
+  explicit Writer(std::size_t expected = 0) {
+    bytes_.reserve(expected);
+    bytes_.resize(sizeof(std::uint64_t));  // the length of the section, which detects a cut at the end of a field
+  }
 
   // A field. An empty optional writes none.
   template <class T>
