@@ -257,6 +257,7 @@ struct Assembly {
     rule.line = source.line;
     rule.severity = source.severity.value_or(stream::Severity::warning);
     rule.mode = source.mode.value_or(stream::Mode::live);
+    rule.scope = source.scope;
     rule.per = stream::level_named(source.per).value_or(stream::Level::job);
     rule.fire = source.fire.value_or(stream::Persistence{});
     rule.clear = source.clear.value_or(stream::Persistence{});

@@ -32,6 +32,7 @@ struct RuleSource {
   std::string name, file;
   int line = 0;
   std::string family, summary, per, shows;
+  stream::Scope scope = stream::Scope::attempt;
   std::optional<stream::Severity> severity;
   std::optional<stream::Mode> mode;
   std::vector<std::string> every;

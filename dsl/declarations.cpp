@@ -42,22 +42,24 @@ void read_over(const Table& table, NeedSource& need) {
   const std::string text = kind == LUA_TSTRING ? lua_tostring(state, -1) : "";
   lua_pop(state, 1);
   if (kind == LUA_TNIL)
-    return table.problem("", "signal \"" + need.signal + "\" needs over: over = \"30s\", a number of points, or \"attempt\"");
+    return table.problem("", "signal \"" + need.signal + "\" needs over: over = \"30s\", a number of points, \"attempt\" or \"earlier\"");
   if (kind == LUA_TNUMBER) {
     if (const auto points = table.whole("over", 1, 65'536)) need.window.span = Span::points, need.window.points = *points;
   } else if (text == "attempt") {
     need.window.span = Span::attempt;
   } else if (text == "earlier") {
-    table.problem("over", "over = \"earlier\", the attempts before this one, comes later: write \"attempt\" or a time");
+    need.window.span = Span::earlier;
   } else if (const auto over = duration_named(text); over && over->count() > 0) {
     need.window.over = *over;
   } else {
-    table.problem("over", "over = \"" + text + "\": " + duration_remedy(text) + ", a number of points, or \"attempt\"");
+    table.problem("over", "over = \"" + text + "\": " + duration_remedy(text) + ", a number of points, \"attempt\" or \"earlier\"");
   }
 }
 
 void read_lag(const Table& table, NeedSource& need) {
   if (!table.has("lag")) return;
+  if (need.window.span == stream::WindowSpec::Span::earlier)
+    return table.problem("lag", "lag and over = \"earlier\": the attempts before this one end where they end; leave lag out");
   table.push("lag");
   const bool number = lua_type(table.state(), -1) == LUA_TNUMBER;
   lua_pop(table.state(), 1);
@@ -268,10 +270,11 @@ int rule_table(lua_State* state) {
 
   if (rule.severity.value_or(stream::Severity::warning) != stream::Severity::none) {
     if (rule.summary.empty())
-      problems.warn(rule.file, rule.line,
-                    "summary is missing: its alert would not say what is wrong; write summary = \"One rank is slow\"");
+      problems.warn(rule.file, rule.line, "summary is missing: its alert would not say what is wrong; write summary = \"One rank is slow\"",
+                    true);
     if (rule.shows.empty())
-      problems.warn(rule.file, rule.line, "shows is missing: its alert would not say what was seen; write shows = \"rank {rank}: …\"");
+      problems.warn(rule.file, rule.line, "shows is missing: its alert would not say what was seen; write shows = \"rank {rank}: …\"",
+                    true);
   }
   if (!table.has("per")) table.problem("", "per is missing: write per = \"rank\" (or gpu, node, rack, job)");
   else if (!stream::level_named(rule.per)) {
@@ -283,9 +286,11 @@ int rule_table(lua_State* state) {
   if (rule.every.empty() && !table.has("every"))
     table.problem("", "every is missing: write every = \"10s\", the name of a need, or \"end\"");
   const auto scope = table.text("scope", "attempt");
-  if (scope && (*scope == "job" || *scope == "cluster"))
+  if (scope && *scope == "job") rule.scope = stream::Scope::job;
+  else if (scope && *scope == "cluster")
     table.problem("scope", "scope = \"" + *scope + "\" comes later: leave it out, and the rule is about an attempt");
-  else if (scope && *scope != "attempt") table.problem("scope", "scope = \"" + *scope + "\": write \"attempt\", or leave it out");
+  else if (scope && *scope != "attempt")
+    table.problem("scope", "scope = \"" + *scope + "\": write \"attempt\" or \"job\", or leave it out");
   collection.rules.emplace(name, std::move(rule));
   problems.about("");
   return 0;

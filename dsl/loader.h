@@ -29,6 +29,8 @@ struct Problem {
   std::string rule;      // that it is about, or "case 'name'"; empty: none
   std::string message;   // with the remedy
   bool warning = false;  // does not keep the pack from loading
+  // A rule whose alert would not say what it must. Who judges with a pack refuses it (packs::compile).
+  bool incomplete = false;
 };
 [[nodiscard]] std::string describe(const Problem& problem);  // "ranks.lua:14: …" and the line below it
 

@@ -53,8 +53,8 @@ void Problems::add(const std::string& file, int line, std::string message) {
   ++fatal_count_;
 }
 
-void Problems::warn(const std::string& file, int line, std::string message) {
-  problems_.push_back({file, line, source_line(file, line), rule_, std::move(message), true});
+void Problems::warn(const std::string& file, int line, std::string message, bool incomplete) {
+  problems_.push_back({file, line, source_line(file, line), rule_, std::move(message), true, incomplete});
 }
 
 std::string Problems::source_line(const std::string& file, int line) const {

@@ -21,7 +21,7 @@ class Problems {
   // The rule or case that problems are about from here on; empty: none.
   void about(std::string rule) { rule_ = std::move(rule); }
   void add(const std::string& file, int line, std::string message);
-  void warn(const std::string& file, int line, std::string message);
+  void warn(const std::string& file, int line, std::string message, bool incomplete = false);
 
   [[nodiscard]] std::string source_line(const std::string& file, int line) const;
   // The first line from `from` on that contains `key =`; `from` if there is none.

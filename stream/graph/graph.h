@@ -33,7 +33,7 @@ struct EventFilter {
 
 // What a need looks at: a span of one signal that ends `lag` before the tick.
 struct WindowSpec {
-  enum class Span : std::uint8_t { time, points, attempt };
+  enum class Span : std::uint8_t { time, points, attempt, earlier };  // earlier: the attempts before
   SignalId signal{};
   Span span = Span::time;
   Duration over{};  // of a time
@@ -47,6 +47,8 @@ struct WindowSpec {
 
   friend bool operator==(const WindowSpec&, const WindowSpec&) = default;
 
+  // Kept as accumulators of an attempt, instead of values.
+  [[nodiscard]] bool accumulated() const noexcept { return span == Span::attempt || span == Span::earlier; }
   // Raw rows reach back at most 5 min; a longer window is a ring of panes.
   [[nodiscard]] bool baseline() const noexcept { return span == Span::time && over + lag > std::chrono::minutes{5}; }
 };

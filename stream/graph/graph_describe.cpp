@@ -12,6 +12,7 @@ std::string shown_window(const WindowSpec& spec, const SignalTable& signals) {
     case WindowSpec::Span::time: text += shown_time(spec.over); break;
     case WindowSpec::Span::points: text += std::to_string(spec.points); break;
     case WindowSpec::Span::attempt: text += "attempt"; break;
+    case WindowSpec::Span::earlier: text += "earlier"; break;
   }
   if (spec.lag.count()) text += " lag " + shown_time(spec.lag);
   if (spec.lag_points) text += " lag " + std::to_string(spec.lag_points);

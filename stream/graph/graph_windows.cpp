@@ -29,6 +29,13 @@ bool has_word(SignalKind kind, Op op) {
   return false;
 }
 
+// The attempts before do not follow each other without a gap: there is no trend over them, and no age.
+bool follows_time(Op op) {
+  constexpr Op words[] = {Op::w_age,   Op::w_interval,  Op::w_rate,    Op::w_delta,   Op::w_slope,
+                          Op::w_cusum, Op::w_theil_sen, Op::w_kendall, Op::w_time_to, Op::w_repeats};
+  return std::find(std::begin(words), std::end(words), op) != std::end(words);
+}
+
 std::string words_of(SignalKind kind) {
   std::string words;
   for (const Operation& entry : operations())
@@ -56,6 +63,11 @@ Result<NodeId> Graph::Application::window() {
     return refuse(in_ticks(signal.name) + " is a counter: its rows are rates, so " + std::string{entry().name} +
                   "() would be a rate. Write :rate(), or :delta() for how much it grew");
   if (op == Op::w_where || op == Op::w_except) return filtered(spec, signal);
+  if (spec.span == WindowSpec::Span::earlier && follows_time(op))
+    return refuse(
+        std::string{entry().name} + " of '" + signal.name +
+        "' over \"earlier\": between the attempts before lies time of which nothing is known; write :last(), :max(), :median() or "
+        ":count(), or over = \"attempt\"");
   if (signal.textual() && op != Op::w_last && op != Op::w_first && op != Op::w_age && op != Op::w_count)
     return refuse(std::string{entry().name} + " of '" + signal.name + "', which is text: write :last():is(\"…\")");
 

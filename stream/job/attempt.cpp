@@ -38,6 +38,8 @@ Attempt::Attempt(std::string subject, std::string name, Time start, Position sta
       change_(pack),
       runtime_(job.packs->runtime(pack)),
       packs_(job.packs),
+      earlier_(job.earlier),
+      rules_(job.rules),
       context_(job.context),
       counters_(job.context.counters),
       coverage_(&origins),
@@ -47,8 +49,9 @@ Attempt::Attempt(std::string subject, std::string name, Time start, Position sta
   coverage_.start(start);
   open_history();
   extraction_.begin(pack);
-  judge_ = std::make_unique<Judge>(runtime_->pack(), runtime_->scripts(),
-                                   Judge::Facts{subject_, name_, labels_, topology_, coverage_, symbols_, *history_, start_}, context_);
+  judge_ =
+      std::make_unique<Judge>(runtime_->pack(), runtime_->scripts(),
+                              Judge::Facts{subject_, name_, labels_, topology_, coverage_, symbols_, *history_, *rules_, start_}, context_);
 }
 
 Attempt::~Attempt() = default;
@@ -68,9 +71,13 @@ void Attempt::open_history() {
   history_ = std::make_unique<History>(
       graph, reductions, windows, topology_, [this](std::string_view text) { return symbols_.find(text); }, open);
   intake_.open(*runtime_->pack(), *history_);
+  read_earlier();
 }
 
-Time Attempt::next_due() const { return std::min({history_->next_due(), judge_->next_due(), extraction_.next_due()}); }
+Time Attempt::next_due() const {
+  if (over()) return judge_->next_due();
+  return std::min({history_->next_due(), judge_->next_due(), extraction_.next_due()});
+}
 
 bool Attempt::advance(Time clock, TickBudget& budget) {
   const auto applied = [this](const Applied& a) { judge_->applied(a); };
@@ -280,9 +287,9 @@ void Attempt::use(const PackChange& pack, Time from) {
   open_history();
   history_->adopt(*old_history);
   if (ended()) history_->end(end_);
-  auto judge =
-      std::make_unique<Judge>(runtime_->pack(), runtime_->scripts(),
-                              Judge::Facts{subject_, name_, labels_, topology_, coverage_, symbols_, *history_, start_, end_}, context_);
+  auto judge = std::make_unique<Judge>(
+      runtime_->pack(), runtime_->scripts(),
+      Judge::Facts{subject_, name_, labels_, topology_, coverage_, symbols_, *history_, *rules_, start_, end_}, context_);
   judge->adopt(*judge_, from);
   judge_ = std::move(judge);
   arrival_ = from;
@@ -298,14 +305,17 @@ void Attempt::save(Writer& out) const {
   out(9, extraction.bytes());
   out(10, *judge_), out(11, intake_);
   out(12, last_arrival_), out(13, end_), out(14, started_by_event_), out(15, ended_by_event_);
+  if (added_to_earlier_) out(17, true);
+  if (before_ != 0) out(18, before_);
 }
 
 Result<void> Attempt::load(Reader& in) {  // name and start were read by the subject, which made this
   in(4, labels_), in(5, topology_), in(6, coverage_), in(7, symbols_), in(8, *history_);
   in(9, extraction_state_);
   in(10, *judge_), in(11, intake_);
-  in(12, last_arrival_), in(13, end_), in(14, started_by_event_), in(15, ended_by_event_);
+  in(12, last_arrival_), in(13, end_), in(14, started_by_event_), in(15, ended_by_event_), in(17, added_to_earlier_), in(18, before_);
   if (ended()) history_->end(end_);
+  read_earlier();
   return in.status();
 }
 

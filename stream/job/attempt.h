@@ -18,6 +18,7 @@
 #include "stream/topology/topology.h"
 #include "stream/values/record.h"
 #include "stream/values/symbols.h"
+#include "stream/windows/earlier.h"
 #include "stream/windows/history.h"
 #include "stream/windows/source_coverage.h"
 
@@ -28,6 +29,8 @@ struct JobContext {
   Context context;
   const PackTimeline* timeline = nullptr;
   PacksInUse* packs = nullptr;
+  EarlierAttempts* earlier = nullptr;
+  JobRules* rules = nullptr;
 };
 
 // One start of a job: its members, what it retains of their signals, and the rules that judge it. Records go in, in the order of
@@ -53,6 +56,13 @@ class Attempt final : private Extracted {
   void end_unseen();                      // its last record's arrival
   void finish_extraction();               // nothing follows: half-assembled records end
   void use(const PackChange& pack, Time from);
+  // How many attempts of the job began before it.
+  void follows(std::uint32_t attempts) { before_ = attempts, read_earlier(); }
+  // It is over: adds what it has to what the job keeps of its earlier attempts; the first call does.
+  bool add_to_earlier();
+  // The job keeps more of its earlier attempts than it did before `at`.
+  void earlier_changed(Time at);
+  [[nodiscard]] std::vector<std::uint64_t> earlier_keys() const { return history_->earlier_keys(); }
   void forget_before(Position oldest) { topology_.forget_placements_before(oldest); }
 
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
@@ -61,6 +71,11 @@ class Attempt final : private Extracted {
   [[nodiscard]] Time end_time() const noexcept { return end_; }
   [[nodiscard]] bool ended_by_event() const noexcept { return ended_by_event_; }
   [[nodiscard]] bool over() const noexcept { return judge_->over(); }
+  // Over, and no alert of the job is left in it that another attempt could take.
+  [[nodiscard]] bool done() const { return over() && !judge_->holds_alerts(); }
+  void expire(Time clock);                         // once it is over: alerts of the job that no attempt took
+  void resolve_rest() { judge_->resolve_rest(); }  // once it is over, and no attempt follows
+  void leave() { judge_->leave(); }                // it goes
   [[nodiscard]] bool started_by_event() const noexcept { return started_by_event_; }
   void started() noexcept { started_by_event_ = true; }
   [[nodiscard]] Time last_arrival() const noexcept { return last_arrival_; }
@@ -85,6 +100,7 @@ class Attempt final : private Extracted {
   void signal_event(const EventRecord& event, Time arrival);
   void coverage(const CoverageRecord& coverage, Time arrival);
   void open_history();
+  void read_earlier();
   void end_at(Time end, std::string reason);
   void report_end_reason();
   void backfill_to(Time clock);
@@ -100,6 +116,8 @@ class Attempt final : private Extracted {
   PackChange change_;  // that brought the pack
   std::shared_ptr<PackRuntime> runtime_;
   PacksInUse* packs_;
+  EarlierAttempts* earlier_;
+  JobRules* rules_;
   Context context_;
   Counters* counters_;  // the shard's
   std::map<std::string, std::string> labels_;
@@ -116,6 +134,8 @@ class Attempt final : private Extracted {
   Time end_ = never;
   bool started_by_event_ = false, ended_by_event_ = false;
   bool backfilling_ = false;
+  bool added_to_earlier_ = false;
+  std::uint32_t before_ = 0;
   // As the section has them, until end_backfill().
   std::vector<std::byte> extraction_state_;
   std::optional<Topology> topology_then_;

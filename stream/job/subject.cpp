@@ -30,8 +30,14 @@ std::string end_reason(const EventRecord& event) {
 
 }  // namespace
 
-Subject::Subject(std::string name, const JobContext& job) : name_(std::move(name)), digest_(std::make_unique<Digest>()), job_(job) {
+Subject::Subject(std::string name, const JobContext& job)
+    : name_(std::move(name)),
+      digest_(std::make_unique<Digest>()),
+      earlier_(std::make_unique<EarlierAttempts>()),
+      rules_(std::make_unique<JobRules>()),
+      job_(job) {
   job_.context.digest = digest_.get();
+  job_.earlier = earlier_.get(), job_.rules = rules_.get();
 }
 
 Attempt* Subject::find(std::string_view attempt) const {
@@ -48,6 +54,7 @@ Attempt& Subject::begin(std::string name, const Entry& entry, Time log_clock) {
     TickBudget all{static_cast<std::size_t>(-1)};
     attempts_.front()->finish_extraction();
     attempts_.front()->advance(attempts_.front()->end_time() + judged_on, all);
+    attempts_.front()->resolve_rest();
     bury();
   }
   if (attempts_.empty())
@@ -55,6 +62,8 @@ Attempt& Subject::begin(std::string name, const Entry& entry, Time log_clock) {
       change_ = in_force;
   starts_.push_back({entry.position, name});
   attempts_.push_back(std::make_unique<Attempt>(name_, std::move(name), entry.arrival, entry.position, change_, origins_, job_));
+  attempts_.back()->follows(started_ - 1);
+  earlier_->keep(attempts_.back()->earlier_keys());
   return *attempts_.back();
 }
 
@@ -62,6 +71,7 @@ Attempt* Subject::attempt_of(const Entry& entry, Time log_clock) {
   const EventRecord* start = event_named(entry, "start");
   if (!entry.attempt.empty()) {
     Attempt* attempt = find(entry.attempt);
+    if (attempt && attempt->over()) return nullptr;
     if (!attempt && tombstones_.contains(entry.attempt)) return nullptr;
     if (!attempt) attempt = &begin(std::string{entry.attempt}, entry, log_clock);
     if (start) attempt->started();
@@ -72,6 +82,7 @@ Attempt* Subject::attempt_of(const Entry& entry, Time log_clock) {
     attempt.started();
     return &attempt;
   }
+  if (!attempts_.empty() && attempts_.back()->over()) return nullptr;
   if (!attempts_.empty()) {
     if (start) attempts_.back()->started();
     return attempts_.back().get();
@@ -149,22 +160,35 @@ bool Subject::advance_attempts(Time clock, TickBudget& budget) {
   for (const auto& attempt : attempts_)
     if (!advance_one(*attempt, until, budget)) return false;
   clock_ = std::max(clock_, clock);
+  if (sealed_)
+    for (const auto& attempt : attempts_)
+      if (attempt->over()) attempt->resolve_rest();
   bury();
   return true;
 }
 
 Time Subject::due_of(const Attempt& attempt) {
-  if (attempt.over()) return never;
+  if (attempt.over()) return attempt.next_due();
   return attempt.ended() ? attempt.next_due() : std::min(attempt.next_due(), attempt.last_arrival() + unseen);
 }
 
-bool Subject::advance_one(Attempt& attempt, Time clock, TickBudget& budget) const {
+// What is due after the instant at which an attempt is over sees it among the earlier ones.
+void Subject::remember(Attempt& attempt, Time at) {
+  if (!attempt.add_to_earlier()) return;
+  for (const auto& other : attempts_)
+    if (other.get() != &attempt) other->earlier_changed(at);
+}
+
+bool Subject::advance_one(Attempt& attempt, Time clock, TickBudget& budget) {
+  if (attempt.over()) return attempt.expire(clock), true;
   const Time noticed = attempt.last_arrival() + unseen;
   if (!attempt.ended() && noticed <= clock) {
     if (!attempt.advance(noticed, budget)) return false;
     attempt.end_unseen();
   }
-  return attempt.advance(clock, budget);
+  if (!attempt.advance(clock, budget)) return false;
+  remember(attempt, clock);
+  return true;
 }
 
 void Subject::pass(Time clock) {
@@ -175,14 +199,18 @@ void Subject::pass(Time clock) {
 void Subject::bury() {
   for (const auto& attempt : attempts_)
     if (attempt->over()) {
+      remember(*attempt, clock_);
       tombstones_[attempt->name()] = (attempt->ended_by_event() ? attempt->end_time() : attempt->last_arrival() + unseen) + tombstone;
+      if (!attempt->done()) continue;
       buried_rows_.add(attempt->rows_digest());
+      attempt->leave();
     }
-  std::erase_if(attempts_, [](const auto& attempt) { return attempt->over(); });
+  std::erase_if(attempts_, [](const auto& attempt) { return attempt->done(); });
 }
 
 void Subject::seal() {
   for (const auto& attempt : attempts_) {
+    if (attempt->over()) continue;
     if (!attempt->ended()) attempt->end_unseen();
     attempt->finish_extraction();
   }
@@ -192,6 +220,9 @@ void Subject::seal() {
 void Subject::use(const PackChange& change) {
   change_ = change;
   for (const auto& attempt : attempts_) attempt->use(change, change.key.from);
+  if (attempts_.empty()) return;
+  earlier_->keep(attempts_.back()->earlier_keys());
+  for (const auto& attempt : attempts_) attempt->earlier_changed(change.key.from);
 }
 
 void Subject::follow(Time log_clock, const Watermarks& watermarks) {
@@ -226,13 +257,15 @@ Duration Subject::reach() const {
 void Subject::save(Writer& out) const {
   out(1, digest_->value()), out(2, buried_rows_.value()), out(3, started_), out(4, clock_), out(5, sealed_), out(6, ahead_);
   out(7, change_), out(8, tombstones_), out(9, duplicates_), out(10, refused_), out(11, starts_), out(12, origins_), out(13, marks_);
+  if (earlier_->count() != 0) out(15, *earlier_);
+  if (!rules_->empty()) out(16, *rules_);
   out.list(14, attempts_, [](Writer& of, const auto& attempt) { attempt->save(of); });
 }
 
 Result<void> Subject::load(Reader& in) {
   digest_->restore(in.get<std::uint64_t>(1)), buried_rows_.restore(in.get<std::uint64_t>(2));
   in(3, started_), in(4, clock_), in(5, sealed_), in(6, ahead_), in(7, change_), in(8, tombstones_), in(9, duplicates_);
-  in(10, refused_), in(11, starts_), in(12, origins_), in(13, marks_);
+  in(10, refused_), in(11, starts_), in(12, origins_), in(13, marks_), in(15, *earlier_), in(16, *rules_);
   in.list(14, [&](Reader& of) {
     const auto name = of.get<std::string>(1);
     const auto start = of.get<Time>(2);

@@ -80,12 +80,15 @@ class Subject {
   [[nodiscard]] Attempt* find(std::string_view attempt) const;
   bool advance_attempts(Time clock, TickBudget& budget);
   [[nodiscard]] static Time due_of(const Attempt& attempt);
-  bool advance_one(Attempt& attempt, Time clock, TickBudget& budget) const;
+  bool advance_one(Attempt& attempt, Time clock, TickBudget& budget);
+  void remember(Attempt& attempt, Time at);
   void use(const PackChange& change);
   void bury();
 
   std::string name_;
   std::unique_ptr<Digest> digest_;
+  std::unique_ptr<EarlierAttempts> earlier_;
+  std::unique_ptr<JobRules> rules_;
   JobContext job_;
   PackChange change_;                                    // the pack that its attempts go by
   std::vector<std::unique_ptr<Attempt>> attempts_;       // by start; the last is current

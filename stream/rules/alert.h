@@ -59,7 +59,8 @@ struct Verdict {
   std::string subject, attempt;
   Time ended{};
   std::string end_reason;
-  std::string family;  // empty: none fired
+  bool training = true;  // a step or a loss was seen, or several ranks
+  std::string family;    // empty: none fired
   std::string family_words;
   struct Line {
     std::string family;

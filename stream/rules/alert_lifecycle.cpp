@@ -28,8 +28,15 @@ void AlertLifecycle::index_children() {
     for (const RuleIndex parent : pack_->rules[i].yields_to) children_.emplace(parent, static_cast<RuleIndex>(i));
 }
 
-AlertLifecycle::Quota& AlertLifecycle::quota(const Rule& rule) {
-  return quotas_[static_cast<std::size_t>(rule.mode) * severities + static_cast<std::size_t>(rule.severity)];
+std::size_t AlertLifecycle::quota_of(const Rule& rule) noexcept {
+  return static_cast<std::size_t>(rule.mode) * severities + static_cast<std::size_t>(rule.severity);
+}
+
+std::uint32_t AlertLifecycle::open(std::size_t quota) const {
+  if (of_subject_ == nullptr) return quotas_[quota].open;
+  std::uint32_t all = 0;
+  for (const AlertLifecycle* one : *of_subject_) all += one->quotas_[quota].open;
+  return all;
 }
 
 void AlertLifecycle::count(const std::vector<RuleRun>& runs) {
@@ -143,7 +150,7 @@ AlertTransition AlertLifecycle::transition(RuleIndex index, Slot slot, const Lif
   t.number = life.number;
   t.rule = rule.name, t.family = rule.family, t.summary = rule.summary;
   t.family_words = pack_->verdict.words(rule.family);
-  t.subject = names_.subject, t.attempt = names_.attempt;
+  t.subject = names_.subject, t.attempt = life.attempt.empty() ? names_.attempt : life.attempt;
   t.severity = rule.severity, t.mode = rule.mode;
   t.member = named_member(topology, rule.per, slot);
   t.since = life.first, t.at = life.moved;
@@ -155,10 +162,9 @@ AlertTransition AlertLifecycle::transition(RuleIndex index, Slot slot, const Lif
 void AlertLifecycle::request(RuleIndex index, Slot slot, Life& life, const Call& call) {
   const Rule& rule = pack_->rules[static_cast<std::size_t>(index)];
   if (silent(rule) || life.withheld != never) return;
-  Quota& taken = quota(rule);
-  if (taken.withheld == 0 && taken.open < pack_->alert_limit) return fire(index, slot, life, call);
+  if (quota(rule).withheld == 0 && open(quota_of(rule)) < pack_->alert_limit) return fire(index, slot, life, call);
   life.withheld = call.tick;
-  ++taken.withheld, ++over_limit_;
+  ++quota(rule).withheld, ++over_limit_;
 }
 
 void AlertLifecycle::release(const Rule& rule, Life& life) {
@@ -172,17 +178,17 @@ void AlertLifecycle::release(const Rule& rule, Life& life) {
 void AlertLifecycle::admit(std::span<const RuleIndex> ran, const Call& call) {
   using Place = std::tuple<Time, std::uint32_t, RuleIndex, Slot>;  // time since it is withheld; within one tick: depth, rule, member
   for (std::size_t i = 0; i < quotas_.size(); ++i) {
-    Quota& free = quotas_[i];
-    if (free.withheld == 0 || free.open >= pack_->alert_limit) continue;
+    const std::uint32_t taken = open(i);
+    if (quotas_[i].withheld == 0 || taken >= pack_->alert_limit) continue;
     std::vector<Place> queue;
     for (std::size_t r = 0; r < call.runs.size(); ++r) {
       const Rule& rule = call.runs[r].rule();
-      if (&quota(rule) != &free) continue;
+      if (quota_of(rule) != i) continue;
       for (const auto& [slot, life] : call.runs[r].lives())
         if (life.withheld != never) queue.emplace_back(life.withheld, rule.yield_depth, static_cast<RuleIndex>(r), slot);
     }
     std::sort(queue.begin(), queue.end());
-    queue.resize(std::min<std::size_t>(queue.size(), pack_->alert_limit - free.open));
+    queue.resize(std::min<std::size_t>(queue.size(), pack_->alert_limit - taken));
     for (const auto& [since, depth, rule, slot] : queue) {
       if (std::find(ran.begin(), ran.end(), rule) == ran.end()) continue;
       RuleRun& run = call.runs[static_cast<std::size_t>(rule)];
@@ -197,6 +203,7 @@ void AlertLifecycle::admit(std::span<const RuleIndex> ran, const Call& call) {
 void AlertLifecycle::fire(RuleIndex index, Slot slot, Life& life, const Call& call) {
   const Rule& rule = pack_->rules[static_cast<std::size_t>(index)];
   if (life.number == 0) {
+    if (rule.scope == Scope::job) life.attempt = names_.attempt;
     const NamedMember member = named_member(call.topology, rule.per, slot);
     std::uint64_t id = hash_text(rule.name);
     for (const std::string& part : {names_.subject, names_.attempt, describe(member), member.gpu, member.node}) id = hash_text(part, id);
@@ -309,6 +316,18 @@ void AlertLifecycle::resolve_all(Time at, ResolveReason reason, std::vector<Rule
     runs[i].lives().clear();
   }
   quotas_ = {};
+  summarise(call);
+}
+
+void AlertLifecycle::resolve_attempt(Time at, std::vector<RuleRun>& runs, const Topology& topology, const Publish& publish) {
+  const Call call{at, runs, topology, nullptr, publish};
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    if (runs[i].rule().scope == Scope::job) continue;
+    for (auto& [slot, life] : runs[i].lives())
+      if (life.published) resolve(static_cast<RuleIndex>(i), slot, life, ResolveReason::attempt_ended, call);
+    runs[i].lives().clear();
+  }
+  count(runs);
   summarise(call);
 }
 

@@ -16,7 +16,7 @@
 namespace tocsin::stream {
 
 // The life of an attempt's alerts: pending, firing, resolved with a reason; children that wait for their parents; the limit of each
-// severity and mode. Runs after the rules of a tick have answered, parents before children.
+// severity and mode, which the attempts of a subject share. Runs after the rules of a tick have answered, parents before children.
 // Owned by the attempt's Judge.
 class AlertLifecycle {
  public:
@@ -27,7 +27,18 @@ class AlertLifecycle {
   using Explain = std::function<void(RuleIndex, Slot, AlertTransition&)>;
   using Publish = std::function<void(const AlertTransition&)>;
 
-  AlertLifecycle(const Pack& pack, Names names) : pack_(&pack), names_(std::move(names)) { index_children(); }
+  // Those of one subject, which share its limit; it outlives them.
+  using OfSubject = std::vector<const AlertLifecycle*>;
+  AlertLifecycle(const Pack& pack, Names names, OfSubject* of_subject = nullptr)
+      : pack_(&pack), names_(std::move(names)), of_subject_(of_subject) {
+    if (of_subject_ != nullptr) of_subject_->push_back(this);
+    index_children();
+  }
+  ~AlertLifecycle() {
+    if (of_subject_ != nullptr) std::erase(*of_subject_, this);
+  }
+  AlertLifecycle(const AlertLifecycle&) = delete;
+  AlertLifecycle& operator=(const AlertLifecycle&) = delete;
 
   // Processes the rules that ran at this tick, in any order.
   void settle(Time tick, std::span<const RuleIndex> ran, std::vector<RuleRun>& runs, const Topology& topology, const Explain& explain,
@@ -36,6 +47,8 @@ class AlertLifecycle {
   [[nodiscard]] Time next_expiry(const std::vector<RuleRun>& runs) const;
   void expire(Time now, std::vector<RuleRun>& runs, const Topology& topology, const Publish& publish);
   void resolve_all(Time at, ResolveReason reason, std::vector<RuleRun>& runs, const Topology& topology, const Publish& publish);
+  // The attempt is over: the same for all but the alerts of rules of scope "job".
+  void resolve_attempt(Time at, std::vector<RuleRun>& runs, const Topology& topology, const Publish& publish);
   // A reload: resolves the published alerts of a rule that the next pack lacks, or has with another severity or mode.
   void withdraw(RuleIndex rule, Time at, std::vector<RuleRun>& runs, const Topology& topology, const Publish& publish);
   // Continues the lifecycle of the pack before; `runs` hold the lives that continue.
@@ -78,7 +91,9 @@ class AlertLifecycle {
   static constexpr std::size_t modes = 3, severities = 4;
 
   void index_children();
-  [[nodiscard]] Quota& quota(const Rule& rule);
+  [[nodiscard]] static std::size_t quota_of(const Rule& rule) noexcept;
+  [[nodiscard]] Quota& quota(const Rule& rule) { return quotas_[quota_of(rule)]; }
+  [[nodiscard]] std::uint32_t open(std::size_t quota) const;  // of all attempts of the subject
   void move(RuleIndex rule, const Call& call);
   [[nodiscard]] Parents parents(RuleIndex rule, Slot slot, const Call& call) const;
   void explain_children(RuleIndex parent, const Call& call);
@@ -95,6 +110,7 @@ class AlertLifecycle {
 
   const Pack* pack_;
   Names names_;
+  OfSubject* of_subject_;
   std::multimap<RuleIndex, RuleIndex> children_;    // parent to child
   std::array<Quota, severities * modes> quotas_{};  // derived from the lives: not saved
   std::array<Summary, modes> summaries_{};

@@ -38,11 +38,12 @@ Judge::Judge(PackPtr pack, ScriptRuntime& scripts, Facts facts, Context around)
       scheduler_(*pack_, hash_text(facts.subject), facts.start),
       steady_(*pack_),
       evaluator_(scripts.graph(), facts.topology, *this),
-      lifecycle_(*pack_, {facts.subject, facts.attempt}) {
+      lifecycle_(*pack_, {facts.subject, facts.attempt}, &facts.job.lifecycles) {
   prepare();
+  facts_.job.enter(this);
 }
 
-Judge::~Judge() = default;
+Judge::~Judge() { facts_.job.leave(this); }
 
 void Judge::prepare() {
   runs_.clear();
@@ -55,10 +56,13 @@ void Judge::prepare() {
     }
 }
 
-Time Judge::next_due() const { return over_ ? never : std::min(scheduler_.next(), facts_.end == never ? expiry_ : never); }
+Time Judge::next_due() const {
+  if (over_) return expiry_;  // of alerts of the job
+  return std::min(scheduler_.next(), facts_.end == never ? expiry_ : never);
+}
 
 void Judge::perform(Time at) {
-  if (scheduler_.next() > at) {
+  if (over_ || scheduler_.next() > at) {
     lifecycle_.expire(at, runs_, facts_.topology, [this](const AlertTransition& t) { publish(t); });
     expiry_ = lifecycle_.next_expiry(runs_);
     return;
@@ -111,6 +115,7 @@ bool Judge::selects(const Rule& rule) const {
 void Judge::evaluate(RuleIndex index) {
   const Rule& rule = pack_->rules[static_cast<std::size_t>(index)];
   RuleRun& run = runs_[static_cast<std::size_t>(index)];
+  if (rule.scope == Scope::job) take_over(index);
   if (repeat(index)) return;
   const bool had_lives = !run.lives().empty();
   ++context_.counters->evaluations;
@@ -279,8 +284,9 @@ void Judge::conclude() {
   });
   verdict.subject = facts_.subject, verdict.attempt = facts_.attempt;
   verdict.ended = facts_.end, verdict.end_reason = end_reason_.empty() ? "unknown" : end_reason_;
-  lifecycle_.resolve_all(std::max(facts_.end, tick_), ResolveReason::attempt_ended, runs_, facts_.topology,
-                         [this](const AlertTransition& t) { publish(t); });
+  verdict.training = training();
+  lifecycle_.resolve_attempt(std::max(facts_.end, tick_), runs_, facts_.topology, [this](const AlertTransition& t) { publish(t); });
+  expiry_ = lifecycle_.next_expiry(runs_);
   context_.digest->add(verdict.family);
   context_.sink->verdict(verdict);
   over_ = true;

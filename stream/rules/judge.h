@@ -12,6 +12,7 @@
 #include "stream/rules/alert.h"
 #include "stream/rules/alert_lifecycle.h"
 #include "stream/rules/counters.h"
+#include "stream/rules/job_rules.h"
 #include "stream/rules/pack.h"
 #include "stream/rules/rule_evaluation.h"
 #include "stream/rules/rule_run.h"
@@ -48,12 +49,15 @@ class Judge final : private Leaves {
     const SourceCoverage& coverage;
     const Symbols& symbols;
     History& history;
+    JobRules& job;  // of the subject
     Time start;
     Time end = never;  // E, once known
   };
   // `scripts` belongs to this pack and outlives the judge.
   Judge(PackPtr pack, ScriptRuntime& scripts, Facts facts, Context around);
   ~Judge();
+  Judge(const Judge&) = delete;
+  Judge& operator=(const Judge&) = delete;
 
   void disturb(Time arrival) { steady_.disturb(arrival); }  // a record was applied, or the attempt has learned something
   void age_anew() { steady_.age_anew(); }                   // the log had a gap
@@ -65,6 +69,11 @@ class Judge final : private Leaves {
   [[nodiscard]] Time last_tick() const noexcept { return scheduler_.last_tick(); }
   [[nodiscard]] const std::string& end_reason() const noexcept { return end_reason_; }
   [[nodiscard]] std::vector<AlertTransition> firing() const { return lifecycle_.firing(runs_, facts_.topology); }
+
+  // Of rules of scope "job", whose alerts do not end with the attempt: whether some are here once it is over.
+  [[nodiscard]] bool holds_alerts() const;
+  void resolve_rest();  // no other attempt follows that could take them
+  void leave();         // their state stays with the job
 
   [[nodiscard]] const Pack& pack() const noexcept { return *pack_; }
   // Adopts from the judge of another pack, by rule and meaning: state, k of n, frozen values, open alerts, and what was due.
@@ -80,7 +89,10 @@ class Judge final : private Leaves {
   void run(const Scheduler::Due& due);
   [[nodiscard]] bool selects(const Rule& rule) const;  // whether the job has the labels that the rule asks for
   void evaluate(RuleIndex index);
-  bool repeat(RuleIndex index);  // without an evaluation
+  bool repeat(RuleIndex index);     // without an evaluation
+  void take_over(RuleIndex index);  // of scope "job": what is in other attempts of the members that are in this one
+  bool take(Judge& other, RuleRun& theirs, RuleRun& ours);
+  bool take_left(RuleRun& ours);
   bool evaluate_script(RuleIndex index, const Rule& rule, RuleRun& run);
   void write_state(const Rule& rule, RuleRun& run, std::span<const std::pair<std::size_t, NodeId>> writes);
   void take_outcomes(NodeId answer, const Rule& rule);
@@ -90,6 +102,7 @@ class Judge final : private Leaves {
   void add_evidence_of_findings(const Rule& rule, Slot slot, AlertTransition& transition);
   void publish(const AlertTransition& transition);
   void conclude();
+  [[nodiscard]] bool training() const;  // or nothing says that it is none
   void prepare();
   void adopt_frozen(const Judge& old, const RuleRun& before, RuleRun& now);
 

@@ -22,6 +22,9 @@ enum class Mode : std::uint8_t { live, canary, shadow };
 [[nodiscard]] std::string_view name(Severity severity) noexcept;
 [[nodiscard]] std::string_view name(Mode mode) noexcept;
 
+// What a rule's state and alert last for: an attempt, or the job with all its attempts.
+enum class Scope : std::uint8_t { attempt, job };
+
 // When a rule is evaluated: on the grid of a period, at each record of a need's signal, or once at the attempt's end.
 struct Trigger {
   enum class Kind : std::uint8_t { period, record, end };
@@ -79,6 +82,7 @@ struct Rule {
   std::uint64_t source_hash = 0;  // of the text of its file
   Severity severity = Severity::warning;
   Mode mode = Mode::live;
+  Scope scope = Scope::attempt;
   Level per = Level::job;
   std::vector<Trigger> every;
   Persistence fire, clear;

@@ -130,6 +130,16 @@ std::vector<double>& RuleRun::state(std::size_t field, std::size_t members) {
   return column;
 }
 
+void RuleRun::adopt(Slot slot, Life life) {
+  if (life.on) {
+    fired_ = true;
+    if (timely(*rule_) && life.first < began_) began_ = life.first;
+    ever_.resize(std::max<std::size_t>(ever_.size(), slot + std::size_t{1}));
+    ever_[slot] = 1;
+  }
+  lives_.insert_or_assign(slot, std::move(life));
+}
+
 void RuleRun::adopt(const RuleRun& old) {
   const auto &before = old.rule_->state, &after = rule_->state;
   std::vector<std::vector<double>> columns(after.size());
@@ -158,10 +168,12 @@ void RuleRun::save(Writer& out) const {
   fields(*this, out);
   out.list(state_tag, std::views::iota(std::size_t{0}, state_.size()),
            [&](Writer& field, std::size_t i) { field(1, rule_->state[i].name), field(2, state_[i]); });
+  if (!holds.empty()) out(22, holds);
 }
 
 void RuleRun::load(Reader& in) {
   fields(*this, in);
+  in(22, holds);
   in.list(state_tag, [&](Reader& field) {
     const auto name = field.get<std::string>(1);
     for (std::size_t i = 0; i < rule_->state.size(); ++i)

@@ -22,6 +22,7 @@ struct Life {
   bool published = false;    // an alert of it is firing
   Time withheld = never;     // since when the subject's limit keeps it from firing
   std::string explained_by;  // a parent that fires on an overlapping member
+  std::string attempt;       // of a rule of scope "job": the attempt in which it fired first
   std::uint64_t id = 0;
   std::uint32_t number = 0;  // of its last transition
   Time first = never;        // first T: that of pending
@@ -31,11 +32,12 @@ struct Life {
   std::vector<std::string> actions;
 
   // The alert has cleared: the next one on this member gets a new id.
-  void begin_anew() { first = never, number = 0, explained_by.clear(); }
+  void begin_anew() { first = never, number = 0, explained_by.clear(), attempt.clear(); }
   static void fields(auto& self, auto& archive) {
     archive(1, self.streak), archive(2, self.on), archive(3, self.published), archive(11, self.withheld);
     archive(5, self.explained_by), archive(6, self.id), archive(7, self.number), archive(8, self.first);
     archive(9, self.last_known), archive(10, self.shows), archive(12, self.moved), archive(13, self.actions);
+    archive(14, self.attempt);
   }
 };
 
@@ -78,12 +80,16 @@ class RuleRun {
   [[nodiscard]] std::span<const double> state(std::size_t field) const { return state_[field]; }
   // Values that a freeze node holds, by node in the order of the rule's nodes.
   std::map<std::uint32_t, std::vector<double>> held;
+  // Of scope "job": by slot, whether the member's state and alert are here, and not in the run of another attempt.
+  std::vector<std::uint8_t> holds;
 
   std::optional<Time> quarantined_until;
   std::uint32_t failures = 0;  // in a row
   std::string failure;         // the last one, with file and line
   void leave_quarantine() { quarantined_until.reset(), failures = 0; }
 
+  // A member's alert in another attempt goes on in this one.
+  void adopt(Slot slot, Life life);
   // Continues the run of the same rule in the pack before: all but `held`, and state by name.
   void adopt(const RuleRun& old);
   void save(Writer& out) const;

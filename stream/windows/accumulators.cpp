@@ -162,6 +162,63 @@ void Accumulators::accumulate(Slot slot, Time at, double value) {
   if (demand_.fits) thinned_[slot].add(seconds(at - m.first_at), value);
 }
 
+namespace {
+
+double power(double base, std::uint64_t exponent) {
+  double result = 1;
+  for (; exponent != 0; exponent >>= 1, base *= base)
+    if (exponent & 1) result *= base;
+  return result;
+}
+
+}  // namespace
+
+void Accumulators::append(Slot slot, const Accumulators& later, Slot from, const std::function<double(double)>& number) {
+  const Accumulated* after = later.of(from);
+  if (after == nullptr) return;
+  if (members_.size() <= slot) widen(slot + std::size_t{1});
+  Accumulated& m = members_[slot];
+  const Accumulated before = m;
+  if (before.count == 0) m = *after;
+  m.count = before.count + after->count;
+  m.nonfinite = before.nonfinite + after->nonfinite;
+  m.last = number ? number(after->last) : after->last;
+  if (before.count == 0 && number) m.first = number(after->first);
+  if (before.numbers == 0 && before.count != 0) {
+    m.first_number = after->first_number, m.first_at = after->first_at;
+    m.least = after->least, m.greatest = after->greatest, m.mean = after->mean, m.squares = after->squares;
+  } else if (before.numbers != 0 && after->numbers != 0) {
+    const auto a = static_cast<double>(before.numbers), b = static_cast<double>(after->numbers);
+    const double off = after->mean - before.mean;
+    m.mean = before.mean + off * (b / (a + b));
+    m.squares = before.squares + after->squares + off * off * (a * b / (a + b));
+    m.least = std::min(before.least, after->least);
+    m.greatest = std::max(before.greatest, after->greatest);
+  }
+  m.numbers = before.numbers + after->numbers;
+  if (after->numbers != 0) m.last_number = after->last_number, m.last_at = after->last_at;
+  m.sum = before.sum + after->sum;
+  m.mean_time = m.times = m.products = 0;
+  for (std::size_t i = 0; i < smooth_.size() && i < later.smooth_.size() && after->numbers != 0; ++i) {
+    // As if the first of the later values had been smoothed with what came before, instead of starting anew.
+    double& smooth = smooth_[i][slot];
+    const double begun = later.smooth_[i][from];
+    const double left = power(1 - ewma_weight(demand_.spans[i]), after->numbers);
+    smooth = before.numbers == 0 ? begun : begun + left * (smooth - after->first_number);
+  }
+  for (std::size_t i = 0; i < hits_.size() && i < later.hits_.size(); ++i) hits_[i][slot] += later.hits_[i][from];
+  if (demand_.order && from < later.histograms_.size()) histograms_[slot].add(later.histograms_[from]);
+  if (demand_.first_n > 1 && from < later.firsts_.size())
+    for (const double value : later.firsts_[from])
+      if (firsts_[slot].size() < demand_.first_n) firsts_[slot].push_back(value);
+  if (demand_.last_n > 1 && from < later.lasts_.size()) {
+    auto& lasts = lasts_[slot];
+    lasts.insert(lasts.end(), later.lasts_[from].begin(), later.lasts_[from].end());
+    if (lasts.size() > demand_.last_n) lasts.erase(lasts.begin(), lasts.end() - static_cast<std::ptrdiff_t>(demand_.last_n));
+  }
+  update_aggregates(slot);
+}
+
 double Accumulators::fitted(Op op, Slot slot, const ReductionArguments& arguments, SeriesScratch& scratch) const {
   if (!demand_.fits) return absent;
   std::vector<double> times, values;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -11,7 +12,7 @@
 
 namespace tocsin::stream {
 
-// A member's values since the attempt's start, in constant memory.
+// A member's values of an attempt, or of several, in constant memory.
 struct Accumulated {
   std::uint64_t count = 0, numbers = 0, nonfinite = 0;
   double first = absent, last = absent;  // measured NaN among them
@@ -22,7 +23,7 @@ struct Accumulated {
   double mean_time = 0, times = 0, products = 0;  // for least squares, in seconds from first_at
 };
 
-// The window "attempt": accumulators per member instead of values. Median, quantile and mad come from a histogram with bins of less
+// The windows "attempt" and "earlier": accumulators per member instead of values. Median, quantile and mad come from a histogram with bins of less
 // than 1 %; theil_sen, kendall, time_to and cusum from at most 256 means of equally many neighbours.
 // Owned by a view. Each value comes once, in time order.
 class Accumulators {
@@ -42,6 +43,10 @@ class Accumulators {
   // Absent for members without values, and for ewma, fraction, first(n) and last(n) that were not declared.
   [[nodiscard]] double reduce(Op op, Slot slot, const ReductionArguments& arguments, SeriesScratch& scratch) const;
 
+  // What a member of others has is later than what this one has; without what only a series of times can say.
+  // `number`: a text's number here; empty: the values are no texts.
+  void append(Slot slot, const Accumulators& later, Slot from, const std::function<double(double)>& number = {});
+  [[nodiscard]] const Demand& demand() const noexcept { return demand_; }
   // Continues the accumulators of another pack if it kept the same. False: these start empty.
   bool adopt(Accumulators& old);
   void save(Writer& out) const;

@@ -128,7 +128,7 @@ void Events::advance(EventView& view, TimeRange to) {
     MemberEvents& member = view.members[event.slot];
     member.numbers.push_back(view.cursor);
     ++member.count;
-    if (view.spec.span != WindowSpec::Span::attempt) continue;
+    if (!view.spec.accumulated()) continue;
     if (member.first.empty()) member.first.push_back(event);
     member.last.assign(1, event);
     member.last_arrival = std::max(member.last_arrival, event.arrival);
@@ -152,7 +152,7 @@ void Events::drop_first() {
   const Happening& event = log_.front();
   bool counted = attempt_;
   for (EventView& view : views_) {
-    if (view.spec.span == WindowSpec::Span::attempt || event.slot >= view.members.size()) continue;
+    if (view.spec.accumulated() || event.slot >= view.members.size()) continue;
     MemberEvents& member = view.members[event.slot];
     if (member.numbers.empty() || member.numbers.front() != base_) continue;
     member.numbers.pop_front();
@@ -182,7 +182,7 @@ void Events::trim() {
     drop_first();
   }
   for (EventView& view : views_)
-    if (view.spec.span == WindowSpec::Span::attempt)
+    if (view.spec.accumulated())
       for (MemberEvents& member : view.members)
         while (!member.numbers.empty() && member.numbers.front() < base_) member.numbers.pop_front();
 }
@@ -192,7 +192,7 @@ double Events::reduce(const EventView& view, Slot slot, Op op, std::uint32_t fie
   const MemberEvents& member = slot < view.members.size() ? view.members[slot] : none;
   if (op == Op::w_count) return static_cast<double>(member.count);
   if (member.count == 0) return op == Op::w_repeats ? 0 : absent;
-  const bool attempt = view.spec.span == WindowSpec::Span::attempt;
+  const bool attempt = view.spec.accumulated();
   if (op == Op::w_first || op == Op::w_last) {
     if (attempt) return (op == Op::w_first ? member.first : member.last).front().field(field);
     if (op == Op::w_first && !member.let_go.empty()) return absent;
@@ -221,7 +221,7 @@ void Events::last_arrivals(const EventView& view, Time from, Time now, std::vect
     if (event.slot < last.size() && event.at > from && event.arrival < now && view.filters.pass(event))
       last[event.slot] = std::max(last[event.slot], event.arrival);
   };
-  const bool attempt = view.spec.span == WindowSpec::Span::attempt;
+  const bool attempt = view.spec.accumulated();
   for (Slot slot = 0; slot < std::min(last.size(), view.members.size()); ++slot) {
     const MemberEvents& member = view.members[slot];
     if (attempt && member.last_arrival < now) last[slot] = std::max(last[slot], member.last_arrival);
@@ -255,8 +255,8 @@ void Events::load_view(Reader& in, EventView& view) {
     member.first.resize(std::min<std::size_t>(member.first.size(), 1));
     member.last.resize(std::min<std::size_t>(member.last.size(), 1));
     // A torn snapshot must not make a count of an attempt without its first and last.
-    if (view.spec.span == WindowSpec::Span::attempt && (member.first.empty() || member.last.empty())) member = {};
-    if (view.spec.span == WindowSpec::Span::attempt) return;
+    if (view.spec.accumulated() && (member.first.empty() || member.last.empty())) member = {};
+    if (view.spec.accumulated()) return;
     member.count = member.numbers.size();
     for (const auto& gone : member.let_go) member.count += gone.count;
   });

@@ -37,11 +37,13 @@ void History::State::begin(const Graph& graph, std::span<const NodeId> reduction
   }
   // Where values are not kept, everything that can be asked is accumulated.
   for (const NodeId id : open)
-    if (const auto& window = graph[id].attributes.window; window && (window->span == WindowSpec::Span::attempt || window->baseline()))
+    if (const auto& window = graph[id].attributes.window; window && (window->accumulated() || window->baseline()))
       if (Asked* need = ask(*window)) need->demand.add_all();
   for (std::uint32_t id = 0; id < asked.size(); ++id) {
     for (Asked& need : asked[id])
       if (!need.declared) need.demand.add_all();
+    for (const Asked& need : asked[id])
+      if (need.window.span == WindowSpec::Span::earlier) earlier.add(need.window, EarlierAttempts::key(table.all()[id], need.window));
     if (!asked[id].empty()) retain(id, std::move(asked[id]));
   }
   const auto steps = table.find("step"), gaps = table.find("step_gap");
@@ -122,6 +124,10 @@ bool History::reduce(const Node& reduction, const WindowSpec& window, Column oth
   SignalHistory* signal = s.find(window.signal);
   if (signal == nullptr || out.empty()) return is_constant(out, absent, absent);
   const SignalDefinition& definition = signal->definition();
+  if (window.span == WindowSpec::Span::earlier) {
+    s.earlier.reduce(reduction, window, definition, s.topology, out);
+    return false;
+  }
   s.see_early(moment.now);
   s.attempt_start = moment.attempt_start;
   // Rules that run after the end see everything that was applied, late records included.

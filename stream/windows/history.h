@@ -3,7 +3,9 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -17,6 +19,7 @@
 namespace tocsin::stream {
 
 class Accumulators;
+class EarlierAttempts;
 class PointsView;
 
 // A point or an event when it enters the windows; it can trigger a record tick. `at` is its T: its own time if it was reordered in
@@ -97,6 +100,15 @@ class History {
   // are constant, and only the first two values were written.
   bool reduce(const Node& reduction, const WindowSpec& window, Column other, const Moment& moment, const SourceCoverage& coverage,
               std::span<double> out);
+
+  // ---- windows over "earlier": the attempts before.
+  // They read `earlier` from now on; `texts` has the number of each of its texts here, and `before` attempts began before this one.
+  void read_earlier(const EarlierAttempts& earlier, std::vector<double> texts, std::uint32_t before);
+  // The keys of those windows.
+  [[nodiscard]] std::vector<std::uint64_t> earlier_keys() const;
+  // The attempt is over, at `end`: adds what it has for those windows. `text` gives the text of a number.
+  void add_to(EarlierAttempts& earlier, Time start, Time end, const SourceCoverage& coverage,
+              const std::function<std::optional<std::string>(double)>& text);
 
   // ---- what is shown of an attempt. No tick depends on it, and it may lag behind what was applied last.
   // The step of each member, and the arrival at which it last changed: absent, and long_ago, for one without a step.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "stream/windows/ages.h"
+#include "stream/windows/earlier.h"
 #include "stream/windows/history.h"
 #include "stream/windows/signal_history.h"
 #include "stream/windows/zeros.h"
@@ -44,6 +45,7 @@ struct History::State {
   ReductionScratch scratch;
   Zeros zeros;
   Ages ages;
+  EarlierViews earlier;
   std::vector<std::pair<std::string_view, double>> fields;  // scratch, as these
   std::vector<Slot> gap_slots;
   std::vector<double> gap_values;

@@ -1,6 +1,8 @@
 #include "stream/windows/order_statistics.h"
 
+#include <algorithm>
 #include <bit>
+#include <iterator>
 
 namespace tocsin::stream {
 namespace {
@@ -45,6 +47,21 @@ void Histogram::add(double number) {
   const auto place = std::lower_bound(bins_.begin(), bins_.end(), key, [](const Bin& bin, std::uint32_t k) { return bin.key < k; });
   if (place != bins_.end() && place->key == key) ++place->count;
   else bins_.insert(place, Bin{key, 1});
+}
+
+void Histogram::add(const Histogram& other) {
+  if (other.count_ == 0) return;
+  min_ = count_ == 0 ? other.min_ : std::min(min_, other.min_);
+  max_ = count_ == 0 ? other.max_ : std::max(max_, other.max_);
+  count_ += other.count_;
+  std::vector<Bin> all;
+  all.reserve(bins_.size() + other.bins_.size());
+  std::ranges::merge(bins_, other.bins_, std::back_inserter(all), {}, &Bin::key, &Bin::key);
+  bins_.clear();
+  for (const Bin& bin : all) {
+    if (!bins_.empty() && bins_.back().key == bin.key) bins_.back().count += bin.count;
+    else bins_.push_back(bin);
+  }
 }
 
 double Histogram::middle(const Bin& bin) const {

@@ -152,6 +152,7 @@ class SortedColumns {
 class Histogram {
  public:
   void add(double number);
+  void add(const Histogram& other);
   [[nodiscard]] double median() const;
   [[nodiscard]] double quantile(double q) const;
   [[nodiscard]] double mad() const;

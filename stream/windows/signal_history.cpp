@@ -28,7 +28,7 @@ void RowSide<T>::accumulate(AttemptView& view, RowNumber through) const {
 
 template <class T>
 void RowSide<T>::advance(const WindowSpec& spec, TimeRange time_range) {
-  if (spec.span == WindowSpec::Span::attempt) {
+  if (spec.accumulated()) {
     for (AttemptView& view : attempts)
       if (same_values(view.spec, spec)) accumulate(view, rows.grid().through(time_range.to));
     return;
@@ -68,7 +68,7 @@ RowSide<T> SignalHistory::make_rows(const std::vector<Asked>& windows) const {
   }
   for (const Asked& asked : windows) {
     const WindowSpec& w = asked.window;
-    if (w.span == Span::attempt && !definition_->points)
+    if (w.accumulated() && !definition_->points)
       side.attempts.push_back({w, Accumulators{asked.demand, definition_->kind == SignalKind::counter}});
     if (w.span != Span::time) continue;
     if (w.baseline()) side.baselines.emplace_back(w, asked.demand, grid.length * Panes<T>::rows_a_pane);
@@ -87,7 +87,7 @@ SignalHistory::SignalHistory(const SignalDefinition& definition, std::vector<Ask
     if (w.span == Span::time) longest_ = std::max(longest_, w.over + w.lag + w.settle);
     if (w.span == Span::points) points = true;
     if (w.span == Span::attempt) attempt = true;
-    const bool of_rows = w.span == Span::time || (w.span == Span::attempt && !definition.points);
+    const bool of_rows = w.span == Span::time || (w.accumulated() && !definition.points);
     rows = rows || of_rows;
     if (of_rows && reads_rows(asked)) reach_ = std::max(reach_, reach_of(w, w.span == Span::time && !w.baseline()));
     if (of_rows && !reads_rows(asked)) reach_ = std::max(reach_, w.settle);
@@ -107,7 +107,7 @@ SignalHistory::SignalHistory(const SignalDefinition& definition, std::vector<Ask
     points_.emplace(definition.lateness);
     for (const Asked& asked : windows) {
       if (asked.window.span == Span::points) points_->windows.emplace_back(asked.window, asked.demand, asked.declared);
-      if (asked.window.span == Span::attempt && definition.points)
+      if (asked.window.accumulated() && definition.points)
         points_->attempts.push_back({asked.window, Accumulators{asked.demand, definition.kind == SignalKind::counter}});
     }
   }

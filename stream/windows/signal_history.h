@@ -88,6 +88,11 @@ class SignalHistory {
                std::span<double> out);
   bool last_event_arrivals(const WindowSpec& window, Time tick, Time applied_to, Time attempt_start, Time now, std::vector<Time>& last);
 
+  // The attempt is over: adds what one window over "earlier" has taken. `zeros`: 0 for each member without a value if that says that
+  // there was none.
+  void add_to(EarlierAttempts& earlier, const WindowSpec& window, const Topology& topology, std::span<const double> zeros,
+              const std::function<std::optional<std::string>(double)>& text);
+
   Arrivals arrivals;
 
   // The engine's own step_gap: when a member's step last changed. Used by signal "step" alone.

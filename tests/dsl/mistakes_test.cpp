@@ -129,7 +129,8 @@ TEST_CASE("a span says what to write") {
   };
   CHECK(has(over("{ over = \"10 min\" }"), "over = \"10 min\": write \"10m\" (s, m, h, d)"));
   CHECK(has(over("{ over = \"300ms\" }"), "write \"10m\" (s, m, h, d)"));
-  CHECK(has(over("{ over = \"earlier\" }"), "comes later"));
+  CHECK(over("{ over = \"earlier\" }").empty());
+  CHECK(has(over("{ over = \"earlier\", lag = \"5m\" }"), "lag and over = \"earlier\": the attempts before this one end where they end"));
   CHECK(has(over("{ over = 5 }"), "'duty' is sampled on a grid and does not count points: write over = \"30s\""));
   for (const char* points : {"0", "5.5", "65537"})
     CHECK(has(over("{ over = " + std::string{points} + " }"), ": write a whole number from 1 to 65536"));
@@ -137,6 +138,18 @@ TEST_CASE("a span says what to write") {
   CHECK(has(over("{ ovr = \"1m\" }"), "unknown key 'ovr' (over?)"));
   CHECK(has(over("{ }"), "signal \"duty\" needs over"));
   CHECK(has(over(""), "need 'duty' has no span: write signal \"…\" { over = \"30s\" }"));
+}
+
+TEST_CASE("words about time are refused over the attempts before, and name words that are not") {
+  for (const char* word : {"age()", "rate()", "slope()", "delta()", "cusum(1)", "theil_sen()", "interval()"}) {
+    const std::string refused =
+        problems_of(load_rules("rule \"r\" { per = \"gpu\", every = \"10s\", needs = { duty = signal \"duty\" { over = \"earlier\" } },\n"
+                               "  evaluate = function(job) return job.duty:" +
+                               std::string{word} + ":above(0.5) end }"));
+    INFO(word);
+    CHECK(has(refused, "site.lua:2: [r] "));
+    CHECK(has(refused, "between the attempts before lies time of which nothing is known; write :last(), :max(), :median() or :count()"));
+  }
 }
 
 TEST_CASE("a need that is refused is not missed by evaluate as well") {
@@ -235,6 +248,8 @@ TEST_CASE("what is not of the language says so") {
   CHECK(has(problems_of(load_rules("pcall(error)")), "'pcall' is not part of the language"));
   CHECK(has(problems_of(load_rules("\x1bLua")), "this is compiled Lua, which is not accepted"));
   CHECK(has(reported("    return keep", "scope = \"cluster\","), "scope = \"cluster\" comes later"));
+  CHECK(reported("    return keep", "scope = \"job\",").empty());
+  CHECK(has(reported("    return keep", "scope = \"jobs\","), "scope = \"jobs\": write \"attempt\" or \"job\", or leave it out"));
   CHECK(has(problems_of(load({{"site.lua", ""}})),
             "signals.lua: the file is missing. It declares the signals that rules may read: copy the shipped one"));
 }
