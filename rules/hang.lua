@@ -42,6 +42,7 @@ rule "stalled" {
     alive    = signal "any"                 { over = "attempt" },
     met      = signal "rendezvous"          { over = "attempt" },
     ended    = signal "training_ended"      { over = "attempt" },
+    over     = signal "training_over"       { over = "attempt" },
     call     = signal "wait_syscall"        { over = "attempt" },
   },
   -- Training: k times the 99th percentile of the last steps, between `least` and `most`, or twice the longest pause that this attempt came
@@ -65,9 +66,9 @@ rule "stalled" {
   },
   actions = {
     saving     = "look at the file system that the checkpoint goes to; if it is well, stop the job and resume from the checkpoint before",
-    evaluating = "wait for the evaluation if its data is large; else look at the processes (py-spy dump --pid PID)",
-    first      = "look at what the processes wait for (py-spy dump --pid PID): data, compilation, or each other",
-    otherwise  = "look at what the processes wait for (py-spy dump --pid PID), then stop the job and resume from its last checkpoint",
+    evaluating = "wait for the evaluation if its data is large; else look at the processes (py-spy dump of each)",
+    first      = "look at what the processes wait for (py-spy dump of each): data, compilation, or each other",
+    otherwise  = "look at what the processes wait for (py-spy dump of each), then stop the job and resume from its last checkpoint",
   },
   evaluate = function(job, p, state)
     -- What the others see: a rank waits in a collective for one that does not compute; every process rests, or one is stopped; GPUs rest,
@@ -112,8 +113,11 @@ rule "stalled" {
     local worked  = (job.worked:mean():max("job") * steps):above(p.worked):surely()
     local between = greatest((4 * job.first:max():max("job")):fill(0), (4 * job.loss:interval()):fill(0))
     local begin   = (never | seen):choose(p.start, greatest(p.seldom, between))
-    local limit   = trained:choose(seen:choose(usual, quiet), (idle & never & ~worked):surely():choose(p.idle, begin))
+    -- Processes take their time to go: what follows the training's own last word is clean-up, unless steps are made after it.
+    local over    = job.over:age():below(steps + "10s"):surely()
+    local allowed = trained:choose(seen:choose(usual, quiet), (idle & never & ~worked):surely():choose(p.idle, begin))
     local moving  = job.launched:delta():above(0):any("job")      -- slow, but it goes on: no hang
+    local limit   = over:choose(greatest(allowed, p.most), allowed)
     -- A log without a line that is understood, or with phase train, does not prove that the first step never came; nor does one that
     -- goes on with other lines.
     local read    = idle | ((phase:is("starting") | job.phase:age():above(limit) | job.met:last():is("joined")) & (seen | silent:above(p.start):maybe())) | job.met:last():is("waiting")
@@ -156,10 +160,10 @@ rule "collective_hang" {
     stopped  = { "look at process {pid:.0f} of rank {rank} on {node} (ps, dmesg -T): kill -CONT {pid:.0f} if it is stopped; else drain {node}",
                  "look at the process of rank {rank} on {node} (ps, dmesg -T): kill -CONT if it is stopped; else drain {node}", "look at the process of {who}: kill -CONT if it is stopped" },
     outside  = { "see what rank {rank} on {node} does (py-spy dump --pid {pid:.0f}), then stop the job and resume from its last checkpoint",
-                 "see what rank {rank} on {node} does (py-spy dump --pid PID), then stop the job and resume from its last checkpoint", "see what {who} does (py-spy dump --pid PID), then stop the job and resume from its last checkpoint" },
+                 "see what rank {rank} on {node} does (py-spy dump), then stop the job and resume from its last checkpoint", "see what {who} does (py-spy dump of each process), then stop the job and resume from its last checkpoint" },
     spinning = { "look at the GPU and the process of rank {rank} on {node} (nvidia-smi, dmesg -T); drain {node} if its GPU does not answer", "look at the GPU and the process of {who} (nvidia-smi, dmesg -T)" },
     fabric   = "check the network between the nodes (ibstat, link counters, a test of NCCL), then stop the job and resume from its last checkpoint",
-    otherwise = "look at all ranks (py-spy dump --pid PID) for the one that is not in a collective",
+    otherwise = "look at all ranks (py-spy dump of each) for the one that is not in a collective",
   },
   evaluate = function(job, p)
     -- Counts: a rank that has launched more than is done waits; one that has launched fewer than the rest, and does not wait, delays them.
@@ -238,8 +242,8 @@ rule "idle_hang" {
   actions = {
     stopped = "continue the processes: kill -CONT; if a debugger holds them, detach it",
     device  = "look at the device or the file system that the processes wait for (dmesg -T, ls on the mount)",
-    host    = "see what the processes wait for (py-spy dump --pid PID): a lock, a pipe, or a service that does not answer",
-    otherwise = "see what the processes wait for (py-spy dump --pid PID)",
+    host    = "see what the processes wait for (py-spy dump of each): a lock, a pipe, or a service that does not answer",
+    otherwise = "see what the processes wait for (py-spy dump of each)",
   },
   evaluate = function(job, p)
     local waits   = job.launched:last():above(job.done:last())

@@ -132,7 +132,7 @@ rule "kernel_hang" {
   -- One rank alone may have a long kernel; DLRover waits for all of them, for five minutes.
   fire = "for 1m", yields_to = { "collective_hang", "rank_killed", "node_down" },
   shows = "the profilers of {n:.0f} ranks see a kernel that does not end",
-  actions = { otherwise = "take stacks of all ranks (py-spy dump --native --pid PID), then stop the job and resume from its last checkpoint" },
+  actions = { otherwise = "take stacks of all ranks (py-spy dump --native of each), then stop the job and resume from its last checkpoint" },
   evaluate = function(job, p)
     local hung   = job.hung:min():above(0)
     local moving = job.step:delta():above(0):any("job"):surely()

@@ -133,3 +133,20 @@ case "a busy host: processes want to run, and get next to nothing for minutes" {
 case "ranks wait for loaders that take minutes to start" {
   ranks = 2, { lasting = "4m", phase = "starting", process_state = "sleeping", process_cpu = 0.005, children_cpu = 0.4 }, { lasting = "1m", phase = "train", step = steps(1), process_cpu = 0.5 },
 }
+case "the training is finished, and its processes take two minutes to go" {
+  ranks = 2,
+  { lasting = "2m", phase = "train", step = steps(0.5), process_state = "sleeping", process_cpu = noise(1, 0.05) },
+  { lasting = "2m", step = silent, process_cpu = 0, events = { { "training_over", at = "1s" } }, ends = "completed" },
+}
+case "the training is finished, and its processes never go" {
+  ranks = 2,
+  { lasting = "2m", phase = "train", step = steps(0.5), process_state = "sleeping", process_cpu = noise(1, 0.05) },
+  { lasting = "15m", step = silent, process_cpu = 0, events = { { "training_over", at = "1s" } } },
+  fires = { { "idle_hang" } },
+}
+case "an epoch says that training is finished, and the next one stands still" {
+  ranks = 2,
+  { lasting = "2m", phase = "train", step = steps(0.5), process_state = "sleeping", process_cpu = noise(1, 0.05), events = { { "training_over", at = "60s" } } },
+  { lasting = "2m", step = silent, process_cpu = 0 },
+  fires = { { "idle_hang" } },
+}

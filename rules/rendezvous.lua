@@ -28,7 +28,7 @@ rule "rendezvous_hang" {
   actions = {
     missing   = "look at the launcher of {who}: was it started, on which node, does it reach MASTER_ADDR?",
     waiting   = "see which ranks have not joined (the launcher's log on each node), and start them",
-    init      = "see where the ranks wait (py-spy dump --pid PID): as a rule in the first collective, over a network interface that does not reach (NCCL_SOCKET_IFNAME)",
+    init      = "see where the ranks wait (py-spy dump of each): as a rule in the first collective, over a network interface that does not reach (NCCL_SOCKET_IFNAME)",
     otherwise = "check the launcher on each node, and that each reaches MASTER_ADDR and MASTER_PORT",
   },
   evaluate = function(job, p)

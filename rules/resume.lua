@@ -53,6 +53,62 @@ rule "progress_lost" {
   end,
 }
 
+rule "silent_resume" {
+  family = "E2", severity = "critical", per = "job", every = { "30s", "end" },
+  summary = "The attempt began anew, although an earlier one had come far",
+  needs = {
+    loss    = signal "loss"                 { over = "attempt" },
+    was     = signal "loss"                 { over = "earlier" },
+    step    = signal "step"                 { over = "attempt" },
+    reached = signal "step"                 { over = "earlier" },
+    saved   = signal "checkpoint_saved"     { over = "earlier" },
+    loaded  = signal "checkpoint_loaded"    { over = "attempt" },
+    loading = signal "checkpoint_loading"   { over = "attempt" },
+    fresh   = signal "started_from_scratch" { over = "attempt" },
+    missing = signal "checkpoint_missing"   { over = "attempt" },
+    other   = signal "checkpoint_mismatch"  { over = "attempt" },
+  },
+  -- A loss like that of the first values of all, far above where the attempt before left off, and low for half of the time between. By itself
+  -- where it fell far; else together with a step of less than half of what was reached: from there a checkpoint of one interval before has led back.
+  -- A bar begins at 0 with each epoch: a step alone says it only where there is no loss, and only of steps that never fell.
+  params = { made = 100, half = 0.5, back = 0.7, above = 0.5, fell = 0.2, far = 0.4, values = 32 },
+  yields_to = { "checkpoint_unreadable", "checkpoint_mismatched", "progress_lost" },
+  shows = "it began at step {first:.0f}, and {reached:.0f} had been reached; loss {head:.4g}, before {tail:.4g}, at its birth {birth:.4g}",
+  causes = {
+    random  = "the log says that it starts anew",
+    weights = "a checkpoint was loaded, and its weights were not used",
+    none    = "no checkpoint was saved before",
+    ignored = "checkpoints were saved before, and none was loaded",
+  },
+  actions = {
+    weights   = "stop the job; load the checkpoint strictly: names or shapes of its weights differ from the model's",
+    none      = "let it train on, and save checkpoints: step {reached:.0f} is lost",
+    otherwise = { "stop the job, and start it so that it resumes from its last checkpoint: step {reached:.0f} was reached before",
+                  "stop the job, and start it so that it resumes from its last checkpoint" },
+  },
+  evaluate = function(job, p)
+    local birth, tail, head = job.was:first(5), job.was:last(5), job.loss:first(5)
+    local fall   = birth - tail
+    local low    = job.was:median():below(birth - p.half * fall) & job.was:count():at_least(p.values)
+    local like   = (head - tail):above(p.back * fall) & head:below(birth + p.above * fall) & low
+    local anew   = like & fall:above(p.fell * birth:abs())
+    local alone  = like & fall:above(p.far * birth:abs()) & tail:above(0)
+    local old    = (head - tail):below(p.half * fall):surely()
+    local first, reached, last = job.step:min():min("job"), job.reached:max():max("job"), job.reached:last():max("job")
+    local back   = first:below(p.half * reached) & reached:at_least(p.made)
+    local loaded, loading = job.loaded:count():above(0):surely(), job.loading:count():above(0):surely()
+    local text   = (job.fresh:count():above(0):surely() | job.missing:count():above(0):surely()) & ~loaded
+    local come   = reached:at_least(p.made):surely() | job.was:count():at_least(p.values):surely()
+    local unread = job.was:count():is(0):surely() | (job.loss:count():is(0)):surely()      -- no loss is printed
+    local saved  = job.saved:count():above(0)
+    local plain  = text & come & back:maybe() & ~old
+    local step   = unread & back:surely() & last:at_least(reached):surely() & saved:surely() & ~loaded & ~loading
+    return (anew & back & ~loaded):surely() | alone:surely() | plain | step,
+      { first = first, reached = reached, head = head, tail = tail, birth = birth,
+        random = text, weights = (loaded | loading | job.other:count():above(0):surely()) & ~text, none = ~saved:maybe() & ~loaded, ignored = saved:surely() & ~loaded & ~loading & ~text }
+  end,
+}
+
 -- ---- cases ------------------------------------------------------------------------------------------------------------------------
 
 case "the launcher starts the ranks again, and they begin at 0" {
@@ -74,4 +130,40 @@ case "weights of other shapes are left out, and the training goes on" {
 case "weights of other shapes are the end" {
   ranks = 1, { lasting = "10s", phase = "starting", events = { { "checkpoint_mismatch", weight = "head.weight", at = "4s" } }, ends = "failed" },
   fires = { { "checkpoint_mismatched" } },
+}
+case "the second attempt begins anew" {
+  ranks = 2, { lasting = "5m", phase = "train", step = steps(1, 1), loss = ramp(8, 3), events = { { "checkpoint_saved", step = 200, at = "200s" } }, ends = "failed" },
+  { new_attempt = true, lasting = "4m", step = steps(1, 1), loss = ramp(8, 5) },
+  fires = { { "silent_resume", cause = "ignored", within = "3m" } },
+}
+case "the second attempt goes on from a checkpoint" {
+  ranks = 2, { lasting = "5m", phase = "train", step = steps(1, 1), loss = ramp(8, 3), events = { { "checkpoint_saved", step = 200, at = "200s" } }, ends = "failed" },
+  { new_attempt = true, lasting = "4m", step = steps(1, 201), loss = ramp(4.6, 2.8), events = { { "checkpoint_loaded", step = 200, at = "1s" } } },
+}
+case "the second attempt goes on, and its bar begins each epoch at 0" {
+  ranks = 1, { lasting = "5m", phase = "train", step = steps(1, 1), loss = ramp(8, 3), ends = "failed" }, { new_attempt = true, lasting = "4m", step = steps(1, 1), loss = ramp(3.3, 2.8) },
+}
+case "the step goes on, and the weights are new" {
+  ranks = 1, { lasting = "5m", phase = "train", step = steps(1, 1), loss = ramp(8, 3), ends = "failed" },
+  { new_attempt = true, lasting = "4m", step = steps(1, 300), loss = ramp(7.9, 6), events = { { "checkpoint_loaded", step = 299, at = "1s" } } },
+  fires = { { "silent_resume", cause = "weights" } },
+}
+case "the third attempt begins anew, and the second did not" {
+  ranks = 1, { lasting = "3m", phase = "train", step = steps(1, 1), loss = ramp(8, 4), ends = "failed" },
+  { new_attempt = true, lasting = "3m", step = steps(1, 180), loss = ramp(4, 3), ends = "preempted" },
+  { new_attempt = true, lasting = "4m", step = steps(1, 1), loss = ramp(8, 6) },
+  fires = { { "silent_resume" } },
+}
+case "the log says that training starts from scratch, after an attempt that came far" {
+  ranks = 1, { lasting = "5m", phase = "train", step = steps(1, 1), ends = "failed" },
+  { new_attempt = true, lasting = "4m", step = steps(1, 1), events = { { "started_from_scratch", at = "1s" } } },
+  fires = { { "silent_resume", cause = "random" } },
+}
+case "no loss is printed, and the step begins anew after checkpoints" {
+  ranks = 1, { lasting = "5m", phase = "train", step = steps(1, 1), events = { { "checkpoint_saved", step = 200, at = "200s" } }, ends = "failed" },
+  { new_attempt = true, lasting = "4m", step = steps(1, 1) },
+  fires = { { "silent_resume", cause = "ignored" } },
+}
+case "an attempt that failed early begins anew" {
+  ranks = 1, { lasting = "40s", phase = "train", step = steps(1, 1), loss = ramp(8, 7.5), ends = "failed" }, { new_attempt = true, lasting = "5m", step = steps(1, 1), loss = ramp(8, 5) },
 }

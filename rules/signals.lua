@@ -51,6 +51,7 @@ signals {
   loss_scale_exhausted = { kind = "event", unit = "none", owner = "job", source = log,
     documentation = "The loss scale cannot be lowered further: gradients overflow at any scale." },
   training_begun = { kind = "event", unit = "none", owner = "job", source = log, documentation = "The set-up is done; the first step comes next." },
+  training_over = { kind = "event", unit = "none", owner = "job", source = log, documentation = "The log says that training is finished; some say so of each epoch." },
   training_ended = { kind = "event", unit = "none", owner = "job", source = log, documentation = "The training reports that it is done; what follows is clean-up." },
   checkpoint_begun = { kind = "event", unit = "none", owner = "job", source = log, documentation = "A checkpoint is being written." },
   checkpoint_saved = { kind = "event", unit = "none", owner = "job", source = log, fields = { step = "count", path = "text" },

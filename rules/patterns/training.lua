@@ -81,6 +81,8 @@ pattern "lightning_loaded"   { line = [[Restored all states from the checkpoint 
 pattern "lightning_loading"  { line = [[Restoring states from the checkpoint (?:path )?at]], event = "checkpoint_loading", states = { resume_asked = "yes" } }
 pattern "nanogpt_loaded"     { line = [[^Resuming training from (?P<path>\S+)]], event = "checkpoint_loaded", texts = { path = "path" }, states = { resume_asked = "yes" } }
 pattern "nanogpt_fresh"      { line = [[^Initializing a new model from scratch]], event = "started_from_scratch" }
+pattern "named_fresh"        { line = [[(?i)\b(?:start|begin|train|initiali[sz])(?:ing|ning|ed|s)?\b[^.:]{0,40}\bfrom (?:scratch|random)\b]], unless = [[^Initializing a new model from scratch|will not load any checkpoints]], event = "started_from_scratch" }
+pattern "incompatible_keys"  { line = [[_IncompatibleKeys\(missing_keys=\['(?P<weight>[^']+)']], event = "checkpoint_mismatch", texts = { weight = "weight" } }
 pattern "fairseq_loaded"     { line = [[\bLoaded checkpoint (?P<path>\S+) \(epoch INT @ (?P<step>INT) updates]], event = "checkpoint_loaded",
                                fields = { step = "step" }, texts = { path = "path" } }
 pattern "fairseq_missing"    { line = [[No existing checkpoint found]], event = "checkpoint_missing" }
@@ -126,6 +128,11 @@ pattern "training_ended" {
   line  = { [[['"]train_runtime['"]: ]], [[Training completed\. Do not forget to share your model]], [[`Trainer\.fit` stopped: ]], [=[\[after training is done\]]=],
             [[:::MLL(?:OG)? .*"key": "run_stop"]], [[:::MLL(?:OG)? .*"key": "status", "value": "success"]] },
   event = "training_ended",
+}
+
+pattern "named_over" {
+  line  = [[(?i)^\W*(?:(?:info|debug)\W+)?(?:\[[^\]]*\]\W*)*(?:(?:the )?training (?:run )?(?:is |has )?(?:now )?(?:finished|completed?|done|ended|over)\b|(?:finished|completed|done) (?:with )?training\b)]],
+  event = "training_over",
 }
 
 -- Phases that have no progress line of their own.
