@@ -6,11 +6,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <chrono>
+#include <cstring>
 #include <fstream>
 #include <iostream>
 #include <memory>
-#include <set>
 #include <thread>
 #include <utility>
 #include <variant>
@@ -24,6 +25,7 @@
 #include "adapters/packs/pack_store.h"
 #include "adapters/runtime/disk_sink.h"
 #include "adapters/runtime/journal_log.h"
+#include "adapters/runtime/quarantines.h"
 #include "adapters/runtime/shard_runner.h"
 
 namespace tocsin::adapters::cli {
@@ -31,17 +33,65 @@ namespace {
 
 using stream::Time;
 
+// How a command ended, and the last of its lines that speaks of an error.
+class Ending {
+ public:
+  void read(const stream::Entry& entry) {
+    for (const stream::LineRecord& line : entry.lines) {
+      if (line.text.find_first_not_of(" \t\r\n") == std::string_view::npos) continue;
+      if (of_error(line.text)) error_ = line.text;
+      else if (line.error_stream) last_ = line.text;
+    }
+    for (const stream::EventRecord& event : entry.events) {
+      if (event.name != "end") continue;
+      for (const auto& field : event.fields)
+        if (const auto* number = std::get_if<double>(&field.value)) {
+          if (field.name == "code") code_ = static_cast<int>(*number);
+          if (field.name == "signal") signal_ = static_cast<int>(*number);
+        }
+    }
+  }
+  [[nodiscard]] std::string text(const std::string& job) const {
+    std::string text = "job " + job;
+    if (signal_) text += fmt::format(" was ended by signal {} ({})", *signal_, strsignal(*signal_));
+    else if (!code_) text += " ended, nobody knows how";
+    else text += fmt::format(" {} with exit status {}", *code_ == 0 ? "ended" : "failed", *code_);
+    if (code_ == 0) return text;
+    constexpr std::size_t most = 300;
+    const std::string& line = error_.empty() ? last_ : error_;
+    if (!line.empty()) text += ": " + (line.size() > most ? line.substr(0, most) + "…" : line);
+    return text;
+  }
+
+ private:
+  static bool of_error(std::string_view line) {
+    std::string lower{line.substr(0, 2000)};
+    std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    for (const char* word : {"error", "exception", "fatal", "fault", "cannot ", "can't ", "no such ", "not found", "denied", "failed",
+                             "panic", "abort", "killed"})
+      if (lower.find(word) != std::string::npos) return true;
+    return false;
+  }
+  std::string error_, last_;
+  std::optional<int> code_, signal_;
+};
+
 // Where reports go that are to be seen: the terminal and a file.
 class Publisher {
  public:
-  Publisher(const RunOptions& options, Terminal& terminal) : quiet_(options.quiet), terminal_(&terminal), file_name_(options.alerts) {
+  Publisher(const RunOptions& options, Terminal& terminal, const Ending& ending)
+      : quiet_(options.quiet),
+        wrapped_(options.wrapped && !options.verbose),
+        terminal_(&terminal),
+        ending_(&ending),
+        file_name_(options.alerts) {
     if (options.alerts == "-") lines_ = &std::cout;
     else if (!options.alerts.empty()) file_.open(options.alerts), lines_ = &file_;
   }
   void publish(const stream::Report& report, std::string_view line) {
     if (!quiet_) {
       if (const auto* transition = std::get_if<stream::AlertTransition>(&report)) terminal_->transition(*transition);
-      else terminal_->verdict(std::get<stream::Verdict>(report));
+      else show(std::get<stream::Verdict>(report));
     }
     if (lines_) *lines_ << line << '\n';
   }
@@ -52,8 +102,14 @@ class Publisher {
   }
 
  private:
-  bool quiet_;
+  void show(const stream::Verdict& verdict) {
+    if (wrapped_ && !verdict.training) terminal_->note(ending_->text(verdict.subject));
+    else terminal_->verdict(verdict);
+  }
+
+  bool quiet_, wrapped_;
   Terminal* terminal_;
+  const Ending* ending_;
   std::filesystem::path file_name_;
   std::ofstream file_;
   std::ostream* lines_ = nullptr;
@@ -62,11 +118,13 @@ class Publisher {
 // The log as it is judged: arrivals pass at `speed` times real time, and tests of recovery die before an entry.
 class WatchedLog final : public stream::LogReader {
  public:
-  WatchedLog(stream::LogReader& log, const RunOptions& options) : log_(&log), speed_(options.speed), kill_at_(options.kill_at) {}
+  WatchedLog(stream::LogReader& log, const RunOptions& options, Ending& ending)
+      : log_(&log), ending_(options.wrapped ? &ending : nullptr), speed_(options.speed), kill_at_(options.kill_at) {}
   void begin() { begun_ = true; }  // what was read before is backfilled
 
   stream::Result<const stream::Entry*> next() override {
     const auto entry = log_->next();
+    if (ending_ && entry && *entry != nullptr) ending_->read(**entry);
     if (!begun_ || !entry || *entry == nullptr) return entry;
     if (speed_ > 0) wait_for((*entry)->appended);
     if (kill_at_ && entries_ == *kill_at_) kill(getpid(), SIGKILL);
@@ -85,6 +143,7 @@ class WatchedLog final : public stream::LogReader {
   }
 
   stream::LogReader* log_;
+  Ending* ending_;
   double speed_;
   std::optional<std::uint64_t> kill_at_;
   bool begun_ = false;
@@ -120,22 +179,6 @@ class Storage {
   Terminal* terminal_;
   std::string reported_;
   std::chrono::steady_clock::time_point next_try_{};
-};
-
-// Rules that failed and are set aside: each message once, while it happens.
-class Quarantines {
- public:
-  void look(const stream::Counters& counters, Terminal& terminal) {
-    if (counters.quarantined == seen_) return;
-    seen_ = counters.quarantined;
-    for (const auto& [rule, message] : counters.quarantine_messages)
-      if (noted_.insert(rule + message).second)
-        terminal.note("rule '" + rule + "' failed and is set aside, for longer each time; it decides nothing meanwhile: " + message);
-  }
-
- private:
-  std::uint64_t seen_ = 0;
-  std::set<std::string> noted_;
 };
 
 // Until there may be more to read; cut short where `descriptor` is at its end. An alert need not be sooner, and each look costs.
@@ -181,11 +224,12 @@ RunReport run_engine(const RunOptions& asked, const Observer& observer) {
   auto reader = journal::Reader::open(options.journal);
   if (!reader) return cannot(reader.error().message);
   runtime::JournalLog journal_log{std::move(*reader)};
-  WatchedLog log{journal_log, options};
+  Ending ending;
+  WatchedLog log{journal_log, options, ending};
 
   const bool text_on_stdout = options.to_stdout && options.alerts != "-";
   Terminal terminal{{text_on_stdout ? stdout : stderr, options.verbose, options.journal.string()}};
-  Publisher publisher{options, terminal};
+  Publisher publisher{options, terminal, ending};
   if (auto open = publisher.flush(); !open) return cannot(open.error().message);
   const auto publish = [&publisher](const stream::Report& report, std::string_view line) { publisher.publish(report, line); };
   packs::PackStore store{[&terminal](std::string_view hash, const stream::Error& why) { terminal.note(journal_pack_refused(hash, why)); }};
@@ -210,7 +254,8 @@ RunReport run_engine(const RunOptions& asked, const Observer& observer) {
   const std::uint64_t total = shows_progress ? journal_bytes(options.journal) : 0;
   const std::size_t entries_a_step = options.speed > 0 ? 1 : 256;
   Storage storage{terminal};
-  Quarantines quarantines;
+  runtime::Quarantines quarantines;
+  const auto note = [&terminal](const std::string& text) { terminal.note(text); };
   stream::Result<void> read;
   while (!runner.shard().sealed()) {
     const auto judged = runner.step(entries_a_step);
@@ -218,7 +263,7 @@ RunReport run_engine(const RunOptions& asked, const Observer& observer) {
       read = judged.error();
       break;
     }
-    quarantines.look(runner.shard().counters(), terminal);
+    quarantines.look(runner.shard().counters(), note);
     if (runner.waits() && storage.may_try()) {
       auto kept = runner.hand_over();
       if (kept) kept = publisher.flush();
@@ -234,7 +279,7 @@ RunReport run_engine(const RunOptions& asked, const Observer& observer) {
           total ? 100.0 * static_cast<double>(static_cast<std::uint64_t>(runner.position())) / static_cast<double>(total) : 0.0));
   }
   terminal.end_progress();
-  quarantines.look(runner.shard().counters(), terminal);
+  quarantines.look(runner.shard().counters(), note);
   auto kept = runner.hand_over();
   if (kept) kept = publisher.flush();
   if (kept && read && runner.judged() == 0 && !options.follow && !options.resume)

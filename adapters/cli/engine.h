@@ -21,6 +21,7 @@ struct RunOptions {
   bool quiet = false;            // nothing on the terminal
   bool to_stdout = false;        // alerts and verdicts as text: else on stderr
   bool verbose = false;          // with every cause, doubt and value
+  bool wrapped = false;          // of a command that is no training only its exit is reported, and the last error
   bool digest_columns = false;
   int stop_when_readable = -1;           // at end of file there, stop at the journal's end (wrap's parent is gone)
   std::optional<std::uint64_t> kill_at;  // tests of recovery: dies by SIGKILL before the entry with this index

@@ -65,6 +65,7 @@ int run_wrap(const wrap::WrapOptions& options, const std::filesystem::path& rule
     run.follow = true;
     run.resume = true;
     run.verbose = verbose;
+    run.wrapped = true;
     run.stop_when_readable = engine.parent;
     return cli::run_engine(run).exit;
   });

@@ -147,6 +147,7 @@ std::string verdict_to_json(const stream::Verdict& v) {
   put_all(out, "shows", v.shows);
   put_all(out, "cannot_decide", v.cannot_decide);
   put_all(out, "quarantined", v.quarantined);
+  if (!v.training) out += ",\"training\":false";
   out += '}';
   put(out, "subject", v.subject);
   put(out, "attempt", v.attempt);

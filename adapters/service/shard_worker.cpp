@@ -11,6 +11,7 @@
 #include "adapters/kafka/kafka_log.h"
 #include "adapters/kafka/kafka_state.h"
 #include "adapters/kafka/topic_settings.h"
+#include "adapters/runtime/quarantines.h"
 #include "adapters/runtime/shard_runner.h"
 #include "adapters/service/job_watch.h"
 #include "schemas/codec.h"
@@ -178,6 +179,7 @@ Result<void> ShardWorker::work() {
 
   Clock::time_point next_try{}, next_answer{};
   bool firing_reported = false;
+  runtime::Quarantines quarantines;
   while (order_ == Order::work) {
     // Whoever had the partition before has reported them; Alertmanager forgets what nobody repeats.
     if (!runner.shard().restoring() && !std::exchange(firing_reported, true) && shared_.outlet != nullptr)
@@ -187,6 +189,8 @@ Result<void> ShardWorker::work() {
     const double step_begun = cpu_seconds();
     const auto judged = runner.step(entries_a_step);
     if (judged && *judged > 0) figures.stepped(cpu_seconds() - step_begun);
+    quarantines.look(runner.shard().counters(),
+                     [&](const std::string& text) { shared_.log.warning("partition " + std::to_string(partition_) + ": " + text); });
     if (!judged) {
       if (judged.error().code == Errc::not_found) return Error{Errc::io, judged.error().message};  // a new start goes on from what is left
       if (judged.error().code != Errc::io) return judged.error();

@@ -1,6 +1,8 @@
 // A store of packs: compiled once, away from whoever asks, and refused with a reason.
 #include "adapters/packs/pack_store.h"
 
+#include "adapters/packs/compile.h"
+
 #include <doctest/doctest.h>
 
 #include <map>
@@ -64,6 +66,21 @@ TEST_CASE("a broken pack is refused with its file and line, and reported once ho
   for (auto& thread : threads) thread.join();
   CHECK(reports.hashes == std::vector<std::string>{hash});
   CHECK(store.compiled() == 1);
+}
+
+TEST_CASE("a pack with a rule whose alert would say nothing is refused, with place and remedy") {
+  for (const auto& [part, remedy] :
+       {std::pair{"summary = \"Busy\", ", "summary is missing: its alert would not say what is wrong; write summary = "},
+        {"shows = \"busy\", ", "shows is missing: its alert would not say what was seen; write shows = "}}) {
+    auto files = dsl::pack_files(small_pack("0.5"));
+    REQUIRE(files);
+    std::string& text = files->at("busy.lua");
+    text.erase(text.find(part), std::string{part}.size());
+    const auto outcome = adapters::packs::compile(*files);
+    CHECK_FALSE(outcome.pack);
+    REQUIRE(outcome.errors().size() == 1);
+    CHECK_MESSAGE(has(dsl::describe(outcome.errors()[0]), std::string{"busy.lua:2: [busy] "} + remedy), dsl::describe(outcome.errors()[0]));
+  }
 }
 
 TEST_CASE("a pack whose text never came is refused at once, until it comes") {

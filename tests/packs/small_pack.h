@@ -11,7 +11,7 @@ inline std::string small_pack(const std::string& limit) {
   return dsl::pack_text(
       {{"signals.lua", R"lua(signals { duty = { kind = "gauge", unit = "ratio", owner = "gpu" } })lua"}, {"busy.lua", R"lua(
 rule "busy" {
-  family = "D3", severity = "info", summary = "Busy", per = "job", every = "10s",
+  family = "D3", severity = "info", summary = "Busy", shows = "busy", per = "job", every = "10s",
   needs = { duty = signal "duty" { over = "30s" } },
   evaluate = function(job)
     local mean = job.duty:mean():mean("job")

@@ -3,6 +3,7 @@
 #include <memory>
 #include <random>
 
+#include "adapters/runtime/quarantines.h"
 #include "adapters/runtime/shard_runner.h"
 #include "tests/runtime/fakes.h"
 #include "tests/seed.h"
@@ -201,4 +202,21 @@ TEST_CASE("where the state comes with the reports, its position alone keeps a dr
     CHECK(store.published == expected);
     CHECK(runner->shard().digests() == judge(log(), pack()).digests);  // the seal was judged to its end, in however many steps
   }
+}
+
+TEST_CASE("a rule that failed is named once for each of its messages") {
+  adapters::runtime::Quarantines quarantines;
+  std::vector<std::string> lines;
+  stream::Counters counters;
+  const auto look = [&] { quarantines.look(counters, [&](const std::string& line) { lines.push_back(line); }); };
+  look();
+  CHECK(lines.empty());
+  for (const char* message : {"a.lua:3: it is nil", "a.lua:3: it is nil", "a.lua:4: too long"}) {
+    ++counters.quarantined;
+    counters.quarantine_messages["slow"] = message;
+    look(), look();
+  }
+  REQUIRE(lines.size() == 2);
+  CHECK(lines[0] == "rule 'slow' failed and is set aside, for longer each time; it decides nothing meanwhile: a.lua:3: it is nil");
+  CHECK(lines[1].ends_with("a.lua:4: too long"));
 }

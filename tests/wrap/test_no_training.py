@@ -1,0 +1,80 @@
+"""wrap of a command that is no training says how it ended, the last error of one that failed, and nothing else."""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+TOCSIN = os.environ.get("TOCSIN", "build/release/adapters/cli/tocsin")
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+TRAINING = r"""
+import sys, time
+for step in range(1, 60):
+    print(f"step {step} loss {4 - step / 50:.4f}", flush=True)
+    time.sleep(0.02)
+sys.exit(3)
+"""
+
+
+def wrap(*command):
+    with tempfile.TemporaryDirectory() as folder:
+        environment = dict(os.environ, TOCSIN_RULES=str(ROOT / "rules"), XDG_STATE_HOME=folder, TERM="dumb")
+        done = subprocess.run([TOCSIN, "wrap", "--job", "it", "--", *command], env=environment, capture_output=True, text=True, timeout=120)
+    return done
+
+
+def ours(done):
+    """What tocsin says on stderr, without the line that names the journal."""
+    lines = done.stderr.splitlines()
+    begin = [number for number, line in enumerate(lines) if re.match(r"tocsin: |▲|▼|■", line)]
+    return [line for line in lines[begin[0]:] if not line.startswith("tocsin: the journal is in ")] if begin else []
+
+
+class NoTraining(unittest.TestCase):
+    def test_one_that_does_well_says_its_exit_alone(self):
+        done = wrap("ls", "/")
+        self.assertEqual(done.returncode, 0)
+        self.assertEqual(ours(done), ["tocsin: job it ended with exit status 0"])
+
+    def test_one_that_fails_in_silence_says_its_exit_alone(self):
+        done = wrap("false")
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(ours(done), ["tocsin: job it failed with exit status 1"])
+
+    def test_one_that_fails_says_its_last_error(self):
+        done = wrap("sh", "-c", "echo 'cc1plus: fatal error: nope.cpp: No such file or directory' >&2; echo 'compilation terminated.' >&2; exit 4")
+        self.assertEqual(done.returncode, 4)
+        self.assertEqual(ours(done), ["tocsin: job it failed with exit status 4: cc1plus: fatal error: nope.cpp: No such file or directory"])
+
+    def test_what_speaks_of_no_error_is_its_last_line_of_stderr(self):
+        self.assertEqual(ours(wrap("sh", "-c", "echo boom >&2; echo said on stdout; exit 2")), ["tocsin: job it failed with exit status 2: boom"])
+
+    def test_an_exception_is_its_last_error(self):
+        done = wrap(sys.executable, "-c", "raise ValueError(3)")
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(ours(done)[-1], "tocsin: job it failed with exit status 1: ValueError: 3")
+        self.assertNotIn("cannot decide", done.stderr)
+
+    def test_a_signal_is_named(self):
+        done = wrap("sh", "-c", "echo hello; kill -SEGV $$")
+        self.assertEqual(done.returncode, -11)
+        self.assertEqual(ours(done), ["tocsin: job it was ended by signal 11 (Segmentation fault)"])
+
+    def test_control_characters_of_the_command_do_not_reach_the_terminal(self):
+        done = wrap("sh", "-c", r"printf '\033[31merror: red\033[0m\n' >&2; exit 1")
+        self.assertNotIn("\x1b", ours(done)[0])
+        self.assertIn("error: red", ours(done)[0])
+
+    def test_a_training_has_its_verdict(self):
+        done = wrap(sys.executable, "-c", TRAINING)
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("■ verdict  job it", done.stderr)
+        self.assertNotIn("failed with exit status", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
