@@ -71,7 +71,7 @@ rule "silent_resume" {
   -- A loss like that of the first values of all, far above where the attempt before left off, and low for half of the time between. By itself
   -- where it fell far; else together with a step of less than half of what was reached: from there a checkpoint of one interval before has led back.
   -- A bar begins at 0 with each epoch: a step alone says it only where there is no loss, and only of steps that never fell.
-  params = { made = 100, half = 0.5, back = 0.7, above = 0.5, fell = 0.2, far = 0.4, values = 32 },
+  params = { made = 100, half = 0.5, low = 0.4, back = 0.7, above = 0.5, fell = 0.2, far = 0.4, values = 32 },
   yields_to = { "checkpoint_unreadable", "checkpoint_mismatched", "progress_lost" },
   shows = "it began at step {first:.0f}, and {reached:.0f} had been reached; loss {head:.4g}, before {tail:.4g}, at its birth {birth:.4g}",
   causes = {
@@ -89,7 +89,7 @@ rule "silent_resume" {
   evaluate = function(job, p)
     local birth, tail, head = job.was:first(5), job.was:last(5), job.loss:first(5)
     local fall   = birth - tail
-    local low    = job.was:median():below(birth - p.half * fall) & job.was:count():at_least(p.values)
+    local low    = job.was:median():below(birth - p.low * fall) & job.was:count():at_least(p.values)
     local like   = (head - tail):above(p.back * fall) & head:below(birth + p.above * fall) & low
     local anew   = like & fall:above(p.fell * birth:abs())
     local alone  = like & fall:above(p.far * birth:abs()) & tail:above(0)

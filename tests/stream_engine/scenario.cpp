@@ -32,6 +32,13 @@ std::string rules(double limit, const char* mode) {
       evaluate = function(job) return job.load:max():above(80) | job.boom:count():sum("node"):above(2) end }
     rule "silent" { family = "C", per = "rank", every = "10s", needs = { any = signal "any" { over = "60s" } },
       evaluate = function(job) return job.any:age():above(30) end }
+    rule "before" { scope = "job", per = "rank", every = "10s", fire = "2 of 3", state = { most = 0 }, needs = {
+        heat = signal "heat" { over = "30s" }, was = signal "heat" { over = "earlier", least = 4 }, phase = signal "phase" { over = "earlier" },
+        boom = signal "boom" { over = "earlier" } },
+      evaluate = function(job, p, state)
+        state.most = greatest(state.most, job.heat:mean())
+        return job.was:median():above(2.6) | job.was:max():above(state.most) | (job.phase:last():is("eval") & job.boom:where { code = 2 }:count():above(1))
+      end }
     rule "stuck" { per = "rank", every = "10s", needs = { step = signal "step" { over = "60s" } },
       evaluate = function(job) return job.step:age():above(40) end }
     rule "ever" { per = "rank", every = "15s", needs = { heat = signal "heat" { over = "60s" }, all = signal "heat" { over = "attempt" } },
