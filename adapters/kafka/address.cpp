@@ -29,6 +29,10 @@ bool names_topics(std::string_view text) {
 }  // namespace
 
 Result<Address> parse_address(std::string_view text) {
+  if (text.find('@') != std::string_view::npos)
+    return Error{
+        Errc::malformed,
+        "an address holds no user and no password: put them into a configuration, and name that in place of the address, FILE.yml"};
   const std::string whole{text};
   const auto wrong = [&](const std::string& why) { return Error{Errc::malformed, "'" + whole + "': " + why}; };
   constexpr std::string_view scheme = "kafka://";

@@ -29,6 +29,10 @@ stream::Result<Client> make_client(const Address& address, rd_kafka_type_t type,
 // How many partitions a topic has; an error where no broker answers in time or there is no such topic.
 stream::Result<int> partitions_of(rd_kafka_t& client, const Address& address, const std::string& topic, std::chrono::milliseconds wait);
 
-[[nodiscard]] stream::Error no_answer(const Address& address, rd_kafka_resp_err_t code);
+// What the brokers know of all topics. The error says why none answers; where waiting cannot mend that (credentials, certificates), it
+// comes early.
+stream::Result<Metadata> metadata_of(rd_kafka_t& client, const Address& address, std::chrono::milliseconds wait);
+
+[[nodiscard]] bool lacks_permission(rd_kafka_resp_err_t code);
 
 }  // namespace tocsin::adapters::kafka

@@ -27,10 +27,12 @@ std::vector<int> numbers(const rd_kafka_topic_partition_list_t& list) {
 struct Group::State {
   std::string topic;
   Listener* listener = nullptr;
+  bool joined = false;  // once
   Client client;
 
   static void rebalance(rd_kafka_t* client, rd_kafka_resp_err_t code, rd_kafka_topic_partition_list_t* partitions, void* opaque) {
     State& state = *static_cast<State*>(opaque);
+    state.joined = true;
     if (code == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS) {
       for (int i = 0; i < partitions->cnt; ++i) partitions->elems[i].offset = RD_KAFKA_OFFSET_END;
       const Failure failure{rd_kafka_incremental_assign(client, partitions)};
@@ -88,9 +90,15 @@ Result<void> Group::poll(std::chrono::milliseconds wait) {
     return Error{Errc::refused,
                  "another instance of the same name has joined the group: give each instance a name of its own (--instance)"};
   if (fatal != RD_KAFKA_RESP_ERR_NO_ERROR) return Error{Errc::refused, std::string{"membership in the group has ended: "} + why};
-  if (message &&
-      (message->err == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED || message->err == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED))
-    return error_of("the group cannot be joined; the user needs Read on the group and on " + s.topic, message->err);
+  if (message && lacks_permission(message->err)) {
+    Error error = error_of("the group cannot be joined; the user needs Read on the group and on " + s.topic, message->err);
+    if (!s.joined) error.code = Errc::refused;  // later, somebody is at work on the permissions
+    return error;
+  }
+  if (message && message->err == RD_KAFKA_RESP_ERR_INVALID_SESSION_TIMEOUT)
+    return Error{Errc::refused,
+                 "the brokers do not take this session time-out (kafka.session_timeout, --session-timeout): choose one between their "
+                 "group.min.session.timeout.ms and group.max.session.timeout.ms"};
   return {};
 }
 

@@ -18,17 +18,14 @@ namespace {
 constexpr int patience = 10'000;  // ms
 
 Result<void> all_there(rd_kafka_t& client, const Address& address, std::span<const std::string> topics) {
-  const rd_kafka_metadata_t* metadata = nullptr;
-  // Of all topics: asking for one by name might make it.
-  const auto code = rd_kafka_metadata(&client, 1, nullptr, &metadata, patience);
-  if (code != RD_KAFKA_RESP_ERR_NO_ERROR) return no_answer(address, code);
+  const auto metadata = metadata_of(client, address, std::chrono::milliseconds{patience});
+  if (!metadata) return metadata.error();
   std::string missing;
   for (const std::string& topic : topics) {
-    const std::span there{metadata->topics, static_cast<std::size_t>(metadata->topic_cnt)};
+    const std::span there{(*metadata)->topics, static_cast<std::size_t>((*metadata)->topic_cnt)};
     if (std::none_of(there.begin(), there.end(), [&](const rd_kafka_metadata_topic_t& one) { return topic == one.topic; }))
       missing += (missing.empty() ? "" : ", ") + topic;
   }
-  rd_kafka_metadata_destroy(metadata);
   if (missing.empty()) return {};
   return Error{Errc::refused, "ingest.sources: there is no topic " + missing + " at " + address.brokers +
                                   ": check its name, and whether the user may describe it"};

@@ -28,18 +28,16 @@ struct Cluster {
 };
 
 Result<Cluster> look(rd_kafka_t& client, const Address& address) {
-  const rd_kafka_metadata_t* metadata = nullptr;
-  const auto code = rd_kafka_metadata(&client, 1, nullptr, &metadata, patience);
-  if (code != RD_KAFKA_RESP_ERR_NO_ERROR) return no_answer(address, code);
+  const auto metadata = metadata_of(client, address, std::chrono::milliseconds{patience});
+  if (!metadata) return metadata.error();
   Cluster cluster;
-  cluster.brokers = metadata->broker_cnt;
+  cluster.brokers = (*metadata)->broker_cnt;
   for (const TopicSettings& wanted : topic_settings())
-    for (int i = 0; i < metadata->topic_cnt; ++i) {
-      const auto& topic = metadata->topics[i];
+    for (int i = 0; i < (*metadata)->topic_cnt; ++i) {
+      const auto& topic = (*metadata)->topics[i];
       if (address.topic(wanted.name) != topic.topic || topic.partition_cnt == 0) continue;
       cluster.topics[topic.topic] = {topic.partition_cnt, topic.partitions[0].replica_cnt, {}};
     }
-  rd_kafka_metadata_destroy(metadata);
   return cluster;
 }
 
@@ -64,14 +62,14 @@ Result<Event> answer_of(rd_kafka_queue_t& queue, const std::string& what) {
   return event;
 }
 
-Result<void> read_settings(rd_kafka_t& client, FoundTopics& topics) {
+// Of the topics that are there. One of ours that is not may be there for others: whoever may not describe a topic does not see it.
+Result<void> read_settings(rd_kafka_t& client, const Address& address, FoundTopics& topics) {
   std::vector<Resource> asked;
   std::vector<rd_kafka_ConfigResource_t*> list;
-  for (const auto& [name, topic] : topics) {
-    asked.emplace_back(rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_TOPIC, name.c_str()));
+  for (const TopicSettings& wanted : topic_settings()) {
+    asked.emplace_back(rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_TOPIC, address.topic(wanted.name).c_str()));
     list.push_back(asked.back().get());
   }
-  if (list.empty()) return {};
   const Queue queue{rd_kafka_queue_new(&client)};
   rd_kafka_DescribeConfigs(&client, list.data(), list.size(), nullptr, queue.get());
   const auto event = answer_of(*queue, "the topics' settings cannot be read");
@@ -80,9 +78,13 @@ Result<void> read_settings(rd_kafka_t& client, FoundTopics& topics) {
   const auto* const* resources = rd_kafka_DescribeConfigs_result_resources(rd_kafka_event_DescribeConfigs_result(event->get()), &count);
   for (std::size_t i = 0; i < count; ++i) {
     const std::string name = rd_kafka_ConfigResource_name(resources[i]);
-    if (const auto code = rd_kafka_ConfigResource_error(resources[i]); code != RD_KAFKA_RESP_ERR_NO_ERROR)
-      return Error{Errc::io, "the settings of topic " + name + " cannot be read: " + rd_kafka_ConfigResource_error_string(resources[i]) +
-                                 "; the user needs DescribeConfigs on it"};
+    const auto code = rd_kafka_ConfigResource_error(resources[i]);
+    if (lacks_permission(code))
+      return Error{Errc::refused, "the settings of topic " + name + " cannot be read: the user needs Describe and DescribeConfigs on it, " +
+                                      "as docs/operate.md lists them"};
+    if (!topics.contains(name)) continue;
+    if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
+      return Error{Errc::io, "the settings of topic " + name + " cannot be read: " + rd_kafka_ConfigResource_error_string(resources[i])};
     std::size_t entries = 0;
     const auto* const* configs = rd_kafka_ConfigResource_configs(resources[i], &entries);
     for (std::size_t e = 0; e < entries; ++e)
@@ -168,7 +170,7 @@ Result<std::vector<std::string>> check_topics(const Address& address) {
   if (!client) return client.error();
   auto cluster = look(**client, address);
   if (!cluster) return cluster.error();
-  if (auto read = read_settings(**client, cluster->topics); !read) return read.error();
+  if (auto read = read_settings(**client, address, cluster->topics); !read) return read.error();
   return wrong_settings(address, cluster->topics);
 }
 

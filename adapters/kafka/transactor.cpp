@@ -34,6 +34,7 @@ Failure persist(const Call& call) {
 struct Transactor::State {
   Address address;
   std::string name;
+  bool opened = false;  // once
   std::mutex mutex;
   Client client;
 
@@ -48,7 +49,11 @@ struct Transactor::State {
                              {"compression.codec", "lz4"}});
     if (!made) return made.error();
     const Failure failure{rd_kafka_init_transactions(made->get(), first_call_time)};
+    if (failure && !opened && lacks_permission(rd_kafka_error_code(failure.get())))
+      return Error{Errc::refused, "transactions cannot begin: the user needs Write on the transactional id " + name +
+                                      ", and on the topics, as docs/operate.md lists them"};
     if (failure) return error_of("transactions cannot begin at " + address.brokers + " (transactional id " + name + ")", *failure);
+    opened = true;
     client = std::move(*made);
     return {};
   }
