@@ -22,6 +22,8 @@ class KafkaLog final : public stream::LogReader {
   stream::Result<stream::Position> oldest() override;
 
   [[nodiscard]] bool at_end() const noexcept { return reader_.at_end(); }
+  [[nodiscard]] std::optional<std::uint64_t> behind() const { return reader_.behind(); }  // records
+  [[nodiscard]] std::uint64_t queued_bytes() const { return reader_.queued_bytes(); }
   [[nodiscard]] std::uint64_t undecodable() const noexcept { return undecodable_; }
   [[nodiscard]] std::uint64_t foreign_times() const noexcept { return foreign_times_; }
 

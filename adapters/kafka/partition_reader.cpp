@@ -1,5 +1,6 @@
 #include "adapters/kafka/partition_reader.h"
 
+#include <algorithm>
 #include <array>
 
 #include "adapters/kafka/client.h"
@@ -27,7 +28,8 @@ TopicReader::TopicReader(std::unique_ptr<State> state) : state_(std::move(state)
 TopicReader::~TopicReader() = default;
 const std::string& TopicReader::topic() const noexcept { return state_->topic; }
 
-Result<std::unique_ptr<TopicReader>> TopicReader::open(const Address& address, std::string_view topic, Isolation isolation) {
+Result<std::unique_ptr<TopicReader>> TopicReader::open(const Address& address, std::string_view topic, Isolation isolation,
+                                                       std::uint64_t queue_bytes) {
   auto state = std::make_unique<State>();
   state->address = address;
   state->topic = address.topic(topic);
@@ -37,7 +39,7 @@ Result<std::unique_ptr<TopicReader>> TopicReader::open(const Address& address, s
                              {"enable.partition.eof", "true"},
                              {"isolation.level", isolation == Isolation::committed ? "read_committed" : "read_uncommitted"},
                              {"queued.min.messages", "1000000"},
-                             {"queued.max.messages.kbytes", "65536"},
+                             {"queued.max.messages.kbytes", std::to_string(queue_bytes >> 10)},
                              {"fetch.wait.max.ms", "50"},
                              {"check.crcs", "true"}});
   if (!client) return client.error();
@@ -59,6 +61,7 @@ struct PartitionReader::State {
   std::int64_t next = 0;
   std::array<rd_kafka_message_t*, batch> messages{};
   std::size_t count = 0, at = 0;  // of the batch
+  double mean_bytes = 0;          // of the last records, the newer the more
   Message message;
 
   void stop() {
@@ -129,8 +132,26 @@ Result<const Message*> PartitionReader::next(std::chrono::milliseconds wait) {
     s.message.key = {static_cast<const char*>(from.key), from.key_len};
     s.message.value = {static_cast<const std::byte*>(from.payload), from.len};
     s.message.tombstone = from.payload == nullptr;
+    s.mean_bytes += (static_cast<double>(from.len + from.key_len) - s.mean_bytes) / 64;
     return &s.message;
   }
+}
+
+std::optional<std::uint64_t> PartitionReader::behind() const {
+  const State& s = *state_;
+  std::int64_t oldest = 0, end = 0;
+  if (!s.started ||
+      rd_kafka_get_watermark_offsets(s.topic->client.get(), s.topic->topic.c_str(), s.partition, &oldest, &end) !=
+          RD_KAFKA_RESP_ERR_NO_ERROR ||
+      end < 0)
+    return std::nullopt;
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(end - s.next, 0));
+}
+
+std::uint64_t PartitionReader::queued_bytes() const {
+  const State& s = *state_;
+  if (!s.started) return 0;
+  return static_cast<std::uint64_t>(static_cast<double>(rd_kafka_queue_length(s.queue.get()) + (s.count - s.at)) * s.mean_bytes);
 }
 
 Result<PartitionReader::Range> PartitionReader::range() const {

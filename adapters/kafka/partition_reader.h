@@ -19,7 +19,9 @@ namespace tocsin::adapters::kafka {
 class TopicReader {
  public:
   enum class Isolation { committed, uncommitted };
-  static stream::Result<std::unique_ptr<TopicReader>> open(const Address& address, std::string_view topic, Isolation isolation);
+  // `queue_bytes`: how much of each partition is fetched ahead, at most.
+  static stream::Result<std::unique_ptr<TopicReader>> open(const Address& address, std::string_view topic, Isolation isolation,
+                                                           std::uint64_t queue_bytes = 64u << 20);
   ~TopicReader();
   [[nodiscard]] const std::string& topic() const noexcept;
   [[nodiscard]] stream::Result<int> partitions(std::chrono::milliseconds wait) const;
@@ -57,6 +59,10 @@ class PartitionReader {
   };
   [[nodiscard]] stream::Result<Range> range() const;
   [[nodiscard]] int partition() const noexcept;
+  // Records up to the end that the broker named with the last fetch; none: nothing was fetched yet.
+  [[nodiscard]] std::optional<std::uint64_t> behind() const;
+  // What is fetched and not taken: the records, each as large as those before it were on average.
+  [[nodiscard]] std::uint64_t queued_bytes() const;
 
  private:
   struct State;

@@ -98,7 +98,7 @@ Ended run_service(const ServiceOptions& options) {
   const kafka::Address& address = options.kafka;
   auto appender = kafka::Appender::open(address);
   if (!appender) return ended_by(options, appender.error());
-  auto telemetry = TopicReader::open(address, kafka::topic::telemetry, TopicReader::Isolation::uncommitted);
+  auto telemetry = TopicReader::open(address, kafka::topic::telemetry, TopicReader::Isolation::uncommitted, options.queue_bytes);
   if (!telemetry) return ended_by(options, telemetry.error());
   auto state = TopicReader::open(address, kafka::topic::state, TopicReader::Isolation::committed);
   if (!state) return ended_by(options, state.error());

@@ -44,6 +44,7 @@ struct ServiceOptions {
   kafka::GroupOptions group;
   stream::LoadedPack pack;  // that is configured
   stream::ShardOptions shard;
+  std::uint64_t queue_bytes = 64u << 20;  // of a partition, fetched and not judged yet
   // Reads the configured directories again and tries what is there; by a thread that may take its time, until `stop` says so. The error
   // has file, line and text.
   std::function<stream::Result<stream::LoadedPack>(const std::function<bool()>& stop)> load;

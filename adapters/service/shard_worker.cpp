@@ -93,6 +93,8 @@ class PublishedFigures {
     figures_.counters = shard.counters();
     figures_.counters.rejected_blocks += log.undecodable();
     figures_.subjects = shard.subjects();
+    figures_.lag_records = log.behind();
+    figures_.queue_bytes = log.queued_bytes();
     if (shard.clock() != stream::long_ago)
       figures_.lag_seconds = std::max(0.0, stream::seconds(std::chrono::system_clock::now() - shard.clock()));
     figures_.restored = shard.restoring() ? 0 : 1;
