@@ -128,9 +128,13 @@ asio::awaitable<Outcome> Client::exchange(AnyStream& stream, Stream& lowest, con
   const auto& response = parser.get();
   Outcome outcome{std::to_string(response.result_int()), {}};
   if (!outcome.delivered()) {
-    std::string text = response.body().substr(0, 200);
+    std::string text = response.body();
     std::replace_if(
         text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
+    // A proxy may repeat what it was sent.
+    if (const auto secret = authorization_.substr(authorization_.find(' ') + 1); !secret.empty())
+      for (std::size_t at = 0; (at = text.find(secret, at)) != text.npos;) text.replace(at, secret.size(), "***");
+    text.resize(std::min<std::size_t>(text.size(), 200));
     outcome.message = outcome.code + " from " + url_.authority() + ": " + text;
   }
   if (!response.keep_alive()) close();

@@ -60,7 +60,6 @@ struct Config {
   } log;
 
   struct Limits {
-    std::uint64_t shard_threads = 0;  // 0: as many as there are cores
     std::uint64_t queue_size = 64u << 20, subjects = 100'000, job_series = 1000;
     Milliseconds save_every{240'000};
   } limits;

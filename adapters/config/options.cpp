@@ -172,14 +172,6 @@ const Option all_options[] = {
      {"debug", "info", "warning", "error"}},
 
     {"limits",
-     "shard_threads",
-     [](Config& c) -> Place { return &c.limits.shard_threads; },
-     "Threads that judge partitions. 0: one for each core.",
-     {},
-     {},
-     0,
-     1024},
-    {"limits",
      "queue_size",
      [](Config& c) -> Place { return Size{&c.limits.queue_size}; },
      "Records of a partition that are fetched and not judged yet.",
@@ -239,6 +231,7 @@ constexpr std::pair<std::string_view, std::string_view> reserved[] = {
     {"partition.assignment.strategy", ""},
     {"partitioner", ""},
     {"auto.offset.reset", ""},
+    {"queued.max.messages.kbytes", "limits.queue_size"},
     {"acks", ""},
     {"request.required.acks", ""},
 };
@@ -253,5 +246,6 @@ std::span<const InstanceOption> instance_options() { return of_instances; }
 std::span<const Section> sections() { return all_sections; }
 std::span<const std::pair<std::string_view, std::string_view>> reserved_properties() { return reserved; }
 bool secret_property(std::string_view name) { return std::find(std::begin(secrets), std::end(secrets), name) != std::end(secrets); }
+bool property_of_file(std::string_view name) { return secret_property(name) || name == "sasl.username"; }
 
 }  // namespace tocsin::adapters::config

@@ -63,6 +63,7 @@ struct Section {
 // Options of librdkafka that are not for the configuration to set, and the option of ours in their place (empty: none).
 [[nodiscard]] std::span<const std::pair<std::string_view, std::string_view>> reserved_properties();
 [[nodiscard]] bool secret_property(std::string_view name);
+[[nodiscard]] bool property_of_file(std::string_view name);  // may stand in kafka.property_files
 
 // What stands for the type in messages and in the reference: "a duration (250ms, 45s, 5m, 1h)".
 [[nodiscard]] std::string type_of(const Place& place, Form form, const std::vector<std::string>& choices);

@@ -8,6 +8,7 @@
 
 #include "adapters/config/nodes.h"
 #include "adapters/config/reader.h"
+#include "adapters/net/certificates.h"
 #include "dsl/problems.h"
 
 namespace tocsin::adapters::config {
@@ -74,6 +75,9 @@ void Reader::check_pairs() {
           "http.certificate_file and http.key_file need each other: set both or none");
   if (!http.client_ca_file.empty() && http.certificate_file.empty())
     wrong(at("http.client_ca_file"), "http.client_ca_file needs TLS: set http.certificate_file and http.key_file");
+  if (checks_files_ && problems_.empty())
+    if (const auto fit = net::check_certificates(http.certificate_file, http.key_file, http.client_ca_file); !fit)
+      wrong(at("http.certificate_file"), "http: " + fit.error().message);
   for (const auto& [name, path] : config_.kafka.property_files)
     if (config_.kafka.properties.contains(name))
       wrong(at("kafka.property_files"), fmt::format("{} stands in kafka.properties and in kafka.property_files: keep one", name));

@@ -6,6 +6,7 @@
 
 #include "adapters/config/reader.h"
 #include "adapters/ingest/mapping.h"
+#include "adapters/net/certificates.h"
 
 namespace tocsin::adapters::config {
 
@@ -59,6 +60,9 @@ void Reader::check_instance(const Config::Alertmanager::Instance& instance, cons
   if (instance.url.starts_with("http://") &&
       !(instance.ca_file.empty() && instance.certificate_file.empty() && instance.server_name.empty()))
     wrong(node, which + " has options of TLS and a url with http://: write https://");
+  if (checks_files_ && problems_.empty())
+    if (const auto fit = net::check_certificates(instance.certificate_file, instance.key_file, instance.ca_file); !fit)
+      wrong(node, which + ": " + fit.error().message);
 }
 
 void Reader::set(Sources* place, const YAML::Node& node) {

@@ -9,9 +9,29 @@
 
 #include "adapters/alertmanager/alert_json.h"
 #include "adapters/config/reader.h"
+#include "adapters/kafka/address.h"
+#include "adapters/net/certificates.h"
+#include "adapters/net/credentials.h"
 #include "dsl/problems.h"
 
 namespace tocsin::adapters::config {
+namespace {
+
+// What is wrong with a property of librdkafka at its place; empty: nothing.
+std::string problem_of_property(const std::string& name, const std::string& value, bool in_a_file) {
+  for (const auto& [reserved, ours] : reserved_properties())
+    if (reserved == name)
+      return ours.empty() ? fmt::format("{} is set by tocsin itself: leave it out", name)
+                          : fmt::format("{} is set by the option {}", name, ours);
+  if (!in_a_file && secret_property(name))
+    return fmt::format("{} is a secret: put it into a file, and name that in kafka.property_files", name);
+  if (!kafka::is_option(name)) return fmt::format("librdkafka has no property {}{}", name, dsl::nearest(name, kafka::option_names()));
+  if (in_a_file) return property_of_file(name) ? "" : fmt::format("{} is no secret: write its value in kafka.properties", name);
+  const std::string problem = kafka::problem_of_option(name, value);
+  return problem.empty() ? "" : fmt::format("kafka.properties: {}", problem);
+}
+
+}  // namespace
 
 bool Reader::is_scalar(const YAML::Node& node, const std::string& name, const std::string& type) {
   if (node.IsScalar()) return true;
@@ -42,7 +62,8 @@ void Reader::check_form(const std::string& text, const YAML::Node& node) {
 void Reader::set(Path* place, const YAML::Node& node) {
   if (!is_scalar(node, name_, "a path")) return;
   *place = node.Scalar();
-  check_file(*place, node);
+  if (name_.ends_with("password_file") || name_.ends_with("token_file")) check_secret(*place, node);
+  else check_file(*place, node);
 }
 
 void Reader::check_file(const Path& path, const YAML::Node& node) {
@@ -50,6 +71,14 @@ void Reader::check_file(const Path& path, const YAML::Node& node) {
   if (std::error_code error; std::filesystem::is_directory(path, error))
     return wrong(node, fmt::format("{}: {} is a directory, and not a file", name_, path.string()));
   if (!std::ifstream{path}) wrong(node, fmt::format("{}: cannot read {}: {}", name_, path.string(), std::strerror(errno)));
+}
+
+void Reader::check_secret(const Path& path, const YAML::Node& node) {
+  if (!checks_files_ || path.empty()) return;
+  const std::size_t before = problems_.size();
+  check_file(path, node);
+  if (problems_.size() != before) return;
+  if (const auto secret = net::read_secret(path); !secret) wrong(node, fmt::format("{}: {}", name_, secret.error().message));
 }
 
 void Reader::set(bool* place, const YAML::Node& node) {
@@ -91,6 +120,7 @@ void Reader::set(Texts* place, const YAML::Node& node) {
                  node.IsScalar() ? fmt::format("{} is a list: write [{}]", name_, node.Scalar()) : fmt::format("{} is a list", name_));
   place->clear();
   if (node.size() == 0 && option_ && option_->needed) wrong(node, fmt::format("{} is empty: write {}", name_, type_of(place, form_, {})));
+  if (node.size() == 0 && name_ == "rules") wrong(node, "rules is empty, and nothing would be judged: write [shipped]");
   for (const auto& item : node) {
     if (item.IsNull()) key_ = item.Mark();
     if (!is_scalar(item, "an item of " + name_, "a text")) continue;
@@ -124,22 +154,30 @@ void Reader::set(PathsByName* place, const YAML::Node& node) {
     key_ = key.Mark();
     if (!is_scalar(value, joined(name_, key.Scalar()), "a path")) return;
     (*place)[key.Scalar()] = value.Scalar();
-    check_file(value.Scalar(), value);
+    check_secret(value.Scalar(), value);
   });
   check_properties(node, true);
 }
 
 void Reader::check_properties(const YAML::Node& node, bool files) {
   for (const auto& pair : node) {
-    if (!pair.first.IsScalar()) continue;
-    const std::string& property = pair.first.Scalar();
-    for (const auto& [name, ours] : reserved_properties())
-      if (name == property)
-        wrong(pair.first, ours.empty() ? fmt::format("{} is set by tocsin itself: leave it out", property)
-                                       : fmt::format("{} is set by the option {}", property, ours));
-    if (!files && secret_property(property))
-      wrong(pair.first, fmt::format("{} is a secret: put it into a file, and name that in kafka.property_files", property));
+    if (!pair.first.IsScalar() || !pair.second.IsScalar()) continue;
+    const std::string &property = pair.first.Scalar(), &value = pair.second.Scalar();
+    if (const std::string problem = problem_of_property(property, value, files); !problem.empty()) wrong(pair.first, problem);
+    else if (!files && property.ends_with(".location")) check_location(property, value, pair.second);
   }
+}
+
+// Files of certificates that librdkafka reads. The authorities may be a directory, or "probe".
+void Reader::check_location(const std::string& property, const Path& path, const YAML::Node& node) {
+  const bool authorities = property == "ssl.ca.location";
+  std::error_code error;
+  if (!checks_files_ || (authorities && (path == "probe" || std::filesystem::is_directory(path, error)))) return;
+  const std::size_t before = problems_.size();
+  check_file(path, node);
+  if (problems_.size() != before || (!authorities && property != "ssl.certificate.location")) return;
+  if (const auto fit = net::check_certificates(authorities ? Path{} : path, {}, authorities ? path : Path{}); !fit)
+    wrong(node, fmt::format("{}: {}", name_, fit.error().message));
 }
 
 }  // namespace tocsin::adapters::config

@@ -63,7 +63,9 @@ class Reader {
   void in_limits(std::uint64_t value, const YAML::Node& node, std::string (*shown)(std::uint64_t));
   void check_form(const std::string& text, const YAML::Node& node);
   void check_file(const Path& path, const YAML::Node& node);
+  void check_secret(const Path& path, const YAML::Node& node);
   void check_properties(const YAML::Node& node, bool files);
+  void check_location(const std::string& property, const Path& path, const YAML::Node& node);
   void check_pairs();
   void check_instance(const Config::Alertmanager::Instance& instance, const YAML::Node& node);
   void check_source(const ingest::Source& source, const YAML::Node& node);

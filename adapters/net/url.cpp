@@ -52,8 +52,15 @@ bool host_character(char c) {
 }
 bool printable(char c) { return c > ' ' && c < 0x7f && c != '"' && c != '<' && c != '>'; }
 
+// Without what may be a secret: a user and password in front of the host, a query behind it.
+std::string shown(std::string_view text) {
+  text = text.substr(0, text.find_first_of("?#"));
+  const auto at = text.rfind('@');
+  return at == text.npos ? std::string{text} : "…" + std::string{text.substr(at)};
+}
+
 Error bad(std::string_view text, const std::string& why) {
-  return {Errc::malformed, "'" + std::string{text} + "' is no address: " + why + "; write http://HOST:PORT or https://HOST:PORT"};
+  return {Errc::malformed, "'" + shown(text) + "' is no address: " + why + "; write http://HOST:PORT or https://HOST:PORT"};
 }
 
 }  // namespace
