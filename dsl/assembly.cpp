@@ -27,12 +27,22 @@ struct Assembly {
   // ---- tunes
 
   void tune() {
+    std::map<std::string, const TuneSource*> first;
     for (const TuneSource& tune : collection.tunes) {
+      if (const auto [before, fresh] = first.emplace(tune.name, &tune); !fresh)
+        problems().add(tune.file, tune.line,
+                       "a second tune '" + tune.name + "': the first is at " + before->second->file + ":" +
+                           std::to_string(before->second->line) + "; put both into one");
       if (const auto rule = collection.rules.find(tune.name); rule != collection.rules.end()) tune_rule(tune, rule->second);
       else if (const auto signal = collection.signals.find(tune.name); signal != collection.signals.end())
         tune_signal(tune, signal->second);
-      else collection.no_rule(tune.file, tune.line, tune.name, "tune: ");
+      else no_rule_or_signal(tune);
     }
+  }
+  void no_rule_or_signal(const TuneSource& tune) {
+    const std::string meant = nearest(tune.name, collection.rule_names()).empty() ? nearest(tune.name, collection.signal_names()) : "";
+    if (meant.empty() || !collection.signals_read) collection.no_rule(tune.file, tune.line, tune.name, "tune: ");
+    else problems().add(tune.file, tune.line, "tune: no rule or signal '" + tune.name + "'" + meant);
   }
   void tune_rule(const TuneSource& tune, RuleSource& rule) {
     if (tune.row || tune.lateness)

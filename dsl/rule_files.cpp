@@ -6,6 +6,7 @@
 
 #include "dsl/bytecode.h"
 #include "dsl/environment.h"
+#include "dsl/text_definitions.h"
 
 namespace tocsin::dsl {
 
@@ -140,10 +141,15 @@ void RuleFiles::read_files() {
   else
     problems.add("signals.lua", 0,
                  "the file is missing. It declares the signals that rules may read: copy the shipped one, rules/signals.lua, here");
+  // A directory that is added to the shipped rules may have signals of its own.
+  const auto of_a_site = [](const std::string& path, std::string_view name) {
+    return path.size() > name.size() && path.ends_with(name) && path[path.size() - name.size() - 1] == '/' && !is_text_file(path);
+  };
+  for (const auto& [path, text] : *files_)
+    if (of_a_site(path, "signals.lua")) collection.signals_read &= run_file(path, text);
   collection.part = Collection::Part::rules;
   for (const auto& [path, text] : *files_) {
-    if (path == "signals.lua" || path == "verdict.lua" || path.starts_with("patterns/") || path.starts_with("progress/") ||
-        !path.ends_with(".lua"))
+    if (path == "signals.lua" || path == "verdict.lua" || of_a_site(path, "signals.lua") || is_text_file(path) || !path.ends_with(".lua"))
       continue;
     collection.rules_read &= run_file(path, text);
   }

@@ -272,17 +272,17 @@ text::TextProblem problem_of(const std::string& file, const Failure& failure) {
   return problem;
 }
 
-bool read_here(const std::string& path) {
-  const bool folder = path.compare(0, 9, "patterns/") == 0 || path.compare(0, 9, "progress/") == 0;
-  return folder && path.size() > 13 && path.compare(path.size() - 4, 4, ".lua") == 0;
-}
-
 }  // namespace
+
+bool is_text_file(const std::string& path) {
+  const auto in = [&](const std::string& folder) { return path.starts_with(folder) || path.find('/' + folder) != path.npos; };
+  return path.ends_with(".lua") && (in("patterns/") || in("progress/"));
+}
 
 TextDefinitions read_text_definitions(const std::map<std::string, std::string>& files, std::uint64_t instructions) {
   TextDefinitions out;
   for (const auto& [path, source] : files) {
-    if (!read_here(path)) continue;
+    if (!is_text_file(path)) continue;
     Run run{path, &out.definitions};
     Budgets budgets;
     budgets.bytes = most_bytes;

@@ -28,6 +28,8 @@ struct TextDefinitions {
   std::vector<text::Definition> definitions;
   std::vector<text::TextProblem> problems;
 };
+// Of the shipped rules, or of a directory that is added to them.
+[[nodiscard]] bool is_text_file(const std::string& path);
 [[nodiscard]] TextDefinitions read_text_definitions(const std::map<std::string, std::string>& files,
                                                     std::uint64_t instructions = 1'000'000);
 

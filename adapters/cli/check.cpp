@@ -8,6 +8,7 @@
 
 #include "adapters/cli/packs.h"
 #include "dsl/case_runner.h"
+#include "dsl/tunes.h"
 
 namespace tocsin::adapters::cli {
 
@@ -34,20 +35,21 @@ std::vector<dsl::Problem> failures(const packs::PackOutcome& outcome) {
 
 }  // namespace
 
-int check(const std::filesystem::path& directory, bool json) {
-  const auto rules = rules_directory(directory);
-  const auto files = dsl::read_pack(rules);
-  if (!files) {
-    fmt::print(stderr, "tocsin check: {}\n", files.error().message);
+int check(const std::vector<std::string>& directories, bool json) {
+  const auto read = read_rules(directories);
+  if (!read) {
+    fmt::print(stderr, "tocsin check: {}\n", read.error().message);
     return 2;
   }
-  packs::PackOutcome outcome = packs::compile(*files);
+  const std::filesystem::path& rules = read->place;
+  packs::PackOutcome outcome = packs::compile(read->files);
   if (outcome.pack)
     for (auto& failure : failures(outcome)) outcome.problems.push_back(std::move(failure));
   if (json) {
     nlohmann::json report{{"ok", outcome.pack.has_value() && outcome.errors().empty()},
                           {"problems", nlohmann::json::array()},
-                          {"rules", nlohmann::json::array()}};
+                          {"rules", nlohmann::json::array()},
+                          {"tuned", nlohmann::json::array()}};
     for (const auto& p : outcome.problems)
       report["problems"].push_back({{"file", p.file}, {"line", p.line}, {"rule", p.rule}, {"message", p.message}, {"warning", p.warning}});
     if (outcome.pack)
@@ -58,6 +60,9 @@ int check(const std::filesystem::path& directory, bool json) {
                                    {"per", stream::name(rule.per)},
                                    {"scripted", rule.scripted.value_or("")},
                                    {"nodes", rule.hot.size()}});
+    if (outcome.pack)
+      for (const auto& one : dsl::tuned(read->files))
+        report["tuned"].push_back({{"name", one.name}, {"file", one.file}, {"line", one.line}, {"changes", one.changes}});
     fmt::print("{}\n", report.dump());
     return report["ok"] ? 0 : 1;
   }
@@ -77,26 +82,28 @@ int check(const std::filesystem::path& directory, bool json) {
   for (const auto& rule : pack.rules)
     fmt::print("{:<28} {:<3} per {:<5} {:>3} nodes  {}\n", rule.name, rule.family, stream::name(rule.per), rule.hot.size(),
                rule.scripted ? "scripted: " + *rule.scripted : "compiled");
+  for (const auto& one : dsl::tuned(read->files))
+    fmt::print("{:<28} tuned at {}:{}: {}\n", one.name, one.file, one.line, fmt::join(one.changes, ", "));
   fmt::print("{}, {} merged, {}, {}; hash {}\n", counted(pack.rules.size(), "rule"), counted(pack.graph->size(), "node"),
              counted(outcome.cases.size(), "case"), counted(outcome.problems.size(), "warning"), pack.hash);
   return 0;
 }
 
-int test(const std::filesystem::path& directory, const std::string& only, bool verbose) {
-  const auto rules = rules_directory(directory);
-  const auto files = dsl::read_pack(rules);
-  if (!files) {
-    fmt::print(stderr, "tocsin test: {}\n", files.error().message);
+int test(const std::vector<std::string>& directories, const std::string& only, bool verbose) {
+  const auto read = read_rules(directories);
+  if (!read) {
+    fmt::print(stderr, "tocsin test: {}\n", read.error().message);
     return 2;
   }
-  const packs::PackOutcome outcome = packs::compile(*files);
+  const std::filesystem::path& rules = read->place;
+  const packs::PackOutcome outcome = packs::compile(read->files);
   if (!outcome.pack) {
     fmt::print("{}the rules in {} do not load: no case was run\n", dsl::list(outcome.errors()), rules.string());
     return 1;
   }
   std::size_t passed = 0, failed = 0;
   for (const auto& one : outcome.cases) {
-    if (!only.empty() && one.name.find(only) == std::string::npos) continue;
+    if (read->shipped.contains(one.file) || (!only.empty() && one.name.find(only) == std::string::npos)) continue;
     const dsl::CaseResult result = dsl::run_case(one, *outcome.pack);
     ++(result.passed ? passed : failed);
     if (verbose || !result.passed) fmt::print("{} {}:{}: {}\n", result.passed ? "ok  " : "FAIL", one.file, one.line, one.name);

@@ -127,19 +127,21 @@ int run(int argc, char** argv) {
     if (status == 0) print_report(report, digest, counters);
   });
 
-  std::filesystem::path check_rules;
+  const std::string several_text =
+      "Directories of rules that make one pack; shipped is the program's own (default: $TOCSIN_RULES, else those)";
+  std::vector<std::string> check_rules;
   bool check_json = false;
   auto* check_command = app.add_subcommand("check", "Load rules, and say what is wrong, where, and what to write instead");
-  check_command->add_option("RULES", check_rules, rules_text)->type_name("");
+  check_command->add_option("RULES", check_rules, several_text)->option_text("");
   check_command->add_flag("--json", check_json, "Print one JSON object: ok, problems, rules");
   check_command->callback([&] { status = cli::check(check_rules, check_json); });
 
-  std::filesystem::path test_rules;
+  std::vector<std::string> test_rules;
   std::string only;
   bool verbose = false;
   auto* test_command =
       app.add_subcommand("test", "Run the cases that stand beside the rules: does each fire where it must, and only there?");
-  test_command->add_option("RULES", test_rules, rules_text)->type_name("");
+  test_command->add_option("RULES", test_rules, several_text)->option_text("");
   test_command->add_option("--only", only, "Only cases whose name holds this text")->option_text("TEXT");
   test_command->add_flag("--verbose", verbose, "Name the cases that pass as well");
   test_command->callback([&] { status = cli::test(test_rules, only, verbose); });
@@ -199,10 +201,10 @@ int run(int argc, char** argv) {
       ->check(CLI::Range(4, 1 << 20));
   std::string wrap_to;
   wrap_command
-      ->add_option(
-          "--to", wrap_to,
-          "Send the records to a Kafka cluster, kafka://HOST:PORT[/PREFIX], where `tocsin run` judges them; the journal keeps what "
-          "is not sent yet")
+      ->add_option("--to", wrap_to,
+                   "Send the records to a Kafka cluster, kafka://HOST:PORT[/PREFIX] or a configuration, FILE.yml, where `tocsin run` "
+                   "judges them; the "
+                   "journal keeps what is not sent yet")
       ->option_text("ADDRESS")
       ->check(cli::is_kafka_address());
   bool wrap_verbose = false;

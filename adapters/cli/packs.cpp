@@ -22,15 +22,8 @@ stream::Result<stream::LoadedPack> load_pack_from(const std::filesystem::path& d
   return refusal(outcome, directory);
 }
 
-namespace {
-
-struct RuleFiles {
-  dsl::PackFiles files;
-  std::set<std::string> shipped;  // of these, where there are others
-  std::filesystem::path place;    // for messages: the last directory
-};
-
 stream::Result<RuleFiles> read_rules(const std::vector<std::string>& directories) {
+  if (directories.empty()) return read_rules({rules_directory().string()});
   RuleFiles all;
   for (const std::string& directory : directories) {
     const bool shipped = directory == "shipped", alone = directories.size() == 1;
@@ -44,8 +37,6 @@ stream::Result<RuleFiles> read_rules(const std::vector<std::string>& directories
   }
   return all;
 }
-
-}  // namespace
 
 stream::Result<stream::LoadedPack> load_pack_from(const std::vector<std::string>& directories) {
   const auto rules = read_rules(directories);
@@ -78,7 +69,8 @@ stream::Result<stream::LoadedPack> load_tested_pack_from(const std::vector<std::
 stream::Error refusal(const packs::PackOutcome& outcome, const std::filesystem::path& directory) {
   std::string text = dsl::list(outcome.errors());
   text.pop_back();
-  return {stream::Errc::refused, "the rules in " + directory.string() + " do not load:\n" + text};
+  const char* where = text.find('\n') == text.npos ? " " : "\n";  // one mistake is one line
+  return {stream::Errc::refused, "the rules in " + directory.string() + " do not load:" + where + text};
 }
 
 std::string journal_pack_refused(std::string_view hash, const stream::Error& why) {

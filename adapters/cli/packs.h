@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -13,8 +14,16 @@ namespace tocsin::adapters::cli {
 // Where the shipped rules are: --rules, $TOCSIN_RULES, beside the program, or where it was built.
 [[nodiscard]] std::filesystem::path rules_directory(const std::filesystem::path& asked = {});
 
+// The files of several directories as one pack: "shipped", and those of a site, whose files add to it. None: the shipped ones.
+struct RuleFiles {
+  dsl::PackFiles files;
+  std::set<std::string> shipped;  // of these, where there are others
+  std::filesystem::path place;    // for messages: the last directory
+};
+[[nodiscard]] stream::Result<RuleFiles> read_rules(const std::vector<std::string>& directories);
+
 [[nodiscard]] stream::Result<stream::LoadedPack> load_pack_from(const std::filesystem::path& directory);
-// Of several directories one pack: "shipped", and those of a site, whose files add to it.
+// Of several directories one pack.
 [[nodiscard]] stream::Result<stream::LoadedPack> load_pack_from(const std::vector<std::string>& directories);
 // The same for a reload: its cases must pass, too, as under `tocsin test`. Those of the shipped rules are tried where there are no others:
 // a site's rules may fire in them. `stop` ends it between two cases.

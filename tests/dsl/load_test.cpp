@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "dsl/durations.h"
+#include "dsl/tunes.h"
 #include "tests/dsl/sample_pack.h"
 
 using namespace tocsin;
@@ -203,6 +204,27 @@ tune "duty" { lateness = "40s" }
   CHECK(slow.jobs.at("partition") == "X");
   CHECK(slow.fire.span == 2min);
   CHECK(slow.settle == 40s);
+  const auto all = tuned(files);
+  REQUIRE(all.size() == 2);
+  CHECK((all[0].name == "slow_rank" && all[0].file == "tunes.lua" && all[0].line == 2));
+  CHECK(all[0].changes[0] == "params.ratio = 1.5 (it was 1.12)");
+  CHECK(all[0].changes[1] == "mode = shadow (it was live)");
+  CHECK(all[0].changes[2].starts_with("fire = for 120s (it was "));
+  CHECK(all[0].changes[3] == "jobs = { partition = \"X\" } (it was { })");
+  CHECK(all[1].changes == std::vector<std::string>{"lateness = 40s (it was 5s)"});
+}
+
+TEST_CASE("a directory that is added to a pack may have signals of its own, in its signals.lua") {
+  PackFiles files = pack_of(slow_rank);
+  files["/etc/rules.d/signals.lua"] = "signals { inlet = { kind = \"gauge\", unit = \"celsius\", owner = \"node\" } }";
+  files["/etc/rules.d/tunes.lua"] = "tune \"inlet\" { row = \"10s\" }";
+  const Loaded loaded = load(files);
+  CHECK(problems_of(loaded) == "");
+  const auto id = loaded.pack->signals.find("inlet");
+  REQUIRE(id);
+  CHECK(loaded.pack->signals[*id].row == 10s);
+  files["/etc/rules.d/signals.lua"] = "signals { duty = { kind = \"gauge\" } }";
+  CHECK(problems_of(load(files)).find("signal 'duty' is defined twice") != std::string::npos);
 }
 
 TEST_CASE("a rule that asks for a concrete value is scripted, and its line is named") {
