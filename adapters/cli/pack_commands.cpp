@@ -122,10 +122,7 @@ void add_pack_commands(CLI::App& app, int& status) {
   auto hash = std::make_shared<std::string>();
   auto* packs = app.add_subcommand("packs", "List the newest rules of a cluster's logs, or go back to some of them");
   packs->require_subcommand(0, 1);
-  packs->add_option("--kafka", *address, "The cluster: kafka://HOST:PORT[,HOST:PORT][/PREFIX of the topics]")
-      ->required()
-      ->option_text("ADDRESS (required)")
-      ->check(is_kafka_address());
+  packs->add_option("--kafka", *address, cluster_text)->required()->option_text("ADDRESS (required)")->check(is_kafka_address());
   auto* use_command = packs->add_subcommand("use", "Judge by this pack from now on, until the configured rules change or are reloaded");
   use_command->fallthrough();
   use_command->add_option("HASH", *hash, "Which, as `tocsin packs` lists it; the first digits will do")
@@ -133,8 +130,9 @@ void add_pack_commands(CLI::App& app, int& status) {
       ->option_text("(required)")
       ->check(is_hash());
   packs->callback([address, hash, use_command, &status] {
-    const kafka::Address cluster = *kafka::parse_address(*address);
-    status = use_command->parsed() ? use(cluster, *hash) : list(cluster);
+    const auto cluster = cluster_of(*address);
+    if (!cluster) status = cannot(cluster.error());
+    else status = use_command->parsed() ? use(*cluster, *hash) : list(*cluster);
   });
 }
 

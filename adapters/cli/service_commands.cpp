@@ -57,9 +57,6 @@ int cannot(const stream::Error& error) {
   return error.code == stream::Errc::io ? 3 : 2;
 }
 
-// With the address that its validator has let pass.
-kafka::Address address_of(const std::string& text) { return *kafka::parse_address(text); }
-
 struct ServiceArguments {
   std::string config, kafka;
   std::filesystem::path rules;
@@ -72,17 +69,15 @@ stream::Result<config::Config> configuration(const ServiceArguments& arguments, 
   config::Config config;
   if (!arguments.config.empty()) {
     auto read = config::read_config(arguments.config);
-    if (!read) return read.error();
+    if (!read) return stream::Error{stream::Errc::refused, read.error().message};
     config = std::move(*read);
     for (const std::string& warning : config::warnings(config)) write_line("warning: " + warning);
-    if (config.limits.shard_threads != 0) write_line("warning: limits.shard_threads is not used: each partition has a thread of its own");
-    if (config.limits.queue_size != config::Config{}.limits.queue_size)
-      write_line("warning: limits.queue_size is not used: set kafka.properties queued.max.messages.kbytes");
   }
   if (!arguments.kafka.empty()) {
-    const auto address = address_of(arguments.kafka);
-    config.kafka.brokers = {address.brokers};
-    config.kafka.prefix = address.prefix;
+    const auto address = kafka::parse_address(arguments.kafka);
+    if (!address) return stream::Error{stream::Errc::refused, arguments.kafka + " is no address; a configuration is named with --config"};
+    config.kafka.brokers = {address->brokers};
+    config.kafka.prefix = address->prefix;
   }
   if (command.count("--alertmanager") > 0) config.alertmanager.instances = arguments.given.alertmanager.instances;
   if (command.count("--listen") > 0) config.http.listen = arguments.given.http.listen;
@@ -157,6 +152,7 @@ int run_as_service(const ServiceArguments& arguments, const CLI::App& command) {
   options.pack = std::move(*pack);
   options.shard.most_subjects = static_cast<std::size_t>(config->limits.subjects);
   options.shard.save_every = config->limits.save_every;
+  options.queue_bytes = config->limits.queue_size;
   options.log = arguments.config.empty() ? plain_log() : configured_log(config->log);
   kafka::log_to(options.log.write);
   service::ReloadRequests reloads;
@@ -193,17 +189,21 @@ int run_as_service(const ServiceArguments& arguments, const CLI::App& command) {
 }
 
 int create(const std::string& address, const kafka::TopicShape& shape) {
-  const auto made = kafka::create_topics(address_of(address), shape);
+  const auto cluster = cluster_of(address);
+  if (!cluster) return cannot(cluster.error());
+  const auto made = kafka::create_topics(*cluster, shape);
   if (!made) return cannot(made.error());
   for (const std::string& name : *made) fmt::print("made {}\n", name);
-  const auto wrong = kafka::check_topics(address_of(address));
+  const auto wrong = kafka::check_topics(*cluster);
   if (!wrong) return cannot(wrong.error());
   for (const std::string& line : *wrong) write_line(line);
   return wrong->empty() ? 0 : 1;
 }
 
 int check(const std::string& address) {
-  const auto wrong = kafka::check_topics(address_of(address));
+  const auto cluster = cluster_of(address);
+  if (!cluster) return cannot(cluster.error());
+  const auto wrong = kafka::check_topics(*cluster);
   if (!wrong) return cannot(wrong.error());
   for (const std::string& line : *wrong) write_line(line);
   if (wrong->empty()) fmt::print("the topics are as they must be\n");
@@ -212,7 +212,9 @@ int check(const std::string& address) {
 
 int read(const std::string& address, const std::string& name) {
   const bool text = name == kafka::topic::alerts || name == kafka::topic::verdicts || name == kafka::topic::unattributed;
-  const auto done = kafka::read_topic(address_of(address), name, [&](const kafka::TopicRecord& record) {
+  const auto cluster = cluster_of(address);
+  if (!cluster) return cannot(cluster.error());
+  const auto done = kafka::read_topic(*cluster, name, [&](const kafka::TopicRecord& record) {
     if (text) fmt::print("{}\n", std::string_view{reinterpret_cast<const char*>(record.value.data()), record.value.size()});
     else fmt::print("{}\t{}\t{}\t{} bytes\n", record.partition, record.offset, record.key, record.value.size());
   });
@@ -220,9 +222,11 @@ int read(const std::string& address, const std::string& name) {
 }
 
 int send(const std::filesystem::path& journal, const std::string& address, bool follow) {
+  const auto cluster = cluster_of(address);
+  if (!cluster) return cannot(cluster.error());
   kafka::ForwardOptions options;
   options.journal = journal;
-  options.to = address_of(address);
+  options.to = *cluster;
   options.follow = follow;
   options.log = write_line;
   const auto sent = kafka::forward(options);
@@ -231,7 +235,10 @@ int send(const std::filesystem::path& journal, const std::string& address, bool 
   return sent->left == 0 ? 0 : 3;
 }
 
-int copy(const kafka::RecordOptions& options) {
+int copy(const std::string& address, kafka::RecordOptions options) {
+  const auto cluster = cluster_of(address);
+  if (!cluster) return cannot(cluster.error());
+  options.from = *cluster;
   const auto count = kafka::record(options);
   if (!count) return cannot(count.error());
   fmt::print("{} entries recorded in {}\n", *count, options.journal.string());
@@ -239,16 +246,23 @@ int copy(const kafka::RecordOptions& options) {
 }
 
 CLI::Option* add_kafka_option(CLI::App& command, std::string& address) {
-  return command.add_option("--kafka", address, "The cluster: kafka://HOST:PORT[,HOST:PORT][/PREFIX of the topics]")
-      ->required()
-      ->option_text("ADDRESS (required)")
-      ->check(is_kafka_address());
+  return command.add_option("--kafka", address, cluster_text)->required()->option_text("ADDRESS (required)")->check(is_kafka_address());
 }
+
+bool names_a_file(std::string_view text) { return text.ends_with(".yml") || text.ends_with(".yaml"); }
 
 }  // namespace
 
+stream::Result<kafka::Address> cluster_of(const std::string& text) {
+  if (!names_a_file(text)) return kafka::parse_address(text);
+  const auto config = config::read_config(text);
+  if (!config) return stream::Error{stream::Errc::refused, config.error().message};
+  return address_of(*config);
+}
+
 CLI::Validator is_kafka_address() {
   return {[](const std::string& text) {
+            if (names_a_file(text)) return std::string{};
             const auto address = kafka::parse_address(text);
             return address ? std::string{} : address.error().message;
           },
@@ -262,9 +276,11 @@ std::string attempts_of_this_run() {
 
 wrap::EngineEntry forwarding_engine(const std::string& address) {
   return [address](const std::filesystem::path& journal, const wrap::EngineOptions& engine) {
+    const auto cluster = cluster_of(address);
+    if (!cluster) return cannot(cluster.error());
     kafka::ForwardOptions options;
     options.journal = journal;
-    options.to = address_of(address);
+    options.to = *cluster;
     options.follow = true;
     options.stop_when_readable = engine.parent;
     options.log = write_line;
@@ -343,8 +359,7 @@ void add_service_commands(CLI::App& app, int& status) {
   record->add_option("JOURNAL", recorded->journal, "A new directory")->required()->option_text("(required)");
   record->callback([address, recorded, &status] {
     if (recorded->partition < 0 && recorded->subject.empty()) throw CLI::ValidationError("name a --partition or a --job");
-    recorded->from = address_of(*address);
-    status = copy(*recorded);
+    status = copy(*address, *recorded);
   });
 
   auto journal = std::make_shared<std::filesystem::path>();
@@ -352,7 +367,7 @@ void add_service_commands(CLI::App& app, int& status) {
   auto follow = std::make_shared<bool>(false);
   auto* forward = app.add_subcommand("forward", "Send a journal's records to a cluster, from where it was left the last time");
   forward->add_option("JOURNAL", *journal, "The directory of a journal, as wrap made it")->required()->option_text("(required)");
-  forward->add_option("--to", *to, "kafka://HOST:PORT[/PREFIX]")->required()->option_text("ADDRESS (required)")->check(is_kafka_address());
+  forward->add_option("--to", *to, cluster_text)->required()->option_text("ADDRESS (required)")->check(is_kafka_address());
   forward->add_flag("--follow", *follow, "Go on while it is written, until the run has ended");
   forward->callback([journal, to, follow, &status] { status = send(*journal, *to, *follow); });
 }

@@ -4,15 +4,20 @@
 #include <filesystem>
 #include <string>
 
+#include "adapters/kafka/address.h"
 #include "adapters/wrap/wrap.h"
+#include "stream/values/result.h"
 
 namespace tocsin::adapters::cli {
 
 // The commands of the service: run, topics, forward. Each sets `status`.
 void add_service_commands(CLI::App& app, int& status);
 
-// Where the records of a wrapped job go; parses as kafka://….
+// What names a cluster: kafka://HOST:PORT…, or a configuration (FILE.yml) whose section kafka does, with its properties and secrets.
 [[nodiscard]] CLI::Validator is_kafka_address();
+[[nodiscard]] stream::Result<kafka::Address> cluster_of(const std::string& text);
+inline constexpr const char* cluster_text =
+    "The cluster: kafka://HOST:PORT[,HOST:PORT][/PREFIX of the topics], or a configuration, FILE.yml";
 // What the attempts of this run begin with, so that a job's next run does not continue it: the time and the process.
 [[nodiscard]] std::string attempts_of_this_run();
 // In place of the engine beside the command: sends the journal to a cluster, where a service judges it.
