@@ -77,3 +77,26 @@ class Kafka(Server):
         if done.returncode != 0:
             raise AssertionError(f"{arguments[0]} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
         return done.stdout
+
+
+class SecuredKafka(Kafka):
+    """A broker with an authorizer. At `port` everybody may do everything, as with Kafka; at `secured` clients are users with passwords
+    (SASL, PLAIN), who may do what they were allowed."""
+
+    def __init__(self, users, **settings):
+        super().__init__(**settings)
+        self.users, self.secured = users, free_port()
+        passwords = " ".join(f'user_{name}="{password}"' for name, password in users.items())
+        for key in ("listeners", "advertised.listeners"):
+            self.settings[key] += f",SASL_PLAINTEXT://127.0.0.1:{self.secured}"
+        self.settings["listener.security.protocol.map"] += ",SASL_PLAINTEXT:SASL_PLAINTEXT"
+        self.settings.update({
+            "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer", "super.users": "User:ANONYMOUS",
+            "sasl.enabled.mechanisms": "PLAIN",
+            "listener.name.sasl_plaintext.plain.sasl.jaas.config":
+                f"org.apache.kafka.common.security.plain.PlainLoginModule required {passwords};",
+            **settings})
+
+    def permit(self, *arguments):
+        """What `kafka-acls.sh` does with these arguments."""
+        return self.java("kafka.admin.AclCommand", "--bootstrap-server", f"127.0.0.1:{self.port}", *arguments)
