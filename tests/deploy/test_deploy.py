@@ -52,6 +52,9 @@ class Prometheus(unittest.TestCase):
         self.assertEqual(set(re.findall(r"`(tocsin_[a-z_]+)`", page)), metrics())
         alerts = set(re.findall(r"- alert: (\w+)", (PROMETHEUS / "tocsin.rules.yml").read_text()))
         self.assertEqual(set(re.findall(r"`(Tocsin\w+)`", page)), alerts)
+        operate = (ROOT / "docs" / "operate.md").read_text()
+        self.assertEqual(set(re.findall(r"`(Tocsin\w+)`", operate)), alerts, "what to do at night")
+        self.assertLessEqual(set(re.findall(r"`(tocsin_[a-z_]+)`", operate)), metrics())
 
 
 class Dashboards(unittest.TestCase):
