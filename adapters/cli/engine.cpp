@@ -228,7 +228,7 @@ RunReport run_engine(const RunOptions& asked, const Observer& observer) {
   WatchedLog log{journal_log, options, ending};
 
   const bool text_on_stdout = options.to_stdout && options.alerts != "-";
-  Terminal terminal{{text_on_stdout ? stdout : stderr, options.verbose, options.journal.string()}};
+  Terminal terminal{{text_on_stdout ? stdout : stderr, options.verbose, options.temporary ? std::string{} : options.journal.string()}};
   Publisher publisher{options, terminal, ending};
   if (auto open = publisher.flush(); !open) return cannot(open.error().message);
   const auto publish = [&publisher](const stream::Report& report, std::string_view line) { publisher.publish(report, line); };

@@ -26,6 +26,7 @@ struct RunOptions {
   int stop_when_readable = -1;           // at end of file there, stop at the journal's end (wrap's parent is gone)
   std::optional<std::uint64_t> kill_at;  // tests of recovery: dies by SIGKILL before the entry with this index
   bool force_scripted = false;
+  bool temporary = false;  // the journal is gone afterwards: alerts name no command that would read it
 };
 
 struct RunReport {

@@ -4,6 +4,8 @@
 #include <charconv>
 #include <cstdio>
 #include <exception>
+#include <optional>
+#include <utility>
 
 #include "adapters/cli/check.h"
 #include "adapters/cli/config.h"
@@ -15,6 +17,7 @@
 #include "adapters/cli/packs.h"
 #include "adapters/cli/recordings.h"
 #include "adapters/cli/service_commands.h"
+#include "adapters/cli/topic_journal.h"
 #include "adapters/cli/usage.h"
 #include "adapters/cli/version.h"
 #include "adapters/wrap/wrap.h"
@@ -93,7 +96,11 @@ int run(int argc, char** argv) {
   bool digest = false, counters = false;
   std::string digest_kind, speed = "max";
   auto* replay_command = app.add_subcommand("replay", "Judge a recorded run again, as fast as it goes or at a given speed");
-  replay_command->add_option("JOURNAL", replay.journal, journal_text)->required()->option_text("(required)");
+  cli::TopicPart replayed;
+  replay_command->add_option("JOURNAL", replay.journal, journal_text + "; or a cluster's telemetry, kafka://HOST:PORT[/PREFIX] or FILE.yml")
+      ->required()
+      ->option_text("(required)");
+  cli::add_part_options(*replay_command, replayed);
   replay_command->add_option("--rules", replay.rules, replay_rules_text)->option_text("DIR");
   replay_command->add_option("--speed", speed, "How many times as fast as it was: 10, 0.5, or max (default: max)")->option_text("TIMES");
   replay_command->add_option("--alerts", replay.alerts, "Write alerts and verdicts as JSON lines to this file (- is standard output)")
@@ -122,6 +129,21 @@ int run(int argc, char** argv) {
     replay.digest_columns = digest_kind == "columns";
     if (kill_option->count() > 0) replay.kill_at = kill_at;
     replay.to_stdout = true;
+    std::optional<cli::TemporaryJournal> copied;
+    if (cli::names_a_cluster(replay.journal.string())) {
+      if (replay.follow || replay.resume) throw CLI::ValidationError("--follow and --resume are for a journal on disk");
+      replayed.cluster = replay.journal.string();
+      auto copy = cli::TemporaryJournal::of(replayed);
+      if (!copy) {
+        fmt::print(stderr, "tocsin: {}\n", copy.error().message);
+        status = copy.error().code == tocsin::stream::Errc::io ? 3 : 2;
+        return;
+      }
+      replay.journal = copied.emplace(std::move(*copy)).directory();
+      replay.temporary = true;
+    } else if (!replayed.from.empty() || !replayed.until.empty() || replayed.options.partition >= 0 || !replayed.options.subject.empty()) {
+      throw CLI::ValidationError("--partition, --job, --from and --until are for a cluster: tocsin replay kafka://HOST:PORT …");
+    }
     const auto report = cli::run_engine(replay);
     status = report.exit;
     if (status == 0) print_report(report, digest, counters);

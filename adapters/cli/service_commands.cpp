@@ -17,6 +17,7 @@
 
 #include "adapters/cli/packs.h"
 #include "adapters/cli/service_outlet.h"
+#include "adapters/cli/topic_journal.h"
 #include "adapters/cli/usage.h"
 #include "adapters/config/apply.h"
 #include "adapters/config/config.h"
@@ -24,7 +25,6 @@
 #include "adapters/formats/json_text.h"
 #include "adapters/kafka/forward.h"
 #include "adapters/kafka/log.h"
-#include "adapters/kafka/record.h"
 #include "adapters/kafka/topic_settings.h"
 #include "adapters/kafka/topics.h"
 #include "adapters/service/ingest_role.h"
@@ -235,26 +235,14 @@ int send(const std::filesystem::path& journal, const std::string& address, bool 
   return sent->left == 0 ? 0 : 3;
 }
 
-int copy(const std::string& address, kafka::RecordOptions options) {
-  const auto cluster = cluster_of(address);
-  if (!cluster) return cannot(cluster.error());
-  options.from = *cluster;
-  const auto count = kafka::record(options);
-  if (!count) return cannot(count.error());
-  fmt::print("{} entries recorded in {}\n", *count, options.journal.string());
-  return 0;
-}
-
 CLI::Option* add_kafka_option(CLI::App& command, std::string& address) {
   return command.add_option("--kafka", address, cluster_text)->required()->option_text("ADDRESS (required)")->check(is_kafka_address());
 }
 
-bool names_a_file(std::string_view text) { return text.ends_with(".yml") || text.ends_with(".yaml"); }
-
 }  // namespace
 
 stream::Result<kafka::Address> cluster_of(const std::string& text) {
-  if (!names_a_file(text)) return kafka::parse_address(text);
+  if (text.starts_with("kafka://") || !names_a_cluster(text)) return kafka::parse_address(text);
   const auto config = config::read_config(text);
   if (!config) return stream::Error{stream::Errc::refused, config.error().message};
   return address_of(*config);
@@ -262,7 +250,7 @@ stream::Result<kafka::Address> cluster_of(const std::string& text) {
 
 CLI::Validator is_kafka_address() {
   return {[](const std::string& text) {
-            if (names_a_file(text)) return std::string{};
+            if (!text.starts_with("kafka://") && names_a_cluster(text)) return std::string{};
             const auto address = kafka::parse_address(text);
             return address ? std::string{} : address.error().message;
           },
@@ -350,17 +338,7 @@ void add_service_commands(CLI::App& app, int& status) {
   add_kafka_option(*read_command, *address);
   read_command->callback([address, name, &status] { status = read(*address, *name); });
 
-  auto recorded = std::make_shared<kafka::RecordOptions>();
-  auto* record = app.add_subcommand("record", "Copy a partition of a cluster's telemetry to a new journal, for replay and explain");
-  add_kafka_option(*record, *address);
-  auto* partition = record->add_option("--partition", recorded->partition, "Which")->option_text("N")->check(CLI::Range(0, 1 << 20));
-  auto* job = record->add_option("--job", recorded->subject, "Or the one that has this job's records")->option_text("NAME");
-  partition->excludes(job);
-  record->add_option("JOURNAL", recorded->journal, "A new directory")->required()->option_text("(required)");
-  record->callback([address, recorded, &status] {
-    if (recorded->partition < 0 && recorded->subject.empty()) throw CLI::ValidationError("name a --partition or a --job");
-    status = copy(*address, *recorded);
-  });
+  add_record_command(app, status);
 
   auto journal = std::make_shared<std::filesystem::path>();
   auto to = std::make_shared<std::string>();

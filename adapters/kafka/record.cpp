@@ -1,13 +1,16 @@
 #include "adapters/kafka/record.h"
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "adapters/journal/journal.h"
 #include "adapters/kafka/first_pack.h"
 #include "adapters/kafka/partition_reader.h"
 #include "adapters/kafka/topic_settings.h"
+#include "schemas/codec.h"
 #include "stream/job/murmur2.h"
 
 namespace tocsin::adapters::kafka {
@@ -20,6 +23,21 @@ using namespace std::chrono_literals;
 namespace {
 // A re-keyed record arrived at most so long before it was appended, and the first pack holds for it, too.
 constexpr auto longest_way = 24h;
+
+bool reached(const std::optional<Mark>& mark, std::int64_t offset, stream::Time appended) {
+  if (!mark) return true;
+  if (const auto* number = std::get_if<std::int64_t>(&*mark)) return offset >= *number;
+  return appended >= std::get<stream::Time>(*mark);
+}
+
+bool names_a_pack(const Message& message, schemas::Decoder& decoder) {
+  if (!message.key.empty()) return false;  // control records have no key
+  const auto entry = decoder.decode(message.value, {}, {}, {});
+  if (!entry) return false;
+  const auto& controls = (*entry)->controls;
+  return std::any_of(controls.begin(), controls.end(), [](const auto& one) { return one.kind == stream::ControlRecord::Kind::pack; });
+}
+
 }  // namespace
 
 Result<std::uint64_t> record(const RecordOptions& options) {
@@ -46,16 +64,27 @@ Result<std::uint64_t> record(const RecordOptions& options) {
   std::uint64_t count = 0;
   if (range->oldest < range->end)
     if (auto started = reader.start(range->oldest); !started) return started.error();
-  bool begun = !*pack;
+  // The packs that the journal begins with: the first one; of a part the last two before it, of which one may be in force a moment later.
+  std::vector<std::vector<std::byte>> packs;
+  if (*pack) packs.push_back((*pack)->message);
+  schemas::Decoder decoder;
+  stream::Time last{};
   for (std::int64_t next = range->oldest; next < range->end && !reader.at_end();) {
     const auto message = reader.next(10ms);
     if (!message) return message.error();
     if (*message == nullptr) continue;
     next = (*message)->offset + 1;
     if (next > range->end) break;
-    const auto appended = (*message)->appended.value_or(journal->last_arrival());
-    if (!std::exchange(begun, true))
-      if (auto written = journal->append((*pack)->message, appended - longest_way); !written) return written.error();
+    const auto appended = last = (*message)->appended.value_or(last);
+    if (count == 0 && !reached(options.begin, (*message)->offset, appended)) {
+      if (!names_a_pack(**message, decoder)) continue;
+      packs.push_back({(*message)->value.begin(), (*message)->value.end()});
+      if (packs.size() > 2) packs.erase(packs.begin());
+      continue;
+    }
+    if (options.end && reached(options.end, (*message)->offset, appended)) break;
+    for (const auto& one : std::exchange(packs, {}))
+      if (auto written = journal->append(one, appended - longest_way); !written) return written.error();
     if (auto written = journal->append((*message)->value, appended); !written) return written.error();
     ++count;
   }

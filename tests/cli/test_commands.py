@@ -179,6 +179,32 @@ class Commands(WithJournal):
         self.assertIn("site.lua:3", done.stdout)
         self.assertIn(":above(90)", done.stdout)
 
+    def test_a_directory_that_is_added_to_the_shipped_rules_is_checked_with_them_and_its_tunes_are_shown(self):
+        site = self.base / "site"
+        (site / "patterns").mkdir(parents=True)
+        (site / "signals.lua").write_text('signals { leak = { kind = "event", owner = "node", source = "log" } }\n')
+        (site / "patterns" / "leaks.lua").write_text('pattern "leak" { line = [[coolant leak]], event = "leak" }\n')
+        (site / "site.lua").write_text("""tune "straggler" { params = { ratio = 1.2 }, mode = "shadow", jobs = { partition = "X" } }
+rule "leaks" {
+  family = "B3", severity = "critical", per = "node", every = "10s", summary = "Coolant leaks",
+  needs = { leak = signal "leak" { over = "5m" } }, shows = "{node} has {n} reports",
+  evaluate = function(job) local n = job.leak:count() return n:above(0), { n = n } end,
+}
+case "a leak" { ranks = 2, { lasting = "2m" , silent = { "leak" } }, fires = {} }
+""")
+        done = tocsin("check", "shipped", site)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertRegex(done.stdout, rf"\nstraggler +tuned at {site}/site\.lua:1: params\.ratio = 1\.2 \(it was 1\.12\), mode = shadow "
+                         r"\(it was live\), jobs = \{ partition = \"X\" \} \(it was \{ \}\)\n")
+        self.assertRegex(done.stdout, r"\nleaks +B3")
+        report = json.loads(tocsin("check", "--json", "shipped", site).stdout)
+        self.assertEqual([(one["name"], one["line"], len(one["changes"])) for one in report["tuned"]], [("straggler", 1, 3)])
+        (site / "site.lua").write_text('tune "stragler" { mode = "shadow" }\n\ntune "straggler" { params = { ration = 2 } }\n')
+        done = tocsin("check", "shipped", site)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(f"{site}/site.lua:1: tune: no rule 'stragler' (straggler?)", done.stdout)
+        self.assertIn(f"{site}/site.lua:3: tune 'straggler': 'ration' is not in params (ratio?)", done.stdout)
+
     def test_check_tells_a_signal_that_many_rules_miss_once(self):
         rules = self.base / "missed"
         subprocess.run(["cp", "-r", ROOT / "rules", rules], check=True)
@@ -245,7 +271,7 @@ class Commands(WithJournal):
             (["replay", journal, "--speed", "-3"], "--speed: write max, or a number above 0, not '-3'"),
             (["replay", journal, "--quite"], "there is no option --quite (--quiet?)"),
             (["check", self.base / "nowhere"], "is no directory: name the directory of the rules"),
-            (["check", "a", "b"], "'b' is one argument too many"),
+            (["replay", "a", "b"], "'b' is one argument too many"),
             (["replai", journal], "there is no command 'replai' (replay?)"),
             (["--foo"], "there is no option --foo"),
             (["ingest", self.lines], "--to is required"),

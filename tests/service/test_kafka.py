@@ -97,6 +97,7 @@ class Service(unittest.TestCase):
         self.assertEqual(metrics()["tocsin_ready"], "1")
         for partition in range(3):
             self.assertLess(float(metrics()[f'tocsin_lag_seconds{{partition="{partition}"}}']), 10)
+            self.assertLess(float(metrics()[f'tocsin_lag_records{{partition="{partition}"}}']), 100)
 
     def test_a_configuration_does_what_the_options_do(self):
         place = self.place("configured", partitions=1)
@@ -155,8 +156,29 @@ log:
         # Whole lines are equal: records arrive when they were appended to the journal, and the job's clock is the journal's, by watermarks.
         self.assert_alerts(place, job, job.replayed)
         self.assertEqual(service.stop(), 0)
-        fired = [json.loads(line)["rule"] for line in of_job(topic(place.address, "alerts"), "one")]
-        self.assertIn("quiet", fired)
+        alerts = [json.loads(line) for line in of_job(topic(place.address, "alerts"), "one")]
+        self.assertIn("quiet", [alert["rule"] for alert in alerts])
+        self.assert_replayed(place, next(alert["at"] for alert in alerts if alert["rule"] == "quiet") / 1e9)
+
+    def assert_replayed(self, place, fired):
+        """A partition is replayed without a journal that stays, whole or in part."""
+        replay = lambda *more: tocsin("replay", place.address, "--job", "one", "--quiet", "--alerts", "-", *more)  # noqa: E731
+        lines = lambda done: of_job([line for line in done.stdout.splitlines() if line.startswith("{")], "one")  # noqa: E731
+        iso = lambda seconds: time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))  # noqa: E731
+        whole = recorded(place, "one")
+        self.assertIn("quiet", [json.loads(line).get("rule") for line in whole])
+        for part in ((), ("--from", "0"), ("--from", iso(fired - 3600), "--until", iso(fired + 3600))):
+            self.assertEqual(lines(replay(*part)), whole, part)
+        before = replay("--until", iso(fired - 2))
+        self.assertEqual((before.returncode, [json.loads(line).get("rule") for line in lines(before)].count("quiet")), (0, 0), before.stderr)
+        for code, reason, *part in ((2, "there is no record in this part of the topic", "--from", iso(fired + 3600)),
+                                    (2, "--from soon: write an offset, or a time", "--from", "soon")):
+            done = replay(*part)
+            self.assertEqual((done.returncode, done.stdout), (code, ""), done.stderr)
+            self.assertIn(reason, done.stderr)
+        done = tocsin("replay", place.address)
+        self.assertEqual((done.returncode, done.stderr), (2, "tocsin: name a --partition or a --job\n"))
+        self.assertEqual(list(pathlib.Path(tempfile.gettempdir()).glob("tocsin-replay-*")), [])
 
     def test_an_instance_that_is_killed_again_and_again_loses_nothing_and_repeats_nothing(self):
         seed = int(os.environ.get("TOCSIN_SEED") or random.SystemRandom().randrange(1 << 32))

@@ -84,10 +84,10 @@ class Mistakes(unittest.TestCase):
         file.write_text(file.read_text().replace("mechanism: PLAIN", "mechanism: SCRAM-SHA-512"))
         self.refused(file, 2, "SCRAM-SHA-512", "PLAIN", "check sasl.mechanism")
 
-    def test_a_client_without_credentials_where_they_are_needed_is_told_of_the_protocol(self):
+    def test_a_client_without_credentials_where_they_are_needed_is_pointed_to_the_protocol(self):
         self.refused(configuration(f"127.0.0.1:{kafka.secured}"), 3, "security.protocol")
 
-    def test_tls_where_the_broker_has_none_is_told_of_the_port(self):
+    def test_tls_where_the_broker_has_none_is_pointed_to_the_port(self):
         self.refused(configuration(kafka_more="  properties: {security.protocol: SSL}\n"), 3, "SSL handshake failed", "security.protocol")
 
     def test_a_broker_of_an_authority_that_is_not_trusted_is_refused(self):
@@ -110,7 +110,7 @@ class Mistakes(unittest.TestCase):
         self.refused(configuration("127.0.0.1:1"), 3, "no Kafka broker answers at 127.0.0.1:1 (", "Connection refused", "is it running")
         self.refused(configuration("broker.invalid:9092"), 3, "Failed to resolve 'broker.invalid:9092'")
 
-    def test_a_user_without_permissions_is_told_which_are_missing(self):
+    def test_a_user_without_permissions_learns_which_are_missing(self):
         self.refused(configuration(user="nobody"), 2, "topic tocsin.", "the user needs Describe and DescribeConfigs on it", "docs/operate.md")
 
     def test_topics_with_other_times_or_numbers_of_partitions_are_named_with_the_command(self):

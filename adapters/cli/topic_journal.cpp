@@ -1,0 +1,102 @@
+#include "adapters/cli/topic_journal.h"
+
+#include <fmt/format.h>
+#include <stdlib.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "adapters/cli/service_commands.h"
+#include "adapters/formats/json_lines.h"
+
+namespace tocsin::adapters::cli {
+namespace {
+
+using stream::Errc;
+using stream::Error;
+using stream::Result;
+
+Result<std::optional<kafka::Mark>> mark_of(const char* option, const std::string& text) {
+  if (text.empty()) return std::optional<kafka::Mark>{};
+  std::int64_t offset = 0;
+  const auto [end, wrong] = std::from_chars(text.data(), text.data() + text.size(), offset);
+  if (wrong == std::errc{} && end == text.data() + text.size() && offset >= 0) return std::optional<kafka::Mark>{offset};
+  auto time = formats::parse_time(text);
+  if (!time) time = formats::parse_time(text + "Z");
+  if (time) return std::optional<kafka::Mark>{*time};
+  return Error{Errc::malformed, fmt::format("{} {}: write an offset, or a time, 2026-11-21T02:14:43Z", option, text)};
+}
+
+int cannot(const Error& error) {
+  fmt::print(stderr, "tocsin: {}\n", error.message);
+  return error.code == Errc::io ? 3 : 2;
+}
+
+}  // namespace
+
+void add_part_options(CLI::App& command, TopicPart& part) {
+  auto* partition = command.add_option("--partition", part.options.partition, "Of a cluster: which partition")
+                        ->option_text("N")
+                        ->check(CLI::Range(0, 1 << 20));
+  auto* job =
+      command.add_option("--job", part.options.subject, "Of a cluster: the partition that has this job's records")->option_text("NAME");
+  partition->excludes(job);
+  command.add_option("--from", part.from, "Of a cluster: from this offset or time on, 2026-11-21T02:14:43Z (default: the oldest)")
+      ->option_text("WHERE");
+  command.add_option("--until", part.until, "Of a cluster: up to this offset or time, without it (default: the newest)")
+      ->option_text("WHERE");
+}
+
+bool names_a_cluster(const std::string& argument) {
+  return argument.starts_with("kafka://") || argument.ends_with(".yml") || argument.ends_with(".yaml");
+}
+
+Result<std::uint64_t> copy(const TopicPart& part, const std::filesystem::path& journal) {
+  if (part.options.partition < 0 && part.options.subject.empty()) return Error{Errc::refused, "name a --partition or a --job"};
+  auto options = part.options;
+  options.journal = journal;
+  auto from = mark_of("--from", part.from), until = mark_of("--until", part.until);
+  if (!from) return from.error();
+  if (!until) return until.error();
+  options.begin = std::move(*from);
+  options.end = std::move(*until);
+  const auto cluster = cluster_of(part.cluster);
+  if (!cluster) return cluster.error();
+  options.from = *cluster;
+  return kafka::record(options);
+}
+
+Result<TemporaryJournal> TemporaryJournal::of(const TopicPart& part) {
+  std::string name = (std::filesystem::temp_directory_path() / "tocsin-replay-XXXXXX").string();
+  if (::mkdtemp(name.data()) == nullptr) return Error{Errc::io, fmt::format("cannot make a directory {}: {}", name, std::strerror(errno))};
+  TemporaryJournal journal{name};
+  const auto count = copy(part, journal.directory());
+  if (!count) return count.error();
+  if (*count == 0) return Error{Errc::not_found, "there is no record in this part of the topic"};
+  return journal;
+}
+
+TemporaryJournal::~TemporaryJournal() {
+  std::error_code error;
+  if (!directory_.empty()) std::filesystem::remove_all(directory_, error);
+}
+
+void add_record_command(CLI::App& app, int& status) {
+  auto part = std::make_shared<TopicPart>();
+  auto journal = std::make_shared<std::filesystem::path>();
+  auto* record = app.add_subcommand("record", "Copy a partition of a cluster's telemetry to a new journal, for replay and explain");
+  record->add_option("--kafka", part->cluster, cluster_text)->required()->option_text("ADDRESS (required)")->check(is_kafka_address());
+  add_part_options(*record, *part);
+  record->add_option("JOURNAL", *journal, "A new directory")->required()->option_text("(required)");
+  record->callback([part, journal, &status] {
+    const auto count = copy(*part, *journal);
+    if (!count) return void(status = cannot(count.error()));
+    fmt::print("{} entries recorded in {}\n", *count, journal->string());
+    status = 0;
+  });
+}
+
+}  // namespace tocsin::adapters::cli

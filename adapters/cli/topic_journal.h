@@ -1,0 +1,44 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <utility>
+
+#include "adapters/kafka/record.h"
+#include "stream/values/result.h"
+
+namespace tocsin::adapters::cli {
+
+// A part of a partition of a cluster's telemetry, as options name it.
+struct TopicPart {
+  std::string cluster;           // as cluster_of() takes it
+  kafka::RecordOptions options;  // partition or job
+  std::string from, until;       // offsets or times; empty: all
+};
+void add_part_options(CLI::App& command, TopicPart& part);
+
+// Whether an argument names a cluster, and not a journal: kafka://…, or a configuration, FILE.yml.
+[[nodiscard]] bool names_a_cluster(const std::string& argument);
+
+// Copies it into a journal, a directory that is new or empty. Returns how many entries there are.
+[[nodiscard]] stream::Result<std::uint64_t> copy(const TopicPart& part, const std::filesystem::path& journal);
+
+// A copy that is there as long as this is.
+class TemporaryJournal {
+ public:
+  [[nodiscard]] static stream::Result<TemporaryJournal> of(const TopicPart& part);
+  TemporaryJournal(TemporaryJournal&& other) noexcept : directory_(std::exchange(other.directory_, {})) {}
+  TemporaryJournal& operator=(TemporaryJournal&&) = delete;
+  ~TemporaryJournal();
+  [[nodiscard]] const std::filesystem::path& directory() const noexcept { return directory_; }
+
+ private:
+  explicit TemporaryJournal(std::filesystem::path directory) : directory_(std::move(directory)) {}
+  std::filesystem::path directory_;
+};
+
+void add_record_command(CLI::App& app, int& status);
+
+}  // namespace tocsin::adapters::cli
