@@ -134,7 +134,7 @@ const Option all_options[] = {
     {"http",
      "requests_per_second",
      [](Config& c) -> Place { return &c.http.requests_per_second; },
-     "Requests of all clients, at most; beyond, they are answered 429.",
+     "Requests of all clients, at most; beyond, they are answered 429. Probes are not counted.",
      {},
      {},
      1,

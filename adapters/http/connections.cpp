@@ -135,11 +135,6 @@ class Conversation {
   Asked look_at(const Received::value_type& request) {
     Asked asked;
     shared_->add(&ServerStatus::requests);
-    if (!shared_->rate.takes(std::chrono::steady_clock::now())) {
-      shared_->add(&ServerStatus::refused);
-      asked.refusal = plain(429, "too many requests");
-      return asked;
-    }
     auto target = parse_target(request.target());
     if (!target) {
       shared_->add(&ServerStatus::refused);
@@ -150,8 +145,13 @@ class Conversation {
     const std::string& method = asked.request.method;
     const auto found = shared_->routes.find(method, asked.request.path);
     if (const auto* route = std::get_if<const Route*>(&found)) asked.route = *route;
+    // Probes are always answered: a supervisor would restart a program that is only asked too often.
     const bool open = asked.route != nullptr && asked.route->access == Access::open;
-    if (!open && !shared_->gate.admits(request[beast::http::field::authorization])) {
+    const bool admitted = open || shared_->gate.admits(request[beast::http::field::authorization]);
+    if (!open && !(admitted ? shared_->rate : shared_->strangers).takes(std::chrono::steady_clock::now())) {
+      shared_->add(&ServerStatus::refused);
+      asked.refusal = plain(429, "too many requests");
+    } else if (!admitted) {
       shared_->add(&ServerStatus::unauthorized);
       asked.extra = shared_->gate.challenge();
       asked.refusal = plain(401, "credentials are missing or wrong");
