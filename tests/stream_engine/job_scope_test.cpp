@@ -214,13 +214,13 @@ TEST_CASE("attempts side by side share the limit of alerts of their job") {
     return named;
   };
   event(log, 0, "start");
-  for (double s = 1; s < 20; s += 5) all_hot(s);
+  for (double s = 1; s < 50; s += 5) all_hot(s);
   CHECK(open() == 1'000);
-  event(log, 20, "end");
-  event(log, 21, "start");
-  for (double s = 22; s < 60; s += 5) all_hot(s);
+  event(log, 50, "end");
+  event(log, 51, "start");
+  for (double s = 52; s < 120; s += 5) all_hot(s);
   CHECK(open() == 1'000);
-  for (double s = 60; s < 200; s += 5) all_hot(s);
+  for (double s = 120; s < 240; s += 5) all_hot(s);
   CHECK(open() == 1'000);
   const auto resolved = std::count_if(log.collector.transitions.begin(), log.collector.transitions.end(),
                                       [](const auto& t) { return t.rule == "hot" && t.reason == ResolveReason::attempt_ended; });
