@@ -76,3 +76,36 @@ TEST_CASE("an attempt's deviation is that of the sample") {
   const std::vector<double> values{2, 4, 4, 4, 5, 5, 7, 9};
   CHECK(over_attempt(Op::w_stddev, values) == doctest::Approx(std::sqrt(32.0 / 7)));
 }
+
+TEST_CASE("accumulators to which later ones are appended are those of all values") {
+  std::mt19937 random{tocsin::test::seed(5)};
+  Demand demand;
+  const std::pair<Op, double> asked[] = {{Op::w_count, 0}, {Op::w_first, 0},    {Op::w_last, 0},       {Op::w_sum, 0},  {Op::w_mean, 0},
+                                         {Op::w_min, 0},   {Op::w_max, 0},      {Op::w_stddev, 0},     {Op::w_mad, 0},  {Op::w_median, 0},
+                                         {Op::w_first, 7}, {Op::w_last, 9},     {Op::w_quantile, 0.9}, {Op::w_ewma, 8}, {Op::w_fraction, 4},
+                                         {Op::w_ewma, 1},  {Op::w_nonfinite, 0}};
+  for (const auto& [op, number] : asked) demand.add(op, number);
+  SeriesScratch scratch;
+  for (int round = 0; round < 300; ++round) {
+    Accumulators all{demand, false}, kept{demand, false};
+    double now = 0;
+    for (int attempt = 0; attempt < 3; ++attempt) {
+      Accumulators one{demand, false};
+      const std::size_t count = random() % 4 == 0 ? random() % 3 : random() % 60;
+      for (std::size_t i = 0; i < count; ++i) {
+        const double value = random() % 10 == 0 ? measured_nan : static_cast<double>(random() % 2000) / 8 - 100;
+        now += 1;
+        one.add(3, at(now), value), all.add(1, at(now), value);
+      }
+      kept.append(2, one, 3);
+      now += 500;
+    }
+    for (const auto& [op, number] : asked) {
+      INFO("round ", round, ", operation ", static_cast<int>(op), " of ", number);
+      const double expected = all.reduce(op, 1, {number, absent}, scratch), found = kept.reduce(op, 2, {number, absent}, scratch);
+      CHECK(is_absent(found) == is_absent(expected));
+      CHECK(std::isnan(found) == std::isnan(expected));
+      if (!std::isnan(expected)) CHECK(found == doctest::Approx(expected).epsilon(1e-9));
+    }
+  }
+}
