@@ -142,11 +142,11 @@ case "the training is finished, and its processes never go" {
   ranks = 2,
   { lasting = "2m", phase = "train", step = steps(0.5), process_state = "sleeping", process_cpu = noise(1, 0.05) },
   { lasting = "15m", step = silent, process_cpu = 0, events = { { "training_over", at = "1s" } } },
-  fires = { { "idle_hang" } },
+  fires = { { "stalled" } },
 }
 case "an epoch says that training is finished, and the next one stands still" {
   ranks = 2,
   { lasting = "2m", phase = "train", step = steps(0.5), process_state = "sleeping", process_cpu = noise(1, 0.05), events = { { "training_over", at = "60s" } } },
   { lasting = "2m", step = silent, process_cpu = 0 },
-  fires = { { "idle_hang" } },
+  fires = { { "stalled" } },
 }

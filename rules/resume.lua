@@ -150,7 +150,7 @@ case "the step goes on, and the weights are new" {
 }
 case "the third attempt begins anew, and the second did not" {
   ranks = 1, { lasting = "3m", phase = "train", step = steps(1, 1), loss = ramp(8, 4), ends = "failed" },
-  { new_attempt = true, lasting = "3m", step = steps(1, 180), loss = ramp(4, 3), ends = "preempted" },
+  { new_attempt = true, lasting = "3m", step = steps(1, 180), loss = ramp(4, 3), ends = "failed" },
   { new_attempt = true, lasting = "4m", step = steps(1, 1), loss = ramp(8, 6) },
   fires = { { "silent_resume" } },
 }
