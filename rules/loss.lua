@@ -185,7 +185,7 @@ rule "loss_diverged" {
     local before  = greatest(job.past:max():fill(birth), birth)
     local climbs  = job.birth:min():above(0) & job.long:kendall():above(p.steady) & job.long:last():above(p.climb * job.long:first())
                   & (job.long:last():above(p.height * before) | (state.best:above(p.never * birth) & job.long:last():above(p.height * birth)))
-    local early   = job.young:min():above(p.above * birth) & birth:above(0) & job.birth:min():below(p.begun * birth)
+    local early   = job.young:min():above(p.above * birth) & (job.young:min() - birth):above(1.4826 * job.birth:mad()) & birth:above(0) & job.birth:min():below(p.begun * birth)
                   & ~job.young:kendall():below(p.falls):surely() & count:below(p.few)
     local rises   = job.rate:max() / job.rates:median()
     return stays:surely() | climbs:surely() | early:surely(),

@@ -71,8 +71,13 @@ pattern "jax_barrier" {
 pattern "jax_task_lost" {
   about  = "other tasks learn that one is gone",
   line   = { [[tasks? (?:is|are) unhealthy \(stopped sending heartbeats\)]], [[JAX distributed service detected fatal errors]], [[[Pp]olled an error from (?:the )?coordination service]],
-             [[/task:\d+ heartbeat timeout\b]], [[coordination (?:service|agent).*\b(?:heartbeat timeout|task has failed|is in error)\b]] },
+             [[coordination (?:service|agent).*\b(?:heartbeat timeout|task has failed|is in error)\b]] },
+  unless = [[/task:\d+ heartbeat timeout\b]],
   event  = "peer_lost", texts = { peer = { find = [[(/job:\S+?/task:\d+)]] } },
+}
+pattern "jax_heartbeat" {
+  about = "JAX's coordination service names the task that no longer answers",
+  line  = [[/task:(?P<missing>\d+) heartbeat timeout\b]], event = "barrier_missed", rank = "missing", fields = { missing = "missing" },
 }
 pattern "xla_rendezvous_waits" {
   about  = "XLA: some of a program's devices have not come to a collective",

@@ -7,7 +7,9 @@ local part  = [[(?:[^lsd/"<][^/"]*|l(?:[^i/"][^/"]*)?|li(?:[^b/"][^/"]*)?|s(?:[^
 local place = [[(?m)^\s+File ("/?]] .. part .. [[(?:/]] .. part .. [[)*", line \d+, in \S+)]]
 
 pattern "traceback" {
+  about     = "one that a logger prints as a warning was caught",
   line      = [[Traceback \(most recent call last\):]],
+  unless    = [[\b(?:WARN(?:ING)?|INFO|DEBUG)\b[^"]{0,80}Traceback ]],
   continues = [[^(?:\s|\S+ File "|During handling|The above exception)]],
   ends      = [[^ ?(?:(?:[a-z_]\w*\.)+[A-Z]\w*|[A-Z]\w*(?:Error|Exception|Exit|Interrupt|Iteration|Timeout|Failure|Empty|Full))(?::(?:\s|$)|\s*$)]],
   event     = "traceback", also = "exception_raised",
@@ -90,7 +92,7 @@ pattern "gpu_ecc" {
 pattern "gpu_lost" {
   about  = "a program asks for a GPU that no longer answers: nvidia-smi, NVML, and the driver when it starts",
   line   = { [[GPU is lost]], [[NVMLError_GpuIsLost]], [[Unable to determine the device handle for [Gg][Pp][Uu] ?(?P<pci>[0-9A-Fa-f:.]*)]], [[RmInitAdapter failed]],
-             [[^NVRM: fallen off the bus and is not responding]],
+             [[^NVRM: fallen off the bus and is not responding]], [[\b(?:nvidia|amdgpu) (?P<pci>[0-9A-Fa-f:.]+): Unable to change power state from D3(?:hot|cold) to D0, device inaccessible]],
              [[amdgpu: GPU (?:reset begin|recovery disabled|hang detected)]], [[amdgpu_job_timedout\S* \*ERROR\* ring]], [[HW Exception by GPU node-\d+ .*(?:GPU Hang|reset)]], [[^\|\s*(?:ERR!|N/A|\d+%)\s+ERR!]] },
   event  = "gpu_lost", texts = { pci = "pci" },
 }
@@ -131,7 +133,8 @@ pattern "storage_failed" {
   event = "storage_failed", fields = { errno = "errno" },
 }
 pattern "permission_denied" { line = { [=[PermissionError: \[Errno 13\]]=], [[Errno 30\] Read-only file system]], [[: Permission denied\s*$]] }, unless = [[\bssh|publickey]], event = "permission_denied", texts = { path = { find = [['([^']+)'\s*$]] } } }
-pattern "missing_module"  { line = { [[(?:ModuleNotFoundError|ImportError): (?P<message>.+)]], [[python[\d.]*: (?P<python>No module named .+)]] }, event = "missing_module",
+pattern "missing_module"  { line = { [[(?:ModuleNotFoundError|ImportError): (?P<message>.+)]], [[python[\d.]*: (?P<python>No module named .+)]] },
+                            unless = [[\b(?:WARN(?:ING)?|INFO|DEBUG)\b.{0,80}\w+Error: ]], event = "missing_module",
                             texts = { message = { { "message" }, { "python" } }, module = { find = [[No module named '?([^';]+)]] } } }
 pattern "missing_file"    { line = [[FileNotFoundError: (?P<message>.+)]], event = "missing_file", texts = { message = "message" } }
 pattern "hub_access"      { line = { [[GatedRepoError]], [[RepositoryNotFoundError]], [[(?:401|403) Client Error]], [[Cannot access gated repo]], [[LocalEntryNotFoundError]] },

@@ -46,6 +46,11 @@ pattern "deepspeed_exit" {
   line   = [[exits with return code = (?P<code>-?\d+)]], event = "rank_failed",
   fields = { exitcode = "code", signal = { find = [[code = -(\d+)]] }, local_rank = { find = [[--local[_-]rank=(\d+)]] } }, texts = { launcher = { text = "deepspeed" } },
 }
+pattern "lsf_exit" {
+  about  = "LSF's report of a job at its end; a signal has a number above 128, and another pattern",
+  line   = [[^Exited with exit code (?P<code>\d{1,2}|1[01]\d|12[0-8])\.\s*$]], event = "rank_failed",
+  fields = { exitcode = "code" }, texts = { launcher = { text = "lsf" } },
+}
 pattern "sagemaker_failed" {
   line   = [[\bExecuteUserScriptError:|\bFailed\. Reason: AlgorithmError:]], event = "rank_failed",
   fields = { exitcode = { { find = [[\b[Ee]xit ?[Cc]ode:? (\d+)]] }, { number = 1 } } }, texts = { launcher = { text = "sagemaker" } },

@@ -237,7 +237,7 @@ parser "paddle" (training {
 })
 parser "ultralytics" (training {
   about   = "YOLO: the bar of an epoch, and the parts of the loss before it",
-  line    = [[^\s*(?P<epoch>INT)/INT\s+\d\S*\s+(?P<loss>NUM)\s.*%\|[^|]*\|\s*(?P<n>INT)/(?P<total>INT) ]],
+  line    = [[^\s*(?P<epoch>INT)/INT\s+\d\S*\s+(?P<loss>NUM)\s.*%(?:\|[^|]*\|\s*| [━╸╺─]+ )(?P<n>INT)/(?P<total>INT) ]],
   samples = { step = { "n", epoch = "epoch", per_epoch = "total" }, loss = "loss" },
 })
 parser "torchtune" (training {
@@ -288,4 +288,7 @@ parser "bigdl" (training {
   line    = [[\[Iteration (?P<step>INT)\]\[Wall Clock .*\bLoss is (?P<loss>NUM)]],
   samples = { step = "step", loss = "loss", learning_rate = { find = [[learning rate is (NUM)]] },
               step_time = { find = [[ in (NUM)\s?seconds]] } },
+})
+parser "deeplearning4j" (training {
+  line    = [[\bScore at iteration (?P<step>INT) is (?P<loss>NUM)]], samples = { step = "step", loss = "loss" },
 })

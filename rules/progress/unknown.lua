@@ -1,6 +1,6 @@
 -- Lines of no framework that frameworks.lua knows: careful, and after all others (the file's name sorts last).
 
-local loss = [[(?:(?:train(?:ing)?[_ /]|total[_ -]|tot_|per_token_|[mc]?lm[_ ]|step[_ ]|ce[_ ]|gen[_ ]|contrastive_)?loss(?:[_ ]total)?|x-?ent|cross[_ -]?entropy|nll|ce|objective|cost)]]
+local loss = [[(?:(?:train(?:ing)?[_ /]|total[_ -]|tot_|per_token_|[mc]?lm[_ ]|step[_ ]|ce[_ ]|gen[_ ]|contrastive_)?loss(?:[_ ]total|_train(?:ing)?)?|x-?ent|cross[_ -]?entropy|nll|ce|objective|cost)]]
 local loss_is = [[\b]] .. loss .. [[["'*]?\s*(?:[:=|\[]|\bis\b|\s)\s*["'*]?(?:loss=)?(?P<loss>NUM)(?:[^\w.]|$)]]
 local scan_loss = [[(?i)loss|x-?ent|entropy|nll|objective|cost|\bce\b]]
 
@@ -58,24 +58,31 @@ local of_checkpoint = [[|(?i)checkpoint|ckpt|\bsav(?:e|ed|ing)\b|\bload(?:ed|ing
 -- A count beside an epoch begins anew with it. With the epoch's length it makes a step of the whole; a batch without it makes none.
 local epoch  = [[\bepochs?["']?[ :#=\[]*(?P<epoch>INT)(?:\s?(?:/|of)\s?INT)?]]
 local within = [[(?:step|iter|iters|iteration|it|batch(?:es)?|mini-?batch)]]
+parser "rewarded" {
+  about   = "reinforcement learning: the loss of an actor is no measure of what is learnt",
+  line    = [[(?i)]] .. epoch .. [[[\]),:;|\s\[(-]{1,6}(?:]] .. within .. [[[ :#=\[]*)?(?P<n>INT)[\])]?\s?(?:/|of)\s?\[?(?P<total>INT)[^\w.].*?\b(?:reward|return|advantage)s?\b]],
+  scan    = [[(?i)reward|return|advantage]], unless = not_training,
+  samples = with { step = { of_all, { "n", epoch = "epoch", per_epoch = "total" } } }, states = { phase = "train" },
+}
 parser "epoch_and_count" {
-  about   = "Epoch [3/30], Step [12/400]; epoch: 3, iter: 12/400; it 12/400 of epoch 3",
-  line    = { [[(?i)]] .. epoch .. [[[\]),:;|\s\[-]{1,6}(?:]] .. within .. [[[ :#=\[]*)?(?P<n>INT)\]?\s?(?:/|of)\s?\[?(?P<total>INT)[^\w.].*?]] .. loss_is,
-              [[(?i)\b]] .. within .. [[[ :#=\[]*(?P<n>INT)/(?P<total>INT) of epoch (?P<epoch>INT)\b.*?]] .. loss_is },
+  about   = "Epoch [3/30], Step [12/400]; epoch: 3, iter: 12/400; Epoch 3 (12/400); it 12/400 of epoch 3; 3-epoch (12/400)",
+  line    = { [[(?i)]] .. epoch .. [[[\]),:;|\s\[(-]{1,6}(?:]] .. within .. [[[ :#=\[]*)?(?P<n>INT)\]?\s?(?:/|of)\s?\[?(?P<total>INT)[^\w.].*?]] .. loss_is,
+              [[(?i)\b]] .. within .. [[[ :#=\[]*(?P<n>INT)/(?P<total>INT) of epoch (?P<epoch>INT)\b.*?]] .. loss_is,
+              [[(?i)\b(?P<epoch>INT)(?:st|nd|rd|th)?[ -]epoch\W{1,4}(?P<n>INT)\s?/\s?(?P<total>INT)[^\w.].*?]] .. loss_is },
   scan    = scan_loss, unless = not_training,
   samples = with { step = { of_all, { "n", epoch = "epoch", per_epoch = "total" } }, loss = "loss" },
   states  = { phase = "train" },
 }
 parser "epoch_and_batch" {
   about   = "no length, and often no loss: Epoch[12] Batch [1300-1320], [Epoch 8][Batch 99], Epoch: 2, batches done: 400",
-  line    = { [[(?i)]] .. epoch .. [[[\]),:;|\s\[-]{1,6}(?:batch(?:es)?|mini-?batch|iter(?:ation)?s?|step)(?: (?:done|complete|completed))?[ :#=\[]*(?:INT-)?(?P<n>INT)\b]],
+  line    = { [[(?i)]] .. epoch .. [[[\]),:;|\s\[-]{1,6}(?:batch(?:es)?|mini-?batch|iter(?:ation)?s?|step)(?:[_ ](?:id|idx|index|done|complete|completed))?[ :#=\[]*(?:INT-)?(?P<n>INT)\b]],
               [[(?i)]] .. epoch .. [[\b.*?]] .. loss_is .. [[.*?\b]] .. within .. [[[ :#=\[]*(?P<count>INT)\s?/\s?INT\b]] },
   scan    = [[(?i)epoch]], unless = not_training .. of_checkpoint,
   samples = with { step = { of_all, { "n", epoch = "epoch" } }, loss = { { "loss" }, { find = [[(?i)]] .. loss_is } } },
   states  = { phase = "train" },
 }
 parser "step_and_loss" {
-  line    = { [[(?i)(?:^|[^\w/]|(?:train|trainer|training|global|perf|progress)/)]] .. named_step .. [[["']?\s*(?:[:=#_]|\s)\s*["']?\[?(?P<step>INT)(?:\s?/\s?(?:INT|NUM[kKM]))?(?:[^\w.]|\.\s).*?\b]] .. loss .. [[["']?\s*(?:[:=|]|\bis\b|\s)\s*["']?(?P<loss>NUM)(?:[^\w.]|$)]],
+  line    = { [[(?i)(?:^|[^\w/]|(?:train|trainer|training|global|perf|progress)/)]] .. named_step .. [[["']?\s*(?:[:=#_]|\s)\s*["']?\[?(?P<step>INT)(?:\s?/\s?(?:INT|NUM[kKM]))?(?:[^\w.]|\.\s).*?\b]] .. loss .. [[["']?\s*(?:[:=|,]|\bis\b|\s)\s*["']?(?P<loss>NUM)(?:[^\w.]|$)]],
               [[(?i)\b]] .. loss .. [[["']?\s*(?:[:=]|\bis\b|\s)\s*["']?(?P<loss>NUM)[^\w.].*?\b]] .. named_step .. [[["']?\s*[:=#]\s*["']?(?P<step>INT)(?:[^\w.]|\.\s|$)]] },
   scan    = scan_loss,
   unless  = not_training,
@@ -111,11 +118,24 @@ parser "named_loss" {
 }
 parser "epoch_summary" {
   about   = "a mean over an epoch, of a training that may print nothing else: Epoch 3/10, Train Loss: 0.51, Val Loss: 0.55",
-  line    = { [[(?i)]] .. epoch .. [[\b.*?\btrain(?:ing)?\W{0,3}(?:(?:avg|average|mean|total|running|epoch)[ _])?loss["']?\s*[:=|]?\s*["']?(?P<labelled>NUM)(?:[^\w.]|$)]],
+  line    = { [[(?i)]] .. epoch .. [[\b.*?\btrain(?:ing)?[\W_]{0,3}(?:(?:(?:avg|average|mean|total|running|epoch)[ _])?loss|(?:r?mse|mae|bce|nll)(?:_\w{1,12})?)["']?\s*[:=|]?\s*["']?(?P<labelled>NUM)(?:[^\w.]|$)]],
               [[(?i)]] .. epoch .. [[\b.*?\b(?:avg|average|mean|running|epoch)[ _]loss["']?\s*[:=|]?\s*["']?(?P<average>NUM)(?:[^\w.]|$)]],
               [[(?i)^\W*(?:\w+:)*\s?epochs?[ :#=\[]*INT(?:\s?(?:/|of)\s?INT)?\W{1,6}(?:train[ _])?loss["']?\s*[:=|]?\s*["']?(?P<loss>NUM)(?:[^\w.]|$)]] },
   scan    = scan_loss, unless = [[(?i)\b(?:eval(?:uat\w+)?|valid(?:at\w+)?|val|test|dev)\b[ :\w]{0,16}epoch|epoch[^,|;]{0,24}\b(?:val|valid|validation|eval|evaluation|test|dev)\b|\b(?:best|lowest|min|minimum|patience)\b.*epoch]],
   samples = { loss = { { "labelled" }, { "average" }, { "loss" } } }, states = { phase = "train" },
+}
+parser "loss_of_a_batch" {
+  about   = "without a count: a line of its own, or after the epoch",
+  line    = { [[(?i)^\W*(?:(?:current|mini-?batch|batch|step|iteration|train(?:ing)?)[ _]){1,2}loss\s*[:=]\s*(?P<loss>NUM)\W*$]],
+              [[(?i)]] .. epoch .. [[\W{1,6}(?:mini-?batch|batch|step|iteration)[ _]loss["']?\s*[:=]?\s*(?P<loss>NUM)(?:[^\w.]|$)]] },
+  scan    = scan_loss, unless = not_training,
+  samples = { loss = "loss" }, states = { phase = "train" },
+}
+parser "step_alone" {
+  about   = "a line of its own: current step: 120, the 120th step",
+  line    = { [[(?i)^\W*(?:current|global|training|train)[ _](?:step|iteration|iter)s?\s*[:=#]?\s*(?P<step>INT)(?:st|nd|rd|th)?(?: (?:step|iteration))?\W*$]],
+              [[(?i)^\W*(?:the )?(?P<step>INT)(?:st|nd|rd|th) (?:step|iteration)\W*$]] },
+  scan    = [[(?i)step|iter]], samples = { step = "step" }, states = { phase = "train" },
 }
 parser "step_of" {
   about   = "how far it is, and no loss: step 1200/50000, iteration: 30 of 9000; of a total of hundreds, so that stages of a set-up are none",
@@ -125,8 +145,8 @@ parser "step_of" {
 }
 parser "loss_of_no_number" {
   about   = "wherever it stands: that a training loss is no number needs no step to be true",
-  line    = [=[(?i)(?:^|[^\w/]|total_|train_|training_|train/|avg_|mean_|running_)loss(?:es)?(?:_G|_D)?["')\]]*\s*(?:[:=]|\bis\b|\s)\s*["'(]?(?:tensor\()?(?P<loss>-?(?:nan|inf))\b]=],
+  line    = [=[(?i)(?:^|[^\w/]|total_|train_|training_|train/|avg_|mean_|running_)loss(?:es)?(?:_[A-Za-z]{1,8})?["')\]]*\s*(?:[:=]|\bis\b|\s)\s*["'(]?(?:tensor\()?(?P<loss>-?(?:nan|inf))\b]=],
   scan    = [[(?i)\b(?:nan|inf)\b]],
-  unless  = [[(?i)\b(?:val|valid|validation|eval|evaluation|test|dev|patience)(?:\b|_)|\b(?:best|min|minimum|lowest|previous|initial)\b[^|,;]{0,12}loss|improved from|loss[ _]?(?:scale|scaler|fn|func|function|weight|type)|\bif\b|\bwhen\b]],
+  unless  = [[(?i)\b(?:val|valid|validation|eval|evaluation|test|dev|patience)(?:\b|_)|\b(?:best|min|minimum|lowest|previous|initial)\b[^|,;]{0,12}loss|improved from|loss[ _]?(?:scale|scaler|fn|func|function|weight|type|val|valid|eval|test|dev|min|best)|\bif\b|\bwhen\b]],
   samples = { loss = "loss" },
 }
