@@ -97,7 +97,7 @@ rule "loss_spike" {
   -- and as a share of what it has learnt since its birth. A loss that fell by no more than it moves in hundreds of values is no measure of what is learnt
   -- (rewards, two networks against each other): nor has a run that goes on from elsewhere shown it. Of those only a height counts that was
   -- never reached in hundreds of values, and twice the size. The hump of a warm-up is no jump: it comes before the loss has fallen.
-  params = { z = 6, size = 0.7, share = 0.15, learnt = 2.5, height = 1.2, fallen = 0.1, early = 500, far = 10, twice = 1, birth = 0.15, alone = 8, ratios = 5, tails = 4, double = 2, over = 1.5, rises = 3, grows = 5 },
+  params = { z = 6, size = 0.7, share = 0.15, learnt = 2.5, height = 1.2, fallen = 0.1, early = 500, far = 10, twice = 1, birth = 0.15, alone = 8, ratios = 5, tails = 4, double = 2, over = 1.5, rises = 3, grows = 5, again = 0.5 },
   clear = "16 of 16", yields_to = { "loss_diverged", "loss_not_finite" },
   shows = "loss {now:.4g} at step {step:.0f}, before {usual:.4g} ({z:.1f} deviations)",
   causes = {
@@ -124,10 +124,12 @@ rule "loss_spike" {
     local alone   = (one - usual):above(p.alone * broad) & (one / usual):log():above(p.ratios * broad / usual) & one:above(p.double * usual)
                   & one:above(p.over * job.noise:max()) & (one - usual):above(p.share * fall) & usual:above(0)
     local anew    = (now - job.birth:first(3)):abs():below(p.birth * job.birth:first(3):abs())      -- a mean of each epoch begins again
+    -- A second run in the same log: the steps are small again, and the loss is what it was then.
+    local again   = ((one - job.birth:first(3)):abs():below(p.birth * job.birth:first(3):abs()) & job.step:last():max("job"):below(p.again * job.step:max():max("job"))):surely()
     local ever    = ~signs & excess:above(p.far * broad) & excess:above(p.twice * usual:abs()) & now:above(job.wide:max()) & job.step:last():max("job"):above(p.early)
                   & ~(learnt & excess:below(p.share * fall)):surely()
     local ratio   = (now / usual):log():above(p.tails * broad / usual):maybe()        -- losses of small batches have long tails
-    return ((excess:above(0) & learnt & jumped & ratio & ~anew & ~signs) | (learnt & alone & ~anew) | (ever & ratio):surely()), { now = greatest(now, one), usual = usual, z = (greatest(now, one) - usual) / broad, step = job.step:last():max("job"), rises = rises, grows = grows, rate = rises:above(p.rises), gradient = grows:above(p.grows) }
+    return ((excess:above(0) & learnt & jumped & ratio & ~anew & ~signs) | (learnt & alone & ~anew & ~again) | (ever & ratio):surely()), { now = greatest(now, one), usual = usual, z = (greatest(now, one) - usual) / broad, step = job.step:last():max("job"), rises = rises, grows = grows, rate = rises:above(p.rises), gradient = grows:above(p.grows) }
   end,
 }
 

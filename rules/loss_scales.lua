@@ -39,3 +39,12 @@ case "a small batch of a loss that has fallen to a hundredth: a bar shows one hi
   ranks = 1, { lasting = "60s", phase = "train", step = steps(0.1, 1), loss = ramp(3.5, 0.02) }, { lasting = "60s", step = steps(0.1, 601), loss = noise(0.0126, 0.0013) },
   { lasting = "1s", step = steps(0.1, 1201), loss = 0.0403 }, { lasting = "20s", step = steps(0.1, 1211), loss = noise(0.0126, 0.0013) },
 }
+case "a second run in the same log begins anew" {
+  ranks = 1,
+  { lasting = "30s", phase = "train", step = steps(1), loss = ramp(6.5, 3.2) }, { lasting = "100s", loss = noise(3.1, 0.05) },
+  { lasting = "2s", step = steps(1, 1), loss = silent }, { lasting = "3s", loss = 6.6 }, { lasting = "30s", loss = ramp(6.4, 3) },
+}
+case "batches of one whose loss is fifty times as high as another's, and a low one first" {
+  ranks = 1,
+  { lasting = "1s", phase = "train", step = steps(1), loss = 20 }, { lasting = "2s", loss = 21 }, { lasting = "20s", loss = noise(160, 130) }, { lasting = "12s", loss = noise(150, 60) }, { lasting = "40s", loss = noise(160, 130) },
+}

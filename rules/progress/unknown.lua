@@ -34,7 +34,7 @@ parser "evaluation_bar" {
 
 -- "key value" pairs with a step and a loss, in this order or the other. A line about validation, or about a loss that is a mean or a
 -- best one, is not taken, whatever else it contains. The loss has many names; `l` and `g` alone are too short for one.
-local not_training = [[(?i)\b(?:val|valid|validation|eval|evaluation|test|dev|patience|summary)(?:\b|_)|\b(?:average|avg|mean|best|lowest|min|final|target|last|previous)[ _-](?:\w+[ _-]){0,2}(?:loss|nll|entropy|cost|objective)|\b(?:[dg]|disc(?:riminator)?|generator)[ _]loss|loss[ _]?(?:fn|func|function|weight|type)|\bif\b|\bwhen\b]]
+local not_training = [[(?i)\b(?:val|valid|validation|eval|evaluation|test|dev|patience|summary)(?:\b|_)|\b(?:average|avg|mean|best|lowest|min|final|target|last|previous)[ _-](?:(?:\w+[ _-]){0,2}(?:loss|nll|entropy|objective)|cost)|\b(?:[dg]|disc(?:riminator)?|generator)[ _]loss|loss[ _]?(?:fn|func|function|weight|type)|\bif\b|\bwhen\b]]
 local named_step = [[(?:global[_ ]?step|steps?|iter|iters|iteration|it|itr|update|upd|batch)]]
 local grad_norm     = { find = [[(?i)\b(?:grad[_ ]?norm|g_?norm|grad|g)["']?\s*[:= ]\s*["']?(NUM)]] }
 local learning_rate = { find = [[(?i)\b(?:cur(?:rent)?_)?(?:lr|learning[_ ]rate)["']?\s*[:= ]\s*["']?(NUM)]] }
@@ -121,7 +121,7 @@ parser "epoch_summary" {
   line    = { [[(?i)]] .. epoch .. [[\b.*?\btrain(?:ing)?[\W_]{0,3}(?:(?:(?:avg|average|mean|total|running|epoch)[ _])?loss|(?:r?mse|mae|bce|nll)(?:_\w{1,12})?)["']?\s*[:=|]?\s*["']?(?P<labelled>NUM)(?:[^\w.]|$)]],
               [[(?i)]] .. epoch .. [[\b.*?\b(?:avg|average|mean|running|epoch)[ _]loss["']?\s*[:=|]?\s*["']?(?P<average>NUM)(?:[^\w.]|$)]],
               [[(?i)^\W*(?:\w+:)*\s?epochs?[ :#=\[]*INT(?:\s?(?:/|of)\s?INT)?\W{1,6}(?:train[ _])?loss["']?\s*[:=|]?\s*["']?(?P<loss>NUM)(?:[^\w.]|$)]] },
-  scan    = scan_loss, unless = [[(?i)\b(?:eval(?:uat\w+)?|valid(?:at\w+)?|val|test|dev)\b[ :\w]{0,16}epoch|epoch[^,|;]{0,24}\b(?:val|valid|validation|eval|evaluation|test|dev)\b|\b(?:best|lowest|min|minimum|patience)\b.*epoch]],
+  scan    = scan_loss .. [[|(?i)r?mse|mae|bce]], unless = [[(?i)\b(?:eval(?:uat\w+)?|valid(?:at\w+)?|val|test|dev)\b[ :\w]{0,16}epoch|epoch[^,|;]{0,24}\b(?:val|valid|validation|eval|evaluation|test|dev)\b|\b(?:best|lowest|min|minimum|patience)\b.*epoch]],
   samples = { loss = { { "labelled" }, { "average" }, { "loss" } } }, states = { phase = "train" },
 }
 parser "loss_of_a_batch" {
@@ -145,8 +145,8 @@ parser "step_of" {
 }
 parser "loss_of_no_number" {
   about   = "wherever it stands: that a training loss is no number needs no step to be true",
-  line    = [=[(?i)(?:^|[^\w/]|total_|train_|training_|train/|avg_|mean_|running_)loss(?:es)?(?:_[A-Za-z]{1,8})?["')\]]*\s*(?:[:=]|\bis\b|\s)\s*["'(]?(?:tensor\()?(?P<loss>-?(?:nan|inf))\b]=],
+  line    = [=[(?i)(?:^|[^\w/]|total_|train_|training_|train/|avg_|mean_|running_)loss(?:es)?(?:_(?:G|D|net|all|sum|total|train|ce|cls|reg|mse|bbox|l1|l2|kl|rec|recon|gen|disc))?["')\]]*\s*(?:[:=]|\bis\b|\s)\s*["'(]?(?:tensor\()?(?P<loss>-?(?:nan|inf))\b]=],
   scan    = [[(?i)\b(?:nan|inf)\b]],
-  unless  = [[(?i)\b(?:val|valid|validation|eval|evaluation|test|dev|patience)(?:\b|_)|\b(?:best|min|minimum|lowest|previous|initial)\b[^|,;]{0,12}loss|improved from|loss[ _]?(?:scale|scaler|fn|func|function|weight|type|val|valid|eval|test|dev|min|best)|\bif\b|\bwhen\b]],
+  unless  = [[(?i)\b(?:val|valid|validation|eval|evaluation|test|dev|patience)(?:\b|_)|\b(?:best|min|minimum|lowest|previous|initial)\b[^|,;]{0,12}loss|improved from|\bif\b|\bwhen\b]],
   samples = { loss = "loss" },
 }
