@@ -53,6 +53,7 @@ int run_wrap(const wrap::WrapOptions& options, const std::filesystem::path& rule
     std::string text = tocsin::dsl::pack_text(*files);
     return wrap::PackRecord{tocsin::dsl::pack_hash(text), std::move(text)};
   };
+  full.modules = cli::python_directory();
   full.first_pack = record;
   full.reload = [record, rules]() -> tocsin::stream::Result<wrap::PackRecord> {
     if (auto loads = cli::load_pack_from(cli::rules_directory(rules)); !loads) return loads.error();

@@ -93,4 +93,13 @@ std::filesystem::path rules_directory(const std::filesystem::path& asked) {
   return TOCSIN_RULES_DIR;
 }
 
+std::filesystem::path python_directory() {
+  std::error_code error;
+  const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
+  for (const auto& place : {error ? std::filesystem::path{} : program.parent_path().parent_path() / "share/tocsin/python",
+                            std::filesystem::path{TOCSIN_PYTHON_DIR}})
+    if (std::filesystem::exists(place / "tocsin.py", error)) return place;
+  return {};
+}
+
 }  // namespace tocsin::adapters::cli

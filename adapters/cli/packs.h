@@ -14,6 +14,9 @@ namespace tocsin::adapters::cli {
 // Where the shipped rules are: --rules, $TOCSIN_RULES, beside the program, or where it was built.
 [[nodiscard]] std::filesystem::path rules_directory(const std::filesystem::path& asked = {});
 
+// Where tocsin.py is: beside the program as it is installed, or where it was built; empty: nowhere.
+[[nodiscard]] std::filesystem::path python_directory();
+
 // The files of several directories as one pack: "shipped", and those of a site, whose files add to it. None: the shipped ones.
 struct RuleFiles {
   dsl::PackFiles files;

@@ -17,7 +17,17 @@ struct Streams {
   int report;        // closed by the exec, or receives the error
 };
 
-[[noreturn]] void become(const std::vector<std::string>& command, const Signals& signals, const Streams& streams) {
+// Behind what is there: a module of the user's own with the same name goes first.
+void offer(const std::string& modules) {
+  if (modules.empty()) return;
+  const char* set = std::getenv("PYTHONPATH");
+  const std::string before = set != nullptr ? set : "";
+  if ((':' + before + ':').find(':' + modules + ':') != std::string::npos) return;
+  ::setenv("PYTHONPATH", before.empty() ? modules.c_str() : (before + ':' + modules).c_str(), 1);
+}
+
+[[noreturn]] void become(const std::vector<std::string>& command, const std::string& modules, const Signals& signals,
+                         const Streams& streams) {
   char byte;
   ssize_t go;
   while ((go = ::read(streams.gate, &byte, 1)) < 0 && errno == EINTR) {}
@@ -28,6 +38,7 @@ struct Streams {
   std::vector<char*> arguments;
   for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
+  offer(modules);
   signals.restore();
   ::execvp(arguments[0], arguments.data());
   const int error = errno;
@@ -36,14 +47,14 @@ struct Streams {
 }
 
 // Leads the session, reports the command's pid and then each of its wait statuses.
-[[noreturn]] void hold(const std::vector<std::string>& command, const Terminal& terminal, const Signals& signals, const Streams& streams,
-                       int news, int held) {
+[[noreturn]] void hold(const std::vector<std::string>& command, const std::string& modules, const Terminal& terminal,
+                       const Signals& signals, const Streams& streams, int news, int held) {
   terminal.become_controlling();
   const pid_t pid = ::fork();
   if (pid == 0) {
     ::setpgid(0, 0);
     ::tcsetpgrp(streams.in, ::getpid());
-    become(command, signals, streams);
+    become(command, modules, signals, streams);
   }
   [[maybe_unused]] ssize_t written = ::write(news, &pid, sizeof pid);
   signals.restore_for_helper();
@@ -68,7 +79,7 @@ bool read_int(int descriptor, int& value) {
 
 }  // namespace
 
-Child prepare_child(const std::vector<std::string>& command, Terminal& terminal, const Signals& signals) {
+Child prepare_child(const std::vector<std::string>& command, const std::string& modules, Terminal& terminal, const Signals& signals) {
   Child child;
   Pipe out, err, news, held, gate = make_pipe(), report = make_pipe();
   if (!terminal.output()) out = make_pipe();
@@ -83,8 +94,8 @@ Child prepare_child(const std::vector<std::string>& command, Terminal& terminal,
   if (pid == 0) {
     held.write.close();  // or it would wait for itself, here and at the gate
     gate.write.close();
-    if (terminal.interactive()) hold(command, terminal, signals, streams, news.write.get(), held.read.get());
-    become(command, signals, streams);
+    if (terminal.interactive()) hold(command, modules, terminal, signals, streams, news.write.get(), held.read.get());
+    become(command, modules, signals, streams);
   }
   if (pid < 0) {
     child.exec_error = errno;

@@ -30,7 +30,9 @@ struct Child {
 
 // Forks, and leaves the command waiting at its gate: so that our preparations and the recorder's run side by side. The mask and
 // dispositions are the ones we were started with. Not started: no process was to be had, its errno is in exec_error.
-[[nodiscard]] Child prepare_child(const std::vector<std::string>& command, Terminal& terminal, const Signals& signals);
+// modules: goes behind the command's PYTHONPATH, unless it is empty or already there.
+[[nodiscard]] Child prepare_child(const std::vector<std::string>& command, const std::string& modules, Terminal& terminal,
+                                  const Signals& signals);
 
 // Opens the gate; returns when the command runs, or could not be.
 void release(Child& child);

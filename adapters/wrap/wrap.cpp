@@ -94,7 +94,7 @@ int wrap(const WrapOptions& options, const EngineEntry& engine) {
   recorder.start(signals, setup.clock.now());
   ready.write.close();
   Terminal terminal;
-  Child child = prepare_child(options.command, terminal, signals);
+  Child child = prepare_child(options.command, options.modules.string(), terminal, signals);
   pollfd first_frame{ready.read.get(), POLLIN, 0};
   ::poll(&first_frame, 1, start_patience);
 

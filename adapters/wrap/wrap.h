@@ -32,6 +32,7 @@ struct WrapOptions {
   std::vector<std::string> command;  // found along PATH, as a shell would
   std::string job;                   // empty: the command's name and our pid
   std::filesystem::path journal;     // empty: <state directory>/tocsin/<time>-<pid>
+  std::filesystem::path modules;     // where the command's Python programs find modules, behind their own PYTHONPATH; empty: nowhere
   std::string attempts;              // what the names of attempts begin with: where several runs of one job meet in one log
   std::uint64_t journal_bytes = 256u << 20;
   std::uint64_t state_bytes = 1u << 30;  // of all runs in the state directory: the oldest go first

@@ -3,12 +3,17 @@
 
 local function training(about) about.states = { phase = "train" } return about end
 
--- tests/training of this repository, and jobs that print as it does.
+-- adapters/python/tocsin.py and tests/training of this repository, and jobs that print as they do.
 parser "tocsin_training" (training {
   line    = [[^step (?P<step>INT) \| .*\bstep_time (?P<time>NUM) \| compute NUM]],
   samples = { step = "step", step_time = "time", loss = { find = [[\| loss (NUM)]] }, grad_norm = { find = [[\| grad_norm (NUM)]] },
               learning_rate = { find = [[\| lr (NUM)]] }, compute_time = { find = [[\| compute (NUM)]] },
               data_time = { find = [[\| data (NUM)]] }, comm_time = { find = [[\| comm (NUM)]] } },
+})
+parser "tocsin_times" (training {
+  about   = "adapters/python/tocsin.py, where it does not know the number of the step",
+  line    = [[^step_time (?P<time>NUM) \| compute (?P<compute>NUM) \| data (?P<data>NUM) \| comm (?P<comm>NUM)]],
+  samples = { step_time = "time", compute_time = "compute", data_time = "data", comm_time = "comm" },
 })
 parser "tocsin_collectives" {
   line    = [[^collectives launched (?P<launched>INT) done (?P<done>INT)]],

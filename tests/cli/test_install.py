@@ -3,6 +3,7 @@
 import os
 import pathlib
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -34,7 +35,7 @@ class Installation(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
     def test_program_rules_and_documentation_are_where_they_belong(self):
-        for path in ("bin/tocsin", "share/tocsin/rules/verdict.lua", "share/tocsin/rules/patterns", "share/doc/tocsin/LICENSE",
+        for path in ("bin/tocsin", "share/tocsin/rules/verdict.lua", "share/tocsin/rules/patterns", "share/tocsin/python/tocsin.py", "share/doc/tocsin/LICENSE",
                      "share/doc/tocsin/README.md", "share/doc/tocsin/docs/wrap.md"):
             self.assertTrue((self.prefix / path).exists(), path)
 
@@ -46,6 +47,11 @@ class Installation(unittest.TestCase):
         checked = run(program, "check")
         self.assertEqual(checked.returncode, 1, checked.stdout + checked.stderr)
         self.assertIn("broken.lua", checked.stdout + checked.stderr)
+
+    def test_a_wrapped_python_program_finds_the_module_that_is_installed(self):
+        done = run(self.prefix / "bin/tocsin", "wrap", "--journal", self.prefix / "journal", "--",
+                   sys.executable, "-B", "-c", "import tocsin; print(tocsin.__file__)")
+        self.assertEqual((done.returncode, done.stdout), (0, f"{self.prefix}/share/tocsin/python/tocsin.py\n"), done.stderr)
 
 
 if __name__ == "__main__":

@@ -54,6 +54,7 @@ int main(int argc, char** argv) {
     if (at + 1 >= argc) return 2;
     const std::string value = argv[++at];
     if (option == "--journal") options.journal = value;
+    else if (option == "--modules") options.modules = value;
     else if (option == "--job") options.job = value;
     else if (option == "--state-bytes") options.state_bytes = std::stoull(value);
     else if (option == "--lone-after") options.lone_after = std::chrono::seconds{std::stol(value)};

@@ -34,6 +34,21 @@ TEST_CASE("the exit code is the command's") {
   CHECK(run(probe({}, {"/tmp"}), scratch).code() == 126);
 }
 
+TEST_CASE("modules for Python stand behind the command's own PYTHONPATH") {
+  Scratch scratch;
+  const auto printed = [&](const std::string& own, const std::string& modules) {
+    if (own.empty()) ::unsetenv("PYTHONPATH");
+    else ::setenv("PYTHONPATH", own.c_str(), 1);
+    const std::string out = run(probe({"--modules", modules}, shell("printf %s \"${PYTHONPATH-none}\"")), scratch).out;
+    ::unsetenv("PYTHONPATH");
+    return out;
+  };
+  CHECK(printed("", "/our modules") == "/our modules");
+  CHECK(printed("/own:/more", "/our modules") == "/own:/more:/our modules");
+  CHECK(printed("/own:/our modules", "/our modules") == "/own:/our modules");  // wrap within wrap
+  CHECK(printed("", "") == "none");
+}
+
 TEST_CASE("a command that a signal ended ends us by that signal") {
   Scratch scratch;
   for (const int signal : {SIGTERM, SIGINT, SIGKILL, SIGSEGV, SIGHUP, SIGPIPE, SIGUSR1})

@@ -25,6 +25,9 @@ def train(options):
     model = nn.Sequential(nn.Linear(64, 512), nn.Tanh(), nn.Linear(512, 512), nn.Tanh(), nn.Linear(512, 1))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     model, optimizer, loader = accelerator.prepare(model, optimizer, loader)
+    if options.hooks:
+        import tocsin
+        tocsin.watch(model, optimizer, step=0)
     bar = tqdm(total=options.steps, disable=not accelerator.is_main_process, file=sys.stderr)
     done = 0
     while done < options.steps:
@@ -47,6 +50,7 @@ def train(options):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--steps", type=int, default=500)
+    parser.add_argument("--hooks", action="store_true")
     parser.add_argument("--notebook", type=int, default=0)
     options = parser.parse_args()
     if options.notebook:

@@ -14,6 +14,7 @@ FOLDER = pathlib.Path(os.environ.get("FAULT_DIR", "/tmp"))
 LASTS = float(os.environ.get("FAULT_LASTS", "60"))
 _first = None
 _exploded = 1
+_hung = []
 
 
 def _mark(name):
@@ -52,6 +53,19 @@ def step(rank):
         time.sleep(0.25)
     if due("computes", rank):
         busy(0.25)
+    if not _hung and due("hangs", rank):
+        _hung.append(rank)
+        time.sleep(LASTS)
+
+
+def decoding(rank):
+    """Seconds that a loader worker of this rank needs more for each item; a worker has not seen the first step."""
+    global _first
+    if NAME != "loader" or WHO != str(rank):
+        return 0
+    if _first is None and (FOLDER / "first").exists():
+        _first = (FOLDER / "first").stat().st_mtime
+    return 0.04 if due("loader", rank) else 0
 
 
 def check_columns(count):

@@ -40,6 +40,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--steps", type=int, default=300)
     parser.add_argument("--silent", action="store_true")
+    parser.add_argument("--hooks", action="store_true")
     parser.add_argument("--bar", action="store_true")
     options = parser.parse_args()
     torch.set_num_threads(1)
@@ -50,4 +51,8 @@ if __name__ == "__main__":
         logging_steps=10_000_000 if options.silent or options.bar else 5, disable_tqdm=not options.bar,
         eval_strategy="steps", eval_steps=150, save_steps=200, dataloader_num_workers=1, report_to=[], learning_rate=1e-3, seed=1,
         logging_nan_inf_filter=False)
-    Faulty(model=GPT2LMHeadModel(config), args=arguments, train_dataset=Tokens(100_000), eval_dataset=Tokens(64), callbacks=[Faults()]).train()
+    callbacks = [Faults()]
+    if options.hooks:
+        import tocsin
+        callbacks.append(tocsin.TrainerCallback())
+    Faulty(model=GPT2LMHeadModel(config), args=arguments, train_dataset=Tokens(100_000), eval_dataset=Tokens(64), callbacks=callbacks).train()

@@ -45,13 +45,19 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--steps", type=int, default=600)
     parser.add_argument("--silent", action="store_true")
+    parser.add_argument("--hooks", action="store_true")
     parser.add_argument("--strategy", default="ddp")
     parser.add_argument("--devices", type=int, default=2)
     options = parser.parse_args()
     torch.set_num_threads(1)
     faults.started(int(os.environ.get("LOCAL_RANK", 0)))
     loader = torch.utils.data.DataLoader(Pairs(), batch_size=16, num_workers=1)
+    callbacks = []
+    if options.hooks:
+        import tocsin
+        callbacks.append(tocsin.LightningCallback())
     trainer = lightning.Trainer(
+        callbacks=callbacks,
         max_steps=options.steps, accelerator="cpu", devices=options.devices, strategy=options.strategy, logger=False,
         enable_checkpointing=False, enable_progress_bar=not options.silent, default_root_dir=str(faults.FOLDER))
     trainer.fit(Net(not options.silent), loader)

@@ -15,14 +15,14 @@ import faults
 
 
 class Numbers(Dataset):
-    def __init__(self, count):
-        self.count = count
+    def __init__(self, count, rank):
+        self.count, self.rank = count, rank
 
     def __len__(self):
         return self.count
 
     def __getitem__(self, index):
-        time.sleep(0.01)                        # a read and some decoding
+        time.sleep(0.01 + faults.decoding(self.rank))      # a read and some decoding
         x = torch.randn(64, generator=torch.Generator().manual_seed(index))
         return x, x[:8].sum().unsqueeze(0)
 
@@ -75,7 +75,10 @@ def train(rank, world, options):
     net = nn.Sequential(nn.Linear(64, 512), nn.Tanh(), nn.Linear(512, 512), nn.Tanh(), nn.Linear(512, 1))
     model = nn.parallel.DistributedDataParallel(net) if world > 1 else net
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-    loader = DataLoader(Numbers(1 << 20), batch_size=16, num_workers=options.workers, multiprocessing_context=options.context if options.workers else None)
+    if options.hooks:
+        import tocsin
+        tocsin.watch(model, optimizer, step=0)
+    loader = DataLoader(Numbers(1 << 20, rank), batch_size=16, num_workers=options.workers, multiprocessing_context=options.context if options.workers else None)
     begin, step, last = time.time(), 0, time.time()
     for x, y in loader:
         faults.step(rank)
@@ -113,6 +116,7 @@ if __name__ == "__main__":
     parser.add_argument("--validation", type=float, default=0)
     parser.add_argument("--save", type=float, default=0)
     parser.add_argument("--silent", action="store_true")
+    parser.add_argument("--hooks", action="store_true")
     parser.add_argument("--spawn", type=int, default=0)
     parser.add_argument("--port", type=int, default=29600)
     options = parser.parse_args()

@@ -1,0 +1,339 @@
+"""adapters/python/tocsin.py: its lines, and that nothing in it can end a training. What needs PyTorch is in test_torch.py."""
+
+import contextlib
+import io
+import os
+import pathlib
+import sys
+import threading
+import time
+import types
+import unittest
+from unittest import mock
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "adapters/python"))
+import tocsin  # noqa: E402
+
+
+class Out(io.StringIO):
+    def lines(self):
+        return self.getvalue().splitlines()
+
+
+class Clock:
+    """Stands in for the time that the hooks read."""
+
+    def __init__(self):
+        self.now = 100.0
+
+    def __call__(self):
+        return self.now
+
+
+class Hooks(unittest.TestCase):
+    def setUp(self):
+        self.out, self.clock = Out(), Clock()
+        environment = {name: value for name, value in os.environ.items() if name not in (*tocsin._RANKS, "TOCSIN_LINES")}
+        for patch in (mock.patch.dict(os.environ, environment, clear=True), mock.patch.object(tocsin.time, "perf_counter", self.clock)):
+            patch.start()
+            self.addCleanup(patch.stop)
+        self.addCleanup(tocsin._watches.clear)
+
+    def watch(self, **named):
+        return tocsin.Watch(out=self.out, **named)
+
+    def steps(self, watched, count, seconds, **named):
+        for _ in range(count):
+            self.clock.now += seconds
+            watched.stepped(**named)
+
+
+class Lines(Hooks):
+    def test_a_line_has_the_means_of_the_steps_since_the_one_before(self):
+        watched = self.watch(step=0)
+        self.steps(watched, 1, 9)      # the first step is no measure of the others
+        for seconds, waits in ((0.2, 0.1), (0.4, 0.0)):
+            watched.data += waits
+            self.steps(watched, 1, seconds)
+        self.assertEqual(self.out.lines(), ["[rank 0] step 3 | step_time 0.30000 | compute 0.25000 | data 0.05000 | comm 0.00000"])
+
+    def test_what_is_not_known_of_the_step_is_left_out(self):
+        self.steps(self.watch(), 2, 0.5)
+        self.assertEqual(self.out.lines(), ["[rank 0] step_time 0.50000 | compute 0.50000 | data 0.00000 | comm 0.00000"])
+
+    def test_the_step_of_a_resumed_run_is_that_of_the_optimizers_state(self):
+        optimizer = types.SimpleNamespace(state={"weight": {"step": 12001}})
+        self.steps(self.watch(), 2, 0.5, optimizer=optimizer)
+        self.assertIn("step 12002 |", self.out.getvalue())
+
+    def test_the_rank_is_that_of_the_launcher(self):
+        for name in ("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK"):
+            with mock.patch.dict(os.environ, {name: "5"}):
+                self.steps(self.watch(), 2, 0.5)
+                self.assertTrue(self.out.lines()[-1].startswith("[rank 5] "))
+
+    def test_many_steps_within_half_a_second_are_one_line(self):
+        self.steps(self.watch(), 101, 0.01)
+        self.assertEqual(len(self.out.lines()), 2)
+
+    def test_the_time_in_reductions_and_other_collectives_is_communication(self):
+        watched = self.watch()
+        self.steps(watched, 1, 1)
+        watched.hooks = ["of a step that is measured"]
+        watched.models = []
+        watched.measure_at = self.clock.now + 100
+        watched.reduced += 0.3
+        watched.blocked += 0.1
+        watched._unhook = lambda: None
+        self.steps(watched, 1, 1)
+        self.assertEqual(self.out.lines(), ["[rank 0] step_time 1.00000 | compute 0.60000 | data 0.00000 | comm 0.40000"])
+
+    def test_an_evaluation_is_no_part_of_a_step(self):
+        watched = self.watch(step=7)
+        self.steps(watched, 2, 0.3)
+        watched.enter("eval")
+        watched.data += 40            # of the loader of the evaluation
+        watched.blocked += 30
+        self.clock.now += 100
+        watched.enter("eval")
+        watched.leave_out()
+        self.steps(watched, 1, 0.5)
+        self.assertEqual(self.out.lines(), ["[rank 0] phase eval", "[rank 0] step 10 | step_time 0.40000 | compute 0.40000 | data 0.00000 | comm 0.00000"])
+
+    def test_the_end_prints_what_was_measured_last_and_nothing_after_it(self):
+        watched = self.watch(step=0)
+        self.steps(watched, 2, 0.1)
+        watched.close()
+        self.steps(watched, 9, 1)
+        watched.close()
+        self.assertEqual(self.out.lines(), ["[rank 0] step 2 | step_time 0.10000 | compute 0.10000 | data 0.00000 | comm 0.00000"])
+
+    def test_counts_are_printed_once_a_second_and_a_rank_in_a_collective_has_not_done_it(self):
+        group = types.SimpleNamespace(_get_sequence_number_for_group=lambda: 17)
+        fake = types.SimpleNamespace(is_available=lambda: True, is_initialized=lambda: True, get_rank=lambda: 2, group=types.SimpleNamespace(WORLD=group))
+        watched = self.watch()
+        with mock.patch.dict(sys.modules, {"torch.distributed": fake}):
+            watched._look_once(100.0, 0.1)
+            watched._look_once(100.5, 0.1)
+            watched.computed_at = 100.9
+            watched._look_once(101.0, 0.1)
+            watched.gpu = True
+            watched._look_once(105.0, 0.1)
+        self.assertEqual(self.out.lines(), ["[rank 2] collectives launched 17 done 17", "[rank 2] collectives launched 17 done 16"])
+
+    def test_a_thread_within_torch_distributed_waits_in_a_collective(self):
+        scope = {"inside": threading.Event(), "leave": threading.Event()}
+        exec(compile("def barrier():\n  inside.set()\n  leave.wait(10)\n", "/somewhere/torch/distributed/distributed_c10d.py", "exec"), scope)
+        watched = self.watch()
+        thread = threading.Thread(target=scope["barrier"])
+        thread.start()
+        scope["inside"].wait(10)
+        watched.thread = thread.ident
+        for _ in range(500):           # it may not have come to its wait yet
+            if watched._in_collective():
+                break
+            time.sleep(0.01)
+        within = watched._in_collective()
+        scope["leave"].set()
+        thread.join()
+        self.assertTrue(within)
+        watched.thread = threading.get_ident()
+        self.assertFalse(watched._in_collective())
+
+
+class Safety(Hooks):
+    def setUp(self):
+        super().setUp()
+        self.errors = io.StringIO()
+        redirected = contextlib.redirect_stderr(self.errors)
+        redirected.__enter__()
+        self.addCleanup(redirected.__exit__, None, None, None)
+
+    def test_a_failure_is_reported_once_and_switches_everything_off(self):
+        removed = []
+        watched = self.watch()
+        watched.removers.append(lambda: removed.append("hook"))
+        watched.out = types.SimpleNamespace(write=mock.Mock(side_effect=OSError("no space left")))
+        optimizer = Optimizer()
+        watched.follow_optimizer(optimizer)
+        for _ in range(9):
+            self.clock.now += 1
+            optimizer.step()
+        self.assertEqual(self.errors.getvalue(), "tocsin: times are no longer printed: OSError: no space left\n")
+        self.assertEqual((removed, watched.out.write.call_count, optimizer.made), (["hook"], 1, 9))
+        self.assertFalse(optimizer.hooks)
+
+    def test_a_hook_that_cannot_be_removed_is_no_failure(self):
+        watched = self.watch()
+        watched.removers.append(mock.Mock(side_effect=RuntimeError("gone")))
+        watched.guarded(mock.Mock(side_effect=ValueError("first")))
+        self.assertEqual(self.errors.getvalue(), "tocsin: times are no longer printed: ValueError: first\n")
+
+    def test_stderr_that_is_closed_is_no_failure(self):
+        watched = self.watch()
+        with mock.patch.object(sys, "stderr", None):
+            watched.guarded(mock.Mock(side_effect=ValueError))
+        self.assertFalse(watched.on)
+
+    def test_a_wrong_call_does_not_end_the_training(self):
+        tocsin.watch(object())
+        self.assertEqual(self.errors.getvalue(), "tocsin: times are no longer printed: TypeError: watch(model, optimizer): the optimizer is missing\n")
+        tocsin.watch(None, None)
+        self.assertEqual(self.errors.getvalue().count("\n"), 2)
+
+    def test_an_interrupt_of_the_user_is_not_swallowed(self):
+        with self.assertRaises(KeyboardInterrupt):
+            self.watch().guarded(mock.Mock(side_effect=KeyboardInterrupt))
+
+    def test_the_environment_switches_it_off(self):
+        with mock.patch.dict(os.environ, {"TOCSIN_LINES": "0"}):
+            optimizer = Optimizer()
+            watched = tocsin.watch(object(), optimizer)
+        self.assertEqual((watched.on, optimizer.hooks, self.errors.getvalue()), (False, [], ""))
+
+    @unittest.skipUnless(hasattr(os, "fork"), "needs fork")
+    def test_a_forked_process_prints_nothing(self):
+        watched = self.watch()
+        self.steps(watched, 1, 1)
+        child = os.fork()
+        if child == 0:
+            self.steps(watched, 3, 1)
+            os._exit(len(self.out.lines()) + len(tocsin._watches))
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0)
+        self.assertTrue(watched.on)
+
+
+class Optimizer:
+    """Has the hooks of PyTorch 2."""
+
+    def __init__(self):
+        self.hooks, self.made, self.state = [], 0, {}
+
+    def register_step_post_hook(self, hook):
+        self.hooks.append(hook)
+        return types.SimpleNamespace(remove=lambda: self.hooks.remove(hook))
+
+    def step(self):
+        self.made += 1
+        for hook in list(self.hooks):
+            hook(self, (), {})
+
+
+class OldOptimizer:
+    """Has none."""
+
+    def __init__(self):
+        self.state = {}
+
+    def step(self, closure=None):
+        if closure is not None:
+            closure()
+        return "loss"
+
+
+class Optimizers(Hooks):
+    def test_an_optimizer_without_hooks_keeps_what_its_step_takes_returns_and_raises(self):
+        optimizer, watched = OldOptimizer(), self.watch(step=0)
+        watched.follow_optimizer(optimizer)
+        self.assertEqual(optimizer.step(), "loss")
+        self.assertIs(optimizer.step.__self__, optimizer)       # schedulers of PyTorch 1 look at it
+        self.assertTrue(callable(optimizer.step.__func__))
+        with self.assertRaises(ZeroDivisionError):
+            optimizer.step(closure=lambda: 1 / 0)
+        self.assertEqual((watched.step, watched.on), (1, True))
+
+    def test_the_optimizer_within_others_is_hooked(self):
+        inner = Optimizer()
+        self.assertIs(tocsin._innermost(types.SimpleNamespace(optimizer=types.SimpleNamespace(optimizer=inner, step=None), step=None)), inner)
+        self.assertIs(tocsin._innermost(inner), inner)
+
+
+class Loaders(Hooks):
+    def test_the_wait_for_a_loader_is_data_of_the_thread_that_trains(self):
+        clock = self.clock
+
+        class Iterator:
+            def __init__(self):
+                self.left = 2
+
+            def __next__(self):
+                clock.now += 0.25
+                self.left -= 1
+                if self.left < 0:
+                    raise StopIteration
+                return self.left
+
+            def __iter__(self):
+                return self
+
+        module = types.SimpleNamespace(_BaseDataLoaderIter=Iterator)
+        fakes = {"torch": types.SimpleNamespace(), "torch.utils": types.SimpleNamespace(), "torch.utils.data": types.SimpleNamespace(dataloader=module)}
+        with mock.patch.dict(sys.modules, fakes):
+            tocsin._time_loaders()
+            once = Iterator.__next__
+            tocsin._time_loaders()
+            self.assertIs(Iterator.__next__, once)
+        watched, other = self.watch(), self.watch()
+        watched.thread, other.thread = threading.get_ident(), -1
+        self.assertEqual(list(Iterator()), [1, 0])
+        self.assertEqual((watched.data, other.data), (0.75, 0.0))
+
+
+class Callbacks(Hooks):
+    def setUp(self):
+        super().setUp()
+        for patch in (mock.patch.object(tocsin.Watch, "begin"), mock.patch.object(tocsin.Watch, "follow_backward")):
+            patch.start()
+            self.addCleanup(patch.stop)
+        for name in tocsin._CALLBACKS:
+            self.addCleanup(lambda name=name: vars(tocsin).pop(name, None))
+
+    def test_the_callback_of_transformers_knows_steps_evaluations_and_the_end(self):
+        with mock.patch.dict(sys.modules, {"transformers": types.SimpleNamespace(TrainerCallback=object)}):
+            callback = tocsin.TrainerCallback()
+        state = types.SimpleNamespace(global_step=100)
+        callback.on_step_end(None, state, None)          # before the training began
+        with mock.patch.object(sys, "__stdout__", self.out):
+            callback.on_train_begin(None, state, None, model=object(), optimizer=None)
+        for step in (101, 102):
+            self.clock.now += 0.5
+            callback.on_step_end(None, types.SimpleNamespace(global_step=step), None)
+        callback.on_prediction_step(None, state, None)
+        callback.on_prediction_step(None, state, None)
+        self.clock.now += 60
+        callback.on_evaluate(None, state, None, metrics={})
+        self.clock.now += 0.25
+        callback.on_step_end(None, types.SimpleNamespace(global_step=103), None)
+        self.clock.now += 30
+        callback.on_save(None, state, None)
+        callback.on_train_end(None, state, None)
+        self.assertEqual(self.out.lines(), [
+            "[rank 0] step 102 | step_time 0.50000 | compute 0.50000 | data 0.00000 | comm 0.00000", "[rank 0] phase eval",
+            "[rank 0] step 103 | step_time 0.25000 | compute 0.25000 | data 0.00000 | comm 0.00000"])
+
+    def test_the_callback_of_lightning_takes_accumulated_batches_for_one_step(self):
+        package = types.SimpleNamespace(pytorch=types.SimpleNamespace(callbacks=types.SimpleNamespace(Callback=object)))
+        with mock.patch.dict(sys.modules, {"lightning": package, "lightning.pytorch": package.pytorch}):
+            callback = tocsin.LightningCallback()
+        trainer = types.SimpleNamespace(global_step=0, sanity_checking=True)
+        callback.on_validation_start(trainer, None)       # the check before the training
+        with mock.patch.object(sys, "__stdout__", self.out):
+            callback.on_train_start(trainer, object())
+        trainer.sanity_checking = False
+        for step in (1, 1, 2, 2):
+            self.clock.now += 0.5
+            trainer.global_step = step
+            callback.on_train_batch_end(trainer, None, None, None, 0)
+        callback.on_validation_start(trainer, None)
+        callback.on_validation_end(trainer, None)
+        callback.on_train_end(trainer, None)
+        self.assertEqual(self.out.lines(), ["[rank 0] step 2 | step_time 1.00000 | compute 1.00000 | data 0.00000 | comm 0.00000", "[rank 0] phase eval"])
+
+    def test_a_name_that_is_not_there_is_an_attribute_error(self):
+        with self.assertRaisesRegex(AttributeError, "watch, TrainerCallback and LightningCallback"):
+            tocsin.Trainer
+
+
+if __name__ == "__main__":
+    unittest.main()
