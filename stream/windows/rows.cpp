@@ -170,7 +170,10 @@ void Rows<T>::adopt(Rows& old, Time clock) {
   closed_ = std::move(old.closed_);
   before_ = std::move(old.before_);
   if (clock == long_ago) return;
-  marks_.floor = std::max(marks_.floor, grid_.through(clock - old.keep_));
+  RowNumber dropped = grid_.through(clock - old.keep_);
+  if (old.held_ != std::numeric_limits<RowNumber>::max()) dropped = std::min(dropped, old.held_ - (old.keep_ / grid_.length + 1));
+  held_ = old.held_;
+  marks_.floor = std::max(marks_.floor, dropped);
   drop_through(marks_.floor);
 }
 

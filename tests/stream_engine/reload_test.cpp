@@ -174,6 +174,39 @@ TEST_CASE("a pack that cannot be had leaves the one before it in force, and is c
   CHECK(r.story() == "a 2 c 40 ");
 }
 
+TEST_CASE("rules at the end see the row that holds it, also where the rules were reloaded since") {
+  const auto with = [](const std::string& comment) {
+    return SmallJob::load(R"lua(signals { heat = { kind = "gauge", unit = "none", owner = "rank" },
+                                          end_reason = { kind = "state", unit = "text", owner = "job" } })lua",
+                          "-- " + comment + R"lua(
+                            rule "failed" { per = "job", every = "end", needs = { ended = signal "end_reason" { over = "attempt" } },
+                                evaluate = function(job) return job.ended:last():is("failed"):surely() end })lua");
+  };
+  const auto before = with("before"), after = with("after");
+  for (const double from : {15., 25., 60., 140.}) {
+    CAPTURE(from);
+    PacksByHash packs;
+    packs.add(before), packs.add(after);
+    SmallJob log{before, &packs};
+    for (int s = 1; s <= 20; ++s) {
+      EntryBuilder heat;
+      const EntryBuilder::Value value[] = {{"heat", 1, {}, false}};
+      heat.sample(SmallJob::at(s), EntryBuilder::rank(0), value);
+      log.consume(heat, s);
+      log.beats(s, s);
+    }
+    EntryBuilder end;
+    const EntryBuilder::Field fields[] = {{"reason", 0, "failed", true}};
+    end.event(SmallJob::at(20.3), EntryBuilder::job(), "end", fields);
+    log.consume(end, 20.3);
+    EntryBuilder reload;
+    reload.pack(after.pack->hash, SmallJob::at(from), "");
+    log.consume(reload.entry(), 21);
+    log.beats(22, 160);
+    CHECK(log.last("failed", 0) == stream::Truth::yes);
+  }
+}
+
 TEST_CASE("a timeline forgets what no job goes by any more, and keeps the rest through a section") {
   stream::PackTimeline timeline{"a"};
   CHECK(timeline.read("b", SmallJob::at(10), stream::Position{1}, SmallJob::at(1)));
