@@ -295,6 +295,7 @@ void Subject::begin_backfill(Position from, Time log_clock) {
 }
 
 void Subject::backfill_follow(Time log_clock, const Watermarks& watermarks) {
+  if (backfill_.origins.empty()) return;  // its first record is not read yet: it goes by no clock
   backfill_.origins.follow(log_clock, watermarks, [](std::size_t, bool) {});
 }
 

@@ -1,6 +1,8 @@
 // A shard that goes on from its sections: nothing differs from one that was never stopped.
 #include <doctest/doctest.h>
 
+#include <memory>
+
 #include "stream/job/refused_entries.h"
 #include "tests/stream_engine/packs_by_hash.h"
 #include "tests/stream_engine/small_job.h"
@@ -238,6 +240,39 @@ TEST_CASE("a pack that was refused is not asked for by a restart") {
   again.restore(log, sections, log.end());
   again.beats(41, 60), log.beats(41, 60);
   CHECK(again.shard.digests() == log.shard.digests());
+}
+
+TEST_CASE("a job whose source is behind has its rows again after each of several restarts") {
+  // Its watermarks are there before its first record, and are far behind the log's clock.
+  const auto fill = [](SmallJob& log, int from, int to) {
+    for (int s = from; s < to; ++s) {
+      EntryBuilder mark;
+      mark.beat();
+      mark.watermark("node/0", SmallJob::at(s - 100));
+      log.consume(mark.entry(), s);
+      if (s < 110) continue;
+      EntryBuilder b;
+      b.about("job");
+      const EntryBuilder::Value values[] = {{"heat", s % 30 < 2 ? 90. : 10., {}, false}};
+      b.sample(SmallJob::at(s - 100), EntryBuilder::rank(0), values);
+      stream::Entry entry = b.entry();
+      entry.origin_source = "node/0", entry.origin_offset = static_cast<std::uint64_t>(s), entry.arrival = SmallJob::at(s - 100);
+      log.consume(entry, s);
+    }
+  };
+  SmallJob whole{heat_pack()};
+  fill(whole, 100, 240);
+  auto log = std::make_unique<SmallJob>(heat_pack());
+  fill(*log, 100, 130);
+  for (int s = 130; s < 240; s += 10) {
+    const auto sections = log->shard.take_sections(true);
+    auto again = std::make_unique<SmallJob>(heat_pack());
+    again->restore(*log, sections, log->end());
+    log = std::move(again);
+    fill(*log, s, s + 10);
+  }
+  CHECK(log->shard.digests() == whole.shard.digests());
+  CHECK(log->shard.row_digests() == whole.shard.row_digests());
 }
 
 TEST_CASE("sections are taken in turn, and only of jobs that changed") {
