@@ -32,6 +32,13 @@ class PackSource {
   virtual void prepare(std::string_view hash, std::string_view text) = 0;
   // The pack is due: waits until it is compiled. The error says why it cannot be had; the pack in use then stays (counted).
   [[nodiscard]] virtual Result<LoadedPack> pack(std::string_view hash) = 0;
+  // The text of a pack that was read before: it may be asked for, and is compiled only then.
+  virtual void remember(std::string_view hash, std::string_view text) { prepare(hash, text); }
+  // The text of a pack, as long as it can be had; nothing is compiled for it.
+  [[nodiscard]] virtual Result<std::string> text(std::string_view hash) {
+    const auto had = pack(hash);
+    return had ? Result<std::string>{had->pack->text} : had.error();
+  }
 };
 
 // The state of a shard by section: its own (""), then one a subject. In a bundle an empty one says that the subject is gone.

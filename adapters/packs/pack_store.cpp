@@ -30,26 +30,43 @@ PackStore::~PackStore() {
 
 // A record without a text names a pack that an earlier one carried, or that was added. Of texts that are not what their hash says,
 // none is taken: the right one may still come.
+PackStore::Known* PackStore::with_text(std::string_view hash, std::string_view text, bool right) {
+  Known& known = named(hash);
+  if (known.has_text) return &known;
+  if (!right) {
+    known.result = Error{Errc::refused, "the text that came with it is another pack's"};
+    return nullptr;
+  }
+  known.has_text = true;
+  known.text = text;
+  known.result.reset();
+  return &known;
+}
+
+void PackStore::compile_soon(const std::string& hash, Known& known) {
+  if (known.result || std::exchange(known.queued, true)) return;
+  queue_.push_back(hash);
+  changed_.notify_all();
+}
+
 void PackStore::prepare(std::string_view hash, std::string_view text) {
   if (text.empty()) return;
   const bool right = dsl::pack_hash(text) == hash;
   const std::lock_guard lock{mutex_};
-  Known& known = named(hash);
-  if (known.has_text) return;
-  if (!right) {
-    known.result = Error{Errc::refused, "the text that came with it is another pack's"};
-    return;
-  }
-  known.has_text = true;
-  known.result.reset();
-  queue_.push_back({std::string{hash}, std::string{text}});
-  changed_.notify_all();
+  if (Known* known = with_text(hash, text, right)) compile_soon(std::string{hash}, *known);
+}
+
+void PackStore::remember(std::string_view hash, std::string_view text) {
+  const bool right = dsl::pack_hash(text) == hash;
+  const std::lock_guard lock{mutex_};
+  (void)with_text(hash, text, right);
 }
 
 Result<LoadedPack> PackStore::pack(std::string_view hash) {
   std::unique_lock lock{mutex_};
   Known& known = named(hash);  // a reference into the map stays good: what somebody waits for is not forgotten
   if (!known.has_text && !known.result) known.result = Error{Errc::not_found, "its text did not come with it"};
+  compile_soon(std::string{hash}, known);
   ++known.waiting;
   changed_.wait(lock, [&] { return known.result.has_value(); });
   --known.waiting;
@@ -57,11 +74,20 @@ Result<LoadedPack> PackStore::pack(std::string_view hash) {
   return *known.result;
 }
 
+Result<std::string> PackStore::text(std::string_view hash) {
+  const std::lock_guard lock{mutex_};
+  const auto known = known_.find(hash);
+  if (known == known_.end() || !known->second.has_text) return Error{Errc::not_found, "its text did not come with it"};
+  const auto& result = known->second.result;
+  return result && *result ? (*result)->pack->text : known->second.text;
+}
+
 void PackStore::add(const LoadedPack& pack) {
   const std::lock_guard lock{mutex_};
   Known& known = named(pack.pack->hash);
   if (!known.result || !*known.result) known.result = pack;  // one that is there stays: shards compare packs by their address
   known.has_text = true;
+  known.text.clear();
   changed_.notify_all();
 }
 
@@ -75,27 +101,42 @@ std::size_t PackStore::kept() const {
   return known_.size();
 }
 
+std::size_t PackStore::compiled_now() const {
+  const std::lock_guard lock{mutex_};
+  return static_cast<std::size_t>(
+      std::count_if(known_.begin(), known_.end(), [](const auto& one) { return one.second.result && *one.second.result; }));
+}
+
 PackStore::Known& PackStore::named(std::string_view hash) {
   Known& known = known_[std::string{hash}];
   known.named = ++count_;
   return known;
 }
 
-// What nobody uses or names, and was last named before every shard answered for its log. A pack that only the store has cannot gain a
-// user meanwhile: that takes the lock.
+// What was last named before every shard answered for its log, and is neither used nor asked for. A pack that only the store has cannot
+// gain a user meanwhile: that takes the lock.
 void PackStore::forget_unneeded() {
-  if (known_.size() <= newest_kept) return;
   std::uint64_t answered = count_;
   for (const auto& [hold, held] : holds_) answered = std::min(answered, held.answered);
+  const auto held = [&](auto which, const std::string& hash) {
+    return std::any_of(holds_.begin(), holds_.end(), [&](const auto& hold) { return (hold.second.*which).contains(hash); });
+  };
+  for (auto& [hash, known] : known_) {
+    if (known.named > answered || known.queued || known.waiting > 0 || !known.has_text || !known.result || !*known.result) continue;
+    if ((*known.result)->pack.use_count() > 1 || held(&Held::compiled, hash)) continue;
+    known.text = (*known.result)->pack->text;
+    known.result.reset();
+  }
+  if (known_.size() <= newest_kept) return;
   std::vector<std::uint64_t> ages;
   for (const auto& [hash, known] : known_) ages.push_back(known.named);
   std::nth_element(ages.begin(), ages.end() - newest_kept, ages.end());
   const std::uint64_t oldest_of_newest = *(ages.end() - newest_kept);
   std::erase_if(known_, [&](const auto& one) {
     const auto& [hash, known] = one;
-    if (known.named >= oldest_of_newest || known.named > answered || !known.result || known.waiting > 0) return false;
-    if (*known.result && (*known.result)->pack.use_count() > 1) return false;
-    return std::none_of(holds_.begin(), holds_.end(), [&](const auto& hold) { return hold.second.hashes.contains(hash); });
+    if (known.named >= oldest_of_newest || known.named > answered || known.queued || known.waiting > 0) return false;
+    if (known.result && *known.result) return false;
+    return !held(&Held::texts, hash);
   });
 }
 
@@ -109,9 +150,9 @@ PackStore::Hold::~Hold() {
   store_->holds_.erase(this);
 }
 
-void PackStore::Hold::needs(const std::vector<std::string>& hashes) {
+void PackStore::Hold::needs(const std::vector<std::string>& texts, const std::vector<std::string>& compiled) {
   const std::lock_guard lock{store_->mutex_};
-  store_->holds_[this] = {store_->count_, {hashes.begin(), hashes.end()}};
+  store_->holds_[this] = {store_->count_, {texts.begin(), texts.end()}, {compiled.begin(), compiled.end()}};
   store_->forget_unneeded();
 }
 
@@ -120,13 +161,17 @@ void PackStore::work() {
   for (;;) {
     changed_.wait(lock, [this] { return stopping_ || !queue_.empty(); });
     if (stopping_) return;
-    const Job job = std::move(queue_.front());
+    const std::string hash = std::move(queue_.front());
     queue_.pop_front();
+    const std::string text = known_[hash].text;
     lock.unlock();
-    auto result = compile_text(job.text);
+    auto result = compile_text(text);
     lock.lock();
     ++compiled_;
-    if (Known& known = known_[job.hash]; !known.result) known.result = std::move(result);
+    Known& known = known_[hash];
+    known.queued = false;
+    if (!known.result) known.result = std::move(result);
+    if (*known.result) known.text.clear();
     changed_.notify_all();
   }
 }

@@ -18,8 +18,9 @@
 
 namespace tocsin::adapters::packs {
 
-// The packs that logs name, each compiled once, on a thread of the store's own, and kept by its hash: the ten newest, those that
-// somebody uses, and those that a Hold names. A store without holds keeps all.
+// The packs that logs name, by their hash, compiled on a thread of the store's own. Kept are the texts of the ten newest, of those that
+// somebody uses, and of those that a Hold names; compiled are those that somebody uses or that may come into force. One that is only a
+// text is compiled again when it is asked for. A store without holds keeps all.
 // Shared by the shards of a process: each of its functions may be called by any thread.
 class PackStore final : public stream::PackSource {
  public:
@@ -31,10 +32,13 @@ class PackStore final : public stream::PackSource {
 
   void prepare(std::string_view hash, std::string_view text) override;
   [[nodiscard]] stream::Result<stream::LoadedPack> pack(std::string_view hash) override;
+  void remember(std::string_view hash, std::string_view text) override;
+  [[nodiscard]] stream::Result<std::string> text(std::string_view hash) override;
   // A pack that was compiled elsewhere.
   void add(const stream::LoadedPack& pack);
-  [[nodiscard]] std::uint64_t compiled() const;  // how many texts were compiled so far
-  [[nodiscard]] std::size_t kept() const;        // packs, those that cannot be had included
+  [[nodiscard]] std::uint64_t compiled() const;    // how many texts were compiled so far
+  [[nodiscard]] std::size_t kept() const;          // packs, those that cannot be had included
+  [[nodiscard]] std::size_t compiled_now() const;  // of them
 
   // What a shard may still ask for: what its log names, and whatever was prepared since the shard last answered for its log.
   // Owned by whoever runs the shard; touched by its thread alone. The store outlives it.
@@ -44,7 +48,8 @@ class PackStore final : public stream::PackSource {
     ~Hold();
     Hold(const Hold&) = delete;
     Hold& operator=(const Hold&) = delete;
-    void needs(const std::vector<std::string>& hashes);
+    // `texts`: what may be asked for; `compiled`: what judges, or may come into force.
+    void needs(const std::vector<std::string>& texts, const std::vector<std::string>& compiled = {});
 
    private:
     PackStore* store_;
@@ -53,19 +58,20 @@ class PackStore final : public stream::PackSource {
  private:
   struct Known {
     std::uint64_t named = 0;                                   // when it was last prepared, added or asked for: the store's count
-    bool has_text = false;                                     // which is compiled, or will be; else the result is why there is none
-    std::optional<stream::Result<stream::LoadedPack>> result;  // empty: it waits for its turn, or is being compiled
+    bool has_text = false;                                     // else the result is why there is none
+    std::string text;                                          // as long as there is no compiled pack, which has it
+    bool queued = false;                                       // it waits for its turn, or is being compiled
+    std::optional<stream::Result<stream::LoadedPack>> result;  // empty: it is not compiled
     bool reported = false;
     unsigned waiting = 0;  // who asked for the result and does not have it yet
   };
-  struct Job {
-    std::string hash, text;
-  };
   struct Held {
     std::uint64_t answered = 0;  // the store's count then
-    std::set<std::string, std::less<>> hashes;
+    std::set<std::string, std::less<>> texts, compiled;
   };
   Known& named(std::string_view hash);
+  Known* with_text(std::string_view hash, std::string_view text, bool right);  // null: the text is another's
+  void compile_soon(const std::string& hash, Known& known);
   void forget_unneeded();
   void work();
   [[nodiscard]] stream::Result<stream::LoadedPack> compile_text(const std::string& text) const;
@@ -75,7 +81,7 @@ class PackStore final : public stream::PackSource {
   mutable std::mutex mutex_;  // of all below
   std::condition_variable changed_;
   std::map<std::string, Known, std::less<>> known_;
-  std::deque<Job> queue_;
+  std::deque<std::string> queue_;  // hashes
   std::map<const Hold*, Held> holds_;
   std::uint64_t compiled_ = 0, count_ = 0;
   bool stopping_ = false;

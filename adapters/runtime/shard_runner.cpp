@@ -16,7 +16,7 @@ Result<void> ShardRunner::restore() {
   auto stored = ports_.snapshots->newest();
   if (!stored) return stored.error();
   if (!*stored) return {};
-  for (const auto& pack : (*stored)->packs) ports_.packs.prepare(pack.hash, pack.text);
+  for (const auto& pack : (*stored)->packs) ports_.packs.remember(pack.hash, pack.text);
   const auto from = shard_.load((*stored)->sections, (*stored)->position);
   if (!from) return from.error();
   // Where the log no longer has what was there, from the oldest that is left: what lay before is missing, as in every gap.
@@ -64,7 +64,7 @@ Result<void> ShardRunner::hand_over() {
   if (!pending_.sections.empty())
     for (const std::string& hash : shard_.packs_in_use()) {
       // One that cannot be had was refused, and judges nothing.
-      if (const auto loaded = ports_.packs.pack(hash)) pending_.packs.push_back({hash, loaded->pack->text});
+      if (auto text = ports_.packs.text(hash)) pending_.packs.push_back({hash, std::move(*text)});
     }
   if (auto kept = ports_.sink.keep(pending_); !kept) return kept;
   pending_ = {};

@@ -201,7 +201,7 @@ Result<void> ShardWorker::work() {
       continue;
     }
     if (Clock::now() >= next_answer) {
-      needed_packs.needs(runner.shard().packs_in_use());
+      needed_packs.needs(runner.shard().packs_in_use(), runner.shard().packs_to_come());
       next_answer = Clock::now() + 1s;
     }
     if (!runner.waits() || Clock::now() < next_try) continue;

@@ -22,14 +22,21 @@ constexpr Duration furthest_ahead = std::chrono::minutes{10}, furthest_behind = 
 Shard::State::State(LoadedPack pack, PackSource* source, AlertSink& sink, const ShardOptions& shard_options)
     : packs(source), options(shard_options), gate(sink) {
   log.packs = PackTimeline{pack.pack->hash};
+  had_packs.insert(pack.pack->hash);
   loaded_packs.emplace(pack.pack->hash, std::move(pack));
   job = {{&gate, &counters, nullptr, options.digest_columns, options.evaluate_all, &observer}, &log.packs, this};
 }
 
 const LoadedPack& Shard::State::loaded(const PackChange& change) {
   if (const auto known = loaded_packs.find(change.hash); known != loaded_packs.end()) return known->second;
-  if (packs)
-    if (auto pack = packs->pack(change.hash)) return loaded_packs.emplace(change.hash, std::move(*pack)).first->second;
+  if (packs) {
+    auto pack = packs->pack(change.hash);
+    if (pack) {
+      had_packs.insert(change.hash);
+      return loaded_packs.emplace(change.hash, std::move(*pack)).first->second;
+    }
+    if (had_packs.contains(change.hash)) missing_pack = change.hash + ": " + pack.error().message;
+  }
   // It cannot be had: the one before it judges on.
   ++counters.packs_refused;
   const PackChange* before = &log.packs.all().front();
@@ -161,7 +168,7 @@ void Shard::State::begin(const Entry& raw) {
 
 // A place where a restore may begin to read.
 void Shard::State::mark() {
-  marks.push_back({entry_.position, log});
+  marks.push_back({entry_.position, log, oldest_pack()});
   if (log.clock == long_ago) marks.back().log.clock = entry_.appended;
   for (Item& item : subjects)
     if (!item.second.backfilling) item.second.subject->mark(entry_.position);

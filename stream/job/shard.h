@@ -59,8 +59,10 @@ class Shard {
   [[nodiscard]] Sections take_sections(bool all = false, std::size_t most_bytes = 16u << 20);
   // The shard's own section alone: kept with reports, it says up to which position they were made.
   [[nodiscard]] Sections take_own_section();
-  // The hashes of the packs that a restore from the sections needs.
+  // The hashes of the packs that a restore from the sections needs: their texts are kept with them.
   [[nodiscard]] std::vector<std::string> packs_in_use() const;
+  // The hashes of the packs that judge a subject, or may still come into force. No other is held compiled.
+  [[nodiscard]] std::vector<std::string> packs_to_come() const;
   // Before any consume: the sections that were kept, and the position that was handed over with the last of them. Returns where to read
   // from; entries before a subject's position write its rows again, and nothing before `handed_over` is reported again.
   Result<Position> load(const Sections& sections, Position handed_over);

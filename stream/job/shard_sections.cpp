@@ -11,6 +11,12 @@ namespace {
 constexpr Duration between_takes = std::chrono::seconds{1}, between_own = std::chrono::seconds{30};
 constexpr int first_save = 8;  // a new subject's first section comes so many times sooner
 
+Error missing(const std::string& pack) {
+  return {Errc::refused, "the rules that judged before (pack " + pack +
+                             ") are neither kept beside the state nor to be had elsewhere: bring them back, or move the state away to "
+                             "judge from the log's beginning"};
+}
+
 }  // namespace
 
 bool Shard::State::due_for_saving(const Item& item) const {
@@ -47,26 +53,52 @@ void Shard::State::forget_marks() {
     pack = std::min(pack, judged.subject->pack());
   }
   if (log.packs.all().size() > 1) log.packs.forget_before(pack);
-  const auto hashes = packs_in_use();
-  std::erase_if(loaded_packs, [&](const auto& one) { return std::find(hashes.begin(), hashes.end(), one.first) == hashes.end(); });
 }
 
-std::vector<std::string> Shard::State::packs_in_use() const {
-  std::set<std::string> hashes;
-  for (const PackChange& change : log.packs.all()) hashes.insert(change.hash);
+// A compiled pack takes megabytes; of one that only a restore may ask for, the text is enough.
+void Shard::State::forget_packs() {
+  const auto to_come = packs_to_come(), in_use = packs_in_use();
+  const auto judges = [&](const auto& one) { return to_come.contains(one.first); };
+  if (std::any_of(loaded_packs.begin(), loaded_packs.end(), judges))
+    std::erase_if(loaded_packs, [&](const auto& one) { return !judges(one); });
+  std::erase_if(had_packs, [&](const std::string& hash) { return !in_use.contains(hash); });
+}
+
+PackChange::Key Shard::State::oldest_pack() const {
+  PackChange::Key oldest = log.packs.in_force(log.clock).key;
+  for (const auto& [name, judged] : subjects)
+    oldest = std::min(oldest, judged.backfilling ? judged.subject->backfill_pack() : judged.subject->pack());
+  return oldest;
+}
+
+std::set<std::string, std::less<>> Shard::State::packs_to_come() const {
+  const PackChange::Key oldest = oldest_pack();
+  std::set<std::string, std::less<>> hashes{log.packs.in_force(log.clock).hash};
+  for (const PackChange& change : log.packs.all())
+    if (change.key >= oldest) hashes.insert(change.hash);
+  for (const auto& [name, judged] : subjects) hashes.insert(judged.subject->pack_hash());
+  return hashes;
+}
+
+std::set<std::string, std::less<>> Shard::State::packs_in_use() const {
+  auto hashes = packs_to_come();
   for (const Mark& mark : marks)
-    for (const PackChange& change : mark.log.packs.all()) hashes.insert(change.hash);
-  return {hashes.begin(), hashes.end()};
+    for (const PackChange& change : mark.log.packs.all())
+      if (change.key >= mark.oldest) hashes.insert(change.hash);
+  for (const auto& [name, judged] : subjects)
+    if (!judged.saved_pack.empty()) hashes.insert(judged.saved_pack);
+  return hashes;
 }
 
 void Shard::State::save_own(Writer& out) const {
   std::vector<std::string> changed;
   for (const auto& [name, judged] : subjects)
     if (judged.changed) changed.push_back(name);
-  std::vector<std::string> loaded;  // a pack that was refused is not needed again
-  for (const auto& [hash, pack] : loaded_packs)
-    if (pack.pack->hash == hash) loaded.push_back(hash);
-  out(1, marks), out(2, changed), out(3, loaded);
+  std::vector<std::string> had;  // a pack that was refused is not needed again, nor one that the log does not name
+  const auto in_use = packs_in_use();
+  for (const std::string& hash : had_packs)
+    if (in_use.contains(hash)) had.push_back(hash);
+  out(1, marks), out(2, changed), out(3, had);
 }
 
 Result<void> Shard::State::load_own(Reader& in, std::set<std::string>& changed) {
@@ -76,13 +108,10 @@ Result<void> Shard::State::load_own(Reader& in, std::set<std::string>& changed) 
   if (auto ok = in.status(); !ok) return ok;
   if (marks.empty()) return Error{Errc::malformed, "the shard's section has no mark to read the log from"};
   for (const std::string& hash : hashes) {
+    had_packs.insert(hash);
     if (loaded_packs.contains(hash)) continue;
-    auto pack = packs ? packs->pack(hash) : Result<LoadedPack>{Error{Errc::not_found, "no packs are kept"}};
-    if (!pack)
-      return Error{Errc::refused, "the rules that judged before (pack " + hash + ": " + pack.error().message +
-                                      ") are neither kept beside the state nor to be had elsewhere: bring them back, or move the "
-                                      "state away to judge from the log's beginning"};
-    loaded_packs.emplace(hash, std::move(*pack));
+    const auto text = packs ? packs->text(hash) : Result<std::string>{Error{Errc::not_found, "no packs are kept"}};
+    if (!text) return missing(hash + ": " + text.error().message);
   }
   return {};
 }
@@ -99,6 +128,7 @@ Shard::Sections Shard::take_sections(bool all, std::size_t most_bytes) {
   Sections sections;
   if (restoring()) return sections;
   s.last_take = s.log.clock;
+  s.forget_packs();
   std::vector<State::Item*> due;
   for (State::Item& item : s.subjects)
     if (all ? item.second.changed : s.due_for_saving(item)) due.push_back(&item);
@@ -113,6 +143,7 @@ Shard::Sections Shard::take_sections(bool all, std::size_t most_bytes) {
     judged.saved_clock = judged.subject->clock(s.log.clock);
     judged.saved_reach = judged.subject->reach();
     judged.saved_at = s.next;
+    judged.saved_pack = judged.subject->pack_hash();
     judged.changed = judged.pack_changed = false;
     judged.saved_bytes = out.bytes().size();
     bytes += judged.saved_bytes;
@@ -131,12 +162,20 @@ Shard::Sections Shard::take_own_section() {
   if (restoring() || s.marks.empty()) return {};
   s.last_own = s.log.clock;
   s.forget_marks();
+  s.forget_packs();
   Writer own;
   s.save_own(own);
   return {{"", std::move(own).take()}};
 }
 
-std::vector<std::string> Shard::packs_in_use() const { return state_->packs_in_use(); }
+std::vector<std::string> Shard::packs_in_use() const {
+  const auto hashes = state_->packs_in_use();
+  return {hashes.begin(), hashes.end()};
+}
+std::vector<std::string> Shard::packs_to_come() const {
+  const auto hashes = state_->packs_to_come();
+  return {hashes.begin(), hashes.end()};
+}
 
 Result<Position> Shard::load(const Sections& sections, Position handed_over) {
   State& s = *state_;
@@ -156,6 +195,7 @@ Result<Position> Shard::load(const Sections& sections, Position handed_over) {
     judged.changed = changed.contains(name);
     if (!judged.changed) judged.saved_at = handed_over;
     judged.saved_reach = judged.subject->reach();
+    judged.saved_pack = judged.subject->pack_hash();
     judged.saved = s.marks.back().log.clock;
     judged.saved_bytes = bytes.size();
     judged.backfilling = true;
@@ -168,6 +208,7 @@ Result<Position> Shard::load(const Sections& sections, Position handed_over) {
   s.backfilling = s.subjects.size();
   for (auto& [name, judged] : s.subjects) judged.subject->begin_backfill(from.at, s.log.clock);
   s.next = from.at;
+  if (!s.missing_pack.empty()) return missing(s.missing_pack);
   return from.at;
 }
 

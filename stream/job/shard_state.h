@@ -39,6 +39,7 @@ struct Shard::State final : private PacksInUse {
     Time saved_clock = never;     // its own clock in that section; never: there is none
     Duration saved_reach{};       // how far back its rows reach in it
     Position saved_at{};          // the position of that section
+    std::string saved_pack;       // the pack that judged then
     std::size_t saved_bytes = 0;  // its length; the next one will have about as many
     bool changed = true;          // since then
     bool backfilling = false;     // up to saved_at
@@ -54,14 +55,18 @@ struct Shard::State final : private PacksInUse {
   };
   struct Mark {
     Position at{};
-    LogState log;  // before the entry there
-    static void fields(auto& self, auto& archive) { archive(1, self.at), archive(2, self.log); }
+    LogState log;              // before the entry there
+    PackChange::Key oldest{};  // of the packs that judged a subject there, the oldest
+    static void fields(auto& self, auto& archive) {
+      archive(1, self.at), archive(2, self.log), archive(3, self.oldest.from), archive(4, self.oldest.at);
+    }
   };
 
   State(LoadedPack pack, PackSource* packs, AlertSink& sink, const ShardOptions& options);
 
   bool consume(const Entry& raw, TickBudget& budget);
   void forget_marks();
+  void forget_packs();
   void follow_if_rekeyed(Item& item) {
     if (item.second.subject->rekeyed()) rekeyed_.insert(&item);
   }
@@ -73,7 +78,9 @@ struct Shard::State final : private PacksInUse {
   ReportGate gate;
   LogState log;
   JobContext job;
-  std::map<std::string, LoadedPack, std::less<>> loaded_packs;  // by hash
+  std::map<std::string, LoadedPack, std::less<>> loaded_packs;  // by hash: those that judge or may come into force
+  std::set<std::string, std::less<>> had_packs;                 // of those that a restore needs: which were loaded at some time
+  std::string missing_pack;                                     // one of them that cannot be had any more, and why
   Subjects subjects;
   std::vector<Mark> marks;                         // a minute apart: where a restore may begin to read
   Position next{};                                 // after the last entry
@@ -84,7 +91,9 @@ struct Shard::State final : private PacksInUse {
 
   // ---- marks and restore, in shard_sections.cpp
   [[nodiscard]] bool due_for_saving(const Item& item) const;
-  [[nodiscard]] std::vector<std::string> packs_in_use() const;
+  [[nodiscard]] std::set<std::string, std::less<>> packs_in_use() const;
+  [[nodiscard]] std::set<std::string, std::less<>> packs_to_come() const;
+  [[nodiscard]] PackChange::Key oldest_pack() const;  // that judges a subject, or would judge a new one
   void save_own(Writer& out) const;
   Result<void> load_own(Reader& in, std::set<std::string>& changed);
   const Mark* place_to_read_from() const;

@@ -45,6 +45,8 @@ class Subject {
   // Nothing is left to do, and nothing to remember.
   [[nodiscard]] bool forgotten() const noexcept;
   [[nodiscard]] const PackChange::Key& pack() const noexcept { return change_.key; }
+  [[nodiscard]] const std::string& pack_hash() const noexcept { return change_.hash; }
+  [[nodiscard]] const PackChange::Key& backfill_pack() const noexcept { return backfill_.pack; }
 
   [[nodiscard]] std::uint64_t digest() const noexcept { return digest_->value(); }
   [[nodiscard]] std::uint64_t rows_digest() const;

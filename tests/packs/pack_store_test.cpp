@@ -207,6 +207,39 @@ TEST_CASE("a pack that was forgotten is had again when its text comes again") {
   CHECK(filled.name(1).pack->hash == filled.hashes[1]);
 }
 
+TEST_CASE("of a pack that a log only remembers the text is held, and it is compiled again when it is asked for") {
+  Filled filled;
+  for (int limit = 1; limit <= 30; ++limit) filled.name(limit);
+  CHECK(filled.store.compiled_now() == 30);
+  std::vector<std::string> all;
+  for (const auto& [limit, hash] : filled.hashes) all.push_back(hash);
+  filled.hold.needs(all, {filled.hashes[29], filled.hashes[30]});
+  CHECK(filled.store.kept() == 30);
+  CHECK(filled.store.compiled_now() == 2);
+  CHECK(filled.store.compiled() == 30);
+  const auto text = filled.store.text(filled.hashes[1]);
+  REQUIRE(text);
+  CHECK(dsl::pack_hash(*text) == filled.hashes[1]);
+  CHECK(filled.store.compiled() == 30);
+  const auto again = filled.store.pack(filled.hashes[1]);
+  REQUIRE(again);
+  CHECK(again->pack->hash == filled.hashes[1]);
+  CHECK(filled.store.compiled() == 31);
+}
+
+TEST_CASE("a pack that is remembered is compiled when it is asked for, and not before") {
+  const std::string text = small_pack("7"), hash = dsl::pack_hash(text);
+  PackStore store;
+  store.remember(hash, text);
+  CHECK(*store.text(hash) == text);
+  CHECK(store.compiled() == 0);
+  CHECK(store.pack(hash));
+  CHECK(store.compiled() == 1);
+  store.remember(hash, "another text");
+  CHECK(*store.text(hash) == text);
+  CHECK_FALSE(store.text("0123456789abcdef"));
+}
+
 TEST_CASE("a store may close while texts wait for their turn") {
   for (int i = 0; i < 20; ++i) {
     PackStore store;

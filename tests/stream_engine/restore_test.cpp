@@ -275,6 +275,23 @@ TEST_CASE("a job whose source is behind has its rows again after each of several
   CHECK(log->shard.row_digests() == whole.shard.row_digests());
 }
 
+TEST_CASE("a pack that a shard began with, and that its log never named, is not asked for by a restart") {
+  const auto configured = SmallJob::load(R"lua(signals { heat = { kind = "gauge", unit = "none", owner = "rank" } })lua", R"lua(
+      rule "configured" { per = "rank", every = "1s", needs = { heat = signal "heat" { over = "20s" } },
+        evaluate = function(job) return job.heat:last():above(50) end })lua");
+  PacksByHash packs;
+  packs.add(heat_pack());
+  SmallJob log{heat_pack(), &packs};
+  for (int i = 1; i < 40; ++i) sample(log, i, "heat", 90), log.beats(i, i);
+  SmallJob second{configured, &packs};
+  second.restore(log, log.shard.take_sections(true), log.end());
+  sample(second, 41, "heat", 90);
+  const auto sections = second.shard.take_sections(true);
+  CHECK(second.shard.packs_in_use() == std::vector<std::string>{heat_pack().pack->hash});
+  SmallJob third{heat_pack(), &packs};
+  CHECK(third.shard.load(sections, second.end()));
+}
+
 TEST_CASE("sections are taken in turn, and only of jobs that changed") {
   SmallJob log{heat_pack(), nullptr, {.save_every = std::chrono::seconds{80}}};
   const auto heats = [&](const char* job, double from, double to) {
