@@ -1,0 +1,123 @@
+"""Scenarios that take minutes, or need more than signals."""
+
+import json
+import pathlib
+import signal
+import time
+
+from tests.chaos.cluster import pause
+from tests.chaos.scenarios import Scenario
+from tests.servers.process import Missing, wait_for
+from tests.service.service import topic
+
+FAKETIME = sorted(pathlib.Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"))
+
+
+class Clock(Scenario):
+    """The wall clock of an instance steps by 30 s, forwards and backwards."""
+
+    def begin(self):
+        if not FAKETIME:
+            raise Missing("libfaketime is not installed: apt-get install libfaketime")
+        self.file = self.cluster.folder / "clock"
+        self.step("+0")
+        self.cluster.environment = {"LD_PRELOAD": str(FAKETIME[0]), "FAKETIME_TIMESTAMP_FILE": str(self.file), "FAKETIME_NO_CACHE": "1",
+                                    "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
+        super().begin()
+
+    def step(self, offset):
+        beside = self.file.with_suffix(".new")
+        beside.write_text(f"{offset}\n")
+        beside.rename(self.file)
+
+    def disturb(self):
+        while not self.over():
+            self.pause(2, 5)
+            self.step(self.draw.choice(["+30", "-30", "+0"]))
+            self.count("steps")
+            self.reload()
+
+    def end(self):
+        self.step("+0")
+        super().end()
+
+
+class Ingest(Scenario):
+    """What writes the telemetry stands still for three minutes: no silence is judged, as nobody can know of one."""
+
+    strict = False           # in that time the jobs are unobserved, which the undisturbed ones are not
+    lag, needs = 20, 90
+
+    def disturb(self):
+        pause(40, self.over)
+        self.stopped = time.time()
+        self.cluster.feeding.send_signal(signal.SIGSTOP)
+        pause(180)
+        self.cluster.feeding.send_signal(signal.SIGCONT)
+        self.woken = time.time()
+        self.count("seconds without ingest", round(self.woken - self.stopped))
+        self.reload()
+
+    def check(self):
+        for line in topic(self.cluster.address, "alerts"):
+            one = json.loads(line)
+            if one["rule"] == "quiet" and one["state"] == "firing" and self.stopped + 10 < one["at"] / 1e9 < self.woken:
+                self.faults.append(f"a silence was reported while nobody could know of one: {line[:300]}")
+
+
+class State(Scenario):
+    """The topic of the state takes nothing for a while."""
+
+    own_broker = True        # its commands take a while, and the others go on
+
+    def alter(self, *how):
+        self.cluster.kafka.java("kafka.admin.ConfigCommand", "--bootstrap-server", self.cluster.broker, "--alter", "--entity-type", "topics",
+                                "--entity-name", f"{self.cluster.prefix}.state", *how)
+
+    def disturb(self):
+        self.pause(3, 6)
+        self.alter("--add-config", "max.message.bytes=64")
+        self.count("times full")
+        self.pause(8, 12)
+        self.reload()
+        self.alter("--delete-config", "max.message.bytes")
+        self.start_again()
+
+    def end(self):
+        super().end()
+
+
+class Reload(Scenario):
+    """Two hundred reloads, eighty a minute: nothing is lost or judged twice, and memory ends where it began."""
+
+    needs, rules = 190, "shipped"
+    reloads_a_minute, times, most = 80, 200, 1.5
+
+    def disturb(self):
+        one = self.cluster.instances["a"]
+        pause(15, self.over)
+        self.begun = one.resident()
+        after = time.monotonic()
+        changed = 0
+        for number in range(self.times):
+            if self.over():
+                break
+            self.reload(surely=True)
+            status, text = one.get("/-/reload", "POST")
+            if status != 200:
+                self.faults.append(f"reload {number} answered {status}: {text[:300]}")
+            elif json.loads(text)["data"]["changed"]:
+                changed += 1
+            after += 60 / self.reloads_a_minute
+            pause(after - time.monotonic())
+        self.peak = one.resident()
+        pause(60)
+        self.ended = one.resident()
+        self.notes["answered as changed"] = changed
+        for what, size in (("MiB before", self.begun), ("MiB behind the last", self.peak), ("MiB a minute later", self.ended)):
+            self.notes[what] = round(size)
+        if self.peak > self.most * self.begun + 20:
+            self.faults.append(f"memory grew from {self.begun:.0f} to {self.peak:.0f} MiB")
+
+
+LONG = {"clock": Clock, "ingest": Ingest, "state": State, "reload": Reload}
