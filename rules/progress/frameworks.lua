@@ -242,8 +242,12 @@ parser "paddle" (training {
 })
 parser "ultralytics" (training {
   about   = "YOLO: the bar of an epoch, and the parts of the loss before it",
-  line    = { [[^\s*(?P<epoch>INT)/INT\s+\d\S*\s+(?P<loss>NUM)\s.*%\|[^|]*\|\s*(?P<n>INT)/(?P<total>INT) ]],
-              [[^\s*(?P<epoch>INT)/INT\s+\d\S*\s+(?P<loss>NUM)\s.*% \S+ (?P<n>INT)/(?P<total>INT) ]] },
+  line    = [[^\s*(?P<epoch>INT)/INT\s+\d\S*\s+(?P<loss>NUM)\s.*%\|[^|]*\|\s*(?P<n>INT)/(?P<total>INT) ]],
+  samples = { step = { "n", epoch = "epoch", per_epoch = "total" }, loss = "loss" },
+})
+parser "ultralytics_thin" (training {
+  about   = "its bar since 2025 has no ends",
+  line    = [[^\s*(?P<epoch>INT)/INT\s+\d\S*\s+(?P<loss>NUM)\s.*% \S+ (?P<n>INT)/(?P<total>INT) ]],
   samples = { step = { "n", epoch = "epoch", per_epoch = "total" }, loss = "loss" },
 })
 parser "torchtune" (training {
