@@ -32,7 +32,7 @@ int cannot(const Error& error) {
 Result<std::size_t> number_of_rules(const KnownPack& known) {
   const auto files = dsl::pack_files(known.pack.text);
   if (!files) return files.error();
-  const auto outcome = packs::compile(*files);
+  const auto outcome = packs::compile(*files, {}, packs::Origin::log);
   if (outcome.pack) return outcome.pack->pack->rules.size();
   const auto errors = outcome.errors();
   return Error{Errc::refused, errors.empty() ? "it does not load" : dsl::describe(errors.front())};

@@ -65,12 +65,12 @@ struct Declared {
 
 }  // namespace
 
-PackOutcome compile(const dsl::PackFiles& files, const dsl::Budgets& budgets) {
+PackOutcome compile(const dsl::PackFiles& files, const dsl::Budgets& budgets, Origin origin) {
   PackOutcome outcome;
   dsl::Loaded rules = dsl::load(files, budgets);
   outcome.problems = std::move(rules.problems);
   for (dsl::Problem& problem : outcome.problems)
-    if (problem.incomplete) problem.warning = false, rules.pack = nullptr;
+    if (problem.incomplete && origin == Origin::files) problem.warning = false, rules.pack = nullptr;
   outcome.cases = std::move(rules.cases);
   const dsl::text::Compiled texts = dsl::compile_text(files);
   for (const auto& problem : texts.problems)

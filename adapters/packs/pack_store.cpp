@@ -180,7 +180,7 @@ Result<LoadedPack> PackStore::compile_text(const std::string& text) const {
   try {
     const auto files = dsl::pack_files(text);
     if (!files) return files.error();
-    PackOutcome outcome = compile(*files, budgets_);
+    PackOutcome outcome = compile(*files, budgets_, Origin::log);
     if (outcome.pack) return std::move(*outcome.pack);
     return Error{Errc::refused, dsl::list(outcome.errors())};
   } catch (const std::exception& error) {  // no memory for it

@@ -80,6 +80,7 @@ TEST_CASE("a pack with a rule whose alert would say nothing is refused, with pla
     CHECK_FALSE(outcome.pack);
     REQUIRE(outcome.errors().size() == 1);
     CHECK_MESSAGE(has(dsl::describe(outcome.errors()[0]), std::string{"busy.lua:2: [busy] "} + remedy), dsl::describe(outcome.errors()[0]));
+    CHECK_MESSAGE(adapters::packs::compile(*files, {}, adapters::packs::Origin::log).pack, "what judged a log before judges it again");
   }
 }
 
