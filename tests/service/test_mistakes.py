@@ -31,6 +31,7 @@ def setUpModule():
     rules.mkdir()
     shutil.copy(ROOT / "rules" / "signals.lua", rules)
     shutil.copy(HERE / "quiet.lua", rules)
+    shutil.copytree(ROOT / "rules" / "progress", rules / "progress")     # steps come from lines
     for name, password in USERS.items():
         (folder / name).write_text(password + "\n")
     (folder / "wrong").write_text(f"{SECRET}-3\n")

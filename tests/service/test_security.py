@@ -36,6 +36,7 @@ def setUpModule():
     rules.mkdir()
     shutil.copy(ROOT / "rules" / "signals.lua", rules)
     shutil.copy(HERE / "quiet.lua", rules)
+    shutil.copytree(ROOT / "rules" / "progress", rules / "progress")     # steps come from lines
     for name, secret in SECRETS.items():
         (folder / name).write_text(secret + "\n")
     subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
