@@ -1,16 +1,17 @@
-"""Prints where each rank's steps spend their time, in lines that tocsin reads: docs/python.md describes them.
+"""Prints where each rank's steps spend their time, in lines that tocsin reads (docs/python.md).
 
     import tocsin
-    tocsin.watch(model, optimizer)                     # a loop of one's own; before the first step, on every rank
-
+    tocsin.watch(model, optimizer)                                   # a loop of one's own; on every rank
     Trainer(..., callbacks=[tocsin.TrainerCallback()])               # transformers
     lightning.Trainer(..., callbacks=[tocsin.LightningCallback()])   # Lightning
 
-Nothing here changes what is trained, and nothing here may end a training: an exception is reported once on stderr, and then all of it is
-switched off. TOCSIN_LINES=0 in the environment switches it off from the start.
+Nothing here changes what is trained or ends it: an exception is reported once on stderr, and all is off then, as it is
+where the environment has TOCSIN_LINES=0.
 """
 
 import atexit
+import contextlib
+import functools
 import os
 import sys
 import threading
@@ -18,7 +19,7 @@ import time
 import types
 
 _EVERY = 0.5     # seconds between two lines of a rank
-_LOOK = 0.1      # seconds between two looks at what the training thread does, and between two steps whose backward pass is measured
+_LOOK = 0.1      # seconds between two looks at the training thread, and between two backward passes that are measured
 _COUNTS = 1.0    # seconds between two lines of counts
 _RANKS = ("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "MV2_COMM_WORLD_RANK", "LOCAL_RANK")
 
@@ -26,63 +27,51 @@ _watches = []    # those that are on, in this process
 
 
 def watch(model, *optimizers, step=None, every=_EVERY):
-    """Prints the times of a loop that calls `step()` of these optimizers; a step of the first one is a step of the training.
+    """Prints the times of a loop that calls `step()` of these optimizers; one of the first is a step of the training.
 
-    step: the step that the training goes on from, 0 for a new one. Not given, it is that of the optimizer's own state (Adam and its kin
-    have one); an optimizer without one has lines without a step.
+    step: what it goes on from. Not given, it is that of the optimizer's state (Adam and its kin), or lines have none.
     """
     watched = Watch(step=step, every=every)
-    watched.guarded(watched.follow, model, optimizers)
+    watched.follow(model, optimizers)
     return watched
 
 
+def _harmless(method):
+    """Whatever goes wrong ends the measuring, and not the training."""
+    @functools.wraps(method)
+    def safe(self, *arguments):
+        if self.on:
+            try:
+                method(self, *arguments)
+            except Exception as error:
+                self.switch_off(error)
+    return safe
+
+
 class Watch:
-    """What one training of this process is measured by. Its methods never raise: see `guarded`."""
+    """What one training of this process is measured by. What others call of it never raises."""
 
     def __init__(self, step=None, every=_EVERY, out=None):
         self.out = sys.__stdout__ if out is None else out
         self.every, self.step = every, step
         self.on = os.environ.get("TOCSIN_LINES", "") != "0"
-        self.removers = []          # undo what was hooked
-        self.rank = None            # once torch.distributed knows it; it forgets before the last line
-        self.thread = None          # the one that trains
+        self.removers, self.looker, self.gate = [], None, threading.Lock()     # it looks until it gets the lock
+        self.rank, self.thread = None, None      # as torch.distributed knows it, which forgets before the last line; who trains
         self.begun = None           # of the step that runs; none: not measured
-        self.line_at = None
-        self.counts_at = 0.0
-        self.models = []
-        self.hooks = []             # on their parameters, in steps that are measured
-        self.measure_at = 0.0
-        self.queued = False         # a backward pass is measured
-        self.computed_at = None     # this rank's part of it is over, and its gradients are not reduced yet
-        self.gpu = False
-        self.pairs = []             # GPU events around a reduction that may not be over yet
-        self.phase = None
-        self.looker = None
-        self.gate = threading.Lock()       # it looks as long as this is held: cheaper than an Event
+        self.line_at, self.counts_at, self.measure_at, self.phase = None, 0.0, 0.0, None
+        self.parameters, self.hooks = [], []       # hooks on them, in steps whose backward passes are measured
+        self.queued, self.computed_at = False, None      # a pass is measured; it is computed, and not reduced yet
+        self.gpu, self.pairs = False, []           # events around a reduction that may not be over yet
         self._clear()
         if self.on:
             _watches.append(self)
 
     def _clear(self):
-        self.steps, self.span, self.data = 0, 0.0, 0.0
-        self.measured, self.reduced = 0, 0.0      # steps whose backward passes were measured, and the seconds that they waited
-        self.blocked = 0.0                        # in other collectives
-        self.kept = 0.0, 0.0                      # data and blocked when the last step ended
-
-    # ---- safety ----
-
-    def guarded(self, function, *arguments):
-        """Calls it; whatever goes wrong ends the measuring, and not the training."""
-        if not self.on:
-            return None
-        try:
-            return function(*arguments)
-        except Exception as error:
-            self.switch_off(error)
-            return None
+        self.steps, self.span, self.data, self.measured, self.reduced = 0, 0.0, 0.0, 0, 0.0
+        self.blocked, self.kept = 0.0, (0.0, 0.0)      # in other collectives; that of data and these when a step ended
 
     def switch_off(self, error=None):
-        """Takes the hooks out again, and reports why if it is a failure."""
+        """The hooks do nothing any more. They stay: whoever calls one may be going through all of them."""
         if not self.on:
             return
         self.on = False
@@ -90,23 +79,13 @@ class Watch:
             self.gate.release()
         if self in _watches:
             _watches.remove(self)
-        removers, self.removers = self.removers, []
-        for remove in removers:
-            try:
-                remove()
-            except Exception:
-                pass               # a hook that stays does nothing any more
         if error is not None:
-            try:
+            with contextlib.suppress(Exception):
                 sys.stderr.write(f"tocsin: times are no longer printed: {type(error).__name__}: {error}\n")
                 sys.stderr.flush()
-            except Exception:
-                pass
 
-    # ---- what is hooked ----
-
+    @_harmless
     def follow(self, model, optimizers):
-        """A loop of one's own."""
         models = list(model) if isinstance(model, (list, tuple)) else [model]
         flat = [o for each in optimizers for o in (each if isinstance(each, (list, tuple)) else [each])]
         if not flat:
@@ -115,86 +94,70 @@ class Watch:
         self.follow_optimizer(_innermost(flat[0]))
         self.begin()
 
+    @_harmless
     def begin(self):
         """What every kind of training has: its data, and a thread that looks at it."""
         _time_loaders()
         self.thread = threading.get_ident()
-        self.look()
         atexit.register(self.close)
-
-    def look(self):
         self.gate.acquire(blocking=False)
         self.looker = threading.Thread(target=self._look, name="tocsin", daemon=True)
         self.looker.start()
 
+    @_harmless
     def follow_backward(self, models):
         import torch
         self.engine = torch.autograd.Variable._execution_engine
         for model in models:
             trained = [p for p in model.parameters() if p.requires_grad]
-            self.models += trained[-1:]      # the last layer's are in every backward pass
-        self.gpu = any(p.is_cuda for p in self.models)
-        self.removers.append(self._unhook)
+            self.parameters += trained[-1:]      # the last layer's are in every backward pass
+        self.gpu = any(p.is_cuda for p in self.parameters)
+        self.removers.append(self._measure)
 
-    def _hook(self):
-        if not self.hooks:
-            self.hooks = [parameter.register_hook(self._backward) for parameter in self.models]
-
-    def _unhook(self):
-        hooks, self.hooks = self.hooks, []
-        for hook in hooks:
-            hook.remove()
+    def _measure(self, on=False):
+        if on and not self.hooks:
+            self.hooks = [parameter.register_hook(self._backward) for parameter in self.parameters]
+        while self.hooks and not on:
+            self.hooks.pop().remove()
 
     def follow_optimizer(self, optimizer):
         def finished(*_):
-            try:
-                self.stepped(None, optimizer)
-            except Exception as error:
-                self.switch_off(error)
+            self.stepped(None, optimizer)
 
-        if hasattr(optimizer, "register_step_post_hook"):
-            self.removers.append(optimizer.register_step_post_hook(finished).remove)
-            return
-        original = optimizer.step      # PyTorch 1
+        original = optimizer.step
 
         def step(_, *arguments, **named):
             result = original(*arguments, **named)
             finished()
             return result
 
-        optimizer.step = types.MethodType(step, optimizer)
+        if hasattr(optimizer, "register_step_post_hook"):
+            self.removers.append(optimizer.register_step_post_hook(finished).remove)
+        else:      # PyTorch 1
+            optimizer.step = types.MethodType(step, optimizer)
 
-    # ---- the wait for other ranks: from the end of a rank's own backward pass until its gradients are reduced ----
-
+    @_harmless
     def _backward(self, _):
         """A gradient is there: the engine will call back at the end of this backward pass."""
-        if self.queued:
-            return
-        try:
+        if not self.queued:
             self.queued = True
             self.engine.queue_callback(self._computed)
-        except Exception as error:
-            self.switch_off(error)
 
+    @_harmless
     def _computed(self):
         """All gradients are computed. What DDP queued to wait for their reduction comes before what is queued now."""
-        try:
-            self.computed_at = self._mark()
-            self.engine.queue_callback(self._reduced)
-        except Exception as error:
-            self.switch_off(error)
+        self.computed_at = self._mark()
+        self.engine.queue_callback(self._reduced)
 
+    @_harmless
     def _reduced(self):
-        try:
-            begin, end = self.computed_at, self._mark()
-            self.queued, self.computed_at = False, None
-            if not self.gpu:
-                self.reduced += end - begin
-            elif begin is not None and end is not None:
-                self.pairs.append((begin, end))
-                del self.pairs[:-64]
-        except Exception as error:
-            self.switch_off(error)
+        begin, end = self.computed_at, self._mark()
+        self.queued, self.computed_at = False, None
+        if not self.gpu:
+            self.reduced += end - begin
+        elif begin is not None and end is not None:
+            self.pairs.append((begin, end))
+            del self.pairs[:-64]
 
     def _mark(self):
         """A moment of the host, or, where a GPU computes, of its stream: the host is ahead of it."""
@@ -207,17 +170,8 @@ class Watch:
         event.record()
         return event
 
-    def _read_pairs(self):
-        while self.pairs and self.pairs[0][1].query():
-            begin, end = self.pairs.pop(0)
-            self.reduced += begin.elapsed_time(end) / 1000
-
-    # ---- steps ----
-
+    @_harmless
     def stepped(self, step=None, optimizer=None):
-        """The optimizer has made a step; `step`: its number, if the framework knows it."""
-        if not self.on:
-            return
         now = time.perf_counter()
         if step is not None:
             self.step = step
@@ -236,26 +190,26 @@ class Watch:
                 self.queued, self.computed_at = False, None
             if now - self.line_at >= self.every:
                 self._print_times(now)
-        if now >= self.measure_at:
-            self.measure_at = now + _LOOK
-            self._hook()
-        elif self.hooks:
-            self._unhook()
+        self._measure(now >= self.measure_at)
+        self.measure_at = max(self.measure_at, now + _LOOK if self.hooks else 0)
         self.begun, self.kept = now, (self.data, self.blocked)
 
+    @_harmless
     def leave_out(self):
         """What ran since the last step is no part of one: an evaluation, a checkpoint."""
         if self.begun is not None:
-            self.begun = time.perf_counter()
-            self.data, self.blocked = self.kept
+            self.begun, (self.data, self.blocked) = time.perf_counter(), self.kept
 
-    def enter(self, phase):
-        if self.phase != phase:
-            self.phase = phase
-            self.say(f"phase {phase}")
+    @_harmless
+    def evaluate(self):
+        if self.phase != "eval":
+            self.phase = "eval"
+            self.say("phase eval")
 
     def _print_times(self, now):
-        self._read_pairs()
+        while self.pairs and self.pairs[0][1].query():
+            begin, end = self.pairs.pop(0)
+            self.reduced += begin.elapsed_time(end) / 1000
         span, data = self.span / self.steps, self.data / self.steps
         comm = self.reduced / max(1, self.measured) + self.blocked / self.steps
         compute = max(0.0, span - data - comm)
@@ -265,17 +219,15 @@ class Watch:
         self.line_at = now
         self._clear()
 
-    # ---- collectives ----
+    _harmlessly_print = _harmless(_print_times)
 
+    @_harmless
     def _look(self):
         before = time.perf_counter()
-        try:
-            while not self.gate.acquire(timeout=_LOOK):
-                now = time.perf_counter()
-                self._look_once(now, now - before)
-                before = now
-        except Exception as error:
-            self.switch_off(error)
+        while not self.gate.acquire(timeout=_LOOK):
+            now = time.perf_counter()
+            self._look_once(now, now - before)
+            before = now
 
     def _look_once(self, now, since):
         within = self._in_collective()
@@ -291,15 +243,8 @@ class Watch:
     def _in_collective(self):
         """Whether the training thread waits in a function of torch.distributed."""
         frame = sys._current_frames().get(self.thread)
-        for _ in range(3):
-            if frame is None:
-                return False
-            if frame.f_code.co_filename.endswith("distributed_c10d.py"):
-                return True
-            frame = frame.f_back
-        return False
-
-    # ---- lines ----
+        frames = (frame, frame and frame.f_back, frame and frame.f_back and frame.f_back.f_back)
+        return any(each and each.f_code.co_filename.endswith("distributed_c10d.py") for each in frames)
 
     def say(self, text):
         """One line in one write: ranks share a pipe."""
@@ -309,57 +254,45 @@ class Watch:
         self.out.flush()
 
     def close(self):
-        """The end of the training: what was measured last is printed."""
-        if self.on and self.steps:
-            self.guarded(self._print_times, time.perf_counter())
+        """The end of the training: what was measured last is printed, and the hooks are taken out."""
+        if self.steps:
+            self._harmlessly_print(time.perf_counter())
         self.switch_off()
         if self.looker is not None and self.looker is not threading.current_thread():
             self.looker.join(1.0)      # a thread that prints while the interpreter goes away would crash it
         atexit.unregister(self.close)
+        while self.removers:
+            self.removers.pop()()
 
-
-# ---- what torch knows ----
 
 def _distributed():
     module = sys.modules.get("torch.distributed")
-    return module if module is not None and module.is_available() and module.is_initialized() else None
+    return module if module and module.is_available() and module.is_initialized() else None
 
 
 def _environment_rank():
-    for name in _RANKS:
-        if os.environ.get(name, "").isdigit():
-            return int(os.environ[name])
-    return 0
+    return next((int(os.environ[name]) for name in _RANKS if os.environ.get(name, "").isdigit()), 0)
 
 
 def _launched():
     """Collectives that this rank has asked its largest group for; none where the group does not count them."""
-    distributed = _distributed()
-    if distributed is None:
-        return None
     try:
-        return distributed.group.WORLD._get_sequence_number_for_group()
+        return _distributed().group.WORLD._get_sequence_number_for_group()
     except (AttributeError, RuntimeError):
         return None
 
 
 def _innermost(optimizer):
     """The optimizer of torch within those that frameworks put around it."""
-    for _ in range(8):
-        inner = getattr(optimizer, "optimizer", None)
-        if inner is None or not hasattr(inner, "step"):
-            break
-        optimizer = inner
+    while hasattr(getattr(optimizer, "optimizer", None), "step"):
+        optimizer = optimizer.optimizer
     return optimizer
 
 
 def _step_of(optimizer):
     """The number of steps that the optimizer's state has seen, before a restart too."""
-    for state in optimizer.state.values():
-        count = state.get("step") if isinstance(state, dict) else None
-        if count is not None:
-            return int(count)
-    return None
+    counts = (state.get("step") for state in optimizer.state.values() if isinstance(state, dict))
+    return next((int(count) for count in counts if count is not None), None)
 
 
 def _time_loaders():
@@ -386,52 +319,46 @@ def _time_loaders():
 
 def _forget():
     """A process that was forked, as loader workers are, trains nothing."""
-    for each in _watches:
-        each.on = False
-        each.looker = None
-    _watches.clear()
+    while _watches:
+        vars(_watches.pop()).update(on=False, looker=None)
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget)
+getattr(os, "register_at_fork", lambda **_: None)(after_in_child=_forget)
 
 
-# ---- frameworks: their modules are loaded when these classes are asked for ----
+class _Callback:
+    """What both have: pickled or copied, as frameworks do before they start their processes, it is a new one."""
+
+    def __init__(self):
+        self.watched, self.made = Watch(), None
+
+    def __reduce__(self):
+        return type(self), ()
+
+    def _begin(self, model, step):
+        self.watched.switch_off()
+        self.watched, self.made = Watch(step=step), step
+        self.watched.follow_backward([model])
+        self.watched.begin()
+
 
 def _trainer_callback():
     import transformers
 
-    class TrainerCallback(transformers.TrainerCallback):
+    class TrainerCallback(_Callback, transformers.TrainerCallback):
         """For `callbacks` of the Trainer of transformers."""
 
-        def __init__(self):
-            self.watched = None
-
-        def _do(self, name, *arguments):
-            if self.watched is not None:
-                self.watched.guarded(getattr(self.watched, name), *arguments)
-
         def on_train_begin(self, args, state, control, model=None, **_):
-            self.watched = Watch(step=state.global_step)
-            if model is not None:
-                self._do("follow_backward", [model])
-            self._do("begin")
-
+            self._begin(model, state.global_step)
         def on_step_end(self, args, state, control, **_):
-            self._do("stepped", state.global_step)
-
+            self.watched.stepped(state.global_step)
         def on_prediction_step(self, args, state, control, **_):
-            self._do("enter", "eval")
-
-        def on_evaluate(self, args, state, control, **_):
-            self._do("leave_out")
-
+            self.watched.evaluate()
         def on_save(self, args, state, control, **_):
-            self._do("leave_out")
-
+            self.watched.leave_out()
+        on_evaluate = on_save
         def on_train_end(self, args, state, control, **_):
-            if self.watched is not None:
-                self.watched.close()
+            self.watched.close()
 
     return TrainerCallback
 
@@ -442,47 +369,31 @@ def _lightning_callback():
     except ImportError:
         from pytorch_lightning import callbacks
 
-    class LightningCallback(callbacks.Callback):
+    class LightningCallback(_Callback, callbacks.Callback):
         """For `callbacks` of Lightning's Trainer."""
 
-        def __init__(self):
-            self.watched = None
-            self.made = None
-
-        def _do(self, name, *arguments):
-            if self.watched is not None:
-                self.watched.guarded(getattr(self.watched, name), *arguments)
-
         def on_train_start(self, trainer, pl_module):
-            self.made = trainer.global_step
-            self.watched = Watch(step=self.made)
-            self._do("follow_backward", [pl_module])
-            self._do("begin")
-
+            self._begin(pl_module, trainer.global_step)
         def on_train_batch_end(self, trainer, *_, **__):
             if trainer.global_step != self.made:      # not in every batch where gradients are accumulated
                 self.made = trainer.global_step
-                self._do("stepped", self.made)
-
+                self.watched.stepped(self.made)
         def on_validation_start(self, trainer, *_):
             if not trainer.sanity_checking:
-                self._do("enter", "eval")
-
+                self.watched.evaluate()
         def on_validation_end(self, *_):
-            self._do("leave_out")
-
+            self.watched.leave_out()
         def on_train_end(self, *_):
-            if self.watched is not None:
-                self.watched.close()
+            self.watched.close()
 
     return LightningCallback
 
 
-_CALLBACKS = {"TrainerCallback": _trainer_callback, "LightningCallback": _lightning_callback}
-
-
 def __getattr__(name):
-    if name not in _CALLBACKS:
-        raise AttributeError(f"module 'tocsin' has no attribute {name!r}; it has watch, TrainerCallback and LightningCallback")
-    globals()[name] = _CALLBACKS[name]()
-    return globals()[name]
+    """The callbacks, when they are asked for: their frameworks are loaded then."""
+    make = {"TrainerCallback": _trainer_callback, "LightningCallback": _lightning_callback}.get(name)
+    if make is None:
+        raise AttributeError(f"tocsin has no {name!r}: it has watch, TrainerCallback and LightningCallback")
+    made = globals()[name] = make()
+    made.__module__, made.__qualname__ = __name__, name      # so that it can be pickled
+    return made

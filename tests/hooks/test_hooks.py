@@ -1,9 +1,12 @@
 """adapters/python/tocsin.py: its lines, and that nothing in it can end a training. What needs PyTorch is in test_torch.py."""
 
+import collections
 import contextlib
+import copy
 import io
 import os
 import pathlib
+import pickle
 import sys
 import threading
 import time
@@ -43,10 +46,10 @@ class Hooks(unittest.TestCase):
     def watch(self, **named):
         return tocsin.Watch(out=self.out, **named)
 
-    def steps(self, watched, count, seconds, **named):
+    def steps(self, watched, count, seconds, *known):
         for _ in range(count):
             self.clock.now += seconds
-            watched.stepped(**named)
+            watched.stepped(*known)
 
 
 class Lines(Hooks):
@@ -64,7 +67,7 @@ class Lines(Hooks):
 
     def test_the_step_of_a_resumed_run_is_that_of_the_optimizers_state(self):
         optimizer = types.SimpleNamespace(state={"weight": {"step": 12001}})
-        self.steps(self.watch(), 2, 0.5, optimizer=optimizer)
+        self.steps(self.watch(), 2, 0.5, None, optimizer)
         self.assertIn("step 12002 |", self.out.getvalue())
 
     def test_the_rank_is_that_of_the_launcher(self):
@@ -80,23 +83,20 @@ class Lines(Hooks):
     def test_the_time_in_reductions_and_other_collectives_is_communication(self):
         watched = self.watch()
         self.steps(watched, 1, 1)
-        watched.hooks = ["of a step that is measured"]
-        watched.models = []
-        watched.measure_at = self.clock.now + 100
+        watched.hooks = [types.SimpleNamespace(remove=lambda: None)]
         watched.reduced += 0.3
         watched.blocked += 0.1
-        watched._unhook = lambda: None
         self.steps(watched, 1, 1)
         self.assertEqual(self.out.lines(), ["[rank 0] step_time 1.00000 | compute 0.60000 | data 0.00000 | comm 0.40000"])
 
     def test_an_evaluation_is_no_part_of_a_step(self):
         watched = self.watch(step=7)
         self.steps(watched, 2, 0.3)
-        watched.enter("eval")
+        watched.evaluate()
         watched.data += 40            # of the loader of the evaluation
         watched.blocked += 30
         self.clock.now += 100
-        watched.enter("eval")
+        watched.evaluate()
         watched.leave_out()
         self.steps(watched, 1, 0.5)
         self.assertEqual(self.out.lines(), ["[rank 0] phase eval", "[rank 0] step 10 | step_time 0.40000 | compute 0.40000 | data 0.00000 | comm 0.00000"])
@@ -150,10 +150,8 @@ class Safety(Hooks):
         redirected.__enter__()
         self.addCleanup(redirected.__exit__, None, None, None)
 
-    def test_a_failure_is_reported_once_and_switches_everything_off(self):
-        removed = []
+    def test_a_failure_is_reported_once_and_nothing_more_is_done(self):
         watched = self.watch()
-        watched.removers.append(lambda: removed.append("hook"))
         watched.out = types.SimpleNamespace(write=mock.Mock(side_effect=OSError("no space left")))
         optimizer = Optimizer()
         watched.follow_optimizer(optimizer)
@@ -161,20 +159,20 @@ class Safety(Hooks):
             self.clock.now += 1
             optimizer.step()
         self.assertEqual(self.errors.getvalue(), "tocsin: times are no longer printed: OSError: no space left\n")
-        self.assertEqual((removed, watched.out.write.call_count, optimizer.made), (["hook"], 1, 9))
-        self.assertFalse(optimizer.hooks)
-
-    def test_a_hook_that_cannot_be_removed_is_no_failure(self):
-        watched = self.watch()
-        watched.removers.append(mock.Mock(side_effect=RuntimeError("gone")))
-        watched.guarded(mock.Mock(side_effect=ValueError("first")))
-        self.assertEqual(self.errors.getvalue(), "tocsin: times are no longer printed: ValueError: first\n")
+        self.assertEqual((watched.out.write.call_count, optimizer.made, tocsin._watches), (1, 9, []))
+        watched.close()
+        self.assertEqual(len(optimizer.hooks), 1)
 
     def test_stderr_that_is_closed_is_no_failure(self):
         watched = self.watch()
         with mock.patch.object(sys, "stderr", None):
-            watched.guarded(mock.Mock(side_effect=ValueError))
+            self.fail_in(watched, ValueError)
         self.assertFalse(watched.on)
+
+    def fail_in(self, watched, error):
+        self.steps(watched, 1, 1)
+        with mock.patch.object(watched, "_print_times", mock.Mock(side_effect=error)):
+            self.steps(watched, 1, 1)
 
     def test_a_wrong_call_does_not_end_the_training(self):
         tocsin.watch(object())
@@ -184,13 +182,13 @@ class Safety(Hooks):
 
     def test_an_interrupt_of_the_user_is_not_swallowed(self):
         with self.assertRaises(KeyboardInterrupt):
-            self.watch().guarded(mock.Mock(side_effect=KeyboardInterrupt))
+            self.fail_in(self.watch(), KeyboardInterrupt)
 
     def test_the_environment_switches_it_off(self):
         with mock.patch.dict(os.environ, {"TOCSIN_LINES": "0"}):
             optimizer = Optimizer()
             watched = tocsin.watch(object(), optimizer)
-        self.assertEqual((watched.on, optimizer.hooks, self.errors.getvalue()), (False, [], ""))
+        self.assertEqual((watched.on, len(optimizer.hooks), self.errors.getvalue()), (False, 1, ""))
 
     @unittest.skipUnless(hasattr(os, "fork"), "needs fork")
     def test_a_forked_process_prints_nothing(self):
@@ -205,18 +203,18 @@ class Safety(Hooks):
 
 
 class Optimizer:
-    """Has the hooks of PyTorch 2."""
+    """Has the hooks of PyTorch 2, which may not be removed while they are called."""
 
     def __init__(self):
-        self.hooks, self.made, self.state = [], 0, {}
+        self.hooks, self.made, self.state = collections.OrderedDict({0: lambda *_: None}), 0, {}
 
     def register_step_post_hook(self, hook):
-        self.hooks.append(hook)
-        return types.SimpleNamespace(remove=lambda: self.hooks.remove(hook))
+        self.hooks[len(self.hooks)] = hook
+        return types.SimpleNamespace(remove=self.hooks.popitem)
 
     def step(self):
         self.made += 1
-        for hook in list(self.hooks):
+        for hook in self.hooks.values():
             hook(self, (), {})
 
 
@@ -286,7 +284,7 @@ class Callbacks(Hooks):
         for patch in (mock.patch.object(tocsin.Watch, "begin"), mock.patch.object(tocsin.Watch, "follow_backward")):
             patch.start()
             self.addCleanup(patch.stop)
-        for name in tocsin._CALLBACKS:
+        for name in ("TrainerCallback", "LightningCallback"):
             self.addCleanup(lambda name=name: vars(tocsin).pop(name, None))
 
     def test_the_callback_of_transformers_knows_steps_evaluations_and_the_end(self):
@@ -329,6 +327,14 @@ class Callbacks(Hooks):
         callback.on_validation_end(trainer, None)
         callback.on_train_end(trainer, None)
         self.assertEqual(self.out.lines(), ["[rank 0] step 2 | step_time 1.00000 | compute 1.00000 | data 0.00000 | comm 0.00000", "[rank 0] phase eval"])
+
+    def test_callbacks_can_be_pickled_and_copied_as_launchers_of_processes_do(self):
+        package = types.SimpleNamespace(pytorch=types.SimpleNamespace(callbacks=types.SimpleNamespace(Callback=object)))
+        fakes = {"transformers": types.SimpleNamespace(TrainerCallback=object), "lightning": package, "lightning.pytorch": package.pytorch}
+        with mock.patch.dict(sys.modules, fakes):
+            for callback in (tocsin.TrainerCallback(), tocsin.LightningCallback()):
+                self.assertIs(type(pickle.loads(pickle.dumps(callback))), type(callback))
+                self.assertIsNot(copy.deepcopy(callback).watched, callback.watched)
 
     def test_a_name_that_is_not_there_is_an_attribute_error(self):
         with self.assertRaisesRegex(AttributeError, "watch, TrainerCallback and LightningCallback"):

@@ -67,9 +67,14 @@ def trained(watch):
     return net.weight
 
 right = trained(False)
-for place in ("_mark", "stepped", "_look_once", "_hook", "say", "follow", "follow_backward", "begin"):
+for place in ("_mark", "_measure", "_look_once", "_in_collective", "say", "_print_times", "follow_optimizer", "_clear"):
     def bad(self, *a, **b): raise RuntimeError("planted in " + place)
     kept = getattr(tocsin.Watch, place)
+    watches = tocsin.Watch._clear
+    if place == "_clear":      # not in what makes a Watch
+        def bad(self):
+            if hasattr(self, "kept"): raise RuntimeError("planted in _clear")
+            watches(self)
     setattr(tocsin.Watch, place, bad)
     assert trained(True).equal(right)
     setattr(tocsin.Watch, place, kept)
