@@ -97,7 +97,7 @@ struct Transactor::State {
   }
 
   // After a failure from which the producer cannot go on, a new one ends what that left open; then the group knows whether it was
-  // committed.
+  // committed. A position that is there is ours only if the partition still is: an instance that slept finds that of the next owner.
   Result<void> commit(std::span<const Outgoing> records, const rd_kafka_topic_partition_list_t* offsets, const Group* group) {
     if (!client)
       if (auto connected = connect(); !connected) return connected;
@@ -110,8 +110,8 @@ struct Transactor::State {
     if (!has)
       return Error{Errc::refused,
                    done.error().message + "; and then: " + has.error().message + ": whether it was committed shows at the next start"};
-    if (*has && static_cast<std::int64_t>(**has) >= offsets->elems[0].offset) return {};
-    return done;
+    if (!*has || static_cast<std::int64_t>(**has) != offsets->elems[0].offset) return done;
+    return transact({}, offsets, group);  // the same position again, which a former owner cannot commit
   }
 };
 
