@@ -88,7 +88,7 @@ class State(Scenario):
 
 
 class Reload(Scenario):
-    """Two hundred reloads, eighty a minute: nothing is lost or judged twice, and memory ends where it began."""
+    """Two hundred reloads, eighty a minute: nothing is lost or judged twice, and memory does not grow with their number."""
 
     needs, rules = 190, "shipped"
     reloads_a_minute, times, most = 80, 200, 1.5

@@ -28,10 +28,13 @@ class Result:
         self.compared = {}     # alerts, verdicts, digests: how many
         self.notes, self.faults = {}, []
 
+    def done(self):
+        """What was done to the cluster."""
+        return ", ".join(f"{what} {number}" for what, number in self.notes.items()) or "nothing"
+
     def line(self):
-        notes = ", ".join(f"{what} {number}" if isinstance(number, int) else f"{what}: {number}" for what, number in self.notes.items())
         compared = ", ".join(f"{number} {what}" for what, number in self.compared.items())
-        return f"{self.name}: {'FAILED' if self.faults else 'passed'} in {self.seconds:.0f} s; {compared}; {notes or 'nothing'}"
+        return f"{self.name}: {'FAILED' if self.faults else 'passed'} in {self.seconds:.0f} s; {compared}; {self.done()}"
 
 
 class Run:
@@ -135,6 +138,7 @@ class Run:
 
     def compare(self, name, calm):
         one, cluster, result = self.running[name], self.clusters[name], self.results[name]
+        result.notes = one.notes
         try:
             self.finish(cluster)
             one.check()
@@ -146,9 +150,9 @@ class Run:
         result.compared = {"alerts": sum(map(len, outcome.alerts.values())), "verdicts": sum(map(len, outcome.verdicts.values())),
                            "digests": len(outcome.digests)}
         result.faults += outcome.differences(cluster.replayed(), "disturbed", "replayed")
+        result.faults += one.faults
         if one.strict:
             result.faults += outcome.differences(calm, "disturbed", "undisturbed")
-        result.notes, result.faults = one.notes, result.faults + one.faults
 
     def close(self):
         for name, cluster in self.clusters.items():
