@@ -1,6 +1,5 @@
 """Runs scenarios: the same telemetry into an undisturbed cluster and a disturbed one for each scenario, and what they came to compared."""
 
-import json
 import pathlib
 import random
 import shutil
