@@ -9,7 +9,7 @@ local place = [[(?m)^\s+File ("/?]] .. part .. [[(?:/]] .. part .. [[)*", line \
 pattern "traceback" {
   about     = "one that a logger prints as a warning was caught",
   line      = [[Traceback \(most recent call last\):]],
-  unless    = [[\b(?:WARN(?:ING)?|INFO|DEBUG)\b[^"]{0,80}Traceback ]],
+  unless    = [[\b(?:WARN(?:ING)?|DEBUG)\b[^"\n]{0,80}Traceback ]],
   continues = [[^(?:\s|\S+ File "|During handling|The above exception)]],
   ends      = [[^ ?(?:(?:[a-z_]\w*\.)+[A-Z]\w*|[A-Z]\w*(?:Error|Exception|Exit|Interrupt|Iteration|Timeout|Failure|Empty|Full))(?::(?:\s|$)|\s*$)]],
   event     = "traceback", also = "exception_raised",
@@ -134,7 +134,7 @@ pattern "storage_failed" {
 }
 pattern "permission_denied" { line = { [=[PermissionError: \[Errno 13\]]=], [[Errno 30\] Read-only file system]], [[: Permission denied\s*$]] }, unless = [[\bssh|publickey]], event = "permission_denied", texts = { path = { find = [['([^']+)'\s*$]] } } }
 pattern "missing_module"  { line = { [[(?:ModuleNotFoundError|ImportError): (?P<message>.+)]], [[python[\d.]*: (?P<python>No module named .+)]] },
-                            unless = [[\b(?:WARN(?:ING)?|INFO|DEBUG)\b.{0,80}\w+Error: ]], event = "missing_module",
+                            unless = [[\b(?:WARN(?:ING)?|DEBUG)\b.{0,80}\w+Error: ]], event = "missing_module",
                             texts = { message = { { "message" }, { "python" } }, module = { find = [[No module named '?([^';]+)]] } } }
 pattern "missing_file"    { line = [[FileNotFoundError: (?P<message>.+)]], event = "missing_file", texts = { message = "message" } }
 pattern "hub_access"      { line = { [[GatedRepoError]], [[RepositoryNotFoundError]], [[(?:401|403) Client Error]], [[Cannot access gated repo]], [[LocalEntryNotFoundError]] },

@@ -61,7 +61,7 @@ local within = [[(?:step|iter|iters|iteration|it|batch(?:es)?|mini-?batch)]]
 parser "rewarded" {
   about   = "reinforcement learning: the loss of an actor is no measure of what is learnt",
   line    = [[(?i)]] .. epoch .. [[[\]),:;|\s\[(-]{1,6}(?:]] .. within .. [[[ :#=\[]*)?(?P<n>INT)[\])]?\s?(?:/|of)\s?\[?(?P<total>INT)[^\w.].*?\b(?:reward|return|advantage)s?\b]],
-  scan    = [[(?i)reward|return|advantage]], unless = not_training,
+  scan    = [[(?i)reward|return|advantage]], unless = not_training .. [[|(?i)(?:^|[,;|\]):-])\s*(?:total[ _]|train(?:ing)?[ _])?loss\b]],
   samples = with { step = { of_all, { "n", epoch = "epoch", per_epoch = "total" } } }, states = { phase = "train" },
 }
 parser "epoch_and_count" {
