@@ -112,11 +112,11 @@ struct Assembly {
         for (const std::string& other : of.findings) {
           if (other == "*") continue;
           if (!collection.rules.contains(other)) collection.no_rule(of.file, of.line, other);
-          else findings[name].push_back(other);
+          else if (same_scope(rule, other, of.file, of.line, "finding")) findings[name].push_back(other);
         }
       for (const std::string& parent : rule.yields_to) {
         if (!collection.rules.contains(parent)) collection.no_rule(rule.file, line_of(rule, "yields_to"), parent, "yields_to: ");
-        else yields[name].push_back(parent);
+        else if (same_scope(rule, parent, rule.file, line_of(rule, "yields_to"), "yields_to")) yields[name].push_back(parent);
       }
     }
     problems().about("");
@@ -124,12 +124,25 @@ struct Assembly {
     for (auto& [name, rule] : collection.rules)
       for (auto& [need, of] : rule.needs) expand(rule, of, written);
   }
-  // "*": every other rule with a severity above none that is not built on this one.
+  static bool same_subjects(const RuleSource& a, const RuleSource& b) {
+    return (a.scope == stream::Scope::cluster) == (b.scope == stream::Scope::cluster);
+  }
+  // A rule of the cluster and one about a job judge different subjects: neither sees the other's answers.
+  bool same_scope(const RuleSource& rule, const std::string& other, const std::string& file, int line, const char* what) {
+    if (same_subjects(collection.rules.at(other), rule)) return true;
+    problems().add(file, line,
+                   std::string{what} + ": '" + other + "' is " + (rule.scope == stream::Scope::cluster ? "about a job" : "of the cluster") +
+                       ", and '" + rule.name + "' is not: name rules of the same scope");
+    return false;
+  }
+  // "*": every other rule of the scope with a severity above none that is not built on this one.
   void expand(const RuleSource& rule, NeedSource& need, const Edges& written) {
     if (std::find(need.findings.begin(), need.findings.end(), "*") == need.findings.end()) return;
     std::erase_if(need.findings, [&](const std::string& other) { return other == "*" || !collection.rules.contains(other); });
     for (const auto& [other, source] : collection.rules) {
-      if (other == rule.name || source.severity == stream::Severity::none || reaches(written, other, rule.name)) continue;
+      if (other == rule.name || !same_subjects(source, rule) || source.severity == stream::Severity::none ||
+          reaches(written, other, rule.name))
+        continue;
       need.findings.push_back(other);
       findings[rule.name].push_back(other);
     }
@@ -245,6 +258,27 @@ struct Assembly {
                          source.every.front() + "\", \"30s\" }");
   }
 
+  // What the cluster cannot say: it has no attempts, no ranks and no labels.
+  void of_cluster(const RuleSource& source) {
+    if (source.scope != stream::Scope::cluster) return;
+    for (const auto& [name, need] : source.needs) {
+      const auto* signal = need.signal.empty() ? nullptr : collection.find_signal(need.signal);
+      if (need.window.accumulated())
+        problems().add(need.file, need.line, "over in a rule of the cluster, which has no attempts, is a time: over = \"24h\"");
+      if (signal && signal->owner != stream::Level::gpu && signal->owner != stream::Level::node)
+        problems().add(need.file, need.line,
+                       "'" + signal->name + "' is a " + std::string{name_of(signal->owner)} +
+                           "'s, and the cluster has nodes and GPUs: need a signal of theirs, or leave scope out");
+    }
+    if (std::find(source.every.begin(), source.every.end(), "end") != source.every.end())
+      problems().add(source.file, line_of(source, "every"),
+                     "every = \"end\" in a rule of the cluster, which does not end: write a time, every = \"30s\"");
+    if (!source.jobs.empty())
+      problems().add(source.file, line_of(source, "jobs"),
+                     "jobs selects by the labels of a job, and the cluster has none: take it out; where { job = \"…\" } selects events");
+  }
+  static std::string_view name_of(stream::Level level) { return stream::name(level); }
+
   static stream::Scalar scalar(const ParamValue& value) {
     if (const auto* x = std::get_if<double>(&value)) return *x;
     if (const auto* text = std::get_if<std::string>(&value)) return *text;
@@ -275,6 +309,7 @@ struct Assembly {
     rule.peers = source.peers;
     for (const auto& [name, value] : source.params) rule.params[name] = scalar(value);
     for (const auto& [name, initial] : source.state) rule.state.push_back({name, initial, std::nullopt});
+    of_cluster(source);
     triggers(source, rule);
     std::vector<std::string> coordinates;
     for (const auto& [name, owner] : collection.coordinates) coordinates.push_back(name);

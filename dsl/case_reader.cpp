@@ -113,8 +113,9 @@ void read_events(const Table& segment, std::vector<CaseEvent>& events) {
       event.rank = table.whole("rank", 0, most_ranks);
       event.node = table.whole("node", 0, most_ranks);
       event.gpu = table.whole("gpu", 0, most_ranks);
+      event.job = table.text("job").value_or("");
       for (const std::string& name : table.names()) {
-        if (name == "at" || name == "rank" || name == "node" || name == "gpu") continue;
+        if (name == "at" || name == "rank" || name == "node" || name == "gpu" || name == "job") continue;
         table.push(name);
         if (lua_type(state, -1) == LUA_TNUMBER) event.fields[name] = lua_tonumber(state, -1);
         else if (lua_type(state, -1) == LUA_TSTRING) event.fields[name] = std::string{lua_tostring(state, -1)};
@@ -162,7 +163,7 @@ std::vector<CaseExpectation> read_expectations(const Table& of_case, const std::
     list.push(i);
     if (lua_istable(state, -1)) {
       const Table table{state, lua_gettop(state), of_case.collection(), of_case.place()};
-      table.allow({"rank", "node", "gpu", "who", "cause", "missing", "within"});
+      table.allow({"rank", "node", "gpu", "rack", "who", "cause", "missing", "within"});
       CaseExpectation expected;
       table.push(1);
       if (lua_type(state, -1) == LUA_TSTRING) expected.rule = lua_tostring(state, -1);
@@ -170,6 +171,7 @@ std::vector<CaseExpectation> read_expectations(const Table& of_case, const std::
       expected.rank = table.whole("rank", 0, most_ranks);
       expected.node = table.whole("node", 0, most_ranks);
       expected.gpu = table.whole("gpu", 0, most_ranks);
+      expected.rack = table.whole("rack", 0, most_ranks);
       expected.cause = table.text("cause").value_or("");
       expected.missing = table.text("missing").value_or("");
       expected.within = table.duration("within");
@@ -222,6 +224,8 @@ struct Checks {
     }
   }
   void segment(const CaseSegment& part) const {
+    if (of.cluster && (!part.rank.empty() || part.new_attempt || !part.ends.empty()))
+      problem("the cluster has neither ranks nor attempts: rank, new_attempt and ends are of a job");
     values(part.all);
     members(part.rank, "rank");
     members(part.node, "node");
@@ -232,6 +236,10 @@ struct Checks {
       else if (signal->kind != stream::SignalKind::event)
         problem("'" + event.signal + "' is of kind " + std::string{name(signal->kind)} + ", not an event: give it a value instead");
       member(event.rank, "rank");
+      if (!event.job.empty() && !of.cluster)
+        problem("job of an event is that on a node of the cluster: add scope = \"cluster\" to the case, or take it out");
+      if (of.cluster && (event.rank || !(event.node || event.gpu)))
+        problem("an event in the cluster is of a node or a GPU: { \"" + event.signal + "\", gpu = 0, … }");
       if (!signal || signal->kind != stream::SignalKind::event) continue;
       std::vector<std::string> fields;
       for (const auto& field : signal->fields) fields.push_back(field.name);
@@ -249,6 +257,9 @@ struct Checks {
       }
       const auto rule = collection.rules.find(one.rule);
       if (rule == collection.rules.end()) collection.no_rule(of.file, of.line, one.rule);
+      else if ((rule->second.scope == stream::Scope::cluster) != of.cluster)
+        problem("'" + one.rule +
+                (of.cluster ? "' is about a job: take scope out of the case" : "' is of the cluster: add scope = \"cluster\" to the case"));
       else if (!one.cause.empty() && !rule->second.causes.contains(one.cause))
         problem("'" + one.rule + "' has no cause '" + one.cause + "'" + nearest(one.cause, causes(rule->second)));
       if (!one.missing.empty() && !collection.find_signal(one.missing)) collection.no_signal(of.file, of.line, one.missing);
@@ -289,13 +300,27 @@ void register_case_values(lua_State* state) {
   lua_setfield(state, -2, "nan");
 }
 
+void read_size(const Table& table, Case& of) {
+  const auto scope = table.text("scope", "attempt");
+  of.cluster = scope == "cluster";
+  if (scope && !of.cluster && *scope != "attempt") table.problem("scope", "scope = \"" + *scope + "\": write \"cluster\", or leave it out");
+  const char *size = of.cluster ? "gpus" : "ranks", *other = of.cluster ? "ranks" : "gpus";
+  if (table.has(other))
+    table.problem(other, of.cluster ? "the cluster has no ranks: write gpus = 16"
+                                    : "gpus is the size of a cluster, scope = \"cluster\": of a job write ranks = 16");
+  of.ranks = table.whole(size, 1, most_ranks).value_or(1);
+  if (table.has("per_rack") && !of.cluster)
+    table.problem("per_rack", "per_rack, the nodes of a rack, is of scope = \"cluster\": take it out");
+  of.per_rack = table.whole("per_rack", 1, 1024).value_or(0);
+}
+
 void read_case(const Table& table, const std::string& name) {
   Case result;
   result.name = name;
   result.file = table.place().file;
   result.line = table.place().line;
-  table.allow({"ranks", "per_node", "sampled", "records", "fires", "unknown", "resolves"});
-  result.ranks = table.whole("ranks", 1, most_ranks).value_or(1);
+  table.allow({"scope", "ranks", "gpus", "per_node", "per_rack", "sampled", "records", "fires", "unknown", "resolves"});
+  read_size(table, result);
   result.per_node = table.whole("per_node", 1, 1024).value_or(8);
   result.sampled = table.duration("sampled").value_or(result.sampled);
   if (result.sampled < std::chrono::seconds{1} || result.sampled > std::chrono::minutes{10} || result.sampled.count() % std::nano::den != 0)

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace tocsin::dsl {
 namespace {
@@ -43,6 +44,8 @@ struct CaseRecords::Piece {
   std::string layout;
   std::vector<std::string_view> texts;
 };
+
+std::string_view CaseRecords::subject() const { return case_->cluster ? stream::cluster_subject : "case"; }
 
 Time CaseRecords::begin() { return stream::at_nanoseconds(1'767'225'600'000'000'000); }  // 2026-01-01
 
@@ -175,7 +178,9 @@ void CaseRecords::second(const CaseSegment& segment, Time from, Time segment_beg
     if (one.rank) member = key(owner == Level::gpu ? Level::gpu : Level::rank, *one.rank);
     if (one.node) member = key(Level::node, *one.node);
     if (one.gpu) member = key(Level::gpu, *one.gpu);
+    const std::string before = std::exchange(attempt_name_, case_->cluster ? one.job : attempt_name_);
     event(at, member, one.signal, one.fields, {}, consume);
+    attempt_name_ = before;
   }
   control(from + a_second - Duration{1}, stream::ControlRecord::Kind::beat, consume);
 }
@@ -246,7 +251,7 @@ void CaseRecords::sample(Time time, const stream::SignalDefinition& definition, 
   piece.block.wide = {&piece.value, 1};
   if (definition.textual()) piece.block.texts = piece.texts;
   piece.entry.appended = piece.entry.arrival = time;
-  piece.entry.subject = "case";
+  piece.entry.subject = subject();
   piece.entry.attempt = attempt_name_;
   piece.entry.samples = {&piece.block, 1};
   consume(piece.entry);
@@ -258,7 +263,7 @@ void CaseRecords::cover(Time time, const Consume& consume) {
   for (const auto& source : sources_) coverage.push_back({source, {}});
   stream::Entry entry;
   entry.appended = entry.arrival = time;
-  entry.subject = "case";
+  entry.subject = subject();
   entry.attempt = attempt_name_;
   entry.coverage = coverage;
   consume(entry);
@@ -274,12 +279,22 @@ void CaseRecords::control(Time time, stream::ControlRecord::Kind kind, const Con
 }
 
 void CaseRecords::start(Time time, const Consume& consume) {
+  if (case_->cluster) return introduce(time, consume);
   attempt_name_ = std::to_string(++attempt_);
   event(time, MemberKey{}, "start", {{"world_size", static_cast<double>(case_->ranks)}}, "scheduler", consume);
   for (std::uint32_t rank = 0; rank < case_->ranks; ++rank) {
     MemberKey member = key(Level::rank, rank);
     if (has_gpus_) member.gpu = gpus_[rank];
     event(time, member, "member", {}, "scheduler", consume);
+  }
+}
+
+// The GPUs of a cluster, and the racks of their nodes.
+void CaseRecords::introduce(Time time, const Consume& consume) {
+  for (std::uint32_t gpu = 0; gpu < case_->ranks; ++gpu) {
+    std::map<std::string, stream::Scalar> fields;
+    if (case_->per_rack > 0) fields["rack"] = rack_name(gpu / std::max(1u, case_->per_node) / case_->per_rack);
+    event(time, key(Level::gpu, gpu), "member", fields, "scheduler", consume);
   }
 }
 
@@ -293,7 +308,7 @@ void CaseRecords::event(Time time, const MemberKey& member, std::string_view nam
   stream::EventRecord record{time, member, name, source, all};
   stream::Entry entry;
   entry.appended = entry.arrival = time;
-  entry.subject = "case";
+  entry.subject = subject();
   entry.attempt = attempt_name_;
   entry.events = {&record, 1};
   consume(entry);

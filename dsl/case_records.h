@@ -26,6 +26,7 @@ class CaseRecords {
   [[nodiscard]] static stream::Time begin();  // of every case
   [[nodiscard]] stream::Time last_segment() const noexcept { return last_segment_; }
   [[nodiscard]] static std::string node_name(std::uint32_t node) { return "n" + std::to_string(node); }
+  [[nodiscard]] static std::string rack_name(std::uint32_t rack) { return "r" + std::to_string(rack); }
   [[nodiscard]] static std::string gpu_name(std::uint32_t gpu_of_node) { return std::to_string(gpu_of_node); }
 
  private:
@@ -44,6 +45,8 @@ class CaseRecords {
   void cover(stream::Time time, const Consume& consume);
   void control(stream::Time time, stream::ControlRecord::Kind kind, const Consume& consume);
   void start(stream::Time time, const Consume& consume);
+  void introduce(stream::Time time, const Consume& consume);
+  [[nodiscard]] std::string_view subject() const;
   void event(stream::Time time, const stream::MemberKey& member, std::string_view name, const std::map<std::string, stream::Scalar>& fields,
              std::string_view source, const Consume& consume);
   [[nodiscard]] std::uint32_t owners(stream::Level level) const;

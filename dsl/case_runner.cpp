@@ -31,6 +31,7 @@ std::string expected_text(const CaseExpectation& e) {
   std::string text = e.rule;
   if (e.rank) text += ", rank " + std::to_string(*e.rank);
   if (e.node) text += ", node " + std::to_string(*e.node);
+  if (e.rack) text += ", rack " + std::to_string(*e.rack);
   if (e.gpu) text += ", GPU " + std::to_string(*e.gpu);
   if (!e.who.empty()) text += ", who " + list(e.who);
   if (!e.cause.empty()) text += ", cause " + e.cause;
@@ -50,6 +51,7 @@ class Expectations {
 
   [[nodiscard]] bool member(const CaseExpectation& e, const AlertTransition& t) const {
     const std::uint32_t per_node = std::max(1u, case_->per_node);
+    if (e.rack && t.member.rack != CaseRecords::rack_name(*e.rack)) return false;
     if (e.node && t.member.node != CaseRecords::node_name(*e.node)) return false;
     const auto gpu = e.gpu ? e.gpu : t.member.level == Level::gpu ? e.rank : std::nullopt;
     if (gpu && (t.member.node != CaseRecords::node_name(*gpu / per_node) || t.member.gpu != CaseRecords::gpu_name(*gpu % per_node)))

@@ -25,6 +25,7 @@ struct CaseEvent {
   std::string signal;
   stream::Duration at{};  // after the segment's begin
   std::optional<std::uint32_t> rank, node, gpu;
+  std::string job;  // in the cluster, that on the node; empty: none
   std::map<std::string, stream::Scalar> fields;
 };
 
@@ -40,7 +41,7 @@ struct CaseSegment {
 
 struct CaseExpectation {
   std::string rule;
-  std::optional<std::uint32_t> rank, node, gpu;
+  std::optional<std::uint32_t> rank, node, gpu, rack;
   std::vector<std::uint32_t> who;
   std::string cause;
   std::string missing;                     // of unknown: the signal that is missing
@@ -51,7 +52,9 @@ struct CaseExpectation {
 struct Case {
   std::string name, file;
   int line = 0;
-  std::uint32_t ranks = 1, per_node = 8;
+  bool cluster = false;                                // scope = "cluster": of nodes and GPUs, without ranks and attempts
+  std::uint32_t ranks = 1, per_node = 8;               // of the cluster, GPUs
+  std::uint32_t per_rack = 0;                          // nodes of a rack; 0: racks are not known
   stream::Duration sampled = std::chrono::seconds{1};  // how often collectors sample; each node has its own phase
   std::string records;                                 // a file of records instead of segments
   std::vector<CaseSegment> segments;

@@ -253,7 +253,6 @@ int rule_table(lua_State* state) {
   rule.shows = table.text("shows").value_or("");
   rule.severity = table.severity();
   rule.mode = table.mode();
-  rule.per = table.text("per", "rank").value_or("");
   rule.every = table.texts("every");
   rule.fire = table.persistence("fire");
   rule.clear = table.persistence("clear");
@@ -276,21 +275,10 @@ int rule_table(lua_State* state) {
       problems.warn(rule.file, rule.line, "shows is missing: its alert would not say what was seen; write shows = \"rank {rank}: …\"",
                     true);
   }
-  if (!table.has("per")) table.problem("", "per is missing: write per = \"rank\" (or gpu, node, rack, job)");
-  else if (!stream::level_named(rule.per)) {
-    static const Strings levels{"job", "rack", "node", "gpu", "rank"};
-    if (!rule.per.empty())
-      table.problem("per", "per = \"" + rule.per + "\"" + nearest(rule.per, levels) + ": write job, rack, node, gpu or rank");
-    rule.per.clear();
-  }
+  rule.scope = table.scope();
+  rule.per = table.per(rule.scope);
   if (rule.every.empty() && !table.has("every"))
     table.problem("", "every is missing: write every = \"10s\", the name of a need, or \"end\"");
-  const auto scope = table.text("scope", "attempt");
-  if (scope && *scope == "job") rule.scope = stream::Scope::job;
-  else if (scope && *scope == "cluster")
-    table.problem("scope", "scope = \"" + *scope + "\" comes later: leave it out, and the rule is about an attempt");
-  else if (scope && *scope != "attempt")
-    table.problem("scope", "scope = \"" + *scope + "\": write \"attempt\" or \"job\", or leave it out");
   collection.rules.emplace(name, std::move(rule));
   problems.about("");
   return 0;

@@ -142,6 +142,7 @@ constexpr std::string_view declarations = R"lua(---@class tocsin.need
 ---@field family? string
 ---@field severity? "none"|"info"|"warning"|"critical"
 ---@field summary? string
+---@field scope? "attempt"|"job"|"cluster"
 ---@field per "job"|"rack"|"node"|"gpu"|"rank"
 ---@field every string|string[]
 ---@field needs table<string, tocsin.need>

@@ -253,6 +253,33 @@ std::optional<stream::Mode> Table::mode() const {
   return named<stream::Mode>(*this, "mode", {live, canary, shadow});
 }
 
+stream::Scope Table::scope() const {
+  const auto scope = text("scope", "attempt");
+  if (scope == "cluster") return stream::Scope::cluster;
+  if (scope == "job") return stream::Scope::job;
+  if (scope && *scope != "attempt")
+    problem("scope", "scope = \"" + *scope + "\": write \"attempt\", \"job\" or \"cluster\", or leave it out");
+  return stream::Scope::attempt;
+}
+
+std::string Table::per(stream::Scope scope) const {
+  const bool cluster = scope == stream::Scope::cluster;
+  const std::string named = text("per", "rank").value_or("");
+  const auto level = stream::level_named(named);
+  if (!has("per")) {
+    problem("", cluster ? "per is missing: write per = \"gpu\" (or node, rack)"
+                        : "per is missing: write per = \"rank\" (or gpu, node, rack, job)");
+  } else if (level && cluster && (*level == stream::Level::rank || *level == stream::Level::job)) {
+    problem("per", "per = \"" + named +
+                       "\" in a rule of the cluster, which has GPUs, nodes and racks: write gpu, node or rack, or leave scope out");
+  } else if (!level && !named.empty()) {
+    static const std::vector<std::string> levels{"job", "rack", "node", "gpu", "rank"};
+    problem("per", "per = \"" + named + "\"" + nearest(named, levels) + ": write " +
+                       (cluster ? "gpu, node or rack" : "job, rack, node, gpu or rank"));
+  }
+  return level ? named : "";
+}
+
 Collection& collection_of(lua_State* state) {
   Host& host = Host::of(state);
   if (!host.collection) host.stop(state, "files declare while they load; evaluate cannot");

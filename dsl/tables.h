@@ -37,6 +37,9 @@ class Table {
   [[nodiscard]] std::map<std::string, ParamValue> params(const std::string& key) const;
   [[nodiscard]] std::optional<stream::Severity> severity() const;
   [[nodiscard]] std::optional<stream::Mode> mode() const;
+  [[nodiscard]] stream::Scope scope() const;
+  // A level's name that rules of the scope can have; empty: it was reported.
+  [[nodiscard]] std::string per(stream::Scope scope) const;
 
   // Pushes the value of a key, or of an index of the list.
   void push(const std::string& key) const;

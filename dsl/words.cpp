@@ -30,6 +30,11 @@ struct Call {
   [[nodiscard]] bool given(int index) const { return !lua_isnoneornil(state, index); }
   [[nodiscard]] bool is_text(int index) const { return lua_type(state, index) == LUA_TSTRING; }
   [[nodiscard]] std::string text(int index) const { return lua_tostring(state, index); }
+  [[nodiscard]] bool in_cluster() const { return evaluation.rule.scope == stream::Scope::cluster; }
+  // Every event in the cluster has it besides its own fields.
+  void job_is_known() const {
+    if (attributes.field == stream::job_field && !in_cluster()) known_field(attributes.field);
+  }
   [[nodiscard]] std::string typed(int index) const { return given(index) ? "a " + std::string{luaL_typename(state, index)} : "nothing"; }
 
   void nothing_more(int index) const {
@@ -90,11 +95,15 @@ struct Call {
     if (!given(index)) { ask_group(); }
     if (!is_text(index)) stop(word() + " wants a group, not " + typed(index) + ": " + word() + "(\"node\"), " + word() + "(\"job\")");
     const std::string name = text(index);
-    attributes.group = stream::group_named(name);
-    if (name == "cluster") stop("rules of scope cluster come later: in a rule of an attempt write \"job\"");
+    const std::string whole = in_cluster() ? "cluster" : "job";  // of all members
+    if (name == (in_cluster() ? "job" : "cluster"))
+      stop("\"" + name + "\" is a group of rules " +
+           (in_cluster() ? "about a job: in a rule of the cluster" : "of scope cluster: in a rule about a job") + " write \"" + whole +
+           "\"");
+    attributes.group = stream::group_named(name == whole ? "job" : name);
     if (!attributes.group) {
-      static const std::vector<std::string> groups{"peers", "gpu", "node", "rack", "job"};
-      stop("no group \"" + name + "\"" + nearest(name, groups) + ": \"peers\", \"gpu\", \"node\", \"rack\" or \"job\"");
+      const std::vector<std::string> groups{"peers", "gpu", "node", "rack", whole};
+      stop("no group \"" + name + "\"" + nearest(name, groups) + ": \"peers\", \"gpu\", \"node\", \"rack\" or \"" + whole + "\"");
     }
     attributes.peers = evaluation.peers;
   }
@@ -104,7 +113,8 @@ struct Call {
     if (entry.op == Op::m_at_least || entry.op == Op::m_at_most) n = "2, ";
     std::string choices;
     if (evaluation.peers) choices = word() + "(" + n + "\"peers\"), ";
-    stop(word() + " across which members? " + choices + word() + "(" + n + "\"node\"), " + word() + "(" + n + "\"job\")");
+    stop(word() + " across which members? " + choices + word() + "(" + n + "\"node\"), " + word() + "(" + n +
+         (in_cluster() ? "\"cluster\")" : "\"job\")"));
   }
 
   void count_or_field(int index) {
@@ -117,6 +127,7 @@ struct Call {
     const auto kind = evaluation.graph.signals()[evaluation.graph[receiver].attributes.window->signal].kind;
     if (kind != stream::SignalKind::event) no_group_over_time(text(index));
     attributes.field = text(index);
+    job_is_known();
   }
 
   void bits(int index) {
@@ -158,8 +169,10 @@ struct Call {
     if (signal.kind != stream::SignalKind::event) return;
     std::vector<std::string> all;
     for (const auto& field : signal.fields) all.push_back(field.name);
+    if (in_cluster()) all.emplace_back(stream::job_field);
     if (std::find(all.begin(), all.end(), name) == all.end())
-      stop("'" + signal.name + "' has no field '" + name + "'" + nearest(name, all));
+      stop("'" + signal.name + "' has no field '" + name + "'" +
+           (name == stream::job_field ? ": which job it was in is known in rules of scope cluster" : nearest(name, all)));
   }
 
   int run();
@@ -213,6 +226,7 @@ int Call::run() {
     case Takes::field:
       if (!is_text(2)) stop(word() + " of which field? :" + word() + "(\"code\")");
       attributes.field = text(2);
+      job_is_known();
       break;
     case Takes::fields: return fields(2);
     case Takes::bits: bits(2); break;

@@ -23,6 +23,7 @@
 #include "adapters/wrap/wrap.h"
 #include "dsl/reference.h"
 #include "stream/graph/kernels.h"
+#include "stream/values/record.h"
 
 namespace {
 
@@ -209,7 +210,11 @@ int run(int argc, char** argv) {
       app.add_subcommand("wrap", "Run a command, record it, and print alerts while it runs: tocsin wrap -- torchrun train.py");
   wrap_command->add_option("--job", wrap_options.job, "The job's name in alerts (default: the command's name and a process id)")
       ->option_text("NAME")
-      ->check(no_dash);
+      ->check(no_dash)
+      ->check(CLI::Validator{[](const std::string& name) {
+                               return name == stream::cluster_subject ? "no job can be called cluster: that is the subject of all nodes" : std::string{};
+                             },
+                             ""});
   wrap_command
       ->add_option(
           "--journal", wrap_options.journal,

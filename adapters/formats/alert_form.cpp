@@ -33,8 +33,9 @@ std::string who_text(const AlertTransition& t) {
   if (const std::string own = member_text(t.member); !of_job && std::find(names.begin(), names.end(), own) == names.end())
     names.insert(names.begin(), own);
   std::string text = join(names, "; ");
-  text += (text.empty() ? "" : "; ") + ("job " + t.subject);
-  if (!t.attempt.empty()) text += ", attempt " + t.attempt;
+  const bool cluster = t.subject == stream::cluster_subject;
+  text += (text.empty() ? "" : "; ") + (cluster ? std::string{"the cluster"} : "job " + t.subject);
+  if (!t.attempt.empty() && !cluster) text += ", attempt " + t.attempt;
   return text;
 }
 

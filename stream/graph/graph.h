@@ -31,6 +31,9 @@ struct EventFilter {
   friend bool operator==(const EventFilter&, const EventFilter&) = default;
 };
 
+// The field of every event in the cluster that names the job on its node, where that is known.
+inline constexpr std::string_view job_field = "job";
+
 // What a need looks at: a span of one signal that ends `lag` before the tick.
 struct WindowSpec {
   enum class Span : std::uint8_t { time, points, attempt, earlier };  // earlier: the attempts before

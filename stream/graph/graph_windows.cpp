@@ -13,7 +13,7 @@ bool integer(double x) { return std::floor(x) == x; }
 // The words for windows of a signal, by its kind.
 bool has_word(SignalKind kind, Op op) {
   const auto among = [op](std::initializer_list<Op> words) { return std::find(words.begin(), words.end(), op) != words.end(); };
-  const bool of_events = among({Op::w_where, Op::w_except, Op::w_repeats});
+  const bool of_events = among({Op::w_where, Op::w_except, Op::w_repeats, Op::w_distinct});
   switch (kind) {
     case SignalKind::gauge: return !of_events;
     case SignalKind::counter: return !of_events;
@@ -75,11 +75,11 @@ Result<NodeId> Graph::Application::window() {
   kept.number = attributes.number;
   std::string unit = type(0).unit;
   const bool edge = op == Op::w_last || op == Op::w_first;
-  if (op == Op::w_repeats || (edge && signal.kind == SignalKind::event)) {
+  if (op == Op::w_repeats || op == Op::w_distinct || (edge && signal.kind == SignalKind::event)) {
     auto field = field_of(signal, attributes.field);
     if (!field) return field.error();
     kept.field = attributes.field;
-    if (op != Op::w_repeats) unit = *field;
+    if (edge) unit = *field;
   } else if (!attributes.field.empty()) {
     return refuse(in_ticks(signal.name) + " is no event and has no fields: write " + std::string{entry().name} + "()");
   }
@@ -125,6 +125,7 @@ Result<NodeId> Graph::Application::reduced(WindowSpec spec, Type type_of, Attrib
 Result<std::string> Graph::Application::field_of(const SignalDefinition& signal, const std::string& field) const {
   for (const auto& known : signal.fields)
     if (known.name == field) return known.unit;
+  if (field == job_field) return std::string{"text"};
   if (field.empty())
     return refuse(std::string{entry().name} + " of an event names a field: " + in_ticks(signal.name) + " " +
                   (signal.fields.empty() ? "has none; write :count() or :age()" : names_of(signal.fields).substr(3)));

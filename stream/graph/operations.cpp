@@ -88,6 +88,9 @@ constexpr std::array table{
     Operation{Op::w_repeats, "repeats", window, column, T::field, U::count, C::event,
               "`repeats(\"field\")`: how often the most frequent value of that field came. 0 only where the source was covered over "
               "the whole window."},
+    Operation{Op::w_distinct, "distinct", window, column, T::field, U::count, C::event,
+              "`distinct(\"field\")`: how many different values of that field came. 0 only where the source was covered over the whole "
+              "window; unknown where more events came than are retained."},
 
     // a window to a window
     Operation{Op::w_where, "where", window, window, T::fields, U::keep, C::event,

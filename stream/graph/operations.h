@@ -41,6 +41,7 @@ enum class Op : std::uint8_t {
   w_interval,
   w_nonfinite,
   w_repeats,
+  w_distinct,
   // a window to a window
   w_where,
   w_except,

@@ -47,6 +47,11 @@ Attempt::Attempt(std::string subject, std::string name, Time start, Position sta
       intake_(topology_, coverage_, symbols_, *job.context.counters),
       last_arrival_(start) {
   coverage_.start(start);
+  if (subject_ == cluster_subject) {
+    cluster_.emplace(start);
+    topology_.refuse_ranks();
+    intake_.into(*cluster_);
+  }
   open_history();
   extraction_.begin(pack);
   judge_ =
@@ -58,16 +63,18 @@ Attempt::~Attempt() = default;
 
 void Attempt::open_history() {
   const Graph& graph = *runtime_->pack()->graph;
+  const auto nodes = judged_nodes(*runtime_->pack(), subject_);
   std::vector<NodeId> reductions, windows, open;
   for (std::size_t i = 0; i < graph.size(); ++i) {
     const auto id = static_cast<NodeId>(i);
     const Node& node = graph[id];
+    if (!nodes.empty() && !nodes[i]) continue;
     if (node.op == Op::window) windows.push_back(id);
     if (!node.arguments.empty() && node.type.shape == Shape::column && graph[node.arguments[0]].op == Op::window) reductions.push_back(id);
   }
   for (const Rule& rule : runtime_->pack()->rules)
     for (const auto& [name, node] : rule.needs)
-      if (rule.scripted && graph[node].op == Op::window) open.push_back(node);
+      if (rule.scripted && rule.judges(subject_) && graph[node].op == Op::window) open.push_back(node);
   history_ = std::make_unique<History>(
       graph, reductions, windows, topology_, [this](std::string_view text) { return symbols_.find(text); }, open);
   intake_.open(*runtime_->pack(), *history_);
@@ -76,7 +83,8 @@ void Attempt::open_history() {
 
 Time Attempt::next_due() const {
   if (over()) return judge_->next_due();
-  return std::min({history_->next_due(), judge_->next_due(), extraction_.next_due()});
+  const Time look = cluster_ && !ended() ? cluster_->next_look() : never;
+  return std::min({history_->next_due(), judge_->next_due(), extraction_.next_due(), look});
 }
 
 bool Attempt::advance(Time clock, TickBudget& budget) {
@@ -93,6 +101,10 @@ bool Attempt::advance(Time clock, TickBudget& budget) {
     }
     if (history_->next_due() <= due) {
       history_->settle(due, applied);
+      continue;
+    }
+    if (cluster_ && !ended() && cluster_->next_look() <= due) {
+      cluster_->look(topology_, [&](Level level, Slot slot) { judge_->retire(level, slot, due); });
       continue;
     }
     if (!budget.take()) return false;
@@ -153,6 +165,7 @@ void Attempt::apply(const Entry& entry, std::optional<std::size_t> origin) {
   if (!backfilling_) last_arrival_ = std::max(last_arrival_, entry.arrival);
   judge_->disturb(entry.arrival);
   arrival_ = entry.arrival;
+  if (cluster_ && !backfilling_) cluster_->place(entry);
   for (const EventRecord& event : entry.events)
     if (shapes_the_job(event.name)) shaping_event(event, entry.arrival);
   for (const SampleBlock& block : entry.samples) intake_.block(block, entry.arrival);
@@ -204,7 +217,7 @@ void Attempt::event(const EventRecord& record) {
 void Attempt::shaping_event(const EventRecord& event, Time arrival) {
   ++context_.counters->events;
   intake_.cover(event.source, event.member, arrival);
-  if (event.name == "start") {
+  if (event.name == "start" && !cluster_) {
     if (const auto size = number_of(event, "world_size"); size && *size >= 1 && *size <= Topology::most_ranks)
       topology_.expect_ranks(static_cast<std::uint32_t>(*size));
     constexpr std::string_view prefix = "labels.";
@@ -215,6 +228,8 @@ void Attempt::shaping_event(const EventRecord& event, Time arrival) {
   }
   const bool of_rank = event.member.level == Level::rank;
   if (event.name == "member" && event.member.level == Level::gpu) same_gpu(event, std::string{event.member.node});
+  if (event.name == "member" && !of_rank && !event.member.node.empty())
+    if (const std::string rack = text_of(event, "rack"); !rack.empty()) topology_.rack(event.member.node, rack);
   if (event.name == "member" && of_rank) {
     const auto slot = topology_.rank(event.member.rank);
     if (!slot) return;
@@ -267,6 +282,7 @@ void Attempt::signal_event(const EventRecord& event, Time arrival) {
     const auto* text = std::get_if<std::string_view>(&field.value);
     fields.push_back({field.name, text ? symbols_.intern(*text) : canonical(std::get<double>(field.value))});
   }
+  if (cluster_) cluster_->name_job(event.member.node, symbols_, fields);
   if (history_->event(*id, *slot, intake_.placed(event.time, arrival, true), fields, arrival, intake_.next_order()) == History::Write::late)
     ++context_.counters->late;
 }
@@ -307,6 +323,7 @@ void Attempt::save(Writer& out) const {
   out(12, last_arrival_), out(13, end_), out(14, started_by_event_), out(15, ended_by_event_);
   if (added_to_earlier_) out(17, true);
   if (before_ != 0) out(18, before_);
+  if (cluster_) out(16, *cluster_);
 }
 
 Result<void> Attempt::load(Reader& in) {  // name and start were read by the subject, which made this
@@ -314,6 +331,7 @@ Result<void> Attempt::load(Reader& in) {  // name and start were read by the sub
   in(9, extraction_state_);
   in(10, *judge_), in(11, intake_);
   in(12, last_arrival_), in(13, end_), in(14, started_by_event_), in(15, ended_by_event_), in(17, added_to_earlier_), in(18, before_);
+  if (cluster_) in(16, *cluster_);
   if (ended()) history_->end(end_);
   read_earlier();
   return in.status();

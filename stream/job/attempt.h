@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "stream/extractor.h"
+#include "stream/job/cluster_members.h"
 #include "stream/job/figures.h"
 #include "stream/job/intake.h"
 #include "stream/job/line_extraction.h"
@@ -33,7 +34,7 @@ struct JobContext {
   JobRules* rules = nullptr;
 };
 
-// One start of a job: its members, what it retains of their signals, and the rules that judge it. Records go in, in the order of
+// One start of a job, or the cluster: its members, what it retains of their signals, and the rules that judge it. Records go in, in the order of
 // the log; everything due before a record is done before it (advance).
 // Owned by its Subject.
 class Attempt final : private Extracted {
@@ -46,7 +47,10 @@ class Attempt final : private Extracted {
   void apply(const Entry& entry, std::optional<std::size_t> origin);
   // An event that the engine itself makes of the job.
   void note(std::string_view event, std::string_view origin, Time at);
-  void gap(Time from, Time to) { coverage_.gap(from, to), judge_->age_anew(); }
+  void gap(Time from, Time to) {
+    coverage_.gap(from, to), judge_->age_anew();
+    if (cluster_) cluster_->gap(from, to);
+  }
 
   [[nodiscard]] Time next_due() const;
   // Performs what is due up to and at `clock`, in order. False: the budget is spent first; the rest is still due.
@@ -121,6 +125,7 @@ class Attempt final : private Extracted {
   Context context_;
   Counters* counters_;  // the shard's
   std::map<std::string, std::string> labels_;
+  std::optional<ClusterMembers> cluster_;
   Topology topology_;
   SourceCoverage coverage_;
   Symbols symbols_;

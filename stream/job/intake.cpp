@@ -90,6 +90,7 @@ void Intake::alive(const MemberKey& key, Time arrival) {
   const auto slot = topology_.slot(key);
   if (!slot) return;
   history_->alive(key.level, *slot, arrival);
+  if (cluster_ != nullptr) cluster_->see(key.level, {&*slot, 1}, arrival);
   carried(key.level, {&*slot, 1});
 }
 
@@ -197,6 +198,7 @@ void Intake::mark_alive(const SampleBlock& block, std::span<const std::string> s
     for (; m < block.members.size() && block.members[m].level == level; ++m)
       if (membership.own[m] != no_slot) slots_.push_back(membership.own[m]);
     history_->alive(level, slots_, arrival);
+    if (cluster_ != nullptr) cluster_->see(level, slots_, arrival);
     carried(level, slots_);
     for (const std::string& source : sources) coverage_.extend(source, level, slots_, arrival);
   }

@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "stream/job/cluster_members.h"
 #include "stream/job/shard.h"
 #include "stream/rules/pack.h"
 #include "stream/topology/topology.h"
@@ -29,6 +30,8 @@ class Intake {
       : topology_(topology), coverage_(coverage), symbols_(symbols), counters_(&counters) {}
 
   void open(const Pack& pack, History& history);
+  // In the cluster, they learn who is seen.
+  void into(ClusterMembers& members) noexcept { cluster_ = &members; }
   // Which of the job's origins the records come from that follow; nullopt: they were written directly.
   void from(std::optional<std::size_t> origin) noexcept { origin_ = origin; }
   [[nodiscard]] std::optional<std::size_t> origin() const noexcept { return origin_; }
@@ -125,6 +128,7 @@ class Intake {
   Counters* counters_;
   const Pack* pack_ = nullptr;
   History* history_ = nullptr;
+  ClusterMembers* cluster_ = nullptr;  // null: this is a job
   std::optional<SignalId> step_;
   std::optional<std::size_t> origin_;
   bool backfilling_ = false;

@@ -68,6 +68,7 @@ Attempt& Subject::begin(std::string name, const Entry& entry, Time log_clock) {
 }
 
 Attempt* Subject::attempt_of(const Entry& entry, Time log_clock) {
+  if (cluster()) return !attempts_.empty() ? attempts_.back().get() : tombstones_.empty() ? &begin({}, entry, log_clock) : nullptr;
   const EventRecord* start = event_named(entry, "start");
   if (!entry.attempt.empty()) {
     Attempt* attempt = find(entry.attempt);
@@ -109,6 +110,7 @@ void Subject::apply(const Entry& entry, Time log_clock) {
   }
   refused_.accepted();
   attempt->apply(entry, origin);
+  if (cluster()) return;
   if (const EventRecord* end = event_named(entry, "end")) attempt->end(std::min(end->time, entry.arrival), end_reason(*end));
 }
 
@@ -126,7 +128,7 @@ Time Subject::next_due() const {
   Time due = never;
   for (const auto& attempt : attempts_) {
     due = std::min(due, attempt->next_due());
-    if (!attempt->ended()) due = std::min(due, attempt->last_arrival() + unseen);
+    if (!attempt->ended()) due = std::min(due, noticed(*attempt));
   }
   if (const PackChange* change = job_.timeline->after(change_.key)) due = std::min(due, change->key.from);
   return due;
@@ -167,9 +169,9 @@ bool Subject::advance_attempts(Time clock, TickBudget& budget) {
   return true;
 }
 
-Time Subject::due_of(const Attempt& attempt) {
+Time Subject::due_of(const Attempt& attempt) const {
   if (attempt.over()) return attempt.next_due();
-  return attempt.ended() ? attempt.next_due() : std::min(attempt.next_due(), attempt.last_arrival() + unseen);
+  return attempt.ended() ? attempt.next_due() : std::min(attempt.next_due(), noticed(attempt));
 }
 
 // What is due after the instant at which an attempt is over sees it among the earlier ones.
@@ -181,9 +183,9 @@ void Subject::remember(Attempt& attempt, Time at) {
 
 bool Subject::advance_one(Attempt& attempt, Time clock, TickBudget& budget) {
   if (attempt.over()) return attempt.expire(clock), true;
-  const Time noticed = attempt.last_arrival() + unseen;
-  if (!attempt.ended() && noticed <= clock) {
-    if (!attempt.advance(noticed, budget)) return false;
+  const Time missed = noticed(attempt);
+  if (!attempt.ended() && missed <= clock) {
+    if (!attempt.advance(missed, budget)) return false;
     attempt.end_unseen();
   }
   if (!attempt.advance(clock, budget)) return false;
@@ -309,7 +311,7 @@ void Subject::backfill(const Entry& entry, Time log_clock) {
     for (const auto& attempt : attempts_) attempt->backfill_change(*change);
   }
   // Without a name, it belongs to the attempt that was current when it was read: the last to have started by then.
-  std::string_view name = entry.attempt;
+  std::string_view name = cluster() ? std::string_view{} : entry.attempt;
   if (name.empty())
     for (const Start& start : starts_)
       if (start.at <= entry.position) name = start.attempt;

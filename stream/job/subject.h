@@ -18,7 +18,8 @@
 
 namespace tocsin::stream {
 
-// A job under its lineage: its attempts, one after the other and for a while side by side, and what outlives them. It goes by a clock of
+// A job under its lineage: its attempts, one after the other and for a while side by side, and what outlives them. Or the cluster, which has
+// one attempt, and ends only with its log. It goes by a clock of
 // its own: the log's, or for re-keyed records the least watermark of their sources.
 // Owned by its Shard.
 class Subject {
@@ -51,9 +52,9 @@ class Subject {
   [[nodiscard]] std::uint64_t digest() const noexcept { return digest_->value(); }
   [[nodiscard]] std::uint64_t rows_digest() const;
   [[nodiscard]] std::vector<AlertTransition> firing() const;
-  // Of the attempt that began last; nullopt: there is none.
+  // Of the attempt that began last; nullopt: there is none, or this is the cluster.
   [[nodiscard]] std::optional<SubjectFigures> figures(Time log_clock) const {
-    if (attempts_.empty()) return std::nullopt;
+    if (attempts_.empty() || cluster()) return std::nullopt;
     return attempts_.back()->figures(clock(log_clock));
   }
   // How far back a restore has to read for its rows, by its clock; 0: it has none.
@@ -81,7 +82,10 @@ class Subject {
   Attempt& begin(std::string name, const Entry& entry, Time log_clock);
   [[nodiscard]] Attempt* find(std::string_view attempt) const;
   bool advance_attempts(Time clock, TickBudget& budget);
-  [[nodiscard]] static Time due_of(const Attempt& attempt);
+  [[nodiscard]] bool cluster() const noexcept { return name_ == cluster_subject; }
+  // When an attempt without a further record has ended; the cluster's never has.
+  [[nodiscard]] Time noticed(const Attempt& attempt) const { return cluster() ? never : attempt.last_arrival() + unseen; }
+  [[nodiscard]] Time due_of(const Attempt& attempt) const;
   bool advance_one(Attempt& attempt, Time clock, TickBudget& budget);
   void remember(Attempt& attempt, Time at);
   void use(const PackChange& change);

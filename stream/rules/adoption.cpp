@@ -1,4 +1,4 @@
-// A reload: what a judge adopts from the judge of the pack before, by rule and meaning.
+// A reload: what a judge adopts from the judge of the pack before, by rule and meaning. And what ends with a member that leaves.
 #include <algorithm>
 #include <map>
 
@@ -41,6 +41,12 @@ void Judge::adopt_frozen(const Judge& old, const RuleRun& before, RuleRun& now) 
     const auto found = values.find(meaning(*pack_, node.arguments[0]));
     if (found != values.end()) now.held[static_cast<std::uint32_t>(node.arguments[0])] = *found->second;
   }
+}
+
+void Judge::retire(Level level, Slot slot, Time at) {
+  lifecycle_.retire(level, slot, at, runs_, facts_.topology, [this](const AlertTransition& t) { publish(t); });
+  expiry_ = lifecycle_.next_expiry(runs_);
+  steady_.disturb(at);
 }
 
 }  // namespace tocsin::stream

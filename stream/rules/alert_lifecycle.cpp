@@ -307,6 +307,19 @@ void AlertLifecycle::expire(Time now, std::vector<RuleRun>& runs, const Topology
   if (last != long_ago) summarise({last, runs, topology, nullptr, publish});
 }
 
+void AlertLifecycle::retire(Level level, Slot slot, Time at, std::vector<RuleRun>& runs, const Topology& topology, const Publish& publish) {
+  const Call call{at, runs, topology, nullptr, publish};
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    RuleRun& run = runs[i];
+    const auto found = run.rule().per == level ? run.lives().find(slot) : run.lives().end();
+    if (found == run.lives().end()) continue;
+    if (found->second.published) resolve(static_cast<RuleIndex>(i), slot, found->second, ResolveReason::no_data, call);
+    release(run.rule(), found->second);
+    run.lives().erase(found);
+  }
+  summarise(call);
+}
+
 void AlertLifecycle::resolve_all(Time at, ResolveReason reason, std::vector<RuleRun>& runs, const Topology& topology,
                                  const Publish& publish) {
   const Call call{at, runs, topology, nullptr, publish};

@@ -46,6 +46,8 @@ class AlertLifecycle {
   // Ends every alert, published or not, whose outcome has been unknown for too long.
   [[nodiscard]] Time next_expiry(const std::vector<RuleRun>& runs) const;
   void expire(Time now, std::vector<RuleRun>& runs, const Topology& topology, const Publish& publish);
+  // A member is about to leave: its alerts resolve.
+  void retire(Level level, Slot slot, Time at, std::vector<RuleRun>& runs, const Topology& topology, const Publish& publish);
   void resolve_all(Time at, ResolveReason reason, std::vector<RuleRun>& runs, const Topology& topology, const Publish& publish);
   // The attempt is over: the same for all but the alerts of rules of scope "job".
   void resolve_attempt(Time at, std::vector<RuleRun>& runs, const Topology& topology, const Publish& publish);

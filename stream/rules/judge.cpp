@@ -35,7 +35,7 @@ Judge::Judge(PackPtr pack, ScriptRuntime& scripts, Facts facts, Context around)
       scripts_(&scripts),
       facts_(facts),
       context_(around),
-      scheduler_(*pack_, hash_text(facts.subject), facts.start),
+      scheduler_(*pack_, facts.subject, facts.start),
       steady_(*pack_),
       evaluator_(scripts.graph(), facts.topology, *this),
       lifecycle_(*pack_, {facts.subject, facts.attempt}, &facts.job.lifecycles) {
@@ -275,6 +275,10 @@ void Judge::publish(const AlertTransition& transition) {
 }
 
 void Judge::conclude() {
+  const auto publish_one = [this](const AlertTransition& t) { publish(t); };
+  over_ = true;
+  if (facts_.subject == cluster_subject)  // of which there is no verdict
+    return lifecycle_.resolve_all(std::max(facts_.end, tick_), ResolveReason::attempt_ended, runs_, facts_.topology, publish_one);
   evaluator_.begin_tick();
   Verdict verdict = stream::conclude(*pack_, runs_, end_reason_, [this](RuleIndex index) {
     const Rule& rule = pack_->rules[static_cast<std::size_t>(index)];
@@ -285,11 +289,10 @@ void Judge::conclude() {
   verdict.subject = facts_.subject, verdict.attempt = facts_.attempt;
   verdict.ended = facts_.end, verdict.end_reason = end_reason_.empty() ? "unknown" : end_reason_;
   verdict.training = training();
-  lifecycle_.resolve_attempt(std::max(facts_.end, tick_), runs_, facts_.topology, [this](const AlertTransition& t) { publish(t); });
+  lifecycle_.resolve_attempt(std::max(facts_.end, tick_), runs_, facts_.topology, publish_one);
   expiry_ = lifecycle_.next_expiry(runs_);
   context_.digest->add(verdict.family);
   context_.sink->verdict(verdict);
-  over_ = true;
 }
 
 bool Judge::reduce(const Node& reduction, const WindowSpec& window, Column other, std::span<double> out) {

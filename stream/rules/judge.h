@@ -62,6 +62,8 @@ class Judge final : private Leaves {
   void disturb(Time arrival) { steady_.disturb(arrival); }  // a record was applied, or the attempt has learned something
   void age_anew() { steady_.age_anew(); }                   // the log had a gap
   void applied(const Applied& applied) { scheduler_.applied(applied.signal, applied.at); }
+  // The member is about to leave the topology: its alerts resolve.
+  void retire(Level level, Slot slot, Time at);
   void end(Time end, std::string reason);
   [[nodiscard]] Time next_due() const;
   void perform(Time at);                                      // runs all that is due at this instant, which is next_due()

@@ -21,9 +21,5 @@ std::string_view name(ResolveReason reason) noexcept {
 }
 
 std::string with_words(const std::string& family, const std::string& words) { return words.empty() ? family : family + ", " + words; }
-std::string VerdictPolicy::words(const std::string& family) const {
-  const auto found = families.find(family);
-  return found == families.end() ? std::string{} : found->second;
-}
 
 }  // namespace tocsin::stream

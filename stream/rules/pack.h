@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "stream/graph/graph.h"
+#include "stream/values/record.h"
 #include "stream/values/signal.h"
 #include "stream/values/time.h"
 #include "stream/values/value.h"
@@ -21,9 +22,8 @@ enum class Severity : std::uint8_t { none, info, warning, critical };
 enum class Mode : std::uint8_t { live, canary, shadow };
 [[nodiscard]] std::string_view name(Severity severity) noexcept;
 [[nodiscard]] std::string_view name(Mode mode) noexcept;
-
-// What a rule's state and alert last for: an attempt, or the job with all its attempts.
-enum class Scope : std::uint8_t { attempt, job };
+// What a rule judges, and its state and alerts last for: an attempt, the job with all its attempts, or the cluster.
+enum class Scope : std::uint8_t { attempt, job, cluster };
 
 // When a rule is evaluated: on the grid of a period, at each record of a need's signal, or once at the attempt's end.
 struct Trigger {
@@ -108,6 +108,9 @@ struct Rule {
   std::vector<Cause> causes;
   std::vector<Action> actions;
   TextTemplate shows;
+
+  // Whether it judges this subject.
+  [[nodiscard]] bool judges(std::string_view subject) const noexcept { return (scope == Scope::cluster) == (subject == cluster_subject); }
 };
 
 // How families relate in an attempt's verdict: rules/verdict.lua.
@@ -134,5 +137,9 @@ struct Pack {
   std::uint32_t alert_limit = 1000;             // open alerts a subject
 };
 using PackPtr = std::shared_ptr<const Pack>;
+
+// Of a pack that has rules of the cluster: for each node of its graph, whether a rule that judges the subject uses it. Of any other pack
+// empty, for all are used.
+[[nodiscard]] std::vector<bool> judged_nodes(const Pack& pack, std::string_view subject);
 
 }  // namespace tocsin::stream

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "stream/values/digest.h"
+
 namespace tocsin::stream {
 namespace {
 
@@ -22,9 +24,10 @@ void insert_sorted(std::vector<RuleIndex>& rules, RuleIndex rule) {
 
 }  // namespace
 
-Scheduler::Scheduler(const Pack& pack, std::uint64_t phase, Time start) : pack_(&pack), phase_(phase) {
+Scheduler::Scheduler(const Pack& pack, std::string_view subject, Time start) : pack_(&pack), phase_(hash_text(subject)) {
   for (std::size_t i = 0; i < pack.rules.size(); ++i) {
     const Rule& rule = pack.rules[i];
+    if (!rule.judges(subject)) continue;
     const auto index = static_cast<RuleIndex>(i);
     longest_settle_ = std::max(longest_settle_, rule.settle);
     for (const Trigger& trigger : rule.every) {
@@ -38,7 +41,7 @@ Scheduler::Scheduler(const Pack& pack, std::uint64_t phase, Time start) : pack_(
       const auto same = std::find_if(periods_.begin(), periods_.end(),
                                      [&](const Period& p) { return p.every == trigger.period && p.settle == rule.settle; });
       if (same != periods_.end()) same->rules.push_back(index);
-      else periods_.push_back({trigger.period, rule.settle, {index}, first_after(start, trigger.period, phase)});
+      else periods_.push_back({trigger.period, rule.settle, {index}, first_after(start, trigger.period, phase_)});
     }
   }
   find_next();

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -27,7 +28,7 @@ class Scheduler {
   };
   static constexpr Duration grace = std::chrono::seconds{120};  // records are accepted this long after E
 
-  Scheduler(const Pack& pack, std::uint64_t phase, Time start);
+  Scheduler(const Pack& pack, std::string_view subject, Time start);
 
   void applied(SignalId signal, Time at);
   void end(Time end);                                         // E

@@ -37,7 +37,7 @@ Verdict conclude(const Pack& pack, const std::vector<RuleRun>& runs, const std::
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const RuleRun& run = runs[i];
     const Rule& rule = run.rule();
-    if (rule.family.empty() || rule.mode == Mode::shadow) continue;
+    if (rule.family.empty() || rule.mode == Mode::shadow || rule.scope == Scope::cluster) continue;
     Tally& tally = families[rule.family];
     tally.all.push_back(rule.name);
     if (run.fired()) {

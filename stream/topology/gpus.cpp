@@ -89,6 +89,13 @@ void Topology::same_gpu(std::string_view node, std::span<const std::string_view>
   for (const std::string_view name : names) alias_gpu(node, first, name);
 }
 
+std::string_view Topology::gpu_uuid(Slot gpu) const {
+  if (gpu >= gpus_.size()) return {};
+  for (const std::string& name : gpus_[gpu].names)
+    if (GpuName{name}.is_uuid()) return name;
+  return {};
+}
+
 void Topology::merge_gpus(Slot older, Slot newer) {
   for (auto& name : gpus_[newer].names) {
     gpu_slots_.find(GpuKey{gpus_[newer].node, name}.view())->second = older;

@@ -19,7 +19,7 @@ void Topology::changed() noexcept {
 }
 
 std::optional<Slot> Topology::rank(std::uint32_t rank) {
-  if (rank >= most_ranks) return std::nullopt;
+  if (rank >= most_ranks || ranks_refused_) return std::nullopt;
   const Slot slot = rank + 1;
   if (slot >= rank_exists_.size()) {
     rank_exists_.resize(slot + 1, 0);
@@ -170,6 +170,21 @@ void Topology::exited(std::uint32_t number) {
   changed();
 }
 
+void Topology::retire(Level level, Slot slot) {
+  if (!exists(level, slot)) return;
+  if (level == Level::node) {
+    for (Slot gpu = 0; gpu < gpus_.size(); ++gpu)
+      if (gpus_[gpu].node == slot) retire(Level::gpu, gpu);
+    node_slots_.erase(nodes_[slot]);
+    nodes_[slot].clear();
+    node_rack_[slot] = no_slot;
+  } else if (level == Level::gpu) {
+    for (const auto& name : gpus_[slot].names) gpu_slots_.erase(gpu_slots_.find(GpuKey{gpus_[slot].node, name}.view()));
+    gpus_[slot].names.clear();
+  }
+  changed();
+}
+
 void Topology::use_reserved() {
   if (reserved_used_) return;
   reserved_used_ = true;
@@ -190,6 +205,7 @@ bool Topology::exists(Level level, Slot slot) const noexcept {
   if (slot >= size(level)) return false;
   if (level == Level::rank) return rank_exists_[slot] != 0;
   if (level == Level::gpu) return !gpus_[slot].names.empty();
+  if (level == Level::node) return !nodes_[slot].empty();
   return true;
 }
 
@@ -252,6 +268,7 @@ Result<void> Topology::load(Reader& in) {
   Topology read;
   fields(read, in);
   read.version_ = version_;
+  read.ranks_refused_ = ranks_refused_;
   if (auto status = in.status(); !status) return status;
 
   const Error damaged{Errc::malformed, "the snapshot's topology does not hold together: start from an older snapshot, or from the log"};
@@ -265,7 +282,8 @@ Result<void> Topology::load(Reader& in) {
   if (read.nodes_.size() > most_nodes || read.racks_.size() > most_racks || read.gpus_.size() > most_gpus) return damaged;
   if (read.node_rack_.size() != read.nodes_.size() || !within(read.node_rack_, read.racks_.size())) return damaged;
   if (!within(read.rank_node_, read.nodes_.size()) || !within(read.rank_gpu_, read.gpus_.size())) return damaged;
-  for (Slot slot = 0; slot < read.nodes_.size(); ++slot) read.node_slots_.emplace(read.nodes_[slot], slot);
+  for (Slot slot = 0; slot < read.nodes_.size(); ++slot)
+    if (!read.nodes_[slot].empty()) read.node_slots_.emplace(read.nodes_[slot], slot);
   for (Slot slot = 0; slot < read.racks_.size(); ++slot) read.rack_slots_.emplace(read.racks_[slot], slot);
   for (Slot slot = 0; slot < read.gpus_.size(); ++slot) {
     const auto& gpu = read.gpus_[slot];

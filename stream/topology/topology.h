@@ -39,7 +39,8 @@ struct Groups {
   }
 };
 
-// The members of one attempt: its ranks, their GPUs and nodes, and which contains which. Learned from events and labels.
+// The members of one attempt: its ranks, their GPUs and nodes, and which contains which. Learned from events and labels. In the cluster,
+// members that are not seen for long are retired.
 // Owned by its Attempt. Derived data (groups, spread maps) is rebuilt on first use after a change; spans, references and names last
 // until the next change.
 class Topology {
@@ -76,6 +77,9 @@ class Topology {
   // Takes the content of `then`; views of an earlier version become invalid.
   void restore(Topology then);
   void forget_placements_before(Position position);
+  void refuse_ranks() noexcept { ranks_refused_ = true; }  // of the cluster, which has none
+  // The member is gone; one that comes under its name is another. Of a node, all its GPUs as well.
+  void retire(Level level, Slot slot);
   void use_reserved();  // the reserved member has a value: "job" includes it
 
   [[nodiscard]] std::size_t size(Level level) const noexcept;        // slots, existing or not; of `none` one
@@ -100,6 +104,7 @@ class Topology {
 
   [[nodiscard]] std::string_view node_name(Slot node) const;
   [[nodiscard]] std::string_view gpu_name(Slot gpu) const;
+  [[nodiscard]] std::string_view gpu_uuid(Slot gpu) const;  // empty: it is not known, or the GPU is gone
   [[nodiscard]] std::string_view rack_name(Slot rack) const;
   // The key of a member, with what contains it (a rank's node and GPU).
   [[nodiscard]] MemberKey key(Level level, Slot slot) const;
@@ -152,7 +157,7 @@ class Topology {
   void find_left() const;
 
   std::uint32_t world_size_ = 0;
-  bool reserved_used_ = false;
+  bool reserved_used_ = false, ranks_refused_ = false;
   std::vector<std::uint8_t> rank_exists_, rank_exited_;  // by slot
   std::vector<Slot> rank_node_, rank_gpu_;
   std::vector<std::string> nodes_, racks_;

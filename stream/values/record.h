@@ -13,6 +13,10 @@
 
 namespace tocsin::stream {
 
+// The reserved subject whose members are all nodes and GPUs. Its one attempt never ends by itself; where a record of it names an
+// attempt, that is the job that ran on the record's node.
+inline constexpr std::string_view cluster_subject = "cluster";
+
 // The member that a record is about, as its producer names it. Only the fields of `level` and of coarser levels are set.
 struct MemberKey {
   Level level = Level::job;

@@ -191,7 +191,8 @@ double Events::reduce(const EventView& view, Slot slot, Op op, std::uint32_t fie
   static const MemberEvents none;
   const MemberEvents& member = slot < view.members.size() ? view.members[slot] : none;
   if (op == Op::w_count) return static_cast<double>(member.count);
-  if (member.count == 0) return op == Op::w_repeats ? 0 : absent;
+  if (member.count == 0) return op == Op::w_repeats || op == Op::w_distinct ? 0 : absent;
+  if (op == Op::w_distinct && member.count != member.numbers.size()) return measured_nan;  // some are no longer retained
   const bool attempt = view.spec.accumulated();
   if (op == Op::w_first || op == Op::w_last) {
     if (attempt) return (op == Op::w_first ? member.first : member.last).front().field(field);
@@ -200,20 +201,21 @@ double Events::reduce(const EventView& view, Slot slot, Op op, std::uint32_t fie
     const Happening* event = number(op == Op::w_first ? member.numbers.front() : member.numbers.back());
     return event != nullptr ? event->field(field) : absent;
   }
-  if (op != Op::w_repeats) return absent;
+  if (op != Op::w_repeats && op != Op::w_distinct) return absent;
   std::vector<double> values;
   for (const std::uint64_t n : member.numbers)
     if (const Happening* event = number(n))
       if (const double value = event->field(field); is_number(value)) values.push_back(value);
   std::sort(values.begin(), values.end());
-  std::size_t repeats = 0;
+  std::size_t repeats = 0, distinct = 0;
   for (std::size_t i = 0; i < values.size();) {
     std::size_t j = i;
     while (j < values.size() && values[j] == values[i]) ++j;
     repeats = std::max(repeats, j - i);
+    ++distinct;
     i = j;
   }
-  return static_cast<double>(repeats);
+  return static_cast<double>(op == Op::w_repeats ? repeats : distinct);
 }
 
 void Events::last_arrivals(const EventView& view, Time from, Time now, std::vector<Time>& last) const {

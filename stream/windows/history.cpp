@@ -142,7 +142,7 @@ bool History::reduce(const Node& reduction, const WindowSpec& window, Column oth
   }
   const auto found = signal->reduce(reduction, window, other, moment.tick, applied_to, moment.attempt_start, out);
   const bool rate = definition.kind == SignalKind::event && reduction.op == Op::w_rate;
-  const bool counts = reduction.op == Op::w_count || reduction.op == Op::w_repeats || rate;
+  const bool counts = reduction.op == Op::w_count || reduction.op == Op::w_repeats || reduction.op == Op::w_distinct || rate;
   if (found == SignalHistory::Found::not_retained) return is_constant(out, absent, absent);
   const bool nothing = found == SignalHistory::Found::nothing;
   if (!counts) return nothing && is_constant(out, absent, absent);

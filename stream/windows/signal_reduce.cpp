@@ -124,7 +124,7 @@ SignalHistory::Found SignalHistory::reduce_events(const Node& node, const Window
   const std::uint32_t field = node.attributes.field.empty() ? 0 : events_->field(node.attributes.field);
   for (Slot slot = 0; slot < out.size(); ++slot) {
     const double value = events_->reduce(*view, slot, op, field);
-    if (value != 0 || (op != Op::w_count && op != Op::w_repeats)) out[slot] = value;
+    if (value != 0 || (op != Op::w_count && op != Op::w_repeats && op != Op::w_distinct)) out[slot] = value;
   }
   return Found::something;
 }

@@ -61,6 +61,7 @@ constexpr std::array sources{
     Source{"count", gpu, "job.fault:count()"},
     Source{"count", gpu, "job.faults:count()"},
     Source{"count", gpu, "job.fault:repeats(\"code\")"},
+    Source{"count", gpu, "job.fault:distinct(\"code\")"},
     Source{"count", gpu, "job.fault:where { code = { 48, 79 } }:count()"},
     Source{"count", gpu, "job.fault:except { place = \"west\" }:count()"},
     Source{"count", rank, "job.loaded:count()"},

@@ -189,12 +189,12 @@ Number WindowOracle::of_events(const Node& reduction, const WindowSpec& window, 
     return field(*(reduction.op == Op::w_first ? events.front() : events.back()).second);
   }
   double count = static_cast<double>(events.size());
-  if (reduction.op == Op::w_repeats) {
+  if (reduction.op == Op::w_repeats || reduction.op == Op::w_distinct) {
     std::map<double, double> times;
     for (const auto& [at, event] : events)
       if (const Number value = field(*event); value && !std::isnan(*value)) times[*value] += 1;
     count = 0;
-    for (const auto& [value, n] : times) count = std::max(count, n);
+    for (const auto& [value, n] : times) count = reduction.op == Op::w_repeats ? std::max(count, n) : count + 1;
   }
   const Time since = window.span == WindowSpec::Span::time ? from : facts_.start;
   if (count == 0 && !coverage(window.signal, slot, since, to)) return std::nullopt;

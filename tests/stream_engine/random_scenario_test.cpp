@@ -23,13 +23,13 @@ TEST_CASE("a random log of several jobs gives the same after restarts, in slices
     CAPTURE(seed);
     Scenario scenario{seed, 500};
     const Scenario::Result whole = scenario.judge();
-    CHECK(whole.reported.size() == 3);
+    CHECK(whole.reported.size() == 4);
 
     const Scenario::Result sliced = scenario.judge({}, 1);
     CHECK(sliced.digests == whole.digests);
     CHECK(sliced.reported == whole.reported);
 
-    for (const char* name : {"direct", "rekeyed", "mixed"}) {
+    for (const char* name : {"direct", "rekeyed", "mixed", "cluster"}) {
       CAPTURE(std::string{name});
       const Scenario::Result alone = scenario.judge({name});
       CHECK(alone.digests.at(name) == whole.digests.at(name));

@@ -15,6 +15,7 @@ constexpr const char* signals = R"lua(signals {
     step = { kind = "step", unit = "count", owner = "rank" },
     phase = { kind = "state", unit = "text", owner = "rank" },
     boom = { kind = "event", unit = "none", owner = "rank", source = "sensor", fields = { code = "count" } },
+    fault = { kind = "event", unit = "none", owner = "gpu", source = "kernel", fields = { code = "count" } },
     any = { kind = "liveness", unit = "none", owner = "rank" } })lua";
 
 // `limit` and `mode` make packs of the same rules that differ.
@@ -43,6 +44,13 @@ std::string rules(double limit, const char* mode) {
       evaluate = function(job) return job.step:age():above(40) end }
     rule "ever" { per = "rank", every = "15s", needs = { heat = signal "heat" { over = "60s" }, all = signal "heat" { over = "attempt" } },
       evaluate = function(job) return job.heat:mean():above(1.2 * job.all:mean()) & job.all:count():above(40) end }
+    rule "follows" { scope = "cluster", per = "gpu", every = { "fault", "30s" }, needs = { fault = signal "fault" { over = "3m" } }, shows = "{job}",
+      evaluate = function(cluster) return cluster.fault:distinct("job"):at_least(2), { job = cluster.fault:last("job") } end }
+    rule "full_rack" { scope = "cluster", per = "rack", every = "10s", fire = "2 of 3", needs = { load = signal "load" { over = "30s" } },
+      evaluate = function(cluster) return cluster.load:max():above()lua" +
+         number + R"lua( * 14):at_least(2, "rack") end }
+    rule "fullest" { scope = "cluster", per = "node", every = "20s", needs = { load = signal "load" { over = "60s" } }, state = { most = 0 },
+      evaluate = function(cluster, p, state) local now = cluster.load:mean() state.most = greatest(now, state.most) return now:above(state.most) end }
     rule "moving" { per = "rank", every = "20s", needs = { moved = signal "moved" { over = "2m" } }, state = { most = 0 },
       evaluate = function(job, p, state) local now = job.moved:mean() state.most = greatest(now, state.most) return now:above(state.most) end })lua";
 }
@@ -70,6 +78,7 @@ void Scenario::second(double s) {
   std::shuffle(names.begin(), names.end(), random_);
   double appended = s;  // never falls: other jobs' records move the log's clock
   for (const auto& name : names) job(name, appended += static_cast<double>(random_() % 300) * 0.0001);
+  cluster(appended);
   control(s + 0.1);
 }
 
@@ -91,6 +100,35 @@ void Scenario::control(double s) {
     EntryBuilder p;
     p.pack(hashes_[random_() % hashes_.size()], SmallJob::at(s + static_cast<double>(random_() % 12) - 2), "");
     put(p.entry(), s);
+  }
+}
+
+// Copies of what nodes wrote, each with the job that is on its node, if one is known.
+void Scenario::cluster(double s) {
+  for (int number = 0; number < 4; ++number) {
+    if (random_() % 6 == 0) continue;
+    EntryBuilder b;
+    b.about(stream::cluster_subject, random_() % 4 == 0 ? "" : "job-" + std::to_string((static_cast<int>(s) / 60 + number) % 3));
+    const std::string node = "n" + std::to_string(number);
+    const bool full = static_cast<int>(s) % 200 > 100 && number < 3;
+    const EntryBuilder::Value values[] = {{"load", (full ? 90 : 40) + static_cast<double>(random_() % 1000) * 0.001, {}, false}};
+    b.sample(SmallJob::at(s - 0.05), {stream::Level::node, 0, node, {}}, values);
+    const EntryBuilder::Member gpu{stream::Level::gpu, 0, node, std::to_string(random_() % 2)};
+    if (random_() % 25 == 0) {
+      const EntryBuilder::Field fields[] = {{"code", static_cast<double>(random_() % 3), {}, false}};
+      b.event(SmallJob::at(s - static_cast<double>(random_() % 30) * 0.1), gpu, "fault", fields, "kernel");
+    }
+    if (s < 5 || random_() % 80 == 0) {
+      const std::string rack = "r" + std::to_string((number + (random_() % 20 == 0 ? 1 : 0)) / 2);
+      const EntryBuilder::Field fields[] = {{"rack", 0, rack, true}};
+      b.event(SmallJob::at(s), gpu, "member", fields);
+    }
+    stream::Entry entry = b.entry();
+    const std::string source = "source/" + std::to_string(number % 2);
+    entry.origin_source = source, entry.origin_offset = offsets_["cluster " + source]++;
+    entry.arrival = SmallJob::at(s);
+    const int times = random_() % 20 == 0 ? 2 : 1;
+    for (int i = 0; i < times; ++i) put(entry, s);
   }
 }
 
@@ -161,7 +199,7 @@ Scenario::Result Scenario::judge(const std::set<std::string>& subjects, std::siz
   if (job.shard.counters().unit_mismatch != 0) throw std::runtime_error("the log's samples are refused");
   Result result{job.shard.digests(), job.shard.row_digests(), {}};
   for (const std::string& line : job.collector.reported)
-    for (const char* name : {"direct", "rekeyed", "mixed"})
+    for (const char* name : {"direct", "rekeyed", "mixed", "cluster"})
       if (line.find(std::string{" "} + name + "/") != std::string::npos) result.reported[name].push_back(line);
   return result;
 }
@@ -199,7 +237,7 @@ Scenario::Result Scenario::judge_with_restarts(const std::vector<std::size_t>& s
     result.digests = shard.digests(), result.rows = shard.row_digests();
   }
   for (const std::string& line : history.reported)
-    for (const char* name : {"direct", "rekeyed", "mixed"})
+    for (const char* name : {"direct", "rekeyed", "mixed", "cluster"})
       if (line.find(std::string{" "} + name + "/") != std::string::npos) result.reported[name].push_back(line);
   return result;
 }

@@ -11,7 +11,7 @@
 
 namespace tocsin::tests {
 
-// A random log of three jobs: one written directly, one re-keyed from two sources that are read at their own speed, one of both kinds.
+// A random log of three jobs and the cluster. Of the jobs one is written directly, one re-keyed from two sources that are read at their own speed, one of both kinds.
 // With member events, late and repeated samples, strays, attempts that start and end or are never ended, reloads that come, go and come
 // back, gaps, units and modes. The same seed gives the same log.
 class Scenario {
@@ -41,6 +41,7 @@ class Scenario {
   void second(double s);
   void control(double s);
   void job(const std::string& name, double s);
+  void cluster(double s);
 
   std::mt19937 random_;
   std::vector<Message> messages_;

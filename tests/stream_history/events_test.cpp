@@ -62,7 +62,7 @@ TEST_CASE("a source that was covered for a node was covered for its ranks") {
   CHECK(is_absent(bench.look(count, 115)[2]));
 }
 
-TEST_CASE("events are filtered by numbers and texts, and first, last and repeats look at what passes") {
+TEST_CASE("events are filtered by numbers and texts, and first, last, repeats and distinct look at what passes") {
   Bench bench;
   auto definition = signal("fault", SignalKind::event);
   definition.fields.push_back({"what", "text"});
@@ -71,7 +71,8 @@ TEST_CASE("events are filtered by numbers and texts, and first, last and repeats
   fatal.filters = {{"code", {Scalar{79.0}, Scalar{48.0}}, true}};
   named.filters = {{"what", {Scalar{std::string{"bus"}}}, false}};
   const NodeId last = bench.reduce(fatal, Op::w_last, 0, "code"), first = bench.reduce(fatal, Op::w_first, 0, "code"),
-               repeats = bench.reduce(fatal, Op::w_repeats, 0, "code"), count = bench.reduce(named, Op::w_count);
+               repeats = bench.reduce(fatal, Op::w_repeats, 0, "code"), distinct = bench.reduce(fatal, Op::w_distinct, 0, "code"),
+               count = bench.reduce(named, Op::w_count);
   std::map<std::string, double, std::less<>> symbols;
   std::vector<NodeId> reductions;
   for (const auto& r : bench.reductions) reductions.push_back(r.node);
@@ -96,6 +97,8 @@ TEST_CASE("events are filtered by numbers and texts, and first, last and repeats
   CHECK(bench.look(count, 60)[1] == 2);
   CHECK(is_absent(bench.look(last, 60)[2]));
   CHECK(bench.look(repeats, 60)[2] == 0);
+  CHECK(bench.look(distinct, 60)[1] == 2);
+  CHECK(bench.look(distinct, 60)[2] == 0);
 }
 
 TEST_CASE("an attempt's events are counted beyond those that are kept") {

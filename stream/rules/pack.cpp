@@ -1,0 +1,39 @@
+#include "stream/rules/pack.h"
+
+namespace tocsin::stream {
+
+std::string VerdictPolicy::words(const std::string& family) const {
+  const auto found = families.find(family);
+  return found == families.end() ? std::string{} : found->second;
+}
+
+std::vector<bool> judged_nodes(const Pack& pack, std::string_view subject) {
+  const bool cluster = subject == cluster_subject;
+  bool any_of_cluster = false;
+  std::vector<NodeId> of_cluster, judged;
+  std::vector<bool> signals(pack.signals.size(), false);  // of the rules that judge the subject
+  for (const Rule& rule : pack.rules) {
+    any_of_cluster = any_of_cluster || rule.scope == Scope::cluster;
+    std::vector<NodeId> roots(rule.hot);
+    roots.insert(roots.end(), rule.cold.begin(), rule.cold.end());
+    for (const auto& [name, node] : rule.needs) roots.push_back(node);
+    if (rule.scope == Scope::cluster) of_cluster.insert(of_cluster.end(), roots.begin(), roots.end());
+    if (!rule.judges(subject)) continue;
+    judged.insert(judged.end(), roots.begin(), roots.end());
+    for (const SignalId signal : rule.signals) signals[static_cast<std::size_t>(signal)] = true;
+  }
+  if (!cluster && !any_of_cluster) return {};
+  // What nobody reaches belongs to scripted rules, which go by their signals.
+  const Graph& graph = *pack.graph;
+  std::vector<bool> used(graph.size(), true);
+  for (const NodeId node : graph.reach(of_cluster)) used[static_cast<std::size_t>(node)] = false;
+  for (const NodeId node : graph.reach(judged)) used[static_cast<std::size_t>(node)] = true;
+  for (std::size_t i = 0; i < used.size(); ++i) {
+    const Node& node = graph[static_cast<NodeId>(i)];
+    const Node& window = node.op != Op::window && !node.arguments.empty() ? graph[node.arguments[0]] : node;
+    if (window.op == Op::window && !signals[static_cast<std::size_t>(window.attributes.window->signal)]) used[i] = false;
+  }
+  return used;
+}
+
+}  // namespace tocsin::stream
