@@ -134,6 +134,7 @@ stream::Result<std::unique_ptr<service::IngestRole>> start_ingest(const config::
     if (!nodes) return nodes.error();
     options.nodes = std::move(*nodes);
   }
+  options.pack = [&outlet] { return outlet.known_rules().pack; };
   options.log = [log](const std::string& line) { log("ingest: " + line); };
   options.show = [&outlet](std::vector<prometheus::SourceFigures> figures) { outlet.show(std::move(figures)); };
   return std::make_unique<service::IngestRole>(std::move(options));

@@ -36,6 +36,7 @@ class ServiceOutlet final : public service::Outlet {
   void committed(int partition) override;
   void withdraw(int partition) override;
   void rules(const service::RulesFigures& rules) override;
+  [[nodiscard]] service::RulesFigures known_rules() const;
   // Of the role that ingests.
   void show(std::vector<prometheus::SourceFigures> sources) { metrics_.publish(std::move(sources)); }
 
@@ -47,7 +48,6 @@ class ServiceOutlet final : public service::Outlet {
   [[nodiscard]] std::string not_ready() const;
   [[nodiscard]] std::string metrics();
   [[nodiscard]] std::string rules() const;
-  [[nodiscard]] service::RulesFigures known_rules() const;
   [[nodiscard]] std::string status() const;
 
   config::Config config_;

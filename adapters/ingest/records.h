@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -44,6 +45,11 @@ class Output {
  public:
   virtual ~Output() = default;
   virtual void record(const Record& record) = 0;
+  // A record of a node, or of a GPU there, that names no job: it is of the jobs on the node. `why` is what is left out where nobody wants it.
+  virtual void without_job(const Record& record, const std::function<LeftOut()>& why) {
+    static_cast<void>(record);
+    left_out(why());
+  }
   virtual void left_out(const LeftOut& part) = 0;
   // Values that the mapping does not keep, and those without a meaning as one number: buckets of histograms, sets.
   virtual void unwanted(std::uint64_t values) = 0;

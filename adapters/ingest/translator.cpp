@@ -112,7 +112,8 @@ struct Translator::State final : Items {
     record.time = item.time.value_or(arrival);
     record.job = first_of(source.job, Template::job);
     record.attempt = first_of(source.attempt, Template::attempt);
-    if (record.job.empty()) return left_out(Reason::no_job, item.place, "no job: " + none_of(source.job, usual.job) + "; " + those_there());
+    const bool of_node = first_of(source.rank, Template::rank).empty() && !first_of(source.node, Template::node).empty();
+    if (record.job.empty() && !of_node) return out->left_out(no_job());
     if (record.job.size() > longest_name || record.attempt.size() > longest_name)
       return left_out(Reason::malformed, item.place, "the name of a job or an attempt has more than 255 bytes");
     if (!member(record)) return;
@@ -120,10 +121,18 @@ struct Translator::State final : Items {
     if (!item.event.empty()) {
       record.what = Record::What::event;
       record.event = item.event, record.fields = item.fields, record.source = item.source;
-      return out->record(record);
+      return give(record);
     }
     record.values = values;
-    out->record(record);
+    give(record);
+  }
+
+  LeftOut no_job() const { return {Reason::no_job, now->place, "no job: " + none_of(source.job, usual.job) + "; " + those_there()}; }
+  // A line without a source is a rank's: of no job, it is nobody's.
+  void give(const Record& record) {
+    if (!record.job.empty()) return out->record(record);
+    if (record.what == Record::What::line && record.source.empty()) return out->left_out(no_job());
+    out->without_job(record, [this] { return no_job(); });
   }
 
   // The values that the mapping keeps, under the names that it gives them. False: there is none.
@@ -200,7 +209,7 @@ struct Translator::State final : Items {
   void introduce(const Record& record, const GpuNames& gpu) {
     const auto& member = record.member;
     const auto node = nodes->find(member.node);
-    const bool rack = node != nodes->end() && !node->second.rack.empty() && member.level == Level::rank;
+    const bool rack = node != nodes->end() && !node->second.rack.empty();
     if (!gpu.several() && !rack) return;
     introduction.assign(record.job).append(1, '\0').append(record.attempt).append(1, '\0').append(member.node).append(1, '\0');
     introduction.append(member.gpu).append(1, '\0').append(member.level == Level::rank ? std::to_string(member.rank) : "");
@@ -215,7 +224,7 @@ struct Translator::State final : Items {
     add("gpu_pci", gpu.pci), add("gpu_uuid", gpu.uuid), add("gpu_index", gpu.index);
     if (rack) add("rack", node->second.rack);
     about.fields = fields;
-    out->record(about);
+    give(about);
   }
 
   void lines(Record& record) {
@@ -224,7 +233,7 @@ struct Translator::State final : Items {
     record.error_stream = now->error_stream;
     each_line(*now->text, [&](std::string_view line, std::uint32_t) {
       record.text = line;
-      out->record(record);
+      give(record);
     });
   }
 };

@@ -3,14 +3,18 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <sstream>
+#include <utility>
 
 #include "adapters/journal/follow.h"
 #include "adapters/journal/segments.h"
 #include "adapters/kafka/appender.h"
+#include "adapters/kafka/placement_records.h"
 #include "adapters/kafka/topic_settings.h"
 #include "schemas/codec.h"
 #include "stream/job/murmur2.h"
@@ -149,14 +153,35 @@ class Forwarder {
       rekeyed.arrival = entry.appended;
       rekeyed.controls = {};
       ++sent_;
-      return appender_.append(topic::telemetry, partition, entry.subject, encoder_.encode(rekeyed));
+      if (auto sent = appender_.append(topic::telemetry, partition, entry.subject, encoder_.encode(rekeyed)); !sent) return sent;
+      return place(entry);
     }
+    if (sealed_)
+      if (auto left = leave(); !left) return left;
     if (!sealed_ && !has(entry, stream::ControlRecord::Kind::beat)) return {};
     builder_.clear();
     builder_.watermark(progress_.source, sealed_ ? stream::source_ended : entry.appended);
     const auto watermark = encoder_.encode(builder_.entry());
     for (const int partition : used_)
       if (auto sent = appender_.append(topic::telemetry, partition, {}, watermark); !sent) return sent;
+    return {};
+  }
+
+  // Where the job is, for those who copy records of nodes to it: behind its records.
+  Result<void> place(const Entry& entry) {
+    if (!can_be_placed(entry.node) || entry.subject == stream::cluster_subject) return {};
+    auto [found, first] = places_.try_emplace({std::string{entry.node}, std::string{entry.subject}}, Stay{entry.appended, entry.appended});
+    if (!first && entry.appended < found->second.last + stay_repeated) return {};
+    found->second.last = entry.appended;
+    if (first)
+      if (const auto flushed = appender_.flush(1s); !flushed) return flushed.error();
+    const std::string text = placement_text(found->second);
+    return appender_.append(topic::placement, 0, placement_key({entry.node, entry.subject}), std::as_bytes(std::span{text}));
+  }
+  Result<void> leave() {
+    for (const auto& [place, stay] : places_)
+      if (auto left = appender_.append(topic::placement, 0, placement_key({place.first, place.second}), {}); !left) return left;
+    places_.clear();
     return {};
   }
 
@@ -194,8 +219,9 @@ class Forwarder {
   Progress progress_;
   schemas::Encoder encoder_;
   schemas::EntryBuilder builder_;
-  std::set<int> used_;  // the partitions of our jobs
-  int partitions_ = 0;  // of the topic; 0: not known yet
+  std::set<int> used_;                                          // the partitions of our jobs
+  std::map<std::pair<std::string, std::string>, Stay> places_;  // of nodes and jobs, as they were written last
+  int partitions_ = 0;                                          // of the topic; 0: not known yet
   std::uint64_t sent_ = 0;
   Position reached_{};
   bool sealed_ = false, at_end_ = false;

@@ -11,6 +11,7 @@
 #include "adapters/kafka/appender.h"
 #include "adapters/kafka/topic_consumer.h"
 #include "adapters/kafka/topic_settings.h"
+#include "adapters/service/placement_topic.h"
 #include "adapters/service/unattributed.h"
 #include "schemas/codec.h"
 #include "stream/job/murmur2.h"
@@ -37,7 +38,9 @@ Time wall_now() { return std::chrono::time_point_cast<stream::Duration>(std::chr
 class Worker final : public kafka::TopicConsumer::Listener, public ingest::Output {
  public:
   Worker(const IngestOptions& options, const std::atomic<bool>& stopping, kafka::Appender& appender, int telemetry)
-      : options_(options), stopping_(stopping), appender_(appender), telemetry_(telemetry), unattributed_(appender, options.log) {}
+      : options_(options), stopping_(stopping), appender_(appender), telemetry_(telemetry), unattributed_(appender, options.log) {
+    rekeyer_.copy_by(placement_);
+  }
 
   Result<void> make_sources() {
     for (const ingest::Source& source : options_.sources) {
@@ -50,13 +53,19 @@ class Worker final : public kafka::TopicConsumer::Listener, public ingest::Outpu
 
   Result<void> work(kafka::TopicConsumer& consumer) {
     consumer_ = &consumer;
+    auto places = PlacementTopic::open(options_.kafka, appender_);
+    if (!places) return places.error();
+    places_ = std::move(*places);
     while (!stopping_) {
+      if (auto read = places_->read(placement_, wall_now()); !read) return read;
+      follow_pack();
       const auto message = consumer.next(50ms);
       if (!message) return message.error();
       if (*message != nullptr)
         if (auto taken = take(**message); !taken) return taken;
       if (Clock::now() < next_) continue;
       next_ = Clock::now() + 1s;
+      if (auto forgotten = places_->forget(placement_, wall_now()); !forgotten) return forgotten;
       if (auto marked = announce(); !marked) return marked;
       if (auto kept = keep(1s); !kept) return kept;
       show();
@@ -108,6 +117,7 @@ class Worker final : public kafka::TopicConsumer::Listener, public ingest::Outpu
     const Time arrival = partition.clock.arrival(message.stamped, wall_now());
     rekeyer_.begin(partition.name, static_cast<std::uint64_t>(message.offset), arrival);
     if (!message.value.empty()) now_->translator.read(message.value, arrival, rekeyer_);
+    rekeyer_.finish();
     ++now_->figures.messages, now_->figures.bytes += message.value.size();
     for (std::size_t i = 0; i < rekeyer_.entries(); ++i) {
       const auto& entry = rekeyer_.entry(i);
@@ -124,7 +134,16 @@ class Worker final : public kafka::TopicConsumer::Listener, public ingest::Outpu
     }
     partition.position.next = message.offset + 1;
     partition.moved = partition.recent = true;
-    return {};
+    return places_->write(placement_, rekeyer_.placed(), rekeyer_.left());
+  }
+
+  // What the cluster needs, when other rules come into force.
+  void follow_pack() {
+    if (!options_.pack) return;
+    stream::PackPtr pack = options_.pack();
+    if (pack == pack_) return;
+    pack_ = std::move(pack);
+    rekeyer_.cluster_needs(pack_ ? ingest::cluster_needs(*pack_) : ingest::ClusterNeeds{});
   }
 
   // Reads no further while the brokers do not take what was made.
@@ -201,6 +220,9 @@ class Worker final : public kafka::TopicConsumer::Listener, public ingest::Outpu
   Unattributed unattributed_;
   std::map<std::string, Source, std::less<>> sources_;           // by topic
   std::map<std::pair<std::string, int>, Partition> partitions_;  // that are read here
+  ingest::Placement placement_;
+  std::unique_ptr<PlacementTopic> places_;
+  stream::PackPtr pack_;
   ingest::Rekeyer rekeyer_{*this};
   schemas::Encoder encoder_;
   schemas::EntryBuilder builder_;

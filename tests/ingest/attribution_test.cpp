@@ -29,11 +29,11 @@ TEST_CASE("a GPU without its node is reported, and what names no GPU is none") {
         std::string::npos);
 }
 
-TEST_CASE("the static map adds the names of a GPU and the rack of a rank's node, once a message") {
+TEST_CASE("the static map adds the names of a GPU and the rack of its or a rank's node, once a message") {
   const ingest::NodeMap nodes{{"n1", {"rack4", {{"0", "0000:1b:00.0", "GPU-a"}, {"1", "0000:1c:00.0", "GPU-b"}}}}};
   CHECK(
       collect(source("prometheus_text"), "x{job_id=\"j\",Hostname=\"n1\",gpu=\"1\"} 0\ny{job_id=\"j\",Hostname=\"n1\",gpu=\"1\"} 0", nodes)
-          .records == Lines{"1 j n1 0000:1c:00.0: member gpu_pci='0000:1c:00.0' gpu_uuid='GPU-b' gpu_index='1'", "1 j n1 0000:1c:00.0: x=0",
+          .records == Lines{"1 j n1 0000:1c:00.0: member gpu_pci='0000:1c:00.0' gpu_uuid='GPU-b' gpu_index='1' rack='rack4'", "1 j n1 0000:1c:00.0: x=0",
                             "2 j n1 0000:1c:00.0: y=0"});
   CHECK(collect(source("prometheus_text"), "x{job_id=\"j\",node=\"n1\",rank=\"7\"} 0", nodes).records ==
         Lines{"1 j r7 n1: member rack='rack4'", "1 j r7 n1: x=0"});
