@@ -18,9 +18,8 @@ import threading
 import time
 import types
 
-_EVERY = 0.5     # seconds between two lines of a rank
+_EVERY, _COUNTS = 0.5, 1.0    # seconds between two lines of times, and of counts
 _LOOK = 0.1      # seconds between two looks at the training thread, and between two backward passes that are measured
-_COUNTS = 1.0    # seconds between two lines of counts
 _RANKS = ("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "MV2_COMM_WORLD_RANK", "LOCAL_RANK")
 
 _watches = []    # those that are on, in this process
@@ -262,7 +261,8 @@ class Watch:
             self.looker.join(1.0)      # a thread that prints while the interpreter goes away would crash it
         atexit.unregister(self.close)
         while self.removers:
-            self.removers.pop()()
+            with contextlib.suppress(Exception):
+                self.removers.pop()()
 
 
 def _distributed():

@@ -163,6 +163,12 @@ class Safety(Hooks):
         watched.close()
         self.assertEqual(len(optimizer.hooks), 1)
 
+    def test_a_hook_that_cannot_be_removed_is_no_failure(self):
+        watched, removed = self.watch(), []
+        watched.removers += [lambda: removed.append("the other one"), mock.Mock(side_effect=RuntimeError("gone"))]
+        watched.close()
+        self.assertEqual((removed, watched.removers, self.errors.getvalue()), (["the other one"], [], ""))
+
     def test_stderr_that_is_closed_is_no_failure(self):
         watched = self.watch()
         with mock.patch.object(sys, "stderr", None):
