@@ -89,6 +89,11 @@ int run(int argc, char** argv) {
   const std::string journal_text = "The directory of a journal, as wrap or ingest made it; a name that `tocsin runs` lists; or last";
   const CLI::Validator no_dash{[](const std::string& value) { return value.starts_with("-") ? "a value is missing before " + value : ""; },
                                ""};
+  const CLI::Validator no_cluster{
+      [](const std::string& name) {
+        return name == tocsin::stream::cluster_subject ? "no job can be called cluster: that is the subject of all nodes" : "";
+      },
+      ""};
   std::string kernels;
   app.add_option("--kernels", kernels, "Compute with avx2 or baseline instructions (default: the fastest that this machine has)")
       ->option_text("NAME");
@@ -211,10 +216,7 @@ int run(int argc, char** argv) {
   wrap_command->add_option("--job", wrap_options.job, "The job's name in alerts (default: the command's name and a process id)")
       ->option_text("NAME")
       ->check(no_dash)
-      ->check(CLI::Validator{[](const std::string& name) {
-                               return name == stream::cluster_subject ? "no job can be called cluster: that is the subject of all nodes" : std::string{};
-                             },
-                             ""});
+      ->check(no_cluster);
   wrap_command
       ->add_option(
           "--journal", wrap_options.journal,

@@ -17,15 +17,15 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr auto patience = 15s;
-constexpr stream::Duration between_looks = std::chrono::minutes{1}, furthest_ahead = std::chrono::minutes{10};
+constexpr auto longest_wait = 15s;
+constexpr stream::Duration between_clearings = std::chrono::minutes{1}, furthest_ahead = std::chrono::minutes{10};
 
 }  // namespace
 
 Result<std::unique_ptr<PlacementTopic>> PlacementTopic::open(const kafka::Address& address, kafka::Appender& appender) {
   auto topic = kafka::TopicReader::open(address, kafka::topic::placement, kafka::TopicReader::Isolation::uncommitted);
   if (!topic) return topic.error();
-  if (const auto partitions = (*topic)->partitions(patience); !partitions) return partitions.error();
+  if (const auto partitions = (*topic)->partitions(longest_wait); !partitions) return partitions.error();
   std::unique_ptr<PlacementTopic> made{new PlacementTopic{std::move(*topic), appender}};
   const auto range = made->reader_.range();
   if (!range) return range.error();
@@ -35,7 +35,7 @@ Result<std::unique_ptr<PlacementTopic>> PlacementTopic::open(const kafka::Addres
 }
 
 Result<void> PlacementTopic::read(Placement& to, stream::Time now) {
-  const auto until = std::chrono::steady_clock::now() + patience;
+  const auto until = std::chrono::steady_clock::now() + longest_wait;
   for (;;) {
     const auto message = reader_.next(read_ ? 0ms : 10ms);
     if (!message) return message.error();
@@ -64,7 +64,7 @@ Result<void> PlacementTopic::write(const Placement& from, const Places& placed, 
     return stay && stay->first == stay->last;
   });
   if (fresh)
-    if (const auto flushed = appender_->flush(patience); !flushed) return flushed.error();
+    if (const auto flushed = appender_->flush(longest_wait); !flushed) return flushed.error();
   for (const auto& [node, job] : placed) {
     const auto stay = from.stay(node, job);
     if (!stay || !kafka::can_be_placed(node)) continue;
@@ -79,7 +79,7 @@ Result<void> PlacementTopic::write(const Placement& from, const Places& placed, 
 }
 
 Result<void> PlacementTopic::forget(Placement& from, stream::Time now) {
-  if (forgot_ != stream::long_ago && now < forgot_ + between_looks) return {};
+  if (forgot_ != stream::long_ago && now < forgot_ + between_clearings) return {};
   forgot_ = now;
   const Places gone = from.forget(now);
   return write(from, {}, gone);
