@@ -169,8 +169,11 @@ log:
         self.assertIn("quiet", [json.loads(line).get("rule") for line in whole])
         for part in ((), ("--from", "0"), ("--from", iso(fired - 3600), "--until", iso(fired + 3600))):
             self.assertEqual(lines(replay(*part)), whole, part)
+        # The brokers' time decides: where they had nothing before the alert's moment, the part is empty.
         before = replay("--until", iso(fired - 2))
-        self.assertEqual((before.returncode, [json.loads(line).get("rule") for line in lines(before)].count("quiet")), (0, 0), before.stderr)
+        self.assertEqual([json.loads(line).get("rule") for line in lines(before)].count("quiet"), 0)
+        if before.returncode != 0:
+            self.assertEqual((before.returncode, before.stderr), (2, "tocsin: there is no record in this part of the topic\n"))
         for code, reason, *part in ((2, "there is no record in this part of the topic", "--from", iso(fired + 3600)),
                                     (2, "--from soon: write an offset, or a time", "--from", "soon")):
             done = replay(*part)

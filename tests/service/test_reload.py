@@ -90,12 +90,12 @@ class Reload(unittest.TestCase):
         failed = lambda: service.metrics()["tocsin_rules_load_failed"]  # noqa: E731
         self.assertEqual((failed(), rule_names(service)), ("0", ["quiet"]))
         self.swapped(place.rules, LOUD)
-        wait_for(lambda: rule_names(service) == ["loud"], 10, "the swapped rules")
+        wait_for(lambda: rule_names(service) == ["loud"], 60, "the swapped rules")
         self.assertGreater(float(service.metrics()["tocsin_last_reload_success_timestamp_seconds"]), time.time() - 60)
 
         before = pack_in_force(service)
         self.swapped(place.rules, LOUD.replace("evaluate = function(job)", "evaluate = function(job"))
-        wait_for(lambda: failed() == "1", 10, "the failure")
+        wait_for(lambda: failed() == "1", 60, "the failure")
         status, text = service.get("/-/reload", "POST")
         answer = json.loads(text)
         self.assertEqual((status, answer["errorType"]), (422, "execution"))
@@ -108,11 +108,11 @@ class Reload(unittest.TestCase):
 
         both = QUIET + LOUD + CASE % "quiet"     # and nothing else
         self.swapped(place.rules, both)
-        wait_for(lambda: "do not pass their cases" in service.data("status")["reload_failure"], 10, "the case that fails")
+        wait_for(lambda: "do not pass their cases" in service.data("status")["reload_failure"], 60, "the case that fails")
         line = both.splitlines().index('case "a job that stops" {') + 1
         self.assertIn(f"quiet.lua:{line}: the case 'a job that stops' fails", service.data("status")["reload_failure"])
         self.swapped(place.rules, QUIET + CASE % "quiet")
-        wait_for(lambda: rule_names(service) == ["quiet"], 10, "what was mended")
+        wait_for(lambda: rule_names(service) == ["quiet"], 60, "what was mended")
         self.assertEqual((failed(), service.data("status")["reload_failure"]), ("0", ""))
         self.assertEqual(len(tocsin("packs", "--kafka", place.address).stdout.splitlines()), 1 + 3)
         self.assertEqual(service.stop(), 0)
@@ -135,7 +135,7 @@ class Reload(unittest.TestCase):
         self.assertNotEqual(before, answer["data"]["pack"])
         self.assertEqual(rule_names(service), ["loud"])
         service.process.send_signal(signal.SIGHUP)
-        wait_for(lambda: any("rules reloaded: they are the same" in line for line in service.log), 10, "a reload after SIGHUP")
+        wait_for(lambda: any("rules reloaded: they are the same" in line for line in service.log), 60, "a reload after SIGHUP")
         self.assertEqual(service.metrics()[f'tocsin_pack_info{{hash="{answer["data"]["pack"]}"}}'], "1")
         self.assertEqual(alerts()[:3], [("quiet", "firing", ""), ("quiet", "resolved", "rule removed"), ("loud", "firing", "")])
         job.process.terminate()
@@ -153,9 +153,9 @@ class Reload(unittest.TestCase):
         wait_for(lambda: len(fired("quiet")) == 2, 20, "an alert of each job")
         (place.rules / "new.lua").write_text(LOUD)
         (place.rules / "quiet.lua").unlink()
-        wait_for(lambda: rule_names(first) == rule_names(second) == ["loud"], 10, "the new rules at both")
+        wait_for(lambda: rule_names(first) == rule_names(second) == ["loud"], 60, "the new rules at both")
         self.assertEqual(pack_in_force(first), pack_in_force(second))
-        wait_for(lambda: len(fired("loud")) == 2, 10, "the new rule's alert of each job")
+        wait_for(lambda: len(fired("loud")) == 2, 60, "the new rule's alert of each job")
         second.kill()
         wait_for(lambda: first.partitions() == set(range(4)), 20, "all partitions at the one that is left")
         for job in jobs:
@@ -214,7 +214,7 @@ class Reload(unittest.TestCase):
         self.assertTrue(any("were gone back from" in line for line in service.log), service.log)
         done = lambda: service.metrics()['tocsin_reloads_total{result="success"}'] != "0"  # noqa: E731
         (place.rules / "quiet.lua").write_text(QUIET)
-        wait_for(done, 10, "the directory is as what judges")
+        wait_for(done, 60, "the directory is as what judges")
         (place.rules / "quiet.lua").write_text(QUIET + LOUD)
         wait_for(lambda: pack_in_force(service) == loud, 15, "the rules that were gone back from, since they were written again")
         self.assertEqual(service.stop(), 0)

@@ -37,8 +37,6 @@ def setUpModule():
     shutil.copy(ROOT / "rules" / "signals.lua", rules)
     shutil.copy(HERE / "quiet.lua", rules)
     shutil.copytree(ROOT / "rules" / "progress", rules / "progress")     # steps come from lines
-    for name, secret in SECRETS.items():
-        (folder / name).write_text(secret + "\n")
     subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
                     "-subj", "/CN=tocsin", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", folder / "http.key", "-out", folder / "http.pem"],
                    check=True, capture_output=True)
@@ -104,6 +102,10 @@ log: {{level: debug}}
         wait_for(lambda: len(service.partitions()) == 1 or service.process.poll() is not None, 60, "a partition")
         self.assertIsNone(service.process.poll(), "\n".join(service.log))
         return file, service
+
+    def setUp(self):
+        for name, secret in SECRETS.items():
+            (folder / name).write_text(secret + "\n")
 
     def test_it_listens_on_loopback_alone_and_once(self):
         self.assertIn('listen: "127.0.0.1:9464"', tocsin("config", "show", "--defaults").stdout)
@@ -196,8 +198,6 @@ log: {{level: debug}}
                     self.assertNotIn(base64.b64encode(secret.encode()).decode().rstrip("="), line, where)
 
     def test_a_secret_at_the_wrong_place_is_refused_without_being_repeated(self):
-        (folder / "password").write_text(SECRETS["password"] + "\n")
-        (folder / "token").write_text(SECRETS["token"] + "\n")
         for text in (f"kafka: {{brokers: ['me:{SECRET}@b:9092']}}\n",
                      f"kafka: {{brokers: [b:1], properties: {{sasl.password: {SECRET}}}}}\n",
                      f"kafka: {{brokers: [b:1], property_files: {{sasl.mechanism: {folder}/password}}}}\n",
