@@ -229,7 +229,7 @@ bool RandomLog::was_covered(std::string_view source, Level level, std::size_t sl
     for (const Covered& h : coverage) {
       if (h.source != source || h.level != container || h.slot != *place || h.arrival >= now) continue;
       within = within || h.arrival <= to;
-      throughout = throughout && (last > to || h.arrival <= last + 30s);
+      throughout = throughout && (last >= to - 30s || h.arrival <= last + 30s);
       last = std::max(last, h.arrival);
     }
     if (within && throughout && to <= last + 30s) return true;
