@@ -9,27 +9,42 @@ rule "gpu_xids_in_jobs" {
   scope = "cluster", family = "B2", severity = "critical", per = "gpu", every = { "xid", "5m" },
   summary = "A GPU fails in one job after the other",
   needs = { xid = signal "xid" { over = "7d" } },
-  -- An error of a program comes on all GPUs that run it; one that stays with few of a node's GPUs in `often` jobs is theirs.
-  params = { hardware = HARDWARE, benign = BENIGN, twice = 2, often = 3, alone = 2 },
-  shows = "GPU {gpu} of {node}: XIDs in {jobs:.0f} jobs in 7 days, the last XID {code:.0f} in job {job}",
+  -- Where more than `few` GPUs of a node fail so, it is what they share.
+  params = { hardware = HARDWARE, twice = 2, few = 2 },
+  shows = "GPU {gpu} of {node}: such XIDs in {jobs:.0f} jobs in 7 days, the last XID {code:.0f} in job {job}",
   causes = {
-    broken = "errors that want the GPU reset came in {hard:.0f} jobs: what was done after the first did not mend it",
-    alone  = "errors that may be a program's came in {jobs:.0f} jobs, and not on the other GPUs of its node",
+    broken = "errors that want the GPU reset came in {jobs:.0f} jobs: what was done after the first did not mend it",
+    shared = "several GPUs of {node} fail like this: what they share is at fault, its power supply, baseboard or PCIe switches",
   },
   actions = {
     broken    = "drain {node}, and have GPU {gpu} replaced",
-    alone     = "drain {node}, and test GPU {gpu} (dcgmi diag -r 3); have it replaced if that fails, or if the errors return",
+    shared    = "drain {node}, and test what its GPUs share (power, baseboard, PCIe switches)",
     otherwise = "drain {node}, and test GPU {gpu} (dcgmi diag -r 3)",
   },
   evaluate = function(cluster, p)
-    local own    = cluster.xid:except { code = p.benign }
-    local hard   = cluster.xid:where { code = p.hardware }:distinct("job")
+    local own    = cluster.xid:where { code = p.hardware }
     local jobs   = own:distinct("job")
-    local often  = jobs:at_least(p.often)
-    local alone  = often & often:surely():at_most(p.alone, "node")      -- a kernel's log that is quiet proves nothing about the others
-    local broken = hard:at_least(p.twice)
-    return broken | alone,
-      { jobs = jobs, hard = hard, code = own:last("code"), job = own:last("job"), broken = broken, alone = alone & ~broken:surely() }
+    local fails  = jobs:at_least(p.twice)
+    local broken = fails & fails:surely():at_most(p.few, "node")
+    return fails, { jobs = jobs, code = own:last("code"), job = own:last("job"), broken = broken, shared = fails & ~broken:surely() }
+  end,
+}
+
+rule "gpu_errors_in_jobs" {
+  scope = "cluster", family = "B2", severity = "warning", per = "gpu", every = { "xid", "5m" },
+  summary = "Errors stay with one GPU of a node, from job to job",
+  needs = { xid = signal "xid" { over = "7d" } },
+  -- An error of a program comes on all GPUs that run it. One that stays with few of a node's GPUs in `often` jobs may be theirs; a job that had
+  -- but one GPU proves nothing about the others.
+  params = { benign = BENIGN, often = 3, alone = 2 }, yields_to = { "gpu_xids_in_jobs" },
+  shows = "GPU {gpu} of {node}: XIDs in {jobs:.0f} jobs in 7 days and none on its neighbours, the last XID {code:.0f} in job {job}",
+  actions = { otherwise = "test GPU {gpu} when {node} is free (dcgmi diag -r 3); if it passes, look at the jobs' programs (compute-sanitizer)" },
+  evaluate = function(cluster, p)
+    local own   = cluster.xid:except { code = p.benign }
+    local jobs  = own:distinct("job")
+    local often = jobs:at_least(p.often)
+    -- A kernel's log that is quiet proves nothing about the others.
+    return often & often:surely():at_most(p.alone, "node"), { jobs = jobs, code = own:last("code"), job = own:last("job") }
   end,
 }
 
@@ -69,7 +84,14 @@ case "a GPU throws illegal accesses in three jobs, its neighbours none" {
   scope = "cluster", gpus = 16, per_node = 8,
   { lasting = "30m", events = { { "xid", gpu = 3, code = 31, at = "1m", job = "a" }, { "xid", gpu = 3, code = 13, at = "10m", job = "b" },
                                 { "xid", gpu = 3, code = 31, at = "20m", job = "c" } } },
-  fires = { { "gpu_xids_in_jobs", gpu = 3, cause = "alone" } },
+  fires = { { "gpu_errors_in_jobs", gpu = 3 } },
+}
+case "all GPUs of a node fall off the bus in two jobs" {
+  scope = "cluster", gpus = 8, per_node = 4,
+  { lasting = "30m", events = {
+    { "xid", gpu = 4, code = 79, at = "1m", job = "a" }, { "xid", gpu = 5, code = 79, at = "1m", job = "a" }, { "xid", gpu = 6, code = 79, at = "1m", job = "a" },
+    { "xid", gpu = 4, code = 79, at = "9m", job = "b" }, { "xid", gpu = 5, code = 79, at = "9m", job = "b" }, { "xid", gpu = 6, code = 79, at = "9m", job = "b" } } },
+  fires = { { "gpu_xids_in_jobs", gpu = 4 }, { "gpu_xids_in_jobs", gpu = 5 }, { "gpu_xids_in_jobs", gpu = 6, cause = "shared" } },
 }
 case "one job fails on a GPU again and again" {
   scope = "cluster", gpus = 8,

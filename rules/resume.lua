@@ -67,7 +67,10 @@ rule "silent_resume" {
     fresh   = signal "started_from_scratch" { over = "attempt" },
     missing = signal "checkpoint_missing"   { over = "attempt" },
     other   = signal "checkpoint_mismatch"  { over = "attempt" },
+    ended   = signal "end_reason"           { over = "earlier" },
   },
+  -- Where an attempt completed there was nothing to resume: the next is a run of its own. What a log says of its weights is believed once steps or
+  -- losses are there: before, a checkpoint may still be loading.
   -- A loss like that of the first values of all, far above where the attempt before left off, and low for half of the time between. By itself
   -- where it fell far; else together with a step of less than half of what was reached: from there a checkpoint of one interval before has led back.
   -- A bar begins at 0 with each epoch: a step alone says it only where there is no loss, and only of steps that never fell.
@@ -99,11 +102,13 @@ rule "silent_resume" {
     local loaded, loading = job.loaded:count():above(0):surely(), job.loading:count():above(0):surely()
     local text   = (job.fresh:count():above(0):surely() | job.missing:count():above(0):surely()) & ~loaded
     local come   = reached:at_least(p.made):surely() | job.was:count():at_least(p.values):surely()
-    local unread = job.was:count():is(0):surely() | (job.loss:count():is(0)):surely()      -- no loss is printed
+    local unread = job.was:count():is(0):surely()      -- no loss is printed
+    local begun  = (unread & job.step:count():above(0):any("job"):surely()) | job.loss:count():above(0):surely()
     local saved  = job.saved:count():above(0)
-    local plain  = text & come & back:maybe() & ~old
+    local plain  = begun & text & come & back:maybe() & ~old
     local step   = unread & back:surely() & last:at_least(reached):surely() & saved:surely() & ~loaded & ~loading
-    return (anew & back & ~loaded):surely() | alone:surely() | plain | step,
+    local next   = job.ended:last():is("completed"):surely()
+    return ((anew & back & ~loaded):surely() | alone:surely() | plain | step) & ~next,
       { first = first, reached = reached, head = head, tail = tail, birth = birth,
         random = text, weights = (loaded | loading | job.other:count():above(0):surely()) & ~text, none = ~saved:maybe() & ~loaded, ignored = saved:surely() & ~loaded & ~loading & ~text }
   end,
@@ -163,6 +168,15 @@ case "no loss is printed, and the step begins anew after checkpoints" {
   ranks = 1, { lasting = "5m", phase = "train", step = steps(1, 1), events = { { "checkpoint_saved", step = 200, at = "200s" } }, ends = "failed" },
   { new_attempt = true, lasting = "4m", step = steps(1, 1) },
   fires = { { "silent_resume", cause = "ignored" } },
+}
+case "weights are made at random, and then loaded from the checkpoint for minutes" {
+  ranks = 2, { lasting = "5m", phase = "train", step = steps(1, 1), loss = ramp(8, 3), events = { { "checkpoint_saved", step = 200, at = "200s" } }, ends = "failed" },
+  { new_attempt = true, lasting = "3m", phase = "starting", step = silent, loss = silent, events = { { "started_from_scratch", at = "2s" }, { "checkpoint_loading", at = "3s" } } },
+  { lasting = "3m", phase = "train", step = steps(1, 201), loss = ramp(4, 2.8), events = { { "checkpoint_loaded", step = 200, at = "1s" } } },
+}
+case "a run that completed is made again" {
+  ranks = 1, { lasting = "5m", phase = "train", step = steps(1, 1), loss = ramp(2.5, 0.6), ends = "completed" },
+  { new_attempt = true, lasting = "4m", step = steps(1, 1), loss = ramp(2.3, 0.8) },
 }
 case "an attempt that failed early begins anew" {
   ranks = 1, { lasting = "40s", phase = "train", step = steps(1, 1), loss = ramp(8, 7.5), ends = "failed" }, { new_attempt = true, lasting = "5m", step = steps(1, 1), loss = ramp(8, 5) },

@@ -34,7 +34,7 @@ parser "evaluation_bar" {
 
 -- "key value" pairs with a step and a loss, in this order or the other. A line about validation, or about a loss that is a mean or a
 -- best one, is not taken, whatever else it contains. The loss has many names; `l` and `g` alone are too short for one.
-local not_training = [[(?i)\b(?:val|valid|validation|eval|evaluation|test|dev|patience|summary)(?:\b|_)|\b(?:average|avg|mean|best|lowest|min|final|target|last|previous)[ _-](?:(?:\w+[ _-]){0,2}(?:loss|nll|entropy|objective)|cost)|\b(?:[dg]|disc(?:riminator)?|generator)[ _]loss|loss[ _]?(?:fn|func|function|weight|type)|\bif\b|\bwhen\b]]
+local not_training = [[(?i)\b(?:val|valid|validation|eval|evaluation|test|dev|patience|summary)(?:\b|_)|\b(?:average|avg|mean|best|lowest|min|final|target|last|previous)[ _-](?:(?:\w+[ _-]){0,2}(?:loss|nll|entropy|objective)|cost)|\b(?:[dg]|disc(?:riminator)?|generator)[ _]loss|loss[ _]?(?:fn|func|function|weight|type)|\bif\b|\bwhen\b|\bexpected\b|^e\s{3}]]
 local named_step = [[(?:global[_ ]?step|steps?|iter|iters|iteration|it|itr|update|upd|batch)]]
 local grad_norm     = { find = [[(?i)\b(?:grad[_ ]?norm|g_?norm|grad|g)["']?\s*[:= ]\s*["']?(NUM)]] }
 local learning_rate = { find = [[(?i)\b(?:cur(?:rent)?_)?(?:lr|learning[_ ]rate)["']?\s*[:= ]\s*["']?(NUM)]] }
@@ -147,6 +147,6 @@ parser "loss_of_no_number" {
   about   = "wherever it stands: that a training loss is no number needs no step to be true",
   line    = [=[(?i)(?:^|[^\w/]|total_|train_|training_|train/|avg_|mean_|running_)loss(?:es)?(?:_(?:G|D|net|all|sum|total|train|ce|cls|reg|mse|bbox|l1|l2|kl|rec|recon|gen|disc))?["')\]]*\s*(?:[:=]|\bis\b|\s)\s*["'(]?(?:tensor\()?(?P<loss>-?(?:nan|inf))\b]=],
   scan    = [[(?i)\b(?:nan|inf)\b]],
-  unless  = [[(?i)\b(?:val|valid|validation|eval|evaluation|test|dev|patience)(?:\b|_)|\b(?:best|min|minimum|lowest|previous|initial)\b[^|,;]{0,12}loss|improved from|\bif\b|\bwhen\b]],
+  unless  = [[(?i)\b(?:val|valid|validation|eval|evaluation|test|dev|patience)(?:\b|_)|\b(?:best|min|minimum|lowest|previous|initial)\b[^|,;]{0,12}loss|improved from|\bif\b|\bwhen\b|\bexpected\b|^e\s{3}]],
   samples = { loss = "loss" },
 }

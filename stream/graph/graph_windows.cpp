@@ -29,10 +29,11 @@ bool has_word(SignalKind kind, Op op) {
   return false;
 }
 
-// The attempts before do not follow each other without a gap: there is no trend over them, and no age.
+// The attempts before do not follow each other without a gap: there is no trend over them, and no age. Of events only their number, the
+// first and the last are kept.
 bool follows_time(Op op) {
-  constexpr Op words[] = {Op::w_age,   Op::w_interval,  Op::w_rate,    Op::w_delta,   Op::w_slope,
-                          Op::w_cusum, Op::w_theil_sen, Op::w_kendall, Op::w_time_to, Op::w_repeats};
+  constexpr Op words[] = {Op::w_age,       Op::w_interval, Op::w_rate,    Op::w_delta,   Op::w_slope,   Op::w_cusum,
+                          Op::w_theil_sen, Op::w_kendall,  Op::w_time_to, Op::w_repeats, Op::w_distinct};
   return std::find(std::begin(words), std::end(words), op) != std::end(words);
 }
 
