@@ -51,6 +51,7 @@ class Ending {
         }
     }
   }
+  [[nodiscard]] bool over() const noexcept { return code_ || signal_; }
   [[nodiscard]] std::string text(const std::string& job) const {
     std::string text = "job " + job;
     if (signal_) text += fmt::format(" was ended by signal {} ({})", *signal_, strsignal(*signal_));
@@ -67,6 +68,10 @@ class Ending {
   static bool of_error(std::string_view line) {
     std::string lower{line.substr(0, 2000)};
     std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    for (const std::string_view none : {"0 error", "no error", "0 failed", "0 failures"})
+      for (std::size_t at = lower.find(none); at != std::string::npos; at = lower.find(none, at))
+        if (at > 0 && std::isalnum(static_cast<unsigned char>(lower[at - 1]))) ++at;  // 10 errors
+        else lower.erase(at, none.size());
     for (const char* word : {"error", "exception", "fatal", "fault", "cannot ", "can't ", "no such ", "not found", "denied", "failed",
                              "panic", "abort", "killed"})
       if (lower.find(word) != std::string::npos) return true;
@@ -90,11 +95,14 @@ class Publisher {
   }
   void publish(const stream::Report& report, std::string_view line) {
     if (!quiet_) {
-      if (const auto* transition = std::get_if<stream::AlertTransition>(&report)) terminal_->transition(*transition);
+      const auto* transition = std::get_if<stream::AlertTransition>(&report);
+      if (transition != nullptr && wrapped_ && ending_->over()) held_.push_back(*transition);
+      else if (transition != nullptr) terminal_->transition(*transition);
       else show(std::get<stream::Verdict>(report));
     }
     if (lines_) *lines_ << line << '\n';
   }
+  ~Publisher() { show_held(); }
   // What was published is with whoever reads it.
   stream::Result<void> flush() {
     if (lines_ && !lines_->flush()) return stream::Error{stream::Errc::io, "cannot write " + file_name_.string()};
@@ -103,13 +111,21 @@ class Publisher {
 
  private:
   void show(const stream::Verdict& verdict) {
-    if (wrapped_ && !verdict.training) terminal_->note(ending_->text(verdict.subject));
-    else terminal_->verdict(verdict);
+    const bool unexplained = verdict.family.empty() && verdict.end_reason == "failed";
+    if (!wrapped_ || verdict.training) show_held();
+    held_.clear();
+    if (wrapped_ && (!verdict.training || unexplained)) terminal_->note(ending_->text(verdict.subject));
+    if (!wrapped_ || verdict.training) terminal_->verdict(verdict);
+  }
+  void show_held() {
+    for (const auto& transition : held_) terminal_->transition(transition);
+    held_.clear();
   }
 
   bool quiet_, wrapped_;
   Terminal* terminal_;
   const Ending* ending_;
+  std::vector<stream::AlertTransition> held_;  // after the command's end: of a command that was no training they are not shown
   std::filesystem::path file_name_;
   std::ofstream file_;
   std::ostream* lines_ = nullptr;

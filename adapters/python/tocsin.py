@@ -30,6 +30,8 @@ def watch(model, *optimizers, step=None, every=_EVERY):
 
     step: what it goes on from. Not given, it is that of the optimizer's state (Adam and its kin), or lines have none.
     """
+    for before in list(_watches):      # a training of this process that is over: another fold, another try
+        before.close()
     watched = Watch(step=step, every=every)
     watched.follow(model, optimizers)
     return watched
@@ -122,14 +124,13 @@ class Watch:
     def follow_optimizer(self, optimizer):
         def finished(*_):
             self.stepped(None, optimizer)
-
         original = optimizer.step
 
+        @functools.wraps(original)      # a scheduler has marked the one that it counts
         def step(_, *arguments, **named):
             result = original(*arguments, **named)
             finished()
             return result
-
         if hasattr(optimizer, "register_step_post_hook"):
             self.removers.append(optimizer.register_step_post_hook(finished).remove)
         else:      # PyTorch 1

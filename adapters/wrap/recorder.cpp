@@ -229,6 +229,9 @@ void Recorder::finish() {
   if (state_.ended) {
     // What has gone with the command, the command itself among it, exited; the rest lives on without us.
     about_attempt();
+    EntryBuilder::Member command = EntryBuilder::job();
+    for (const Rank& rank : ranks_)
+      if (rank.pid == state_.child) command = EntryBuilder::rank(rank.rank);
     for (Rank& rank : ranks_)
       if (rank.pid == state_.child || !rank.probe->read(now)) drop_rank(rank, now);
     recording_.append(entry_);
@@ -239,7 +242,13 @@ void Recorder::finish() {
     const EntryBuilder::Field fields[] = {{"reason", 0, reason, true},
                                           {exited ? "code" : "signal", static_cast<double>(number), {}, false}};
     about_attempt();
-    entry_.event(std::min(stream::at_nanoseconds(state_.ended_at), now), EntryBuilder::job(), "end", fields);
+    const Time ended = std::min(stream::at_nanoseconds(state_.ended_at), now);
+    if (!exited && !cancelled) {  // as a shell would report it
+      const EntryBuilder::Field killed[] = {{"pid", static_cast<double>(state_.child), {}, false},
+                                            {"signal", static_cast<double>(number), {}, false}};
+      entry_.event(ended, command, "process_killed", killed);
+    }
+    entry_.event(ended, EntryBuilder::job(), "end", fields);
     recording_.append(entry_);
   }
   beat();

@@ -56,8 +56,18 @@ class NoTraining(unittest.TestCase):
     def test_an_exception_is_its_last_error(self):
         done = wrap(sys.executable, "-c", "raise ValueError(3)")
         self.assertEqual(done.returncode, 1)
-        self.assertEqual(ours(done)[-1], "tocsin: job it failed with exit status 1: ValueError: 3")
-        self.assertNotIn("cannot decide", done.stderr)
+        self.assertEqual(ours(done), ["tocsin: job it failed with exit status 1: ValueError: 3"])
+
+    def test_a_process_that_dies_within_one_that_does_well_is_no_alert(self):
+        done = wrap("bash", "-c", "bash -c 'kill -SEGV $$'; echo after")
+        self.assertEqual(done.returncode, 0)
+        self.assertEqual(ours(done), ["tocsin: job it ended with exit status 0"])
+
+    def test_a_line_that_counts_no_errors_is_no_error(self):
+        done = wrap("sh", "-c", "echo '0 errors, no error at all, 0 failed'; exit 3")
+        self.assertEqual(ours(done), ["tocsin: job it failed with exit status 3"])
+        done = wrap("sh", "-c", "echo '10 errors'; exit 3")
+        self.assertEqual(ours(done), ["tocsin: job it failed with exit status 3: 10 errors"])
 
     def test_a_signal_is_named(self):
         done = wrap("sh", "-c", "echo hello; kill -SEGV $$")
@@ -72,8 +82,14 @@ class NoTraining(unittest.TestCase):
     def test_a_training_has_its_verdict(self):
         done = wrap(sys.executable, "-c", TRAINING)
         self.assertEqual(done.returncode, 3)
+        self.assertEqual(ours(done)[0], "tocsin: job it failed with exit status 3")     # nothing else explains it
         self.assertIn("■ verdict  job it", done.stderr)
-        self.assertNotIn("failed with exit status", done.stderr)
+
+    def test_a_training_that_a_signal_ends_was_killed(self):
+        done = wrap(sys.executable, "-c", TRAINING.replace("sys.exit(3)", "import os; os.kill(os.getpid(), 9)"))
+        self.assertEqual(done.returncode, -9)
+        self.assertIn("▲ warning  process_killed", done.stderr)
+        self.assertIn("■ verdict  job it, attempt 1: A2, a process that was killed", done.stderr)
 
 
 if __name__ == "__main__":
