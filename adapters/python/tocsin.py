@@ -125,7 +125,6 @@ class Watch:
         def finished(*_):
             self.stepped(None, optimizer)
         original = optimizer.step
-
         @functools.wraps(original)      # a scheduler has marked the one that it counts
         def step(_, *arguments, **named):
             result = original(*arguments, **named)
