@@ -11,14 +11,14 @@
 namespace tocsin::adapters::cli {
 namespace {
 
-constexpr int refused = 1;  // what was checked does not hold
+int report(const stream::Error& error) {
+  fmt::print(stderr, "{}\n", error.message);
+  return error.code == stream::Errc::io ? 2 : 1;  // it could not be read · what was checked does not hold
+}
 
 int check(const std::string& file) {
   const auto config = config::read_config(file);
-  if (!config) {
-    fmt::print(stderr, "{}\n", config.error().message);
-    return refused;
-  }
+  if (!config) return report(config.error());
   for (const auto& warning : config::warnings(*config)) fmt::print(stderr, "warning: {}\n", warning);
   fmt::print("{}: the configuration is in order\n", file);
   return 0;
@@ -34,10 +34,7 @@ int show(const std::string& file, bool defaults) {
     return 0;
   }
   const auto config = config::read_config(file);
-  if (!config) {
-    fmt::print(stderr, "{}\n", config.error().message);
-    return refused;
-  }
+  if (!config) return report(config.error());
   fmt::print("{}", config::show_config(*config));
   return 0;
 }

@@ -155,6 +155,8 @@ class Mistakes(unittest.TestCase):
         for file, why in ((self.folder / "none.yml", "cannot read {}: No such file or directory"), (self.folder, "{} is a directory, and not a file")):
             done = tocsin("run", "--config", file)
             self.assertEqual((done.returncode, done.stderr), (2, f"tocsin: {why.format(file)}\n"))
+            done = tocsin("config", "check", file)
+            self.assertEqual((done.returncode, done.stderr), (2, f"{why.format(file)}\n"))
 
     def test_a_command_without_a_cluster_says_how_to_name_one(self):
         done = tocsin("run")
