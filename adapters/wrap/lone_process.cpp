@@ -12,6 +12,9 @@ constexpr stream::Duration between_looks = std::chrono::seconds{4};
 constexpr double at_work = 0.05;  // of a core, since the last look
 constexpr double worked = 2;      // seconds of CPU: more than a client takes to connect
 
+// In the middle of its work, however little that was.
+bool stopped(const Process& process) { return process.state == 'T' || process.state == 't'; }
+
 }  // namespace
 
 std::optional<pid_t> LoneProcess::look(const std::unordered_map<pid_t, Process>& processes, pid_t command, stream::Time now) {
@@ -25,8 +28,9 @@ std::optional<pid_t> LoneProcess::look(const std::unordered_map<pid_t, Process>&
     if (seconds == 0) continue;
     const auto before = before_.find(pid);
     const std::uint64_t from = before != before_.end() && before->second.start == process.start ? before->second.cpu_ticks : 0;
-    const bool stopped = process.state == 'T' || process.state == 't';  // in the middle of its work
-    const double cores = stopped ? at_work : process.cpu_ticks > from ? static_cast<double>(process.cpu_ticks - from) * tick / seconds : 0;
+    const double cores = stopped(process)           ? at_work
+                         : process.cpu_ticks > from ? static_cast<double>(process.cpu_ticks - from) * tick / seconds
+                                                    : 0;
     own[pid] = cores;
     for (auto at = processes.find(pid); at != processes.end(); at = processes.find(at->second.parent)) with_children[at->first] += cores;
   }
@@ -36,7 +40,7 @@ std::optional<pid_t> LoneProcess::look(const std::unordered_map<pid_t, Process>&
   for (pid_t at = command; own.contains(at);) {
     if (own[at] >= at_work) {
       const bool much = static_cast<double>(processes.at(at).cpu_ticks) * tick >= worked;
-      return much ? std::optional{at} : std::nullopt;
+      return much || stopped(processes.at(at)) ? std::optional{at} : std::nullopt;
     }
     pid_t next = 0;
     for (const auto& [pid, process] : processes) {

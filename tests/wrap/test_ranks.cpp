@@ -216,6 +216,15 @@ TEST_CASE("a client of work elsewhere is nobody's rank") {
   CHECK_FALSE(job.after({{100, 0.01}}));
 }
 
+TEST_CASE("a process that is stopped is the job's, however little it has worked") {
+  Lone job;
+  job.add(100, 1);
+  job.add(101, 100);
+  (void)job.after({{101, 0.4}});
+  job.processes.at(101).state = 'T';
+  CHECK(job.after({}) == 101);
+}
+
 TEST_CASE("looks that come too soon are none") {
   Lone job;
   job.add(100, 1);
