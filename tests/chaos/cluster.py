@@ -43,6 +43,10 @@ class Disturbed(Instance):
                                              url=self.proxy.url))
         super().__init__(None, None, config=file)
 
+    def aborted_by_librdkafka(self):
+        """Its fault 4312, mended in 2.3: it left the group before it was first given partitions. To the others it was killed."""
+        return self.process.returncode == -signal.SIGABRT and any("`assignor_state' failed" in line for line in self.log)
+
     def start(self):
         self.log = []
         self.logs.append(self.log)
@@ -180,7 +184,7 @@ class Cluster:
             if not one.lives():
                 continue
             one.signal(signal.SIGCONT)
-            if (code := one.stop()) != 0:
+            if (code := one.stop()) != 0 and not one.aborted_by_librdkafka():
                 raise AssertionError(f"{one.name} of {self.prefix} ended with {code}:\n" + "\n".join(one.log[-20:]))
 
     def outcome(self):

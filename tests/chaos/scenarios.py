@@ -63,6 +63,8 @@ class Scenario:
         code = one.process.returncode
         if code == ENDED_BY_ITSELF:
             self.count("ended by themselves (exit status 3)")
+        elif one.aborted_by_librdkafka():
+            self.count("aborted by librdkafka as they left")
         else:
             self.faults.append(f"{one.name} ended with {code}: {one.log[-1:]}")
 
