@@ -180,6 +180,13 @@ class Safety(Hooks):
         with mock.patch.object(watched, "_print_times", mock.Mock(side_effect=error)):
             self.steps(watched, 1, 1)
 
+    def test_a_second_training_of_a_process_ends_the_watch_of_the_first(self):
+        first = tocsin.Watch(out=io.StringIO())
+        self.assertTrue(first.on)
+        second = tocsin.watch(None)          # a wrong call, which ends itself as well
+        self.assertEqual((first.on, second.on), (False, False))
+        self.assertNotIn(first, tocsin._watches)
+
     def test_a_wrong_call_does_not_end_the_training(self):
         tocsin.watch(object())
         self.assertEqual(self.errors.getvalue(), "tocsin: times are no longer printed: TypeError: watch(model, optimizer): the optimizer is missing\n")
