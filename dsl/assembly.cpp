@@ -267,7 +267,7 @@ struct Assembly {
         problems().add(need.file, need.line, "over in a rule of the cluster, which has no attempts, is a time: over = \"24h\"");
       if (signal && signal->owner != stream::Level::gpu && signal->owner != stream::Level::node)
         problems().add(need.file, need.line,
-                       "'" + signal->name + "' is a " + std::string{name_of(signal->owner)} +
+                       "'" + signal->name + "' is a " + std::string{stream::name(signal->owner)} +
                            "'s, and the cluster has nodes and GPUs: need a signal of theirs, or leave scope out");
     }
     if (std::find(source.every.begin(), source.every.end(), "end") != source.every.end())
@@ -277,7 +277,6 @@ struct Assembly {
       problems().add(source.file, line_of(source, "jobs"),
                      "jobs selects by the labels of a job, and the cluster has none: take it out; where { job = \"…\" } selects events");
   }
-  static std::string_view name_of(stream::Level level) { return stream::name(level); }
 
   static stream::Scalar scalar(const ParamValue& value) {
     if (const auto* x = std::get_if<double>(&value)) return *x;
