@@ -256,3 +256,15 @@ TEST_CASE("two parameters that are durations have an order, and equals are at mo
   CHECK(problems_of(load_rules(rule_text("    if p.wait <= p.wait and p.wait >= p.wait and not (p.wait < p.wait) then return keep end"))) ==
         "");
 }
+
+TEST_CASE("of events of the attempts before only the number, the first and the last are kept") {
+  const auto asks = [](const char* word) {
+    return problems_of(
+        load_rules("rule \"r\" { per = \"gpu\", every = \"10s\", needs = { fault = signal \"fault\" { over = \"earlier\" } },\n"
+                   "  evaluate = function(job) return job.fault:" +
+                   std::string{word} + ":above(1) end }"));
+  };
+  CHECK(asks("count()").empty());
+  CHECK(asks("last(\"code\")").empty());
+  for (const char* word : {"distinct(\"code\")", "repeats(\"code\")"}) CHECK(asks(word).find("site.lua:2: [r] ") != std::string::npos);
+}

@@ -152,18 +152,6 @@ TEST_CASE("words about time are refused over the attempts before, and name words
   }
 }
 
-TEST_CASE("of events of the attempts before only the number, the first and the last are kept") {
-  const auto asks = [](const char* word) {
-    return problems_of(
-        load_rules("rule \"r\" { per = \"gpu\", every = \"10s\", needs = { fault = signal \"fault\" { over = \"earlier\" } },\n"
-                   "  evaluate = function(job) return job.fault:" +
-                   std::string{word} + ":above(1) end }"));
-  };
-  CHECK(asks("count()").empty());
-  CHECK(asks("last(\"code\")").empty());
-  for (const char* word : {"distinct(\"code\")", "repeats(\"code\")"}) CHECK(has(asks(word), "site.lua:2: [r] "));
-}
-
 TEST_CASE("a need that is refused is not missed by evaluate as well") {
   const auto needs = [](const std::string& need) {
     return problems_of(load_rules("rule \"r\" { per = \"gpu\", every = \"10s\", needs = { duty = " + need +
