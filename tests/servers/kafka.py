@@ -100,3 +100,23 @@ class SecuredKafka(Kafka):
     def permit(self, *arguments):
         """What `kafka-acls.sh` does with these arguments."""
         return self.java("kafka.admin.AclCommand", "--bootstrap-server", f"127.0.0.1:{self.port}", *arguments)
+
+
+class Producer:
+    """Another program that writes a message a line to a topic; `properties` are of its client."""
+
+    def __init__(self, kafka, topic, *properties):
+        more = [word for one in properties for word in ("--producer-property", one)]
+        self.process = subprocess.Popen(
+            java("kafka.tools.ConsoleProducer", "--bootstrap-server", f"127.0.0.1:{kafka.port}", "--topic", topic, "--timeout", 20,
+                 "--request-required-acks", "all", *more),
+            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, text=True)
+
+    def write(self, *lines):
+        self.process.stdin.write("".join(line + "\n" for line in lines))
+        self.process.stdin.flush()
+
+    def close(self):
+        if self.process.poll() is None:
+            self.process.stdin.close()
+            self.process.wait(30)

@@ -2,7 +2,6 @@
 
 import json
 import pathlib
-import subprocess
 import sys
 import time
 import unittest
@@ -12,7 +11,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
 from service import Instance, Workplace, of_job, tocsin, topic  # noqa: E402
 from tests.servers.alertmanager import Alertmanager  # noqa: E402
-from tests.servers.kafka import Kafka, java  # noqa: E402
+from tests.servers.kafka import Kafka, Producer  # noqa: E402
 from tests.servers.process import wait_for  # noqa: E402
 
 PREFIX = "cluster"
@@ -29,25 +28,6 @@ ingest:
     - {{name: kernel, topic: {prefix}-kernel, format: logs_json, covers: kernel_log}}
     - {{name: jobs, topic: {prefix}-jobs, format: slurm_jobcomp}}
 """
-
-
-class Producer:
-    """Another program that writes a message a line."""
-
-    def __init__(self, kafka, name):
-        self.process = subprocess.Popen(
-            java("kafka.tools.ConsoleProducer", "--bootstrap-server", f"127.0.0.1:{kafka.port}", "--topic", name, "--timeout", 20,
-                 "--request-required-acks", "all"),
-            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, text=True)
-
-    def write(self, *lines):
-        self.process.stdin.write("".join(line + "\n" for line in lines))
-        self.process.stdin.flush()
-
-    def close(self):
-        if self.process.poll() is None:
-            self.process.stdin.close()
-            self.process.wait(30)
 
 
 class Cluster(unittest.TestCase):

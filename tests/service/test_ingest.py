@@ -4,7 +4,6 @@ import json
 import pathlib
 import re
 import shutil
-import subprocess
 import sys
 import time
 import unittest
@@ -13,7 +12,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
 from service import Instance, Workplace, of_job, tocsin, topic  # noqa: E402
-from tests.servers.kafka import Kafka, java  # noqa: E402
+from tests.servers.kafka import Kafka, Producer  # noqa: E402
 from tests.servers.process import wait_for  # noqa: E402
 
 kafka = None
@@ -35,26 +34,6 @@ def setUpModule():
 
 def tearDownModule():
     kafka.stop()
-
-
-class Producer:
-    """Another program: writes lines to a topic, spread over its partitions."""
-
-    def __init__(self, name):
-        self.process = subprocess.Popen(
-            java("kafka.tools.ConsoleProducer", "--bootstrap-server", f"127.0.0.1:{kafka.port}", "--topic", name, "--timeout", 20,
-                 "--request-required-acks", "all", "--producer-property",
-                 "partitioner.class=org.apache.kafka.clients.producer.RoundRobinPartitioner"),
-            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, text=True)
-
-    def write(self, *lines):
-        self.process.stdin.write("".join(line + "\n" for line in lines))
-        self.process.stdin.flush()
-
-    def close(self):
-        if self.process.poll() is None:
-            self.process.stdin.close()
-            self.process.wait(30)
 
 
 class Ingest(unittest.TestCase):
@@ -81,7 +60,7 @@ class Ingest(unittest.TestCase):
         return {found[1] for line in list(service.log) if (found := re.search(r"ingest: reading (\S+) from offset", line))}
 
     def producer(self, name):
-        producer = Producer(name)
+        producer = Producer(kafka, name, "partitioner.class=org.apache.kafka.clients.producer.RoundRobinPartitioner")
         self.addCleanup(producer.close)
         return producer
 
