@@ -84,18 +84,16 @@ class SortedColumns {
     widen(slot + std::size_t{1});
     if (counts_[slot] == capacity_) grow();
     T* run = data_.data() + slot * capacity_;
-    const std::size_t n = counts_[slot]++;
-    T* place = std::upper_bound(run, run + n, value);
-    std::copy_backward(place, run + n, run + n + 1);
-    *place = value + T{0};  // -0 and 0 are one value
+    const std::size_t n = counts_[slot]++, place = below(run, n, value);
+    std::copy_backward(run + place, run + n, run + n + 1);
+    run[place] = value + T{0};  // -0 and 0 are one value
   }
   void remove(Slot slot, T value) {
     if (value != value || slot >= counts_.size()) return;
     T* run = data_.data() + slot * capacity_;
-    const std::size_t n = counts_[slot];
-    T* place = std::lower_bound(run, run + n, value);
-    if (place == run + n || *place != value) return;
-    std::copy(place + 1, run + n, place);
+    const std::size_t n = counts_[slot], place = below(run, n, value);
+    if (place == n || run[place] != value) return;
+    std::copy(run + place + 1, run + n, run + place);
     --counts_[slot];
   }
   // One value enters as one leaves: only what lies between them moves.
@@ -103,17 +101,14 @@ class SortedColumns {
     if (leaving != leaving || slot >= counts_.size()) return insert(slot, entering);
     if (entering != entering) return remove(slot, leaving);
     T* run = data_.data() + slot * capacity_;
-    T* end = run + counts_[slot];
-    T* from = std::lower_bound(run, end, leaving);
-    if (from == end || *from != leaving) return insert(slot, entering);
-    if (entering > leaving) {
-      T* to = std::lower_bound(from + 1, end, entering);
-      std::copy(from + 1, to, from);
-      *(to - 1) = entering + T{0};
+    const std::size_t n = counts_[slot], from = below(run, n, leaving), to = below(run, n, entering);
+    if (from == n || run[from] != leaving) return insert(slot, entering);
+    if (to > from) {
+      std::copy(run + from + 1, run + to, run + from);
+      run[to - 1] = entering + T{0};
     } else {
-      T* to = std::upper_bound(run, from, entering);
-      std::copy_backward(to, from, from + 1);
-      *to = entering + T{0};
+      std::copy_backward(run + to, run + from, run + from + 1);
+      run[to] = entering + T{0};
     }
   }
   [[nodiscard]] std::span<const T> of(Slot slot) const noexcept {
@@ -134,6 +129,18 @@ class SortedColumns {
   }
 
  private:
+  // How many of ascending numbers are less than `value`. No branch depends on them, as no processor could predict it.
+  static std::size_t below(const T* run, std::size_t n, T value) noexcept {
+    const T* first = run;
+    while (n > 32) {
+      const std::size_t half = n / 2;
+      first += static_cast<std::size_t>(first[half - 1] < value) * half;
+      n -= half;
+    }
+    std::uint32_t less = 0;
+    for (std::size_t i = 0; i < n; ++i) less += first[i] < value ? 1 : 0;
+    return static_cast<std::size_t>(first - run) + less;
+  }
   void grow() {
     const std::size_t wider = capacity_ * 2;
     std::vector<T> data(counts_.size() * wider);
