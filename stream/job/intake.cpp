@@ -264,19 +264,21 @@ void Intake::members(const SampleBlock& block, const Layout& layout, Membership&
     const Level owner = layout.signals[s].owner;
     if (auto& of = slots[static_cast<std::size_t>(owner)]; of == nullptr) of = owners_of(membership, owner, block).slots.data();
   }
+  const bool complete = block.present.empty();
+  values_.resize(layout.plain.size());
   for (std::size_t t = 0; t < block.times.size(); ++t)
     for (std::size_t m = 0; m < count; ++m) {
       const std::size_t row = (t * count + m) * width;
-      values_.clear();
+      std::size_t taken = 0;
       for (const std::uint32_t s : layout.plain) {
         const auto& signal = layout.signals[s];
-        if (!block.has(row + s)) continue;
+        if (!complete && !block.has(row + s)) continue;
         const Slot slot = slots[static_cast<std::size_t>(signal.owner)][m];
-        if (slot != no_slot) values_.push_back({signal.id, slot, measured(block.narrow[row + s] * signal.narrow_factor)});
+        if (slot != no_slot) values_[taken++] = {signal.id, slot, measured(block.narrow[row + s] * signal.narrow_factor)};
       }
-      if (values_.empty()) continue;
+      if (taken == 0) continue;
       counters_->late +=
-          history_->samples(values_, placed(block.times[t], arrival, false, values_.size()), arrival, next_order(values_.size()));
+          history_->samples(std::span{values_}.first(taken), placed(block.times[t], arrival, false, taken), arrival, next_order(taken));
     }
 }
 

@@ -55,7 +55,7 @@ void History::State::begin(const Graph& graph, std::span<const NodeId> reduction
   plain.resize(signals.size());
   for (std::uint32_t id = 0; id < signals.size(); ++id) {
     if (!signals[id]) continue;
-    plain[id] = signals[id]->plain();
+    if (id != gap) plain[id] = signals[id]->plain();  // of step_gap most samples are made here
     kept.push_back(id);
     if (table.all()[id].kind == SignalKind::liveness) coverage.push_back(id);
   }

@@ -2,21 +2,18 @@
 #include "stream/windows/history_state.h"
 
 namespace tocsin::stream {
-namespace {
-
-std::size_t index(SignalId id) noexcept { return static_cast<std::size_t>(id); }
-
-}  // namespace
 
 History::Write History::sample(SignalId id, Slot slot, Time time, double value, Time arrival, const RecordOrder& order, double step,
                                Slot reporter) {
   SignalHistory* signal = state_->find(id);
   const auto number = static_cast<std::uint32_t>(id);
-  if (signal == nullptr || is_absent(value) || signal->definition().kind == SignalKind::event || state_->made_here(number, slot))
-    return Write::unwanted;
-  if (state_->backfilling && arrival < signal->taken_since) return Write::taken;
+  if (signal == nullptr || is_absent(value)) return Write::unwanted;
   time = std::min(time, arrival);
   value = canonical(value);
+  const Value one{id, slot, static_cast<float>(value)};
+  if (state_->reached(arrival) && state_->write_recent({&one, 1}, time, arrival) == 1) return Write::taken;
+  if (signal->definition().kind == SignalKind::event || state_->made_here(number, slot)) return Write::unwanted;
+  if (state_->backfilling && arrival < signal->taken_since) return Write::taken;
   if (!signal->counts_points() || signal->definition().owner != Level::job) step = absent;
   if (number == state_->step && !state_->backfilling) state_->note_steps<double>({&slot, 1}, {&value, 1}, arrival, order);
   return state_->write(number, {time, slot, reporter, order.producer, order.sequence, order.number, false, value, step}, time, arrival);
@@ -34,19 +31,12 @@ std::size_t History::samples(SignalId id, std::span<const Slot> slots, Time time
 std::size_t History::samples(std::span<const Value> values, Time time, Time arrival, const RecordOrder& order) {
   State& s = *state_;
   std::size_t late = 0;
-  const Time placed = std::min(time, arrival);
-  const Time now = s.now(arrival);
-  const bool slow = s.backfilling || !(arrival <= s.clock || s.clock == long_ago);
-  for (std::size_t i = 0; i < values.size(); ++i) {
+  const bool reached = s.reached(arrival);
+  for (std::size_t i = 0;; ++i) {
+    if (reached) i += s.write_recent(values.subspan(i), std::min(time, arrival), arrival);
+    if (i >= values.size()) break;
     const auto& [id, slot, value] = values[i];
-    const SignalHistory::Plain signal = index(id) < s.plain.size() ? s.plain[index(id)] : SignalHistory::Plain{};
-    if (slow || signal.rows == nullptr || slot >= signal.arrivals->members()) {
-      late += samples(id, {&slot, 1}, time, std::span{&value, 1}, arrival, order.after(i));
-      continue;
-    }
-    late += signal.rows->put(slot, placed, now, value, signal.arrivals->members()) ? 0 : 1;
-    s.due = std::min(s.due, signal.rows->next_due());
-    signal.arrivals->note_again(slot, arrival);
+    late += samples(id, {&slot, 1}, time, std::span{&value, 1}, arrival, order.after(i));
   }
   return late;
 }

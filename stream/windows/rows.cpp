@@ -2,6 +2,8 @@
 
 #include <xxhash.h>
 
+#include <utility>
+
 namespace tocsin::stream {
 namespace {
 
@@ -26,11 +28,11 @@ bool in_a_row(std::span<const Slot> slots) noexcept {
 
 template <class T>
 Rows<T>::Rows(RowGrid grid, Duration lateness, Duration keep, bool counter)
-    : grid_(grid),
+    : unit_(grid.length.count() / 4'000'000'000 + 1),
+      grid_(grid),
       lateness_(lateness),
       keep_(keep),
       counter_(counter),
-      unit_(grid.length.count() / 4'000'000'000 + 1),
       most_open_(static_cast<std::size_t>((lateness + farthest_ahead) / grid.length) + 2) {}
 
 template <class T>
@@ -47,8 +49,7 @@ typename Rows<T>::Open* Rows<T>::open(Time time, Time now, std::size_t members) 
     if (time > row.begin) {
       if (now >= row.closes) return nullptr;
       if (row.values.size() < members) widen(row, members);
-      recent_ = i;
-      return &row;
+      return to(row);
     }
   }
   const RowNumber number = grid_.number(time);
@@ -67,10 +68,9 @@ typename Rows<T>::Open* Rows<T>::open(Time time, Time now, std::size_t members) 
   }
   fresh.values.assign(members, absent_of<T>);
   fresh.offsets.assign(members, 0);
-  Open* made = &*open_.insert(place, std::move(fresh));
-  recent_ = static_cast<std::size_t>(made - open_.data());
+  Open& made = *open_.insert(place, std::move(fresh));
   find_due();
-  return made;
+  return to(made);
 }
 
 template <class T>
@@ -78,7 +78,7 @@ bool Rows<T>::write(Slot slot, Time time, Time now, T value, std::size_t members
   Open* row = open(time, now, members);
   if (row == nullptr) return false;
   if (is_absent(value)) return true;
-  merge(*row, slot, offset(*row, time), value);
+  merge(row->values[slot], row->offsets[slot], offset(row->begin, time), value);
   return true;
 }
 
@@ -87,9 +87,9 @@ template <class V>
 std::size_t Rows<T>::write(std::span<const Slot> slots, Time time, Time now, std::span<const V> values, std::size_t members) {
   Open* row = open(time, now, members);
   if (row == nullptr) return slots.size();
-  const std::uint32_t at = offset(*row, time);
+  const std::uint32_t at = offset(row->begin, time);
   if (slots.size() < 8 || !in_a_row(slots)) {
-    for (std::size_t i = 0; i < slots.size(); ++i) merge(*row, slots[i], at, static_cast<T>(values[i]));
+    for (std::size_t i = 0; i < slots.size(); ++i) merge(row->values[slots[i]], row->offsets[slots[i]], at, static_cast<T>(values[i]));
     return 0;
   }
   T* kept = row->values.data() + slots[0];
@@ -128,6 +128,7 @@ void Rows<T>::to_rates(Open& row) {
 template <class T>
 void Rows<T>::close_front(bool digest) {
   const RowNumber removed = removed_next();
+  if (recent_.begin == open_.front().begin) recent_ = {};
   Open row = std::move(open_.front());
   open_.erase(open_.begin());
   find_due();
@@ -166,6 +167,7 @@ void Rows<T>::adopt(Rows& old, Time clock) {
   marks_ = old.marks_;
   dropped_through_ = old.dropped_through_;
   open_ = std::move(old.open_);
+  recent_ = std::exchange(old.recent_, {});
   find_due();
   closed_ = std::move(old.closed_);
   before_ = std::move(old.before_);

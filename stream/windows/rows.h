@@ -51,13 +51,10 @@ class Rows {
   template <class V>  // float or double
   std::size_t write(std::span<const Slot> slots, Time time, Time now, std::span<const V> values, std::size_t members);
 
-  // The same for one sample, with a short path if it belongs to the row of the sample before.
-  bool put(Slot slot, Time time, Time now, T value, std::size_t members) {
-    if (recent_ >= open_.size()) return write(slot, time, now, value, members);
-    Open& row = open_[recent_];
-    if (time > row.end || time <= row.begin || now >= row.closes || row.values.size() < members)
-      return write(slot, time, now, value, members);
-    merge(row, slot, offset(row, time), value);
+  // The short path of a sample that belongs to the row of the one before. False: it does not, and nothing was done.
+  bool write_recent(Slot slot, Time time, Time now, T value) noexcept {
+    if (time > recent_.end || time <= recent_.begin || now >= recent_.closes || slot >= recent_.members) return false;
+    merge(recent_.values[slot], recent_.offsets[slot], offset(recent_.begin, time), value);
     return true;
   }
 
@@ -99,8 +96,15 @@ class Rows {
     std::vector<std::uint32_t> offsets;  // of the sample's time within the row, in units; 0: none
   };
   Open* open(Time time, Time now, std::size_t members);
-  [[nodiscard]] std::uint32_t offset(const Open& row, Time time) const noexcept {
-    const std::int64_t within = (time - row.begin).count();
+  // Where in open_ the last sample's row has its values; no time lies in it if there is none.
+  struct Recent {
+    Time begin{}, end{}, closes{};
+    T* values = nullptr;
+    std::uint32_t* offsets = nullptr;
+    std::size_t members = 0;
+  };
+  [[nodiscard]] std::uint32_t offset(Time begin, Time time) const noexcept {
+    const std::int64_t within = (time - begin).count();
     return static_cast<std::uint32_t>(unit_ == 1 ? within : (within + unit_ - 1) / unit_);
   }
   static auto bits(T value) noexcept {
@@ -109,13 +113,16 @@ class Rows {
   }
   // Measured NaNs have one pattern, so it does not matter which of two is kept.
   static T one_nan(T value) noexcept { return value == value ? value : std::numeric_limits<T>::quiet_NaN(); }
-  static void merge(Open& row, Slot slot, std::uint32_t offset, T value) noexcept {
+  static void merge(T& kept, std::uint32_t& offset_kept, std::uint32_t offset, T value) noexcept {
     value = one_nan(value);
-    const std::uint32_t before = row.offsets[slot];
-    if (offset > before || (offset == before && bits(value) > bits(row.values[slot]))) {
-      row.offsets[slot] = offset;
-      row.values[slot] = value;
+    if (offset > offset_kept || (offset == offset_kept && bits(value) > bits(kept))) {
+      offset_kept = offset;
+      kept = value;
     }
+  }
+  Open* to(Open& row) noexcept {
+    recent_ = {row.begin, row.end, row.closes, row.values.data(), row.offsets.data(), row.values.size()};
+    return &row;
   }
   static void widen(Open& row, std::size_t members);
   void to_rates(Open& row);
@@ -123,14 +130,14 @@ class Rows {
   void close_front(bool digest);
   void drop_through(RowNumber number);
 
+  Recent recent_;
+  std::int64_t unit_;  // ns; 1 for rows of at most 4 s, so that an offset fits in 32 bits
   RowGrid grid_;
   Duration lateness_, keep_;
   bool counter_;
-  std::int64_t unit_;  // ns; 1 for rows of at most 4 s, so that an offset fits in 32 bits
   std::size_t most_open_;
   RowNumber held_ = std::numeric_limits<RowNumber>::max();
-  Time due_ = never;        // when the oldest open row closes
-  std::size_t recent_ = 0;  // the index in open_ of the last sample's row
+  Time due_ = never;  // when the oldest open row closes
   Marks marks_;
   RowNumber dropped_through_ = std::numeric_limits<RowNumber>::min();
   std::vector<Open> open_;     // ascending

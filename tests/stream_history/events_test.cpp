@@ -30,6 +30,20 @@ TEST_CASE("the time between two changes of the step becomes a point of step_gap"
   CHECK(bench.sample("step_gap", 3, 40, 9, 40) == History::Write::taken);
 }
 
+TEST_CASE("a producer's step_gap is ignored in rows as well, however its samples come") {
+  Bench bench;
+  bench.add(signal("step", SignalKind::step));
+  bench.add(signal("step_gap"));
+  const NodeId last = bench.reduce(bench.window("step_gap", 30s), Op::w_last);
+  bench.begin();
+  for (int i = 0; i < 5; ++i) bench.sample("step", 1, 10 + 3 * i, i, 10 + 3 * i);
+  // The row of the last gap is open.
+  CHECK(bench.sample("step_gap", 1, 22, 9, 22) == History::Write::unwanted);
+  const History::Value several[] = {{*bench.table.find("step_gap"), 1, 9}};
+  bench.history->samples(several, at(22), at(22), {0, 1, 0});
+  CHECK(bench.look(last, 30)[1] == 3);
+}
+
 TEST_CASE("a count of events is 0 only where their source was covered over the window, and their age infinite") {
   Bench bench;
   bench.add(signal("xid", SignalKind::event, false, Level::rank));
