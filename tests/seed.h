@@ -36,4 +36,13 @@ namespace tocsin::test {
   return all;
 }
 
+// How often a test tries what takes long: sanitized code is many times slower, and tries a fifth.
+[[nodiscard]] constexpr std::uint32_t tries(std::uint32_t all) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  return (all + 4) / 5;
+#else
+  return all;
+#endif
+}
+
 }  // namespace tocsin::test

@@ -211,6 +211,7 @@ TEST_CASE("how the records of two sources interleave within their watermarks cha
   // Rows hold the numbers of texts, which are given in the order in which texts are read first: with seed 2 in another order here.
   std::vector<std::pair<std::uint32_t, bool>> logs{{1, true}, {6, true}, {8, true}, {2, false}};
   if (tocsin::test::given_seed()) logs = {{tocsin::test::seed(), false}};
+  else logs.resize(tocsin::test::tries(4));
   for (const auto& [seed, same_order_of_texts] : logs) {
     CAPTURE(seed);
     const GeneratedLog log = generate({.seed = seed, .jobs = 2, .ranks = 8, .seconds = 240});
@@ -231,7 +232,7 @@ TEST_CASE("a job of two sources that is killed and restarted says what an unkill
   const Reported whole = judge(read, pack());
   std::mt19937 random{tocsin::test::seed(5)};
   std::vector<std::size_t> kills;
-  for (int i = 0; i < 20; ++i) kills.push_back(random() % read.messages.size());
+  for (std::uint32_t i = 0; i < tocsin::test::tries(20); ++i) kills.push_back(random() % read.messages.size());
   const Reported restarted = judge_with_restarts(read, pack(), kills);
   CHECK(restarted.digests == whole.digests);
   CHECK(restarted.transitions == whole.transitions);
