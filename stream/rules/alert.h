@@ -24,24 +24,16 @@ struct NamedMember {
   std::string node, gpu, rack;
   std::optional<std::uint64_t> pid{};  // where the rule gives it
   friend bool operator==(const NamedMember&, const NamedMember&) = default;
+  static void fields(auto& self, auto& archive) {
+    archive(1, self.level), archive(2, self.rank), archive(3, self.node), archive(4, self.gpu), archive(5, self.rack), archive(6, self.pid);
+  }
 };
 [[nodiscard]] std::string describe(const NamedMember& member);  // "rank 3 on n1", "the job"
 // A family's code with its words: "C2, a hang in a collective".
 [[nodiscard]] std::string with_words(const std::string& family, const std::string& words);
 
-// A published change of an alert's state. (id, number) is permanent: a repeat has the same pair.
-struct AlertTransition {
-  std::uint64_t id = 0;      // hash(rule, subject, attempt, member, first T)
-  std::uint32_t number = 0;  // 1: firing
-  std::string rule, family, family_words, subject, attempt, summary;
-  Severity severity = Severity::warning;
-  Mode mode = Mode::live;
-  NamedMember member;
-  AlertState state = AlertState::firing;
-  ResolveReason reason = ResolveReason::none;
-  std::string explained_by;                                  // the name of a rule, if the reason is explained
-  Time since{};                                              // first T: that of pending
-  Time at{};                                                 // T of this transition
+// What an alert says of its member, as of the tick at which it fires.
+struct Finding {
   std::string shows;                                         // what the data shows
   std::vector<std::pair<std::string, std::string>> implies;  // causes whose condition is yes: name, text
   std::vector<std::string> actions;                          // what to do, with the names filled in
@@ -50,6 +42,23 @@ struct AlertTransition {
   std::vector<std::pair<std::string, double>> evidence;      // values for the member, by name
   std::vector<std::pair<std::string, std::string>> evidence_texts;
   std::vector<NamedMember> who;
+  friend bool operator==(const Finding&, const Finding&) = default;
+};
+
+// A published change of an alert's state. (id, number) is permanent: a repeat has the same pair. A resolved one has of its finding what
+// was shown and what to do.
+struct AlertTransition : Finding {
+  std::uint64_t id = 0;      // hash(rule, subject, attempt, member, first T)
+  std::uint32_t number = 0;  // 1: firing
+  std::string rule, family, family_words, subject, attempt, summary;
+  Severity severity = Severity::warning;
+  Mode mode = Mode::live;
+  NamedMember member;
+  AlertState state = AlertState::firing;
+  ResolveReason reason = ResolveReason::none;
+  std::string explained_by;  // the name of a rule, if the reason is explained
+  Time since{};              // first T: that of pending
+  Time at{};                 // T of this transition
 };
 
 // The result for one family in a verdict.

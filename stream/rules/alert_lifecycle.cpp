@@ -154,7 +154,7 @@ AlertTransition AlertLifecycle::transition(RuleIndex index, Slot slot, const Lif
   t.severity = rule.severity, t.mode = rule.mode;
   t.member = named_member(topology, rule.per, slot);
   t.since = life.first, t.at = life.moved;
-  t.shows = life.shows, t.actions = life.actions;
+  t.shows = life.finding.shows, t.actions = life.finding.actions;
   return t;
 }
 
@@ -216,7 +216,7 @@ void AlertLifecycle::fire(RuleIndex index, Slot slot, Life& life, const Call& ca
   AlertTransition t = transition(index, slot, life, call.topology);
   t.state = AlertState::firing;
   if (call.explain) (*call.explain)(index, slot, t);
-  life.shows = t.shows, life.actions = t.actions;
+  life.finding = t, life.pid = t.member.pid;
   call.publish(t);
 }
 
@@ -274,8 +274,12 @@ AlertTransition AlertLifecycle::summary_alert(Mode mode, std::uint32_t withheld)
 std::vector<AlertTransition> AlertLifecycle::firing(const std::vector<RuleRun>& runs, const Topology& topology) const {
   std::vector<AlertTransition> all;
   for (std::size_t i = 0; i < runs.size(); ++i)
-    for (const auto& [slot, life] : runs[i].lives())
-      if (life.published) all.push_back(transition(static_cast<RuleIndex>(i), slot, life, topology));
+    for (const auto& [slot, life] : runs[i].lives()) {
+      if (!life.published) continue;
+      AlertTransition& t = all.emplace_back(transition(static_cast<RuleIndex>(i), slot, life, topology));
+      static_cast<Finding&>(t) = life.finding;
+      t.member.pid = life.pid;
+    }
   for (std::size_t mode = 0; mode < modes; ++mode)
     if (summaries_[mode].number % 2 == 1) all.push_back(summary_alert(static_cast<Mode>(mode), withheld(mode)));
   return all;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "stream/rules/alert.h"
 #include "stream/rules/pack.h"
 #include "stream/rules/streak.h"
 #include "stream/topology/topology.h"
@@ -28,16 +29,18 @@ struct Life {
   Time first = never;        // first T: that of pending
   Time last_known{};
   Time moved = long_ago;  // T of its last transition
-  std::string shows;      // of the last firing transition
-  std::vector<std::string> actions;
+  Finding finding;        // of the last firing transition
+  std::optional<std::uint64_t> pid;
 
   // The alert has cleared: the next one on this member gets a new id.
   void begin_anew() { first = never, number = 0, explained_by.clear(), attempt.clear(); }
   static void fields(auto& self, auto& archive) {
     archive(1, self.streak), archive(2, self.on), archive(3, self.published), archive(11, self.withheld);
     archive(5, self.explained_by), archive(6, self.id), archive(7, self.number), archive(8, self.first);
-    archive(9, self.last_known), archive(10, self.shows), archive(12, self.moved), archive(13, self.actions);
-    archive(14, self.attempt);
+    archive(9, self.last_known), archive(10, self.finding.shows), archive(12, self.moved), archive(13, self.finding.actions);
+    archive(14, self.attempt), archive(15, self.finding.implies), archive(16, self.finding.not_known);
+    archive(17, self.finding.cannot_decide), archive(18, self.finding.evidence), archive(19, self.finding.evidence_texts);
+    archive(20, self.finding.who), archive(21, self.pid);
   }
 };
 

@@ -84,11 +84,12 @@ void SignalHistory::add_to(EarlierAttempts& earlier, const WindowSpec& window, c
 void History::add_to(EarlierAttempts& earlier, Time start, Time end, const SourceCoverage& coverage, const TextOf& text) {
   State& s = *state_;
   earlier.counted();
-  for (const std::uint32_t id : s.kept)
-    for (const WindowSpec* window : s.earlier.of(static_cast<SignalId>(id))) {
-      const auto zeros = s.zeros.over(s.signals[id]->definition(), start, end, coverage, s.topology);
-      s.signals[id]->add_to(earlier, *window, s.topology, zeros.values, text);
-    }
+  for (const std::uint32_t id : s.kept) {
+    const auto windows = s.earlier.of(static_cast<SignalId>(id));
+    if (windows.empty()) continue;
+    const auto zeros = s.zeros.over(s.signals[id]->definition(), start, end, coverage, s.topology);
+    for (const WindowSpec* window : windows) s.signals[id]->add_to(earlier, *window, s.topology, zeros.values, text);
+  }
 }
 
 void History::read_earlier(const EarlierAttempts& earlier, std::vector<double> texts, std::uint32_t before) {

@@ -71,27 +71,52 @@ TEST_CASE("after a restart a rank that had moved lies where it was moved to") {
   check_restored(log, sections, handed_over);
 }
 
-TEST_CASE("the alerts that fire are known after a restart, as they were reported last") {
-  SmallJob log{heat_pack()};
+TEST_CASE("the alerts that fire are known after a restart, with all that they said") {
+  const stream::LoadedPack pack = SmallJob::load(R"lua(signals {
+      heat = { kind = "gauge", unit = "none", owner = "rank" },
+      fan = { kind = "gauge", unit = "none", owner = "rank" },
+      mood = { kind = "state", unit = "text", owner = "job" } })lua",
+                                                 R"lua(
+      rule "hot" { per = "job", every = "5s", summary = "Hot",
+        needs = { heat = signal "heat" { over = "60s" }, fan = signal "fan" { over = "60s" }, mood = signal "mood" { over = "60s" } },
+        shows = "{who} is hot: {heat:.0f}",
+        causes = { broken = "its cooling is broken", off = "its fan is off" }, actions = { broken = "look at {who}" },
+        evaluate = function(job)
+          local hot = job.heat:max():above(50)
+          return hot:any("job"), { who = hot, heat = job.heat:max():max("job"), mood = job.mood:last(), broken = hot:any("job"),
+                                   off = job.fan:last():below(1):any("job") }
+        end })lua");
+  SmallJob log{pack};
   moved_to(log, 0.5, "n0");
+  EntryBuilder mood;
+  mood.about("job");
+  const EntryBuilder::Value values[] = {{"mood", 0, "grim", true}};
+  mood.sample(SmallJob::at(0.6), EntryBuilder::rank(0), values);
+  log.consume(mood.entry(), 0.6);
   for (double s = 1; s <= 40; ++s) sample(log, s, "heat", 90), log.beats(s, s);
   const auto sections = log.shard.take_sections(true);
   const stream::Position handed_over = log.end();
-  REQUIRE(log.collector.reported.size() == 1);
+  REQUIRE(log.collector.transitions.size() == 1);
+  const stream::AlertTransition& reported = log.collector.transitions[0];
+  CHECK(reported.shows == "rank 0 on n0 is hot: 90");
+  CHECK_FALSE(reported.implies.empty());
+  CHECK_FALSE(reported.actions.empty());
+  CHECK_FALSE(reported.cannot_decide.empty());
+  CHECK_FALSE(reported.evidence.empty());
+  CHECK(reported.evidence_texts == std::vector<std::pair<std::string, std::string>>{{"mood", "grim"}});
+  CHECK_FALSE(reported.who.empty());
 
-  SmallJob again{heat_pack()};
+  SmallJob again{pack};
   again.restore(log, sections, handed_over);
   CHECK(again.collector.reported.empty());
   const auto firing = again.shard.firing();
   REQUIRE(firing.size() == 1);
-  const auto expected = log.shard.firing();
-  REQUIRE(expected.size() == 1);
-  CHECK(firing[0].shows == "rank 0 on n0 is hot");
-  CHECK(firing[0].id == expected[0].id);
+  CHECK(static_cast<const stream::Finding&>(firing[0]) == static_cast<const stream::Finding&>(reported));
+  CHECK(firing[0].id == reported.id);
   CHECK(firing[0].number == 1);
   CHECK(firing[0].state == stream::AlertState::firing);
-  CHECK(firing[0].since == expected[0].since);
-  CHECK(describe(firing[0].member) == "rank 0 on n0");
+  CHECK(firing[0].since == reported.since);
+  CHECK(firing[0].member == reported.member);
 
   for (double s = 41; s <= 120; ++s) sample(log, s, "heat", 10), log.beats(s, s);
   CHECK(log.shard.firing().empty());
