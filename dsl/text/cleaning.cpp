@@ -61,6 +61,17 @@ std::size_t split_pieces(std::string_view line, std::vector<std::string_view>& p
   return dropped;
 }
 
+std::size_t end_of_bar(std::string_view text) noexcept {
+  std::size_t at = text.find("%|");
+  if (at != text.npos) at = text.find('|', at + 2);
+  if (at != text.npos) at = text.find('[', at);
+  if (at != text.npos) at = text.find(']', at);
+  if (at == text.npos || at + 1 == text.size()) return text.size();
+  const char next = text[at + 1];
+  const bool begins = next == '[' || (next >= 'a' && next <= 'z') || (next >= 'A' && next <= 'Z');
+  return begins ? at + 1 : text.size();
+}
+
 std::string_view without_colours(std::string_view text, std::string& buffer) {
   const void* escape = text.empty() ? nullptr : std::memchr(text.data(), '\x1b', text.size());
   if (!escape) return text;

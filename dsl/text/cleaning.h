@@ -14,6 +14,10 @@ inline constexpr std::size_t most_pieces = 64;
 // blank, at most the last `most_pieces`. Returns how many were dropped.
 std::size_t split_pieces(std::string_view line, std::vector<std::string_view>& pieces);
 
+// Where a progress bar ends that the program did not end with a line break before it, or another process, wrote on:
+// " 5%|#  | 20/400 [00:02<00:39, 9.5it/s][rank1]: Traceback …". text.size() if nothing follows, or this is no bar.
+[[nodiscard]] std::size_t end_of_bar(std::string_view text) noexcept;
+
 // The text without the terminal's control sequences: a view of `text` if it has none, else of `buffer`.
 [[nodiscard]] std::string_view without_colours(std::string_view text, std::string& buffer);
 

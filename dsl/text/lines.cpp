@@ -108,6 +108,12 @@ void Lines::line(const LineRecord& line, Time arrival, Extracted& out) {
 
 void Lines::take(std::string_view text, const LineRecord& line, Time arrival, Extracted& out) {
   text = without_colours(text, clean_);
+  const std::size_t end = end_of_bar(text);
+  take_clean(text.substr(0, end), line, arrival, out);
+  if (end < text.size()) take_clean(text.substr(end), line, arrival, out);
+}
+
+void Lines::take_clean(std::string_view text, const LineRecord& line, Time arrival, Extracted& out) {
   const Prefix prefix = read_prefix(text);
   Piece piece;
   piece.body = text.substr(prefix.size);

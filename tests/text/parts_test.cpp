@@ -67,6 +67,15 @@ TEST_CASE("a line that overwrote itself falls into pieces") {
   CHECK(pieces.back() == "bar 99");
 }
 
+TEST_CASE("what is written behind a bar that has no line break begins anew") {
+  const auto behind = [](std::string_view text) { return text.substr(end_of_bar(text)); };
+  CHECK(behind(" 5%|#  | 20/400 [00:02<00:39,  9.5it/s, loss=0.3][rank1]: Traceback") == "[rank1]: Traceback");
+  CHECK(behind("train: 5%|\xE2\x96\x88  | 20/400 [00:02<00:39,  9.5it/s]Saving to out") == "Saving to out");
+  for (const std::string_view bar : {" 5%|#  | 20/400 [00:02<00:39,  9.5it/s]", " 5%|#  | 20/400 [00:02<00:39,  9.5it/s], loss=0.3",
+                                     " 5%|#  | 20/400 [00:02<00:39,  9.5it/s] loss=0.3", "5% of [a]b", " 5%|#  | 20/400 [00:02", ""})
+    CHECK(behind(bar).empty());
+}
+
 TEST_CASE("colours and titles are taken out, and nothing else") {
   std::string buffer;
   CHECK(without_colours("\x1b[1;31mstep:\x1b[0m 5\x1b]0;title\a.", buffer) == "step: 5.");
