@@ -67,8 +67,7 @@ class Feed {
     if (burst.lines > 0)
       for (unsigned node = 0, left = burst.lines; left > 0; ++node) {
         const unsigned count = std::min(left, std::max(8u, burst.lines / nodes));
-        bursts.push_back(workload.lines(0, node % nodes, count));
-        bursts.back().sequence = 0;  // sent beside the node's own lines
+        bursts.push_back(workload.lines(0, node % nodes, count, "burst" + std::to_string(node)));
         left -= count;
       }
     auto due = Clock::now();

@@ -94,7 +94,7 @@ const char* ordinary_lines[] = {
 std::string line(unsigned rank, unsigned number) {
   char text[256];
   if ((rank + number) % 100 == 0)
-    std::snprintf(text, sizeof text, "iter %u: loss 2.4%03u, time 512.10ms, mfu 31.66%%", number, rank % 1000);
+    std::snprintf(text, sizeof text, "iter %u: loss %.4f, time 512.10ms, mfu 31.66%%", number, 3.0 / (1 + 0.001 * number));
   else std::snprintf(text, sizeof text, ordinary_lines[(rank + number) % std::size(ordinary_lines)], rank % 100, number % 100);
   return text;
 }
@@ -177,7 +177,7 @@ Workload::Workload(const Telemetry& telemetry) : telemetry_(telemetry), variants
             add_samples(b, members, signals, first, variant, of_gpus ? "sampler" : "profiler", steps);
             messages.push_back(prepared(b, job, members.size() * signals.size(), 0, steps));
           }
-          if (telemetry.lines > 0) messages.push_back(lines(job, node, telemetry.lines * ranks_a_node));
+          if (telemetry.lines > 0) messages.push_back(lines(job, node, telemetry.lines * ranks_a_node, "l" + name));
         }
       continue;
     }
@@ -208,11 +208,11 @@ std::vector<std::byte> Workload::start(std::uint32_t job, Time time) const {
   return schemas::encode(b.entry());
 }
 
-Prepared Workload::lines(std::uint32_t job, unsigned node, unsigned count) const {
+Prepared Workload::lines(std::uint32_t job, unsigned node, unsigned count, const std::string& producer) const {
   const std::string name = node_name(job * ((telemetry_.ranks + 7) / 8) + node);
   EntryBuilder b;
   b.about(jobs_[job].name, {}, name);
-  b.produced_by("l" + name, 1, sequence_mark);
+  b.produced_by(producer, 1, sequence_mark);
   for (unsigned i = 0; i < count; ++i) {
     const unsigned rank = node * ranks_a_node + i % ranks_a_node;
     b.line(stream::at_nanoseconds(time_mark), EntryBuilder::rank(rank), line(rank, i / ranks_a_node + 7 * rank));

@@ -44,8 +44,8 @@ class Workload {
   [[nodiscard]] std::vector<std::byte> start(std::uint32_t job, stream::Time time) const;
   // The messages of a second, in the order in which they are sent.
   [[nodiscard]] std::vector<Prepared>& second(std::uint64_t number) { return variants_[number % variants_.size()]; }
-  // A message of `count` further lines, of a node's ranks in turn.
-  [[nodiscard]] Prepared lines(std::uint32_t job, unsigned node, unsigned count) const;
+  // A message of `count` lines, of a node's ranks in turn; one producer numbers one message a second.
+  [[nodiscard]] Prepared lines(std::uint32_t job, unsigned node, unsigned count, const std::string& producer) const;
 
  private:
   struct Job {
