@@ -1,9 +1,12 @@
 #include "adapters/kafka/transactor.h"
 
 #include <mutex>
+#include <string_view>
+#include <vector>
 
 #include "adapters/kafka/client.h"
 #include "adapters/kafka/produce.h"
+#include "adapters/kafka/topic_settings.h"
 
 namespace tocsin::adapters::kafka {
 
@@ -37,9 +40,15 @@ struct Transactor::State {
   bool opened = false;  // once
   std::mutex mutex;
   Client client;
+  std::vector<TopicHandle> topics;  // of the client
+
+  void disconnect() {
+    topics.clear();
+    client.reset();
+  }
 
   Result<void> connect() {
-    client.reset();
+    disconnect();
     auto made = make_client(address, RD_KAFKA_PRODUCER,
                             {{"transactional.id", name},
                              {"transaction.timeout.ms", std::to_string(std::chrono::milliseconds{transaction_time}.count())},
@@ -55,19 +64,28 @@ struct Transactor::State {
     if (failure) return error_of("transactions cannot begin at " + address.brokers + " (transactional id " + name + ")", *failure);
     opened = true;
     client = std::move(*made);
+    know_topics();
     return {};
+  }
+
+  // A client asks for a topic that is new to it only up to a second after the first record: the first alert would wait for that.
+  void know_topics() {
+    for (const std::string_view known : {topic::alerts, topic::verdicts, topic::state, topic::packs})
+      topics.emplace_back(rd_kafka_topic_new(client.get(), address.topic(known).c_str(), nullptr));
+    const rd_kafka_metadata_t* found = nullptr;
+    if (rd_kafka_metadata(client.get(), 0, nullptr, &found, call_time) == RD_KAFKA_RESP_ERR_NO_ERROR) rd_kafka_metadata_destroy(found);
   }
 
   // Ends the transaction without a trace. What is on its way is waited for first: an abort that overtakes it is fatal.
   Error give_up(const std::string& what, const rd_kafka_error_t& failure) {
     const Error error = error_of(what, failure);
     if (rd_kafka_error_is_fatal(&failure)) {
-      client.reset();
+      disconnect();
       return error;
     }
     rd_kafka_flush(client.get(), call_time);
     const Failure aborted = persist([&] { return rd_kafka_abort_transaction(client.get(), call_time); });
-    if (aborted) client.reset();
+    if (aborted) disconnect();
     return error;
   }
 
