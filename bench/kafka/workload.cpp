@@ -20,6 +20,7 @@ constexpr unsigned ranks_a_node = 8;
 constexpr std::int64_t time_mark = 0x1b2c3d4e5f60718;
 constexpr double step_mark = 1'234'567.0;
 constexpr std::uint64_t sequence_mark = 0x5a5b5c5d5e5f6061;
+constexpr char progress_mark[] = "iter 75310000: loss 0.7531";
 
 // What DCGM's exporters send of a GPU, and what a profiler and `wrap` send of a rank; rules read 24 of the 50.
 const std::vector<std::string> signals_of_gpus{"sm_active",        "gr_engine_active", "tensor_active",
@@ -93,17 +94,17 @@ const char* ordinary_lines[] = {
 
 std::string line(unsigned rank, unsigned number) {
   char text[256];
-  if ((rank + number) % 100 == 0)
-    std::snprintf(text, sizeof text, "iter %u: loss %.4f, time 512.10ms, mfu 31.66%%", number, 3.0 / (1 + 0.001 * number));
+  if ((rank + number) % 100 == 0) std::snprintf(text, sizeof text, "%s, time 512.10ms, mfu 31.66%%", progress_mark);
   else std::snprintf(text, sizeof text, ordinary_lines[(rank + number) % std::size(ordinary_lines)], rank % 100, number % 100);
   return text;
 }
 
 template <class T>
-std::vector<std::uint32_t> places_of(const std::vector<std::byte>& bytes, T mark) {
+std::vector<std::uint32_t> places_of(const std::vector<std::byte>& bytes, const T& mark, std::size_t size = sizeof(T),
+                                     std::size_t step = 4) {
   std::vector<std::uint32_t> places;
-  for (std::size_t at = 0; at + sizeof mark <= bytes.size(); at += 4)
-    if (std::memcmp(bytes.data() + at, &mark, sizeof mark) == 0) places.push_back(static_cast<std::uint32_t>(at));
+  for (std::size_t at = 0; at + size <= bytes.size(); at += step)
+    if (std::memcmp(bytes.data() + at, &mark, size) == 0) places.push_back(static_cast<std::uint32_t>(at));
   return places;
 }
 
@@ -115,6 +116,7 @@ Prepared prepared(EntryBuilder& builder, std::uint32_t job, std::size_t samples,
   made.lines = static_cast<std::uint32_t>(lines);
   made.times = places_of(made.bytes, time_mark);
   made.steps = places_of(made.bytes, static_cast<float>(step_mark));
+  if (lines > 0) made.progress = places_of(made.bytes, progress_mark, sizeof progress_mark - 1, 1);
   const auto sequence = places_of(made.bytes, sequence_mark);
   if (made.times.empty() || sequence.size() > 1 || made.steps.size() != steps)
     throw std::logic_error("the places that change are not found in a message");
@@ -144,6 +146,12 @@ void Prepared::set(Time time, std::uint64_t second) {
   const std::uint64_t number = second + 1;
   for (const std::uint32_t place : times) std::memcpy(bytes.data() + place, &at, sizeof at);
   for (const std::uint32_t place : steps) std::memcpy(bytes.data() + place, &step, sizeof step);
+  if (!progress.empty()) {
+    char text[64];
+    std::snprintf(text, sizeof text, "iter %08u: loss %.4f", static_cast<unsigned>(second),
+                  0.2 + 0.7 / (1 + 0.01 * static_cast<double>(second)));
+    for (const std::uint32_t place : progress) std::memcpy(bytes.data() + place, text, sizeof progress_mark - 1);
+  }
   if (sequence != 0) std::memcpy(bytes.data() + sequence, &number, sizeof number);
 }
 

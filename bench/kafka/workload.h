@@ -29,6 +29,7 @@ struct Prepared {
   std::vector<std::byte> bytes;
   std::uint32_t job = 0, samples = 0, lines = 0;
   std::vector<std::uint32_t> times, steps;  // where they are in the bytes; steps are floats
+  std::vector<std::uint32_t> progress;      // in lines: texts of the form of `progress_mark`
   std::uint32_t sequence = 0;               // 0: it has none
 
   void set(stream::Time time, std::uint64_t second);

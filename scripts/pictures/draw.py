@@ -89,7 +89,8 @@ class Page:
                 text, shade = shown(value, config.get("unit"), config.get("decimals")), threshold_colour(config, value)
                 if panel["options"].get("textMode") == "name":
                     text = series_name(target, one["metric"])
-                    text, shade = mapped(config, text) or (text, shade)
+                    fixed = field_config(panel, text).get("color", {}).get("fixedColor")
+                    text, shade = mapped(config, text) or (text, colour(fixed) if fixed else shade)
                 parts.append(f"<span style='color:{shade}'>{html.escape(text)}</span>")
         return parts and f"<div class=stat style='gap:14px'>{''.join(parts[:3])}</div>"
 
@@ -138,7 +139,8 @@ class Page:
         bottom = math.floor(low / step + 1e-9) * step
         rows = 1 + sum(len(name) * 7 + 36 for name, *_ in lines[:12]) // width
         chart = height - 28 - 22 - rows * 18
-        left, right, base = 62, width - 12, chart - 4
+        labels = [shown(0.0 if abs(bottom + i * step) < step / 1e6 else bottom + i * step, unit) for i in range(round((top - bottom) / step) + 1)]
+        left, right, base = 22 + 6.6 * max(map(len, labels)), width - 12, chart - 4
 
         def x(at):
             return left + (at - self.begin) / (self.end - self.begin) * (right - left)
@@ -146,17 +148,16 @@ class Page:
         def y(value):
             return base - (value - bottom) / (top - bottom) * (base - 8)
         out = [f"<svg width={width:.0f} height={chart + 20:.0f}>"]
-        for i in range(round((top - bottom) / step) + 1):
-            value = bottom + i * step
-            out.append(f"<path d='M{left} {y(value):.1f}H{right:.0f}' stroke='#2c2e35'/><text x={left - 8} y={y(value) + 4:.1f} text-anchor=end>"
-                       f"{html.escape(shown(0.0 if abs(value) < step / 1e6 else value, unit))}</text>")
+        for i, label in enumerate(labels):
+            at = y(bottom + i * step)
+            out.append(f"<path d='M{left:.0f} {at:.1f}H{right:.0f}' stroke='#2c2e35'/><text x={left - 8:.0f} y={at + 4:.1f} text-anchor=end>{html.escape(label)}</text>")
         minutes = next(one for one in (1, 2, 5, 10, 15, 30, 60) if (self.end - self.begin) / 60 / one <= width / 75)
         for at in range(math.ceil(self.begin / 60 / minutes) * 60 * minutes, int(self.end), 60 * minutes):
             out.append(f"<path d='M{x(at):.1f} 8V{base:.0f}' stroke='#24262c'/><text x={x(at):.1f} y={base + 16:.0f} text-anchor=middle>{clock(at)}</text>")
         if custom.get("thresholdsStyle", {}).get("mode") == "line":
             for one in config["thresholds"]["steps"]:
                 if one["value"] is not None and bottom <= one["value"] <= top:
-                    out.append(f"<path d='M{left} {y(one['value']):.1f}H{right:.0f}' stroke='{colour(one['color'])}' stroke-dasharray='6 5' opacity=.8 />")
+                    out.append(f"<path d='M{left:.0f} {y(one['value']):.1f}H{right:.0f}' stroke='{colour(one['color'])}' stroke-dasharray='6 5' opacity=.8 />")
         for _, shade, points, under in reversed(stacked):
             for run in runs(sorted(points)):
                 path = "L".join(f"{x(at):.1f} {y(points[at]):.1f}" for at in run)

@@ -86,6 +86,34 @@ class Dashboards(unittest.TestCase):
                     self.assertNotIn(cell, taken, f"{name}: {panel['title']} lies upon {taken.get(cell)}")
                     taken[cell] = panel["title"]
 
+    def test_states_and_severities_have_the_same_colours_everywhere(self):
+        words = {"{{state}}": {"starting": "blue", "running": "green", "hung": "red", "unobserved": "orange", "ended": "text"},
+                 "{{severity}}": {"critical": "red", "warning": "yellow", "info": "blue"}}
+        seen = set()
+        for name, board in dashboards.boards().items():
+            for panel in dashboards.panels(board):
+                for legend in {target.get("legendFormat") for target in panel["targets"]} & words.keys():
+                    fixed = {override["matcher"]["options"]: property_["value"]["fixedColor"] for override in panel["fieldConfig"]["overrides"]
+                             for property_ in override["properties"] if property_["id"] == "color"}
+                    self.assertEqual(fixed, words[legend], f"{name}: {panel['title']}")
+                    seen.add(legend)
+        self.assertEqual(seen, words.keys())
+
+    def test_tables_of_alerts_say_that_there_is_none_only_where_there_is_none(self):
+        expressions = {query.replace("$job_id", "a") for board in dashboards.boards().values() for _, query in dashboards.queries(board) if "(none)" in query}
+        self.assertEqual(len(expressions), 2)
+        for query in expressions:
+            for series, rules in (([], ["(none)"]), ([{"series": 'tocsin_alert_firing{job_id="a", rule="straggler", rank="1"}', "values": "1 1"}], ["straggler"])):
+                labels = '{rule="(none)"}' if not series else next(iter(re.findall(r"by \((.*?)\)", query)))
+                if series:
+                    labels = "{" + ('job_id="a", ' if "job_id" in labels.split(", ") else "") + 'rule="straggler", rank="1"}'
+                wanted = {"expr": query, "eval_time": "1m", "exp_samples": [{"labels": labels, "value": 1 if series else 0}]}
+                with tempfile.TemporaryDirectory() as folder:
+                    file = pathlib.Path(folder, "none.yml")
+                    file.write_text(json.dumps({"tests": [{"interval": "1m", "input_series": series, "promql_expr_test": [wanted]}]}))
+                    done = promtool("test", "rules", file)
+                    self.assertEqual(done.returncode, 0, f"{rules}: {done.stdout}{done.stderr}")
+
     def test_they_name_metrics_that_there_are(self):
         for name, board in dashboards.boards().items():
             asked = [selector for _, selector, _ in dashboards.variables(board)] + [query for _, query in dashboards.queries(board)]
