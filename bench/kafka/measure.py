@@ -60,7 +60,7 @@ def worst(metrics, name):
 
 
 class Lag:
-    """How far an instance is behind, looked at several times a second on a thread of its own until it is stopped."""
+    """How far an instance is behind, looked at twice a second on a thread of its own until it is stopped."""
 
     def __init__(self, instance):
         self.instance, self.seen, self.ended = instance, [], threading.Event()
@@ -68,7 +68,7 @@ class Lag:
         self.thread.start()
 
     def look(self):
-        while not self.ended.wait(0.2):
+        while not self.ended.wait(0.5):
             try:
                 metrics = self.instance.metrics()
             except (OSError, ValueError):

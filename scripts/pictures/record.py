@@ -19,6 +19,7 @@ from demo_kafka import Chain  # noqa: E402
 from tests.demo import dashboards  # noqa: E402
 
 SECONDS = 420
+DEVICE = 700    # ms a step waits for what stands for an accelerator: long, so that other work on the machine changes it little
 # name, ranks, what goes wrong
 JOBS = [("llm-pretrain", 4, ["--fault", "sigstop", "--rank", "2", "--at-seconds", "130", "--for", "70"]),
         ("vision", 2, ["--fault", "none"]),
@@ -31,7 +32,7 @@ def train(chain, name, ranks, fault):
     tocsin, kafka = chain.options.tocsin, chain.kafka.address
     command = [tocsin, "wrap", "--job", name, "--journal", chain.folder / f"journal-{name}", "--to", kafka, "--rules", chain.options.rules, "--",
                sys.executable, ROOT / "tests/training/faults.py", "--ranks", ranks, *fault, "--truth", chain.folder / f"{name}.json",
-               "--", "--seconds", SECONDS + 120]
+               "--", "--seconds", SECONDS + 400, "--device-ms", DEVICE]
     chain.program(f"wrap {name}", *command)
 
 
