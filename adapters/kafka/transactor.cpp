@@ -40,15 +40,9 @@ struct Transactor::State {
   bool opened = false;  // once
   std::mutex mutex;
   Client client;
-  std::vector<TopicHandle> topics;  // of the client
-
-  void disconnect() {
-    topics.clear();
-    client.reset();
-  }
 
   Result<void> connect() {
-    disconnect();
+    client.reset();
     auto made = make_client(address, RD_KAFKA_PRODUCER,
                             {{"transactional.id", name},
                              {"transaction.timeout.ms", std::to_string(std::chrono::milliseconds{transaction_time}.count())},
@@ -70,6 +64,7 @@ struct Transactor::State {
 
   // A client asks for a topic that is new to it only up to a second after the first record: the first alert would wait for that.
   void know_topics() {
+    std::vector<TopicHandle> topics;  // the client remembers what it has learned of them
     for (const std::string_view known : {topic::alerts, topic::verdicts, topic::state, topic::packs})
       topics.emplace_back(rd_kafka_topic_new(client.get(), address.topic(known).c_str(), nullptr));
     const rd_kafka_metadata_t* found = nullptr;
@@ -80,12 +75,12 @@ struct Transactor::State {
   Error give_up(const std::string& what, const rd_kafka_error_t& failure) {
     const Error error = error_of(what, failure);
     if (rd_kafka_error_is_fatal(&failure)) {
-      disconnect();
+      client.reset();
       return error;
     }
     rd_kafka_flush(client.get(), call_time);
     const Failure aborted = persist([&] { return rd_kafka_abort_transaction(client.get(), call_time); });
-    if (aborted) disconnect();
+    if (aborted) client.reset();
     return error;
   }
 

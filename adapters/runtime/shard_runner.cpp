@@ -26,7 +26,7 @@ Result<void> ShardRunner::restore() {
   return ports_.log.seek(position_);
 }
 
-Result<std::size_t> ShardRunner::step(std::size_t most_entries, std::size_t most_ticks) {
+Result<std::size_t> ShardRunner::step(std::size_t most_entries, std::size_t most_ticks, bool until_reports) {
   const std::uint64_t before = shard_.counters().ticks;
   std::size_t entries = 0;
   while (entries < most_entries && !shard_.sealed()) {
@@ -42,8 +42,8 @@ Result<std::size_t> ShardRunner::step(std::size_t most_entries, std::size_t most
     if (!shard_.consume(*entry_, most_ticks - static_cast<std::size_t>(ticks))) break;
     position_ = std::exchange(entry_, nullptr)->next;
     ++judged_;
-    if (ports_.snapshots == nullptr || !shard_.sections_due()) continue;
-    if (take(shard_.take_sections())) break;
+    if (ports_.snapshots != nullptr && shard_.sections_due() && take(shard_.take_sections())) break;
+    if (until_reports && !pending_.reports.empty()) break;
   }
   return entries;
 }

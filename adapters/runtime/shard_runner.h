@@ -27,9 +27,9 @@ class ShardRunner final : private stream::AlertSink {
   stream::Result<void> restore();
   // Judges entries as far as they are written, at most so many, up to the seal, until sections were due, or until `most_ticks` have run: an
   // entry before which more are due is judged in several steps, so that the owner can poll in between. How many entries it worked on; 0: there
-  // are none.
+  // are none. `until_reports`: it also ends with the entry that made reports, so that they wait for no others.
   static constexpr std::size_t ticks_a_step = 256;
-  stream::Result<std::size_t> step(std::size_t most_entries, std::size_t most_ticks = ticks_a_step);
+  stream::Result<std::size_t> step(std::size_t most_entries, std::size_t most_ticks = ticks_a_step, bool until_reports = false);
   // Something is to be handed over: reports that were made, sections that were due.
   [[nodiscard]] bool waits() const noexcept { return !pending_.reports.empty() || !pending_.sections.empty(); }
   // Gives it to the sink, as one bundle.

@@ -189,7 +189,9 @@ Result<void> ShardWorker::work() {
     figures.publish(runner.shard(), log);
     figures.publish_jobs(runner.shard());
     const double step_begun = cpu_seconds();
-    const auto judged = runner.step(entries_a_step);
+    // What is live is handed over at once; far behind, many entries share a transaction.
+    const bool live = runner.shard().clock() + 1s > std::chrono::system_clock::now();
+    const auto judged = runner.step(entries_a_step, runtime::ShardRunner::ticks_a_step, live);
     if (judged && *judged > 0) figures.stepped(cpu_seconds() - step_begun);
     quarantines.look(runner.shard().counters(),
                      [&](const std::string& text) { shared_.log.warning("partition " + std::to_string(partition_) + ": " + text); });

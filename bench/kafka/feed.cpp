@@ -1,6 +1,6 @@
 // Sends the telemetry of healthy jobs to a topic, once a second, evenly over the second; the messages are encoded ahead.
 //   bench_kafka_feed BROKERS TOPIC [--partitions N] [--jobs N] [--ranks N] [--form node|MxW] [--lines N] [--seconds N] [--from SECOND]
-//                    [--burst SECOND,SECONDS,LINES]
+//                    [--burst SECOND,SECONDS,LINES] [--linger MS]
 // A beat goes to each partition each second, as from an owner that is not there. --from: the jobs have begun, their steps go on there.
 // Where sending falls behind, seconds take longer: nothing is left out. Prints a line a second, and what was sent at the end.
 #include <sys/resource.h>
@@ -28,9 +28,9 @@ struct Burst {
 
 class Feed {
  public:
-  Feed(const char* brokers, const char* topic, int partitions)
+  Feed(const char* brokers, const char* topic, int partitions, const std::string& linger)
       : client_(bench::client(RD_KAFKA_PRODUCER, brokers,
-                              {{"linger.ms", "20"},
+                              {{"linger.ms", linger.c_str()},
                                {"compression.codec", "lz4"},
                                {"batch.size", "1000000"},
                                {"message.max.bytes", "8000000"},
@@ -70,6 +70,7 @@ class Feed {
         bursts.push_back(workload.lines(0, node % nodes, count, "burst" + std::to_string(node)));
         left -= count;
       }
+    const std::size_t together = workload.second(0).size() > 5000 ? 64 : 1;  // that are sent at one time
     auto due = Clock::now();
     for (unsigned second = from; second < from + seconds; ++second, due = std::max(due + 1s, Clock::now() - 500ms)) {
       for (int p = 0; p < partitions_; ++p) send(beat, {}, p);
@@ -77,7 +78,7 @@ class Feed {
       const bool bursting = second >= burst.from && second < burst.from + burst.seconds;
       const std::size_t extra = bursting ? bursts.size() : 0, all = messages.size() + extra;
       for (std::size_t i = 0, e = 0, m = 0; i < all; ++i) {
-        if (i % 64 == 0) {
+        if (i % together == 0) {
           std::this_thread::sleep_until(
               due + std::chrono::nanoseconds{static_cast<std::int64_t>(1e9 * static_cast<double>(i) / static_cast<double>(all))});
           rd_kafka_poll(client_.get(), 0);
@@ -119,6 +120,7 @@ int main(int argc, char** argv) {
   bench::Telemetry telemetry;
   Burst burst;
   unsigned seconds = 10, from = 0;
+  std::string linger = "20";
   for (int i = 3; i + 1 < argc; i += 2) {
     const std::string name = argv[i], value = argv[i + 1];
     const auto number = [&] { return static_cast<unsigned>(std::stoul(value)); };
@@ -129,6 +131,7 @@ int main(int argc, char** argv) {
     else if (name == "--variants") telemetry.variants = number();
     else if (name == "--seconds") seconds = number();
     else if (name == "--from") from = number();
+    else if (name == "--linger") linger = value;
     else if (name == "--form" && value == "node") telemetry.form = {};
     else if (name == "--form" && std::sscanf(value.c_str(), "%ux%u", &telemetry.form.members, &telemetry.form.width) == 2) continue;
     else if (name == "--burst" && std::sscanf(value.c_str(), "%u,%u,%u", &burst.from, &burst.seconds, &burst.lines) == 3) continue;
@@ -137,7 +140,7 @@ int main(int argc, char** argv) {
   bench::Workload workload{telemetry};
   std::printf("prepared\n");
   std::fflush(stdout);
-  Feed feed{argv[1], argv[2], static_cast<int>(telemetry.partitions)};
+  Feed feed{argv[1], argv[2], static_cast<int>(telemetry.partitions), linger};
   feed.run(workload, telemetry, from, seconds, burst);
   feed.report();
   return 0;

@@ -1,4 +1,4 @@
-"""Writes a PNG again with a palette of its 256 most frequent colours: of a flat page that is nearly all of it, in less than half the bytes."""
+"""Writes a PNG again with a palette of 256 colours: of a flat page these are nearly all, in less than half the bytes."""
 
 import collections
 import struct
@@ -42,6 +42,21 @@ def chunk(kind, data):
     return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
 
+def distance(one, other):
+    return sum((a - b) ** 2 for a, b in zip(one, other))
+
+
+def palette_of(counted):
+    """The most frequent colours as they are, then those that no colour before is like: what is rare keeps its hue."""
+    palette = [colour for colour, _ in counted.most_common(48)]
+    for colour, _ in counted.most_common():
+        if len(palette) == 256:
+            break
+        if min(distance(colour, other) for other in palette) > 150:
+            palette.append(colour)
+    return palette
+
+
 def shrink(file):
     raw, data = b"", file.read_bytes()
     for kind, part in parts(data):
@@ -55,8 +70,8 @@ def shrink(file):
     counted = collections.Counter()
     for line in pixels:
         counted.update(line)
-    palette = [colour for colour, _ in counted.most_common(256)]
-    nearest = {colour: min(range(len(palette)), key=lambda i: sum((a - b) ** 2 for a, b in zip(palette[i], colour))) for colour in counted}
+    palette = palette_of(counted)
+    nearest = {colour: min(range(len(palette)), key=lambda i: distance(palette[i], colour)) for colour in counted}
     image = b"".join(b"\0" + bytes(nearest[colour] for colour in line) for line in pixels)
     file.write_bytes(SIGNATURE + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0)) +
                      chunk(b"PLTE", b"".join(map(bytes, palette))) + chunk(b"IDAT", zlib.compress(image, 9)) + chunk(b"IEND", b""))

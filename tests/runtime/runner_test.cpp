@@ -2,6 +2,8 @@
 
 #include <memory>
 #include <random>
+#include <utility>
+#include <vector>
 
 #include "adapters/runtime/quarantines.h"
 #include "adapters/runtime/shard_runner.h"
@@ -124,6 +126,27 @@ TEST_CASE("a runner without a store for snapshots hands over reports alone") {
   finish(runner);
   CHECK(store.published() == healthy().published());
   CHECK(store.stored().sections.empty());
+}
+
+TEST_CASE("a step that is to end with reports hands them over at the entry that made them") {
+  // After how many entries how many reports were published.
+  using Published = std::vector<std::pair<std::uint64_t, std::size_t>>;
+  const auto published_by = [](std::size_t most_entries, bool until_reports) {
+    MemoryStore store;
+    Run run{store};
+    Published published;
+    while (*run.runner.step(most_entries, ShardRunner::ticks_a_step, until_reports) > 0) {
+      REQUIRE(run.runner.hand_over());
+      const std::size_t now = store.published().size();
+      if (published.empty() ? now > 0 : now > published.back().second) published.emplace_back(run.runner.judged(), now);
+    }
+    CHECK(store.published() == healthy().published());
+    return published;
+  };
+  const Published one_by_one = published_by(1, false);
+  CHECK(one_by_one.size() > 3);
+  CHECK(published_by(1'000, true) == one_by_one);
+  CHECK(published_by(1'000, false) != one_by_one);
 }
 
 TEST_CASE("one step runs no more ticks than it may, however long the log was silent, and the results are the same") {
