@@ -96,8 +96,9 @@ rule "loss_spike" {
   -- Two of the last five values (the second highest of them) lie far above the median before: in the run's own scatter; in its own size;
   -- and as a share of what it has learnt since its birth. A loss that fell by no more than it moves in hundreds of values is no measure of what is learnt
   -- (rewards, two networks against each other): nor has a run that goes on from elsewhere shown it. Of those only a height counts that was
-  -- never reached in hundreds of values, and twice the size. The hump of a warm-up is no jump: it comes before the loss has fallen.
-  params = { z = 6, size = 0.7, share = 0.15, learnt = 2.5, height = 1.2, fallen = 0.1, early = 500, far = 10, twice = 1, birth = 0.15, alone = 8, ratios = 5, tails = 4, double = 2, over = 1.5, rises = 3, grows = 5, again = 0.5 },
+  -- never reached in hundreds of values, and twice the size. The hump of a warm-up is no jump: it comes before the loss has fallen. Nor is one hard
+  -- batch of a loss that has fallen to next to nothing (`tiny` of its birth): there only `much` of its birth is.
+  params = { z = 6, size = 0.7, share = 0.15, learnt = 2.5, height = 1.2, fallen = 0.1, early = 500, far = 10, twice = 1, birth = 0.15, alone = 8, ratios = 5, tails = 4, double = 2, over = 1.5, rises = 3, grows = 5, again = 0.5, tiny = 0.02, much = 0.5 },
   clear = "16 of 16", yields_to = { "loss_diverged", "loss_not_finite" },
   shows = "loss {now:.4g} at step {step:.0f}, before {usual:.4g} ({z:.1f} deviations)",
   causes = {
@@ -117,15 +118,17 @@ rule "loss_spike" {
     local fall    = job.birth:first(3) - usual
     local signs   = job.birth:min():below(0) & job.birth:max():above(0)      -- of rewards and advantages
     local learnt  = fall:above(p.learnt * job.wide:mad()) & fall:above(p.fallen * job.birth:first(3):abs())
+    local share   = usual:below(p.tiny * job.birth:first(3)):surely():choose(p.much, p.share) * fall
     local rises, grows = job.rate:max() / job.rates:median(), job.grad:max() / job.grads:median()
-    local jumped  = excess:above(p.z * broad) & now:above(usual + p.height * (job.usual:max() - usual)) & excess:above(p.size * usual:abs()) & excess:above(p.share * fall)
+    local jumped  = excess:above(p.z * broad) & now:above(usual + p.height * (job.usual:max() - usual)) & excess:above(p.size * usual:abs()) & excess:above(share)
     -- A bar shows few of the values: one alone must lie far out as a difference and as a ratio, and above all that was seen lately.
     local one     = job.one:last()
     local alone   = (one - usual):above(p.alone * broad) & (one / usual):log():above(p.ratios * broad / usual) & one:above(p.double * usual)
-                  & one:above(p.over * job.noise:max()) & (one - usual):above(p.share * fall) & usual:above(0)
+                  & one:above(p.over * job.noise:max()) & (one - usual):above(share) & usual:above(0)
     local anew    = (now - job.birth:first(3)):abs():below(p.birth * job.birth:first(3):abs())      -- a mean of each epoch begins again
-    -- A second run in the same log: the steps are small again, and the loss is what it was then.
-    local again   = ((one - job.birth:first(3)):abs():below(p.birth * job.birth:first(3):abs()) & job.step:last():max("job"):below(p.again * job.step:max():max("job"))):surely()
+    -- A second run in the same log: the steps are small again (or none is read), and the loss is what it was then.
+    local small   = job.step:last():max("job"):below(p.again * job.step:max():max("job")):maybe()
+    local again   = (one - job.birth:first(3)):abs():below(p.birth * job.birth:first(3):abs()):surely() & small
     local ever    = ~signs & excess:above(p.far * broad) & excess:above(p.twice * usual:abs()) & now:above(job.wide:max()) & job.step:last():max("job"):above(p.early)
                   & ~(learnt & excess:below(p.share * fall)):surely()
     local ratio   = (now / usual):log():above(p.tails * broad / usual):maybe()        -- losses of small batches have long tails
@@ -151,10 +154,10 @@ rule "loss_diverged" {
   },
   -- The median of 16 values is above its best: by a share of what was learnt, by the run's own scatter, by its own size, and by more than
   -- an earlier rise from which it came back; 32 times in a row (64 in a young run), and without falling again, as after a new term or harder data.
-  -- Or 32 values rise steadily to half more than any of hundreds before. Or, in a young run that had begun to learn, ten values lie well above its birth.
+  -- It lasts until the loss has come back to near its best: one that falls again, far above, is lost still. Or 32 values rise steadily to half more than any of hundreds before. Or, in a young run that had begun to learn, ten values lie well above its birth.
   params = { share = 0.25, birth = 3, z = 6, size = 0.1, learnt = 3, fallen = 0.1, again = 1.5, falls = -3.5, climb = 1.2, height = 1.5, never = 0.85, steady = 6,
              early = 400, few = 128, begun = 0.95, above = 2, rises = 3 },
-  state = { best = math.huge, above = 0, seen = 0, peak = 0, known = 0 },
+  state = { best = math.huge, above = 0, seen = 0, peak = 0, known = 0, lost = 0 },
   clear = "32 of 32", yields_to = { "loss_not_finite" },
   shows = "the median of 16 values is {now:.4g} at step {step:.0f}, its best was {best:.4g}; it began at {birth:.4g}",
   causes = { stays = "it rose and did not come back", climbs = "it climbs from value to value", young = "it lost what it had learnt, and more",
@@ -190,8 +193,11 @@ rule "loss_diverged" {
     local early   = job.young:min():above(p.above * birth) & (job.young:min() - birth):above(1.4826 * job.birth:mad()) & birth:above(0) & job.birth:min():below(p.begun * birth)
                   & ~job.young:kendall():below(p.falls):surely() & count:below(p.few)
     local rises   = job.rate:max() / job.rates:median()
-    return stays:surely() | climbs:surely() | early:surely(),
-      { now = now, best = state.best, birth = birth, stays = stays, climbs = climbs, young = early, step = job.step:last():max("job"), rises = rises, rate = rises:above(p.rises) }
+    local begins  = stays:surely() | climbs:surely() | early:surely()
+    local above   = (rise:above(p.share * fall) & rise:above(p.size * state.best:abs()) & state.lost:above(0)):surely()
+    state.lost    = (begins | above):choose(1, 0)
+    return begins | above,
+      { now = now, best = state.best, birth = birth, stays = stays:surely() | (above & ~begins), climbs = climbs, young = early, step = job.step:last():max("job"), rises = rises, rate = rises:above(p.rises) }
   end,
 }
 
@@ -250,6 +256,11 @@ case "the learning rate blows the loss up, and it stays" {
   ranks = 4,
   { lasting = "1m", phase = "train", step = steps(0.5), loss = ramp(5, 2.4) }, { lasting = "5s", loss = 12 }, { lasting = "70s", loss = noise(3.4, 0.05) },
   fires = { { "loss_spike" }, { "loss_diverged", cause = "stays", within = "75s" } },
+}
+case "the loss is lost, and falls again far above: that is one divergence, and no spike after it" {
+  ranks = 1,
+  { lasting = "2m", phase = "train", step = steps(0.2, 1), loss = ramp(5, 2.4) }, { lasting = "10s", loss = ramp(10, 200) }, { lasting = "60s", loss = ramp(200, 90) }, { lasting = "60s", loss = noise(90, 5) },
+  fires = { { "loss_spike" }, { "loss_diverged" } },
 }
 case "a spike that recovers, two points long" {
   ranks = 4,

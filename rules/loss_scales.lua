@@ -48,3 +48,10 @@ case "batches of one whose loss is fifty times as high as another's, and a low o
   ranks = 1,
   { lasting = "1s", phase = "train", step = steps(1), loss = 20 }, { lasting = "2s", loss = 21 }, { lasting = "20s", loss = noise(160, 130) }, { lasting = "12s", loss = noise(150, 60) }, { lasting = "40s", loss = noise(160, 130) },
 }
+case "the next fold of a cross validation: no step is read, and the loss is what it was at the begin" {
+  ranks = 1, { lasting = "3m", phase = "train", loss = ramp(0.0134, 0.0013) }, { lasting = "3m", loss = ramp(0.0133, 0.0013) }, { lasting = "3m", loss = ramp(0.0135, 0.0013) },
+}
+case "a few examples, learnt by heart: the loss of most batches is next to nothing, of a few it is not" {
+  ranks = 1, { lasting = "100s", phase = "train", loss = ramp(1.2, 0.02) }, { lasting = "100s", loss = noise(0.0008, 0.0003) }, { lasting = "1s", loss = 0.04 }, { lasting = "1s", loss = 0.25 },
+  { lasting = "60s", loss = noise(0.0008, 0.0003) },
+}
