@@ -50,7 +50,9 @@ rule "stalled" {
   -- take, at least a minute. That short a limit is for a standstill that processes, collectives or GPUs show as well. Where lines are all
   -- there is, a validation, a save or a preparation of data that is printed once it is done looks the same: the limit is at least `alone`,
   -- and `talking` while other lines come, and `patient` times the longest interval; `waiting` where ranks wait for one that computes.
-  -- A log that shows steps or losses seldom (fewer than eight gaps, or losses alone) may take `seldom`, or four times what it took before.
+  -- A log that shows steps or losses seldom (fewer than eight gaps, or losses alone), or none but that it trains, may take `seldom`, or four
+  -- times what it took before. Of an evaluation that was announced more silence is expected (`talking`); of a training that is over, by the log's
+  -- own word, nothing more where nothing else is known.
   -- The first step may take `start` (data, compilation), but not while every process is idle and was from the begin: then nothing is being
   -- prepared. A process that worked for `worked` seconds may have trained, with lines that nobody understands.
   params = { k = 4, least = "30s", most = "10m", steps = 60, brief = "60s", save = "5m", eval = "10m", alone = "15m", waiting = "5m", talking = "30m", patient = 5,
@@ -105,16 +107,18 @@ rule "stalled" {
     local steps   = job.step:age():min("job")
     local silent  = job.alive:age():min("job")
     local talks   = (silent:below(p.recent) & silent:below(0.9 * steps)):surely()       -- other lines came after the last step
-    local quiet   = greatest(usual, p.patient * longest, waits:surely():choose(p.waiting, talks:choose(p.talking, p.alone)))
+    local quiet   = greatest(usual, p.patient * longest, waits:surely():choose(p.waiting, (talks | phase:is("eval"):surely()):choose(p.talking, p.alone)))
     local idle    = whole:max("job"):below(p.busy) & ~awake & ~starves
     local trained = job.gaps:count():max("job"):at_least(8):surely()
     local never   = job.step:count():is(0):all("job") & ~job.loss:count():above(0):surely()
     local age     = least(steps, job.loss:age():fill(steps))      -- a loss is progress, too, if no step is reported
     local worked  = (job.worked:mean():max("job") * steps):above(p.worked):surely()
     local between = greatest((4 * job.first:max():max("job")):fill(0), (4 * job.loss:interval()):fill(0))
-    local begin   = (never | seen):choose(p.start, greatest(p.seldom, between))
+    local trains  = phase:is("train", "eval"):surely()
+    local begin   = ((never & ~trains) | seen):choose(p.start, greatest(p.seldom, between))
     -- Processes take their time to go: what follows the training's own last word is clean-up, unless steps are made after it.
     local over    = job.over:age():below(steps + "10s"):surely()
+    local gone    = over & ~job.worked:count():above(0):surely():any("job")
     local allowed = trained:choose(seen:choose(usual, quiet), (idle & never & ~worked):surely():choose(p.idle, begin))
     local moving  = job.launched:delta():above(0):any("job")      -- slow, but it goes on: no hang
     local limit   = over:choose(greatest(allowed, p.most), allowed)
@@ -122,7 +126,7 @@ rule "stalled" {
     -- goes on with other lines.
     local read    = idle | ((phase:is("starting") | job.phase:age():above(limit) | job.met:last():is("joined")) & (seen | silent:above(p.start):maybe())) | job.met:last():is("waiting")
     local certain   = ~never | read:surely()
-    return age:above(limit) & certain & ~resumed & ~moving:surely() & ~job.ended:count():above(0):surely(),
+    return age:above(limit) & certain & ~resumed & ~moving:surely() & ~job.ended:count():above(0):surely() & ~gone,
       { age = age, limit = limit, first = never, saving = phase:is("checkpoint"), evaluating = phase:is("eval"), alone = trained & ~seen }
   end,
 }

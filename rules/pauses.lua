@@ -150,3 +150,12 @@ case "an epoch says that training is finished, and the next one stands still" {
   { lasting = "2m", step = silent, process_cpu = 0 },
   fires = { { "stalled" } },
 }
+case "an evaluation that the log announces, of twenty minutes" {
+  ranks = 1, { lasting = "3m", phase = "train", step = steps(0.5, 1) }, { lasting = "20m", phase = "eval", step = silent }, { lasting = "1m", phase = "train", step = steps(0.5, 400) },
+}
+case "a log that shows no step, but that it trains and evaluates by turns" {
+  ranks = 1, { lasting = "50m", phase = "train" }, { lasting = "10m", phase = "eval" }, { lasting = "50m", phase = "train" }, { lasting = "10m", phase = "eval", ends = "completed" },
+}
+case "a log whose last word is that the training is finished" {
+  ranks = 1, { lasting = "5m", phase = "train", step = steps(0.5, 1) }, { lasting = "2h", phase = silent, step = silent, events = { { "training_over", at = "1s" } } },
+}

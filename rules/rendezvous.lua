@@ -10,6 +10,7 @@ rule "rendezvous_hang" {
     process  = signal "process_cpu"         { over = "attempt" },
     launched = signal "collective_launched" { over = "attempt" },
     met      = signal "rendezvous"          { over = "attempt" },
+    phase    = signal "phase"               { over = "attempt" },
     cpu      = signal "process_cpu"         { over = "45s" },
     gr       = signal "gr_engine_active"    { over = "30s" },
     call     = signal "wait_syscall"        { over = "attempt" },
@@ -37,7 +38,8 @@ rule "rendezvous_hang" {
     local missing = absent:any("job")
     local alone   = ~job.launched:last():above(0):any("job"):surely()
     local working = job.gr:mean():above(0.05):any("job"):surely()
-    local never   = job.step:count():is(0):all("job") & ~job.loss:count():above(0):surely()
+    local trains  = job.phase:last():is("train", "eval"):surely()      -- a log without steps that shows as much
+    local never   = job.step:count():is(0):all("job") & ~job.loss:count():above(0):surely() & ~trains
     -- Where each rank waits: for a message, a lock, a clock, anything else. The odd one is it, if the rest waits for others.
     local call, channel = job.call:last(), job.channel:last()
     local called  = job.call:count():above(0):surely()
