@@ -152,6 +152,9 @@ case "a person interrupts the training" {
   ranks = 1, { lasting = "1m", phase = "train", step = steps(0.5) },
   { lasting = "2s", step = silent, events = { { "traceback", rank = 0, exception = "KeyboardInterrupt" }, { "exception_raised", exception = "KeyboardInterrupt" } } },
 }
+case "Paddle's launcher says which processes ended" {
+  ranks = 2, { lasting = "20s", phase = "starting", events = { { "rank_failed", rank = 1, exitcode = 1, launcher = "paddle", at = "15s" } }, ends = "failed" }, fires = { { "startup_crash" } },
+}
 case "all ranks refuse the same file" {
   ranks = 4, { lasting = "10s", phase = "starting", events = {
     { "traceback", rank = 0, exception = "KeyError", at = "5s" }, { "traceback", rank = 1, exception = "KeyError", at = "6s" }, { "traceback", rank = 2, exception = "KeyError", at = "7s" },

@@ -62,6 +62,7 @@ rule "gpus_waited" {
     power  = signal "gpu_power"        { over = "attempt" },
     limit  = signal "gpu_power_limit"  { over = "attempt" },
     memory = signal "gpu_memory_used"  { over = "attempt" },
+    table  = signal "gpus_compared"    { over = "attempt" },
     step   = signal "step"             { over = "attempt" },
   },
   -- One look is no proof while a job runs: a rank that saves for the others looks the same. It is one of a job that ended so.
@@ -77,8 +78,10 @@ rule "gpus_waited" {
     local spin   = gr:above(p.spin) & little
     local held   = cold & job.memory:last():above(p.held):maybe()
     local after  = job.step:age():min("job"):below(job.gr:age():max("job"))         -- a step was made since
-    return (held:any("job") & spin:any("job") & (held | spin):all("job")):surely() & ~after:surely(),
-      { n = spin:count("job"), idle = held:count("job"), kernel = held:any("job") }
+    -- A table whose rows have no name: one at rest, and a busy one that draws hardly more.
+    local rows   = job.table:last("busy"):below(p.times * job.table:last("idle")):surely() & ~job.step:age():min("job"):below(job.table:age()):surely()
+    return ((held:any("job") & spin:any("job") & (held | spin):all("job")):surely() & ~after:surely()) | rows,
+      { n = spin:count("job"), idle = held:count("job"), kernel = held:any("job"):surely() | rows }
   end,
 }
 
@@ -223,6 +226,13 @@ case "the last look shows one idle GPU among such as wait" {
   { lasting = "1s", step = silent, gr_engine_active = 1, gpu_power = 92, gpu_power_limit = 400, gpu_memory_used = 6e10, gpu = { [2] = { gr_engine_active = 0, gpu_power = 64 } } },
   { lasting = "4s", gr_engine_active = silent, gpu_power = silent, gpu_power_limit = silent, gpu_memory_used = silent, ends = "failed" },
   fires = { { "gpus_waited" } },
+}
+case "a table without the names of its GPUs shows the same" {
+  ranks = 4, { lasting = "2m", phase = "train", step = steps(1) }, { lasting = "5s", step = silent, events = { { "gpus_compared", idle = 66, busy = 91 } }, ends = "failed" },
+  fires = { { "gpus_waited", cause = "kernel" } },
+}
+case "a table without the names of its GPUs shows some at work" {
+  ranks = 4, { lasting = "2m", phase = "train", step = steps(1) }, { lasting = "5s", step = silent, events = { { "gpus_compared", idle = 66, busy = 310 } }, ends = "failed" },
 }
 case "a look at the same, and the job goes on" {
   ranks = 4,

@@ -53,7 +53,8 @@ rule "rank_killed" {
                     | job.failed:where { exitcode = { -4, -7, -8, -9, -11, 132, 135, 136, 137, 139 } }:count():above(0)
                     | job.failed:where { how = { "Killed", "Out Of Memory", "Segmentation fault", "Bus error", "Illegal instruction", "Floating point exception" } }:count():above(0)
                     | job.reported:where { signal = { 4, 7, 8, 9, 11 } }:count():above(0)
-    local loader = job.worker:count():above(0)
+    local alone  = job.worker:where { signal = "none" }:count()      -- a worker that ended by itself is reported once more, without how
+    local loader = job.worker:except { signal = "none" }:count():above(alone)
     local over   = job.ended:last()
     local segv, bus = job.segv:count():above(0), job.bus:count():above(0)
     local oom    = job.oom:count():above(0) | over:is("oom"):surely()
@@ -309,6 +310,12 @@ case "the rank whose loader was killed, not those that lost it" {
   ranks = 4, { lasting = "1m", phase = "train", step = steps(1) },
   { lasting = "5s", step = silent, events = { { "dataloader_killed", rank = 3, pid = 77 }, { "traceback", rank = 3 }, { "traceback", rank = 0, at = "1s" }, { "rank_failed", rank = 0, exitcode = 1, at = "2s" } }, ends = "failed" },
   fires = { { "rank_killed", who = { 3 }, cause = "loader" } },
+}
+case "a worker of the loader ends by its own exception" {
+  ranks = 1, { lasting = "1m", phase = "starting" },
+  { lasting = "5s", events = { { "dataloader_killed", rank = 0, pid = 77, signal = "none" }, { "dataloader_killed", rank = 0, pid = 77 }, { "traceback", rank = 0, exception = "RuntimeError" },
+                               { "exception_raised", exception = "RuntimeError", message = "a worker ended", place = "train.py" } }, ends = "failed" },
+  fires = { { "startup_crash", cause = "exception" } },
 }
 case "the kernel killed a process for its memory" {
   ranks = 4, { lasting = "1m", phase = "train", step = steps(1) }, { lasting = "5s", events = { { "host_oom", pid = 4711 } }, ends = "oom" },

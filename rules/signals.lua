@@ -244,6 +244,8 @@ signals {
     aliases = { "DCGM_FI_DEV_ECC_DBE_VOL_TOTAL" } },
   row_remap_failure = { kind = "gauge", unit = "count", owner = "gpu", documentation = "Whether a row of memory could not be remapped.",
     aliases = { "DCGM_FI_DEV_ROW_REMAP_FAILURE", "DCGM_FI_DEV_ROW_REMAP_FAILED" } },
+  gpus_compared = { kind = "event", unit = "none", owner = "job", source = log, fields = { idle = "watts", busy = "watts" },
+    documentation = "A table of GPUs without their names: the power of one at rest, and of one that is fully busy." },
   gpu_unreadable = { kind = "event", unit = "none", owner = "gpu", source = sampler, fields = { call = "text", reason = "text" },
     documentation = "NVML did not answer a question about the GPU, and why: what that call gives is unknown. Reported once a call." },
   xid = { kind = "event", unit = "none", owner = "gpu", source = kernel, fields = { code = "none", pci = "text", pid = "none", process = "text", recovery = "none" },

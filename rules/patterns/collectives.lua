@@ -56,7 +56,7 @@ pattern "nccl_error" {
 }
 pattern "hccl_timeout" {
   about  = "Huawei's library: a record from another rank did not come",
-  line   = { [[wait execution of the Notify register times out]], [[(?i)\bhccl \w+ task timeout]] },
+  line   = { [[wait execution of the Notify register times out]], [[(?i)\bhccl \w+ task timeout]], [[\breason=\[(?:stream sync|task|event wait|notify wait) ?timeout]] },
   event  = "collective_timeout", fields = { missing = { find = [=[remote rank:? ?\[(\d{1,6})\]]=] } }, texts = { op = { find = [=[tag\[(\w+?)_]=] } },
 }
 pattern "hccl_error" {

@@ -1,7 +1,7 @@
 -- Failures of processes: lines of Python, CUDA and the allocators.
 
 -- What a rank reports of another one's end: it is no failure of its own.
-local consequence = [[(?m)^ ?(?:\w+\.)*[A-Z]\w*: .*(]] .. [[(?:Connection (?:closed|reset) by peer|[Bb]roken pipe|Socket closed|recvValue failed|sendBytes failed|failed to recv|Timed out (?:initializing process group|waiting \d+ms for)|timed out in init_process_group|[Tt]imed out after \d+ seconds waiting for clients|wait timeout after \d+ms|Timeout waiting for key|store (?:may have|might have) (?:crashed|exited)|terminated by signal SIGTERM|Process group .* (?:aborted|terminated)|NCCL (?:[Ee]rror|communicator)|NCCL: unhandled|nccl[A-Z]\w+Error|monitoredBarrier|Hccl[A-Z]\w+|Application timeout caused pair closure)]] .. [[)]]
+local consequence = [[(?m)^ ?(?:\w+\.)*[A-Z]\w*: .*(]] .. [[(?:Connection (?:closed|reset) by peer|[Bb]roken pipe|Socket closed|recvValue failed|sendBytes failed|failed to recv|Timed out (?:initializing process group|waiting \d+ms for)|timed out in init_process_group|[Tt]imed out after \d+ seconds waiting for clients|wait timeout after \d+ms|Timeout waiting for key|store (?:may have|might have) (?:crashed|exited)|terminated by signal SIGTERM|Process group .* (?:aborted|terminated)|NCCL (?:[Ee]rror|communicator)|NCCL: unhandled|nccl[A-Z]\w+Error|monitoredBarrier|Hccl[A-Z]\w+|Application timeout caused pair closure|\bKeyboardInterrupt:? *$)]] .. [[)]]
 -- A part of a path that is no library's: none begins with lib, site- or dist-.
 local part  = [[(?:[^lsd/"<][^/"]*|l(?:[^i/"][^/"]*)?|li(?:[^b/"][^/"]*)?|s(?:[^i/"][^/"]*)?|si(?:[^t/"][^/"]*)?|sit(?:[^e/"][^/"]*)?|site[^-/"][^/"]*|d(?:[^i/"][^/"]*)?|di(?:[^s/"][^/"]*)?|dis(?:[^t/"][^/"]*)?|dist[^-/"][^/"]*)]]
 local place = [[(?m)^\s+File ("/?]] .. part .. [[(?:/]] .. part .. [[)*", line \d+, in \S+)]]
@@ -104,7 +104,13 @@ pattern "host_memory_refused" {
 }
 pattern "dataloader_killed" {
   line   = [[DataLoader (?:worker|process) \(pid(?:\(s\))? (?P<pid>\d+)[^)]*\) (?:exited )?(?:is killed by signal: (?P<signal>[^.]+)|exited unexpectedly)]],
+  unless = [[exited unexpectedly with exit code \d]],
   event  = "dataloader_killed", fields = { pid = "pid" }, texts = { signal = "signal" },
+}
+pattern "dataloader_ended" {
+  about  = "by an exception of its own, which is printed elsewhere; the loader reports the same worker once more, without the code",
+  line   = [[DataLoader (?:worker|process) \(pid(?:\(s\))? (?P<pid>\d+)[^)]*\) exited unexpectedly with exit code \d]],
+  event  = "dataloader_killed", fields = { pid = "pid" }, texts = { signal = { text = "none" } },
 }
 pattern "bus_error"    { line = { [[Unexpected bus error encountered in worker]], [[(?:^|[^\w])Bus error(?: |:|$|\()]], [[SIGBUS]], [[^Fatal Python error: Bus error]], [[(?i)^bus error \(core dumped\)|(?:^|\s)总线错误(?:\W|$)]],
                                   [[unable to (?:write to file|open shared memory object|mmap \d+ bytes from file) </torch_]], [[insufficient shared memory \(shm\)]] }, event = "bus_error",

@@ -55,6 +55,12 @@ pattern "sagemaker_failed" {
   line   = [[\bExecuteUserScriptError:|\bFailed\. Reason: AlgorithmError:]], event = "rank_failed",
   fields = { exitcode = { { find = [[\b[Ee]xit ?[Cc]ode:? (\d+)]] }, { number = 1 } } }, texts = { launcher = { text = "sagemaker" } },
 }
+pattern "paddle_exit" {
+  about  = "Paddle's launchers: the first names the processes that ended by themselves, the second one of them",
+  line   = { [[ABORT!!! Out of all \d+ trainers, the trainer process with rank=\[(?P<rank>\d+)]], [[\bContainer rank (?P<rank2>\d+) status failed cmd .*\bcode (?P<code>-?\d+)\b]] },
+  event  = "rank_failed", fields = { rank = { { "rank" }, { "rank2" } }, exitcode = { { "code" }, { number = 1 } }, signal = { find = [[\bcode -(\d+)]] } },
+  texts  = { launcher = { text = "paddle" } },
+}
 -- The number of a signal that is given by its name, or by its word.
 local by_name = { { find = [[\b(SIGKILL)\b]], number = 9 }, { find = [[\b(SIGSEGV)\b]], number = 11 }, { find = [[\b(SIGBUS)\b]], number = 7 }, { find = [[\b(SIGABRT)\b]], number = 6 },
                   { find = [[\b(SIGFPE)\b]], number = 8 }, { find = [[\b(SIGILL)\b]], number = 4 }, { find = [[\b(SIGTERM)\b]], number = 15 } }

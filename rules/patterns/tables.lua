@@ -13,6 +13,13 @@ pattern "nvidia_smi_query" {
   line    = [[^[,\s]*(?:[A-Z][\w .-]*, )?(?P<gpu>\d{1,2}|[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d|GPU-[0-9a-f-]+), .*\d (?:%|W|MiB),.*\d (?:%|W|MiB)]], gpu = "gpu",
   samples = { gr_engine_active = { find = [[(NUM) %]], scale = 0.01 }, gpu_power = { find = [[(NUM) W]] } },
 }
+pattern "nvidia_smi_unnamed" {
+  about     = "the same without a column that names the GPU: rows cannot be told apart, but one at rest beside busy ones shows",
+  line      = [=[\bpower\.draw \[W\], utilization\.gpu \[%\]|\butilization\.gpu \[%\], power\.draw \[W\]]=], unless = [[\b(?:index|uuid|pci\.bus|gpu_bus_id|serial)\b]],
+  continues = [[^\s*\[?(?:\d|N/A).* (?:%|W)\b]], lines = 40,
+  event     = "gpus_compared",
+  fields    = { idle = { { find = [[(NUM) W, 0 %]] }, { find = [[(?m)\b0 %, (NUM) W]] } }, busy = { { find = [[(NUM) W, 100 %]] }, { find = [[\b100 %, (NUM) W]] } } },
+}
 pattern "gpustat" {
   line    = [[^\[(?P<gpu>\d{1,2})\] [^|]*\|\s*\d+.C,\s*\d+ %]], gpu = "gpu",
   samples = { gr_engine_active = { find = [[C,\s*(NUM) %]], scale = 0.01 }, gpu_power = { find = [[%,\s*(NUM) / NUM W]] }, gpu_power_limit = { find = [[/ (NUM) W]] },
