@@ -302,3 +302,21 @@ parser "bigdl" (training {
 parser "deeplearning4j" (training {
   line    = [[\bScore at iteration (?P<step>INT) is (?P<loss>NUM)]], samples = { step = "step", loss = "loss" },
 })
+parser "lerobot" (training {
+  about   = "counts above a thousand are rounded, and end in K or M",
+  line    = [[\bstep:NUM[KM]? smpl:\S+ ep:\S+ epch:\S+ loss:(?P<loss>NUM) grdn:(?P<norm>NUM) lr:(?P<lr>NUM)]],
+  samples = { step = { { find = [[\bstep:(NUM) ]] }, { find = [[\bstep:(NUM)K ]], scale = 1000 }, { find = [[\bstep:(NUM)M ]], scale = 1000000 } }, loss = "loss", grad_norm = "norm",
+              learning_rate = "lr", step_time = { find = [[\bupdt_s:(NUM)]] }, data_time = { find = [[\bdata_s:(NUM)]] } },
+})
+parser "build_nanogpt" (training {
+  about   = "a file of steps, without a word: 120 train 3.41; the validations between are no losses of the training",
+  line    = [[^(?P<step>INT) train (?P<loss>NUM)\s*$]], samples = { step = "step", loss = "loss" },
+})
+parser "stable_baselines" (training {
+  about   = "Stable Baselines and its kin: a table of statistics; its losses are no measure of what is learnt",
+  line    = [[^\| +(?:total_)?timesteps +\| +(?P<step>INT) +\|]], samples = { step = "step" },
+})
+parser "episodes_returned" (training {
+  about   = "CleanRL: global_step=1024, episodic_return=[21.]",
+  line    = [[\bglobal[_ ]step=(?P<step>INT), episodic[_ ](?:return|length)=]], samples = { step = "step" },
+})

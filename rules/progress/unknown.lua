@@ -26,6 +26,21 @@ parser "named_bar" {
   states  = { phase = "train" },
 }
 
+parser "bar_with_loss" {
+  about   = "a bar of any name that shows a loss: SFT: 12/375 [.., loss 6.05]; not those of evaluations",
+  line    = [=[^\s*[^|%]{1,60}:\s+INT%\|[^|]*\|\s*(?P<step>INT)/(?P<total>INT) \[[^\]]*[ ,]loss[ =:] ?(?P<loss>NUM)]=],
+  unless  = [[(?i)^\W*\S*(?:eval|valid|test|predict|infer|generat|sampl|\bval\b)|epoch|^\s*[^|%]*\d+/\d+[^|%]*INT%]], same = "total",
+  samples = { step = "step", loss = "loss", learning_rate = { find = [[\blr=(NUM)]] } },
+  states  = { phase = "train" },
+}
+parser "bar_of_epochs" {
+  about   = "the epoch stands before the bar, without the word: [fold 0] 012/200:  25%| 1/4 [.., loss=0.5]",
+  line    = [=[^[^|%]{0,40}?\b(?P<epoch>INT)/INT\]?:\s+INT%\|[^|]*\|\s*(?P<n>INT)/(?P<total>INT) \[[^\]]*[ ,]loss[ =:] ?(?P<loss>NUM)]=],
+  unless  = [[(?i)eval|valid|test|\bval\b]],
+  samples = { step = { "n", epoch = "epoch", per_epoch = "total" }, loss = "loss" },
+  states  = { phase = "train" },
+}
+
 parser "evaluation_bar" {
   about  = "of an evaluation within the training: no step is made, and none is missed",
   line   = [[^\s*(?:[Ee]val|[Vv]alid|[Tt]est|[Pp]redict|[Ii]nferenc|[Gg]enerat|[Ss]ampl)\w*\b[^|:%]{0,40}:?\s+INT%\|]],
@@ -130,6 +145,20 @@ parser "loss_of_a_batch" {
               [[(?i)]] .. epoch .. [[\W{1,6}(?:mini-?batch|batch|step|iteration)[ _]loss["']?\s*[:=]?\s*(?P<loss>NUM)(?:[^\w.]|$)]] },
   scan    = scan_loss, unless = not_training,
   samples = { loss = "loss" }, states = { phase = "train" },
+}
+parser "loss_first" {
+  about   = "without a count: the loss begins the line, or short values before it: Loss: 0.41; LR: 0.0002, Acc: 93.1, Loss: 0.41",
+  line    = { [[(?i)^\W*(?:(?:info|debug)\W+)?(?:training[_ ])?loss\s*[:=]\s*(?P<loss>NUM)(?:\s*$|\s*[,;|])]],
+              [[(?i)^\W*(?:(?:info|debug)\W+)?(?:(?:lr|acc(?:uracy)?|time|learning[_ ]rate|top-?[15]|epoch)\s*[:=]\s*NUM%?\s*[,;|]\s*){1,4}(?:train(?:ing)?[_ ])?loss\s*[:=]\s*(?P<after>NUM)(?:\s*$|\s*[,;|])]],
+              [[(?i)^<epoch: *INT, *lr: ?NUM> *loss: ?(?P<epochs>NUM)\s*$]] },
+  scan    = scan_loss, unless = not_training,
+  samples = { loss = { { "loss" }, { "after" }, { "epochs" } }, grad_norm = grad_norm, learning_rate = learning_rate }, states = { phase = "train" },
+}
+parser "batch_of" {
+  about   = "how far it is within an epoch that another line names, and no loss: Batch 120/1650",
+  line    = [[(?i)^\W*(?:(?:info|debug)\W+)?(?:mini-?)?batch(?:es)?["']?\s*[:=#]?\s*\[?(?P<step>INT)\s?(?:/|of)\s?(?P<total>\d{2,})(?:[^\w.]|$)]],
+  scan    = [[(?i)batch]], unless = not_training .. of_checkpoint, same = "total",
+  samples = with { step = "step" }, states = { phase = "train" },
 }
 parser "step_alone" {
   about   = "a line of its own: current step: 120, the 120th step",
