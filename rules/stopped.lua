@@ -123,7 +123,8 @@ rule "rank_blocked" {
   shows = "in an uninterruptible wait for minutes: {who}",
   causes = { device = "it is in state D (pid {pid:.0f}): its disk, file system or driver does not answer; signals do not reach it until then" },
   actions = {
-    device    = { "look at what process {pid:.0f} on {node} waits for (dmesg -T, cat /proc/{pid:.0f}/stack as root); drain {node} if it stays", "look at what {who} waits for (dmesg -T, /proc/PID/stack as root)" },
+    device    = { "look at what process {pid:.0f} on {node} waits for (dmesg -T, cat /proc/{pid:.0f}/stack as root); drain {node} if it stays", "look at what process {pid:.0f} waits for (dmesg -T, cat /proc/{pid:.0f}/stack as root)",
+                  "look at what {who} waits for (dmesg -T)" },
   },
   evaluate = function(job, p)
     local blocked = (job.state:last():is("disk_sleep") & job.cpu:mean():below(p.idle)):surely()

@@ -5,6 +5,7 @@ rule "straggler_by_waits" {
   summary = "The other ranks wait for this one in every step",
   needs = {
     share = signal "wait_share"    { over = "30s" },
+    pid   = signal "process_pid"   { over = "attempt", least = 1 },
     state = signal "process_state" { over = "attempt" },
     gap   = signal "step_gap"      { over = 64, least = 8 },
     step  = signal "step"          { over = "attempt" },
@@ -17,7 +18,11 @@ rule "straggler_by_waits" {
   causes = {
     late = "its steps take longer than the others': more work, a busy host, a slow disk or a pause of its own; look at what its process does (py-spy dump)",
   },
-  actions = { late = "look at what rank {rank} on {node} does (top, py-spy dump --pid PID); drain {node} if it has no more work than the others" },
+  actions = {
+    late = { "look at what rank {rank} on {node} does (top, py-spy dump --pid {pid:.0f}); drain {node} if it has no more work than the others",
+             "look at what rank {rank} does (top, py-spy dump --pid {pid:.0f})", "look at what rank {rank} on {node} does (top, py-spy dump); drain {node} if it has no more work than the others",
+             "look at what rank {rank} does (top, py-spy dump)" },
+  },
   evaluate = function(job, p)
     local own     = job.share:mean()
     local typical = own:median("job"):fill(own:max("job"))
@@ -26,7 +31,7 @@ rule "straggler_by_waits" {
     local works   = own:max("job"):below(p.whole)
     local steps   = job.step:age():min("job"):below((p.still * job.gap:median():max("job")):clamp("10s"))
     local stopped = job.state:last():is("stopped", "traced", "zombie"):any("job"):surely()
-    return late & few & (steps:surely() | (works & steps:maybe())) & ~stopped, { own = own, typical = typical, late = late }
+    return late & few & (steps:surely() | (works & steps:maybe())) & ~stopped, { own = own, typical = typical, pid = job.pid:last(), late = late }
   end,
 }
 
