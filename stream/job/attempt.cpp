@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 
 namespace tocsin::stream {
@@ -18,6 +19,13 @@ std::string text_of(const EventRecord& event, std::string_view field) {
                                                                     : std::to_string(number);
   }
   return {};
+}
+
+// Producers write numbers as texts, too: "79".
+std::optional<double> number_in(std::string_view text) {
+  double number = 0;
+  const auto [end, wrong] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return wrong == std::errc{} && end == text.data() + text.size() ? std::optional{number} : std::nullopt;
 }
 
 std::optional<double> number_of(const EventRecord& event, std::string_view field) {
@@ -280,7 +288,9 @@ void Attempt::signal_event(const EventRecord& event, Time arrival) {
   std::vector<EventField> fields;
   for (const auto& field : event.fields) {
     const auto* text = std::get_if<std::string_view>(&field.value);
-    fields.push_back({field.name, text ? symbols_.intern(*text) : canonical(std::get<double>(field.value))});
+    if (text == nullptr) fields.push_back({field.name, canonical(std::get<double>(field.value))});
+    else if (!definition.number_field(field.name)) fields.push_back({field.name, symbols_.intern(*text)});
+    else if (const auto number = number_in(*text)) fields.push_back({field.name, canonical(*number)});
   }
   if (cluster_) cluster_->name_job(event.member.node, symbols_, fields);
   if (history_->event(*id, *slot, intake_.placed(event.time, arrival, true), fields, arrival, intake_.next_order()) == History::Write::late)

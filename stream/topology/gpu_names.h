@@ -42,6 +42,10 @@ class GpuName {
   }
   [[nodiscard]] bool is_pci() const noexcept { return size_ != 0; }
   [[nodiscard]] bool is_uuid() const noexcept { return name_.starts_with("GPU-") || name_.starts_with("MIG-"); }
+  // Virtual machines and broken drivers report an address or a UUID of zeros: many GPUs would be one.
+  [[nodiscard]] bool names_nothing() const noexcept {
+    return (is_pci() || is_uuid()) && view().find_first_of("123456789abcdefABCDEF", is_uuid() ? 4 : 0) == std::string_view::npos;
+  }
   [[nodiscard]] std::string_view view() const noexcept { return size_ == 0 ? name_ : std::string_view{flattened_.data(), size_}; }
 
  private:

@@ -49,6 +49,7 @@ void Topology::name_gpu(Slot gpu, const GpuName& name) {
 void Topology::alias_gpu(std::string_view node_name, std::string_view name, std::string_view alias) {
   const GpuName canonical{name}, other{alias};
   if (name.empty() || alias.empty() || canonical.view() == other.view()) return;
+  if (canonical.names_nothing() || other.names_nothing()) return;
   const Slot on = node_name.empty() ? no_slot : node(node_name);
   if (on == no_slot && !node_name.empty()) return;
   const Slot by_alias = find_gpu(on, other.view());
@@ -82,7 +83,7 @@ void Topology::same_gpu(std::string_view node, std::span<const std::string_view>
   std::string_view first;
   const auto sort = [](std::string_view text) {
     const GpuName name{text};
-    return text.empty() ? 0 : name.is_pci() ? 3 : name.is_uuid() ? 2 : 1;
+    return text.empty() || name.names_nothing() ? 0 : name.is_pci() ? 3 : name.is_uuid() ? 2 : 1;
   };
   for (const std::string_view name : names)
     if (sort(name) > sort(first)) first = name;
@@ -92,7 +93,7 @@ void Topology::same_gpu(std::string_view node, std::span<const std::string_view>
 std::string_view Topology::gpu_uuid(Slot gpu) const {
   if (gpu >= gpus_.size()) return {};
   for (const std::string& name : gpus_[gpu].names)
-    if (GpuName{name}.is_uuid()) return name;
+    if (const GpuName known{name}; known.is_uuid() && !known.names_nothing()) return name;
   return {};
 }
 

@@ -58,6 +58,12 @@ struct SignalDefinition {
   // Step, counter and time are kept in double, all else in float.
   [[nodiscard]] bool wide() const noexcept { return kind == SignalKind::step || kind == SignalKind::counter || kind == SignalKind::time; }
   [[nodiscard]] bool textual() const noexcept { return unit == "text"; }
+  // Whether an event's field of this name is declared as a number.
+  [[nodiscard]] bool number_field(std::string_view field) const noexcept {
+    for (const Field& known : fields)
+      if (known.name == field) return known.unit != "text";
+    return false;
+  }
 };
 
 enum class SignalId : std::uint32_t {};

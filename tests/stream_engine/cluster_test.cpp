@@ -302,3 +302,16 @@ TEST_CASE("a reload with other rules of the cluster keeps its members and its ev
   CHECK(fired(reloaded, "several").size() == 1);
   CHECK(fired(reloaded, "more").size() == 1);
 }
+
+TEST_CASE("GPUs whose UUIDs are all zeros stay apart") {
+  constexpr const char* nobody = "GPU-00000000-0000-0000-0000-000000000000";
+  SmallJob log{pack()};
+  member(log, 1, gpu("n1", "0000:1b:00.0"), {{"gpu_uuid", 0, nobody, true}});
+  for (const char* job : {"a", "b"}) xid(log, 2 + (job[0] - 'a'), gpu("n1", "0000:1b:00.0"), job);
+  member(log, 5, gpu("n1", "0000:3b:00.0"), {{"gpu_uuid", 0, nobody, true}});
+  member(log, 6, gpu("n2", "0000:1b:00.0"), {{"gpu_uuid", 0, nobody, true}});
+  for (const char* job : {"c", "d"}) xid(log, 7 + (job[0] - 'c'), gpu("n2", "0000:1b:00.0"), job);
+  log.beats(10, 2 * hour - 60);
+  CHECK(fired(log, "several").size() == 2);
+  CHECK(log.collector.transitions.back().state == AlertState::firing);
+}
