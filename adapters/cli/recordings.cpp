@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "adapters/formats/alert_form.h"
@@ -50,6 +51,28 @@ bool running(const std::string& name) {
   return pid > 0 && (::kill(static_cast<pid_t>(pid), 0) == 0 || errno == EPERM);
 }
 
+// How the command ended, by the last segment of the journal: "exit status 3", "signal 9"; empty where nothing says it.
+std::string ended_with(const fs::path& directory) {
+  std::uint64_t last = 0;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(directory, error))
+    if (entry.path().extension() == ".journal")
+      last = std::max<std::uint64_t>(last, std::strtoull(entry.path().stem().c_str(), nullptr, 10));
+  auto reader = journal::Reader::open(directory);
+  if (!reader) return {};
+  runtime::JournalLog log{std::move(*reader)};
+  if (!log.seek(stream::Position{last})) return {};
+  std::string how;
+  for (auto entry = log.next(); entry && *entry != nullptr; entry = log.next())
+    for (const stream::EventRecord& event : (*entry)->events) {
+      if (event.name != "end") continue;
+      for (const auto& field : event.fields)
+        if (const auto* number = std::get_if<double>(&field.value); number != nullptr && (field.name == "code" || field.name == "signal"))
+          how = fmt::format("{} {:.0f}", field.name == "code" ? "exit status" : "signal", *number);
+    }
+  return how;
+}
+
 // What the history beside the journal says at its end: the verdict, or how many alerts.
 std::string outcome_of(const fs::path& directory, const std::string& name) {
   std::string verdict;
@@ -70,8 +93,11 @@ std::string outcome_of(const fs::path& directory, const std::string& name) {
       }
       const auto& v = report["verdict"];
       const std::string family = v.value("family", "");
-      verdict = (family.empty() ? std::string{"no fault found"} : stream::with_words(family, v.value("family_words", ""))) + " (" +
-                v.value("end_reason", "unknown") + ")";
+      const std::string reason = v.value("end_reason", "unknown");
+      const std::string how = reason == "failed" ? ended_with(directory) : std::string{};
+      const std::string nothing = reason == "failed" ? "no cause found" : "no fault found";
+      verdict = fmt::format("{} ({}{}{})", family.empty() ? nothing : stream::with_words(family, v.value("family_words", "")), reason,
+                            how.empty() ? "" : ", ", how);
     }
   }
   if (running(name)) verdict = "running";
