@@ -68,7 +68,7 @@ rule "gpus_waited" {
   -- One look is no proof while a job runs: a rank that saves for the others looks the same. It is one of a job that ended so.
   params = { cold = 0.05, spin = 0.9, draw = 0.35, times = 2, held = 1e9 },
   yields_to = { "collective_hang", "collective_timeout", "rank_killed", "node_down" },
-  shows = "{n:.0f} GPUs at full activity and little power, {idle:.0f} idle with its memory in use",
+  shows = "at least {n:.0f} GPUs at full activity and little power, {idle:.0f} idle with its memory in use",
   causes = { kernel = "the others wait in a kernel of a collective for the rank of the idle one" },
   actions = { kernel = "look at the process and the GPU of the idle one before the job is started again" },
   evaluate = function(job, p)
@@ -81,7 +81,7 @@ rule "gpus_waited" {
     -- A table whose rows have no name: one at rest, and a busy one that draws hardly more.
     local rows   = job.table:last("busy"):below(p.times * job.table:last("idle")):surely() & ~job.step:age():min("job"):below(job.table:age()):surely()
     return ((held:any("job") & spin:any("job") & (held | spin):all("job")):surely() & ~after:surely()) | rows,
-      { n = spin:count("job"), idle = held:count("job"), kernel = held:any("job"):surely() | rows }
+      { n = rows:choose(1, spin:count("job")), idle = rows:choose(1, held:count("job")), kernel = held:any("job"):surely() | rows }
   end,
 }
 
