@@ -53,7 +53,7 @@ rule "startup_crash" {
     storage     = "free space, or mend the file system; then start the job again",
     usage       = "correct the command line, then start the job again",
     gpu         = { "run nvidia-smi on {node}: drain {node} if it fails there, else correct the job's request for GPUs", "run nvidia-smi on the job's nodes: drain one where it fails" },
-    otherwise   = "read the end of the log of {who}, mend it, then start the job again",
+    otherwise   = { "read the end of the log of {who}, mend it, then start the job again", "read the end of the job's log, mend it, then start the job again" },
   },
   evaluate = function(job, p)
     local function any(events) return events:count():above(0):surely():any("job") end
@@ -69,14 +69,15 @@ rule "startup_crash" {
     local storage = any(job.full) | any(job.denied) | broken
     local missing = any(job.module) | any(job.library)
     local asset   = any(job.hub) | any(job.data) | any(job.file)
-    local failed  = job.failed:where { exitcode = { 1, 2, 126, 127, 255 } }:count():above(0):surely():any("job")
+    local ended   = job.failed:where { exitcode = { 1, 2, 126, 127, 255 } }:count():above(0):surely()
+    local failed  = ended:any("job")
     local lately  = ~(first:age():above(p.last) & first:age():below("24h")):surely() | failed | job.ended:last():is("failed"):surely()
     local crash   = (came:any("job") & lately) | any(job.usage) | storage | missing | asset | any(job.gpu) | failed
     local begun   = (job.step:count():above(0):any("job") | job.loss:count():above(0)):surely()
     local well    = well(job) | job.finished:count():above(0):surely()
     -- A disk that is full strikes at the first save: the steps until then prove nothing.
     return crash & (~begun | storage) & ~well,
-      { who = raised, exception = first:count():above(0):surely(), class = first:first("exception"), message = first:first("message"), place = first:first("place"), environment = missing, asset = asset, storage = storage, usage = any(job.usage), gpu = any(job.gpu) }
+      { who = raised | (ended & ~raised:any("job")), exception = first:count():above(0):surely(), class = first:first("exception"), message = first:first("message"), place = first:first("place"), environment = missing, asset = asset, storage = storage, usage = any(job.usage), gpu = any(job.gpu) }
   end,
 }
 
@@ -153,7 +154,9 @@ case "a person interrupts the training" {
   { lasting = "2s", step = silent, events = { { "traceback", rank = 0, exception = "KeyboardInterrupt" }, { "exception_raised", exception = "KeyboardInterrupt" } } },
 }
 case "Paddle's launcher says which processes ended" {
-  ranks = 2, { lasting = "20s", phase = "starting", events = { { "rank_failed", rank = 1, exitcode = 1, launcher = "paddle", at = "15s" } }, ends = "failed" }, fires = { { "startup_crash" } },
+  ranks = 2,
+  { lasting = "20s", phase = "starting", events = { { "rank_failed", rank = 1, exitcode = 1, launcher = "paddle", at = "15s" } }, ends = "failed" },
+  fires = { { "startup_crash", who = { 1 } } },
 }
 case "all ranks refuse the same file" {
   ranks = 4, { lasting = "10s", phase = "starting", events = {

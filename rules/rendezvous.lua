@@ -38,7 +38,8 @@ rule "rendezvous_hang" {
     local missing = absent:any("job")
     local alone   = ~job.launched:last():above(0):any("job"):surely()
     local working = job.gr:mean():above(0.05):any("job"):surely()
-    local trains  = job.phase:last():is("train", "eval"):surely()      -- a log without steps that shows as much
+    -- A log without steps shows as much, where it is all there is.
+    local trains  = job.phase:last():is("train", "eval"):surely() & ~job.process:count():above(0):surely():any("job")
     local never   = job.step:count():is(0):all("job") & ~job.loss:count():above(0):surely() & ~trains
     -- Where each rank waits: for a message, a lock, a clock, anything else. The odd one is it, if the rest waits for others.
     local call, channel = job.call:last(), job.channel:last()
