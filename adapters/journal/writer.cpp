@@ -195,6 +195,15 @@ Result<Position> Writer::append(std::span<const std::byte> payload, Time arrival
   return static_cast<Position>(position);
 }
 
+Result<void> Writer::reserve(std::uint64_t bytes) {
+  const State& s = *state_;
+  while (::fallocate(s.file.get(), FALLOC_FL_KEEP_SIZE, static_cast<off_t>(s.written), static_cast<off_t>(bytes)) != 0) {
+    if (errno == EOPNOTSUPP || errno == ENOSYS) return {};
+    if (errno != EINTR) return io_error("append to the journal in", s.directory, errno);
+  }
+  return {};
+}
+
 Result<void> Writer::sync(bool names) {
   if (auto synced = state_->sync_finished(); !synced) return synced;
   if (::fdatasync(state_->file.get()) != 0) return io_error("sync the journal in", state_->directory, errno);

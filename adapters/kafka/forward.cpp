@@ -122,8 +122,7 @@ class Forwarder {
     if (partitions_ > 0) return true;
     const auto count = appender_.partitions(topic::telemetry, 1s);
     if (count) partitions_ = *count;
-    else if (std::exchange(complaint_, count.error().message) != count.error().message)
-      options_.log(count.error().message + "; the journal keeps what is to be sent");
+    else complain(count.error().message + "; the journal keeps what is to be sent");
     return partitions_ > 0;
   }
 
@@ -199,7 +198,13 @@ class Forwarder {
     if (!last && Clock::now() < saved_ + 1s) return {};
     saved_ = Clock::now();
     progress_.position = reached_;
-    return progress_.write(options_.journal);
+    // A disk that is full keeps nothing from being sent; what a restart sends again is known by its number.
+    if (auto written = progress_.write(options_.journal); !written) complain(written.error().message);
+    return {};
+  }
+
+  void complain(const std::string& why) {
+    if (std::exchange(complaint_, why) != why) options_.log(why);
   }
 
   std::uint64_t count_left() {

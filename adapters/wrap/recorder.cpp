@@ -225,6 +225,7 @@ void Recorder::second(Time now) {
 
 void Recorder::finish() {
   const Time now = setup_.clock.now();
+  recording_.finishes();
   tell_dropped(now);
   if (state_.ended) {
     // What has gone with the command, the command itself among it, exited; the rest lives on without us.
@@ -255,6 +256,7 @@ void Recorder::finish() {
   entry_.seal();
   recording_.append(entry_);
   recording_.sync(Recording::Sync::all);
+  recording_.report_lost();
 }
 
 int Recorder::run() {

@@ -14,6 +14,8 @@ namespace tocsin::adapters::wrap {
 namespace {
 constexpr stream::Duration longest_wait = std::chrono::seconds{30};
 constexpr std::uint64_t least_segment = 1u << 20;  // many times what each begins with
+// After a failure, recording goes on only where this fits: a disk that takes beats and no lines would make a job look silent.
+constexpr std::uint64_t least_space = 256u << 10;
 }  // namespace
 
 Recording::Recording(std::filesystem::path directory, std::uint64_t most_bytes, RunClock clock, std::uint32_t epoch)
@@ -38,6 +40,12 @@ bool Recording::ready() {
   if (!opened) {
     fail(opened.error().message);
     return false;
+  }
+  if (complained_ && !finishes_) {
+    if (auto space = opened->reserve(least_space); !space) {
+      fail(space.error().message);
+      return false;
+    }
   }
   writer_.emplace(std::move(*opened));
   if (epoch_ > 0 && carried_.empty()) read_carried();
@@ -82,6 +90,10 @@ void Recording::append(schemas::EntryBuilder& entry) {
   wait_ = std::chrono::seconds{1};
   if (complained_) ::fprintf(stderr, "tocsin: recording goes on; %llu entries are missing\n", static_cast<unsigned long long>(lost_));
   complained_ = false;
+}
+
+void Recording::report_lost() {
+  if (complained_) ::fprintf(stderr, "tocsin: %llu entries are not recorded\n", static_cast<unsigned long long>(lost_));
 }
 
 void Recording::sync(Sync what) {

@@ -24,7 +24,8 @@ class Recording {
   enum class Sync { frames, all };
   void sync(Sync what);
   [[nodiscard]] bool working() const noexcept { return writer_.has_value(); }
-  [[nodiscard]] std::uint64_t lost() const noexcept { return lost_; }  // entries
+  void finishes() noexcept { retry_ = stream::long_ago, finishes_ = true; }  // what comes last is worth an attempt
+  void report_lost();                                                        // where the disk did not take the last entries
 
  private:
   [[nodiscard]] bool ready();
@@ -41,7 +42,7 @@ class Recording {
   Carried carried_;
   stream::Time retry_ = stream::long_ago;
   stream::Duration wait_ = std::chrono::seconds{1};
-  bool complained_ = false;
+  bool complained_ = false, finishes_ = false;
 };
 
 }  // namespace tocsin::adapters::wrap

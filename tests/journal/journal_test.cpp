@@ -1,6 +1,7 @@
 #include "adapters/journal/journal.h"
 
 #include <doctest/doctest.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 
 #include <random>
@@ -16,6 +17,35 @@
 using namespace tocsin;
 using namespace tocsin::adapters::journal;
 namespace fs = std::filesystem;
+
+TEST_CASE("space that the disk does not have is not reserved, and space that it has is not part of the journal") {
+  TestDirectory directory;
+  fs::create_directories(directory.path());
+  if (::mount("tmpfs", directory.path().c_str(), "tmpfs", 0, "size=256k") != 0) {
+    MESSAGE("not allowed to mount");
+    return;
+  }
+  {
+    auto writer = Writer::open(directory.path() / "journal");
+    REQUIRE(writer);
+    REQUIRE(writer->append(bytes("one"), at(1)));
+    const auto reserved = writer->reserve(1u << 20);
+    REQUIRE_FALSE(reserved);
+    CHECK(reserved.error().message.find("No space left on device") != std::string::npos);
+    CHECK(writer->reserve(128u << 10));
+    REQUIRE(writer->append(bytes("two"), at(2)));
+    auto reader = Reader::open(directory.path() / "journal");
+    REQUIRE(reader);
+    for (const std::string expected : {"one", "two"}) {
+      const auto frame = reader->next();
+      REQUIRE((frame && *frame));
+      CHECK(text(**frame) == expected);
+    }
+    CHECK_FALSE(*reader->next());
+    CHECK(reader->corrupt_bytes() == 0);
+  }
+  CHECK(::umount(directory.path().c_str()) == 0);
+}
 
 TEST_CASE("what was appended is read back in order, with positions that lead from one to the next") {
   TestDirectory directory;
