@@ -22,10 +22,11 @@ namespace {
 constexpr auto transaction_time = 10s, patience = 60s;
 constexpr int call_time = 10'000, first_call_time = 30'000;  // ms
 
-// Calls until it succeeds, or fails for another reason than that the broker is not to be had just now.
+// Calls until it succeeds, or fails for another reason than that the broker is not to be had just now. A call may end early where the
+// machine's clock is set.
 template <class Call>
-Failure persist(const Call& call) {
-  const auto until = Clock::now() + patience;
+Failure persist(const Call& call, Clock::duration time = patience) {
+  const auto until = Clock::now() + time;
   for (;;) {
     Failure failure{call()};
     if (!failure || !rd_kafka_error_is_retriable(failure.get()) || Clock::now() >= until) return failure;
@@ -51,7 +52,8 @@ struct Transactor::State {
                              {"message.max.bytes", "8000000"},
                              {"compression.codec", "lz4"}});
     if (!made) return made.error();
-    const Failure failure{rd_kafka_init_transactions(made->get(), first_call_time)};
+    const Failure failure = persist([&] { return rd_kafka_init_transactions(made->get(), first_call_time); },
+                                    std::chrono::milliseconds{first_call_time - call_time});
     if (failure && !opened && lacks_permission(rd_kafka_error_code(failure.get())))
       return Error{Errc::refused, "transactions cannot begin: the user needs Write on the transactional id " + name +
                                       ", and on the topics, as docs/operate.md lists them"};
@@ -105,8 +107,10 @@ struct Transactor::State {
       if (failure) return give_up("the position cannot be committed (is the partition another instance's now?)", *failure);
     }
     const Failure failure = persist([&] { return rd_kafka_commit_transaction(client.get(), call_time); });
-    if (failure) return give_up("a transaction cannot be committed", *failure);
-    return {};
+    if (!failure) return {};
+    if (rd_kafka_error_txn_requires_abort(failure.get())) return give_up("a transaction cannot be committed", *failure);
+    client.reset();  // it may still be on its way: to abort it now is no state that the client knows
+    return error_of("a transaction cannot be committed", *failure);
   }
 
   // After a failure from which the producer cannot go on, a new one ends what that left open; then the group knows whether it was

@@ -214,7 +214,7 @@ Result<void> ShardWorker::work() {
       failures.succeeded();
       if (shared_.outlet != nullptr) shared_.outlet->committed(partition_);
     } else {
-      if (kept.error().code == Errc::refused) return kept;
+      if (kept.error().code == Errc::refused) return Error{Errc::io, kept.error().message};  // a new start finds what was committed
       failures.failed(kept.error());
       next_try = Clock::now() + 1s;
     }
