@@ -1,5 +1,6 @@
 #include "adapters/service/reloader.h"
 
+#include <malloc.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -165,6 +166,7 @@ Result<LoadedPack> Reloader::load() {
       } catch (const std::exception& error) { pack = Error{Errc::refused, error.what()}; }
     }}
         .join();
+    ::malloc_trim(0);  // loading takes much for a moment, each time from another of the allocator's arenas, which keep it
     if (stopping_) return Error{Errc::io, "tocsin is ending: ask an instance that goes on"};
     if (watch_.seen() != before && read < most_reads) continue;
     watch_.has_read(before);
