@@ -39,13 +39,15 @@ class Disturbed(Instance):
         self.point = None           # POINT:COUNT:SIGNAL of the next start
         self.logs = []
         file = cluster.folder / f"{name}.yml"
-        file.write_text(CONFIGURATION.format(broker=cluster.broker, prefix=cluster.prefix, name=name, session=SESSION, rules=cluster.rules,
+        file.write_text(CONFIGURATION.format(broker=cluster.broker, prefix=cluster.prefix, name=name, session=SESSION, rules=cluster.configured_rules,
                                              url=self.proxy.url))
         super().__init__(None, None, config=file)
 
     def aborted_by_librdkafka(self):
-        """Its fault 4312, mended in 2.3: it left the group before it was first given partitions. To the others it was killed."""
-        return self.process.returncode == -signal.SIGABRT and any("`assignor_state' failed" in line for line in self.log)
+        """By an assertion of its own: its fault 4312, mended in 2.3 (it left the group before it was first given partitions), or one of its
+        transactions when the clock steps. To the others it was killed."""
+        return self.process.returncode == -signal.SIGABRT and any("`assignor_state' failed" in line or "rd_kafka_txn_set_state" in line
+                                                                  for line in self.log)
 
     def start(self):
         self.log = []
@@ -137,6 +139,7 @@ class Cluster:
         self.address = f"{kafka.address}/{prefix}"
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix=f"tocsin-chaos-{prefix}-"))
         self.rules = self.folder / "rules"
+        self.configured_rules = f"shipped, {self.rules}" if rules == "added" else str(self.rules)
         self.instances, self.feeding = {}, None
         self.manager, self.environment = None, {}
         self.copy_rules(rules)
@@ -148,6 +151,8 @@ class Cluster:
     def copy_rules(self, rules):
         if rules == "shipped":
             shutil.copytree(ROOT / "rules", self.rules)
+        elif rules == "added":    # to those that are shipped
+            self.rules.mkdir()
         else:
             self.rules.mkdir()
             for name in ("signals.lua", "verdict.lua"):
@@ -163,7 +168,7 @@ class Cluster:
             one.start()
         return one
 
-    def until_judging(self, seconds=60):
+    def until_judging(self, seconds=150):
         wait_for(lambda: set().union(*(one.partitions() for one in self.instances.values() if one.lives())) == set(range(self.partitions)), seconds,
                  f"an instance for each partition of {self.prefix}")
 

@@ -6,7 +6,7 @@ import signal
 import time
 
 from tests.chaos.cluster import pause
-from tests.chaos.scenarios import Scenario
+from tests.chaos.scenarios import LongBroker, LongManager, Scenario
 from tests.servers.process import Missing, wait_for
 from tests.service.service import topic
 
@@ -48,21 +48,21 @@ class Ingest(Scenario):
     strict = False           # in that time the jobs are unobserved, which the undisturbed ones are not
     lag, needs = 20, 90
 
+    def silences(self):
+        return [line for line in topic(self.cluster.address, "alerts")
+                if (one := json.loads(line))["rule"] == "quiet" and one["state"] == "firing"]
+
     def disturb(self):
         pause(40, self.over)
-        self.stopped = time.time()
+        stopped = time.time()
         self.cluster.feeding.send_signal(signal.SIGSTOP)
-        pause(180)
+        pause(5)         # what was sent before is judged
+        before = self.silences()
+        pause(175)
+        self.faults += [f"a silence was reported while nobody could know of one: {line[:300]}" for line in self.silences() if line not in before]
         self.cluster.feeding.send_signal(signal.SIGCONT)
-        self.woken = time.time()
-        self.count("seconds without ingest", round(self.woken - self.stopped))
+        self.count("seconds without ingest", round(time.time() - stopped))
         self.reload()
-
-    def check(self):
-        for line in topic(self.cluster.address, "alerts"):
-            one = json.loads(line)
-            if one["rule"] == "quiet" and one["state"] == "firing" and self.stopped + 10 < one["at"] / 1e9 < self.woken:
-                self.faults.append(f"a silence was reported while nobody could know of one: {line[:300]}")
 
 
 class State(Scenario):
@@ -76,21 +76,18 @@ class State(Scenario):
 
     def disturb(self):
         self.pause(3, 6)
-        self.alter("--add-config", "max.message.bytes=64")
+        self.alter("--add-config", "max.message.bytes=160")
         self.count("times full")
         self.pause(8, 12)
         self.reload()
         self.alter("--delete-config", "max.message.bytes")
         self.start_again()
 
-    def end(self):
-        super().end()
-
 
 class Reload(Scenario):
     """Two hundred reloads, eighty a minute: nothing is lost or judged twice, and memory does not grow with their number."""
 
-    needs, rules = 190, "shipped"
+    needs, rules = 190, "added"
     reloads_a_minute, times, most = 80, 200, 1.5
 
     def disturb(self):
@@ -103,7 +100,11 @@ class Reload(Scenario):
             if self.over():
                 break
             self.reload(surely=True)
-            status, text = one.get("/-/reload", "POST")
+            try:
+                status, text = one.get("/-/reload", "POST")
+            except TimeoutError:       # it goes on, at a lower priority than all else on the machine
+                self.count("answers after more than a minute")
+                continue
             if status != 200:
                 self.faults.append(f"reload {number} answered {status}: {text[:300]}")
             elif json.loads(text)["data"]["changed"]:
@@ -120,4 +121,4 @@ class Reload(Scenario):
             self.faults.append(f"memory grew from {self.begun:.0f} to {self.peak:.0f} MiB")
 
 
-LONG = {"clock": Clock, "ingest": Ingest, "state": State, "reload": Reload}
+LONG = {"long-broker": LongBroker, "long-manager": LongManager, "clock": Clock, "ingest": Ingest, "state": State, "reload": Reload}

@@ -9,6 +9,13 @@ import urllib.error
 import urllib.request
 
 
+class Listener(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, *_):
+        """A client that has gone is none."""
+
+
 class Proxy:
     """`mode`: "pass" hands on to Alertmanager; a number is answered as an HTTP status; ("slow", SECONDS) waits before it hands on; "down"
     closes the connection without an answer. `requests`: (time, mode, [label sets]) of each."""
@@ -39,8 +46,7 @@ class Proxy:
             def log_message(self, *_):
                 pass
 
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.server.daemon_threads = True
+        self.server = Listener(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 

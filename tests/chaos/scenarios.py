@@ -64,7 +64,7 @@ class Scenario:
         if code == ENDED_BY_ITSELF:
             self.count("ended by themselves (exit status 3)")
         elif one.aborted_by_librdkafka():
-            self.count("aborted by librdkafka as they left")
+            self.count("aborted by librdkafka")
         else:
             self.faults.append(f"{one.name} ended with {code}: {one.log[-1:]}")
 
@@ -104,11 +104,14 @@ class Points(Scenario):
     names = ()
 
     def begin(self):
-        self.turn = self.draw.sample(POINTS, len(POINTS))
+        self.reached = dict.fromkeys(POINTS, 0)
         self.next()
 
     def next(self):
-        self.point = self.turn[self.notes.get("killed", 0) % len(self.turn)]
+        """One that was reached least often. Of posts only while there is something to post."""
+        possible = POINTS if self.cluster.shown() else [point for point in POINTS if not point.startswith("post")]
+        least = min(self.reached[point] for point in possible)
+        self.point = self.draw.choice([point for point in possible if self.reached[point] == least])
         one = self.cluster.instances.get("a") or self.cluster.instance("a")
         if one.lives():
             one.kill()           # the first one, which has no point yet
@@ -126,6 +129,7 @@ class Points(Scenario):
             elif one.mark.exists():
                 self.count("killed")
                 self.count(f"at {self.point}")
+                self.reached[self.point] += 1
             else:
                 self.ended_by_itself(one)
             self.reload()
@@ -236,8 +240,18 @@ class Broker(Scenario):
     own_broker = True
     strict = False           # nobody could write a beat meanwhile: its log has gaps, and silence in a gap is nobody's
     lag = 45                 # its log stands still meanwhile, and a source more than two minutes behind is unobserved
+    longest = 0              # seconds of one absence at the end
 
     def disturb(self):
+        self.disturb_often()
+        if self.longest:
+            self.cluster.kafka.end(signal.SIGKILL)
+            self.count("seconds away", self.longest)
+            pause(self.longest)
+            self.cluster.kafka.start()
+            self.start_again()
+
+    def disturb_often(self):
         while not self.over() and self.notes.get("killed", 0) + self.notes.get("restarted", 0) < max(2, self.kills // 8):
             self.pause(4, 10)
             self.reload()
@@ -248,6 +262,12 @@ class Broker(Scenario):
             self.cluster.kafka.patience = 300
             self.cluster.kafka.start()
             self.start_again()
+
+
+class LongBroker(Broker):
+    """The same, and at the end the broker is away for longer than a transaction waits for it."""
+
+    longest = 130
 
 
 class Manager(Scenario):
@@ -277,7 +297,22 @@ class Manager(Scenario):
 
 
 class LongManager(Manager):
-    """The same, five minutes each."""
+    """Alertmanager is down for five minutes, slow for five minutes, and answers 400 and 500 for a minute and a half each."""
 
-    lasting = (300, 301)
-    needs = 1300
+    plan = (("down", 300), (("slow", 1.0), 150), (("slow", 3.0), 150), (400, 90), (500, 90), ("empty", 30))
+    needs = 840
+
+    def disturb(self):
+        proxy = self.cluster.instances["a"].proxy
+        for way, seconds in self.plan:
+            if way == "empty":
+                self.cluster.manager.restart()
+            else:
+                proxy.mode = way
+            requests = len(proxy.requests)
+            pause(seconds, self.over)
+            self.count(f"seconds {way if isinstance(way, (str, int)) else 'slow'}", seconds)
+            self.count("posts meanwhile", len(proxy.requests) - requests)
+            proxy.mode = "pass"
+            self.reload()
+            self.pause(1, 3)

@@ -61,7 +61,7 @@ Function next(const char* name) {
   return reinterpret_cast<Function>(::dlsym(RTLD_NEXT, name));
 }
 
-constexpr std::string_view posts = "POST ";
+constexpr std::string_view posts = "POST";  // the words of a request may come in buffers of their own
 
 void before_sending(int socket, std::string_view bytes) {
   if (!bytes.starts_with(posts)) return;
