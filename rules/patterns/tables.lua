@@ -14,7 +14,7 @@ pattern "nvidia_smi_query" {
   samples = { gr_engine_active = { find = [[(NUM) %]], scale = 0.01 }, gpu_power = { find = [[(NUM) W]] } },
 }
 pattern "nvidia_smi_unnamed" {
-  about     = "the same without a column that names the GPU: rows cannot be told apart, but one at rest beside busy ones shows",
+  about     = "the same without a column that names the GPU: rows cannot be distinguished, but one at rest beside busy ones shows",
   line      = [=[\bpower\.draw \[W\], utilization\.gpu \[%\]|\butilization\.gpu \[%\], power\.draw \[W\]]=], unless = [[\b(?:index|uuid|pci\.bus|gpu_bus_id|serial)\b]],
   continues = [[^\s*\[?(?:\d|N/A).* (?:%|W)\b]], lines = 40,
   event     = "gpus_compared",

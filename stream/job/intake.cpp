@@ -24,20 +24,19 @@ void Intake::open(const Pack& pack, History& history) {
   history_ = &history;
   step_ = pack.signals.find("step");
   forget_layouts();
-  unstepped_.clear();  // another pack has other numbers
+  steps_.forget_signals();
 }
 
 void Intake::begin_backfill(Counters& uncounted) {
   backfilling_ = true;
   counters_ = &uncounted;
-  before_ = {last_step_, unstepped_, sequence_, order_};
+  before_ = {steps_, sequence_, order_};
 }
 
 void Intake::end_backfill(Counters& counters) {
   backfilling_ = false;
   counters_ = &counters;
-  last_step_ = std::move(before_.last_step), unstepped_ = std::move(before_.unstepped), sequence_ = before_.sequence,
-  order_ = before_.order;
+  steps_ = std::move(before_.steps), sequence_ = before_.sequence, order_ = before_.order;
 }
 
 void Intake::forget_layouts() {
@@ -310,7 +309,7 @@ void Intake::column(const SampleBlock& block, const Layout::Signal& signal, cons
   }
   if (slots.empty()) return;
   if (step)
-    for (std::size_t i = 0; i < slots.size(); ++i) remember_step(slots[i], static_cast<double>((*values)[i]));
+    for (std::size_t i = 0; i < slots.size(); ++i) steps_.report(slots[i], static_cast<double>((*values)[i]));
   counters_->late += history_->samples(signal.id, slots, placed(block.times[t], arrival, signal.points, slots.size()),
                                        std::span<const T>{*values}, arrival, next_order(slots.size()));
 }
@@ -349,19 +348,6 @@ void Intake::sample(SignalId id, const MemberKey& member, Time time, double numb
   value(id, owner_slot(definition.owner, member).value_or(no_slot), reporter, time, number, arrival, absent);
 }
 
-void Intake::remember_step(Slot slot, double step) {
-  if (last_step_.size() <= slot) last_step_.resize(slot + std::size_t{1}, absent);
-  last_step_[slot] = step;
-}
-
-double Intake::step_of_value(Slot reporter, SignalId id) {
-  if (reporter >= last_step_.size() || is_absent(last_step_[reporter])) return absent;
-  Unstepped& held = unstepped_[{reporter, id}];
-  if (held.step != last_step_[reporter]) held = {last_step_[reporter], 0};
-  held.count = std::min(held.count + 1, most_of_a_step + 1);
-  return held.count > most_of_a_step ? absent : last_step_[reporter];
-}
-
 void Intake::value(SignalId id, Slot slot, Slot reporter, Time time, double number, Time arrival, double step) {
   if (is_absent(number)) return;
   if (slot == no_slot) {
@@ -370,8 +356,8 @@ void Intake::value(SignalId id, Slot slot, Slot reporter, Time time, double numb
   }
   const SignalDefinition& definition = pack_->signals[id];
   carried(definition.owner, {&slot, 1});
-  if (id == step_) remember_step(slot, number);
-  else if (definition.owner == Level::job && definition.points && is_absent(step)) step = step_of_value(reporter, id);
+  if (id == step_) steps_.report(slot, number);
+  else if (definition.owner == Level::job && definition.points && is_absent(step)) step = steps_.of_value(reporter, id);
   switch (history_->sample(id, slot, placed(time, arrival, definition.points), number, arrival, next_order(), step, reporter)) {
     case History::Write::late: ++counters_->late; break;
     case History::Write::unwanted: ++counters_->unwanted; break;
@@ -380,19 +366,13 @@ void Intake::value(SignalId id, Slot slot, Slot reporter, Time time, double numb
 }
 
 void Intake::save(Writer& out) const {
-  out(1, last_step_), out(2, sequence_), out(3, order_.number);
-  if (!unstepped_.empty())
-    out.list(4, unstepped_, [](Writer& item, const auto& held) {
-      item(1, held.first.first), item(2, held.first.second), item(3, held.second.step), item(4, held.second.count);
-    });
+  steps_.save(out);
+  out(2, sequence_), out(3, order_.number);
 }
 
 void Intake::load(Reader& in) {
-  in(1, last_step_), in(2, sequence_), in(3, order_.number);
-  unstepped_.clear();
-  in.list(4, [&](Reader& item) {
-    unstepped_[{item.get<Slot>(1), item.get<SignalId>(2)}] = {item.get<double>(3), item.get<std::uint32_t>(4)};
-  });
+  steps_.load(in);
+  in(2, sequence_), in(3, order_.number);
   order_ = {0, sequence_, order_.number};
 }
 

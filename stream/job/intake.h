@@ -4,15 +4,14 @@
 
 #include <array>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "stream/job/cluster_members.h"
+#include "stream/job/reported_steps.h"
 #include "stream/job/shard.h"
 #include "stream/rules/pack.h"
 #include "stream/topology/topology.h"
@@ -122,8 +121,6 @@ class Intake {
   void one_by_one(const SampleBlock& block, const Layout& layout, const Membership& membership, std::span<const Slot> owners, std::size_t s,
                   std::size_t t, Time arrival);
   void value(SignalId id, Slot slot, Slot reporter, Time time, double number, Time arrival, double step);
-  void remember_step(Slot slot, double step);
-  [[nodiscard]] double step_of_value(Slot reporter, SignalId id);  // of one that has none of its own
 
   Topology& topology_;
   SourceCoverage& coverage_;
@@ -139,21 +136,12 @@ class Intake {
   Known<Layout> layouts_;
   std::array<const Layout*, 256> recent_layouts_{};  // by where the decoder keeps the names
   Known<Membership> memberships_;
-  Membership passing_;             // of a block whose members come without a string
-  std::vector<double> last_step_;  // by rank slot
-  // Of each reporter and signal: how many values without a step of their own came since the reporter's step last changed. More than
-  // `most_of_a_step` do not belong to it: losses that are printed alone, by a job that printed its step once.
-  static constexpr std::uint32_t most_of_a_step = 8;
-  struct Unstepped {
-    double step = 0;
-    std::uint32_t count = 0;
-  };
-  std::map<std::pair<Slot, SignalId>, Unstepped> unstepped_;
+  Membership passing_;  // of a block whose members come without a string
+  ReportedSteps steps_;
   std::uint64_t sequence_ = 0;  // counts messages, in the order of the log
   RecordOrder order_;           // of the next value
   struct Before {               // a backfill
-    std::vector<double> last_step;
-    std::map<std::pair<Slot, SignalId>, Unstepped> unstepped;
+    ReportedSteps steps;
     std::uint64_t sequence = 0;
     RecordOrder order;
   } before_;
