@@ -57,8 +57,8 @@ pattern "sagemaker_failed" {
 }
 pattern "paddle_exit" {
   about  = "Paddle's launchers: the first names the processes that ended by themselves, the second one of them",
-  line   = { [[ABORT!!! Out of all \d+ trainers, the trainer process with rank=\[(?P<rank>\d+)]], [[\bContainer rank (?P<rank2>\d+) status failed cmd .*\bcode (?P<code>-?\d+)\b]] },
-  event  = "rank_failed", fields = { rank = { { "rank" }, { "rank2" } }, exitcode = { { "code" }, { number = 1 } }, signal = { find = [[\bcode -(\d+)]] } },
+  line   = { [[ABORT!!! Out of all \d+ trainers, the trainer process with rank=\[(?P<rank>\d+)]], [[\bContainer rank (?P<rank>\d+) status failed cmd .*\bcode (?P<code>-?\d+)\b]] },
+  rank   = "rank", event = "rank_failed", fields = { rank = "rank", exitcode = { { "code" }, { number = 1 } }, signal = { find = [[\bcode -(\d+)]] } },
   texts  = { launcher = { text = "paddle" } },
 }
 -- The number of a signal that is given by its name, or by its word.

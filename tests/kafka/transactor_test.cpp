@@ -25,5 +25,5 @@ TEST_CASE("the first transaction does not wait until its client asks for the top
     CHECK_MESSAGE(committed, (committed ? "" : committed.error().message));
     shortest = std::min(shortest, Clock::now() - begun);
   }
-  CHECK(shortest < 600ms);
+  CHECK(shortest < 900ms);  // the client's timer is a second
 }

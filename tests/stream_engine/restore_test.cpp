@@ -71,7 +71,7 @@ TEST_CASE("after a restart a rank that had moved lies where it was moved to") {
   check_restored(log, sections, handed_over);
 }
 
-TEST_CASE("the alerts that fire are known after a restart, with all that they said") {
+TEST_CASE("the alerts that fire are known after a restart, with their whole finding") {
   const stream::LoadedPack pack = SmallJob::load(R"lua(signals {
       heat = { kind = "gauge", unit = "none", owner = "rank" },
       fan = { kind = "gauge", unit = "none", owner = "rank" },

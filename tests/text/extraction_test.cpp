@@ -178,23 +178,6 @@ TEST_CASE("a collector that knows the rank is believed before the text; a local 
   CHECK(out.all == std::vector<std::string>{"rank 9: e", "rank 1: e", "node n1: e", "rank 4: e"});
 }
 
-TEST_CASE("a rank's exception behind another's unfinished bar is that rank's") {
-  const auto result = dsl::compile_text(test::shipped_files());
-  auto extractor = result.source->make_lines();
-  test::Recorded out;
-  extractor->line(line(" 50%|#####     | 100/200 [00:09<00:09, 10.5it/s, loss=0.25][rank1]: Traceback (most recent call last):"), {}, out);
-  extractor->line(line("[rank1]:   File \"/home/user/train.py\", line 12, in <module>"), {}, out);
-  extractor->line(line("[rank1]:     main()"), {}, out);
-  extractor->line(line("[rank1]: ValueError: four columns are missing"), {}, out);
-  extractor->finish(out);
-  std::string all;
-  for (const auto& one : out.all) all += one + "\n";
-  INFO(all);
-  CHECK(all.find("loss") != std::string::npos);
-  CHECK(all.find("rank 1: traceback") != std::string::npos);
-  CHECK(all.find("job: traceback") == std::string::npos);
-}
-
 TEST_CASE("an XID of a node's kernel log is about that node's GPU") {
   const auto result = dsl::compile_text(test::shipped_files());
   auto extractor = result.source->make_lines();
