@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include "stream/graph/operations.h"
@@ -132,12 +133,13 @@ class SortedColumns {
   // How many of ascending numbers are less than `value`. No branch depends on them, as no processor could predict it.
   static std::size_t below(const T* run, std::size_t n, T value) noexcept {
     const T* first = run;
-    while (n > 32) {
+    constexpr std::size_t few = 128 / sizeof(T);  // of which each is compared
+    while (n > few) {
       const std::size_t half = n / 2;
       first += static_cast<std::size_t>(first[half - 1] < value) * half;
       n -= half;
     }
-    std::uint32_t less = 0;
+    std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t> less = 0;  // as wide as T, for the vector unit
     for (std::size_t i = 0; i < n; ++i) less += first[i] < value ? 1 : 0;
     return static_cast<std::size_t>(first - run) + less;
   }
