@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
 #include <iterator>
 #include <map>
 #include <sstream>
@@ -193,10 +194,19 @@ TEST_CASE("a rank whose launcher has gone is still seen") {
 
 TEST_CASE("a command without ranks that works is rank 0 of 1, and what it runs is sampled") {
   Scratch scratch;
-  const std::string busy = "import time\nt = time.time()\nwhile time.process_time() < 3 or time.time() - t < 12: sum(range(20000))";
-  const Ended ended =
-      run(probe({"--journal", (scratch / "j").string(), "--lone-after", "2"}, shell("python3 -c '" + busy + "'; exit 3")), scratch);
-  CHECK(ended.code() == 3);
+  const std::string busy = "import os, sys\nwhile not os.path.exists(sys.argv[1]): sum(range(20000))";
+  const auto enough = scratch / "enough";
+  Running running{probe({"--journal", (scratch / "j").string(), "--lone-after", "2"},
+                        shell("python3 -c '" + busy + "' '" + enough.string() + "'; exit 3")),
+                  scratch};
+  const auto cores = [&] {  // python's: the shell waits
+    double sum = 0;
+    for (const auto& sample : read_journal(scratch / "j").of("process_cpu", "rank 0")) sum += std::stod(sample.value);
+    return sum;
+  };
+  CHECK(running.wait_for([&] { return std::filesystem::exists(scratch / "j") && cores() > 0; }));
+  std::ofstream{enough};
+  CHECK(running.end().code() == 3);
   const Recorded recorded = read_journal(scratch / "j");
   const auto members = recorded.named("member");
   REQUIRE(members.size() == 1);
@@ -208,9 +218,6 @@ TEST_CASE("a command without ranks that works is rank 0 of 1, and what it runs i
   const auto exits = recorded.named("exit");
   REQUIRE(exits.size() == 1);
   CHECK(exits[0].fields.at("code") == "3");
-  double cores = 0;
-  for (const auto& sample : recorded.of("process_cpu", "rank 0")) cores += std::stod(sample.value);
-  CHECK(cores > 0);  // python's: the shell waits
 }
 
 TEST_CASE("a command that only waits, and one whose ranks nobody named, is no rank") {
