@@ -3,7 +3,7 @@
 #include <string_view>
 #include <utility>
 
-#include "adapters/formats/json_text.h"
+#include "adapters/http/envelope.h"
 
 namespace tocsin::adapters::http {
 namespace {
@@ -21,30 +21,6 @@ void add_data(Server& server, const std::string& name, Providers::Data provider)
 Response text(unsigned status, std::string_view line) { return {status, "text/plain; charset=utf-8", std::string{line} + "\n"}; }
 
 }  // namespace
-
-Response success(std::string data) { return {200, "application/json", R"({"status":"success","data":)" + std::move(data) + "}\n"}; }
-
-Response failure(unsigned status, std::string_view kind, std::string_view message) {
-  std::string body = "{";
-  formats::put_key(body, "status");
-  formats::put_text(body, "error");
-  formats::put_key(body, "errorType");
-  formats::put_text(body, kind);
-  formats::put_key(body, "error");
-  formats::put_text(body, message);
-  return {status, "application/json", body + "}\n"};
-}
-
-Response failure(const stream::Error& error) {
-  switch (error.code) {
-    case Errc::not_found: return failure(404, "not_found", error.message);
-    case Errc::malformed: return failure(400, "bad_data", error.message);
-    case Errc::too_large: return failure(413, "too_large", error.message);
-    case Errc::refused: return failure(422, "execution", error.message);
-    case Errc::io: return failure(503, "unavailable", error.message);
-    default: return failure(500, "internal", error.message);
-  }
-}
 
 void add_api(Server& server, Providers providers) {
   server.route(

@@ -23,10 +23,4 @@ struct Providers {
 // /-/healthy, /-/ready, /-/reload (POST), /metrics, /api/v1/{jobs,alerts,rules,verdicts,status}: {"status":"success","data":…}
 void add_api(Server& server, Providers providers);
 
-// The envelope of an answer of /api/v1.
-[[nodiscard]] Response success(std::string data);
-[[nodiscard]] Response failure(unsigned status, std::string_view kind, std::string_view message);
-[[nodiscard]] Response failure(
-    const stream::Error& error);  // not_found: 404, malformed: 400, too_large: 413, refused: 422, io: 503, else 500
-
 }  // namespace tocsin::adapters::http

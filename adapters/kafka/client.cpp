@@ -17,10 +17,6 @@ using stream::Result;
 
 namespace {
 
-struct DestroyConf {
-  void operator()(rd_kafka_conf_t* conf) const noexcept { rd_kafka_conf_destroy(conf); }
-};
-
 // What a client cannot mend by itself (a broker that does not answer, a wrong password) is worth a line, but not each second. What is
 // asked for by the property `debug` comes whole.
 class Log {
@@ -123,7 +119,7 @@ void log_to(std::function<void(LogLevel level, const std::string& line)> log) { 
 
 Result<Client> make_client(const Address& address, rd_kafka_type_t type, const Settings& settings,
                            const std::function<void(rd_kafka_conf_t&)>& configure) {
-  std::unique_ptr<rd_kafka_conf_t, DestroyConf> conf{rd_kafka_conf_new()};
+  Configuration conf{rd_kafka_conf_new()};
   char why[512] = {};
   const auto set = [&](const std::string& key, const std::string& value) {
     return rd_kafka_conf_set(conf.get(), key.c_str(), value.c_str(), why, sizeof why) == RD_KAFKA_CONF_OK;
@@ -139,27 +135,6 @@ Result<Client> make_client(const Address& address, rd_kafka_type_t type, const S
   if (!client) return Error{Errc::malformed, std::string{"the Kafka client cannot be made: "} + why + "; mend kafka.properties"};
   static_cast<void>(conf.release());  // the client has it
   return client;
-}
-
-bool is_option(const std::string& name) {
-  const std::unique_ptr<rd_kafka_conf_t, DestroyConf> conf{rd_kafka_conf_new()};
-  return rd_kafka_conf_set(conf.get(), name.c_str(), "", nullptr, 0) != RD_KAFKA_CONF_UNKNOWN;  // to ask for one that is unset says unknown
-}
-
-std::vector<std::string> option_names() {
-  const std::unique_ptr<rd_kafka_conf_t, DestroyConf> conf{rd_kafka_conf_new()};
-  std::size_t count = 0;
-  const char** pairs = rd_kafka_conf_dump(conf.get(), &count);
-  std::vector<std::string> names;
-  for (std::size_t i = 0; i + 1 < count; i += 2) names.emplace_back(pairs[i]);
-  rd_kafka_conf_dump_free(pairs, count);
-  return names;
-}
-
-std::string problem_of_option(const std::string& name, const std::string& value) {
-  const std::unique_ptr<rd_kafka_conf_t, DestroyConf> conf{rd_kafka_conf_new()};
-  char why[512] = {};
-  return rd_kafka_conf_set(conf.get(), name.c_str(), value.c_str(), why, sizeof why) == RD_KAFKA_CONF_OK ? "" : why;
 }
 
 void destroy_client(rd_kafka_t* client) noexcept {

@@ -18,6 +18,7 @@ template <class T, auto destroy>
 using Owned = std::unique_ptr<T, Destroy<destroy>>;
 
 using Client = Owned<rd_kafka_t, &destroy_client>;
+using Configuration = Owned<rd_kafka_conf_t, &rd_kafka_conf_destroy>;
 using TopicHandle = Owned<rd_kafka_topic_t, &rd_kafka_topic_destroy>;
 using Queue = Owned<rd_kafka_queue_t, &rd_kafka_queue_destroy>;
 using MessageHandle = Owned<rd_kafka_message_t, &rd_kafka_message_destroy>;

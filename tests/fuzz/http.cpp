@@ -11,7 +11,7 @@
 #include <fstream>
 #include <string>
 
-#include "adapters/http/api.h"
+#include "adapters/http/envelope.h"
 #include "adapters/http/recent_reports.h"
 #include "adapters/http/routes.h"
 #include "tests/alertmanager/transitions.h"
