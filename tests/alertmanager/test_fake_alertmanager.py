@@ -93,25 +93,24 @@ class Answers(unittest.TestCase):
             self.assertEqual(status["instances"][0]["error"], "")
 
     def test_a_refused_request_is_counted_and_not_repeated_before_the_interval(self):
-        with Fake() as fake, Poster("--resend", 1500, fake.url) as poster:
+        with Fake() as fake, Poster("--resend", 4000, fake.url) as poster:
             fake.answer = 400
             poster("fire", 1, 3)
             poster.wait_until(lambda s: s["instances"][0]["posts"].get("400") == 1)
             self.assertIn("label is wrong", poster.instance()["error"])
             time.sleep(0.7)
             self.assertEqual(poster.instance()["posts"], {"400": 1})
-            poster.wait_until(lambda s: s["instances"][0]["posts"].get("400") == 2, 5)
+            poster.wait_until(lambda s: s["instances"][0]["posts"].get("400") == 2)
 
     def test_an_instance_that_is_dead_or_never_answers_delays_no_other(self):
         with Fake() as alive, Fake() as silent, socket.socket() as closed:
             closed.bind(("127.0.0.1", 0))
             silent.answer = 60.0
             dead = f"http://127.0.0.1:{closed.getsockname()[1]}"
-            with Poster("--time-out", 500, dead, silent.url, alive.url) as poster:
-                begin = time.monotonic()
+            with Poster("--time-out", 3000, dead, silent.url, alive.url) as poster:
                 poster("fire", 1, 3)
                 wait_for(alive.alerts, 5)
-                self.assertLess(time.monotonic() - begin, 1)
+                self.assertNotIn("timeout", poster.instance(1)["posts"])
                 status = poster.wait_until(
                     lambda s: s["instances"][0]["posts"].get("unreachable") and s["instances"][1]["posts"].get("timeout"))
                 self.assertEqual(status["instances"][2]["posts"], {"200": 1})
@@ -121,7 +120,7 @@ class Answers(unittest.TestCase):
         with Fake() as fake, Poster("--batch", 100, fake.url) as poster:
             fake.answer = 0.02
             longest = float(poster("flood", 2000))
-            self.assertLess(longest, 0.2)
+            self.assertLess(longest, 1)
             self.assertEqual(poster("drain", 30_000), "drained")
             self.assertEqual(len({alert["labels"]["rank"] for alert in fake.alerts()}), 2000)
             self.assertLessEqual(max(map(len, fake.received)), 100)

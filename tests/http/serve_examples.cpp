@@ -31,7 +31,7 @@ int main(int argc, char** argv) {
   CLI::App app{"Serves an API of examples"};
   http::ServerOptions options;
   options.listen = "127.0.0.1:0";
-  long read_time = 10'000, idle_time = 60'000;
+  long read_time = 10'000, idle_time = 60'000, reload_time = 300;
   app.add_option("--listen", options.listen);
   app.add_option("--certificate", options.tls.certificate_file);
   app.add_option("--key", options.tls.key_file);
@@ -43,6 +43,7 @@ int main(int argc, char** argv) {
   app.add_option("--rate", options.requests_per_second);
   app.add_option("--read-time", read_time);
   app.add_option("--idle-time", idle_time);
+  app.add_option("--reload-time", reload_time, "of the first reload");
   CLI11_PARSE(app, argc, argv);
   options.read_time = std::chrono::milliseconds{read_time};
   options.idle_time = std::chrono::milliseconds{idle_time};
@@ -68,8 +69,10 @@ int main(int argc, char** argv) {
   std::vector<std::thread> reloads;
   int reloaded = 0;
   providers.reload = [&](std::function<void(stream::Result<std::string>)> done) {
-    reloads.emplace_back([done = std::move(done), number = ++reloaded] {
-      std::this_thread::sleep_for(std::chrono::milliseconds{300});
+    // It takes its time, or until another request came.
+    reloads.emplace_back([&, done = std::move(done), number = ++reloaded, before = server.status().requests] {
+      for (int i = 0; i < (number == 1 ? reload_time : 100) / 10 && server.status().requests == before; ++i)
+        std::this_thread::sleep_for(std::chrono::milliseconds{10});
       if (number % 3 == 2) done(stream::Error{stream::Errc::malformed, "rules/a.lua:3: unexpected symbol"});
       else if (number % 3 == 0) done(stream::Error{stream::Errc::io, "no broker answers"});
       else done(std::string{R"({"pack":"abc","changed":true})"});

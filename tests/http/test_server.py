@@ -50,13 +50,14 @@ class Api(unittest.TestCase):
         self.assertEqual(self.server.get("/-/healthy")[0], 200)
 
     def test_a_reload_answers_when_it_is_done_while_others_are_served(self):
-        with Server() as server:
+        with Server("--reload-time", 15_000) as server:
             answers = []
             thread = threading.Thread(target=lambda: answers.append(server.request("POST", "/-/reload")))
             thread.start()
-            begin = time.monotonic()
+            while server.status()["requests"] < 1:
+                time.sleep(0.01)
+            self.assertTrue(thread.is_alive())
             self.assertEqual(server.get("/-/healthy")[0], 200)
-            self.assertLess(time.monotonic() - begin, 0.25)
             thread.join()
             self.assertEqual((answers[0][0], json.loads(answers[0][2])["data"]), (200, {"pack": "abc", "changed": True}))
             status, _, text = server.request("POST", "/-/reload")
@@ -143,7 +144,7 @@ class Start(unittest.TestCase):
             idle = socket.create_connection(("127.0.0.1", server.port))
             thread = threading.Thread(target=lambda: answers.append(server.request("POST", "/-/reload")[0]))
             thread.start()
-            time.sleep(0.1)
+            wait_for(lambda: server.status()["requests"] == 1)
             self.assertEqual(server.status("stop")["connections"], 0)
             thread.join()
             self.assertEqual(answers, [200])
@@ -193,10 +194,8 @@ class Credentials(unittest.TestCase):
         with Server("--token-file", self.base / "token") as server:
             (self.base / "body").write_text("x" * 100_000)
             arguments = ["--data-binary", f"@{self.base}/body", "-H", "Expect: 100-continue", f"http://127.0.0.1:{server.port}/echo"]
-            begin = time.monotonic()
             self.assertEqual(self.curl("-H", "Authorization: Bearer t0ken", *arguments), "200")
             self.assertEqual(self.curl(*arguments), "401")
-            self.assertLess(time.monotonic() - begin, 0.9)
 
     def test_a_program_that_is_not_ready_says_why(self):
         with Server("--user", "not-ready", "--password-file", self.base / "password") as server:
@@ -241,18 +240,17 @@ class Hostile(unittest.TestCase):
                         ended = time.monotonic() - begin
                         break
                 self.assertIsNotNone(ended)
-                self.assertLess(ended, 3)
+                self.assertLess(ended, 9)          # all its bytes take 11 s
                 self.assertGreater(ended, 0.5)
-            self.assertEqual(server.status()["timed_out"], 1)
+            wait_for(lambda: server.status()["timed_out"] == 1)
 
     def test_a_connection_without_requests_ends_at_the_idle_time(self):
         with Server("--idle-time", 300) as server:
             with socket.create_connection(("127.0.0.1", server.port)) as client:
                 client.sendall(b"GET /-/healthy HTTP/1.1\r\nHost: x\r\n\r\n")
                 self.assertIn(b"200", client.recv(4096))
-                begin = time.monotonic()
+                client.settimeout(30)
                 self.assertEqual(client.recv(1), b"")
-                self.assertLess(time.monotonic() - begin, 5)
 
     def test_ten_thousand_connections_that_say_nothing_keep_nobody_out(self):
         count = 10_000
@@ -310,9 +308,7 @@ class Hostile(unittest.TestCase):
                         client.sendall(request * 10)
                 except (TimeoutError, OSError):
                     pass
-                begin = time.monotonic()
                 self.assertEqual(server.get("/-/healthy")[0], 200)
-                self.assertLess(time.monotonic() - begin, 2)
 
 
 if __name__ == "__main__":

@@ -12,9 +12,10 @@ using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
 TEST_CASE("the first transaction does not wait until its client asks for the topics") {
-  // A broker within the client. Three of them, as any one may wait for the machine; the client would ask after a second.
+  // A broker within the client. Several of them, as any one may wait for the machine; the client would ask after a second.
+  constexpr auto at_once = 900ms;
   Clock::duration shortest = 1h;
-  for (int attempt = 0; attempt < 3; ++attempt) {
+  for (int attempt = 0; attempt < 10 && shortest >= at_once; ++attempt) {
     const kafka::Address address{"127.0.0.1:1", "tocsin", {{"test.mock.num.brokers", "1"}}};
     const auto transactor = kafka::Transactor::open(address, "test");
     REQUIRE(transactor);
@@ -25,5 +26,5 @@ TEST_CASE("the first transaction does not wait until its client asks for the top
     CHECK_MESSAGE(committed, (committed ? "" : committed.error().message));
     shortest = std::min(shortest, Clock::now() - begun);
   }
-  CHECK(shortest < 900ms);  // the client's timer is a second
+  CHECK(shortest < at_once);
 }
