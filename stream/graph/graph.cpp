@@ -1,6 +1,7 @@
 #include "stream/graph/graph.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cassert>
 
@@ -12,8 +13,10 @@ namespace {
 // The bytes by which two nodes are compared.
 class Key {
  public:
+  Key() { bytes_.reserve(256); }  // of most nodes
   void number(std::uint64_t value) {
-    for (int shift = 0; shift < 64; shift += 8) bytes_ += static_cast<char>(value >> shift & 0xFF);
+    const auto bytes = std::bit_cast<std::array<char, sizeof value>>(value);
+    bytes_.append(bytes.data(), bytes.size());
   }
   void number(double value) { number(std::bit_cast<std::uint64_t>(value)); }
   void text(std::string_view value) {
