@@ -46,7 +46,8 @@ def compile_flags(build, root):
 
 
 def check_headers(root, build):
-    """Every header compiles alone, with the flags of its folder (one of which nothing is built yet is left out)."""
+    """Every header is guarded and compiles alone, with the flags of its folder (one of which nothing is built yet is left out). One that
+    its own source includes first has been compiled so already."""
     flags = compile_flags(build, root)
     cache = [shutil.which("ccache")] if shutil.which("ccache") else []
     work = build / "tests" / "project" / "headers"
@@ -56,7 +57,7 @@ def check_headers(root, build):
         here = header.relative_to(root).as_posix()
         command = flags[header.parent]
         unit = work / (here.replace("/", "_") + ".cpp")
-        text = f'#include "{here}"\n#include "{here}"\n'
+        text = f'#include "{here}"\n'
         if not unit.exists() or unit.read_text(encoding="utf-8") != text:
             unit.write_text(text, encoding="utf-8")
         outcome = subprocess.run([*cache, *command, "-o", f"{unit}.o", "-c", str(unit)], capture_output=True, text=True, cwd=build)
@@ -65,9 +66,17 @@ def check_headers(root, build):
         errors = [line for line in outcome.stderr.splitlines() if "error:" in line][:3] or outcome.stderr.splitlines()[:3]
         return f"{here} does not compile alone:\n    " + "\n    ".join(errors)
 
+    def includes_first(source, header):
+        lines = source.read_text(encoding="utf-8").splitlines() if source.exists() else []
+        return next((line for line in lines if line.startswith("#include")), "") == f'#include "{header.relative_to(root).as_posix()}"'
+
     headers = [path for top in TOPS for path in sources(root, top) if path.suffix in (".h", ".hpp") and path.parent in flags]
+    for header in headers:
+        if "#pragma once" not in header.read_text(encoding="utf-8").splitlines():
+            yield f"{header.relative_to(root).as_posix()} may be included once only: begin it with #pragma once"
+    alone = [header for header in headers if not includes_first(header.with_suffix(".cpp"), header)]
     with ThreadPoolExecutor(os.cpu_count() or 2) as workers:
-        yield from (problem for problem in workers.map(compile_alone, headers) if problem)
+        yield from (problem for problem in workers.map(compile_alone, alone) if problem)
 
 
 # --- documentation -----------------------------------------------------------------------------------------------------------------

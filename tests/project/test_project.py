@@ -203,8 +203,14 @@ class Manners(Project):
         self.put("build/compile_commands.json",
                  f'[{{"directory": "{self.root}", "file": "{self.root}/stream/values/row.cpp",'
                  f' "command": "c++ -std=c++20 -I{self.root} -o row.o -c {self.root}/stream/values/row.cpp"}}]')
-        (problem,) = manners.check_headers(self.root, self.root / "build")
-        self.assertIn("stream/values/leaning.h does not compile alone", problem)
+        self.put("stream/values/compiled.h", "#pragma once\nstd::vector<int> rows();\n")
+        self.put("stream/values/compiled.cpp", '#include "stream/values/compiled.h"\n')     # whose own build finds it
+        self.put("stream/values/late.h", "#pragma once\nstd::vector<int> rows();\n")
+        self.put("stream/values/late.cpp", '#include <vector>\n#include "stream/values/late.h"\n')
+        self.put("stream/values/twice.h", "// #pragma once\n")
+        self.assertEqual([problem.split(":")[0] for problem in manners.check_headers(self.root, self.root / "build")],
+                         ["stream/values/twice.h may be included once only", "stream/values/late.h does not compile alone",
+                          "stream/values/leaning.h does not compile alone"])
 
     def test_the_program_says_what_is_wrong_and_ends_with_1(self):
         self.plant("stream/values/row.h", '#include "dsl/loader.h"')
