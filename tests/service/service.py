@@ -24,7 +24,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 
 def tocsin(*arguments, **options):
-    return subprocess.run([TOCSIN, *map(str, arguments)], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, **options)
+    return subprocess.run([TOCSIN, *map(str, arguments)], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=180, **options)
 
 
 _broker = None

@@ -162,7 +162,10 @@ log:
 
     def assert_replayed(self, place, fired):
         """A partition is replayed without a journal that stays, whole or in part."""
-        replay = lambda *more: tocsin("replay", place.address, "--job", "one", "--quiet", "--alerts", "-", *more)  # noqa: E731
+        own = tempfile.TemporaryDirectory()
+        self.addCleanup(own.cleanup)
+        environment = dict(os.environ, TMPDIR=own.name)
+        replay = lambda *more: tocsin("replay", place.address, "--job", "one", "--quiet", "--alerts", "-", *more, env=environment)  # noqa: E731
         lines = lambda done: of_job([line for line in done.stdout.splitlines() if line.startswith("{")], "one")  # noqa: E731
         iso = lambda seconds: time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))  # noqa: E731
         whole = recorded(place, "one")
@@ -181,7 +184,7 @@ log:
             self.assertIn(reason, done.stderr)
         done = tocsin("replay", place.address)
         self.assertEqual((done.returncode, done.stderr), (2, "tocsin: name a --partition or a --job\n"))
-        self.assertEqual(list(pathlib.Path(tempfile.gettempdir()).glob("tocsin-replay-*")), [])
+        self.assertEqual(os.listdir(own.name), [])
 
     def test_an_instance_that_is_killed_again_and_again_loses_nothing_and_repeats_nothing(self):
         seed = int(os.environ.get("TOCSIN_SEED") or random.SystemRandom().randrange(1 << 32))
