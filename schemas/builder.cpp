@@ -224,15 +224,15 @@ void EntryBuilder::coverage(std::string_view source, std::span<const Member> mem
 
 void EntryBuilder::beat() { state_->controls.push_back({}); }
 
-void EntryBuilder::watermark(std::string_view source, Time read_up_to) {
-  state_->controls.push_back({stream::ControlRecord::Kind::watermark, state_->keep(source), read_up_to, {}, {}, {}});
+void EntryBuilder::watermark(std::string_view source, Time read_up_to, Time gap_from) {
+  state_->controls.push_back({stream::ControlRecord::Kind::watermark, state_->keep(source), read_up_to, gap_from, {}, {}, {}});
 }
 
 void EntryBuilder::pack(std::string_view hash, Time from, std::string_view text) {
-  state_->controls.push_back({stream::ControlRecord::Kind::pack, {}, {}, state_->keep(hash), from, state_->keep(text)});
+  state_->controls.push_back({stream::ControlRecord::Kind::pack, {}, {}, {}, state_->keep(hash), from, state_->keep(text)});
 }
 
-void EntryBuilder::seal() { state_->controls.push_back({stream::ControlRecord::Kind::seal, {}, {}, {}, {}, {}}); }
+void EntryBuilder::seal() { state_->controls.push_back({stream::ControlRecord::Kind::seal, {}, {}, {}, {}, {}, {}}); }
 
 bool EntryBuilder::empty() const {
   const State& s = *state_;

@@ -87,7 +87,7 @@ class EntryBuilder {
   void event(stream::Time time, const Member& member, std::string_view name, std::span<const Field> fields, std::string_view source = {});
   void coverage(std::string_view source, std::span<const Member> members);
   void beat();
-  void watermark(std::string_view source, stream::Time read_up_to);
+  void watermark(std::string_view source, stream::Time read_up_to, stream::Time gap_from = {});
   void pack(std::string_view hash, stream::Time from, std::string_view text);
   void seal();
 

@@ -92,6 +92,7 @@ bool Decoder::State::read(const fb::Control& from) {
   control.pack_hash = view(from.pack_hash());
   control.pack_from = sane(from.pack_from());
   control.pack_text = characters(text);
+  control.gap_from = sane(from.gap_from());
   controls.push_back(control);
   return true;
 }

@@ -106,7 +106,7 @@ Offset<fb::Control> encode_control(FlatBufferBuilder& out, const stream::Control
   const auto hash = text_or_none(out, control.pack_hash);
   const auto text = bytes_or_none(out, control.pack_text);
   return fb::CreateControl(out, static_cast<fb::ControlKind>(control.kind), source, stream::nanoseconds(control.read_up_to), hash,
-                           stream::nanoseconds(control.pack_from), text);
+                           stream::nanoseconds(control.pack_from), text, stream::nanoseconds(control.gap_from));
 }
 
 }  // namespace

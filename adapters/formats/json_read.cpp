@@ -98,7 +98,7 @@ void JsonRecord::add_to(EntryBuilder& builder, Time when) const {
     case What::control:
       using Kind = stream::ControlRecord::Kind;
       if (control.kind == Kind::beat) builder.beat();
-      if (control.kind == Kind::watermark) builder.watermark(control.source, control.read_up_to);
+      if (control.kind == Kind::watermark) builder.watermark(control.source, control.read_up_to, control.gap_from);
       if (control.kind == Kind::pack) builder.pack(control.pack_hash, control.pack_from, control.pack_text);
       if (control.kind == Kind::seal) builder.seal();
       break;
@@ -259,6 +259,11 @@ std::optional<Error> JsonReader::State::control(const dom::object& object, std::
     const auto time = object["read_up_to"].get(found) == simdjson::SUCCESS ? time_of(found) : std::nullopt;
     if (!time || record.source.empty()) return wrong("a watermark needs 'source' and 'read_up_to', a time");
     record.control.read_up_to = *time;
+    if (object["gap_from"].get(found) == simdjson::SUCCESS) {
+      const auto from = time_of(found);
+      if (!from || *from >= *time) return wrong("'gap_from' of a watermark must be a time before 'read_up_to'");
+      record.control.gap_from = *from;
+    }
   } else if (kind == "pack") {
     record.control.kind = Kind::pack;
     const auto time = object["from"].get(found) == simdjson::SUCCESS ? time_of(found) : std::nullopt;
@@ -291,7 +296,7 @@ std::optional<Error> JsonReader::State::read(const dom::object& object) {
     if (kind == "signal") return key == "value";
     if (kind == "line") return key == "stream";
     if (kind == "coverage") return key == "ranks" || key == "nodes";
-    if (kind == "control") return key == "read_up_to" || key == "hash" || key == "from" || key == "text";
+    if (kind == "control") return key == "read_up_to" || key == "gap_from" || key == "hash" || key == "from" || key == "text";
     return false;
   };
   for (const auto member : object) {

@@ -101,6 +101,7 @@ void put_control(std::string& out, const Entry& entry, const stream::ControlReco
       put(line, "control", "watermark");
       put(line, "source", control.source);
       put_time(line, "read_up_to", control.read_up_to);
+      if (control.gap_from != stream::Time{}) put_time(line, "gap_from", control.gap_from);
       break;
     case Kind::pack:
       put(line, "control", "pack");

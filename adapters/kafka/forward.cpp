@@ -27,6 +27,7 @@ using stream::Errc;
 using stream::Error;
 using stream::Position;
 using stream::Result;
+using stream::Time;
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 namespace fs = std::filesystem;
@@ -39,6 +40,7 @@ constexpr std::size_t most_waiting = 20'000;
 struct Progress {
   std::string to, source;
   Position position{};
+  Time beat{};  // the last before it; Time{}: there was none
   bool known = false;
 
   static fs::path path(const fs::path& journal) { return journal / "forwarded"; }
@@ -53,11 +55,13 @@ struct Progress {
     if (!(in >> progress.to >> progress.source >> position))
       return Error{Errc::malformed, path(journal).string() + " is not ours; remove it to send the journal from its beginning"};
     progress.position = Position{position};
+    if (std::int64_t beat = 0; in >> beat) progress.beat = stream::at_nanoseconds(beat);
     progress.known = true;
     return progress;
   }
   [[nodiscard]] Result<void> write(const fs::path& journal) const {
-    return journal::write_whole(path(journal), to + ' ' + source + ' ' + std::to_string(static_cast<std::uint64_t>(position)) + '\n');
+    return journal::write_whole(path(journal), to + ' ' + source + ' ' + std::to_string(static_cast<std::uint64_t>(position)) + ' ' +
+                                                   std::to_string(stream::nanoseconds(beat)) + '\n');
   }
 };
 
@@ -82,7 +86,7 @@ std::uint64_t number_of(const Entry& entry) {
 class Forwarder {
  public:
   Forwarder(const ForwardOptions& options, journal::Reader reader, Appender& appender, Progress progress)
-      : options_(options), log_(std::move(reader)), appender_(appender), progress_(std::move(progress)) {}
+      : options_(options), log_(std::move(reader)), appender_(appender), progress_(std::move(progress)), beat_(progress_.beat) {}
 
   Result<Forwarded> run() {
     if (progress_.known)
@@ -158,8 +162,12 @@ class Forwarder {
     if (sealed_)
       if (auto left = leave(); !left) return left;
     if (!sealed_ && !has(entry, stream::ControlRecord::Kind::beat)) return {};
+    // Beats further apart: the disk was full, or the machine slept.
+    const bool gap = beat_ != Time{} && entry.appended > beat_ + stream::widest_beat;
     builder_.clear();
-    builder_.watermark(progress_.source, sealed_ ? stream::source_ended : entry.appended);
+    builder_.watermark(progress_.source, entry.appended, gap ? beat_ : Time{});
+    if (sealed_) builder_.watermark(progress_.source, stream::source_ended);
+    beat_ = entry.appended;
     const auto watermark = encoder_.encode(builder_.entry());
     for (const int partition : used_)
       if (auto sent = appender_.append(topic::telemetry, partition, {}, watermark); !sent) return sent;
@@ -198,6 +206,7 @@ class Forwarder {
     if (!last && Clock::now() < saved_ + 1s) return {};
     saved_ = Clock::now();
     progress_.position = reached_;
+    progress_.beat = beat_;
     // A disk that is full keeps nothing from being sent; what a restart sends again is known by its number.
     if (auto written = progress_.write(options_.journal); !written) complain(written.error().message);
     return {};
@@ -229,6 +238,7 @@ class Forwarder {
   int partitions_ = 0;                                          // of the topic; 0: not known yet
   std::uint64_t sent_ = 0;
   Position reached_{};
+  Time beat_{};  // the last that was sent as a watermark
   bool sealed_ = false, at_end_ = false;
   std::string complaint_;
   std::optional<Clock::time_point> deadline_;

@@ -10,7 +10,6 @@
 namespace tocsin::stream {
 namespace {
 
-constexpr Duration widest_beat = std::chrono::seconds{5};
 constexpr Duration between_marks = std::chrono::minutes{1};
 // A source without a watermark for so long is forgotten; where it goes on, it is as new.
 constexpr Duration watermarks_kept = std::chrono::hours{24};
@@ -148,11 +147,7 @@ void Shard::State::begin(const Entry& raw) {
   if (beats) {
     if (log.last_beat != long_ago && raw.appended > log.last_beat + widest_beat) {
       ++counters.gaps;
-      for (Item& item : subjects)
-        if (!item.second.backfilling) {
-          item.second.subject->gap(log.last_beat, raw.appended);
-          item.second.changed = item.second.changed || item.second.subject->reach() > Duration{0};
-        }
+      gap(log.last_beat, raw.appended, [](const Subject&) { return true; });
     }
     log.last_beat = std::max(log.last_beat, raw.appended);
   }
@@ -164,6 +159,15 @@ void Shard::State::begin(const Entry& raw) {
     entry_.arrival = log.clock;
   }
   arrival_ = entry_.arrival;
+}
+
+// Nobody could write about these subjects between two arrivals.
+void Shard::State::gap(Time from, Time to, const std::function<bool(const Subject&)>& about) {
+  for (Item& item : subjects) {
+    if (item.second.backfilling || !about(*item.second.subject)) continue;
+    item.second.subject->gap(from, to);
+    item.second.changed = item.second.changed || item.second.subject->reach() > Duration{0};
+  }
 }
 
 // A place where a restore may begin to read.
@@ -239,7 +243,10 @@ void Shard::State::read_watermark(const ControlRecord& record) {
   if (!ended && record.read_up_to > log.clock + furthest_ahead) ++counters.corrected_arrivals;
   std::erase_if(log.watermarks, [this](const auto& mark) { return mark.second < log.clock - watermarks_kept; });
   Time& read = log.watermarks.try_emplace(std::string{record.source}, long_ago).first->second;
-  read = std::max(read, ended ? never : std::min(record.read_up_to, log.clock));
+  const Time up_to = std::min(record.read_up_to, log.clock);
+  if (record.gap_from != Time{} && up_to > read)
+    gap(record.gap_from, up_to, [&](const Subject& subject) { return subject.comes_from(record.source); });
+  read = std::max(read, ended ? never : up_to);
 }
 
 // After each control record; between them, how other subjects' records interleave must not matter.

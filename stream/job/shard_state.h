@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -111,6 +112,7 @@ struct Shard::State final : private PacksInUse {
   bool advance_waiting(TickBudget& budget);
   bool apply(TickBudget& budget);
   void control(const ControlRecord& record);
+  void gap(Time from, Time to, const std::function<bool(const Subject&)>& about);
   void read_watermark(const ControlRecord& record);
   void follow_watermarks();
   void forget(Item& item);

@@ -40,6 +40,7 @@ class Subject {
   void seal();            // every attempt ends; advance() then judges each to its end
   // Its records came from other logs: it goes by their watermarks, which are looked at after each control record.
   [[nodiscard]] bool rekeyed() const noexcept { return !origins_.empty(); }
+  [[nodiscard]] bool comes_from(std::string_view source) const noexcept { return origins_.has(source); }
   void follow(Time log_clock, const Watermarks& watermarks);
   [[nodiscard]] Time clock(Time log_clock) const noexcept { return rekeyed() ? origins_.clock() : log_clock; }
   [[nodiscard]] bool begun() const noexcept { return started_ != 0; }

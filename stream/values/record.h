@@ -77,11 +77,15 @@ struct CoverageRecord {
   std::span<const MemberKey> members;
 };
 
+// Beats further apart are a gap: nobody could write.
+inline constexpr Duration widest_beat = std::chrono::seconds{5};
+
 struct ControlRecord {
   enum class Kind : std::uint8_t { beat, watermark, pack, seal };
   Kind kind = Kind::beat;
   std::string_view source;     // of a watermark
   Time read_up_to{};           // of a watermark: the source's append time
+  Time gap_from{};             // of a watermark: nobody could write at the source from then to read_up_to; Time{}: somebody could
   std::string_view pack_hash;  // of a pack
   Time pack_from{};
   std::string_view pack_text;  // its files, content-addressed; can be empty if the log has them already

@@ -14,6 +14,10 @@ std::size_t Origins::index(std::string_view name, Time arrival) {
   return origins_.size() - 1;
 }
 
+bool Origins::has(std::string_view name) const noexcept {
+  return std::any_of(origins_.begin(), origins_.end(), [name](const Origin& origin) { return origin.name == name; });
+}
+
 void Origins::follow(Time now, const Watermarks& watermarks, const std::function<void(std::size_t, bool)>& left_changed) {
   Time waited_for = never;
   least_ = never;

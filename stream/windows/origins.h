@@ -26,6 +26,7 @@ class Origins {
   // Adds an origin at its first record, which was appended there at `arrival`.
   std::size_t index(std::string_view name, Time arrival);
   [[nodiscard]] bool empty() const noexcept { return origins_.empty(); }
+  [[nodiscard]] bool has(std::string_view name) const noexcept;
   [[nodiscard]] const std::string& name(std::size_t origin) const { return origins_[origin].name; }
   // After a control record, at the log's clock `now`. Reports each origin for which the clock stops (true) or resumes (false) waiting, at
   // the clock before the change; then the clock moves.

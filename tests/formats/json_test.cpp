@@ -85,6 +85,8 @@ TEST_CASE("an entry as JSON lines reads back as the same records") {
       "{\"t\":1700000000000000000,\"job\":\"j\",\"coverage\":\"scheduler\"}\n"
       "{\"t\":1700000000000000000,\"control\":\"beat\"}\n"
       "{\"t\":1700000000000000000,\"control\":\"watermark\",\"source\":\"raw/0\",\"read_up_to\":1699999999000000000}\n"
+      "{\"t\":1700000000000000000,\"control\":\"watermark\",\"source\":\"raw/0\",\"read_up_to\":1699999999000000000,"
+      "\"gap_from\":1699999900000000000}\n"
       "{\"t\":1700000000000000000,\"control\":\"pack\",\"hash\":\"ab\",\"from\":1700000003000000000,\"text\":\"x\"}\n"
       "{\"t\":1700000000000000000,\"control\":\"seal\"}\n";
   CHECK(there_and_back(coverage) == coverage);

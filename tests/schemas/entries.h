@@ -94,7 +94,8 @@ inline std::string in_words(const stream::Entry& entry) {
   }
   for (const auto& control : entry.controls)
     out << "control " << static_cast<int>(control.kind) << ' ' << control.source << ' ' << stream::nanoseconds(control.read_up_to) << ' '
-        << control.pack_hash << ' ' << stream::nanoseconds(control.pack_from) << ' ' << control.pack_text << '\n';
+        << stream::nanoseconds(control.gap_from) << ' ' << control.pack_hash << ' ' << stream::nanoseconds(control.pack_from) << ' '
+        << control.pack_text << '\n';
   return out.str();
 }
 

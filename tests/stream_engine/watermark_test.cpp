@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <optional>
 #include <random>
 
 #include "dsl/loader.h"
@@ -83,9 +84,9 @@ struct Pulses {
   void pulses(std::uint32_t rank, double from, double to) {
     for (double s = from; s < to; ++s) pulse(rank, s);
   }
-  void read_up_to(std::uint32_t rank, double s, double clock) {
+  void read_up_to(std::uint32_t rank, double s, double clock, std::optional<double> gap_from = {}) {
     EntryBuilder b;
-    b.watermark("ranks/" + std::to_string(rank), at(s));
+    b.watermark("ranks/" + std::to_string(rank), at(s), gap_from ? at(*gap_from) : stream::Time{});
     consume(b.entry(), clock);
   }
   void beats(double from, double to) {
@@ -205,6 +206,30 @@ TEST_CASE("a source that has ended holds back no clock, and is not reported as b
   CHECK(job.sources.empty());
   CHECK(job.reported.back()[1] == stream::Truth::yes);  // rank 1 is silent, not unobserved
   CHECK(job.shard.counters().corrected_arrivals == 0);
+}
+
+TEST_CASE("a gap of its source is no silence of a job, once, and that of another source is") {
+  struct Given {
+    std::uint32_t of;  // whose gap it is
+    stream::Truth silent;
+  };
+  for (const Given given : {Given{0, stream::Truth::no}, Given{1, stream::Truth::yes}}) {
+    CAPTURE(given.of);
+    Pulses job;
+    job.pulses(0, 0, 50);
+    job.read_up_to(0, 50, 50), job.read_up_to(1, 50, 50);
+    job.beats(51, 160);
+    job.read_up_to(given.of, 160, 160, 50), job.read_up_to(1 - given.of, 160, 160);
+    REQUIRE(job.last_tick() > 150);
+    CHECK(job.reported.back()[0] == given.silent);
+    // What is sent again says nothing new.
+    job.beats(161, 240);
+    job.read_up_to(0, 240, 240);
+    job.read_up_to(0, 240, 240, 160);
+    job.beats(241, 260);
+    job.read_up_to(0, 260, 260);
+    CHECK(job.reported.back()[0] == stream::Truth::yes);
+  }
 }
 
 TEST_CASE("how the records of two sources interleave within their watermarks changes nothing") {
