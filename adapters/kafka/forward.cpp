@@ -34,7 +34,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::size_t most_waiting = 20'000;
+constexpr std::size_t most_waiting = 20'000, most_waiting_bytes = 16u << 20;
+constexpr std::chrono::milliseconds moment{50};
 
 // What is remembered beside the journal: where its records go, under which name, and how far they are there.
 struct Progress {
@@ -93,7 +94,7 @@ class Forwarder {
       if (auto sought = log_.seek(progress_.position); !sought)
         options_.log("the journal no longer has what was not sent yet; the rest follows");
     while (!over()) {
-      if (appender_.waiting() < most_waiting && partitions_known()) {
+      if (may_send() && partitions_known()) {
         const auto more = send_some();
         if (!more) return more.error();
         if (*more) continue;
@@ -107,7 +108,7 @@ class Forwarder {
  private:
   // All is sent that will come, or it was waited for long enough.
   bool over() {
-    const bool no_more = sealed_ || parent_gone() || !options_.follow;
+    const bool no_more = deadline_ || sealed_ || parent_gone() || !options_.follow;
     if (!no_more) return false;
     if (!deadline_) {
       deadline_ = Clock::now() + options_.wait;
@@ -116,14 +117,18 @@ class Forwarder {
     return (at_end_ && appender_.waiting() == 0 && partitions_ > 0) || Clock::now() >= *deadline_;
   }
 
-  bool parent_gone() const {
-    if (options_.stop_when_readable < 0) return false;
-    pollfd at{options_.stop_when_readable, POLLIN, 0};
-    return ::poll(&at, 1, 0) > 0;
+  bool parent_gone(std::chrono::milliseconds wait = {}) const {
+    pollfd at{deadline_ ? -1 : options_.stop_when_readable, POLLIN, 0};  // what has gone wakes nobody twice
+    return ::poll(&at, 1, static_cast<int>(wait.count())) > 0;
   }
+
+  // While the brokers are away the journal keeps what follows, and not our memory.
+  bool may_send() const { return appender_.waiting() < most_waiting && waiting_bytes_ < most_waiting_bytes; }
 
   bool partitions_known() {
     if (partitions_ > 0) return true;
+    if (Clock::now() < next_look_) return false;
+    next_look_ = Clock::now() + 1s;
     const auto count = appender_.partitions(topic::telemetry, 1s);
     if (count) partitions_ = *count;
     else complain(count.error().message + "; the journal keeps what is to be sent");
@@ -132,7 +137,7 @@ class Forwarder {
 
   // False: the journal is at its end.
   Result<bool> send_some() {
-    for (int i = 0; i < 1000 && !sealed_; ++i) {
+    for (int i = 0; i < 1000 && !sealed_ && may_send(); ++i) {
       const auto entry = log_.next();
       if (!entry) return entry.error();
       at_end_ = *entry == nullptr;
@@ -156,7 +161,9 @@ class Forwarder {
       rekeyed.arrival = entry.appended;
       rekeyed.controls = {};
       ++sent_;
-      if (auto sent = appender_.append(topic::telemetry, partition, entry.subject, encoder_.encode(rekeyed)); !sent) return sent;
+      const auto message = encoder_.encode(rekeyed);
+      waiting_bytes_ += message.size();
+      if (auto sent = appender_.append(topic::telemetry, partition, entry.subject, message); !sent) return sent;
       return place(entry);
     }
     if (sealed_)
@@ -194,16 +201,20 @@ class Forwarder {
 
   // Waits a moment, and remembers what is on the brokers.
   Result<void> confirm() {
-    if (appender_.waiting() == 0 && !progress_.source.empty() && reached_ == progress_.position) {
-      pollfd at{options_.stop_when_readable, POLLIN, 0};
-      ::poll(&at, 1, 50);
+    const bool unsaved = !progress_.source.empty() && reached_ > progress_.position;
+    const std::size_t waiting = appender_.waiting();
+    if (waiting > 0 || unsaved) {
+      const auto flushed = appender_.flush(200ms);
+      if (!flushed) return flushed.error();
+      if (deadline_ && !options_.follow && appender_.waiting() < waiting) deadline_ = Clock::now() + options_.wait;  // they take it
+      if (!*flushed) return {};
+      waiting_bytes_ = 0;
+    }
+    const bool last = sealed_ || !options_.follow || deadline_;
+    if (!unsaved || (!last && Clock::now() < saved_ + 1s)) {
+      if (at_end_ || partitions_ == 0) static_cast<void>(parent_gone(moment));
       return {};
     }
-    const auto flushed = appender_.flush(200ms);
-    if (!flushed) return flushed.error();
-    if (!*flushed || progress_.source.empty() || reached_ <= progress_.position) return {};
-    const bool last = sealed_ || !options_.follow || deadline_;
-    if (!last && Clock::now() < saved_ + 1s) return {};
     saved_ = Clock::now();
     progress_.position = reached_;
     progress_.beat = beat_;
@@ -218,11 +229,8 @@ class Forwarder {
 
   std::uint64_t count_left() {
     std::uint64_t left = 0;
-    if (progress_.position != Position{} && !log_.seek(progress_.position)) return 0;
-    if (progress_.position == Position{}) {
-      const auto oldest = log_.reader().oldest();
-      if (!oldest || !log_.seek(*oldest)) return 0;
-    }
+    const auto oldest = log_.reader().oldest();
+    if (!oldest || !log_.seek(std::max(*oldest, progress_.position))) return 0;
     for (auto entry = log_.next(); entry && *entry; entry = log_.next()) left += (*entry)->subject.empty() ? 0 : 1;
     return left;
   }
@@ -237,12 +245,13 @@ class Forwarder {
   std::map<std::pair<std::string, std::string>, Stay> places_;  // of nodes and jobs, as they were written last
   int partitions_ = 0;                                          // of the topic; 0: not known yet
   std::uint64_t sent_ = 0;
+  std::size_t waiting_bytes_ = 0;  // since all that was sent was on the brokers
   Position reached_{};
   Time beat_{};  // the last that was sent as a watermark
   bool sealed_ = false, at_end_ = false;
   std::string complaint_;
   std::optional<Clock::time_point> deadline_;
-  Clock::time_point saved_{};
+  Clock::time_point saved_{}, next_look_{};
 };
 
 }  // namespace

@@ -1,0 +1,172 @@
+#include "adapters/kafka/forward.h"
+
+#include <doctest/doctest.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <fstream>
+#include <random>
+#include <string>
+#include <thread>
+
+#include "adapters/journal/journal.h"
+#include "schemas/codec.h"
+#include "tests/journal/directory.h"
+#include "tests/kafka/mock_cluster.h"
+#include "tests/seed.h"
+
+using namespace tocsin;
+using namespace tocsin::adapters;
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+using schemas::EntryBuilder;
+
+namespace {
+
+// Writes what a recorder writes.
+class Recorder {
+ public:
+  explicit Recorder(const std::filesystem::path& directory, journal::WriterOptions options = {}) {
+    auto opened = journal::Writer::open(directory, options);
+    REQUIRE(opened);
+    writer_.emplace(std::move(*opened));
+  }
+  stream::Position line(const std::string& text) {
+    builder_.about("job", "1", "node");
+    builder_.line(time_, EntryBuilder::job(), text);
+    return write();
+  }
+  stream::Position beat() {
+    builder_.beat();
+    return write();
+  }
+  stream::Position seal() {
+    builder_.seal();
+    return write();
+  }
+
+ private:
+  stream::Position write() {
+    builder_.produced_by("wrap", 0, ++sequence_);
+    const auto written = writer_->append(encoder_.encode(builder_.entry()), time_);
+    REQUIRE(written);
+    builder_.clear();
+    time_ += 100ms;
+    return *written;
+  }
+  std::optional<journal::Writer> writer_;
+  EntryBuilder builder_;
+  schemas::Encoder encoder_;
+  stream::Time time_ = stream::at_nanoseconds(1'790'000'000'000'000'000);
+  std::uint64_t sequence_ = 0;
+};
+
+// That no compression makes smaller.
+std::string noise(std::size_t bytes) {
+  std::mt19937_64 random{test::seed()};
+  std::string text(bytes, ' ');
+  for (char& c : text) c = static_cast<char>(random() % 255 + 1);
+  return text;
+}
+
+kafka::ForwardOptions options_for(const std::filesystem::path& journal, kafka::Address to) {
+  kafka::ForwardOptions options;
+  options.journal = journal;
+  options.to = std::move(to);
+  options.log = [](const std::string&) {};
+  return options;
+}
+
+double cpu_seconds() {
+  timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+}
+
+}  // namespace
+
+TEST_CASE("what the brokers did not get is left, also where the journal has lost what lay before it") {
+  TestDirectory directory;
+  {
+    Recorder recorder{directory.path(), {.segment_bytes = 1000, .most_bytes = 3000}};
+    for (int i = 0; i < 100; ++i) recorder.line("step " + std::to_string(i));
+    recorder.seal();
+  }
+  auto options = options_for(directory.path(), {"127.0.0.1:1", "tocsin", {}});
+  options.wait = 100ms;
+  const auto all = kafka::forward(options);
+  REQUIRE(all);
+  CHECK(all->left > 0);
+  std::ofstream{directory.path() / "forwarded"} << "127.0.0.1:1/tocsin journal/node/1 500\n";  // deleted since
+  const auto rest = kafka::forward(options);
+  REQUIRE(rest);
+  CHECK(rest->left == all->left);
+}
+
+TEST_CASE("a journal goes on to its end as long as the brokers take it, however slowly") {
+  TestDirectory directory;
+  {
+    Recorder recorder{directory.path()};
+    for (int i = 0; i < 30; ++i) recorder.line("step " + std::to_string(i));
+    recorder.seal();
+  }
+  MockCluster cluster;
+  auto options = options_for(directory.path(), cluster.address({{"max.in.flight", "1"}, {"batch.num.messages", "1"}}));
+  options.wait = 2s;
+  cluster.answers_after(150);
+  const auto begun = Clock::now();
+  const auto sent = kafka::forward(options);
+  REQUIRE(sent);
+  CHECK(sent->sent == 30);
+  CHECK(sent->left == 0);
+  CHECK(Clock::now() - begun > options.wait);  // else this shows nothing
+}
+
+TEST_CASE("of a long journal no more than some MiB wait in memory for brokers that do not answer") {
+  TestDirectory directory;
+  const std::string text = noise(900'000);
+  {
+    Recorder recorder{directory.path()};
+    for (int i = 0; i < 60; ++i) recorder.line(text);
+    recorder.seal();
+  }
+  MockCluster cluster;
+  auto options = options_for(directory.path(), cluster.address());
+  options.wait = 1s;
+  cluster.fails(MockCluster::produce, std::vector(5000, RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION));
+  const auto sent = kafka::forward(options);
+  REQUIRE(sent);
+  CHECK(sent->sent > 0);
+  CHECK(sent->sent < 40);
+  CHECK(sent->left == 60);
+}
+
+TEST_CASE("whoever follows a journal sleeps between its records") {
+  TestDirectory directory;
+  Recorder recorder{directory.path()};
+  recorder.line("step 0");
+  MockCluster cluster;
+  auto options = options_for(directory.path(), cluster.address());
+  options.follow = true;
+  int ends[2];
+  REQUIRE(::pipe(ends) == 0);
+  options.stop_when_readable = ends[0];
+  std::optional<stream::Result<kafka::Forwarded>> sent;
+  std::thread forwarding{[&] { sent = kafka::forward(options); }};
+  std::this_thread::sleep_for(500ms);
+  const double before = cpu_seconds();
+  for (int i = 0; i < 30; ++i) {
+    recorder.line("step");
+    std::this_thread::sleep_for(100ms);
+  }
+  const double spent = cpu_seconds() - before;
+  recorder.seal();
+  forwarding.join();
+  ::close(ends[0]), ::close(ends[1]);
+  REQUIRE(sent);
+  REQUIRE(*sent);
+  CHECK((*sent)->sent == 31);
+  CHECK((*sent)->left == 0);
+  CHECK(spent < 0.3);  // of three seconds
+}
