@@ -128,7 +128,10 @@ struct Transactor::State {
       return Error{Errc::refused,
                    done.error().message + "; and then: " + has.error().message + ": whether it was committed shows at the next start"};
     if (!*has || static_cast<std::int64_t>(**has) != offsets->elems[0].offset) return done;
-    return transact({}, offsets, group);  // the same position again, which a former owner cannot commit
+    const auto again = transact({}, offsets, group);  // the same position again, which a former owner cannot commit
+    if (again) return again;
+    return Error{Errc::refused,
+                 done.error().message + "; and then: " + again.error().message + ": whether it was committed shows at the next start"};
   }
 };
 

@@ -6,7 +6,9 @@
 #include <chrono>
 
 #include "adapters/kafka/topic_settings.h"
+#include "tests/kafka/mock_cluster.h"
 
+using namespace tocsin;
 using namespace tocsin::adapters;
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
@@ -27,4 +29,34 @@ TEST_CASE("the first transaction does not wait until its client asks for the top
     shortest = std::min(shortest, Clock::now() - begun);
   }
   CHECK(shortest < at_once);
+}
+
+namespace {
+struct Assigned final : kafka::Group::Listener {
+  bool any = false;
+  void assigned(const std::vector<int>&) override { any = true; }
+  void revoked(const std::vector<int>&, bool) override {}
+};
+}  // namespace
+
+TEST_CASE("what may have been committed already is not committed again, whatever fails on the way to know it") {
+  MockCluster cluster;
+  cluster.commit("tocsin", 5);  // what it makes of a transaction's positions is nothing
+  Assigned listener;
+  const auto group = kafka::Group::join(cluster.address(), {"tocsin", "a", 6000ms}, listener);
+  REQUIRE(group);
+  for (const auto until = Clock::now() + 30s; !listener.any && Clock::now() < until;) REQUIRE((*group)->poll(100ms));
+  REQUIRE(listener.any);
+  const auto transactor = kafka::Transactor::open(cluster.address(), "test");
+  REQUIRE(transactor);
+  const std::byte value[] = {std::byte{1}};
+  const kafka::Outgoing records[] = {{kafka::topic::alerts, 0, "job", value}};
+  // The commit ends without an answer, though it has gone through; the position is there, and cannot be committed once more.
+  cluster.fails(MockCluster::end_transaction, {RD_KAFKA_RESP_ERR_INVALID_PRODUCER_EPOCH});
+  cluster.fails(MockCluster::offsets_in_transaction, {RD_KAFKA_RESP_ERR_NO_ERROR, RD_KAFKA_RESP_ERR_ILLEGAL_GENERATION});
+  const auto committed = (*transactor)->commit(records, 0, stream::Position{5}, **group);
+  REQUIRE_FALSE(committed);
+  CHECK_MESSAGE(committed.error().code == stream::Errc::refused, committed.error().message);
+  CHECK_MESSAGE(committed.error().message.find("whether it was committed shows at the next start") != std::string::npos,
+                committed.error().message);
 }
