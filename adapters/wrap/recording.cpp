@@ -70,17 +70,18 @@ void Recording::read_carried() {
 
 void Recording::append(schemas::EntryBuilder& entry) {
   if (entry.empty()) return;
-  if (!ready()) {
-    ++lost_;
-    entry.clear();
-    return;
-  }
+  const bool writes = ready();
   entry.produced_by("wrap", epoch_, ++sequence_);
   const stream::Entry& whole = entry.entry();
   const auto bytes = encoder_.encode(whole);
-  bool carry = carried_.add(whole, bytes);
+  // What later segments begin with is kept although it is lost here. A recorder that was started again reads first what there is of it.
+  bool carry = (writes || epoch_ == 0 || !carried_.empty()) && carried_.add(whole, bytes);
   if (carried_.forget_replaced(clock_.now())) carry = true;
   entry.clear();
+  if (!writes) {
+    ++lost_;
+    return;
+  }
   if (auto written = writer_->append(bytes, clock_.now()); !written) {
     ++lost_;
     fail(written.error().message);

@@ -41,6 +41,14 @@ Legacy* share_legacy() {
   return memory == MAP_FAILED ? new Legacy : new (memory) Legacy;  // MAP_FAILED: a next recorder begins anew
 }
 
+// On a full disk there is none yet; an engine that looked would take it for a mistake in the name. False: there is none at our end.
+bool wait_for_journal(const std::filesystem::path& directory, int parent) {
+  std::error_code error;
+  for (pollfd gone{parent, POLLIN, 0}; !std::filesystem::exists(directory, error);)
+    if (::poll(&gone, 1, 500) > 0) return std::filesystem::exists(directory, error);
+  return true;
+}
+
 int end_as(int status) {
   if (WIFSIGNALED(status)) die_by_signal(WTERMSIG(status));
   return WEXITSTATUS(status);
@@ -87,6 +95,7 @@ int wrap(const WrapOptions& options, const EngineEntry& engine) {
                         return Recorder{setup}.run();
                       }};
   Supervisor judge{"tocsin-engine", {alive.read.get()}, notes.writer(), [&](unsigned restarts) {
+                     if (!wait_for_journal(setup.directory, alive.read.get())) return engine_refused;
                      return engine(setup.directory, EngineOptions{setup.job, alive.read.get(), restarts});
                    }};
 

@@ -221,6 +221,27 @@ TEST_CASE("a journal that cannot be written does not disturb the command") {
   }
 }
 
+TEST_CASE("a journal that can be made only after a while begins with the pack and the start, and is judged") {
+  Scratch scratch;
+  const auto journal = scratch / "later/journal";
+  write_file(scratch / "later", "");  // no directory can be made in it; on a full disk neither
+  const std::string go_on = (scratch / "go_on").string();
+  Running running{probe({"--journal", journal.string()}, shell("seq 3; while [ ! -e " + go_on + " ]; do sleep 0.1; done; seq 7; exit 4")),
+                  scratch};
+  REQUIRE(running.wait_for([&] { return running.err().find("not recorded") != std::string::npos && running.out() == "1\n2\n3\n"; }));
+  std::filesystem::remove(scratch / "later");
+  REQUIRE(running.wait_for([&] { return running.err().find("recording goes on") != std::string::npos; }));
+  write_file(go_on, "");
+  const Ended ended = running.end();
+  CHECK(ended.code() == 4);
+  CHECK(ended.err.find("engine: 7 lines, 0 restarts") != std::string::npos);
+  const Recorded recorded = read_journal(journal);
+  CHECK(recorded.packs.size() == 1);
+  CHECK(recorded.named("start").size() == 1);
+  CHECK(recorded.named("end").size() == 1);
+  CHECK(recorded.sealed);
+}
+
 TEST_CASE("a directory that is not empty is refused before the command runs") {
   Scratch scratch;
   std::filesystem::create_directory(scratch / "journal");
