@@ -24,7 +24,7 @@ using stream::Result;
 constexpr std::size_t least_digits = 4;
 
 int cannot(const Error& error) {
-  fmt::print(stderr, "tocsin: {}\n", error.message);
+  std::fprintf(stderr, "tocsin: %s\n", error.message.c_str());
   return error.code == Errc::io ? 3 : 2;
 }
 

@@ -49,8 +49,9 @@ std::string host() {
   return ::gethostname(name, sizeof name - 1) == 0 ? name : "localhost";
 }
 
-// One line each, whole, whichever thread it comes from.
-void write_line(const std::string& line) { fmt::print(stderr, "tocsin: {}\n", line); }
+// Whole, whichever thread it comes from. What cannot be written (a full disk) is lost; fmt::print would throw, and end the service.
+void write_text(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stderr); }
+void write_line(const std::string& line) { write_text("tocsin: " + line + '\n'); }
 
 int cannot(const stream::Error& error) {
   write_line(error.message);
@@ -110,7 +111,7 @@ service::Log configured_log(const config::Config::Log& options) {
     const char* name = names[static_cast<std::size_t>(level)];
     text += json ? fmt::format(R"(,"level":"{}","message":)", name) : fmt::format(" level={} message=", name);
     formats::put_text(text, line);
-    fmt::print(stderr, "{}{}\n", text, json ? "}" : "");
+    write_text(text + (json ? "}\n" : "\n"));
   }};
 }
 
@@ -171,6 +172,7 @@ int run_as_service(const ServiceArguments& arguments, const CLI::App& command) {
   if (auto started = outlet.start(); !started) return cannot(started.error());
   options.outlet = &outlet;
   options.log("serving on port " + std::to_string(outlet.port()));
+  on_signal(SIGPIPE, SIG_IGN);  // who reads the log may go, and come again
   on_signal(SIGTERM, ask_to_stop);
   on_signal(SIGINT, ask_to_stop);
   const auto ingest = start_ingest(*config, *address, options.log, outlet);

@@ -31,7 +31,7 @@ Result<std::optional<kafka::Mark>> mark_of(const char* option, const std::string
 }
 
 int cannot(const Error& error) {
-  fmt::print(stderr, "tocsin: {}\n", error.message);
+  std::fprintf(stderr, "tocsin: %s\n", error.message.c_str());
   return error.code == Errc::io ? 3 : 2;
 }
 

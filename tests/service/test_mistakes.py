@@ -2,19 +2,22 @@
 remedy, and an exit status that says whether starting again helps (3) or not (2). Those of the file itself are in tests/config."""
 
 import json
+import os
 import pathlib
 import shutil
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import time
 import unittest
+import urllib.request
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
-from service import HERE, ROOT, Instance, tocsin, topic  # noqa: E402
+from service import HERE, ROOT, TOCSIN, Instance, tocsin, topic  # noqa: E402
 from tests.servers.kafka import SecuredKafka, java  # noqa: E402
 from tests.servers.process import free_port, wait_for  # noqa: E402
 
@@ -49,6 +52,11 @@ def tearDownModule():
 def listens(port):
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def answer(port, path):
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=60) as answered:
+        return answered.read().decode()
 
 
 def configuration(broker=None, user=None, password=None, name="tocsin.yml", kafka_more="", http="listen: 127.0.0.1:0", more=""):
@@ -110,6 +118,28 @@ class Mistakes(unittest.TestCase):
     def test_a_broker_that_is_not_there_is_named_with_the_reason(self):
         self.refused(configuration("127.0.0.1:1"), 3, "no Kafka broker answers at 127.0.0.1:1 (", "Connection refused", "is it running")
         self.refused(configuration("broker.invalid:9092"), 3, "Failed to resolve 'broker.invalid:9092'")
+
+    def test_a_log_that_cannot_be_written_ends_nothing(self):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([TOCSIN, "run", "--config", configuration("127.0.0.1:1")], stdin=subprocess.DEVNULL, stderr=full, timeout=60)
+        self.assertEqual(done.returncode, 3)
+        # Its log is a pipe that nobody reads any more; a reload writes to it.
+        port = free_port()
+        reader, writer = os.pipe()
+        process = subprocess.Popen([TOCSIN, "run", "--config", configuration(http=f"listen: '127.0.0.1:{port}'")],
+                                   stdin=subprocess.DEVNULL, stderr=writer)
+        os.close(writer)
+        try:
+            wait_for(lambda: listens(port), 30, "its server")
+            os.close(reader)
+            process.send_signal(signal.SIGHUP)
+            wait_for(lambda: "tocsin_reloads_total{result=\"success\"} 1" in answer(port, "/metrics") or process.poll() is not None, 60, "a reload")
+            self.assertIsNone(process.poll())
+            process.send_signal(signal.SIGTERM)
+            self.assertEqual(process.wait(60), 0)
+        finally:
+            process.kill()
+            process.wait()
 
     def test_a_user_without_permissions_learns_which_are_missing(self):
         self.refused(configuration(user="nobody"), 2, "topic tocsin.", "the user needs Describe and DescribeConfigs on it", "docs/operate.md")
