@@ -10,13 +10,9 @@ using stream::Position;
 using stream::Result;
 using namespace std::chrono_literals;
 
-namespace {
-// The markers of a transaction come to its topics one after the other.
-constexpr auto patience = 30s;
-}  // namespace
-
-KafkaState::KafkaState(TopicReader& topic, int partition, Committed committed)
-    : topic_(&topic), partition_(partition), committed_(std::move(committed)) {}
+KafkaState::KafkaState(TopicReader& topic, int partition, Committed committed, std::function<bool()> stop,
+                       std::chrono::milliseconds patience)
+    : topic_(&topic), partition_(partition), committed_(std::move(committed)), stop_(std::move(stop)), patience_(patience) {}
 
 Error KafkaState::unreadable(const Error& error) const {
   return {error.code, topic_->topic() + "/" + std::to_string(partition_) + ": " + error.message +
@@ -35,8 +31,9 @@ Result<std::optional<stream::Stored>> KafkaState::newest() {
   const auto whole = [&] { return !*committed || (state.position() && *state.position() >= **committed); };
   if (range->oldest < range->end || *committed) {
     if (auto started = reader.start(range->oldest); !started) return started.error();
-    const auto until = std::chrono::steady_clock::now() + patience;
+    auto until = std::chrono::steady_clock::now() + patience_;
     while (!(reader.at_end() && whole())) {
+      if (stop_ && stop_()) return Error{Errc::io, topic_->topic() + "/" + std::to_string(partition_) + " is not needed any more"};
       const auto message = reader.next(10ms);
       if (!message) return message.error();
       if (*message == nullptr) {
@@ -49,6 +46,7 @@ Result<std::optional<stream::Stored>> KafkaState::newest() {
                                                 (has ? "of offset " + std::to_string(static_cast<std::uint64_t>(*has)) : "missing")});
       }
       if (auto added = state.add((*message)->key, (*message)->value, (*message)->tombstone); !added) return unreadable(added.error());
+      until = std::chrono::steady_clock::now() + patience_;  // a large state takes as long as it takes
     }
   }
   auto stored = std::move(state).take(index_);

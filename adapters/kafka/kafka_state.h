@@ -18,7 +18,9 @@ class KafkaState final : public stream::SnapshotStore {
   // `committed`: gives the group's position of the partition. No state behind it is waited for, and one before it is not taken: it is
   // being committed just now.
   using Committed = std::function<stream::Result<std::optional<stream::Position>>()>;
-  KafkaState(TopicReader& topic, int partition, Committed committed);
+  // `stop`: true where it is no longer wanted. `patience`: for records that do not come; those that come may be many.
+  KafkaState(TopicReader& topic, int partition, Committed committed, std::function<bool()> stop = {},
+             std::chrono::milliseconds patience = std::chrono::seconds{30});
 
   stream::Result<std::optional<stream::Stored>> newest() override;
 
@@ -32,6 +34,8 @@ class KafkaState final : public stream::SnapshotStore {
   TopicReader* topic_;
   int partition_;
   Committed committed_;
+  std::function<bool()> stop_;
+  std::chrono::milliseconds patience_;
   StateIndex index_, next_;
 };
 

@@ -74,13 +74,14 @@ Result<void> PackHistory::read() {
   next_ = std::max(next_, range->oldest);
   if (next_ >= range->end) return {};
   if (auto started = reader.start(next_); !started) return started;
-  const auto until = Clock::now() + patience;
+  auto until = Clock::now() + patience;
   while (!reader.at_end()) {
     const auto message = reader.next(10ms);
     if (!message) return message.error();
     if (*message != nullptr) {
       next_ = (*message)->offset + 1;
       take(**message);
+      until = Clock::now() + patience;
     } else if (Clock::now() >= until) {
       return Error{Errc::io, topic_->topic() + " cannot be read to its end in time"};
     }

@@ -149,7 +149,8 @@ void ShardWorker::run() {
 
 Result<void> ShardWorker::work() {
   kafka::KafkaLog log{shared_.telemetry, partition_};
-  kafka::KafkaState state{shared_.state, partition_, [this] { return group_.committed(partition_); }};
+  kafka::KafkaState state{shared_.state, partition_, [this] { return group_.committed(partition_); },
+                          [this] { return order_ != Order::work; }};
   kafka::KafkaSink sink{
       shared_.transactor, group_, state, partition_, shared_.topics, [this](const stream::Report& report, std::string_view) {
         if (shared_.outlet != nullptr) shared_.outlet->report(partition_, report);
@@ -169,6 +170,7 @@ Result<void> ShardWorker::work() {
                      .restore();
     if (restored) break;
     if (restored.error().code != Errc::io) return restored;
+    if (order_ != Order::work) return {};
     failures.failed(restored.error());
     if (!pause(1s)) return {};
   }
