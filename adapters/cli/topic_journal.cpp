@@ -1,7 +1,9 @@
 #include "adapters/cli/topic_journal.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <charconv>
@@ -69,6 +71,23 @@ Result<std::uint64_t> copy(const TopicPart& part, const std::filesystem::path& j
   return kafka::record(options);
 }
 
+TemporaryJournal::TemporaryJournal(std::filesystem::path directory) : directory_(std::move(directory)) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return;  // then it goes at our own end alone
+  if (::fork() == 0) {
+    ::setsid();  // a terminal's signals are not for it
+    ::dup2(ends[0], STDIN_FILENO);
+    ::close_range(1, ~0u, 0);
+    char byte = 0;
+    while (::read(STDIN_FILENO, &byte, 1) < 0 && errno == EINTR) {}
+    std::error_code error;
+    std::filesystem::remove_all(directory_, error);
+    ::_exit(0);
+  }
+  ::close(ends[0]);
+  alive_ = ends[1];
+}
+
 Result<TemporaryJournal> TemporaryJournal::of(const TopicPart& part) {
   std::string name = (std::filesystem::temp_directory_path() / "tocsin-replay-XXXXXX").string();
   if (::mkdtemp(name.data()) == nullptr) return Error{Errc::io, fmt::format("cannot make a directory {}: {}", name, std::strerror(errno))};
@@ -82,6 +101,7 @@ Result<TemporaryJournal> TemporaryJournal::of(const TopicPart& part) {
 TemporaryJournal::~TemporaryJournal() {
   std::error_code error;
   if (!directory_.empty()) std::filesystem::remove_all(directory_, error);
+  if (alive_ >= 0) ::close(alive_);
 }
 
 void add_record_command(CLI::App& app, int& status) {

@@ -25,18 +25,20 @@ void add_part_options(CLI::App& command, TopicPart& part);
 // Copies it into a journal, a directory that is new or empty. Returns how many entries there are.
 [[nodiscard]] stream::Result<std::uint64_t> copy(const TopicPart& part, const std::filesystem::path& journal);
 
-// A copy that is there as long as this is.
+// A copy that is there as long as this is; it also goes with a process that a signal ends.
 class TemporaryJournal {
  public:
   [[nodiscard]] static stream::Result<TemporaryJournal> of(const TopicPart& part);
-  TemporaryJournal(TemporaryJournal&& other) noexcept : directory_(std::exchange(other.directory_, {})) {}
+  TemporaryJournal(TemporaryJournal&& other) noexcept
+      : directory_(std::exchange(other.directory_, {})), alive_(std::exchange(other.alive_, -1)) {}
   TemporaryJournal& operator=(TemporaryJournal&&) = delete;
   ~TemporaryJournal();
   [[nodiscard]] const std::filesystem::path& directory() const noexcept { return directory_; }
 
  private:
-  explicit TemporaryJournal(std::filesystem::path directory) : directory_(std::move(directory)) {}
+  explicit TemporaryJournal(std::filesystem::path directory);
   std::filesystem::path directory_;
+  int alive_ = -1;  // whoever waits for its end removes the directory
 };
 
 void add_record_command(CLI::App& app, int& status);

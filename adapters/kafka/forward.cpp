@@ -208,8 +208,8 @@ class Forwarder {
       if (!flushed) return flushed.error();
       if (deadline_ && !options_.follow && appender_.waiting() < waiting) deadline_ = Clock::now() + options_.wait;  // they take it
       if (!*flushed) return {};
-      waiting_bytes_ = 0;
     }
+    waiting_bytes_ = 0;
     const bool last = sealed_ || !options_.follow || deadline_;
     if (!unsaved || (!last && Clock::now() < saved_ + 1s)) {
       if (at_end_ || partitions_ == 0) static_cast<void>(parent_gone(moment));

@@ -6,10 +6,15 @@ import re
 import resource
 import shutil
 import signal
+import subprocess
 import sys
+import tempfile
 import unittest
 
-from journal import ROOT, WithJournal, history, tocsin
+from journal import ROOT, TOCSIN, WithJournal, history, tocsin
+
+sys.path.insert(0, str(ROOT))
+from tests.servers.process import wait_for  # noqa: E402
 
 
 class Replay(WithJournal):
@@ -20,6 +25,19 @@ class Replay(WithJournal):
             self.assertEqual([line for line in again.stdout.splitlines() if line.startswith("digest")], digest)
         baseline = tocsin("--kernels", "baseline", "replay", self.base / "journal", "--quiet", "--digest")
         self.assertEqual([line for line in baseline.stdout.splitlines() if line.startswith("digest")], digest)
+
+    def test_of_the_copy_of_a_topic_nothing_is_left_whatever_ends_it(self):
+        for number in (signal.SIGINT, signal.SIGKILL, None):
+            with tempfile.TemporaryDirectory() as folder:
+                # It makes the copy's directory first; that no broker answers takes it seconds to find out.
+                process = subprocess.Popen([TOCSIN, "replay", "kafka://127.0.0.1:1", "--partition", "0"], stdin=subprocess.DEVNULL,
+                                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=dict(os.environ, TMPDIR=folder),
+                                           preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+                wait_for(lambda: os.listdir(folder), 30, "the copy's directory")
+                if number:
+                    process.send_signal(number)
+                self.assertEqual(process.wait(60), -number if number else 3)
+                wait_for(lambda: not os.listdir(folder), 30, "that it is removed")
 
     def test_killed_again_and_again_it_ends_with_the_history_of_an_unkilled_run(self):
         whole = self.fresh_journal("whole")
