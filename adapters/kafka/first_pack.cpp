@@ -1,15 +1,12 @@
 #include "adapters/kafka/first_pack.h"
 
-#include <chrono>
-
 #include "schemas/codec.h"
 
 namespace tocsin::adapters::kafka {
 
 using stream::Result;
-using namespace std::chrono_literals;
 
-Result<std::optional<FirstPack>> first_pack(TopicReader& topic, int partition) {
+Result<std::optional<FirstPack>> first_pack(TopicReader& topic, int partition, std::chrono::milliseconds patience) {
   PartitionReader reader{topic, partition};
   const auto range = reader.range();
   if (!range) return range.error();
@@ -17,7 +14,7 @@ Result<std::optional<FirstPack>> first_pack(TopicReader& topic, int partition) {
   if (auto started = reader.start(range->oldest); !started) return started.error();
   schemas::Decoder decoder;
   while (!reader.at_end()) {
-    const auto message = reader.next(10ms);
+    const auto message = reader.expect(patience);
     if (!message) return message.error();
     if (*message == nullptr || !(*message)->key.empty()) continue;  // control records have no key
     const auto entry = decoder.decode((*message)->value, {}, {}, {});

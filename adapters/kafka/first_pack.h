@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <optional>
 #include <vector>
@@ -16,7 +17,8 @@ struct FirstPack {
   stream::PackText pack;
   std::vector<std::byte> message;
 };
-// nullopt: what is written names none.
-stream::Result<std::optional<FirstPack>> first_pack(TopicReader& topic, int partition);
+// nullopt: what is written names none. An error where no record comes for so long.
+stream::Result<std::optional<FirstPack>> first_pack(TopicReader& topic, int partition,
+                                                    std::chrono::milliseconds patience = std::chrono::seconds{15});
 
 }  // namespace tocsin::adapters::kafka

@@ -137,6 +137,16 @@ Result<const Message*> PartitionReader::next(std::chrono::milliseconds wait) {
   }
 }
 
+Result<const Message*> PartitionReader::expect(std::chrono::milliseconds patience) {
+  for (const auto until = std::chrono::steady_clock::now() + patience;;) {
+    const auto message = next(std::chrono::milliseconds{10});
+    if (!message || *message != nullptr || state_->at_end) return message;
+    if (std::chrono::steady_clock::now() >= until)
+      return Error{Errc::io,
+                   state_->name() + " cannot be read on from offset " + std::to_string(state_->next) + ": the brokers send nothing"};
+  }
+}
+
 std::optional<std::uint64_t> PartitionReader::behind() const {
   const State& s = *state_;
   std::int64_t oldest = 0, end = 0;

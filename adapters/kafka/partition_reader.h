@@ -52,6 +52,8 @@ class PartitionReader {
   stream::Result<void> start(std::int64_t offset);  // or starts again, elsewhere
   // The next message, valid until the next call; nullptr: none came within `wait`.
   stream::Result<const Message*> next(std::chrono::milliseconds wait);
+  // The same, where there must be one: an error where none came within `patience`. nullptr: all that was written has been read.
+  stream::Result<const Message*> expect(std::chrono::milliseconds patience);
   // All that was written when it was last asked has been read (of transactions, what was committed).
   [[nodiscard]] bool at_end() const noexcept;
   struct Range {

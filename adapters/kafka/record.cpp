@@ -54,7 +54,7 @@ Result<std::uint64_t> record(const RecordOptions& options) {
   if (partition >= *partitions)
     return Error{Errc::refused, (*topic)->topic() + " has no partition " + std::to_string(partition) + ": they are 0 to " +
                                     std::to_string(*partitions - 1)};
-  const auto pack = first_pack(**topic, partition);
+  const auto pack = first_pack(**topic, partition, options.patience);
   if (!pack) return pack.error();
   PartitionReader reader{**topic, partition};  // one at a time
   const auto range = reader.range();
@@ -70,7 +70,7 @@ Result<std::uint64_t> record(const RecordOptions& options) {
   schemas::Decoder decoder;
   stream::Time last{};
   for (std::int64_t next = range->oldest; next < range->end && !reader.at_end();) {
-    const auto message = reader.next(10ms);
+    const auto message = reader.expect(options.patience);
     if (!message) return message.error();
     if (*message == nullptr) continue;
     next = (*message)->offset + 1;

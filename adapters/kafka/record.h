@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -23,6 +24,7 @@ struct RecordOptions {
   std::filesystem::path journal;
   // A part only: the rules that were named last before it begin the journal; of jobs that run already it has the rest alone.
   std::optional<Mark> begin, end;
+  std::chrono::milliseconds patience = std::chrono::seconds{60};  // for brokers that send nothing
 };
 stream::Result<std::uint64_t> record(const RecordOptions& options);
 

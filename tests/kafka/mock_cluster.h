@@ -37,7 +37,7 @@ class MockCluster {
   }
   void answers_after(int milliseconds) { rd_kafka_mock_broker_set_rtt(cluster_, 1, milliseconds); }
   // The next requests of this kind fail so; NO_ERROR: one does not.
-  static constexpr std::int16_t produce = 0, end_transaction = 26, offsets_in_transaction = 28;  // as the protocol numbers them
+  static constexpr std::int16_t produce = 0, fetch = 1, end_transaction = 26, offsets_in_transaction = 28;  // as the protocol numbers them
   void fails(std::int16_t request, const std::vector<rd_kafka_resp_err_t>& with) {
     rd_kafka_mock_push_request_errors_array(cluster_, request, with.size(), with.data());
   }

@@ -1,0 +1,70 @@
+#include "adapters/kafka/record.h"
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "adapters/kafka/appender.h"
+#include "adapters/kafka/topic_settings.h"
+#include "schemas/codec.h"
+#include "tests/journal/directory.h"
+#include "tests/kafka/mock_cluster.h"
+
+using namespace tocsin;
+using namespace tocsin::adapters;
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+// Ten entries of a job.
+void fill(const MockCluster& cluster) {
+  const auto appender = kafka::Appender::open(cluster.address());
+  REQUIRE(appender);
+  for (int i = 0; i < 10; ++i) {
+    schemas::EntryBuilder builder;
+    builder.about("job", "1", "node");
+    builder.line(stream::at_nanoseconds(1'790'000'000'000'000'000), schemas::EntryBuilder::job(), "step " + std::to_string(i));
+    REQUIRE((*appender)->append(kafka::topic::telemetry, 0, "job", schemas::encode(builder.entry())));
+  }
+  const auto flushed = (*appender)->flush(30s);
+  REQUIRE((flushed && *flushed));
+}
+
+kafka::RecordOptions options_for(const MockCluster& cluster, const TestDirectory& directory) {
+  kafka::RecordOptions options;
+  options.from = cluster.address();
+  options.partition = 0;
+  options.journal = directory.path();
+  return options;
+}
+
+}  // namespace
+
+TEST_CASE("a partition is copied to its end") {
+  MockCluster cluster;
+  fill(cluster);
+  TestDirectory directory;
+  const auto count = kafka::record(options_for(cluster, directory));
+  REQUIRE(count);
+  CHECK(*count == 10);
+}
+
+TEST_CASE("a copy ends with the reason where the brokers send nothing any more") {
+  MockCluster cluster;
+  fill(cluster);
+  TestDirectory directory;
+  auto options = options_for(cluster, directory);
+  options.patience = 500ms;
+  cluster.fails(MockCluster::fetch, std::vector(500, RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION));
+  const auto begun = Clock::now();
+  const auto count = kafka::record(options);
+  REQUIRE_FALSE(count);
+  CHECK(count.error().code == stream::Errc::io);
+  CHECK_MESSAGE(
+      count.error().message.find("tocsin.telemetry/0 cannot be read on from offset 0: the brokers send nothing") != std::string::npos,
+      count.error().message);
+  CHECK(Clock::now() - begun < 10s);
+}
