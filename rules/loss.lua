@@ -155,8 +155,9 @@ rule "loss_diverged" {
   -- The median of 16 values is above its best: by a share of what was learnt, by the run's own scatter, by its own size, and by more than
   -- an earlier rise from which it came back; 32 times in a row (64 in a young run), and without falling again, as after a new term or harder data.
   -- It lasts until the loss has come back to near its best: one that falls again, far above, is lost still. Or 32 values rise steadily to half more than any of hundreds before. Or, in a young run that had begun to learn, ten values lie well above its birth.
+  -- Neither is told of a loss below `floor`: a distance to the first policy begins at 0, and grows.
   params = { share = 0.25, birth = 3, z = 6, size = 0.1, learnt = 3, fallen = 0.1, again = 1.5, falls = -3.5, climb = 1.2, height = 1.5, never = 0.85, steady = 6,
-             early = 400, few = 128, begun = 0.95, above = 2, rises = 3 },
+             early = 400, few = 128, begun = 0.95, above = 2, rises = 3, floor = 0.05 },
   state = { best = math.huge, above = 0, seen = 0, peak = 0, known = 0, lost = 0 },
   clear = "32 of 32", yields_to = { "loss_not_finite" },
   shows = "the median of 16 values is {now:.4g} at step {step:.0f}, its best was {best:.4g}; it began at {birth:.4g}",
@@ -188,9 +189,9 @@ rule "loss_diverged" {
     state.seen    = count
     local stays   = state.above:at_least(count:below(p.early):choose(64, 32))      -- a warm-up may have a hump
     local before  = greatest(job.past:max():fill(birth), birth)
-    local climbs  = job.birth:min():above(0) & job.long:kendall():above(p.steady) & job.long:last():above(p.climb * job.long:first())
+    local climbs  = job.birth:min():above(0) & job.long:last():above(p.floor) & job.long:kendall():above(p.steady) & job.long:last():above(p.climb * job.long:first())
                   & (job.long:last():above(p.height * before) | (state.best:above(p.never * birth) & job.long:last():above(p.height * birth)))
-    local early   = job.young:min():above(p.above * birth) & (job.young:min() - birth):above(1.4826 * job.birth:mad()) & birth:above(0) & job.birth:min():below(p.begun * birth)
+    local early   = job.young:min():above(p.above * birth) & job.young:min():above(p.floor) & (job.young:min() - birth):above(1.4826 * job.birth:mad()) & birth:above(0) & job.birth:min():below(p.begun * birth)
                   & ~job.young:kendall():below(p.falls):surely() & count:below(p.few)
     local rises   = job.rate:max() / job.rates:median()
     local begins  = stays:surely() | climbs:surely() | early:surely()

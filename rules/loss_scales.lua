@@ -55,3 +55,6 @@ case "a few examples, learnt by heart: the loss of most batches is next to nothi
   ranks = 1, { lasting = "100s", phase = "train", loss = ramp(1.2, 0.02) }, { lasting = "100s", loss = noise(0.0008, 0.0003) }, { lasting = "1s", loss = 0.04 }, { lasting = "1s", loss = 0.25 },
   { lasting = "60s", loss = noise(0.0008, 0.0003) },
 }
+case "a penalty for the distance to the first policy: it begins at 0, and grows" {
+  ranks = 1, { lasting = "20s", phase = "train", step = steps(1, 1), loss = ramp(0.0002, 0.0001) }, { lasting = "5m", loss = ramp(0.0001, 0.03) },
+}

@@ -54,6 +54,12 @@ parser "modded_nanogpt" (training {
   samples = { step = "step", loss = "loss", step_time = { find = [[step_avg:(NUM)ms]], scale = 0.001 } },
 })
 
+parser "huggingface_rewarded" (training {
+  about   = "GRPO and RLOO of TRL: the loss begins at 0 and follows the distance to the first policy; only that it is no number is told",
+  line    = [=[\{.*'loss': '?NUM'?, .*'reward(?:_std)?': ]=],
+  samples = { loss = { find = [['loss': '?(nan|-?inf)]] }, grad_norm = { find = [['grad_norm': '?(NUM)]] }, learning_rate = { find = [['learning_rate': '?(NUM)]] },
+              step = { { find = [['(?:global_)?step': '?(INT)]] }, { find = [['global_step/max_steps': '(INT)/]] }, { find = [[%\|[^|]*\|\s*(INT)/INT \[\d]] } } },
+})
 parser "huggingface" (training {
   about   = "Trainer, TRL, Axolotl: a Python dict with floats, or with strings since version 5",
   line    = [=[\{.*'loss': '?(?P<loss>NUM)'?[,}]]=],
@@ -91,7 +97,8 @@ parser "torchtitan" (training {
 
 parser "lightning" (training {
   about   = "the bar of Lightning and of NeMo on it: it counts within the epoch",
-  line    = [[\bEpoch (?P<epoch>INT):\s[^|]*\|[^|]*\|\s*(?P<n>INT)/(?P<total>INT) \[]],
+  line    = { [[\bEpoch (?P<epoch>INT):\s[^|]*\|[^|]*\|\s*(?P<n>INT)/(?P<total>INT) \[]], [[\bEpoch (?P<epoch>INT):\s[^|]*\|[^|]*\|\s*(?P<n>INT)/\? \[]] },
+  unless  = [[(?i)^[^|]*\b(?:val|valid|validat\w*|eval\w*|test|testing|dev)\b[^|]*\|]],
   samples = { step = { { find = [[\bglobal_step=(NUM)]] }, { "n", epoch = "epoch", per_epoch = "total" } },
               loss = { { find = [[reduced_train_loss=(NUM)]] }, { find = [[train_loss_step=(NUM)]] }, { find = [[train_loss=(NUM)]] },
                        { find = [[(?i)[ ,]loss=(NUM)]] } },
@@ -261,6 +268,22 @@ parser "opennmt" (training {
 parser "marian" (training {
   line    = [[\bEp\. INT : Up\. (?P<step>INT) : Sen\. .* : Cost (?P<loss>NUM)]],
   samples = { step = "step", loss = "loss", grad_norm = { find = [[\bgNorm (NUM)]] }, learning_rate = { find = [[\bL\.r\. (NUM)]] } },
+})
+parser "clu_metrics" (training {
+  about   = "the metric writers of JAX's Common Loop Utils: [120] accuracy=0.4, loss=8.1",
+  line    = [[^\[(?P<step>INT)\] (?:[\w/@.-]+=NUM, )*(?:train[_/])?loss=(?P<loss>NUM)(?:,|\s*$)]], unless = [[(?i)\b(?:val|valid|eval|test|dev)[\w@.-]*[_/]\w+=]],
+  samples = { step = "step", loss = "loss", learning_rate = { find = [[\blearning_rate=(NUM)]] }, grad_norm = { find = [[\b(?:l2_grads|grad_norm)=(NUM)]] } },
+})
+parser "coqui" (training {
+  about   = "one record over several lines; value (average)",
+  line    = [[--> (?:TIME: .* )?-- STEP: INT/INT -- GLOBAL_STEP: (?P<step>INT)]], continues = [[^\s*\| > \S+: ]], lines = 60,
+  samples = { step = "step", loss = { find = [[\| > loss: (NUM)]] }, grad_norm = { find = [[\| > grad_norm: (NUM)]] }, learning_rate = { find = [[\| > current_lr: (NUM)]] },
+              step_time = { find = [[\| > step_time: (NUM)]] }, data_time = { find = [[\| > loader_time: (NUM)]] } },
+})
+parser "dllogger" (training {
+  about   = "NVIDIA's examples",
+  line    = [[^DLL .* - (?:Training )?Epoch: INT (?:Training )?Iteration: (?P<step>INT)\s.*\b(?:step_loss|train[._]loss|loss)\s?: (?P<loss>NUM)]],
+  samples = { step = "step", loss = "loss", learning_rate = { find = [[\blearning_rate\s?: (NUM)]] } },
 })
 parser "tensorflow_estimator" (training {
   line    = [[\bINFO:tensorflow:loss = (?P<loss>NUM), step = (?P<step>INT)]],

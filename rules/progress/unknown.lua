@@ -72,11 +72,25 @@ local of_checkpoint = [[|(?i)checkpoint|ckpt|\bsav(?:e|ed|ing)\b|\bload(?:ed|ing
 
 -- A count beside an epoch begins anew with it. With the epoch's length it makes a step of the whole; a batch without it makes none.
 local epoch  = [[\bepochs?["']?[ :#=\[]*(?P<epoch>INT)(?:\s?(?:/|of)\s?INT)?]]
+local of_two = [[\b(?:loss[ _]?(?:[dg]|disc\w*|gen\w*)|(?:[dg]|disc(?:riminator)?|gen(?:erator)?)[ _]loss)\b]]
 local within = [[(?:step|iter|iters|iteration|it|batch(?:es)?|mini-?batch)]]
 parser "rewarded" {
   about   = "reinforcement learning: the loss of an actor is no measure of what is learnt",
   line    = [[(?i)]] .. epoch .. [[[\]),:;|\s\[(-]{1,6}(?:]] .. within .. [[[ :#=\[]*)?(?P<n>INT)[\])]?\s?(?:/|of)\s?\[?(?P<total>INT)[^\w.].*?\b(?:reward|return|advantage)s?\b]],
   scan    = [[(?i)reward|return|advantage]], unless = not_training .. [[|(?i)(?:^|[,;|\]):-])\s*(?:total[ _]|train(?:ing)?[ _])?loss\b]],
+  samples = with { step = { of_all, { "n", epoch = "epoch", per_epoch = "total" } } }, states = { phase = "train" },
+}
+parser "rewarded_step" {
+  about   = "the same with a step: Train Step: 3000 | Episode Reward: 31.2 | critic_loss: 1.0; not one that counts within an episode",
+  line    = [[(?i)(?:^|[^\w/])]] .. named_step .. [=[["']?\s*(?:[:=#_]|\s)\s*["']?\[?(?P<step>INT)(?:\s?/\s?(?:INT|NUM[kKM]))?[^\w.].*?\b(?:\w+_)?(?:reward|return)s?(?:_mean|_avg)?["']?\s*[:=]]=],
+  scan    = [[(?i)reward|return]], unless = not_training .. [[|(?i)(?:^|[,;|\]):-])\s*(?:total[ _]|train(?:ing)?[ _])?loss\b|\bepisode["']?[ :#=\[]*INT\b]],
+  samples = with { step = { of_all, { "step" } } }, states = { phase = "train" },
+}
+parser "two_networks" {
+  about   = "two networks against each other: their losses are no measure of what is learnt: [Epoch 3/200] [Batch 20/938] [D loss: 0.4] [G loss: 1.9]",
+  line    = { [[(?i)]] .. epoch .. [[[\]),:;|\s\[-]{1,6}(?:]] .. within .. [[[ :#=\[]*)?(?P<n>INT)\s?(?:/|of)\s?(?P<total>INT)[^\w.].*?]] .. of_two,
+              [[(?i)^\[(?P<epoch>INT)/INT\]\[(?P<n>INT)/(?P<total>INT)\].*?]] .. of_two },
+  scan    = scan_loss, unless = [[(?i)\b(?:val|valid|validation|eval|evaluation|test|dev)(?:\b|_)]],
   samples = with { step = { of_all, { "n", epoch = "epoch", per_epoch = "total" } } }, states = { phase = "train" },
 }
 parser "epoch_and_count" {
@@ -170,7 +184,7 @@ parser "step_of" {
   about   = "how far it is, and no loss: step 1200/50000, iteration: 30 of 9000; of a total of hundreds, so that stages of a set-up are none",
   line    = [[(?i)(?:^|[^\w/])(?:global[_ ]?step|steps?|iter|iters|iteration|update)["']?\s*(?:[:=#]|\s)\s*\[?(?P<step>INT)\s?(?:/|of)\s?(?P<total>\d{3,})(?:[^\w.]|$)]],
   scan    = [[(?i)step|iter|update]], unless = not_training .. of_checkpoint, same = "total",
-  samples = with { step = "step" }, states = { phase = "train" },
+  samples = with { step = { of_all, { "step" } } }, states = { phase = "train" },
 }
 parser "loss_of_no_number" {
   about   = "wherever it stands: that a training loss is no number needs no step to be true",
