@@ -88,6 +88,7 @@ rule "exception" {
     saved    = signal "checkpoint_saved" { over = "attempt" },
     raised   = signal "traceback"         { over = "attempt" },
     first    = signal "exception_raised"  { over = "attempt" },
+    new      = signal "exception_raised"  { over = "2m" },
     failed   = signal "rank_failed"       { over = "attempt" },
     step     = signal "step"              { over = "attempt" },
     loss     = signal "loss"              { over = "attempt" },
@@ -95,8 +96,9 @@ rule "exception" {
     finished = signal "training_ended"    { over = "attempt" },
   },
   -- The culprit: whose own exception came first, at most `together` before another. Where no step is understood, an error long before the end
-  -- was survived.
-  params = { together = 0.5, after = 30, last = "5m" },
+  -- was survived. So is one in a job that prints exceptions again and again and goes on, as those that run code on trial: `often` of them are
+  -- older than two minutes, steps are not, and one came after the last of them.
+  params = { together = 0.5, after = 30, last = "5m", often = 3, steps = "2m" },
   yields_to = { "startup_crash", "rank_killed", "rendezvous_failed", "cuda_out_of_memory", "gpu_error", "gpu_error_in_log", "cuda_failed", "checkpoint_unreadable",
                 "collective_hang", "collective_timeout", "loss_not_finite", "node_down", "node_lost", "preempted" },
   shows = "{class}: {message}, in {place}; on {who}",
@@ -113,7 +115,9 @@ rule "exception" {
     local early   = came & since:at_least(since:max("job") - p.together):surely()
     local begun   = (job.step:count():above(0):any("job") | job.loss:count():above(0)):surely()
     local lately  = ~(first:age():above(p.last) & first:age():below("24h")):surely() | job.failed:count():above(0):any("job"):surely()
-    local own_end = first:count():above(0) & begun & lately & ~goes_on(job, first, p.after) & ~(job.loss:age():below(first:age() - "30s") & first:age():below("24h")):surely()
+    local known   = (first:count() - job.new:except { exception = OTHERS, part = "consequence" }:count():fill(0)):at_least(p.often)
+    local habit   = (known & job.step:age():min("job"):below(p.steps) & job.step:age():min("job"):below(first:age())):surely() & ~job.failed:count():above(0):any("job"):surely() & ~job.ended:last():is("failed"):surely()
+    local own_end = ~habit & first:count():above(0) & begun & lately & ~goes_on(job, first, p.after) & ~(job.loss:age():below(first:age() - "30s") & first:age():below("24h")):surely()
     return own_end & ~well(job) & ~job.finished:count():above(0):surely(),
       { who = early, class = first:first("exception"), message = first:first("message"), place = first:first("place"), own = first:count():above(0), saved = job.saved:last("step") }
   end,
@@ -167,4 +171,16 @@ case "all ranks refuse the same file" {
 case "an exception that was caught, in a log of which nothing is understood" {
   ranks = 1, { lasting = "20m", phase = "starting", process_rss = 1e9, events = { { "traceback", rank = 0, exception = "OSError", at = "1m" }, { "exception_raised", exception = "OSError", at = "1m" } } },
   { lasting = "1m" }, fires = { { "progress_not_understood" } },
+}
+case "code on trial raises again and again, and the job goes on to the end of its log" {
+  ranks = 1, { lasting = "6m", phase = "train", step = steps(5), events = { { "exception_raised", exception = "IndexError", at = "60s" }, { "traceback", rank = 0, exception = "IndexError", at = "60s" },
+    { "exception_raised", exception = "IndexError", at = "120s" }, { "traceback", rank = 0, exception = "IndexError", at = "120s" }, { "exception_raised", exception = "KeyError", at = "180s" },
+    { "traceback", rank = 0, exception = "KeyError", at = "180s" }, { "exception_raised", exception = "IndexError", at = "350s" }, { "traceback", rank = 0, exception = "IndexError", at = "350s" } }, ends = "unknown" },
+}
+case "code on trial raised again and again, and then the job itself" {
+  ranks = 1, { lasting = "6m", phase = "train", step = steps(5), events = { { "exception_raised", exception = "IndexError", at = "60s" }, { "traceback", rank = 0, exception = "IndexError", at = "60s" },
+    { "exception_raised", exception = "IndexError", at = "120s" }, { "traceback", rank = 0, exception = "IndexError", at = "120s" }, { "exception_raised", exception = "KeyError", at = "180s" },
+    { "traceback", rank = 0, exception = "KeyError", at = "180s" } } },
+  { lasting = "5s", step = silent, events = { { "exception_raised", exception = "IndexError", at = "2s" }, { "traceback", rank = 0, exception = "IndexError", at = "2s" } }, ends = "unknown" },
+  fires = { { "exception" } },
 }

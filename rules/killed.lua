@@ -56,15 +56,17 @@ rule "rank_killed" {
     local alone  = job.worker:where { signal = "none" }:count()      -- a worker that ended by itself is reported once more, without how
     local loader = job.worker:except { signal = "none" }:count():above(alone)
     local over   = job.ended:last()
-    local segv, bus = job.segv:count():above(0), job.bus:count():above(0)
+    -- The kernel names a process, a shell a command; the launcher names the rank a moment later, or the steps stop.
+    local wait   = greatest(p.wait, 2 * job.gap:median():max("job"):fill(0))
+    local others = job.segv:where { whose = "other" }
+    local segv   = job.segv:except { whose = "other" }:count():above(0) | (others:count():above(0) & others:age():above(wait) & ~goes_on(job, others, 2)):surely()
+    local bus    = job.bus:count():above(0)
     local oom    = job.oom:count():above(0) | over:is("oom"):surely()
     local process = job.killed:except { signal = { 2, 6, 15 } }:count():above(0)
     local ended  = (job.cancelled:count():above(0) | job.asked:count():above(0) | job.stopped:count():above(0)):surely()
     local first  = by_signal:surely() & ~loader:surely():any("job")      -- who lost a worker comes before who lost a peer
     local who    = loader:surely() | segv:surely() | bus:surely() | first
     local used   = (job.memory:max() / job.limit:max()):max("job"):above(p.full)
-    -- The kernel names a process, a shell a command; the launcher names the rank a moment later, or the steps stop.
-    local wait   = greatest(p.wait, 2 * job.gap:median():max("job"):fill(0))
     local named  = who:any("job") | (job.oom:age():above(wait) & ~goes_on(job, job.oom, 2)):surely() | over:is("oom"):surely()
     local other  = (process & job.killed:age():above(wait) & ~goes_on(job, job.killed, 2)):surely():any("job")
     return (oom:surely() & named) | (loader | segv | bus):surely():any("job") | ((by_signal:surely():any("job") | other) & ~ended),

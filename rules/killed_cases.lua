@@ -34,3 +34,10 @@ case "a collective fails" {
   { lasting = "5s", step = silent, events = { { "nccl_error", rank = 1, message = "unhandled system error" } }, ends = "failed" },
   fires = { { "collective_failed" } },
 }
+case "another program of the node touches memory that is not its own, and the steps go on" {
+  ranks = 2, { lasting = "3m", phase = "train", step = steps(1), events = { { "segfault", rank = 0, process = "exporter", whose = "other", at = "60s" } } },
+}
+case "the kernel names a process that touches memory that is not its own, and the steps stop" {
+  ranks = 2, { lasting = "1m", phase = "train", step = steps(1) }, { lasting = "12s", step = silent, events = { { "segfault", rank = 0, process = "trainer", whose = "other" } } },
+  fires = { { "rank_killed", who = { 0 }, cause = "segment", within = "12s" } },
+}

@@ -151,7 +151,7 @@ signals {
   aborted = { kind = "event", unit = "none", owner = "rank", source = log, fields = { exception = "text" }, documentation = "A process ended itself with an abort." },
   host_oom = { kind = "event", unit = "none", owner = "job", source = log, fields = { pid = "none", count = "count", process = "text", step = "text" },
     documentation = "A process was killed, or refused memory, because the host's memory, or the job's share of it, was used up." },
-  segfault = { kind = "event", unit = "none", owner = "rank", source = log, fields = { process = "text", library = "text" },
+  segfault = { kind = "event", unit = "none", owner = "rank", source = log, fields = { process = "text", library = "text", whose = "text" },
     documentation = "A process touched memory that is not its own." },
   bus_error = { kind = "event", unit = "none", owner = "rank", source = log,
     documentation = "A process lost memory that it had mapped: shared memory is full, or a file shrank." },

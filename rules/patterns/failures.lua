@@ -65,7 +65,7 @@ pattern "cuda_oom" {
              [[CUDA_ERROR_OUT_OF_MEMORY|cudaErrorMemoryAllocation|hipErrorOutOfMemory|HIP_ERROR_OutOfMemory]], [[(?:RESOURCE_EXHAUSTED|Resource exhausted): (?:Out of memory|Attempting to|Failed to allocate|XLA|Error allocating|OOM when)]],
              [[OOM when allocating tensor]], [[ran out of memory trying to allocate]], [[cuda runtime error \(2\)|error=2 : out of memory|cudaSuccess \(2 vs\. 0\)]], [[cudaMalloc (?:retry )?failed: out of memory]],
              [[[Oo]ut of memory (?:error )?on (?:GPU|device)]] },
-  unless = [[(?i)this is not a failure|ray\.exceptions|java\.lang|retrying|will retry|trying again|try again with|skipping|skipped|decreas|reducing (?:the )?(?:micro|batch)|\b(?:if|when|on)\b[^.]*out of memory]],
+  unless = [[(?i)this is not a failure|ray\.exceptions|java\.lang|retrying|will retry|trying again|try again with|skipping|skipped|decreas|reducing (?:the )?(?:micro|batch)|\b(?:if|when|on)\b[^.]*out of memory|\bWARN(?:ING)?\b.{0,80}(?:out of memory|OutOfMemory)]],
   event  = "cuda_oom",
   fields = { tried = { { find = [[[Tt]ried to allocate (NUM) ?GiB]], scale = 1073741824 }, { find = [[[Tt]ried to allocate (NUM) ?MiB]], scale = 1048576 },
                        { find = [[[Tt]ried to allocate (NUM) ?KiB]], scale = 1024 }, { find = [[allocate (NUM) bytes]] }, { find = [[allocate (NUM)GiB]], scale = 1073741824 },
@@ -119,7 +119,8 @@ pattern "segfault" {
   line   = { [[\bsegfault at [0-9a-f]+ ip]], [[Segmentation fault|(?i)\bsegmentation fault \(core dumped\)]], [[Unexpected segmentation fault encountered in worker]], [[Caught signal 11 \(Segmentation fault]], [[(?:^|\s)(?:段错误|Speicherzugriffsfehler|Erreur de segmentation|Violación de segmento|Ошибка сегментирования)(?:\W|$)]],
              [[^Fatal Python error: Segmentation fault]], [[Segfault encountered]], [[\btraps: .* general protection fault]], [[received signal SIGSEGV]], [[\*\*\* SIGSEGV \(@0x]] },
   unless = [[DataLoader worker]],
-  event  = "segfault", texts = { process = { find = [[(\S+)\[\d+\]:? (?:segfault|general)]] }, library = { find = [[ in (\S+?)\[]] } },
+  event  = "segfault", texts = { process = { find = [[(\S+)\[\d+\]:? (?:segfault|general)]] }, library = { find = [[ in (\S+?)\[]] },
+             whose = { { find = [[\b((?:python|pt_|ray|torch)\S*\[\d+\]:? (?:segfault|general))]], text = "python" }, { find = [[(segfault at [0-9a-f]+ ip|\btraps: )]], text = "other" } } },
 }
 pattern "illegal_instruction" {
   line   = [[^Illegal instruction(?: \(core|\s*$)|\btraps: .* trap invalid opcode|^Floating point exception \(core dumped\)]], event = "process_killed",
