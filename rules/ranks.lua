@@ -184,15 +184,17 @@ rule "gpu_fault" {
 rule "gpu_channel_ended" {
   family = "B2", severity = "warning", per = "gpu", every = "end",
   summary = "The driver ended a channel of this GPU, and the job did not end well",
-  needs = { xid = signal "xid" { over = "attempt" }, ended = signal "end_reason" { over = "attempt" } },
-  yields_to = { "gpu_error", "gpu_fault", "node_down" },
+  needs = { xid = signal "xid" { over = "attempt" }, step = signal "step" { over = "attempt" }, ended = signal "end_reason" { over = "attempt" } },
+  params = { after = 30 }, yields_to = { "gpu_error", "gpu_fault", "node_down" },      -- another program's, if steps follow
   shows = "GPU {gpu} of {node}: XID {code:.0f}, and no other; how often: {n:.0f}",
   causes = { software = "the application, as a rule: it was stopped in a kernel, or its kernel failed" },
   actions = { software = "look at the application first: its last lines, and who stopped it; drain {node} only if it returns with other jobs" },
   evaluate = function(job, p)
     local channel = job.xid:where { code = { 43, 45 } }
     local well    = job.ended:last():is("completed", "cancelled", "timeout", "preempted", "requeued"):surely()
-    local seen    = channel:count():above(0) & ~well
+    local age     = channel:age()
+    local goes_on = ((age - job.step:age():min("job")):above(p.after) & age:below("24h")):surely()
+    local seen    = channel:count():above(0) & ~well & ~goes_on
     return seen, { code = channel:last("code"), n = channel:count(), software = seen }
   end,
 }
@@ -267,6 +269,9 @@ case "XID 154 asks for nothing, 43 and 45 come at a teardown" {
 case "a channel ended, and so did the job" {
   ranks = 8, { lasting = "2m", events = { { "xid", gpu = 3, code = 43, at = "100s" } }, ends = "failed" },
   fires = { { "gpu_channel_ended", gpu = 3 } },
+}
+case "the channel of another program is ended, and the steps go on" {
+  ranks = 8, { lasting = "2m", phase = "train", step = steps(1), events = { { "xid", gpu = 3, code = 43, at = "30s" } }, ends = "unknown" },
 }
 case "a channel is ended at the teardown of a job that ends well" {
   ranks = 8, { lasting = "2m", events = { { "xid", gpu = 3, code = 45, at = "119s" } }, ends = "completed" },
