@@ -43,7 +43,7 @@ pattern "traceback_unheeded" {
 pattern "exception" {
   about  = "the last line of a traceback whose beginning was not seen",
   line   = [[^ ?(?:\w+\.)*(?P<exception>[A-Z]\w*(?:Error|Exception|NotFound)|BadZipFile|BrokenProcessPool|KeyboardInterrupt):(?: (?P<message>.+))?$]],
-  unless = [[(?:^| )(?:[Ii]gnor|[Rr]etry|[Ff]alling back)]],
+  unless = [[(?:^| )(?:[Ii]gnor|[Rr]etry|[Ff]alling back)|^ ?LustreError: ]],      -- that is the kernel's
   event  = "traceback", also = "exception_raised", texts = { exception = "exception", message = "message", part = { { find = consequence, text = "consequence" } } },
 }
 pattern "usage_error" {
@@ -64,7 +64,7 @@ pattern "cuda_oom" {
   line   = { [[\b(?:CUDA|HIP|XPU|NPU|MLU|MPS backend) out of memory]], [[\bOutOfMemoryError\b]], [[C(?:UBLAS|UDNN)_STATUS_ALLOC_FAILED]], [[\b(?:CUDA|HIP|CUDA driver) error: out of memory]],
              [[CUDA_ERROR_OUT_OF_MEMORY|cudaErrorMemoryAllocation|hipErrorOutOfMemory|HIP_ERROR_OutOfMemory]], [[(?:RESOURCE_EXHAUSTED|Resource exhausted): (?:Out of memory|Attempting to|Failed to allocate|XLA|Error allocating|OOM when)]],
              [[OOM when allocating tensor]], [[ran out of memory trying to allocate]], [[cuda runtime error \(2\)|error=2 : out of memory|cudaSuccess \(2 vs\. 0\)]], [[cudaMalloc (?:retry )?failed: out of memory]],
-             [[[Oo]ut of memory (?:error )?on (?:GPU|device)]] },
+             [[[Oo]ut of memory (?:error )?on (?:GPU|device)]], [[Cuda failure (?:\d+ )?'out of memory']] },
   unless = [[(?i)this is not a failure|ray\.exceptions|java\.lang|retrying|will retry|trying again|try again with|skipping|skipped|decreas|reducing (?:the )?(?:micro|batch)|\b(?:if|when|on)\b[^.]*out of memory|\bWARN(?:ING)?\b.{0,80}(?:out of memory|OutOfMemory)]],
   event  = "cuda_oom",
   fields = { tried = { { find = [[[Tt]ried to allocate (NUM) ?GiB]], scale = 1073741824 }, { find = [[[Tt]ried to allocate (NUM) ?MiB]], scale = 1048576 },

@@ -110,9 +110,9 @@ pattern "exit_code_of_signal" {
   texts  = { how = { find = [[(?i)(exit.*13\d)]] } },
 }
 pattern "ended_by_signal" {
-  line   = [[(?i)\b(?:killed|terminated|exited|ended|died|interrupted|crashed|uncaught)(?:\s(?:by|on|with|due to|from|after))?\s\(?(?:(?:a|an|exit|fatal)\s)?signal:?\s#?\(?(?:(?P<signal>\d{1,2})\b|SIG[A-Z])]],
+  line   = { [[(?i)\b(?:killed|terminated|exited|ended|died|interrupted|crashed|uncaught)(?:\s(?:by|on|with|due to|from|after))?\s\(?(?:(?:a|an|exit|fatal)\s)?signal:?\s#?\(?(?:(?P<signal>\d{1,2})\b|SIG[A-Z])]], [[systemd\[1\]: .* code=(?:killed|dumped), status=(?P<systemd>\d+)/]] },
   unless = [[DataLoader worker|process rank \d+|EXIT STRING|KILLED BY|\bprocess \d+ terminated]],
-  event  = "process_killed", fields = { signal = { { "signal" }, by_name[1], by_name[2], by_name[3], by_name[4], by_name[5], by_name[6], by_name[7] } },
+  event  = "process_killed", fields = { signal = { { "signal" }, { "systemd" }, by_name[1], by_name[2], by_name[3], by_name[4], by_name[5], by_name[6], by_name[7] } },
 }
 pattern "ray_worker_died" {
   line   = [[The (?:worker|actor) died unexpectedly|A worker died or was killed while executing|Worker unexpectedly exits with a connection error]],
@@ -170,7 +170,7 @@ pattern "host_oom_kubernetes" {
 pattern "host_oom_ray" {
   line = [[Task was killed due to the node running low on memory|killed due to memory pressure \(OOM\)]], unless = [[\b0 Workers \(tasks / actors\) killed]], event = "host_oom",
 }
-pattern "host_oom_daemon" { about = "oomd and earlyoom end processes before the kernel has to", line = [[systemd-oomd\S* Killed |earlyoom\S* sending SIG(?:KILL|TERM) to process (?P<pid>\d+)]], event = "host_oom", fields = { pid = "pid" } }
+pattern "host_oom_daemon" { about = "oomd and earlyoom end processes before the kernel has to", line = [[systemd-oomd\S* Killed |systemd\[1\]: .*\b(?:Failed with result 'oom-kill'|killed by the OOM killer)|earlyoom\S* sending SIG(?:KILL|TERM) to process (?P<pid>\d+)]], event = "host_oom", fields = { pid = "pid" } }
 
 -- The rendezvous.
 pattern "rendezvous_timeout" {
