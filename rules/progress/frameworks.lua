@@ -5,18 +5,19 @@ local function training(about) about.states = { phase = "train" } return about e
 
 -- adapters/python/tocsin.py and tests/training of this repository, and jobs that print as they do.
 parser "tocsin_training" (training {
-  line    = [[^step (?P<step>INT) \| .*\bstep_time (?P<time>NUM) \| compute NUM]],
+  line    = { [[^step (?P<step>INT) \| .*\bstep_time (?P<time>NUM) \| compute NUM]], [[\[rank (?P<rank>\d+)\] step (?P<step>INT) \| step_time (?P<time>NUM) \| compute NUM]] },
+  rank_if_unknown = "rank",      -- behind what the program printed without a line break
   samples = { step = "step", step_time = "time", loss = { find = [[\| loss (NUM)]] }, grad_norm = { find = [[\| grad_norm (NUM)]] },
               learning_rate = { find = [[\| lr (NUM)]] }, compute_time = { find = [[\| compute (NUM)]] },
               data_time = { find = [[\| data (NUM)]] }, comm_time = { find = [[\| comm (NUM)]] } },
 })
 parser "tocsin_times" (training {
   about   = "adapters/python/tocsin.py, where it does not know the number of the step",
-  line    = [[^step_time (?P<time>NUM) \| compute (?P<compute>NUM) \| data (?P<data>NUM) \| comm (?P<comm>NUM)]],
+  line    = [[(?:^|\[rank (?P<rank>\d+)\] )step_time (?P<time>NUM) \| compute (?P<compute>NUM) \| data (?P<data>NUM) \| comm (?P<comm>NUM)]], rank_if_unknown = "rank",
   samples = { step_time = "time", compute_time = "compute", data_time = "data", comm_time = "comm" },
 })
 parser "tocsin_collectives" {
-  line    = [[^collectives launched (?P<launched>INT) done (?P<done>INT)]],
+  line    = [[(?:^|\[rank (?P<rank>\d+)\] )collectives launched (?P<launched>INT) done (?P<done>INT)]], rank_if_unknown = "rank",
   samples = { collective_launched = "launched", collective_done = "done" },
 }
 parser "tocsin_phase_train"      { line = [[^phase train\s*$]],      states = { phase = "train" } }
