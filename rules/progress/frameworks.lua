@@ -245,8 +245,8 @@ parser "metric_logger" (training {
               data_time = { find = [[\bdata: (NUM)]] } },
 })
 parser "paddle" (training {
-  line    = [[\bepoch: \[INT/INT\], (?:global_step|iter): (?P<step>INT), .*\bloss: (?P<loss>NUM)]],
-  samples = { step = "step", loss = "loss", learning_rate = { find = [[\blr: (NUM)]] }, step_time = { find = [[batch_cost: (NUM) s]] }, data_time = { find = [[reader_cost: (NUM) s]] } },
+  line    = { [[\bepoch: \[INT/INT\], (?:global_step|iter): (?P<step>INT), .*\bloss: (?P<loss>NUM)]], [[\[TRAIN\] epoch: INT, iter: (?P<step>INT)/INT, loss: (?P<loss>NUM)]] },
+  samples = { step = "step", loss = "loss", learning_rate = { find = [[\blr: (NUM)]] }, step_time = { find = [[batch_cost: (NUM)(?: s|,)]] }, data_time = { find = [[reader_cost: (NUM)(?: s|,)]] } },
 })
 parser "ultralytics" (training {
   about   = "YOLO: the bar of an epoch, and the parts of the loss before it",

@@ -6,7 +6,7 @@ local scan_loss = [[(?i)loss|x-?ent|entropy|nll|objective|cost|\bce\b]]
 
 parser "epoch_bar" {
   about   = "it counts within the epoch that it names: Train epoch [1/3], Epoch #4, Training Epoch 2 of 5",
-  line    = [[(?i)^\s*(?:train(?:ing)?:? +)?(?:step of )?epoch[ :#\[]*(?P<epoch>INT)(?:\s?(?:/|of)\s?INT)?[\]\s:-]*INT%(?:\|[^|]*\|)?\s*(?P<n>INT)/(?P<total>INT) \[\d]],
+  line    = [[(?i)^[\s\[]*(?:train(?:ing)?\b[\s:|]*)?(?:step of )?epoch[ :#\[]*(?P<epoch>INT)(?:\s?(?:/|of)\s?INT)?[\]\s:-]*INT%(?:\|[^|]*\|)?\s*(?P<n>INT)/(?P<total>INT) \[\d]],
   samples = { step = { "n", epoch = "epoch", per_epoch = "total" }, loss = { find = [=[[ ,\[(](?:train_|step_|gpt_|batch_)?loss(?: \(batch\))?=(NUM)]=] },
               learning_rate = { find = [[\blr=(NUM)]] } },
   states  = { phase = "train" },
@@ -125,6 +125,18 @@ parser "counted_loss" {
   unless  = not_training,
   samples = with { step = { of_all, { "step" } }, loss = "loss" },
   states  = { phase = "train" },
+}
+parser "loss_at_step" {
+  about   = "Loss at step 120: 0.41; Training loss (for one batch) at step 120: 0.41; Loss after mini-batch 120: 0.41; [1,   120] loss: 0.41",
+  line    = { [[(?i)^\W*(?:train(?:ing)?[ _])?loss\b[^:=]{0,24}? (?:at|after|in) (?:the )?(?:step|iteration|iter|batch|mini-batch)\s+(?P<step>INT)\s*[:=]\s*(?P<loss>NUM)(?:[^\w.]|$)]],
+              [[(?i)^\[(?P<epoch>INT), +(?P<n>INT)\] (?:train(?:ing)?[ _])?loss\s*[:=]\s*(?P<counted>NUM)(?:[^\w.]|$)]] },
+  scan    = scan_loss, unless = not_training,
+  samples = { step = { { "step" }, { "n", epoch = "epoch", first_epoch = 1 } }, loss = { { "loss" }, { "counted" } } }, states = { phase = "train" },
+}
+parser "step_summary" {
+  about   = "the loss of the training first, and that of a validation beside it: Step: 120, Training Loss: 0.41, Validation Loss: 0.52",
+  line    = [[(?i)^\W*]] .. named_step .. [[\s*[:=# ]\s*(?P<step>INT)(?:\s?/\s?INT)?\W{1,4}train(?:ing)?[ _]loss\s*[:=]?\s*(?P<loss>NUM)\W{1,4}val\w*[ _]loss]],
+  scan    = scan_loss, samples = { step = "step", loss = "loss" }, states = { phase = "train" },
 }
 parser "counted_of" {
   about   = "[000120/5000] words | loss 0.4",
