@@ -155,7 +155,7 @@ rule "loss_diverged" {
   -- The median of 16 values is above its best: by a share of what was learnt, by the run's own scatter, by its own size, and by more than
   -- an earlier rise from which it came back; 32 times in a row (64 in a young run), and without falling again, as after a new term or harder data.
   -- It lasts until the loss has come back to near its best: one that falls again, far above, is lost still. Or 32 values rise steadily to half more than any of hundreds before. Or, in a young run that had begun to learn, ten values lie well above its birth.
-  -- Neither is told of a loss below `floor`: a distance to the first policy begins at 0, and grows.
+  -- Neither judges a loss below `floor`: a distance to the first policy begins at 0, and grows.
   params = { share = 0.25, birth = 3, z = 6, size = 0.1, learnt = 3, fallen = 0.1, again = 1.5, falls = -3.5, climb = 1.2, height = 1.5, never = 0.85, steady = 6,
              early = 400, few = 128, begun = 0.95, above = 2, rises = 3, floor = 0.05 },
   state = { best = math.huge, above = 0, seen = 0, peak = 0, known = 0, lost = 0 },

@@ -56,7 +56,7 @@ parser "modded_nanogpt" (training {
 })
 
 parser "huggingface_rewarded" (training {
-  about   = "GRPO and RLOO of TRL: the loss begins at 0 and follows the distance to the first policy; only that it is no number is told",
+  about   = "GRPO and RLOO of TRL: the loss begins at 0 and follows the distance to the first policy; only that it is no number is read",
   line    = [=[\{.*'loss': '?NUM'?, .*'reward(?:_std)?': ]=],
   samples = { loss = { find = [['loss': '?(nan|-?inf)]] }, grad_norm = { find = [['grad_norm': '?(NUM)]] }, learning_rate = { find = [['learning_rate': '?(NUM)]] },
               step = { { find = [['(?:global_)?step': '?(INT)]] }, { find = [['global_step/max_steps': '(INT)/]] }, { find = [[%\|[^|]*\|\s*(INT)/INT \[\d]] } } },
