@@ -49,7 +49,7 @@ parser "evaluation_bar" {
 
 -- "key value" pairs with a step and a loss, in this order or the other. A line about validation, or about a loss that is a mean or a
 -- best one, is not taken, whatever else it contains. The loss has many names; `l` and `g` alone are too short for one.
-local not_training = [[(?i)\b(?:val|valid|validation|eval|evaluation|test|dev|patience|summary)(?:\b|_)|\b(?:average|avg|mean|best|lowest|min|final|target|last|previous)[ _-](?:(?:\w+[ _-]){0,2}(?:loss|nll|entropy|objective)|cost)|\b(?:[dg]|disc(?:riminator)?|generator)[ _]loss|loss[ _]?(?:fn|func|function|weight|type)|\bif\b|\bwhen\b|\bexpected\b|^e\s{3}]]
+local not_training = [[(?i)\b(?:val|valid|validation|validating|eval|evaluation|evaluating|test|testing|dev|holdout|patience|summary)(?:\b|_)|\bval(?:id)?loss|\b(?:average|avg|mean|best|lowest|min|final|target|last|previous)[ _-](?:(?:\w+[ _-]){0,2}(?:loss|nll|entropy|objective)|cost)|\b(?:[dg]|disc(?:riminator)?|generator)[ _]loss|loss[ _]?(?:fn|func|function|weight|type)|\bif\b|\bwhen\b|\bexpected\b|^e\s{3}]]
 local named_step = [[(?:global[_ ]?step|steps?|iter|iters|iteration|it|itr|update|upd|batch)]]
 local grad_norm     = { find = [[(?i)\b(?:grad[_ ]?norm|g_?norm|grad|g)["']?\s*[:= ]\s*["']?(NUM)]] }
 local learning_rate = { find = [[(?i)\b(?:cur(?:rent)?_)?(?:lr|learning[_ ]rate)["']?\s*[:= ]\s*["']?(NUM)]] }
@@ -147,7 +147,7 @@ parser "counted_of" {
 parser "statistics" {
   about   = "a JSON object or a Python dictionary of a step, or of an epoch",
   line    = [[(?i)\{.*["'](?:train(?:ing)?[_/]|step_|total_|lm_|mean_|average_|avg_|batch_)?loss["']\s*:\s*\[?["']?(?P<loss>NUM)]],
-  scan    = scan_loss, unless = [=[(?i)["'](?:mode|phase|split)["']\s*:\s*["'](?:val|valid|eval|test|dev)|["']train_runtime["']]=],
+  scan    = scan_loss, unless = [=[(?i)["'](?:mode|phase|split|type|stage|subset|event|kind)["']\s*:\s*["'](?:val|valid|eval|test|dev)|["']train_runtime["']]=],
   samples = with { loss = "loss", step = { { find = [[(?i)["'](?:global_|train(?:ing)?[_/]|current_)?(?:steps?|iter|iters|iteration|num_updates|updates?)["']\s*:\s*["']?(INT)]] } } },
   states  = { phase = "train" },
 }
