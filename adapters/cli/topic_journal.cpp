@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "adapters/cli/service_commands.h"
-#include "adapters/formats/json_lines.h"
+#include "adapters/formats/parse_time.h"
 
 namespace tocsin::adapters::cli {
 namespace {

@@ -50,10 +50,6 @@ class JsonReader {
   std::unique_ptr<State> state_;
 };
 
-// RFC 3339, or the number of the form's rules. Beyond 1678 to 2262 there is no time.
-[[nodiscard]] std::optional<stream::Time> parse_time(std::string_view text);
-[[nodiscard]] std::optional<stream::Time> parse_time(double number);
-
 // The lines, each ended, that read back as the records of this entry. What JSON lines have no key for (producer, epoch, sequence, units and
 // kinds of signals) is left out; bytes that are no UTF-8 become U+FFFD.
 [[nodiscard]] std::string to_json(const stream::Entry& entry);

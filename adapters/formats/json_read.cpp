@@ -1,11 +1,11 @@
 #include <simdjson.h>
 
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <deque>
 
 #include "adapters/formats/json_lines.h"
+#include "adapters/formats/parse_time.h"
 #include "stream/values/value.h"
 
 namespace tocsin::adapters::formats {
@@ -23,67 +23,7 @@ constexpr std::size_t longest_name = 255, most_signals = 4096, most_fields = 102
 Error wrong(std::string message) { return {Errc::malformed, std::move(message)}; }
 std::string quoted(std::string_view text) { return "'" + std::string{text.substr(0, 40)} + (text.size() > 40 ? "…'" : "'"); }
 
-std::optional<Time> from_whole(std::int64_t number) {
-  const std::int64_t magnitude = number < 0 ? -(number + 1) : number;
-  const std::int64_t unit = magnitude < 100'000'000'000           ? 1'000'000'000
-                            : magnitude < 100'000'000'000'000     ? 1'000'000
-                            : magnitude < 100'000'000'000'000'000 ? 1'000
-                                                                  : 1;
-  std::int64_t nanoseconds = 0;
-  if (__builtin_mul_overflow(number, unit, &nanoseconds)) return std::nullopt;
-  return stream::at_nanoseconds(nanoseconds);
-}
-
 }  // namespace
-
-std::optional<Time> parse_time(double number) {
-  if (!(std::abs(number) < 9.2e18)) return std::nullopt;
-  if (number == std::floor(number) && std::abs(number) < 9e15) return from_whole(static_cast<std::int64_t>(number));
-  const double magnitude = std::abs(number);
-  const double unit = magnitude < 1e11 ? 1e9 : magnitude < 1e14 ? 1e6 : magnitude < 1e17 ? 1e3 : 1;
-  if (magnitude * unit >= 9.2e18) return std::nullopt;
-  // The whole part exactly; of the fraction what a double of that size holds: microseconds.
-  const double whole = std::floor(number), fraction = (number - whole) * unit;
-  const double rounded = unit > 1e6 ? std::round(fraction / 1e3) * 1e3 : std::round(fraction);
-  return stream::at_nanoseconds(static_cast<std::int64_t>(whole) * static_cast<std::int64_t>(unit) + static_cast<std::int64_t>(rounded));
-}
-
-std::optional<Time> parse_time(std::string_view text) {
-  const auto number = [&](std::size_t at, std::size_t length) -> int {
-    int value = -1;
-    if (at + length > text.size()) return -1;
-    const auto [end, error] = std::from_chars(text.data() + at, text.data() + at + length, value);
-    return error == std::errc{} && end == text.data() + at + length && text[at] != '-' ? value : -1;
-  };
-  if (text.size() < 20 || text[4] != '-' || text[7] != '-' || (text[10] != 'T' && text[10] != 't' && text[10] != ' ') || text[13] != ':' ||
-      text[16] != ':')
-    return std::nullopt;
-  using namespace std::chrono;
-  const int years = number(0, 4), months = number(5, 2), days = number(8, 2);
-  const int hours = number(11, 2), minutes = number(14, 2), seconds = number(17, 2);
-  if (years < 1700 || years > 2261 || months < 0 || days < 0) return std::nullopt;
-  const year_month_day date{year{years}, month{static_cast<unsigned>(months)}, day{static_cast<unsigned>(days)}};
-  if (!date.ok() || hours < 0 || hours > 23 || minutes < 0 || minutes > 59 || seconds < 0 || seconds > 60) return std::nullopt;
-  std::size_t at = 19;
-  std::int64_t nanoseconds = 0;
-  if (text[at] == '.') {
-    std::int64_t digit = 100'000'000;
-    const std::size_t first = ++at;
-    for (; at < text.size() && text[at] >= '0' && text[at] <= '9'; ++at, digit /= 10) nanoseconds += (text[at] - '0') * digit;
-    if (at == first) return std::nullopt;
-  }
-  std::int64_t offset = 0;  // in minutes
-  const std::string_view zone = text.substr(at);
-  if (zone != "Z" && zone != "z") {
-    if (zone.size() != 6 || (zone[0] != '+' && zone[0] != '-') || zone[3] != ':') return std::nullopt;
-    const int zone_hours = number(at + 1, 2), zone_minutes = number(at + 4, 2);
-    if (zone_hours < 0 || zone_hours > 23 || zone_minutes < 0 || zone_minutes > 59) return std::nullopt;
-    offset = (zone[0] == '-' ? -1 : 1) * (zone_hours * 60 + zone_minutes);
-  }
-  const std::int64_t second =
-      sys_days{date}.time_since_epoch().count() * std::int64_t{86400} + hours * 3600 + minutes * 60 + seconds - offset * 60;
-  return stream::at_nanoseconds(second * 1'000'000'000 + nanoseconds);
-}
 
 bool JsonRecord::shapes_the_job() const {
   return what == What::event && (event == "start" || event == "member" || event == "exit" || event == "end");
@@ -133,7 +73,7 @@ std::optional<std::uint32_t> rank_of(const dom::element& value) {
 std::optional<Time> time_of(const dom::element& value) {
   if (const auto text = text_of(value)) return parse_time(*text);
   std::int64_t whole = 0;
-  if (value.get(whole) == simdjson::SUCCESS) return from_whole(whole);
+  if (value.get(whole) == simdjson::SUCCESS) return parse_time(whole);
   double number = 0;
   if (value.is_double() && value.get(number) == simdjson::SUCCESS) return parse_time(number);
   return std::nullopt;
@@ -249,24 +189,21 @@ std::optional<Error> JsonReader::State::coverage(const dom::object& object, std:
 std::optional<Error> JsonReader::State::control(const dom::object& object, std::string_view kind) {
   using Kind = stream::ControlRecord::Kind;
   dom::element found;
-  if (kind == "beat") {
-    record.control.kind = Kind::beat;
-  } else if (kind == "seal") {
-    record.control.kind = Kind::seal;
+  const auto time_at = [&](const char* key) { return object[key].get(found) == simdjson::SUCCESS ? time_of(found) : std::nullopt; };
+  if (kind == "beat" || kind == "seal") {
+    record.control.kind = kind == "beat" ? Kind::beat : Kind::seal;
   } else if (kind == "watermark") {
     record.control.kind = Kind::watermark;
     record.control.source = record.source;
-    const auto time = object["read_up_to"].get(found) == simdjson::SUCCESS ? time_of(found) : std::nullopt;
+    const auto time = time_at("read_up_to");
     if (!time || record.source.empty()) return wrong("a watermark needs 'source' and 'read_up_to', a time");
     record.control.read_up_to = *time;
-    if (object["gap_from"].get(found) == simdjson::SUCCESS) {
-      const auto from = time_of(found);
-      if (!from || *from >= *time) return wrong("'gap_from' of a watermark must be a time before 'read_up_to'");
-      record.control.gap_from = *from;
-    }
+    record.control.gap_from = time_at("gap_from").value_or(Time{});
+    if (object["gap_from"].error() == simdjson::SUCCESS && (record.control.gap_from == Time{} || record.control.gap_from >= *time))
+      return wrong("'gap_from' of a watermark must be a time before 'read_up_to'");
   } else if (kind == "pack") {
     record.control.kind = Kind::pack;
-    const auto time = object["from"].get(found) == simdjson::SUCCESS ? time_of(found) : std::nullopt;
+    const auto time = time_at("from");
     if (!time || object["hash"].get(record.control.pack_hash) != simdjson::SUCCESS || record.control.pack_hash.empty())
       return wrong("a pack needs 'hash' and 'from', a time");
     record.control.pack_from = *time;

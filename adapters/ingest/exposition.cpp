@@ -1,7 +1,7 @@
 // Exposition text, as exporters answer a scrape: NAME{LABEL="VALUE",…} NUMBER [TIME], a line each.
 #include <algorithm>
 
-#include "adapters/formats/json_lines.h"
+#include "adapters/formats/parse_time.h"
 #include "adapters/ingest/item.h"
 
 namespace tocsin::adapters::ingest {

@@ -1,5 +1,5 @@
 // An object of each format of metrics in JSON.
-#include "adapters/formats/json_lines.h"
+#include "adapters/formats/parse_time.h"
 #include "adapters/ingest/json_values.h"
 
 namespace tocsin::adapters::ingest {

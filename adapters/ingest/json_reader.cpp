@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "adapters/formats/json_lines.h"
 #include "adapters/formats/json_text.h"
+#include "adapters/formats/parse_time.h"
 #include "adapters/ingest/json_values.h"
 
 namespace tocsin::adapters::ingest {

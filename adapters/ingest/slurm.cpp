@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "adapters/formats/json_lines.h"
+#include "adapters/formats/parse_time.h"
 #include "adapters/ingest/json_values.h"
 
 namespace tocsin::adapters::ingest {

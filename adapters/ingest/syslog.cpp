@@ -1,5 +1,5 @@
 // rsyslog's default template: TIME HOST TAG TEXT, where the tag is PROGRAM: or PROGRAM[PID]:.
-#include "adapters/formats/json_lines.h"
+#include "adapters/formats/parse_time.h"
 #include "adapters/ingest/item.h"
 
 namespace tocsin::adapters::ingest {

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "stream/values/time.h"
+
+namespace tocsin::adapters::formats {
+
+// RFC 3339, or a number of seconds, milliseconds, microseconds or nanoseconds since 1970, by its size. Beyond 1678 to 2262 there is no time.
+[[nodiscard]] std::optional<stream::Time> parse_time(std::string_view text);
+[[nodiscard]] std::optional<stream::Time> parse_time(std::int64_t number);
+[[nodiscard]] std::optional<stream::Time> parse_time(double number);
+
+}  // namespace tocsin::adapters::formats
