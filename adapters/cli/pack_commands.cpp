@@ -23,11 +23,6 @@ using stream::Result;
 
 constexpr std::size_t least_digits = 4;
 
-int cannot(const Error& error) {
-  std::fprintf(stderr, "tocsin: %s\n", error.message.c_str());
-  return error.code == Errc::io ? 3 : 2;
-}
-
 // As this program would run it.
 Result<std::size_t> number_of_rules(const KnownPack& known) {
   const auto files = dsl::pack_files(known.pack.text);

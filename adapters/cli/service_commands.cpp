@@ -53,11 +53,6 @@ std::string host() {
 void write_text(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stderr); }
 void write_line(const std::string& line) { write_text("tocsin: " + line + '\n'); }
 
-int cannot(const stream::Error& error) {
-  write_line(error.message);
-  return error.code == stream::Errc::io ? 3 : 2;
-}
-
 struct ServiceArguments {
   std::string config, kafka;
   std::filesystem::path rules;
@@ -249,6 +244,11 @@ stream::Result<kafka::Address> cluster_of(const std::string& text) {
   const auto config = config::read_config(text);
   if (!config) return stream::Error{stream::Errc::refused, config.error().message};
   return address_of(*config);
+}
+
+int cannot(const stream::Error& error) {
+  write_line(error.message);
+  return error.code == stream::Errc::io ? 3 : 2;
 }
 
 CLI::Validator is_kafka_address() {

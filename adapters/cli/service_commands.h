@@ -18,6 +18,8 @@ void add_service_commands(CLI::App& app, int& status);
 [[nodiscard]] stream::Result<kafka::Address> cluster_of(const std::string& text);
 inline constexpr const char* cluster_text =
     "The cluster: kafka://HOST:PORT[,HOST:PORT][/PREFIX of the topics], or a configuration, FILE.yml";
+// Writes why a command that needs a cluster failed. The exit status: 3 where trying again helps, else 2.
+[[nodiscard]] int cannot(const stream::Error& error);
 // What the attempts of this run begin with, so that a job's next run does not continue it: the time and the process.
 [[nodiscard]] std::string attempts_of_this_run();
 // In place of the engine beside the command: sends the journal to a cluster, where a service judges it.

@@ -32,11 +32,6 @@ Result<std::optional<kafka::Mark>> mark_of(const char* option, const std::string
   return Error{Errc::malformed, fmt::format("{} {}: write an offset, or a time, 2026-11-21T02:14:43Z", option, text)};
 }
 
-int cannot(const Error& error) {
-  std::fprintf(stderr, "tocsin: %s\n", error.message.c_str());
-  return error.code == Errc::io ? 3 : 2;
-}
-
 }  // namespace
 
 void add_part_options(CLI::App& command, TopicPart& part) {
