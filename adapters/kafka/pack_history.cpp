@@ -74,17 +74,12 @@ Result<void> PackHistory::read() {
   next_ = std::max(next_, range->oldest);
   if (next_ >= range->end) return {};
   if (auto started = reader.start(next_); !started) return started;
-  auto until = Clock::now() + patience;
   while (!reader.at_end()) {
-    const auto message = reader.next(10ms);
+    const auto message = reader.expect(patience);
     if (!message) return message.error();
-    if (*message != nullptr) {
-      next_ = (*message)->offset + 1;
-      take(**message);
-      until = Clock::now() + patience;
-    } else if (Clock::now() >= until) {
-      return Error{Errc::io, topic_->topic() + " cannot be read to its end in time"};
-    }
+    if (*message == nullptr) continue;
+    next_ = (*message)->offset + 1;
+    take(**message);
   }
   return {};
 }
