@@ -9,8 +9,12 @@
 #include <random>
 #include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
+#include "adapters/journal/follow.h"
 #include "adapters/journal/journal.h"
+#include "adapters/kafka/record.h"
 #include "schemas/codec.h"
 #include "tests/journal/directory.h"
 #include "tests/kafka/mock_cluster.h"
@@ -45,6 +49,8 @@ class Recorder {
     builder_.seal();
     return write();
   }
+  [[nodiscard]] stream::Time now() const { return time_; }  // of the next record
+  void pass(stream::Duration time) { time_ += time; }
 
  private:
   stream::Position write() {
@@ -140,6 +146,46 @@ TEST_CASE("of a long journal no more than some MiB wait in memory for brokers th
   CHECK(sent->sent > 0);
   CHECK(sent->sent < 40);
   CHECK(sent->left == 60);
+}
+
+TEST_CASE("behind a gap of beats the watermark says when it began, also where the sender was started again meanwhile") {
+  for (const bool again : {false, true}) {
+    CAPTURE(again);
+    TestDirectory directory, copy;
+    MockCluster cluster;
+    const auto options = options_for(directory.path(), cluster.address());
+    Recorder recorder{directory.path()};
+    const stream::Time began = recorder.now();
+    recorder.line("step 0");
+    recorder.beat();
+    if (again) REQUIRE(kafka::forward(options));
+    recorder.pass(60s);
+    recorder.line("step 1");  // so that the new sender knows the partition
+    recorder.beat();
+    recorder.beat();
+    recorder.seal();
+    REQUIRE(kafka::forward(options));
+
+    kafka::RecordOptions back;
+    back.from = cluster.address();
+    back.partition = 0;
+    back.journal = copy.path();
+    REQUIRE(kafka::record(back));
+    auto reader = journal::Reader::open(copy.path());
+    REQUIRE(reader);
+    journal::Follower follower{std::move(*reader)};
+    std::vector<std::pair<stream::Duration, stream::Duration>> gaps;  // since the first record
+    std::size_t watermarks = 0;
+    for (auto entry = follower.next(); entry && *entry; entry = follower.next())
+      for (const auto& control : (*entry)->controls) {
+        if (control.kind != stream::ControlRecord::Kind::watermark) continue;
+        ++watermarks;
+        if (control.gap_from != stream::Time{}) gaps.emplace_back(control.gap_from - began, control.read_up_to - began);
+      }
+    CHECK(watermarks >= 4);
+    REQUIRE(gaps.size() == 1);
+    CHECK(gaps[0] == std::pair<stream::Duration, stream::Duration>{100ms, 60'300ms});
+  }
 }
 
 TEST_CASE("whoever follows a journal sleeps between its records") {
