@@ -48,7 +48,10 @@ void BaselineView<T>::advance(const Rows<T>& rows, const Panes<T>& panes, TimeRa
     for (; first < end; ++first) {
       const auto& pane = all[first];
       if (counts_.size() < pane.counts.size()) counts_.resize(pane.counts.size(), 0);
-      for (Slot slot = 0; slot < pane.counts.size(); ++slot) change(slot, pane.counts[slot], pane.mean(slot));
+      for (Slot slot = 0; slot < pane.counts.size(); ++slot) {
+        sorted_.prefetch(slot + std::size_t{4});
+        change(slot, pane.counts[slot], pane.mean(slot));
+      }
     }
   };
   if (!again)

@@ -112,6 +112,12 @@ class SortedColumns {
       run[to] = entering + T{0};
     }
   }
+  // Brings the numbers of a member that is soon changed into the cache: a search without branches waits for each one that it reads.
+  void prefetch(std::size_t slot) const noexcept {
+    if (slot >= counts_.size()) return;
+    const T* const run = data_.data() + slot * capacity_;
+    for (std::size_t i = 0; i < counts_[slot]; i += 64 / sizeof(T)) __builtin_prefetch(run + i);
+  }
   [[nodiscard]] std::span<const T> of(Slot slot) const noexcept {
     if (slot >= counts_.size()) return {};
     return {data_.data() + slot * capacity_, counts_[slot]};
