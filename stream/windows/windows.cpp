@@ -168,8 +168,16 @@ void RawView<T>::edge(const Rows<T>& rows, std::size_t first, std::size_t end, c
     return true;
   };
   const auto& nearest = rows.closed()[last ? end - 1 : first].values;
+  const std::size_t held = std::min(nearest.size(), out.size());
+  std::size_t absences = out.size() - held;
+  for (std::size_t i = 0; i < held; ++i) {
+    const bool none = is_absent(nearest[i]);
+    out[i] = none ? out[i] : canonical(static_cast<double>(nearest[i]));
+    absences += none ? 1 : 0;
+  }
+  if (absences == 0) return;
   for (Slot slot = 0; slot < out.size(); ++slot)
-    if (!take(nearest, slot)) missing.push_back(slot);
+    if (slot >= held || is_absent(nearest[slot])) missing.push_back(slot);
   for (std::size_t i = 1; i < end - first && !missing.empty(); ++i) {
     const auto& values = rows.closed()[last ? end - 1 - i : first + i].values;
     std::erase_if(missing, [&](Slot slot) { return take(values, slot); });
