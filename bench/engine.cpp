@@ -1,5 +1,6 @@
 // What the engine costs, on one core: a tick of the whole pack at 1,024 ranks, compiled and scripted, 1 to 64 copies of the pack;
-// an hour of 1,024 ranks × 20 signals replayed. Repeat with: build/release/bench/bench_engine [--quick] [tick] [copies] [scripted] [replay]
+// an hour of 1,024 ranks × 20 signals replayed; what a change of the pack costs a running job.
+// Repeat with: build/release/bench/bench_engine [--quick] [tick] [copies] [scripted] [replay] [reload]
 // TOCSIN_RULES names other rules than the shipped ones.
 #include <fmt/format.h>
 
@@ -83,8 +84,9 @@ dsl::PackFiles pack_files(unsigned copies) {
   return out;
 }
 
-stream::LoadedPack load(unsigned copies, bool scripted) {
-  const auto files = pack_files(copies);
+stream::LoadedPack load(unsigned copies, bool scripted, std::string_view with = {}) {
+  auto files = pack_files(copies);
+  if (!with.empty()) files["with.lua"] = with;
   dsl::Budgets budgets;
   budgets.all_scripted = scripted;
   budgets.nodes = 10'000'000;
@@ -97,9 +99,20 @@ stream::LoadedPack load(unsigned copies, bool scripted) {
   return {loaded.pack, dsl::compile_text(files).source};
 }
 
+// The one pack that can be announced.
+class NextPack final : public stream::PackSource {
+ public:
+  explicit NextPack(stream::LoadedPack pack) : pack_(std::move(pack)) {}
+  void prepare(std::string_view, std::string_view) override {}
+  stream::Result<stream::LoadedPack> pack(std::string_view) override { return pack_; }
+
+ private:
+  stream::LoadedPack pack_;
+};
+
 class Engine {
  public:
-  explicit Engine(stream::LoadedPack pack) : shard_(std::move(pack), nullptr, sink_) {}
+  explicit Engine(stream::LoadedPack pack, stream::PackSource* packs = nullptr) : shard_(std::move(pack), packs, sink_) {}
   void consume(const std::vector<std::byte>& message, Time arrival) {
     auto entry = decoder_.decode(message, static_cast<stream::Position>(at_), static_cast<stream::Position>(at_ + 1), arrival);
     ++at_;
@@ -171,6 +184,36 @@ void replay(unsigned ranks, unsigned seconds) {
              took, seconds / took, static_cast<double>(load_of.samples_per_second()) * seconds / took / 1e6, engine.sink_.transitions);
 }
 
+// A change to a pack with one rule more: the longest time for one entry in the 30 s from there on, and in the 30 s before.
+void reload(unsigned ranks, unsigned warm) {
+  const auto changed = load(1, false, R"(rule "one_more" {
+  per = "rank", every = "10s", needs = { clock = signal "sm_clock" { over = "1m" } },
+  evaluate = function(job) return job.clock:last():below(1) end,
+})");
+  NextPack next{changed};
+  Engine engine{load(1, false), &next};
+  const Load load_of{ranks, gpu_signals, rank_signals};
+  for (const auto& m : load_of.start()) engine.consume(m, begin);
+  schemas::EntryBuilder announced;
+  announced.pack(changed.pack->hash, begin + std::chrono::seconds{warm}, "");
+  double longest_before = 0, longest_after = 0;  // ms
+  for (unsigned s = 1; s < warm + 30; ++s) {
+    const Time now = begin + std::chrono::seconds{s};
+    auto messages = load_of.second_of(s);
+    if (s == warm) messages.push_back(schemas::encode(announced.entry()));
+    messages.push_back(Load::beat());
+    for (const auto& m : messages) {
+      const auto start = Clock::now();
+      engine.consume(m, now + std::chrono::milliseconds{1});
+      const double took = microseconds(Clock::now() - start) / 1000;
+      if (s >= warm) longest_after = std::max(longest_after, took);
+      else if (s + 30 >= warm) longest_before = std::max(longest_before, took);
+    }
+  }
+  fmt::print("a change of the pack, {} ranks x 20 signals after {} s: the longest entry {:.2f} ms; before it {:.2f} ms\n", ranks, warm,
+             longest_after, longest_before);
+}
+
 // What to measure: all, or those named.
 struct Chosen {
   bool quick = false;
@@ -187,8 +230,9 @@ Chosen choose(int argc, char** argv) {
     const std::string argument = argv[i];
     if (argument == "--quick") chosen.quick = true;
     else if (argument == "--seconds" && i + 1 < argc) chosen.seconds = static_cast<unsigned>(std::atoi(argv[++i]));
-    else if (argument == "tick" || argument == "copies" || argument == "scripted" || argument == "replay") chosen.names.push_back(argument);
-    else std::fprintf(stderr, "usage: bench_engine [--quick] [--seconds N] [tick] [copies] [scripted] [replay]\n"), std::exit(2);
+    else if (argument == "tick" || argument == "copies" || argument == "scripted" || argument == "replay" || argument == "reload")
+      chosen.names.push_back(argument);
+    else std::fprintf(stderr, "usage: bench_engine [--quick] [--seconds N] [tick] [copies] [scripted] [replay] [reload]\n"), std::exit(2);
   }
   return chosen;
 }
@@ -213,6 +257,7 @@ int main(int argc, char** argv) {
       fmt::print("  every rule as a script: {:.0f} us, {:.2f} x\n", scripted, scripted / one);
     }
   }
+  if (chosen("reload")) reload(512, warm);
   if (chosen("replay")) replay(ranks, chosen.seconds > 0 ? chosen.seconds : chosen.quick ? 600 : 3600);
   return 0;
 }

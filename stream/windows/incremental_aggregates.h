@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <span>
 #include <vector>
 
@@ -28,6 +29,13 @@ class IncrementalAggregates {
     for (const One& one : columns_)
       if (one.reduction == Reduction{op, number}) return &one.values;
     return nullptr;
+  }
+  // Continues the columns of another pack's window over the same values. False: that one did not keep all of these, and nothing changed.
+  [[nodiscard]] bool adopt(IncrementalAggregates& old) {
+    const auto same = [&old](const One& one) { return std::ranges::find(old.columns_, one.reduction, &One::reduction); };
+    if (!std::ranges::all_of(columns_, [&](const One& one) { return same(one) != old.columns_.end(); })) return false;
+    for (One& one : columns_) one.values = std::move(same(one)->values);
+    return true;
   }
   void clear(std::size_t members) {
     for (One& one : columns_) one.values.assign(members, absent);

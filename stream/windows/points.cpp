@@ -197,7 +197,8 @@ void PointsView::adopt(PointsView& old) {
   counts_ = std::move(old.counts_);
   values_ = std::move(old.values_);
   times_ = std::move(old.times_);
-  rebuild();
+  if (order_ != old.order_ || !kept_.adopt(old.kept_)) return rebuild();
+  sorted_ = std::move(old.sorted_);
 }
 
 void AttemptView::adopt(AttemptView& old, RowNumber newest, std::uint64_t taken) {

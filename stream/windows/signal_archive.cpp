@@ -66,6 +66,8 @@ template <class T>
 void adopt_rows(RowSide<T>& side, RowSide<T>& old, Time clock) {
   side.rows.adopt(old.rows, clock);
   const RowNumber newest = clock == long_ago ? std::numeric_limits<RowNumber>::min() : side.rows.grid().through(clock);
+  for (auto& view : side.raw)
+    if (auto* before = same(old.raw, view.spec())) view.adopt(*before);
   if (side.panes && old.panes) side.panes->adopt(*old.panes);
   for (auto& view : side.baselines) {
     if (auto* before = same(old.baselines, view.spec())) view.adopt(*before);

@@ -19,6 +19,7 @@ class WindowFold {
   // What is folded besides counts.
   struct Wants {
     bool sums = false, least = false, greatest = false;
+    friend bool operator==(const Wants&, const Wants&) = default;
   };
   explicit WindowFold(Wants wants) : wants_(wants) {}
 

@@ -41,6 +41,14 @@ class RawView {
 
   void advance(const Rows<T>& rows, TimeRange time_range);
   void forget() { built_ = false; }
+  // Continues the view of another pack's history over the same rows, if it maintained the same. Otherwise this one is built from the rows.
+  void adopt(RawView& old) {
+    if (order_ != old.order_ || wants_ != old.wants_ || fold_.has_value() != old.fold_.has_value()) return;
+    built_ = old.built_;
+    from_ = old.from_, through_ = old.through_;
+    sorted_ = std::move(old.sorted_);
+    fold_ = std::move(old.fold_);
+  }
   // False: the window holds no row. A count of 0 is left absent: the caller decides whether it means none.
   bool reduce(const Rows<T>& rows, TimeRange time_range, const RowReduction& reduction, std::span<double> out) const;
   [[nodiscard]] std::size_t retained_bytes() const noexcept { return sorted_.retained_bytes() + (fold_ ? fold_->retained_bytes() : 0); }
@@ -84,6 +92,11 @@ class BaselineView {
     rows_through_ = old.rows_through_;
     values_ = std::move(old.values_);
     times_ = std::move(old.times_);
+    if (order_ != old.order_ || !kept_.adopt(old.kept_)) return;  // built again from the panes
+    built_ = old.built_;
+    from_ = old.from_, through_ = old.through_;
+    sorted_ = std::move(old.sorted_);
+    counts_ = std::move(old.counts_);
   }
   void save(Writer& out) const;
   void load(Reader& in);

@@ -195,6 +195,39 @@ TEST_CASE("a history of another pack takes over what both retain and goes on as 
   check_same(recorded, a, recorded.run(again, records, records.size() / 2, records.size()), seed);
 }
 
+TEST_CASE("a history of another pack goes on in windows of which that pack maintained other reductions") {
+  const std::uint64_t seed = seed_of_run() + 500;
+  const auto records = random_records(seed, std::vector<std::string>{"gauge", "quick", "dots", "counter"}, 4, 900);
+  const std::vector<Op> orders{Op::w_median, Op::w_mad}, one_order{Op::w_median}, folds{Op::w_mean, Op::w_min, Op::w_max},
+      one_fold{Op::w_max};
+  const auto opened = [&](Recorded& recorded, const std::vector<Op>& ordered, const std::vector<Op>& folded) {
+    prepare(recorded);
+    for (const auto& spec : {recorded.window("gauge", 30s), recorded.window("quick", 20s, 5s), recorded.window("gauge", 6min),
+                             recorded.points("dots", 12), recorded.window("counter", 60s)})
+      for (const auto* ops : {&ordered, &folded})
+        for (const Op op : *ops) recorded.reduce(spec, op, 0, {});
+    listen(recorded);
+    return recorded.open();
+  };
+  Recorded whole;
+  History kept = opened(whole, orders, folds);
+  (void)whole.run(kept, records, 0, records.size() / 2);
+  const Time next_tick = whole.next_tick;
+  const auto expected = whole.run(kept, records, records.size() / 2, records.size());
+  using Asked = std::pair<std::vector<Op>, std::vector<Op>>;
+  for (const auto& [ordered, folded] :
+       {Asked{orders, one_fold}, Asked{one_order, folds}, Asked{{}, folds}, Asked{orders, {}}, Asked{one_order, one_fold}}) {
+    CAPTURE(ordered.size());
+    CAPTURE(folded.size());
+    Recorded less, more;
+    History before = opened(less, ordered, folded), after = opened(more, orders, folds);
+    (void)less.run(before, records, 0, records.size() / 2);
+    after.adopt(before);
+    more.next_tick = next_tick;
+    check_same(more, expected, more.run(after, records, records.size() / 2, records.size()), seed);
+  }
+}
+
 TEST_CASE("a torn snapshot is refused and never read past its end") {
   Recorded recorded;
   prepare(recorded);
