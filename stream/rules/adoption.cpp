@@ -23,7 +23,7 @@ void Judge::adopt(Judge& old, Time from) {
     if (same == runs_.end()) continue;
     same->adopt(before);
     adopt_frozen(old, before, *same);
-    if (!unchanged(*old.pack_, rule, *pack_, same->rule())) same->leave_quarantine(), same->failure.clear();
+    if (same->has_failed() && !unchanged(*old.pack_, rule, *pack_, same->rule())) same->leave_quarantine(), same->failure.clear();
   }
   lifecycle_.adopt(old.lifecycle_, from, runs_, facts_.topology, publish_it);
   expiry_ = lifecycle_.next_expiry(runs_);

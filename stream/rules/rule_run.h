@@ -89,6 +89,7 @@ class RuleRun {
   std::optional<Time> quarantined_until;
   std::uint32_t failures = 0;  // in a row
   std::string failure;         // the last one, with file and line
+  [[nodiscard]] bool has_failed() const noexcept { return quarantined_until || failures > 0 || !failure.empty(); }
   void leave_quarantine() { quarantined_until.reset(), failures = 0; }
 
   // A member's alert in another attempt goes on in this one.
