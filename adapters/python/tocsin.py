@@ -271,7 +271,7 @@ def _distributed():
 
 
 def _environment_rank():
-    return next((int(os.environ[name]) for name in _RANKS if os.environ.get(name, "").isdigit()), 0)
+    return next((int(os.environ[name]) for name in _RANKS if os.environ.get(name, "").isdecimal()), 0)
 
 
 def _launched():

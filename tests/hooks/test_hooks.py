@@ -65,6 +65,13 @@ class Lines(Hooks):
         self.steps(self.watch(), 2, 0.5)
         self.assertEqual(self.out.lines(), ["[rank 0] step_time 0.50000 | compute 0.50000 | data 0.00000 | comm 0.00000"])
 
+    def test_a_rank_that_is_no_number_is_passed_over(self):
+        for text in ("", "two", "-1", "²"):
+            with self.subTest(text), mock.patch.dict(os.environ, {"RANK": text, "SLURM_PROCID": "3"}):
+                self.steps(self.watch(), 2, 0.5)
+                self.assertEqual([line.split(" step_time")[0] for line in self.out.lines()], ["[rank 3]"])
+                self.out.seek(0), self.out.truncate()
+
     def test_the_step_of_a_resumed_run_is_that_of_the_optimizers_state(self):
         optimizer = types.SimpleNamespace(state={"weight": {"step": 12001}})
         self.steps(self.watch(), 2, 0.5, None, optimizer)
