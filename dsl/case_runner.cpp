@@ -38,6 +38,17 @@ std::string expected_text(const CaseExpectation& e) {
   return text;
 }
 
+// A rule that runs at the job's end only has nothing to say in a case whose job does not end.
+std::string never_fired(const Case& one, const stream::Pack& pack, const std::string& rule) {
+  const auto found = std::ranges::find(pack.rules, rule, &stream::Rule::name);
+  const bool at_end = found != pack.rules.end() && std::ranges::all_of(found->every, [](const stream::Trigger& trigger) {
+                        return trigger.kind == stream::Trigger::Kind::end;
+                      });
+  const bool ends = std::ranges::any_of(one.segments, [](const CaseSegment& segment) { return !segment.ends.empty(); });
+  if (!at_end || ends) return "it never fired";
+  return "it never fired, for it runs at the job's end: write ends = \"completed\" or ends = \"failed\" in the last part";
+}
+
 std::string fired_text(const AlertTransition& t, stream::Time from) {
   std::string text = t.rule + " on " + stream::describe(t.member) + " after " +
                      std::to_string(static_cast<int>(stream::seconds(t.at - from))) + " s: " + t.shows;
@@ -125,7 +136,7 @@ CaseResult run_case(const Case& one, const stream::LoadedPack& pack) {
         reported = true;
         break;
       }
-    result.messages.push_back(message + (reported ? "" : "it never fired"));
+    result.messages.push_back(message + (reported ? "" : never_fired(one, *pack.pack, e.rule)));
   }
   for (const AlertTransition& t : witness.transitions) {
     if (t.state != stream::AlertState::firing) continue;

@@ -15,6 +15,8 @@ rule "hot" { per = "gpu", every = "10s", needs = { duty = signal "duty" { over =
   evaluate = function(job) return job.duty:mean():above(0.5) end }
 rule "slow" { per = "job", every = "10s", needs = { took = signal "step_time" { over = "30s" } },
   evaluate = function(job) local slow = job.took:mean():above(0.5) return slow:any("job"), { who = slow } end }
+rule "was_hot" { per = "gpu", every = "end", needs = { duty = signal "duty" { over = "attempt" } },
+  evaluate = function(job) return job.duty:last():above(0.95) end }
 )lua";
 
 // What a case of four ranks says that is not met; empty: it is.
@@ -44,6 +46,13 @@ TEST_CASE("a case is met by the alert that it names, in its time, of its member"
             "expected hot, GPU 3 in time; reported instead: hot on GPU"));
   CHECK(has(faults(one_hot, "fires = { { \"hot\", gpu = 2 } }"), "expected hot, GPU 2; reported instead: hot on GPU"));
   CHECK(has(faults("{ lasting = \"2m\", duty = 0.1 }", "fires = { { \"hot\" } }"), "expected hot; it never fired"));
+}
+
+TEST_CASE("a case of a rule that runs at the end says that its job has to end") {
+  const std::string fires = "fires = { { \"hot\" }, { \"was_hot\" } }";
+  CHECK(has(faults("{ lasting = \"2m\", duty = 0.99 }", fires),
+            "expected was_hot; it never fired, for it runs at the job's end: write ends = \"completed\""));
+  CHECK(faults("{ lasting = \"2m\", duty = 0.99, ends = \"completed\" }", fires) == "");
 }
 
 TEST_CASE("an alert that a case does not name is a fault of it") {
