@@ -257,6 +257,7 @@ RunReport run_engine(const RunOptions& asked, const Observer& observer) {
   journal::StateStore state{options.journal};
   std::unique_ptr<stream::BundleSink> sink = std::make_unique<runtime::PublishingSink>(publish);
   if (options.resume) {
+    if (auto locked = state.lock(); !locked) return cannot(locked.error().message);
     auto history = journal::AlertHistory::open(options.journal);
     if (!history) return cannot(history.error().message);
     sink = std::make_unique<runtime::DiskSink>(std::move(*history), state, publish);

@@ -1,6 +1,7 @@
 #include "adapters/journal/state.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
@@ -123,6 +124,7 @@ std::vector<std::string> names_in(const fs::path& directory) {
 struct StateStore::State {
   fs::path journal, directory;
   std::optional<Manifest> in_force;  // nullopt: to be read from the disk
+  File lock;                         // the journal's directory
 
   Result<std::optional<Manifest>> read_manifest() const;
   Result<std::vector<std::byte>> read_section(const std::string& name, const Manifest::Section& section) const;
@@ -245,6 +247,15 @@ StateStore::StateStore(fs::path journal, std::string name) : state_(std::make_un
   state_->journal = std::move(journal);
 }
 StateStore::~StateStore() = default;
+
+Result<void> StateStore::lock() {
+  File directory{::open(state_->journal.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+  if (directory && ::flock(directory.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+    return Error{Errc::refused, "another engine judges the journal " + state_->journal.string() +
+                                    " and keeps its state: wait until it ends or stop it, or judge without --resume"};
+  state_->lock = std::move(directory);
+  return {};
+}
 
 Result<std::optional<stream::Stored>> StateStore::newest() {
   State& s = *state_;

@@ -19,6 +19,9 @@ class StateStore final : public stream::SnapshotStore {
   explicit StateStore(std::filesystem::path journal, std::string name = "state");
   ~StateStore() override;
 
+  // Holds the journal's directory until the store goes; refused while another store holds it, in whatever process. To be called by whoever
+  // goes on from the state: two that did would each publish the same reports. Where a file system has no locks this does nothing.
+  stream::Result<void> lock();
   // The state in force; nullopt: nothing was ever stored. What is torn, missing or of a newer program is an error that names the file: an
   // engine that began anew beside its own state would report everything twice, and forget what it had seen.
   stream::Result<std::optional<stream::Stored>> newest() override;

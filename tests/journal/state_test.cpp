@@ -72,6 +72,22 @@ TEST_CASE("what was stored last comes back: the newest of each section, the posi
   }
 }
 
+TEST_CASE("one store at a time goes on from the state of a journal, and others read it meanwhile") {
+  Directory directory, neighbour;
+  auto first = std::make_unique<StateStore>(directory.path());
+  REQUIRE(first->store(bundle(5, {{"", 1}})));
+  REQUIRE(first->lock());
+  StateStore second{directory.path()};
+  const auto refused = second.lock();
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == stream::Errc::refused);
+  CHECK(refused.error().message.find(directory.path().string()) != std::string::npos);
+  CHECK(second.newest());
+  CHECK(StateStore{neighbour.path()}.lock());
+  first.reset();
+  CHECK(second.lock());
+}
+
 TEST_CASE("only the sections that changed are written, and what no section needs any more is removed") {
   Directory directory;
   StateStore store{directory.path()};
