@@ -144,24 +144,32 @@ rule "rank_vanished" {
     raised = signal "traceback"    { over = "attempt" },
     late   = signal "collective_timeout" { over = "attempt" },
     seen   = signal "process_cpu"  { over = "attempt" },
+    status = signal "exit_status"  { over = "attempt" },
     step   = signal "step"         { over = "attempt" },
     ended  = signal "end_reason"   { over = "attempt" },
+    explained = finding { "exception", "startup_crash", "rank_unreaped" },
   },
   yields_to = { "rank_killed", "collective_hang", "collective_timeout", "cuda_out_of_memory", "gpu_error", "node_down", "node_lost", "preempted" },
   shows = "{n:.0f} ranks lost their connection to another one; without a word: {who}",
-  causes = { killed = "a process that can still print reports why it ends: suspected is a kill from outside, by the kernel for its memory as a rule" },
+  causes = {
+    ended  = "signal {signal:.0f} ended it",
+    killed = "a process that can still print reports why it ends: suspected is a kill from outside, by the kernel for its memory as a rule",
+  },
   actions = {
-    killed = { "look at {node} for who killed it (dmesg -T); start again and resume from checkpoint {saved:.0f}", "look at {node} for who killed it (dmesg -T), then start the job again", "look for who killed it (dmesg -T on its node), then start the job again" },
+    otherwise = { "look at {node} for who killed it (dmesg -T); start again and resume from checkpoint {saved:.0f}", "look at {node} for who killed it (dmesg -T), then start the job again", "look for who killed it (dmesg -T on its node), then start the job again" },
   },
   evaluate = function(job, p)
-    -- Only of ranks that were seen at work: one that never came is another matter.
+    -- Only of ranks that were seen at work: one that never came is another matter. SIGTERM is how a launcher ends the rest.
     local lost   = job.lost:count():above(0):surely()
     local known  = lost | job.raised:count():above(0):surely() | job.late:count():above(0):surely()
-    local silent = ~known & job.seen:count():above(0):surely()
-    local begun  = job.step:count():above(0):any("job"):surely()
+    local status = job.status:last()
+    local dead   = ~known & (status:above(128) & ~status:is(143)):surely()
+    local silent = dead | (~known & job.seen:count():above(0):surely() & ~dead:any("job"))
+    local begun  = (job.step:count():above(0):surely() | dead):any("job")
     local well   = well(job)
     local few    = silent:any("job") & silent:count("job"):at_most(lost:count("job"))
-    return lost:any("job") & few & begun & ~well, { who = silent, n = lost:count("job"), killed = few, saved = job.saved:last("step") }
+    return lost:any("job") & few & begun & ~well & ~job.explained:ever():surely(),
+      { who = silent, n = lost:count("job"), ended = dead:any("job"), signal = dead:choose(status, 0):max("job") - 128, killed = few & ~dead:any("job"), saved = job.saved:last("step") }
   end,
 }
 
@@ -352,6 +360,18 @@ case "a rank is gone without a word" {
   ranks = 4, { lasting = "1m", phase = "train", step = steps(1), process_cpu = 0.3 },
   { lasting = "5s", step = silent, events = { { "peer_lost", rank = 0 }, { "traceback", rank = 0 }, { "peer_lost", rank = 1 }, { "traceback", rank = 1 }, { "peer_lost", rank = 3 }, { "traceback", rank = 3 } }, ends = "failed" },
   fires = { { "rank_vanished", who = { 2 } } },
+}
+case "a signal ends a rank whose steps nobody understands, and the other one loses it" {
+  ranks = 2, { lasting = "1m", phase = "starting", process_cpu = 0.9 },
+  { lasting = "3s", rank = { [1] = { process_state = "zombie", exit_status = 137 } }, events = { { "peer_lost", rank = 0 }, { "traceback", rank = 0, exception = "RuntimeError", part = "consequence" } }, ends = "failed" },
+  fires = { { "rank_vanished", who = { 1 }, cause = "ended" } },
+}
+case "the launcher ends a rank with SIGTERM before it says that it lost the one that raised" {
+  ranks = 4, { lasting = "1m", phase = "train", step = steps(1), process_cpu = 0.9 },
+  { lasting = "3s", step = silent, rank = { [0] = { exit_status = 143 } }, events = {
+    { "traceback", rank = 2, exception = "ValueError" }, { "exception_raised", exception = "ValueError", message = "3 columns", place = "train.py" },
+    { "peer_lost", rank = 1 }, { "traceback", rank = 1, exception = "RuntimeError", part = "consequence" }, { "peer_lost", rank = 3 } }, ends = "failed" },
+  fires = { { "exception", who = { 2 }, cause = "own" } },
 }
 case "a rank fails by its own error, the others lose it" {
   ranks = 4, { lasting = "1m", phase = "train", step = steps(1), process_cpu = 0.3 },
