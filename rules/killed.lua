@@ -159,11 +159,12 @@ rule "rank_vanished" {
     otherwise = { "look at {node} for who killed it (dmesg -T); start again and resume from checkpoint {saved:.0f}", "look at {node} for who killed it (dmesg -T), then start the job again", "look for who killed it (dmesg -T on its node), then start the job again" },
   },
   evaluate = function(job, p)
-    -- Only of ranks that were seen at work: one that never came is another matter. SIGTERM is how a launcher ends the rest.
+    -- Only of ranks that were seen at work: one that never came is another matter. SIGTERM is how a launcher ends the rest, SIGHUP and
+    -- SIGINT are a person's.
     local lost   = job.lost:count():above(0):surely()
     local known  = lost | job.raised:count():above(0):surely() | job.late:count():above(0):surely()
     local status = job.status:last()
-    local dead   = ~known & (status:above(128) & ~status:is(143)):surely()
+    local dead   = ~known & (status:above(128) & ~status:is(129, 130, 143)):surely()
     local silent = dead | (~known & job.seen:count():above(0):surely() & ~dead:any("job"))
     local begun  = (job.step:count():above(0):surely() | dead):any("job")
     local well   = well(job)
@@ -365,6 +366,10 @@ case "a signal ends a rank whose steps nobody understands, and the other one los
   ranks = 2, { lasting = "1m", phase = "starting", process_cpu = 0.9 },
   { lasting = "3s", rank = { [1] = { process_state = "zombie", exit_status = 137 } }, events = { { "peer_lost", rank = 0 }, { "traceback", rank = 0, exception = "RuntimeError", part = "consequence" } }, ends = "failed" },
   fires = { { "rank_vanished", who = { 1 }, cause = "ended" } },
+}
+case "a person interrupts the ranks, and one loses the other before it is interrupted itself" {
+  ranks = 2, { lasting = "1m", phase = "starting", process_cpu = 0.9 },
+  { lasting = "3s", rank = { [1] = { process_state = "zombie", exit_status = 130 } }, events = { { "peer_lost", rank = 0 }, { "traceback", rank = 0, exception = "RuntimeError", part = "consequence" } }, ends = "failed" },
 }
 case "the launcher ends a rank with SIGTERM before it says that it lost the one that raised" {
   ranks = 4, { lasting = "1m", phase = "train", step = steps(1), process_cpu = 0.9 },
