@@ -13,13 +13,15 @@ import atexit
 import contextlib
 import functools
 import os
+import random
 import sys
 import threading
 import time
 import types
 
 _EVERY, _COUNTS = 0.5, 1.0    # seconds between two lines of times, and of counts
-_LOOK = 0.1      # seconds between two looks at the training thread, and between two backward passes that are measured
+_LOOK = 0.1      # seconds between two looks at the training thread
+_MEASURED = 0.1      # seconds: of longer steps each backward pass is measured, of shorter ones one in so much time
 _RANKS = ("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "MV2_COMM_WORLD_RANK", "LOCAL_RANK")
 
 _watches = []    # those that are on, in this process
@@ -59,7 +61,8 @@ class Watch:
         self.removers, self.looker, self.gate = [], None, threading.Lock()     # it looks until it gets the lock
         self.rank, self.thread = None, None      # as torch.distributed knows it, which forgets before the last line; who trains
         self.begun = None           # of the step that runs; none: not measured
-        self.line_at, self.counts_at, self.measure_at, self.phase = None, 0.0, 0.0, None
+        self.line_at, self.counts_at, self.phase = None, 0.0, None
+        self.mean, self.chance = None, random.Random(0)      # of the last steps' times; its own, for a training counts on that of the module
         self.parameters, self.hooks = [], []       # hooks on them, in steps whose backward passes are measured
         self.queued, self.computed_at = False, None      # a pass is measured; it is computed, and not reduced yet
         self.gpu, self.pairs = False, []           # events around a reduction that may not be over yet
@@ -115,6 +118,8 @@ class Watch:
         self.gpu = any(p.is_cuda for p in self.parameters)
         self.removers.append(self._measure)
 
+    # Of short steps some are measured, chosen at random: long and short ones can take turns (a loader with workers), and whoever measures
+    # every other step, or at certain times, finds one kind only.
     def _measure(self, on=False):
         if on and not self.hooks:
             self.hooks = [parameter.register_hook(self._backward) for parameter in self.parameters]
@@ -182,15 +187,16 @@ class Watch:
             self.thread, self.line_at = threading.get_ident(), now
             self._clear()
         else:
+            took = now - self.begun
             self.steps += 1
-            self.span += now - self.begun
+            self.span += took
+            self.mean = took if self.mean is None else self.mean + (took - self.mean) / 16
             if self.hooks:
                 self.measured += 1
                 self.queued, self.computed_at = False, None
             if now - self.line_at >= self.every:
                 self._print_times(now)
-        self._measure(now >= self.measure_at)
-        self.measure_at = max(self.measure_at, now + _LOOK if self.hooks else 0)
+        self._measure(self.mean is None or self.chance.random() * _MEASURED < self.mean)
         self.begun, self.kept = now, (self.data, self.blocked)
 
     @_harmless

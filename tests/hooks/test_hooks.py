@@ -77,6 +77,23 @@ class Lines(Hooks):
         self.steps(self.watch(), 2, 0.5, None, optimizer)
         self.assertIn("step 12002 |", self.out.getvalue())
 
+    def test_steps_that_are_long_and_short_in_turn_are_measured_alike(self):
+        # A loader with two workers gives two batches at once: the other ranks wait in every other step.
+        for waits in ((0.0, 0.75), (0.0, 0.045)):
+            with self.subTest(waits):
+                self.out.seek(0), self.out.truncate()
+                watched = self.watch()
+                watched.parameters = [types.SimpleNamespace(register_hook=lambda _: types.SimpleNamespace(remove=lambda: None))]
+                for step in range(4000):
+                    self.clock.now += 0.005
+                    watched.computed_at = self.clock.now
+                    self.clock.now += waits[step % 2]
+                    if watched.hooks:
+                        watched._reduced()
+                    watched.stepped()
+                times = [float(line.split("comm ")[1]) for line in self.out.lines()]
+                self.assertAlmostEqual(sum(times) / len(times) / (sum(waits) / 2), 1, delta=0.05)
+
     def test_the_rank_is_that_of_the_launcher(self):
         for name in ("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK"):
             with mock.patch.dict(os.environ, {name: "5"}):
