@@ -59,10 +59,10 @@ class Watch:
         self.every, self.step = every, step
         self.on = os.environ.get("TOCSIN_LINES", "") != "0"
         self.removers, self.looker, self.gate = [], None, threading.Lock()     # it looks until it gets the lock
-        self.rank, self.thread = None, None      # as torch.distributed knows it, which forgets before the last line; who trains
+        self.rank, self.thread = None, None      # kept, for torch.distributed forgets it; who trains
         self.begun = None           # of the step that runs; none: not measured
         self.line_at, self.counts_at, self.phase = None, 0.0, None
-        self.mean, self.chance = None, random.Random(0)      # of the last steps' times; its own, for a training counts on that of the module
+        self.mean, self.chance = _MEASURED, random.Random(0)     # of the last steps; not the training's chance
         self.parameters, self.hooks = [], []       # hooks on them, in steps whose backward passes are measured
         self.queued, self.computed_at = False, None      # a pass is measured; it is computed, and not reduced yet
         self.gpu, self.pairs = False, []           # events around a reduction that may not be over yet
@@ -112,14 +112,12 @@ class Watch:
     def follow_backward(self, models):
         import torch
         self.engine = torch.autograd.Variable._execution_engine
-        for model in models:
-            trained = [p for p in model.parameters() if p.requires_grad]
-            self.parameters += trained[-1:]      # the last layer's are in every backward pass
+        for model in models:      # the last layer's are in every backward pass
+            self.parameters += [p for p in model.parameters() if p.requires_grad][-1:]
         self.gpu = any(p.is_cuda for p in self.parameters)
         self.removers.append(self._measure)
 
-    # Of short steps some are measured, chosen at random: long and short ones can take turns (a loader with workers), and whoever measures
-    # every other step, or at certain times, finds one kind only.
+    # Of short steps some, at random: a loader's workers make steps long and short in turn: a pattern sees one kind.
     def _measure(self, on=False):
         if on and not self.hooks:
             self.hooks = [parameter.register_hook(self._backward) for parameter in self.parameters]
@@ -188,15 +186,13 @@ class Watch:
             self._clear()
         else:
             took = now - self.begun
-            self.steps += 1
-            self.span += took
-            self.mean = took if self.mean is None else self.mean + (took - self.mean) / 16
+            self.steps, self.span, self.mean = self.steps + 1, self.span + took, self.mean + (took - self.mean) / 16
             if self.hooks:
                 self.measured += 1
                 self.queued, self.computed_at = False, None
             if now - self.line_at >= self.every:
                 self._print_times(now)
-        self._measure(self.mean is None or self.chance.random() * _MEASURED < self.mean)
+        self._measure(self.chance.random() * _MEASURED < self.mean)
         self.begun, self.kept = now, (self.data, self.blocked)
 
     @_harmless
@@ -219,9 +215,8 @@ class Watch:
         comm = self.reduced / max(1, self.measured) + self.blocked / self.steps
         compute = max(0.0, span - data - comm)
         known = f"step {self.step} | " if self.step is not None else ""
-        self.phase = "train"
         self.say(f"{known}step_time {span:.5f} | compute {compute:.5f} | data {data:.5f} | comm {comm:.5f}")
-        self.line_at = now
+        self.line_at, self.phase = now, "train"
         self._clear()
 
     _harmlessly_print = _harmless(_print_times)

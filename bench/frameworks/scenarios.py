@@ -93,7 +93,7 @@ ALL = [
     Scenario("hooks: stop of 60 s", "torchrun", "plain.py", 2, plain(110, "--hooks"), signal="stop:60", culprit=1, family=HANG, within=20),
     Scenario("hooks: a rank sleeps for 150 s", "torchrun", "plain.py", 4, plain(190, "--hooks"), fault="hangs:2", lasts=150, culprit=2, family=HANG),
     Scenario("hooks: transformers, healthy, with evaluation and save", "torchrun", "hf.py", 2, ["--steps", "400", "--hooks"]),
-    Scenario("hooks: transformers, straggler by sleep", "torchrun", "hf.py", 3, ["--steps", "300", "--hooks"], fault="sleeps:2", culprit=2, family=("D3",)),
+    Scenario("hooks: transformers, straggler by sleep", "torchrun", "hf.py", 3, ["--steps", "500", "--hooks"], fault="sleeps:2", culprit=2, family=("D3",)),
     Scenario("hooks: Lightning, healthy, nothing printed", "lightning", "lit.py", 2, ["--steps", "700", "--silent", "--hooks"]),
     Scenario("hooks: Lightning, straggler by sleep", "lightning", "lit.py", 3, ["--steps", "600", "--hooks"], fault="sleeps:1", culprit=1, family=("D3",)),
     Scenario("hooks: accelerate, straggler by sleep", "accelerate", "acc.py", 3, ["--steps", "600", "--hooks"], fault="sleeps:2", culprit=2, family=("D3",)),
