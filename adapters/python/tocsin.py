@@ -21,7 +21,7 @@ import types
 
 _EVERY, _COUNTS = 0.5, 1.0    # seconds between two lines of times, and of counts
 _LOOK = 0.1      # seconds between two looks at the training thread
-_MEASURED = 0.1      # seconds: of longer steps each backward pass is measured, of shorter ones one in so much time
+_MEASURED = 0.03      # seconds: of longer steps each backward pass is measured, of shorter ones one in so much time
 _RANKS = ("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "MV2_COMM_WORLD_RANK", "LOCAL_RANK")
 
 _watches = []    # those that are on, in this process
