@@ -15,10 +15,6 @@ namespace tocsin::adapters::kafka {
 
 using Settings = std::vector<std::pair<std::string, std::string>>;
 
-struct GroupOptions;
-// What each member of a group sets, under this client's name: it commits itself, and reads what is committed.
-[[nodiscard]] Settings member_settings(const GroupOptions& options, const std::string& client);
-
 // A client of the cluster; `settings` stand behind the address' own options. An error names the option that cannot be used.
 stream::Result<Client> make_client(const Address& address, rd_kafka_type_t type, const Settings& settings,
                                    const std::function<void(rd_kafka_conf_t&)>& configure = {});

@@ -1,8 +1,9 @@
 #include "adapters/kafka/group.h"
 
-#include <cstring>
+#include <utility>
 
 #include "adapters/kafka/client.h"
+#include "adapters/kafka/member.h"
 #include "adapters/kafka/topic_settings.h"
 
 namespace tocsin::adapters::kafka {
@@ -27,7 +28,9 @@ std::vector<int> numbers(const rd_kafka_topic_partition_list_t& list) {
 struct Group::State {
   std::string topic;
   Listener* listener = nullptr;
-  bool joined = false;  // once
+  std::vector<int> assigned;  // that the listener knows of
+  bool joined = false;        // once
+  bool leaving = false;
   Client client;
 
   static void rebalance(rd_kafka_t* client, rd_kafka_resp_err_t code, rd_kafka_topic_partition_list_t* partitions, void* opaque) {
@@ -37,29 +40,26 @@ struct Group::State {
       for (int i = 0; i < partitions->cnt; ++i) partitions->elems[i].offset = RD_KAFKA_OFFSET_END;
       const Failure failure{rd_kafka_incremental_assign(client, partitions)};
       rd_kafka_pause_partitions(client, partitions);  // nothing is fetched here
-      if (partitions->cnt > 0) state.listener->assigned(numbers(*partitions));
+      if (!state.leaving) state.assign(numbers(*partitions));
     } else {
-      if (partitions->cnt > 0) state.listener->revoked(numbers(*partitions), rd_kafka_assignment_lost(client) != 0);
+      state.revoke(numbers(*partitions), rd_kafka_assignment_lost(client) != 0);
       const Failure failure{rd_kafka_incremental_unassign(client, partitions)};
     }
+  }
+
+  void assign(const std::vector<int>& partitions) {
+    assigned.insert(assigned.end(), partitions.begin(), partitions.end());
+    if (!partitions.empty()) listener->assigned(partitions);
+  }
+  void revoke(std::vector<int> partitions, bool lost) {
+    std::erase_if(partitions, [&](int partition) { return std::erase(assigned, partition) == 0; });
+    if (!partitions.empty()) listener->revoked(partitions, lost);
   }
 };
 
 Group::Group(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Group::~Group() { leave(); }
 const std::string& Group::topic() const noexcept { return state_->topic; }
-
-Settings member_settings(const GroupOptions& options, const std::string& client) {
-  Settings settings{{"group.id", options.group},
-                    {"client.id", options.instance.empty() ? client : client + "-" + options.instance},
-                    {"partition.assignment.strategy", "cooperative-sticky"},
-                    {"session.timeout.ms", std::to_string(options.session.count())},
-                    {"heartbeat.interval.ms", std::to_string(std::min<long long>(3000, options.session.count() / 3))},
-                    {"enable.auto.commit", "false"},
-                    {"isolation.level", "read_committed"}};  // committed() waits for open transactions
-  if (!options.instance.empty()) settings.emplace_back("group.instance.id", options.instance);
-  return settings;
-}
 
 Result<std::unique_ptr<Group>> Group::join(const Address& address, const GroupOptions& options, Listener& listener) {
   auto state = std::make_unique<State>();
@@ -103,9 +103,9 @@ Result<void> Group::poll(std::chrono::milliseconds wait) {
 }
 
 void Group::leave() {
-  if (!state_ || !state_->client) return;
-  rd_kafka_consumer_close(state_->client.get());
-  state_->client.reset();
+  if (!state_ || !state_->client || state_->leaving) return;
+  state_->leaving = true;
+  leave_group(state_->client, state_->joined, [this] { state_->revoke(state_->assigned, true); });
 }
 
 Result<std::optional<Position>> Group::committed(int partition) const {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "adapters/kafka/client.h"
+#include "adapters/kafka/member.h"
 
 namespace tocsin::adapters::kafka {
 
@@ -39,6 +40,8 @@ struct TopicConsumer::State {
   MessageHandle current;
   ForeignMessage message;
   std::map<std::pair<std::string, int>, std::int64_t> ends;  // that were reached: the marks of transactions take offsets too
+  bool joined = false;                                       // once
+  bool leaving = false;
   Client client;
 
   std::vector<TopicPartition> partitions_of(const rd_kafka_topic_partition_list_t& list) const {
@@ -93,10 +96,11 @@ struct TopicConsumer::State {
 
   static void rebalance(rd_kafka_t* client, rd_kafka_resp_err_t code, rd_kafka_topic_partition_list_t* partitions, void* opaque) {
     State& state = *static_cast<State*>(opaque);
+    state.joined = true;
     if (code == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS) {
-      if (partitions->cnt > 0) state.choose_offsets(*partitions);
+      if (partitions->cnt > 0 && !state.leaving) state.choose_offsets(*partitions);
       const Failure failure{rd_kafka_incremental_assign(client, partitions)};
-      if (partitions->cnt > 0) state.listener->assigned(state.partitions_of(*partitions));
+      if (partitions->cnt > 0 && !state.leaving) state.listener->assigned(state.partitions_of(*partitions));
     } else {
       if (partitions->cnt > 0) state.listener->revoked(state.partitions_of(*partitions), rd_kafka_assignment_lost(client) != 0);
       const Failure failure{rd_kafka_incremental_unassign(client, partitions)};
@@ -177,8 +181,8 @@ bool TopicConsumer::at_end(const TopicPartition& partition, std::chrono::millise
 void TopicConsumer::leave() {
   if (!state_ || !state_->client) return;
   state_->current.reset();
-  rd_kafka_consumer_close(state_->client.get());
-  state_->client.reset();
+  state_->leaving = true;
+  leave_group(state_->client, state_->joined);
 }
 
 }  // namespace tocsin::adapters::kafka

@@ -5,6 +5,7 @@
 #include <librdkafka/rdkafka_mock.h>
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -37,9 +38,15 @@ class MockCluster {
   }
   void answers_after(int milliseconds) { rd_kafka_mock_broker_set_rtt(cluster_, 1, milliseconds); }
   // The next requests of this kind fail so; NO_ERROR: one does not.
-  static constexpr std::int16_t produce = 0, fetch = 1, end_transaction = 26, offsets_in_transaction = 28;  // as the protocol numbers them
+  static constexpr std::int16_t produce = 0, fetch = 1, sync_group = 14, end_transaction = 26,
+                                offsets_in_transaction = 28;  // as the protocol numbers them
   void fails(std::int16_t request, const std::vector<rd_kafka_resp_err_t>& with) {
     rd_kafka_mock_push_request_errors_array(cluster_, request, with.size(), with.data());
+  }
+  // The next request of this kind is answered so much later.
+  void answers_late(std::int16_t request, std::chrono::milliseconds by) {
+    REQUIRE(rd_kafka_mock_broker_push_request_error_rtts(cluster_, 1, request, 1, RD_KAFKA_RESP_ERR_NO_ERROR,
+                                                         static_cast<int>(by.count())) == RD_KAFKA_RESP_ERR_NO_ERROR);
   }
 
   // The group's position in the telemetry; before it has members.

@@ -1,0 +1,50 @@
+#include "adapters/kafka/member.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace tocsin::adapters::kafka {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+constexpr auto patience = 5s;
+constexpr int slice = 100;  // ms
+}  // namespace
+
+Settings member_settings(const GroupOptions& options, const std::string& client) {
+  Settings settings{{"group.id", options.group},
+                    {"client.id", options.instance.empty() ? client : client + "-" + options.instance},
+                    {"partition.assignment.strategy", "cooperative-sticky"},
+                    {"session.timeout.ms", std::to_string(options.session.count())},
+                    {"heartbeat.interval.ms", std::to_string(std::min<long long>(3000, options.session.count() / 3))},
+                    {"enable.auto.commit", "false"},
+                    {"isolation.level", "read_committed"}};  // committed() waits for open transactions
+  if (!options.instance.empty()) settings.emplace_back("group.instance.id", options.instance);
+  return settings;
+}
+
+// By librdkafka 2.0. To end a consumer that has joined and has no assignment yet fails an assertion (its issue 4312), and a close that
+// meets an assignment on its way never ends (4527): whence the waiting, and its limit.
+void leave_group(Client& client, const bool& assigned_once, const std::function<void()>& closed) {
+  char why[512] = {};
+  const bool ended = rd_kafka_fatal_error(client.get(), why, sizeof why) != RD_KAFKA_RESP_ERR_NO_ERROR;
+  for (const auto until = Clock::now() + patience; !ended && !assigned_once && Clock::now() < until;)
+    const MessageHandle message{rd_kafka_consumer_poll(client.get(), slice)};
+  Queue queue{rd_kafka_queue_new(client.get())};
+  const Failure refused{rd_kafka_consumer_close_queue(client.get(), queue.get())};
+  bool done = refused != nullptr;  // membership had ended already
+  for (auto until = Clock::now() + patience; !done && Clock::now() < until; done = rd_kafka_consumer_closed(client.get()) != 0)
+    if (rd_kafka_queue_poll_callback(queue.get(), slice) > 0) until = Clock::now() + patience;
+  if (closed) closed();
+  if (done && assigned_once) {
+    queue.reset();
+    client.reset();
+  } else {
+    static_cast<void>(queue.release());
+    static_cast<void>(client.release());
+  }
+}
+
+}  // namespace tocsin::adapters::kafka

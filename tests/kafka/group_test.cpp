@@ -1,0 +1,49 @@
+#include "adapters/kafka/group.h"
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <vector>
+
+#include "tests/kafka/mock_cluster.h"
+
+using namespace std::chrono_literals;
+using tocsin::adapters::kafka::Group;
+
+namespace {
+
+struct Told final : Group::Listener {
+  std::vector<int> has;
+  void assigned(const std::vector<int>& partitions) override { has.insert(has.end(), partitions.begin(), partitions.end()); }
+  void revoked(const std::vector<int>& partitions, bool) override {
+    for (const int partition : partitions) std::erase(has, partition);
+  }
+};
+
+}  // namespace
+
+// The library's assertion on leaving there ended the process (its issue 4312).
+TEST_CASE("leaving a group before it has given out its partitions ends the membership alone") {
+  MockCluster cluster;
+  SUBCASE("that come a moment later") { cluster.answers_late(MockCluster::sync_group, 1500ms); }
+  SUBCASE("that never come") {
+    cluster.fails(MockCluster::sync_group, std::vector<rd_kafka_resp_err_t>(1000, RD_KAFKA_RESP_ERR_REBALANCE_IN_PROGRESS));
+  }
+  Told told;
+  auto group = Group::join(cluster.address(), {}, told);
+  REQUIRE(group);
+  for (int polls = 0; polls < 35; ++polls) REQUIRE((*group)->poll(100ms));
+  (*group)->leave();
+  CHECK(told.has.empty());
+}
+
+TEST_CASE("who leaves a group gives its partitions back") {
+  MockCluster cluster;
+  Told told;
+  auto group = Group::join(cluster.address(), {}, told);
+  REQUIRE(group);
+  while (told.has.empty()) REQUIRE((*group)->poll(100ms));
+  CHECK(told.has == std::vector{0});
+  (*group)->leave();
+  CHECK(told.has.empty());
+}
