@@ -162,14 +162,14 @@ int run_as_service(const ServiceArguments& arguments, const CLI::App& command) {
     return stop_asked != 0;
   };
   on_signal(SIGHUP, ask_to_reload);
+  on_signal(SIGPIPE, SIG_IGN);  // who reads the log may go, and come again
   if (auto fit = service::check_cluster(*address); !fit) return cannot(fit.error());
+  on_signal(SIGTERM, ask_to_stop);
+  on_signal(SIGINT, ask_to_stop);
   ServiceOutlet outlet{*config, options.pack.pack, reloads};
   if (auto started = outlet.start(); !started) return cannot(started.error());
   options.outlet = &outlet;
   options.log("serving on port " + std::to_string(outlet.port()));
-  on_signal(SIGPIPE, SIG_IGN);  // who reads the log may go, and come again
-  on_signal(SIGTERM, ask_to_stop);
-  on_signal(SIGINT, ask_to_stop);
   const auto ingest = start_ingest(*config, *address, options.log, outlet);
   if (!ingest) return cannot(ingest.error());
   if (*ingest) options.stop = [&role = **ingest, asked = options.stop] { return asked() || role.failure(); };
