@@ -21,7 +21,7 @@ import types
 
 _EVERY, _COUNTS = 0.5, 1.0    # seconds between two lines of times, and of counts
 _LOOK = 0.1      # seconds between two looks at the training thread
-_MEASURED = 0.03      # seconds: of longer steps each backward pass is measured, of shorter ones one in so much time
+_MEASURED = 0.03      # seconds: of longer steps each backward pass is measured, of shorter ones one in this time
 _RANKS = ("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "MV2_COMM_WORLD_RANK", "LOCAL_RANK")
 
 _watches = []    # those that are on, in this process
@@ -117,7 +117,7 @@ class Watch:
         self.gpu = any(p.is_cuda for p in self.parameters)
         self.removers.append(self._measure)
 
-    # Of short steps some, at random: a loader's workers make steps long and short in turn: a pattern sees one kind.
+    # At random: a loader's workers make steps long and short in turn, and every other step would be of one kind.
     def _measure(self, on=False):
         if on and not self.hooks:
             self.hooks = [parameter.register_hook(self._backward) for parameter in self.parameters]
