@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <chrono>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -52,19 +53,25 @@ TEST_CASE("a partition is copied to its end") {
   CHECK(*count == 10);
 }
 
-TEST_CASE("a copy ends with the reason where the brokers send nothing any more") {
-  MockCluster cluster;
-  fill(cluster);
-  TestDirectory directory;
-  auto options = options_for(cluster, directory);
-  options.patience = 500ms;
-  cluster.fails(MockCluster::fetch, std::vector(500, RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION));
-  const auto begun = Clock::now();
-  const auto count = kafka::record(options);
-  REQUIRE_FALSE(count);
-  CHECK(count.error().code == stream::Errc::io);
-  CHECK_MESSAGE(
-      count.error().message.find("tocsin.telemetry/0 cannot be read on from offset 0: the brokers send nothing") != std::string::npos,
-      count.error().message);
-  CHECK(Clock::now() - begun < 10s);
+TEST_CASE("a copy ends with the reason where the brokers send nothing any more, at its pack or behind it") {
+  for (const std::size_t fetches : {0u, 1u}) {  // that succeed: the first one looks for the pack
+    CAPTURE(fetches);
+    MockCluster cluster;
+    fill(cluster);
+    TestDirectory directory;
+    auto options = options_for(cluster, directory);
+    options.patience = 500ms;
+    std::vector answers(fetches, RD_KAFKA_RESP_ERR_NO_ERROR);
+    answers.resize(500, RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION);
+    cluster.fails(MockCluster::fetch, answers);
+    const auto begun = Clock::now();
+    const auto count = kafka::record(options);
+    REQUIRE_FALSE(count);
+    CHECK(count.error().code == stream::Errc::io);
+    CHECK_MESSAGE(
+        count.error().message.find("tocsin.telemetry/0 cannot be read on from offset 0: the brokers send nothing") != std::string::npos,
+        count.error().message);
+    CHECK(Clock::now() - begun < 10s);
+    CHECK(std::filesystem::exists(directory.path() / "lock") == (fetches > 0));  // the journal is made behind the pack
+  }
 }
