@@ -79,6 +79,24 @@ class Replay(WithJournal):
         self.assertEqual(done.stdout, plain.stdout)
         self.assertEqual(history(killed), history(whole))
 
+    def test_a_second_engine_that_goes_on_from_the_same_state_is_refused(self):
+        journal, alone = self.fresh_journal("shared"), self.fresh_journal("alone")
+        self.assertEqual(tocsin("replay", alone, "--resume", "--quiet").returncode, 0)
+        first = subprocess.Popen([TOCSIN, "replay", journal, "--resume", "--quiet", "--speed", "1"], stdin=subprocess.DEVNULL,
+                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            wait_for(lambda: (journal / "alerts.jsonl").exists() or (journal / "state").exists(), 30, "the first engine")
+            second = tocsin("replay", journal, "--resume", "--quiet")
+            self.assertEqual(second.returncode, 2, second.stderr)
+            self.assertIn("another engine judges the journal", second.stderr)
+            self.assertEqual(tocsin("replay", journal, "--quiet").returncode, 0)
+        finally:
+            first.kill()
+            first.wait()
+        again = tocsin("replay", journal, "--resume", "--quiet")
+        self.assertEqual(again.returncode, 0, again.stderr)
+        self.assertEqual(history(journal), history(alone))
+
     def test_what_cannot_be_kept_is_a_failure_and_the_next_run_keeps_and_publishes_it(self):
         def on_a_full_disk():
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
