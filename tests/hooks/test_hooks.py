@@ -23,6 +23,10 @@ class Out(io.StringIO):
     def lines(self):
         return self.getvalue().splitlines()
 
+    def clear(self):
+        self.seek(0)
+        self.truncate()
+
 
 class Clock:
     """Stands in for the time that the hooks read."""
@@ -70,7 +74,7 @@ class Lines(Hooks):
             with self.subTest(text), mock.patch.dict(os.environ, {"RANK": text, "SLURM_PROCID": "3"}):
                 self.steps(self.watch(), 2, 0.5)
                 self.assertEqual([line.split(" step_time")[0] for line in self.out.lines()], ["[rank 3]"])
-                self.out.seek(0), self.out.truncate()
+                self.out.clear()
 
     def test_the_step_of_a_resumed_run_is_that_of_the_optimizers_state(self):
         optimizer = types.SimpleNamespace(state={"weight": {"step": 12001}})
@@ -81,7 +85,7 @@ class Lines(Hooks):
         # A loader with two workers gives two batches at once: the other ranks wait in every other step.
         for waits in ((0.0, 0.75), (0.0, 0.045)):
             with self.subTest(waits):
-                self.out.seek(0), self.out.truncate()
+                self.out.clear()
                 watched = self.watch()
                 watched.parameters = [types.SimpleNamespace(register_hook=lambda _: types.SimpleNamespace(remove=lambda: None))]
                 for step in range(4000):
