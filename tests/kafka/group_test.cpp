@@ -12,7 +12,7 @@ using tocsin::adapters::kafka::Group;
 
 namespace {
 
-struct Told final : Group::Listener {
+struct Assigned final : Group::Listener {
   std::vector<int> has;
   void assigned(const std::vector<int>& partitions) override { has.insert(has.end(), partitions.begin(), partitions.end()); }
   void revoked(const std::vector<int>& partitions, bool) override {
@@ -29,21 +29,21 @@ TEST_CASE("leaving a group before it has given out its partitions ends the membe
   SUBCASE("that never come") {
     cluster.fails(MockCluster::sync_group, std::vector<rd_kafka_resp_err_t>(1000, RD_KAFKA_RESP_ERR_REBALANCE_IN_PROGRESS));
   }
-  Told told;
-  auto group = Group::join(cluster.address(), {}, told);
+  Assigned now;
+  auto group = Group::join(cluster.address(), {}, now);
   REQUIRE(group);
   for (int polls = 0; polls < 35; ++polls) REQUIRE((*group)->poll(100ms));
   (*group)->leave();
-  CHECK(told.has.empty());
+  CHECK(now.has.empty());
 }
 
 TEST_CASE("who leaves a group gives its partitions back") {
   MockCluster cluster;
-  Told told;
-  auto group = Group::join(cluster.address(), {}, told);
+  Assigned now;
+  auto group = Group::join(cluster.address(), {}, now);
   REQUIRE(group);
-  while (told.has.empty()) REQUIRE((*group)->poll(100ms));
-  CHECK(told.has == std::vector{0});
+  while (now.has.empty()) REQUIRE((*group)->poll(100ms));
+  CHECK(now.has == std::vector{0});
   (*group)->leave();
-  CHECK(told.has.empty());
+  CHECK(now.has.empty());
 }
