@@ -6,6 +6,7 @@ build/servers/kafka (or $TOCSIN_SERVERS/kafka).
 """
 
 import base64
+import fcntl
 import hashlib
 import os
 import pathlib
@@ -21,18 +22,25 @@ OPTIONS = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dorg.slf4j.simpleLog
 
 
 def jars():
-    """The folder with the broker's jars; fetched if they are not there."""
+    """The folder with the broker's jars; fetched if they are not there, by one of the tests that run at once."""
     pom = HERE / "pom.xml"
     folder = CACHE / "kafka" / hashlib.sha256(pom.read_bytes()).hexdigest()[:16]
     if (folder / "complete").exists():
         return folder
     folder.mkdir(parents=True, exist_ok=True)
+    with open(folder / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "complete").exists():
+            fetch(pom, folder)
+    return folder
+
+
+def fetch(pom, folder):
     fetched = subprocess.run([program("mvn", "maven"), "-B", "-q", "-f", pom, "dependency:copy-dependencies", "-DincludeScope=runtime",
                               f"-DoutputDirectory={folder}"], stdin=subprocess.DEVNULL, capture_output=True, text=True)
     if fetched.returncode != 0:
         raise Missing("Maven could not fetch the broker:\n" + fetched.stdout[-2000:] + fetched.stderr[-2000:])
     (folder / "complete").touch()
-    return folder
 
 
 def java(*arguments, memory="-Xmx128m"):
