@@ -250,6 +250,7 @@ void Evaluator::State::reduce(const Node& node, Step& step) {
   const GroupFold::Of of{*step.groups, peers, from.level == Level::rank};
   if (from.shape == Shape::column) return fold.column(step.op, node.attributes.number, of, from.column, step.column);
   if (step.op == Op::m_count) return fold.count(of, from.mask, step.column);
+  if (step.arity > 1) flatten(steps[index(step.arguments[1])]);
   const double& literal = node.attributes.number;
   fold.truths(step.op, node.arguments.size() > 1 ? number(step, 1) : Operand{&literal, true}, of, from.mask, step.mask);
 }

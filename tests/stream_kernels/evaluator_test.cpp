@@ -124,8 +124,14 @@ TEST_CASE("a graph gives what computing it member by member gives, while topolog
       const auto mark = graph.mark();
       for (int script = 0; script < 2; ++script) {  // other nodes under the same ids
         rules.append(20);
-        const auto all = graph.reach(rules.nodes());
+        // A few rules, and then all, whose values are read in any order.
+        std::vector<NodeId> roots, all = graph.reach(rules.nodes());
+        for (const NodeId id : rules.nodes())
+          if (random.below(5) == 0) roots.push_back(id);
+        evaluator.run(graph.reach(roots));
+        if (random.below(2) == 0 && !roots.empty()) evaluator.run_with_needs(roots[random.below(roots.size())]);
         evaluator.run(all);
+        for (std::size_t i = all.size(); i > 1; --i) std::swap(all[i - 1], all[random.below(i)]);
         DrawnForOracle drawn{graph, world, leaves};
         oracle::GraphOracle oracle{graph, world, drawn};
         for (const NodeId id : all) {
