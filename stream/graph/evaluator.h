@@ -26,8 +26,9 @@ class Leaves {
   [[nodiscard]] virtual double symbol(std::string_view text) const = 0;
 };
 
-// Runs the nodes of a graph over the columns of one attempt. A node is computed at most once a tick. Buffers stay between ticks, so
-// nothing is allocated unless the topology or the graph grows. After a change of the topology `run` computes everything again, as at
+// Runs the nodes of a graph over the columns of one attempt. A node runs at most once a tick. Once all nodes that take its values have
+// run, its memory is another's, and its values are computed again for whoever asks. Buffers stay between ticks, so nothing is allocated
+// unless the topology or the graph grows. After a change of the topology `run` computes everything again, as at
 // another tick.
 // Owned by its Judge.
 class Evaluator {

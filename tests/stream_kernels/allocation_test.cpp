@@ -1,5 +1,8 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <array>
+
 #include "stream/graph/evaluator.h"
 
 using namespace tocsin::stream;
@@ -63,4 +66,30 @@ TEST_CASE("a tick allocates nothing once its graph has run") {
   const auto before = allocations_so_far;
   for (int i = 0; i < 10; ++i) tick();
   CHECK(allocations_so_far == before);
+}
+
+TEST_CASE("values that nobody takes any more lend their memory to others") {
+  SignalTable signals;
+  SignalDefinition load;
+  load.name = "load";
+  REQUIRE(signals.add(load));
+  Topology topology;
+  for (std::uint32_t rank = 0; rank < 64; ++rank) topology.place(rank, "n" + std::to_string(rank / 8), std::to_string(rank % 8));
+  Graph graph{signals};
+  const NodeId x = *graph.apply(Op::w_mean, std::array{graph.window({})});
+  std::vector<NodeId> sums{x};
+  for (int i = 0; i < 100; ++i) sums.push_back(*graph.apply(Op::add, std::array{sums.back(), x}));
+  Ones leaves;
+  Evaluator evaluator{graph, topology, leaves};
+  const auto nodes = graph.reach(std::array{sums.back()});
+  evaluator.run({});  // makes its tables
+  const auto before = allocations_so_far;
+  evaluator.begin_tick();
+  evaluator.run(nodes);
+  CHECK(allocations_so_far - before < 20);
+  for (const std::size_t i : {50u, 100u, 99u, 1u}) {  // read after they were lent
+    const Column column = evaluator.column(sums[i]);
+    REQUIRE(column.size() == topology.size(Level::rank));
+    CHECK(std::ranges::all_of(column, [&](double value) { return value == static_cast<double>(i) + 1; }));
+  }
 }

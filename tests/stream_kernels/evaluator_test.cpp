@@ -124,7 +124,7 @@ TEST_CASE("a graph gives what computing it member by member gives, while topolog
       const auto mark = graph.mark();
       for (int script = 0; script < 2; ++script) {  // other nodes under the same ids
         rules.append(20);
-        // A few rules, and then all, whose values are read in any order.
+        // A few rules, and then all; what was lent in between is read below, in any order.
         std::vector<NodeId> roots, all = graph.reach(rules.nodes());
         for (const NodeId id : rules.nodes())
           if (random.below(5) == 0) roots.push_back(id);
