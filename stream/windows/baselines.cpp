@@ -92,11 +92,14 @@ bool BaselineView<T>::reduce(const Panes<T>& panes, TimeRange time_range, const 
   const std::size_t first = panes.after(first_before(panes.grid(), time_range.from)),
                     end = panes.after(panes.grid().through(time_range.to));
   if (reduction.op == Op::w_last && last_ && reduction.arguments.number <= 1) {
+    if (values_.empty()) return false;
+    std::fill(out.begin(), out.end(), absent);
     for (Slot slot = 0; slot < std::min(out.size(), values_.size()); ++slot)
       if (times_[slot] > time_range.from) out[slot] = values_[slot];
-    return !values_.empty();
+    return true;
   }
   if (first >= end) return false;
+  std::fill(out.begin(), out.end(), absent);
   if (const auto* column = kept_.find(reduction.op, reduction.arguments.number); column != nullptr && built_ &&
                                                                                  from_ == first_before(panes.grid(), time_range.from) &&
                                                                                  through_ == panes.grid().through(time_range.to)) {

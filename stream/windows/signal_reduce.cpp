@@ -57,13 +57,11 @@ SignalHistory::Found SignalHistory::reduce_rows(RowSide<T>& side, const Node& no
     BaselineView<T>* view = find_view(side.baselines, window);
     if (view == nullptr) return Found::not_retained;
     view->advance(side.rows, *side.panes, of);
-    std::fill(out.begin(), out.end(), absent);
     return view->reduce(*side.panes, of, reduction, out) ? Found::something : Found::nothing;
   }
   RawView<T>* view = find_view(side.raw, window);
   if (view == nullptr) return Found::not_retained;
   view->advance(side.rows, of);
-  std::fill(out.begin(), out.end(), absent);
   return view->reduce(side.rows, of, reduction, out) ? Found::something : Found::nothing;
 }
 

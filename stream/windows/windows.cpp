@@ -144,6 +144,7 @@ bool RawView<T>::reduce(const Rows<T>& rows, TimeRange time_range, const RowRedu
   const RowNumber from = rows.grid().through(time_range.from), through = rows.grid().through(time_range.to);
   const std::size_t first = rows.after(from), end = rows.after(through);
   if (first >= end) return false;
+  std::fill(out.begin(), out.end(), absent);
   if ((reduction.op == Op::w_last || reduction.op == Op::w_first) && reduction.arguments.number <= 1)
     return edge(rows, first, end, reduction, out), true;
   const auto wants = folds<T>(reduction.op, reduction.kind == SignalKind::counter);

@@ -49,7 +49,7 @@ class RawView {
     sorted_ = std::move(old.sorted_);
     fold_ = std::move(old.fold_);
   }
-  // False: the window holds no row. A count of 0 is left absent: the caller decides whether it means none.
+  // False: the window holds no row, and nothing is written. A count of 0 is left absent: the caller decides whether it means none.
   bool reduce(const Rows<T>& rows, TimeRange time_range, const RowReduction& reduction, std::span<double> out) const;
   [[nodiscard]] std::size_t retained_bytes() const noexcept { return sorted_.retained_bytes() + (fold_ ? fold_->retained_bytes() : 0); }
 
