@@ -20,6 +20,8 @@ stream::Result<PackFiles> read_pack(const std::filesystem::path& directory);
 [[nodiscard]] std::string pack_text(const PackFiles& files);  // in the form of a pack record
 [[nodiscard]] std::string pack_hash(std::string_view text);   // of that text
 stream::Result<PackFiles> pack_files(std::string_view text);
+// The same text, cut between its files; what is no text of a pack is one part.
+[[nodiscard]] std::vector<std::string_view> pack_parts(std::string_view text);
 
 // A problem of a pack: what, where, and what to write instead.
 struct Problem {

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <charconv>
 #include <fstream>
+#include <optional>
+#include <utility>
 
 #include "dsl/loader.h"
 
@@ -76,25 +78,54 @@ std::string pack_text(const PackFiles& files) {
   return out;
 }
 
+namespace {
+
+// A file of a pack's text: its path and its text.
+using FileInText = std::pair<std::string_view, std::string_view>;
+
+// Takes the next file from the text; nullopt: it is not what its format says.
+std::optional<FileInText> take_file(std::string_view& text) {
+  std::size_t sizes[2]{};
+  for (const char separator : {' ', '\n'}) {
+    std::size_t& size = sizes[separator == ' ' ? 0 : 1];
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), size);
+    const auto used = static_cast<std::size_t>(end - text.data());
+    if (error != std::errc{} || used >= text.size() || text[used] != separator) return std::nullopt;
+    text.remove_prefix(used + 1);
+  }
+  if (sizes[0] > text.size() || sizes[1] > text.size() - sizes[0]) return std::nullopt;
+  const FileInText file{text.substr(0, sizes[0]), text.substr(sizes[0], sizes[1])};
+  text.remove_prefix(sizes[0] + sizes[1]);
+  return file;
+}
+
+}  // namespace
+
 stream::Result<PackFiles> pack_files(std::string_view text) {
   const Error torn{Errc::malformed, "the text of a pack is not what its format says: was it cut?"};
   if (!text.starts_with(magic)) return torn;
   text.remove_prefix(magic.size());
   PackFiles files;
   while (!text.empty()) {
-    std::size_t sizes[2]{};
-    for (const char separator : {' ', '\n'}) {
-      std::size_t& size = sizes[separator == ' ' ? 0 : 1];
-      const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), size);
-      const auto used = static_cast<std::size_t>(end - text.data());
-      if (error != std::errc{} || used >= text.size() || text[used] != separator) return torn;
-      text.remove_prefix(used + 1);
-    }
-    if (sizes[0] > text.size() || sizes[1] > text.size() - sizes[0]) return torn;
-    files.emplace(text.substr(0, sizes[0]), text.substr(sizes[0], sizes[1]));
-    text.remove_prefix(sizes[0] + sizes[1]);
+    const auto file = take_file(text);
+    if (!file) return torn;
+    files.emplace(file->first, file->second);
   }
   return files;
+}
+
+std::vector<std::string_view> pack_parts(std::string_view text) {
+  std::vector<std::string_view> parts;
+  std::string_view rest = text;
+  if (rest.starts_with(magic)) rest.remove_prefix(magic.size());
+  const auto cut = [&](std::string_view before) { parts.push_back(before.substr(0, before.size() - rest.size())); };
+  if (rest.size() < text.size()) cut(text);
+  while (!rest.empty()) {
+    const std::string_view before = rest;
+    if (!take_file(rest)) rest = {};
+    cut(before);
+  }
+  return parts;
 }
 
 }  // namespace tocsin::dsl

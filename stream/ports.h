@@ -45,7 +45,7 @@ class PackSource {
 using Sections = std::map<std::string, std::vector<std::byte>>;
 using Report = std::variant<AlertTransition, Verdict>;
 struct PackText {
-  std::string hash, text;
+  std::string hash, text;  // in a bundle no text stands for one that the sink has
 };
 
 // What a shard hands over at once: it is kept whole or not at all.
@@ -62,6 +62,8 @@ class BundleSink {
  public:
   virtual ~BundleSink() = default;
   virtual Result<void> keep(const Bundle& bundle) = 0;
+  // Whether the state that it keeps holds the text of this pack: a bundle then only names it.
+  [[nodiscard]] virtual bool has_pack(std::string_view) const { return false; }
 };
 
 // The newest of each section that was kept, and the position that was handed over with the last of them.

@@ -43,8 +43,8 @@ struct Manifest {
   };
   std::uint64_t generation = 0;
   Position position{};
-  std::map<std::string, Section> sections;     // by name
-  std::map<std::string, std::uint64_t> packs;  // hash to checksum
+  std::map<std::string, Section> sections;                  // by name
+  std::map<std::string, std::uint64_t, std::less<>> packs;  // hash to checksum
   static void fields(auto& self, auto& archive) {
     archive(1, self.generation), archive(2, self.position), archive(3, self.sections), archive(4, self.packs);
   }
@@ -218,14 +218,13 @@ Result<void> StateStore::State::write(const stream::Bundle& bundle, Manifest& ne
     section.generation = next.generation, section.checksum = sum;
     if (auto written = write_section(name, bytes, next.generation); !written) return written;
   }
-  const auto known = std::move(next.packs);
-  next.packs.clear();
-  for (const auto& [name, section] : next.sections)
-    for (const std::string& hash : section.packs)
-      if (const auto found = known.find(hash); found != known.end()) next.packs.insert(*found);
+  std::set<std::string> needed;
+  for (const auto& [name, section] : next.sections) needed.insert(section.packs.begin(), section.packs.end());
+  std::erase_if(next.packs, [&](const auto& known) { return !needed.contains(known.first); });
   for (const auto& pack : bundle.packs) {
-    if (next.packs.contains(pack.hash) || next.sections.empty()) continue;
+    if (next.packs.contains(pack.hash) || !needed.contains(pack.hash)) continue;
     if (!names_a_file(pack.hash)) return Error{Errc::malformed, "the hash of a pack is none: " + pack.hash};
+    if (pack.text.empty()) return Error{Errc::malformed, "pack " + pack.hash + " came without its text"};
     if (auto written = write_whole(directory / packs_name / pack.hash, pack.text); !written) return written;
     next.packs[pack.hash] = checksum(pack.text);
   }
@@ -303,5 +302,7 @@ Result<void> StateStore::store(const stream::Bundle& bundle) {
   s.remove_unnamed(*s.in_force);
   return {};
 }
+
+bool StateStore::has_pack(std::string_view hash) const { return state_->in_force && state_->in_force->packs.contains(hash); }
 
 }  // namespace tocsin::adapters::journal

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "stream/ports.h"
 #include "stream/values/result.h"
@@ -28,6 +29,8 @@ class StateStore final : public stream::SnapshotStore {
   // Writes the bundle's sections, where they differ from those in force, its packs and its position; reports are not kept here. On disk when it
   // returns; after an error the former state is in force.
   stream::Result<void> store(const stream::Bundle& bundle);
+  // The state in force holds the text of this pack.
+  [[nodiscard]] bool has_pack(std::string_view hash) const;
 
  private:
   struct State;

@@ -22,6 +22,7 @@ class KafkaSink final : public stream::BundleSink {
   KafkaSink(Transactor& transactor, const Group& group, KafkaState& state, int partition, ReportTopics topics, runtime::Publish publish)
       : transactor_(&transactor), group_(&group), state_(&state), partition_(partition), topics_(topics), publish_(std::move(publish)) {}
   stream::Result<void> keep(const stream::Bundle& bundle) override;
+  [[nodiscard]] bool has_pack(std::string_view hash) const override { return state_->has_pack(hash); }
 
  private:
   Transactor* transactor_;

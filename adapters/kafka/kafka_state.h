@@ -27,6 +27,8 @@ class KafkaState final : public stream::SnapshotStore {
   // The records that store the bundle; they are in force once `stored` is called, and are written again where it is not.
   stream::Result<std::vector<StateRecord>> records(const stream::Bundle& bundle);
   void stored() { index_ = std::move(next_); }
+  // The topic holds its text.
+  [[nodiscard]] bool has_pack(std::string_view hash) const { return index_.packs.contains(hash); }
 
  private:
   [[nodiscard]] stream::Error unreadable(const stream::Error& error) const;

@@ -112,6 +112,7 @@ Result<std::vector<StateRecord>> write_state(const stream::Bundle& bundle, int p
   }
   for (const auto& pack : bundle.packs) {
     if (!needed.contains(pack.hash) || !index.packs.insert(pack.hash).second) continue;
+    if (pack.text.empty()) return Error{Errc::malformed, "pack " + pack.hash + " came without its text"};
     const auto text = std::as_bytes(std::span{pack.text});
     records.push_back({prefix + std::string{pack_key} + pack.hash, {text.begin(), text.end()}});
   }

@@ -32,10 +32,11 @@ struct StateIndex {
   };
   std::uint64_t generation = 0;
   std::map<std::string, Section> sections;
-  std::set<std::string> packs;
+  std::set<std::string, std::less<>> packs;
 };
 
-// The records that bring the topic from `index` to what it is with this bundle; `index` then says what that is.
+// The records that bring the topic from `index` to what it is with this bundle; `index` then says what that is. An error where a pack that
+// the topic lacks comes without its text.
 stream::Result<std::vector<StateRecord>> write_state(const stream::Bundle& bundle, int partition, StateIndex& index);
 
 // Puts a shard's state together from its records, in the order of the topic.

@@ -38,7 +38,7 @@ PackStore::Known* PackStore::with_text(std::string_view hash, std::string_view t
     return nullptr;
   }
   known.has_text = true;
-  known.text = text;
+  known.text = texts_.store(text);
   known.result.reset();
   return &known;
 }
@@ -79,7 +79,7 @@ Result<std::string> PackStore::text(std::string_view hash) {
   const auto known = known_.find(hash);
   if (known == known_.end() || !known->second.has_text) return Error{Errc::not_found, "its text did not come with it"};
   const auto& result = known->second.result;
-  return result && *result ? (*result)->pack->text : known->second.text;
+  return result && *result ? (*result)->pack->text : known->second.text.whole();
 }
 
 void PackStore::add(const LoadedPack& pack) {
@@ -87,7 +87,7 @@ void PackStore::add(const LoadedPack& pack) {
   Known& known = named(pack.pack->hash);
   if (!known.result || !*known.result) known.result = pack;  // one that is there stays: shards compare packs by their address
   known.has_text = true;
-  known.text.clear();
+  known.text = {};
   changed_.notify_all();
 }
 
@@ -107,10 +107,19 @@ std::size_t PackStore::compiled_now() const {
       std::count_if(known_.begin(), known_.end(), [](const auto& one) { return one.second.result && *one.second.result; }));
 }
 
+std::size_t PackStore::text_bytes() const {
+  const std::lock_guard lock{mutex_};
+  return texts_.bytes();
+}
+
 PackStore::Known& PackStore::named(std::string_view hash) {
   Known& known = known_[std::string{hash}];
   known.named = ++count_;
   return known;
+}
+
+bool PackStore::held(std::set<std::string, std::less<>> Held::*which, const std::string& hash) const {
+  return std::any_of(holds_.begin(), holds_.end(), [&](const auto& hold) { return (hold.second.*which).contains(hash); });
 }
 
 // What was last named before every shard answered for its log, and is neither used nor asked for. A pack that only the store has cannot
@@ -118,15 +127,19 @@ PackStore::Known& PackStore::named(std::string_view hash) {
 void PackStore::forget_unneeded() {
   std::uint64_t answered = count_;
   for (const auto& [hold, held] : holds_) answered = std::min(answered, held.answered);
-  const auto held = [&](auto which, const std::string& hash) {
-    return std::any_of(holds_.begin(), holds_.end(), [&](const auto& hold) { return (hold.second.*which).contains(hash); });
-  };
   for (auto& [hash, known] : known_) {
     if (known.named > answered || known.queued || known.waiting > 0 || !known.has_text || !known.result || !*known.result) continue;
     if ((*known.result)->pack.use_count() > 1 || held(&Held::compiled, hash)) continue;
-    known.text = (*known.result)->pack->text;
+    known.text = texts_.store((*known.result)->pack->text);
+    unneeded_.push_back(std::move(**known.result));
     known.result.reset();
+    changed_.notify_all();
   }
+  forget_texts(answered);
+  texts_.forget_unused();
+}
+
+void PackStore::forget_texts(std::uint64_t answered) {
   if (known_.size() <= newest_kept) return;
   std::vector<std::uint64_t> ages;
   for (const auto& [hash, known] : known_) ages.push_back(known.named);
@@ -159,11 +172,17 @@ void PackStore::Hold::needs(const std::vector<std::string>& texts, const std::ve
 void PackStore::work() {
   std::unique_lock lock{mutex_};
   for (;;) {
-    changed_.wait(lock, [this] { return stopping_ || !queue_.empty(); });
+    changed_.wait(lock, [this] { return stopping_ || !queue_.empty() || !unneeded_.empty(); });
     if (stopping_) return;
+    if (auto unneeded = std::exchange(unneeded_, {}); !unneeded.empty()) {
+      lock.unlock();
+      unneeded.clear();
+      lock.lock();
+      continue;
+    }
     const std::string hash = std::move(queue_.front());
     queue_.pop_front();
-    const std::string text = known_[hash].text;
+    const std::string text = known_[hash].text.whole();
     lock.unlock();
     auto result = compile_text(text);
     lock.lock();
@@ -171,7 +190,7 @@ void PackStore::work() {
     Known& known = known_[hash];
     known.queued = false;
     if (!known.result) known.result = std::move(result);
-    if (*known.result) known.text.clear();
+    if (*known.result) known.text = {}, texts_.forget_unused();
     changed_.notify_all();
   }
 }

@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "adapters/packs/shared_texts.h"
 #include "dsl/loader.h"
 #include "stream/ports.h"
 
@@ -39,6 +40,7 @@ class PackStore final : public stream::PackSource {
   [[nodiscard]] std::uint64_t compiled() const;    // how many texts were compiled so far
   [[nodiscard]] std::size_t kept() const;          // packs, those that cannot be had included
   [[nodiscard]] std::size_t compiled_now() const;  // of them
+  [[nodiscard]] std::size_t text_bytes() const;    // of texts of which no compiled pack is kept
 
   // What a shard may still ask for: what its log names, and whatever was prepared since the shard last answered for its log.
   // Owned by whoever runs the shard; touched by its thread alone. The store outlives it.
@@ -59,7 +61,7 @@ class PackStore final : public stream::PackSource {
   struct Known {
     std::uint64_t named = 0;                                   // when it was last prepared, added or asked for: the store's count
     bool has_text = false;                                     // else the result is why there is none
-    std::string text;                                          // as long as there is no compiled pack, which has it
+    SharedText text;                                           // as long as there is no compiled pack, which has it
     bool queued = false;                                       // it waits for its turn, or is being compiled
     std::optional<stream::Result<stream::LoadedPack>> result;  // empty: it is not compiled
     bool reported = false;
@@ -72,7 +74,9 @@ class PackStore final : public stream::PackSource {
   Known& named(std::string_view hash);
   Known* with_text(std::string_view hash, std::string_view text, bool right);  // null: the text is another's
   void compile_soon(const std::string& hash, Known& known);
+  [[nodiscard]] bool held(std::set<std::string, std::less<>> Held::*which, const std::string& hash) const;
   void forget_unneeded();
+  void forget_texts(std::uint64_t answered);
   void work();
   [[nodiscard]] stream::Result<stream::LoadedPack> compile_text(const std::string& text) const;
 
@@ -83,6 +87,8 @@ class PackStore final : public stream::PackSource {
   std::map<std::string, Known, std::less<>> known_;
   std::deque<std::string> queue_;  // hashes
   std::map<const Hold*, Held> holds_;
+  SharedTexts texts_;
+  std::vector<stream::LoadedPack> unneeded_;  // to be destroyed, which takes milliseconds
   std::uint64_t compiled_ = 0, count_ = 0;
   bool stopping_ = false;
   std::thread thread_;

@@ -23,6 +23,7 @@ class DiskSink final : public stream::BundleSink {
   DiskSink(journal::AlertHistory history, journal::StateStore& state, Publish publish)
       : history_(std::move(history)), state_(&state), publish_(std::move(publish)) {}
   stream::Result<void> keep(const stream::Bundle& bundle) override;
+  [[nodiscard]] bool has_pack(std::string_view hash) const override { return state_->has_pack(hash); }
 
  private:
   using Key = std::pair<std::uint64_t, std::uint32_t>;

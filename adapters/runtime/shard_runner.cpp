@@ -62,9 +62,10 @@ Result<void> ShardRunner::hand_over() {
   if (ports_.state_with_reports && !pending_.reports.empty()) take(shard_.take_own_section());
   pending_.packs.clear();
   if (!pending_.sections.empty())
-    for (const std::string& hash : shard_.packs_in_use()) {
+    for (std::string& hash : shard_.packs_in_use()) {
+      if (ports_.sink.has_pack(hash)) pending_.packs.push_back({std::move(hash), {}});
       // One that cannot be had was refused, and judges nothing.
-      if (auto text = ports_.packs.text(hash)) pending_.packs.push_back({hash, std::move(*text)});
+      else if (auto text = ports_.packs.text(hash)) pending_.packs.push_back({std::move(hash), std::move(*text)});
     }
   if (auto kept = ports_.sink.keep(pending_); !kept) return kept;
   pending_ = {};

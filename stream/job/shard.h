@@ -55,8 +55,10 @@ class Shard {
   using Sections = std::map<std::string, std::vector<std::byte>>;
   // Sections are due: those of the subjects that changed, each in its turn, at least every 5 min of the log's clock and at a pack.
   [[nodiscard]] bool sections_due() const noexcept;
-  // Those that are due, up to about `most_bytes`; or of all subjects that changed. They belong to the position after the last entry.
-  [[nodiscard]] Sections take_sections(bool all = false, std::size_t most_bytes = 16u << 20);
+  // Those that are due, until they have about `most_bytes`: the others follow soon. Or of all subjects that changed. They belong to the
+  // position after the last entry.
+  static constexpr std::size_t section_bytes = 4u << 20;  // what is saved at once stops the shard for 10 ms or so
+  [[nodiscard]] Sections take_sections(bool all = false, std::size_t most_bytes = section_bytes);
   // The shard's own section alone: kept with reports, it says up to which position they were made.
   [[nodiscard]] Sections take_own_section();
   // The hashes of the packs that a restore from the sections needs: their texts are kept with them.

@@ -9,7 +9,8 @@ namespace tocsin::stream {
 namespace {
 
 constexpr Duration between_takes = std::chrono::seconds{1}, between_own = std::chrono::seconds{30};
-constexpr int first_save = 8;  // a new subject's first section comes so many times sooner
+constexpr Duration between_parts = std::chrono::milliseconds{200};  // takes, where more are due than one holds
+constexpr int first_save = 8;                                       // a new subject's first section comes so many times sooner
 
 Error missing(const std::string& pack) {
   return {Errc::refused, "the rules that judged before (pack " + pack +
@@ -120,7 +121,7 @@ bool Shard::restoring() const noexcept { return state_->next < state_->handed_ov
 
 bool Shard::sections_due() const noexcept {
   const State& s = *state_;
-  return !restoring() && s.last_take != long_ago && s.log.clock >= s.last_take + between_takes;
+  return !restoring() && s.last_take != long_ago && s.log.clock >= s.last_take + (s.more_due ? between_parts : between_takes);
 }
 
 Shard::Sections Shard::take_sections(bool all, std::size_t most_bytes) {
@@ -128,6 +129,7 @@ Shard::Sections Shard::take_sections(bool all, std::size_t most_bytes) {
   Sections sections;
   if (restoring()) return sections;
   s.last_take = s.log.clock;
+  s.more_due = false;
   s.forget_packs();
   std::vector<State::Item*> due;
   for (State::Item& item : s.subjects)
@@ -135,7 +137,10 @@ Shard::Sections Shard::take_sections(bool all, std::size_t most_bytes) {
   std::stable_sort(due.begin(), due.end(), [](const auto* a, const auto* b) { return a->second.saved < b->second.saved; });
   std::size_t bytes = 0;
   for (State::Item* item : due) {
-    if (!all && bytes >= most_bytes) break;
+    if (!all && bytes >= most_bytes) {
+      s.more_due = true;
+      break;
+    }
     State::Judged& judged = item->second;
     Writer out{judged.saved_bytes + judged.saved_bytes / 8};
     out(1, s.next), out(2, judged.subject->clock(s.log.clock)), out(3, *judged.subject);

@@ -87,6 +87,7 @@ struct Shard::State final : private PacksInUse {
   Position next{};                                 // after the last entry
   Position handed_over{};                          // before it, nothing is reported
   Time last_take = long_ago, last_own = long_ago;  // of sections, of the shard's own
+  bool more_due = false;                           // than the last take held
   std::vector<std::string> forgotten;              // subjects whose sections are to be emptied
   std::size_t backfilling = 0;                     // subjects that are
 

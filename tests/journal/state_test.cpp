@@ -211,6 +211,24 @@ TEST_CASE("snapshots of an unreleased version beside a journal without a state a
   CHECK_FALSE(store.store(bundle(6, {{"", 2}})));
 }
 
+TEST_CASE("a pack that is stored is named without its text, as long as a section needs it") {
+  Directory directory;
+  StateStore store{directory.path()};
+  CHECK_FALSE(store.has_pack(first_pack.hash));
+  CHECK(store.store(bundle(4, {{"", 1}}, {{first_pack.hash, ""}})).error().code == Errc::malformed);
+  REQUIRE(store.store(bundle(5, {{"", 1}, {"job", 1}})));
+  CHECK(store.has_pack(first_pack.hash));
+  REQUIRE(store.store(bundle(6, {{"", 2}}, {{first_pack.hash, ""}, second_pack})));
+  REQUIRE(store.store(bundle(7, {{"job", 2}}, {{second_pack.hash, ""}})));
+  REQUIRE((*store.newest())->packs.size() == 2);
+  CHECK((*store.newest())->packs[0].text == first_pack.text);
+  REQUIRE(store.store(bundle(8, {{"", 3}}, {{second_pack.hash, ""}})));
+  CHECK_FALSE(store.has_pack(first_pack.hash));
+  CHECK((*store.newest())->packs.size() == 1);
+  REQUIRE(store.store(bundle(9, {{"", 0}, {"job", 0}}, {{second_pack.hash, ""}})));  // nothing needs it any more
+  CHECK_FALSE(store.has_pack(second_pack.hash));
+}
+
 TEST_CASE("a pack whose hash is no name of a file is refused") {
   Directory directory;
   StateStore store{directory.path()};

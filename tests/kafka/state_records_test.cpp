@@ -105,6 +105,19 @@ TEST_CASE("a pack stays as long as a section came with it") {
   CHECK_FALSE(topic.records_.contains("4/pack/old"));
 }
 
+TEST_CASE("a pack that the topic has is named without its text, and one that it lacks must come with it") {
+  Topic topic;
+  StateIndex index;
+  CHECK_FALSE(write_state(bundle({{"", bytes(1, 1)}}, 1, {{"abc", ""}}), 4, index));
+  index = {};
+  store(topic, index, bundle({{"", bytes(1, 1)}, {"job", bytes(1, 1)}}, 1));
+  store(topic, index, bundle({{"", bytes(1, 2)}}, 2, {{"abc", ""}, {"new", "new text"}}));
+  store(topic, index, bundle({{"job", bytes(1, 2)}}, 3, {{"abc", ""}}));
+  REQUIRE(stored(topic).packs.size() == 2);
+  CHECK(stored(topic).packs.front().text == "text");
+  CHECK(index.packs.contains("abc"));
+}
+
 TEST_CASE("what is missing, torn or another's is an error, never a smaller state") {
   Topic whole;
   StateIndex index, read;

@@ -241,6 +241,44 @@ TEST_CASE("a pack that is remembered is compiled when it is asked for, and not b
   CHECK_FALSE(store.text("0123456789abcdef"));
 }
 
+TEST_CASE("of packs that are held as texts a file that many have is stored once") {
+  const std::string shared(100'000, '-');
+  const auto text_of = [&](int version) {
+    auto files = dsl::pack_files(small_pack("1"));
+    REQUIRE(files);
+    files->emplace("shared.lua", "--" + shared);
+    files->emplace("site.lua", "-- Version " + std::to_string(version));
+    return dsl::pack_text(*files);
+  };
+  PackStore store;
+  PackStore::Hold hold{store};
+  std::vector<std::string> all;
+  for (int version = 1; version <= 40; ++version) {
+    all.push_back(dsl::pack_hash(text_of(version)));
+    store.remember(all.back(), text_of(version));
+  }
+  hold.needs(all);
+  CHECK(store.kept() == 40);
+  CHECK(store.text_bytes() > 100'000);
+  CHECK(store.text_bytes() < 110'000);
+  for (int version = 1; version <= 40; ++version) CHECK(*store.text(all[static_cast<std::size_t>(version) - 1]) == text_of(version));
+  REQUIRE(store.pack(all[6]));
+  CHECK(store.pack(all[6])->pack->text == text_of(7));
+  const std::size_t before = store.text_bytes();
+  hold.needs({});
+  CHECK(store.kept() == 11);  // the ten newest, and one that was compiled since
+  CHECK(store.text_bytes() < before);
+}
+
+TEST_CASE("a text that is no pack's is held as it is") {
+  PackStore store;
+  for (const std::string& text : {std::string{"tocsin-pack 1\n5 3\na.luax"}, std::string{"tocsin-pack 1\n"}, std::string{"rule"}}) {
+    store.remember(dsl::pack_hash(text), text);
+    CHECK(*store.text(dsl::pack_hash(text)) == text);
+    CHECK_FALSE(store.pack(dsl::pack_hash(text)));
+  }
+}
+
 TEST_CASE("a store may close while texts wait for their turn") {
   for (int i = 0; i < 20; ++i) {
     PackStore store;

@@ -1,7 +1,9 @@
 #include <doctest/doctest.h>
 
+#include <map>
 #include <memory>
 #include <random>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -225,6 +227,42 @@ TEST_CASE("where the state comes with the reports, its position alone keeps a dr
     CHECK(store.published == expected);
     CHECK(runner->shard().digests() == judge(log(), pack()).digests);  // the seal was judged to its end, in however many steps
   }
+}
+
+namespace {
+
+// A sink that keeps the texts of packs, as a state does.
+class TextStore final : public stream::BundleSink, public stream::SnapshotStore {
+ public:
+  stream::Result<void> keep(const stream::Bundle& bundle) override {
+    if (std::exchange(fails, false)) return stream::Error{stream::Errc::io, "the disk is full"};
+    for (const auto& pack : bundle.packs) {
+      given += pack.text.empty() ? 0 : 1;
+      if (pack.text.empty()) CHECK(texts.contains(pack.hash));
+      else texts[pack.hash] = pack.text;
+    }
+    bundles += bundle.sections.empty() ? 0 : 1;
+    return {};
+  }
+  [[nodiscard]] bool has_pack(std::string_view hash) const override { return texts.contains(hash); }
+  stream::Result<std::optional<stream::Stored>> newest() override { return std::optional<stream::Stored>{}; }
+
+  bool fails = true;
+  int given = 0, bundles = 0;
+  std::map<std::string, std::string, std::less<>> texts;
+};
+
+}  // namespace
+
+TEST_CASE("the text of a pack is handed over once, and a sink that has it gets its name") {
+  TextStore store;
+  MemoryLog entries{log()};
+  MemoryPacks packs{pack()};
+  ShardRunner runner{pack(), {entries, store, packs, &store}, {.save_every = std::chrono::seconds{12}}};
+  finish(runner);
+  CHECK(store.bundles > 6);
+  CHECK(store.given == 1);
+  CHECK(store.texts == decltype(store.texts){{pack().pack->hash, pack().pack->text}});
 }
 
 TEST_CASE("a rule that failed is named once for each of its messages") {

@@ -189,3 +189,31 @@ TEST_CASE("sections are taken until they have so many bytes, and at once of a jo
   heats(31, 50);
   CHECK(jobs(log.shard.take_sections()) == 3);
 }
+
+TEST_CASE("what a take of sections leaves behind is due a moment later, not a second") {
+  PacksByHash packs;
+  const std::string hash = packs.add(SmallJob::load(signals, rule("other", "", "heat", "last():above(50)")));
+  SmallJob log{heat_pack(), &packs, {.save_every = std::chrono::seconds{80}}};
+  for (double s = 1; s < 50; ++s) {
+    for (const char* job : {"a", "b", "c"}) {
+      EntryBuilder b;
+      b.about(job);
+      const EntryBuilder::Value values[] = {{"heat", 1, {}, false}};
+      b.sample(SmallJob::at(s), EntryBuilder::rank(0), values);
+      log.consume(b.entry(), s);
+    }
+    EntryBuilder b;
+    b.beat();
+    if (s == 30) b.pack(hash, SmallJob::at(35), "");
+    log.consume(b.entry(), s);
+    if (s == 20) (void)log.shard.take_sections(true);
+  }
+  std::vector<double> taken;  // the seconds at which sections of jobs were taken, one at a time
+  for (double s = 50; s < 52; s += 0.0625) {
+    log.beats(s, s);
+    if (!log.shard.sections_due()) continue;
+    if (const auto sections = log.shard.take_sections(false, 1); sections.size() > sections.count("")) taken.push_back(s);
+  }
+  CHECK(taken == std::vector<double>{50, 50.25, 50.5});
+  CHECK(log.shard.take_sections(true).size() > 1);
+}
