@@ -46,21 +46,10 @@ Attempt::Attempt(std::string subject, std::string name, Time start, Position sta
 Attempt::~Attempt() = default;
 
 void Attempt::open_history() {
-  const Graph& graph = *runtime_->pack()->graph;
-  const auto nodes = judged_nodes(*runtime_->pack(), subject_);
-  std::vector<NodeId> reductions, windows, open;
-  for (std::size_t i = 0; i < graph.size(); ++i) {
-    const auto id = static_cast<NodeId>(i);
-    const Node& node = graph[id];
-    if (!nodes.empty() && !nodes[i]) continue;
-    if (node.op == Op::window) windows.push_back(id);
-    if (!node.arguments.empty() && node.type.shape == Shape::column && graph[node.arguments[0]].op == Op::window) reductions.push_back(id);
-  }
-  for (const Rule& rule : runtime_->pack()->rules)
-    for (const auto& [name, node] : rule.needs)
-      if (rule.scripted && rule.judges(subject_) && graph[node].op == Op::window) open.push_back(node);
+  const RetainedNodes& nodes = runtime_->retained(subject_);
   history_ = std::make_unique<History>(
-      graph, reductions, windows, topology_, [this](std::string_view text) { return symbols_.find(text); }, open);
+      *runtime_->pack()->graph, nodes.reductions, nodes.windows, topology_, [this](std::string_view text) { return symbols_.find(text); },
+      nodes.open);
   intake_.open(*runtime_->pack(), *history_);
   read_earlier();
 }

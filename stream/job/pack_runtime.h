@@ -2,12 +2,20 @@
 
 #include <map>
 #include <memory>
+#include <optional>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "stream/ports.h"
 #include "stream/rules/script_runtime.h"
 
 namespace tocsin::stream {
+
+// The nodes of a pack's graph that decide what a history retains: windows, their reductions, and windows of scripted rules.
+struct RetainedNodes {
+  std::vector<NodeId> reductions, windows, open;
+};
 
 // What judging by a pack changes besides the attempts: the graph and host of its scripted rules, and what its extractors work in.
 // One for each shard and pack. Shared by the attempts that the pack judges, and gone with the last of them.
@@ -18,6 +26,8 @@ class PackRuntime {
 
   [[nodiscard]] const PackPtr& pack() const noexcept { return pack_.pack; }
   [[nodiscard]] ScriptRuntime& scripts() noexcept { return scripts_; }
+  // Of a job, or of the cluster; all jobs have the same, which are found once.
+  [[nodiscard]] const RetainedNodes& retained(std::string_view subject);
   // Null where the pack extracts nothing. The runtime outlives it.
   [[nodiscard]] std::unique_ptr<Extractor> make_extractor() { return extraction_ ? extraction_->make() : nullptr; }
 
@@ -25,6 +35,7 @@ class PackRuntime {
   LoadedPack pack_;
   ScriptRuntime scripts_;
   std::unique_ptr<Extraction> extraction_;
+  std::optional<RetainedNodes> of_job_, of_cluster_;
 };
 
 // The runtimes that the attempts of one shard use.
