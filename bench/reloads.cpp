@@ -1,7 +1,8 @@
 // What reloads cost the shard that judges: five jobs of 512 ranks x 20 signals, whose rules change once a second, with the store of packs, the
 // runner and the records of the state as in the service, but without a broker. Printed is the CPU time between two reads of the log (a
 // pause), and what the heap holds. Each pack is compiled by another thread, outside the measured time.
-// Repeat with: build/release/bench/bench_reloads [--quick] [--times N] [--jobs N] [--ranks N]
+// Repeat with: build/release/bench/bench_reloads [--quick] [--without] [--times N] [--jobs N] [--ranks N]
+// --without: the same time without a reload, to compare the memory, which grows until the windows are full.
 #include <fmt/format.h>
 #include <malloc.h>
 #include <unistd.h>
@@ -126,16 +127,18 @@ class Run {
       for (auto& message : load.start()) log_.add(std::move(message), begin);
   }
 
-  void reloads(unsigned times) {
+  void reloads(unsigned times, bool without) {
     for (unsigned s = 1; s < settling + times + behind; ++s) {
       const bool reload = s >= settling && s < settling + times;
       if (s == settling) before_ = memory();
       if (reload && (s - settling) % std::max(1u, times / 10) == 0) on_the_way_.push_back(memory());
-      if (reload) announce(s);
+      if (reload && !without) announce(s);
       second(s);
       if (reload && s + 1 == settling + times) after_ = memory();
     }
     end_ = memory();
+    ::malloc_trim(0);
+    const double trimmed = memory().resident;
     print("before the reloads", 15, settling);
     print("while reloads went on", settling, settling + times + lead + 1);
     fmt::print("heap before the first {:.0f} MiB, behind the last {:.0f}, at the end {:.0f}; on the way", before_.in_use, after_.in_use,
@@ -144,6 +147,7 @@ class Run {
     fmt::print("\nresident before the first {:.0f} MiB, behind the last {:.0f}, at the end {:.0f}; on the way", before_.resident,
                after_.resident, end_.resident);
     for (const Memory& one : on_the_way_) fmt::print(" {:.0f}", one.resident);
+    fmt::print("; {:.0f} once the allocator gave back what is free", trimmed);
     fmt::print("\npacks in the store {}, {} of them compiled; {} bundles with {} sections, {:.0f} MB, and {} reports\n", store_.kept(),
                store_.compiled_now(), state_.bundles, state_.sections, static_cast<double>(state_.bytes) / 1e6, state_.reports);
     std::uint64_t all = 0;
@@ -218,20 +222,23 @@ class Run {
 
 int main(int argc, char** argv) {
   unsigned times = 200, jobs = 5, ranks = 512;
+  bool without = false;
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];
     const auto number = [&](unsigned& to) {
       i + 1 < argc ? static_cast<void>(to = static_cast<unsigned>(std::atoi(argv[++i]))) : std::exit(2);
     };
     if (argument == "--quick") times = 20;
+    else if (argument == "--without") without = true;
     else if (argument == "--times") number(times);
     else if (argument == "--jobs") number(jobs);
     else if (argument == "--ranks") number(ranks);
-    else fmt::print(stderr, "usage: bench_reloads [--quick] [--times N] [--jobs N] [--ranks N]\n"), std::exit(2);
+    else fmt::print(stderr, "usage: bench_reloads [--quick] [--without] [--times N] [--jobs N] [--ranks N]\n"), std::exit(2);
   }
   bench::name_machine();
-  fmt::print("{} reloads, one a second, of {} jobs of {} ranks x 20 signals; CPU time of the thread that judges\n", times, jobs, ranks);
+  fmt::print("{} reloads, one a second{}, of {} jobs of {} ranks x 20 signals; CPU time of the thread that judges\n", times,
+             without ? ", left out" : "", jobs, ranks);
   Run run{jobs, ranks};
-  run.reloads(times);
+  run.reloads(times, without);
   return 0;
 }

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <iterator>
+#include <memory>
+#include <mutex>
+#include <utility>
 
 #include "dsl/problems.h"
 #include "dsl/text_definitions.h"
@@ -63,6 +66,37 @@ struct Declared {
   }
 };
 
+// What is in use of compiled patterns and parsers. They take most of the time that a pack takes to compile, and megabytes, and most reloads
+// do not change them: packs whose files of them are the same have one. It may be called by any thread.
+class TextsInUse {
+ public:
+  dsl::text::Compiled compile(const dsl::PackFiles& files) {
+    dsl::PackFiles texts;
+    std::copy_if(files.begin(), files.end(), std::inserter(texts, texts.end()),
+                 [](const auto& file) { return dsl::is_text_file(file.first); });
+    {
+      const std::lock_guard lock{mutex_};
+      std::erase_if(known_, [](const auto& known) { return known.second.expired(); });
+      for (const auto& [same, compiled] : known_)
+        if (same == texts)
+          if (auto source = compiled.lock()) return {std::move(source), {}};
+    }
+    auto compiled = dsl::compile_text(texts);
+    const std::lock_guard lock{mutex_};
+    if (compiled.source) known_.emplace_back(std::move(texts), compiled.source);
+    return compiled;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::pair<dsl::PackFiles, std::weak_ptr<const dsl::text::LineExtractorSource>>> known_;
+};
+
+dsl::text::Compiled compile_texts(const dsl::PackFiles& files) {
+  static TextsInUse in_use;
+  return in_use.compile(files);
+}
+
 }  // namespace
 
 PackOutcome compile(const dsl::PackFiles& files, const dsl::Budgets& budgets, Origin origin) {
@@ -72,7 +106,7 @@ PackOutcome compile(const dsl::PackFiles& files, const dsl::Budgets& budgets, Or
   for (dsl::Problem& problem : outcome.problems)
     if (problem.incomplete && origin == Origin::files) problem.warning = false, rules.pack = nullptr;
   outcome.cases = std::move(rules.cases);
-  const dsl::text::Compiled texts = dsl::compile_text(files);
+  const dsl::text::Compiled texts = compile_texts(files);
   for (const auto& problem : texts.problems)
     outcome.problems.push_back(
         {problem.file, problem.line, dsl::Problems{files}.source_line(problem.file, problem.line), {}, problem.message, false});

@@ -1,5 +1,7 @@
 #include "adapters/packs/pack_store.h"
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <exception>
 #include <utility>
@@ -177,6 +179,7 @@ void PackStore::work() {
     if (auto unneeded = std::exchange(unneeded_, {}); !unneeded.empty()) {
       lock.unlock();
       unneeded.clear();
+      ::malloc_trim(0);  // each was made by another thread, whose arena keeps what is free
       lock.lock();
       continue;
     }

@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 
 #include <map>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -266,8 +267,28 @@ TEST_CASE("of packs that are held as texts a file that many have is stored once"
   CHECK(store.pack(all[6])->pack->text == text_of(7));
   const std::size_t before = store.text_bytes();
   hold.needs({});
-  CHECK(store.kept() == 11);  // the ten newest, and one that was compiled since
+  CHECK(store.kept() == 10);
   CHECK(store.text_bytes() < before);
+}
+
+TEST_CASE("packs whose patterns are the same share what was compiled of them, as long as one is in use") {
+  const auto load = [](const std::string& limit, const std::string& expression) {
+    auto files = dsl::pack_files(small_pack(limit));
+    REQUIRE(files);
+    files->emplace("progress/own.lua",
+                   "parser \"own\" { line = [[^" + expression + R"lua( (?P<busy>NUM)]], samples = { duty = "busy" } })lua");
+    const auto outcome = adapters::packs::compile(*files);
+    REQUIRE_MESSAGE(outcome.pack, dsl::list(outcome.errors()));
+    return *outcome.pack;
+  };
+  stream::LoadedPack first = load("0.5", "busy");
+  REQUIRE(first.extraction);
+  CHECK(load("0.6", "busy").extraction == first.extraction);
+  CHECK(load("0.5", "at work").extraction != first.extraction);
+  const std::weak_ptr<const stream::ExtractorSource> used = first.extraction;
+  first = {};
+  CHECK(used.expired());
+  CHECK(load("0.5", "busy").extraction);
 }
 
 TEST_CASE("a text that is no pack's is held as it is") {
