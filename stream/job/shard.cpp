@@ -90,7 +90,7 @@ bool Shard::State::advance(Item& item, TickBudget& budget) {
   judged.changed = true;
   const PackChange::Key pack = judged.subject->pack();
   const bool done = judged.subject->advance(judged.subject->clock(log.clock), budget);
-  judged.pack_changed = judged.pack_changed || judged.subject->pack() != pack;
+  if (judged.subject->pack() != pack) judged.pack_changed = true, pack_changed = log.clock;
   if (done) schedule(item);
   return done;
 }

@@ -57,7 +57,7 @@ class Shard {
   [[nodiscard]] bool sections_due() const noexcept;
   // Those that are due, until they have about `most_bytes`: the others follow soon. Or of all subjects that changed. They belong to the
   // position after the last entry.
-  static constexpr std::size_t section_bytes = 4u << 20;  // what is saved at once stops the shard for 10 ms or so
+  static constexpr std::size_t section_bytes = 2u << 20;  // what is saved at once stops the shard for milliseconds
   [[nodiscard]] Sections take_sections(bool all = false, std::size_t most_bytes = section_bytes);
   // The shard's own section alone: kept with reports, it says up to which position they were made.
   [[nodiscard]] Sections take_own_section();

@@ -9,7 +9,7 @@ namespace tocsin::stream {
 namespace {
 
 constexpr Duration between_takes = std::chrono::seconds{1}, between_own = std::chrono::seconds{30};
-constexpr Duration between_parts = std::chrono::milliseconds{200};  // takes, where more are due than one holds
+constexpr Duration between_parts = std::chrono::milliseconds{100};  // takes, where more are due than one holds
 constexpr int first_save = 8;                                       // a new subject's first section comes so many times sooner
 
 Error missing(const std::string& pack) {
@@ -121,7 +121,9 @@ bool Shard::restoring() const noexcept { return state_->next < state_->handed_ov
 
 bool Shard::sections_due() const noexcept {
   const State& s = *state_;
-  return !restoring() && s.last_take != long_ago && s.log.clock >= s.last_take + (s.more_due ? between_parts : between_takes);
+  if (restoring() || s.last_take == long_ago || s.log.clock < s.last_take + (s.more_due ? between_parts : between_takes)) return false;
+  // The entry at which subjects change their pack takes long enough without.
+  return s.log.clock >= s.pack_changed + between_parts || s.log.clock >= s.last_take + 2 * between_takes;
 }
 
 Shard::Sections Shard::take_sections(bool all, std::size_t most_bytes) {

@@ -88,6 +88,7 @@ struct Shard::State final : private PacksInUse {
   Position handed_over{};                          // before it, nothing is reported
   Time last_take = long_ago, last_own = long_ago;  // of sections, of the shard's own
   bool more_due = false;                           // than the last take held
+  Time pack_changed = long_ago;                    // when a subject changed its pack last
   std::vector<std::string> forgotten;              // subjects whose sections are to be emptied
   std::size_t backfilling = 0;                     // subjects that are
 

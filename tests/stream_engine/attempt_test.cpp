@@ -214,6 +214,39 @@ TEST_CASE("what a take of sections leaves behind is due a moment later, not a se
     if (!log.shard.sections_due()) continue;
     if (const auto sections = log.shard.take_sections(false, 1); sections.size() > sections.count("")) taken.push_back(s);
   }
-  CHECK(taken == std::vector<double>{50, 50.25, 50.5});
+  CHECK(taken == std::vector<double>{50, 50.125, 50.25});
   CHECK(log.shard.take_sections(true).size() > 1);
+}
+
+TEST_CASE("no sections are due at the entry at which jobs change their pack, and they are a moment later, however often that is") {
+  PacksByHash packs;
+  const stream::LoadedPack first = heat_pack();
+  const std::string hashes[] = {packs.add(first), packs.add(SmallJob::load(signals, rule("other", "", "heat", "last():above(50)")))};
+  SmallJob log{first, &packs, {.save_every = std::chrono::seconds{80}}};
+  const auto entry = [&](double s, std::string_view pack) {
+    EntryBuilder b;
+    b.about("a");
+    const EntryBuilder::Value values[] = {{"heat", 1, {}, false}};
+    b.sample(SmallJob::at(s), EntryBuilder::rank(0), values);
+    if (!pack.empty()) b.pack(pack, SmallJob::at(s), "");
+    log.consume(b.entry(), s);
+  };
+  for (double s = 1; s < 31; ++s) entry(s, {});
+  (void)log.shard.take_sections(true);
+  entry(30.5, hashes[1]);  // in force at the next entry
+  entry(31, {});
+  CHECK_FALSE(log.shard.sections_due());
+  entry(31.125, {});
+  REQUIRE(log.shard.sections_due());
+  CHECK(log.shard.take_sections().contains("a"));
+  double last = 31.125;
+  for (int i = 0; i < 80; ++i) {
+    const double s = 32 + 0.0625 * i;
+    entry(s, hashes[i % 2]);
+    if (!log.shard.sections_due()) continue;
+    CHECK(s - last <= 2.0625);
+    last = s;
+    CHECK(log.shard.take_sections().contains("a"));
+  }
+  CHECK(last > 34);
 }
