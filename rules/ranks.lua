@@ -7,6 +7,7 @@ rule "straggler" {
     compute = signal "compute_time" { over = 32, least = 16 },
     data    = signal "data_time"    { over = 32, least = 16 },
     step    = signal "step_time"    { over = 32, least = 16 },
+    busy    = signal "loader_busy"  { over = 32, least = 16 },
     usual   = signal "compute_time" { over = "15m", lag = "2m", least = 16, freeze = true },
     sm      = signal "sm_active"    { over = "30s" },
     sm_last = signal "sm_active"    { over = "5m" },
@@ -19,7 +20,11 @@ rule "straggler" {
   -- `share`: what the rank adds must matter to the step; in a job that waits for data, uneven computing costs nothing.
   -- In a job of at most `small` ranks half of them may be late, if by `much`: unequal stages that no label tells differ by less.
   -- `bursts`: a rank that is slow in some steps only shows in the mean; the longest step is left out of it, for once is no habit.
-  params = { ratio = 1.12, z = 4, few = 0.02, share = 0.05, spread = 0.02, bursts = 1.2, others = 31, pair = 1.15, small = 16, much = 1.4 },
+  -- `loaded`: where its peers' loaders need that much of a step for a batch too, a rank that waits for its own is no fault: another loader would
+  -- hold the job up in its place. Where nobody reports how busy loaders are, a rank's needs as long as the steps in which it waited `starved` of
+  -- them; while a rank is late such steps count only if they are shorter, for a loader without workers waits in slow steps just as long.
+  params = { ratio = 1.12, z = 4, few = 0.02, share = 0.05, spread = 0.02, bursts = 1.2, others = 31, pair = 1.15, small = 16, much = 1.4, loaded = 0.85, starved = 0.25 },
+  state = { pace = 0 },
   fire = "4 of 6", clear = "5 of 6", yields_to = { "throttle", "node_down", "stalled" },
   shows = "rank {rank} on {node}: own time in each step {work}, of its peers {typical}",
   causes = {
@@ -37,7 +42,7 @@ rule "straggler" {
     busier    = { "look at {node} (top, nvidia-smi dmon); if rank {rank} has no more work than the others, drain {node}", "look at the host of rank {rank} (top, nvidia-smi dmon)" },
     otherwise = "look at the host of rank {rank} (top, nvidia-smi dmon)",
   },
-  evaluate = function(job, p)
+  evaluate = function(job, p, state)
     -- By time: what a rank does itself; the wait for others is not in it.
     local data    = job.data:median()
     local compute = job.compute:median()
@@ -56,7 +61,18 @@ rule "straggler" {
     local usually = often:median("peers")
     local jerks   = often:above(p.bursts * usually) & (often - usually):above(p.share * job.step:median():max("job"))
     local bursts  = jerks & jerks:at_most((p.few * often:count("job")):clamp(1), "job")
-    local slow    = (late & (lonely | onset:surely())) | bursts:surely() | several:surely()
+
+    -- Whether loaders are what all ranks wait for: what each needs for a batch, as a share of the step. A rank with batches in store shows no wait.
+    local step    = job.step:last(16)      -- of half a window: at a fault this is known before `late` is
+    local lone    = data:median("peers"):fill(data:min("job"))
+    local loader  = (data - lone):above(0.5 * (work - typical))
+    local waits   = job.data:last(16):above(p.starved * step):surely()
+    local known   = (late:any("job"):surely() & state.pace:above(0)):choose(least(state.pace, step), step)
+    state.pace    = waits:choose(known, state.pace)
+    local need    = job.busy:last(16):fill(state.pace / step)
+    local excused = (late & loader & need:median("peers"):fill(need:min("job")):above(p.loaded)):surely()
+    local awaited = greatest(work, often):above(excused:choose(work, 0):max("job"))      -- who needs less than one that is excused holds nobody up
+    local slow    = ((late & (lonely | onset:surely())) | bursts:surely() | several:surely()) & awaited
 
     -- By activity, if no times are reported: the rank that works longest keeps its multiprocessors busiest.
     local sm       = job.sm:mean():fill(job.sm_last:last()):at("rank")
@@ -70,7 +86,6 @@ rule "straggler" {
     local timed    = work:count("job"):above(0)
     local clock    = job.clock:mean():fill(job.clock_last:last()):at("rank")
     local low      = clock:below(0.95 * clock:median("job"))
-    local loader   = (data - data:median("peers")):above(0.5 * (work - typical))
     return (timed & slow) | (~timed & active),
       { work = work, typical = typical, often = often, usually = usually, data = data, sm = sm, sm_peers = sm_mid, clock = clock,
         loader = loader & (late | several:surely()), throttled = low, bursts = bursts & ~late, compute = (late | several:surely()) & ~low:surely() & ~loader:surely(),

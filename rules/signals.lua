@@ -26,6 +26,8 @@ signals {
     documentation = "The part of a step in which the rank itself computed: without waiting for data or for other ranks." },
   data_time = { kind = "gauge", unit = "seconds", owner = "rank", source = log, points = true,
     documentation = "The part of a step in which the rank waited for its data loader." },
+  loader_busy = { kind = "gauge", unit = "ratio", owner = "rank", source = log, points = true,
+    documentation = "The share of time in which the workers of a rank's data loader were at work: below 1 they could give more." },
   comm_time = { kind = "gauge", unit = "seconds", owner = "rank", source = log, points = true,
     documentation = "The part of a step in collectives: the transfer, and the wait for slower ranks." },
   eval_time = { kind = "gauge", unit = "seconds", owner = "rank", source = log, points = true,

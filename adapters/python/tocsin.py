@@ -60,7 +60,7 @@ class Watch:
         self.on = os.environ.get("TOCSIN_LINES", "") != "0"
         self.removers, self.looker, self.gate = [], None, threading.Lock()     # it looks until it gets the lock
         self.rank, self.thread = None, None      # kept, for torch.distributed forgets it; who trains
-        self.begun = None           # of the step that runs; none: not measured
+        self.begun, self.workers = None, None      # of the step that runs, none: not measured; see _workers
         self.line_at, self.counts_at, self.phase = None, 0.0, None
         self.mean, self.chance = _MEASURED, random.Random(0)     # of the last steps; not the training's chance
         self.parameters, self.hooks = [], []       # hooks on them, in steps whose backward passes are measured
@@ -72,7 +72,8 @@ class Watch:
 
     def _clear(self):
         self.steps, self.span, self.data, self.measured, self.reduced = 0, 0.0, 0.0, 0, 0.0
-        self.blocked, self.kept = 0.0, (0.0, 0.0)      # in other collectives; that of data and these when a step ended
+        self.blocked, self.busy, self.looked = 0.0, 0.0, 0.0      # in other collectives; workers at work, of looks
+        self.kept = (0.0, 0.0, 0.0, 0.0)      # what data and these three were when a step ended
 
     def switch_off(self, error=None):
         """The hooks do nothing any more. They stay: whoever calls one may be going through all of them."""
@@ -81,8 +82,7 @@ class Watch:
         self.on = False
         if self.gate.locked():
             self.gate.release()
-        if self in _watches:
-            _watches.remove(self)
+        _watches[:] = [each for each in _watches if each is not self]
         if error is not None:
             with contextlib.suppress(Exception):
                 sys.stderr.write(f"tocsin: times are no longer printed: {type(error).__name__}: {error}\n")
@@ -90,11 +90,10 @@ class Watch:
 
     @_harmless
     def follow(self, model, optimizers):
-        models = list(model) if isinstance(model, (list, tuple)) else [model]
         flat = [o for each in optimizers for o in (each if isinstance(each, (list, tuple)) else [each])]
         if not flat:
             raise TypeError("watch(model, optimizer): the optimizer is missing")
-        self.follow_backward(models)
+        self.follow_backward(list(model) if isinstance(model, (list, tuple)) else [model])
         self.follow_optimizer(_innermost(flat[0]))
         self.begin()
 
@@ -112,8 +111,8 @@ class Watch:
     def follow_backward(self, models):
         import torch
         self.engine = torch.autograd.Variable._execution_engine
-        for model in models:      # the last layer's are in every backward pass
-            self.parameters += [p for p in model.parameters() if p.requires_grad][-1:]
+        trained = [[p for p in model.parameters() if p.requires_grad] for model in models]
+        self.parameters += [p for each in trained for p in each[-1:]]      # the last layer's are in every backward pass
         self.gpu = any(p.is_cuda for p in self.parameters)
         self.removers.append(self._measure)
 
@@ -125,9 +124,7 @@ class Watch:
             self.hooks.pop().remove()
 
     def follow_optimizer(self, optimizer):
-        def finished(*_):
-            self.stepped(None, optimizer)
-        original = optimizer.step
+        original, finished = optimizer.step, lambda *_: self.stepped(None, optimizer)
         @functools.wraps(original)      # a scheduler has marked the one that it counts
         def step(_, *arguments, **named):
             result = original(*arguments, **named)
@@ -188,18 +185,17 @@ class Watch:
             took = now - self.begun
             self.steps, self.span, self.mean = self.steps + 1, self.span + took, self.mean + (took - self.mean) / 16
             if self.hooks:
-                self.measured += 1
-                self.queued, self.computed_at = False, None
+                self.measured, self.queued, self.computed_at = self.measured + 1, False, None
             if now - self.line_at >= self.every:
                 self._print_times(now)
         self._measure(self.chance.random() * _MEASURED < self.mean)
-        self.begun, self.kept = now, (self.data, self.blocked)
+        self.begun, self.kept = now, (self.data, self.blocked, self.busy, self.looked)
 
     @_harmless
     def leave_out(self):
         """What ran since the last step is no part of one: an evaluation, a checkpoint."""
         if self.begun is not None:
-            self.begun, (self.data, self.blocked) = time.perf_counter(), self.kept
+            self.begun, (self.data, self.blocked, self.busy, self.looked) = time.perf_counter(), self.kept
 
     @_harmless
     def evaluate(self):
@@ -215,11 +211,10 @@ class Watch:
         comm = self.reduced / max(1, self.measured) + self.blocked / self.steps
         compute = max(0.0, span - data - comm)
         known = f"step {self.step} | " if self.step is not None else ""
-        self.say(f"{known}step_time {span:.5f} | compute {compute:.5f} | data {data:.5f} | comm {comm:.5f}")
+        workers = f" | workers {self.busy / self.looked:.2f}" if self.looked else ""
+        self.say(f"{known}step_time {span:.5f} | compute {compute:.5f} | data {data:.5f} | comm {comm:.5f}{workers}")
         self.line_at, self.phase = now, "train"
         self._clear()
-
-    _harmlessly_print = _harmless(_print_times)
 
     @_harmless
     def _look(self):
@@ -230,9 +225,12 @@ class Watch:
             before = now
 
     def _look_once(self, now, since):
-        within = self._in_collective()
-        if within:
-            self.blocked += since
+        self.blocked += since * (within := self._in_collective())
+        if self.workers is not None:
+            count, asked, ready = self.workers
+            with contextlib.suppress(Exception):      # a loader that is taken down
+                self.busy += since * min(1.0, max(0, asked - ready()) / count)
+                self.looked += since
         if now - self.counts_at >= _COUNTS:
             self.counts_at = now
             # What a GPU has done cannot be seen from here without holding it up.
@@ -250,13 +248,14 @@ class Watch:
         """One line in one write: ranks share a pipe."""
         if self.rank is None and (distributed := _distributed()) is not None:
             self.rank = distributed.get_rank()
-        self.out.write(f"[rank {_environment_rank() if self.rank is None else self.rank}] {text}\n")
+        known = (int(os.environ[name]) for name in _RANKS if os.environ.get(name, "").isdecimal())
+        self.out.write(f"[rank {next(known, 0) if self.rank is None else self.rank}] {text}\n")
         self.out.flush()
 
     def close(self):
         """The end of the training: what was measured last is printed, and the hooks are taken out."""
         if self.steps:
-            self._harmlessly_print(time.perf_counter())
+            _harmless(Watch._print_times)(self, time.perf_counter())
         self.switch_off()
         if self.looker is not None and self.looker is not threading.current_thread():
             self.looker.join(1.0)      # a thread that prints while the interpreter goes away would crash it
@@ -271,16 +270,10 @@ def _distributed():
     return module if module and module.is_available() and module.is_initialized() else None
 
 
-def _environment_rank():
-    return next((int(os.environ[name]) for name in _RANKS if os.environ.get(name, "").isdecimal()), 0)
-
-
 def _launched():
     """Collectives that this rank has asked its largest group for; none where the group does not count them."""
-    try:
+    with contextlib.suppress(AttributeError, RuntimeError):
         return _distributed().group.WORLD._get_sequence_number_for_group()
-    except (AttributeError, RuntimeError):
-        return None
 
 
 def _innermost(optimizer):
@@ -309,13 +302,20 @@ def _time_loaders():
         try:
             return original(self)
         finally:
-            waited = time.perf_counter() - begin
             for each in _watches:
                 if each.thread == threading.get_ident():
-                    each.data += waited
+                    each.data, each.workers = each.data + time.perf_counter() - begin, _workers(self)
 
     __next__.tocsin = True
     iterator.__next__ = __next__
+
+
+def _workers(iterator):
+    """Of a loader: how many workers it has, how many batches they were asked for, what counts those that are ready."""
+    with contextlib.suppress(AttributeError, TypeError, ValueError):      # it has none, or keeps them otherwise
+        queues = {iterator._worker_result_queue, iterator._data_queue}      # two where memory is pinned
+        count, asked = int(iterator._num_workers), int(iterator._tasks_outstanding)
+        return (count, asked, lambda: sum(each.qsize() for each in queues)) if count and asked else None
 
 
 def _forget():

@@ -9,12 +9,12 @@ parser "tocsin_training" (training {
   rank_if_unknown = "rank",      -- behind what the program printed without a line break
   samples = { step = "step", step_time = "time", loss = { find = [[\| loss (NUM)]] }, grad_norm = { find = [[\| grad_norm (NUM)]] },
               learning_rate = { find = [[\| lr (NUM)]] }, compute_time = { find = [[\| compute (NUM)]] },
-              data_time = { find = [[\| data (NUM)]] }, comm_time = { find = [[\| comm (NUM)]] } },
+              data_time = { find = [[\| data (NUM)]] }, comm_time = { find = [[\| comm (NUM)]] }, loader_busy = { find = [[\| workers (NUM)]] } },
 })
 parser "tocsin_times" (training {
   about   = "adapters/python/tocsin.py, where it does not know the number of the step",
   line    = [[(?:^|\[rank (?P<rank>\d+)\] )step_time (?P<time>NUM) \| compute (?P<compute>NUM) \| data (?P<data>NUM) \| comm (?P<comm>NUM)]], rank_if_unknown = "rank",
-  samples = { step_time = "time", compute_time = "compute", data_time = "data", comm_time = "comm" },
+  samples = { step_time = "time", compute_time = "compute", data_time = "data", comm_time = "comm", loader_busy = { find = [[\| workers (NUM)]] } },
 })
 parser "tocsin_collectives" {
   line    = [[(?:^|\[rank (?P<rank>\d+)\] )collectives launched (?P<launched>INT) done (?P<done>INT)]], rank_if_unknown = "rank",
