@@ -279,6 +279,46 @@ class Loaders(Hooks):
         self.assertEqual(list(Iterator()), [1, 0])
         self.assertEqual((watched.data, other.data), (0.75, 0.0))
 
+    def loader(self, count=2, asked=4, **queues):
+        """An iterator as PyTorch's is that has workers; `queues`: how many batches are ready in each."""
+        made = {f"_{name}": mock.Mock(qsize=lambda n=n: n) for name, n in queues.items()}
+        return types.SimpleNamespace(_num_workers=count, _tasks_outstanding=asked, **{"_data_queue": made["_worker_result_queue"], **made})
+
+    def printed(self, *looks):
+        """The line after looks of 0.1 s, each at such a loader, or at none."""
+        watched = self.watch(step=0)
+        self.steps(watched, 1, 1)
+        for loader in looks:
+            watched.workers = tocsin._workers(loader)
+            watched._look_once(0.0, 0.1)
+        self.steps(watched, 1, 1)
+        return self.out.lines()[-1].partition("comm 0.00000")[2]
+
+    def test_workers_are_busy_with_what_they_were_asked_for_and_is_not_ready(self):
+        self.assertEqual(self.printed(self.loader(worker_result_queue=0)), " | workers 1.00")
+        self.assertEqual(self.printed(self.loader(worker_result_queue=3)), " | workers 0.50")
+        self.assertEqual(self.printed(self.loader(worker_result_queue=5)), " | workers 0.00")
+        self.assertEqual(self.printed(self.loader(worker_result_queue=4), self.loader(worker_result_queue=3)), " | workers 0.25")
+
+    def test_batches_in_pinned_memory_are_ready_as_well(self):
+        self.assertEqual(self.printed(self.loader(worker_result_queue=1, data_queue=2)), " | workers 0.50")
+
+    def test_a_loader_without_workers_or_at_its_end_or_of_another_make_says_nothing_of_them(self):
+        closed = self.loader(worker_result_queue=0)
+        closed._data_queue.qsize = mock.Mock(side_effect=OSError("closed"))
+        for loader in (object(), self.loader(count=0, worker_result_queue=0), self.loader(asked=0, worker_result_queue=0), closed,
+                       types.SimpleNamespace(_num_workers=None, _tasks_outstanding=1, _worker_result_queue=1, _data_queue=2)):
+            self.assertEqual(self.printed(loader), "")
+
+    def test_the_workers_of_an_evaluation_are_left_out(self):
+        watched = self.watch(step=0)
+        self.steps(watched, 1, 1)
+        watched.workers = tocsin._workers(self.loader(worker_result_queue=0))
+        watched._look_once(0.0, 30)
+        watched.leave_out()
+        self.steps(watched, 1, 1)
+        self.assertNotIn("workers", self.out.getvalue())
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -81,6 +81,34 @@ for place in ("_mark", "_measure", "_look_once", "_in_collective", "say", "_prin
     print(place)
 """
 
+WORKERS = """
+import time, torch, tocsin
+
+class Items(torch.utils.data.Dataset):
+    def __init__(self, seconds):
+        self.seconds = seconds
+    def __len__(self):
+        return 40
+    def __getitem__(self, index):
+        time.sleep(self.seconds)
+        return torch.ones(16)
+
+def train(seconds):
+    torch.set_num_threads(1)
+    net = torch.nn.Linear(16, 1)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+    watched = tocsin.watch(net, optimizer, step=0, every=1000)
+    for x in torch.utils.data.DataLoader(Items(seconds), batch_size=1, num_workers=2):
+        net(x).square().mean().backward()
+        optimizer.step()
+        time.sleep(0.05)
+    watched.close()
+
+if __name__ == "__main__":
+    train(0.001)
+    train(0.2)
+"""
+
 
 @unittest.skipUnless(find_spec("torch"), "PyTorch is not installed")
 class Training(unittest.TestCase):
@@ -142,6 +170,15 @@ class Training(unittest.TestCase):
         self.assertEqual(errors, "")
         self.assertRegex(out, r"(?m)^\[rank 0\] step 200 \| .* \| comm 0\.000\d\d$")
         self.assertNotIn("collectives", out)
+
+    def test_workers_of_a_loader_are_as_busy_as_its_batches_are_slow(self):
+        (self.folder / "workers.py").write_text(WORKERS)
+        done = subprocess.run([sys.executable, "-B", "-W", "ignore", "workers.py"], cwd=self.folder, env=dict(os.environ, PYTHONPATH=str(HOOKS)),
+                              capture_output=True, text=True, timeout=300)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        fast, slow = (float(line.rpartition(" workers ")[2]) for line in done.stdout.splitlines())
+        self.assertLess(fast, 0.5)
+        self.assertGreater(slow, 0.9)
 
     def test_an_exception_of_the_training_is_its_own(self):
         ((_, errors),) = self.train("raises", "watch", "raises", ranks=1)
