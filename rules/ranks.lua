@@ -70,7 +70,7 @@ rule "straggler" {
     local known   = (late:any("job"):surely() & state.pace:above(0)):choose(least(state.pace, step), step)
     state.pace    = waits:choose(known, state.pace)
     local need    = job.busy:last(16):fill(state.pace / step)
-    local excused = (late & loader & need:median("peers"):fill(need:min("job")):above(p.loaded)):surely()
+    local excused = ((late | several:surely()) & loader & need:median("peers"):fill(need:min("job")):above(p.loaded)):surely()
     local awaited = greatest(work, often):above(excused:choose(work, 0):max("job"))      -- who needs less than one that is excused holds nobody up
     local slow    = ((late & (lonely | onset:surely())) | bursts:surely() | several:surely()) & awaited
 
