@@ -63,13 +63,13 @@ rule "straggler" {
     local bursts  = jerks & jerks:at_most((p.few * often:count("job")):clamp(1), "job")
 
     -- Whether loaders are what all ranks wait for: what each needs for a batch, as a share of the step. A rank with batches in store shows no wait.
-    local step    = job.step:last(16)      -- of half a window: at a fault this is known before `late` is
+    local step    = job.step:last(8)      -- of a quarter of the window: at a fault it changes before `late` does
     local lone    = data:median("peers"):fill(data:min("job"))
     local loader  = (data - lone):above(0.5 * (work - typical))
-    local waits   = job.data:last(16):above(p.starved * step):surely()
+    local waits   = job.data:last(8):above(p.starved * step):surely()
     local known   = (late:any("job"):surely() & state.pace:above(0)):choose(least(state.pace, step), step)
     state.pace    = waits:choose(known, state.pace)
-    local need    = job.busy:last(16):fill(state.pace / step)
+    local need    = job.busy:last(8):fill(state.pace / step)
     local excused = ((late | several:surely()) & loader & need:median("peers"):fill(need:min("job")):above(p.loaded)):surely()
     local awaited = greatest(work, often):above(excused:choose(work, 0):max("job"))      -- who needs less than one that is excused holds nobody up
     local slow    = ((late & (lonely | onset:surely())) | bursts:surely() | several:surely()) & awaited
