@@ -1,0 +1,54 @@
+-- D3 of the whole job: every step takes longer than this job's own steps did, whoever it is that holds them up.
+
+rule "job_slower" {
+  family = "D3", severity = "warning", per = "job", every = "30s",
+  summary = "Each step takes longer than before, and stays so",
+  needs = {
+    now    = signal "step_time"    { over = "5m", least = 8 },
+    usual  = signal "step_time"    { over = "30m", lag = "6m", least = 16, freeze = true },
+    few    = signal "step_time"    { over = 4, least = 4 },
+    before = signal "step_time"    { over = 32, lag = 5, least = 4 },
+    step   = signal "step"         { over = "attempt" },
+    rate   = signal "tokens_per_s" { over = "5m" },
+    rates  = signal "tokens_per_s" { over = "30m", lag = "6m", freeze = true },
+  },
+  -- By time, where steps are short: 1.1 times as long, and three of four above nine of ten before. By number, where each takes half a minute or
+  -- more and differs by little: the shortest of four above the longest before. More work in a step (tokens as fast as before) is no fault, nor are
+  -- the steps of another training in the same attempt, which count from the beginning.
+  params = { ratio = 1.1, kept = 0.97, long = 30, longer = 1.04 },
+  fire = "for 60s", clear = "for 5m", yields_to = { "straggler", "straggler_by_waits", "throttle", "stalled", "node_down" },
+  shows = "each step takes {took}, {before} before",
+  actions = { otherwise = "look for a node with a lower clock or a busy host (nvidia-smi -q -d PERFORMANCE, top), and for slow storage or network" },
+  evaluate = function(job, p)
+    local function middle(column) return column:median("job"):fill(column:max("job")) end      -- two ranks have no median
+    local now, usual = middle(job.now:median()), middle(job.usual:median())
+    local apart = middle(job.now:quantile(0.25)):above(middle(job.usual:quantile(0.9)))
+    local kept  = job.rate:median():max("job"):at_least(p.kept * job.rates:median():max("job")):surely()
+    local slow  = (now:above(p.ratio * usual) & apart & ~kept):surely()
+    local least_now, most = middle(job.few:min()), middle(job.before:max())
+    local few   = (least_now:above(p.longer * most) & least_now:above(p.long)):surely()
+    local again = job.step:last():max("job"):below(job.step:max():max("job")):surely()
+    return (slow | few) & ~again, { took = slow:choose(now, middle(job.few:median())), before = slow:choose(usual, middle(job.before:median())) }
+  end,
+}
+
+-- ---- cases ------------------------------------------------------------------------------------------------------------------------
+
+case "each step takes a fifth longer from one minute to the next" {
+  ranks = 1, { lasting = "20m", phase = "train", step = steps(2), step_time = noise(2, 0.05) }, { lasting = "15m", step_time = noise(2.4, 0.05) },
+  fires = { { "job_slower", within = "8m" } },
+}
+case "steps of two minutes take a twentieth longer" {
+  ranks = 1, { lasting = "20m", phase = "train", step = steps(105), step_time = noise(105, 0.1) }, { lasting = "30m", step_time = noise(111, 0.2) },
+  fires = { { "job_slower" } },
+}
+case "steps that differ by a third among themselves" {
+  ranks = 1, { lasting = "60m", phase = "train", step = steps(2), step_time = noise(2, 0.6) },
+}
+case "a step of which every tenth takes long, for it saves" {
+  ranks = 1, { lasting = "20m", phase = "train", step = steps(40), step_time = noise(40, 1) }, { lasting = "2m", step_time = 80 }, { lasting = "20m", step_time = noise(40, 1) },
+}
+case "twice the tokens in a step, as fast as before" {
+  ranks = 1, { lasting = "20m", phase = "train", step = steps(2), step_time = noise(2, 0.05), tokens_per_s = noise(1e5, 1e3) },
+  { lasting = "20m", step_time = noise(4, 0.05), tokens_per_s = noise(1e5, 1e3) },
+}
