@@ -54,8 +54,8 @@ class Disturbed(Instance):
         self.mark.unlink(missing_ok=True)
         if self.point:
             environment.update(LD_PRELOAD=str(TOOLS / "libchaos_points.so"), CHAOS_AT=self.point, CHAOS_MARK=str(self.mark))
-        self.process = subprocess.Popen(self.arguments, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-                                        env=environment)
+        self.process = subprocess.Popen([*self.cluster.launcher, *self.arguments], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                        stderr=subprocess.PIPE, text=True, env=environment)
         self.reading = threading.Thread(target=self.read, args=(self.log, self.process.stderr), daemon=True)
         self.reading.start()
 
@@ -139,7 +139,7 @@ class Cluster:
         self.rules = self.folder / "rules"
         self.configured_rules = f"shipped, {self.rules}" if rules == "added" else str(self.rules)
         self.instances, self.feeding = {}, None
-        self.manager, self.environment = None, {}
+        self.manager, self.environment, self.launcher = None, {}, []
         self.copy_rules(rules)
         made = tocsin("topics", "create", "--kafka", self.address, "--partitions", partitions)
         if made.returncode != 0:
