@@ -4,15 +4,24 @@ rule "data_starved" {
   family = "D1", severity = "warning", per = "job", every = "10s",
   summary = "The GPUs wait for data",
   needs = {
-    data = signal "data_time" { over = 32, least = 16 },
-    step = signal "step_time" { over = 32, least = 16 },
+    data    = signal "data_time"    { over = 32, least = 16 },
+    compute = signal "compute_time" { over = 32, least = 16 },
+    busy    = signal "loader_busy"  { over = 32, least = 16 },
+    step    = signal "step_time"    { over = 32, least = 16 },
   },
-  params = { share = 0.4 }, fire = "4 of 4", clear = "4 of 4", yields_to = { "stalled" },
+  -- Most ranks wait for their data for `share` of a step. Or one does while the others wait for that one in a collective: so it is where the loaders
+  -- of all have been at work all the time (`full`), and most of a step is not computing (`computes`).
+  params = { share = 0.4, full = 0.97, computes = 0.5 }, fire = "4 of 4", clear = "4 of 4", yields_to = { "stalled" },
   shows = "{share:.0%} of each step waits for data",
-  actions = { otherwise = "use more loader workers, or faster storage for the data" },
+  causes = { loaders = "the workers of all loaders are at work {busy:.0%} of the time, and each step waits for the batch that comes last" },
+  actions = { loaders = "use more loader workers", otherwise = "use more loader workers, or faster storage for the data" },
   evaluate = function(job, p)
-    local share = (job.data:median() / job.step:median()):median("job")      -- of most ranks: one slow loader is a straggler
-    return share:above(p.share), { share = share }
+    local share    = job.data:median() / job.step:median()
+    local most     = share:median("job")      -- one slow loader is a straggler
+    local busy     = job.busy:median():min("job")
+    local computes = (job.compute:median() / job.step:median()):max("job")
+    local limit    = (busy:at_least(p.full) & computes:below(p.computes) & share:max("job"):above(p.share)):surely()
+    return most:above(p.share) | limit, { share = limit:choose(share:max("job"), most), loaders = limit, busy = busy }
   end,
 }
 
@@ -72,6 +81,17 @@ case "two steps" {
 case "data is late for everybody" {
   ranks = 4, { lasting = "90s", phase = "train", step = steps(0.9), step_time = 0.9, data_time = noise(0.78, 0.02), compute_time = noise(0.11, 0.004) },
   fires = { { "data_starved" } },
+}
+case "data is late for everybody, and the others wait for the one whose comes last" {
+  ranks = 4, { lasting = "90s", phase = "train", step = steps(0.18), step_time = noise(0.18, 0.005), data_time = noise(0.04, 0.01), compute_time = noise(0.015, 0.004), loader_busy = 1,
+               rank = { [1] = { data_time = noise(0.15, 0.01) } } },
+  fires = { { "data_starved" } },
+}
+case "most of a step is a collective, and the loaders rest" {
+  ranks = 4, { lasting = "90s", phase = "train", step = steps(0.18), step_time = noise(0.18, 0.005), data_time = noise(0.04, 0.01), compute_time = noise(0.015, 0.004), loader_busy = 0.6 },
+}
+case "the loaders are always at work, and so are the GPUs" {
+  ranks = 4, { lasting = "90s", phase = "train", step = steps(0.18), step_time = noise(0.18, 0.005), data_time = noise(0.05, 0.01), compute_time = noise(0.12, 0.004), loader_busy = 1 },
 }
 case "a save at every other step" {
   ranks = 2,
