@@ -84,7 +84,8 @@ ALL = [
     Scenario("accelerate: exception", "accelerate", "acc.py", 2, ["--steps", "2000"], fault="exception:1", culprit=1, family=("A1",)),
     Scenario("accelerate's launcher for notebooks: stop of 60 s", "notebook", "acc.py", 2, ["--steps", "900"], signal="stop:60", culprit=1, family=HANG, within=20),
     # ---- with the hooks of adapters/python/tocsin.py (`run --without-hooks`: the same jobs without) ----
-    Scenario("hooks: healthy, four ranks", "torchrun", "plain.py", 4, plain(80, "--hooks")),
+    Scenario("hooks: healthy, four ranks", "torchrun", "plain.py", 4, plain(80, "--hooks", "--workers", 6)),
+    Scenario("hooks: loaders with one worker, for which all steps wait", "torchrun", "plain.py", 4, plain(110, "--hooks", "--workers", 1), family=("D1",), within=90),
     Scenario("hooks: healthy, workers by spawn, nothing printed", "spawn", "plain.py", 3, plain(80, "--hooks", "--context", "spawn", "--silent")),
     Scenario("hooks: silent validation of 60 s", "torchrun", "plain.py", 2, plain(110, "--validation", 60, "--hooks")),
     Scenario("hooks: straggler by sleep", "torchrun", "plain.py", 4, plain(130, "--hooks"), fault="sleeps:1", culprit=1, family=("D3",)),
