@@ -119,6 +119,8 @@ rule "stalled" {
     -- Processes take their time to go: what follows the training's own last word is clean-up, unless steps are made after it.
     local over    = job.over:age():below(steps + "10s"):surely()
     local gone    = over & ~job.worked:count():above(0):surely():any("job")
+    -- Nor is a step missing once the process of every rank has ended, and its launcher takes its time.
+    local left    = job.worked:count():above(0):surely():any("job") & job.worked:age():count("job"):is(0)
     local allowed = trained:choose(seen:choose(usual, quiet), (idle & never & ~worked):surely():choose(p.idle, begin))
     local moving  = job.launched:delta():above(0):any("job")      -- slow, but it goes on: no hang
     local limit   = over:choose(greatest(allowed, p.most), allowed)
@@ -126,7 +128,7 @@ rule "stalled" {
     -- goes on with other lines.
     local read    = idle | ((phase:is("starting") | job.phase:age():above(limit) | job.met:last():is("joined")) & (seen | silent:above(p.start):maybe())) | job.met:last():is("waiting")
     local certain   = ~never | read:surely()
-    return age:above(limit) & certain & ~resumed & ~moving:surely() & ~job.ended:count():above(0):surely() & ~gone,
+    return age:above(limit) & certain & ~resumed & ~moving:surely() & ~job.ended:count():above(0):surely() & ~gone & ~left,
       { age = age, limit = limit, first = never, saving = phase:is("checkpoint"), evaluating = phase:is("eval"), alone = trained & ~seen }
   end,
 }
