@@ -94,3 +94,6 @@ case "one value that is no number, and nothing else" {
   ranks = 1, { lasting = "2m", phase = "train", step = steps(0.5), loss = ramp(6, 2.5) }, { lasting = "1s", loss = math.huge }, { lasting = "1m", loss = noise(2.5, 0.03) },
   fires = { { "loss_not_finite" } },
 }
+case "a loss that rises at first, as against a queue that fills, and then falls slowly" {
+  ranks = 1, { lasting = "90s", phase = "train", step = steps(0.3), loss = ramp(2, 5.8) }, { lasting = "6m", step = steps(0.3, 301), loss = ramp(5.8, 4.6) },
+}
