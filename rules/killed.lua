@@ -145,12 +145,14 @@ rule "rank_vanished" {
     late   = signal "collective_timeout" { over = "attempt" },
     seen   = signal "process_cpu"  { over = "attempt" },
     status = signal "exit_status"  { over = "attempt" },
+    failed = signal "rank_failed"  { over = "attempt" },
+    asked  = signal "launcher_stopped" { over = "attempt" },
     step   = signal "step"         { over = "attempt" },
     ended  = signal "end_reason"   { over = "attempt" },
-    explained = finding { "exception", "startup_crash", "rank_unreaped" },
+    explained = finding { "exception", "startup_crash", "rank_unreaped", "rank_exited" },
   },
   yields_to = { "rank_killed", "collective_hang", "collective_timeout", "cuda_out_of_memory", "gpu_error", "node_down", "node_lost", "preempted" },
-  shows = "{n:.0f} ranks lost their connection to another one; without a word: {who}",
+  shows = "without a word: {who}; ranks that lost their connection to another one: {n:.0f}",
   causes = {
     ended  = "signal {signal:.0f} ended it",
     killed = "a process that can still print reports why it ends: suspected is a kill from outside, by the kernel for its memory as a rule",
@@ -165,9 +167,10 @@ rule "rank_vanished" {
     local known  = lost | job.raised:count():above(0):surely() | job.late:count():above(0):surely()
     local status = job.status:last()
     local dead   = ~known & (status:above(128) & ~status:is(129, 130, 143)):surely()
-    local silent = dead | (~known & job.seen:count():above(0):surely() & ~dead:any("job"))
+    local sent   = job.failed:last("exitcode"):is(-15, 143):surely()      -- the launcher ended it
+    local silent = dead | (~known & ~sent & job.seen:count():above(0):surely() & ~dead:any("job"))
     local begun  = (job.step:count():above(0):surely() | dead):any("job")
-    local well   = well(job)
+    local well   = well(job) | job.asked:where { signal = { 2, 15 } }:count():above(0):surely()
     local few    = silent:any("job") & silent:count("job"):at_most(lost:count("job"))
     return lost:any("job") & few & begun & ~well & ~job.explained:ever():surely(),
       { who = silent, n = lost:count("job"), ended = dead:any("job"), signal = dead:choose(status, 0):max("job") - 128, killed = few & ~dead:any("job"), saved = job.saved:last("step") }
