@@ -92,14 +92,15 @@ rule "loss_spike" {
     rates = signal "learning_rate" { over = 64, lag = 16, least = 4 },
     grad  = signal "grad_norm" { over = 5, least = 1 },
     grads = signal "grad_norm" { over = 64, lag = 5, least = 4 },
+    ended = signal "training_ended" { over = "attempt" },
   },
   -- Two of the last five values (the second highest of them) lie far above the median before: in the run's own scatter; in its own size;
   -- and as a share of what it has learnt since its birth. A loss that fell by no more than it moves in hundreds of values is no measure of what is learnt
   -- (rewards, two networks against each other): nor has a run that goes on from elsewhere shown it. Of those only a height counts that was
   -- never reached in hundreds of values, and twice the size. The hump of a warm-up is no jump: it comes before the loss has fallen. Nor is one hard
   -- batch of a loss that has fallen to next to nothing (`tiny` of its birth): there only `much` of its birth is.
-  params = { z = 6, size = 0.7, share = 0.15, learnt = 2.5, height = 1.2, fallen = 0.1, early = 500, far = 10, twice = 1, birth = 0.15, alone = 8, ratios = 5, tails = 4, double = 2, over = 1.5, rises = 3, grows = 5, fresh = 0.1, patience = 16, tiny = 0.02, much = 0.5 },
-  state = { at = -1, waits = 0, judged = 0 },      -- the step at which values lie out, not judged yet; 1: a jump, 2: another training
+  params = { z = 6, size = 0.7, share = 0.15, learnt = 2.5, height = 1.2, fallen = 0.1, early = 500, far = 10, twice = 1, birth = 0.15, alone = 8, ratios = 5, tails = 4, double = 2, over = 1.5, rises = 3, grows = 5, fresh = 0.1, patience = 16, values = 64, tiny = 0.02, much = 0.5 },
+  state = { at = -1, waits = 0, judged = 0, seen = 0, runs = 0, new = 0 },      -- the step at which values lie out, not judged yet; 1: a jump, 2: another training
   clear = "16 of 16", yields_to = { "loss_diverged", "loss_not_finite" },
   shows = "loss {now:.4g} at step {step:.0f}, before {usual:.4g} ({z:.1f} deviations)",
   causes = {
@@ -133,15 +134,21 @@ rule "loss_spike" {
                   & ~(learnt & excess:below(p.share * fall)):surely()
     local ratio   = (now / usual):log():above(p.tails * broad / usual):maybe()        -- losses of small batches have long tails
     local out     = ((excess:above(0) & learnt & jumped & ratio & ~anew & ~signs) | (learnt & alone & ~anew & ~again) | (ever & ratio)):surely()
-    -- Or it is another one, and the steps are small again. The row of a value's own step is closed a moment after the value is seen: so it is awaited.
+    -- Or it is another one: its steps are small again, or the one before has said that it ended. The row of a value's own step is closed a moment
+    -- after the value is seen: the next value, or a look without one, judges it.
     local step    = job.step:last():max("job")
-    local other   = step:below(p.fresh * job.step:max():max("job")):surely()
+    local count   = job.birth:count()
+    local fresh   = count:above(state.seen)
+    local ends    = job.ended:count():fill(0)
+    state.new     = ends:above(state.runs):choose(p.values, greatest(state.new - (count - state.seen), 0))
+    local other   = step:below(p.fresh * job.step:max():max("job")):surely() | state.new:above(0)
     local idle    = state.judged:is(0)
     state.at      = (out & idle & state.waits:is(0)):choose(step, state.at)
     local waits   = ((out | state.waits:above(0)) & idle):choose(state.waits + 1, 0)
-    local due     = waits:above(0) & (step:above(state.at):surely() | step:below(state.at):surely() | ~step:above(-1):surely() | waits:above(p.patience))
+    local due     = waits:above(0) & (step:above(state.at):surely() | step:below(state.at):surely() | ~step:above(-1):surely() | (waits:above(1) & ~fresh) | waits:above(p.patience))
     state.waits   = due:choose(0, waits)
     state.judged  = due:choose(other:choose(2, 1), out:choose(state.judged, 0))
+    state.runs, state.seen = ends, count
     local high    = job.near:max()
     return (due | out) & state.judged:is(1), { now = high, usual = usual, z = (high - usual) / broad, step = step, rises = rises, grows = grows, rate = rises:above(p.rises), gradient = grows:above(p.grows) }
   end,

@@ -68,6 +68,15 @@ case "another training in the same log, seldom printed" {
   { lasting = "5m", phase = "train", step = steps(5), loss = ramp(6, 2.5) }, { lasting = "10m", step = steps(5, 61), loss = noise(2.5, 0.03) },
   { lasting = "100s", step = steps(5, 1), loss = ramp(8.6, 6) }, { lasting = "15m", step = steps(5, 21), loss = ramp(6, 3.4) },
 }
+case "another training in the same log, of which no step is read, behind the words that end the first" {
+  ranks = 1,
+  { lasting = "60s", phase = "train", loss = ramp(3, 1.2) }, { lasting = "120s", loss = noise(1.2, 0.02), events = { { "training_ended", at = "119s" } } },
+  { lasting = "40s", loss = ramp(4, 1.6) }, { lasting = "60s", loss = noise(1.6, 0.02) },
+}
+case "the last value of a log lies far out" {
+  ranks = 1, { lasting = "10m", phase = "train", step = steps(10), loss = ramp(6, 2) }, { lasting = "20m", loss = noise(2, 0.02) }, { lasting = "10s", loss = 9, ends = "failed" },
+  fires = { { "loss_spike" } },
+}
 case "a second training of a loss of another scale" {
   ranks = 1,
   { lasting = "60s", phase = "train", step = steps(0.25), loss = ramp(2, 0.22) }, { lasting = "200s", step = steps(0.25, 241), loss = noise(0.2, 0.006) },
