@@ -134,7 +134,7 @@ rule "loss_spike" {
                   & ~(learnt & excess:below(p.share * fall)):surely()
     local ratio   = (now / usual):log():above(p.tails * broad / usual):maybe()        -- losses of small batches have long tails
     local out     = ((excess:above(0) & learnt & jumped & ratio & ~anew & ~signs) | (learnt & alone & ~anew & ~again) | (ever & ratio)):surely()
-    -- Or it is another one: its steps are small again, or the one before has said that it ended. The row of a value's own step is closed a moment
+    -- Or it is another one: its steps are small again, or the one before has reported its end. The row of a value's own step is closed a moment
     -- after the value is seen: the next value, or a look without one, judges it.
     local step    = job.step:last():max("job")
     local count   = job.birth:count()
