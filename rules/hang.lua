@@ -56,7 +56,7 @@ rule "stalled" {
   -- The first step may take `start` (data, compilation), but not while every process is idle and was from the begin: then nothing is being
   -- prepared. A process that worked for `worked` seconds may have trained, with lines that nobody understands.
   params = { k = 4, least = "30s", most = "10m", steps = 60, brief = "60s", save = "5m", eval = "10m", alone = "15m", waiting = "5m", talking = "30m", patient = 5,
-             start = "20m", seldom = "60m", idle = "60s", busy = 0.02, works = 0.5, rests = 0.05, wakes = 0.15, worked = 120, spin = 0.9, duty = 0.2, recent = "15m" },
+             start = "20m", seldom = "60m", idle = "60s", busy = 0.02, works = 0.5, some = 0.1, rests = 0.05, wakes = 0.15, worked = 120, spin = 0.9, duty = 0.2, recent = "15m" },
   state = { longest = 0, stood = 0 }, fire = "2 of 2", clear = "1 of 1",
   yields_to = { "rank_stopped", "job_stopped", "rendezvous_hang", "collective_hang", "idle_hang", "collective_timeout", "rank_killed", "node_down" },
   shows = "no step for {age}; the job's own steps, and what else is known, allow {limit}",
@@ -79,7 +79,7 @@ rule "stalled" {
     local launched = job.launched:last()
     local waits    = launched:above(job.done:last()):any("job")
     local late     = launched:below(launched:max("job"))
-    local computes = (late & cpu:above(p.works)):any("job"):surely()
+    local computes = (late & cpu:above(p.some)):any("job"):surely()      -- a validation may wait for its GPU, and for its data
     local stopped  = job.state:last():is("stopped", "traced", "zombie"):any("job")
     local resumed  = ~stopped:surely() & state.stood:above(0)      -- continued after a stop: it finds its pace within half a minute
     state.stood    = stopped:surely():choose(30, greatest(state.stood - 5, 0))
@@ -119,6 +119,8 @@ rule "stalled" {
     -- Processes take their time to go: what follows the training's own last word is clean-up, unless steps are made after it.
     local over    = job.over:age():below(steps + "10s"):surely()
     local gone    = over & ~job.worked:count():above(0):surely():any("job")
+    -- Nor is a step missing once the process of every rank has ended, and its launcher takes its time.
+    local left    = job.worked:count():above(0):surely():any("job") & job.worked:age():count("job"):is(0)
     local allowed = trained:choose(seen:choose(usual, quiet), (idle & never & ~worked):surely():choose(p.idle, begin))
     local moving  = job.launched:delta():above(0):any("job")      -- slow, but it goes on: no hang
     local limit   = over:choose(greatest(allowed, p.most), allowed)
@@ -126,7 +128,7 @@ rule "stalled" {
     -- goes on with other lines.
     local read    = idle | ((phase:is("starting") | job.phase:age():above(limit) | job.met:last():is("joined")) & (seen | silent:above(p.start):maybe())) | job.met:last():is("waiting")
     local certain   = ~never | read:surely()
-    return age:above(limit) & certain & ~resumed & ~moving:surely() & ~job.ended:count():above(0):surely() & ~gone,
+    return age:above(limit) & certain & ~resumed & ~moving:surely() & ~job.ended:count():above(0):surely() & ~gone & ~left,
       { age = age, limit = limit, first = never, saving = phase:is("checkpoint"), evaluating = phase:is("eval"), alone = trained & ~seen }
   end,
 }

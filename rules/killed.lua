@@ -10,7 +10,7 @@ local function well(job) return job.ended:last():is("completed", "cancelled", "t
 
 rule "rank_killed" {
   family = "A2", severity = "critical", per = "job", every = "5s",
-  summary = "A process was killed by a signal",
+  summary = "A process was killed by a signal, or refused more memory",
   needs = {
     saved    = signal "checkpoint_saved" { over = "attempt" },
     failed    = signal "rank_failed"       { over = "attempt" },
@@ -18,6 +18,7 @@ rule "rank_killed" {
     worker    = signal "dataloader_killed" { over = "attempt" },
     reported  = signal "signal_received"   { over = "attempt" },
     oom       = signal "host_oom"          { over = "attempt" },
+    raised    = signal "traceback"         { over = "attempt" },
     segv      = signal "segfault"          { over = "attempt" },
     bus       = signal "bus_error"         { over = "attempt" },
     cancelled = signal "slurm_cancelled"   { over = "attempt" },
@@ -34,6 +35,7 @@ rule "rank_killed" {
   shows = "killed: {who}",
   causes = {
     memory  = "the host's memory, or the job's share of it, was used up",
+    refused = "the host, or the job's share of it, refused it more memory: it ended by that error, and no signal",
     likely  = "the host's memory was nearly full; no line shows that the kernel did it",
     segment = "it touched memory that is not its own: a library, as a rule",
     shared  = "shared memory is too small, or a file that it had mapped shrank",
@@ -41,6 +43,7 @@ rule "rank_killed" {
   },
   actions = {
     memory    = { "give the job more memory, or let it load less; start it again and resume from checkpoint {saved:.0f}", "give the job more memory, or let it load less (fewer loader workers); then start it again" },
+    refused   = { "give the job more memory, or let it load less; start it again and resume from checkpoint {saved:.0f}", "give the job more memory, or let it load less (fewer loader workers, smaller batches); look whether it grows from step to step" },
     likely    = "look for 'Out of memory' in the kernel's log (dmesg -T) of that time; give the job more memory, or let it load less",
     segment   = "start the job again; if it comes back, look at the library that the kernel's log names (dmesg -T)",
     shared    = "give the container more shared memory (--shm-size), or use fewer loader workers; then start it again",
@@ -60,17 +63,20 @@ rule "rank_killed" {
     local wait   = greatest(p.wait, 2 * job.gap:median():max("job"):fill(0))
     local others = job.segv:where { whose = "other" }
     local segv   = job.segv:except { whose = "other" }:count():above(0) | (others:count():above(0) & others:age():above(wait) & ~goes_on(job, others, 2)):surely()
+    local turned = job.oom:where { process = "refused" }:count():above(0):surely()
+    local alive  = job.raised:except { part = "consequence" }:count():above(0):surely() & turned      -- long enough to report it
     local bus    = job.bus:count():above(0)
     local oom    = job.oom:count():above(0) | over:is("oom"):surely()
     local process = job.killed:except { signal = { 2, 6, 15 } }:count():above(0)
     local ended  = (job.cancelled:count():above(0) | job.asked:count():above(0) | job.stopped:count():above(0)):surely()
     local first  = by_signal:surely() & ~loader:surely():any("job")      -- who lost a worker comes before who lost a peer
-    local who    = loader:surely() | segv:surely() | bus:surely() | first
+    local by_end = loader:surely() | segv:surely() | bus:surely() | first
+    local who    = by_end | (alive & ~by_end:any("job"))
     local used   = (job.memory:max() / job.limit:max()):max("job"):above(p.full)
     local named  = who:any("job") | (job.oom:age():above(wait) & ~goes_on(job, job.oom, 2)):surely() | over:is("oom"):surely()
     local other  = (process & job.killed:age():above(wait) & ~goes_on(job, job.killed, 2)):surely():any("job")
     return (oom:surely() & named) | (loader | segv | bus):surely():any("job") | ((by_signal:surely():any("job") | other) & ~ended),
-      { who = who, memory = oom, likely = used:surely() & ~oom:surely(), segment = segv:any("job"), shared = bus:any("job"), loader = loader:any("job"), saved = job.saved:last("step") }
+      { who = who, memory = oom & ~turned, refused = turned, likely = used:surely() & ~oom:surely(), segment = segv:any("job"), shared = bus:any("job"), loader = loader:any("job"), saved = job.saved:last("step") }
   end,
 }
 
@@ -145,12 +151,14 @@ rule "rank_vanished" {
     late   = signal "collective_timeout" { over = "attempt" },
     seen   = signal "process_cpu"  { over = "attempt" },
     status = signal "exit_status"  { over = "attempt" },
+    failed = signal "rank_failed"  { over = "attempt" },
+    asked  = signal "launcher_stopped" { over = "attempt" },
     step   = signal "step"         { over = "attempt" },
     ended  = signal "end_reason"   { over = "attempt" },
-    explained = finding { "exception", "startup_crash", "rank_unreaped" },
+    explained = finding { "exception", "startup_crash", "rank_unreaped", "rank_exited" },
   },
   yields_to = { "rank_killed", "collective_hang", "collective_timeout", "cuda_out_of_memory", "gpu_error", "node_down", "node_lost", "preempted" },
-  shows = "{n:.0f} ranks lost their connection to another one; without a word: {who}",
+  shows = "without a word: {who}; ranks that lost their connection to another one: {n:.0f}",
   causes = {
     ended  = "signal {signal:.0f} ended it",
     killed = "a process that can still print reports why it ends: suspected is a kill from outside, by the kernel for its memory as a rule",
@@ -165,9 +173,10 @@ rule "rank_vanished" {
     local known  = lost | job.raised:count():above(0):surely() | job.late:count():above(0):surely()
     local status = job.status:last()
     local dead   = ~known & (status:above(128) & ~status:is(129, 130, 143)):surely()
-    local silent = dead | (~known & job.seen:count():above(0):surely() & ~dead:any("job"))
+    local sent   = job.failed:last("exitcode"):is(-15, 143):surely()      -- the launcher ended it
+    local silent = dead | (~known & ~sent & job.seen:count():above(0):surely() & ~dead:any("job"))
     local begun  = (job.step:count():above(0):surely() | dead):any("job")
-    local well   = well(job)
+    local well   = well(job) | job.asked:where { signal = { 2, 15 } }:count():above(0):surely()
     local few    = silent:any("job") & silent:count("job"):at_most(lost:count("job"))
     return lost:any("job") & few & begun & ~well & ~job.explained:ever():surely(),
       { who = silent, n = lost:count("job"), ended = dead:any("job"), signal = dead:choose(status, 0):max("job") - 128, killed = few & ~dead:any("job"), saved = job.saved:last("step") }

@@ -41,3 +41,9 @@ case "the kernel names a process that touches memory that is not its own, and th
   ranks = 2, { lasting = "1m", phase = "train", step = steps(1) }, { lasting = "12s", step = silent, events = { { "segfault", rank = 0, process = "trainer", whose = "other" } } },
   fires = { { "rank_killed", who = { 0 }, cause = "segment", within = "12s" } },
 }
+case "the host refuses a rank more memory, and the launcher ends the others" {
+  ranks = 3, { lasting = "1m", phase = "train", step = steps(1), process_cpu = 0.9 },
+  { lasting = "9s", step = silent, events = { { "host_oom", process = "refused" }, { "traceback", rank = 1, exception = "RuntimeError" }, { "exception_raised", exception = "RuntimeError" },
+    { "rank_failed", rank = 0, exitcode = -15, signal = 15, launcher = "torchrun", at = "2s" }, { "rank_failed", rank = 1, exitcode = 1, launcher = "torchrun", at = "2s" } }, ends = "failed" },
+  fires = { { "rank_killed", who = { 1 }, cause = "refused" } },
+}

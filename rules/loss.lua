@@ -92,13 +92,15 @@ rule "loss_spike" {
     rates = signal "learning_rate" { over = 64, lag = 16, least = 4 },
     grad  = signal "grad_norm" { over = 5, least = 1 },
     grads = signal "grad_norm" { over = 64, lag = 5, least = 4 },
+    ended = signal "training_ended" { over = "attempt" },
   },
   -- Two of the last five values (the second highest of them) lie far above the median before: in the run's own scatter; in its own size;
   -- and as a share of what it has learnt since its birth. A loss that fell by no more than it moves in hundreds of values is no measure of what is learnt
   -- (rewards, two networks against each other): nor has a run that goes on from elsewhere shown it. Of those only a height counts that was
   -- never reached in hundreds of values, and twice the size. The hump of a warm-up is no jump: it comes before the loss has fallen. Nor is one hard
   -- batch of a loss that has fallen to next to nothing (`tiny` of its birth): there only `much` of its birth is.
-  params = { z = 6, size = 0.7, share = 0.15, learnt = 2.5, height = 1.2, fallen = 0.1, early = 500, far = 10, twice = 1, birth = 0.15, alone = 8, ratios = 5, tails = 4, double = 2, over = 1.5, rises = 3, grows = 5, again = 0.5, tiny = 0.02, much = 0.5 },
+  params = { z = 6, size = 0.7, share = 0.15, learnt = 2.5, height = 1.2, fallen = 0.1, early = 500, far = 10, twice = 1, birth = 0.15, alone = 8, ratios = 5, tails = 4, double = 2, over = 1.5, rises = 3, grows = 5, fresh = 0.1, patience = 16, values = 64, tiny = 0.02, much = 0.5 },
+  state = { at = -1, waits = 0, judged = 0, seen = 0, runs = 0, new = 0 },      -- the step at which values lie out, not judged yet; 1: a jump, 2: another training
   clear = "16 of 16", yields_to = { "loss_diverged", "loss_not_finite" },
   shows = "loss {now:.4g} at step {step:.0f}, before {usual:.4g} ({z:.1f} deviations)",
   causes = {
@@ -110,7 +112,7 @@ rule "loss_spike" {
     gradient  = "watch it: if it does not come back, resume from a checkpoint before step {step:.0f} with clipped gradients, or leave that data out",
     otherwise = "watch it: if it does not come back, resume from a checkpoint before step {step:.0f}, or leave that data out",
   },
-  evaluate = function(job, p)
+  evaluate = function(job, p, state)
     local now, usual = job.near:quantile(0.75), job.usual:median()
     local scatter = 1.4826 * job.noise:mad()
     local broad   = greatest(scatter, 1.4826 * job.usual:mad())
@@ -126,13 +128,29 @@ rule "loss_spike" {
     local alone   = (one - usual):above(p.alone * broad) & (one / usual):log():above(p.ratios * broad / usual) & one:above(p.double * usual)
                   & one:above(p.over * job.noise:max()) & (one - usual):above(share) & usual:above(0)
     local anew    = (now - job.birth:first(3)):abs():below(p.birth * job.birth:first(3):abs())      -- a mean of each epoch begins again
-    -- A second run in the same log: the steps are small again (or none is read), and the loss is what it was then.
-    local small   = job.step:last():max("job"):below(p.again * job.step:max():max("job")):maybe()
-    local again   = (one - job.birth:first(3)):abs():below(p.birth * job.birth:first(3):abs()):surely() & small
+    -- A second run in the same log: the loss is what it was at the birth of the first.
+    local again   = (one - job.birth:first(3)):abs():below(p.birth * job.birth:first(3):abs()):surely()
     local ever    = ~signs & excess:above(p.far * broad) & excess:above(p.twice * usual:abs()) & now:above(job.wide:max()) & job.step:last():max("job"):above(p.early)
                   & ~(learnt & excess:below(p.share * fall)):surely()
     local ratio   = (now / usual):log():above(p.tails * broad / usual):maybe()        -- losses of small batches have long tails
-    return ((excess:above(0) & learnt & jumped & ratio & ~anew & ~signs) | (learnt & alone & ~anew & ~again) | (ever & ratio):surely()), { now = greatest(now, one), usual = usual, z = (greatest(now, one) - usual) / broad, step = job.step:last():max("job"), rises = rises, grows = grows, rate = rises:above(p.rises), gradient = grows:above(p.grows) }
+    local out     = ((excess:above(0) & learnt & jumped & ratio & ~anew & ~signs) | (learnt & alone & ~anew & ~again) | (ever & ratio)):surely()
+    -- Or it is another one: its steps are small again, or the one before has reported its end. The row of a value's own step is closed a moment
+    -- after the value is seen: the next value, or a look without one, judges it.
+    local step    = job.step:last():max("job")
+    local count   = job.birth:count()
+    local fresh   = count:above(state.seen)
+    local ends    = job.ended:count():fill(0)
+    state.new     = ends:above(state.runs):choose(p.values, greatest(state.new - (count - state.seen), 0))
+    local other   = step:below(p.fresh * job.step:max():max("job")):surely() | state.new:above(0)
+    local idle    = state.judged:is(0)
+    state.at      = (out & idle & state.waits:is(0)):choose(step, state.at)
+    local waits   = ((out | state.waits:above(0)) & idle):choose(state.waits + 1, 0)
+    local due     = waits:above(0) & (step:above(state.at):surely() | step:below(state.at):surely() | ~step:above(-1):surely() | (waits:above(1) & ~fresh) | waits:above(p.patience))
+    state.waits   = due:choose(0, waits)
+    state.judged  = due:choose(other:choose(2, 1), out:choose(state.judged, 0))
+    state.runs, state.seen = ends, count
+    local high    = job.near:max()
+    return (due | out) & state.judged:is(1), { now = high, usual = usual, z = (high - usual) / broad, step = step, rises = rises, grows = grows, rate = rises:above(p.rises), gradient = grows:above(p.grows) }
   end,
 }
 
@@ -146,6 +164,7 @@ rule "loss_diverged" {
     trend  = signal "loss" { over = 32, least = 16 },
     birth  = signal "loss" { over = "attempt" },
     long   = signal "loss" { over = 32, least = 32 },
+    one    = signal "loss" { over = 1 },
     past   = signal "loss" { over = 256, lag = 32, least = 1 },
     young  = signal "loss" { over = 10, least = 10 },
     step   = signal "step" { over = "attempt" },
@@ -155,10 +174,11 @@ rule "loss_diverged" {
   -- The median of 16 values is above its best: by a share of what was learnt, by the run's own scatter, by its own size, and by more than
   -- an earlier rise from which it came back; 32 times in a row (64 in a young run), and without falling again, as after a new term or harder data.
   -- It lasts until the loss has come back to near its best: one that falls again, far above, is lost still. Or 32 values rise steadily to half more than any of hundreds before. Or, in a young run that had begun to learn, ten values lie well above its birth.
-  -- Neither judges a loss below `floor`: a distance to the first policy begins at 0, and grows.
+  -- Neither judges a loss below `floor`: a distance to the first policy begins at 0, and grows. Where steps are small again (`fresh` of the highest)
+  -- and the loss is `other` times what it was, another training has begun in this log: what was best before says nothing of it.
   params = { share = 0.25, birth = 3, z = 6, size = 0.1, learnt = 3, fallen = 0.1, again = 1.5, falls = -3.5, climb = 1.2, height = 1.5, never = 0.85, steady = 6,
-             early = 400, few = 128, begun = 0.95, above = 2, rises = 3, floor = 0.05 },
-  state = { best = math.huge, above = 0, seen = 0, peak = 0, known = 0, lost = 0 },
+             early = 400, few = 128, begun = 0.95, above = 2, rises = 3, floor = 0.05, fresh = 0.1, other = 1.5, values = 48 },
+  state = { best = math.huge, above = 0, seen = 0, peak = 0, known = 0, lost = 0, anew = 0 },
   clear = "32 of 32", yields_to = { "loss_not_finite" },
   shows = "the median of 16 values is {now:.4g} at step {step:.0f}, its best was {best:.4g}; it began at {birth:.4g}",
   causes = { stays = "it rose and did not come back", climbs = "it climbs from value to value", young = "it lost what it had learnt, and more",
@@ -172,7 +192,11 @@ rule "loss_diverged" {
     local count   = job.birth:count()
     local birth   = job.birth:first(3)
     local fresh   = count:above(state.seen)                       -- a new value, not a look in between
-    state.best    = least(state.best, now)
+    local step    = job.step:last():max("job")
+    local small   = (step:below(p.fresh * job.step:max():max("job")) & job.one:last():above(p.other * job.wide:median())):surely()
+    state.anew    = small:choose(p.values, greatest(state.anew - (count - state.seen), 0))
+    local another = (state.anew:above(0) & now:above(p.other * job.wide:median())):surely() & state.lost:is(0)
+    state.best    = another:choose(now, least(state.best, now))
     local rise    = now - state.best
     local fall    = birth - state.best
     local scatter = 1.4826 * job.noise:mad()
@@ -198,7 +222,7 @@ rule "loss_diverged" {
     local above   = (rise:above(p.share * fall) & rise:above(p.size * state.best:abs()) & state.lost:above(0)):surely()
     state.lost    = (begins | above):choose(1, 0)
     return begins | above,
-      { now = now, best = state.best, birth = birth, stays = stays:surely() | (above & ~begins), climbs = climbs, young = early, step = job.step:last():max("job"), rises = rises, rate = rises:above(p.rises) }
+      { now = now, best = state.best, birth = birth, stays = stays:surely() | (above & ~begins), climbs = climbs, young = early, step = step, rises = rises, rate = rises:above(p.rises) }
   end,
 }
 
@@ -208,15 +232,16 @@ rule "not_learning" {
   needs = {
     recent = signal "loss"          { over = 32, least = 32 },
     trend  = signal "loss"          { over = 32, least = 32 },
+    past   = signal "loss"          { over = 256, lag = 32, least = 64 },
     birth  = signal "loss"          { over = "attempt" },
     rate   = signal "learning_rate" { over = 32, least = 16 },
     step   = signal "step"          { over = "attempt" },
   },
   -- Only of a training that began here: one that goes on, or tunes a model that is good already, may stay where it is. The trend is
-  -- Kendall's, in deviations of chance. A rate of 0 needs no patience: no warm-up keeps it there for 16 values.
+  -- Kendall's, in deviations of chance; a loss that is lower than hundreds of values before, or than it was for a while, does fall. A rate of 0 needs no patience: no warm-up keeps it there for 16 values.
   -- A loss of batches of one, of rewards, of two networks against each other need not fall: only one that is steady is judged; and one that
   -- is low at its birth is that of a model that is good already.
-  params = { kept = 0.98, trend = -1.6, points = 48, steps = 400, born = 100, steady = 0.1, low = 1.6 },
+  params = { kept = 0.98, high = 0.85, trend = -1.6, points = 48, steps = 400, born = 100, steady = 0.1, low = 1.6 },
   clear = "8 of 8", yields_to = { "loss_diverged", "loss_not_finite", "loss_spike" },
   shows = "loss {birth:.3f} at its birth, {now:.3f} now, after {steps:.0f} steps",
   causes = { rate = "the learning rate is 0", flat = "there is a rate, and nothing is learnt: labels, data, frozen weights, or far too small a rate" },
@@ -228,7 +253,8 @@ rule "not_learning" {
     local first, last = job.step:first():min("job"), job.step:last():max("job")
     local birth, now  = job.birth:first(16), job.recent:median()
     local flat   = now:above(p.kept * birth)
-    local still  = flat & job.trend:kendall():above(p.trend) & job.birth:count():at_least(p.points)
+    local falls  = (now:below(p.kept * job.past:median()) | now:below(p.high * job.birth:quantile(0.9))):surely()
+    local still  = flat & ~falls & job.trend:kendall():above(p.trend) & job.birth:count():at_least(p.points)
     local born   = first:below(p.born) & last:above(p.steps) & birth:above(p.low) & (1.4826 * job.recent:mad()):below(p.steady * birth)
     local zero   = job.rate:max():is(0)          -- rates that are printed with few digits look like 0, so the loss must stand still as well
     return (still & born) | (zero & still):surely(),
@@ -260,7 +286,7 @@ case "the learning rate blows the loss up, and it stays" {
 }
 case "the loss is lost, and falls again far above: that is one divergence, and no spike after it" {
   ranks = 1,
-  { lasting = "2m", phase = "train", step = steps(0.2, 1), loss = ramp(5, 2.4) }, { lasting = "10s", loss = ramp(10, 200) }, { lasting = "60s", loss = ramp(200, 90) }, { lasting = "60s", loss = noise(90, 5) },
+  { lasting = "2m", phase = "train", step = steps(0.2), loss = ramp(5, 2.4) }, { lasting = "10s", loss = ramp(10, 200) }, { lasting = "60s", loss = ramp(200, 90) }, { lasting = "60s", loss = noise(90, 5) },
   fires = { { "loss_spike" }, { "loss_diverged" } },
 }
 case "a spike that recovers, two points long" {

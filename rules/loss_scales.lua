@@ -31,7 +31,7 @@ case "a young fine-tune learns, and then loses it all" {
   fires = { { "loss_diverged", cause = "young", within = "15s" } },
 }
 case "the rate is three hundred times too high, and the loss follows" {
-  ranks = 1, { lasting = "3m", phase = "train", step = steps(0.5, 1), loss = ramp(5, 2.4), learning_rate = 0.001 },
+  ranks = 1, { lasting = "3m", phase = "train", step = steps(0.5), loss = ramp(5, 2.4), learning_rate = 0.001 },
   { lasting = "2m", loss = noise(2.4, 0.03) }, { lasting = "5s", learning_rate = 0.3 }, { lasting = "20s", loss = noise(7, 0.2) },
   fires = { { "loss_spike", cause = "rate", within = "10s" }, { "loss_diverged", cause = "stays" } },
 }
@@ -57,4 +57,52 @@ case "a few examples, learnt by heart: the loss of most batches is next to nothi
 }
 case "a penalty for the distance to the first policy: it begins at 0, and grows" {
   ranks = 1, { lasting = "20s", phase = "train", step = steps(1, 1), loss = ramp(0.0002, 0.0001) }, { lasting = "5m", loss = ramp(0.0001, 0.03) },
+}
+case "another training in the same log: its steps begin anew, and its loss is another one" {
+  ranks = 1,
+  { lasting = "60s", phase = "train", step = steps(0.5), loss = ramp(6, 2.5) }, { lasting = "120s", step = steps(0.5, 121), loss = noise(2.5, 0.03) },
+  { lasting = "20s", step = steps(0.5, 1), loss = ramp(8.6, 6) }, { lasting = "3m", step = steps(0.5, 41), loss = ramp(6, 3.4) },
+}
+case "another training in the same log, seldom printed" {
+  ranks = 1,
+  { lasting = "5m", phase = "train", step = steps(5), loss = ramp(6, 2.5) }, { lasting = "10m", step = steps(5, 61), loss = noise(2.5, 0.03) },
+  { lasting = "100s", step = steps(5, 1), loss = ramp(8.6, 6) }, { lasting = "15m", step = steps(5, 21), loss = ramp(6, 3.4) },
+}
+case "another training in the same log, of which no step is read, behind the words that end the first" {
+  ranks = 1,
+  { lasting = "60s", phase = "train", loss = ramp(3, 1.2) }, { lasting = "120s", loss = noise(1.2, 0.02), events = { { "training_ended", at = "119s" } } },
+  { lasting = "40s", loss = ramp(4, 1.6) }, { lasting = "60s", loss = noise(1.6, 0.02) },
+}
+case "the last value of a log lies far out" {
+  ranks = 1, { lasting = "10m", phase = "train", step = steps(10), loss = ramp(6, 2) }, { lasting = "20m", loss = noise(2, 0.02) }, { lasting = "10s", loss = 9, ends = "failed" },
+  fires = { { "loss_spike" } },
+}
+case "a second training of a loss of another scale" {
+  ranks = 1,
+  { lasting = "60s", phase = "train", step = steps(0.25), loss = ramp(2, 0.22) }, { lasting = "200s", step = steps(0.25, 241), loss = noise(0.2, 0.006) },
+  { lasting = "60s", step = steps(0.25, 1), loss = ramp(9, 6) }, { lasting = "4m", step = steps(0.25, 241), loss = ramp(6, 4) },
+}
+case "folds whose bars count within their epochs" {
+  ranks = 1,
+  { lasting = "70s", phase = "train", step = steps(0.2), loss = ramp(2.3, 0.3) }, { lasting = "60s", step = steps(0.2, 351), loss = noise(0.24, 0.008) },
+  { lasting = "70s", step = steps(0.2, 1), loss = ramp(2.31, 0.3) }, { lasting = "60s", step = steps(0.2, 351), loss = noise(0.24, 0.008) },
+}
+case "the steps begin anew, and the loss is lost later" {
+  ranks = 1,
+  { lasting = "60s", phase = "train", step = steps(0.5), loss = ramp(6, 2.5) }, { lasting = "120s", step = steps(0.5, 121), loss = noise(2.5, 0.03) },
+  { lasting = "60s", step = steps(0.5, 1), loss = ramp(8.6, 3) }, { lasting = "60s", step = steps(0.5, 121), loss = noise(2.9, 0.03) }, { lasting = "60s", step = steps(0.5, 241), loss = noise(7.5, 0.1) },
+  fires = { { "loss_spike" }, { "loss_diverged" } },
+}
+case "a bar that counts within its epoch, and a loss that is lost early in one" {
+  ranks = 1,
+  { lasting = "100s", phase = "train", step = steps(0.5), loss = ramp(6, 3) }, { lasting = "100s", step = steps(0.5, 1), loss = ramp(3, 2.5) }, { lasting = "100s", step = steps(0.5, 1), loss = noise(2.4, 0.03) },
+  { lasting = "30s", step = steps(0.5, 1), loss = noise(2.4, 0.03) }, { lasting = "70s", step = steps(0.5, 61), loss = noise(4.7, 0.1) },
+  fires = { { "loss_spike" }, { "loss_diverged" } },
+}
+case "one value that is no number, and nothing else" {
+  ranks = 1, { lasting = "2m", phase = "train", step = steps(0.5), loss = ramp(6, 2.5) }, { lasting = "1s", loss = math.huge }, { lasting = "1m", loss = noise(2.5, 0.03) },
+  fires = { { "loss_not_finite" } },
+}
+case "a loss that rises at first, as against a queue that fills, and then falls slowly" {
+  ranks = 1, { lasting = "90s", phase = "train", step = steps(0.3), loss = ramp(2, 5.8) }, { lasting = "6m", step = steps(0.3, 301), loss = ramp(5.8, 4.6) },
 }

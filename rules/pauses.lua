@@ -66,6 +66,12 @@ case "rank 0 validates for two minutes, the others wait for it" {
   { lasting = "2m", step = silent, process_cpu = noise(0.01, 0.002), collective_launched = 301, collective_done = 300, rank = { [0] = { process_cpu = noise(1, 0.05), collective_launched = 300 } } },
   { lasting = "1m", step = steps(0.5, 250), process_cpu = noise(1, 0.05), collective_launched = ramp(302, 400), collective_done = ramp(302, 400) },
 }
+case "rank 0 validates for a minute, with little of a processor, and yet more than in its steps" {
+  ranks = 4,
+  { lasting = "2m", phase = "train", step = steps(0.5), process_cpu = noise(0.05, 0.005), collective_launched = ramp(0, 300), collective_done = ramp(0, 300) },
+  { lasting = "1m", step = silent, process_cpu = 0, collective_launched = 301, collective_done = 300, rank = { [0] = { process_cpu = noise(0.17, 0.01), collective_launched = 300 } } },
+  { lasting = "1m", step = steps(0.5, 250), process_cpu = noise(0.05, 0.005), collective_launched = ramp(302, 400), collective_done = ramp(302, 400) },
+}
 case "the GPUs rest while one process prepares data" {
   ranks = 4,
   { lasting = "2m", phase = "train", step = steps(0.5), process_cpu = 1, gr_engine_active = 0.95 },

@@ -93,7 +93,9 @@ rule "rank_failed_unnoticed" {
     status = signal "exit_status"   { over = "attempt" },
     pid    = signal "process_pid"   { over = "attempt" },
     fresh  = signal "process_state" { over = "30s" },
+    failed = signal "rank_failed"   { over = "attempt" },
   },
+  -- A launcher that has reported it notices, and may be long in ending the others.
   fire = "3 of 3", clear = "1 of 1", yields_to = { "rank_killed", "rank_unreaped", "node_down" },
   shows = "ended, and nobody takes note of it: {who}",
   causes = { failed = "it ended with status {status:.0f} (pid {pid:.0f}), and is a zombie now: its parent waits for something else" },
@@ -103,7 +105,8 @@ rule "rank_failed_unnoticed" {
   evaluate = function(job, p)
     local status = job.status:last()
     local ended  = (job.state:last():is("zombie") & job.fresh:count():above(0) & status:above(0) & status:below(128)):surely()
-    return ended:any("job"), { who = ended, pid = job.pid:last(), status = ended:choose(status, 0):max("job"), failed = ended:any("job") }
+    local noticed = job.failed:count():above(0):surely():any("job")
+    return ended:any("job") & ~noticed, { who = ended, pid = job.pid:last(), status = ended:choose(status, 0):max("job"), failed = ended:any("job") }
   end,
 }
 
@@ -187,6 +190,10 @@ case "a rank failed, and its parent waits for another first" {
   ranks = 2, { lasting = "1m", process_state = "running", process_pid = 700, process_cpu = 1 },
   { lasting = "25s", process_cpu = 0, rank = { [1] = { process_state = "zombie", exit_status = 1, process_pid = 703 } } },
   fires = { { "rank_failed_unnoticed", who = { 1 }, cause = "failed", within = "20s" } },
+}
+case "a rank failed, and its launcher reports it and takes its time to end" {
+  ranks = 2, { lasting = "1m", process_state = "running", process_pid = 700, process_cpu = 1 },
+  { lasting = "25s", process_cpu = 0, rank = { [1] = { process_state = "zombie", exit_status = 1 } }, events = { { "rank_failed", rank = 1, exitcode = 1, at = "2s" } } },
 }
 case "a rank ended well before the others, and is reaped late" {
   ranks = 4, { lasting = "1m", process_state = "running", process_cpu = 1 },

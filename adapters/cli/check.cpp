@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "adapters/cli/packs.h"
+#include "adapters/cli/say.h"
 #include "dsl/case_runner.h"
 #include "dsl/tunes.h"
 
@@ -38,7 +39,7 @@ std::vector<dsl::Problem> failures(const packs::PackOutcome& outcome) {
 int check(const std::vector<std::string>& directories, bool json) {
   const auto read = read_rules(directories);
   if (!read) {
-    fmt::print(stderr, "tocsin check: {}\n", read.error().message);
+    say("tocsin check: {}\n", read.error().message);
     return 2;
   }
   const std::filesystem::path& rules = read->place;
@@ -92,7 +93,7 @@ int check(const std::vector<std::string>& directories, bool json) {
 int test(const std::vector<std::string>& directories, const std::string& only, bool verbose) {
   const auto read = read_rules(directories);
   if (!read) {
-    fmt::print(stderr, "tocsin test: {}\n", read.error().message);
+    say("tocsin test: {}\n", read.error().message);
     return 2;
   }
   const std::filesystem::path& rules = read->place;
@@ -110,7 +111,7 @@ int test(const std::vector<std::string>& directories, const std::string& only, b
     for (const auto& message : result.messages) fmt::print("       {}\n", message);
   }
   if (passed + failed == 0 && !only.empty()) {
-    fmt::print(stderr, "tocsin test: the name of none of {} in {} holds '{}'\n", counted(outcome.cases.size(), "case"), rules.string(),
+    say("tocsin test: the name of none of {} in {} holds '{}'\n", counted(outcome.cases.size(), "case"), rules.string(),
                only);
     return 1;
   }

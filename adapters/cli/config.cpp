@@ -6,27 +6,28 @@
 #include <memory>
 #include <string>
 
+#include "adapters/cli/say.h"
 #include "adapters/config/config.h"
 
 namespace tocsin::adapters::cli {
 namespace {
 
 int report(const stream::Error& error) {
-  fmt::print(stderr, "{}\n", error.message);
+  say("{}\n", error.message);
   return error.code == stream::Errc::io ? 2 : 1;  // it could not be read · what was checked does not hold
 }
 
 int check(const std::string& file) {
   const auto config = config::read_config(file);
   if (!config) return report(config.error());
-  for (const auto& warning : config::warnings(*config)) fmt::print(stderr, "warning: {}\n", warning);
+  for (const auto& warning : config::warnings(*config)) say("warning: {}\n", warning);
   fmt::print("{}: the configuration is in order\n", file);
   return 0;
 }
 
 int show(const std::string& file, bool defaults) {
   if (defaults == !file.empty()) {
-    fmt::print(stderr, "tocsin: config show takes either a file or --defaults\n");
+    say("tocsin: config show takes either a file or --defaults\n");
     return 2;
   }
   if (defaults) {

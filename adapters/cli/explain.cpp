@@ -13,6 +13,7 @@
 
 #include "adapters/cli/engine.h"
 #include "adapters/cli/recordings.h"
+#include "adapters/cli/say.h"
 #include "adapters/formats/alert_form.h"
 #include "adapters/formats/json_text.h"
 #include "adapters/formats/parse_time.h"
@@ -202,7 +203,7 @@ std::optional<stream::Slot> member(const ExplainOptions& options, const Evaluati
 
 int explain(const ExplainOptions& options) {
   const auto cannot = [](const std::string& why) {
-    fmt::print(stderr, "tocsin explain: {}\n", formats::printable(why));
+    say("tocsin explain: {}\n", formats::printable(why));
     return 2;
   };
   const auto moment = parse_moment(options.at);
@@ -247,11 +248,11 @@ int explain(const ExplainOptions& options) {
     return 0;
   }
   if (rule_seen) {
-    fmt::print(stderr, "tocsin explain: rule '{}' ran, but not for that member at or after that time\n", formats::printable(options.rule));
+    say("tocsin explain: rule '{}' ran, but not for that member at or after that time\n", formats::printable(options.rule));
   } else {
     std::string names;
     for (const auto& name : rules) names += (names.empty() ? "" : " ") + name;
-    fmt::print(stderr, "tocsin explain: no rule '{}' ran in this log. These did: {}\n", formats::printable(options.rule), names);
+    say("tocsin explain: no rule '{}' ran in this log. These did: {}\n", formats::printable(options.rule), names);
   }
   return 1;
 }

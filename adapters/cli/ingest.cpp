@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
+#include "adapters/cli/say.h"
 #include "adapters/cli/try_mapping.h"
 #include "adapters/cli/usage.h"
 #include "adapters/formats/ingest.h"
@@ -35,7 +36,7 @@ void add_ingest_options(CLI::App& command, IngestOptions& options) {
 
 int ingest(const IngestOptions& options) {
   const auto missing = [&](const char* what) {
-    fmt::print(stderr, "tocsin ingest: {}\nRun `tocsin ingest --help` to see what it takes\n", what);
+    say("tocsin ingest: {}\nRun `tocsin ingest --help` to see what it takes\n", what);
     return bad_usage;
   };
   if (!options.tried.empty()) {
@@ -48,7 +49,7 @@ int ingest(const IngestOptions& options) {
   std::uint64_t complaints = 0;
   int percent = -1;
   const auto wipe = [&] {
-    if (percent >= 0) fmt::print(stderr, "\r\033[K");
+    if (percent >= 0) say("\r\033[K");
     percent = -1;
   };
   formats::IngestSettings settings;
@@ -56,32 +57,32 @@ int ingest(const IngestOptions& options) {
   settings.complain = [&](const std::string& line) {
     if (++complaints > options.most_complaints) return;
     wipe();
-    fmt::print(stderr, "{}\n", line);
+    say("{}\n", line);
   };
   if (shows_progress)
     settings.progress = [&](double part) {
       const int now = static_cast<int>(100 * part);
       if (now == percent) return;
       percent = now;
-      fmt::print(stderr, "\ringest {:3} %", percent);
+      say("\ringest {:3} %", percent);
       std::fflush(stderr);
     };
   const auto summary = formats::ingest(options.files, options.to, settings);
   wipe();
-  if (complaints > options.most_complaints) fmt::print(stderr, "… and {} more lines were left out\n", complaints - options.most_complaints);
+  if (complaints > options.most_complaints) say("… and {} more lines were left out\n", complaints - options.most_complaints);
   if (!summary) {
-    fmt::print(stderr, "tocsin: {}\n", summary.error().message);
+    say("tocsin: {}\n", summary.error().message);
     return 2;
   }
   const auto& s = *summary;
   if (!options.quiet) {
-    fmt::print(stderr, "{} lines: {} samples, {} log lines, {} events, {} covered, {} controls; {} left out\n", s.lines, s.samples,
+    say("{} lines: {} samples, {} log lines, {} events, {} covered, {} controls; {} left out\n", s.lines, s.samples,
                s.log_lines, s.events, s.coverage, s.controls, s.bad_lines);
-    fmt::print(stderr, "{} entries over {:.0f} s in {}, {} beats and {} coverage records of them made here\n", s.entries,
+    say("{} entries over {:.0f} s in {}, {} beats and {} coverage records of them made here\n", s.entries,
                stream::seconds(s.last - s.first), options.to.string(), s.made_beats, s.made_coverage);
-    if (s.clocks_off != 0) fmt::print(stderr, "{} records with a clock more than a year off did not move the time\n", s.clocks_off);
+    if (s.clocks_off != 0) say("{} records with a clock more than a year off did not move the time\n", s.clocks_off);
     if (s.skipped_pauses != 0)
-      fmt::print(stderr, "{} pauses of more than 26 hours were shortened: no beats in the rest of them\n", s.skipped_pauses);
+      say("{} pauses of more than 26 hours were shortened: no beats in the rest of them\n", s.skipped_pauses);
   }
   return options.strict && s.bad_lines != 0 ? 1 : 0;
 }

@@ -16,6 +16,7 @@
 #include "adapters/cli/pack_commands.h"
 #include "adapters/cli/packs.h"
 #include "adapters/cli/recordings.h"
+#include "adapters/cli/say.h"
 #include "adapters/cli/service_commands.h"
 #include "adapters/cli/topic_journal.h"
 #include "adapters/cli/usage.h"
@@ -142,7 +143,7 @@ int run(int argc, char** argv) {
       replayed.cluster = replay.journal.string();
       auto copy = cli::TemporaryJournal::of(replayed);
       if (!copy) {
-        fmt::print(stderr, "tocsin: {}\n", copy.error().message);
+        cli::say("tocsin: {}\n", copy.error().message);
         status = copy.error().code == tocsin::stream::Errc::io ? 3 : 2;
         return;
       }
@@ -274,7 +275,7 @@ int run(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) { return cli::answer(app, error); }
   if (app.get_subcommands().empty()) {
-    fmt::print(stderr, "{}", app.help());
+    cli::say("{}", app.help());
     return cli::bad_usage;
   }
   return status;

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "adapters/cli/say.h"
 #include "adapters/cli/usage.h"
 #include "adapters/cli/version.h"
 
@@ -117,7 +118,7 @@ void add_manual_commands(CLI::App& app, int& status) {
     if (command->empty()) return fmt::print("{}", app.help());
     for (const CLI::App* one : commands(app))
       if (one->get_name() == *command) return fmt::print("{}", one->help(app.get_name()));
-    fmt::print(stderr, "tocsin help: there is no command '{}'\nRun `tocsin --help` to see them\n", *command);
+    say("tocsin help: there is no command '{}'\nRun `tocsin --help` to see them\n", *command);
     status = bad_usage;
   });
   auto* completions = app.add_subcommand("completions", "Print the completions of a shell: bash, zsh or fish");

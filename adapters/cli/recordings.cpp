@@ -14,6 +14,7 @@
 #include <variant>
 #include <vector>
 
+#include "adapters/cli/say.h"
 #include "adapters/formats/alert_form.h"
 #include "adapters/formats/json_lines.h"
 #include "adapters/formats/printable.h"
@@ -160,13 +161,13 @@ int runs(bool json) {
   }
   if (json) fmt::print("{}\n", list.dump());
   else if (all.empty())
-    fmt::print(stderr, "tocsin runs: there is no recording in {}: tocsin wrap makes one\n", wrap::state_directory().string());
+    say("tocsin runs: there is no recording in {}: tocsin wrap makes one\n", wrap::state_directory().string());
   return 0;
 }
 
 int export_journal(const fs::path& argument, const fs::path& to) {
   const auto cannot = [](const std::string& why) {
-    fmt::print(stderr, "tocsin export: {}\n", formats::printable(why));
+    say("tocsin export: {}\n", formats::printable(why));
     return 2;
   };
   const auto directory = recording_named(argument);

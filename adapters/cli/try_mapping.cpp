@@ -11,6 +11,7 @@
 #include <set>
 
 #include "adapters/cli/packs.h"
+#include "adapters/cli/say.h"
 #include "adapters/config/config.h"
 #include "adapters/config/nodes.h"
 #include "adapters/formats/json_lines.h"
@@ -147,7 +148,7 @@ stream::Result<int> run(const TryOptions& options) {
 int try_mapping(const TryOptions& options) {
   const auto done = run(options);
   if (done) return *done;
-  fmt::print(stderr, "tocsin: {}\n", done.error().message);
+  say("tocsin: {}\n", done.error().message);
   return 2;
 }
 

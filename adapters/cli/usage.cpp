@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "adapters/cli/say.h"
 #include "adapters/formats/printable.h"
 #include "dsl/problems.h"
 
@@ -57,7 +58,7 @@ int answer(const CLI::App& app, const CLI::ParseError& error) {
     if (std::string found = stranger(app, command); !found.empty()) what = std::move(found);
   const std::string name = full_name(app, command);
   what = formats::printable(what);
-  fmt::print(stderr, "{}: {}\nRun `{} --help` to see what it takes\n", name, what, name);
+  say("{}: {}\nRun `{} --help` to see what it takes\n", name, what, name);
   return bad_usage;
 }
 

@@ -65,8 +65,13 @@ std::size_t end_of_bar(std::string_view text) noexcept {
   std::size_t at = text.find("%|");
   if (at != text.npos) at = text.find('|', at + 2);
   if (at != text.npos) at = text.find('[', at);
-  if (at != text.npos) at = text.find(']', at);
-  if (at == text.npos || at + 1 == text.size()) return text.size();
+  if (at == text.npos) return text.size();
+  // What it shows behind its times may have brackets of its own: loss=[0.5].
+  for (int open = 0; at < text.size(); ++at) {
+    if (text[at] == '[') ++open;
+    if (text[at] == ']' && --open == 0) break;
+  }
+  if (at + 1 >= text.size()) return text.size();
   const char next = text[at + 1];
   const bool begins = next == '[' || (next >= 'a' && next <= 'z') || (next >= 'A' && next <= 'Z');
   return begins ? at + 1 : text.size();

@@ -1,7 +1,7 @@
 -- Failures of processes: lines of Python, CUDA and the allocators.
 
--- What a rank reports of another one's end: it is no failure of its own.
-local consequence = [[(?m)^ ?(?:\w+\.)*[A-Z]\w*: .*(]] .. [[(?:Connection (?:closed|reset) by peer|[Bb]roken pipe|Socket closed|recvValue failed|sendBytes failed|failed to recv|Timed out (?:initializing process group|waiting \d+ms for)|timed out in init_process_group|[Tt]imed out after \d+ seconds waiting for clients|wait timeout after \d+ms|Timeout waiting for key|store (?:may have|might have) (?:crashed|exited)|terminated by signal SIGTERM|Process group .* (?:aborted|terminated)|NCCL (?:[Ee]rror|communicator)|NCCL: unhandled|nccl[A-Z]\w+Error|monitoredBarrier|Hccl[A-Z]\w+|Application timeout caused pair closure|\bKeyboardInterrupt:? *$)]] .. [[)]]
+-- What a rank reports of another one's end, or of its loader's worker, whose own traceback comes behind: it is no failure of its own.
+local consequence = [[(?m)^ ?(?:\w+\.)*[A-Z]\w*: .*(]] .. [[(?:Caught \w+ in (?:DataLoader worker|pin memory thread|replica)\b|Connection (?:closed|reset) by peer|[Bb]roken pipe|Socket closed|recvValue failed|sendBytes failed|failed to recv|Timed out (?:initializing process group|waiting \d+ms for)|timed out in init_process_group|[Tt]imed out after \d+ seconds waiting for clients|wait timeout after \d+ms|Timeout waiting for key|store (?:may have|might have) (?:crashed|exited)|terminated by signal SIGTERM|Process group .* (?:aborted|terminated)|NCCL (?:[Ee]rror|communicator)|NCCL: unhandled|nccl[A-Z]\w+Error|monitoredBarrier|Hccl[A-Z]\w+|Application timeout caused pair closure|\bKeyboardInterrupt:? *$)]] .. [[)]]
 -- A part of a path that is no library's: none begins with lib, site- or dist-.
 local part  = [[(?:[^lsd/"<][^/"]*|l(?:[^i/"][^/"]*)?|li(?:[^b/"][^/"]*)?|s(?:[^i/"][^/"]*)?|si(?:[^t/"][^/"]*)?|sit(?:[^e/"][^/"]*)?|site[^-/"][^/"]*|d(?:[^i/"][^/"]*)?|di(?:[^s/"][^/"]*)?|dis(?:[^t/"][^/"]*)?|dist[^-/"][^/"]*)]]
 local place = [[(?m)^\s+File ("/?]] .. part .. [[(?:/]] .. part .. [[)*", line \d+, in \S+)]]
@@ -14,7 +14,7 @@ pattern "traceback" {
   ends      = [[^ ?(?:(?:[a-z_]\w*\.)+[A-Z]\w*|[A-Z]\w*(?:Error|Exception|Exit|Interrupt|Iteration|Timeout|Failure|Empty|Full))(?::(?:\s|$)|\s*$)]],
   event     = "traceback", also = "exception_raised",
   texts     = { exception = { find = [[(?m)^ ?(?:\w+\.)*([A-Z]\w*)(?::(?:\s|$)|\s*$)]], last = true },
-                message   = { find = [[(?m)^ ?(?:\w+\.)*[A-Z]\w*: (.+)$]], last = true },
+                message   = { { find = [[(?m)^ ?(?:\w+\.)*[A-Z]\w*: (.+)$]], last = true }, { text = "no message" } },
                 frame     = { find = [[(?m)^\s+File ("[^"]+", line \d+, in \S+)]], last = true },
                 place     = { { find = place, last = true }, { find = [[(?m)^\s+File ("[^"]+", line \d+, in \S+)]], last = true } },
                 part      = { { find = consequence, text = "consequence" } },
@@ -27,7 +27,7 @@ pattern "traceback_of_process" {
   ends      = [[^ ?(?:(?:[a-z_]\w*\.)+[A-Z]\w*|[A-Z]\w*(?:Error|Exception|Exit|Interrupt|Iteration|Timeout|Failure|Empty|Full))(?::(?:\s|$)|\s*$)]],
   event     = "traceback", also = "exception_raised", rank = "rank",
   texts     = { exception = { find = [[(?m)^ ?(?:\w+\.)*([A-Z]\w*)(?::(?:\s|$)|\s*$)]], last = true },
-                message   = { find = [[(?m)^ ?(?:\w+\.)*[A-Z]\w*: (.+)$]], last = true },
+                message   = { { find = [[(?m)^ ?(?:\w+\.)*[A-Z]\w*: (.+)$]], last = true }, { text = "no message" } },
                 frame     = { find = [[(?m)^\s+File ("[^"]+", line \d+, in \S+)]], last = true },
                 place     = { { find = place, last = true }, { find = [[(?m)^\s+File ("[^"]+", line \d+, in \S+)]], last = true } },
                 part      = { { find = consequence, text = "consequence" } },

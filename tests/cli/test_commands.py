@@ -66,6 +66,17 @@ class Commands(WithJournal):
             self.assertEqual(tocsin("ingest", lines, "--to", journal).returncode, 0)
             self.assertIn(f"attempt 1: {reported}  (ended", tocsin("replay", journal).stdout)
 
+    def test_what_cannot_be_written_to_a_full_stderr_changes_no_result(self):
+        lines = self.base / "partly.jsonl"
+        lines.write_text("".join(line + "\n" for line in (
+            json.dumps({"t": BEGIN, "job": "j", "event": "start"}), "this is no JSON", json.dumps({"t": BEGIN + 5, "job": "j", "line": "hello"}))))
+        self.assertEqual(tocsin("ingest", lines, "--to", self.base / "printed").returncode, 0)
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([TOCSIN, "ingest", lines, "--to", self.base / "unprinted"], stderr=full, stdout=subprocess.DEVNULL, check=False)
+        self.assertEqual(done.returncode, 0)
+        digests = [tocsin("replay", self.base / name, "--quiet", "--digest").stdout for name in ("printed", "unprinted")]
+        self.assertEqual(digests[0], digests[1])
+
     def test_explain_prints_why_a_rule_did_not_fire(self):
         done = tocsin("explain", self.base / "journal", "--rule", "collective_hang", "--at", "+60s")
         self.assertEqual(done.returncode, 0, done.stderr)

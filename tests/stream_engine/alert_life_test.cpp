@@ -117,6 +117,24 @@ TEST_CASE("an alert that was explained and fires again goes on; one that cleared
   CHECK(bench.published.back().since == tick(60));
 }
 
+TEST_CASE("an alert that was explained does not fire when its parent clears, if its rule says no by then") {
+  Bench bench;
+  bench.rule("parent");
+  bench.child("child").clear = {false, 4, 4, {}};
+  bench.begin();
+  bench.at(10, {{Y}, {Y}}), bench.at(20, {{Y}, {N}}), bench.at(30, {{N}, {N}});
+  CHECK(bench.story() == Story{"10 parent firing", "30 parent resolved cleared"});
+  SUBCASE("and goes on if it says yes again before it has cleared") {
+    bench.at(40, {{N}, {Y}});
+    CHECK(bench.story().back() == "40 child firing");
+  }
+  SUBCASE("and is over once it has cleared") {
+    bench.at(40, {{N}, {N}}), bench.at(50, {{N}, {N}});
+    CHECK(bench.runs[1].lives().empty());
+    CHECK(bench.published.size() == 2);
+  }
+}
+
 TEST_CASE("children of a parent that fires are explained at once, although they are not due") {
   Bench bench;
   bench.rule("parent");

@@ -1,4 +1,4 @@
-"""A job of one process, as wrap records it: its lines are of no rank, its samples of rank 0."""
+"""Jobs as wrap records them: the lines of one process are of no rank, its samples of rank 0; a launcher outlives its ranks."""
 
 import json
 import os
@@ -31,15 +31,38 @@ def records():
     yield {"t": BEGIN + END, "job": "one", "event": "end", "reason": "cancelled"}
 
 
+def slow_launcher():
+    """Two ranks of which one prints for both; their processes end, and their launcher a minute later."""
+    yield {"t": BEGIN, "job": "two", "event": "start", "attempt": "1", "world_size": 2}
+    for rank in range(2):
+        yield {"t": BEGIN, "job": "two", "event": "member", "attempt": "1", "rank": rank, "node": "n1"}
+    for second in range(1, 100):
+        if second < 80:
+            yield {"t": BEGIN + second, "job": "two", "line": f"iter {second}: loss {3 - second / 1000:.4f}, time 1000.00ms, mfu 10.00%"}
+        for rank in range(2):
+            yield {"t": BEGIN + second + 0.9, "job": "two", "rank": rank, "source": "sampler",
+                   "values": {"process_state": "sleeping", "process_cpu": 0.01, "process_pid": 4711 + rank}}
+    for rank in range(2):
+        yield {"t": BEGIN + 100, "job": "two", "rank": rank, "event": "exit"}
+    yield {"t": BEGIN + 160, "job": "two", "event": "end", "reason": "completed"}
+
+
+def alerts_of(records):
+    with tempfile.TemporaryDirectory() as folder:
+        lines, journal = pathlib.Path(folder, "log.jsonl"), pathlib.Path(folder, "journal")
+        lines.write_text("".join(json.dumps(record) + "\n" for record in records))
+        environment = dict(os.environ, TOCSIN_RULES=str(ROOT / "rules"))
+        subprocess.run([TOCSIN, "ingest", lines, "--to", journal], check=True, env=environment)
+        done = subprocess.run([TOCSIN, "replay", journal, "--quiet", "--alerts", "-"], check=True, env=environment, capture_output=True, text=True)
+    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+
+
 class OneProcess(unittest.TestCase):
+    def test_that_no_step_is_missing_once_the_processes_of_all_ranks_have_ended(self):
+        self.assertEqual([alert["rule"] for alert in alerts_of(slow_launcher()) if alert.get("state") == "firing"], [])
+
     def test_that_it_was_stopped_is_told(self):
-        with tempfile.TemporaryDirectory() as folder:
-            lines, journal = pathlib.Path(folder, "log.jsonl"), pathlib.Path(folder, "journal")
-            lines.write_text("".join(json.dumps(record) + "\n" for record in records()))
-            environment = dict(os.environ, TOCSIN_RULES=str(ROOT / "rules"))
-            subprocess.run([TOCSIN, "ingest", lines, "--to", journal], check=True, env=environment)
-            done = subprocess.run([TOCSIN, "replay", journal, "--quiet", "--alerts", "-"], check=True, env=environment, capture_output=True, text=True)
-        alerts = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+        alerts = alerts_of(records())
         fired = [alert for alert in alerts if alert.get("state") == "firing"]
         self.assertEqual([alert["rule"] for alert in fired], ["job_stopped"])
         self.assertIn("(pid 4711)", json.dumps(fired[0]["implies"]))

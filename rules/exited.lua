@@ -1,0 +1,74 @@
+-- A1: a rank whose process ends by itself while the others are at work, and prints no traceback. No signal ended it: that is killed.lua's.
+
+rule "rank_exited" {
+  family = "A1", severity = "critical", per = "job", every = "end",
+  summary = "A rank ended by itself, without a traceback, and the others lost it",
+  needs = {
+    saved   = signal "checkpoint_saved" { over = "attempt" },
+    lost    = signal "peer_lost"        { over = "attempt" },
+    raised  = signal "traceback"        { over = "attempt" },
+    late    = signal "collective_timeout" { over = "attempt" },
+    failed  = signal "rank_failed"      { over = "attempt" },
+    seen    = signal "process_cpu"      { over = "attempt" },
+    step    = signal "step"             { over = "attempt" },
+    loss    = signal "loss"             { over = "attempt" },
+    stopped = signal "launcher_stopped" { over = "attempt" },
+    asked   = signal "cancel_requested" { over = "attempt" },
+    ended   = signal "end_reason"       { over = "attempt" },
+    done    = signal "training_ended"   { over = "attempt" },
+    known   = finding { "rank_unreaped", "loss_not_finite" },
+  },
+  yields_to = { "rank_killed", "host_out_of_memory", "exception", "startup_crash", "cuda_out_of_memory", "cuda_failed", "gpu_error", "gpu_error_in_log", "checkpoint_unreadable", "collective_hang",
+                "collective_timeout", "collective_failed", "rendezvous_failed", "node_down", "node_lost", "preempted" },
+  shows = "ended by itself, and without a traceback: {who}; ranks that lost it: {n:.0f}",
+  causes = {
+    coded = "it ended with exit code {code:.0f}: the program's own decision (sys.exit, os._exit) or a library's, for no signal ended it",
+    early = "its launcher reports the end of the others and not of this one: it ended with exit code 0 while they were at work (its data ran out, an early return, os._exit)",
+  },
+  actions = {
+    coded = { "read the last lines of rank {rank} for why it gave up, mend that, then start again and resume from checkpoint {saved:.0f}", "read the last lines of {who} for why it gave up, mend that, then start the job again" },
+    early = "make all ranks end after the same step: compare how many batches each has (an uneven share of the data, drop_last), and look where {who} may return early; then start the job again",
+  },
+  evaluate = function(job, p)
+    local lost   = job.lost:count():above(0):surely()
+    local silent = ~(lost | job.raised:count():above(0):surely() | job.late:count():above(0):surely())
+    local code   = job.failed:last("exitcode")
+    local own    = (silent & code:at_least(1) & code:below(128)):surely()
+    -- torchrun's table has every rank of its node that failed or that it ended itself.
+    local listed = job.failed:where { launcher = "torchrun" }:count():above(0):surely()
+    local early  = silent & ~listed & job.seen:count():above(0):surely() & (listed & code:is(1)):any("job"):surely()
+    local who    = own | (early & ~own:any("job"))
+    local begun  = (job.step:count():above(0):any("job") | job.loss:count():above(0)):surely()
+    local asked  = (job.stopped:count():above(0) | job.asked:count():above(0)):surely()
+    local well   = job.ended:last():is("completed", "cancelled", "timeout", "preempted", "requeued"):surely() | job.done:count():above(0):surely()
+    return who:any("job") & begun & lost:any("job") & ~asked & ~well & ~job.known:ever():surely(),
+      { who = who, n = lost:count("job"), code = own:choose(code, 0):max("job"), saved = job.saved:last("step"), early = ~own:any("job"), coded = own:any("job") }
+  end,
+}
+
+-- ---- cases ------------------------------------------------------------------------------------------------------------------------
+
+case "a rank ends by itself with a code of its own, and the launcher ends the other" {
+  ranks = 2, { lasting = "1m", phase = "train", step = steps(1), process_cpu = 0.9 },
+  { lasting = "3s", step = silent, events = { { "peer_lost", rank = 0 }, { "traceback", rank = 0, exception = "RuntimeError", part = "consequence" },
+    { "rank_failed", rank = 0, exitcode = -15, signal = 15, launcher = "torchrun", at = "1s" }, { "rank_failed", rank = 1, exitcode = 3, launcher = "torchrun", at = "1s" } }, ends = "failed" },
+  fires = { { "rank_exited", who = { 1 }, cause = "coded" } },
+}
+case "a rank ends well and early, and the launcher's table has all others" {
+  ranks = 4, { lasting = "1m", phase = "train", step = steps(1), process_cpu = 0.9 },
+  { lasting = "9s", step = silent, events = { { "peer_lost", rank = 0 }, { "traceback", rank = 0, exception = "RuntimeError", part = "consequence" },
+    { "peer_lost", rank = 1 }, { "traceback", rank = 1, exception = "RuntimeError", part = "consequence" },
+    { "rank_failed", rank = 0, exitcode = 1, launcher = "torchrun", at = "8s" }, { "rank_failed", rank = 1, exitcode = 1, launcher = "torchrun", at = "8s" },
+    { "rank_failed", rank = 3, exitcode = -15, signal = 15, launcher = "torchrun", at = "8s" } }, ends = "failed" },
+  fires = { { "rank_exited", who = { 2 }, cause = "early" } },
+}
+case "all ranks fail with a code, and one of them prints why" {
+  ranks = 2, { lasting = "1m", phase = "train", step = steps(1), process_cpu = 0.9 },
+  { lasting = "3s", step = silent, events = { { "traceback", rank = 0, exception = "ValueError" }, { "exception_raised", exception = "ValueError", message = "no", place = "train.py" },
+    { "peer_lost", rank = 1 }, { "rank_failed", rank = 0, exitcode = 1, launcher = "torchrun", at = "1s" }, { "rank_failed", rank = 1, exitcode = 1, launcher = "torchrun", at = "1s" } }, ends = "failed" },
+  fires = { { "exception", who = { 0 } } },
+}
+case "a person interrupts the launcher, and its ranks end with a code" {
+  ranks = 2, { lasting = "1m", phase = "train", step = steps(1), process_cpu = 0.9 },
+  { lasting = "3s", step = silent, events = { { "launcher_stopped", signal = 2 }, { "peer_lost", rank = 0 }, { "rank_failed", rank = 1, exitcode = 1, launcher = "torchrun", at = "1s" } }, ends = "failed" },
+}
