@@ -41,3 +41,8 @@ case "the kernel names a process that touches memory that is not its own, and th
   ranks = 2, { lasting = "1m", phase = "train", step = steps(1) }, { lasting = "12s", step = silent, events = { { "segfault", rank = 0, process = "trainer", whose = "other" } } },
   fires = { { "rank_killed", who = { 0 }, cause = "segment", within = "12s" } },
 }
+case "the cloud takes a node back, and kills what still runs there" {
+  ranks = 2, { lasting = "1m", phase = "train", step = steps(1) },
+  { lasting = "30s", step = silent, events = { { "preempted", at = "1s" }, { "rank_failed", rank = 1, exitcode = -9, signal = 9, at = "10s" } } },
+  fires = { { "preempted" } },
+}
