@@ -66,7 +66,7 @@ pattern "cuda_oom" {
              [[OOM when allocating tensor]], [[ran out of memory trying to allocate]], [[cuda runtime error \(2\)|error=2 : out of memory|cudaSuccess \(2 vs\. 0\)]], [[cudaMalloc (?:retry )?failed: out of memory]],
              [[[Oo]ut of memory (?:error )?on (?:GPU|device)]], [[Cuda failure (?:\d+ )?'out of memory']], [[\bOut of GPU memory\b]], [[^\s*what\(\): .*\bout of memory\b]],
              [[(?i)\bcu(?:da|dnn|blas) (?:execution )?(?:error|failed|failure)\b[^;,]{0,120}?(?:code ?=|with error|error:?) ?2(?:\(|\s*$)]], [[(?i)\bCUDA error: '?out of memory]],
-             [[Error while calling cu(?:da|dnn|blas)\w+\(.*\bout of memory\b]], [[(?i)\b(?:\w*cuda\w*|gpu|device)\b[^.:]{0,40}\bfail(?:ed|s)? to allocate\b]] },
+             [[Error while calling cu(?:da|dnn|blas)\w+\(.*\bout of memory\b]], [[(?i)(?:cuda|\bgpu|\bdevice)\w*\b[^.:]{0,40}\bfail(?:ed|s)? to allocate\b]] },
   unless = [[(?i)this is not a failure|ray\.exceptions|java\.lang|retrying|will retry|trying again|try again with|skipping|skipped|decreas|reducing (?:the )?(?:micro|batch)|\b(?:if|when|on)\b[^.]*out of memory|\bWARN(?:ING)?\b[^(].{0,80}(?:out of memory|OutOfMemory)|\bWARN.{0,80}failed to allocate|(?:pinned|host) memory]],
   event  = "cuda_oom",
   fields = { tried = { { find = [[[Tt]ried to allocate (NUM) ?GiB]], scale = 1073741824 }, { find = [[[Tt]ried to allocate (NUM) ?MiB]], scale = 1048576 },

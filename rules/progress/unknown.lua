@@ -208,13 +208,13 @@ parser "step_of" {
 parser "epoch_and_running" {
   about   = "beside a mean over the epoch so far, which is no loss of its own: Epoch 73, Step 25, 3.1 s, avg loss so far is 0.02",
   line    = [[(?i)^\W*(?:(?:info|debug)\W+)?]] .. epoch .. [[[\]),:;|\s\[-]{1,6}(?:batch|mini-?batch|iter(?:ation)?|step)[ :#=\[]*(?P<n>INT)\b.*?\b(?:avg|average|mean|running)[ _-]\w*loss]],
-  scan    = [[(?i)epoch]], unless = [[(?i)\b(?:val|valid|validation|validating|eval|evaluation|evaluating|test|testing|dev|best|final)(?:\b|_)]] .. of_checkpoint,
+  unless = [[(?i)\b(?:val|valid|validation|validating|eval|evaluation|evaluating|test|testing|dev|best|final)(?:\b|_)]] .. of_checkpoint,
   samples = with { step = { of_all, { "n", epoch = "epoch" } } }, states = { phase = "train" },
 }
 parser "step_and_values" {
   about   = "a count that begins the line, and values of which none is a loss by name: iter 120:, hard_loss_metric=0.21, mean_dist=3.6",
   line    = [[(?i)^\W*(?:(?:info|debug)\W+)?]] .. named_step .. [[[ :=#]{1,3}(?P<step>INT)\b[^\w.%]{1,4}(?:[a-z][\w ]{0,24}\s?[=:]\s?-?NUM[,;|\s]*){3}]],
-  scan    = [[(?i)step|iter|update|batch]], unless = not_training .. of_checkpoint,
+  unless = not_training .. of_checkpoint,
   samples = with { step = { of_all, { "step" } } }, states = { phase = "train" },
 }
 parser "loss_of_no_number" {
