@@ -24,6 +24,7 @@ rule "rank_killed" {
     cancelled = signal "slurm_cancelled"   { over = "attempt" },
     asked     = signal "cancel_requested"  { over = "attempt" },
     stopped   = signal "launcher_stopped"  { over = "attempt" },
+    taken     = signal "preempted"         { over = "attempt" },
     ended     = signal "end_reason"        { over = "attempt" },
     memory    = signal "host_memory_used"  { over = "2m" },
     limit     = signal "host_memory_limit" { over = "2m" },
@@ -68,7 +69,7 @@ rule "rank_killed" {
     local bus    = job.bus:count():above(0)
     local oom    = job.oom:count():above(0) | over:is("oom"):surely()
     local process = job.killed:except { signal = { 2, 6, 15 } }:count():above(0)
-    local ended  = (job.cancelled:count():above(0) | job.asked:count():above(0) | job.stopped:count():above(0)):surely()
+    local ended  = (job.cancelled:count():above(0) | job.asked:count():above(0) | job.stopped:count():above(0) | job.taken:count():above(0)):surely()
     local first  = by_signal:surely() & ~loader:surely():any("job")      -- who lost a worker comes before who lost a peer
     local by_end = loader:surely() | segv:surely() | bus:surely() | first
     local who    = by_end | (alive & ~by_end:any("job"))

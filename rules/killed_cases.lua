@@ -47,3 +47,8 @@ case "the host refuses a rank more memory, and the launcher ends the others" {
     { "rank_failed", rank = 0, exitcode = -15, signal = 15, launcher = "torchrun", at = "2s" }, { "rank_failed", rank = 1, exitcode = 1, launcher = "torchrun", at = "2s" } }, ends = "failed" },
   fires = { { "rank_killed", who = { 1 }, cause = "refused" } },
 }
+case "the cloud takes a node back, and kills what still runs there" {
+  ranks = 2, { lasting = "1m", phase = "train", step = steps(1) },
+  { lasting = "30s", step = silent, events = { { "preempted", at = "1s" }, { "rank_failed", rank = 1, exitcode = -9, signal = 9, at = "10s" } } },
+  fires = { { "preempted" } },
+}

@@ -61,17 +61,26 @@ std::size_t split_pieces(std::string_view line, std::vector<std::string_view>& p
   return dropped;
 }
 
+namespace {
+
+// Where the bracket that opens at `from` closes; values of a bar may have brackets of their own. Where they do not match, the first one.
+std::size_t end_of_bracket(std::string_view text, std::size_t from) noexcept {
+  int open = 0;
+  for (std::size_t at = from; at < text.size(); ++at) {
+    if (text[at] == '[') ++open;
+    if (text[at] == ']' && --open == 0) return at;
+  }
+  return text.find(']', from);
+}
+
+}  // namespace
+
 std::size_t end_of_bar(std::string_view text) noexcept {
   std::size_t at = text.find("%|");
   if (at != text.npos) at = text.find('|', at + 2);
   if (at != text.npos) at = text.find('[', at);
-  if (at == text.npos) return text.size();
-  // What it shows behind its times may have brackets of its own: loss=[0.5].
-  for (int open = 0; at < text.size(); ++at) {
-    if (text[at] == '[') ++open;
-    if (text[at] == ']' && --open == 0) break;
-  }
-  if (at + 1 >= text.size()) return text.size();
+  if (at != text.npos) at = end_of_bracket(text, at);
+  if (at == text.npos || at + 1 == text.size()) return text.size();
   const char next = text[at + 1];
   const bool begins = next == '[' || (next >= 'a' && next <= 'z') || (next >= 'A' && next <= 'Z');
   return begins ? at + 1 : text.size();

@@ -49,10 +49,10 @@ pattern "nccl_warn" {
 }
 pattern "nccl_error" {
   line   = { [[NCCL error in: (?P<where>\S+)]], [[ncclUnhandledCudaError|ncclSystemError|ncclInternalError|ncclRemoteError|ncclInvalidUsage|ncclInvalidArgument]], [[NCCL communicator was aborted on rank (?P<rank>\d+)]],
-             [[NCCL Error \d+: (?P<what>.+)]], [[\bNCCL: (?:unhandled|internal|invalid|remote)]], [[NCCL communicator encountered error]], [[Detected mismatch between collectives on ranks]],
-             [[Some \w+ operations have failed or timed out]] },
+             [[NCCL Error \d+: (?P<what>.+)]], [[\bNCCL: (?:unhandled|internal|invalid|remote)]], [[NCCL communicator encountered error]], [[\basync(?:hronous)? NCCL error: (?P<async>\w.*)]], [[Detected mismatch between collectives on ranks]],
+             [[Some \w+ operations have failed or timed out]], [[\bNCCL operation nccl\w+\(.*\) failed: (?P<jax>\w[\w ]*)]] },
   event  = "nccl_error", rank_if_unknown = "rank",
-  texts  = { message = { find = [[((?:nccl[A-Z]\w+|(?:NCCL: )?unhandled \w+ error|NCCL Error \d+: [^,]+|was aborted|encountered error|mismatch between collectives|failed or timed out)[^,.]*)]] } },
+  texts  = { message = { { "jax" }, { "async" }, { find = [[((?:nccl[A-Z]\w+|(?:NCCL: )?unhandled \w+ error|NCCL Error \d+: [^,]+|was aborted|encountered error|mismatch between collectives|failed or timed out)[^,.]*)]] } } },
 }
 pattern "hccl_timeout" {
   about  = "Huawei's library: a record from another rank did not come",
@@ -93,6 +93,7 @@ pattern "nccl_sockets" { about = "no fast transport: everything goes over TCP", 
 pattern "gloo_closed" {
   line   = { [[gloo/transport/tcp/\S+\] (?:Connection closed by peer|Read error)]], [[\[\S*gloo\S*\] (?:Connection (?:closed|reset) by peer|Socket closed)]] }, event = "peer_lost", texts = { peer = { find = [=[peer \[([^\]]+)\]]=] } },
 }
+pattern "horovod_shut_down" { about = "a rank learns that another one has ended, or that none asks for what it asks for", line = [[Horovod has been shut down]], event = "peer_lost" }
 pattern "gloo_timeout" {
   about  = "gloo's own watchdog: this rank waited",
   line   = { [[\[\S*gloo/transport/\S+\] Timed out waiting (?P<ms>\d+)ms for (?P<op>send|recv)]], [[Application timeout caused pair closure]] },

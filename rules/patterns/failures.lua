@@ -64,8 +64,10 @@ pattern "cuda_oom" {
   line   = { [[\b(?:CUDA|HIP|XPU|NPU|MLU|MPS backend) out of memory]], [[\bOutOfMemoryError\b]], [[C(?:UBLAS|UDNN)_STATUS_ALLOC_FAILED]], [[\b(?:CUDA|HIP|CUDA driver) error: out of memory]],
              [[CUDA_ERROR_OUT_OF_MEMORY|cudaErrorMemoryAllocation|hipErrorOutOfMemory|HIP_ERROR_OutOfMemory]], [[(?:RESOURCE_EXHAUSTED|Resource exhausted): (?:Out of memory|Attempting to|Failed to allocate|XLA|Error allocating|OOM when)]],
              [[OOM when allocating tensor]], [[ran out of memory trying to allocate]], [[cuda runtime error \(2\)|error=2 : out of memory|cudaSuccess \(2 vs\. 0\)]], [[cudaMalloc (?:retry )?failed: out of memory]],
-             [[[Oo]ut of memory (?:error )?on (?:GPU|device)]], [[Cuda failure (?:\d+ )?'out of memory']] },
-  unless = [[(?i)this is not a failure|ray\.exceptions|java\.lang|retrying|will retry|trying again|try again with|skipping|skipped|decreas|reducing (?:the )?(?:micro|batch)|\b(?:if|when|on)\b[^.]*out of memory|\bWARN(?:ING)?\b.{0,80}(?:out of memory|OutOfMemory)]],
+             [[[Oo]ut of memory (?:error )?on (?:GPU|device)]], [[Cuda failure (?:\d+ )?'out of memory']], [[\bOut of GPU memory\b]], [[^\s*what\(\): .*\bout of memory\b]],
+             [[(?i)\bcu(?:da|dnn|blas) (?:execution )?(?:error|failed|failure)\b[^;,]{0,120}?(?:code ?=|with error|error:?) ?2(?:\(|\s*$)]], [[(?i)\bCUDA error: '?out of memory]],
+             [[Error while calling cu(?:da|dnn|blas)\w+\(.*\bout of memory\b]], [[(?i)(?:cuda|\bgpu|\bdevice)\w*\b[^.:]{0,40}\bfail(?:ed|s)? to allocate\b]] },
+  unless = [[(?i)this is not a failure|ray\.exceptions|java\.lang|retrying|will retry|trying again|try again with|skipping|skipped|decreas|reducing (?:the )?(?:micro|batch)|\b(?:if|when|on)\b[^.]*out of memory|\bWARN(?:ING)?\b[^(].{0,80}(?:out of memory|OutOfMemory)|\bWARN.{0,80}failed to allocate|(?:pinned|host) memory]],
   event  = "cuda_oom",
   fields = { tried = { { find = [[[Tt]ried to allocate (NUM) ?GiB]], scale = 1073741824 }, { find = [[[Tt]ried to allocate (NUM) ?MiB]], scale = 1048576 },
                        { find = [[[Tt]ried to allocate (NUM) ?KiB]], scale = 1024 }, { find = [[allocate (NUM) bytes]] }, { find = [[allocate (NUM)GiB]], scale = 1073741824 },
@@ -80,9 +82,15 @@ pattern "cuda_error" {
              [[cuda runtime error \(\d+\) ?: (?P<old>.+?)(?: at /|$)]], [[THCudaCheck FAIL .*error=\d+ : (?P<check>.+)]], [[Triton Error \[CUDA\]: (?P<triton>.+)]],
              [[(?:cu[A-Z]\w+|hip[A-Z]\w+) failed: (?P<call>an illegal .*|misaligned .*|unspecified launch .*)]], [[\bMemory access fault by GPU node-\d+]], [[amdgpu: \[\w*hub\w*\] (?:no-retry )?page fault]],
              [[cudaError_t \d+ : "(?P<returned>[^"]+)"]], [[Check failed: \w+ == cudaSuccess \(\d+ vs\. 0\)\s+(?P<checked>.+)]],
-             [=[block: \[\d+,\d+,\d+\], thread: \[\d+,\d+,\d+\] Assertion .* failed]=] },
-  unless = [[out of memory|OUT_OF_MEMORY|ALLOC_FAILED|no kernel image|invalid device ordinal|no CUDA-capable|NO_DEVICE|busy or unavailable|not yet initialized|NOT_SUPPORTED|insufficient|MISMATCH]],
-  event  = "cuda_error", texts = { error = { { "error" }, { "name" }, { "driver" }, { "old" }, { "check" }, { "triton" }, { "call" }, { "returned" }, { "checked" }, { find = [[(device-side assert|CU\w+_STATUS_\w+|Memory access fault|Assertion .* failed)]] } } },
+             [=[block: \[\d+,\d+,\d+\], thread: \[\d+,\d+,\d+\] Assertion .* failed]=],
+             [[(?i)\bcu(?:da|dnn|blas|fft|solver|sparse|rand) error (?:at|in) \S+:\d+ code ?= ?\d+ ?\((?P<coded>[^)]*)]], [[\bCUDA failure \d+: (?P<failure>[^;]+)]],
+             [[(?i)\bcu(?:da|dnn|blas|fft|solver|sparse|rand) error\s?(?:[(\[]|: ?(?:code )?[1-9]\d*\b)]], [[(?i)\bcuda execution failed with error (?P<numbered>\d+)]], [[CUDA exception happened]],
+             [[\b(?P<phrase>an illegal memory access was encountered|unspecified launch failure|an illegal instruction was encountered|the launch timed out and was terminated)]],
+             [[\bcudaError(?P<symbol>IllegalAddress|IllegalInstruction|LaunchFailure|LaunchTimeout|MisalignedAddress|HardwareStackError|InvalidPc|Assert)\b]],
+             [[Error while calling (?P<called>cu(?:da|dnn|blas)\w+)\(]], [[unexpected error occurred (?:during CUDA execution|trying to launch a kernel)]],
+             [[Check failed: \w+ == CU(?:DNN|BLAS)_STATUS_SUCCESS \(\d+ vs\. \d+\)\s+(?P<status>\w+)]] },
+  unless = [[(?i:cu(?:da|dnn|blas) (?:execution )?(?:error|failed|failure)\b[^;,]{0,120}?(?:code ?=|with error|error:?) ?2(?:\(|\s*$))|out of memory|OUT_OF_MEMORY|ALLOC_FAILED|no kernel image|invalid device ordinal|no CUDA-capable|NO_DEVICE|busy or unavailable|not yet initialized|NOT_SUPPORTED|insufficient|MISMATCH]],
+  event  = "cuda_error", texts = { error = { { "error" }, { "name" }, { "driver" }, { "old" }, { "check" }, { "triton" }, { "call" }, { "returned" }, { "checked" }, { "coded" }, { "failure" }, { "numbered" }, { "phrase" }, { "symbol" }, { "called" }, { "status" }, { find = [[(device-side assert|CU\w+_STATUS_[^S\W]\w+|Memory access fault|Assertion .* failed)]] } } },
 }
 pattern "gpu_ecc" {
   line  = { [[(?i)uncorrectable (?:NVLink |ECC |hardware )?(?:ECC )?error]], [[ERROR_ECC_UNCORRECTABLE|cudaErrorECCUncorrectable]], [[(?i)\bdouble[- ]bit (?:ECC )?error]],
@@ -91,7 +99,7 @@ pattern "gpu_ecc" {
 }
 pattern "gpu_lost" {
   about  = "a program asks for a GPU that no longer answers: nvidia-smi, NVML, and the driver when it starts",
-  line   = { [[GPU is lost]], [[NVMLError_GpuIsLost]], [[Unable to determine the device handle for [Gg][Pp][Uu] ?(?P<pci>[0-9A-Fa-f:.]*)]], [[RmInitAdapter failed]],
+  line   = { [[GPU is lost]], [[NVMLError_GpuIsLost]], [[Unable to determine the device handle for [Gg][Pp][Uu] ?(?P<pci>[0-9A-Fa-f:.]*)]], [[RmInitAdapter failed]], [[NVRM: .*(?:\* GSP Timeout \*|GSP RPC timeout detected|_kgspIsHeartbeatTimedOut: Heartbeat timed out)]],
              [[^NVRM: fallen off the bus and is not responding]], [[\b(?:nvidia|amdgpu) (?P<pci>[0-9A-Fa-f:.]+): Unable to change power state from D3(?:hot|cold) to D0, device inaccessible]],
              [[amdgpu: GPU (?:reset begin|recovery disabled|hang detected)]], [[amdgpu_job_timedout\S* \*ERROR\* ring]], [[HW Exception by GPU node-\d+ .*(?:GPU Hang|reset)]], [[^\|\s*(?:ERR!|N/A|\d+%)\s+ERR!]] },
   event  = "gpu_lost", texts = { pci = "pci" },
@@ -136,7 +144,7 @@ pattern "disk_full"    { line = { [[No space left on device]], [[Disk quota exce
 pattern "disk_full_evicted" { line = { [[The node was low on resource: (?:ephemeral-storage|inodes)]], [[The node had condition: \[DiskPressure]] }, event = "disk_full" }
 pattern "storage_failed" {
   about = "a file system of the network that went away, as Python reports it; if steps follow, a retry succeeded",
-  line  = [[^\s*(?:\w+\.)*\w*Error: \[Errno (?P<errno>5|107|108|110|112|116|121)\] (?:Input/output error|Transport endpoint|Cannot send after transport|Host is down|Stale (?:NFS )?file handle|Remote I/O error|Connection timed out: ['"]/)]],
+  line  = [[(?:^\s*(?:\w+\.)*\w*|(?i:\b(?:encountered|raised|got|with) an? (?:\w+ )?))[Ee]rror: \[Errno (?P<errno>5|107|108|110|112|116|121)\] (?:Input/output error|Transport endpoint|Cannot send after transport|Host is down|Stale (?:NFS )?file handle|Remote I/O error|Connection timed out: ['"]/)]],
   event = "storage_failed", fields = { errno = "errno" },
 }
 pattern "permission_denied" { line = { [=[PermissionError: \[Errno 13\]]=], [[Errno 30\] Read-only file system]], [[: Permission denied\s*$]] }, unless = [[\bssh|publickey]], event = "permission_denied", texts = { path = { find = [['([^']+)'\s*$]] } } }

@@ -37,6 +37,21 @@ pattern "mpirun_signal" {
   line   = [[process rank (?P<rank>\d+) with PID (?P<pid>\d+) on node (?P<node>\S+) exited on signal (?P<signal>\d+)]], event = "rank_failed", rank = "rank",
   fields = { rank = "rank", pid = "pid", signal = "signal" }, texts = { node = "node", launcher = { text = "mpirun" } },
 }
+pattern "mpirun_exit" {
+  about = "Open MPI and PRRTE, over two lines",
+  line  = [=[^\s*Process name: \[\[\w+,\d+\],(?P<rank>\d+)\]]=], continues = [[^\s*Exit code:]], ends = [[^\s*Exit code:]], lines = 2,
+  event = "rank_failed", rank = "rank", fields = { rank = "rank", exitcode = { find = [[Exit code: +(\d+)]] } }, texts = { launcher = { text = "mpirun" } },
+}
+pattern "mpirun_primary" {
+  about = "it does not name the rank, and what follows does not always",
+  line  = [[^Primary job +terminated normally, but \d+ process(?:es)? returned]], event = "rank_failed",
+  fields = { exitcode = { number = 1 } }, texts = { launcher = { text = "mpirun" } },
+}
+pattern "mpi_abort" {
+  about = "a rank that ended its job by itself, as an exception in mpi4py does",
+  line  = { [[\bMPI_ABORT was invoked on rank (?P<rank>\d+) in communicator]], [[application called MPI_Abort\(.*\) - process (?P<rank>\d+)]] }, event = "rank_failed", rank = "rank",
+  fields = { rank = "rank", exitcode = { { find = [[MPI_Abort\(\w+, (\d+)\)]] }, { number = 1 } } }, texts = { launcher = { text = "mpirun" } },
+}
 pattern "hydra_signal" {
   about = "mpiexec of MPICH and Intel MPI",
   line  = [[^=\s+KILLED BY SIGNAL: (?P<signal>\d+)|APPLICATION TERMINATED WITH THE EXIT STRING: .*\(signal (?P<named>\d+)\)]], event = "rank_failed",
@@ -127,7 +142,7 @@ pattern "pool_worker_died" {
 -- notices of clouds that take their machines back.
 local conditional = [[(?i)\b(?:if|when|before|until|once|unless|whether|handlers?|hook)\b]]
 pattern "time_limit" {
-  line  = { [[DUE TO TIME LIMIT]], [[has exceeded its time limit and its allocation]], [[Time limit exhausted for JobId]], [[\bTERM_RUNLIMIT:]], [[PBS: job killed: walltime]],
+  line  = { [[DUE TO TIME LIMIT]], [[has exceeded its time limit and its allocation]], [[Time limit exhausted for JobId]], [[\bTERM_RUNLIMIT\b]], [[PBS: job killed: walltime]],
             [[\bJobState=TIMEOUT\b]], [[^State: TIMEOUT\b]], [[\sTIMEOUT\s+\d+:\d+\s*$]], [[(?i)\bexceed(?:ed|s) (?:(?:its|the|hard|soft|allowed|max|maximum) ){0,3}wall[- ]?(?:time|clock)\b]],
             [[(?i)\bwall[- ]?(?:time|clock)(?: time)?(?: limit)? (?:was |has been |is )?(?:exceeded|reached|expired)\b]], [[longer than specified deadline]], [[\bresource allocation expired\b]],
             [[\bMaxRuntimeExceeded\b]] },
@@ -146,7 +161,8 @@ pattern "node_failure" {
   line  = { [[DUE TO NODE FAIL]], [[(?:srun|salloc|sbatch): error: Node failure on (?P<node>\S+)]], [[Killing JobId=\S+ on failed node (?P<failed>\S+)]],
             [[\bJobId=\S+ due to failure of node (?P<requeued>\S+)]], [[\bJobState=NODE_FAIL\b]], [[^State: NODE_FAIL\b]], [[\sNODE_FAIL\s+\d+:\d+\s*$]], [[\(node failure\)]],
             [[\bnode name: (?P<ray>[^\s,]+) has been marked dead\b]], [[\bThe node with .{0,120}has been marked dead because\b]], [[\bNode (?P<unready>\S+) status is now: NodeNotReady\b]],
-            [[\bNode (?P<lost>\S+) which was running pod \S+ is unresponsive]], [[\bCan not reconnect to \S+, rescheduling job]] },
+            [[\bNode (?P<lost>\S+) which was running pod \S+ is unresponsive]], [[\bCan not reconnect to \S+, rescheduling job]],
+            [[\bunable to reach the execution host]] },
   event = "node_failure", texts = { node = { { "node" }, { "failed" }, { "requeued" }, { "ray" }, { "unready" }, { "lost" } } },
 }
 pattern "requeued"     { line = [[DUE TO JOB REQUEUE]], event = "requeued" }
@@ -163,7 +179,7 @@ pattern "host_oom_slurm" {
   line   = { [[Detected (?P<count>\d+) oom[-_ ]kill event]], [[task (?P<rank>\d+): Out Of Memory]], [[(?i)\bexceeded (?:job |step |virtual )?memory limit\b]], [[\bJobState=OUT_OF_MEMORY\b]], [[^State: OUT_OF_MEMORY\b]] },
   event  = "host_oom", fields = { count = "count" }, texts = { step = { find = [[StepId=(\S+?)[. ]*(?:cgroup|Some|$)]] } },
 }
-pattern "host_oom_batch" { line = { [[\bTERM_MEMLIMIT:]], [[PBS: job killed: \w*mem ]], [[\bJob has gone over memory limit of \d+]], [[\sOUT_OF_MEMORY\s+\d+:\d+\s*$]] }, event = "host_oom" }
+pattern "host_oom_batch" { line = { [[\bTERM_MEMLIMIT\b]], [[PBS: job killed: \w*mem ]], [[\bJob has gone over memory limit of \d+]], [[\sOUT_OF_MEMORY\s+\d+:\d+\s*$]] }, event = "host_oom" }
 pattern "host_oom_kubernetes" {
   line  = { [[\bOOMKilled\b]], [[The node was low on resource: memory]], [[The node had condition: \[MemoryPressure]] }, unless = [[(?i)oomkilled["']?\s*[:=]\s*["']?(?:false|0)]], event = "host_oom",
 }

@@ -100,7 +100,7 @@ pattern "checkpoint_corrupt" {
              [[Error\(s\) in loading state_dict for|(?:Missing|Unexpected) key\(s\) in state_dict|Missing key in checkpoint state_dict|loaded state dict (?:contains a parameter group|has a different number)]],
              [[Error while deserializing header: ]], [[UnpicklingError: |: invalid load key, |EOFError: Ran out of input]], [[Unable to (?:synchronously )?open file \((?:truncated file|file signature not found|bad object header)]],
              [[DataLossError|Data loss: not an sstable]], [[restore item and on-disk value metadata tree structures do not match]],
-             [[Requested shape: .* is not compatible with the stored shape]], [[Assignment requires shapes of both tensors to match]], [[Key \S+ not found in checkpoint]],
+             [[Requested shape: .* is not compatible with the stored shape]], [[Assignment requires shapes of both tensors to match]], [[Key \S+ not found in checkpoint]], [[Restoring from checkpoint failed]],
              [[CheckpointingException: (?:Global )?[Ss]hape mismatch|CheckpointingException: .*(?:[Uu]nexpected|[Mm]issing) key]], [[Unable to load weights from \w+ checkpoint file]], [[checkpoint being loaded used a DP world size of]],
              [[No valid checkpoint found in output directory|Can't find a valid checkpoint at]],
              [[FileNotFoundError: .*(?:\bcheckpoint-\d+/|\bglobal_step\d+/|\biter_\d+/|\bmp_rank_\d|_(?:model|optim)_states\.pt|\btrainer_state\.json|\.distcp\b)]], [[CheckpointException ranks:]], [[KeyError: '\w*(?:state_dict|optimizer)\w*']],
@@ -117,7 +117,7 @@ pattern "checkpoint_mismatch" {
 pattern "loss_is_nan" {
   about  = "programs that look for it themselves, and as a rule stop",
   line   = { [[(?i)\bloss(?:es)? (?:is|are|became|becomes|has become|went|turned|returned in \S+ is)(?: to)? (?:nan|inf|infinite|not finite|non-?finite|not a number)\b]], [[(?i)\bnon-?finite (?:loss|grad)]],
-             [[(?i)\bnan loss\b]], [[Invalid loss, terminating training]], [[returned nan values in its \d+th output]], [[(?i)\bfound (?:nan|inf)\b.{0,12}\b(?:grad|loss|weight|param)]],
+             [[(?i)\bnan loss\b]], [[(?i)\b(?:loss|model|training) (?:has )?(?:diverged|exploded)\b]], [[Invalid loss, terminating training]], [[returned nan values in its \d+th output]], [[(?i)\bfound (?:nan|inf)\b.{0,12}\b(?:grad|loss|weight|param)]],
              [[contains either `inf`, `nan` or element < 0]], [[FloatingPointError: invalid value \(nan\)]], [[(?i)\b(?:nan|infs?)(?: or infs?| or nans?|s)? (?:was |were )?(?:detected|encountered|found) in (?:the )?(?:loss|grad|weight|param|model)]] },
   unless = [[(?i)skip|ignor|\bif\b|\bwhen\b|\bwhether\b|check(?:s|ing)?\b|\bwill\b|\bno nan|\b0 nan|val(?:idation)?[ _]loss|eval[ _]loss]],
   event  = "loss_is_nan", texts = { message = { find = [[^(.*)$]] } },
@@ -131,7 +131,7 @@ pattern "training_ended" {
 }
 
 pattern "named_over" {
-  line   = [=[(?i)^\W*(?:(?:info|debug)\W+)?(?:\[[^\]]*\]\W*)*(?:(?:the )?training (?:run )?(?:is |has )?(?:now )?(?:finished|completed?|done|ended)\b|(?:the )?training is (?:now )?over\b|(?:finished|completed|done) (?:with )?training\b)|训练(?:已经|已|全部)?(?:完成|结束|完毕)|(?:学習|トレーニング)が?(?:完了|終了)]=],
+  line   = [=[(?i)^\W*(?:(?:info|debug)\W+)?(?:\[[^\]]*\]\W*)*(?:(?:the )?training (?:run )?(?:is |has )?(?:now )?(?:finished|completed?|done|ended)\b|(?:the )?training is (?:now )?over\b|(?:finished|completed|done|end(?:ed)?(?: of)?) (?:with )?training\b)|训练(?:已经|已|全部)?(?:完成|结束|完毕)|(?:学習|トレーニング)が?(?:完了|終了)]=],
   unless = [[Do not forget to share your model]], event = "training_over",
 }
 

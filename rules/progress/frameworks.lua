@@ -344,3 +344,20 @@ parser "episodes_returned" (training {
   about   = "CleanRL: global_step=1024, episodic_return=[21.]",
   line    = [[\bglobal[_ ]step=(?P<step>INT), episodic[_ ](?:return|length)=]], samples = { step = "step" },
 })
+parser "xgboost" (training {
+  about   = "a round, and a metric of each set of data; the one of the training is read where it falls",
+  line    = [[^\[(?P<step>INT)\]\s+[\w.-]+-[a-z]\w*(?:@\w+-?)?:NUM]],
+  samples = { step = "step", loss = { find = [[\b\w*train\w*-(?:rmse|rmsle|mae|mape|m?logloss|m?error|mphe|\w+-nloglik|\w+-deviance):(NUM)]] } },
+})
+parser "lightgbm" (training {
+  line    = { [[^\[(?P<step>INT)\]\s+[\w.-]+'s [a-z]\w*(?:@\d+)?: NUM]], [[^\[LightGBM\] \[Info\] Iteration:(?P<counted>INT), ]] },
+  samples = { step = { { "step" }, { "counted" } }, loss = { { find = [[\btrain(?:ing)?'s (?:rmse|l1|l2|mape|huber|fair|poisson|quantile|\w*logloss|\w*error|cross_entropy): (NUM)]] },
+                                                           { find = [[, training (?:rmse|l1|l2|mape|huber|fair|poisson|quantile|\w*logloss|\w*error|cross_entropy) : (NUM)]] } } },
+})
+parser "catboost" (training {
+  line    = [[^(?P<step>INT):\s+learn: NUM\s.*\btotal: ]], samples = { step = "step" },
+})
+parser "fastai" (training {
+  about   = "a table without lines: epoch, losses, metrics and the time of the epoch, all with six digits; the header stands above",
+  line    = [[^INT\s+(?P<loss>\d+\.\d{6})\s+(?:\d+\.\d{6}\s+){1,9}\d{1,2}(?::\d\d){1,2}\s*$]], samples = { loss = "loss" },
+})

@@ -33,6 +33,12 @@ parser "bar_with_loss" {
   samples = { step = "step", loss = "loss", learning_rate = { find = [[\blr=(NUM)]] } },
   states  = { phase = "train" },
 }
+parser "described_bar" {
+  about   = "a bar that shows its values before it: d: -0.41;gen: 0.12:  50%|#  | 1200/20000 [..",
+  line    = [=[^\s*(?:[\w ]{1,16}[=:] ?-?NUM[ ,;|/]*){1,8}:\s+INT%\|[^|]*\|\s*(?P<step>INT)/(?P<total>INT) \[\d]=],
+  unless  = [[(?i)\b(?:eval|valid|test|predict|infer|generat|sampl|val|dev|epoch)]], same = "total",
+  samples = { step = "step", loss = { find = [[(?i)^[^|]*\b(?:train_)?loss[=:] ?(NUM)]] } }, states = { phase = "train" },
+}
 parser "bar_of_epochs" {
   about   = "the epoch stands before the bar, without the word: [fold 0] 012/200:  25%| 1/4 [.., loss=0.5]",
   line    = [=[^[^|%]{0,40}?\b(?P<epoch>INT)/INT\]?:\s+INT%\|[^|]*\|\s*(?P<n>INT)/(?P<total>INT) \[[^\]]*[ ,]loss[ =:] ?(?P<loss>NUM)]=],
@@ -161,9 +167,10 @@ parser "epoch_summary" {
   about   = "a mean over an epoch, of a training that may print nothing else: Epoch 3/10, Train Loss: 0.51, Val Loss: 0.55",
   line    = { [[(?i)]] .. epoch .. [[\b.*?\btrain(?:ing)?[\W_]{0,3}(?:(?:(?:avg|average|mean|total|running|epoch)[ _])?loss|(?:r?mse|mae|bce|nll)(?:_\w{1,12})?)["']?\s*[:=|]?\s*["']?(?P<labelled>NUM)(?:[^\w.]|$)]],
               [[(?i)]] .. epoch .. [[\b.*?\b(?:avg|average|mean|running|epoch)[ _]loss["']?\s*[:=|]?\s*["']?(?P<average>NUM)(?:[^\w.]|$)]],
-              [[(?i)^\W*(?:\w+:)*\s?epochs?[ :#=\[]*INT(?:\s?(?:/|of)\s?INT)?\W{1,6}(?:train[ _])?loss["']?\s*[:=|]?\s*["']?(?P<loss>NUM)(?:[^\w.]|$)]] },
+              [[(?i)^\W*(?:\w+:)*\s?epochs?[ :#=\[]*INT(?:\s?(?:/|of)\s?INT)?\W{1,6}(?:train[ _])?loss["']?\s*[:=|]?\s*["']?(?P<loss>NUM)(?:[^\w.]|$)]] ,
+              [[(?i)\bepoch INT: (?:[a-z_]+ NUM\s+){1,12}loss (?P<paired>NUM)(?:[^\w.]|$)]] },
   scan    = scan_loss .. [[|(?i)r?mse|mae|bce]], unless = [[(?i)\b(?:eval(?:uat\w+)?|valid(?:at\w+)?|val|test|dev)\b[ :\w]{0,16}epoch|epoch[^,|;]{0,24}\b(?:val|valid|validation|eval|evaluation|test|dev)\b|\b(?:best|lowest|min|minimum|patience)\b.*epoch]],
-  samples = { loss = { { "labelled" }, { "average" }, { "loss" } } }, states = { phase = "train" },
+  samples = { loss = { { "labelled" }, { "average" }, { "loss" }, { "paired" } } }, states = { phase = "train" },
 }
 parser "loss_of_a_batch" {
   about   = "without a count: a line of its own, or after the epoch",
@@ -187,15 +194,27 @@ parser "batch_of" {
   samples = with { step = "step" }, states = { phase = "train" },
 }
 parser "step_alone" {
-  about   = "a line of its own: current step: 120, the 120th step",
+  about   = "a line of its own: current step: 120, the 120th step, iter = 120",
   line    = { [[(?i)^\W*(?:current|global|training|train)[ _](?:step|iteration|iter)s?\s*[:=#]?\s*(?P<step>INT)(?:st|nd|rd|th)?(?: (?:step|iteration))?\W*$]],
-              [[(?i)^\W*(?:the )?(?P<step>INT)(?:st|nd|rd|th) (?:step|iteration)\W*$]] },
+              [[(?i)^\W*(?:the )?(?P<step>INT)(?:st|nd|rd|th) (?:step|iteration)\W*$]] , [[(?i)^\W*(?:global_?)?(?:step|iteration|iter)s?\s*[:=]\s*(?P<step>INT)\s*$]] },
   scan    = [[(?i)step|iter]], samples = { step = "step" }, states = { phase = "train" },
 }
 parser "step_of" {
   about   = "how far it is, and no loss: step 1200/50000, iteration: 30 of 9000; of a total of hundreds, so that stages of a set-up are none",
   line    = [[(?i)(?:^|[^\w/])(?:global[_ ]?step|steps?|iter|iters|iteration|update)["']?\s*(?:[:=#]|\s)\s*\[?(?P<step>INT)\s?(?:/|of)\s?(?P<total>\d{3,})(?:[^\w.]|$)]],
   scan    = [[(?i)step|iter|update]], unless = not_training .. of_checkpoint, same = "total",
+  samples = with { step = { of_all, { "step" } } }, states = { phase = "train" },
+}
+parser "epoch_and_running" {
+  about   = "beside a mean over the epoch so far, which is no loss of its own: Epoch 73, Step 25, 3.1 s, avg loss so far is 0.02",
+  line    = [[(?i)^\W*(?:(?:info|debug)\W+)?]] .. epoch .. [[[\]),:;|\s\[-]{1,6}(?:batch|mini-?batch|iter(?:ation)?|step)[ :#=\[]*(?P<n>INT)\b.*?\b(?:avg|average|mean|running)[ _-]\w*loss]],
+  unless = [[(?i)\b(?:val|valid|validation|validating|eval|evaluation|evaluating|test|testing|dev|best|final)(?:\b|_)]] .. of_checkpoint,
+  samples = with { step = { of_all, { "n", epoch = "epoch" } } }, states = { phase = "train" },
+}
+parser "step_and_values" {
+  about   = "a count that begins the line, and values of which none is a loss by name: iter 120:, hard_loss_metric=0.21, mean_dist=3.6",
+  line    = [[(?i)^\W*(?:(?:info|debug)\W+)?]] .. named_step .. [[[ :=#]{1,3}(?P<step>INT)\b[^\w.%]{1,4}(?:[a-z][\w ]{0,24}\s?[=:]\s?-?NUM[,;|\s]*){3}]],
+  unless = not_training .. of_checkpoint,
   samples = with { step = { of_all, { "step" } } }, states = { phase = "train" },
 }
 parser "loss_of_no_number" {

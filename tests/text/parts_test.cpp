@@ -70,6 +70,8 @@ TEST_CASE("a line that overwrote itself falls into pieces") {
 TEST_CASE("what is written behind a bar that has no line break begins anew") {
   const auto behind = [](std::string_view text) { return text.substr(end_of_bar(text)); };
   CHECK(behind(" 5%|#  | 20/400 [00:02<00:39,  9.5it/s, loss=0.3][rank1]: Traceback") == "[rank1]: Traceback");
+  CHECK(behind(" 5%|#  | 20/400 [00:02<00:39,  9.5it/s, loss=[0.5]]Traceback") == "Traceback");
+  CHECK(behind(" 5%|#  | 20/400 [00:02<00:39,  9.5it/s, loss=[0.5]Traceback") == "Traceback");
   CHECK(behind("train: 5%|\xE2\x96\x88  | 20/400 [00:02<00:39,  9.5it/s]Saving to out") == "Saving to out");
   CHECK(behind(" 5%|#  | 20/400 [00:02<00:39,  9.5it/s, loss=[0.5]][rank1]: Traceback") == "[rank1]: Traceback");
   for (const std::string_view bar : {" 5%|#  | 20/400 [00:02<00:39,  9.5it/s]", " 5%|#  | 20/400 [00:02<00:39,  9.5it/s], loss=0.3",
