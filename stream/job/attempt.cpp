@@ -272,7 +272,7 @@ void Attempt::coverage(const CoverageRecord& record, Time arrival) {
 void Attempt::use(const PackChange& pack, Time from) {
   change_ = pack;
   auto runtime = packs_->runtime(pack);
-  if (runtime == runtime_) return;
+  if (runtime == runtime_) return extraction_.change(pack, *this);
   const auto before = std::exchange(runtime_, std::move(runtime));  // outlives the judge that it ran
   const auto old_history = std::move(history_);
   open_history();

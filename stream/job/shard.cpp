@@ -26,22 +26,28 @@ Shard::State::State(LoadedPack pack, PackSource* source, AlertSink& sink, const 
   job = {{&gate, &counters, nullptr, options.digest_columns, options.evaluate_all, &observer}, &log.packs, this};
 }
 
-const LoadedPack& Shard::State::loaded(const PackChange& change) {
-  if (const auto known = loaded_packs.find(change.hash); known != loaded_packs.end()) return known->second;
-  if (packs) {
-    auto pack = packs->pack(change.hash);
-    if (pack) {
-      had_packs.insert(change.hash);
-      return loaded_packs.emplace(change.hash, std::move(*pack)).first->second;
-    }
-    if (had_packs.contains(change.hash)) missing_pack = change.hash + ": " + pack.error().message;
+const LoadedPack* Shard::State::find_loaded(std::string_view hash) {
+  if (const auto known = loaded_packs.find(hash); known != loaded_packs.end()) return &known->second;
+  if (!packs) return nullptr;
+  auto pack = packs->pack(hash);
+  if (!pack) {
+    if (had_packs.contains(hash)) missing_pack = std::string{hash} + ": " + pack.error().message;
+    return nullptr;
   }
-  // It cannot be had: the one before it judges on.
-  ++counters.packs_refused;
+  had_packs.emplace(hash);
+  return &loaded_packs.emplace(hash, std::move(*pack)).first->second;
+}
+
+const LoadedPack& Shard::State::loaded(const PackChange& change) {
+  const auto known = refused.find(change.key);
+  if (const LoadedPack* pack = find_loaded(known == refused.end() ? change.hash : known->second.instead)) return *pack;
+  if (known == refused.end()) ++counters.packs_refused;
   const PackChange* before = &log.packs.all().front();
   for (const PackChange& other : log.packs.all())
     if (other.key < change.key) before = &other;
-  return loaded_packs.emplace(change.hash, before->key < change.key ? loaded(*before) : loaded_packs.begin()->second).first->second;
+  const LoadedPack& instead = before->key < change.key ? loaded(*before) : loaded_packs.begin()->second;
+  refused[change.key] = {change.hash, instead.pack->hash};
+  return instead;
 }
 
 // ---- subjects
