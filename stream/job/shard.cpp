@@ -55,6 +55,8 @@ const LoadedPack& Shard::State::loaded(const PackChange& change) {
 Shard::State::Item* Shard::State::subject(std::string_view name) {
   if (recent_ != nullptr && recent_->first == name) return recent_;
   if (const auto found = subjects.find(name); found != subjects.end()) return recent_ = &*found;
+  // A restart reads entries again that were about a job which is gone since.
+  if (const auto gone = forgotten_at.find(name); gone != forgotten_at.end() && entry_.position < gone->second) return nullptr;
   if (options.shards > 1 && murmur2(name) % options.shards != options.shard) return nullptr;
   if (subjects.size() >= options.most_subjects) {
     ++counters.subject_limit;
@@ -84,6 +86,7 @@ void Shard::State::forget(Item& item) {
   waiting_.erase(&item);
   if (recent_ == &item) recent_ = nullptr;
   forgotten.push_back(item.first);
+  forgotten_at[item.first] = applied_ ? entry_.next : entry_.position;
   subjects.erase(subjects.find(item.first));
 }
 

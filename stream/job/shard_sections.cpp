@@ -47,6 +47,7 @@ void Shard::State::forget_marks() {
   const Mark* oldest = place_to_read_from();
   if (oldest == nullptr || oldest == &marks.front()) return;
   const Position at = oldest->at;
+  std::erase_if(forgotten_at, [at](const auto& gone) { return gone.second <= at; });
   marks.erase(marks.begin(), std::find_if(marks.begin(), marks.end(), [at](const Mark& mark) { return mark.at == at; }));
   PackChange::Key pack = marks.front().log.packs.in_force(marks.front().log.clock).key;
   for (auto& [name, judged] : subjects) {
@@ -108,6 +109,7 @@ void Shard::State::save_own(Writer& out) const {
   for (const std::string& hash : had_packs)
     if (in_use.contains(hash)) had.push_back(hash);
   out(1, marks), out(2, changed), out(3, had);
+  if (!forgotten_at.empty()) out(5, forgotten_at);
   if (!refused.empty())
     out.list(4, refused, [](Writer& of, const auto& one) {
       of(1, one.first.from), of(2, one.first.at), of(3, one.second.hash), of(4, one.second.instead);
@@ -118,6 +120,7 @@ Result<void> Shard::State::load_own(Reader& in, std::set<std::string>& changed) 
   in(1, marks);
   for (auto& name : in.get<std::vector<std::string>>(2)) changed.insert(std::move(name));
   const auto hashes = in.get<std::vector<std::string>>(3);
+  in(5, forgotten_at);
   in.list(4, [&](Reader& of) {
     const PackChange::Key key{of.get<Time>(1), of.get<Position>(2)};
     refused[key] = {of.get<std::string>(3), of.get<std::string>(4)};

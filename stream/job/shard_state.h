@@ -97,6 +97,7 @@ struct Shard::State final : private PacksInUse {
   bool more_due = false;                           // than the last take held
   Time pack_changed = long_ago;                    // when a subject changed its pack last
   std::vector<std::string> forgotten;              // subjects whose sections are to be emptied
+  std::map<std::string, Position, std::less<>> forgotten_at;  // entries before are about the subject that is gone
   std::size_t backfilling = 0;                     // subjects that are
 
   // ---- marks and restore, in shard_sections.cpp

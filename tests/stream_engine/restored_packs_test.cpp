@@ -121,3 +121,25 @@ TEST_CASE("a pack that could not be had ends no record of several lines") {
   CHECK(judge(true, false) == whole);
   CHECK(judge(true, true) == whole);
 }
+TEST_CASE("a job that was forgotten is not there again after a restart") {
+  const auto pack = pack_of("hot", 50);
+  SmallJob log{pack};
+  heats(log, "job", 1, 20);
+  EntryBuilder b;
+  b.about("job");
+  b.event(SmallJob::at(20), EntryBuilder::job(), "end", {});
+  log.consume(b.entry(), 20);
+  log.beats(21, 200);
+  constexpr double forgotten = 86'400 + 20;
+  for (double s = forgotten - 300; s < forgotten + 20; ++s) {
+    heats(log, "other", s, s + 1);
+    if (s == forgotten - 40) heats(log, "job", s, s + 1);  // a stray
+  }
+  CHECK(log.shard.subjects() == 1);
+  const auto sections = log.shard.take_sections(true);
+  const auto handed_over = log.end();
+  SmallJob again{pack};
+  again.restore(log, sections, handed_over);
+  CHECK(again.shard.subjects() == 1);
+  CHECK(again.shard.digests() == log.shard.digests());
+}
