@@ -23,8 +23,22 @@ void Intake::open(const Pack& pack, History& history) {
   pack_ = &pack;
   history_ = &history;
   step_ = pack.signals.find("step");
-  forget_layouts();
+  read_as(pack.signals);
   steps_.forget_signals();
+}
+
+void Intake::read_as(const SignalTable& signals) {
+  names_ = &signals;
+  forget_layouts();
+}
+
+std::optional<SignalId> Intake::known_as(SignalId then) const {
+  return names_ == &pack_->signals ? then : pack_->signals.find((*names_)[then].name);
+}
+
+std::optional<SignalId> Intake::find(std::string_view name) const {
+  const auto then = names_->find(name);
+  return then ? known_as(*then) : std::nullopt;
 }
 
 void Intake::begin_backfill(Counters& uncounted) {
@@ -97,7 +111,7 @@ void Intake::alive(const MemberKey& key, Time arrival) {
 
 // A stated unit says what the values are; without one an alias has its factor, and the values of the signal's own name their unit.
 std::optional<double> Intake::factor_of(const SampleBlock::Signal& named, const SignalDefinition& definition) const {
-  if (named.unit.empty()) return pack_->signals.factor(named.name);
+  if (named.unit.empty()) return factor(named.name);
   return unit_factor(named.unit, definition.unit);
 }
 
@@ -114,24 +128,25 @@ const Intake::Layout& Intake::layout_of(const SampleBlock& block) {
     auto& signal = layout.signals.emplace_back();
     if (named.name == "gpu_pci" || named.name == "gpu_uuid" || named.name == "gpu_index")
       layout.gpu_names.push_back(static_cast<std::uint32_t>(layout.signals.size() - 1));
-    const auto id = pack_->signals.find(named.name);
-    if (!id) {
+    const auto then = names_->find(named.name);
+    if (!then) {
       ++layout.unknown;
       continue;
     }
-    const SignalDefinition& definition = pack_->signals[*id];
-    const bool step = step_ && *id == *step_;
+    const SignalDefinition& definition = (*names_)[*then];
+    const auto id = known_as(*then);
+    const bool step = step_ && id == step_;
     if (step) layout.step = layout.signals.size() - 1;
     const auto factor = factor_of(named, definition);
     if (!factor) {
       layout.refused = true;
       continue;
     }
-    signal = {*id,
+    signal = {id.value_or(SignalId{}),
               *factor,
               static_cast<float>(*factor),
               true,
-              history_->wants(*id) || step,
+              id && (history_->wants(*id) || step),
               definition.textual(),
               definition.points,
               definition.owner == Level::job,

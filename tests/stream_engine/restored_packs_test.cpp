@@ -86,6 +86,96 @@ TEST_CASE("a pack that could not be had leaves the one in force each time that i
   CHECK(log.answers.at("second").size() > of_second + 20);
 }
 
+TEST_CASE("a job that was forgotten is not there again after a restart") {
+  const auto pack = pack_of("hot", 50);
+  SmallJob log{pack};
+  heats(log, "job", 1, 20);
+  EntryBuilder b;
+  b.about("job");
+  b.event(SmallJob::at(20), EntryBuilder::job(), "end", {});
+  log.consume(b.entry(), 20);
+  log.beats(21, 200);
+  constexpr double forgotten = 86'400 + 20;
+  for (double s = forgotten - 300; s < forgotten + 20; ++s) {
+    heats(log, "other", s, s + 1);
+    if (s == forgotten - 40) heats(log, "job", s, s + 1);  // a stray
+  }
+  CHECK(log.shard.subjects() == 1);
+  const auto sections = log.shard.take_sections(true);
+  const auto handed_over = log.end();
+  SmallJob again{pack};
+  again.restore(log, sections, handed_over);
+  CHECK(again.shard.subjects() == 1);
+  CHECK(again.shard.digests() == log.shard.digests());
+}
+
+TEST_CASE("a signal that a reload begins to retain has the same rows after a restart, where a job's clock is behind its records") {
+  const char* signals = R"lua(signals { heat = { kind = "gauge", unit = "none", owner = "rank" }, load = { kind = "gauge", unit = "none", owner = "rank" } })lua";
+  const auto rule = [&](const char* signal) {
+    return SmallJob::load(signals, std::string{"rule \"r\" { per = \"rank\", every = \"1s\", needs = { x = signal \""} + signal +
+                                       "\" { over = \"60s\" } }, evaluate = function(job) return job.x:max():above(50) end }");
+  };
+  PacksByHash packs;
+  const auto first = rule("load");
+  packs.add(first);
+  const std::string second = packs.add(rule("heat"));
+  SmallJob log{first, &packs};
+  for (double s = 1; s < 60; ++s) {
+    EntryBuilder b, mark;
+    b.about("job");
+    const EntryBuilder::Value values[] = {{"heat", s, {}, false}, {"load", s, {}, false}};
+    b.sample(SmallJob::at(s), EntryBuilder::rank(0), values);
+    stream::Entry entry = b.entry();
+    entry.origin_source = "node/0", entry.origin_offset = static_cast<std::uint64_t>(s), entry.arrival = SmallJob::at(s);
+    log.consume(entry, s);
+    mark.watermark("node/0", SmallJob::at(s - 10));
+    log.consume(mark.entry(), s);
+    if (s == 20) reload(log, second, 25);
+  }
+  const auto sections = log.shard.take_sections(true);
+  SmallJob again{first, &packs};
+  again.restore(log, sections, log.end());
+  for (SmallJob* one : {&log, &again}) {
+    EntryBuilder mark;
+    mark.watermark("node/0", SmallJob::at(60));
+    one->consume(mark.entry(), 70);
+  }
+  CHECK(again.shard.row_digests() == log.shard.row_digests());
+  CHECK(again.shard.digests() == log.shard.digests());
+}
+
+TEST_CASE("after a restart what was read before a reload has the names and units of the rules of that time") {
+  const auto pack = [](const char* aliases) {
+    return SmallJob::load("signals { heat = { kind = \"gauge\", unit = \"none\", owner = \"rank\", aliases = { " + std::string{aliases} + " } } }",
+                          R"lua(rule "hot" { per = "rank", every = "1s", needs = { heat = signal "heat" { over = "30s" } },
+                            evaluate = function(job) return job.heat:max():above(50) end })lua",
+                          R"lua(parser "warmth" { line = [[^warmth (?P<x>NUM)]], samples = { warmth = "x" } })lua");
+  };
+  for (const char* later : {"warmth = 0.01", "\"warm\""}) {
+    PacksByHash packs;
+    const auto first = pack("warmth = 1");
+    packs.add(first);
+    const std::string second = packs.add(pack(later));
+    SmallJob log{first, &packs};
+    for (double s = 1; s < 30; ++s) {
+      EntryBuilder b, line;
+      const EntryBuilder::Value values[] = {{"warmth", 90 - s, {}, false}};
+      b.sample(SmallJob::at(s), EntryBuilder::rank(0), values);
+      log.consume(b, s);
+      line.line(SmallJob::at(s), EntryBuilder::rank(1), "warmth 80");
+      log.consume(line, s);
+      log.beats(s, s);
+      if (s == 20) reload(log, second, 20);
+    }
+    const auto sections = log.shard.take_sections(true);
+    const auto handed_over = log.end();
+    log.beats(30, 100);
+    SmallJob again{first, &packs};
+    again.restore(log, sections, handed_over);
+    CHECK(again.shard.digests() == log.shard.digests());
+  }
+}
+
 TEST_CASE("a pack that could not be had ends no record of several lines") {
   const auto pack = SmallJob::load(R"lua(signals { boom = { kind = "event", owner = "rank", fields = { why = "text" } } })lua",
                                    R"lua(rule "boom" { per = "rank", every = "boom", needs = { boom = signal "boom" { over = "60s" } },
@@ -120,26 +210,4 @@ TEST_CASE("a pack that could not be had ends no record of several lines") {
   CHECK(judge(false, true) == whole);
   CHECK(judge(true, false) == whole);
   CHECK(judge(true, true) == whole);
-}
-TEST_CASE("a job that was forgotten is not there again after a restart") {
-  const auto pack = pack_of("hot", 50);
-  SmallJob log{pack};
-  heats(log, "job", 1, 20);
-  EntryBuilder b;
-  b.about("job");
-  b.event(SmallJob::at(20), EntryBuilder::job(), "end", {});
-  log.consume(b.entry(), 20);
-  log.beats(21, 200);
-  constexpr double forgotten = 86'400 + 20;
-  for (double s = forgotten - 300; s < forgotten + 20; ++s) {
-    heats(log, "other", s, s + 1);
-    if (s == forgotten - 40) heats(log, "job", s, s + 1);  // a stray
-  }
-  CHECK(log.shard.subjects() == 1);
-  const auto sections = log.shard.take_sections(true);
-  const auto handed_over = log.end();
-  SmallJob again{pack};
-  again.restore(log, sections, handed_over);
-  CHECK(again.shard.subjects() == 1);
-  CHECK(again.shard.digests() == log.shard.digests());
 }
