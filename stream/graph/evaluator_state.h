@@ -24,8 +24,8 @@ struct Evaluator::State {
   // A node that is ready to run: its arguments, what its operation needs, and its values at the current tick.
   struct Step {
     bool of_window = false;
-    bool lends = false;  // its memory, once all that take its values have run; for whoever asks later they are computed again
-    bool lent = false;   // at this tick
+    bool lends = false;          // its memory, once all that take its values have run; for whoever asks later they are computed again
+    bool lent = false;           // at this tick
     std::uint16_t expected = 0;  // to which columns to spare it may give, as bits: a script's nodes have its place in turn
     std::uint8_t arity = 0;
     Op op{};

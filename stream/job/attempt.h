@@ -92,7 +92,7 @@ class Attempt final : private Extracted {
   Result<void> load(Reader& in);
   // Between begin_backfill and end_backfill, entries before the section's position write rows and do nothing else.
   void begin_backfill(Position from, const PackChange& pack);  // of a place in the log; the pack in force there
-  void backfill_from(const PackChange& pack);  // instead, where the attempt's first entry says so
+  void backfill_from(const PackChange& pack);                  // instead, where the attempt's first entry says so
   void backfill(const Entry& entry, Time clock);
   void backfill_change(const PackChange& pack);
   void backfill_end_reason();             // after the entry that ended it

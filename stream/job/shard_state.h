@@ -90,22 +90,22 @@ struct Shard::State final : private PacksInUse {
   std::string missing_pack;                                     // one of them that cannot be had any more, and why
   std::map<PackChange::Key, Refused> refused;                   // changes to packs that could not be had
   Subjects subjects;
-  std::vector<Mark> marks;                         // a minute apart: where a restore may begin to read
-  Position next{};                                 // after the last entry
-  Position handed_over{};                          // before it, nothing is reported
-  Time last_take = long_ago, last_own = long_ago;  // of sections, of the shard's own
-  bool more_due = false;                           // than the last take held
-  Time pack_changed = long_ago;                    // when a subject changed its pack last
-  std::vector<std::string> forgotten;              // subjects whose sections are to be emptied
+  std::vector<Mark> marks;                                    // a minute apart: where a restore may begin to read
+  Position next{};                                            // after the last entry
+  Position handed_over{};                                     // before it, nothing is reported
+  Time last_take = long_ago, last_own = long_ago;             // of sections, of the shard's own
+  bool more_due = false;                                      // than the last take held
+  Time pack_changed = long_ago;                               // when a subject changed its pack last
+  std::vector<std::string> forgotten;                         // subjects whose sections are to be emptied
   std::map<std::string, Position, std::less<>> forgotten_at;  // entries before are about the subject that is gone
-  std::size_t backfilling = 0;                     // subjects that are
+  std::size_t backfilling = 0;                                // subjects that are
 
   // ---- marks and restore, in shard_sections.cpp
   [[nodiscard]] bool due_for_saving(const Item& item) const;
   [[nodiscard]] std::set<std::string, std::less<>> packs_in_use() const;
   [[nodiscard]] std::set<std::string, std::less<>> packs_to_come() const;
   void add_instead(std::set<std::string, std::less<>>& hashes) const;  // of those that were refused: what judges instead
-  [[nodiscard]] PackChange::Key oldest_pack() const;  // that judges a subject, or would judge a new one
+  [[nodiscard]] PackChange::Key oldest_pack() const;                   // that judges a subject, or would judge a new one
   void save_own(Writer& out) const;
   Result<void> load_own(Reader& in, std::set<std::string>& changed);
   const Mark* place_to_read_from() const;

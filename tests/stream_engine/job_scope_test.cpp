@@ -231,8 +231,9 @@ TEST_CASE("attempts side by side share the limit of alerts of their job") {
 
 TEST_CASE("an alert of a job that ends with its log ends at the same time after a restart and after a reload") {
   // It takes more than an hour to end for want of data.
-  const std::string rule = "rule \"hot\" { scope = \"job\", per = \"rank\", every = \"30m\", shows = \"hot\", "
-                           "needs = { x = signal \"heat\" { over = \"20s\" } }, evaluate = function(job) return job.x:max():above(50) end }\n";
+  const std::string rule =
+      "rule \"hot\" { scope = \"job\", per = \"rank\", every = \"30m\", shows = \"hot\", "
+      "needs = { x = signal \"heat\" { over = \"20s\" } }, evaluate = function(job) return job.x:max():above(50) end }\n";
   const auto pack = SmallJob::load(signals, rule);
   PacksByHash packs;
   const std::string same = packs.add(SmallJob::load(signals, "-- another text\n" + rule));

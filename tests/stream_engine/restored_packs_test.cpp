@@ -18,7 +18,8 @@ constexpr const char* nobody_has = "0123456789abcdef";
 stream::LoadedPack pack_of(const std::string& name, int limit) {
   return SmallJob::load(R"lua(signals { heat = { kind = "gauge", unit = "none", owner = "rank" } })lua",
                         "rule \"" + name + R"lua(" { per = "rank", every = "1s", needs = { heat = signal "heat" { over = "20s" } },
-                            evaluate = function(job) return job.heat:last():above()lua" + std::to_string(limit) + ") end }");
+                            evaluate = function(job) return job.heat:last():above()lua" +
+                            std::to_string(limit) + ") end }");
 }
 
 void heats(SmallJob& log, const char* job, double from, double to) {
@@ -110,7 +111,8 @@ TEST_CASE("a job that was forgotten is not there again after a restart") {
 }
 
 TEST_CASE("a signal that a reload begins to retain has the same rows after a restart, where a job's clock is behind its records") {
-  const char* signals = R"lua(signals { heat = { kind = "gauge", unit = "none", owner = "rank" }, load = { kind = "gauge", unit = "none", owner = "rank" } })lua";
+  const char* signals =
+      R"lua(signals { heat = { kind = "gauge", unit = "none", owner = "rank" }, load = { kind = "gauge", unit = "none", owner = "rank" } })lua";
   const auto rule = [&](const char* signal) {
     return SmallJob::load(signals, std::string{"rule \"r\" { per = \"rank\", every = \"1s\", needs = { x = signal \""} + signal +
                                        "\" { over = \"60s\" } }, evaluate = function(job) return job.x:max():above(50) end }");
@@ -146,10 +148,11 @@ TEST_CASE("a signal that a reload begins to retain has the same rows after a res
 
 TEST_CASE("after a restart what was read before a reload has the names and units of the rules of that time") {
   const auto pack = [](const char* aliases) {
-    return SmallJob::load("signals { heat = { kind = \"gauge\", unit = \"none\", owner = \"rank\", aliases = { " + std::string{aliases} + " } } }",
-                          R"lua(rule "hot" { per = "rank", every = "1s", needs = { heat = signal "heat" { over = "30s" } },
+    return SmallJob::load(
+        "signals { heat = { kind = \"gauge\", unit = \"none\", owner = \"rank\", aliases = { " + std::string{aliases} + " } } }",
+        R"lua(rule "hot" { per = "rank", every = "1s", needs = { heat = signal "heat" { over = "30s" } },
                             evaluate = function(job) return job.heat:max():above(50) end })lua",
-                          R"lua(parser "warmth" { line = [[^warmth (?P<x>NUM)]], samples = { warmth = "x" } })lua");
+        R"lua(parser "warmth" { line = [[^warmth (?P<x>NUM)]], samples = { warmth = "x" } })lua");
   };
   for (const char* later : {"warmth = 0.01", "\"warm\""}) {
     PacksByHash packs;
@@ -177,10 +180,11 @@ TEST_CASE("after a restart what was read before a reload has the names and units
 }
 
 TEST_CASE("a pack that could not be had ends no record of several lines") {
-  const auto pack = SmallJob::load(R"lua(signals { boom = { kind = "event", owner = "rank", fields = { why = "text" } } })lua",
-                                   R"lua(rule "boom" { per = "rank", every = "boom", needs = { boom = signal "boom" { over = "60s" } },
+  const auto pack = SmallJob::load(
+      R"lua(signals { boom = { kind = "event", owner = "rank", fields = { why = "text" } } })lua",
+      R"lua(rule "boom" { per = "rank", every = "boom", needs = { boom = signal "boom" { over = "60s" } },
                                      evaluate = function(job) return job.boom:where { why = "heat" }:count():above(0) end })lua",
-                                   R"lua(pattern "boom" { line = [[^boom]], continues = [[^ ]], event = "boom", fields = { why = { find = [[by (\w+)]] } } })lua");
+      R"lua(pattern "boom" { line = [[^boom]], continues = [[^ ]], event = "boom", fields = { why = { find = [[by (\w+)]] } } })lua");
   const auto judge = [&](bool reloaded, bool restarted) {
     PacksByHash packs;
     packs.add(pack);
