@@ -37,7 +37,7 @@ void Evaluator::State::prepare(NodeId id) {
   made.of_window = operation(node.op).on == Shape::window;
   made.arity = static_cast<std::uint8_t>(node.arguments.size());
   made.lends = !coarse(made.level) && writes_all_members(node);
-  if (made.lends) with_memory(made, [](auto&, auto& spare, auto) { spare.expect_one(); });
+  if (made.lends) with_memory(made, [&](auto&, auto& spare, auto) { expect(made, spare); });
   made.lent = made.lends;  // it has none yet
   computed[index(id)] = never;
   made.takers = 0;

@@ -24,8 +24,9 @@ struct Evaluator::State {
   // A node that is ready to run: its arguments, what its operation needs, and its values at the current tick.
   struct Step {
     bool of_window = false;
-    bool lends = false;  // its memory, once all that take its values have run; for whoever asks later they are computed again
-    bool lent = false;   // at this tick
+    bool lends = false;          // its memory, once all that take its values have run; for whoever asks later they are computed again
+    bool lent = false;           // at this tick
+    std::uint16_t expected = 0;  // to which columns to spare it may give, as bits: a script's nodes have its place in turn
     std::uint8_t arity = 0;
     Op op{};
     Shape shape = Shape::column;
@@ -49,6 +50,7 @@ struct Evaluator::State {
   std::uint64_t tick = 2;
   std::uint64_t version = 0;  // of the topology, at this tick
   GroupFold fold;
+  static_assert(2 * level_count <= 16);
   std::array<Spare<double>, level_count> spare_columns;
   std::array<Spare<Truth>, level_count> spare_masks;
   bool keeping = false;         // what is computed takes no values for the last time
@@ -82,6 +84,11 @@ struct Evaluator::State {
     const auto level = static_cast<std::size_t>(step.level);
     if (step.shape == Shape::column) call(step.column, spare_columns[level], absent);
     else if (step.shape == Shape::mask) call(step.mask, spare_masks[level], Truth::unknown);
+  }
+  void expect(Step& step, auto& spare) {
+    const auto bit = static_cast<std::uint16_t>(1u << (2 * static_cast<unsigned>(step.level) + (step.shape == Shape::mask ? 1u : 0u)));
+    if ((step.expected & bit) == 0) spare.expect_one();
+    step.expected |= bit;
   }
   void take_memory(Step& step);
   void served(Step& argument);

@@ -9,6 +9,8 @@
 namespace tocsin::stream {
 namespace {
 
+PackOrder order_of(const PackChange& pack) { return {pack.key.from, static_cast<std::uint64_t>(pack.key.at)}; }
+
 bool shapes_the_job(std::string_view event) { return event == "start" || event == "member" || event == "exit" || event == "end"; }
 
 }  // namespace
@@ -164,16 +166,16 @@ void Attempt::line(const LineRecord& l, Time arrival) {
 }
 
 void Attempt::sample(Time time, const MemberKey& member, std::string_view signal, double number, std::string_view source) {
-  const auto id = runtime_->pack()->signals.find(signal);
+  const auto id = intake_.find(signal);
   if (!id) {
     ++context_.counters->unknown_signal;
     return;
   }
-  intake_.sample(*id, member, time, canonical(number) * runtime_->pack()->signals.factor(signal), arrival_, source);
+  intake_.sample(*id, member, time, canonical(number) * intake_.factor(signal), arrival_, source);
 }
 
 void Attempt::sample(Time time, const MemberKey& member, std::string_view signal, std::string_view text, std::string_view source) {
-  const auto id = runtime_->pack()->signals.find(signal);
+  const auto id = intake_.find(signal);
   if (!id || !runtime_->pack()->signals[*id].textual()) {
     ++context_.counters->unknown_signal;
     return;
@@ -272,11 +274,11 @@ void Attempt::coverage(const CoverageRecord& record, Time arrival) {
 void Attempt::use(const PackChange& pack, Time from) {
   change_ = pack;
   auto runtime = packs_->runtime(pack);
-  if (runtime == runtime_) return;
+  if (runtime == runtime_) return extraction_.change(pack, *this);
   const auto before = std::exchange(runtime_, std::move(runtime));  // outlives the judge that it ran
   const auto old_history = std::move(history_);
   open_history();
-  history_->adopt(*old_history);
+  history_->adopt(*old_history, order_of(pack));
   if (ended()) history_->end(end_);
   auto judge = std::make_unique<Judge>(
       runtime_->pack(), runtime_->scripts(),
@@ -319,7 +321,19 @@ void Attempt::begin_backfill(Position from, const PackChange& pack) {
   history_->backfill_rows_only(true);
   topology_then_ = topology_;
   topology_.go_back_to(from);
+  backfill_from(pack);
+}
+
+// What comes first was read under this pack.
+void Attempt::backfill_from(const PackChange& pack) {
   extraction_.begin(pack);
+  backfill_as(pack);
+}
+
+void Attempt::backfill_as(const PackChange& pack) {
+  history_->backfill_under(order_of(pack));
+  then_ = packs_->runtime(pack);
+  intake_.read_as(then_->pack()->signals);
 }
 
 void Attempt::backfill_to(Time clock) {
@@ -339,6 +353,7 @@ void Attempt::backfill(const Entry& entry, Time clock) {
 void Attempt::backfill_change(const PackChange& pack) {
   backfill_to(pack.key.from - Duration{1});
   arrival_ = pack.key.from;
+  backfill_as(pack);
   extraction_.change(pack, *this);
 }
 
@@ -350,6 +365,8 @@ Result<void> Attempt::end_backfill(Time clock) {
   backfilling_ = false;
   context_.counters = counters_;
   intake_.end_backfill(*counters_);
+  intake_.read_as(runtime_->pack()->signals);
+  then_.reset();
   history_->backfill_rows_only(false);
   topology_.restore(std::move(*topology_then_));
   topology_then_.reset();

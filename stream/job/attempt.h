@@ -92,6 +92,7 @@ class Attempt final : private Extracted {
   Result<void> load(Reader& in);
   // Between begin_backfill and end_backfill, entries before the section's position write rows and do nothing else.
   void begin_backfill(Position from, const PackChange& pack);  // of a place in the log; the pack in force there
+  void backfill_from(const PackChange& pack);                  // instead, where the attempt's first entry says so
   void backfill(const Entry& entry, Time clock);
   void backfill_change(const PackChange& pack);
   void backfill_end_reason();             // after the entry that ended it
@@ -108,6 +109,7 @@ class Attempt final : private Extracted {
   void end_at(Time end, std::string reason);
   void report_end_reason();
   void backfill_to(Time clock);
+  void backfill_as(const PackChange& pack);
   [[nodiscard]] double productive_seconds(Time until) const;
 
   void sample(Time time, const MemberKey& member, std::string_view signal, double value, std::string_view source) override;
@@ -141,6 +143,7 @@ class Attempt final : private Extracted {
   bool backfilling_ = false;
   bool added_to_earlier_ = false;
   std::uint32_t before_ = 0;
+  std::shared_ptr<PackRuntime> then_;  // of the pack under which the entries of a backfill were read first
   // As the section has them, until end_backfill().
   std::vector<std::byte> extraction_state_;
   std::optional<Topology> topology_then_;

@@ -4,13 +4,12 @@
 #include <type_traits>
 
 #include "stream/values/digest.h"
-#include "stream/values/units.h"
 
 namespace tocsin::stream {
 namespace {
 
 constexpr Duration furthest_back = std::chrono::minutes{10};  // of an event or point; further, it is placed at its arrival
-constexpr std::size_t most_layouts = 4'096, most_memberships = 65'536;
+constexpr std::size_t most_memberships = 65'536;
 
 template <class T>
 T measured(T value) noexcept {
@@ -23,7 +22,7 @@ void Intake::open(const Pack& pack, History& history) {
   pack_ = &pack;
   history_ = &history;
   step_ = pack.signals.find("step");
-  forget_layouts();
+  read_as(pack.signals);
   steps_.forget_signals();
 }
 
@@ -37,11 +36,6 @@ void Intake::end_backfill(Counters& counters) {
   backfilling_ = false;
   counters_ = &counters;
   steps_ = std::move(before_.steps), sequence_ = before_.sequence, order_ = before_.order;
-}
-
-void Intake::forget_layouts() {
-  layouts_.clear();
-  recent_layouts_.fill(nullptr);
 }
 
 void Intake::begin(const Entry& entry) noexcept {
@@ -93,59 +87,6 @@ void Intake::alive(const MemberKey& key, Time arrival) {
   history_->alive(key.level, *slot, arrival);
   if (cluster_ != nullptr) cluster_->see(key.level, {&*slot, 1}, arrival);
   carried(key.level, {&*slot, 1});
-}
-
-// A stated unit says what the values are; without one an alias has its factor, and the values of the signal's own name their unit.
-std::optional<double> Intake::factor_of(const SampleBlock::Signal& named, const SignalDefinition& definition) const {
-  if (named.unit.empty()) return pack_->signals.factor(named.name);
-  return unit_factor(named.unit, definition.unit);
-}
-
-const Intake::Layout& Intake::layout_of(const SampleBlock& block) {
-  const Layout*& recent = recent_layouts_[(reinterpret_cast<std::uintptr_t>(block.layout.data()) * 0x9e3779b97f4a7c15u) >> 56];
-  if (recent != nullptr && recent->names == block.layout && recent->source == block.source) return *recent;
-  key_.assign(block.layout).push_back('\0');
-  key_ += block.source;
-  if (const auto known = layouts_.find(key_); known != layouts_.end()) return *(recent = &known->second);
-  if (layouts_.size() > most_layouts) forget_layouts();
-  Layout layout;
-  layout.names = block.layout, layout.source = block.source;
-  for (const auto& named : block.signals) {
-    auto& signal = layout.signals.emplace_back();
-    if (named.name == "gpu_pci" || named.name == "gpu_uuid" || named.name == "gpu_index")
-      layout.gpu_names.push_back(static_cast<std::uint32_t>(layout.signals.size() - 1));
-    const auto id = pack_->signals.find(named.name);
-    if (!id) {
-      ++layout.unknown;
-      continue;
-    }
-    const SignalDefinition& definition = pack_->signals[*id];
-    const bool step = step_ && *id == *step_;
-    if (step) layout.step = layout.signals.size() - 1;
-    const auto factor = factor_of(named, definition);
-    if (!factor) {
-      layout.refused = true;
-      continue;
-    }
-    signal = {*id,
-              *factor,
-              static_cast<float>(*factor),
-              true,
-              history_->wants(*id) || step,
-              definition.textual(),
-              definition.points,
-              definition.owner == Level::job,
-              false,
-              definition.owner};
-    signal.plain = signal.wanted && !step && !signal.textual && !signal.points && !definition.wide();
-    const auto place = static_cast<std::uint32_t>(layout.signals.size() - 1);
-    if (signal.wanted) (signal.plain ? layout.plain : layout.others).push_back(place);
-    else ++layout.unwanted;
-    const std::string_view source = block.source.empty() ? std::string_view{definition.source} : block.source;
-    if (!source.empty() && std::find(layout.sources.begin(), layout.sources.end(), source) == layout.sources.end())
-      layout.sources.emplace_back(source);
-  }
-  return *(recent = &layouts_.emplace(key_, std::move(layout)).first->second);
 }
 
 Intake::Membership& Intake::membership_of(const SampleBlock& block) {

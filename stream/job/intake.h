@@ -31,6 +31,11 @@ class Intake {
       : topology_(topology), coverage_(coverage), symbols_(symbols), counters_(&counters) {}
 
   void open(const Pack& pack, History& history);
+  // Names and units are those of another pack now: in a backfill, of the one under which the entries were read first.
+  void read_as(const SignalTable& signals);
+  // The signal of this name, and the factor of its values.
+  [[nodiscard]] std::optional<SignalId> find(std::string_view name) const;
+  [[nodiscard]] double factor(std::string_view name) const { return names_->factor(name); }
   // In the cluster, they learn who is seen.
   void into(ClusterMembers& members) noexcept { cluster_ = &members; }
   // Which of the job's origins the records come from that follow; nullopt: they were written directly.
@@ -108,6 +113,7 @@ class Intake {
   const Layout& layout_of(const SampleBlock& block);
   Membership& membership_of(const SampleBlock& block);
   const Membership::Owners& owners_of(Membership& membership, Level owner, const SampleBlock& block);
+  [[nodiscard]] std::optional<SignalId> known_as(SignalId then) const;  // here, of one of names_
   [[nodiscard]] std::optional<double> factor_of(const SampleBlock::Signal& named, const SignalDefinition& definition) const;
   void learn_gpus(const SampleBlock& block, const Layout& layout);
   void mark_alive(const SampleBlock& block, std::span<const std::string> sources, const Membership& membership, Time arrival);
@@ -127,6 +133,7 @@ class Intake {
   Symbols& symbols_;
   Counters* counters_;
   const Pack* pack_ = nullptr;
+  const SignalTable* names_ = nullptr;
   History* history_ = nullptr;
   ClusterMembers* cluster_ = nullptr;  // null: this is a job
   std::optional<SignalId> step_;

@@ -10,6 +10,8 @@ LineExtraction::Running LineExtraction::make(const PackChange& pack) const {
   return {pack, std::move(runtime), std::move(extractor)};
 }
 
+bool LineExtraction::goes_on(const PackChange& pack) const { return packs_->runtime(pack) == current_.runtime; }
+
 // The extractor goes before the runtime that it works in.
 void LineExtraction::replace_current(Running running) {
   current_.extractor.reset();
@@ -29,8 +31,8 @@ void LineExtraction::line(const LineRecord& line, Time arrival, Extracted& out) 
       if (newer_->extractor) newer_->extractor->finish(out);
       newer_.reset();
     }
-    if (!newer_) newer_ = make(wanted);
-    running = &*newer_;
+    if (!newer_ && !goes_on(wanted)) newer_ = make(wanted);
+    if (newer_) running = &*newer_;
   }
   if (running->extractor) running->extractor->line(line, arrival, out);
 }
@@ -46,6 +48,10 @@ void LineExtraction::settle(Time clock, Extracted& out) {
 }
 
 void LineExtraction::change(const PackChange& pack, Extracted& out) {
+  if (goes_on(pack)) {
+    current_.pack = pack;
+    return;
+  }
   if (current_.extractor) current_.extractor->finish(out);
   if (newer_ && newer_->pack.key == pack.key) {
     replace_current(std::move(*newer_));

@@ -37,6 +37,7 @@ class LineExtraction {
   };
   void replace_current(Running running);
   [[nodiscard]] Running make(const PackChange& pack) const;
+  [[nodiscard]] bool goes_on(const PackChange& pack) const;  // the pack cannot be had: the one before it extracts on
 
   const PackTimeline* timeline_;
   PacksInUse* packs_;

@@ -26,22 +26,28 @@ Shard::State::State(LoadedPack pack, PackSource* source, AlertSink& sink, const 
   job = {{&gate, &counters, nullptr, options.digest_columns, options.evaluate_all, &observer}, &log.packs, this};
 }
 
-const LoadedPack& Shard::State::loaded(const PackChange& change) {
-  if (const auto known = loaded_packs.find(change.hash); known != loaded_packs.end()) return known->second;
-  if (packs) {
-    auto pack = packs->pack(change.hash);
-    if (pack) {
-      had_packs.insert(change.hash);
-      return loaded_packs.emplace(change.hash, std::move(*pack)).first->second;
-    }
-    if (had_packs.contains(change.hash)) missing_pack = change.hash + ": " + pack.error().message;
+const LoadedPack* Shard::State::find_loaded(std::string_view hash) {
+  if (const auto known = loaded_packs.find(hash); known != loaded_packs.end()) return &known->second;
+  if (!packs) return nullptr;
+  auto pack = packs->pack(hash);
+  if (!pack) {
+    if (had_packs.contains(hash)) missing_pack = std::string{hash} + ": " + pack.error().message;
+    return nullptr;
   }
-  // It cannot be had: the one before it judges on.
-  ++counters.packs_refused;
+  had_packs.emplace(hash);
+  return &loaded_packs.emplace(hash, std::move(*pack)).first->second;
+}
+
+const LoadedPack& Shard::State::loaded(const PackChange& change) {
+  const auto known = refused.find(change.key);
+  if (const LoadedPack* pack = find_loaded(known == refused.end() ? change.hash : known->second.instead)) return *pack;
+  if (known == refused.end()) ++counters.packs_refused;
   const PackChange* before = &log.packs.all().front();
   for (const PackChange& other : log.packs.all())
     if (other.key < change.key) before = &other;
-  return loaded_packs.emplace(change.hash, before->key < change.key ? loaded(*before) : loaded_packs.begin()->second).first->second;
+  const LoadedPack& instead = before->key < change.key ? loaded(*before) : loaded_packs.begin()->second;
+  refused[change.key] = {change.hash, instead.pack->hash};
+  return instead;
 }
 
 // ---- subjects
@@ -49,6 +55,8 @@ const LoadedPack& Shard::State::loaded(const PackChange& change) {
 Shard::State::Item* Shard::State::subject(std::string_view name) {
   if (recent_ != nullptr && recent_->first == name) return recent_;
   if (const auto found = subjects.find(name); found != subjects.end()) return recent_ = &*found;
+  // A restart reads entries again that were about a job which is gone since.
+  if (const auto gone = forgotten_at.find(name); gone != forgotten_at.end() && entry_.position < gone->second) return nullptr;
   if (options.shards > 1 && murmur2(name) % options.shards != options.shard) return nullptr;
   if (subjects.size() >= options.most_subjects) {
     ++counters.subject_limit;
@@ -78,6 +86,7 @@ void Shard::State::forget(Item& item) {
   waiting_.erase(&item);
   if (recent_ == &item) recent_ = nullptr;
   forgotten.push_back(item.first);
+  forgotten_at[item.first] = applied_ ? entry_.next : entry_.position;
   subjects.erase(subjects.find(item.first));
 }
 

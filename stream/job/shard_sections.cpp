@@ -47,6 +47,7 @@ void Shard::State::forget_marks() {
   const Mark* oldest = place_to_read_from();
   if (oldest == nullptr || oldest == &marks.front()) return;
   const Position at = oldest->at;
+  std::erase_if(forgotten_at, [at](const auto& gone) { return gone.second <= at; });
   marks.erase(marks.begin(), std::find_if(marks.begin(), marks.end(), [at](const Mark& mark) { return mark.at == at; }));
   PackChange::Key pack = marks.front().log.packs.in_force(marks.front().log.clock).key;
   for (auto& [name, judged] : subjects) {
@@ -62,6 +63,7 @@ void Shard::State::forget_packs() {
   const auto judges = [&](const auto& one) { return to_come.contains(one.first); };
   if (std::any_of(loaded_packs.begin(), loaded_packs.end(), judges))
     std::erase_if(loaded_packs, [&](const auto& one) { return !judges(one); });
+  std::erase_if(refused, [&](const auto& one) { return !in_use.contains(one.second.hash); });
   std::erase_if(had_packs, [&](const std::string& hash) { return !in_use.contains(hash); });
 }
 
@@ -72,12 +74,18 @@ PackChange::Key Shard::State::oldest_pack() const {
   return oldest;
 }
 
+void Shard::State::add_instead(std::set<std::string, std::less<>>& hashes) const {
+  for (const auto& [key, pack] : refused)
+    if (hashes.contains(pack.hash)) hashes.insert(pack.instead);
+}
+
 std::set<std::string, std::less<>> Shard::State::packs_to_come() const {
   const PackChange::Key oldest = oldest_pack();
   std::set<std::string, std::less<>> hashes{log.packs.in_force(log.clock).hash};
   for (const PackChange& change : log.packs.all())
     if (change.key >= oldest) hashes.insert(change.hash);
   for (const auto& [name, judged] : subjects) hashes.insert(judged.subject->pack_hash());
+  add_instead(hashes);
   return hashes;
 }
 
@@ -88,6 +96,7 @@ std::set<std::string, std::less<>> Shard::State::packs_in_use() const {
       if (change.key >= mark.oldest) hashes.insert(change.hash);
   for (const auto& [name, judged] : subjects)
     if (!judged.saved_pack.empty()) hashes.insert(judged.saved_pack);
+  add_instead(hashes);
   return hashes;
 }
 
@@ -100,12 +109,22 @@ void Shard::State::save_own(Writer& out) const {
   for (const std::string& hash : had_packs)
     if (in_use.contains(hash)) had.push_back(hash);
   out(1, marks), out(2, changed), out(3, had);
+  if (!forgotten_at.empty()) out(5, forgotten_at);
+  if (!refused.empty())
+    out.list(4, refused, [](Writer& of, const auto& one) {
+      of(1, one.first.from), of(2, one.first.at), of(3, one.second.hash), of(4, one.second.instead);
+    });
 }
 
 Result<void> Shard::State::load_own(Reader& in, std::set<std::string>& changed) {
   in(1, marks);
   for (auto& name : in.get<std::vector<std::string>>(2)) changed.insert(std::move(name));
   const auto hashes = in.get<std::vector<std::string>>(3);
+  in(5, forgotten_at);
+  in.list(4, [&](Reader& of) {
+    const PackChange::Key key{of.get<Time>(1), of.get<Position>(2)};
+    refused[key] = {of.get<std::string>(3), of.get<std::string>(4)};
+  });
   if (auto ok = in.status(); !ok) return ok;
   if (marks.empty()) return Error{Errc::malformed, "the shard's section has no mark to read the log from"};
   for (const std::string& hash : hashes) {

@@ -63,6 +63,12 @@ struct Shard::State final : private PacksInUse {
     }
   };
 
+  // A pack that cannot be had leaves the one before it in force, for ever: also where it can be had later, or where a restart knows no
+  // more which one that was.
+  struct Refused {
+    std::string hash, instead;
+  };
+
   State(LoadedPack pack, PackSource* packs, AlertSink& sink, const ShardOptions& options);
 
   bool consume(const Entry& raw, TickBudget& budget);
@@ -82,21 +88,24 @@ struct Shard::State final : private PacksInUse {
   std::map<std::string, LoadedPack, std::less<>> loaded_packs;  // by hash: those that judge or may come into force
   std::set<std::string, std::less<>> had_packs;                 // of those that a restore needs: which were loaded at some time
   std::string missing_pack;                                     // one of them that cannot be had any more, and why
+  std::map<PackChange::Key, Refused> refused;                   // changes to packs that could not be had
   Subjects subjects;
-  std::vector<Mark> marks;                         // a minute apart: where a restore may begin to read
-  Position next{};                                 // after the last entry
-  Position handed_over{};                          // before it, nothing is reported
-  Time last_take = long_ago, last_own = long_ago;  // of sections, of the shard's own
-  bool more_due = false;                           // than the last take held
-  Time pack_changed = long_ago;                    // when a subject changed its pack last
-  std::vector<std::string> forgotten;              // subjects whose sections are to be emptied
-  std::size_t backfilling = 0;                     // subjects that are
+  std::vector<Mark> marks;                                    // a minute apart: where a restore may begin to read
+  Position next{};                                            // after the last entry
+  Position handed_over{};                                     // before it, nothing is reported
+  Time last_take = long_ago, last_own = long_ago;             // of sections, of the shard's own
+  bool more_due = false;                                      // than the last take held
+  Time pack_changed = long_ago;                               // when a subject changed its pack last
+  std::vector<std::string> forgotten;                         // subjects whose sections are to be emptied
+  std::map<std::string, Position, std::less<>> forgotten_at;  // entries before are about the subject that is gone
+  std::size_t backfilling = 0;                                // subjects that are
 
   // ---- marks and restore, in shard_sections.cpp
   [[nodiscard]] bool due_for_saving(const Item& item) const;
   [[nodiscard]] std::set<std::string, std::less<>> packs_in_use() const;
   [[nodiscard]] std::set<std::string, std::less<>> packs_to_come() const;
-  [[nodiscard]] PackChange::Key oldest_pack() const;  // that judges a subject, or would judge a new one
+  void add_instead(std::set<std::string, std::less<>>& hashes) const;  // of those that were refused: what judges instead
+  [[nodiscard]] PackChange::Key oldest_pack() const;                   // that judges a subject, or would judge a new one
   void save_own(Writer& out) const;
   Result<void> load_own(Reader& in, std::set<std::string>& changed);
   const Mark* place_to_read_from() const;
@@ -120,6 +129,7 @@ struct Shard::State final : private PacksInUse {
   void forget(Item& item);
   std::shared_ptr<PackRuntime> runtime(const PackChange& change) override { return runtimes_.of(loaded(change)); }
   const LoadedPack& loaded(const PackChange& change);
+  const LoadedPack* find_loaded(std::string_view hash);  // null: it cannot be had
 
   PackRuntimes runtimes_;
   Entry entry_;     // that is read, with its times as they count

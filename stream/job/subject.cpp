@@ -291,7 +291,8 @@ void Subject::forget_before(Position oldest) {
 void Subject::begin_backfill(Position from, Time log_clock) {
   const auto marked = std::find_if(marks_.begin(), marks_.end(), [&](const auto& mark) { return mark.first == from; });
   backfill_.origins = marked == marks_.end() ? Origins{} : marked->second;
-  const PackChange& pack = job_.timeline->in_force(backfill_.origins.empty() ? log_clock : backfill_.origins.clock());
+  backfill_.clock = backfill_.origins.empty() ? log_clock : backfill_.origins.clock();
+  const PackChange& pack = job_.timeline->in_force(backfill_.clock);
   backfill_.pack = pack.key;
   for (const auto& attempt : attempts_) attempt->begin_backfill(from, pack);
 }
@@ -303,13 +304,22 @@ void Subject::backfill_follow(Time log_clock, const Watermarks& watermarks) {
 
 void Subject::backfill(const Entry& entry, Time log_clock) {
   if (refused_.holds(entry.position)) return;
-  if (!entry.origin_source.empty()) backfill_.origins.index(entry.origin_source, entry.arrival);
-  const Time clock = backfill_.origins.empty() ? log_clock : backfill_.origins.clock();
+  const bool rekeyed = !entry.origin_source.empty(), begins = !starts_.empty() && starts_.front().at == entry.position;
+  if (rekeyed && begins) {  // it never went by the log's clock
+    backfill_.origins.index(entry.origin_source, entry.arrival);
+    backfill_.clock = backfill_.origins.clock();
+    const PackChange& pack = job_.timeline->in_force(backfill_.clock);
+    backfill_.pack = pack.key;
+    for (const auto& attempt : attempts_) attempt->backfill_from(pack);
+  } else {
+    backfill_.clock = std::max(backfill_.clock, backfill_.origins.empty() ? log_clock : backfill_.origins.clock());
+  }
   while (const PackChange* change = job_.timeline->after(backfill_.pack)) {
-    if (change->key.from > clock) break;
+    if (change->key.from > backfill_.clock) break;
     backfill_.pack = change->key;
     for (const auto& attempt : attempts_) attempt->backfill_change(*change);
   }
+  if (rekeyed) backfill_.origins.index(entry.origin_source, entry.arrival);
   // Without a name, it belongs to the attempt that was current when it was read: the last to have started by then.
   std::string_view name = cluster() ? std::string_view{} : entry.attempt;
   if (name.empty())
@@ -317,7 +327,7 @@ void Subject::backfill(const Entry& entry, Time log_clock) {
       if (start.at <= entry.position) name = start.attempt;
   Attempt* attempt = find(name);
   if (!attempt || attempt->start_position() > entry.position) return;
-  attempt->backfill(entry, clock);
+  attempt->backfill(entry, backfill_.clock);
   if (attempt->ended() && event_named(entry, "end")) attempt->backfill_end_reason();
 }
 

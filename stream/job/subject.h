@@ -108,6 +108,7 @@ class Subject {
   struct Backfill {
     Origins origins;  // as they stood at the entry that is read
     PackChange::Key pack;
+    Time clock = long_ago;  // its own, before that entry
   } backfill_;
   Duration ahead_{};  // the furthest that a source's arrival lay ahead of the log's clock
   std::uint32_t started_ = 0;

@@ -118,7 +118,7 @@ void Judge::leave() {
 }
 
 void Judge::resolve_rest() {
-  lifecycle_.resolve_all(std::max(facts_.end, tick_), ResolveReason::attempt_ended, runs_, facts_.topology,
+  lifecycle_.resolve_all(std::max(facts_.end, scheduler_.last_tick()), ResolveReason::attempt_ended, runs_, facts_.topology,
                          [this](const AlertTransition& t) { publish(t); });
   expiry_ = never;
 }

@@ -164,7 +164,7 @@ bool same_definition(const SignalDefinition& a, const SignalDefinition& b) {
 }
 }  // namespace
 
-void History::adopt(History& old) {
+void History::adopt(History& old, const PackOrder& by) {
   State &s = *state_, &before = *old.state_;
   s.clock = before.clock;
   s.attempt_start = before.attempt_start;
@@ -175,10 +175,10 @@ void History::adopt(History& old) {
     const auto known = before.table.find(definition.name);
     SignalHistory* same = known ? before.find(*known) : nullptr;
     if (same != nullptr && same_definition(definition, same->definition())) {
-      s.signals[id]->adopt(*same, s.clock);
+      s.signals[id]->adopt(*same, s.clock, by);
       renamed[index(*known)] = id;
     } else {
-      s.signals[id]->taken_since = s.clock;
+      s.signals[id]->taken_since = by;
     }
   }
   for (const EarlyArrival& a : before.early)
@@ -191,6 +191,8 @@ void History::backfill_rows_only(bool on) noexcept {
   state_->backfilling = on;
   state_->backfilled_to = long_ago;
 }
+
+void History::backfill_under(const PackOrder& pack) noexcept { state_->backfilled_under = pack; }
 
 void History::save(Writer& out) const {
   const State& s = *state_;

@@ -40,6 +40,7 @@ struct History::State {
   std::uint64_t let_go = 0;
   bool backfilling = false;
   Time backfilled_to = long_ago;  // the clock of the backfill
+  PackOrder backfilled_under;
   std::vector<EarlyArrival> early;
   Time earliest = never;  // the first of them
   ReductionScratch scratch;

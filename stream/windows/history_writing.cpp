@@ -13,7 +13,7 @@ History::Write History::sample(SignalId id, Slot slot, Time time, double value, 
   const Value one{id, slot, static_cast<float>(value)};
   if (state_->reached(arrival) && state_->write_recent({&one, 1}, time, arrival) == 1) return Write::taken;
   if (signal->definition().kind == SignalKind::event || state_->made_here(number, slot)) return Write::unwanted;
-  if (state_->backfilling && arrival < signal->taken_since) return Write::taken;
+  if (state_->backfilling && state_->backfilled_under < signal->taken_since) return Write::taken;
   if (!signal->counts_points() || signal->definition().owner != Level::job) step = absent;
   if (number == state_->step && !state_->backfilling) state_->note_steps<double>({&slot, 1}, {&value, 1}, arrival, order);
   return state_->write(number, {time, slot, reporter, order.producer, order.sequence, order.number, false, value, step}, time, arrival);
@@ -46,7 +46,7 @@ std::size_t History::State::samples(SignalId id, std::span<const Slot> slots, Ti
                                     const RecordOrder& order) {
   const SignalHistory* signal = find(id);
   if (signal == nullptr || signal->definition().kind == SignalKind::event) return 0;
-  if (backfilling && arrival < signal->taken_since) return 0;
+  if (backfilling && backfilled_under < signal->taken_since) return 0;
   const auto number = static_cast<std::uint32_t>(id);
   time = std::min(time, arrival);
   if (number == step && !backfilling) note_steps(slots, values, arrival, order);

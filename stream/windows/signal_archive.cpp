@@ -22,6 +22,7 @@ enum : Tag {
   point_windows_tag,
   point_attempts_tag,
   events_tag,
+  taken_since_at_tag,
 };
 
 // Views are in the order of the pack's windows, and the pack is the same.
@@ -81,7 +82,7 @@ void adopt_rows(RowSide<T>& side, RowSide<T>& old, Time clock) {
 
 }  // namespace
 
-void SignalHistory::adopt(SignalHistory& old, Time clock) {
+void SignalHistory::adopt(SignalHistory& old, Time clock, const PackOrder& by) {
   arrivals = std::move(old.arrivals);
   step_values = std::move(old.step_values);
   step_changes = std::move(old.step_changes);
@@ -93,7 +94,7 @@ void SignalHistory::adopt(SignalHistory& old, Time clock) {
   auto* old_wide = std::get_if<RowSide<double>>(&old.rows_);
   if (narrow && old_narrow) adopt_rows(*narrow, *old_narrow, clock);
   else if (wide && old_wide) adopt_rows(*wide, *old_wide, clock);
-  else if (narrow || wide) taken_since = clock;
+  else if (narrow || wide) taken_since = by;
   if (points_ && old.points_) {
     points_->adopt(*old.points_);
     for (auto& view : points_->windows) {
@@ -110,7 +111,8 @@ void SignalHistory::adopt(SignalHistory& old, Time clock) {
 
 void SignalHistory::save(Writer& out) const {
   out(arrivals_tag, arrivals), out(step_values_tag, step_values), out(step_changes_tag, step_changes);
-  out(taken_since_tag, taken_since), out(repeated_steps_tag, repeated_steps_);
+  out(taken_since_tag, taken_since.from), out(repeated_steps_tag, repeated_steps_);
+  if (taken_since.at != 0) out(taken_since_at_tag, taken_since.at);
   if (const auto* narrow = std::get_if<RowSide<float>>(&rows_)) save_rows(out, *narrow);
   if (const auto* wide = std::get_if<RowSide<double>>(&rows_)) save_rows(out, *wide);
   if (points_) out(points_tag, *points_), out(point_windows_tag, points_->windows), out(point_attempts_tag, points_->attempts);
@@ -120,7 +122,7 @@ void SignalHistory::save(Writer& out) const {
 void SignalHistory::load(Reader& in) {
   in(arrivals_tag, arrivals), in(step_values_tag, step_values), in(step_changes_tag, step_changes);
   step_changes.resize(step_values.size(), long_ago);
-  in(taken_since_tag, taken_since), in(repeated_steps_tag, repeated_steps_);
+  in(taken_since_tag, taken_since.from), in(repeated_steps_tag, repeated_steps_), in(taken_since_at_tag, taken_since.at);
   if (auto* narrow = std::get_if<RowSide<float>>(&rows_)) load_rows(in, *narrow);
   if (auto* wide = std::get_if<RowSide<double>>(&rows_)) load_rows(in, *wide);
   if (points_) {

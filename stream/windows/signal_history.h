@@ -103,8 +103,8 @@ class SignalHistory {
   [[nodiscard]] const Accumulators* since_start() const noexcept;
   [[nodiscard]] const PointsView* latest_points() const noexcept;
 
-  Time taken_since = long_ago;  // records that arrived before belong to another pack
-  void adopt(SignalHistory& old, Time clock);
+  PackOrder taken_since;  // records that were read under an earlier pack are not in its rows
+  void adopt(SignalHistory& old, Time clock, const PackOrder& by);
   void save(Writer& out) const;
   void load(Reader& in);
 

@@ -2,6 +2,8 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <memory>
+#include <utility>
 
 #include "tests/stream_engine/packs_by_hash.h"
 #include "tests/stream_engine/small_job.h"
@@ -225,4 +227,46 @@ TEST_CASE("attempts side by side share the limit of alerts of their job") {
   const auto resolved = std::count_if(log.collector.transitions.begin(), log.collector.transitions.end(),
                                       [](const auto& t) { return t.rule == "hot" && t.reason == ResolveReason::attempt_ended; });
   CHECK(resolved == 1'000);
+}
+
+TEST_CASE("an alert of a job that ends with its log ends at the same time after a restart and after a reload") {
+  // It takes more than an hour to end for want of data.
+  const std::string rule =
+      "rule \"hot\" { scope = \"job\", per = \"rank\", every = \"30m\", shows = \"hot\", "
+      "needs = { x = signal \"heat\" { over = \"20s\" } }, evaluate = function(job) return job.x:max():above(50) end }\n";
+  const auto pack = SmallJob::load(signals, rule);
+  PacksByHash packs;
+  const std::string same = packs.add(SmallJob::load(signals, "-- another text\n" + rule));
+  const auto judge = [&](bool restart, bool reload) {
+    auto log = std::make_unique<SmallJob>(pack, &packs);
+    event(*log, 0, "start");
+    values(*log, 1, 4'000, 90);
+    EntryBuilder end;  // before ticks that have run
+    end.event(SmallJob::at(100), EntryBuilder::job(), "end", {});
+    log->consume(end, 4'000);
+    log->beats(4'001, 4'200);
+    if (reload) {
+      EntryBuilder b;
+      b.pack(same, SmallJob::at(4'201), "");
+      log->consume(b.entry(), 4'200);
+    }
+    log->beats(4'201, 4'205);
+    if (restart) {
+      const auto sections = log->shard.take_sections(true);
+      const auto handed_over = log->end();
+      auto again = std::make_unique<SmallJob>(pack, &packs);
+      again->restore(*log, sections, handed_over);
+      log = std::move(again);
+    }
+    EntryBuilder b;
+    b.seal();
+    log->consume(b.entry(), 4'210);
+    REQUIRE(!log->collector.transitions.empty());
+    CHECK(log->collector.transitions.back().reason == ResolveReason::attempt_ended);
+    return std::pair{log->collector.reported.back(), log->digest()};
+  };
+  const auto whole = judge(false, false);
+  CHECK(judge(true, false) == whole);
+  CHECK(judge(false, true) == whole);
+  CHECK(judge(true, true) == whole);
 }

@@ -191,7 +191,7 @@ TEST_CASE("a history of another pack takes over what both retain and goes on as 
   History before = recorded.open();
   (void)recorded.run(before, records, 0, records.size() / 2);
   recorded.next_tick = next_tick;
-  again.adopt(before);
+  again.adopt(before, {});
   check_same(recorded, a, recorded.run(again, records, records.size() / 2, records.size()), seed);
 }
 
@@ -222,7 +222,7 @@ TEST_CASE("a history of another pack goes on in windows of which that pack maint
     Recorded less, more;
     History before = opened(less, ordered, folded), after = opened(more, orders, folds);
     (void)less.run(before, records, 0, records.size() / 2);
-    after.adopt(before);
+    after.adopt(before, {});
     more.next_tick = next_tick;
     check_same(more, expected, more.run(after, records, records.size() / 2, records.size()), seed);
   }

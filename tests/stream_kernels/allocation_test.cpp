@@ -93,3 +93,30 @@ TEST_CASE("values that nobody takes any more lend their memory to others") {
     CHECK(std::ranges::all_of(column, [&](double value) { return value == static_cast<double>(i) + 1; }));
   }
 }
+
+TEST_CASE("evaluations of a script, each of which appends nodes and takes them away, allocate nothing once they have run") {
+  SignalTable signals;
+  SignalDefinition load;
+  load.name = "load";
+  REQUIRE(signals.add(load));
+  Topology topology;
+  for (std::uint32_t rank = 0; rank < 64; ++rank) topology.place(rank, "n" + std::to_string(rank / 8), std::to_string(rank % 8));
+  Graph graph{signals};
+  const NodeId x = *graph.apply(Op::w_mean, std::array{graph.window({})});
+  Ones leaves;
+  Evaluator evaluator{graph, topology, leaves};
+  std::size_t allocated = 0;
+  for (int i = 0; i < 5'000; ++i) {
+    const std::size_t mark = graph.mark();
+    NodeId sum = x;
+    for (int n = 0; n < 4; ++n) sum = *graph.apply(Op::add, std::array{sum, x});
+    const auto nodes = graph.reach(std::array{*graph.apply(Op::above, std::array{sum, x})});
+    const auto before = allocations_so_far;
+    evaluator.begin_tick();
+    evaluator.run(nodes);
+    if (i > 10) allocated += allocations_so_far - before;
+    graph.truncate(mark);
+    evaluator.forget_above(mark);
+  }
+  CHECK(allocated == 0);
+}

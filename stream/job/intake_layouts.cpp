@@ -1,0 +1,79 @@
+// What the names of a block's signals mean, as the pack has them under which it is read.
+#include <algorithm>
+
+#include "stream/job/intake.h"
+#include "stream/values/units.h"
+
+namespace tocsin::stream {
+namespace {
+
+constexpr std::size_t most_layouts = 4'096;
+
+}  // namespace
+
+void Intake::read_as(const SignalTable& signals) {
+  names_ = &signals;
+  forget_layouts();
+}
+
+std::optional<SignalId> Intake::known_as(SignalId then) const {
+  return names_ == &pack_->signals ? then : pack_->signals.find((*names_)[then].name);
+}
+
+std::optional<SignalId> Intake::find(std::string_view name) const {
+  const auto then = names_->find(name);
+  return then ? known_as(*then) : std::nullopt;
+}
+
+void Intake::forget_layouts() {
+  layouts_.clear();
+  recent_layouts_.fill(nullptr);
+}
+
+// A stated unit says what the values are; without one an alias has its factor, and the values of the signal's own name their unit.
+std::optional<double> Intake::factor_of(const SampleBlock::Signal& named, const SignalDefinition& definition) const {
+  if (named.unit.empty()) return factor(named.name);
+  return unit_factor(named.unit, definition.unit);
+}
+
+const Intake::Layout& Intake::layout_of(const SampleBlock& block) {
+  const Layout*& recent = recent_layouts_[(reinterpret_cast<std::uintptr_t>(block.layout.data()) * 0x9e3779b97f4a7c15u) >> 56];
+  if (recent != nullptr && recent->names == block.layout && recent->source == block.source) return *recent;
+  key_.assign(block.layout).push_back('\0');
+  key_ += block.source;
+  if (const auto known = layouts_.find(key_); known != layouts_.end()) return *(recent = &known->second);
+  if (layouts_.size() > most_layouts) forget_layouts();
+  Layout layout;
+  layout.names = block.layout, layout.source = block.source;
+  for (const auto& named : block.signals) {
+    auto& signal = layout.signals.emplace_back();
+    if (named.name == "gpu_pci" || named.name == "gpu_uuid" || named.name == "gpu_index")
+      layout.gpu_names.push_back(static_cast<std::uint32_t>(layout.signals.size() - 1));
+    const auto then = names_->find(named.name);
+    if (!then) {
+      ++layout.unknown;
+      continue;
+    }
+    const SignalDefinition& definition = (*names_)[*then];
+    const auto id = known_as(*then);
+    const bool step = step_ && id == step_;
+    if (step) layout.step = layout.signals.size() - 1;
+    const auto factor = factor_of(named, definition);
+    if (!factor) {
+      layout.refused = true;
+      continue;
+    }
+    signal = {id.value_or(SignalId{}), *factor,           static_cast<float>(*factor),    true,  id && (history_->wants(*id) || step),
+              definition.textual(),    definition.points, definition.owner == Level::job, false, definition.owner};
+    signal.plain = signal.wanted && !step && !signal.textual && !signal.points && !definition.wide();
+    const auto place = static_cast<std::uint32_t>(layout.signals.size() - 1);
+    if (signal.wanted) (signal.plain ? layout.plain : layout.others).push_back(place);
+    else ++layout.unwanted;
+    const std::string_view source = block.source.empty() ? std::string_view{definition.source} : block.source;
+    if (!source.empty() && std::find(layout.sources.begin(), layout.sources.end(), source) == layout.sources.end())
+      layout.sources.emplace_back(source);
+  }
+  return *(recent = &layouts_.emplace(key_, std::move(layout)).first->second);
+}
+
+}  // namespace tocsin::stream

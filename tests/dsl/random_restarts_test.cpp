@@ -1,0 +1,227 @@
+// Random rules over random logs of several jobs, with reloads to other random rules: restarts, neighbours and slices change nothing.
+// TOCSIN_SEED repeats one log; TOCSIN_LOGS asks for more.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <stdexcept>
+
+#include "adapters/formats/alerts.h"
+#include "adapters/runtime/report_line.h"
+#include "adapters/runtime/shard_runner.h"
+#include "schemas/codec.h"
+#include "tests/dsl/random_world.h"
+#include "tests/seed.h"
+
+using namespace tocsin;
+using namespace tocsin::dsl::test;
+
+namespace {
+
+class Reading final : public stream::LogReader {
+ public:
+  Reading(const World& world, std::size_t end, std::string subject = {}) : world_(&world), end_(end), subject_(std::move(subject)) {}
+  stream::Result<const stream::Entry*> next() override {
+    while (next_ < end_ && !subject_.empty() && !world_->log[next_].subject.empty() && world_->log[next_].subject != subject_) ++next_;
+    if (next_ >= end_) return static_cast<const stream::Entry*>(nullptr);
+    const Logged& logged = world_->log[next_++];
+    return decoder_.decode(logged.bytes, static_cast<stream::Position>(next_ - 1), static_cast<stream::Position>(next_), logged.appended);
+  }
+  stream::Result<void> seek(stream::Position position) override {
+    next_ = static_cast<std::size_t>(position);
+    return {};
+  }
+  stream::Result<stream::Position> oldest() override { return stream::Position{}; }
+
+ private:
+  const World* world_;
+  std::size_t end_, next_ = 0;
+  std::string subject_;
+  schemas::Decoder decoder_;
+};
+
+// ---- what is kept of it
+
+// Every report, by what names it; one that comes again has to be the same.
+class Published {
+ public:
+  void add(const stream::Report& report) {
+    std::string line = adapters::runtime::report_line(report), key = "verdict ";
+    if (const auto* t = std::get_if<stream::AlertTransition>(&report)) key = std::to_string(t->id) + " " + std::to_string(t->number);
+    else key += std::get<stream::Verdict>(report).subject + "/" + std::get<stream::Verdict>(report).attempt;
+    const std::string& subject = std::holds_alternative<stream::AlertTransition>(report) ? std::get<stream::AlertTransition>(report).subject
+                                                                                         : std::get<stream::Verdict>(report).subject;
+    const auto [known, fresh] = lines_.emplace(key, line);
+    if (fresh) of_[subject].push_back(std::move(line));
+    else if (known->second != line) changed.push_back(known->second + "\nthen\n" + line);
+  }
+  [[nodiscard]] const std::map<std::string, std::vector<std::string>>& of() const { return of_; }
+  std::vector<std::string> changed;
+
+ private:
+  std::map<std::string, std::string> lines_;
+  std::map<std::string, std::vector<std::string>> of_;
+};
+
+// As a state store does: the newest of each section, with the packs of the bundle that it came with.
+class Kept final : public stream::BundleSink, public stream::SnapshotStore {
+ public:
+  Kept(Published& published, std::uint64_t seed) : published_(&published), random_(seed) {}
+  stream::Result<void> keep(const stream::Bundle& bundle) override {
+    const bool fails = below(random_, 10) == 0;
+    if (fails && below(random_, 2) == 0) return stream::Error{stream::Errc::io, "the disk is full"};
+    for (const auto& report : bundle.reports) published_->add(report);
+    if (fails) return stream::Error{stream::Errc::io, "the disk is full"};
+    std::set<std::string> hashes;
+    for (const auto& pack : bundle.packs) {
+      hashes.insert(pack.hash);
+      if (!pack.text.empty()) texts_[pack.hash] = pack.text;
+      else REQUIRE(texts_.contains(pack.hash));
+    }
+    for (const auto& [name, bytes] : bundle.sections) {
+      if (bytes.empty()) stored_.sections.erase(name), packs_.erase(name);
+      else stored_.sections[name] = bytes, packs_[name] = hashes;
+    }
+    std::set<std::string> needed;
+    for (const auto& [name, of] : packs_) needed.insert(of.begin(), of.end());
+    std::erase_if(texts_, [&](const auto& text) { return !needed.contains(text.first); });
+    if (!bundle.sections.empty()) stored_.position = bundle.position;
+    return {};
+  }
+  [[nodiscard]] bool has_pack(std::string_view hash) const override { return texts_.contains(hash); }
+  stream::Result<std::optional<stream::Stored>> newest() override {
+    if (stored_.sections.empty()) return std::optional<stream::Stored>{};
+    stored_.packs.clear();
+    for (const auto& [hash, text] : texts_) stored_.packs.push_back({hash, text});
+    return std::optional{stored_};
+  }
+
+ private:
+  Published* published_;
+  Random random_;
+  stream::Stored stored_;
+  std::map<std::string, std::string, std::less<>> texts_;
+  std::map<std::string, std::set<std::string>> packs_;
+};
+
+struct Outcome {
+  std::map<std::string, std::uint64_t> digests, rows;
+  std::map<std::string, std::vector<std::string>> reported;
+  std::vector<std::string> firing;
+};
+
+std::vector<std::string> firing(const stream::Shard& shard) {
+  std::vector<std::string> lines;
+  for (const auto& t : shard.firing()) lines.push_back(adapters::formats::alert_to_json(t));
+  return lines;
+}
+
+template <class T>
+T or_fail(stream::Result<T> result) {
+  if (!result) throw std::runtime_error(result.error().message);
+  return std::move(*result);
+}
+
+Outcome judge(const World& world, const stream::ShardOptions& options, const std::string& subject = {}, std::size_t ticks = 256) {
+  Published published;
+  Kept kept{published, 1};
+  PacksRead packs{world.packs, world.first.pack->hash};
+  Reading log{world, world.log.size(), subject};
+  adapters::runtime::ShardRunner runner{world.first, {log, kept, packs}, options};
+  while (or_fail(runner.step(1 << 20, ticks)) > 0) (void)runner.hand_over();
+  while (runner.waits()) (void)runner.hand_over();
+  CHECK(published.changed.empty());
+  return {runner.shard().digests(), runner.shard().row_digests(), published.of(), firing(runner.shard())};
+}
+
+Outcome judge_with_restarts(const World& world, stream::ShardOptions options, Random& random) {
+  Published published;
+  Kept kept{published, random()};
+  std::vector<std::size_t> stops;
+  for (std::uint64_t i = 0, many = 3 + below(random, 40); i < many; ++i) stops.push_back(below(random, world.log.size()));
+  std::sort(stops.begin(), stops.end());
+  stops.push_back(world.log.size());
+  Outcome outcome;
+  for (const std::size_t stop : stops) {
+    options.save_every = std::chrono::seconds{one_of<int>(random, {8, 20, 60, 240})};
+    const bool with_reports = below(random, 2) == 0;
+    PacksRead packs{world.packs, world.first.pack->hash};
+    Reading log{world, stop};
+    adapters::runtime::ShardRunner runner{world.first, {log, kept, packs, &kept, with_reports}, options};
+    if (auto restored = runner.restore(); !restored) throw std::runtime_error(restored.error().message);
+    for (;;) {
+      const auto judged = or_fail(runner.step(1 + below(random, 300), 1 + below(random, 60), below(random, 2) == 0));
+      if (below(random, 3) != 0) (void)runner.hand_over();
+      if (judged == 0) break;
+    }
+    if (stop == world.log.size())
+      while (runner.waits()) (void)runner.hand_over();
+    else if (below(random, 4) == 0) (void)runner.hand_over_all();
+    outcome = {runner.shard().digests(), runner.shard().row_digests(), {}, firing(runner.shard())};
+  }
+  for (const std::string& changed : published.changed) FAIL_CHECK(changed);
+  outcome.reported = published.of();
+  return outcome;
+}
+
+void compare(const Outcome& a, const Outcome& b, const std::string& subject = {}) {
+  for (const auto& [name, digest] : a.digests) {
+    if (!subject.empty() && name != subject) continue;
+    CAPTURE(name);
+    CHECK(b.digests.contains(name));
+    if (!b.digests.contains(name)) continue;
+    CHECK(digest == b.digests.at(name));
+    CHECK(a.rows.at(name) == b.rows.at(name));
+  }
+  if (subject.empty()) CHECK(a.digests.size() == b.digests.size());
+  for (const auto& [name, lines] : a.reported) {
+    if (!subject.empty() && name != subject) continue;
+    CAPTURE(name);
+    const auto found = b.reported.find(name);
+    REQUIRE(found != b.reported.end());
+    const auto [x, y] = std::mismatch(lines.begin(), lines.end(), found->second.begin(), found->second.end());
+    if (x != lines.end() || y != found->second.end())
+      FAIL_CHECK((x == lines.end() ? "nothing" : *x), "\nagainst\n", (y == found->second.end() ? "nothing" : *y));
+  }
+  if (subject.empty()) CHECK(a.firing == b.firing);
+}
+
+unsigned many() {
+  const char* given = std::getenv("TOCSIN_LOGS");
+  return given ? static_cast<unsigned>(std::strtoul(given, nullptr, 10)) : tocsin::test::tries(4);
+}
+
+}  // namespace
+
+TEST_CASE("random rules answer the same after restarts, in slices and without neighbours, whatever is reloaded") {
+  std::uint32_t seed = tocsin::test::seed();
+  std::size_t reports = 0;
+  for (unsigned i = 0; i < many(); ++i, ++seed) {
+    CAPTURE(seed);
+    const World world = random_world(seed);
+    Random random{seed};
+    stream::ShardOptions options;
+    options.digest_columns = below(random, 4) == 0;
+    const Outcome whole = judge(world, options);
+    for (const auto& [name, lines] : whole.reported) reports += lines.size();
+    {
+      INFO("in slices");
+      compare(whole, judge(world, options, {}, 1));
+    }
+    if (!options.digest_columns) {
+      INFO("all evaluated");
+      stream::ShardOptions all = options;
+      all.evaluate_all = true;
+      compare(whole, judge(world, all));
+    }
+    for (const char* name : world_jobs) {
+      INFO("alone: ", name);
+      compare(whole, judge(world, options, name), name);
+    }
+    for (int again = 0; again < 3; ++again) {
+      INFO("restarts ", again);
+      compare(whole, judge_with_restarts(world, options, random));
+    }
+  }
+  MESSAGE(reports << " reports");
+}
