@@ -111,8 +111,7 @@ int test(const std::vector<std::string>& directories, const std::string& only, b
     for (const auto& message : result.messages) fmt::print("       {}\n", message);
   }
   if (passed + failed == 0 && !only.empty()) {
-    say("tocsin test: the name of none of {} in {} holds '{}'\n", counted(outcome.cases.size(), "case"), rules.string(),
-               only);
+    say("tocsin test: the name of none of {} in {} holds '{}'\n", counted(outcome.cases.size(), "case"), rules.string(), only);
     return 1;
   }
   fmt::print("{} passed, {} failed\n", passed, failed);

@@ -76,13 +76,12 @@ int ingest(const IngestOptions& options) {
   }
   const auto& s = *summary;
   if (!options.quiet) {
-    say("{} lines: {} samples, {} log lines, {} events, {} covered, {} controls; {} left out\n", s.lines, s.samples,
-               s.log_lines, s.events, s.coverage, s.controls, s.bad_lines);
+    say("{} lines: {} samples, {} log lines, {} events, {} covered, {} controls; {} left out\n", s.lines, s.samples, s.log_lines, s.events,
+        s.coverage, s.controls, s.bad_lines);
     say("{} entries over {:.0f} s in {}, {} beats and {} coverage records of them made here\n", s.entries,
-               stream::seconds(s.last - s.first), options.to.string(), s.made_beats, s.made_coverage);
+        stream::seconds(s.last - s.first), options.to.string(), s.made_beats, s.made_coverage);
     if (s.clocks_off != 0) say("{} records with a clock more than a year off did not move the time\n", s.clocks_off);
-    if (s.skipped_pauses != 0)
-      say("{} pauses of more than 26 hours were shortened: no beats in the rest of them\n", s.skipped_pauses);
+    if (s.skipped_pauses != 0) say("{} pauses of more than 26 hours were shortened: no beats in the rest of them\n", s.skipped_pauses);
   }
   return options.strict && s.bad_lines != 0 ? 1 : 0;
 }

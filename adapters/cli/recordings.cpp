@@ -160,8 +160,7 @@ int runs(bool json) {
                formats::printable(one.outcome));
   }
   if (json) fmt::print("{}\n", list.dump());
-  else if (all.empty())
-    say("tocsin runs: there is no recording in {}: tocsin wrap makes one\n", wrap::state_directory().string());
+  else if (all.empty()) say("tocsin runs: there is no recording in {}: tocsin wrap makes one\n", wrap::state_directory().string());
   return 0;
 }
 

@@ -20,9 +20,7 @@ bool explains(const Rule& rule, const Life& life) {
 
 // What the rule says of this member now. While `clear` does not hold yet its answer is yes still, but an alert that fires only now, for
 // its parent has cleared, would be about values that are gone.
-Truth says(const RuleRun& run, Slot slot) {
-  return slot < run.outcomes().size() ? run.outcomes()[slot] : Truth::unknown;
-}
+Truth says(const RuleRun& run, Slot slot) { return slot < run.outcomes().size() ? run.outcomes()[slot] : Truth::unknown; }
 
 Time expiry(const RuleRun& run, const Life& life) { return life.last_known + run.patience(); }
 

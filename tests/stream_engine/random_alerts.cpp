@@ -236,7 +236,8 @@ struct Run {
       const auto last_full = full.find({rule.mode, rule.severity});
       const bool as_it_should =
           open.contains(key) == on(key) ||
-          (!open.contains(key) && (rule.severity == Severity::none || member.ticks.empty() || member.ticks.back().outcome == false || (last_full != full.end() && last_full->second > job.now - slack) ||
+          (!open.contains(key) && (rule.severity == Severity::none || member.ticks.empty() || member.ticks.back().outcome == false ||
+                                   (last_full != full.end() && last_full->second > job.now - slack) ||
                                    any_parent(key, [&](const Key& parent) { return pending_or_on(parent); })));
       const double since = as_it_should ? job.now : odd.try_emplace(key, job.now).first->second;
       if (as_it_should) odd.erase(key);

@@ -74,8 +74,10 @@ TEST_CASE("what is written behind a bar that has no line break begins anew") {
   CHECK(behind(" 5%|#  | 20/400 [00:02<00:39,  9.5it/s, loss=[0.5]Traceback") == "Traceback");
   CHECK(behind("train: 5%|\xE2\x96\x88  | 20/400 [00:02<00:39,  9.5it/s]Saving to out") == "Saving to out");
   CHECK(behind(" 5%|#  | 20/400 [00:02<00:39,  9.5it/s, loss=[0.5]][rank1]: Traceback") == "[rank1]: Traceback");
-  for (const std::string_view bar : {" 5%|#  | 20/400 [00:02<00:39,  9.5it/s]", " 5%|#  | 20/400 [00:02<00:39,  9.5it/s], loss=0.3",
-                                     " 5%|#  | 20/400 [00:02<00:39,  9.5it/s] loss=0.3", " 5%|#  | 20/400 [00:02<00:39, lr=[1e-3], loss=[0.5] now]", "5% of [a]b", " 5%|#  | 20/400 [00:02", ""})
+  for (const std::string_view bar :
+       {" 5%|#  | 20/400 [00:02<00:39,  9.5it/s]", " 5%|#  | 20/400 [00:02<00:39,  9.5it/s], loss=0.3",
+        " 5%|#  | 20/400 [00:02<00:39,  9.5it/s] loss=0.3", " 5%|#  | 20/400 [00:02<00:39, lr=[1e-3], loss=[0.5] now]", "5% of [a]b",
+        " 5%|#  | 20/400 [00:02", ""})
     CHECK(behind(bar).empty());
 }
 
