@@ -11,8 +11,8 @@ rule "straggler_by_waits" {
     step  = signal "step"          { over = "attempt" },
   },
   -- The others lose `lost` of their time to it, and wait at least twice as often. A whole window of waiting is a validation, a save or a
-  -- hang, not a slow step: steps must go on, or, where none is read, the others must work in between. Nor is it one that has just ended.
-  params = { lost = 0.3, times = 2, whole = 0.95, still = 6, window = 6 },
+  -- hang, not a slow step: steps must go on, or, where none is read, the others must work in between. Nor is it one, or a save of `save`, that has just ended.
+  params = { lost = 0.3, times = 2, whole = 0.95, still = 6, save = "5s", window = 6 },
   state = { pause = 0 },      -- for so many ticks the window still has the last pause of the steps in it
   fire = "6 of 6", clear = "6 of 8", yields_to = { "straggler", "rank_stopped", "stalled", "node_down" },
   shows = "rank {rank} on {node} waits in {own:.0%} of the looks at it, the others in {typical:.0%}",
@@ -30,7 +30,7 @@ rule "straggler_by_waits" {
     local late    = (typical - own):above(p.lost) & (p.times * own):below(typical)
     local few     = late:at_most((0.25 * own:count("job")):clamp(1), "job")
     local works   = own:max("job"):below(p.whole)
-    local still   = (p.still * job.gap:median():max("job")):clamp("10s")
+    local still   = (p.still * job.gap:median():max("job")):clamp(p.save)
     local steps   = job.step:age():min("job"):below(still)
     state.pause   = (~steps):surely():choose(p.window, greatest(state.pause - 1, 0))
     local paused  = state.pause:above(0)
@@ -61,6 +61,12 @@ case "rank 0 validates for three quarters of a minute, and then the steps go on"
   ranks = 3, { lasting = "1m", phase = "train", step = steps(0.5), wait_share = noise(0.3, 0.03) },
   { lasting = "45s", step = silent, wait_share = 1, process_cpu = 0.2, rank = { [0] = { wait_share = 0 } } },
   { lasting = "2m", step = steps(0.5, 121), wait_share = noise(0.4, 0.03), rank = { [0] = { wait_share = noise(0.15, 0.03) } } },
+}
+case "rank 0 saves for eight seconds, again and again" {
+  ranks = 3, { lasting = "1m", phase = "train", step = steps(0.1), wait_share = noise(0.3, 0.03) },
+  { lasting = "8s", step = silent, wait_share = 1, rank = { [0] = { wait_share = 0 } } }, { lasting = "10s", step = steps(0.1, 601), wait_share = noise(0.3, 0.03), rank = { [0] = { wait_share = noise(0.1, 0.03) } } },
+  { lasting = "8s", step = silent, wait_share = 1, rank = { [0] = { wait_share = 0 } } }, { lasting = "10s", step = steps(0.1, 701), wait_share = noise(0.3, 0.03), rank = { [0] = { wait_share = noise(0.1, 0.03) } } },
+  { lasting = "8s", step = silent, wait_share = 1, rank = { [0] = { wait_share = 0 } } }, { lasting = "30s", step = steps(0.1, 801), wait_share = noise(0.3, 0.03), rank = { [0] = { wait_share = noise(0.1, 0.03) } } },
 }
 case "all ranks wait for their data" {
   ranks = 4, { lasting = "4m", phase = "train", step = steps(1), wait_share = noise(0.8, 0.05) },
