@@ -72,7 +72,7 @@ const Scheduler::Period* Scheduler::next_period() const noexcept {
   const Period* best = nullptr;
   for (const Period& period : periods_) {
     if (period.over) continue;
-    const auto key = [](const Period& p) { return std::tuple(p.next + p.settle, p.next); };
+    const auto key = [this](const Period& p) { return std::tuple(run_at(p), p.next); };
     if (!best || key(period) < key(*best)) best = &period;
   }
   return best;
@@ -82,14 +82,14 @@ void Scheduler::find_next() noexcept {
   next_ = never;
   if (finished_) return;
   if (end_ != never) next_ = end_ + grace + longest_settle_;
-  if (const Period* period = next_period()) next_ = std::min(next_, period->next + period->settle);
+  if (const Period* period = next_period()) next_ = std::min(next_, run_at(*period));
   if (!records_.empty()) next_ = std::min(next_, records_.begin()->first.first);
 }
 
 Time Scheduler::next_tick() const noexcept {
   Time tick = end_;
   std::pair<Time, Time> first{next(), never};
-  if (const Period* period = next_period(); period && period->next + period->settle == first.first) tick = period->next;
+  if (const Period* period = next_period(); period && run_at(*period) == first.first) tick = period->next;
   if (!records_.empty() && records_.begin()->first.first == first.first) tick = std::min(tick, records_.begin()->first.second);
   return tick;
 }
@@ -109,7 +109,7 @@ Scheduler::Due Scheduler::take_next() {
   Due due;
   due.run_at = next();
   due.tick = never;
-  if (const Period* period = next_period(); period && period->next + period->settle == due.run_at) due.tick = period->next;
+  if (const Period* period = next_period(); period && run_at(*period) == due.run_at) due.tick = period->next;
   if (!records_.empty() && records_.begin()->first.first == due.run_at) due.tick = std::min(due.tick, records_.begin()->first.second);
   if (due.tick == never) {
     due.tick = std::max(row_end(end_, grid), last_tick_);
@@ -120,7 +120,7 @@ Scheduler::Due Scheduler::take_next() {
   }
   const Time last = end_ == never ? never : row_end(end_, grid);
   for (Period& period : periods_) {
-    if (period.over || period.next != due.tick || period.next + period.settle != due.run_at) continue;
+    if (period.over || period.next != due.tick || run_at(period) != due.run_at) continue;
     for (const RuleIndex rule : period.rules) insert_sorted(due.rules, rule);
     period.last = period.next;
     if (period.next >= last) {
@@ -138,20 +138,36 @@ Scheduler::Due Scheduler::take_next() {
   return due;
 }
 
+const Scheduler::Period* Scheduler::period_of(std::string_view rule, Duration every) const {
+  for (const Period& period : periods_)
+    if (period.every == every)
+      for (const RuleIndex one : period.rules)
+        if (pack_->rules[static_cast<std::size_t>(one)].name == rule) return &period;
+  return nullptr;
+}
+
 void Scheduler::adopt(const Scheduler& old, Time from) {
   end_ = old.end_;
   finished_ = old.finished_;
   last_tick_ = old.last_tick_;
-  for (Period& period : periods_) {
-    period.next = first_after(from - Duration{1}, period.every, phase_);
-    for (const Period& before : old.periods_)
-      if (before.every == period.every && before.settle == period.settle) {
-        period.next = before.next;
-        period.last = before.last;
-        period.over = before.over;
-      }
-    if (end_ != never && period.next > end_) period.next = row_end(end_, grid);
-  }
+  not_before_ = from;
+  std::vector<Period> periods;
+  for (const Period& period : periods_)
+    for (const RuleIndex rule : period.rules) {
+      Period one{period.every, period.settle, {rule}, first_after(from - Duration{1}, period.every, phase_)};
+      const Period* before = old.period_of(pack_->rules[static_cast<std::size_t>(rule)].name, period.every);
+      for (const Period& same : old.periods_)
+        if (before == nullptr && same.every == period.every && same.settle == period.settle) before = &same;
+      if (before != nullptr) one.next = before->next, one.last = before->last, one.over = before->over;
+      if (end_ != never && one.next > end_) one.next = row_end(end_, grid);
+      const auto known = std::find_if(periods.begin(), periods.end(), [&](const Period& p) {
+        return std::tie(p.every, p.settle, p.next, p.last, p.over) == std::tie(one.every, one.settle, one.next, one.last, one.over);
+      });
+      if (known != periods.end()) known->rules.push_back(rule);
+      else periods.push_back(std::move(one));
+    }
+  split_ = periods.size() != periods_.size();
+  periods_ = std::move(periods);
   for (const auto& [key, rules] : old.records_)
     for (const RuleIndex before : rules) {
       const std::string& name = old.pack_->rules[static_cast<std::size_t>(before)].name;
@@ -165,10 +181,24 @@ void Scheduler::save(Writer& out) const {
   out(1, end_), out(2, finished_), out(3, last_tick_);
   out.columns(4, periods_, &Period::next, &Period::over, &Period::last);
   out(5, records_);
+  if (split_) out.list(6, periods_, [](Writer& of, const Period& period) { of(1, period.rules); });
 }
 
 Result<void> Scheduler::load(Reader& in) {
   in(1, end_), in(2, finished_), in(3, last_tick_);
+  std::vector<Period> split;
+  in.list(6, [&](Reader& of) {
+    Period& made = split.emplace_back();
+    of(1, made.rules);
+    const auto whole = std::find_if(periods_.begin(), periods_.end(), [&](const Period& p) {
+      return !made.rules.empty() && std::all_of(made.rules.begin(), made.rules.end(), [&](RuleIndex rule) {
+        return std::find(p.rules.begin(), p.rules.end(), rule) != p.rules.end();
+      });
+    });
+    if (whole == periods_.end()) return of.fail("a period is of no rule");
+    made.every = whole->every, made.settle = whole->settle;
+  });
+  if (!split.empty() && in.ok()) periods_ = std::move(split), split_ = true;
   std::vector<Period> periods;
   in.columns(4, periods, &Period::next, &Period::over, &Period::last);
   if (periods.size() != periods_.size()) in.fail(Error{Errc::malformed, "the snapshot's scheduler is of another pack"});

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -51,6 +52,8 @@ class Scheduler {
     bool over = false;
   };
   [[nodiscard]] const Period* next_period() const noexcept;
+  [[nodiscard]] const Period* period_of(std::string_view rule, Duration every) const;
+  [[nodiscard]] Time run_at(const Period& period) const noexcept { return std::max(period.next + period.settle, not_before_); }
   void find_next() noexcept;
   Due take_next();
 
@@ -63,6 +66,8 @@ class Scheduler {
   std::map<std::pair<Time, Time>, std::vector<RuleIndex>> records_;  // (run_at, tick)
   Time end_ = never;
   bool finished_ = false;
+  bool split_ = false;          // periods_ are not those that the pack alone gives: a reload changed how late rules run
+  Time not_before_ = long_ago;  // of a reload: what ran later under the pack before runs now
   Time last_tick_ = long_ago, next_ = never;
   std::optional<std::pair<SignalId, Time>> last_applied_;  // its rules are in records_ already
 };

@@ -223,3 +223,52 @@ TEST_CASE("a timeline forgets what no job goes by any more, and keeps the rest t
   CHECK(loaded.in_force(SmallJob::at(21)).hash == "c");
   CHECK(loaded.in_force(SmallJob::at(21)).key == timeline.in_force(SmallJob::at(21)).key);
 }
+
+TEST_CASE("a reload that changes how late a rule runs leaves out none of its ticks, and repeats none") {
+  const auto pack = [&](const char* yields) {
+    return SmallJob::load(
+        R"lua(signals { heat = { kind = "gauge", unit = "none", owner = "rank" },
+                                          slow = { kind = "gauge", unit = "none", owner = "rank", lateness = "20s" } })lua",
+        "rule \"a\" { per = \"rank\", every = \"1s\", " + std::string{yields} + R"lua( needs = { x = signal "heat" { over = "10s" } },
+                            evaluate = function(job) return job.x:max():above(50) end }
+                          rule "b" { per = "rank", every = "1s", needs = { x = signal "slow" { over = "10s" } },
+                            evaluate = function(job) return job.x:max():above(50) end })lua");
+  };
+  const auto early = pack(""), late = pack("yields_to = { \"b\" },");
+  for (const bool later : {true, false}) {
+    CAPTURE(later);
+    PacksByHash packs;
+    packs.add(early), packs.add(late);
+    const auto& first = later ? early : late;
+    SmallJob log{first, &packs};
+    std::vector<double> ticks;
+    const auto watch = [&](SmallJob& job) {
+      job.shard.observe([&](const stream::RuleEvaluation& e) {
+        if (e.rule.name == "a") ticks.push_back(stream::seconds(e.tick - SmallJob::at(0)));
+      });
+    };
+    const auto heats = [&](double from, double to) {
+      for (double s = from; s < to; ++s) {
+        EntryBuilder b;
+        const EntryBuilder::Value value[] = {{"heat", 60, {}, false}};
+        b.sample(SmallJob::at(s), EntryBuilder::rank(0), value);
+        log.consume(b, s);
+        log.beats(s, s);
+      }
+    };
+    watch(log);
+    heats(1, 60);
+    EntryBuilder b;
+    b.pack((later ? late : early).pack->hash, SmallJob::at(60), "");
+    log.consume(b.entry(), 60);
+    heats(61, 65);
+    const auto sections = log.shard.take_sections(true);
+    const auto handed_over = log.end();
+    heats(65, 120);
+    REQUIRE(ticks.size() > 90);
+    for (std::size_t i = 1; i < ticks.size(); ++i) CHECK(ticks[i] == ticks[i - 1] + 1);
+    SmallJob again{first, &packs};
+    again.restore(log, sections, handed_over);
+    CHECK(again.shard.digests() == log.shard.digests());
+  }
+}
