@@ -60,6 +60,7 @@ class Scenario:
             self.cluster.instance(name)
 
     def ended_by_itself(self, one):
+        one.reading.join(5)     # its last line may still be on its way
         code = one.process.returncode
         if code == ENDED_BY_ITSELF:
             self.count("ended by themselves (exit status 3)")
