@@ -47,7 +47,7 @@ bool Duplicates::repeated(Windows& windows, std::string_view name, std::uint32_t
 }
 
 void Duplicates::forget(Time now) {
-  if (now < next_cleanup_) return;
+  if (now == long_ago || now < next_cleanup_) return;  // a job of other logs has no clock before their first watermark
   next_cleanup_ = now + between_cleanups;
   const auto old = [now](const auto& window) { return now >= window.second.last + memory; };
   std::erase_if(producers_, old);

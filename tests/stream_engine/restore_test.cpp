@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "stream/job/duplicates.h"
 #include "stream/job/refused_entries.h"
 #include "tests/stream_engine/packs_by_hash.h"
 #include "tests/stream_engine/small_job.h"
@@ -366,4 +367,15 @@ TEST_CASE("a section that is torn is refused with the name of its subject") {
   CHECK(refused.error().message.find("subject job") != std::string::npos);
   sections.erase("");
   CHECK_FALSE(SmallJob{heat_pack()}.shard.load(sections, log.end()));
+}
+
+TEST_CASE("a job that has no clock yet is saved so that it can be loaded") {
+  stream::Duplicates remembered, loaded;
+  remembered.forget(stream::long_ago);
+  stream::Writer out;
+  remembered.save(out);
+  stream::Reader in{out.bytes()};
+  loaded.load(in);
+  CHECK(in.status());
+  CHECK(loaded.remembered_until() == stream::long_ago);
 }
