@@ -86,8 +86,8 @@ ALL = [
     # ---- with the hooks of adapters/python/tocsin.py (`run --without-hooks`: the same jobs without) ----
     Scenario("hooks: healthy, four ranks", "torchrun", "plain.py", 4, plain(80, "--hooks", "--workers", 6)),
     Scenario("hooks: loaders with one worker, for which all steps wait", "torchrun", "plain.py", 4, plain(110, "--hooks", "--workers", 1), family=("D1",), within=90),
-    Scenario("hooks: healthy, workers by spawn, nothing printed", "spawn", "plain.py", 3, plain(80, "--hooks", "--context", "spawn", "--silent")),
-    Scenario("hooks: silent validation of 60 s", "torchrun", "plain.py", 2, plain(110, "--validation", 60, "--hooks")),
+    Scenario("hooks: healthy, workers by spawn, nothing printed", "spawn", "plain.py", 3, plain(80, "--hooks", "--workers", 6, "--context", "spawn", "--silent")),
+    Scenario("hooks: silent validation of 60 s", "torchrun", "plain.py", 2, plain(110, "--validation", 60, "--hooks", "--workers", 6)),
     Scenario("hooks: straggler by sleep", "torchrun", "plain.py", 4, plain(130, "--hooks"), fault="sleeps:1", culprit=1, family=("D3",)),
     Scenario("hooks: straggler by CPU", "torchrun", "plain.py", 4, plain(130, "--hooks"), fault="computes:2", culprit=2, family=("D3",)),
     Scenario("hooks: straggler by its data loader", "torchrun", "plain.py", 4, plain(130, "--hooks"), fault="loader:1", culprit=1, family=("D3",)),
@@ -95,7 +95,7 @@ ALL = [
     Scenario("hooks: a rank sleeps for 150 s", "torchrun", "plain.py", 4, plain(190, "--hooks"), fault="hangs:2", lasts=150, culprit=2, family=HANG),
     Scenario("hooks: transformers, healthy, with evaluation and save", "torchrun", "hf.py", 2, ["--steps", "400", "--hooks"]),
     Scenario("hooks: transformers, straggler by sleep", "torchrun", "hf.py", 3, ["--steps", "500", "--hooks"], fault="sleeps:2", culprit=2, family=("D3",)),
-    Scenario("hooks: Lightning, healthy, nothing printed", "lightning", "lit.py", 2, ["--steps", "700", "--silent", "--hooks"]),
+    Scenario("hooks: Lightning, healthy, nothing printed", "lightning", "lit.py", 2, ["--steps", "700", "--silent", "--hooks", "--workers", "4"]),
     Scenario("hooks: Lightning, straggler by sleep", "lightning", "lit.py", 3, ["--steps", "600", "--hooks"], fault="sleeps:1", culprit=1, family=("D3",)),
     Scenario("hooks: accelerate, straggler by sleep", "accelerate", "acc.py", 3, ["--steps", "600", "--hooks"], fault="sleeps:2", culprit=2, family=("D3",)),
 ]

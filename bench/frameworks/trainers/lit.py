@@ -48,10 +48,11 @@ if __name__ == "__main__":
     parser.add_argument("--hooks", action="store_true")
     parser.add_argument("--strategy", default="ddp")
     parser.add_argument("--devices", type=int, default=2)
+    parser.add_argument("--workers", type=int, default=1)
     options = parser.parse_args()
     torch.set_num_threads(1)
     faults.started(int(os.environ.get("LOCAL_RANK", 0)))
-    loader = torch.utils.data.DataLoader(Pairs(), batch_size=16, num_workers=1)
+    loader = torch.utils.data.DataLoader(Pairs(), batch_size=16, num_workers=options.workers)
     callbacks = []
     if options.hooks:
         import tocsin
