@@ -7,14 +7,14 @@ rule "job_slower" {
     now    = signal "step_time"    { over = "5m", least = 8 },
     usual  = signal "step_time"    { over = "30m", lag = "6m", least = 16, freeze = true },
     few    = signal "step_time"    { over = 4, least = 4 },
-    before = signal "step_time"    { over = 32, lag = 5, least = 4 },
+    before = signal "step_time"    { over = 32, lag = 5, least = 4, freeze = true },
     step   = signal "step"         { over = "attempt" },
     rate   = signal "tokens_per_s" { over = "5m" },
     rates  = signal "tokens_per_s" { over = "30m", lag = "6m", freeze = true },
   },
-  -- By time, where steps are short: 1.1 times as long, and three of four above nine of ten before. By number, where each takes half a minute or
-  -- more and differs by little: the shortest of four above the longest before. More work in a step (tokens as fast as before) is no fault, nor are
-  -- the steps of another training in the same attempt, which count from the beginning.
+  -- Short steps are compared over five minutes: the median must be 1.1 times the one before, and the lower quartile above nine tenths of the steps
+  -- before. Steps of half a minute or more are compared by number: the shortest of four must be above the longest before. A step with more work
+  -- (as many tokens a second as before) is no fault, and neither is another training in the same attempt, whose steps begin again.
   params = { ratio = 1.1, kept = 0.97, long = 30, longer = 1.04 },
   fire = "for 60s", clear = "for 5m", yields_to = { "straggler", "straggler_by_waits", "throttle", "stalled", "node_down" },
   shows = "each step takes {took}, {before} before",
@@ -45,10 +45,14 @@ case "steps of two minutes take a twentieth longer" {
 case "steps that differ by a third among themselves" {
   ranks = 1, { lasting = "60m", phase = "train", step = steps(2), step_time = noise(2, 0.6) },
 }
-case "a step of which every tenth takes long, for it saves" {
+case "three steps of forty take twice as long, and then all take what they took" {
   ranks = 1, { lasting = "20m", phase = "train", step = steps(40), step_time = noise(40, 1) }, { lasting = "2m", step_time = 80 }, { lasting = "20m", step_time = noise(40, 1) },
 }
 case "twice the tokens in a step, as fast as before" {
   ranks = 1, { lasting = "20m", phase = "train", step = steps(2), step_time = noise(2, 0.05), tokens_per_s = noise(1e5, 1e3) },
   { lasting = "20m", step_time = noise(4, 0.05), tokens_per_s = noise(1e5, 1e3) },
+}
+case "another training in the same attempt, whose steps take longer" {
+  ranks = 1, { lasting = "20m", phase = "train", step = steps(2), step_time = noise(2, 0.05) },
+  { lasting = "20m", step = steps(3, 1), step_time = noise(3, 0.05) },
 }

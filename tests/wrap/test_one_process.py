@@ -47,6 +47,17 @@ def slow_launcher():
     yield {"t": BEGIN + 160, "job": "two", "event": "end", "reason": "completed"}
 
 
+def longer_steps():
+    """30 steps of 105 s, then 60 of 111 s, as the lines of one process."""
+    t = BEGIN
+    yield {"t": t, "job": "slow", "event": "start", "attempt": "1", "world_size": 1}
+    for step in range(1, 91):
+        took = 105 if step <= 30 else 111
+        t += took
+        yield {"t": t, "job": "slow", "line": f" iteration {step:8d}/ 1000 | elapsed time per iteration (s): {took:.3f} | lm loss: {5 - step / 100:.5E} | grad norm: 1.000 |"}
+    yield {"t": t + 1, "job": "slow", "event": "end", "reason": "cancelled"}
+
+
 def alerts_of(records):
     with tempfile.TemporaryDirectory() as folder:
         lines, journal = pathlib.Path(folder, "log.jsonl"), pathlib.Path(folder, "journal")
@@ -60,6 +71,11 @@ def alerts_of(records):
 class OneProcess(unittest.TestCase):
     def test_that_no_step_is_missing_once_the_processes_of_all_ranks_have_ended(self):
         self.assertEqual([alert["rule"] for alert in alerts_of(slow_launcher()) if alert.get("state") == "firing"], [])
+
+    def test_that_steps_of_two_minutes_which_stay_longer_are_one_alert_to_the_end(self):
+        slower = [(alert["state"], alert.get("reason")) for alert in alerts_of(longer_steps()) if alert.get("rule") == "job_slower"]
+        self.assertEqual([state for state, _ in slower], ["firing", "resolved"])
+        self.assertIn("attempt", slower[1][1])
 
     def test_that_it_was_stopped_is_told(self):
         alerts = alerts_of(records())
