@@ -9,8 +9,8 @@ rule "data_starved" {
     busy    = signal "loader_busy"  { over = 32, least = 16 },
     step    = signal "step_time"    { over = 32, least = 16 },
   },
-  -- Most ranks wait for their data for `share` of a step. Or one does while the others wait for that one in a collective: so it is where the loaders
-  -- of all have been at work all the time (`full`), and most of a step is not computing (`computes`).
+  -- Most ranks wait for their data for `share` of a step. Or one rank does, and the others wait for it in a collective: then the loaders of all
+  -- ranks are at work all the time (`full`), and no rank computes for `computes` of a step.
   params = { share = 0.4, full = 0.97, computes = 0.5 }, fire = "4 of 4", clear = "4 of 4", yields_to = { "stalled" },
   shows = "{share:.0%} of each step waits for data",
   causes = { loaders = "the workers of all loaders are at work {busy:.0%} of the time, and each step waits for the batch that comes last" },
@@ -90,8 +90,17 @@ case "data is late for everybody, and the others wait for the one whose comes la
 case "most of a step is a collective, and the loaders rest" {
   ranks = 4, { lasting = "90s", phase = "train", step = steps(0.18), step_time = noise(0.18, 0.005), data_time = noise(0.04, 0.01), compute_time = noise(0.015, 0.004), loader_busy = 0.6 },
 }
-case "the loaders are always at work, and so are the GPUs" {
-  ranks = 4, { lasting = "90s", phase = "train", step = steps(0.18), step_time = noise(0.18, 0.005), data_time = noise(0.05, 0.01), compute_time = noise(0.12, 0.004), loader_busy = 1 },
+case "one rank waits for its data, and the loaders of the others rest" {
+  ranks = 4, { lasting = "90s", phase = "train", step = steps(0.18), step_time = noise(0.18, 0.005), data_time = noise(0.04, 0.01), compute_time = noise(0.015, 0.004), loader_busy = 0.6,
+               rank = { [1] = { data_time = noise(0.15, 0.01), loader_busy = 1 } } },
+  fires = { { "straggler", rank = 1, cause = "loader" } },
+}
+case "one rank waits for its data, and another computes for most of the step" {
+  ranks = 4, { lasting = "90s", phase = "train", step = steps(0.18), step_time = noise(0.18, 0.005), data_time = noise(0.04, 0.01), compute_time = noise(0.015, 0.004), loader_busy = 1,
+               rank = { [1] = { data_time = noise(0.15, 0.01) }, [2] = { compute_time = noise(0.12, 0.004) } } },
+}
+case "the loaders are always at work, and nobody waits for them" {
+  ranks = 4, { lasting = "90s", phase = "train", step = steps(0.18), step_time = noise(0.18, 0.005), data_time = noise(0.05, 0.01), compute_time = noise(0.06, 0.004), loader_busy = 1 },
 }
 case "a save at every other step" {
   ranks = 2,
