@@ -72,3 +72,13 @@ case "a person interrupts the launcher, and its ranks end with a code" {
   ranks = 2, { lasting = "1m", phase = "train", step = steps(1), process_cpu = 0.9 },
   { lasting = "3s", step = silent, events = { { "launcher_stopped", signal = 2 }, { "peer_lost", rank = 0 }, { "rank_failed", rank = 1, exitcode = 1, launcher = "torchrun", at = "1s" } }, ends = "failed" },
 }
+case "one that lost its peer ends with a code as well, and prints nothing of it" {
+  ranks = 2, { lasting = "1m", phase = "train", step = steps(1), process_cpu = 0.9 },
+  { lasting = "3s", step = silent, events = { { "peer_lost", rank = 0 }, { "rank_failed", rank = 0, exitcode = 1, launcher = "torchrun", at = "1s" },
+    { "rank_failed", rank = 1, exitcode = 3, launcher = "torchrun", at = "1s" } }, ends = "failed" },
+  fires = { { "rank_exited", who = { 1 }, cause = "coded" } },
+}
+case "a rank ends with a code, and nobody has lost it" {
+  ranks = 2, { lasting = "1m", phase = "train", step = steps(1), process_cpu = 0.9 },
+  { lasting = "3s", step = silent, events = { { "rank_failed", rank = 1, exitcode = 3, launcher = "torchrun", at = "1s" } }, ends = "failed" },
+}
