@@ -11,7 +11,8 @@ rule "straggler_by_waits" {
     step  = signal "step"          { over = "attempt" },
   },
   -- The others lose `lost` of their time to it, and wait at least twice as often. A whole window of waiting is a validation, a save or a
-  -- hang, not a slow step: steps must go on, or, where none is read, the others must work in between. Nor is it one, or a save of `save`, that has just ended.
+  -- hang, not a slow step: steps must go on, or, where none is read, the others must work in between. A pause of `save` or more that the window still holds
+  -- is no slow step either.
   params = { lost = 0.3, times = 2, whole = 0.95, still = 6, save = "5s", window = 6 },
   state = { pause = 0 },      -- for so many ticks the window still has the last pause of the steps in it
   fire = "6 of 6", clear = "6 of 8", yields_to = { "straggler", "rank_stopped", "stalled", "node_down" },
