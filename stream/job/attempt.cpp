@@ -59,7 +59,7 @@ void Attempt::open_history() {
 Time Attempt::next_due() const {
   if (over()) return judge_->next_due();
   const Time look = cluster_ && !ended() ? cluster_->next_look() : never;
-  return std::min({history_->next_due(), judge_->next_due(), extraction_.next_due(), look});
+  return std::min(std::min(history_->next_due(), judge_->next_due()), std::min(extraction_.next_due(), look));
 }
 
 bool Attempt::advance(Time clock, TickBudget& budget) {

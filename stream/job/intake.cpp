@@ -93,11 +93,16 @@ Intake::Membership& Intake::membership_of(const SampleBlock& block) {
   Membership* membership = &passing_;
   if (block.membership.empty()) {
     passing_.version = 0;
-  } else if (const auto known = memberships_.find(block.membership); known != memberships_.end()) {
-    membership = &known->second;
   } else {
-    if (memberships_.size() > most_memberships) memberships_.clear();
-    membership = &memberships_.emplace(block.membership, Membership{}).first->second;
+    if (recent_membership_ == nullptr || recent_membership_->first != block.membership) {
+      auto known = memberships_.find(block.membership);
+      if (known == memberships_.end()) {
+        if (memberships_.size() > most_memberships) memberships_.clear();
+        known = memberships_.emplace(block.membership, Membership{}).first;
+      }
+      recent_membership_ = &*known;
+    }
+    membership = &recent_membership_->second;
   }
   if (membership->version == topology_.version()) return *membership;
   membership->own.clear();

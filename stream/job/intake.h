@@ -143,7 +143,8 @@ class Intake {
   Known<Layout> layouts_;
   std::array<const Layout*, 256> recent_layouts_{};  // by where the decoder keeps the names
   Known<Membership> memberships_;
-  Membership passing_;  // of a block whose members come without a string
+  Known<Membership>::value_type* recent_membership_ = nullptr;  // the last block's: collectors send the metrics of one member in a row
+  Membership passing_;                                          // of a block whose members come without a string
   ReportedSteps steps_;
   std::uint64_t sequence_ = 0;  // counts messages, in the order of the log
   RecordOrder order_;           // of the next value

@@ -37,14 +37,9 @@ void LineExtraction::line(const LineRecord& line, Time arrival, Extracted& out) 
   if (running->extractor) running->extractor->line(line, arrival, out);
 }
 
-Time LineExtraction::next_due() const {
-  const auto due = [](const Running& running) { return running.extractor ? running.extractor->next_due() : never; };
-  return newer_ ? std::min(due(current_), due(*newer_)) : due(current_);
-}
-
 void LineExtraction::settle(Time clock, Extracted& out) {
-  if (current_.extractor && current_.extractor->next_due() <= clock) current_.extractor->settle(clock, out);
-  if (newer_ && newer_->extractor && newer_->extractor->next_due() <= clock) newer_->extractor->settle(clock, out);
+  if (current_.extractor && current_.next_due() <= clock) current_.extractor->settle(clock, out);
+  if (newer_ && newer_->extractor && newer_->next_due() <= clock) newer_->extractor->settle(clock, out);
 }
 
 void LineExtraction::change(const PackChange& pack, Extracted& out) {

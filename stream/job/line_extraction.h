@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -19,7 +20,7 @@ class LineExtraction {
   // Begins empty, under the pack of this key.
   void begin(const PackChange& pack);
   void line(const LineRecord& line, Time arrival, Extracted& out);
-  [[nodiscard]] Time next_due() const;
+  [[nodiscard]] Time next_due() const { return newer_ ? std::min(current_.next_due(), newer_->next_due()) : current_.next_due(); }
   // What is due at `clock`; next_due() is.
   void settle(Time clock, Extracted& out);
   // The pack that judges is this one now: records that are half assembled under an older one end.
@@ -34,6 +35,7 @@ class LineExtraction {
     PackChange pack;
     std::shared_ptr<PackRuntime> runtime;  // outlives the extractor
     std::unique_ptr<Extractor> extractor;  // null: the pack extracts nothing
+    [[nodiscard]] Time next_due() const { return extractor ? extractor->next_due() : never; }
   };
   void replace_current(Running running);
   [[nodiscard]] Running make(const PackChange& pack) const;

@@ -22,9 +22,8 @@ const PackChange& PackTimeline::in_force(Time clock) const {
   return *std::prev(later);
 }
 
-const PackChange* PackTimeline::after(const PackChange::Key& key) const {
-  const auto later = std::find_if(changes_.begin(), changes_.end(), [&](const PackChange& c) { return c.key > key; });
-  return later == changes_.end() ? nullptr : &*later;
+const PackChange* PackTimeline::next_after(const PackChange::Key& key) const {
+  return &*std::find_if(changes_.begin(), changes_.end(), [&](const PackChange& c) { return c.key > key; });
 }
 
 void PackTimeline::forget_before(PackChange::Key key) {

@@ -35,7 +35,7 @@ class PackTimeline {
   // The one in force at `clock`.
   [[nodiscard]] const PackChange& in_force(Time clock) const;
   // The first after this one, or null.
-  [[nodiscard]] const PackChange* after(const PackChange::Key& key) const;
+  [[nodiscard]] const PackChange* after(const PackChange::Key& key) const { return changes_.back().key <= key ? nullptr : next_after(key); }
   [[nodiscard]] const std::vector<PackChange>& all() const noexcept { return changes_; }
   // No subject goes by a pack before the one of this key any more.
   void forget_before(PackChange::Key key);
@@ -44,6 +44,8 @@ class PackTimeline {
   void load(Reader& in);
 
  private:
+  [[nodiscard]] const PackChange* next_after(const PackChange::Key& key) const;
+
   std::vector<PackChange> changes_;  // never empty
 };
 

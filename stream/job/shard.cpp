@@ -56,7 +56,7 @@ Shard::State::Item* Shard::State::subject(std::string_view name) {
   if (recent_ != nullptr && recent_->first == name) return recent_;
   if (const auto found = subjects.find(name); found != subjects.end()) return recent_ = &*found;
   // A restart reads entries again that were about a job which is gone since.
-  if (const auto gone = forgotten_at.find(name); gone != forgotten_at.end() && entry_.position < gone->second) return nullptr;
+  if (const auto gone = forgotten_at.find(name); gone != forgotten_at.end() && entry_->position < gone->second) return nullptr;
   if (options.shards > 1 && murmur2(name) % options.shards != options.shard) return nullptr;
   if (subjects.size() >= options.most_subjects) {
     ++counters.subject_limit;
@@ -65,7 +65,7 @@ Shard::State::Item* Shard::State::subject(std::string_view name) {
   Judged judged;
   judged.subject = std::make_unique<Subject>(std::string{name}, job);
   judged.saved = log.clock;
-  judged.saved_at = entry_.position;
+  judged.saved_at = entry_->position;
   return recent_ = &*subjects.emplace(std::string{name}, std::move(judged)).first;
 }
 
@@ -86,7 +86,7 @@ void Shard::State::forget(Item& item) {
   waiting_.erase(&item);
   if (recent_ == &item) recent_ = nullptr;
   forgotten.push_back(item.first);
-  forgotten_at[item.first] = applied_ ? entry_.next : entry_.position;
+  forgotten_at[item.first] = applied_ ? entry_->next : entry_->position;
   subjects.erase(subjects.find(item.first));
 }
 
@@ -127,14 +127,14 @@ bool Shard::State::advance_waiting(TickBudget& budget) {
 
 bool Shard::State::consume(const Entry& raw, TickBudget& budget) {
   if (!begun_) begin(raw);
-  else entry_ = raw, entry_.arrival = arrival_;  // its bytes may lie elsewhere than at the call before
+  else read(raw);  // its bytes may lie elsewhere than at the call before
   if (!advance_due(budget)) return false;
   if (!applied_ && !apply(budget)) return false;
   applied_ = true;
   for (;;) {
     if (!advance_waiting(budget)) return false;
-    if (controls_done_ == entry_.controls.size()) break;
-    control(entry_.controls[controls_done_++]);
+    if (controls_done_ == entry_->controls.size()) break;
+    control(entry_->controls[controls_done_++]);
   }
   begun_ = applied_ = false;
   controls_done_ = 0;
@@ -144,7 +144,7 @@ bool Shard::State::consume(const Entry& raw, TickBudget& budget) {
 
 void Shard::State::begin(const Entry& raw) {
   begun_ = true;
-  entry_ = raw;
+  entry_ = &raw;
   ++counters.entries;
   counters.rejected_blocks += raw.rejected_blocks;
   judge_on_from(raw.position);
@@ -162,12 +162,20 @@ void Shard::State::begin(const Entry& raw) {
   }
   log.clock = std::max(log.clock, raw.appended);
   if (last_take == long_ago) last_take = last_own = log.clock;
-  if (raw.origin_source.empty()) entry_.arrival = log.clock;
-  else if (raw.arrival > log.clock + furthest_ahead || raw.arrival < log.clock - furthest_behind) {
+  arrival_ = raw.origin_source.empty() ? log.clock : raw.arrival;
+  if (arrival_ > log.clock + furthest_ahead || arrival_ < log.clock - furthest_behind) {
     ++counters.corrected_arrivals;
-    entry_.arrival = log.clock;
+    arrival_ = log.clock;
   }
-  arrival_ = entry_.arrival;
+  read(raw);
+}
+
+void Shard::State::read(const Entry& raw) {
+  entry_ = &raw;
+  if (raw.arrival == arrival_) return;
+  corrected_ = raw;
+  corrected_.arrival = arrival_;
+  entry_ = &corrected_;
 }
 
 // Nobody could write about these subjects between two arrivals.
@@ -181,10 +189,10 @@ void Shard::State::gap(Time from, Time to, const std::function<bool(const Subjec
 
 // A place where a restore may begin to read.
 void Shard::State::mark() {
-  marks.push_back({entry_.position, log, oldest_pack()});
-  if (log.clock == long_ago) marks.back().log.clock = entry_.appended;
+  marks.push_back({entry_->position, log, oldest_pack()});
+  if (log.clock == long_ago) marks.back().log.clock = entry_->appended;
   for (Item& item : subjects)
-    if (!item.second.backfilling) item.second.subject->mark(entry_.position);
+    if (!item.second.backfilling) item.second.subject->mark(entry_->position);
 }
 
 void Shard::State::judge_on_from(Position position) {
@@ -199,20 +207,20 @@ void Shard::State::judge_on_from(Position position) {
 }
 
 bool Shard::State::apply(TickBudget& budget) {
-  if (entry_.subject.empty()) {
-    if (log.duplicates.repeated(entry_)) {
+  if (entry_->subject.empty()) {
+    if (log.duplicates.repeated(*entry_)) {
       ++counters.duplicates;
-      controls_done_ = entry_.controls.size();
+      controls_done_ = entry_->controls.size();
     }
-  } else if (Item* of = subject(entry_.subject)) {
+  } else if (Item* of = subject(entry_->subject)) {
     Judged& judged = of->second;
     if (judged.backfilling) {
-      judged.subject->backfill(entry_, log.clock);
+      judged.subject->backfill(*entry_, log.clock);
     } else {
       // A job that begins with a re-keyed record never goes by the log's clock.
-      const bool by_log = entry_.origin_source.empty() || judged.subject->begun();
+      const bool by_log = entry_->origin_source.empty() || judged.subject->begun();
       if (by_log && !advance(*of, budget)) return false;
-      judged.subject->apply(entry_, log.clock);
+      judged.subject->apply(*entry_, log.clock);
       judged.changed = true;
       schedule(*of);
     }
@@ -227,7 +235,7 @@ void Shard::State::control(const ControlRecord& record) {
     case ControlRecord::Kind::pack:
       if (options.ignore_packs || !packs) break;
       packs->prepare(record.pack_hash, record.pack_text);
-      if (!log.packs.read(record.pack_hash, record.pack_from, entry_.position, log.clock)) break;
+      if (!log.packs.read(record.pack_hash, record.pack_from, entry_->position, log.clock)) break;
       for (Item& item : subjects)
         if (!item.second.backfilling) schedule(item);
       break;

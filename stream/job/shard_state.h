@@ -114,6 +114,7 @@ struct Shard::State final : private PacksInUse {
 
  private:
   void begin(const Entry& raw);
+  void read(const Entry& raw);  // with the arrival that counts
   void mark();
   void judge_on_from(Position position);
   Item* subject(std::string_view name);
@@ -132,7 +133,8 @@ struct Shard::State final : private PacksInUse {
   const LoadedPack* find_loaded(std::string_view hash);  // null: it cannot be had
 
   PackRuntimes runtimes_;
-  Entry entry_;     // that is read, with its times as they count
+  const Entry* entry_ = nullptr;  // that is read, with its times as they count: the one consumed, or `corrected_`
+  Entry corrected_;
   Time arrival_{};  // the entry's, as it counts
   bool begun_ = false, applied_ = false;
   std::size_t controls_done_ = 0;

@@ -32,6 +32,7 @@ std::string end_reason(const EventRecord& event) {
 
 Subject::Subject(std::string name, const JobContext& job)
     : name_(std::move(name)),
+      cluster_(name_ == cluster_subject),
       digest_(std::make_unique<Digest>()),
       earlier_(std::make_unique<EarlierAttempts>()),
       rules_(std::make_unique<JobRules>()),
@@ -69,7 +70,7 @@ Attempt& Subject::begin(std::string name, const Entry& entry, Time log_clock) {
 
 Attempt* Subject::attempt_of(const Entry& entry, Time log_clock) {
   if (cluster()) return !attempts_.empty() ? attempts_.back().get() : tombstones_.empty() ? &begin({}, entry, log_clock) : nullptr;
-  const EventRecord* start = event_named(entry, "start");
+  const EventRecord* start = entry.events.empty() ? nullptr : event_named(entry, "start");
   if (!entry.attempt.empty()) {
     Attempt* attempt = find(entry.attempt);
     if (attempt && attempt->over()) return nullptr;
@@ -110,7 +111,7 @@ void Subject::apply(const Entry& entry, Time log_clock) {
   }
   refused_.accepted();
   attempt->apply(entry, origin);
-  if (cluster()) return;
+  if (cluster() || entry.events.empty()) return;
   if (const EventRecord* end = event_named(entry, "end")) attempt->end(std::min(end->time, entry.arrival), end_reason(*end));
 }
 

@@ -83,7 +83,7 @@ class Subject {
   Attempt& begin(std::string name, const Entry& entry, Time log_clock);
   [[nodiscard]] Attempt* find(std::string_view attempt) const;
   bool advance_attempts(Time clock, TickBudget& budget);
-  [[nodiscard]] bool cluster() const noexcept { return name_ == cluster_subject; }
+  [[nodiscard]] bool cluster() const noexcept { return cluster_; }
   // When an attempt without a further record has ended; the cluster's never has.
   [[nodiscard]] Time noticed(const Attempt& attempt) const { return cluster() ? never : attempt.last_arrival() + unseen; }
   [[nodiscard]] Time due_of(const Attempt& attempt) const;
@@ -93,6 +93,7 @@ class Subject {
   void bury();
 
   std::string name_;
+  bool cluster_;
   std::unique_ptr<Digest> digest_;
   std::unique_ptr<EarlierAttempts> earlier_;
   std::unique_ptr<JobRules> rules_;

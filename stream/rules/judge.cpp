@@ -56,11 +56,6 @@ void Judge::prepare() {
     }
 }
 
-Time Judge::next_due() const {
-  if (over_) return expiry_;  // of alerts of the job
-  return std::min(scheduler_.next(), facts_.end == never ? expiry_ : never);
-}
-
 void Judge::perform(Time at) {
   if (over_ || scheduler_.next() > at) {
     lifecycle_.expire(at, runs_, facts_.topology, [this](const AlertTransition& t) { publish(t); });

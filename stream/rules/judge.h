@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -65,7 +66,10 @@ class Judge final : private Leaves {
   // The member is about to leave the topology: its alerts resolve.
   void retire(Level level, Slot slot, Time at);
   void end(Time end, std::string reason);
-  [[nodiscard]] Time next_due() const;
+  [[nodiscard]] Time next_due() const {
+    if (over_) return expiry_;  // of alerts of the job
+    return std::min(scheduler_.next(), facts_.end == never ? expiry_ : never);
+  }
   void perform(Time at);                                      // runs all that is due at this instant, which is next_due()
   [[nodiscard]] bool over() const noexcept { return over_; }  // "end" has run and the verdict is published
   [[nodiscard]] Time last_tick() const noexcept { return scheduler_.last_tick(); }
