@@ -9,13 +9,13 @@
 #include <array>
 #include <chrono>
 #include <cstddef>
-#include <cstdio>
 #include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
 
 #include "adapters/cli/packs.h"
+#include "adapters/cli/say.h"
 #include "adapters/cli/service_outlet.h"
 #include "adapters/cli/topic_journal.h"
 #include "adapters/cli/usage.h"
@@ -49,9 +49,8 @@ std::string host() {
   return ::gethostname(name, sizeof name - 1) == 0 ? name : "localhost";
 }
 
-// Whole, whichever thread it comes from. What cannot be written (a full disk) is lost; fmt::print would throw, and end the service.
-void write_text(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stderr); }
-void write_line(const std::string& line) { write_text("tocsin: " + line + '\n'); }
+// Whole, whichever thread it comes from.
+void write_line(const std::string& line) { say("tocsin: {}\n", line); }
 
 struct ServiceArguments {
   std::string config, kafka;
@@ -106,7 +105,7 @@ service::Log configured_log(const config::Config::Log& options) {
     const char* name = names[static_cast<std::size_t>(level)];
     text += json ? fmt::format(R"(,"level":"{}","message":)", name) : fmt::format(" level={} message=", name);
     formats::put_text(text, line);
-    write_text(text + (json ? "}\n" : "\n"));
+    say("{}{}", text, json ? "}\n" : "\n");
   }};
 }
 
