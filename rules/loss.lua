@@ -100,7 +100,8 @@ rule "loss_spike" {
   -- never reached in hundreds of values, and twice the size. The hump of a warm-up is no jump: it comes before the loss has fallen. Nor is one hard
   -- batch of a loss that has fallen to next to nothing (`tiny` of its birth): there only `much` of its birth is.
   params = { z = 6, size = 0.7, share = 0.15, learnt = 2.5, height = 1.2, fallen = 0.1, early = 500, far = 10, twice = 1, birth = 0.15, alone = 8, ratios = 5, tails = 4, double = 2, over = 1.5, rises = 3, grows = 5, fresh = 0.1, patience = 16, values = 64, tiny = 0.02, much = 0.5 },
-  state = { at = -1, waits = 0, judged = 0, seen = 0, runs = 0, new = 0 },      -- the step at which values lie out, not judged yet; 1: a jump, 2: another training
+  -- `at`: the step at which values lie out, until they are judged; `judged`: 1 a jump, 2 another training.
+  state = { at = -1, waits = 0, judged = 0, seen = 0, runs = 0, new = 0 },
   clear = "16 of 16", yields_to = { "loss_diverged", "loss_not_finite" },
   shows = "loss {now:.4g} at step {step:.0f}, before {usual:.4g} ({z:.1f} deviations)",
   causes = {

@@ -167,7 +167,7 @@ parser "epoch_summary" {
   about   = "a mean over an epoch, of a training that may print nothing else: Epoch 3/10, Train Loss: 0.51, Val Loss: 0.55",
   line    = { [[(?i)]] .. epoch .. [[\b.*?\btrain(?:ing)?[\W_]{0,3}(?:(?:(?:avg|average|mean|total|running|epoch)[ _])?loss|(?:r?mse|mae|bce|nll)(?:_\w{1,12})?)["']?\s*[:=|]?\s*["']?(?P<labelled>NUM)(?:[^\w.]|$)]],
               [[(?i)]] .. epoch .. [[\b.*?\b(?:avg|average|mean|running|epoch)[ _]loss["']?\s*[:=|]?\s*["']?(?P<average>NUM)(?:[^\w.]|$)]],
-              [[(?i)^\W*(?:\w+:)*\s?epochs?[ :#=\[]*INT(?:\s?(?:/|of)\s?INT)?\W{1,6}(?:train[ _])?loss["']?\s*[:=|]?\s*["']?(?P<loss>NUM)(?:[^\w.]|$)]] ,
+              [[(?i)^\W*(?:\w+:)*\s?epochs?[ :#=\[]*INT(?:\s?(?:/|of)\s?INT)?\W{1,6}(?:train[ _])?loss["']?\s*[:=|]?\s*["']?(?P<loss>NUM)(?:[^\w.]|$)]],
               [[(?i)\bepoch INT: (?:[a-z_]+ NUM\s+){1,12}loss (?P<paired>NUM)(?:[^\w.]|$)]] },
   scan    = scan_loss .. [[|(?i)r?mse|mae|bce]], unless = [[(?i)\b(?:eval(?:uat\w+)?|valid(?:at\w+)?|val|test|dev)\b[ :\w]{0,16}epoch|epoch[^,|;]{0,24}\b(?:val|valid|validation|eval|evaluation|test|dev)\b|\b(?:best|lowest|min|minimum|patience)\b.*epoch]],
   samples = { loss = { { "labelled" }, { "average" }, { "loss" }, { "paired" } } }, states = { phase = "train" },
@@ -196,7 +196,7 @@ parser "batch_of" {
 parser "step_alone" {
   about   = "a line of its own: current step: 120, the 120th step, iter = 120",
   line    = { [[(?i)^\W*(?:current|global|training|train)[ _](?:step|iteration|iter)s?\s*[:=#]?\s*(?P<step>INT)(?:st|nd|rd|th)?(?: (?:step|iteration))?\W*$]],
-              [[(?i)^\W*(?:the )?(?P<step>INT)(?:st|nd|rd|th) (?:step|iteration)\W*$]] , [[(?i)^\W*(?:global_?)?(?:step|iteration|iter)s?\s*[:=]\s*(?P<step>INT)\s*$]] },
+              [[(?i)^\W*(?:the )?(?P<step>INT)(?:st|nd|rd|th) (?:step|iteration)\W*$]], [[(?i)^\W*(?:global_?)?(?:step|iteration|iter)s?\s*[:=]\s*(?P<step>INT)\s*$]] },
   scan    = [[(?i)step|iter]], samples = { step = "step" }, states = { phase = "train" },
 }
 parser "step_of" {

@@ -18,9 +18,9 @@ bool explains(const Rule& rule, const Life& life) {
   return life.published || life.withheld != never || (life.on && (silent(rule) || !life.explained_by.empty()));
 }
 
-// What the rule says of this member now. While `clear` does not hold yet its answer is yes still, but an alert that fires only now, for
-// its parent has cleared, would be about values that are gone.
-Truth says(const RuleRun& run, Slot slot) { return slot < run.outcomes().size() ? run.outcomes()[slot] : Truth::unknown; }
+// The rule's outcome of this member at this tick. An alert whose parent has cleared fires only where it is not `no`: while `clear` is
+// counted the alert is still on, but the values that it would show are gone.
+Truth outcome(const RuleRun& run, Slot slot) { return slot < run.outcomes().size() ? run.outcomes()[slot] : Truth::unknown; }
 
 Time expiry(const RuleRun& run, const Life& life) { return life.last_known + run.patience(); }
 
@@ -97,7 +97,7 @@ void AlertLifecycle::move(RuleIndex index, const Call& call) {
       fired = true;  // it also explains its own children
     } else if (above.wait) {
       release(rule, life);
-    } else if (!life.published && says(run, slot) != Truth::no) {
+    } else if (!life.published && outcome(run, slot) != Truth::no) {
       request(index, slot, life, call);
       fired = true;
     }
