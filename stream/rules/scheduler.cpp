@@ -160,6 +160,7 @@ void Scheduler::adopt(const Scheduler& old, Time from) {
         if (before == nullptr && same.every == period.every && same.settle == period.settle) before = &same;
       if (before != nullptr) one.next = before->next, one.last = before->last, one.over = before->over;
       if (end_ != never && one.next > end_) one.next = row_end(end_, grid);
+      if (before == nullptr && end_ != never) one.over = one.next + one.settle < from;  // the last tick was due under the pack before
       const auto known = std::find_if(periods.begin(), periods.end(), [&](const Period& p) {
         return std::tie(p.every, p.settle, p.next, p.last, p.over) == std::tie(one.every, one.settle, one.next, one.last, one.over);
       });
@@ -181,11 +182,12 @@ void Scheduler::save(Writer& out) const {
   out(1, end_), out(2, finished_), out(3, last_tick_);
   out.columns(4, periods_, &Period::next, &Period::over, &Period::last);
   out(5, records_);
+  if (not_before_ != long_ago) out(7, not_before_);
   if (split_) out.list(6, periods_, [](Writer& of, const Period& period) { of(1, period.rules); });
 }
 
 Result<void> Scheduler::load(Reader& in) {
-  in(1, end_), in(2, finished_), in(3, last_tick_);
+  in(1, end_), in(2, finished_), in(3, last_tick_), in(7, not_before_);
   std::vector<Period> split;
   in.list(6, [&](Reader& of) {
     Period& made = split.emplace_back();

@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 
 #include "stream/rules/scheduler.h"
+#include "stream/values/archive.h"
 #include "tests/stream_engine/lifecycle_bench.h"
 
 using namespace tocsin::tests;
@@ -290,6 +291,54 @@ TEST_CASE("a rule without a severity has no alert, and explains its children whi
   bench.begin();
   bench.at(10, {{N}, {Y}}), bench.at(20, {{Y}, {Y}}), bench.at(30, {{N}, {Y}});
   CHECK(bench.story() == Story{"10 child firing", "20 child resolved explained by phase", "30 child firing"});
+}
+
+TEST_CASE("ticks that a reload made overdue run at the same moment after a restart") {
+  const auto pack_of = [](Duration settle) {
+    Pack pack;
+    Rule rule;
+    rule.name = "slow", rule.settle = settle, rule.every = {{Trigger::Kind::period, 1s, {}}};
+    pack.rules = {rule};
+    return pack;
+  };
+  const Pack late = pack_of(20s), soon = pack_of(1s);
+  const Scheduler before{late, "job", tick(0)};  // at tick(15) it has run none of the ticks from 1 on
+  Scheduler scheduler{soon, "job", tick(0)};
+  scheduler.adopt(before, tick(15));
+  REQUIRE(scheduler.next() == tick(15));
+  Writer out;
+  scheduler.save(out);
+  Scheduler restored{soon, "job", tick(0)};
+  Reader in{out.bytes()};
+  REQUIRE(restored.load(in));
+  for (int i = 0; i < 20; ++i) {
+    const auto due = scheduler.take(), same = restored.take();
+    CHECK(due.run_at == same.run_at);
+    CHECK(due.tick == same.tick);
+  }
+}
+
+TEST_CASE("a rule that a reload brings after the last tick at the end does not judge the end; one that it brings before does") {
+  Rule slow;
+  slow.name = "slow", slow.settle = 5s, slow.every = {{Trigger::Kind::period, 1s, {}}};
+  Rule late = slow;
+  late.name = "late", late.settle = 8s;
+  Pack pack, more;
+  pack.rules = {slow}, more.rules = {slow, late};
+  for (const int from : {18, 22, 24, 40}) {
+    CAPTURE(from);
+    Scheduler before{pack, "job", tick(0)};
+    before.end(tick(15));
+    while (before.next() < tick(from)) before.take();
+    Scheduler scheduler{more, "job", tick(0)};
+    scheduler.adopt(before, tick(from));
+    std::size_t judged = 0;  // by the rule that is new
+    while (scheduler.next() < tick(60)) {
+      const auto due = scheduler.take();
+      for (const RuleIndex one : due.rules) judged += one == RuleIndex{1} && due.tick == tick(15) ? 1 : 0;
+    }
+    CHECK(judged == (tick(15) + 8s < tick(from) ? 0 : 1));
+  }
 }
 
 TEST_CASE("periodic ticks lie on the subject's grid, record ticks at their records, and the last tick is at the end") {
