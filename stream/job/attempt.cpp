@@ -28,7 +28,7 @@ Attempt::Attempt(std::string subject, std::string name, Time start, Position sta
       rules_(job.rules),
       context_(job.context),
       counters_(job.context.counters),
-      coverage_(&origins),
+      coverage_(&origins, job.context.beats),
       extraction_(*job.timeline, *job.packs),
       intake_(topology_, coverage_, symbols_, *job.context.counters),
       last_arrival_(start) {

@@ -23,7 +23,8 @@ Shard::State::State(LoadedPack pack, PackSource* source, AlertSink& sink, const 
   log.packs = PackTimeline{pack.pack->hash};
   had_packs.insert(pack.pack->hash);
   loaded_packs.emplace(pack.pack->hash, std::move(pack));
-  job = {{&gate, &counters, nullptr, options.digest_columns, options.evaluate_all, &observer}, &log.packs, this};
+  job = {
+      {&gate, &counters, nullptr, options.digest_columns, options.evaluate_all, &observer, {&log.clock, &log.last_beat}}, &log.packs, this};
 }
 
 const LoadedPack* Shard::State::find_loaded(std::string_view hash) {

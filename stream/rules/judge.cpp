@@ -77,6 +77,7 @@ void Judge::run(const Scheduler::Due& due) {
   if (due.at_end) moment_.now = facts_.end;
   ++context_.counters->ticks;
   evaluator_.begin_tick();
+  if (const std::size_t gaps = facts_.coverage.gaps(due.run_at); gaps != gaps_) gaps_ = gaps, age_anew();
   const bool observed = context_.digest_columns || (context_.observer && *context_.observer);
   steady_.begin_tick(due.run_at, facts_.end == never && !observed && !context_.evaluate_all && !facts_.coverage.any_unread(due.run_at));
   script_answers_.clear();

@@ -35,6 +35,7 @@ struct Context {
   bool digest_columns = false;
   bool evaluate_all = false;
   const RuleObserver* observer = nullptr;
+  Beats beats;
 };
 
 // Runs the rules of a pack over one attempt: which are due, their merged graph, outcomes, state, alerts, the verdict. Reads what the
@@ -132,6 +133,7 @@ class Judge final : private Leaves {
   std::vector<Truth> outcomes_;
   // The answers of scripted rules at the current tick: their outputs are nodes above the graph's mark.
   std::map<RuleIndex, Rule> script_answers_;
+  std::size_t gaps_ = 0;    // of the log that counted at the last tick
   Time expiry_ = never;     // of the first alert that has no confirmation; settled after each tick
   std::string end_reason_;  // empty: unknown
   bool over_ = false;

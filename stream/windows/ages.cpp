@@ -31,7 +31,7 @@ bool Ages::reduce(SignalHistory& signal, const WindowSpec& window, const Moment&
   last_.assign(out.size(), long_ago);
   if (!event) signal.arrivals.copy_last(last_);
   else if (!signal.last_event_arrivals(window, moment.tick, applied_to, moment.attempt_start, moment.now, last_)) return false;
-  const bool gaps = coverage.lost_any();
+  const bool gaps = coverage.gaps(now) > 0;
   bool asked = false;
   for (Slot slot = 0; slot < out.size(); ++slot) {
     if (!all_observed && slot < unread_.size() && unread_[slot]) continue;

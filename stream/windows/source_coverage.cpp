@@ -144,9 +144,9 @@ bool SourceCoverage::unobserved(Level level, Time now, std::vector<std::uint8_t>
 void SourceCoverage::gap(Time from, Time to) {
   if (to <= from) return;
   ++version_;
-  auto first = std::lower_bound(gaps_.begin(), gaps_.end(), from, [](const auto& gap, Time t) { return gap.second < t; });
+  auto first = std::lower_bound(gaps_.begin(), gaps_.end(), from, [](const auto& gap, Time t) { return gap.second <= t; });
   auto last = first;
-  for (; last != gaps_.end() && last->first <= to; ++last) {
+  for (; last != gaps_.end() && last->first < to; ++last) {
     from = std::min(from, last->first);
     to = std::max(to, last->second);
   }
@@ -154,11 +154,22 @@ void SourceCoverage::gap(Time from, Time to) {
   gaps_.insert(first, {from, to});
 }
 
-Duration SourceCoverage::lost(Time from, Time to) const {
+Duration SourceCoverage::lost(Time from, Time now) const {
   Duration lost{0};
   auto gap = std::lower_bound(gaps_.begin(), gaps_.end(), from, [](const auto& g, Time t) { return g.second <= t; });
-  for (; gap != gaps_.end() && gap->first < to; ++gap) lost += std::min(gap->second, to) - std::max(gap->first, from);
+  for (; gap != gaps_.end() && gap->first + widest_beat < now; ++gap) lost += std::min(gap->second, now) - std::max(gap->first, from);
+  if (open_gap(now)) lost += std::max(now - std::max(from, *beats_.last), Duration{0});
   return lost;
+}
+
+std::size_t SourceCoverage::gaps(Time now) const {
+  const auto counts = [now](const auto& gap) { return gap.first + widest_beat < now; };
+  return static_cast<std::size_t>(std::partition_point(gaps_.begin(), gaps_.end(), counts) - gaps_.begin()) + (open_gap(now) ? 1 : 0);
+}
+
+// Records came and no beat.
+bool SourceCoverage::open_gap(Time now) const {
+  return beats_.last != nullptr && *beats_.last != long_ago && *beats_.last + widest_beat < std::min(*beats_.clock, now);
 }
 
 void SourceCoverage::fields(auto& self, auto& archive) {

@@ -15,6 +15,12 @@
 
 namespace tocsin::stream {
 
+// Of the log that an attempt is judged from: its clock, and when the last beat came; null, or long ago: there are none.
+struct Beats {
+  const Time* clock = nullptr;
+  const Time* last = nullptr;
+};
+
 // Which sources were live for which members, when no recorder wrote at all, and which logs have not been read far enough. Silence may only
 // be judged where it is covered.
 // Owned by its Attempt, which reports the gaps of the log; its Subject reports the origins.
@@ -22,7 +28,7 @@ class SourceCoverage {
  public:
   static constexpr Duration patience = std::chrono::seconds{30};  // coverage records further apart break the chain
 
-  explicit SourceCoverage(const Origins* origins = nullptr) : origins_(origins) {}
+  explicit SourceCoverage(const Origins* origins = nullptr, Beats beats = {}) : origins_(origins), beats_(beats) {}
 
   // A coverage record, or a record, of `source` about this member (level job: the whole job).
   void extend(std::string_view source, Level level, Slot slot, Time arrival) { extend(source, level, std::span{&slot, 1}, arrival); }
@@ -41,11 +47,13 @@ class SourceCoverage {
 
   [[nodiscard]] bool any_unread(Time now) const noexcept { return origins_ != nullptr && origins_->any_unread(now); }
 
-  // No record was written between these two arrivals (beats more than 5 s apart); the open gap lasts until the next beat.
+  // No record was written between these two arrivals (beats more than 5 s apart).
   void gap(Time from, Time to);
-  // How much of (from, to] lies within gaps.
-  [[nodiscard]] Duration lost(Time from, Time to) const;
-  [[nodiscard]] bool lost_any() const noexcept { return !gaps_.empty(); }
+  // How much of (from, now] lies within gaps. A gap counts from 5 s after its beginning, recorded or not: whether records of others came
+  // before the beat that shows it must not matter.
+  [[nodiscard]] Duration lost(Time from, Time now) const;
+  // How many gaps count at `now`.
+  [[nodiscard]] std::size_t gaps(Time now) const;
   // Changes whenever anything is recorded.
   [[nodiscard]] std::uint64_t version() const noexcept { return version_; }
 
@@ -81,6 +89,7 @@ class SourceCoverage {
     static void fields(auto& self, auto& archive) { archive(1, self.name), archive(2, self.members); }
   };
   static void fields(auto& self, auto& archive);
+  [[nodiscard]] bool open_gap(Time now) const;
   [[nodiscard]] const Source* find(std::string_view source) const;
   // Of all slots of the level but the first: all are covered, none, or some.
   enum class Share : std::uint8_t { none, some, all };
@@ -92,6 +101,7 @@ class SourceCoverage {
   std::vector<Source> sources_;              // few: searched linearly by name
   std::vector<std::pair<Time, Time>> gaps_;  // ascending, disjoint
   const Origins* origins_;
+  Beats beats_;
   std::vector<std::array<std::vector<std::uint8_t>, level_count>> carried_;  // by origin, level and slot
 };
 

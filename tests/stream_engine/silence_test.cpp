@@ -94,8 +94,16 @@ struct Pair {
   void busy(double from, double to) {
     for (double s = from; s <= to; ++s) {
       for (std::uint32_t rank = 0; rank < 4; ++rank) sample(s, rank, rank == 3 ? 80 : 20);
-      beat(s);
+      if (beating) beat(s);
     }
+  }
+  // A record of another job: it moves the log's clock.
+  void other(double s) {
+    EntryBuilder b;
+    b.about("other");
+    const EntryBuilder::Value values[] = {{"heat", 1, {}, false}};
+    b.sample(SmallJob::at(s), EntryBuilder::rank(0), values);
+    consume(b, s);
   }
   void same() const {
     CHECK(engine.shard.digests() == every.shard.digests());
@@ -104,6 +112,7 @@ struct Pair {
     CHECK(every.shard.counters().repeated == 0);
     CHECK(engine.shard.counters().evaluations + engine.shard.counters().repeated == every.shard.counters().evaluations);
   }
+  bool beating = true;
   bool rekeyed = false;  // the job's records come from another log,
   double behind = 0;     // which is read late
   std::uint64_t offset = 0;
@@ -127,20 +136,29 @@ TEST_CASE("a silent day costs few evaluations and gives what an evaluation at ea
   CHECK(both.engine.shard.subjects() == 1);
 }
 
-TEST_CASE("a silent day in one step gives what it gives second by second") {
+TEST_CASE("in a log without beats, a silent day in one step gives what it gives second by second") {
   Pair slow, fast;
-  for (Pair* both : {&slow, &fast}) both->busy(1, 600);
-  slow.beats(601, day);
-  fast.beats(601, 601);
-  // A record of another job moves the clock, so there is no gap.
-  EntryBuilder b;
-  b.about("other");
-  const EntryBuilder::Value values[] = {{"heat", 1, {}, false}};
-  b.sample(SmallJob::at(day), EntryBuilder::rank(0), values);
-  fast.consume(b, day);
+  for (Pair* both : {&slow, &fast}) both->beating = false, both->busy(1, 600);
+  for (double s = 601; s <= day; ++s) slow.other(s);
+  fast.other(day);
   slow.same();
   fast.same();
   CHECK(fast.engine.digest() == slow.engine.digest());
+  std::size_t silent = 0;
+  for (const auto& t : fast.engine.collector.transitions) silent += t.rule == "all_silent" && t.subject == "job" ? 1 : 0;
+  CHECK(silent > 0);
+}
+
+TEST_CASE("time without beats is in no age, whether or not records of another job come in it") {
+  for (const double hole : {4., 20., 60.}) {
+    CAPTURE(hole);
+    Pair alone, beside;
+    for (Pair* both : {&alone, &beside}) both->busy(1, 600);
+    for (double s = 601; s < 600 + hole; ++s) beside.other(s);
+    for (Pair* both : {&alone, &beside}) both->beats(600 + hole, 620 + hole), both->same();
+    CHECK(alone.engine.digest() == beside.engine.digest());
+    for (const auto& t : beside.engine.collector.transitions) CHECK(t.rule != "silent");
+  }
 }
 
 TEST_CASE("an alert on silence fires at its tick, hours after anything arrived, with the age of that tick") {
