@@ -14,7 +14,8 @@ using stream::Time;
 
 namespace {
 constexpr std::size_t batch = 512;
-constexpr int patience = 10'000;  // ms
+constexpr int patience = 10'000, wake_patience = 100;  // ms
+constexpr std::chrono::milliseconds between_wakes{50};
 }  // namespace
 
 struct TopicReader::State {
@@ -63,6 +64,7 @@ struct PartitionReader::State {
   std::size_t count = 0, at = 0;  // of the batch
   double mean_bytes = 0;          // of the last records, the newer the more
   Message message;
+  std::chrono::steady_clock::time_point next_wake{};
 
   void stop() {
     for (std::size_t i = at > 0 ? at - 1 : 0; i < count; ++i) rd_kafka_message_destroy(messages[i]);
@@ -70,6 +72,15 @@ struct PartitionReader::State {
     if (started) rd_kafka_consume_stop(topic->handle.get(), partition);
     started = false;
     queue.reset();
+  }
+  // Once its queue was full, librdkafka asks the broker for more up to a second later, however soon the queue is empty (2.2 has a setting
+  // for it), unless something else wakes the broker's thread: 64 MiB a second is all that a restore would read. A question about the
+  // partition's offsets wakes it.
+  void wake_fetch() {
+    if (std::chrono::steady_clock::now() < next_wake) return;
+    next_wake = std::chrono::steady_clock::now() + between_wakes;
+    std::int64_t oldest = 0, end = 0;
+    rd_kafka_query_watermark_offsets(topic->client.get(), topic->topic.c_str(), partition, &oldest, &end, wake_patience);
   }
   [[nodiscard]] std::string name() const { return topic->topic + "/" + std::to_string(partition); }
 };
@@ -102,6 +113,7 @@ Result<const Message*> PartitionReader::next(std::chrono::milliseconds wait) {
     if (s.at > 0) rd_kafka_message_destroy(s.messages[s.at - 1]);
     if (s.at == s.count) {
       s.at = s.count = 0;
+      if (!s.at_end && rd_kafka_queue_length(s.queue.get()) == 0 && behind().value_or(0) > 0) s.wake_fetch();
       const auto got = rd_kafka_consume_batch_queue(s.queue.get(), static_cast<int>(wait.count()), s.messages.data(), s.messages.size());
       if (got < 0) return error_of(s.name() + " cannot be read", rd_kafka_last_error());
       if (got == 0) return static_cast<const Message*>(nullptr);
