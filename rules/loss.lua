@@ -178,7 +178,7 @@ rule "loss_diverged" {
   -- Neither judges a loss below `floor`: a distance to the first policy begins at 0, and grows. Where steps are small again (`fresh` of the highest)
   -- and the loss is `other` times what it was, another training has begun in this log: what was best before says nothing of it.
   params = { share = 0.25, birth = 3, z = 6, size = 0.1, learnt = 3, fallen = 0.1, again = 1.5, falls = -3.5, climb = 1.2, height = 1.5, never = 0.85, steady = 6,
-             early = 400, few = 128, begun = 0.95, above = 2, rises = 3, floor = 0.05, fresh = 0.1, other = 1.5, values = 48 },
+             early = 400, few = 128, begun = 0.95, above = 2, rises = 3, floor = 0.05, fresh = 0.1, other = 1.5, values = 48, all = 3.9 },
   state = { best = math.huge, above = 0, seen = 0, peak = 0, known = 0, lost = 0, anew = 0 },
   clear = "32 of 32", yields_to = { "loss_not_finite" },
   shows = "the median of 16 values is {now:.4g} at step {step:.0f}, its best was {best:.4g}; it began at {birth:.4g}",
@@ -218,8 +218,11 @@ rule "loss_diverged" {
                   & (job.long:last():above(p.height * before) | (state.best:above(p.never * birth) & job.long:last():above(p.height * birth)))
     local early   = job.young:min():above(p.above * birth) & job.young:min():above(p.floor) & (job.young:min() - birth):above(1.4826 * job.birth:mad()) & birth:above(0) & job.birth:min():below(p.begun * birth)
                   & ~job.young:kendall():below(p.falls):surely() & count:below(p.few)
+    -- Ten values that rise each (Kendall is 3.94 then), by about as much as the least value is, are the sum of an epoch's losses so far.
+    local added   = (job.young:last() - job.young:first()) / 9
+    local sums    = (job.young:kendall():at_least(p.all) & added:above(0.3 * job.birth:min()) & added:below(1.25 * job.birth:min())):surely()
     local rises   = job.rate:max() / job.rates:median()
-    local begins  = stays:surely() | climbs:surely() | early:surely()
+    local begins  = stays:surely() | ((climbs:surely() | early:surely()) & ~sums)
     local above   = (rise:above(p.share * fall) & rise:above(p.size * state.best:abs()) & state.lost:above(0)):surely()
     state.lost    = (begins | above):choose(1, 0)
     return begins | above,

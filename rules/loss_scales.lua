@@ -55,6 +55,12 @@ case "a few examples, learnt by heart: the loss of most batches is next to nothi
   ranks = 1, { lasting = "100s", phase = "train", loss = ramp(1.2, 0.02) }, { lasting = "100s", loss = noise(0.0008, 0.0003) }, { lasting = "1s", loss = 0.04 }, { lasting = "1s", loss = 0.25 },
   { lasting = "60s", loss = noise(0.0008, 0.0003) },
 }
+case "the sum of the losses of an epoch, which begins anew with the next" {
+  ranks = 1, { lasting = "100s", phase = "train", step = steps(1, 1), loss = ramp(2.3, 210) }, { lasting = "100s", loss = ramp(1.9, 185) }, { lasting = "100s", loss = ramp(1.7, 168) },
+}
+case "the sum of the losses of a short epoch" {
+  ranks = 1, { lasting = "20s", phase = "train", step = steps(1, 1), loss = ramp(2.3, 44) }, { lasting = "20s", loss = ramp(1.9, 37) }, { lasting = "20s", loss = ramp(1.7, 33) }, { lasting = "20s", loss = ramp(1.6, 31) },
+}
 case "a penalty for the distance to the first policy: it begins at 0, and grows" {
   ranks = 1, { lasting = "20s", phase = "train", step = steps(1, 1), loss = ramp(0.0002, 0.0001) }, { lasting = "5m", loss = ramp(0.0001, 0.03) },
 }
