@@ -325,7 +325,7 @@ TEST_CASE("a rule that a reload brings after the last tick at the end does not j
   late.name = "late", late.settle = 8s;
   Pack pack, more;
   pack.rules = {slow}, more.rules = {slow, late};
-  for (const int from : {18, 22, 24, 40}) {
+  for (const int from : {18, 22, 23, 24, 40}) {
     CAPTURE(from);
     Scheduler before{pack, "job", tick(0)};
     before.end(tick(15));

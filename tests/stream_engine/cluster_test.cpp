@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "stream/job/cluster_members.h"
 #include "tests/stream_engine/packs_by_hash.h"
 #include "tests/stream_engine/small_job.h"
 
@@ -314,4 +315,19 @@ TEST_CASE("GPUs whose UUIDs are all zeros stay apart") {
   log.beats(10, 2 * hour - 60);
   CHECK(fired(log, "several").size() == 2);
   CHECK(log.collector.transitions.back().state == AlertState::firing);
+}
+
+TEST_CASE("a record that was read late from another log leaves its member as it was seen last") {
+  stream::Topology topology;
+  stream::ClusterMembers members{SmallJob::at(0)};
+  const stream::Slot n0 = topology.node("n0");
+  members.see(Level::node, {&n0, 1}, SmallJob::at(6 * day));
+  members.see(Level::node, {&n0, 1}, SmallJob::at(hour));
+  std::vector<double> left;
+  while (members.next_look() <= SmallJob::at(14 * day)) {
+    const double now = stream::seconds(members.next_look() - SmallJob::at(0));
+    members.look(topology, [&](Level, stream::Slot) { left.push_back(now); });
+  }
+  REQUIRE(left.size() == 1);
+  CHECK(left.front() >= 13 * day);
 }
