@@ -53,20 +53,25 @@ bool ShardRunner::take(stream::Sections sections) {
   if (sections.empty()) return false;
   for (auto& [name, bytes] : sections) pending_.sections.insert_or_assign(name, std::move(bytes));
   pending_.position = position_;
+  add_packs();
   return true;
+}
+
+// Those that the sections need as they are now: the shard may need them no more when they are handed over.
+void ShardRunner::add_packs() {
+  for (std::string& hash : shard_.packs_in_use()) {
+    const auto same = [&](const stream::PackText& pack) { return pack.hash == hash; };
+    if (std::any_of(pending_.packs.begin(), pending_.packs.end(), same)) continue;
+    if (ports_.sink.has_pack(hash)) pending_.packs.push_back({std::move(hash), {}});
+    // One that cannot be had was refused, and judges nothing.
+    else if (auto text = ports_.packs.text(hash)) pending_.packs.push_back({std::move(hash), std::move(*text)});
+  }
 }
 
 Result<void> ShardRunner::hand_over() {
   if (!waits()) return {};
   if (ports_.state_with_reports && entry_ != nullptr) return {};  // reports of half an entry belong to no position
   if (ports_.state_with_reports && !pending_.reports.empty()) take(shard_.take_own_section());
-  pending_.packs.clear();
-  if (!pending_.sections.empty())
-    for (std::string& hash : shard_.packs_in_use()) {
-      if (ports_.sink.has_pack(hash)) pending_.packs.push_back({std::move(hash), {}});
-      // One that cannot be had was refused, and judges nothing.
-      else if (auto text = ports_.packs.text(hash)) pending_.packs.push_back({std::move(hash), std::move(*text)});
-    }
   if (auto kept = ports_.sink.keep(pending_); !kept) return kept;
   pending_ = {};
   return {};

@@ -45,6 +45,7 @@ class ShardRunner final : private stream::AlertSink {
   void transition(const stream::AlertTransition& transition) override { pending_.reports.emplace_back(transition); }
   void verdict(const stream::Verdict& verdict) override { pending_.reports.emplace_back(verdict); }
   bool take(stream::Sections sections);
+  void add_packs();
 
   Ports ports_;
   const stream::Entry* entry_ = nullptr;  // that is judged, if it takes several steps
