@@ -41,14 +41,14 @@ pattern "horovod_stall" {
   event  = "collective_stalled", fields = { missing = "missing" },
 }
 pattern "nccl_warn" {
-  about  = "what steps survive is information",
+  about  = "what steps survive is information; of its own end NCCL warns as well",
   line   = [[NCCL WARN (?P<message>.+)]], event = "nccl_warning",
-  unless = [[NCCL WARN (?:(?:[^:]*: ?)?(?:SHARP|CollNet|NCCL_\w+ (?:is |set )|.*\b(?:not supported|not found|not available|unsupported|deprecated|falling back|ignored|ignoring)\b)|(?:NET/\w+|MNNVL|GPU Direct|NVLS)[^:]*: ?(?:No |Unable to|disabled|not )|Missing |Failed to (?:open|find) |Could not (?:open|find|load|enable) |Cuda failure 'the provided PTX|\w+ set by environment)]],
+  unless = [[NCCL WARN (?:(?:[^:]*: ?)?(?:SHARP|CollNet|NCCL_\w+ (?:is |set )|.*\b(?:not supported|not found|not available|unsupported|deprecated|falling back|ignored|ignoring)\b)|(?:NET/\w+|MNNVL|GPU Direct|NVLS)[^:]*: ?(?:No |Unable to|disabled|not )|Missing |Failed to (?:open|find) |Could not (?:open|find|load|enable) |Cuda failure 'the provided PTX|\w+ set by environment|\[Service thread\] (?:Accept failed|Could not receive type)|.*\boperation (?:Close|Stop)\b)]],
   texts  = { message = "message", place = { find = [[(\S+\.(?:cc|cu|h):?[: ]\d+) NCCL WARN]] }, node = { find = [=[(\S+?):\d+:\d+ \[\d+\]]=] } },
   fields = { device = { find = [=[:\d+:\d+ \[(\d+)\]]=] } },
 }
 pattern "nccl_error" {
-  line   = { [[NCCL error in: (?P<where>\S+)]], [[ncclUnhandledCudaError|ncclSystemError|ncclInternalError|ncclRemoteError|ncclInvalidUsage|ncclInvalidArgument]], [[NCCL communicator was aborted on rank (?P<rank>\d+)]],
+  line   = { [[NCCL error in: (?P<where>\S+)]], [[ncclUnhandledCudaError|ncclSystemError|ncclInternalError|ncclRemoteError|ncclInvalidUsage|ncclInvalidArgument]], [[NCCL communicator was aborted(?: on rank (?P<rank>\d+))?]],
              [[NCCL Error \d+: (?P<what>.+)]], [[\bNCCL: (?:unhandled|internal|invalid|remote)]], [[NCCL communicator encountered error]], [[\basync(?:hronous)? NCCL error: (?P<async>\w.*)]], [[Detected mismatch between collectives on ranks]],
              [[Some \w+ operations have failed or timed out]], [[\bNCCL operation nccl\w+\(.*\) failed: (?P<jax>\w[\w ]*)]] },
   event  = "nccl_error", rank_if_unknown = "rank",
