@@ -16,6 +16,11 @@ pattern "watchdog_work" {
 pattern "watchdog_stuck" {
   line   = [[watchdog got stuck for (?P<s>\d+) seconds]], event = "watchdog_stuck", fields = { seconds = "s" },
 }
+pattern "engine_unanswered" {
+  about  = "engines that generate, beside or within a training: their workers, which compute as one group, no longer answer (vLLM, SGLang)",
+  line   = { [[\bRPC call to \w+ timed out\b]], [[(?i)\bwatchdog timeout \(self\.watchdog_timeout=(?P<s>\d+)]] }, unless = [[self\.soft=True]],
+  event  = "watchdog_stuck", fields = { seconds = "s" },
+}
 pattern "heartbeat_lost" {
   line   = [[[Tt]erminating the process after attempting to dump debug info|Heartbeat monitor timed out|possible GIL induced hang]],
   unless = [[got stuck for]], event = "watchdog_stuck",
