@@ -55,7 +55,9 @@ pattern "usage_error" {
 }
 pattern "cannot_open" {
   about = "the program, or the launcher, was never started",
-  line  = { [[: can't open file ']], [[execve\(\): \S+: (?:No such file|Permission denied)]], [[\b(?:python[\d.]*|torchrun|accelerate|deepspeed|srun|mpirun|mpiexec|horovodrun|singularity|apptainer|conda): (?:command )?not found]] },
+  line  = { [[: can't open file ']], [[execve\(\): \S+: (?:No such file|Permission denied)]], [[\b(?:python[\d.]*|torchrun|accelerate|deepspeed|srun|mpirun|mpiexec|horovodrun|singularity|apptainer|conda): (?:command )?not found]],
+            [[\bsrun: error: (?:task \d+ launch failed|Task launch for \S+ failed on node|Application launch failed|Unable to create step for job)]],
+            [[\berror: (?:pyxis: (?:container start failed|couldn't start container|failed to (?:import|create|pull))|spank: required plugin \S+ \w+\(\) failed|container_p_join: open failed)]] },
   event = "usage_error", texts = { message = { find = [[^(.*)$]] } },
 }
 
