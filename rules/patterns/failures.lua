@@ -78,6 +78,12 @@ pattern "cuda_oom" {
                        { find = [[total capacity of (NUM) MiB]], scale = 1048576 } },
              gpu   = { find = [[(?:GPU|NPU|device ordinal) (\d+)]] } },
 }
+pattern "engine_memory" {
+  about  = "engines that generate, beside or within a training, want their share of a GPU's memory at once (vLLM, SGLang)",
+  line   = { [[\bNo available memory for the cache blocks]], [[\bFree memory on device .{0,60} is less than desired GPU memory utilization]], [[\blarger than the available KV cache memory\b]],
+             [[\bNot enough memory\. Please try to increase --mem-fraction-static]] },
+  unless = [[\bWARN|\braise \w+\(]], event = "cuda_oom",
+}
 pattern "cuda_error" {
   line   = { [[\b(?:CUDA|HIP) error: (?P<error>[^;(]+)]], [[CUDA_ERROR_(?P<name>[A-Z_]+)]], [[CUDA driver error: (?P<driver>[^;(]+)]], [[device-side assert triggered]],
              [[CUBLAS_STATUS_(?:EXECUTION_FAILED|INTERNAL_ERROR|NOT_INITIALIZED)]], [[CUDNN_STATUS_(?:EXECUTION_FAILED|INTERNAL_ERROR|MAPPING_ERROR)]],
