@@ -2,7 +2,7 @@
 
 pattern "watchdog_timeout" {
   about  = "a collective did not end in time; the rank is the one that waited",
-  line   = [[(?:Rank (?P<rank_of_group>\d+)\] )?Watchdog caught collective operation timeout: Work\w+\((?:SeqNum=(?P<seq>\d+), )?OpType=(?P<op>\w+)]],
+  line   = [[(?:Rank (?P<rank_of_group>\d+)\] )?Watchdog caught collective operation timeout\b(?:: Work\w+\((?:SeqNum=(?P<seq>\d+), )?OpType=(?P<op>\w+))?]],
   event  = "collective_timeout", rank_if_unknown = "rank_of_group",
   fields = { seq = "seq", timeout_ms = { find = [[Timeout\(ms\)=(\d+)]] }, ran_ms = { find = [[ran for (\d+) milliseconds]] } },
   texts  = { op = "op" },
@@ -101,7 +101,7 @@ pattern "gloo_closed" {
 pattern "horovod_shut_down" { about = "a rank learns that another one has ended, or that none asks for what it asks for", line = [[Horovod has been shut down]], event = "peer_lost" }
 pattern "gloo_timeout" {
   about  = "gloo's own watchdog: this rank waited",
-  line   = { [[\[\S*gloo/transport/\S+\] Timed out waiting (?P<ms>\d+)ms for (?P<op>send|recv)]], [[Application timeout caused pair closure]] },
+  line   = { [[\bTimed out waiting (?P<ms>\d+)ms for (?P<op>send|recv) operation]], [[Application timeout caused pair closure]] },
   event  = "collective_timeout", fields = { timeout_ms = "ms" }, texts = { op = "op" },
 }
 pattern "peer_connection" { line = [[Broken pipe.*(?:TCPStore|recvValue|sendBytes)|(?:recvValue|sendBytes|TCPStore).*(?:Broken pipe|failed|Connection (?:reset|closed))]], event = "peer_lost" }
