@@ -97,7 +97,7 @@ pattern "cuda_error" {
              [[\bcudaError(?P<symbol>IllegalAddress|IllegalInstruction|LaunchFailure|LaunchTimeout|MisalignedAddress|HardwareStackError|InvalidPc|Assert)\b]],
              [[Error while calling (?P<called>cu(?:da|dnn|blas)\w+)\(]], [[unexpected error occurred (?:during CUDA execution|trying to launch a kernel)]],
              [[Check failed: \w+ == CU(?:DNN|BLAS)_STATUS_SUCCESS \(\d+ vs\. \d+\)\s+(?P<status>\w+)]] },
-  unless = [[(?i:cu(?:da|dnn|blas) (?:execution )?(?:error|failed|failure)\b[^;,]{0,120}?(?:code ?=|with error|error:?) ?2(?:\(|\s*$))|out of memory|OUT_OF_MEMORY|ALLOC_FAILED|no kernel image|invalid device ordinal|no CUDA-capable|NO_DEVICE|busy or unavailable|not yet initialized|NOT_SUPPORTED|insufficient|MISMATCH]],
+  unless = [[(?i:unhandled cuda error|cu(?:da|dnn|blas) (?:execution )?(?:error|failed|failure)\b[^;,]{0,120}?(?:code ?=|with error|error:?) ?2(?:\(|\s*$))|out of memory|OUT_OF_MEMORY|ALLOC_FAILED|no kernel image|invalid device ordinal|no CUDA-capable|NO_DEVICE|busy or unavailable|not yet initialized|NOT_SUPPORTED|insufficient|MISMATCH]],
   event  = "cuda_error", texts = { error = { { "error" }, { "name" }, { "driver" }, { "old" }, { "check" }, { "triton" }, { "call" }, { "returned" }, { "checked" }, { "coded" }, { "failure" }, { "numbered" }, { "phrase" }, { "symbol" }, { "called" }, { "status" }, { find = [[(device-side assert|CU\w+_STATUS_[^S\W]\w+|Memory access fault|Assertion .* failed)]] } } },
 }
 pattern "gpu_ecc" {
