@@ -133,7 +133,7 @@ pattern "bus_error"    { line = { [[Unexpected bus error encountered in worker]]
                          unless = [[traceback :|received by PID|Too many open files|handlers?\b]] }
 pattern "segfault" {
   line   = { [[\bsegfault at [0-9a-f]+ ip]], [[Segmentation fault|(?i)\bsegmentation fault \(core dumped\)]], [[Unexpected segmentation fault encountered in worker]], [[Caught signal 11 \(Segmentation fault]], [[(?:^|\s)(?:段错误|Speicherzugriffsfehler|Erreur de segmentation|Violación de segmento|Ошибка сегментирования)(?:\W|$)]],
-             [[^Fatal Python error: Segmentation fault]], [[Segfault encountered]], [[\btraps: .* general protection fault]], [[received signal SIGSEGV]], [[\*\*\* SIGSEGV \(@0x]] },
+             [[^Fatal Python error: Segmentation fault]], [[Segfault encountered]], [[\btraps: .* general protection fault]], [[received signal SIGSEGV]], [[\*\*\* SIGSEGV \(@]] },
   unless = [[DataLoader worker]],
   event  = "segfault", texts = { process = { find = [[(\S+)\[\d+\]:? (?:segfault|general)]] }, library = { find = [[ in (\S+?)\[]] },
              whose = { { find = [[\b((?:python|pt_|ray|torch)\S*\[\d+\]:? (?:segfault|general))]], text = "python" }, { find = [[(segfault at [0-9a-f]+ ip|\btraps: )]], text = "other" } } },
@@ -144,7 +144,7 @@ pattern "illegal_instruction" {
 }
 pattern "abort_signal" {
   line   = { [[^terminate called after throwing an instance of]], [[^(?:double free or corruption|free\(\): invalid|malloc(?:_consolidate)?\(\): |realloc\(\): |munmap_chunk\(\): |corrupted (?:size|double-linked))]],
-             [[^\*\*\* (?:Error in `|stack smashing detected)]], [[^Aborted \(core dumped\)]], [[\*\*\* SIGABRT \(@0x]], [[^Fatal Python error: Aborted]], [[\bSignal: Aborted \(6\)]] },
+             [[^\*\*\* (?:Error in `|stack smashing detected)]], [[^Aborted \(core dumped\)]], [[\*\*\* SIGABRT \(@]], [[^Fatal Python error: (?:Aborted|[A-Z_]\w+: )]], [[^[\w.+-]+: \S+\.c(?:pp|c)?:\d+: .*\bAssertion .*failed\.$]], [[\bSignal: Aborted \(6\)]] },
   event  = "aborted", texts = { exception = { find = [[instance of '([^']+)']] } },
 }
 pattern "disk_full"    { line = { [[No space left on device]], [[Disk quota exceeded]], [[\bStorageFull\b]], [=[Errno 28\]]=], [[PytorchStreamWriter failed writing file]], [[inline_container\.cc:\d+\] \. unexpected pos \d+ vs \d+]] },
