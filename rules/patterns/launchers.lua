@@ -61,6 +61,15 @@ pattern "deepspeed_exit" {
   line   = [[exits with return code = (?P<code>-?\d+)]], event = "rank_failed",
   fields = { exitcode = "code", signal = { find = [[code = -(\d+)]] }, local_rank = { find = [[--local[_-]rank=(\d+)]] } }, texts = { launcher = { text = "deepspeed" } },
 }
+pattern "composer_exit" {
+  line   = [[\b(?:launcher:Rank|Global rank) (?P<rank>\d+) (?:\(PID \d+\) )?(?:crashed|exited) with (?:exit )?code (?P<code>-?[1-9]\d*)]], rank = "rank", event = "rank_failed",
+  fields = { rank = "rank", exitcode = "code", signal = { find = [[code -(\d+)]] } }, texts = { launcher = { text = "composer" } },
+}
+pattern "operator_failed" {
+  about  = "Kubeflow's training operator: a pod of the job failed, and its own log says why",
+  line   = [[\b\w+Job \S+ (?:has|is) failed because \d+ \w+ replica\(s\) failed]], event = "rank_failed",
+  fields = { exitcode = { number = 1 } }, texts = { launcher = { text = "kubeflow" } },
+}
 pattern "lsf_exit" {
   about  = "LSF's report of a job at its end; a signal has a number above 128, and another pattern",
   line   = [[^Exited with exit code (?P<code>\d{1,2}|1[01]\d|12[0-8])\.\s*$]], event = "rank_failed",
@@ -118,7 +127,7 @@ pattern "shell_killed_translated" {
 pattern "exit_code_of_signal" {
   about  = "128 and the number of the signal, as shells, containers and batch systems report it",
   line   = { [[(?i)\b(?:exit(?:ed)?|return(?:ed)?|finished)\b[^.;]{0,24}?(?:code|status)(?: of)?[ :=]*(?:13[25679])\b|\bExited \(13[25679]\)]], [[(?i)\bexit ?code[ :=]+-(?:4|7|8|9|11)\b]] },
-  unless = [[srun: error: |CalledProcessError|exit_?codes?.*,|^\s*exitcode\s*:|failed \(exitcode|^launch: ]],
+  unless = [[srun: error: |CalledProcessError|exit_?codes?.*,|^\s*exitcode\s*:|failed \(exitcode|^launch: |crashed with exit code]],
   event  = "process_killed",
   fields = { signal = { { find = [[\b(132)\b]], number = 4 }, { find = [[\b(135)\b]], number = 7 }, { find = [[\b(136)\b]], number = 8 }, { find = [[\b(137)\b]], number = 9 },
                         { find = [[\b(139)\b]], number = 11 }, { find = [[(?i)code[ :=]+-(\d+)]] } } },
