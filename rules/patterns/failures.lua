@@ -147,7 +147,7 @@ pattern "abort_signal" {
              [[^\*\*\* (?:Error in `|stack smashing detected)]], [[^Aborted \(core dumped\)]], [[\*\*\* SIGABRT \(@]], [[^Fatal Python error: (?:Aborted|[A-Z_]\w+: )]], [[^[\w.+-]+: \S+\.c(?:pp|c)?:\d+: .*\bAssertion .*failed\.$]], [[\bSignal: Aborted \(6\)]] },
   event  = "aborted", texts = { exception = { find = [[instance of '([^']+)']] } },
 }
-pattern "disk_full"    { line = { [[No space left on device]], [[Disk quota exceeded]], [[\bStorageFull\b]], [=[Errno 28\]]=], [[PytorchStreamWriter failed writing file]], [[inline_container\.cc:\d+\] \. unexpected pos \d+ vs \d+]] },
+pattern "disk_full"    { line = { [[No space left on device]], [[Disk quota exceeded]], [[\bStorageFull\b|OutOfDiskError: ]], [=[Errno 28\]]=], [[PytorchStreamWriter failed writing file]], [[inline_container\.cc:\d+\] \. unexpected pos \d+ vs \d+]] },
                          event = "disk_full", unless = [[[Ww]arning]] }
 pattern "disk_full_evicted" { line = { [[The node was low on resource: (?:ephemeral-storage|inodes)]], [[The node had condition: \[DiskPressure]] }, event = "disk_full" }
 pattern "storage_failed" {
