@@ -30,7 +30,7 @@ pattern "srun_exit" {
 }
 pattern "srun_list" {
   about  = "several tasks at once: the ranks are not one",
-  line   = [[srun: error: (?P<node>\S+): tasks (?P<tasks>\d+[-,][\d,-]+): (?P<how>Killed|Segmentation fault|Aborted|Bus error|Exited with exit code (?P<code>\d+))]],
+  line   = [[srun: error: (?P<node>\S+): tasks (?P<tasks>\d+[-,][\d,-]+): (?P<how>Killed|Out Of Memory|Segmentation fault|Aborted|Bus error|Exited with exit code (?P<code>\d+))]],
   event  = "rank_failed", fields = { exitcode = "code" }, texts = { how = "how", tasks = "tasks", node = "node", launcher = { text = "srun" } },
 }
 pattern "mpirun_signal" {
@@ -162,7 +162,7 @@ pattern "preempted" {
             [[\bRequeuing JobId=\S+ due to preemption]], [[\bJobState=PREEMPTED\b]], [[^State: PREEMPTED\b]], [[\sPREEMPTED\s+\d+:\d+\s*$]], [[\bTERM_PREEMPT\b]], [[\bpreempting job\b]],
             [[\bPreempted by (?:a )?(?:pod\b|\S+/\S+)]], [[\bcompute\.instances\.preempted\b]], [["EventType": ?"Preempt"]], [[^(?:004 \([\d.]+\) .*)?Job was evicted\.]],
             [[(?i)\bspot (?:instance )?(?:interruption|termination) (?:notice|warning|payload|signal) (?:was |has been |is )?(?:received|detected|triggered|issued)\b]],
-            [[(?i)\binstance (?:is going to be|will be) (?:interrupted|reclaimed|preempted)\b]], [[\bMarking for deletion Pod\b]],
+            [[(?i)\binstance (?:is going to be|will be) (?:interrupted|reclaimed|preempted)\b]], [[\bMarking for deletion Pod\b]], [[\bterminated in response to imminent node shutdown\b]],
             [[(?i)\b(?:terminated|killed|stopped|evicted|cancell?ed|lost|interrupted|requeued),?\s(?:because of|due to|by) (?:\w+ )?preempt(?:ion)?\b]] },
   unless = [[(?i)\b(?:if|when|before|until|once|unless|whether|handlers?|hook|resum\w+|restored|0 \w+ preempted|not preempted)\b|\bCancelling deletion\b]], event = "preempted",
 }
