@@ -169,7 +169,7 @@ pattern "preempted" {
 pattern "node_failure" {
   line  = { [[DUE TO NODE FAIL]], [[(?:srun|salloc|sbatch): error: Node failure on (?P<node>\S+)]], [[Killing JobId=\S+ on failed node (?P<failed>\S+)]],
             [[\bJobId=\S+ due to failure of node (?P<requeued>\S+)]], [[\bJobState=NODE_FAIL\b]], [[^State: NODE_FAIL\b]], [[\sNODE_FAIL\s+\d+:\d+\s*$]], [[\(node failure\)]],
-            [[\bnode name: (?P<ray>[^\s,]+) has been marked dead\b]], [[\bThe node with .{0,120}has been marked dead because\b]], [[\bthis node manager has (?:mistakenly )?been marked (?:as )?dead\b]], [[\bNode (?P<unready>\S+) status is now: NodeNotReady\b]],
+            [[\bnode name: (?P<ray>[^\s,]+) has been marked dead\b]], [[\bThe node with .{0,120}has been marked dead because\b]], [[\bthis node manager has (?:mistakenly )?been marked (?:as )?dead\b|\b(?:died|dead) because its node has died\b|\bNodeDiedError: ]], [[\bNode (?P<unready>\S+) status is now: NodeNotReady\b]],
             [[\bNode (?P<lost>\S+) which was running pod \S+ is unresponsive]], [[\bCan not reconnect to \S+, rescheduling job]],
             [[\bunable to reach the execution host]] },
   event = "node_failure", texts = { node = { { "node" }, { "failed" }, { "requeued" }, { "ray" }, { "unready" }, { "lost" } } },
