@@ -68,6 +68,10 @@ pattern "hccl_error" {
   line   = { [[\bHCCL (?:function )?error\b]], [[\bHccl[A-Z]\w+, error code is \d+]], [[\bEI0006: .*(?:times? out|timed out)]] }, event = "nccl_error",
   texts  = { message = { find = [[(HCCL (?:function )?error[^,]*|Hccl[A-Z]\w+, error code is \d+|EI0006)]] } },
 }
+pattern "deepep_timeout" {
+  about  = "DeepEP, which carries tokens to experts: this rank waited for one that did not send",
+  line   = [[\bDeepEP (?:timeout check failed(?:: rank = (?P<rank_of_group>\d+))?|error: timeout|[\w ]{1,40} timeout, )]], event = "collective_timeout", rank_if_unknown = "rank_of_group",
+}
 pattern "jax_barrier" {
   about  = "JAX's coordination service names the tasks that did not come to a barrier of steps; the one of the start is a rendezvous",
   line   = [[Barrier timed out\..*(?:[Tt]imed out task names|tasks? (?:that )?(?:have )?(?:not|never) (?:arrived|reached|joined)[^:]*):? *\S*/task:(?P<missing>\d+)]],
