@@ -56,7 +56,7 @@ pattern "usage_error" {
 pattern "cannot_open" {
   about = "the program, or the launcher, was never started",
   line  = { [[: can't open file ']], [[execve\(\): \S+: (?:No such file|Permission denied)]], [[\b(?:python[\d.]*|torchrun|accelerate|deepspeed|srun|mpirun|mpiexec|horovodrun|singularity|apptainer|conda): (?:command )?not found]],
-            [[\bsrun: error: (?:task \d+ launch failed|Task launch for \S+ failed on node|Application launch failed|Unable to create step for job)]],
+            [[\bsrun: error: (?:task \d+ launch failed|Task launch for \S+ failed on node|Application launch failed|Unable to (?:create (?:step for job|job step)|allocate resources))|\bsrun: fatal: ]],
             [[\berror: (?:pyxis: (?:container start failed|couldn't start container|failed to (?:import|create|pull))|spank: required plugin \S+ \w+\(\) failed|container_p_join: open failed)]] },
   event = "usage_error", texts = { message = { find = [[^(.*)$]] } },
 }
@@ -143,7 +143,7 @@ pattern "illegal_instruction" {
   fields = { signal = { { find = [[(Floating)]], number = 8 }, { number = 4 } } }, texts = { how = { find = [[(Illegal instruction|invalid opcode|Floating point exception)]] } },
 }
 pattern "abort_signal" {
-  line   = { [[^terminate called after throwing an instance of]], [[^(?:double free or corruption|free\(\): invalid|malloc(?:_consolidate)?\(\): |realloc\(\): |munmap_chunk\(\): |corrupted (?:size|double-linked))]],
+  line   = { [[^terminate called after throwing an instance of]], [[^(?:double free or corruption|free\(\): (?:invalid|corrupted|double free)|Fatal glibc error: |malloc(?:_consolidate)?\(\): |realloc\(\): |munmap_chunk\(\): |corrupted (?:size|double-linked))]],
              [[^\*\*\* (?:Error in `|stack smashing detected)]], [[^Aborted \(core dumped\)]], [[\*\*\* SIGABRT \(@]], [[^Fatal Python error: (?:Aborted|[A-Z_]\w+: )]], [[^[\w.+-]+: \S+\.c(?:pp|c)?:\d+: .*\bAssertion .*failed\.$]], [[\bSignal: Aborted \(6\)]] },
   event  = "aborted", texts = { exception = { find = [[instance of '([^']+)']] } },
 }
