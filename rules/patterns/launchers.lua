@@ -105,8 +105,11 @@ pattern "spawned_process" {
 pattern "torchrun_sigkill" { line = [[Signal (?P<signal>\d+) \((?P<name>SIG[A-Z]+)\) received by PID (?P<pid>\d+)]], event = "signal_received",
                              fields = { signal = "signal", pid = "pid" }, texts = { name = "name" } }
 pattern "worker_group_failed" { line = [[Worker group FAILED\. (?P<left>\d+)/\d+ attempts left]], event = "worker_group_restart", fields = { left = "left" } }
-pattern "launcher_signal" { line = { [[Received (?P<signal>\d+) death signal, shutting down workers]], [[got signal: (?P<other>\d+)]] },
-                            event = "launcher_stopped", fields = { signal = { { "signal" }, { "other" } } } }
+pattern "launcher_signal" {
+  about = "in its name, I[N]T keeps the letters from being read as a number",
+  line  = { [[Received (?P<signal>\d+) death signal, shutting down workers]], [[got signal: (?P<other>\d+)]], [[Received Signals\.SIG(?:TERM|I[N]T|HUP) death signal]], [[Main process received SIG(?:TERM|I[N]T|HUP), exiting]] },
+  event = "launcher_stopped", fields = { signal = { { "signal" }, { "other" }, { find = [[\b(SIGTERM)\b]], number = 15 }, { find = [[\b(SIGI[N]T)\b]], number = 2 }, { find = [[\b(SIGHUP)\b]], number = 1 } } },
+}
 
 -- Processes whose rank no line names.
 local endings = [[(?i:killed|segmentation fault|abort(?:ed)?|bus error|illegal (?:hardware )?instruction|floating point exception)]]
