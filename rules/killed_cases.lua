@@ -52,3 +52,7 @@ case "the cloud takes a node back, and kills what still runs there" {
   { lasting = "30s", step = silent, events = { { "preempted", at = "1s" }, { "rank_failed", rank = 1, exitcode = -9, signal = 9, at = "10s" } } },
   fires = { { "preempted" } },
 }
+case "NCCL gets no memory for its buffers, and fails" {
+  ranks = 2, { lasting = "20s", phase = "starting", events = { { "nccl_warning", rank = 1, message = "Cuda failure 2 'out of memory'", at = "10s" }, { "nccl_error", rank = 1, at = "10s" } }, ends = "failed" },
+  fires = { { "cuda_out_of_memory", who = { 1 }, cause = "plan" } },
+}
