@@ -99,9 +99,11 @@ rule "loss_spike" {
   -- (rewards, two networks against each other): nor has a run that goes on from elsewhere shown it. Of those only a height counts that was
   -- never reached in hundreds of values, and twice the size. The hump of a warm-up is no jump: it comes before the loss has fallen. Nor is one hard
   -- batch of a loss that has fallen to next to nothing (`tiny` of its birth): there only `much` of its birth is.
-  params = { z = 6, size = 0.7, share = 0.15, learnt = 2.5, height = 1.2, fallen = 0.1, early = 500, far = 10, twice = 1, birth = 0.15, alone = 8, ratios = 5, tails = 4, double = 2, over = 1.5, rises = 3, grows = 5, fresh = 0.1, patience = 16, values = 64, tiny = 0.02, much = 0.5 },
-  -- `at`: the step at which values lie out, until they are judged; `judged`: 1 a jump, 2 another training.
-  state = { at = -1, waits = 0, judged = 0, seen = 0, runs = 0, new = 0 },
+  -- What happens at a round step, by the count of a job that prints at least every `wide / prints` steps, was planned: opacities that are set back,
+  -- a new term, harder data. If it stays, `loss_diverged` says so.
+  params = { z = 6, size = 0.7, share = 0.15, learnt = 2.5, height = 1.2, fallen = 0.1, early = 500, far = 10, twice = 1, birth = 0.15, alone = 8, ratios = 5, tails = 4, double = 2, over = 1.5, rises = 3, grows = 5, fresh = 0.1, patience = 16, values = 64, tiny = 0.02, much = 0.5, round = 1000, wide = 50, prints = 3 },
+  -- `at`: the step at which values lie out, until they are judged; `judged`: 1 a jump, 2 another training, or planned.
+  state = { at = -1, waits = 0, judged = 0, seen = 0, runs = 0, new = 0, round = 0, prev = -1, pace = 1e9, planned = 0 },
   clear = "16 of 16", yields_to = { "loss_diverged", "loss_not_finite" },
   shows = "loss {now:.4g} at step {step:.0f}, before {usual:.4g} ({z:.1f} deviations)",
   causes = {
@@ -144,11 +146,17 @@ rule "loss_spike" {
     state.new     = ends:above(state.runs):choose(p.values, greatest(state.new - (count - state.seen), 0))
     local other   = step:below(p.fresh * job.step:max():max("job")):surely() | state.new:above(0)
     local idle    = state.judged:is(0)
-    state.at      = (out & idle & state.waits:is(0)):choose(step, state.at)
+    state.pace    = step:above(state.prev):surely():choose(step - state.prev, state.pace)
+    state.prev    = step:fill(state.prev)
+    state.round   = step:below(state.round):surely():choose(0, step:at_least(state.round + p.round):surely():choose(state.round + p.round, state.round))
+    local begins  = out & idle & state.waits:is(0)
+    local planned = (begins & (step - state.round):at_most(least(p.wide, p.prints * state.pace)) & state.round:above(0) & (p.prints * state.pace):at_most(p.wide)):surely()
+    state.planned = planned:choose(p.values, greatest(state.planned - (count - state.seen), 0))
+    state.at      = begins:choose(step, state.at)
     local waits   = ((out | state.waits:above(0)) & idle):choose(state.waits + 1, 0)
     local due     = waits:above(0) & (step:above(state.at):surely() | step:below(state.at):surely() | ~step:above(-1):surely() | (waits:above(1) & ~fresh) | waits:above(p.patience))
     state.waits   = due:choose(0, waits)
-    state.judged  = due:choose(other:choose(2, 1), out:choose(state.judged, 0))
+    state.judged  = due:choose((other | state.planned:above(0)):choose(2, 1), out:choose(state.judged, 0))
     state.runs, state.seen = ends, count
     local high    = job.near:max()
     return (due | out) & state.judged:is(1), { now = high, usual = usual, z = (high - usual) / broad, step = step, rises = rises, grows = grows, rate = rises:above(p.rises), gradient = grows:above(p.grows) }
@@ -297,6 +305,17 @@ case "a spike that recovers, two points long" {
   ranks = 4,
   { lasting = "40s", phase = "train", step = steps(1), loss = noise(4.5, 0.1) }, { lasting = "60s", loss = noise(2.5, 0.15) },
   { lasting = "1s", loss = 6.5 }, { lasting = "1s", loss = 5.6 }, { lasting = "1m", loss = noise(2.4, 0.15) },
+  fires = { { "loss_spike" } },
+}
+case "at a round step something is set back, the loss leaps, and recovers" {
+  ranks = 1,
+  { lasting = "198s", phase = "train", step = steps(0.1, 1010), loss = ramp(0.25, 0.07) }, { lasting = "2s", step = steps(0.1, 2990), loss = 0.07 }, { lasting = "2s", step = steps(0.1, 3010), loss = 0.29 },
+  { lasting = "3s", step = steps(0.1, 3030), loss = 0.19 }, { lasting = "4s", step = steps(0.1, 3060), loss = 0.12 }, { lasting = "60s", step = steps(0.1, 3100), loss = noise(0.075, 0.004) },
+}
+case "the same at a step that is not round" {
+  ranks = 1,
+  { lasting = "198s", phase = "train", step = steps(0.1, 1410), loss = ramp(0.25, 0.07) }, { lasting = "2s", step = steps(0.1, 3390), loss = 0.07 }, { lasting = "2s", step = steps(0.1, 3410), loss = 0.29 },
+  { lasting = "3s", step = steps(0.1, 3430), loss = 0.19 }, { lasting = "4s", step = steps(0.1, 3460), loss = 0.12 }, { lasting = "60s", step = steps(0.1, 3500), loss = noise(0.075, 0.004) },
   fires = { { "loss_spike" } },
 }
 case "with steps of 30 s" {
