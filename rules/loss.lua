@@ -252,8 +252,8 @@ rule "not_learning" {
   -- Only of a training that began here: one that goes on, or tunes a model that is good already, may stay where it is. The trend is
   -- Kendall's, in deviations of chance; a loss that is lower than hundreds of values before, or than it was for a while, does fall. A rate of 0 needs no patience: no warm-up keeps it there for 16 values.
   -- A loss of batches of one, of rewards, of two networks against each other need not fall: only one that is steady is judged; and one that
-  -- is low at its birth is that of a model that is good already.
-  params = { kept = 0.98, high = 0.85, trend = -1.6, points = 48, steps = 400, born = 100, steady = 0.1, low = 1.6 },
+  -- is low at its birth is that of a model that is good already. Of a loss that is printed once in more than `often` steps the birth is not seen.
+  params = { kept = 0.98, high = 0.85, trend = -1.6, points = 48, steps = 400, born = 100, steady = 0.1, low = 1.6, often = 250 },
   clear = "8 of 8", yields_to = { "loss_diverged", "loss_not_finite", "loss_spike" },
   shows = "loss {birth:.3f} at its birth, {now:.3f} now, after {steps:.0f} steps",
   causes = { rate = "the learning rate is 0", flat = "there is a rate, and nothing is learnt: labels, data, frozen weights, or far too small a rate" },
@@ -267,7 +267,8 @@ rule "not_learning" {
     local flat   = now:above(p.kept * birth)
     local falls  = (now:below(p.kept * job.past:median()) | now:below(p.high * job.birth:quantile(0.9))):surely()
     local still  = flat & ~falls & job.trend:kendall():above(p.trend) & job.birth:count():at_least(p.points)
-    local born   = first:below(p.born) & last:above(p.steps) & birth:above(p.low) & (1.4826 * job.recent:mad()):below(p.steady * birth)
+    local seen   = (last / job.birth:count()):at_most(p.often)
+    local born   = seen & first:below(p.born) & last:above(p.steps) & birth:above(p.low) & (1.4826 * job.recent:mad()):below(p.steady * birth)
     local zero   = job.rate:max():is(0)          -- rates that are printed with few digits look like 0, so the loss must stand still as well
     return (still & born) | (zero & still):surely(),
       { birth = birth, now = now, steps = last, rate = zero:surely(), flat = ~zero }
