@@ -239,9 +239,9 @@ parser "swin" (training {
               step_time = { find = [[\btime (NUM)]] } },
 })
 parser "metric_logger" (training {
-  about   = "the meters of torchvision's references, as DETR, MAE and DINO print them: value (average)",
-  line    = [[\bEpoch: \[(?P<epoch>INT)\]\s+\[\s*(?P<n>INT)/(?P<total>INT)\]\s+eta: .*\bloss: (?P<loss>NUM)]],
-  samples = { step = { "n", epoch = "epoch", per_epoch = "total" }, loss = "loss", learning_rate = { find = [[\blr: (NUM)]] }, step_time = { find = [[\btime: (NUM)]] },
+  about   = "the meters of torchvision's references, as DETR, MAE and DINO print them: value (average); some leave out the loss",
+  line    = [[\bEpoch: \[(?P<epoch>INT)\]\s+\[\s*(?P<n>INT)/(?P<total>INT)\]\s+eta: ]],
+  samples = { step = { "n", epoch = "epoch", per_epoch = "total" }, loss = { find = [[\b(?:total_|train_)?loss: (NUM)]] }, learning_rate = { find = [[\blr: (NUM)]] }, step_time = { find = [[\btime: (NUM)]] },
               data_time = { find = [[\bdata: (NUM)]] } },
 })
 parser "paddle" (training {
