@@ -249,9 +249,9 @@ parser "paddle" (training {
   samples = { step = "step", loss = "loss", learning_rate = { find = [[\blr: (NUM)]] }, step_time = { find = [[batch_cost: (NUM)(?: s|,)]] }, data_time = { find = [[reader_cost: (NUM)(?: s|,)]] } },
 })
 parser "ultralytics" (training {
-  about   = "YOLO: the bar of an epoch, and the parts of the loss before it",
-  line    = [[^\s*(?P<epoch>INT)/INT\s+\d\S*\s+(?P<loss>NUM)\s.*%\|[^|]*\|\s*(?P<n>INT)/(?P<total>INT) ]],
-  samples = { step = { "n", epoch = "epoch", per_epoch = "total" }, loss = "loss" },
+  about   = "YOLO: the bar of an epoch, and the parts of the loss before it; a narrow terminal cuts the bar off",
+  line    = { [[^\s*(?P<epoch>INT)/INT\s+\d\S*\s+(?P<loss>NUM)\s.*%\|[^|]*\|\s*(?P<n>INT)/(?P<total>INT) ]], [[^\s*INT/INT\s+\d\S*G\s+(?P<cut>NUM)\s+(?:NUM\s+){1,6}\d+:\s*\d{0,3}%?\s*$]] },
+  samples = { step = { "n", epoch = "epoch", per_epoch = "total" }, loss = { { "loss" }, { "cut" } } },
 })
 parser "ultralytics_thin" (training {
   about   = "its bar since 2025 has no ends",
