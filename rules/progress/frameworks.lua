@@ -341,8 +341,8 @@ parser "stable_baselines" (training {
   line    = [[^\| +(?:total_)?timesteps +\| +(?P<step>INT) +\|]], samples = { step = "step" },
 })
 parser "episodes_returned" (training {
-  about   = "CleanRL: global_step=1024, episodic_return=[21.]",
-  line    = [[\bglobal[_ ]step=(?P<step>INT), episodic[_ ](?:return|length)=]], samples = { step = "step" },
+  about   = "CleanRL: global_step=1024, episodic_return=[21.]; self-play: batch i:12, episode_len:30",
+  line    = { [[\bglobal[_ ]step=(?P<step>INT), episodic[_ ](?:return|length)=]], [[\bbatch i:\s?(?P<batch>INT), ?episode_len:]] }, samples = { step = { { "step" }, { "batch" } } },
 })
 parser "xgboost" (training {
   about   = "a round, and a metric of each set of data; the one of the training is read where it falls",
