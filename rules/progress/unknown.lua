@@ -5,8 +5,8 @@ local loss_is = [[\b]] .. loss .. [[["'*]?\s*(?:[:=|\[]|\bis\b|\s)\s*["'*]?(?:lo
 local scan_loss = [[(?i)loss|x-?ent|entropy|nll|objective|cost|\bce\b]]
 
 parser "epoch_bar" {
-  about   = "it counts within the epoch that it names: Train epoch [1/3], Epoch #4, Training Epoch 2 of 5",
-  line    = [[(?i)^[\s\[]*(?:train(?:ing)?\b[\s:|]*)?(?:step of )?epoch[ :#\[]*(?P<epoch>INT)(?:\s?(?:/|of)\s?INT)?[\]\s:-]*INT%(?:\|[^|]*\|)?\s*(?P<n>INT)/(?P<total>INT) \[\d]],
+  about   = "it counts within the epoch that it names: Train epoch [1/3], Epoch #4, Training Epoch 2 of 5, Epoch 1/3 train",
+  line    = [[(?i)^[\s\[]*(?:train(?:ing)?\b[\s:|]*)?(?:step of )?epoch[ :#\[]*(?P<epoch>INT)(?:\s?(?:/|of)\s?INT)?[\]\s:-]*(?:\[?train(?:ing)?[\]\s:]*)?INT%(?:\|[^|]*\|)?\s*(?P<n>INT)/(?P<total>INT) \[\d]],
   samples = { step = { "n", epoch = "epoch", per_epoch = "total" }, loss = { find = [=[[ ,\[(](?:train_|step_|gpt_|batch_)?loss(?: \(batch\))?=(NUM)]=] },
               learning_rate = { find = [[\blr=(NUM)]] } },
   states  = { phase = "train" },
@@ -109,8 +109,8 @@ parser "epoch_and_count" {
   states  = { phase = "train" },
 }
 parser "epoch_and_batch" {
-  about   = "no length, and often no loss: Epoch[12] Batch [1300-1320], [Epoch 8][Batch 99], Epoch: 2, batches done: 400",
-  line    = { [[(?i)]] .. epoch .. [[[\]),:;|\s\[-]{1,6}(?:batch(?:es)?|mini-?batch|iter(?:ation)?s?|step)(?:[_ ](?:id|idx|index|done|complete|completed))?[ :#=\[]*(?:INT-)?(?P<n>INT)\b]],
+  about   = "no length, and often no loss: Epoch[12] Batch [1300-1320], [Epoch 8][Batch 99], Epoch: 2, batches done: 400, epoch:[ 2/9 ] train step:30",
+  line    = { [[(?i)]] .. epoch .. [[[\]),:;|\s\[-]{1,6}(?:train(?:ing)?\s)?(?:batch(?:es)?|mini-?batch|iter(?:ation)?s?|step)(?:[_ ](?:id|idx|index|done|complete|completed))?[ :#=\[]*(?:INT-)?(?P<n>INT)\b]],
               [[(?i)]] .. epoch .. [[\b.*?]] .. loss_is .. [[.*?\b]] .. within .. [[[ :#=\[]*(?P<count>INT)\s?/\s?INT\b]] },
   scan    = [[(?i)epoch]], unless = not_training .. of_checkpoint,
   samples = with { step = { of_all, { "n", epoch = "epoch" } }, loss = { { "loss" }, { find = [[(?i)]] .. loss_is } } },
