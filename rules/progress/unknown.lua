@@ -93,11 +93,11 @@ parser "rewarded_step" {
   samples = with { step = { of_all, { "step" } } }, states = { phase = "train" },
 }
 parser "two_networks" {
-  about   = "two networks against each other: their losses are no measure of what is learnt: [Epoch 3/200] [Batch 20/938] [D loss: 0.4] [G loss: 1.9]",
+  about   = "two networks against each other: their losses are no measure of what is learnt: [Epoch 3/200] [Batch 20/938] [D loss: 0.4] [G loss: 1.9], 120 [D loss: 0.4",
   line    = { [[(?i)]] .. epoch .. [[[\]),:;|\s\[-]{1,6}(?:]] .. within .. [[[ :#=\[]*)?(?P<n>INT)\s?(?:/|of)\s?(?P<total>INT)[^\w.].*?]] .. of_two,
-              [[(?i)^\[(?P<epoch>INT)/INT\]\[(?P<n>INT)/(?P<total>INT)\].*?]] .. of_two },
+              [[(?i)^\[(?P<epoch>INT)/INT\]\[(?P<n>INT)/(?P<total>INT)\].*?]] .. of_two, [[^(?P<count>INT) \[D loss: ]] },
   scan    = scan_loss, unless = [[(?i)\b(?:val|valid|validation|eval|evaluation|test|dev)(?:\b|_)]],
-  samples = with { step = { of_all, { "n", epoch = "epoch", per_epoch = "total" } } }, states = { phase = "train" },
+  samples = with { step = { of_all, { "n", epoch = "epoch", per_epoch = "total" }, { "count" } } }, states = { phase = "train" },
 }
 parser "epoch_and_count" {
   about   = "Epoch [3/30], Step [12/400]; epoch: 3, iter: 12/400; Epoch 3 (12/400); it 12/400 of epoch 3; 3-epoch (12/400)",
