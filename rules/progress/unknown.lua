@@ -194,9 +194,9 @@ parser "batch_of" {
   samples = with { step = "step" }, states = { phase = "train" },
 }
 parser "step_alone" {
-  about   = "a line of its own: current step: 120, the 120th step, iter = 120",
-  line    = { [[(?i)^\W*(?:current|global|training|train)[ _](?:step|iteration|iter)s?\s*[:=#]?\s*(?P<step>INT)(?:st|nd|rd|th)?(?: (?:step|iteration))?\W*$]],
-              [[(?i)^\W*(?:the )?(?P<step>INT)(?:st|nd|rd|th) (?:step|iteration)\W*$]], [[(?i)^\W*(?:global_?)?(?:step|iteration|iter)s?\s*[:=]\s*(?P<step>INT)\s*$]] },
+  about   = "a line of its own: current step: 120, the 120th step, iter = 120; steps: 9000 is how many there will be",
+  line    = { [[(?i)^\W*(?:(?:current|global)[ _](?:step|iteration|iter)s?|(?:training|train)[ _](?:step|iteration|iter))\s*[:=#]?\s*(?P<step>INT)(?:st|nd|rd|th)?(?: (?:step|iteration))?\W*$]],
+              [[(?i)^\W*(?:the )?(?P<step>INT)(?:st|nd|rd|th) (?:step|iteration)\W*$]], [[(?i)^\W*(?:global_?)?(?:step|iteration|iter)\s*[:=]\s*(?P<step>INT)\s*$]] },
   scan    = [[(?i)step|iter]], samples = { step = "step" }, states = { phase = "train" },
 }
 parser "step_of" {
