@@ -76,6 +76,12 @@ end
 -- A count without a loss is progress only where nothing is saved, loaded or resumed: such lines name the step of a checkpoint.
 local of_checkpoint = [[|(?i)checkpoint|ckpt|\bsav(?:e|ed|ing)\b|\bload(?:ed|ing)?\b|restor|resum|\.(?:pt|pth|bin|safetensors|h5)\b]]
 
+-- What a logger writes before its message: INFO - , INFO | __main__:train:35 - .
+local lead = [[(?i)^\W*(?:(?:info|debug)\W+)?(?:[\w.<>]+:[\w.<>]+:\d+ - )?]]
+
+-- A statement of a program that prints its own source: total_loss = 0.0.
+local statement = [[|loss = 0(?:\.0?)?\s*$]]
+
 -- A count beside an epoch begins anew with it. With the epoch's length it makes a step of the whole; a batch without it makes none.
 local epoch  = [[\bepochs?["']?[ :#=\[]*(?P<epoch>INT)(?:\s?(?:/|of)\s?INT)?]]
 local of_two = [[\b(?:loss[ _]?(?:[dg]|disc\w*|gen\w*)|(?:[dg]|disc(?:riminator)?|gen(?:erator)?)[ _]loss)\b]]
@@ -164,27 +170,28 @@ parser "named_loss" {
   samples = with { step = { of_all, { "step" } }, loss = "loss" }, states = { phase = "train" },
 }
 parser "epoch_summary" {
-  about   = "a mean over an epoch, of a training that may print nothing else: Epoch 3/10, Train Loss: 0.51, Val Loss: 0.55",
-  line    = { [[(?i)]] .. epoch .. [[\b.*?\btrain(?:ing)?[\W_]{0,3}(?:(?:(?:avg|average|mean|total|running|epoch)[ _])?loss|(?:r?mse|mae|bce|nll)(?:_\w{1,12})?)["']?\s*[:=|]?\s*["']?(?P<labelled>NUM)(?:[^\w.]|$)]],
+  about   = "a mean over an epoch, of a training that may print nothing else: Epoch 3/10, Train Loss: 0.51, Val Loss: 0.55; or without the epoch: Train Loss: 0.51, Acc: 0.9",
+  line    = { [[(?i)]] .. epoch .. [[\b.*?\btrain(?:ing)?(?:[\W_]{0,3}(?:(?:avg|average|mean|total|running|epoch)[ _])?loss|_[a-z]{3,8}_loss|[\W_]{0,3}(?:r?mse|mae|bce|nll)(?:_\w{1,12})?)["']?\s*[:=|]?\s*["']?(?P<labelled>NUM)(?:[^\w.]|$)]],
               [[(?i)]] .. epoch .. [[\b.*?\b(?:avg|average|mean|running|epoch)[ _]loss["']?\s*[:=|]?\s*["']?(?P<average>NUM)(?:[^\w.]|$)]],
               [[(?i)^\W*(?:\w+:)*\s?epochs?[ :#=\[]*INT(?:\s?(?:/|of)\s?INT)?\W{1,6}(?:train[ _])?loss["']?\s*[:=|]?\s*["']?(?P<loss>NUM)(?:[^\w.]|$)]],
-              [[(?i)\bepoch INT: (?:[a-z_]+ NUM\s+){1,12}loss (?P<paired>NUM)(?:[^\w.]|$)]] },
-  scan    = scan_loss .. [[|(?i)r?mse|mae|bce]], unless = [[(?i)\b(?:eval(?:uat\w+)?|valid(?:at\w+)?|val|test|dev)\b[ :\w]{0,16}epoch|epoch[^,|;]{0,24}\b(?:val|valid|validation|eval|evaluation|test|dev)\b|\b(?:best|lowest|min|minimum|patience)\b.*epoch]],
-  samples = { loss = { { "labelled" }, { "average" }, { "loss" }, { "paired" } } }, states = { phase = "train" },
+              [[(?i)\bepoch INT: (?:[a-z_]+ NUM\s+){1,12}loss (?P<paired>NUM)(?:[^\w.]|$)]],
+              lead .. [[train(?:ing)?[_ ]loss\s*[:=]\s*(?P<begins>NUM)(?:[^\w.]|$)]] },
+  scan    = scan_loss .. [[|(?i)r?mse|mae|bce]], unless = [[(?i)\b(?:eval(?:uat\w+)?|valid(?:at\w+)?|val|test|dev)\b[ :\w]{0,16}epoch|epoch[^,|;]{0,24}\b(?:val|valid|validation|eval|evaluation|test|dev)\b|\b(?:best|lowest|min|minimum|patience)\b.*epoch|train_(?:val|gen|adv|aux|test|disc)]] .. statement,
+  samples = { loss = { { "labelled" }, { "average" }, { "loss" }, { "paired" }, { "begins" } } }, states = { phase = "train" },
 }
 parser "loss_of_a_batch" {
   about   = "without a count: a line of its own, or after the epoch",
   line    = { [[(?i)^\W*(?:(?:current|mini-?batch|batch|step|iteration|train(?:ing)?)[ _]){1,2}loss\s*[:=]\s*(?P<loss>NUM)\W*$]],
               [[(?i)]] .. epoch .. [[\W{1,6}(?:mini-?batch|batch|step|iteration)[ _]loss["']?\s*[:=]?\s*(?P<loss>NUM)(?:[^\w.]|$)]] },
-  scan    = scan_loss, unless = not_training,
+  scan    = scan_loss, unless = not_training .. statement,
   samples = { loss = "loss" }, states = { phase = "train" },
 }
 parser "loss_first" {
   about   = "without a count: the loss begins the line, or short values before it: Loss: 0.41; LR: 0.0002, Acc: 93.1, Loss: 0.41",
-  line    = { [[(?i)^\W*(?:(?:info|debug)\W+)?(?:training[_ ])?loss\s*[:=]\s*(?P<loss>NUM)(?:\s*$|\s*[,;|])]],
-              [[(?i)^\W*(?:(?:info|debug)\W+)?(?:(?:lr|acc(?:uracy)?|time|learning[_ ]rate|top-?[15]|epoch)\s*[:=]\s*NUM%?\s*[,;|]\s*){1,4}(?:train(?:ing)?[_ ])?loss\s*[:=]\s*(?P<after>NUM)(?:\s*$|\s*[,;|])]],
+  line    = { lead .. [[(?:training[_ ])?loss\s*[:=]\s*(?P<loss>NUM)(?:\s*$|\s*[,;|])]],
+              lead .. [[(?:[a-z][a-z_ ]{0,23}[15]?\s*[:=]\s*NUM%?\s*[,;|]\s*){1,4}(?:train(?:ing)?[_ ])?loss\s*[:=]\s*(?P<after>NUM)(?:\s*$|\s*[,;|])]],
               [[(?i)^<epoch: *INT, *lr: ?NUM> *loss: ?(?P<epochs>NUM)\s*$]] },
-  scan    = scan_loss, unless = not_training,
+  scan    = scan_loss, unless = not_training .. statement .. [[|(?i)(?:\b|_)(?:policy|actor|critic|value|vf|pg|reward|return)s?(?:[ _]loss|\s*[:=])|better|improv]],
   samples = { loss = { { "loss" }, { "after" }, { "epochs" } }, grad_norm = grad_norm, learning_rate = learning_rate }, states = { phase = "train" },
 }
 parser "batch_of" {
