@@ -74,7 +74,11 @@ Result<bool> Appender::flush(std::chrono::milliseconds wait) {
   return code == RD_KAFKA_RESP_ERR_NO_ERROR;
 }
 
-std::size_t Appender::waiting() const noexcept { return static_cast<std::size_t>(rd_kafka_outq_len(state_->client.get())); }
+// A record counts until the report of its delivery is served, and that only happens here and where one is appended.
+std::size_t Appender::waiting() const noexcept {
+  rd_kafka_poll(state_->client.get(), 0);
+  return static_cast<std::size_t>(rd_kafka_outq_len(state_->client.get()));
+}
 
 Result<int> Appender::partitions(std::string_view topic, std::chrono::milliseconds wait) const {
   return partitions_of(*state_->client, state_->address, state_->address.topic(topic), wait);

@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import random
+import signal
 import sys
 import tempfile
 import time
@@ -252,6 +253,18 @@ log:
         self.assert_alerts(place, job, lambda: recorded(place, "back"), 60)
         self.assertIsNone(service.process.poll())
         self.assertEqual(service.stop(), 0)
+
+    def test_beats_go_on_after_the_broker_answered_nothing_for_seconds(self):
+        place = self.place("stunned", partitions=2)
+        service = place.instance(session=30)
+        wait_for(lambda: len(service.partitions()) == 2, 30, "both partitions")
+        beats = lambda: min(float(value) for name, value in service.metrics().items() if name.startswith("tocsin_beats_total"))  # noqa: E731
+        wait_for(lambda: beats() >= 2, 30, "beats")
+        kafka.process.send_signal(signal.SIGSTOP)
+        time.sleep(5)
+        kafka.process.send_signal(signal.SIGCONT)
+        before = beats()
+        wait_for(lambda: beats() >= before + 8, 60, "beats after it")
 
     def test_a_second_instance_of_the_same_name_ends_the_first_with_the_reason(self):
         place = self.place("same")
