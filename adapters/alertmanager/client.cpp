@@ -105,7 +105,8 @@ asio::awaitable<std::optional<Outcome>> Client::open() {
 }
 
 template <class AnyStream>
-asio::awaitable<Outcome> Client::exchange(AnyStream& stream, Stream& lowest, const std::string& body) {
+asio::awaitable<Outcome> Client::exchange(AnyStream& stream, Stream& lowest, const std::string& body,
+                                          std::chrono::steady_clock::time_point until) {
   http::request<http::string_body> request{http::verb::post, url_.prefix + "/api/v2/alerts", 11};
   request.set(http::field::host, url_.authority());
   request.set(http::field::user_agent, "tocsin");
@@ -115,6 +116,7 @@ asio::awaitable<Outcome> Client::exchange(AnyStream& stream, Stream& lowest, con
   request.prepare_payload();
 
   lowest.expires_after(timeout_);
+  if (std::chrono::steady_clock::now() >= until) co_return Outcome{};  // nothing that takes long may come between this and the write
   const auto [write_error, written] = co_await http::async_write(stream, request, awaited);
   if (write_error) co_return failed("unreachable", "cannot write to " + url_.authority(), write_error);
   beast::flat_buffer buffer;
@@ -141,12 +143,12 @@ asio::awaitable<Outcome> Client::exchange(AnyStream& stream, Stream& lowest, con
   co_return outcome;
 }
 
-asio::awaitable<Outcome> Client::post(const std::string& body) {
+asio::awaitable<Outcome> Client::post(const std::string& body, std::chrono::steady_clock::time_point until) {
   const bool reused = std::exchange(used_, true);
   // One co_await a statement: g++ 12 miscompiles those within conditions and conditional expressions.
   Outcome outcome;
-  if (secure_) outcome = co_await exchange(*secure_, beast::get_lowest_layer(*secure_), body);
-  else outcome = co_await exchange(*plain_, *plain_, body);
+  if (secure_) outcome = co_await exchange(*secure_, beast::get_lowest_layer(*secure_), body, until);
+  else outcome = co_await exchange(*plain_, *plain_, body, until);
   const bool answered = outcome.code.size() == 3;
   if (!answered) close();
   // A connection that was kept open may have been closed at the other end, long before this request.

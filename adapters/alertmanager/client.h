@@ -30,7 +30,9 @@ class Client {
   Client(boost::asio::io_context& context, Instance instance, net::Url url, std::chrono::milliseconds timeout);
   // nullopt: there is a connection.
   boost::asio::awaitable<std::optional<Outcome>> open();
-  boost::asio::awaitable<Outcome> post(const std::string& body);
+  // Sends it, unless it is `until` already: a process that was stopped wakes in the time of another owner. No code: nothing was sent, or not
+  // on a connection that still was one.
+  boost::asio::awaitable<Outcome> post(const std::string& body, std::chrono::steady_clock::time_point until);
   void close();
 
  private:
@@ -38,7 +40,8 @@ class Client {
   using TlsStream = boost::beast::ssl_stream<boost::beast::tcp_stream>;
   boost::asio::awaitable<std::optional<Outcome>> connect(Stream& stream);
   template <class AnyStream>
-  boost::asio::awaitable<Outcome> exchange(AnyStream& stream, Stream& lowest, const std::string& body);
+  boost::asio::awaitable<Outcome> exchange(AnyStream& stream, Stream& lowest, const std::string& body,
+                                           std::chrono::steady_clock::time_point until);
 
   boost::asio::io_context* context_;
   Instance instance_;

@@ -287,11 +287,16 @@ asio::awaitable<void> Poster::State::send(Sender& sender) {
         permissions_now = permissions;
       }
       const TimePoint now = Clock::now();
-      const auto permitted = [&](Owner owner) { return may_post(permissions_now, owner, now); };
+      TimePoint until = TimePoint::max();  // all owners of the batch may post
+      const auto permitted = [&](Owner owner) {
+        if (!may_post(permissions_now, owner, now)) return false;
+        until = std::min(until, permissions_now.at(owner));
+        return true;
+      };
       batch = store.next(sender.index, options.batch, now, std::chrono::system_clock::now(), permitted);
       if (batch.alerts.empty()) continue;
-      outcome = co_await sender.client.post(batch.body);
-      if (outcome.code.empty()) continue;  // the connection was no longer one
+      outcome = co_await sender.client.post(batch.body, until);
+      if (outcome.code.empty()) continue;
     }
     count(sender, outcome, batch.alerts.size());
     if (outcome.delivered() || outcome.rejected()) {
