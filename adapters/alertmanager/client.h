@@ -30,8 +30,8 @@ class Client {
   Client(boost::asio::io_context& context, Instance instance, net::Url url, std::chrono::milliseconds timeout);
   // nullopt: there is a connection.
   boost::asio::awaitable<std::optional<Outcome>> open();
-  // Sends it, unless it is `until` already: a process that was stopped wakes in the time of another owner. No code: nothing was sent, or not
-  // on a connection that still was one.
+  // Sends it before `until`: a process that was stopped may wake when another instance owns the alerts. An outcome without a code: it was
+  // too late, or the connection had been closed meanwhile.
   boost::asio::awaitable<Outcome> post(const std::string& body, std::chrono::steady_clock::time_point until);
   void close();
 

@@ -165,9 +165,9 @@ TEST_CASE("time without beats is in no age, whether or not records of another jo
   }
 }
 
-TEST_CASE("an age that falls when a hole of beats begins to count is noticed, after hours in which rules only repeated") {
-  for (int after = 0; after < 30;
-       after += 3) {  // `all_silent` says yes at one tick of 30 s within the hole's first 5 s, and no at the next
+TEST_CASE("a hole of beats after hours of silence gives what an evaluation at each tick gives") {
+  // Within the hole's first 5 s `all_silent` says yes at one tick of 30 s, and no at the next.
+  for (int after = 0; after < 30; after += 3) {
     CAPTURE(after);
     Pair both;
     both.busy(1, 600);
