@@ -35,7 +35,7 @@ struct Context {
   bool digest_columns = false;
   bool evaluate_all = false;
   const RuleObserver* observer = nullptr;
-  Beats beats;
+  BeatTimes beats;
 };
 
 // Runs the rules of a pack over one attempt: which are due, their merged graph, outcomes, state, alerts, the verdict. Reads what the

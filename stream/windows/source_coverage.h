@@ -16,7 +16,7 @@
 namespace tocsin::stream {
 
 // Of the log that an attempt is judged from: its clock, and when the last beat came; null, or long ago: there are none.
-struct Beats {
+struct BeatTimes {
   const Time* clock = nullptr;
   const Time* last = nullptr;
 };
@@ -28,7 +28,7 @@ class SourceCoverage {
  public:
   static constexpr Duration patience = std::chrono::seconds{30};  // coverage records further apart break the chain
 
-  explicit SourceCoverage(const Origins* origins = nullptr, Beats beats = {}) : origins_(origins), beats_(beats) {}
+  explicit SourceCoverage(const Origins* origins = nullptr, BeatTimes beats = {}) : origins_(origins), beats_(beats) {}
 
   // A coverage record, or a record, of `source` about this member (level job: the whole job).
   void extend(std::string_view source, Level level, Slot slot, Time arrival) { extend(source, level, std::span{&slot, 1}, arrival); }
@@ -101,7 +101,7 @@ class SourceCoverage {
   std::vector<Source> sources_;              // few: searched linearly by name
   std::vector<std::pair<Time, Time>> gaps_;  // ascending, disjoint
   const Origins* origins_;
-  Beats beats_;
+  BeatTimes beats_;
   std::vector<std::array<std::vector<std::uint8_t>, level_count>> carried_;  // by origin, level and slot
 };
 
