@@ -9,6 +9,7 @@ namespace tocsin::stream {
 namespace {
 
 constexpr Duration grid = std::chrono::seconds{1};
+constexpr Duration forgotten_after = std::chrono::minutes{15};  // a rule is at most 10 min late, and the end's grace is 2
 
 // The first k·every + phase after `time`.
 Time first_after(Time time, Duration every, std::uint64_t hash) {
@@ -17,12 +18,27 @@ Time first_after(Time time, Duration every, std::uint64_t hash) {
   return row_end(time - phase + Duration{1}, every) + phase;
 }
 
+// Which kinds of triggers it has.
+unsigned kinds(const Rule& rule) {
+  unsigned all = 0;
+  for (const Trigger& trigger : rule.every) all |= 1U << static_cast<unsigned>(trigger.kind);
+  return all;
+}
+
 void insert_sorted(std::vector<RuleIndex>& rules, RuleIndex rule) {
   const auto at = std::lower_bound(rules.begin(), rules.end(), rule);
   if (at == rules.end() || *at != rule) rules.insert(at, rule);
 }
 
 }  // namespace
+
+const std::string& Scheduler::name_of(RuleIndex rule) const { return pack_->rules[static_cast<std::size_t>(rule)].name; }
+
+// Until when it was judged before a reload removed it; long_ago: it was not.
+Time Scheduler::judged_before(const std::string& rule) const {
+  const auto found = removed_.find(rule);
+  return found == removed_.end() ? long_ago : found->second;
+}
 
 Scheduler::Scheduler(const Pack& pack, std::string_view subject, Time start) : pack_(&pack), phase_(hash_text(subject)) {
   for (std::size_t i = 0; i < pack.rules.size(); ++i) {
@@ -113,7 +129,8 @@ Scheduler::Due Scheduler::take_next() {
   if (!records_.empty() && records_.begin()->first.first == due.run_at) due.tick = std::min(due.tick, records_.begin()->first.second);
   if (due.tick == never) {
     due.tick = std::max(row_end(end_, grid), last_tick_);
-    due.rules = at_end_;
+    for (const RuleIndex rule : at_end_)
+      if (judged_before(name_of(rule)) < std::max(end_, last_tick_)) due.rules.push_back(rule);
     due.at_end = true;
     finished_ = true;
     return due;
@@ -138,12 +155,38 @@ Scheduler::Due Scheduler::take_next() {
   return due;
 }
 
-const Scheduler::Period* Scheduler::period_of(std::string_view rule, Duration every) const {
+// The period that the rule ran in: that of `every` if it had several.
+const Scheduler::Period* Scheduler::period_of(const std::string& rule, Duration every) const {
+  const Period* found = nullptr;
   for (const Period& period : periods_)
-    if (period.every == every)
-      for (const RuleIndex one : period.rules)
-        if (pack_->rules[static_cast<std::size_t>(one)].name == rule) return &period;
-  return nullptr;
+    for (const RuleIndex one : period.rules)
+      if (name_of(one) == rule && (found == nullptr || period.every == every)) found = &period;
+  return found;
+}
+
+// Until when what is due has run.
+Time Scheduler::ran() const {
+  Time to = long_ago;
+  for (const Period& period : periods_)
+    if (period.last != long_ago) to = std::max(to, period.last + period.settle);
+  return to;
+}
+
+// The period of one rule after a reload.
+Scheduler::Period Scheduler::adopted(const Period& own, RuleIndex rule, const Scheduler& old, Time from) const {
+  Period one{own.every, own.settle, {rule}, own.next};
+  const Period* before = old.period_of(name_of(rule), own.every);
+  if (before != nullptr && before->every == own.every) {
+    one.next = before->next, one.last = before->last;
+  } else {
+    const Time due = std::max(from - Duration{1}, old.ran());  // `from` may have been past when the reload was read
+    const Time judged = before != nullptr ? before->last : judged_before(name_of(rule));
+    one.next = std::max(one.next, first_after(std::max(due - one.settle, judged), one.every, phase_));
+    if (one.next > end_) one.over = end_ <= judged || row_end(end_, grid) + one.settle < from;
+  }
+  if (before != nullptr) one.over = before->over;
+  if (one.next > end_) one.next = row_end(end_, grid);
+  return one;
 }
 
 void Scheduler::adopt(const Scheduler& old, Time from) {
@@ -151,16 +194,16 @@ void Scheduler::adopt(const Scheduler& old, Time from) {
   finished_ = old.finished_;
   last_tick_ = old.last_tick_;
   not_before_ = from;
+  removed_ = old.removed_;
+  std::erase_if(removed_, [&](const auto& rule) { return rule.second < from - forgotten_after; });
+  for (const Rule& rule : old.pack_->rules) {
+    const auto goes_on = [&](const Rule& now) { return now.name == rule.name && kinds(now) == kinds(rule); };
+    if (last_tick_ != long_ago && std::none_of(pack_->rules.begin(), pack_->rules.end(), goes_on)) removed_[rule.name] = last_tick_;
+  }
   std::vector<Period> periods;
   for (const Period& period : periods_)
     for (const RuleIndex rule : period.rules) {
-      Period one{period.every, period.settle, {rule}, first_after(from - Duration{1}, period.every, phase_)};
-      const Period* before = old.period_of(pack_->rules[static_cast<std::size_t>(rule)].name, period.every);
-      for (const Period& same : old.periods_)
-        if (before == nullptr && same.every == period.every && same.settle == period.settle) before = &same;
-      if (before != nullptr) one.next = before->next, one.last = before->last, one.over = before->over;
-      if (end_ != never && one.next > end_) one.next = row_end(end_, grid);
-      if (before == nullptr && end_ != never) one.over = one.next + one.settle < from;  // the last tick was due under the pack before
+      Period one = adopted(period, rule, old, from);
       const auto known = std::find_if(periods.begin(), periods.end(), [&](const Period& p) {
         return std::tie(p.every, p.settle, p.next, p.last, p.over) == std::tie(one.every, one.settle, one.next, one.last, one.over);
       });
@@ -171,7 +214,7 @@ void Scheduler::adopt(const Scheduler& old, Time from) {
   periods_ = std::move(periods);
   for (const auto& [key, rules] : old.records_)
     for (const RuleIndex before : rules) {
-      const std::string& name = old.pack_->rules[static_cast<std::size_t>(before)].name;
+      const std::string& name = old.name_of(before);
       for (std::size_t i = 0; i < pack_->rules.size(); ++i)
         if (pack_->rules[i].name == name) insert_sorted(records_[key], static_cast<RuleIndex>(i));
     }
@@ -183,11 +226,12 @@ void Scheduler::save(Writer& out) const {
   out.columns(4, periods_, &Period::next, &Period::over, &Period::last);
   out(5, records_);
   if (not_before_ != long_ago) out(7, not_before_);
+  if (!removed_.empty()) out(8, removed_);
   if (split_) out.list(6, periods_, [](Writer& of, const Period& period) { of(1, period.rules); });
 }
 
 Result<void> Scheduler::load(Reader& in) {
-  in(1, end_), in(2, finished_), in(3, last_tick_), in(7, not_before_);
+  in(1, end_), in(2, finished_), in(3, last_tick_), in(7, not_before_), in(8, removed_);
   std::vector<Period> split;
   in.list(6, [&](Reader& of) {
     Period& made = split.emplace_back();

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -38,7 +39,8 @@ class Scheduler {
   Due take();                                                           // the next
   [[nodiscard]] Time last_tick() const noexcept { return last_tick_; }  // the greatest T taken
 
-  // A reload: what was due stays due for the rules of the same name.
+  // A reload: what was due stays due for the rules of the same name; one that is new has all that is due from `from` on. One that was
+  // removed and comes back, defined otherwise perhaps, judges no moment twice.
   void adopt(const Scheduler& old, Time from);
   void save(Writer& out) const;
   Result<void> load(Reader& in);
@@ -52,8 +54,12 @@ class Scheduler {
     bool over = false;
   };
   [[nodiscard]] const Period* next_period() const noexcept;
-  [[nodiscard]] const Period* period_of(std::string_view rule, Duration every) const;
+  [[nodiscard]] const std::string& name_of(RuleIndex rule) const;
+  [[nodiscard]] Time judged_before(const std::string& rule) const;
+  [[nodiscard]] const Period* period_of(const std::string& rule, Duration every) const;
   [[nodiscard]] Time run_at(const Period& period) const noexcept { return std::max(period.next + period.settle, not_before_); }
+  [[nodiscard]] Time ran() const;
+  [[nodiscard]] Period adopted(const Period& own, RuleIndex rule, const Scheduler& old, Time from) const;
   void find_next() noexcept;
   Due take_next();
 
@@ -66,8 +72,9 @@ class Scheduler {
   std::map<std::pair<Time, Time>, std::vector<RuleIndex>> records_;  // (run_at, tick)
   Time end_ = never;
   bool finished_ = false;
-  bool split_ = false;          // periods_ are not those that the pack alone gives: a reload changed how late rules run
-  Time not_before_ = long_ago;  // of a reload: what ran later under the pack before runs now
+  bool split_ = false;                   // periods_ are not those that the pack alone gives: a reload changed how late rules run
+  Time not_before_ = long_ago;           // of a reload: what ran later under the pack before runs now
+  std::map<std::string, Time> removed_;  // or triggered otherwise, by reloads of the last minutes: the greatest T that they may have judged
   Time last_tick_ = long_ago, next_ = never;
   std::optional<std::pair<SignalId, Time>> last_applied_;  // its rules are in records_ already
 };

@@ -1,7 +1,5 @@
 #include <doctest/doctest.h>
 
-#include "stream/rules/scheduler.h"
-#include "stream/values/archive.h"
 #include "tests/stream_engine/lifecycle_bench.h"
 
 using namespace tocsin::tests;
@@ -291,84 +289,4 @@ TEST_CASE("a rule without a severity has no alert, and explains its children whi
   bench.begin();
   bench.at(10, {{N}, {Y}}), bench.at(20, {{Y}, {Y}}), bench.at(30, {{N}, {Y}});
   CHECK(bench.story() == Story{"10 child firing", "20 child resolved explained by phase", "30 child firing"});
-}
-
-TEST_CASE("ticks that a reload made overdue run at the same moment after a restart") {
-  const auto pack_of = [](Duration settle) {
-    Pack pack;
-    Rule rule;
-    rule.name = "slow", rule.settle = settle, rule.every = {{Trigger::Kind::period, 1s, {}}};
-    pack.rules = {rule};
-    return pack;
-  };
-  const Pack late = pack_of(20s), soon = pack_of(1s);
-  const Scheduler before{late, "job", tick(0)};  // at tick(15) it has run none of the ticks from 1 on
-  Scheduler scheduler{soon, "job", tick(0)};
-  scheduler.adopt(before, tick(15));
-  REQUIRE(scheduler.next() == tick(15));
-  Writer out;
-  scheduler.save(out);
-  Scheduler restored{soon, "job", tick(0)};
-  Reader in{out.bytes()};
-  REQUIRE(restored.load(in));
-  for (int i = 0; i < 20; ++i) {
-    const auto due = scheduler.take(), same = restored.take();
-    CHECK(due.run_at == same.run_at);
-    CHECK(due.tick == same.tick);
-  }
-}
-
-TEST_CASE("a rule that a reload brings after the last tick at the end does not judge the end; one that it brings before does") {
-  Rule slow;
-  slow.name = "slow", slow.settle = 5s, slow.every = {{Trigger::Kind::period, 1s, {}}};
-  Rule late = slow;
-  late.name = "late", late.settle = 8s;
-  Pack pack, more;
-  pack.rules = {slow}, more.rules = {slow, late};
-  for (const int from : {18, 22, 23, 24, 40}) {
-    CAPTURE(from);
-    Scheduler before{pack, "job", tick(0)};
-    before.end(tick(15));
-    while (before.next() < tick(from)) before.take();
-    Scheduler scheduler{more, "job", tick(0)};
-    scheduler.adopt(before, tick(from));
-    std::size_t judged = 0;  // by the rule that is new
-    while (scheduler.next() < tick(60)) {
-      const auto due = scheduler.take();
-      for (const RuleIndex one : due.rules) judged += one == RuleIndex{1} && due.tick == tick(15) ? 1 : 0;
-    }
-    CHECK(judged == (tick(15) + 8s < tick(from) ? 0 : 1));
-  }
-}
-
-TEST_CASE("periodic ticks lie on the subject's grid, record ticks at their records, and the last tick is at the end") {
-  Pack pack;
-  Rule slow, loss;
-  slow.name = "slow", slow.settle = 5s, slow.every = {{Trigger::Kind::period, 10s, {}}};
-  loss.name = "loss", loss.settle = 5s, loss.every = {{Trigger::Kind::record, {}, SignalId{3}}, {Trigger::Kind::end, {}, {}}};
-  pack.rules = {slow, loss};
-  std::string subject = "job";
-  while (hash_text(subject) % 10 != 3) subject += "+";
-  Scheduler scheduler{pack, subject, tick(0)};
-  scheduler.applied(SignalId{3}, tick(2));
-  scheduler.applied(SignalId{3}, tick(2));
-  scheduler.applied(SignalId{4}, tick(2));
-  auto due = scheduler.take();
-  CHECK(due.tick == tick(2));
-  CHECK(due.run_at == tick(7));
-  CHECK(due.rules == std::vector{RuleIndex{1}});
-  due = scheduler.take();
-  CHECK(due.tick == tick(3));  // the subject's hash modulo ten whole seconds, after the start
-  CHECK(due.rules == std::vector{RuleIndex{0}});
-  scheduler.end(tick(15) + 300ms);
-  CHECK(scheduler.take().tick == tick(13));
-  due = scheduler.take();
-  CHECK(due.tick == tick(15) + 300ms);
-  CHECK(due.rows_to == tick(16));  // the row that holds the end
-  CHECK(due.rules == std::vector{RuleIndex{0}});
-  due = scheduler.take();
-  CHECK(due.at_end);
-  CHECK(due.rules == std::vector{RuleIndex{1}});
-  CHECK(due.run_at == tick(15) + 300ms + 120s + 5s);
-  CHECK(scheduler.next() == never);
 }
