@@ -42,7 +42,7 @@ rule "startup_crash" {
     asset       = "a file, a model or the data is missing, damaged or closed to the job",
     storage     = "the disk or the quota is full, may not be written, or its file system failed",
     usage       = "the program refused its command line",
-    gpu         = "no GPU could be used",
+    gpu         = "no GPU could be used: there is none, another process holds it or its memory, or it is broken",
   },
   -- Where nothing of the log is understood, an exception long before its end was survived.
   params = { together = 0.5, last = "5m" },
@@ -52,32 +52,35 @@ rule "startup_crash" {
     asset       = "put the file, the model or the data where the job looks for it, and let it be read; then start it again",
     storage     = "free space, or mend the file system; then start the job again",
     usage       = "correct the command line, then start the job again",
-    gpu         = { "run nvidia-smi on {node}: drain {node} if it fails there, else correct the job's request for GPUs", "run nvidia-smi on the job's nodes: drain one where it fails" },
+    gpu         = { "run nvidia-smi on {node}: drain {node} if it fails there, end what an earlier job left on its GPUs, else correct the job's request for GPUs",
+                    "run nvidia-smi on the job's nodes: drain one where it fails, end what an earlier job left on a GPU" },
     otherwise   = { "read the end of the log of {who}, mend it, then start the job again", "read the end of the job's log, mend it, then start the job again" },
   },
   evaluate = function(job, p)
     local function any(events) return events:count():above(0):surely():any("job") end
-    local own     = job.raised:except { exception = OTHERS, part = "consequence" }
-    local first   = job.first:except { exception = OTHERS, part = "consequence" }
+    local own     = job.raised:except { exception = OTHERS, part = { "consequence", "no room" } }
+    local first   = job.first:except { exception = OTHERS, part = { "consequence", "no room" } }
     -- Whose own exception came first, or all of them where most ranks fail in the same way.
     local came    = own:count():above(0):surely()
     local since   = (came & own:age():below("24h")):surely():choose(own:age(), 0)      -- one that came at this very tick has no age yet
     local early   = came & since:at_least(since:max("job") - p.together):surely()
     local most    = came:count("job"):above((~came):count("job"))
-    local raised  = (came & most) | early | job.usage:count():above(0):surely()
+    local no_room = job.raised:where { part = "no room" }:count():above(0):surely()
+    local raised  = (came & most) | early | no_room | job.usage:count():above(0):surely()
     local broken  = (job.broken:count():above(0) & ~goes_on(job, job.broken, 10)):surely():any("job")
     local storage = any(job.full) | any(job.denied) | broken
     local missing = any(job.module) | any(job.library)
+    local gpu     = any(job.gpu) | no_room:any("job")
     local asset   = any(job.hub) | any(job.data) | any(job.file)
     local ended   = job.failed:where { exitcode = { 1, 2, 126, 127, 255 } }:count():above(0):surely()
     local failed  = ended:any("job")
     local lately  = ~(first:age():above(p.last) & first:age():below("24h")):surely() | failed | job.ended:last():is("failed"):surely()
-    local crash   = (came:any("job") & lately) | any(job.usage) | storage | missing | asset | any(job.gpu) | failed
+    local crash   = (came:any("job") & lately) | any(job.usage) | storage | missing | asset | gpu | failed
     local begun   = (job.step:count():above(0):any("job") | job.loss:count():above(0)):surely()
     local well    = well(job) | job.finished:count():above(0):surely()
     -- A disk that is full strikes at the first save: the steps until then prove nothing.
     return crash & (~begun | storage) & ~well,
-      { who = raised | (ended & ~raised:any("job")), exception = first:count():above(0):surely(), class = first:first("exception"), message = first:first("message"), place = first:first("place"), environment = missing, asset = asset, storage = storage, usage = any(job.usage), gpu = any(job.gpu) }
+      { who = raised | (ended & ~raised:any("job")), exception = first:count():above(0):surely(), class = first:first("exception"), message = first:first("message"), place = first:first("place"), environment = missing, asset = asset, storage = storage, usage = any(job.usage), gpu = gpu }
   end,
 }
 
@@ -128,6 +131,11 @@ rule "exception" {
 case "a module is missing" {
   ranks = 2, { lasting = "5s", phase = "starting", events = { { "missing_module", rank = 0, at = "1s" }, { "traceback", rank = 0, exception = "ModuleNotFoundError", at = "1s" } }, ends = "failed" },
   fires = { { "startup_crash", who = { 0 }, cause = "environment" } },
+}
+case "the first barrier finds no memory on a GPU" {
+  ranks = 2, { lasting = "5s", phase = "starting", events = {
+    { "traceback", rank = 1, exception = "RuntimeError", part = "no room", at = "1s" }, { "exception_raised", exception = "RuntimeError", part = "no room", at = "1s" }, { "cuda_oom", rank = 1, at = "1s" } }, ends = "failed" },
+  fires = { { "startup_crash", who = { 1 }, cause = "gpu" } },
 }
 case "the disk is full at the first save" {
   ranks = 2, { lasting = "20s", phase = "train", step = steps(1), events = { { "disk_full", rank = 0, at = "6s" }, { "traceback", rank = 0, at = "6s" } }, ends = "failed" },

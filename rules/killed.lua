@@ -187,7 +187,7 @@ rule "rank_vanished" {
 rule "cuda_out_of_memory" {
   family = "B1", severity = "critical", per = "job", every = { "oom", "nccl", "30s" },
   summary = "A GPU has no memory left for what was asked",
-  needs = { oom = signal "cuda_oom" { over = "attempt" }, step = signal "step" { over = "attempt" }, warned = signal "nccl_warning" { over = "attempt" }, nccl = signal "nccl_error" { over = "attempt" } },
+  needs = { oom = signal "cuda_oom" { over = "attempt" }, raised = signal "traceback" { over = "attempt" }, step = signal "step" { over = "attempt" }, warned = signal "nccl_warning" { over = "attempt" }, nccl = signal "nccl_error" { over = "attempt" } },
   -- NCCL warns of what it could not get; only where it fails then is it why the job ended.
   params = { warnings = { "Cuda failure 'out of memory'", "Cuda failure 2 'out of memory'" } },
   yields_to = { "node_down" },
@@ -202,7 +202,9 @@ rule "cuda_out_of_memory" {
   },
   evaluate = function(job, p)
     local buffers = job.warned:where { message = p.warnings }:count():above(0):surely()
-    local out     = job.oom:count():above(0):surely() | (buffers & job.nccl:count():above(0):surely():any("job"))
+    -- Who finds no memory at its first use of a GPU did not fill it.
+    local taken   = job.raised:where { part = "no room" }:count():above(0):surely()
+    local out     = (job.oom:count():above(0):surely() & ~taken) | (buffers & job.nccl:count():above(0):surely():any("job"))
     local begun   = job.step:count():above(0):any("job")
     return out:any("job"),
       { who = out, tried = job.oom:last("tried"):max("job"), total = job.oom:last("total"):max("job"), plan = ~begun, growth = begun }

@@ -2,6 +2,8 @@
 
 -- What a rank reports of another one's end, or of its loader's worker, whose own traceback comes behind: it is no failure of its own.
 local consequence = [[(?m)^ ?(?:\w+\.)*[A-Z]\w*: .*(]] .. [[(?:Caught \w+ in (?:DataLoader worker|pin memory thread|replica)\b|Connection (?:closed|reset) by peer|[Bb]roken pipe|Socket closed|recvValue failed|sendBytes failed|failed to recv|Timed out (?:initializing process group|waiting \d+ms for)|timed out in init_process_group|[Tt]imed out after \d+ seconds waiting for clients|wait timeout after \d+ms|Timeout waiting for key|store (?:may have|might have) (?:crashed|exited)|terminated by signal SIGTERM|Process group .* (?:aborted|terminated)|NCCL (?:[Ee]rror|communicator)|NCCL: unhandled|nccl[A-Z]\w+Error|monitoredBarrier|Hccl[A-Z]\w+|Application timeout caused pair closure|\bKeyboardInterrupt:? *$)]] .. [[)]]
+-- The driver itself (PyTorch's allocator says how much it tried to get) has no memory where a process first uses its GPU: another holds it.
+local no_room = [[(?m)^\s+File "[^"]+", line \d+, in (?:barrier|init_process_group|set_device|_lazy_init|_cuda_init|current_device|manual_seed(?:_all)?|set_rng_state|get_rng_state|mem_get_info|get_device_(?:properties|capability|name))\s*\n(?:[ \t].*\n)* ?(?:\w+\.)*[A-Z]\w*: (CUDA error: out of memory)]]
 -- A part of a path that is no library's: none begins with lib, site- or dist-.
 local part  = [[(?:[^lsd/"<][^/"]*|l(?:[^i/"][^/"]*)?|li(?:[^b/"][^/"]*)?|s(?:[^i/"][^/"]*)?|si(?:[^t/"][^/"]*)?|sit(?:[^e/"][^/"]*)?|site[^-/"][^/"]*|d(?:[^i/"][^/"]*)?|di(?:[^s/"][^/"]*)?|dis(?:[^t/"][^/"]*)?|dist[^-/"][^/"]*)]]
 local place = [[(?m)^\s+File ("/?]] .. part .. [[(?:/]] .. part .. [[)*", line \d+, in \S+)]]
@@ -17,7 +19,7 @@ pattern "traceback" {
                 message   = { { find = [[(?m)^ ?(?:\w+\.)*[A-Z]\w*: (.+)$]], last = true }, { text = "no message" } },
                 frame     = { find = [[(?m)^\s+File ("[^"]+", line \d+, in \S+)]], last = true },
                 place     = { { find = place, last = true }, { find = [[(?m)^\s+File ("[^"]+", line \d+, in \S+)]], last = true } },
-                part      = { { find = consequence, text = "consequence" } },
+                part      = { { find = consequence, text = "consequence" }, { find = no_room, text = "no room" } },
                 loading   = { { find = [[(?m)^\s+File "[^"]+", line \d+, in (\w*load_(?:checkpoint|ckpt|state_dict|model_checkpoint|from_checkpoint)|_legacy_load|restore_checkpoint)\s*$]], text = "yes" } } },
 }
 pattern "traceback_of_process" {
@@ -30,7 +32,7 @@ pattern "traceback_of_process" {
                 message   = { { find = [[(?m)^ ?(?:\w+\.)*[A-Z]\w*: (.+)$]], last = true }, { text = "no message" } },
                 frame     = { find = [[(?m)^\s+File ("[^"]+", line \d+, in \S+)]], last = true },
                 place     = { { find = place, last = true }, { find = [[(?m)^\s+File ("[^"]+", line \d+, in \S+)]], last = true } },
-                part      = { { find = consequence, text = "consequence" } },
+                part      = { { find = consequence, text = "consequence" }, { find = no_room, text = "no room" } },
                 loading   = { { find = [[(?m)^\s+File "[^"]+", line \d+, in (\w*load_(?:checkpoint|ckpt|state_dict|model_checkpoint|from_checkpoint)|_legacy_load|restore_checkpoint)\s*$]], text = "yes" } } },
 }
 pattern "traceback_unheeded" {
