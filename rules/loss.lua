@@ -59,24 +59,6 @@ rule "loss_never_finite" {
   end,
 }
 
-rule "steps_skipped" {
-  family = "E1", severity = "warning", per = "job", every = { "skip", "30s" },
-  summary = "Nearly every step is left out, because gradients overflow at any scale of the loss",
-  needs = { skip = signal "overflow_skip" { over = "attempt" }, step = signal "step" { over = "attempt" } },
-  -- From 2^32, the highest scale that anybody begins with, 32 halvings lead to 1: a search is over before.
-  params = { many = 32, most = 0.9, lowest = 1 }, yields_to = { "loss_not_finite" },
-  shows = "{n:.0f} steps left out, the last at a scale of {scale:.0f}",
-  causes = { lowest = "the scale cannot fall further", all = "no scale was ever found" },
-  actions = { otherwise = "stop the job: train in bfloat16, or look for what overflows; nothing is learnt meanwhile" },
-  evaluate = function(job, p)
-    local n      = job.skip:count()
-    local lowest = job.skip:last("scale"):at_most(p.lowest):surely()
-    local made   = job.step:delta():max("job"):fill(0)
-    local all    = n:at_least(p.many) & n:at_least(p.most * made)
-    return lowest | all, { n = n, scale = job.skip:last("scale"), lowest = lowest, all = all }
-  end,
-}
-
 rule "loss_spike" {
   family = "E1", severity = "warning", per = "job", every = { "near", "30s" },
   summary = "The loss has jumped",
@@ -343,10 +325,6 @@ case "a loss of 0, as at the first steps of some reinforcement learning" {
 case "the program finds that its loss is no number" {
   ranks = 1, { lasting = "5s", phase = "train", step = steps(1, 1), loss = 2.1, events = { { "loss_is_nan", at = "4s" } } },
   fires = { { "loss_not_finite", cause = "reported" } },
-}
-case "the loss scale falls to 1" {
-  ranks = 1, { lasting = "5s", phase = "train", step = steps(1, 1), events = { { "overflow_skip", scale = 2, at = "3s" }, { "overflow_skip", scale = 1, at = "4s" } } },
-  fires = { { "steps_skipped", cause = "lowest" } },
 }
 case "the hump of a warm-up" {
   ranks = 1,
