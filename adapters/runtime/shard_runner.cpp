@@ -68,10 +68,21 @@ void ShardRunner::add_packs() {
   }
 }
 
-Result<void> ShardRunner::hand_over() {
-  if (!waits()) return {};
-  if (ports_.state_with_reports && entry_ != nullptr) return {};  // reports of half an entry belong to no position
+// What waits can be handed over, with the state that knows of it.
+bool ShardRunner::complete() {
+  if (!waits()) return false;
+  if (ports_.state_with_reports && entry_ != nullptr) return false;  // reports of half an entry belong to no position
   if (ports_.state_with_reports && !pending_.reports.empty()) take(shard_.take_own_section());
+  return true;
+}
+
+std::optional<stream::Bundle> ShardRunner::take_bundle() {
+  if (!complete()) return std::nullopt;
+  return std::exchange(pending_, {});
+}
+
+Result<void> ShardRunner::hand_over() {
+  if (!complete()) return {};
   if (auto kept = ports_.sink.keep(pending_); !kept) return kept;
   pending_ = {};
   return {};

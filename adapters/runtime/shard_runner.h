@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "stream/job/shard.h"
 #include "stream/ports.h"
@@ -32,7 +33,9 @@ class ShardRunner final : private stream::AlertSink {
   stream::Result<std::size_t> step(std::size_t most_entries, std::size_t most_ticks = ticks_a_step, bool until_reports = false);
   // Something is to be handed over: reports that were made, sections that were due.
   [[nodiscard]] bool waits() const noexcept { return !pending_.reports.empty() || !pending_.sections.empty(); }
-  // Gives it to the sink, as one bundle.
+  // It, as one bundle, which the caller gives to the sink before any other; none: nothing waits, or an entry is judged by half.
+  [[nodiscard]] std::optional<stream::Bundle> take_bundle();
+  // Gives it to the sink. What is not kept is handed over again.
   stream::Result<void> hand_over();
   // The last one: the sections of all subjects that changed are due.
   stream::Result<void> hand_over_all();
@@ -44,6 +47,7 @@ class ShardRunner final : private stream::AlertSink {
  private:
   void transition(const stream::AlertTransition& transition) override { pending_.reports.emplace_back(transition); }
   void verdict(const stream::Verdict& verdict) override { pending_.reports.emplace_back(verdict); }
+  bool complete();
   bool take(stream::Sections sections);
   void add_packs();
 

@@ -11,6 +11,7 @@
 #include "adapters/kafka/kafka_log.h"
 #include "adapters/kafka/kafka_state.h"
 #include "adapters/kafka/topic_settings.h"
+#include "adapters/runtime/hand_over.h"
 #include "adapters/runtime/quarantines.h"
 #include "adapters/runtime/shard_runner.h"
 #include "adapters/service/job_watch.h"
@@ -72,7 +73,6 @@ double cpu_seconds() {
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
-double seconds_since(Clock::time_point begun) { return std::chrono::duration<double>(Clock::now() - begun).count(); }
 
 // What is shown of the partition, once a second.
 class PublishedFigures {
@@ -83,8 +83,8 @@ class PublishedFigures {
     if (outlet_ != nullptr) outlet_->figures(figures_);
   }
   void stepped(double seconds) { figures_.step_seconds.add(seconds); }
-  void committed(Clock::time_point begun, bool kept) {
-    figures_.commit_seconds.add(seconds_since(begun));
+  void committed(double seconds, bool kept) {
+    figures_.commit_seconds.add(seconds);
     ++(kept ? figures_.commits : figures_.commit_failures);
   }
   void publish(const stream::Shard& shard, const kafka::KafkaLog& log) {
@@ -155,6 +155,7 @@ Result<void> ShardWorker::work() {
       shared_.transactor, group_, state, partition_, shared_.topics, [this](const stream::Report& report, std::string_view) {
         if (shared_.outlet != nullptr) shared_.outlet->report(partition_, report);
       }};
+  runtime::HandOver handing_over{sink};
   packs::PackStore::Hold needed_packs{shared_.packs};
   Repeated failures{shared_};
   PublishedFigures figures{shared_, partition_};
@@ -166,8 +167,9 @@ Result<void> ShardWorker::work() {
     Result<void> restored;
     if (!first) restored = first.error();
     else
-      restored = running.emplace(std::move(*first), runtime::ShardRunner::Ports{log, sink, shared_.packs, &state, true}, shared_.options)
-                     .restore();
+      restored =
+          running.emplace(std::move(*first), runtime::ShardRunner::Ports{log, handing_over, shared_.packs, &state, true}, shared_.options)
+              .restore();
     if (restored) break;
     if (restored.error().code != Errc::io) return restored;
     if (order_ != Order::work) return {};
@@ -208,18 +210,21 @@ Result<void> ShardWorker::work() {
       needed_packs.needs(runner.shard().packs_in_use(), runner.shard().packs_to_come());
       next_answer = Clock::now() + 1s;
     }
-    if (!runner.waits() || Clock::now() < next_try) continue;
-    const auto commit_begun = Clock::now();
-    const auto kept = runner.hand_over();
-    figures.committed(commit_begun, static_cast<bool>(kept));
-    if (kept) {
-      failures.succeeded();
-      if (shared_.outlet != nullptr) shared_.outlet->committed(partition_);
-    } else {
-      if (kept.error().code == Errc::refused) return Error{Errc::io, kept.error().message};  // a new start finds what was committed
-      failures.failed(kept.error());
-      next_try = Clock::now() + 1s;
+    if (const auto ended = handing_over.ended()) {
+      figures.committed(std::chrono::duration<double>(ended->ended - ended->begun).count(), static_cast<bool>(ended->kept));
+      if (ended->kept) {
+        failures.succeeded();
+        if (shared_.outlet != nullptr) shared_.outlet->committed(partition_);
+      } else {
+        const Error& error = ended->kept.error();
+        if (error.code == Errc::refused) return Error{Errc::io, error.message};  // a new start finds what was committed
+        failures.failed(error);
+        next_try = Clock::now() + 1s;
+      }
     }
+    if (handing_over.waits() && Clock::now() >= next_try) handing_over.again();
+    if (!handing_over.idle()) continue;
+    if (auto bundle = runner.take_bundle()) handing_over.give(std::move(*bundle));
   }
   if (order_ != Order::drain) return {};
   return runner.hand_over_all();

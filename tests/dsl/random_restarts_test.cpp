@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <optional>
 #include <stdexcept>
 
 #include "adapters/formats/alerts.h"
@@ -104,6 +105,33 @@ class Kept final : public stream::BundleSink, public stream::SnapshotStore {
   std::map<std::string, std::set<std::string>> packs_;
 };
 
+// A bundle at a time that is on its way while judging goes on, as HandOver has it.
+class UnderWay final : public stream::BundleSink {
+ public:
+  explicit UnderWay(stream::BundleSink& to) : to_(&to) {}
+  // The one on its way arrives, or is tried again next time; where none is, the next sets out.
+  void go_on(adapters::runtime::ShardRunner& runner) {
+    if (!bundle_) bundle_ = runner.take_bundle();
+    else (void)arrive();
+  }
+  stream::Result<void> arrive() {
+    if (bundle_)
+      if (auto kept = to_->keep(*bundle_); !kept) return kept;
+    bundle_.reset();
+    return {};
+  }
+  stream::Result<void> keep(const stream::Bundle& bundle) override {
+    if (auto kept = arrive(); !kept) return kept;
+    return to_->keep(bundle);
+  }
+  [[nodiscard]] bool has_pack(std::string_view hash) const override { return !bundle_ && to_->has_pack(hash); }
+  [[nodiscard]] bool empty() const { return !bundle_; }
+
+ private:
+  stream::BundleSink* to_;
+  std::optional<stream::Bundle> bundle_;
+};
+
 struct Outcome {
   std::map<std::string, std::uint64_t> digests, rows;
   std::map<std::string, std::vector<std::string>> reported;
@@ -147,16 +175,20 @@ Outcome judge_with_restarts(const World& world, stream::ShardOptions options, Ra
     const bool with_reports = below(random, 2) == 0;
     PacksRead packs{world.packs, world.first.pack->hash};
     Reading log{world, stop};
-    adapters::runtime::ShardRunner runner{world.first, {log, kept, packs, &kept, with_reports}, options};
+    UnderWay under_way{kept};
+    const bool one_by_one = below(random, 2) == 0;
+    adapters::runtime::ShardRunner runner{world.first, {log, under_way, packs, &kept, with_reports}, options};
+    const auto hand_over = [&] { one_by_one ? (void)runner.hand_over() : under_way.go_on(runner); };
     if (auto restored = runner.restore(); !restored) throw std::runtime_error(restored.error().message);
     for (;;) {
       const auto judged = or_fail(runner.step(1 + below(random, 300), 1 + below(random, 60), below(random, 2) == 0));
-      if (below(random, 3) != 0) (void)runner.hand_over();
+      if (below(random, 3) != 0) hand_over();
       if (judged == 0) break;
     }
     if (stop == world.log.size())
-      while (runner.waits()) (void)runner.hand_over();
+      while (runner.waits() || !under_way.empty()) hand_over();
     else if (below(random, 4) == 0) (void)runner.hand_over_all();
+    else if (below(random, 2) == 0) (void)under_way.arrive();  // it was kept, but the process had gone
     outcome = {runner.shard().digests(), runner.shard().row_digests(), {}, firing(runner.shard())};
   }
   for (const std::string& changed : published.changed) FAIL_CHECK(changed);
