@@ -92,9 +92,8 @@ void ServiceOutlet::report(int partition, const stream::Report& report) {
   if (poster_ && transition != nullptr) poster_->report(owner(partition), *transition);
 }
 
-// Alerts are posted for as long as the last commit is younger than a session: after it the partition may be another's.
-void ServiceOutlet::committed(int partition) {
-  if (poster_) poster_->permit(owner(partition), std::chrono::steady_clock::now() + config_.kafka.session_timeout);
+void ServiceOutlet::committed(int partition, std::chrono::steady_clock::time_point owned_until) {
+  if (poster_) poster_->permit(owner(partition), owned_until);
 }
 
 void ServiceOutlet::withdraw(int partition) {

@@ -33,7 +33,7 @@ class ServiceOutlet final : public service::Outlet {
   void figures(const prometheus::PartitionFigures& figures) override;
   void jobs(int partition, prometheus::PublishedJobs jobs) override;
   void report(int partition, const stream::Report& report) override;
-  void committed(int partition) override;
+  void committed(int partition, std::chrono::steady_clock::time_point owned_until) override;
   void withdraw(int partition) override;
   void rules(const service::RulesFigures& rules) override;
   [[nodiscard]] service::RulesFigures known_rules() const;

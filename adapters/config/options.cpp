@@ -38,7 +38,7 @@ const Option all_options[] = {
     {"kafka",
      "session_timeout",
      [](Config& c) -> Place { return &c.kafka.session_timeout; },
-     "How long an instance may be silent before its partitions go to others. No alert is posted when the last commit is older.",
+     "How long an instance may be silent before its partitions go to others. No alert is posted once they may have gone.",
      {},
      {},
      6 * second,

@@ -18,7 +18,7 @@ Settings member_settings(const GroupOptions& options, const std::string& client)
                     {"client.id", options.instance.empty() ? client : client + "-" + options.instance},
                     {"partition.assignment.strategy", "cooperative-sticky"},
                     {"session.timeout.ms", std::to_string(options.session.count())},
-                    {"heartbeat.interval.ms", std::to_string(std::min<long long>(3000, options.session.count() / 3))},
+                    {"heartbeat.interval.ms", std::to_string(options.heartbeat().count())},
                     {"enable.auto.commit", "false"},
                     {"isolation.level", "read_committed"}};  // committed() waits for open transactions
   if (!options.instance.empty()) settings.emplace_back("group.instance.id", options.instance);

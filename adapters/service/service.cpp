@@ -114,8 +114,17 @@ Ended run_service(const ServiceOptions& options) {
   }};
   auto reloader = Reloader::start(options, {**transactor, **appender, packs});
   if (!reloader) return ended_by(options, reloader.error());
-  const Shared shared{**telemetry, **state,       **transactor,         **appender,     packs,
-                      **reloader,  options.shard, {*alerts, *verdicts}, options.outlet, options.log};
+  const Shared shared{**telemetry,
+                      **state,
+                      **transactor,
+                      **appender,
+                      packs,
+                      **reloader,
+                      options.shard,
+                      {*alerts, *verdicts},
+                      options.group.owned_for(),
+                      options.outlet,
+                      options.log};
   Partitions partitions{shared};
   auto group = kafka::Group::join(address, options.group, partitions);
   if (!group) return ended_by(options, group.error());

@@ -34,9 +34,10 @@ class Outlet {
   virtual void figures(const prometheus::PartitionFigures& figures) = 0;  // once a second, of each partition
   virtual void jobs(int partition, prometheus::PublishedJobs jobs) = 0;   // of each partition, about once a second
   virtual void report(int partition, const stream::Report& report) = 0;   // it is committed
-  virtual void committed(int partition) = 0;                              // the partition was this instance's just now
-  virtual void withdraw(int partition) = 0;                               // it is not any more
-  virtual void rules(const RulesFigures& rules) = 0;                      // they changed, or a reload has ended
+  // The partition surely is this instance's until then.
+  virtual void committed(int partition, std::chrono::steady_clock::time_point owned_until) = 0;
+  virtual void withdraw(int partition) = 0;           // it is not any more
+  virtual void rules(const RulesFigures& rules) = 0;  // they changed, or a reload has ended
 };
 
 struct ServiceOptions {

@@ -28,6 +28,7 @@ struct Shared {
   const Reloader& rules;
   stream::ShardOptions options;
   kafka::ReportTopics topics;
+  std::chrono::milliseconds owned_for;  // a partition, from the begin of a commit on
   Outlet* outlet;
   Log log;
 };

@@ -47,3 +47,11 @@ TEST_CASE("who leaves a group gives its partitions back") {
   (*group)->leave();
   CHECK(now.has.empty());
 }
+
+TEST_CASE("a partition surely is ours for a shorter time than a session that counts from the heartbeat before") {
+  for (const int seconds : {6, 10, 45, 1800}) {
+    const tocsin::adapters::kafka::GroupOptions options{"g", "i", std::chrono::seconds{seconds}};
+    CHECK(options.owned_for() + options.heartbeat() < options.session);
+    CHECK(options.owned_for() >= options.session / 2);
+  }
+}
