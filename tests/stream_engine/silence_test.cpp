@@ -179,6 +179,22 @@ TEST_CASE("a hole of beats after hours of silence gives what an evaluation at ea
   }
 }
 
+TEST_CASE("an age that falls when a hole of beats begins to count is seen by a rule that has just begun to repeat") {
+  // `all_silent` is looked at each 30 s, at a phase that some `after` meets: behind a hole of 10 s, it repeats from the first tick at which
+  // the age is above 3 h. That age is within the first 5 s of the next hole; once these are in no age, it is below.
+  for (int after = 0; after < 30; after += 3) {
+    CAPTURE(after);
+    Pair both;
+    both.busy(1, 600 + after);
+    const double above = 600 + after + 3 * hour + 10;
+    both.beats(601 + after, above - 25);
+    both.beats(above - 15, above - 2);
+    for (double s = above - 1; s <= above + 60; ++s) both.other(s);
+    both.beats(above + 61, above + 70);
+    both.same();
+  }
+}
+
 TEST_CASE("an alert on silence fires at its tick, hours after anything arrived, with the age of that tick") {
   Pair both;
   both.busy(1, 600);
