@@ -9,6 +9,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 
 #include "adapters/cli/packs.h"
 #include "adapters/cli/say.h"
@@ -16,6 +17,7 @@
 #include "adapters/config/nodes.h"
 #include "adapters/formats/json_lines.h"
 #include "adapters/formats/line_file.h"
+#include "adapters/ingest/host_list.h"
 #include "adapters/ingest/translator.h"
 #include "dsl/problems.h"
 
@@ -55,6 +57,7 @@ class Printer final : public ingest::Output {
         break;
     }
     fmt::print("{}:{}: {}", file_, first_line + record.place, formats::to_json(builder_.entry()));
+    if (!record.nodes.empty()) nodes(record);
   }
   void left_out(const ingest::LeftOut& part) override {
     ++reasons_[part.reason];
@@ -66,6 +69,7 @@ class Printer final : public ingest::Output {
 
   void summary(const stream::SignalTable& known) const {
     fmt::print("{} samples, {} lines and {} events of {} jobs; {} values not kept\n", samples_, lines_, events_, jobs_.size(), unwanted_);
+    if (placed_ > 0) fmt::print("{} starts name the nodes of their job\n", placed_);
     std::uint64_t all = 0;
     std::string parts;
     for (const auto& [reason, count] : reasons_) {
@@ -81,9 +85,19 @@ class Printer final : public ingest::Output {
   }
 
  private:
+  // The first nodes of a job that starts.
+  void nodes(const ingest::Record& start) {
+    const auto all = ingest::nodes_of(start, *this);
+    if (all.empty()) return;
+    ++placed_;
+    constexpr std::size_t most = 8;
+    fmt::print("{}:{}: job {} is on {} nodes until its end: {}{}\n", file_, first_line + start.place, start.job, all.size(),
+               fmt::join(std::span{all}.first(std::min(all.size(), most)), ", "), all.size() > most ? ", …" : "");
+  }
+
   std::string file_;
   schemas::EntryBuilder builder_;
-  std::uint64_t samples_ = 0, lines_ = 0, events_ = 0, unwanted_ = 0;
+  std::uint64_t samples_ = 0, lines_ = 0, events_ = 0, placed_ = 0, unwanted_ = 0;
   std::map<Reason, std::uint64_t> reasons_;
   std::map<std::string, std::uint64_t> signals_;
   std::set<std::string, std::less<>> jobs_;

@@ -141,4 +141,12 @@ Result<std::vector<std::string>> hosts_in(std::string_view list) {
   return hosts;
 }
 
+std::vector<std::string> nodes_of(const Record& start, Output& out) {
+  auto nodes = hosts_in(start.nodes);
+  if (nodes) return std::move(*nodes);
+  const Reason reason = nodes.error().code == Errc::too_large ? Reason::too_large : Reason::malformed;
+  out.left_out({reason, start.place, "the nodes of job " + std::string{start.job} + ": " + nodes.error().message});
+  return {};
+}
+
 }  // namespace tocsin::adapters::ingest

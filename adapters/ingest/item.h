@@ -27,12 +27,15 @@ struct Item {
   std::optional<std::string_view> text;              // of a log; can hold several lines
   bool error_stream = false;
   std::string_view event, source;  // of an event
+  std::string_view nodes;          // of a start, as in a Record
+  std::optional<stream::Duration> time_limit;
   std::vector<schemas::EntryBuilder::Field> fields;
 
   void clear() {
     time.reset(), text.reset();
     labels.clear(), values.clear(), fields.clear();
-    event = source = {};
+    event = source = nodes = {};
+    time_limit.reset();
     error_stream = false;
   }
 };

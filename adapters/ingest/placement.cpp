@@ -2,10 +2,29 @@
 
 #include <algorithm>
 
+#include "adapters/ingest/host_list.h"
+
 namespace tocsin::adapters::ingest {
 namespace {
 
 constexpr std::size_t most_jobs = 64;  // of a node
+
+bool is_address(std::string_view name) {
+  return name.find(':') != name.npos || std::all_of(name.begin(), name.end(), [](char c) { return c == '.' || (c >= '0' && c <= '9'); });
+}
+
+// What stands in the map under each name that the node may have there.
+template <class Map, class Visit>
+void each_name(const Map& map, std::string_view node, Visit visit) {
+  if (const auto found = map.find(node); found != map.end()) visit(found->second);
+  if (is_address(node)) return;
+  if (const std::size_t dot = node.find('.'); dot != node.npos) {
+    if (const auto found = map.find(node.substr(0, dot)); found != map.end()) visit(found->second);
+    return;
+  }
+  const std::string before = std::string{node} + '.';
+  for (auto at = map.lower_bound(before); at != map.end() && at->first.starts_with(before); ++at) visit(at->second);
+}
 
 }  // namespace
 
@@ -62,15 +81,96 @@ std::vector<std::pair<std::string, std::string>> Placement::forget(stream::Time 
     for (const auto& [job, seen] : jobs)
       if (seen.stay.last < now - forgotten) gone.emplace_back(node, job);
   for (const auto& [node, job] : gone) left(node, job);
+  for (auto at = allocations_.begin(); at != allocations_.end();) {
+    const Allocation& one = (at++)->second;
+    if (one.until >= (one.nodes.empty() ? now - end_remembered : now)) continue;
+    gone.emplace_back(std::string{}, std::prev(at)->first);
+    forget_allocation(gone.back().second);
+  }
   return gone;
+}
+
+Placement::Allocated Placement::allocate(std::string_view job, const Allocation& allocation, std::span<const std::string> nodes) {
+  const auto known = allocations_.find(job);
+  if (known != allocations_.end()) {
+    const Allocation& before = known->second;
+    if (before.nodes.empty() ? allocation.first < before.until : allocation.first <= before.first) return Allocated::known_or_older;
+  }
+  take_nodes(job);
+  if (allocated_nodes_ + nodes.size() > most_allocated || (known == allocations_.end() && allocations_.size() == most_allocated)) {
+    forget_allocation(job);
+    return Allocated::no_room;
+  }
+  allocations_.insert_or_assign(std::string{job}, allocation);
+  for (const std::string& node : nodes)
+    if (auto& jobs = allocated_[node]; jobs.size() < most_jobs && jobs.emplace(job).second) ++allocated_nodes_;
+  return Allocated::yes;
+}
+
+bool Placement::deallocate(std::string_view job, stream::Time at) {
+  const auto known = allocations_.find(job);
+  if (known == allocations_.end()) {
+    if (allocations_.size() == most_allocated) return false;
+    allocations_.emplace(job, Allocation{at, at, {}});
+    return true;
+  }
+  Allocation& one = known->second;
+  if (one.nodes.empty() ? at <= one.until : at < one.first) return false;
+  take_nodes(job);
+  one.until = at;
+  one.nodes.clear();
+  return true;
+}
+
+void Placement::read(std::string_view job, const Allocation& allocation) {
+  if (allocation.nodes.empty()) {
+    static_cast<void>(deallocate(job, allocation.until));
+    return;
+  }
+  const Allocation* known = this->allocation(job);
+  if (known != nullptr && !known->nodes.empty() && known->first == allocation.first) return;
+  if (const auto nodes = hosts_in(allocation.nodes)) static_cast<void>(allocate(job, allocation, *nodes));
+}
+
+void Placement::forget_allocation(std::string_view job) {
+  take_nodes(job);
+  if (const auto known = allocations_.find(job); known != allocations_.end()) allocations_.erase(known);
+}
+
+const Placement::Allocation* Placement::allocation(std::string_view job) const {
+  const auto known = allocations_.find(job);
+  return known == allocations_.end() ? nullptr : &known->second;
+}
+
+// From the job, those that the scheduler gave it.
+void Placement::take_nodes(std::string_view job) {
+  const auto known = allocations_.find(job);
+  if (known == allocations_.end() || known->second.nodes.empty()) return;
+  const auto nodes = hosts_in(known->second.nodes);
+  if (!nodes) return;
+  for (const std::string& node : *nodes) {
+    const auto found = allocated_.find(node);
+    if (found == allocated_.end()) continue;
+    if (const auto there = found->second.find(job); there != found->second.end()) {
+      found->second.erase(there);
+      --allocated_nodes_;
+    }
+    if (found->second.empty()) allocated_.erase(found);
+  }
 }
 
 void Placement::jobs_on(std::string_view node, stream::Time at, std::vector<std::string_view>& jobs) const {
   jobs.clear();
-  const auto found = nodes_.find(node);
-  if (found == nodes_.end()) return;
-  for (const auto& [job, seen] : found->second)
-    if (seen.stay.first <= at && seen.stay.last >= at - current) jobs.push_back(job);
+  each_name(nodes_, node, [&](const auto& seen_there) {
+    for (const auto& [job, seen] : seen_there)
+      if (seen.stay.first <= at && seen.stay.last >= at - current) jobs.push_back(job);
+  });
+  each_name(allocated_, node, [&](const auto& allocated_there) {
+    for (const std::string& job : allocated_there)
+      if (const Allocation* one = allocation(job); one != nullptr && one->first <= at && at <= one->until) jobs.push_back(job);
+  });
+  std::sort(jobs.begin(), jobs.end());
+  jobs.erase(std::unique(jobs.begin(), jobs.end()), jobs.end());
 }
 
 }  // namespace tocsin::adapters::ingest

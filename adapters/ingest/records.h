@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -38,6 +39,9 @@ struct Record {
   std::string_view source;  // that it covers; empty: the signal's own, of a line "log"
   std::string_view event;
   std::span<const schemas::EntryBuilder::Field> fields;
+  // Of a start: the scheduler's list of the job's nodes (host_list.h), empty where it names none; and its limit, where it has set one.
+  std::string_view nodes;
+  std::optional<stream::Duration> time_limit;
 };
 
 // Where a translation goes.

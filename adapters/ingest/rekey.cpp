@@ -2,11 +2,15 @@
 
 #include <algorithm>
 
+#include "adapters/ingest/host_list.h"
+
 namespace tocsin::adapters::ingest {
 namespace {
 
 constexpr stream::Duration between_introductions = std::chrono::minutes{15};
 constexpr std::size_t most_introduced = 400'000;
+// How long a job without an end is taken to run: its operator may extend the time limit, and the record of the end may be lost.
+constexpr stream::Duration without_limit = std::chrono::days{30}, least_allocated = std::chrono::hours{1};
 
 }  // namespace
 
@@ -81,10 +85,24 @@ void Rekeyer::record(const Record& record) {
     return left_out({Reason::malformed, record.place, "a job cannot be called cluster: that is the subject of all nodes; rename the job"});
   if (!put(place_of(record), record) || placement_ == nullptr) return;
   const bool ends = record.what == Record::What::event && record.event == "end" && record.member.level == stream::Level::job;
-  if (ends)
+  if (ends) {
     for (std::string& node : placement_->ended(record.job)) left_.emplace_back(std::move(node), record.job);
-  else if (placement_->saw(record.member.node, record.job, arrival_)) placed_.emplace_back(record.member.node, record.job);
+    if (placement_->deallocate(record.job, arrival_)) placed_.emplace_back(std::string{}, record.job);
+  } else if (placement_->saw(record.member.node, record.job, arrival_)) placed_.emplace_back(record.member.node, record.job);
+  if (!record.nodes.empty()) allocate(record);
   copy_to_cluster(record);
+}
+
+void Rekeyer::allocate(const Record& record) {
+  const auto nodes = nodes_of(record, *beyond_);
+  if (nodes.empty()) return;
+  const stream::Duration longest = record.time_limit ? std::max(2 * *record.time_limit, least_allocated) : without_limit;
+  switch (placement_->allocate(record.job, {arrival_, arrival_ + longest, std::string{record.nodes}}, nodes)) {
+    case Placement::Allocated::yes: placed_.emplace_back(std::string{}, record.job); break;
+    case Placement::Allocated::known_or_older: break;
+    case Placement::Allocated::no_room:
+      left_out({Reason::too_large, record.place, "the nodes of job " + std::string{record.job} + ": those that run have more than 400000"});
+  }
 }
 
 void Rekeyer::without_job(const Record& record, const std::function<LeftOut()>& why) {

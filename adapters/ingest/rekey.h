@@ -35,7 +35,7 @@ class Rekeyer final : public Output {
   // Where the jobs are; outlives it. Without, no record is copied.
   void copy_by(Placement& placement) noexcept { placement_ = &placement; }
   void cluster_needs(ClusterNeeds needs) { needs_ = std::move(needs); }
-  // The nodes and jobs of the message that the topic of placements is to have, and the jobs that ended in it.
+  // The nodes and jobs of the message that the topic of placements is to have, and those that left; without a node, a job's allocation.
   [[nodiscard]] const std::vector<std::pair<std::string, std::string>>& placed() const noexcept { return placed_; }
   [[nodiscard]] const std::vector<std::pair<std::string, std::string>>& left() const noexcept { return left_; }
 
@@ -67,6 +67,8 @@ class Rekeyer final : public Output {
   Pending* begun(std::string_view job, std::string_view attempt, Kind kind, std::uint64_t number);
   Pending* place_of(const Record& record);
   Pending* copy_for(std::string_view job);
+  // The nodes of a job that the scheduler starts.
+  void allocate(const Record& record);
   bool put(Pending* to, const Record& record);
   // Whether the cluster needs the record, or a part of it, which goes there.
   bool copy_to_cluster(const Record& record);

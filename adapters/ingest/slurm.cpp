@@ -4,6 +4,7 @@
 
 #include "adapters/formats/parse_time.h"
 #include "adapters/ingest/json_values.h"
+#include "adapters/ingest/labels.h"
 
 namespace tocsin::adapters::ingest {
 namespace {
@@ -31,6 +32,9 @@ void add_exit(std::string_view text, Item& item) {
   if (signal != 0) item.fields.push_back({"signal", static_cast<double>(signal), {}, false});
 }
 
+// A job without nodes has none of these; what jobs wait for stands there, too.
+bool names_nodes(std::string_view nodes) { return !blank(nodes) && nodes != "(null)" && nodes != "None assigned"; }
+
 }  // namespace
 
 std::string read_slurm(const dom::object& object, ObjectReading& to) {
@@ -52,6 +56,10 @@ std::string read_slurm(const dom::object& object, ObjectReading& to) {
     item.event = "start";
     for (const auto& [name, label] : labels_of_fields)
       if (const std::string_view value = field(name); !value.empty()) item.fields.push_back({label, 0, value, true});
+    if (const std::string_view nodes = field("nodes"); names_nodes(nodes)) item.nodes = nodes;
+    constexpr double longest = 1e9;
+    if (const auto limit = number_in(field("time_limit")); limit && *limit > 0 && *limit < longest)
+      item.time_limit = std::chrono::seconds{static_cast<std::int64_t>(*limit)};
     return {};
   }
   item.event = "end";

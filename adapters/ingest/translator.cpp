@@ -121,6 +121,7 @@ struct Translator::State final : Items {
     if (!item.event.empty()) {
       record.what = Record::What::event;
       record.event = item.event, record.fields = item.fields, record.source = item.source;
+      record.nodes = item.nodes, record.time_limit = item.time_limit;
       return give(record);
     }
     record.values = values;

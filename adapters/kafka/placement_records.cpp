@@ -33,4 +33,24 @@ std::optional<Stay> stay_of(std::string_view text) {
   return Stay{stream::at_nanoseconds(first), stream::at_nanoseconds(last)};
 }
 
+std::string allocation_key(std::string_view job) { return node_end + std::string{job}; }
+
+std::string allocation_text(const Allocation& allocation) {
+  std::string text = placement_text(allocation.time);
+  if (!allocation.nodes.empty()) text.append(1, ' ').append(allocation.nodes);
+  return text;
+}
+
+std::optional<std::string_view> allocated_job(std::string_view key) {
+  if (key.size() < 2 || key.front() != node_end) return std::nullopt;
+  return key.substr(1);
+}
+
+std::optional<Allocation> allocation_of(std::string_view text) {
+  const std::size_t first = text.find(' '), second = first == text.npos ? first : text.find(' ', first + 1);
+  const auto time = stay_of(text.substr(0, second));
+  if (!time || second + 1 == text.size()) return std::nullopt;
+  return Allocation{*time, second == text.npos ? std::string_view{} : text.substr(second + 1)};
+}
+
 }  // namespace tocsin::adapters::kafka

@@ -44,13 +44,20 @@ Result<void> PlacementTopic::read(Placement& to, stream::Time now) {
       if (std::chrono::steady_clock::now() >= until) return Error{Errc::io, topic_->topic() + " cannot be read to its end in time"};
       continue;
     }
+    const std::string_view text{reinterpret_cast<const char*>((*message)->value.data()), (*message)->value.size()};
+    if (const auto job = kafka::allocated_job((*message)->key)) {
+      const auto one = kafka::allocation_of(text);
+      if ((*message)->tombstone) to.forget_allocation(*job);
+      else if (one && one->time.first <= now + furthest_ahead) to.read(*job, {one->time.first, one->time.last, std::string{one->nodes}});
+      continue;
+    }
     const auto place = kafka::place_of((*message)->key);
     if (!place) continue;
     if ((*message)->tombstone) {
       to.left(place->node, place->job);
       continue;
     }
-    const auto stay = kafka::stay_of({reinterpret_cast<const char*>((*message)->value.data()), (*message)->value.size()});
+    const auto stay = kafka::stay_of(text);
     if (stay && stay->last <= now + furthest_ahead) to.read(place->node, place->job, {stay->first, stay->last});
   }
   read_ = true;
@@ -60,12 +67,17 @@ Result<void> PlacementTopic::read(Placement& to, stream::Time now) {
 Result<void> PlacementTopic::write(const Placement& from, const Places& placed, const Places& left) {
   // Nobody copies records to a job before its own first one, which names its attempt, is there.
   const bool fresh = std::any_of(placed.begin(), placed.end(), [&](const auto& place) {
+    if (const auto* one = from.allocation(place.second); place.first.empty()) return one != nullptr && !one->nodes.empty();
     const auto stay = from.stay(place.first, place.second);
     return stay && stay->first == stay->last;
   });
   if (fresh)
     if (const auto flushed = appender_->flush(longest_wait); !flushed) return flushed.error();
   for (const auto& [node, job] : placed) {
+    if (node.empty()) {
+      if (auto written = write_allocation(from, job); !written) return written;
+      continue;
+    }
     const auto stay = from.stay(node, job);
     if (!stay || !kafka::can_be_placed(node)) continue;
     const std::string text = kafka::placement_text({stay->first, stay->last});
@@ -76,6 +88,13 @@ Result<void> PlacementTopic::write(const Placement& from, const Places& placed, 
   for (const auto& [node, job] : left)
     if (auto written = appender_->append(kafka::topic::placement, 0, kafka::placement_key({node, job}), {}); !written) return written;
   return {};
+}
+
+Result<void> PlacementTopic::write_allocation(const Placement& from, const std::string& job) {
+  const Placement::Allocation* one = from.allocation(job);
+  if (one == nullptr) return {};
+  const std::string text = kafka::allocation_text({{one->first, one->until}, one->nodes});
+  return appender_->append(kafka::topic::placement, 0, kafka::allocation_key(job), std::as_bytes(std::span{text}));
 }
 
 Result<void> PlacementTopic::forget(Placement& from, stream::Time now) {

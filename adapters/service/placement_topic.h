@@ -12,12 +12,12 @@
 
 namespace tocsin::adapters::service {
 
-// The topic that says which jobs are on which nodes: a key a node and job, and when it was seen there last. Each instance that ingests
-// writes what it sees, and reads all of it.
+// The topic that says which jobs are on which nodes: a key a node and job, and when it was seen there last; and a key a job that the
+// scheduler started, with its nodes. Each instance that ingests writes what it sees, and reads all of it.
 // Owned by the role that ingests, and touched by its thread alone.
 class PlacementTopic {
  public:
-  using Places = std::vector<std::pair<std::string, std::string>>;  // nodes and jobs
+  using Places = std::vector<std::pair<std::string, std::string>>;  // nodes and jobs; without a node, the job's allocation
 
   // Reads it from its beginning.
   static stream::Result<std::unique_ptr<PlacementTopic>> open(const kafka::Address& address, kafka::Appender& appender);
@@ -31,6 +31,8 @@ class PlacementTopic {
  private:
   explicit PlacementTopic(std::unique_ptr<kafka::TopicReader> topic, kafka::Appender& appender)
       : topic_(std::move(topic)), reader_(*topic_, 0), appender_(&appender) {}
+
+  stream::Result<void> write_allocation(const ingest::Placement& from, const std::string& job);
 
   std::unique_ptr<kafka::TopicReader> topic_;
   kafka::PartitionReader reader_;

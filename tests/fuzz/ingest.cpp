@@ -38,7 +38,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }();
   if (size == 0) return 0;
   Nothing beyond;
+  Placement placement;
   Rekeyer rekeyer{beyond};
+  rekeyer.copy_by(placement);
   rekeyer.begin("fuzz/0", 1, stream::Time{});
   const std::size_t format = data[0] >= 'a' ? data[0] - std::size_t{'a'} : data[0];
   translators[format % translators.size()].read({reinterpret_cast<const char*>(data) + 1, size - 1}, stream::Time{}, rekeyer);

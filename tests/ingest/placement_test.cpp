@@ -105,6 +105,146 @@ TEST_CASE("a job that ends is on no node any more, and a job cannot be called cl
   CHECK(messages.beyond.problems.back().find("a job cannot be called cluster") != std::string::npos);
 }
 
+namespace {
+
+// Records of Slurm, and metrics of nodes that name no job.
+struct Scheduled {
+  Messages slurm{"slurm_jobcomp"}, metrics;
+  Scheduled() { metrics.rekeyer.copy_by(slurm.placement); }
+  // The jobs to which a metric of the node goes.
+  Lines of(const std::string& node, stream::Time at = arrival) {
+    Lines jobs;
+    for (const std::string& entry : metrics.read("x{Hostname=\"" + node + "\"} 1", at)) jobs.push_back(entry.substr(0, entry.find(' ')));
+    return jobs;
+  }
+  void start(const std::string& job, const std::string& nodes, stream::Time at = arrival, const std::string& more = {}) {
+    const Lines made =
+        slurm.read(R"({"jobid":)" + job + R"(,"state":null,"@start":"2026-09-21T14:13:20","nodes":")" + nodes + '"' + more + '}', at);
+    REQUIRE(made.size() == 1);
+    CHECK(made[0].ends_with(": start!"));
+  }
+  void end(const std::string& job, stream::Time at = arrival, const std::string& state = "COMPLETED") {
+    static_cast<void>(slurm.read(R"({"jobid":)" + job + R"(,"state":")" + state + R"(","@end":"2026-09-21T14:13:20","nodes":"n1"})", at));
+  }
+};
+
+using Places = std::vector<std::pair<std::string, std::string>>;
+
+}  // namespace
+
+TEST_CASE("a start of Slurm puts its job on each node of its list, however long it says nothing, until its end") {
+  Scheduled cluster;
+  CHECK(cluster.of("n001").empty());
+  cluster.start("7", "n[001-003],x");
+  CHECK(cluster.slurm.rekeyer.placed() == Places{{"", "7"}});
+  cluster.start("8", "n003", arrival + 1s);
+  CHECK(cluster.of("n001", arrival - 1s).empty());
+  for (const char* node : {"n001", "n002", "x"}) CHECK(cluster.of(node, arrival + 72h) == Lines{"7"});
+  CHECK(cluster.of("n003", arrival + 72h) == Lines{"7", "8"});
+  CHECK(cluster.of("n1", arrival + 72h).empty());
+  CHECK(cluster.slurm.placement.forget(arrival + 72h).empty());
+  cluster.end("7", arrival + 73h);
+  CHECK(cluster.slurm.rekeyer.placed() == Places{{"", "7"}});
+  CHECK(cluster.of("n001", arrival + 73h).empty());
+  CHECK(cluster.of("n003", arrival + 73h) == Lines{"8"});
+}
+
+TEST_CASE("a record that Slurm writes at a job's end alone puts it on no node") {
+  Scheduled cluster;
+  cluster.end("7");
+  for (const char* state : {"TIMEOUT", "PENDING", "CANCELLED by 100"}) cluster.end("8", arrival, state);
+  CHECK(cluster.of("n1").empty());
+}
+
+TEST_CASE("a job that is requeued is on the nodes of its new start, and on those of a start whose end is lost no more") {
+  Scheduled cluster;
+  cluster.start("7", "n[1-2]");
+  cluster.end("7", arrival + 1min, "PENDING");
+  cluster.start("7", "n[2-3]", arrival + 2min);
+  CHECK(cluster.of("n1", arrival + 2min).empty());
+  CHECK(cluster.of("n2", arrival + 2min) == Lines{"7"});
+  cluster.start("7", "n4", arrival + 3min);
+  CHECK(cluster.of("n2", arrival + 3min).empty());
+  CHECK(cluster.of("n4", arrival + 3min) == Lines{"7"});
+}
+
+TEST_CASE("a start that is read after its end, or again, changes nothing") {
+  Scheduled cluster;
+  cluster.end("7", arrival + 1h);
+  cluster.start("7", "n1");
+  CHECK(cluster.slurm.rekeyer.placed().empty());
+  CHECK(cluster.of("n1", arrival + 2h).empty());
+  cluster.start("7", "n2", arrival + 2h);
+  cluster.end("7", arrival + 1h);
+  cluster.start("7", "n1");
+  CHECK(cluster.of("n2", arrival + 3h) == Lines{"7"});
+  CHECK(cluster.of("n1", arrival + 3h).empty());
+}
+
+TEST_CASE("a job of Slurm whose end nobody says leaves its nodes after twice its time limit, or a month") {
+  Scheduled cluster;
+  cluster.start("7", "n1", arrival, R"(,"time_limit":86400)");
+  cluster.start("8", "n2", arrival, R"(,"time_limit":60)");
+  cluster.start("9", "n3");
+  CHECK(cluster.of("n1", arrival + 48h) == Lines{"7"});
+  CHECK(cluster.of("n1", arrival + 48h + 1s).empty());
+  CHECK(cluster.of("n2", arrival + 1h) == Lines{"8"});
+  CHECK(cluster.of("n3", arrival + 30 * 24h) == Lines{"9"});
+  auto& placement = cluster.slurm.placement;
+  CHECK(placement.forget(arrival + 49h) == Places{{"", "7"}, {"", "8"}});
+  CHECK(placement.allocation("8") == nullptr);
+  CHECK(placement.deallocate("9", arrival + 50h));
+  CHECK(placement.forget(arrival + 73h).empty());
+  CHECK(placement.forget(arrival + 75h) == Places{{"", "9"}});
+}
+
+TEST_CASE("a list of nodes that is none is reported, and the job starts without") {
+  Scheduled cluster;
+  cluster.start("7", "n[1-");
+  cluster.start("8", "n[1-200000]");
+  for (const char* none : {"", "(null)", "None assigned"}) cluster.start("9", none);
+  CHECK(cluster.slurm.beyond.problems == Lines{"1 malformed: the nodes of job 7: a '[' without its ']': 'n[1-'",
+                                               "1 too_large: the nodes of job 8: more than 100000 nodes"});
+  for (const char* many : {"a", "b", "c", "d", "e"}) cluster.start(std::to_string(100 + many[0]), std::string{many} + "[1-100000]");
+  CHECK(cluster.slurm.beyond.problems.back() == "1 too_large: the nodes of job 201: those that run have more than 400000");
+  CHECK(cluster.of("d100000") == Lines{"200"});
+  CHECK(cluster.of("e1").empty());
+}
+
+TEST_CASE("a short name of a node is the first part of its full name, and two full names are two nodes") {
+  Scheduled cluster;
+  cluster.start("7", "n1,10.0.0.7");
+  CHECK(cluster.of("n1") == Lines{"7"});
+  CHECK(cluster.of("n1.a.org") == Lines{"7"});
+  CHECK(cluster.of("n12.a.org").empty());
+  CHECK(cluster.of("10.0.0.7") == Lines{"7"});
+  CHECK(cluster.of("10").empty());
+  auto& placement = cluster.slurm.placement;
+  static_cast<void>(placement.saw("n1.b.org", "8", arrival));
+  CHECK(cluster.of("n1.b.org") == Lines{"7", "8"});
+  CHECK(cluster.of("n1") == Lines{"7", "8"});
+  CHECK(cluster.of("n1.a.org") == Lines{"7"});
+  static_cast<void>(placement.saw("n1.a.org", "7", arrival));
+  CHECK(cluster.of("n1.a.org") == Lines{"7"});
+}
+
+TEST_CASE("what the topic has of allocations is what was written there") {
+  Placement mine;
+  const Placement::Allocation one{arrival, arrival + 24h, "n[1-2]"};
+  mine.read("7", one);
+  CHECK(jobs_on(mine, "n2", arrival) == Lines{"7"});
+  CHECK(mine.allocate("7", one, std::vector<std::string>{"n1", "n2"}) == Placement::Allocated::known_or_older);
+  mine.read("7", {arrival, arrival + 1h, ""});
+  CHECK(jobs_on(mine, "n2", arrival + 1h).empty());
+  mine.read("7", one);
+  CHECK(jobs_on(mine, "n2", arrival + 1h).empty());
+  mine.read("8", {arrival, arrival + 24h, "n[2"});
+  CHECK(mine.allocation("8") == nullptr);
+  mine.read("8", {arrival, arrival + 24h, "n2"});
+  mine.forget_allocation("8");
+  CHECK(jobs_on(mine, "n2", arrival).empty());
+}
+
 TEST_CASE("the cluster gets what its rules need, with the job on the node, an entry a node and job") {
   Messages messages;
   messages.rekeyer.cluster_needs(needs());

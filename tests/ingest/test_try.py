@@ -65,6 +65,21 @@ class Try(unittest.TestCase):
         self.assertIn("large:120001: malformed: no text of a line", done.stdout)
         self.assertIn("120000 lines", done.stdout)
 
+    def test_the_nodes_of_a_start_of_slurm_are_shown_or_what_is_wrong_with_their_list(self):
+        config = self.file("slurm.yml", "kafka: {brokers: [b:9092]}\ningest: {sources: [{name: jobs, topic: j, format: slurm_jobcomp}]}\n")
+        self.file("jobs", '{"jobid":7,"state":null,"nodes":"n[08-10],x"}\n{"jobid":8,"state":null,"nodes":"n[01-40]"}\n'
+                          '{"jobid":9,"state":null,"nodes":"n[1-"}\n{"jobid":7,"state":"COMPLETED","@end":"x","nodes":"n[08-10],x"}\n')
+        done = self.run_try("--try", "jobs", "--config", config)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        lines = done.stdout.splitlines()
+        self.assertEqual([line for line in lines if '"event"' not in line],
+                         ["jobs:1: job 7 is on 4 nodes until its end: n08, n09, n10, x",
+                          "jobs:2: job 8 is on 40 nodes until its end: n01, n02, n03, n04, n05, n06, n07, n08, …",
+                          "jobs:3: malformed: the nodes of job 9: a '[' without its ']': 'n[1-'",
+                          "0 samples, 0 lines and 4 events of 3 jobs; 0 values not kept", "2 starts name the nodes of their job",
+                          "1 left out: malformed 1"])
+        self.assertEqual(len(lines), 10)
+
     def test_what_cannot_be_tried_is_refused_with_the_reason(self):
         self.file("none.yml", "kafka: {brokers: [b:9092]}\n")
         for reason, *arguments in (("has several sources: name one with --source: gpus, logs", "--config", self.config),

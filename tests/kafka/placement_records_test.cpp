@@ -22,3 +22,20 @@ TEST_CASE("a place in the topic is read as it was written, and what is damaged i
   CHECK(!can_be_placed(""));
   CHECK(!can_be_placed("a\tb"));
 }
+
+TEST_CASE("an allocation in the topic is read as it was written, and is no place") {
+  const Stay time{stream::at_nanoseconds(1'790'000'000'000'000'000), stream::at_nanoseconds(1'790'000'010'000'000'001)};
+  const std::string key = allocation_key("job/7");
+  CHECK(allocated_job(key) == "job/7");
+  CHECK(!place_of(key));
+  for (const char* other : {"", "\t", "n1\tb", "x"}) CHECK(!allocated_job(other));
+  for (const char* nodes : {"", "n[1-3],x"}) {
+    const std::string text = allocation_text({time, nodes});
+    const auto read = allocation_of(text);
+    REQUIRE(read);
+    CHECK(read->time.first == time.first);
+    CHECK(read->time.last == time.last);
+    CHECK(read->nodes == nodes);
+  }
+  for (const char* bad : {"", "1", "1 ", "2 1 n1", "1 2 ", "x 2 n1", "1 x n1"}) CHECK(!allocation_of(bad));
+}

@@ -95,6 +95,17 @@ class Cluster(unittest.TestCase):
         placed = topic(place.address, "placement")
         self.assertTrue(any("n0\tfirst" in line for line in placed), placed)
         self.assertTrue(any("n1\tsecond" in line for line in placed), placed)
+        # Slurm alone says where the job `4711` is, by short names; an instance that starts later knows it, too. It ends, and its nodes are nobody's.
+        slurm = {"jobid": 4711, "nodes": "n[2-3]", "@start": "2026-01-01T00:00:00"}
+        jobs.write(json.dumps({**slurm, "state": None}))
+        wait_for(lambda: any("\t4711" in line for line in topic(place.address, "placement")), 30, "the job's nodes in the topic")
+        self.assertEqual(service.stop(), 0)
+        service = wait_for(started, 60, "an instance that reads the topic")
+        kernel.write(json.dumps({"host": "n2.cluster.example", "message": "NVRM: Xid (PCI:0000:1b:00): 79, pid='<unknown>', GPU has fallen off the bus."}))
+        of_slurm = wait_for(lambda: self.fired(place, "4711", "gpu_error"), 60, "the alert of the job that Slurm started")
+        self.assertEqual(of_slurm[0]["member"]["node"], "n2.cluster.example")
+        jobs.write(json.dumps({**slurm, "state": "COMPLETED", "@end": "2026-01-01T00:10:00"}))
+        time.sleep(3)
         # What fits no job and no rule of the cluster.
         dcgm.write('DCGM_FI_DEV_GPU_TEMP{Hostname="n3",gpu="0"} 40')
         left = wait_for(lambda: [one for one in map(json.loads, topic(place.address, "unattributed")) if "GPU_TEMP" in one["text"]], 20, "what is nobody's")
