@@ -47,6 +47,10 @@ std::string read_slurm(const dom::object& object, ObjectReading& to) {
   if (field("jobid").empty()) return "no 'jobid': this is no record of Slurm's jobcomp";
   item.source = "scheduler";
   const std::string_view state = field("state").substr(0, field("state").find_first_of(" +"));
+  if (state == "RESIZING") {
+    to.unsupported = "the job gets other nodes, and goes on";
+    return {};
+  }
   const bool waits =
       std::find(std::begin(states_before_the_end), std::end(states_before_the_end), state) != std::end(states_before_the_end);
   const bool begins = field("@end").empty() && (state.empty() || waits);

@@ -94,6 +94,13 @@ TEST_CASE("OpenTelemetry's JSON means the same") {
   CHECK(collect(source("otlp_logs"), "{}").problems == Lines{"1 malformed: no 'resourceLogs': this is no message of OTLP's JSON"});
 }
 
+TEST_CASE("a job of Slurm that is resized has not ended") {
+  const auto made = collect(source("slurm_jobcomp"),
+                            R"({"jobid":41,"nodes":"n[1-2]","state":"RESIZING","@start":"2026-09-21T14:13:20","@end":"2026-09-21T15:13:20"})");
+  CHECK(made.records.empty());
+  CHECK(made.problems == Lines{"1 unsupported: the job gets other nodes, and goes on"});
+}
+
 TEST_CASE("Slurm's records of jobs become their starts and ends") {
   const auto made = collect(
       source("slurm_jobcomp"),
