@@ -157,8 +157,11 @@ void SourceCoverage::gap(Time from, Time to) {
 Duration SourceCoverage::lost(Time from, Time now) const {
   Duration lost{0};
   auto gap = std::lower_bound(gaps_.begin(), gaps_.end(), from, [](const auto& g, Time t) { return g.second <= t; });
-  for (; gap != gaps_.end() && gap->first + widest_beat < now; ++gap) lost += std::min(gap->second, now) - std::max(gap->first, from);
-  if (open_gap(now)) lost += std::max(now - std::max(from, *beats_.last), Duration{0});
+  const bool open = open_gap(now);
+  const Time until = open ? std::min(*beats_.last, now) : now;  // from there on all is lost, within a recorded gap or not
+  for (; gap != gaps_.end() && gap->first + widest_beat < now; ++gap)
+    lost += std::max(std::min(gap->second, until) - std::max(gap->first, from), Duration{0});
+  if (open) lost += std::max(now - std::max(from, *beats_.last), Duration{0});
   return lost;
 }
 

@@ -52,6 +52,29 @@ TEST_CASE("a source that began after a window does not cover it, also where it h
   CHECK(over(380, 410));
 }
 
+TEST_CASE("time within a hole of beats that has not ended is lost once, also where a source had a hole of its own") {
+  const Time clock = at(130), last = at(100);
+  const auto lost = [&](std::vector<std::pair<int, int>> gaps, int from, int now) {
+    SourceCoverage coverage{nullptr, {&clock, &last}};
+    coverage.start(at(0));
+    for (const auto& [begin, end] : gaps) coverage.gap(at(begin), at(end));
+    const auto before = coverage.lost(at(from), at(now));
+    SourceCoverage ended;
+    ended.start(at(0));
+    for (const auto& [begin, end] : gaps) ended.gap(at(begin), at(end));
+    ended.gap(at(100), at(131));  // the beat that ends it has come
+    CHECK(ended.lost(at(from), at(now)) == before);
+    return before;
+  };
+  CHECK(lost({}, 90, 130) == 30s);
+  CHECK(lost({{95, 130}}, 90, 130) == 35s);
+  CHECK(lost({{95, 130}}, 97, 120) == 23s);
+  CHECK(lost({{110, 120}}, 90, 130) == 30s);
+  CHECK(lost({{110, 120}}, 115, 130) == 15s);
+  CHECK(lost({{20, 30}, {95, 100}}, 25, 130) == 40s);
+  CHECK(lost({{95, 130}}, 90, 104) == 9s);  // of the beats it is no hole yet
+}
+
 TEST_CASE("time within several gaps is lost once") {
   SourceCoverage coverage;
   coverage.start(at(0));
