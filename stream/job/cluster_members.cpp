@@ -17,7 +17,7 @@ void ClusterMembers::see(Level level, std::span<const Slot> slots, Time arrival)
 void ClusterMembers::gap(Time from, Time to) {
   for (auto* times : {&nodes_, &gpus_})
     for (Time& time : *times)
-      if (time != long_ago) time += to - from;
+      if (time != long_ago && time < to) time += to - std::max(time, from);  // records can come in a hole of beats
 }
 
 void ClusterMembers::place(std::string_view node, std::string_view job) {

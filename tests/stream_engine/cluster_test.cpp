@@ -331,3 +331,19 @@ TEST_CASE("a record that was read late from another log leaves its member as it 
   REQUIRE(left.size() == 1);
   CHECK(left.front() >= 13 * day);
 }
+
+TEST_CASE("a member that was seen in a hole of beats leaves a week after the hole, and no later") {
+  stream::Topology topology;
+  stream::ClusterMembers members{SmallJob::at(0)};
+  const stream::Slot n0 = topology.node("n0"), n1 = topology.node("n1"), n2 = topology.node("n2");
+  members.see(Level::node, {&n0, 1}, SmallJob::at(1 * day));
+  members.see(Level::node, {&n1, 1}, SmallJob::at(5 * day));
+  members.see(Level::node, {&n2, 1}, SmallJob::at(6 * day));
+  members.gap(SmallJob::at(2 * day), SmallJob::at(6 * day));  // one day before it counts
+  std::map<stream::Slot, int> left;  // on which day
+  while (members.next_look() <= SmallJob::at(16 * day)) {
+    const double now = stream::seconds(members.next_look() - SmallJob::at(0));
+    members.look(topology, [&](Level, stream::Slot slot) { left[slot] = static_cast<int>(now / day); });
+  }
+  CHECK(left == std::map<stream::Slot, int>{{n0, 12}, {n1, 13}, {n2, 13}});
+}
