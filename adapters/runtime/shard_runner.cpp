@@ -71,7 +71,6 @@ void ShardRunner::add_packs() {
 // What waits can be handed over, with the state that knows of it.
 bool ShardRunner::complete() {
   if (!waits()) return false;
-  if (ports_.state_with_reports && entry_ != nullptr) return false;  // reports of half an entry belong to no position
   if (ports_.state_with_reports && !pending_.reports.empty()) take(shard_.take_own_section());
   return true;
 }

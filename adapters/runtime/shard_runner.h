@@ -31,9 +31,12 @@ class ShardRunner final : private stream::AlertSink {
   // are none. `until_reports`: it also ends with the entry that made reports, so that they wait for no others.
   static constexpr std::size_t ticks_a_step = 256;
   stream::Result<std::size_t> step(std::size_t most_entries, std::size_t most_ticks = ticks_a_step, bool until_reports = false);
-  // Something is to be handed over: reports that were made, sections that were due.
-  [[nodiscard]] bool waits() const noexcept { return !pending_.reports.empty() || !pending_.sections.empty(); }
-  // It, as one bundle, which the caller gives to the sink before any other; none: nothing waits, or an entry is judged by half.
+  // Something is to be handed over: reports that were made, sections that were due. Where the state comes with the reports, not in the midst
+  // of an entry: reports of half an entry belong to no position.
+  [[nodiscard]] bool waits() const noexcept {
+    return !(ports_.state_with_reports && entry_ != nullptr) && (!pending_.reports.empty() || !pending_.sections.empty());
+  }
+  // It, as one bundle, which the caller gives to the sink before any other; none: nothing waits.
   [[nodiscard]] std::optional<stream::Bundle> take_bundle();
   // Gives it to the sink. What is not kept is handed over again.
   stream::Result<void> hand_over();

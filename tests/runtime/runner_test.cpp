@@ -178,6 +178,20 @@ TEST_CASE("one step runs no more ticks than it may, however long the log was sil
   CHECK(store.published() == judge(silent, pack()).transitions);
 }
 
+TEST_CASE("what waits is kept at once, also where an entry takes several steps: nothing that was not kept looks like a commit") {
+  MemoryStore store;
+  MemoryLog entries{log()};
+  MemoryPacks packs{pack()};
+  ShardRunner runner{pack(), {entries, store, packs, &store, true}};
+  while (*runner.step(1'000, 3) > 0) {  // the seal ends three jobs
+    if (!runner.waits()) continue;
+    const int before = store.bundles();
+    REQUIRE(runner.hand_over());
+    CHECK(store.bundles() == before + 1);
+  }
+  CHECK(store.published() == healthy().published());
+}
+
 namespace {
 
 // A sink that knows what was published by the position of the state alone, and so publishes whatever it is given.
