@@ -7,8 +7,17 @@ namespace tocsin::adapters::runtime {
 
 using stream::Result;
 
+namespace {
+
+stream::ShardOptions with_restarts(stream::ShardOptions options, bool restarts) {
+  options.restarts = restarts;
+  return options;
+}
+
+}  // namespace
+
 ShardRunner::ShardRunner(stream::LoadedPack pack, Ports ports, stream::ShardOptions options)
-    : ports_(ports), shard_(std::move(pack), &ports.packs, *this, options) {}
+    : ports_(ports), shard_(std::move(pack), &ports.packs, *this, with_restarts(options, ports.snapshots != nullptr)) {}
 ShardRunner::~ShardRunner() = default;
 
 Result<void> ShardRunner::restore() {

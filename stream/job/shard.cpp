@@ -86,8 +86,10 @@ void Shard::State::forget(Item& item) {
   rekeyed_.erase(&item);
   waiting_.erase(&item);
   if (recent_ == &item) recent_ = nullptr;
-  forgotten.push_back(item.first);
-  forgotten_at[item.first] = applied_ ? entry_->next : entry_->position;
+  if (options.restarts) {
+    forgotten.push_back(item.first);
+    forgotten_at[item.first] = applied_ ? entry_->next : entry_->position;
+  }
   subjects.erase(subjects.find(item.first));
 }
 
@@ -188,12 +190,14 @@ void Shard::State::gap(Time from, Time to, const std::function<bool(const Subjec
   }
 }
 
-// A place where a restore may begin to read.
+// A place where a restore may begin to read. Where there is none, what only it would need is let go.
 void Shard::State::mark() {
+  if (!options.restarts) marks.clear();
   marks.push_back({entry_->position, log, oldest_pack()});
   if (log.clock == long_ago) marks.back().log.clock = entry_->appended;
   for (Item& item : subjects)
-    if (!item.second.backfilling) item.second.subject->mark(entry_->position);
+    if (!options.restarts) item.second.subject->forget_before(entry_->position);
+    else if (!item.second.backfilling) item.second.subject->mark(entry_->position);
 }
 
 void Shard::State::judge_on_from(Position position) {
@@ -322,6 +326,9 @@ const Counters& Shard::counters() const noexcept { return state_->counters; }
 Time Shard::clock() const noexcept { return state_->log.clock; }
 bool Shard::sealed() const noexcept { return state_->log.sealed && !state_->begun(); }
 std::size_t Shard::subjects() const noexcept { return state_->subjects.size(); }
+std::size_t Shard::kept_for_restarts() const noexcept {
+  return state_->marks.size() + state_->forgotten.size() + state_->forgotten_at.size();
+}
 std::string Shard::newest_pack() const { return state_->log.packs.all().back().hash; }
 void Shard::observe(RuleObserver observer) { state_->observer = std::move(observer); }
 

@@ -19,6 +19,7 @@ namespace tocsin::stream {
 struct ShardOptions {
   bool digest_columns = false;
   bool evaluate_all = false;            // also the rules that repeat their outcomes while nothing arrives: the results are the same
+  bool restarts = true;                 // keeps what one goes on from; without, there are no sections
   bool ignore_packs = false;            // --rules DIR: that pack holds for the whole log
   std::uint32_t shard = 0, shards = 1;  // subjects are divided by murmur2
   std::size_t most_subjects = 100'000;
@@ -49,6 +50,8 @@ class Shard {
   [[nodiscard]] Time clock() const noexcept;
   [[nodiscard]] bool sealed() const noexcept;  // the seal was judged, with all that it ends
   [[nodiscard]] std::size_t subjects() const noexcept;
+  // What is kept for a restart alone: places where it may begin to read, and names of subjects that are gone.
+  [[nodiscard]] std::size_t kept_for_restarts() const noexcept;
   [[nodiscard]] std::string newest_pack() const;  // the hash that the log named last, else of the one it began with
 
   // What a restart goes on from: the shard's own section (""), and one a subject; an empty one says that the subject is forgotten.

@@ -140,7 +140,7 @@ bool Shard::restoring() const noexcept { return state_->next < state_->handed_ov
 
 bool Shard::sections_due() const noexcept {
   const State& s = *state_;
-  if (restoring() || s.last_take == long_ago || s.log.clock < s.last_take + (s.more_due ? between_parts : between_takes)) return false;
+  if (!s.options.restarts || restoring() || s.last_take == long_ago || s.log.clock < s.last_take + (s.more_due ? between_parts : between_takes)) return false;
   // The entry at which subjects change their pack takes long enough without.
   return s.log.clock >= s.pack_changed + between_parts || s.log.clock >= s.last_take + 2 * between_takes;
 }
@@ -148,7 +148,7 @@ bool Shard::sections_due() const noexcept {
 Shard::Sections Shard::take_sections(bool all, std::size_t most_bytes) {
   State& s = *state_;
   Sections sections;
-  if (restoring()) return sections;
+  if (!s.options.restarts || restoring()) return sections;
   s.last_take = s.log.clock;
   s.more_due = false;
   s.forget_packs();
@@ -185,7 +185,7 @@ Shard::Sections Shard::take_sections(bool all, std::size_t most_bytes) {
 
 Shard::Sections Shard::take_own_section() {
   State& s = *state_;
-  if (restoring() || s.marks.empty()) return {};
+  if (!s.options.restarts || restoring() || s.marks.empty()) return {};
   s.last_own = s.log.clock;
   s.forget_marks();
   s.forget_packs();

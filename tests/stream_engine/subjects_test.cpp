@@ -174,6 +174,30 @@ TEST_CASE("a finished job is forgotten a day after its end, and room is for the 
   CHECK(log.shard.counters().subject_limit == 3);
 }
 
+TEST_CASE("a log that is judged without restarts keeps nothing for one, and gives the same") {
+  SmallJob with{heat_pack()}, without{heat_pack(), nullptr, {.restarts = false}};
+  std::size_t most = 0;
+  for (SmallJob* log : {&with, &without})
+    for (int hour = 0; hour < 24 * 6; ++hour) {
+      const std::string job = "job" + std::to_string(hour);
+      const double s = hour * 3600.0;
+      event(*log, job.c_str(), s, "start");
+      for (int i = 1; i < 40; ++i) heat(*log, job.c_str(), s + 60 * i, 90, Origin{"node/0", static_cast<std::uint64_t>(i), s + 60 * i});
+      heat(*log, job.c_str(), s + 2400, 90, Origin{"node/0", 39, s + 2400});  // comes twice
+      watermark(*log, "node/0", s + 2400, s + 2400);
+      event(*log, job.c_str(), s + 2401, "end");
+      log->beats(s + 2402, s + 2500);
+      if (log == &without) most = std::max(most, log->shard.kept_for_restarts());
+    }
+  CHECK(with.shard.kept_for_restarts() > 6'000);
+  CHECK(with.shard.subjects() < 80);
+  CHECK(most == 1);
+  CHECK(without.shard.digests() == with.shard.digests());
+  CHECK(without.shard.row_digests() == with.shard.row_digests());
+  CHECK(without.collector.reported == with.collector.reported);
+  CHECK(without.shard.take_sections(true).empty());
+}
+
 TEST_CASE("strays of an attempt that nobody ended are swallowed for a day after it was noticed") {
   SmallJob log{heat_pack()};
   heat(log, "a", 1, 1);
