@@ -19,7 +19,7 @@ void Rekeyer::begin(std::string_view source, std::uint64_t offset, stream::Time 
   if (pending_.size() > few) pending_.resize(few);
   source_ = source, offset_ = offset, arrival_ = arrival;
   used_ = jobs_ = 0;
-  nodes_.clear(), placed_.clear(), left_.clear();
+  nodes_.clear(), placed_.clear(), left_.clear(), jobs_of_.clear();
 }
 
 void Rekeyer::finish() {
@@ -84,6 +84,7 @@ void Rekeyer::record(const Record& record) {
   if (record.job == stream::cluster_subject)
     return left_out({Reason::malformed, record.place, "a job cannot be called cluster: that is the subject of all nodes; rename the job"});
   if (!put(place_of(record), record) || placement_ == nullptr) return;
+  jobs_of_.clear();
   const bool ends = record.what == Record::What::event && record.event == "end" && record.member.level == stream::Level::job;
   if (ends) {
     for (std::string& node : placement_->ended(record.job)) left_.emplace_back(std::move(node), record.job);
@@ -107,13 +108,22 @@ void Rekeyer::allocate(const Record& record) {
 
 void Rekeyer::without_job(const Record& record, const std::function<LeftOut()>& why) {
   if (placement_ == nullptr) return left_out(why());
-  placement_->jobs_on(record.member.node, arrival_, on_node_);
-  for (const std::string_view job : on_node_) put(copy_for(job), record);
+  const auto& jobs = jobs_on(record.member.node);
+  for (const std::string_view job : jobs) put(copy_for(job), record);
   const bool needed = copy_to_cluster(record);
-  if (!on_node_.empty() || needed || record.event == "member") return;
+  if (!jobs.empty() || needed || record.event == "member") return;
   LeftOut part = why();
   part.what += "; and no job was on node " + std::string{record.member.node} + " in the last 5 min";
   left_out(part);
+}
+
+// A message mostly has many records of a node in a row.
+const std::vector<std::string_view>& Rekeyer::jobs_on(std::string_view node) {
+  if (node.empty() || jobs_of_ != node) {
+    placement_->jobs_on(node, arrival_, on_node_);
+    jobs_of_ = node;
+  }
+  return on_node_;
 }
 
 // Names of GPUs and nodes seldom change.
@@ -181,8 +191,8 @@ bool Rekeyer::copy_to_cluster(const Record& record) {
     }
   std::string_view job = record.job;
   if (job.empty()) {
-    placement_->jobs_on(record.member.node, arrival_, on_node_);
-    if (on_node_.size() == 1) job = on_node_.front();  // of several, nobody knows which
+    const auto& jobs = jobs_on(record.member.node);
+    if (jobs.size() == 1) job = jobs.front();  // of several, nobody knows which
   }
   put(begun(stream::cluster_subject, job, Kind::cluster, *number), copy);
   return true;

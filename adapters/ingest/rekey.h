@@ -67,6 +67,7 @@ class Rekeyer final : public Output {
   Pending* begun(std::string_view job, std::string_view attempt, Kind kind, std::uint64_t number);
   Pending* place_of(const Record& record);
   Pending* copy_for(std::string_view job);
+  const std::vector<std::string_view>& jobs_on(std::string_view node);
   // The nodes of a job that the scheduler starts.
   void allocate(const Record& record);
   bool put(Pending* to, const Record& record);
@@ -90,6 +91,7 @@ class Rekeyer final : public Output {
   std::unordered_map<std::string, Node> nodes_;  // of the message, each numbered as it came
   std::vector<std::pair<std::string, std::string>> placed_, left_;
   std::map<std::string, stream::Time, std::less<>> introduced_;  // members of the cluster: when their names were given last
+  std::string jobs_of_;                                          // the node that on_node_ is of, as long as nothing changes; empty: of none
   std::vector<std::string_view> on_node_;                        // scratch, as these
   std::vector<schemas::EntryBuilder::Value> values_;
   std::string key_;

@@ -95,6 +95,15 @@ TEST_CASE("a record that names a node and no job goes to each job on the node, e
   CHECK(messages.beyond.problems.size() == 1);
 }
 
+TEST_CASE("a record of a message places its job for those behind it") {
+  Messages messages;
+  CHECK(messages.read("x{Hostname=\"n1\"} 1\ns{job_id=\"a\",rank=\"0\",node=\"n1\"} 1\nx{Hostname=\"n1\"} 1\ny{Hostname=\"n1\"} 1") ==
+        Lines{"a 0: n1.s", "a 15: n1.x n1.y"});
+  CHECK(messages.beyond.problems.size() == 1);
+  static_cast<void>(messages.placement.ended("a"));
+  CHECK(messages.read("x{Hostname=\"n1\"} 1").empty());
+}
+
 TEST_CASE("a job that ends is on no node any more, and a job cannot be called cluster") {
   Messages messages{"slurm_jobcomp"};
   static_cast<void>(messages.placement.saw("n1", "7", arrival));
