@@ -224,9 +224,10 @@ unsigned many() {
 }
 
 // Of the log of this seed; returns how many reports it makes.
-std::size_t judge_in_all_ways(std::uint32_t seed) {
+std::size_t judge_in_all_ways(std::uint32_t seed, bool holes = false) {
   CAPTURE(seed);
-  const World world = random_world(seed);
+  CAPTURE(holes);
+  const World world = random_world(seed, holes);
   Random random{seed};
   stream::ShardOptions options;
   options.digest_columns = below(random, 4) == 0;
@@ -261,6 +262,11 @@ TEST_CASE("random rules answer the same after restarts, in slices and without ne
   std::size_t reports = 0;
   for (unsigned i = 0; i < many(); ++i) reports += judge_in_all_ways(seed + i);
   MESSAGE(reports << " reports");
+}
+
+TEST_CASE("so do logs in which beats are missing while sources are read, and sources had holes of their own") {
+  const std::uint32_t seed = tocsin::test::seed(40'000);
+  for (unsigned i = 0; i < (many() + 1) / 2; ++i) CHECK(judge_in_all_ways(seed + i, true) > 0);
 }
 
 TEST_CASE("so do logs that showed a fault: a rule that came back after the end, a hole of beats, a hand-over that failed over a reload") {

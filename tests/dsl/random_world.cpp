@@ -181,8 +181,8 @@ void job_log(Random& random, std::size_t number, unsigned seconds, std::vector<D
 
 }  // namespace
 
-World random_world(std::uint32_t seed) {
-  Random random{seed};
+World random_world(std::uint32_t seed, bool holes) {
+  Random random{seed}, of_holes{seed + 0x9e3779b9u};
   World world;
   std::vector<std::string> hashes;
   for (std::uint64_t i = 0; i < 4; ++i) {
@@ -208,8 +208,20 @@ World random_world(std::uint32_t seed) {
     }
     const double s = stream::seconds(draft.appended - start);
     if (below(random, 120) == 0) gap = s + 9;
-    if (s < gap) continue;
     const auto put = [&](EntryBuilder& b) { world.log.push_back({schemas::encode(b.entry()), draft.appended, {}}); };
+    if (holes && below(of_holes, 90) == 0) gap = std::max(gap, s + static_cast<double>(below(of_holes, 60)));
+    if (s < gap) {  // the sources may be read meanwhile, and have had holes of their own
+      for (int source = 0; holes && source < 2; ++source) {
+        if (below(of_holes, 3) == 0) continue;
+        const double before = read[source];
+        read[source] = std::max(before, s - static_cast<double>(below(of_holes, 4)));
+        const double hole = before > 0 && below(of_holes, 12) == 0 ? std::max(0.0, before - static_cast<double>(below(of_holes, 8))) : 0;
+        EntryBuilder w;
+        w.watermark("source/" + std::to_string(source), later(start, read[source]), hole > 0 ? later(start, hole) : Time{});
+        put(w);
+      }
+      continue;
+    }
     EntryBuilder beat;
     beat.beat();
     put(beat);

@@ -55,6 +55,7 @@ struct World {
 };
 
 inline constexpr const char* world_jobs[] = {"job", "moved", "late"};
-World random_world(std::uint32_t seed);
+// `holes`: beats are missing for up to a minute at a time while sources are read, which have holes of their own.
+World random_world(std::uint32_t seed, bool holes = false);
 
 }  // namespace tocsin::dsl::test
