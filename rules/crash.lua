@@ -9,6 +9,18 @@ local function goes_on(job, word, after)
   local age = word:age()
   return ((age - job.step:age():min("job")):above(after) & age:below("24h")):surely()
 end
+-- What was raised while the first own exception was handled, or because of it ("During handling of", "direct cause of"): the last of such a chain
+-- ended the program. Only where the rank that failed first has one.
+local function chain_of(first, own, early)
+  local linked = first:where { link = { "handling", "cause" } }
+  local theirs = (early & own:where { link = { "handling", "cause" } }:count():above(0)):any("job")
+  return (linked:count():above(0) & theirs):surely(), linked
+end
+-- A loader's worker, or a pool's, shows only the frames of libraries, as a rule; who waited for it shows where the program is.
+local function site_of(job, whole, chain)
+  local owned = job.first:where { code = "own" }
+  return owned:first("place"), (whole:first("code"):is("library") & owned:count():above(0) & ~chain):surely()
+end
 local function well(job) return job.ended:last():is("completed", "cancelled", "timeout", "preempted", "requeued"):surely() end
 
 rule "startup_crash" {
@@ -38,6 +50,11 @@ rule "startup_crash" {
   shows = "no step was made; failed: {who}",
   causes = {
     exception   = "{class}: {message}, in {place}",
+    reached     = "{class}: {message}, in {place}, reached from {site}",
+    linked      = "it led to {last}: {words}, in {at}, which ended the program",
+    torn        = "{class}: {message}, after {where}",
+    bare        = "{class}: {message}",
+    cut         = "a traceback of which the end is missing, in {where}",
     environment = "something is not installed, or does not load",
     asset       = "a file, a model or the data is missing, damaged or closed to the job",
     storage     = "the disk or the quota is full, may not be written, or its file system failed",
@@ -47,6 +64,7 @@ rule "startup_crash" {
   -- Where nothing of the log is understood, an exception long before its end was survived.
   params = { together = 0.5, last = "5m" },
   actions = {
+    reached     = "mend {site}, or what it gives to the library, then start the job again",
     exception   = { "mend {place}, then start the job again", "mend what raised {class}, then start the job again", "mend what the log's traceback names, then start the job again" },
     environment = "install what is missing on every node of the job, then start it again",
     asset       = "put the file, the model or the data where the job looks for it, and let it be read; then start it again",
@@ -57,7 +75,11 @@ rule "startup_crash" {
     otherwise   = { "read the end of the log of {who}, mend it, then start the job again", "read the end of the job's log, mend it, then start the job again" },
   },
   evaluate = function(job, p)
-    local function any(events) return events:count():above(0):surely():any("job") end
+    local ended   = job.failed:where { exitcode = { 1, 2, 126, 127, 255 } }:count():above(0):surely()
+    local failed  = ended:any("job")
+    local over    = failed | job.ended:last():is("failed"):surely()
+    -- What a line says long before the end was survived, unless a launcher or the scheduler says that the job failed.
+    local function any(events) return (events:count():above(0):surely() & (over | ~(events:age():above(p.last) & events:age():below("24h")):surely())):any("job") end
     local own     = job.raised:except { exception = OTHERS, part = { "consequence", "no room" } }
     local first   = job.first:except { exception = OTHERS, part = { "consequence", "no room" } }
     -- Whose own exception came first, or all of them where most ranks fail in the same way.
@@ -72,15 +94,21 @@ rule "startup_crash" {
     local missing = any(job.module) | any(job.library)
     local gpu     = any(job.gpu) | no_room:any("job")
     local asset   = any(job.hub) | any(job.data) | any(job.file)
-    local ended   = job.failed:where { exitcode = { 1, 2, 126, 127, 255 } }:count():above(0):surely()
-    local failed  = ended:any("job")
-    local lately  = ~(first:age():above(p.last) & first:age():below("24h")):surely() | failed | job.ended:last():is("failed"):surely()
+    local lately  = ~(first:age():above(p.last) & first:age():below("24h")):surely() | over | job.failed:count():above(0):any("job"):surely()
     local crash   = (came:any("job") & lately) | any(job.usage) | storage | missing | asset | gpu | failed
     local begun   = (job.step:count():above(0):any("job") | job.loss:count():above(0)):surely()
     local well    = well(job) | job.finished:count():above(0):surely()
+    local chain, linked = chain_of(first, own, early)
+    local whole  = first:except { exception = "cut off" }
+    local named  = whole:count():above(0):surely()
+    local placed = whole:first("code"):is("own", "library"):surely()      -- a last line alone has no place
+    local part   = first:where { exception = "cut off" }
+    local parts  = part:count():above(0):surely()
+    local site, reached = site_of(job, whole, chain)
     -- A disk that is full strikes at the first save: the steps until then prove nothing.
     return crash & (~begun | storage) & ~well,
-      { who = raised | (ended & ~raised:any("job")), exception = first:count():above(0):surely(), class = first:first("exception"), message = first:first("message"), place = first:first("place"), environment = missing, asset = asset, storage = storage, usage = any(job.usage), gpu = gpu }
+      { who = raised | (ended & ~raised:any("job")), exception = named & placed & ~reached, reached = reached, site = site, torn = named & ~placed & parts, bare = named & ~placed & ~parts, class = whole:first("exception"), message = whole:first("message"), place = whole:first("place"), cut = parts & ~named, where = part:first("place"),
+        linked = chain, last = linked:last("exception"), words = linked:last("message"), at = linked:last("place"), environment = missing, asset = asset, storage = storage, usage = any(job.usage), gpu = gpu }
   end,
 }
 
@@ -105,8 +133,13 @@ rule "exception" {
   yields_to = { "startup_crash", "rank_killed", "rendezvous_failed", "cuda_out_of_memory", "gpu_error", "gpu_error_in_log", "cuda_failed", "checkpoint_unreadable",
                 "collective_hang", "collective_timeout", "loss_not_finite", "node_down", "node_lost", "preempted" },
   shows = "{class}: {message}, in {place}; on {who}",
-  causes = { own = "the program's own code or its data: the place is the last line outside of libraries" },
+  causes = {
+    own    = "the program's own code or its data: the place is the last line outside of libraries",
+    reached = "libraries alone are in its traceback; another one of the same time reached them from {site}",
+    linked = "it led to {last}: {words}, in {at}, which ended the program",
+  },
   actions = {
+    reached   = { "mend {site}, or what it gives to the library; start again and resume from checkpoint {saved:.0f}", "mend {site}, or what it gives to the library, then start the job again" },
     own       = { "mend {place}, then start again and resume from checkpoint {saved:.0f}", "mend {place}, then start the job again" },
     otherwise = { "mend what raised {class}, then start the job again", "read the last traceback of the log, mend it, then start the job again" },
   },
@@ -121,8 +154,12 @@ rule "exception" {
     local known   = (first:count() - job.new:except { exception = OTHERS, part = "consequence" }:count():fill(0)):at_least(p.often)
     local habit   = (known & job.step:age():min("job"):below(p.steps) & job.step:age():min("job"):below(first:age())):surely() & ~job.failed:count():above(0):any("job"):surely() & ~job.ended:last():is("failed"):surely()
     local own_end = ~habit & first:count():above(0) & begun & lately & ~goes_on(job, first, p.after) & ~(job.loss:age():below(first:age() - "30s") & first:age():below("24h")):surely()
+    local chain, linked = chain_of(first, own, early)
+    local whole   = first:except { exception = "cut off" }
+    local site, reached = site_of(job, whole, chain)
     return own_end & ~well(job) & ~job.finished:count():above(0):surely(),
-      { who = early, class = first:first("exception"), message = first:first("message"), place = first:first("place"), own = first:count():above(0), saved = job.saved:last("step") }
+      { who = early, class = whole:first("exception"), message = whole:first("message"), place = whole:first("place"), own = first:count():above(0) & ~reached, reached = reached, site = site,
+        linked = chain, last = linked:last("exception"), words = linked:last("message"), at = linked:last("place"), saved = job.saved:last("step") }
   end,
 }
 
@@ -173,8 +210,30 @@ case "Paddle's launcher says which processes ended" {
 case "all ranks refuse the same file" {
   ranks = 4, { lasting = "10s", phase = "starting", events = {
     { "traceback", rank = 0, exception = "KeyError", at = "5s" }, { "traceback", rank = 1, exception = "KeyError", at = "6s" }, { "traceback", rank = 2, exception = "KeyError", at = "7s" },
-    { "traceback", rank = 3, exception = "KeyError", at = "7s" }, { "exception_raised", exception = "KeyError", message = "'lr'", at = "5s" } }, ends = "failed" },
+    { "traceback", rank = 3, exception = "KeyError", at = "7s" }, { "exception_raised", exception = "KeyError", message = "'lr'", place = "train.py", code = "own", at = "5s" } }, ends = "failed" },
   fires = { { "startup_crash", who = { 0, 1, 2, 3 }, cause = "exception" } },
+}
+case "what was raised while another exception was handled ended the program" {
+  ranks = 1, { lasting = "10s", phase = "starting", events = {
+    { "traceback", rank = 0, exception = "KeyError", code = "own", at = "5s" }, { "exception_raised", exception = "KeyError", message = "'a'", place = "load.py", code = "own", at = "5s" },
+    { "traceback", rank = 0, exception = "ValueError", link = "handling", code = "own", at = "5s" }, { "exception_raised", exception = "ValueError", message = "no a", place = "train.py", link = "handling", code = "own", at = "5s" } }, ends = "failed" },
+  fires = { { "startup_crash", who = { 0 }, cause = "linked" } },
+}
+case "a chain of another rank is not that of the first" {
+  ranks = 4, { lasting = "10s", phase = "starting", events = {
+    { "traceback", rank = 1, exception = "KeyError", code = "own", at = "2s" }, { "exception_raised", exception = "KeyError", message = "'a'", place = "load.py", code = "own", at = "2s" },
+    { "traceback", rank = 0, exception = "OSError", link = "handling", at = "8s" }, { "exception_raised", exception = "OSError", link = "handling", at = "8s" } }, ends = "failed" },
+  fires = { { "startup_crash", who = { 1 }, cause = "exception" } },
+}
+case "a loader's worker shows only frames of libraries, and who waits for it the program's" {
+  ranks = 1, { lasting = "10s", phase = "starting", events = {
+    { "traceback", rank = 0, exception = "OSError", part = "consequence", code = "own", at = "5s" }, { "exception_raised", exception = "OSError", part = "consequence", place = "train.py", code = "own", at = "5s" },
+    { "traceback", rank = 0, exception = "OSError", code = "library", at = "5s" }, { "exception_raised", exception = "OSError", message = "no image", place = "Image.py", code = "library", at = "5s" } }, ends = "failed" },
+  fires = { { "startup_crash", cause = "reached" } },
+}
+case "a line about GPUs at the start of a log that goes on for long, and of which nothing is understood" {
+  ranks = 1, { lasting = "20m", phase = "starting", process_rss = 1e9, events = { { "no_gpu", rank = 0, at = "1m" } } },
+  { lasting = "1m" }, fires = { { "progress_not_understood" } },
 }
 case "an exception that was caught, in a log of which nothing is understood" {
   ranks = 1, { lasting = "20m", phase = "starting", process_rss = 1e9, events = { { "traceback", rank = 0, exception = "OSError", at = "1m" }, { "exception_raised", exception = "OSError", at = "1m" } } },

@@ -340,7 +340,7 @@ case "the rank whose loader was killed, not those that lost it" {
 case "a worker of the loader ends by its own exception" {
   ranks = 1, { lasting = "1m", phase = "starting" },
   { lasting = "5s", events = { { "dataloader_killed", rank = 0, pid = 77, signal = "none" }, { "dataloader_killed", rank = 0, pid = 77 }, { "traceback", rank = 0, exception = "RuntimeError" },
-                               { "exception_raised", exception = "RuntimeError", message = "a worker ended", place = "train.py" } }, ends = "failed" },
+                               { "exception_raised", exception = "RuntimeError", message = "a worker ended", place = "train.py", code = "own" } }, ends = "failed" },
   fires = { { "startup_crash", cause = "exception" } },
 }
 case "the kernel killed a process for its memory" {

@@ -114,9 +114,9 @@ signals {
     documentation = "The rank lost its connection to another: the other one is gone." },
 
   -- ---- how processes and jobs end ---------------------------------------------------------------------------------------------
-  traceback = { kind = "event", unit = "none", owner = "rank", source = log, fields = { exception = "text", message = "text", frame = "text", place = "text", loading = "text", part = "text" },
-    documentation = "A Python traceback, by the exception that it ends in. `loading` is yes where a checkpoint was being loaded; `part` is consequence where the exception reports the end of another rank, and no room where the first use of a GPU finds no memory on it." },
-  exception_raised = { kind = "event", unit = "none", owner = "job", source = log, fields = { exception = "text", message = "text", frame = "text", place = "text", loading = "text", part = "text" },
+  traceback = { kind = "event", unit = "none", owner = "rank", source = log, fields = { exception = "text", message = "text", frame = "text", place = "text", loading = "text", part = "text", link = "text", code = "text" },
+    documentation = "A Python traceback, by the exception that it ends in. `loading` is yes where a checkpoint was being loaded; `part` is consequence where the exception reports the end of another rank, and no room where the first use of a GPU finds no memory on it; `link` says whether it was raised while another one was handled, or because of it; `code` is library where all frames are, else own." },
+  exception_raised = { kind = "event", unit = "none", owner = "job", source = log, fields = { exception = "text", message = "text", frame = "text", place = "text", loading = "text", part = "text", link = "text", code = "text" },
     documentation = "The same traceback as an event of the job: of several the first is that of whoever failed first. `place` is the last frame outside of libraries; `part` is consequence where another rank's end is what it reports." },
   usage_error = { kind = "event", unit = "none", owner = "rank", source = log, fields = { message = "text" },
     documentation = "The program refuses its command line." },
