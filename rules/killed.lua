@@ -58,7 +58,10 @@ rule "rank_killed" {
                     | job.failed:where { how = { "Killed", "Out Of Memory", "Segmentation fault", "Bus error", "Illegal instruction", "Floating point exception" } }:count():above(0)
                     | job.reported:where { signal = { 4, 7, 8, 9, 11 } }:count():above(0)
     local alone  = job.worker:where { signal = "none" }:count()      -- a worker that ended by itself is reported once more, without how
-    local loader = job.worker:except { signal = "none" }:count():above(alone)
+    -- A process that ends by an exception of its own ends its loader's workers, and Python prints how: 15 and 6 are no kill from outside then.
+    local soft   = { "none", "Aborted", "Terminated" }
+    local raised = job.raised:except { part = "consequence", exception = { "unheeded", "KeyboardInterrupt", "SystemExit" } }:count():above(0):surely()
+    local loader = job.worker:except { signal = soft }:count():above(alone) | (job.worker:except { signal = "none" }:count():above(alone) & job.worker:age():above(p.wait) & ~raised):surely()
     local over   = job.ended:last()
     -- The kernel names a process, a shell a command; the launcher names the rank a moment later, or the steps stop.
     local wait   = greatest(p.wait, 2 * job.gap:median():max("job"):fill(0))
@@ -124,6 +127,7 @@ rule "process_aborted" {
     killed = signal "process_killed" { over = "attempt" },
     failed = signal "rank_failed"    { over = "attempt" },
     raised = signal "traceback"      { over = "attempt" },
+    worker = signal "dataloader_killed" { over = "attempt" },
     ended  = signal "end_reason"     { over = "attempt" },
     done   = signal "training_ended" { over = "attempt" },
     known  = finding { "collective_hang", "collective_timeout", "collective_failed", "rendezvous_failed", "cuda_out_of_memory", "gpu_error", "gpu_fault", "gpu_error_in_log",
@@ -138,7 +142,9 @@ rule "process_aborted" {
     local gave_up = job.abort:count():above(0):surely() | job.killed:where { signal = 6 }:count():above(0):surely() | job.failed:where { signal = 6 }:count():above(0):surely()
     local raised  = job.raised:except { exception = p.passed_on }:count():above(0):surely():any("job")
     local well    = well(job) | job.done:count():above(0):surely()
-    return gave_up:any("job") & ~raised & ~well & ~job.known:ever():surely(), { who = gave_up, library = gave_up:any("job") }
+    -- A loader's worker that gave up, in a process that raised nothing of its own.
+    local worker  = job.worker:where { signal = "Aborted" }:count():above(0):surely() & ~job.raised:except { exception = p.passed_on, part = "consequence" }:count():above(0):surely():any("job")
+    return ((gave_up:any("job") & ~raised) | worker:any("job")) & ~well & ~job.known:ever():surely(), { who = gave_up | worker, library = (gave_up | worker):any("job") }
   end,
 }
 

@@ -56,3 +56,14 @@ case "NCCL gets no memory for its buffers, and fails" {
   ranks = 2, { lasting = "20s", phase = "starting", events = { { "nccl_warning", rank = 1, message = "Cuda failure 2 'out of memory'", at = "10s" }, { "nccl_error", rank = 1, at = "10s" } }, ends = "failed" },
   fires = { { "cuda_out_of_memory", who = { 1 }, cause = "plan" } },
 }
+case "a loader's worker is ended with its process, which raised an exception of its own" {
+  ranks = 1, { lasting = "1m", phase = "train", step = steps(1) },
+  { lasting = "5s", step = silent, events = { { "dataloader_killed", rank = 0, pid = 77, signal = "Aborted" }, { "traceback", rank = 0, exception = "unheeded" },
+    { "traceback", rank = 0, exception = "ValueError", code = "own" }, { "exception_raised", exception = "ValueError", message = "3 columns", place = "train.py", code = "own" } }, ends = "failed" },
+  fires = { { "exception", who = { 0 }, cause = "own" } },
+}
+case "a loader's worker gives up, and its process reports nothing else" {
+  ranks = 1, { lasting = "1m", phase = "train", step = steps(1) },
+  { lasting = "2s", step = silent, events = { { "dataloader_killed", rank = 0, pid = 77, signal = "Aborted" }, { "traceback", rank = 0, exception = "RuntimeError", part = "consequence" } }, ends = "unknown" },
+  fires = { { "process_aborted" } },
+}
