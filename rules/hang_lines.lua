@@ -9,7 +9,12 @@ rule "collective_timeout" {
     reported = signal "collective_timeout_reported" { over = "attempt" },
     stuck  = signal "watchdog_stuck"     { over = "attempt" },
     absent = signal "barrier_missed"     { over = "attempt" },
+    first  = signal "exception_raised"   { over = "attempt" },
+    step   = signal "step"               { over = "attempt" },
   },
+  -- A rank that raised an exception of its own is the one that the others wait for, if the watchdogs gave up within the time that they wait (10 min, or 30) after it.
+  params = { others = { "unheeded", "cut off", "DistBackendError", "DistNetworkError", "DistStoreError", "RuntimeError", "KeyboardInterrupt", "SystemExit", "SignalException", "ChildFailedError", "RayTaskError" },
+             waits = "35m" },
   yields_to = { "collective_hang", "rank_killed" },
   shows = "ranks that waited for a collective until their watchdog gave up: {n:.0f}; proven absent: {who}",
   causes = {
@@ -25,7 +30,11 @@ rule "collective_timeout" {
     local reported = job.late:count():above(0) | job.stuck:count():above(0)
     local waited   = reported:surely()
     local reported = job.reported:count():above(0):surely()
-    return (waited | reported | missed:surely()):any("job"),
+    local own      = job.first:except { exception = p.others, part = "consequence" }
+    local since    = (waited & job.late:age():below("24h")):surely():choose(job.late:age(), 0):max("job")
+    local raised   = (own:age():above(since) & (own:age() - since):below(p.waits) & own:count():above(0)):surely()
+    local goes_on  = job.step:age():min("job"):below(own:age() - 30):surely()
+    return (waited | reported | missed:surely()):any("job") & ~(raised & ~goes_on),
       { n = waited:count("job"), who = missed:surely(), absent = missed:any("job"), waiting = ~missed:any("job"), saved = job.saved:last("step") }
   end,
 }
@@ -97,7 +106,9 @@ rule "collective_failed" {
   evaluate = function(job, p)
     local failed = job.nccl:count():above(0):surely()
     local own    = job.first:except { exception = p.others, part = "consequence" }
-    local known  = own:age():above(job.nccl:age():max("job")):surely() & own:count():above(0):surely()
+    -- The first of the reports: a rank that reports nothing has no age.
+    local since  = (failed & job.nccl:age():below("24h")):surely():choose(job.nccl:age(), 0):max("job")
+    local known  = own:age():above(since):surely() & own:count():above(0):surely()
     return failed:any("job") & ~known, { n = failed:count("job"), saved = job.saved:last("step") }
   end,
 }
@@ -211,6 +222,18 @@ case "a watchdog gives up: those that report it waited, no rank is named" {
   { lasting = "2m", phase = "train", step = steps(1) },
   { lasting = "20s", step = silent, events = { { "collective_timeout", rank = 0, seq = 133, op = "ALLREDUCE" }, { "collective_timeout", rank = 2, seq = 133, op = "ALLREDUCE" } } },
   fires = { { "collective_timeout", cause = "waiting", within = "5s" } },
+}
+case "a rank raises an exception of its own, and the watchdogs of the others give up later" {
+  ranks = 4, { lasting = "2m", phase = "train", step = steps(1) },
+  { lasting = "10m", step = silent, events = { { "traceback", rank = 2, exception = "IndexError", code = "own", at = "1s" }, { "exception_raised", exception = "IndexError", message = "2", place = "data.py", code = "own", at = "1s" } } },
+  { lasting = "5s", step = silent, events = { { "collective_timeout", rank = 0 }, { "collective_timeout", rank = 1 }, { "collective_timeout", rank = 3 }, { "rank_failed", rank = 2, exitcode = 1, at = "3s" } }, ends = "failed" },
+  fires = { { "exception" } },
+}
+case "an error of NCCL after another rank's own exception is a consequence of that" {
+  ranks = 2, { lasting = "1m", phase = "train", step = steps(1) },
+  { lasting = "9s", step = silent, events = { { "traceback", rank = 0, exception = "TypeError", code = "own" }, { "exception_raised", exception = "TypeError", message = "none", place = "train.py", code = "own" },
+    { "nccl_error", rank = 1, at = "4s" }, { "traceback", rank = 1, exception = "DistBackendError", part = "consequence", at = "4s" } }, ends = "failed" },
+  fires = { { "exception", who = { 0 } } },
 }
 case "a barrier that knows its members names the one that did not come" {
   ranks = 4,
