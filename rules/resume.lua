@@ -3,15 +3,27 @@
 rule "checkpoint_unreadable" {
   family = "E2", severity = "critical", per = "job", every = { "bad", "raised", "30s" },
   summary = "The checkpoint could not be loaded",
-  needs = { bad = signal "checkpoint_unreadable" { over = "attempt" }, raised = signal "traceback" { over = "attempt" }, step = signal "step" { over = "attempt" } },
+  needs = {
+    bad = signal "checkpoint_unreadable" { over = "attempt" }, raised = signal "traceback" { over = "attempt" }, first = signal "exception_raised" { over = "attempt" },
+    step = signal "step" { over = "attempt" },
+  },
   -- Failures while a checkpoint is loaded that are not failures of the checkpoint.
   params = { other = { "ModuleNotFoundError", "ImportError", "PermissionError", "OutOfMemoryError", "KeyboardInterrupt", "AcceleratorError", "DistBackendError" } },
-  shows = "the checkpoint is damaged, or does not fit the model",
+  shows = "the checkpoint is damaged, or does not fit the model; on {who}",
+  causes = { error = "{class}: {message}, in {place}", line = "{words}", reached = "{words}, in {site}" },
   actions = { otherwise = "resume from the checkpoint before this one, or correct the model's configuration so that it fits" },
   evaluate = function(job, p)
     -- Once steps were made, what does not load is something else: a best model, a part for evaluation.
-    local within = job.raised:where { loading = "yes" }:except { exception = p.other }:count():above(0):surely():any("job")
-    return (job.bad:count():above(0):surely() | within) & ~job.step:count():above(0):any("job"):surely()
+    local loading = job.raised:where { loading = "yes" }:except { exception = p.other }:count():above(0):surely()
+    local bad     = job.bad:count():above(0):surely()
+    local own     = job.raised:except { part = "consequence" }:count():above(0):surely()
+    local who     = loading | (own & bad & ~loading:any("job"))
+    local first   = job.first:where { loading = "yes" }:except { exception = "cut off", part = "consequence" }
+    local named   = first:count():above(0):surely()
+    -- The traceback of that very line.
+    local near    = (job.first:age() - job.bad:age()):abs():below(0.5):surely() & ~named
+    return (bad | loading:any("job")) & ~job.step:count():above(0):any("job"):surely(),
+      { who = who, error = named, line = bad & ~named & ~near, reached = bad & near, site = job.first:last("place"), words = job.bad:last("message"), class = first:first("exception"), message = first:first("message"), place = first:first("place") }
   end,
 }
 
