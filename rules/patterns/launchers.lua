@@ -13,6 +13,12 @@ pattern "torchrun_failed" {
   event  = "rank_failed", fields = { exitcode = "code", local_rank = "local", pid = "pid", signal = { find = [[exitcode: -(\d+)]] } },
   texts  = { launcher = { text = "torchrun" } },
 }
+pattern "torchelastic_child" {
+  about  = "the elastic launcher of PyTorch 1.9 and 1.10, before its table",
+  line   = [[^Child process (?P<pid>\d+) \(local_rank (?P<local>\d+)\) FAILED \(exitcode (?P<code>-?\d+)\)]],
+  event  = "rank_failed", fields = { exitcode = "code", local_rank = "local", pid = "pid", signal = { find = [[exitcode -(\d+)]] } },
+  texts  = { launcher = { text = "torchrun" } },
+}
 pattern "tocsin_rank_failed" {
   line   = [[^launch: rank (?P<rank>\d+) failed: exitcode: (?P<code>-?\d+)]], event = "rank_failed", rank = "rank",
   fields = { rank = "rank", exitcode = "code", signal = { { find = [[[Ss]ignal (\d+)]] }, { find = [[exitcode: -(\d+)]] } } },
