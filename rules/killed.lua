@@ -128,6 +128,8 @@ rule "process_aborted" {
     failed = signal "rank_failed"    { over = "attempt" },
     raised = signal "traceback"      { over = "attempt" },
     worker = signal "dataloader_killed" { over = "attempt" },
+    cancelled = signal "slurm_cancelled" { over = "attempt" },
+    stopped   = signal "launcher_stopped" { over = "attempt" },
     ended  = signal "end_reason"     { over = "attempt" },
     done   = signal "training_ended" { over = "attempt" },
     known  = finding { "collective_hang", "collective_timeout", "collective_failed", "rendezvous_failed", "cuda_out_of_memory", "gpu_error", "gpu_fault", "gpu_error_in_log",
@@ -136,15 +138,22 @@ rule "process_aborted" {
   params = { passed_on = { "unheeded", "CalledProcessError", "ChildFailedError", "ProcessExitedException" } },      -- what launchers raise
   yields_to = { "rank_killed", "rank_vanished", "node_down", "node_lost", "preempted" },
   shows = "aborted: {who}",
-  causes = { library = "a library found its memory damaged, or met an error that it could not pass on" },
-  actions = { library = "read the last lines of {who}, and its core file if there is one; if nothing explains it, start again with another version of the library" },
+  causes = {
+    library = "a library found its memory damaged, or met an error that it could not pass on",
+    loader  = "a worker of its data loader gave up, or was ended by a signal",
+  },
+  actions = {
+    loader  = "ask who ended the worker (the scheduler's log, dmesg -T), or read its last lines; then start the job again",
+    library = "read the last lines of {who}, and its core file if there is one; if nothing explains it, start again with another version of the library",
+  },
   evaluate = function(job, p)
     local gave_up = job.abort:count():above(0):surely() | job.killed:where { signal = 6 }:count():above(0):surely() | job.failed:where { signal = 6 }:count():above(0):surely()
     local raised  = job.raised:except { exception = p.passed_on }:count():above(0):surely():any("job")
     local well    = well(job) | job.done:count():above(0):surely()
-    -- A loader's worker that gave up, in a process that raised nothing of its own.
-    local worker  = job.worker:where { signal = "Aborted" }:count():above(0):surely() & ~job.raised:except { exception = p.passed_on, part = "consequence" }:count():above(0):surely():any("job")
-    return ((gave_up:any("job") & ~raised) | worker:any("job")) & ~well & ~job.known:ever():surely(), { who = gave_up | worker, library = (gave_up | worker):any("job") }
+    -- A loader's worker that gave up or was ended, in a process that raised nothing of its own, and nobody asked for its end.
+    local asked   = (job.cancelled:count():above(0) | job.stopped:count():above(0)):surely()
+    local worker  = ~asked & job.worker:where { signal = { "Aborted", "Terminated" } }:count():above(0):surely() & ~job.raised:except { exception = p.passed_on, part = "consequence" }:count():above(0):surely():any("job")
+    return ((gave_up:any("job") & ~raised) | worker:any("job")) & ~well & ~job.known:ever():surely(), { who = gave_up | worker, library = gave_up:any("job"), loader = worker:any("job") }
   end,
 }
 
