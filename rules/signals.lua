@@ -40,6 +40,8 @@ signals {
     documentation = "The training loss. Ranks that report the same step agree on one value.", aliases = { "train_loss", "lm_loss", "train/loss" } },
   grad_norm = { kind = "gauge", unit = "none", owner = "job", source = log, points = true,
     documentation = "The norm of the gradient before clipping.", aliases = { "train/grad_norm", "gnorm" } },
+  epoch = { kind = "gauge", unit = "count", owner = "job", source = log, points = true,
+    documentation = "The epoch of a line that sums one up: where no step is read, it tells that another training has begun in the same log." },
   learning_rate = { kind = "gauge", unit = "none", owner = "job", source = log, points = true,
     documentation = "The learning rate of the first parameter group.", aliases = { "lr", "train/learning_rate" } },
   phase = { kind = "state", unit = "text", owner = "job", source = log, values = { "starting", "train", "eval", "checkpoint" },

@@ -102,7 +102,7 @@ parser "lightning" (training {
   unless  = [[(?i)^[^|]*\b(?:val|valid|validat\w*|eval\w*|test|testing|dev)\b[^|]*\|]],
   samples = { step = { { find = [[\bglobal_step=(NUM)]] }, { "n", epoch = "epoch", per_epoch = "total" } },
               loss = { { find = [[reduced_train_loss=(NUM)]] }, { find = [[train_loss_step=(NUM)]] }, { find = [[train_loss=(NUM)]] },
-                       { find = [[(?i)[ ,]loss=(NUM)]] } },
+                       { find = [[(?i)[ ,]loss=(NUM)]] }, { find = [[[ ,\[](?:CE|ce)=(NUM)]] } },
               step_time = { find = [[train_step_timing in s=(NUM)]] }, grad_norm = { find = [[grad_norm=(NUM)]] } },
 })
 parser "lightning_validation" { line = [[^\s*(?:Validat(?:ing|ion)(?: DataLoader INT| sanity check)?|Sanity Checking(?: DataLoader INT)?):\s[^|]*\|]],
@@ -198,8 +198,8 @@ parser "mlperf_count" {
 
 parser "keras" (training {
   about   = "versions 2 and 3; the bar counts within an epoch that another line names, so there is no step",
-  line    = [[^\s*INT/INT (?:\[[=>.]*\]|\S*━|- (?:ETA|NUM)).*(?:- |\s)loss: (?P<loss>NUM)]],
-  samples = { loss = "loss", learning_rate = { find = [[ learning_rate: (NUM)]] },
+  line    = { [[^\s*INT/INT (?:\[[=>.]*\]|\S*━|- (?:ETA|NUM)).*(?:- |\s)loss: (?P<loss>NUM)]], [[^\s*- \d+m?s(?: \S+)? - (?:\w+: NUM - ){0,6}loss: (?P<plain>NUM)]] },
+  samples = { loss = { { "loss" }, { "plain" } }, learning_rate = { find = [[ learning_rate: (NUM)]] },
               step_time = { { find = [[ (NUM)ms/step]], scale = 0.001 }, { find = [[ (NUM)s/step]] } } },
 })
 
@@ -240,8 +240,8 @@ parser "swin" (training {
 })
 parser "metric_logger" (training {
   about   = "the meters of torchvision's references, as DETR, MAE and DINO print them: value (average); some leave out the loss",
-  line    = [[\bEpoch: \[(?P<epoch>INT)\]\s+\[\s*(?P<n>INT)/(?P<total>INT)\]\s+eta: ]],
-  samples = { step = { "n", epoch = "epoch", per_epoch = "total" }, loss = { find = [[\b(?:total_|train_)?loss: (NUM)]] }, learning_rate = { find = [[\blr: (NUM)]] }, step_time = { find = [[\btime: (NUM)]] },
+  line    = [[\bEpoch: \[(?P<epoch>INT)(?:/INT)?\]\s+\[\s*(?P<n>INT)/(?P<total>INT)\]\s+eta: ]], unless = [[(?i)\b(?:test|val|valid\w*|eval\w*)\b.{0,12}\bepoch: ]],
+  samples = { step = { "n", epoch = "epoch", per_epoch = "total" }, loss = { { find = [[\b(?:total_|train_)?loss: (NUM)]] }, { find = [[\b[a-z]{4,16}_loss: (NUM) \(]] } }, learning_rate = { find = [[\blr: (NUM)]] }, step_time = { find = [[\btime: (NUM)]] },
               data_time = { find = [[\bdata: (NUM)]] } },
 })
 parser "paddle" (training {
@@ -340,6 +340,10 @@ parser "stable_baselines" (training {
   about   = "Stable Baselines and its kin: a table of statistics; its losses are no measure of what is learnt",
   line    = [[^\| +(?:total_)?timesteps +\| +(?P<step>INT) +\|]], samples = { step = "step" },
 })
+parser "logged_table" {
+  about   = "the table of OpenAI's logger, as improved diffusion and Baselines print it: a row for each value, sorted by name",
+  line    = [[^\| +(?:global_)?step +\| +(?P<step>NUM) +\|]], samples = { step = "step" }, states = { phase = "train" },
+}
 parser "episodes_returned" (training {
   about   = "CleanRL: global_step=1024, episodic_return=[21.]; self-play: batch i:12, episode_len:30",
   line    = { [[\bglobal[_ ]step=(?P<step>INT), episodic[_ ](?:return|length)=]], [[\bbatch i:\s?(?P<batch>INT), ?episode_len:]] }, samples = { step = { { "step" }, { "batch" } } },

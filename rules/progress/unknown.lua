@@ -1,13 +1,13 @@
 -- Lines of no framework that frameworks.lua knows: careful, and after all others (the file's name sorts last).
 
-local loss = [[(?:(?:train(?:ing)?[_ /]|total[_ -]|tot_|per_token_|[mc]?lm[_ ]|step[_ ]|ce[_ ]|gen[_ ]|contrastive_)?loss(?:[_ ]total|_train(?:ing)?)?|x-?ent|cross[_ -]?entropy|nll|ce|objective|cost)]]
-local loss_is = [[\b]] .. loss .. [[["'*]?\s*(?:[:=|\[]|\bis\b|\s)\s*["'*]?(?:loss=)?(?P<loss>NUM)(?:[^\w.]|$)]]
+local loss = [[(?:(?:train(?:ing)?[_ /]|total[_ -]|tot_|per_token_|[mc]?lm[_ ]|step[_ ]|(?:mini-?)?batch[_ ]|curr?(?:ent)?_|ce[_ ]|gen[_ ]|contrastive_)?loss(?:[_ ]total|_train(?:ing)?)?|x-?ent|cross[_ -]?entropy|nll|ce|objective|cost)]]
+local loss_is = [[\b]] .. loss .. [[["'*]?\s*(?:[:=|\[]|\bis\b|\s)\s*["'*{]?(?:loss=|tensor\()?(?P<loss>NUM)(?:[^\w.]|$)]]
 local scan_loss = [[(?i)loss|x-?ent|entropy|nll|objective|cost|\bce\b]]
 
 parser "epoch_bar" {
   about   = "it counts within the epoch that it names: Train epoch [1/3], Epoch #4, Training Epoch 2 of 5, Epoch 1/3 train",
   line    = [[(?i)^[\s\[]*(?:train(?:ing)?\b[\s:|]*)?(?:step of )?epoch[ :#\[]*(?P<epoch>INT)(?:\s?(?:/|of)\s?INT)?[\]\s:-]*(?:\[?train(?:ing)?[\]\s:]*)?INT%(?:\|[^|]*\|)?\s*(?P<n>INT)/(?P<total>INT) \[\d]],
-  samples = { step = { "n", epoch = "epoch", per_epoch = "total" }, loss = { find = [=[[ ,\[(](?:train_|step_|gpt_|batch_)?loss(?: \(batch\))?=(NUM)]=] },
+  samples = { step = { "n", epoch = "epoch", per_epoch = "total" }, loss = { { find = [=[(?i)[ ,\[(](?:train_|step_|gpt_|batch_|curr?(?:ent)?_?)?loss(?: \(batch\))?=(NUM)]=] }, { find = [=[[ ,\[](?:CE|ce)=(NUM)]=] } },
               learning_rate = { find = [[\blr=(NUM)]] } },
   states  = { phase = "train" },
 }
@@ -16,13 +16,13 @@ parser "epoch_bar" {
 parser "bar" {
   line    = [[^\s*INT%\|[^|]*\|\s*(?P<step>INT)/(?P<total>INT) \[\d]],
   same    = "total",
-  samples = { step = "step", loss = { find = [=[(?i)[ ,\[](?:train_|step_|avr_)?loss=(NUM)]=] } },
+  samples = { step = "step", loss = { find = [=[(?i)[ ,\[](?:train_|step_|avr_)?loss[=:] ?(NUM)]=] } },
   states  = { phase = "train" },
 }
 parser "named_bar" {
   line    = [[^\s*(?:[Ss]teps|[Tt]rain|[Tt]raining|[Ii]terations)[^|:%]*:\s+INT%\|[^|]*\|\s*(?P<step>INT)/(?P<total>INT) \[\d]],
   same    = "total",
-  samples = { step = "step", loss = { find = [=[(?i)[ ,\[](?:train_|step_|avr_)?loss=(NUM)]=] }, learning_rate = { find = [[\blr=(NUM)]] } },
+  samples = { step = "step", loss = { find = [=[(?i)[ ,\[](?:train_|step_|avr_)?loss[=:] ?(NUM)]=] }, learning_rate = { find = [[\blr=(NUM)]] } },
   states  = { phase = "train" },
 }
 
@@ -56,7 +56,9 @@ parser "evaluation_bar" {
 -- "key value" pairs with a step and a loss, in this order or the other. A line about validation, or about a loss that is a mean or a
 -- best one, is not taken, whatever else it contains. The loss has many names; `l` and `g` alone are too short for one.
 local not_training = [[(?i)\b(?:val|valid|validation|validating|eval|evaluation|evaluating|test|testing|dev|holdout|patience|summary)(?:\b|_)|\bval(?:id)?loss|\b(?:average|avg|mean|best|lowest|min|final|target|last|previous)[ _-](?:(?:\w+[ _-]){0,2}(?:loss|nll|entropy|objective)|cost)|\b(?:[dg]|disc(?:riminator)?|generator)[ _]loss|loss[ _]?(?:fn|func|function|weight|type)|\bif\b|\bwhen\b|\bexpected\b|^e\s{3}]]
-local named_step = [[(?:global[_ ]?step|steps?|iter|iters|iteration|it|itr|update|upd|batch)]]
+-- The same where the line shows a loss of its own first: Loss: 0.5, average loss: 0.6. A mean joined by an underline is another name.
+local not_first = [[(?i)\b(?:val|valid|validation|validating|eval|evaluation|evaluating|test|testing|dev|holdout|patience|summary)(?:\b|_)|\bval(?:id)?loss|^(?:[^l]|l[^o]|lo[^s])*\b(?:average|avg|mean|best|lowest|min|final|target|last|previous)[ -](?:(?:\w+[ _-]){0,2}(?:loss|nll|entropy|objective)|cost)|\b(?:[dg]|disc(?:riminator)?|generator)[ _]loss|loss[ _]?(?:fn|func|function|weight|type)|\bif\b|\bwhen\b|\bexpected\b|^e\s{3}]]
+local named_step = [[(?:global[_ ]?steps?|steps?|iter|iters|iteration|it|itr|update|num_updates|upd|batch)]]
 local grad_norm     = { find = [[(?i)\b(?:grad[_ ]?norm|g_?norm|grad|g)["']?\s*[:= ]\s*["']?(NUM)]] }
 local learning_rate = { find = [[(?i)\b(?:cur(?:rent)?_)?(?:lr|learning[_ ]rate)["']?\s*[:= ]\s*["']?(NUM)]] }
 local step_time     = { { find = [[(?i)\b(?:step[_ ]time|time[_ ]per[_ ]step|iter[_ ]time|s/b|dt)["']?\s*[:= ]\s*["']?(NUM)\s?ms\b]], scale = 0.001 },
@@ -76,19 +78,20 @@ end
 -- A count without a loss is progress only where nothing is saved, loaded or resumed: such lines name the step of a checkpoint.
 local of_checkpoint = [[|(?i)checkpoint|ckpt|\bsav(?:e|ed|ing)\b|\bload(?:ed|ing)?\b|restor|resum|\.(?:pt|pth|bin|safetensors|h5)\b]]
 
--- What a logger writes before its message: INFO - , INFO | __main__:train:35 - .
-local lead = [[(?i)^\W*(?:(?:info|debug)\W+)?(?:[\w.<>]+:[\w.<>]+:\d+ - )?]]
+-- What a logger writes before its message: INFO - , INFO | __main__:train:35 - , train.log - INFO - ; and times of forms that are no prefix.
+local logger = [[(?:(?:\w*[._][\w.]*|root|main|train(?:er|ing)?)(?::\d+)?\]? ?[-|:]+ ?)?]]
+local lead = [[(?i)^[\W\d]*]] .. logger .. [[\W*]] .. logger .. [[(?:(?:info|debug)\W+)?(?:[\w.<>]+:[\w.<>]+:\d+ - )?]] .. logger .. [[\W*]]
 
 -- A statement of a program that prints its own source: total_loss = 0.0.
 local statement = [[|loss = 0(?:\.0?)?\s*$]]
 
 -- A count beside an epoch begins anew with it. With the epoch's length it makes a step of the whole; a batch without it makes none.
-local epoch  = [[\bepochs?["']?[ :#=\[]*(?P<epoch>INT)(?:\s?(?:/|of)\s?INT)?]]
+local epoch  = [[\bepochs?["']?(?: is)?[ :#=\[{(]*(?P<epoch>INT)(?:\s?(?:/|of)\s?INT)?]]
 local of_two = [[\b(?:loss[ _]?(?:[dg]|disc\w*|gen\w*)|(?:[dg]|disc(?:riminator)?|gen(?:erator)?)[ _]loss)\b]]
 local within = [[(?:step|iter|iters|iteration|it|batch(?:es)?|mini-?batch)]]
 parser "rewarded" {
   about   = "reinforcement learning: the loss of an actor is no measure of what is learnt",
-  line    = [[(?i)]] .. epoch .. [[[\]),:;|\s\[(-]{1,6}(?:]] .. within .. [[[ :#=\[]*)?(?P<n>INT)[\])]?\s?(?:/|of)\s?\[?(?P<total>INT)[^\w.].*?\b(?:reward|return|advantage)s?\b]],
+  line    = [[(?i)]] .. epoch .. [[[\])}{,:;|\s\[(-]{1,6}(?:]] .. within .. [[(?: is)?[ :#=\[{(]*)?(?P<n>INT)[\])]?\s?(?:/|of)\s?\[?(?P<total>INT)[^\w.].*?\b(?:reward|return|advantage)s?\b]],
   scan    = [[(?i)reward|return|advantage]], unless = not_training .. [[|(?i)(?:^|[,;|\]):-])\s*(?:total[ _]|train(?:ing)?[ _])?loss\b]],
   samples = with { step = { of_all, { "n", epoch = "epoch", per_epoch = "total" } } }, states = { phase = "train" },
 }
@@ -100,33 +103,36 @@ parser "rewarded_step" {
 }
 parser "two_networks" {
   about   = "two networks against each other: their losses are no measure of what is learnt: [Epoch 3/200] [Batch 20/938] [D loss: 0.4] [G loss: 1.9], 120 [D loss: 0.4",
-  line    = { [[(?i)]] .. epoch .. [[[\]),:;|\s\[-]{1,6}(?:]] .. within .. [[[ :#=\[]*)?(?P<n>INT)\s?(?:/|of)\s?(?P<total>INT)[^\w.].*?]] .. of_two,
-              [[(?i)^\[(?P<epoch>INT)/INT\]\[(?P<n>INT)/(?P<total>INT)\].*?]] .. of_two, [[^(?P<count>INT) \[D loss: ]] },
+  line    = { [[(?i)]] .. epoch .. [[[\])}{,:;|\s\[-]{1,6}(?:]] .. within .. [[(?: is)?[ :#=\[{(]*)?(?P<n>INT)\s?(?:/|of)\s?(?P<total>INT)[^\w.].*?]] .. of_two,
+              [[(?i)^\[(?P<epoch>INT)/INT\]\[(?P<n>INT)/(?P<total>INT)\].*?]] .. of_two, [[^(?P<count>INT) \[D loss: ]],
+              lead .. [[(?:global[_ ]?step|steps?|iter|iteration)[ :=#]{1,3}(?P<step>INT)\b[^\w.%].*?\b(?:loss_[dg]|[dg]_loss|(?:disc(?:riminator)?|gen(?:erator)?)[ _]loss)\b]] },
   scan    = scan_loss, unless = [[(?i)\b(?:val|valid|validation|eval|evaluation|test|dev)(?:\b|_)]],
-  samples = with { step = { of_all, { "n", epoch = "epoch", per_epoch = "total" }, { "count" } } }, states = { phase = "train" },
+  samples = with { step = { of_all, { "n", epoch = "epoch", per_epoch = "total" }, { "count" }, { "step" } } }, states = { phase = "train" },
 }
 parser "epoch_and_count" {
   about   = "Epoch [3/30], Step [12/400]; epoch: 3, iter: 12/400; Epoch 3 (12/400); it 12/400 of epoch 3; 3-epoch (12/400)",
-  line    = { [[(?i)]] .. epoch .. [[[\]),:;|\s\[(-]{1,6}(?:]] .. within .. [[[ :#=\[]*)?(?P<n>INT)\]?\s?(?:/|of)\s?\[?(?P<total>INT)[^\w.].*?]] .. loss_is,
-              [[(?i)\b]] .. within .. [[[ :#=\[]*(?P<n>INT)/(?P<total>INT) of epoch (?P<epoch>INT)\b.*?]] .. loss_is,
+  line    = { [[(?i)]] .. epoch .. [[[\])}{,:;|\s\[(-]{1,6}(?:]] .. within .. [[(?: is)?[ :#=\[{(]*)?(?P<n>INT)\]?\s?(?:/|of)\s{0,4}\[?(?P<total>INT)[^\w.].*?]] .. loss_is,
+              [[(?i)\b]] .. within .. [[(?: is)?[ :#=\[{(]*(?P<n>INT)/(?P<total>INT) of epoch (?P<epoch>INT)\b.*?]] .. loss_is,
               [[(?i)\b(?P<epoch>INT)(?:st|nd|rd|th)?[ -]epoch\W{1,4}(?P<n>INT)\s?/\s?(?P<total>INT)[^\w.].*?]] .. loss_is },
-  scan    = scan_loss, unless = not_training,
+  scan    = scan_loss, unless = not_first,
   samples = with { step = { of_all, { "n", epoch = "epoch", per_epoch = "total" } }, loss = "loss" },
   states  = { phase = "train" },
 }
 parser "epoch_and_batch" {
   about   = "no length, and often no loss: Epoch[12] Batch [1300-1320], [Epoch 8][Batch 99], Epoch: 2, batches done: 400, epoch:[ 2/9 ] train step:30",
-  line    = { [[(?i)]] .. epoch .. [[[\]),:;|\s\[-]{1,6}(?:train(?:ing)?\s)?(?:batch(?:es)?|mini-?batch|iter(?:ation)?s?|step)(?:[_ ](?:id|idx|index|done|complete|completed))?[ :#=\[]*(?:INT-)?(?P<n>INT)\b]],
-              [[(?i)]] .. epoch .. [[\b.*?]] .. loss_is .. [[.*?\b]] .. within .. [[[ :#=\[]*(?P<count>INT)\s?/\s?INT\b]] },
-  scan    = [[(?i)epoch]], unless = not_training .. of_checkpoint,
-  samples = with { step = { of_all, { "n", epoch = "epoch" } }, loss = { { "loss" }, { find = [[(?i)]] .. loss_is } } },
+  line    = { [[(?i)]] .. epoch .. [[[\])}{,:;|\s\[-]{1,6}(?:train(?:ing)?\s)?(?:batch(?:es)?|mini-?batch|iter(?:ation)?s?|step)(?:[_ ](?:id|idx|index|done|complete|completed))?[ :#=\[]*(?:INT-)?(?P<n>INT)\b]],
+              [[(?i)\bepochs?:?\s?\[(?P<epoch>INT)\]\s?\[\s*(?P<alone>INT)\]\s.*?]] .. loss_is,
+              [[(?i)]] .. epoch .. [[\b.*?]] .. loss_is .. [[.*?\b]] .. within .. [[(?: is)?[ :#=\[{(]*(?P<count>INT)\s?/\s?INT\b]] },
+  scan    = [[(?i)epoch]], unless = not_first .. of_checkpoint,
+  samples = with { step = { of_all, { "n", epoch = "epoch" }, { "alone", epoch = "epoch" } }, loss = { { "loss" }, { find = [[(?i)]] .. loss_is } } },
   states  = { phase = "train" },
 }
 parser "step_and_loss" {
-  line    = { [[(?i)(?:^|[^\w/]|(?:train|trainer|training|global|perf|progress)/)]] .. named_step .. [[["']?\s*(?:[:=#_]|\s)\s*["']?\[?(?P<step>INT)(?:\s?/\s?(?:INT|NUM[kKM]))?(?:[^\w.]|\.\s).*?\b]] .. loss .. [[["']?\s*(?:[:=|,]|\bis\b|\s)\s*["']?(?P<loss>NUM)(?:[^\w.]|$)]],
-              [[(?i)\b]] .. loss .. [[["']?\s*(?:[:=]|\bis\b|\s)\s*["']?(?P<loss>NUM)[^\w.].*?\b]] .. named_step .. [[["']?\s*[:=#]\s*["']?(?P<step>INT)(?:[^\w.]|\.\s|$)]] },
+  line    = { [[(?i)(?:^|[^\w/]|(?:train|trainer|training|global|perf|progress)/)]] .. named_step .. [[["']?\s*(?:[:=#_]|\s)\s*["']?\[?(?P<step>INT)(?:\s?/\s?(?:INT|NUM[kKM]))?(?:[^\w.]|\.\s).*?\b]] .. loss .. [[["']?\s*(?:[:=|,]|\bis\b|\s)\s*["']?(?:tensor\()?(?P<loss>NUM)(?:[^\w.]|$)]],
+              [[(?i)\b]] .. loss .. [[["']?\s*(?:[:=]|\bis\b|\s)\s*["']?(?:tensor\()?(?P<loss>NUM)[^\w.].*?\b]] .. named_step .. [[["']?\s*[:=#]\s*["']?(?P<step>INT)(?:[^\w.]|\.\s|$)]],
+              [[(?i)\b(?:task|round)s?\s?[:#]?\s?\[?(?P<step>INT)\s?/\s?INT\]?[^\w.].*?]] .. loss_is },
   scan    = scan_loss,
-  unless  = not_training,
+  unless  = not_first,
   samples = with { step = { of_all, { "step" } }, loss = "loss" },
   states  = { phase = "train" },
 }
@@ -134,21 +140,22 @@ parser "counted_loss" {
   about   = "the step stands first, without a word: #120, [120/5000], 120 |",
   line    = [[(?i)^[\W_]*(?:#|\[)?(?P<step>INT)(?:\s?/\s?INT)?\b[^\w.,%](?:[^\w]*epoch:? INT\b)?[^\w]*]] .. loss .. [[["']?\s*[:= ]\s*["']?(?P<loss>NUM)(?:[^\w.]|$)]],
   scan    = scan_loss,
-  unless  = not_training,
+  unless  = not_first,
   samples = with { step = { of_all, { "step" } }, loss = "loss" },
   states  = { phase = "train" },
 }
 parser "loss_at_step" {
   about   = "Loss at step 120: 0.41; Training loss (for one batch) at step 120: 0.41; Loss after mini-batch 120: 0.41; [1,   120] loss: 0.41",
-  line    = { [[(?i)^\W*(?:train(?:ing)?[ _])?loss\b[^:=]{0,24}? (?:at|after|in) (?:the )?(?:step|iteration|iter|batch|mini-batch)\s+(?P<step>INT)\s*[:=]\s*(?P<loss>NUM)(?:[^\w.]|$)]],
+  line    = { [[(?i)^\W*(?:train(?:ing)?[ _])?(?:loss|cost)\b[^:=]{0,24}? (?:at|after|in) (?:the )?(?:step|iteration|iter|batch|mini-batch)\s+(?P<step>INT)\s*[:=]\s*(?P<loss>NUM)(?:[^\w.]|$)]],
               [[(?i)^\[(?P<epoch>INT), +(?P<n>INT)\] (?:train(?:ing)?[ _])?loss\s*[:=]\s*(?P<counted>NUM)(?:[^\w.]|$)]] },
-  scan    = scan_loss, unless = not_training,
+  scan    = scan_loss, unless = not_first,
   samples = { step = { { "step" }, { "n", epoch = "epoch", first_epoch = 1 } }, loss = { { "loss" }, { "counted" } } }, states = { phase = "train" },
 }
 parser "step_summary" {
   about   = "the loss of the training first, and that of a validation beside it: Step: 120, Training Loss: 0.41, Validation Loss: 0.52",
-  line    = [[(?i)^\W*]] .. named_step .. [[\s*[:=# ]\s*(?P<step>INT)(?:\s?/\s?INT)?\W{1,4}train(?:ing)?[ _]loss\s*[:=]?\s*(?P<loss>NUM)\W{1,4}val\w*[ _]loss]],
-  scan    = scan_loss, samples = { step = "step", loss = "loss" }, states = { phase = "train" },
+  line    = { lead .. named_step .. [[\s*[:=# ]\s*(?P<step>INT)(?:\s?/\s?INT)?\W{1,4}train(?:ing)?[ _]loss\s*[:=]?\s*(?P<loss>NUM)\W{1,4}(?:val\w*|dev|eval\w*|test)[ _]loss]],
+              [[(?i)]] .. epoch .. [[\W{1,6}(?:global )?(?:batch|step|iter(?:ation)?)[ :#=]*(?P<n>INT)(?:\s?/\s?INT)?\W{1,4}train(?:ing)?[ _]loss\s*[:=]?\s*(?P<counted>NUM)\W{1,4}(?:val\w*|dev|eval\w*|test)[ _]loss]] },
+  scan    = scan_loss, samples = { step = { { "step" }, { find = [[(?i)\bglobal (?:batch|step|iter(?:ation)?)[ :#=]*(INT)]] }, { "n", epoch = "epoch" } }, loss = { { "loss" }, { "counted" } } }, states = { phase = "train" },
 }
 parser "counted_of" {
   about   = "[000120/5000] words | loss 0.4",
@@ -160,7 +167,7 @@ parser "statistics" {
   about   = "a JSON object or a Python dictionary of a step, or of an epoch",
   line    = [[(?i)\{.*["'](?:train(?:ing)?[_/]|step_|total_|lm_|mean_|average_|avg_|batch_)?loss["']\s*:\s*\[?["']?(?P<loss>NUM)]],
   scan    = scan_loss, unless = [=[(?i)["'](?:mode|phase|split|type|stage|subset|event|kind)["']\s*:\s*["'](?:val|valid|eval|test|dev)|["']train_runtime["']]=],
-  samples = with { loss = "loss", step = { { find = [[(?i)["'](?:global_|train(?:ing)?[_/]|current_)?(?:steps?|iter|iters|iteration|num_updates|updates?)["']\s*:\s*["']?(INT)]] } } },
+  samples = with { loss = "loss", epoch = { find = [[(?i)["']epoch["']\s*:\s*(INT)\s*(?:,|\})]] }, step = { { find = [[(?i)["'](?:global_|train(?:ing)?[_/]|current_)?(?:steps?|iter|iters|iteration|num_updates|updates?)["']\s*:\s*["']?(INT)]] }, { find = [=[(?i)^[^{]*\[train(?:ing)? (INT)/INT\]]=] } } },
   states  = { phase = "train" },
 }
 parser "named_loss" {
@@ -171,13 +178,21 @@ parser "named_loss" {
 }
 parser "epoch_summary" {
   about   = "a mean over an epoch, of a training that may print nothing else: Epoch 3/10, Train Loss: 0.51, Val Loss: 0.55; or without the epoch: Train Loss: 0.51, Acc: 0.9",
-  line    = { [[(?i)]] .. epoch .. [[\b.*?\btrain(?:ing)?(?:[\W_]{0,3}(?:(?:avg|average|mean|total|running|epoch)[ _])?loss|_[a-z]{3,8}_loss|[\W_]{0,3}(?:r?mse|mae|bce|nll)(?:_\w{1,12})?)["']?\s*[:=|]?\s*["']?(?P<labelled>NUM)(?:[^\w.]|$)]],
-              [[(?i)]] .. epoch .. [[\b.*?\b(?:avg|average|mean|running|epoch)[ _]loss["']?\s*[:=|]?\s*["']?(?P<average>NUM)(?:[^\w.]|$)]],
-              [[(?i)^\W*(?:\w+:)*\s?epochs?[ :#=\[]*INT(?:\s?(?:/|of)\s?INT)?\W{1,6}(?:train[ _])?loss["']?\s*[:=|]?\s*["']?(?P<loss>NUM)(?:[^\w.]|$)]],
-              [[(?i)\bepoch INT: (?:[a-z_]+ NUM\s+){1,12}loss (?P<paired>NUM)(?:[^\w.]|$)]],
-              lead .. [[train(?:ing)?[_ ]loss\s*[:=]\s*(?P<begins>NUM)(?:[^\w.]|$)]] },
-  scan    = scan_loss .. [[|(?i)r?mse|mae|bce]], unless = [[(?i)\b(?:eval(?:uat\w+)?|valid(?:at\w+)?|val|test|dev)\b[ :\w]{0,16}epoch|epoch[^,|;]{0,24}\b(?:val|valid|validation|eval|evaluation|test|dev)\b|\b(?:best|lowest|min|minimum|patience)\b.*epoch|train_(?:val|gen|adv|aux|test|disc)]] .. statement,
-  samples = { loss = { { "labelled" }, { "average" }, { "loss" }, { "paired" }, { "begins" } } }, states = { phase = "train" },
+  line    = { [[(?i)]] .. epoch .. [[\b.*?\btr(?:ain(?:ing)?)?(?:[\W_]{0,3}(?:(?:avg|average|mean|total|running|epoch)[ _])?loss|_[a-z]{3,8}_loss|[\W_]{0,3}(?:r?mse|mae|bce|nll)(?:_\w{1,12})?)["']?\s*[:=|]?\s*["']?(?P<labelled>NUM)(?:[^\w.]|$)]],
+              [[(?i)]] .. epoch .. [[\b.*?\b(?:avg|average|mean|running|epoch)[ _](?:train(?:ing)?[ _])?loss["']?\s*[:=|]?\s*["']?(?P<average>NUM)(?:[^\w.]|$)]],
+              lead .. [[(?:train(?:ing)?\W{1,4})?(?:\w+:)*\s?(?:epochs?[ :#=\[(]*|train )(?P<epoch>INT)(?:\s?(?:/|of)\s?INT)?\W{1,6}(?:(?:is )?(?:finished|completed?|done|ended|over)\W{1,4})?(?:train[_ ])?(?:loss|cost)["']?\s*[:=|]?\s*["']?(?P<loss>NUM)(?:[^\w.]|$)]],
+              [[(?i)\bepoch (?P<epoch>INT): (?:[a-z_]+ NUM\s+){1,12}loss (?P<paired>NUM)(?:[^\w.]|$)]],
+              lead .. [[epochs?[ :#=\[(]*(?P<epoch>INT)(?:\s?(?:/|of)\s?INT)?[\W]{1,6}(?:[a-z][a-z_ ]{0,19}\s?[=:]\s?\[?NUM[\]%s]{0,2}[\s,;|]+){1,6}loss\s?[=:]\s?(?P<after>NUM)(?:[^\w.]|$)]],
+              lead .. [[(?:train(?:ing)?[_ ])?(?:loss|cost) (?:at|after|for|in|of) (?:the )?epoch[ :#]{1,2}(?P<epoch>INT)\s*[:=]\s*(?P<ended>NUM)(?:[^\w.]|$)]],
+              lead .. [[train(?:ing)?[_ ]loss(?:\s*[:=]\s*|\s)(?P<begins>NUM)(?:[^\w.]|$)]],
+              [[(?i)^\W*(?:average|avg|mean)[_ ]train(?:ing)?[_ ]loss\s*[:=]\s*(?P<mean>NUM)\s*$]] },
+  scan    = scan_loss .. [[|(?i)r?mse|mae|bce]], unless = [[(?i)\b(?:eval(?:uat\w+)?|valid(?:at\w+)?|val|test|dev)\b[ :\w]{0,16}epoch|epoch(?:[^,|;l]|l[^o]){0,24}\b(?:val|valid|validation|eval|evaluation|test|dev)\b|^\W*(?:\w+\W+){0,4}(?:best|lowest|min|minimum|patience)\b.*epoch|train_(?:val|gen|adv|aux|test|disc)]] .. statement,
+  samples = { loss = { { "labelled" }, { "average" }, { "loss" }, { "paired" }, { "after" }, { "ended" }, { "begins" }, { "mean" } }, epoch = "epoch" }, states = { phase = "train" },
+}
+parser "epoch_header" {
+  about   = "a line that begins an epoch: Epoch 3/10, EPOCH 3 ..., Starting epoch 3 / 10, epoch 3 lr 1e-3, ======== Epoch 3 / 4 ========",
+  line    = lead .. [[(?:(?:start(?:ing)?|begin(?:ning)?|train(?:ing)?|running|new)\W{1,3})?epoch(?: number)?[ :#=\[]{1,3}(?P<epoch>INT)\]?(?:\s?(?:/|of)\s?INT)?\W*(?:lr[ :=]+NUM)?\W*$]],
+  scan    = [[(?i)epoch]], samples = { epoch = "epoch" }, states = { phase = "train" },
 }
 parser "loss_of_a_batch" {
   about   = "without a count: a line of its own, or after the epoch",
@@ -188,7 +203,7 @@ parser "loss_of_a_batch" {
 }
 parser "loss_first" {
   about   = "without a count: the loss begins the line, or short values before it: Loss: 0.41; LR: 0.0002, Acc: 93.1, Loss: 0.41",
-  line    = { lead .. [[(?:training[_ ])?loss\s*[:=]\s*(?P<loss>NUM)(?:\s*$|\s*[,;|])]],
+  line    = { lead .. [[(?:training[_ ]|total[_ ]|mini-?batch[_ ])?loss\s*[:=]\s*(?P<loss>NUM)(?:\s*$|\s+\[ *INT/INT\]|\s*[,;|]|\s+[a-z][\w ]{0,15}[:=])]],
               lead .. [[(?:[a-z][a-z_ ]{0,23}[15]?\s*[:=]\s*NUM%?\s*[,;|]\s*){1,4}(?:train(?:ing)?[_ ])?loss\s*[:=]\s*(?P<after>NUM)(?:\s*$|\s*[,;|])]],
               [[(?i)^<epoch: *INT, *lr: ?NUM> *loss: ?(?P<epochs>NUM)\s*$]] },
   scan    = scan_loss, unless = not_training .. statement .. [[|(?i)(?:\b|_)(?:policy|actor|critic|value|vf|pg|reward|return)s?(?:[ _]loss|\s*[:=])|better|improv]],
@@ -203,7 +218,8 @@ parser "batch_of" {
 parser "step_alone" {
   about   = "a line of its own: current step: 120, the 120th step, iter = 120; steps: 9000 is how many there will be",
   line    = { [[(?i)^\W*(?:(?:current|global)[ _](?:step|iteration|iter)s?|(?:training|train)[ _](?:step|iteration|iter))\s*[:=#]?\s*(?P<step>INT)(?:st|nd|rd|th)?(?: (?:step|iteration))?\W*$]],
-              [[(?i)^\W*(?:the )?(?P<step>INT)(?:st|nd|rd|th) (?:step|iteration)\W*$]], [[(?i)^\W*(?:global_?)?(?:step|iteration|iter)\s*[:=]\s*(?P<step>INT)\s*$]] },
+              [[(?i)^\W*(?:the )?(?P<step>INT)(?:st|nd|rd|th) (?:step|iteration)\W*$]],
+              [[(?i)^\W*(?:epoch[ :=]{1,2}INT[,;|\s]+)?(?:global_?)?(?:step|iteration|iter)\s*[:=]\s*(?P<step>INT)(?:\s*$|-{4,}\s*$)]] },
   scan    = [[(?i)step|iter]], samples = { step = "step" }, states = { phase = "train" },
 }
 parser "step_of" {
@@ -214,7 +230,7 @@ parser "step_of" {
 }
 parser "epoch_and_running" {
   about   = "beside a mean over the epoch so far, which is no loss of its own: Epoch 73, Step 25, 3.1 s, avg loss so far is 0.02",
-  line    = [[(?i)^\W*(?:(?:info|debug)\W+)?]] .. epoch .. [[[\]),:;|\s\[-]{1,6}(?:batch|mini-?batch|iter(?:ation)?|step)[ :#=\[]*(?P<n>INT)\b.*?\b(?:avg|average|mean|running)[ _-]\w*loss]],
+  line    = [[(?i)^\W*(?:(?:info|debug)\W+)?]] .. epoch .. [[[\])}{,:;|\s\[-]{1,6}(?:batch|mini-?batch|iter(?:ation)?|step)[ :#=\[]*(?P<n>INT)\b.*?\b(?:avg|average|mean|running)[ _-]\w*loss]],
   unless = [[(?i)\b(?:val|valid|validation|validating|eval|evaluation|evaluating|test|testing|dev|best|final)(?:\b|_)]] .. of_checkpoint,
   samples = with { step = { of_all, { "n", epoch = "epoch" } } }, states = { phase = "train" },
 }
