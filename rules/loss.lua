@@ -75,15 +75,18 @@ rule "loss_spike" {
     grad  = signal "grad_norm" { over = 5, least = 1 },
     grads = signal "grad_norm" { over = 64, lag = 5, least = 4 },
     ended = signal "training_ended" { over = "attempt" },
+    epoch = signal "epoch" { over = 2, least = 2 },
   },
   -- Two of the last five values (the second highest of them) lie far above the median before: in the run's own scatter; in its own size;
   -- and as a share of what it has learnt since its birth. A loss that fell by no more than it moves in hundreds of values is no measure of what is learnt
   -- (rewards, two networks against each other): nor has a run that goes on from elsewhere shown it. Of those only a height counts that was
   -- never reached in hundreds of values, and twice the size. The hump of a warm-up is no jump: it comes before the loss has fallen. Nor is one hard
   -- batch of a loss that has fallen to next to nothing (`tiny` of its birth): there only `much` of its birth is.
+  -- Nor does a loss rise from 0, which is that of a program that does not train yet. Where epochs are counted from the start again, another run has begun;
+  -- where neither is read, one may have, unless the loss is `twice_born` its birth.
   -- What happens at a round step, by the count of a job that prints at least every `wide / prints` steps, was planned: opacities that are set back,
   -- a new term, harder data. If it stays, `loss_diverged` says so.
-  params = { z = 6, size = 0.7, share = 0.15, learnt = 2.5, height = 1.2, fallen = 0.1, early = 500, far = 10, twice = 1, birth = 0.15, alone = 8, ratios = 5, tails = 4, double = 2, over = 1.5, rises = 3, grows = 5, fresh = 0.1, patience = 16, values = 64, tiny = 0.02, much = 0.5, round = 1000, wide = 50, prints = 3 },
+  params = { z = 6, size = 0.7, share = 0.15, learnt = 2.5, height = 1.2, fallen = 0.1, early = 500, far = 10, twice = 1, birth = 0.15, alone = 8, ratios = 5, tails = 4, double = 2, over = 1.5, rises = 3, grows = 5, fresh = 0.1, patience = 16, values = 64, tiny = 0.02, much = 0.5, twice_born = 2, round = 1000, wide = 50, prints = 3 },
   -- `at`: the step at which values lie out, until they are judged; `judged`: 1 a jump, 2 another training, or planned.
   state = { at = -1, waits = 0, judged = 0, seen = 0, runs = 0, new = 0, round = 0, prev = -1, pace = 1e9, planned = 0 },
   clear = "16 of 16", yields_to = { "loss_diverged", "loss_not_finite" },
@@ -118,14 +121,17 @@ rule "loss_spike" {
     local ever    = ~signs & excess:above(p.far * broad) & excess:above(p.twice * usual:abs()) & now:above(job.wide:max()) & job.step:last():max("job"):above(p.early)
                   & ~(learnt & excess:below(p.share * fall)):surely()
     local ratio   = (now / usual):log():above(p.tails * broad / usual):maybe()        -- losses of small batches have long tails
-    local out     = ((excess:above(0) & learnt & jumped & ratio & ~anew & ~signs) | (learnt & alone & ~anew & ~again) | (ever & ratio)):surely()
+    local none    = usual:is(0):surely()
+    local bare    = job.step:count():is(0):all("job") & job.birth:first(3):above(0):surely() & now:below(p.twice_born * job.birth:first(3)):surely() & ~job.epoch:last():above(-1):surely()
+    local out     = ((excess:above(0) & learnt & jumped & ratio & ~anew & ~signs) | (learnt & alone & ~anew & ~again) | (ever & ratio)):surely() & ~none & ~bare
     -- Or it is another one: its steps are small again, or the one before has reported its end. The row of a value's own step is closed a moment
     -- after the value is seen: the next value, or a look without one, judges it.
     local step    = job.step:last():max("job")
     local count   = job.birth:count()
     local fresh   = count:above(state.seen)
     local ends    = job.ended:count():fill(0)
-    state.new     = ends:above(state.runs):choose(p.values, greatest(state.new - (count - state.seen), 0))
+    local back    = job.epoch:last():below(job.epoch:first()):surely()
+    state.new     = (ends:above(state.runs) | back):choose(p.values, greatest(state.new - (count - state.seen), 0))
     local other   = step:below(p.fresh * job.step:max():max("job")):surely() | state.new:above(0)
     local idle    = state.judged:is(0)
     state.pace    = step:above(state.prev):surely():choose(step - state.prev, state.pace)
@@ -161,15 +167,16 @@ rule "loss_diverged" {
     step   = signal "step" { over = "attempt" },
     rate   = signal "learning_rate" { over = 64, least = 1 },
     rates  = signal "learning_rate" { over = 64, lag = 64, least = 4 },
+    epoch  = signal "epoch" { over = 2, least = 2 },
   },
   -- The median of 16 values is above its best: by a share of what was learnt, by the run's own scatter, by its own size, and by more than
   -- an earlier rise from which it came back; 32 times in a row (64 in a young run), and without falling again, as after a new term or harder data.
   -- It lasts until the loss has come back to near its best: one that falls again, far above, is lost still. Or 32 values rise steadily to half more than any of hundreds before. Or, in a young run that had begun to learn, ten values lie well above its birth.
   -- Neither judges a loss below `floor`: a distance to the first policy begins at 0, and grows. Where steps are small again (`fresh` of the highest)
-  -- and the loss is `other` times what it was, another training has begun in this log: what was best before says nothing of it.
+  -- and the loss is `other` times what it was, or where the epochs begin anew, another training has begun in this log: what was best before says nothing of it.
   params = { share = 0.25, birth = 3, z = 6, size = 0.1, learnt = 3, fallen = 0.1, again = 1.5, falls = -3.5, climb = 1.2, height = 1.5, never = 0.85, steady = 6,
              early = 400, few = 128, begun = 0.95, above = 2, rises = 3, floor = 0.05, fresh = 0.1, other = 1.5, values = 48, all = 3.9 },
-  state = { best = math.huge, above = 0, seen = 0, peak = 0, known = 0, lost = 0, anew = 0 },
+  state = { best = math.huge, above = 0, seen = 0, peak = 0, known = 0, lost = 0, anew = 0, run = 0 },
   clear = "32 of 32", yields_to = { "loss_not_finite" },
   shows = "the median of 16 values is {now:.4g} at step {step:.0f}, its best was {best:.4g}; it began at {birth:.4g}",
   causes = { stays = "it rose and did not come back", climbs = "it climbs from value to value", young = "it lost what it had learnt, and more",
@@ -186,7 +193,9 @@ rule "loss_diverged" {
     local step    = job.step:last():max("job")
     local small   = (step:below(p.fresh * job.step:max():max("job")) & job.one:last():above(p.other * job.wide:median())):surely()
     state.anew    = small:choose(p.values, greatest(state.anew - (count - state.seen), 0))
-    local another = (state.anew:above(0) & now:above(p.other * job.wide:median())):surely() & state.lost:is(0)
+    local back    = job.epoch:last():below(job.epoch:first()):surely()
+    state.run     = back:choose(p.values, greatest(state.run - (count - state.seen), 0))
+    local another = ((state.anew:above(0) & now:above(p.other * job.wide:median())):surely() | state.run:above(0)) & state.lost:is(0)
     state.best    = another:choose(now, least(state.best, now))
     local rise    = now - state.best
     local fall    = birth - state.best
@@ -234,8 +243,9 @@ rule "not_learning" {
   -- Only of a training that began here: one that goes on, or tunes a model that is good already, may stay where it is. The trend is
   -- Kendall's, in deviations of chance; a loss that is lower than hundreds of values before, or than it was for a while, does fall. A rate of 0 needs no patience: no warm-up keeps it there for 16 values.
   -- A loss of batches of one, of rewards, of two networks against each other need not fall: only one that is steady is judged; and one that
-  -- is low at its birth is that of a model that is good already. Of a loss that is printed once in more than `often` steps the birth is not seen.
-  params = { kept = 0.98, high = 0.85, trend = -1.6, points = 48, steps = 400, born = 100, steady = 0.1, low = 1.6, often = 250 },
+  -- is low at its birth is that of a model that is good already. Of a loss that is printed once in more than `often` steps the birth is not seen. A warm-up
+  -- may take `long` steps: before, only `many` values show it.
+  params = { kept = 0.98, high = 0.85, trend = -1.6, points = 48, steps = 400, born = 100, steady = 0.1, low = 1.6, often = 250, long = 1000, many = 128 },
   clear = "8 of 8", yields_to = { "loss_diverged", "loss_not_finite", "loss_spike" },
   shows = "loss {birth:.3f} at its birth, {now:.3f} now, after {steps:.0f} steps",
   causes = { rate = "the learning rate is 0", flat = "there is a rate, and nothing is learnt: labels, data, frozen weights, or far too small a rate" },
@@ -250,7 +260,8 @@ rule "not_learning" {
     local falls  = (now:below(p.kept * job.past:median()) | now:below(p.high * job.birth:quantile(0.9))):surely()
     local still  = flat & ~falls & job.trend:kendall():above(p.trend) & job.birth:count():at_least(p.points)
     local seen   = (last / job.birth:count()):at_most(p.often)
-    local born   = seen & first:below(p.born) & last:above(p.steps) & birth:above(p.low) & (1.4826 * job.recent:mad()):below(p.steady * birth)
+    local shown  = last:above(p.long) | job.birth:count():at_least(p.many)
+    local born   = seen & shown & first:below(p.born) & last:above(p.steps) & birth:above(p.low) & (1.4826 * job.recent:mad()):below(p.steady * birth)
     local zero   = job.rate:max():is(0)          -- rates that are printed with few digits look like 0, so the loss must stand still as well
     return (still & born) | (zero & still):surely(),
       { birth = birth, now = now, steps = last, rate = zero:surely(), flat = ~zero }

@@ -26,6 +26,7 @@ rule "loss_leap" {
     own  = signal "loss" { over = 15, lag = 1, least = 4 },
     pair = signal "loss" { over = 2, least = 2 },
     past = signal "loss" { over = 14, lag = 2, least = 2 },
+    epoch = signal "epoch" { over = "attempt" },
     seen = signal "loss" { over = "attempt" },
     step = signal "step" { over = "attempt" },
   },
@@ -35,7 +36,7 @@ rule "loss_leap" {
   evaluate = function(job, p)
     -- The last value against at least four, or the last two against at least two.
     local any = leapt(job, p, job.now:last(), job.own, p.peak):surely() | leapt(job, p, job.pair:min(), job.past, p.peak):surely()
-    return any & job.seen:count():at_most(p.few), { now = job.now:last(), usual = job.past:max() }
+    return any & job.seen:count():at_most(p.few) & ~job.epoch:last():below(job.epoch:max()):surely(), { now = job.now:last(), usual = job.past:max() }
   end,
 }
 
@@ -49,6 +50,7 @@ rule "loss_leap_at_end" {
     early = signal "loss" { over = 14, lag = 2, least = 1 },
     near  = signal "loss" { over = 4, least = 4 },
     past  = signal "loss" { over = 12, lag = 4, least = 1 },
+    epoch = signal "epoch" { over = "attempt" },
     seen  = signal "loss" { over = "attempt" },
     step  = signal "step" { over = "attempt" },
   },
@@ -60,7 +62,7 @@ rule "loss_leap_at_end" {
     local now = greatest(job.now:last(), job.near:max():fill(job.now:last()))
     local any = leapt(job, p, job.now:last(), job.usual, p.scatter):surely() | leapt(job, p, job.pair:max(), job.early, p.scatter):surely()
               | leapt(job, p, job.near:max(), job.past, p.peak):surely()
-    return any & job.seen:count():at_most(p.few), { now = now, usual = job.usual:min() }
+    return any & job.seen:count():at_most(p.few) & ~job.epoch:last():below(job.epoch:max()):surely(), { now = now, usual = job.usual:min() }
   end,
 }
 

@@ -112,3 +112,18 @@ case "one value that is no number, and nothing else" {
 case "a loss that rises at first, as against a queue that fills, and then falls slowly" {
   ranks = 1, { lasting = "90s", phase = "train", step = steps(0.3), loss = ramp(2, 5.8) }, { lasting = "6m", step = steps(0.3, 301), loss = ramp(5.8, 4.6) },
 }
+case "a log without steps: a second run begins, and its epochs are counted from the start" {
+  ranks = 1, { lasting = "60s", phase = "train", epoch = ramp(1, 60), loss = ramp(5, 0.4) }, { lasting = "120s", epoch = ramp(61, 180), loss = noise(0.4, 0.02) },
+  { lasting = "60s", epoch = ramp(1, 60), loss = ramp(6, 0.5) },
+}
+case "a log without steps: the loss jumps, and the epochs go on" {
+  ranks = 1, { lasting = "60s", phase = "train", epoch = ramp(1, 60), loss = ramp(5, 0.4) }, { lasting = "120s", epoch = ramp(61, 180), loss = noise(0.4, 0.02) },
+  { lasting = "180s", epoch = ramp(181, 360), loss = noise(3, 0.1) },
+  fires = { { "loss_spike" }, { "loss_diverged" } },
+}
+case "a loss of 0 while nothing is trained yet, and then one" {
+  ranks = 1, { lasting = "60s", phase = "train", step = steps(0.1, 1), loss = 0 }, { lasting = "60s", loss = noise(0.14, 0.02) },
+}
+case "a warm-up of six hundred steps in which the loss stays" {
+  ranks = 1, { lasting = "60s", phase = "train", step = ramp(1, 600), loss = noise(45, 0.2), learning_rate = 0.000005 }, { lasting = "60s", step = ramp(610, 1200), loss = ramp(45, 30), learning_rate = 0.0005 },
+}
