@@ -165,3 +165,13 @@ case "a log that shows no step, but that it trains and evaluates by turns" {
 case "a log whose last word is that the training is finished" {
   ranks = 1, { lasting = "5m", phase = "train", step = steps(0.5, 1) }, { lasting = "2h", phase = silent, step = silent, events = { { "training_over", at = "1s" } } },
 }
+case "a log that shows a loss every eighty minutes, and the first after as long" {
+  ranks = 1, { lasting = "80m", phase = "train" }, { lasting = "1s", loss = 2 }, { lasting = "80m", loss = silent }, { lasting = "1s", loss = 1.5 }, { lasting = "80m", loss = silent },
+  { lasting = "1s", loss = 1.2 },
+}
+case "a log that shows losses alone, with pauses that grow" {
+  ranks = 1, { lasting = "1s", phase = "train", loss = 2 }, { lasting = "50m", loss = silent }, { lasting = "5m", loss = ramp(1.9, 1.8) }, { lasting = "90m", loss = silent }, { lasting = "5m", loss = ramp(1.7, 1.6) },
+}
+case "a log that shows losses alone stands still" {
+  ranks = 1, { lasting = "10m", phase = "train", loss = ramp(2, 1) }, { lasting = "70m", loss = silent }, fires = { { "stalled" } },
+}
