@@ -221,7 +221,7 @@ rule "loss_diverged" {
     local added   = (job.young:last() - job.young:first()) / 9
     local sums    = (job.young:kendall():at_least(p.all) & added:above(0.3 * job.birth:min()) & added:below(1.25 * job.birth:min())):surely()
     local rises   = job.rate:max() / job.rates:median()
-    local begins  = stays:surely() | ((climbs:surely() | early:surely()) & ~sums)
+    local begins  = stays:surely() | ((climbs:surely() | early:surely()) & ~sums & state.run:is(0))
     local above   = (rise:above(p.share * fall) & rise:above(p.size * state.best:abs()) & state.lost:above(0)):surely()
     state.lost    = (begins | above):choose(1, 0)
     return begins | above,

@@ -1,7 +1,7 @@
 -- Lines of no framework that frameworks.lua knows: careful, and after all others (the file's name sorts last).
 
 local loss = [[(?:(?:train(?:ing)?[_ /]|total[_ -]|tot_|per_token_|[mc]?lm[_ ]|step[_ ]|(?:mini-?)?batch[_ ]|curr?(?:ent)?_|ce[_ ]|gen[_ ]|contrastive_)?loss(?:[_ ]total|_train(?:ing)?)?|x-?ent|cross[_ -]?entropy|nll|ce|objective|cost)]]
-local loss_is = [[\b]] .. loss .. [[["'*]?\s*(?:[:=|\[]|\bis\b|\s)\s*["'*{]?(?:loss=|tensor\()?(?P<loss>NUM)(?:[^\w.]|$)]]
+local loss_is = [[\b]] .. loss .. [[["'*]?\s*(?:[:=|\[]|\bis\b|\s)\s*["'*{]?(?:loss=|tensor\()?(?P<loss>NUM)(?:[^\w.]|\.?$|\.\s)]]
 local scan_loss = [[(?i)loss|x-?ent|entropy|nll|objective|cost|\bce\b]]
 
 parser "epoch_bar" {
@@ -128,7 +128,7 @@ parser "epoch_and_batch" {
   states  = { phase = "train" },
 }
 parser "step_and_loss" {
-  line    = { [[(?i)(?:^|[^\w/]|(?:train|trainer|training|global|perf|progress)/)]] .. named_step .. [[["']?\s*(?:[:=#_]|\s)\s*["']?\[?(?P<step>INT)(?:\s?/\s?(?:INT|NUM[kKM]))?(?:[^\w.]|\.\s).*?\b]] .. loss .. [[["']?\s*(?:[:=|,]|\bis\b|\s)\s*["']?(?:tensor\()?(?P<loss>NUM)(?:[^\w.]|$)]],
+  line    = { [[(?i)(?:^|[^\w/]|(?:train|trainer|training|global|perf|progress)/)]] .. named_step .. [[["']?(?:[ _](?:index|idx|number))?\s*(?:[:=#_]|\s)\s*["']?\[?(?P<step>INT)(?:\s?/\s?(?:INT|NUM[kKM]))?(?:[^\w.]|\.\s).*?\b]] .. loss .. [[["']?\s*(?:[:=|,]|\bis\b|\s)\s*["']?(?:tensor\()?(?P<loss>NUM)(?:[^\w.]|\.?$|\.\s)]],
               [[(?i)\b]] .. loss .. [[["']?\s*(?:[:=]|\bis\b|\s)\s*["']?(?:tensor\()?(?P<loss>NUM)[^\w.].*?\b]] .. named_step .. [[["']?\s*[:=#]\s*["']?(?P<step>INT)(?:[^\w.]|\.\s|$)]],
               [[(?i)\b(?:task|round)s?\s?[:#]?\s?\[?(?P<step>INT)\s?/\s?INT\]?[^\w.].*?]] .. loss_is },
   scan    = scan_loss,
@@ -138,7 +138,7 @@ parser "step_and_loss" {
 }
 parser "counted_loss" {
   about   = "the step stands first, without a word: #120, [120/5000], 120 |",
-  line    = [[(?i)^[\W_]*(?:#|\[)?(?P<step>INT)(?:\s?/\s?INT)?\b[^\w.,%](?:[^\w]*epoch:? INT\b)?[^\w]*]] .. loss .. [[["']?\s*[:= ]\s*["']?(?P<loss>NUM)(?:[^\w.]|$)]],
+  line    = [[(?i)^[\W_]*(?:#|\[)?(?P<step>INT)(?:\s?/\s?INT)?\b[^\w.,%](?:[^\w]*epoch:? INT\b)?[^\w]*]] .. loss .. [[["']?\s*[:= ]\s*["']?(?P<loss>NUM)(?:[^\w.]|\.?$|\.\s)]],
   scan    = scan_loss,
   unless  = not_first,
   samples = with { step = { of_all, { "step" } }, loss = "loss" },
@@ -146,8 +146,8 @@ parser "counted_loss" {
 }
 parser "loss_at_step" {
   about   = "Loss at step 120: 0.41; Training loss (for one batch) at step 120: 0.41; Loss after mini-batch 120: 0.41; [1,   120] loss: 0.41",
-  line    = { [[(?i)^\W*(?:train(?:ing)?[ _])?(?:loss|cost)\b[^:=]{0,24}? (?:at|after|in) (?:the )?(?:step|iteration|iter|batch|mini-batch)\s+(?P<step>INT)\s*[:=]\s*(?P<loss>NUM)(?:[^\w.]|$)]],
-              [[(?i)^\[(?P<epoch>INT), +(?P<n>INT)\] (?:train(?:ing)?[ _])?loss\s*[:=]\s*(?P<counted>NUM)(?:[^\w.]|$)]] },
+  line    = { [[(?i)^\W*(?:train(?:ing)?[ _])?(?:loss|cost)\b[^:=]{0,24}? (?:at|after|in) (?:the )?(?:step|iteration|iter|batch|mini-batch)\s+(?P<step>INT)\s*[:=]\s*(?P<loss>NUM)(?:[^\w.]|\.?$|\.\s)]],
+              [[(?i)^\[(?P<epoch>INT), +(?P<n>INT)\] (?:train(?:ing)?[ _])?loss\s*[:=]\s*(?P<counted>NUM)(?:[^\w.]|\.?$|\.\s)]] },
   scan    = scan_loss, unless = not_first,
   samples = { step = { { "step" }, { "n", epoch = "epoch", first_epoch = 1 } }, loss = { { "loss" }, { "counted" } } }, states = { phase = "train" },
 }
@@ -158,8 +158,8 @@ parser "step_summary" {
   scan    = scan_loss, samples = { step = { { "step" }, { find = [[(?i)\bglobal (?:batch|step|iter(?:ation)?)[ :#=]*(INT)]] }, { "n", epoch = "epoch" } }, loss = { { "loss" }, { "counted" } } }, states = { phase = "train" },
 }
 parser "counted_of" {
-  about   = "[000120/5000] words | loss 0.4",
-  line    = [[(?i)^\s*\[(?P<step>INT)\s?/\s?\d{2,}\].{0,60}?]] .. loss_is,
+  about   = "[000120/5000] words | loss 0.4; Training [===   ] 51.0% 120/5000 | loss=0.4",
+  line    = { [[(?i)^\s*\[(?P<step>INT)\s?/\s?\d{2,}\].{0,60}?]] .. loss_is, [[(?i)^\W*train(?:ing)?\b[^a-z]{0,60}?[^\w.](?P<step>INT)\s?/\s?\d{2,}[^\w.].{0,60}?]] .. loss_is },
   scan    = scan_loss, unless = not_training,
   samples = with { step = "step", loss = "loss" }, states = { phase = "train" },
 }
@@ -172,19 +172,19 @@ parser "statistics" {
 }
 parser "named_loss" {
   about   = "a loss by a name of its own: seg_loss=0.4, recon_loss: 12.1",
-  line    = [[(?i)(?:^|[^\w/])]] .. named_step .. [[["']?\s*(?:[:=#_]|\s)\s*["']?\[?(?P<step>INT)(?:\s?/\s?(?:INT|NUM[kKM]))?(?:[^\w.]|\.\s).*?\b[a-z]{2,16}[_ ]loss["']?\s*[:=| ]\s*["']?(?P<loss>NUM)(?:[^\w.]|$)]],
+  line    = [[(?i)(?:^|[^\w/])]] .. named_step .. [[["']?\s*(?:[:=#_]|\s)\s*["']?\[?(?P<step>INT)(?:\s?/\s?(?:INT|NUM[kKM]))?(?:[^\w.]|\.\s).*?\b[a-z]{2,16}[_ ]loss["']?\s*[:=| ]\s*["']?(?P<loss>NUM)(?:[^\w.]|\.?$|\.\s)]],
   scan    = scan_loss, unless = not_training .. [[|(?i)\b(?:policy|actor|critic|value|vf|pg|kl|aux\w*|adv\w*|reward)[ _]loss]],
   samples = with { step = { of_all, { "step" } }, loss = "loss" }, states = { phase = "train" },
 }
 parser "epoch_summary" {
   about   = "a mean over an epoch, of a training that may print nothing else: Epoch 3/10, Train Loss: 0.51, Val Loss: 0.55; or without the epoch: Train Loss: 0.51, Acc: 0.9",
-  line    = { [[(?i)]] .. epoch .. [[\b.*?\btr(?:ain(?:ing)?)?(?:[\W_]{0,3}(?:(?:avg|average|mean|total|running|epoch)[ _])?loss|_[a-z]{3,8}_loss|[\W_]{0,3}(?:r?mse|mae|bce|nll)(?:_\w{1,12})?)["']?\s*[:=|]?\s*["']?(?P<labelled>NUM)(?:[^\w.]|$)]],
-              [[(?i)]] .. epoch .. [[\b.*?\b(?:avg|average|mean|running|epoch)[ _](?:train(?:ing)?[ _])?loss["']?\s*[:=|]?\s*["']?(?P<average>NUM)(?:[^\w.]|$)]],
-              lead .. [[(?:train(?:ing)?\W{1,4})?(?:\w+:)*\s?(?:epochs?[ :#=\[(]*|train )(?P<epoch>INT)(?:\s?(?:/|of)\s?INT)?\W{1,6}(?:(?:is )?(?:finished|completed?|done|ended|over)\W{1,4})?(?:train[_ ])?(?:loss|cost)["']?\s*[:=|]?\s*["']?(?P<loss>NUM)(?:[^\w.]|$)]],
-              [[(?i)\bepoch (?P<epoch>INT): (?:[a-z_]+ NUM\s+){1,12}loss (?P<paired>NUM)(?:[^\w.]|$)]],
-              lead .. [[epochs?[ :#=\[(]*(?P<epoch>INT)(?:\s?(?:/|of)\s?INT)?[\W]{1,6}(?:[a-z][a-z_ ]{0,19}\s?[=:]\s?\[?NUM[\]%s]{0,2}[\s,;|]+){1,6}loss\s?[=:]\s?(?P<after>NUM)(?:[^\w.]|$)]],
-              lead .. [[(?:train(?:ing)?[_ ])?(?:loss|cost) (?:at|after|for|in|of) (?:the )?epoch[ :#]{1,2}(?P<epoch>INT)\s*[:=]\s*(?P<ended>NUM)(?:[^\w.]|$)]],
-              lead .. [[train(?:ing)?[_ ]loss(?:\s*[:=]\s*|\s)(?P<begins>NUM)(?:[^\w.]|$)]],
+  line    = { [[(?i)]] .. epoch .. [[\b.*?\btr(?:ain(?:ing)?)?(?:[\W_]{0,3}(?:(?:avg|average|mean|total|running|epoch)[ _])?loss|_[a-z]{3,8}_loss|[\W_]{0,3}(?:r?mse|mae|bce|nll)(?:_\w{1,12})?)["']?\s*[:=|]?\s*["']?(?P<labelled>NUM)(?:[^\w.]|\.?$|\.\s)]],
+              [[(?i)]] .. epoch .. [[\b.*?\b(?:avg|average|mean|running|epoch)[ _](?:train(?:ing)?[ _])?loss["']?\s*[:=|]?\s*["']?(?P<average>NUM)(?:[^\w.]|\.?$|\.\s)]],
+              lead .. [[(?:train(?:ing)?\W{1,4})?(?:\w+:)*\s?(?:epochs?[ :#=\[(]*|train )(?P<epoch>INT)(?:\s?(?:/|of)\s?INT)?\W{1,6}(?:(?:is )?(?:finished|completed?|done|ended|over)\W{1,4})?(?:train[_ ])?(?:loss|cost)["']?\s*[:=|]?\s*["']?(?P<loss>NUM)(?:[^\w.]|\.?$|\.\s)]],
+              [[(?i)\bepoch (?P<epoch>INT): (?:[a-z_]+ NUM\s+){1,12}loss (?P<paired>NUM)(?:[^\w.]|\.?$|\.\s)]],
+              lead .. [[epochs?[ :#=\[(]*(?P<epoch>INT)(?:\s?(?:/|of)\s?INT)?[\W]{1,6}(?:[a-z][a-z_ ]{0,19}\s?[=:]\s?\[?NUM[\]%s]{0,2}[\s,;|]+){1,6}loss\s?[=:]\s?(?P<after>NUM)(?:[^\w.]|\.?$|\.\s)]],
+              lead .. [[(?:train(?:ing)?[_ ])?(?:loss|cost) (?:at|after|for|in|of) (?:the )?epoch[ :#]{1,2}(?P<epoch>INT)\s*[:=]\s*(?P<ended>NUM)(?:[^\w.]|\.?$|\.\s)]],
+              lead .. [[train(?:ing)?[_ ]loss(?:[_ ](?:average|avg|mean))?(?:\s*[:=]\s*|\s)(?P<begins>NUM)(?:[^\w.]|\.?$|\.\s)]],
               [[(?i)^\W*(?:average|avg|mean)[_ ]train(?:ing)?[_ ]loss\s*[:=]\s*(?P<mean>NUM)\s*$]] },
   scan    = scan_loss .. [[|(?i)r?mse|mae|bce]], unless = [[(?i)\b(?:eval(?:uat\w+)?|valid(?:at\w+)?|val|test|dev)\b[ :\w]{0,16}epoch|epoch(?:[^,|;l]|l[^o]){0,24}\b(?:val|valid|validation|eval|evaluation|test|dev)\b|^\W*(?:\w+\W+){0,4}(?:best|lowest|min|minimum|patience)\b.*epoch|train_(?:val|gen|adv|aux|test|disc)]] .. statement,
   samples = { loss = { { "labelled" }, { "average" }, { "loss" }, { "paired" }, { "after" }, { "ended" }, { "begins" }, { "mean" } }, epoch = "epoch" }, states = { phase = "train" },
@@ -197,7 +197,7 @@ parser "epoch_header" {
 parser "loss_of_a_batch" {
   about   = "without a count: a line of its own, or after the epoch",
   line    = { [[(?i)^\W*(?:(?:current|mini-?batch|batch|step|iteration|train(?:ing)?)[ _]){1,2}loss\s*[:=]\s*(?P<loss>NUM)\W*$]],
-              [[(?i)]] .. epoch .. [[\W{1,6}(?:mini-?batch|batch|step|iteration)[ _]loss["']?\s*[:=]?\s*(?P<loss>NUM)(?:[^\w.]|$)]] },
+              [[(?i)]] .. epoch .. [[\W{1,6}(?:mini-?batch|batch|step|iteration)[ _]loss["']?\s*[:=]?\s*(?P<loss>NUM)(?:[^\w.]|\.?$|\.\s)]] },
   scan    = scan_loss, unless = not_training .. statement,
   samples = { loss = "loss" }, states = { phase = "train" },
 }
