@@ -50,13 +50,13 @@ rule "stalled" {
   -- take, at least a minute. That short a limit is for a standstill that processes, collectives or GPUs show as well. Where lines are all
   -- there is, a validation, a save or a preparation of data that is printed once it is done looks the same: the limit is at least `alone`,
   -- and `talking` while other lines come, and `patient` times the longest interval; `waiting` where ranks wait for one that computes.
-  -- A log that shows steps or losses seldom (fewer than eight gaps, or losses alone), or none but that it trains, may take `seldom`, or four
+  -- A log that shows steps or losses seldom (fewer than eight gaps, or losses alone), or none but that it trains, may take `seldom` (`rare` after fewer than `few` losses and no step), or four
   -- times what it took before: its longest pause until then doubled, or `settles` times what it took from its begin to the first of them. Of an evaluation that was announced more silence is expected (`talking`); of a training that is over, by the log's
   -- own word, nothing more where nothing else is known.
   -- The first step may take `start` (data, compilation), but not while every process is idle and was from the begin: then nothing is being
   -- prepared. A process that worked for `worked` seconds may have trained, with lines that nobody understands.
   params = { k = 4, least = "30s", most = "10m", steps = 60, brief = "60s", save = "5m", eval = "10m", alone = "15m", waiting = "5m", talking = "30m", patient = 5,
-             start = "20m", seldom = "60m", settles = 1.5, rounded = "40m", tens = 1000, beside = 1, often = 100, idle = "60s", busy = 0.02, works = 0.5, some = 0.1, rests = 0.05, wakes = 0.15, worked = 120, spin = 0.9, duty = 0.2, recent = "15m" },
+             start = "20m", seldom = "60m", rare = "6h", few = 8, settles = 1.5, rounded = "40m", tens = 1000, beside = 1, often = 100, idle = "60s", busy = 0.02, works = 0.5, some = 0.1, rests = 0.05, wakes = 0.15, worked = 120, spin = 0.9, duty = 0.2, recent = "15m" },
   state = { longest = 0, stood = 0, wait = 0, was = 0, pause = 0, round = 0, prev = -1, pace = 1e9 }, fire = "2 of 2", clear = "1 of 1",
   yields_to = { "rank_stopped", "job_stopped", "rendezvous_hang", "collective_hang", "idle_hang", "collective_timeout", "rank_killed", "node_down" },
   shows = "no step for {age}; the job's own steps, and what else is known, allow {limit}",
@@ -124,7 +124,8 @@ rule "stalled" {
     state.was     = (age / "1s"):fill(0)
     local between = greatest((4 * job.first:max():max("job")):fill(0), (4 * job.loss:interval()):fill(0), p.settles * state.wait * "1s", 2 * state.pause * "1s")
     local trains  = phase:is("train", "eval"):surely()
-    local begin   = ((never & ~trains) | seen):choose(p.start, greatest(p.seldom, between))
+    local few     = (job.step:count():is(0):all("job") & job.loss:count():below(p.few)):surely()
+    local begin   = ((never & ~trains) | seen):choose(p.start, greatest((few & ~never):choose(p.rare, p.seldom), between))
     -- Processes take their time to go: what follows the training's own last word is clean-up, unless steps are made after it.
     local over    = job.over:age():below(steps + "10s"):surely()
     local gone    = over & ~job.worked:count():above(0):surely():any("job")
