@@ -138,7 +138,7 @@ case "the launcher starts the ranks again, and they go on" {
   { lasting = "5s", step = silent, events = { { "worker_group_restart", left = 2, at = "2s" }, { "checkpoint_loaded", step = 250, at = "4s" } } }, { lasting = "40s", step = steps(1, 250) },
 }
 case "a checkpoint that does not fit the model" {
-  ranks = 2, { lasting = "10s", phase = "starting", events = { { "checkpoint_unreadable", at = "4s" }, { "traceback", rank = 1, at = "4s" } }, ends = "failed" },
+  ranks = 2, { lasting = "10s", phase = "starting", events = { { "checkpoint_unreadable", message = "size mismatch for head.weight", at = "4s" }, { "traceback", rank = 1, at = "4s" } }, ends = "failed" },
   fires = { { "checkpoint_unreadable" } },
 }
 case "weights of other shapes are left out, and the training goes on" {
