@@ -56,7 +56,8 @@ Result<void> HandOver::keep(const Bundle& bundle) {
     std::unique_lock lock{mutex_};
     changed_.wait(lock, [this] { return stage_ != Stage::under_way; });
   }
-  (void)ended();
+  // What may have been kept in spite of its error is never given twice.
+  if (auto before = ended(); before && !before->kept && before->kept.error().code == Errc::refused) return before->kept;
   if (waits()) {
     if (auto kept = sink_->keep(bundle_); !kept) return kept;
     bundle_ = {};

@@ -29,7 +29,8 @@ class HandOver final : public stream::BundleSink {
   [[nodiscard]] bool waits() const;              // one that was not kept
   [[nodiscard]] std::optional<Outcome> ended();  // what became of the one that was under way: once
 
-  // Waits for what is under way, and gives it and this one to the sink on the caller's thread.
+  // Waits for what is under way, and gives it, where it was not kept, and this one to the sink on the caller's thread. Neither, where that
+  // was refused: it may have been kept.
   stream::Result<void> keep(const stream::Bundle& bundle) override;
   // Never while a bundle is here: the sink may drop a pack with it that the next one needs.
   [[nodiscard]] bool has_pack(std::string_view hash) const override { return idle() && sink_->has_pack(hash); }

@@ -26,8 +26,8 @@ class Broker final : public stream::BundleSink {
     std::unique_lock lock{mutex_};
     asked.push_back(static_cast<std::uint64_t>(bundle.position));
     changed_.notify_all();
-    changed_.wait(lock, [this] { return answer_.has_value(); });
-    auto answer = std::move(*answer_);
+    changed_.wait(lock, [this] { return answer_ || always_; });
+    auto answer = answer_ ? std::move(*answer_) : *always_;
     answer_.reset();
     if (answer) kept.push_back(static_cast<std::uint64_t>(bundle.position));
     return answer;
@@ -41,6 +41,13 @@ class Broker final : public stream::BundleSink {
     }
     changed_.notify_all();
   }
+  void answer_all(stream::Result<void> answer) {
+    {
+      const std::lock_guard lock{mutex_};
+      always_ = std::move(answer);
+    }
+    changed_.notify_all();
+  }
   void until_asked(std::size_t times) {
     std::unique_lock lock{mutex_};
     changed_.wait(lock, [&] { return asked.size() >= times; });
@@ -50,7 +57,7 @@ class Broker final : public stream::BundleSink {
  private:
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::optional<stream::Result<void>> answer_;
+  std::optional<stream::Result<void>> answer_, always_;
 };
 
 Bundle bundle(std::uint64_t position) {
@@ -125,6 +132,22 @@ TEST_CASE("the last bundle waits for the one under way, and is not given where t
     CHECK(static_cast<bool>(kept) == !away);
     CHECK(broker.kept == (away ? std::vector<std::uint64_t>{} : std::vector<std::uint64_t>{7, 9}));
   }
+}
+
+TEST_CASE("a bundle that may have been kept in spite of its error is not given again, and no other behind it") {
+  Broker broker;
+  HandOver handing_over{broker};
+  handing_over.give(bundle(7));
+  broker.until_asked(1);
+  std::thread answers{[&] {
+    broker.answer(Error{Errc::refused, "it may have been kept"});
+    broker.answer_all({});
+  }};
+  const auto kept = handing_over.keep(bundle(9));
+  answers.join();
+  REQUIRE_FALSE(kept);
+  CHECK(kept.error().code == Errc::refused);
+  CHECK(broker.asked == std::vector<std::uint64_t>{7});
 }
 
 TEST_CASE("what is under way is waited for at the end") {
