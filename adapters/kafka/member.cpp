@@ -10,7 +10,8 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 constexpr auto patience = 5s;
-constexpr int slice = 100;  // ms
+constexpr int slice = 100;           // ms
+constexpr auto longest_poll = 5min;  // the client's own; it may not be shorter than the session
 }  // namespace
 
 Settings member_settings(const GroupOptions& options, const std::string& client) {
@@ -21,6 +22,7 @@ Settings member_settings(const GroupOptions& options, const std::string& client)
                     {"heartbeat.interval.ms", std::to_string(options.heartbeat().count())},
                     {"enable.auto.commit", "false"},
                     {"isolation.level", "read_committed"}};  // committed() waits for open transactions
+  if (options.session > longest_poll) settings.emplace_back("max.poll.interval.ms", std::to_string(options.session.count()));
   if (!options.instance.empty()) settings.emplace_back("group.instance.id", options.instance);
   return settings;
 }

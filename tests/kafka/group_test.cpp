@@ -48,6 +48,16 @@ TEST_CASE("who leaves a group gives its partitions back") {
   CHECK(now.has.empty());
 }
 
+TEST_CASE("a group is joined with the shortest and the longest session that may be configured") {
+  for (const auto session : {std::chrono::milliseconds{6s}, std::chrono::milliseconds{30min}}) {
+    CAPTURE(session.count());
+    MockCluster cluster;
+    Assigned now;
+    auto group = Group::join(cluster.address(), {"tocsin", "a", session}, now);
+    CHECK_MESSAGE(group, (group ? "" : group.error().message));
+  }
+}
+
 TEST_CASE("a partition surely is ours for a shorter time than a session that counts from the heartbeat before") {
   for (const int seconds : {6, 10, 45, 1800}) {
     const tocsin::adapters::kafka::GroupOptions options{"g", "i", std::chrono::seconds{seconds}};
