@@ -40,6 +40,16 @@ Time Scheduler::judged_before(const std::string& rule) const {
   return found == removed_.end() ? long_ago : found->second;
 }
 
+// Until when it may have judged. What has only intervals judged no tick from its next one on.
+Time Scheduler::judged_until(const Rule& rule) const {
+  if (kinds(rule) != 1U << static_cast<unsigned>(Trigger::Kind::period)) return last_tick_;
+  Time until = long_ago;
+  for (const Period& period : periods_)
+    for (const RuleIndex one : period.rules)
+      if (name_of(one) == rule.name) until = std::max(until, period.over ? last_tick_ : std::min(period.next, end_) - Duration{1});
+  return std::min(until, last_tick_);
+}
+
 Scheduler::Scheduler(const Pack& pack, std::string_view subject, Time start) : pack_(&pack), phase_(hash_text(subject)) {
   for (std::size_t i = 0; i < pack.rules.size(); ++i) {
     const Rule& rule = pack.rules[i];
@@ -198,7 +208,9 @@ void Scheduler::adopt(const Scheduler& old, Time from) {
   std::erase_if(removed_, [&](const auto& rule) { return rule.second < from - forgotten_after; });
   for (const Rule& rule : old.pack_->rules) {
     const auto goes_on = [&](const Rule& now) { return now.name == rule.name && kinds(now) == kinds(rule); };
-    if (last_tick_ != long_ago && std::none_of(pack_->rules.begin(), pack_->rules.end(), goes_on)) removed_[rule.name] = last_tick_;
+    if (last_tick_ == long_ago || std::any_of(pack_->rules.begin(), pack_->rules.end(), goes_on)) continue;
+    Time& judged = removed_.try_emplace(rule.name, long_ago).first->second;
+    judged = std::max(judged, old.judged_until(rule));
   }
   std::vector<Period> periods;
   for (const Period& period : periods_)

@@ -56,6 +56,7 @@ class Scheduler {
   [[nodiscard]] const Period* next_period() const noexcept;
   [[nodiscard]] const std::string& name_of(RuleIndex rule) const;
   [[nodiscard]] Time judged_before(const std::string& rule) const;
+  [[nodiscard]] Time judged_until(const Rule& rule) const;
   [[nodiscard]] const Period* period_of(const std::string& rule, Duration every) const;
   [[nodiscard]] Time run_at(const Period& period) const noexcept { return std::max(period.next + period.settle, not_before_); }
   [[nodiscard]] Time ran() const;

@@ -134,6 +134,27 @@ TEST_CASE("a rule that was removed after the end does not judge it when it comes
   }
 }
 
+TEST_CASE("a late rule that is removed before it has judged the end judges it when it comes back, though others have judged it") {
+  Rule late, other;
+  late.name = "late", late.settle = 30s, late.every = {{Trigger::Kind::period, 1s, {}}};
+  other.name = "other", other.settle = 1s, other.every = late.every;
+  Pack with, without;
+  with.rules = {late, other}, without.rules = {other};
+  Scheduler a{with, "job", tick(0)}, b{without, "job", tick(0)}, c{with, "job", tick(0)};
+  a.end(tick(14) + 300ms);
+  while (a.next() < tick(17)) a.take();  // the other is at its end, this one has judged nothing
+  b.adopt(a, tick(17));
+  while (b.next() < tick(20)) b.take();
+  c.adopt(b, tick(20));
+  std::vector<Time> judged;
+  while (c.next() < tick(60)) {
+    const auto due = c.take();
+    if (std::find(due.rules.begin(), due.rules.end(), RuleIndex{0}) != due.rules.end()) judged.push_back(due.tick);
+  }
+  REQUIRE_FALSE(judged.empty());
+  CHECK(judged.back() == tick(14) + 300ms);
+}
+
 TEST_CASE("periodic ticks lie on the subject's grid, record ticks at their records, and the last tick is at the end") {
   Pack pack;
   Rule slow, loss;
