@@ -30,7 +30,9 @@ Result<void> KafkaSink::keep(const stream::Bundle& bundle) {
   }
   for (const StateRecord& record : *state)
     records.push_back({topic::state, partition_, record.key, record.tombstone ? std::span<const std::byte>{} : std::span{record.value}});
-  if (auto committed = transactor_->commit(records, partition_, bundle.position, *group_); !committed) return committed;
+  const auto committed = transactor_->commit(records, partition_, bundle.position, *group_);
+  if (!committed) return committed.error();
+  owned_at_ = *committed;
   state_->stored();
   for (std::size_t i = 0; i < lines.size(); ++i) publish_(bundle.reports[i], lines[i]);
   return {};

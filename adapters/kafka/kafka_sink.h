@@ -1,5 +1,7 @@
 #pragma once
 
+#include <chrono>
+
 #include "adapters/kafka/group.h"
 #include "adapters/kafka/kafka_state.h"
 #include "adapters/kafka/transactor.h"
@@ -16,13 +18,15 @@ struct ReportTopics {
 // Keeps the bundles of one partition: alerts and verdicts, a line of JSON each, keyed by job; the sections that changed; the position.
 // One transaction, and only behind it the reports are published. A bundle with reports has sections, too: the position of the state is
 // the position up to which reports were made.
-// Owned by whoever runs the shard; touched by its thread alone.
+// Owned by whoever runs the shard; touched by one thread at a time.
 class KafkaSink final : public stream::BundleSink {
  public:
   KafkaSink(Transactor& transactor, const Group& group, KafkaState& state, int partition, ReportTopics topics, runtime::Publish publish)
       : transactor_(&transactor), group_(&group), state_(&state), partition_(partition), topics_(topics), publish_(std::move(publish)) {}
   stream::Result<void> keep(const stream::Bundle& bundle) override;
   [[nodiscard]] bool has_pack(std::string_view hash) const override { return state_->has_pack(hash); }
+  // When the brokers were asked last whether the partition is this instance's, of what was kept.
+  [[nodiscard]] std::chrono::steady_clock::time_point owned_at() const noexcept { return owned_at_; }
 
  private:
   Transactor* transactor_;
@@ -31,6 +35,7 @@ class KafkaSink final : public stream::BundleSink {
   int partition_;
   ReportTopics topics_;
   runtime::Publish publish_;
+  std::chrono::steady_clock::time_point owned_at_{};
 };
 
 }  // namespace tocsin::adapters::kafka

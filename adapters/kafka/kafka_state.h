@@ -12,7 +12,7 @@
 namespace tocsin::adapters::kafka {
 
 // The state of the shard of one partition, in the same partition of the state topic.
-// Owned by whoever runs the shard; touched by its thread alone.
+// Owned by whoever runs the shard; touched by one thread at a time.
 class KafkaState final : public stream::SnapshotStore {
  public:
   // `committed`: gives the group's position of the partition. No state behind it is waited for, and one before it is not taken: it is

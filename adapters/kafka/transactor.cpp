@@ -41,6 +41,7 @@ struct Transactor::State {
   bool opened = false;  // once
   std::mutex mutex;
   Client client;
+  Clock::time_point asked;  // just before the brokers were, whether the partition is this instance's
 
   Result<void> connect() {
     client.reset();
@@ -100,6 +101,7 @@ struct Transactor::State {
       }
     }
     if (offsets != nullptr) {
+      asked = Clock::now();
       const Failure failure = persist([&] {
         const auto metadata = group->metadata();
         return rd_kafka_send_offsets_to_transaction(client.get(), offsets, metadata.get(), call_time);
@@ -146,11 +148,12 @@ Result<std::unique_ptr<Transactor>> Transactor::open(const Address& address, con
   return std::unique_ptr<Transactor>{new Transactor{std::move(state)}};
 }
 
-Result<void> Transactor::commit(std::span<const Outgoing> records, int partition, Position position, const Group& group) {
+Result<Clock::time_point> Transactor::commit(std::span<const Outgoing> records, int partition, Position position, const Group& group) {
   const std::lock_guard lock{state_->mutex};
   const Partitions offsets{rd_kafka_topic_partition_list_new(1)};
   rd_kafka_topic_partition_list_add(offsets.get(), group.topic().c_str(), partition)->offset = static_cast<std::int64_t>(position);
-  return state_->commit(records, offsets.get(), &group);
+  if (auto committed = state_->commit(records, offsets.get(), &group); !committed) return committed.error();
+  return state_->asked;
 }
 
 Result<void> Transactor::commit(std::span<const Outgoing> records) {

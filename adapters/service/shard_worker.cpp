@@ -214,7 +214,7 @@ Result<void> ShardWorker::work() {
       figures.committed(std::chrono::duration<double>(ended->ended - ended->begun).count(), static_cast<bool>(ended->kept));
       if (ended->kept) {
         failures.succeeded();
-        if (shared_.outlet != nullptr) shared_.outlet->committed(partition_, ended->begun + shared_.owned_for);
+        if (shared_.outlet != nullptr) shared_.outlet->committed(partition_, sink.owned_at() + shared_.owned_for);
       } else {
         const Error& error = ended->kept.error();
         if (error.code == Errc::refused) return Error{Errc::io, error.message};  // a new start finds what was committed

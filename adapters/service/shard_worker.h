@@ -28,7 +28,7 @@ struct Shared {
   const Reloader& rules;
   stream::ShardOptions options;
   kafka::ReportTopics topics;
-  std::chrono::milliseconds owned_for;  // a partition, from the begin of a commit on
+  std::chrono::milliseconds owned_for;  // a partition, since the brokers were asked in a commit
   Outlet* outlet;
   Log log;
 };

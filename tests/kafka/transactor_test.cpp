@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <thread>
 
 #include "adapters/kafka/topic_settings.h"
 #include "tests/kafka/mock_cluster.h"
@@ -59,4 +60,26 @@ TEST_CASE("what may have been committed already is not committed again, whatever
   CHECK_MESSAGE(committed.error().code == stream::Errc::refused, committed.error().message);
   CHECK_MESSAGE(committed.error().message.find("whether it was committed shows at the next start") != std::string::npos,
                 committed.error().message);
+}
+
+TEST_CASE("a partition is owned from the moment on in which the brokers were asked, not while another's transaction was waited for") {
+  MockCluster cluster;
+  Assigned listener;
+  const auto group = kafka::Group::join(cluster.address(), {"tocsin", "a", 6000ms}, listener);
+  REQUIRE(group);
+  for (const auto until = Clock::now() + 30s; !listener.any && Clock::now() < until;) REQUIRE((*group)->poll(100ms));
+  REQUIRE(listener.any);
+  const auto transactor = kafka::Transactor::open(cluster.address(), "test");
+  REQUIRE(transactor);
+  const std::byte value[] = {std::byte{1}};
+  const kafka::Outgoing records[] = {{kafka::topic::alerts, 0, "job", value}};
+  cluster.answers_late(MockCluster::end_transaction, 2000ms);
+  const auto begun = Clock::now();
+  std::thread other{[&] { CHECK((*transactor)->commit(records, 0, stream::Position{5}, **group)); }};
+  std::this_thread::sleep_for(500ms);
+  const auto owned = (*transactor)->commit(records, 0, stream::Position{6}, **group);
+  other.join();
+  REQUIRE(owned);
+  CHECK(*owned - begun > 1500ms);
+  CHECK(*owned < Clock::now());
 }
