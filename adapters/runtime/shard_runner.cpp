@@ -84,6 +84,10 @@ bool ShardRunner::complete() {
   return true;
 }
 
+void ShardRunner::renew() {
+  if (!waits() && entry_ == nullptr && ports_.snapshots != nullptr) take(shard_.take_own_section());
+}
+
 std::optional<stream::Bundle> ShardRunner::take_bundle() {
   if (!complete()) return std::nullopt;
   return std::exchange(pending_, {});

@@ -224,6 +224,8 @@ Result<void> ShardWorker::work() {
     }
     if (handing_over.waits() && Clock::now() >= next_try) handing_over.again();
     if (!handing_over.idle()) continue;
+    // Alerts may be posted for a while after a commit, and are to be repeated also where nothing else is committed.
+    if (shared_.outlet != nullptr && Clock::now() >= sink.owned_at() + shared_.owned_for / 2) runner.renew();
     if (auto bundle = runner.take_bundle()) handing_over.give(std::move(*bundle));
   }
   if (order_ != Order::drain) return {};

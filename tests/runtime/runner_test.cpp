@@ -243,6 +243,23 @@ TEST_CASE("where the state comes with the reports, its position alone keeps a dr
   }
 }
 
+TEST_CASE("a runner has something to hand over whenever the partition is to be shown as its own, at the position that it has") {
+  PositionStore store;
+  MemoryLog entries{log()};
+  MemoryPacks packs{pack()};
+  ShardRunner runner{pack(), {entries, store, packs, &store, true}};
+  runner.renew();
+  CHECK_FALSE(runner.waits());  // nothing was read
+  for (int i = 0; i < 20; ++i) {
+    REQUIRE(*runner.step(1) == 1);
+    REQUIRE(runner.hand_over());
+    runner.renew();
+    CHECK(runner.waits());
+    REQUIRE(runner.hand_over());
+    CHECK((*store.newest())->position == runner.position());
+  }
+}
+
 namespace {
 
 // A sink that keeps the texts of packs, as a state does.

@@ -161,6 +161,28 @@ log:
         self.assertIn("quiet", [alert["rule"] for alert in alerts])
         self.assert_replayed(place, next(alert["at"] for alert in alerts if alert["rule"] == "quiet") / 1e9)
 
+    def test_an_alert_does_not_end_at_alertmanager_while_it_fires_and_nothing_else_happens(self):
+        place = self.place("repeated", partitions=1)
+        manager = Alertmanager()
+        self.addCleanup(manager.stop)
+        manager.start()
+        file = pathlib.Path(place.folder, "tocsin.yml")
+        file.write_text(f"""kafka: {{brokers: ["127.0.0.1:{kafka.port}"], prefix: repeated, instance_id: one, session_timeout: 6s}}
+rules: [{place.rules}]
+http: {{listen: "127.0.0.1:0"}}
+alertmanager: {{instances: [{{url: "{manager.url}"}}], resend: 2s}}
+""")
+        service = Instance(None, None, config=file)
+        place.started.append(service)
+        wait_for(lambda: service.partitions(), 40, "a partition")
+        place.job("one", 12, 0.25, 60, 8, 0.25, 0)
+        posted = lambda: manager.alerts(alertname="quiet", job_id="one")  # noqa: E731
+        wait_for(posted, 30, "an alert at Alertmanager while the job runs")
+        until = time.monotonic() + 40
+        while time.monotonic() < until:
+            self.assertTrue(posted(), "it has ended")
+            time.sleep(0.25)
+
     def assert_replayed(self, place, fired):
         """A partition is replayed without a journal that stays, whole or in part."""
         own = tempfile.TemporaryDirectory()
