@@ -36,6 +36,7 @@ class ShardRunner final : private stream::AlertSink {
   [[nodiscard]] bool waits() const noexcept {
     return !(ports_.state_with_reports && entry_ != nullptr) && (!pending_.reports.empty() || !pending_.sections.empty());
   }
+  [[nodiscard]] std::size_t reports_waiting() const noexcept { return pending_.reports.size(); }
   // Makes the shard's own section due where nothing waits: that it is kept shows whose the partition is.
   void renew();
   // It, as one bundle, which the caller gives to the sink before any other; none: nothing waits.
