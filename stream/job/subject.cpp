@@ -123,7 +123,10 @@ Time Subject::next_due() const {
   if (attempts_.empty()) {
     Time due = duplicates_.remembered_until();
     for (const auto& [name, until] : tombstones_) due = std::max(due, until);
-    return due == long_ago ? never : due;
+    if (due == long_ago) due = never;
+    // What is only remembered of a job holds no pack back.
+    if (const PackChange* change = job_.timeline->after(change_.key)) due = std::min(due, change->key.from);
+    return due;
   }
   if (sealed_) return clock_;
   Time due = never;

@@ -75,6 +75,21 @@ TEST_CASE("a pack that comes back after another judges again") {
   CHECK(r.story() == "a 2 b 20 a 35 ");  // by T + L: the lateness is 5 s
 }
 
+TEST_CASE("a job that has ended holds no pack back, as long as its end is remembered") {
+  Reloads r;
+  r.heats(1, 20);
+  EntryBuilder end;
+  end.about("job");
+  end.event(SmallJob::at(20), EntryBuilder::job(), "end", {});
+  r.log.consume(end.entry(), 20);
+  r.log.beats(21, 200);
+  r.reload(r.b, 205, 200);
+  r.log.beats(201, 240);
+  r.reload(r.c, 245, 240);
+  r.log.beats(241, 280);
+  CHECK(r.log.shard.packs_to_come() == std::vector<std::string>{r.c.pack->hash});
+}
+
 TEST_CASE("packs that wait are taken in the order of their from, not of their records") {
   Reloads r;
   r.heats(1, 20);
