@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
+#include <memory>
 #include <thread>
+#include <utility>
 
 #include "adapters/kafka/topic_settings.h"
 #include "tests/kafka/mock_cluster.h"
@@ -38,24 +41,38 @@ struct Assigned final : kafka::Group::Listener {
   void assigned(const std::vector<int>&) override { any = true; }
   void revoked(const std::vector<int>&, bool) override {}
 };
+
+// An instance that was given its partition, and commits a record with each position.
+struct Owner {
+  explicit Owner(const MockCluster& cluster) {
+    auto joined = kafka::Group::join(cluster.address(), {"tocsin", "a", 6000ms}, listener);
+    REQUIRE(joined);
+    group = std::move(*joined);
+    for (const auto until = Clock::now() + 30s; !listener.any && Clock::now() < until;) REQUIRE(group->poll(100ms));
+    REQUIRE(listener.any);
+    auto opened = kafka::Transactor::open(cluster.address(), "test");
+    REQUIRE(opened);
+    transactor = std::move(*opened);
+  }
+  auto commit(std::uint64_t position) const {
+    const std::byte value[] = {std::byte{1}};
+    const kafka::Outgoing records[] = {{kafka::topic::alerts, 0, "job", value}};
+    return transactor->commit(records, 0, stream::Position{position}, *group);
+  }
+  Assigned listener;
+  std::unique_ptr<kafka::Group> group;
+  std::unique_ptr<kafka::Transactor> transactor;
+};
 }  // namespace
 
 TEST_CASE("what may have been committed already is not committed again, whatever fails on the way to know it") {
   MockCluster cluster;
   cluster.commit("tocsin", 5);  // what it makes of a transaction's positions is nothing
-  Assigned listener;
-  const auto group = kafka::Group::join(cluster.address(), {"tocsin", "a", 6000ms}, listener);
-  REQUIRE(group);
-  for (const auto until = Clock::now() + 30s; !listener.any && Clock::now() < until;) REQUIRE((*group)->poll(100ms));
-  REQUIRE(listener.any);
-  const auto transactor = kafka::Transactor::open(cluster.address(), "test");
-  REQUIRE(transactor);
-  const std::byte value[] = {std::byte{1}};
-  const kafka::Outgoing records[] = {{kafka::topic::alerts, 0, "job", value}};
+  const Owner owner{cluster};
   // The commit ends without an answer, though it has gone through; the position is there, and cannot be committed once more.
   cluster.fails(MockCluster::end_transaction, {RD_KAFKA_RESP_ERR_INVALID_PRODUCER_EPOCH});
   cluster.fails(MockCluster::offsets_in_transaction, {RD_KAFKA_RESP_ERR_NO_ERROR, RD_KAFKA_RESP_ERR_ILLEGAL_GENERATION});
-  const auto committed = (*transactor)->commit(records, 0, stream::Position{5}, **group);
+  const auto committed = owner.commit(5);
   REQUIRE_FALSE(committed);
   CHECK_MESSAGE(committed.error().code == stream::Errc::refused, committed.error().message);
   CHECK_MESSAGE(committed.error().message.find("whether it was committed shows at the next start") != std::string::npos,
@@ -64,20 +81,12 @@ TEST_CASE("what may have been committed already is not committed again, whatever
 
 TEST_CASE("a partition is owned from the moment on in which the brokers were asked, not while another's transaction was waited for") {
   MockCluster cluster;
-  Assigned listener;
-  const auto group = kafka::Group::join(cluster.address(), {"tocsin", "a", 6000ms}, listener);
-  REQUIRE(group);
-  for (const auto until = Clock::now() + 30s; !listener.any && Clock::now() < until;) REQUIRE((*group)->poll(100ms));
-  REQUIRE(listener.any);
-  const auto transactor = kafka::Transactor::open(cluster.address(), "test");
-  REQUIRE(transactor);
-  const std::byte value[] = {std::byte{1}};
-  const kafka::Outgoing records[] = {{kafka::topic::alerts, 0, "job", value}};
+  const Owner owner{cluster};
   cluster.answers_late(MockCluster::end_transaction, 2000ms);
   const auto begun = Clock::now();
-  std::thread other{[&] { CHECK((*transactor)->commit(records, 0, stream::Position{5}, **group)); }};
+  std::thread other{[&] { CHECK(owner.commit(5)); }};
   std::this_thread::sleep_for(500ms);
-  const auto owned = (*transactor)->commit(records, 0, stream::Position{6}, **group);
+  const auto owned = owner.commit(6);
   other.join();
   REQUIRE(owned);
   CHECK(*owned - begun > 1500ms);
