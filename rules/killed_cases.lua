@@ -67,3 +67,62 @@ case "a loader's worker gives up, and its process reports nothing else" {
   { lasting = "2s", step = silent, events = { { "dataloader_killed", rank = 0, pid = 77, signal = "Aborted" }, { "traceback", rank = 0, exception = "RuntimeError", part = "consequence" } }, ends = "unknown" },
   fires = { { "process_aborted" } },
 }
+case "the kernel killed a process, the launcher names it" {
+  ranks = 4, { lasting = "1m", phase = "train", step = steps(1) },
+  { lasting = "9s", step = silent, events = { { "host_oom", pid = 4711 }, { "rank_failed", rank = 2, exitcode = -9, signal = 9, at = "2s" } }, ends = "failed" },
+  fires = { { "rank_killed", who = { 2 }, cause = "memory" } },
+}
+case "a rank is gone without a word" {
+  ranks = 4, { lasting = "1m", phase = "train", step = steps(1), process_cpu = 0.3 },
+  { lasting = "5s", step = silent, events = { { "peer_lost", rank = 0 }, { "traceback", rank = 0 }, { "peer_lost", rank = 1 }, { "traceback", rank = 1 }, { "peer_lost", rank = 3 }, { "traceback", rank = 3 } }, ends = "failed" },
+  fires = { { "rank_vanished", who = { 2 } } },
+}
+case "a signal ends a rank whose steps nobody understands, and the other one loses it" {
+  ranks = 2, { lasting = "1m", phase = "starting", process_cpu = 0.9 },
+  { lasting = "3s", rank = { [1] = { process_state = "zombie", exit_status = 137 } }, events = { { "peer_lost", rank = 0 }, { "traceback", rank = 0, exception = "RuntimeError", part = "consequence" } }, ends = "failed" },
+  fires = { { "rank_vanished", who = { 1 }, cause = "ended" } },
+}
+case "a person interrupts the ranks, and one loses the other before it is interrupted itself" {
+  ranks = 2, { lasting = "1m", phase = "starting", process_cpu = 0.9 },
+  { lasting = "3s", rank = { [1] = { process_state = "zombie", exit_status = 130 } }, events = { { "peer_lost", rank = 0 }, { "traceback", rank = 0, exception = "RuntimeError", part = "consequence" } }, ends = "failed" },
+}
+case "the launcher ends a rank with SIGTERM before it says that it lost the one that raised" {
+  ranks = 4, { lasting = "1m", phase = "train", step = steps(1), process_cpu = 0.9 },
+  { lasting = "3s", step = silent, rank = { [0] = { exit_status = 143 } }, events = {
+    { "traceback", rank = 2, exception = "ValueError" }, { "exception_raised", exception = "ValueError", message = "3 columns", place = "train.py" },
+    { "peer_lost", rank = 1 }, { "traceback", rank = 1, exception = "RuntimeError", part = "consequence" }, { "peer_lost", rank = 3 } }, ends = "failed" },
+  fires = { { "exception", who = { 2 }, cause = "own" } },
+}
+case "a rank fails by its own error, the others lose it" {
+  ranks = 4, { lasting = "1m", phase = "train", step = steps(1), process_cpu = 0.3 },
+  { lasting = "5s", step = silent, events = { { "traceback", rank = 2 }, { "peer_lost", rank = 0 }, { "peer_lost", rank = 1 }, { "peer_lost", rank = 3 } }, ends = "failed" },
+}
+case "a person cancels the job" {
+  ranks = 4, { lasting = "1m", phase = "train", step = steps(1) },
+  { lasting = "5s", step = silent, events = { { "slurm_cancelled", reason = "none given" }, { "rank_failed", rank = 0, exitcode = -15, signal = 15, at = "1s" }, { "rank_failed", rank = 1, how = "Killed", at = "2s" } }, ends = "cancelled" },
+}
+case "a GPU without memory" {
+  ranks = 2, { lasting = "20s", phase = "starting", events = { { "cuda_oom", rank = 0, tried = 2147483648, total = 42949672960, at = "5s" }, { "traceback", rank = 0, at = "5s" } }, ends = "failed" },
+  fires = { { "cuda_out_of_memory", who = { 0 }, cause = "plan" } },
+}
+case "a read that failed and was tried again" {
+  ranks = 2, { lasting = "4m", phase = "train", step = steps(1), loss = ramp(5, 4), events = { { "storage_failed", rank = 0, errno = 5, at = "1m" }, { "traceback", rank = 0, at = "1m" } }, ends = "completed" },
+  fires = { { "healthy" } },
+}
+case "a node goes down" {
+  ranks = 4, per_node = 2, { lasting = "1m", phase = "train", step = steps(1), node_state = "up" }, { lasting = "20s", node = { [1] = { node_state = "down" } } },
+  fires = { { "node_down", node = 1 } },
+}
+case "a drained node works on" {
+  ranks = 4, per_node = 2, { lasting = "1m", phase = "train", step = steps(1), node_state = "up" }, { lasting = "20s", node = { [1] = { node_state = "drain" } } },
+}
+case "preempted" {
+  ranks = 2, { lasting = "1m", phase = "train", step = steps(1), ends = "preempted" }, fires = { { "preempted", cause = "preempted" } },
+}
+case "ended at its limit while it worked" {
+  ranks = 1, { lasting = "5m", phase = "train", step = steps(2), ends = "timeout" }, fires = { { "time_limit" } },
+}
+case "ended at its limit in a hang" {
+  ranks = 1, { lasting = "5m", phase = "train", step = steps(2) }, { lasting = "9m", step = silent, ends = "timeout" },
+  fires = { { "stalled_at_limit" } },
+}
