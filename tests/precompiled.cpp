@@ -1,0 +1,1 @@
+// No code of its own: what CMake needs to precompile headers for (CMakeLists.txt).
