@@ -10,15 +10,12 @@ target_compile_options(tocsin_options INTERFACE
 target_include_directories(tocsin_options INTERFACE ${PROJECT_SOURCE_DIR})
 
 # In a unity build sources see each other's local names, and are included as headers are: what these warnings say of them holds only there.
-# dev and release compile each source by itself, with the warnings.
-if(CMAKE_UNITY_BUILD)
-  target_compile_options(tocsin_options INTERFACE -Wno-shadow)
-  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    target_compile_options(tocsin_options INTERFACE -Wno-subobject-linkage)
-  endif()
-endif()
+# dev compiles each source by itself, with the warnings.
+set(in_batches "$<BOOL:$<TARGET_PROPERTY:UNITY_BUILD>>")
+target_compile_options(tocsin_options INTERFACE
+  $<${in_batches}:-Wno-shadow> $<$<AND:${in_batches},$<CXX_COMPILER_ID:GNU>>:-Wno-subobject-linkage>)
 
-# tocsin_alone(SOURCES...): compiled by themselves in a unity build (presets asan, tsan and fuzz), where their own names meet others'.
+# tocsin_alone(SOURCES...): compiled by themselves in a unity build (see CMakePresets.json), where their own names meet others'.
 function(tocsin_alone)
   set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()
