@@ -7,7 +7,7 @@ local OTHERS = { "unheeded", "KeyboardInterrupt", "SignalException", "SystemExit
 -- An error after which steps go on was survived.
 local function goes_on(job, word, after)
   local age = word:age()
-  return ((age - job.step:age():min("job")):above(after) & age:below("24h")):surely()
+  return ((age - job.step:age():min("job")):above(after) & age:below("10000h")):surely()
 end
 -- What was raised while the first own exception was handled, or because of it ("During handling of", "direct cause of"): the last of such a chain
 -- ended the program. Only where the rank that failed first has one.
@@ -79,12 +79,12 @@ rule "startup_crash" {
     local failed  = ended:any("job")
     local over    = failed | job.ended:last():is("failed"):surely()
     -- What a line says long before the end was survived, unless a launcher or the scheduler says that the job failed.
-    local function any(events) return (events:count():above(0):surely() & (over | ~(events:age():above(p.last) & events:age():below("24h")):surely())):any("job") end
+    local function any(events) return (events:count():above(0):surely() & (over | ~(events:age():above(p.last) & events:age():below("10000h")):surely())):any("job") end
     local own     = job.raised:except { exception = OTHERS, part = { "consequence", "no room" } }
     local first   = job.first:except { exception = OTHERS, part = { "consequence", "no room" } }
     -- Whose own exception came first, or all of them where most ranks fail in the same way.
     local came    = own:count():above(0):surely()
-    local since   = (came & own:age():below("24h")):surely():choose(own:age(), 0)      -- one that came at this very tick has no age yet
+    local since   = (came & own:age():below("10000h")):surely():choose(own:age(), 0)      -- one that came at this very tick has no age yet
     local early   = came & since:at_least(since:max("job") - p.together):surely()
     local most    = came:count("job"):above((~came):count("job"))
     local no_room = job.raised:where { part = "no room" }:count():above(0):surely()
@@ -94,7 +94,7 @@ rule "startup_crash" {
     local missing = any(job.module) | any(job.library)
     local gpu     = any(job.gpu) | no_room:any("job")
     local asset   = any(job.hub) | any(job.data) | any(job.file)
-    local lately  = ~(first:age():above(p.last) & first:age():below("24h")):surely() | over | job.failed:count():above(0):any("job"):surely()
+    local lately  = ~(first:age():above(p.last) & first:age():below("10000h")):surely() | over | job.failed:count():above(0):any("job"):surely()
     local crash   = (came:any("job") & lately) | any(job.usage) | storage | missing | asset | gpu | failed
     local begun   = (job.step:count():above(0):any("job") | job.loss:count():above(0)):surely()
     local well    = well(job) | job.finished:count():above(0):surely()
@@ -147,19 +147,50 @@ rule "exception" {
     local own     = job.raised:except { exception = OTHERS, part = "consequence" }
     local first   = job.first:except { exception = OTHERS, part = "consequence" }
     local came    = own:count():above(0):surely()
-    local since   = (came & own:age():below("24h")):surely():choose(own:age(), 0)      -- one that came at this very tick has no age yet
+    local since   = (came & own:age():below("10000h")):surely():choose(own:age(), 0)      -- one that came at this very tick has no age yet
     local early   = came & since:at_least(since:max("job") - p.together):surely()
     local begun   = (job.step:count():above(0):any("job") | job.loss:count():above(0)):surely()
-    local lately  = ~(first:age():above(p.last) & first:age():below("24h")):surely() | job.failed:count():above(0):any("job"):surely()
+    local lately  = ~(first:age():above(p.last) & first:age():below("10000h")):surely() | job.failed:count():above(0):any("job"):surely()
     local known   = (first:count() - job.new:except { exception = OTHERS, part = "consequence" }:count():fill(0)):at_least(p.often)
     local habit   = (known & job.step:age():min("job"):below(p.steps) & job.step:age():min("job"):below(first:age())):surely() & ~job.failed:count():above(0):any("job"):surely() & ~job.ended:last():is("failed"):surely()
-    local own_end = ~habit & first:count():above(0) & begun & lately & ~goes_on(job, first, p.after) & ~(job.loss:age():below(first:age() - "30s") & first:age():below("24h")):surely()
+    local own_end = ~habit & first:count():above(0) & begun & lately & ~goes_on(job, first, p.after) & ~(job.loss:age():below(first:age() - "30s") & first:age():below("10000h")):surely()
     local chain, linked = chain_of(first, own, early)
     local whole   = first:except { exception = "cut off" }
     local site, reached = site_of(job, whole, chain)
-    return own_end & ~well(job) & ~job.finished:count():above(0):surely(),
+    return own_end & whole:count():above(0) & ~well(job) & ~job.finished:count():above(0):surely(),
       { who = early, class = whole:first("exception"), message = whole:first("message"), place = whole:first("place"), own = first:count():above(0) & ~reached, reached = reached, site = site,
         linked = chain, last = linked:last("exception"), words = linked:last("message"), at = linked:last("place"), saved = job.saved:last("step") }
+  end,
+}
+
+rule "exception_cut" {
+  family = "A1", severity = "critical", per = "job", every = "end",
+  summary = "A process ended by an exception of which the log does not show the end",
+  needs = {
+    saved    = signal "checkpoint_saved" { over = "attempt" },
+    first    = signal "exception_raised" { over = "attempt" },
+    raised   = signal "traceback"        { over = "attempt" },
+    failed   = signal "rank_failed"      { over = "attempt" },
+    step     = signal "step"             { over = "attempt" },
+    loss     = signal "loss"             { over = "attempt" },
+    ended    = signal "end_reason"       { over = "attempt" },
+    finished = signal "training_ended"   { over = "attempt" },
+  },
+  params = { after = 30, last = "5m" },
+  yields_to = { "exception", "startup_crash", "rank_exited", "rank_killed", "rendezvous_failed", "cuda_out_of_memory", "gpu_error", "gpu_error_in_log", "cuda_failed", "checkpoint_unreadable",
+                "collective_hang", "collective_timeout", "collective_failed", "loss_not_finite", "node_down", "node_lost", "preempted" },
+  shows = "a traceback began, and its end is missing: {who}",
+  causes = { cut = "the lines between come from another stream or another rank, or the process ended before all was written" },
+  actions = { otherwise = { "read the last traceback of {who} in the log, mend it, then start again and resume from checkpoint {saved:.0f}", "read the last traceback of {who} in the log, mend it, then start the job again" } },
+  evaluate = function(job, p)
+    local part   = job.first:where { exception = "cut off" }
+    local asked  = job.first:where { exception = { "KeyboardInterrupt", "SignalException", "SystemExit" } }:count():above(0):surely()      -- a person's end, printed in pieces
+    local begun  = (job.step:count():above(0):any("job") | job.loss:count():above(0)):surely()
+    local lately = ~(part:age():above(p.last) & part:age():below("10000h")):surely() | job.failed:count():above(0):any("job"):surely()
+    local on     = goes_on(job, part, p.after) | (job.loss:age():below(part:age() - "30s") & part:age():below("10000h")):surely()
+    local cut    = part:count():above(0):surely()
+    return cut & begun & lately & ~on & ~asked & ~well(job) & ~job.finished:count():above(0):surely(),
+      { who = job.raised:where { exception = "cut off" }:count():above(0):surely(), cut = cut, saved = job.saved:last("step") }
   end,
 }
 
@@ -250,4 +281,17 @@ case "code on trial raised again and again, and then the job itself" {
     { "traceback", rank = 0, exception = "KeyError", at = "180s" } } },
   { lasting = "5s", step = silent, events = { { "exception_raised", exception = "IndexError", at = "2s" }, { "traceback", rank = 0, exception = "IndexError", at = "2s" } }, ends = "unknown" },
   fires = { { "exception" } },
+}
+case "an exception that was caught on the first day of three" {
+  ranks = 1, { lasting = "5m", phase = "train", step = steps(5), loss = ramp(5, 4.9), events = { { "traceback", rank = 0, exception = "OSError", at = "1m" }, { "exception_raised", exception = "OSError", at = "1m" } } },
+  { lasting = "30h", step = steps(5), loss = ramp(4.9, 3), ends = "unknown" },
+}
+case "a traceback without an end is the last of a job" {
+  ranks = 2, { lasting = "2m", phase = "train", step = steps(0.5) },
+  { lasting = "2s", step = silent, events = { { "traceback", rank = 1, exception = "cut off" }, { "exception_raised", exception = "cut off" } }, ends = "unknown" },
+  fires = { { "exception_cut", who = { 1 } } },
+}
+case "a person interrupts the training, and the traceback is in pieces" {
+  ranks = 1, { lasting = "2m", phase = "train", step = steps(0.5) },
+  { lasting = "2s", step = silent, events = { { "traceback", rank = 0, exception = "cut off" }, { "exception_raised", exception = "cut off" }, { "exception_raised", exception = "KeyboardInterrupt", at = "1s" } }, ends = "unknown" },
 }

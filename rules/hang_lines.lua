@@ -31,7 +31,7 @@ rule "collective_timeout" {
     local waited   = reported:surely()
     local reported = job.reported:count():above(0):surely()
     local own      = job.first:except { exception = p.others, part = "consequence" }
-    local since    = (waited & job.late:age():below("24h")):surely():choose(job.late:age(), 0):max("job")
+    local since    = (waited & job.late:age():below("10000h")):surely():choose(job.late:age(), 0):max("job")
     local raised   = (own:age():above(since) & (own:age() - since):below(p.waits) & own:count():above(0)):surely()
     local goes_on  = job.step:age():min("job"):below(own:age() - 30):surely()
     return (waited | reported | missed:surely()):any("job") & ~(raised & ~goes_on),
@@ -107,7 +107,7 @@ rule "collective_failed" {
     local failed = job.nccl:count():above(0):surely()
     local own    = job.first:except { exception = p.others, part = "consequence" }
     -- The first of the reports: a rank that reports nothing has no age.
-    local since  = (failed & job.nccl:age():below("24h")):surely():choose(job.nccl:age(), 0):max("job")
+    local since  = (failed & job.nccl:age():below("10000h")):surely():choose(job.nccl:age(), 0):max("job")
     local known  = own:age():above(since):surely() & own:count():above(0):surely()
     return failed:any("job") & ~known, { n = failed:count("job"), saved = job.saved:last("step") }
   end,
@@ -132,7 +132,7 @@ rule "collective_warned" {
   evaluate = function(job, p)
     local warned = job.warned:count():above(0):surely()
     local age    = job.warned:age():min("job")
-    local dated  = age:below("24h"):surely()      -- one that came at this very tick has no age yet
+    local dated  = age:below("10000h"):surely()      -- one that came at this very tick has no age yet
     local after  = dated & (job.step:age():min("job"):below(age):surely() | job.loss:age():below(age):surely())
     local well   = job.ended:last():is("completed", "cancelled", "timeout", "preempted", "requeued"):surely() | job.done:count():above(0):surely()
     return warned:any("job") & ~(dated & age:above(p.last)):surely() & ~after & ~well, { n = warned:count("job") }
@@ -320,4 +320,8 @@ case "a long kernel on one rank" {
 case "the kernel reports a task that waits for a device" {
   ranks = 2, { lasting = "1m", events = { { "hung_task", at = "10s", pid = 4711, seconds = 120 } } },
   fires = { { "hung_task" } },
+}
+case "NCCL warned on the first day of three" {
+  ranks = 1, { lasting = "5m", phase = "train", step = steps(5), loss = ramp(5, 4.9), events = { { "nccl_warning", rank = 0, at = "1m" } } },
+  { lasting = "30h", step = steps(5), loss = ramp(4.9, 3), ends = "unknown" },
 }

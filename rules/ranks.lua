@@ -208,7 +208,7 @@ rule "gpu_channel_ended" {
     local channel = job.xid:where { code = { 43, 45 } }
     local well    = job.ended:last():is("completed", "cancelled", "timeout", "preempted", "requeued"):surely()
     local age     = channel:age()
-    local goes_on = ((age - job.step:age():min("job")):above(p.after) & age:below("24h")):surely()
+    local goes_on = ((age - job.step:age():min("job")):above(p.after) & age:below("10000h")):surely()
     local seen    = channel:count():above(0) & ~well & ~goes_on
     return seen, { code = channel:last("code"), n = channel:count(), software = seen }
   end,

@@ -48,7 +48,7 @@ pattern "horovod_stall" {
 pattern "nccl_warn" {
   about  = "what steps survive is information; of its own end NCCL warns as well",
   line   = [[NCCL WARN (?P<message>.+)]], event = "nccl_warning",
-  unless = [[NCCL WARN (?:(?:[^:]*: ?)?(?:SHARP|CollNet|NCCL_\w+ (?:is |set )|.*\b(?:not supported|not found|not available|unsupported|deprecated|falling back|ignored|ignoring|using [\w -]+ instead)\b)|(?:NET/\w+|MNNVL|GPU Direct|NVLS)[^:]*: ?(?:No |Unable to|disabled|not )|Missing |Failed to (?:open|find) |Could not (?:open|find|load|enable) |Cuda failure 'the provided PTX|\w+ set by environment|\[Service thread\] (?:Accept failed|Could not receive type)|.*\boperation (?:Close|Stop)\b)]],
+  unless = [[NCCL WARN (?:(?:[^:]*: ?)?(?:SHARP|CollNet|Call to ibv_(?:open_device|query_device|get_device_list)\b|NCCL_\w+ (?:is |set )|.*\b(?:not supported|not found|not available|unsupported|deprecated|falling back|ignored|ignoring|using [\w -]+ instead)\b)|(?:NET/\w+|MNNVL|GPU Direct|NVLS)[^:]*: ?(?:No |Unable to|disabled|not )|Missing |Failed to (?:open|find) |Could not (?:open|find|load|enable) |Cuda failure 'the provided PTX|\w+ set by environment|\[Service thread\] (?:Accept failed|Could not receive type)|.*\boperation (?:Close|Stop)\b)]],
   texts  = { message = "message", place = { find = [[(\S+\.(?:cc|cu|h):?[: ]\d+) NCCL WARN]] }, node = { find = [=[(\S+?):\d+:\d+ \[\d+\]]=] } },
   fields = { device = { find = [=[:\d+:\d+ \[(\d+)\]]=] } },
 }
@@ -87,6 +87,10 @@ pattern "jax_task_lost" {
 pattern "jax_heartbeat" {
   about = "JAX's coordination service names the task that no longer answers",
   line  = [[/task:(?P<missing>\d+) heartbeat timeout\b]], event = "barrier_missed", rank = "missing", fields = { missing = "missing" },
+}
+pattern "tpu_worker_lame" {
+  about = "TensorFlow's client of a TPU: a worker that no longer sends heartbeats, as where it is preempted",
+  line  = [[\blame workers found: HeartbeatManager\(\S*/task:(?P<missing>\d+)]], event = "barrier_missed", rank = "missing", fields = { missing = "missing" },
 }
 pattern "xla_rendezvous_waits" {
   about  = "XLA: some of a program's devices have not come to a collective",

@@ -102,7 +102,7 @@ pattern "cuda_error" {
   line   = { [[\b(?:CUDA|HIP) error: (?P<error>[^;(]+)]], [[CUDA_ERROR_(?P<name>[A-Z_]+)]], [[CUDA driver error: (?P<driver>[^;(]+)]], [[device-side assert triggered]],
              [[CUBLAS_STATUS_(?:EXECUTION_FAILED|INTERNAL_ERROR|NOT_INITIALIZED)]], [[CUDNN_STATUS_(?:EXECUTION_FAILED|INTERNAL_ERROR|MAPPING_ERROR)]],
              [[cuda runtime error \(\d+\) ?: (?P<old>.+?)(?: at /|$)]], [[THCudaCheck FAIL .*error=\d+ : (?P<check>.+)]], [[Triton Error \[CUDA\]: (?P<triton>.+)]],
-             [[(?:cu[A-Z]\w+|hip[A-Z]\w+) failed: (?P<call>an illegal .*|misaligned .*|unspecified launch .*)]], [[\bMemory access fault by GPU node-\d+]], [[amdgpu: \[\w*hub\w*\] (?:no-retry )?page fault]],
+             [[(?:cu[A-Z]\w+|hip[A-Z]\w+) failed: (?P<call>an illegal .*|misaligned .*|unspecified launch .*)]], [[\bMemory access fault by GPU node-\d+]], [[amdgpu: \[\w*hub\w*\] (?:no-retry )?page fault]], [=[amdgpu: \w*VM_L2_PROTECTION_FAULT_STATUS: ?0x0*[1-9a-fA-F]]=],
              [[cudaError_t \d+ : "(?P<returned>[^"]+)"]], [[Check failed: \w+ == cudaSuccess \(\d+ vs\. 0\)\s+(?P<checked>.+)]],
              [=[block: \[\d+,\d+,\d+\], thread: \[\d+,\d+,\d+\] Assertion .* failed]=],
              [[(?i)\bcu(?:da|dnn|blas|fft|solver|sparse|rand) error (?:at|in) \S+:\d+ code ?= ?\d+ ?\((?P<coded>[^)]*)]], [[\bCUDA failure \d+: (?P<failure>[^;]+)]],
