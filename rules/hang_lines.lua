@@ -155,21 +155,24 @@ rule "kernel_hang" {
 }
 
 rule "rendezvous_failed" {
-  family = "C1", severity = "critical", per = "job", every = { "timeout", "failed", "port", "10s" },
+  family = "C1", severity = "critical", per = "job", every = { "timeout", "failed", "port", "missed", "10s" },
   summary = "The rendezvous failed",
   needs = {
     timeout = signal "rendezvous_timeout" { over = "attempt" },
     failed  = signal "rendezvous_failed"  { over = "attempt" },
     port    = signal "port_in_use"        { over = "attempt" },
+    missed  = signal "rendezvous_missed"  { over = "attempt" },
     step    = signal "step"               { over = "attempt" },
   },
   shows = "the ranks could not meet",
   causes = {
+    named   = "did not come in time: {who}",
     port    = "another process has the rendezvous' port: a run that was not ended, or a second job on the node",
     absent  = "ranks did not come in time: {joined:.0f} of {wanted:.0f} joined",
     refused = "the rendezvous was closed or could not be reached",
   },
   actions = {
+    named   = "see whether {who} was started, on which node, and whether it reaches the first one",
     port    = "end the process that holds the port (ss -ltnp on the first node), or give the job another MASTER_PORT",
     absent  = "look why {wanted:.0f} ranks did not all come ({joined:.0f} did): the launcher on each node, the number of nodes, a firewall",
     refused = "check that each node reaches MASTER_ADDR and MASTER_PORT, and that the first rank is started",
@@ -178,8 +181,9 @@ rule "rendezvous_failed" {
     local timeout, failed, port = job.timeout:count():above(0), job.failed:count():above(0), job.port:count():above(0)
     -- Once steps were made the ranks had met: later errors of the store are how other ranks see one that died.
     local met = job.step:count():above(0):any("job")
-    return (timeout | failed | port) & ~met:surely(),
-      { port = port, absent = timeout, refused = failed, joined = job.timeout:last("joined"), wanted = job.timeout:last("wanted") }
+    local missed = job.missed:count():above(0):surely()
+    return (timeout | failed | port | missed:any("job")) & ~met:surely(),
+      { who = missed, named = missed:any("job"), port = port, absent = timeout, refused = failed, joined = job.timeout:last("joined"), wanted = job.timeout:last("wanted") }
   end,
 }
 
@@ -324,4 +328,8 @@ case "the kernel reports a task that waits for a device" {
 case "NCCL warned on the first day of three" {
   ranks = 1, { lasting = "5m", phase = "train", step = steps(5), loss = ramp(5, 4.9), events = { { "nccl_warning", rank = 0, at = "1m" } } },
   { lasting = "30h", step = steps(5), loss = ramp(4.9, 3), ends = "unknown" },
+}
+case "the first barrier knows its members, and names those that never came" {
+  ranks = 4, { lasting = "5s", phase = "starting", events = { { "rendezvous_failed", at = "2s" }, { "rendezvous_missed", rank = 1, at = "2s" }, { "rendezvous_missed", rank = 3, at = "2s" } }, ends = "failed" },
+  fires = { { "rendezvous_failed", who = { 1, 3 }, cause = "named" } },
 }

@@ -89,6 +89,8 @@ signals {
   rendezvous_timeout = { kind = "event", unit = "none", owner = "job", source = log, fields = { joined = "count", wanted = "count", waited = "seconds" },
     documentation = "The rendezvous gave up: so many of the wanted ranks had joined." },
   rendezvous_failed = { kind = "event", unit = "none", owner = "job", source = log, documentation = "The rendezvous could not be reached, or was closed." },
+  rendezvous_missed = { kind = "event", unit = "none", owner = "rank", source = log, fields = { missing = "none" },
+    documentation = "This rank did not come to the rendezvous of the start, which knows its members." },
   port_in_use = { kind = "event", unit = "none", owner = "job", source = log, fields = { port = "none" },
     documentation = "The rendezvous could not listen: another process has its port." },
   collective_timeout = { kind = "event", unit = "none", owner = "rank", source = log,

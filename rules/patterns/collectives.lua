@@ -77,6 +77,15 @@ pattern "jax_barrier" {
   line   = [[Barrier timed out\..*(?:[Tt]imed out task names|tasks? (?:that )?(?:have )?(?:not|never) (?:arrived|reached|joined)[^:]*):? *\S*/task:(?P<missing>\d+)]],
   unless = [[PjRT_Client_Connect|[Ss]tart|Connect]], event = "barrier_missed", rank = "missing", fields = { missing = "missing" },
 }
+pattern "jax_never_came" {
+  about = "the barrier of the start",
+  line  = [[Barrier timed out\..*(?:PjRT_Client_Connect|[Ss]tart|Connect).*[Tt]imed out task names:? *\S*/task:(?P<missing>\d+)]],
+  event = "rendezvous_missed", rank = "missing", fields = { missing = "missing" },
+}
+pattern "jax_never_came_either" {
+  about = "where several tasks did not come, their names stand on lines of their own",
+  line  = [[^/job:\w+/replica:\d+/task:(?P<missing>\d+)$]], event = "rendezvous_missed", rank = "missing", fields = { missing = "missing" },
+}
 pattern "jax_task_lost" {
   about  = "other tasks learn that one is gone",
   line   = { [[tasks? (?:is|are) unhealthy \(stopped sending heartbeats\)]], [[JAX distributed service detected fatal errors]], [[[Pp]olled an error from (?:the )?coordination service]],
