@@ -172,7 +172,7 @@ rule "rendezvous_failed" {
     refused = "the rendezvous was closed or could not be reached",
   },
   actions = {
-    named   = "see whether {who} was started, on which node, and whether it reaches the first one",
+    named   = "look at the launcher of {who}: was it started, on which node, does it reach the first node?",
     port    = "end the process that holds the port (ss -ltnp on the first node), or give the job another MASTER_PORT",
     absent  = "look why {wanted:.0f} ranks did not all come ({joined:.0f} did): the launcher on each node, the number of nodes, a firewall",
     refused = "check that each node reaches MASTER_ADDR and MASTER_PORT, and that the first rank is started",
