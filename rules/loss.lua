@@ -50,12 +50,15 @@ rule "loss_not_finite" {
 rule "loss_never_finite" {
   family = "E1", severity = "critical", per = "job", every = "end",
   summary = "The last loss was not a number",
-  needs = { loss = signal "loss" { over = 1 }, skip = signal "overflow_skip" { over = "1m" } },
+  needs = { loss = signal "loss" { over = 1 }, skip = signal "overflow_skip" { over = "1m" }, alive = signal "any" { over = "attempt" } },
+  -- Where the log goes on for long after it, later losses are of a form that is not read: no number is read in more forms than a number.
+  params = { later = "2h", recent = "10m" },
   yields_to = { "loss_not_finite" },
   shows = "the last loss was {loss}",
   actions = { otherwise = "look for a division by 0, a logarithm of 0 or a wrong precision in the first steps; start again with a smaller learning rate" },
   evaluate = function(job, p)
-    return job.loss:nonfinite():above(0):surely() & ~job.skip:count():above(0):surely(), { loss = job.loss:last() }
+    local before = (job.loss:age():above(p.later) & job.alive:age():min("job"):below(p.recent)):surely()
+    return job.loss:nonfinite():above(0):surely() & ~job.skip:count():above(0):surely() & ~before, { loss = job.loss:last() }
   end,
 }
 
@@ -325,6 +328,9 @@ case "a bar shows no number until the first step is made" {
 }
 case "no loss was ever a number" {
   ranks = 1, { lasting = "4s", phase = "train", step = steps(1, 1), loss = nan, ends = "failed" }, fires = { { "loss_never_finite" } },
+}
+case "losses that were no number on the first day, and a log that goes on without one that is read" {
+  ranks = 1, { lasting = "4s", phase = "train", step = steps(1, 1), loss = nan }, { lasting = "5h", step = steps(1), loss = silent, ends = "unknown" },
 }
 case "a loss of 0, and a gradient that is no number" {
   ranks = 1, { lasting = "5s", phase = "train", step = steps(1, 1), loss = 2.1, grad_norm = 1.2 }, { lasting = "3s", loss = 0, grad_norm = nan },
