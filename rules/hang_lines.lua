@@ -169,12 +169,14 @@ rule "rendezvous_failed" {
     named   = "did not come in time: {who}",
     port    = "another process has the rendezvous' port: a run that was not ended, or a second job on the node",
     absent  = "ranks did not come in time: {joined:.0f} of {wanted:.0f} joined",
+    late    = "not all ranks came in time",
     refused = "the rendezvous was closed or could not be reached",
   },
   actions = {
     named   = "look at the launcher of {who}: was it started, on which node, does it reach the first node?",
     port    = "end the process that holds the port (ss -ltnp on the first node), or give the job another MASTER_PORT",
     absent  = "look why {wanted:.0f} ranks did not all come ({joined:.0f} did): the launcher on each node, the number of nodes, a firewall",
+    late    = "look why not all ranks came: the launcher on each node, the number of nodes, a firewall",
     refused = "check that each node reaches MASTER_ADDR and MASTER_PORT, and that the first rank is started",
   },
   evaluate = function(job, p)
@@ -182,8 +184,9 @@ rule "rendezvous_failed" {
     -- Once steps were made the ranks had met: later errors of the store are how other ranks see one that died.
     local met = job.step:count():above(0):any("job")
     local missed = job.missed:count():above(0):surely()
+    local counted = job.timeout:last("wanted"):above(0):surely()
     return (timeout | failed | port | missed:any("job")) & ~met:surely(),
-      { who = missed, named = missed:any("job"), port = port, absent = timeout, refused = failed, joined = job.timeout:last("joined"), wanted = job.timeout:last("wanted") }
+      { who = missed, named = missed:any("job"), port = port, absent = timeout & counted, late = timeout & ~counted & ~missed:any("job"), refused = failed, joined = job.timeout:last("joined"), wanted = job.timeout:last("wanted") }
   end,
 }
 
@@ -332,4 +335,7 @@ case "NCCL warned on the first day of three" {
 case "the first barrier knows its members, and names those that never came" {
   ranks = 4, { lasting = "5s", phase = "starting", events = { { "rendezvous_failed", at = "2s" }, { "rendezvous_missed", rank = 1, at = "2s" }, { "rendezvous_missed", rank = 3, at = "2s" } }, ends = "failed" },
   fires = { { "rendezvous_failed", who = { 1, 3 }, cause = "named" } },
+}
+case "the rendezvous gives up, and does not say how many it wanted" {
+  ranks = 2, { lasting = "5s", phase = "starting", events = { { "rendezvous_timeout", at = "2s" } }, ends = "failed" }, fires = { { "rendezvous_failed", cause = "late" } },
 }
