@@ -361,6 +361,14 @@ parser "lightgbm" (training {
 parser "catboost" (training {
   line    = [[^(?P<step>INT):\s+learn: NUM\s.*\btotal: ]], samples = { step = "step" },
 })
+parser "gluefactory" (training {
+  about   = "learned matching: a dictionary of losses without quotes",
+  line    = [[\[E (?P<epoch>INT) \| it (?P<n>INT)\] loss \{total (?P<loss>NUM)]], samples = { step = { "n", epoch = "epoch" }, loss = "loss" },
+})
+parser "theano_tutorials" {
+  about   = "a line at the end of each epoch; the errors are those of a validation",
+  line    = [[^\s*epoch (?P<epoch>INT), minibatch (?P<n>INT)/(?P<total>INT), validation error ]], samples = { step = { "n", epoch = "epoch", per_epoch = "total" } },
+}
 parser "fastai" (training {
   about   = "a table without lines: epoch, losses, metrics and the time of the epoch, all with six digits; the header stands above",
   line    = [[^INT\s+(?P<loss>\d+\.\d{6})\s+(?:\d+\.\d{6}\s+){1,9}\d{1,2}(?::\d\d){1,2}\s*$]], samples = { loss = "loss" },

@@ -4,11 +4,14 @@ local loss = [[(?:(?:train(?:ing)?[_ /]|total[_ -]|tot_|per_token_|[mc]?lm[_ ]|s
 local loss_is = [[\b]] .. loss .. [[["'*]?\s*(?:[:=|\[]|\bis\b|\s)\s*["'*{]?(?:loss=|tensor\()?(?P<loss>NUM)(?:[^\w.]|\.?$|\.\s)]]
 local scan_loss = [[(?i)loss|x-?ent|entropy|nll|objective|cost|\bce\b]]
 
+-- A rate of few digits is 0 for what can be seen, and no rate: lr=0.0000.
+local shown_rate = [[\blr=((?:\d*\.?\d*[1-9]\d*(?:\.\d+)?(?:[eE][+-]?\d+)?)|0(?:\.0)?)(?:[^\w.]|$)]]
+
 parser "epoch_bar" {
   about   = "it counts within the epoch that it names: Train epoch [1/3], Epoch #4, Training Epoch 2 of 5, Epoch 1/3 train",
   line    = [[(?i)^[\s\[]*(?:train(?:ing)?\b[\s:|]*)?(?:step of )?epoch[ :#\[]*(?P<epoch>INT)(?:\s?(?:/|of)\s?INT)?[\]\s:-]*(?:\[?train(?:ing)?[\]\s:]*)?INT%(?:\|[^|]*\|)?\s*(?P<n>INT)/(?P<total>INT) \[\d]],
   samples = { step = { "n", epoch = "epoch", per_epoch = "total" }, loss = { { find = [=[(?i)[ ,\[(](?:train_|step_|gpt_|batch_|curr?(?:ent)?_?)?loss(?: \(batch\))?=(NUM)]=] }, { find = [=[[ ,\[](?:CE|ce)=(NUM)]=] } },
-              learning_rate = { find = [[\blr=(NUM)]] } },
+              learning_rate = { find = shown_rate } },
   states  = { phase = "train" },
 }
 
@@ -19,10 +22,16 @@ parser "bar" {
   samples = { step = "step", loss = { find = [=[(?i)[ ,\[](?:train_|step_|avr_)?loss[=:] ?(NUM)]=] } },
   states  = { phase = "train" },
 }
+parser "bar_of_an_epoch" {
+  about   = "the epoch stands behind the bar: Train:  54%|#  | 38/71 [.., Epoch=Epoch 3/1024, loss=0.641]",
+  line    = [=[^\s*[Tt]rain(?:ing)?[^|:%]*:\s+INT%\|[^|]*\|\s*(?P<n>INT)/(?P<total>INT) \[[^\]]*[ ,][Ee]poch[=:] ?(?:Epoch )?(?P<epoch>INT)\b]=],
+  samples = { step = { "n", epoch = "epoch", per_epoch = "total" }, loss = { find = [=[(?i)[ ,\[](?:train_|step_|avr_)?loss[=:] ?(NUM)]=] }, learning_rate = { find = shown_rate } },
+  states  = { phase = "train" },
+}
 parser "named_bar" {
   line    = [[^\s*(?:[Ss]teps|[Tt]rain|[Tt]raining|[Ii]terations)[^|:%]*:\s+INT%\|[^|]*\|\s*(?P<step>INT)/(?P<total>INT) \[\d]],
   same    = "total",
-  samples = { step = "step", loss = { find = [=[(?i)[ ,\[](?:train_|step_|avr_)?loss[=:] ?(NUM)]=] }, learning_rate = { find = [[\blr=(NUM)]] } },
+  samples = { step = "step", loss = { find = [=[(?i)[ ,\[](?:train_|step_|avr_)?loss[=:] ?(NUM)]=] }, learning_rate = { find = shown_rate } },
   states  = { phase = "train" },
 }
 
@@ -30,7 +39,7 @@ parser "bar_with_loss" {
   about   = "a bar of any name that shows a loss: SFT: 12/375 [.., loss 6.05]; not those of evaluations",
   line    = [=[^\s*[^|%]{1,60}:\s+INT%\|[^|]*\|\s*(?P<step>INT)/(?P<total>INT) \[[^\]]*[ ,]loss[ =:] ?(?P<loss>NUM)]=],
   unless  = [[(?i)^\W*\S*(?:eval|valid|test|predict|infer|generat|sampl|\bval\b)|epoch|^\s*[^|%]*\d+/\d+[^|%]*INT%]], same = "total",
-  samples = { step = "step", loss = "loss", learning_rate = { find = [[\blr=(NUM)]] } },
+  samples = { step = "step", loss = "loss", learning_rate = { find = shown_rate } },
   states  = { phase = "train" },
 }
 parser "described_bar" {
@@ -78,9 +87,10 @@ end
 -- A count without a loss is progress only where nothing is saved, loaded or resumed: such lines name the step of a checkpoint.
 local of_checkpoint = [[|(?i)checkpoint|ckpt|\bsav(?:e|ed|ing)\b|\bload(?:ed|ing)?\b|restor|resum|\.(?:pt|pth|bin|safetensors|h5)\b]]
 
--- What a logger writes before its message: INFO - , INFO | __main__:train:35 - , train.log - INFO - ; and times of forms that are no prefix.
-local logger = [[(?:(?:\w*[._][\w.]*|root|main|train(?:er|ing)?)(?::\d+)?\]? ?[-|:]+ ?)?]]
-local lead = [[(?i)^[\W\d]*]] .. logger .. [[\W*]] .. logger .. [[(?:(?:info|debug)\W+)?(?:[\w.<>]+:[\w.<>]+:\d+ - )?]] .. logger .. [[\W*]]
+-- What a logger writes before its message: INFO - , INFO | __main__:train:35 - , train.log - INFO - , [__main__][INFO] - , [INFO | main.py:45] and a time;
+-- and times of forms that are no prefix.
+local logger = [[(?:(?:\w*[._][\w.]*|root|main|train(?:er|ing)?)(?::\d+)?\]? ?[-|:\[]+ ?)?]]
+local lead = [[(?i)^[\W\d]*(?:(?:info|debug) \| \w+\.py:\d+[\W\d]{1,40})?]] .. logger .. [[\W*]] .. logger .. [[(?:(?:info|debug)\W+)?(?:[\w.<>]+:[\w.<>]+:\d+ - )?]] .. logger .. [[\W*]]
 
 -- A statement of a program that prints its own source: total_loss = 0.0.
 local statement = [[|loss = 0(?:\.0?)?\s*$]]
@@ -178,16 +188,22 @@ parser "named_loss" {
 }
 parser "epoch_summary" {
   about   = "a mean over an epoch, of a training that may print nothing else: Epoch 3/10, Train Loss: 0.51, Val Loss: 0.55; or without the epoch: Train Loss: 0.51, Acc: 0.9",
-  line    = { [[(?i)]] .. epoch .. [[\b.*?\btr(?:ain(?:ing)?)?(?:[\W_]{0,3}(?:(?:avg|average|mean|total|running|epoch)[ _])?loss|_[a-z]{3,8}_loss|[\W_]{0,3}(?:r?mse|mae|bce|nll)(?:_\w{1,12})?)["']?\s*[:=|]?\s*["']?(?P<labelled>NUM)(?:[^\w.]|\.?$|\.\s)]],
+  line    = { [[(?i)]] .. epoch .. [[\b.*?\btr(?:ain(?:ing)?)?(?:[\W_]{0,3}(?:(?:avg|average|mean|total|running|epoch)[ _])?loss|[_ ][a-z][a-z\d]{1,9}[_ ]loss|[\W_]{0,3}(?:r?mse|mae|bce|nll)(?:_\w{1,12})?)["']?\s*[:=|]?\s*["']?(?P<labelled>NUM)(?:[^\w.]|\.?$|\.\s)]],
               [[(?i)]] .. epoch .. [[\b.*?\b(?:avg|average|mean|running|epoch)[ _](?:train(?:ing)?[ _])?loss["']?\s*[:=|]?\s*["']?(?P<average>NUM)(?:[^\w.]|\.?$|\.\s)]],
               lead .. [[(?:train(?:ing)?\W{1,4})?(?:\w+:)*\s?(?:epochs?[ :#=\[(]*|train )(?P<epoch>INT)(?:\s?(?:/|of)\s?INT)?\W{1,6}(?:(?:is )?(?:finished|completed?|done|ended|over)\W{1,4})?(?:train[_ ])?(?:loss|cost)["']?\s*[:=|]?\s*["']?(?P<loss>NUM)(?:[^\w.]|\.?$|\.\s)]],
               [[(?i)\bepoch (?P<epoch>INT): (?:[a-z_]+ NUM\s+){1,12}loss (?P<paired>NUM)(?:[^\w.]|\.?$|\.\s)]],
               lead .. [[epochs?[ :#=\[(]*(?P<epoch>INT)(?:\s?(?:/|of)\s?INT)?[\W]{1,6}(?:[a-z][a-z_ ]{0,19}\s?[=:]\s?\[?NUM[\]%s]{0,2}[\s,;|]+){1,6}loss\s?[=:]\s?(?P<after>NUM)(?:[^\w.]|\.?$|\.\s)]],
               lead .. [[(?:train(?:ing)?[_ ])?(?:loss|cost) (?:at|after|for|in|of) (?:the )?epoch[ :#]{1,2}(?P<epoch>INT)\s*[:=]\s*(?P<ended>NUM)(?:[^\w.]|\.?$|\.\s)]],
-              lead .. [[train(?:ing)?[_ ]loss(?:[_ ](?:average|avg|mean))?(?:\s*[:=]\s*|\s)(?P<begins>NUM)(?:[^\w.]|\.?$|\.\s)]],
+              lead .. [[(?:train(?:ing)?[_ ]loss(?:[_ ](?:average|avg|mean))?|训练(?:集)?(?:平均)?损失|train metrics ?: (?:[a-z]\w*: NUM ?[;,] ?){0,6}loss)(?:\s*[:=：]\s*|\s)(?P<begins>NUM)(?:[^\w.]|\.?$|\.\s)]],
               [[(?i)^\W*(?:average|avg|mean)[_ ]train(?:ing)?[_ ]loss\s*[:=]\s*(?P<mean>NUM)\s*$]] },
-  scan    = scan_loss .. [[|(?i)r?mse|mae|bce]], unless = [[(?i)\b(?:eval(?:uat\w+)?|valid(?:at\w+)?|val|test|dev)\b[ :\w]{0,16}epoch|epoch(?:[^,|;l]|l[^o]){0,24}\b(?:val|valid|validation|eval|evaluation|test|dev)\b|^\W*(?:\w+\W+){0,4}(?:best|lowest|min|minimum|patience)\b.*epoch|train_(?:val|gen|adv|aux|test|disc)]] .. statement,
+  scan    = scan_loss .. [[|(?i)r?mse|mae|bce|损失]], unless = [[(?i)\b(?:eval(?:uat\w+)?|valid(?:at\w+)?|val|test|dev)\b[ :\w]{0,16}epoch|epoch(?:[^,|;l]|l[^o]){0,24}\b(?:val|valid|validation|eval|evaluation|test|dev)\b|^\W*(?:\w+\W+){0,4}(?:best|lowest|min|minimum|patience)\b.*epoch|train[_ ](?:val|gen|adv|aux|test|disc)]] .. statement,
   samples = { loss = { { "labelled" }, { "average" }, { "loss" }, { "paired" }, { "after" }, { "ended" }, { "begins" }, { "mean" } }, epoch = "epoch" }, states = { phase = "train" },
+}
+parser "named_loss_of_epoch" {
+  about   = "an epoch, and first a loss by a name of its own: epoch 3/100, seg loss: 0.41; Epoch 003 | CL Loss 4.1; epoch 3 | flow_loss=0.14",
+  line    = lead .. [[epochs?[ :#=\[(]*(?P<epoch>INT)(?:\s?(?:/|of)\s?INT)?\W{1,6}[a-z][a-z\d-]{1,15}[_ ]loss["']?\s*[:=|]?\s*(?P<loss>NUM)(?:[^\w.]|\.?$|\.\s)]],
+  scan    = scan_loss, unless = not_training .. [[|(?i)\b(?:policy|actor|critic|value|vf|pg|kl|aux\w*|adv\w*|gen|pi|q|reward|(?:mini-?)?batch|step|iteration)[ _]loss]],
+  samples = { loss = "loss", epoch = "epoch" }, states = { phase = "train" },
 }
 parser "epoch_header" {
   about   = "a line that begins an epoch: Epoch 3/10, EPOCH 3 ..., Starting epoch 3 / 10, epoch 3 lr 1e-3, ======== Epoch 3 / 4 ========",
@@ -203,8 +219,8 @@ parser "loss_of_a_batch" {
 }
 parser "loss_first" {
   about   = "without a count: the loss begins the line, or short values before it: Loss: 0.41; LR: 0.0002, Acc: 93.1, Loss: 0.41",
-  line    = { lead .. [[(?:training[_ ]|total[_ ]|mini-?batch[_ ])?loss\s*[:=]\s*(?P<loss>NUM)(?:\s*$|\s+\[ *INT/INT\]|\s*[,;|]|\s+[a-z][\w ]{0,15}[:=])]],
-              lead .. [[(?:[a-z][a-z_ ]{0,23}[15]?\s*[:=]\s*NUM%?\s*[,;|]\s*){1,4}(?:train(?:ing)?[_ ])?loss\s*[:=]\s*(?P<after>NUM)(?:\s*$|\s*[,;|])]],
+  line    = { lead .. [[(?:training[_ ]|total[_ ]|mini-?batch[_ ]|train(?:ing)?:\s)?loss\s*[:=]\s*(?P<loss>NUM)(?:\s*$|\s+\[ *INT/INT\]|\s*[,;|]|\s+[a-z][\w ]{0,15}[:=])]],
+              lead .. [[(?:[a-z][a-z_ ]{0,23}[15]?\s*[:=]\s*NUM%?\s*[,;|]\s*){1,4}(?:train(?:ing)?[_ ])?loss\s*[:=]\s*(?P<after>NUM)(?:[\s:]*$|\s*[,;|])]],
               [[(?i)^<epoch: *INT, *lr: ?NUM> *loss: ?(?P<epochs>NUM)\s*$]] },
   scan    = scan_loss, unless = not_training .. statement .. [[|(?i)(?:\b|_)(?:policy|actor|critic|value|vf|pg|reward|return)s?(?:[ _]loss|\s*[:=])|better|improv]],
   samples = { loss = { { "loss" }, { "after" }, { "epochs" } }, grad_norm = grad_norm, learning_rate = learning_rate }, states = { phase = "train" },
