@@ -81,15 +81,20 @@ Result<std::unique_ptr<Group>> Group::join(const Address& address, const GroupOp
   return std::unique_ptr<Group>{new Group{std::move(state)}};
 }
 
-Result<void> Group::poll(std::chrono::milliseconds wait) {
-  State& s = *state_;
-  const MessageHandle message{rd_kafka_consumer_poll(s.client.get(), static_cast<int>(wait.count()))};
+Result<void> Group::still_member() const {
   char why[512] = {};
-  const auto fatal = rd_kafka_fatal_error(s.client.get(), why, sizeof why);
+  const auto fatal = rd_kafka_fatal_error(state_->client.get(), why, sizeof why);
   if (fatal == RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID)
     return Error{Errc::refused,
                  "another instance of the same name has joined the group: give each instance a name of its own (--instance)"};
   if (fatal != RD_KAFKA_RESP_ERR_NO_ERROR) return Error{Errc::refused, std::string{"membership in the group has ended: "} + why};
+  return {};
+}
+
+Result<void> Group::poll(std::chrono::milliseconds wait) {
+  State& s = *state_;
+  const MessageHandle message{rd_kafka_consumer_poll(s.client.get(), static_cast<int>(wait.count()))};
+  if (auto member = still_member(); !member) return member;
   if (message && lacks_permission(message->err)) {
     Error error = error_of("the group cannot be joined; the user needs Read on the group and on " + s.topic, message->err);
     if (!s.joined) error.code = Errc::refused;  // later, somebody is at work on the permissions

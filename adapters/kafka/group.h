@@ -42,6 +42,8 @@ class Group {
 
   // Waits for changes; an error where membership ended for good.
   stream::Result<void> poll(std::chrono::milliseconds wait);
+  // An error where the membership is over for good, with its reason: another instance has this name.
+  [[nodiscard]] stream::Result<void> still_member() const;
   // Gives the partitions back, and their listener is called.
   void leave();
   // The position that was committed last, once no transaction of an earlier owner is open any more; nullopt: none.

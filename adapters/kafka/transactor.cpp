@@ -1,7 +1,10 @@
 #include "adapters/kafka/transactor.h"
 
 #include <mutex>
+#include <optional>
 #include <string_view>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "adapters/kafka/client.h"
@@ -20,6 +23,7 @@ using Clock = std::chrono::steady_clock;
 namespace {
 
 constexpr auto transaction_time = 10s, patience = 60s;
+constexpr auto heartbeat_and_more = 4s;
 constexpr int call_time = 10'000, first_call_time = 30'000;  // ms
 
 // Calls until it succeeds, or fails for another reason than that the broker is not to be had just now. A call may end early where the
@@ -41,7 +45,9 @@ struct Transactor::State {
   bool opened = false;  // once
   std::mutex mutex;
   Client client;
-  Clock::time_point asked;  // just before the brokers were, whether the partition is this instance's
+  bool fenced = false;            // the last one, by a newer producer of this name
+  std::optional<Error> replaced;  // this instance, by another one of its name
+  Clock::time_point asked;        // just before the brokers were, whether the partition is this instance's
 
   Result<void> connect() {
     client.reset();
@@ -78,6 +84,7 @@ struct Transactor::State {
   Error give_up(const std::string& what, const rd_kafka_error_t& failure) {
     const Error error = error_of(what, failure);
     if (rd_kafka_error_is_fatal(&failure)) {
+      fenced = rd_kafka_error_code(&failure) == RD_KAFKA_RESP_ERR__FENCED;
       client.reset();
       return error;
     }
@@ -118,10 +125,15 @@ struct Transactor::State {
   // After a failure from which the producer cannot go on, a new one ends what that left open; then the group knows whether it was
   // committed. A position that is there is ours only if the partition still is: an instance that slept finds that of the next owner.
   Result<void> commit(std::span<const Outgoing> records, const rd_kafka_topic_partition_list_t* offsets, const Group* group) {
+    if (replaced) return *replaced;
     if (!client)
       if (auto connected = connect(); !connected) return connected;
     const auto done = transact(records, offsets, group);
     if (done || client || offsets == nullptr) return done;
+    // Where a newer instance has this name, a new producer would cut that one off. The group knows by its next heartbeat.
+    if (std::exchange(fenced, false))
+      for (const auto until = Clock::now() + heartbeat_and_more; Clock::now() < until; std::this_thread::sleep_for(20ms))
+        if (auto member = group->still_member(); !member) return *(replaced = member.error());
     if (auto connected = connect(); !connected)
       return Error{Errc::refused, done.error().message + "; and then: " + connected.error().message +
                                       ": whether it was committed shows at the next start"};

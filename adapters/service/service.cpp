@@ -84,6 +84,13 @@ Ended ended_by(const ServiceOptions& options, const Error& error) {
   return error.code == Errc::io ? Ended::failed : Ended::refused;
 }
 
+// Another instance of the same name may cut off a commit before the group says so: it does with the next heartbeat.
+Error cause_of(const Error& failure, kafka::Group& group) {
+  for (const auto until = Clock::now() + 4s; Clock::now() < until;)
+    if (const auto went = group.poll(100ms); !went) return went.error();
+  return failure;
+}
+
 }  // namespace
 
 Result<void> check_cluster(const kafka::Address& address) {
@@ -143,7 +150,7 @@ Ended run_service(const ServiceOptions& options) {
       break;
     }
     if (const auto failure = partitions.failure()) {
-      ended = ended_by(options, *failure);
+      ended = ended_by(options, cause_of(*failure, **group));
       break;
     }
   }

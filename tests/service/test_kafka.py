@@ -293,10 +293,10 @@ alertmanager: {{instances: [{{url: "{manager.url}"}}], resend: 2s}}
         first = place.instance("same")
         wait_for(lambda: len(first.partitions()) == 3, 40, "partitions")
         second = place.instance("same")
-        self.assertEqual(first.process.wait(60), 2)
+        self.assertEqual(first.process.wait(60), 2, first.log)
         wait_for(lambda: any("give each instance a name of its own (--instance)" in line for line in first.log), 5, "the reason")
         wait_for(lambda: len(second.partitions()) == 3, 40, "the second has the partitions")
-        self.assertEqual(second.stop(), 0)
+        self.assertEqual(second.stop(), 0, second.log + first.log)
 
     def test_what_cannot_be_done_is_refused_with_the_reason(self):
         place = self.place("refused", partitions=2)
