@@ -19,7 +19,10 @@ struct GroupOptions {
   std::string group = "tocsin";
   std::string instance;  // a name of its own in the group, which it keeps over restarts
   std::chrono::milliseconds session{45'000};
-  [[nodiscard]] std::chrono::milliseconds heartbeat() const { return std::min(std::chrono::milliseconds{3000}, session / 3); }
+  static constexpr std::chrono::milliseconds longest_heartbeat{3000};
+  // By then a member knows that another instance has its name.
+  static constexpr std::chrono::milliseconds name_known = longest_heartbeat + std::chrono::seconds{1};
+  [[nodiscard]] std::chrono::milliseconds heartbeat() const { return std::min(longest_heartbeat, session / 3); }
   // For how long a partition surely stays with an instance whose commit the broker takes: the session counts from the last heartbeat,
   // which may have been an interval ago, and half of one is for what comes late.
   [[nodiscard]] std::chrono::milliseconds owned_for() const { return session - heartbeat() * 3 / 2; }

@@ -23,7 +23,6 @@ using Clock = std::chrono::steady_clock;
 namespace {
 
 constexpr auto transaction_time = 10s, patience = 60s;
-constexpr auto heartbeat_and_more = 4s;
 constexpr int call_time = 10'000, first_call_time = 30'000;  // ms
 
 // Calls until it succeeds, or fails for another reason than that the broker is not to be had just now. A call may end early where the
@@ -132,7 +131,7 @@ struct Transactor::State {
     if (done || client || offsets == nullptr) return done;
     // Where a newer instance has this name, a new producer would cut that one off. The group knows by its next heartbeat.
     if (std::exchange(fenced, false))
-      for (const auto until = Clock::now() + heartbeat_and_more; Clock::now() < until; std::this_thread::sleep_for(20ms))
+      for (const auto until = Clock::now() + GroupOptions::name_known; Clock::now() < until; std::this_thread::sleep_for(20ms))
         if (auto member = group->still_member(); !member) return *(replaced = member.error());
     if (auto connected = connect(); !connected)
       return Error{Errc::refused, done.error().message + "; and then: " + connected.error().message +

@@ -86,7 +86,7 @@ Ended ended_by(const ServiceOptions& options, const Error& error) {
 
 // Another instance of the same name may cut off a commit before the group says so: it does with the next heartbeat.
 Error cause_of(const Error& failure, kafka::Group& group) {
-  for (const auto until = Clock::now() + 4s; Clock::now() < until;)
+  for (const auto until = Clock::now() + kafka::GroupOptions::name_known; Clock::now() < until;)
     if (const auto went = group.poll(100ms); !went) return went.error();
   return failure;
 }
