@@ -168,6 +168,9 @@ PackStore::Hold::~Hold() {
 void PackStore::Hold::needs(const std::vector<std::string>& texts, const std::vector<std::string>& compiled) {
   const std::lock_guard lock{store_->mutex_};
   store_->holds_[this] = {store_->count_, {texts.begin(), texts.end()}, {compiled.begin(), compiled.end()}};
+  for (const std::string& hash : compiled)
+    if (const auto known = store_->known_.find(hash); known != store_->known_.end() && known->second.has_text)
+      store_->compile_soon(hash, known->second);
   store_->forget_unneeded();
 }
 

@@ -20,8 +20,8 @@
 namespace tocsin::adapters::packs {
 
 // The packs that logs name, by their hash, compiled on a thread of the store's own. Kept are the texts of the ten newest, of those that
-// somebody uses, and of those that a Hold names; compiled are those that somebody uses or that may come into force. One that is only a
-// text is compiled again when it is asked for. A store without holds keeps all.
+// somebody uses, and of those that a Hold names; compiled are those that somebody uses or that come into force next. One that is only a
+// text is compiled again when a Hold names it as one of these, or when it is asked for. A store without holds keeps all.
 // Shared by the shards of a process: each of its functions may be called by any thread.
 class PackStore final : public stream::PackSource {
  public:
@@ -50,7 +50,7 @@ class PackStore final : public stream::PackSource {
     ~Hold();
     Hold(const Hold&) = delete;
     Hold& operator=(const Hold&) = delete;
-    // `texts`: what may be asked for; `compiled`: what judges, or may come into force.
+    // `texts`: what may be asked for; `compiled`: what judges, or comes into force next.
     void needs(const std::vector<std::string>& texts, const std::vector<std::string>& compiled = {});
 
    private:

@@ -66,7 +66,7 @@ class Shard {
   [[nodiscard]] Sections take_own_section();
   // The hashes of the packs that a restore from the sections needs: their texts are kept with them.
   [[nodiscard]] std::vector<std::string> packs_in_use() const;
-  // The hashes of the packs that judge a subject, or may still come into force. No other is held compiled.
+  // The hashes of the packs that judge a subject, and of the few that come into force next for each. No other is held compiled.
   [[nodiscard]] std::vector<std::string> packs_to_come() const;
   // Before any consume: the sections that were kept, and the position that was handed over with the last of them. Returns where to read
   // from; entries before a subject's position write its rows again, and nothing before `handed_over` is reported again.

@@ -11,6 +11,7 @@ namespace {
 constexpr Duration between_takes = std::chrono::seconds{1}, between_own = std::chrono::seconds{30};
 constexpr Duration between_parts = std::chrono::milliseconds{100};  // takes, where more are due than one holds
 constexpr int first_save = 8;                                       // a new subject's first section comes so many times sooner
+constexpr std::size_t most_ahead = 8;  // packs that are held compiled before they come into force: a source may be minutes behind
 
 Error missing(const std::string& pack) {
   return {Errc::refused, "the rules that judged before (pack " + pack +
@@ -80,17 +81,29 @@ void Shard::State::add_instead(std::set<std::string, std::less<>>& hashes) const
 }
 
 std::set<std::string, std::less<>> Shard::State::packs_to_come() const {
-  const PackChange::Key oldest = oldest_pack();
-  std::set<std::string, std::less<>> hashes{log.packs.in_force(log.clock).hash};
-  for (const PackChange& change : log.packs.all())
-    if (change.key >= oldest) hashes.insert(change.hash);
-  for (const auto& [name, judged] : subjects) hashes.insert(judged.subject->pack_hash());
+  const PackChange& in_force = log.packs.in_force(log.clock);
+  std::set<std::string, std::less<>> hashes{in_force.hash};
+  std::set<PackChange::Key> judging{in_force.key};
+  for (const auto& [name, judged] : subjects) {
+    hashes.insert(judged.subject->pack_hash());
+    judging.insert(judged.subject->pack());
+    if (judged.backfilling) judging.insert(judged.subject->backfill_pack());
+  }
+  std::size_t wanted = 0;
+  auto judge = judging.begin();
+  for (const PackChange& change : log.packs.all()) {
+    for (; judge != judging.end() && *judge <= change.key; ++judge) wanted = 1 + most_ahead;
+    if (wanted > 0) hashes.insert(change.hash), --wanted;
+  }
   add_instead(hashes);
   return hashes;
 }
 
 std::set<std::string, std::less<>> Shard::State::packs_in_use() const {
   auto hashes = packs_to_come();
+  const PackChange::Key oldest = oldest_pack();
+  for (const PackChange& change : log.packs.all())
+    if (change.key >= oldest) hashes.insert(change.hash);
   for (const Mark& mark : marks)
     for (const PackChange& change : mark.log.packs.all())
       if (change.key >= mark.oldest) hashes.insert(change.hash);
