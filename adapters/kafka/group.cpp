@@ -1,9 +1,11 @@
 #include "adapters/kafka/group.h"
 
+#include <thread>
 #include <utility>
 
 #include "adapters/kafka/client.h"
 #include "adapters/kafka/member.h"
+#include "adapters/kafka/name_contest.h"
 #include "adapters/kafka/topic_settings.h"
 
 namespace tocsin::adapters::kafka {
@@ -26,13 +28,17 @@ std::vector<int> numbers(const rd_kafka_topic_partition_list_t& list) {
 }  // namespace
 
 struct Group::State {
+  Address address;
+  GroupOptions options;
   std::string topic;
   Listener* listener = nullptr;
   std::vector<int> assigned;  // that the listener knows of
   bool joined = false;        // once
   bool leaving = false;
+  std::optional<NameContest> contest;  // while it is fenced
   Client client;
 
+  Result<void> join();
   static void rebalance(rd_kafka_t* client, rd_kafka_resp_err_t code, rd_kafka_topic_partition_list_t* partitions, void* opaque) {
     State& state = *static_cast<State*>(opaque);
     state.joined = true;
@@ -63,37 +69,49 @@ const std::string& Group::topic() const noexcept { return state_->topic; }
 
 Result<std::unique_ptr<Group>> Group::join(const Address& address, const GroupOptions& options, Listener& listener) {
   auto state = std::make_unique<State>();
+  state->address = address;
+  state->options = options;
   state->topic = address.topic(topic::telemetry);
   state->listener = &listener;
-  Settings settings = member_settings(options, "tocsin");
-  settings.insert(settings.end(), {{"auto.offset.reset", "latest"}, {"queued.max.messages.kbytes", "1024"}, {"queued.min.messages", "1"}});
-  auto client = make_client(address, RD_KAFKA_CONSUMER, settings, [&](rd_kafka_conf_t& conf) {
-    rd_kafka_conf_set_opaque(&conf, state.get());
-    rd_kafka_conf_set_rebalance_cb(&conf, State::rebalance);
-  });
-  if (!client) return client.error();
-  state->client = std::move(*client);
-  rd_kafka_poll_set_consumer(state->client.get());
-  const Partitions topics{rd_kafka_topic_partition_list_new(1)};
-  rd_kafka_topic_partition_list_add(topics.get(), state->topic.c_str(), RD_KAFKA_PARTITION_UA);
-  if (const auto code = rd_kafka_subscribe(state->client.get(), topics.get()); code != RD_KAFKA_RESP_ERR_NO_ERROR)
-    return error_of("group " + options.group + " cannot be joined", code);
+  if (auto joined = state->join(); !joined) return joined.error();
   return std::unique_ptr<Group>{new Group{std::move(state)}};
 }
 
-Result<void> Group::still_member() const {
-  char why[512] = {};
-  const auto fatal = rd_kafka_fatal_error(state_->client.get(), why, sizeof why);
-  if (fatal == RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID)
-    return Error{Errc::refused,
-                 "another instance of the same name has joined the group: give each instance a name of its own (--instance)"};
-  if (fatal != RD_KAFKA_RESP_ERR_NO_ERROR) return Error{Errc::refused, std::string{"membership in the group has ended: "} + why};
+Result<void> Group::State::join() {
+  joined = false;
+  Settings settings = member_settings(options, "tocsin");
+  settings.insert(settings.end(), {{"auto.offset.reset", "latest"}, {"queued.max.messages.kbytes", "1024"}, {"queued.min.messages", "1"}});
+  auto made = make_client(address, RD_KAFKA_CONSUMER, settings, [this](rd_kafka_conf_t& conf) {
+    rd_kafka_conf_set_opaque(&conf, this);
+    rd_kafka_conf_set_rebalance_cb(&conf, rebalance);
+  });
+  if (!made) return made.error();
+  client = std::move(*made);
+  rd_kafka_poll_set_consumer(client.get());
+  const Partitions topics{rd_kafka_topic_partition_list_new(1)};
+  rd_kafka_topic_partition_list_add(topics.get(), topic.c_str(), RD_KAFKA_PARTITION_UA);
+  if (const auto code = rd_kafka_subscribe(client.get(), topics.get()); code != RD_KAFKA_RESP_ERR_NO_ERROR)
+    return error_of("group " + options.group + " cannot be joined", code);
   return {};
 }
+
+Result<void> Group::still_member() const { return membership(*state_->client, state_->options); }
+bool Group::contested() const noexcept { return state_->contest.has_value(); }
 
 Result<void> Group::poll(std::chrono::milliseconds wait) {
   State& s = *state_;
   const MessageHandle message{rd_kafka_consumer_poll(s.client.get(), static_cast<int>(wait.count()))};
+  if (fenced(*s.client)) {
+    if (!s.contest) s.revoke(s.assigned, true), s.contest.emplace(s.address, s.options);
+    switch (s.contest->look()) {
+      case NameContest::Outcome::undecided: return std::this_thread::sleep_for(wait), Result<void>{};
+      case NameContest::Outcome::of_another: return still_member();
+      case NameContest::Outcome::own: break;
+    }
+    s.contest.reset();
+    leave_group(s.client, s.joined);
+    return s.join();
+  }
   if (auto member = still_member(); !member) return member;
   if (message && lacks_permission(message->err)) {
     Error error = error_of("the group cannot be joined; the user needs Read on the group and on " + s.topic, message->err);

@@ -43,9 +43,12 @@ class Group {
   static stream::Result<std::unique_ptr<Group>> join(const Address& address, const GroupOptions& options, Listener& listener);
   ~Group();
 
-  // Waits for changes; an error where membership ended for good.
+  // Waits for changes; an error where membership ended for good. Where the brokers fence this instance, its partitions are lost, and it
+  // joins again once it is known that no other one has its name.
   stream::Result<void> poll(std::chrono::milliseconds wait);
-  // An error where the membership is over for good, with its reason: another instance has this name.
+  // Fenced, and not known yet whether another instance has this name.
+  [[nodiscard]] bool contested() const noexcept;
+  // An error where the brokers have ended the membership, with the reason: as far as they know, another instance has this name.
   [[nodiscard]] stream::Result<void> still_member() const;
   // Gives the partitions back, and their listener is called.
   void leave();

@@ -5,6 +5,9 @@
 
 namespace tocsin::adapters::kafka {
 
+using stream::Errc;
+using stream::Error;
+using stream::Result;
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
@@ -25,6 +28,21 @@ Settings member_settings(const GroupOptions& options, const std::string& client)
   if (options.session > longest_poll) settings.emplace_back("max.poll.interval.ms", std::to_string(options.session.count()));
   if (!options.instance.empty()) settings.emplace_back("group.instance.id", options.instance);
   return settings;
+}
+
+bool fenced(rd_kafka_t& client) {
+  char why[512] = {};
+  return rd_kafka_fatal_error(&client, why, sizeof why) == RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID;
+}
+
+Result<void> membership(rd_kafka_t& client, const GroupOptions& options) {
+  char why[512] = {};
+  const auto fatal = rd_kafka_fatal_error(&client, why, sizeof why);
+  if (fatal == RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID)
+    return Error{Errc::refused, "another instance of the same name has joined the group " + options.group +
+                                    ": give each instance a name of its own (--instance)"};
+  if (fatal != RD_KAFKA_RESP_ERR_NO_ERROR) return Error{Errc::refused, std::string{"membership in the group has ended: "} + why};
+  return {};
 }
 
 // By librdkafka 2.0. To end a consumer that has joined and has no assignment yet fails an assertion (its issue 4312), and a close that

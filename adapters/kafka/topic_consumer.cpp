@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
+#include <thread>
 #include <utility>
 
 #include "adapters/kafka/client.h"
 #include "adapters/kafka/member.h"
+#include "adapters/kafka/name_contest.h"
 
 namespace tocsin::adapters::kafka {
 
@@ -35,14 +38,19 @@ Result<void> all_there(rd_kafka_t& client, const Address& address, std::span<con
 }  // namespace
 
 struct TopicConsumer::State {
+  Address address;
+  GroupOptions options;
+  std::vector<std::string> topics;
   Listener* listener = nullptr;
-  std::string group;
   MessageHandle current;
   ForeignMessage message;
   std::map<std::pair<std::string, int>, std::int64_t> ends;  // that were reached: the marks of transactions take offsets too
   bool joined = false;                                       // once
   bool leaving = false;
+  std::optional<NameContest> contest;  // while it is fenced
   Client client;
+
+  Result<void> join();
 
   std::vector<TopicPartition> partitions_of(const rd_kafka_topic_partition_list_t& list) const {
     std::vector<TopicPartition> partitions;
@@ -90,7 +98,7 @@ struct TopicConsumer::State {
     for (const TopicPartition& one : positions)
       rd_kafka_topic_partition_list_add(list.get(), one.topic.c_str(), one.partition)->offset = one.next;
     const auto code = rd_kafka_commit(client.get(), list.get(), 0);
-    if (code != RD_KAFKA_RESP_ERR_NO_ERROR) return error_of("the positions of group " + group + " cannot be committed", code);
+    if (code != RD_KAFKA_RESP_ERR_NO_ERROR) return error_of("the positions of group " + options.group + " cannot be committed", code);
     return {};
   }
 
@@ -114,38 +122,52 @@ TopicConsumer::~TopicConsumer() { leave(); }
 Result<std::unique_ptr<TopicConsumer>> TopicConsumer::join(const Address& address, const GroupOptions& options,
                                                            std::span<const std::string> topics, Listener& listener) {
   auto state = std::make_unique<State>();
+  state->address = address;
+  state->options = options;
+  state->topics.assign(topics.begin(), topics.end());
   state->listener = &listener;
-  state->group = options.group;
+  if (auto joined = state->join(); !joined) return joined.error();
+  return std::unique_ptr<TopicConsumer>{new TopicConsumer{std::move(state)}};
+}
+
+Result<void> TopicConsumer::State::join() {
+  joined = false;
   Settings settings = member_settings(options, "tocsin-ingest");
   settings.insert(settings.end(), {{"enable.auto.offset.store", "false"},
                                    {"auto.offset.reset", "earliest"},  // of a position that is gone
                                    {"enable.partition.eof", "true"},
                                    {"fetch.wait.max.ms", "100"},
                                    {"queued.max.messages.kbytes", "32768"}});
-  auto client = make_client(address, RD_KAFKA_CONSUMER, settings, [&](rd_kafka_conf_t& conf) {
-    rd_kafka_conf_set_opaque(&conf, state.get());
-    rd_kafka_conf_set_rebalance_cb(&conf, State::rebalance);
+  auto made = make_client(address, RD_KAFKA_CONSUMER, settings, [this](rd_kafka_conf_t& conf) {
+    rd_kafka_conf_set_opaque(&conf, this);
+    rd_kafka_conf_set_rebalance_cb(&conf, rebalance);
   });
-  if (!client) return client.error();
-  state->client = std::move(*client);
-  rd_kafka_poll_set_consumer(state->client.get());
-  if (auto there = all_there(*state->client, address, topics); !there) return there.error();
+  if (!made) return made.error();
+  client = std::move(*made);
+  rd_kafka_poll_set_consumer(client.get());
+  if (auto there = all_there(*client, address, topics); !there) return there.error();
   const Partitions wanted{rd_kafka_topic_partition_list_new(static_cast<int>(topics.size()))};
   for (const std::string& topic : topics) rd_kafka_topic_partition_list_add(wanted.get(), topic.c_str(), RD_KAFKA_PARTITION_UA);
-  if (const auto code = rd_kafka_subscribe(state->client.get(), wanted.get()); code != RD_KAFKA_RESP_ERR_NO_ERROR)
+  if (const auto code = rd_kafka_subscribe(client.get(), wanted.get()); code != RD_KAFKA_RESP_ERR_NO_ERROR)
     return error_of("group " + options.group + " cannot be joined", code);
-  return std::unique_ptr<TopicConsumer>{new TopicConsumer{std::move(state)}};
+  return {};
 }
 
 Result<const ForeignMessage*> TopicConsumer::next(std::chrono::milliseconds wait) {
   State& s = *state_;
   s.current.reset(rd_kafka_consumer_poll(s.client.get(), static_cast<int>(wait.count())));
-  char why[512] = {};
-  const auto fatal = rd_kafka_fatal_error(s.client.get(), why, sizeof why);
-  if (fatal == RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID)
-    return Error{Errc::refused, "another instance of the same name has joined the group " + s.group +
-                                    ": give each instance a name of its own (--instance)"};
-  if (fatal != RD_KAFKA_RESP_ERR_NO_ERROR) return Error{Errc::refused, std::string{"membership in the group has ended: "} + why};
+  if (fenced(*s.client)) {
+    if (!s.contest) s.contest.emplace(s.address, s.options);
+    const auto outcome = s.contest->look();
+    if (outcome == NameContest::Outcome::of_another) return membership(*s.client, s.options).error();
+    if (outcome == NameContest::Outcome::undecided) return std::this_thread::sleep_for(wait), static_cast<const ForeignMessage*>(nullptr);
+    s.contest.reset();
+    s.current.reset();
+    leave_group(s.client, s.joined);
+    if (auto joined = s.join(); !joined) return joined.error();
+    return static_cast<const ForeignMessage*>(nullptr);
+  }
+  if (auto member = membership(*s.client, s.options); !member) return member.error();
   if (!s.current) return static_cast<const ForeignMessage*>(nullptr);
   const rd_kafka_message_t& from = *s.current;
   switch (from.err) {
@@ -155,7 +177,7 @@ Result<const ForeignMessage*> TopicConsumer::next(std::chrono::milliseconds wait
       return static_cast<const ForeignMessage*>(nullptr);
     case RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED:
     case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
-      return error_of("a source cannot be read; the user needs Read on the group " + s.group + " and on its topic", from.err);
+      return error_of("a source cannot be read; the user needs Read on the group " + s.options.group + " and on its topic", from.err);
     default: return static_cast<const ForeignMessage*>(nullptr);  // the client tries again by itself
   }
   rd_kafka_timestamp_type_t kind{};

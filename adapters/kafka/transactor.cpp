@@ -44,9 +44,8 @@ struct Transactor::State {
   bool opened = false;  // once
   std::mutex mutex;
   Client client;
-  bool fenced = false;            // the last one, by a newer producer of this name
-  std::optional<Error> replaced;  // this instance, by another one of its name
-  Clock::time_point asked;        // just before the brokers were, whether the partition is this instance's
+  bool fenced = false;      // the last one, by a newer producer of this name
+  Clock::time_point asked;  // just before the brokers were, whether the partition is this instance's
 
   Result<void> connect() {
     client.reset();
@@ -121,18 +120,25 @@ struct Transactor::State {
     return error_of("a transaction cannot be committed", *failure);
   }
 
+  // Where a newer instance has this name, a new producer would cut that one off. The group knows by its next heartbeat.
+  Result<void> own_name(const Group& group) {
+    for (const auto until = Clock::now() + GroupOptions::name_known; Clock::now() < until; std::this_thread::sleep_for(20ms))
+      if (auto member = group.still_member(); !member) return member;
+    fenced = false;
+    return {};
+  }
+
   // After a failure from which the producer cannot go on, a new one ends what that left open; then the group knows whether it was
   // committed. A position that is there is ours only if the partition still is: an instance that slept finds that of the next owner.
   Result<void> commit(std::span<const Outgoing> records, const rd_kafka_topic_partition_list_t* offsets, const Group* group) {
-    if (replaced) return *replaced;
+    if (fenced && group != nullptr)
+      if (auto own = own_name(*group); !own) return own;
     if (!client)
       if (auto connected = connect(); !connected) return connected;
     const auto done = transact(records, offsets, group);
     if (done || client || offsets == nullptr) return done;
-    // Where a newer instance has this name, a new producer would cut that one off. The group knows by its next heartbeat.
-    if (std::exchange(fenced, false))
-      for (const auto until = Clock::now() + GroupOptions::name_known; Clock::now() < until; std::this_thread::sleep_for(20ms))
-        if (auto member = group->still_member(); !member) return *(replaced = member.error());
+    if (fenced)
+      if (auto own = own_name(*group); !own) return own;
     if (auto connected = connect(); !connected)
       return Error{Errc::refused, done.error().message + "; and then: " + connected.error().message +
                                       ": whether it was committed shows at the next start"};

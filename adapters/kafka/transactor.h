@@ -31,7 +31,8 @@ class Transactor {
 
   // Since when the partition was this instance's at the least: the brokers were asked after that. An error of code `refused` is for good,
   // and says what to do; after any other nothing was written, and it may be tried again.
-  stream::Result<std::chrono::steady_clock::time_point> commit(std::span<const Outgoing> records, int partition, stream::Position position, const Group& group);
+  stream::Result<std::chrono::steady_clock::time_point> commit(std::span<const Outgoing> records, int partition, stream::Position position,
+                                                               const Group& group);
   // Without a position.
   stream::Result<void> commit(std::span<const Outgoing> records);
 

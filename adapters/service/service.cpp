@@ -84,11 +84,12 @@ Ended ended_by(const ServiceOptions& options, const Error& error) {
   return error.code == Errc::io ? Ended::failed : Ended::refused;
 }
 
-// Another instance of the same name may cut off a commit before the group says so: it does with the next heartbeat.
-Error cause_of(const Error& failure, kafka::Group& group) {
-  for (const auto until = Clock::now() + kafka::GroupOptions::name_known; Clock::now() < until;)
+// Why a partition failed, if it still does. Another instance of the same name may cut off a commit before the group says so: it does with
+// the next heartbeat. A fenced instance loses its partitions, and what failed with them.
+std::optional<Error> cause_of_failure(const Partitions& partitions, kafka::Group& group, const std::function<bool()>& stop) {
+  for (const auto until = Clock::now() + kafka::GroupOptions::name_known; Clock::now() < until || (group.contested() && !stop());)
     if (const auto went = group.poll(100ms); !went) return went.error();
-  return failure;
+  return partitions.failure();
 }
 
 }  // namespace
@@ -142,15 +143,24 @@ Ended run_service(const ServiceOptions& options) {
 
   Beats beats{**appender};
   Ended ended = Ended::drained;
+  bool contested = false;
   while (!options.stop()) {
     auto went = (*group)->poll(100ms);
+    if (went && (*group)->contested() != contested) {
+      contested = !contested;
+      options.log.warning(contested
+                              ? "the brokers have ended the membership of this instance: whether another one has its name shows once the "
+                                "session is over"
+                              : "no other instance has the name of this one: it joins the group again");
+    }
     if (went) went = beats.beat(partitions.numbers(), Clock::now());
     if (!went) {
       ended = ended_by(options, went.error());
       break;
     }
-    if (const auto failure = partitions.failure()) {
-      ended = ended_by(options, cause_of(*failure, **group));
+    if (!partitions.failure()) continue;
+    if (const auto cause = cause_of_failure(partitions, **group, options.stop)) {
+      ended = ended_by(options, *cause);
       break;
     }
   }

@@ -11,7 +11,7 @@ namespace {
 constexpr Duration between_takes = std::chrono::seconds{1}, between_own = std::chrono::seconds{30};
 constexpr Duration between_parts = std::chrono::milliseconds{100};  // takes, where more are due than one holds
 constexpr int first_save = 8;                                       // a new subject's first section comes so many times sooner
-constexpr std::size_t most_ahead = 8;  // packs that are held compiled before they come into force: a source may be minutes behind
+constexpr std::size_t most_ahead = 4;  // packs that are held compiled before they come into force: a source may be minutes behind
 
 Error missing(const std::string& pack) {
   return {Errc::refused, "the rules that judged before (pack " + pack +

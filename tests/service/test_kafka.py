@@ -298,6 +298,19 @@ alertmanager: {{instances: [{{url: "{manager.url}"}}], resend: 2s}}
         wait_for(lambda: len(second.partitions()) == 3, 40, "the second has the partitions")
         self.assertEqual(second.stop(), 0, second.log + first.log)
 
+    def test_an_instance_whose_name_the_brokers_gave_to_one_that_is_gone_joins_again(self):
+        place = self.place("contested")
+        first = place.instance("contested")
+        wait_for(lambda: len(first.partitions()) == 3, 40, "partitions")
+        second = place.instance("contested")
+        wait_for(lambda: len(second.partitions()) == 3, 40, "the second has the partitions")
+        second.process.kill()
+        wait_for(lambda: any("no other instance has the name of this one" in line for line in first.log), 40, "the end of the contest")
+        wait_for(lambda: len(first.partitions()) == 3, 40, "the first has the partitions again")
+        job = place.job("again", *[8, 0.25, 4.2] * 2)
+        self.assert_alerts(place, job, lambda: recorded(place, "again"))
+        self.assertEqual(first.stop(), 0, first.log)
+
     def test_what_cannot_be_done_is_refused_with_the_reason(self):
         place = self.place("refused", partitions=2)
         for code, reason, *command in ((2, "refused.telemetry has no partition 7: they are 0 to 1", "record", "--partition", 7, "--kafka", place.address, place.folder + "/new"),
