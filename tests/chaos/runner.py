@@ -103,6 +103,7 @@ class Run:
                 kafka = self.start_broker()
             draw = random.Random(f"{self.seed}/{name}")
             self.running[name] = scenario(self.cluster(kafka, name, rules), draw, self.kills, self.calm_done.is_set, self.reloads)
+            self.running[name].calm = calm
             self.running[name].begin()
         calm.until_judging()
 

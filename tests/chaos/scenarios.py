@@ -27,6 +27,7 @@ class Scenario:
         self.notes = {}      # what is told of it: a word, a number
         self.faults = []     # a line each
         self.rule_files = 0
+        self.calm = None     # the undisturbed cluster
 
     def begin(self):
         for name in self.names:
@@ -110,7 +111,7 @@ class Points(Scenario):
 
     def next(self):
         """One that was reached least often. Of posts only while there is something to post."""
-        possible = POINTS if self.cluster.shown() else [point for point in POINTS if not point.startswith("post")]
+        possible = POINTS if self.cluster.firing() else [point for point in POINTS if not point.startswith("post")]
         least = min(self.reached[point] for point in possible)
         self.point = self.draw.choice([point for point in possible if self.reached[point] == least])
         one = self.cluster.instances.get("a") or self.cluster.instance("a")
