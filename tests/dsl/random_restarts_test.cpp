@@ -1,11 +1,12 @@
 // Random rules over random logs of several jobs, with reloads to other random rules: restarts, neighbours and slices change nothing.
-// TOCSIN_SEED repeats one log; TOCSIN_LOGS asks for more.
+// TOCSIN_SEED repeats one log; TOCSIN_LOGS says how many of each kind.
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <optional>
 #include <stdexcept>
+#include <vector>
 
 #include "adapters/formats/alerts.h"
 #include "adapters/runtime/report_line.h"
@@ -270,5 +271,6 @@ TEST_CASE("so do logs in which beats are missing while sources are read, and sou
 }
 
 TEST_CASE("so do logs that showed a fault: a rule that came back after the end, a hole of beats, a hand-over that failed over a reload") {
-  for (const std::uint32_t seed : {1006u, 1019u, 20900u, 21608u}) CHECK(judge_in_all_ways(seed) > 0);
+  const std::vector<std::uint32_t> seeds{1006, 1019, 20900, 21608};
+  for (std::size_t i = 0; i < std::min<std::size_t>(many(), seeds.size()); ++i) CHECK(judge_in_all_ways(seeds[i]) > 0);
 }
