@@ -139,7 +139,8 @@ asio::awaitable<Outcome> Client::exchange(AnyStream& stream, Stream& lowest, con
     text.resize(std::min<std::size_t>(text.size(), 200));
     outcome.message = outcome.code + " from " + url_.authority() + ": " + text;
   }
-  if (!response.keep_alive()) close();
+  // Refused may be credentials or a certificate, which are read again for the next connection.
+  if (!response.keep_alive() || !outcome.delivered()) close();
   co_return outcome;
 }
 

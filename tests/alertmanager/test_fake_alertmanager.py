@@ -17,11 +17,12 @@ from poster import Poster, wait_for
 
 
 class Fake:
-    """An Alertmanager that answers as `answer` says (a status, or seconds to wait before 200), and keeps what it was sent."""
+    """An Alertmanager that answers as `answer` says (a status, seconds to wait before 200, or what a function of the request's headers
+    and body returns), and keeps what it was sent."""
 
     def __init__(self, tls=None, port=0):
         fake = self
-        self.answer = 200
+        self.answer, self.before = 200, None    # before: a status 1xx in front of the answer
         self.received, self.headers, self.paths, self.connections = [], [], [], []
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -37,11 +38,17 @@ class Fake:
                 if isinstance(answer, float):
                     time.sleep(answer)
                     answer = 200
+                if callable(answer):
+                    answer = answer(self.headers, body)
                 fake.headers.append(dict(self.headers))
                 fake.paths.append(self.path)
                 fake.received.append(json.loads(body))
                 text = b"" if answer == 200 else b"label is wrong"
                 try:
+                    if fake.before:
+                        self.send_response_only(fake.before)
+                        self.end_headers()
+                        self.wfile.flush()
                     self.send_response(answer)
                     self.send_header("Content-Length", str(len(text)))
                     self.end_headers()
@@ -236,6 +243,18 @@ class Security(unittest.TestCase):
                 self.assertEqual(poster("drain", 5000), "drained")
             given = [headers["Authorization"] for headers in fake.headers]
             self.assertEqual(given, ["Basic " + base64.b64encode(b"tocsin:hunter2 and more").decode(), "Bearer hunter2 and more"])
+
+    def test_a_token_that_was_replaced_is_read_again_when_the_old_one_is_refused(self):
+        token = self.base / "token"
+        token.write_text("old\n")
+        with Fake() as fake, Poster("--token-file", token, fake.url) as poster:
+            fake.answer = lambda headers, _: 200 if headers["Authorization"] == "Bearer old" else 401
+            poster("fire", 1, 3)
+            self.assertEqual(poster("drain", 5000), "drained")
+            fake.answer = lambda headers, _: 200 if headers["Authorization"] == "Bearer new" else 401
+            token.write_text("new\n")
+            poster("fire", 2, 4)
+            poster.wait_until(lambda s: s["instances"][0]["waiting"] == 0, 5)
 
     def test_a_file_of_credentials_that_is_missing_is_named(self):
         with Fake() as fake, Poster("--token-file", self.base / "nowhere", fake.url) as poster:
