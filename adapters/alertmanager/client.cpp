@@ -120,14 +120,17 @@ asio::awaitable<Outcome> Client::exchange(AnyStream& stream, Stream& lowest, con
   const auto [write_error, written] = co_await http::async_write(stream, request, awaited);
   if (write_error) co_return failed("unreachable", "cannot write to " + url_.authority(), write_error);
   beast::flat_buffer buffer;
-  http::response_parser<http::string_body> parser;
-  parser.body_limit(64u << 10);
-  const auto [read_error, read] = co_await http::async_read(stream, buffer, parser, awaited);
-  if (read_error) {
-    const bool gone = read_error == http::error::end_of_stream || read_error.category() == asio::error::get_system_category();
-    co_return failed(gone ? "unreachable" : "protocol", "no answer from " + url_.authority(), read_error);
-  }
-  const auto& response = parser.get();
+  std::optional<http::response_parser<http::string_body>> parser;
+  do {  // a proxy may send 1xx in front of the answer
+    parser.emplace();
+    parser->body_limit(64u << 10);
+    const auto [read_error, read] = co_await http::async_read(stream, buffer, *parser, awaited);
+    if (read_error) {
+      const bool gone = read_error == http::error::end_of_stream || read_error.category() == asio::error::get_system_category();
+      co_return failed(gone ? "unreachable" : "protocol", "no answer from " + url_.authority(), read_error);
+    }
+  } while (parser->get().result_int() < 200);
+  const auto& response = parser->get();
   Outcome outcome{std::to_string(response.result_int()), {}};
   if (!outcome.delivered()) {
     std::string text = response.body();

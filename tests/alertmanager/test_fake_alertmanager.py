@@ -109,6 +109,17 @@ class Answers(unittest.TestCase):
             self.assertEqual(poster.instance()["posts"], {"400": 1})
             poster.wait_until(lambda s: s["instances"][0]["posts"].get("400") == 2)
 
+    def test_what_a_proxy_sends_in_front_of_the_answer_is_none(self):
+        for status in (100, 103):
+            with Fake() as fake, Poster(fake.url) as poster:
+                fake.before = status
+                poster("fire", 1, 3)
+                self.assertEqual(poster("drain", 5000), "drained")
+                poster("fire", 2, 4)
+                self.assertEqual(poster("drain", 5000), "drained")
+                self.assertEqual(poster.instance()["posts"], {"200": 2})
+                self.assertEqual([alert["labels"]["rank"] for alert in fake.alerts()], ["3", "4"])
+
     def test_an_instance_that_is_dead_or_never_answers_delays_no_other(self):
         with Fake() as alive, Fake() as silent, socket.socket() as closed:
             closed.bind(("127.0.0.1", 0))
