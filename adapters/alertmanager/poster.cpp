@@ -42,6 +42,7 @@ struct Poster::State {
     Sender(asio::io_context& context, std::size_t place, const Instance& instance, net::Url url, std::chrono::milliseconds timeout)
         : index(place), client(context, instance, std::move(url), timeout), timer(context) {}
     std::size_t index;
+    std::size_t most = SIZE_MAX;  // alerts in a request, where more were too large
     Client client;
     asio::steady_timer timer;
     bool wakes_early = false;  // waits for something to do, and not for the end of a back-off
@@ -293,12 +294,17 @@ asio::awaitable<void> Poster::State::send(Sender& sender) {
         until = std::min(until, permissions_now.at(owner));
         return true;
       };
-      batch = store.next(sender.index, options.batch, now, std::chrono::system_clock::now(), permitted);
+      batch = store.next(sender.index, std::min(options.batch, sender.most), now, std::chrono::system_clock::now(), permitted);
       if (batch.alerts.empty()) continue;
       outcome = co_await sender.client.post(batch.body, until);
       if (outcome.code.empty()) continue;
     }
+    if (outcome.code == "413" && batch.alerts.size() > 1) {  // at once again, in parts
+      sender.most = batch.alerts.size() / 2;
+      continue;
+    }
     count(sender, outcome, batch.alerts.size());
+    if (outcome.delivered() && batch.alerts.size() == sender.most) ++sender.most;
     if (outcome.delivered() || outcome.rejected()) {
       store.acknowledged(sender.index, batch, Clock::now());
       back_off = options.first_back_off;

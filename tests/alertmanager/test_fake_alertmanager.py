@@ -109,6 +109,17 @@ class Answers(unittest.TestCase):
             self.assertEqual(poster.instance()["posts"], {"400": 1})
             poster.wait_until(lambda s: s["instances"][0]["posts"].get("400") == 2)
 
+    def test_a_request_that_is_too_large_is_sent_in_parts_and_only_an_alert_that_is_too_large_alone_is_given_up(self):
+        with Fake() as fake, Poster("--batch", 64, fake.url) as poster:
+            fake.answer = lambda _, body: 413 if len(json.loads(body)) > 5 or b'"rank":"7"' in body else 200
+            poster("flood", 100)
+            self.assertEqual(poster("drain", 10_000), "drained")
+            taken = {alert["labels"]["rank"] for batch in fake.received if fake.answer(None, json.dumps(batch, separators=(",", ":")).encode()) == 200
+                     for alert in batch}
+            self.assertEqual(taken, {str(rank) for rank in range(100)} - {"7"})
+            self.assertLess(len(fake.received), 60)
+            self.assertEqual(poster.instance()["posts"]["413"], 1)
+
     def test_what_a_proxy_sends_in_front_of_the_answer_is_none(self):
         for status in (100, 103):
             with Fake() as fake, Poster(fake.url) as poster:
