@@ -242,11 +242,17 @@ void Poster::State::publish(const Sender& sender, bool backs_off) {
 }
 
 void Poster::State::count(Sender& sender, const Outcome& outcome, std::size_t alerts) {
-  const std::lock_guard lock{mutex};
-  InstanceStatus& instance = status.instances[sender.index];
-  ++instance.posts[outcome.code];
-  if (outcome.delivered()) instance.alerts += alerts;
-  instance.last_error = outcome.message;
+  std::string before, url;
+  {
+    const std::lock_guard lock{mutex};
+    InstanceStatus& instance = status.instances[sender.index];
+    ++instance.posts[outcome.code];
+    if (outcome.delivered()) instance.alerts += alerts;
+    before = std::exchange(instance.last_error, outcome.message);
+    url = instance.url;
+  }
+  if (!options.log || before == outcome.message) return;
+  options.log("alertmanager " + url + (outcome.delivered() ? " takes alerts again" : " does not take alerts: " + outcome.message));
 }
 
 asio::awaitable<void> Poster::State::wait(Sender& sender, TimePoint until, bool wakes_early) {

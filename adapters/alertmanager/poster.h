@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -32,6 +33,8 @@ struct PosterOptions {
   std::chrono::milliseconds first_back_off{500}, longest_back_off{30'000};
   std::size_t batch = 64;              // alerts a request
   std::size_t most_bytes = 64u << 20;  // of alerts that are kept; beyond, new ones are dropped and counted
+  // A line where posts to an instance begin to fail, fail for another reason, or pass again. Called by the poster's thread; may be empty.
+  std::function<void(const std::string& line)> log;
 };
 
 // Whose alerts: a partition, or the one journal. What is no longer ours must not be posted.

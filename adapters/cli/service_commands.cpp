@@ -166,7 +166,7 @@ int run_as_service(const ServiceArguments& arguments, const CLI::App& command) {
   on_signal(SIGTERM, ask_to_stop);
   on_signal(SIGINT, ask_to_stop);
   ServiceOutlet outlet{*config, options.pack.pack, reloads};
-  if (auto started = outlet.start(); !started) return cannot(started.error());
+  if (auto started = outlet.start(options.log); !started) return cannot(started.error());
   options.outlet = &outlet;
   options.log("serving on port " + std::to_string(outlet.port()));
   const auto ingest = start_ingest(*config, *address, options.log, outlet);

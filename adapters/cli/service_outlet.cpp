@@ -39,9 +39,11 @@ ServiceOutlet::ServiceOutlet(const config::Config& config, stream::PackPtr pack,
   rules_.since = std::chrono::system_clock::now();
 }
 
-stream::Result<void> ServiceOutlet::start() {
+stream::Result<void> ServiceOutlet::start(const service::Log& log) {
   if (!config_.alertmanager.instances.empty()) {
-    auto poster = alertmanager::Poster::start(config::poster_options(config_));
+    auto options = config::poster_options(config_);
+    options.log = [log](const std::string& line) { log.warning(line); };
+    auto poster = alertmanager::Poster::start(std::move(options));
     if (!poster) return poster.error();
     poster_ = std::move(*poster);
   }

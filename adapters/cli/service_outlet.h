@@ -24,7 +24,7 @@ class ServiceOutlet final : public service::Outlet {
   // `reloads`: what POST /-/reload asks.
   ServiceOutlet(const config::Config& config, stream::PackPtr pack, service::ReloadRequests& reloads);
   // Binds the port and begins to post and to serve. The error says what is wrong with an address.
-  stream::Result<void> start();
+  stream::Result<void> start(const service::Log& log);
   // Waits a few seconds until each Alertmanager that answers has the last alerts. False: one has not.
   bool drain();
   [[nodiscard]] std::uint16_t port() const noexcept { return server_->port(); }

@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <iostream>
 #include <map>
+#include <mutex>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -24,9 +25,21 @@ using namespace tocsin;
 using namespace tocsin::adapters;
 using Clock = std::chrono::steady_clock;
 
-std::string json(const alertmanager::PosterStatus& status) {
-  std::string out = fmt::format(R"({{"firing":{},"kept":{},"bytes":{},"dropped":{},"instances":[)", status.firing, status.kept,
-                                status.bytes, status.dropped);
+// Lines of the poster's log.
+struct Lines {
+  std::mutex mutex;
+  std::string all;
+};
+
+std::string json(const alertmanager::PosterStatus& status, Lines& log) {
+  std::string out =
+      fmt::format(R"({{"firing":{},"kept":{},"bytes":{},"dropped":{})", status.firing, status.kept, status.bytes, status.dropped);
+  {
+    const std::lock_guard lock{log.mutex};
+    formats::put_key(out, "log");
+    formats::put_text(out, log.all);
+  }
+  out += R"(,"instances":[)";
   for (const auto& instance : status.instances) {
     out += fmt::format(R"({}{{"alerts":{},"waiting":{},"backs_off":{},"url":)", out.back() == '[' ? "" : ",", instance.alerts,
                        instance.waiting, instance.backs_off);
@@ -46,7 +59,7 @@ std::string json(const alertmanager::PosterStatus& status) {
 
 class Session {
  public:
-  explicit Session(alertmanager::Poster& poster) : poster_(&poster) {}
+  Session(alertmanager::Poster& poster, Lines& log) : poster_(&poster), log_(&log) {}
 
   std::string answer(const std::string& line) {
     std::istringstream words{line};
@@ -87,7 +100,7 @@ class Session {
       words >> ms;
       return poster_->drain(std::chrono::milliseconds{ms}) ? "drained" : "waits";
     }
-    return command == "status" ? json(poster_->status()) : "unknown command";
+    return command == "status" ? json(poster_->status(), *log_) : "unknown command";
   }
 
  private:
@@ -110,6 +123,7 @@ class Session {
   }
 
   alertmanager::Poster* poster_;
+  Lines* log_;
   alertmanager::Owner owner_ = 0;
   std::map<std::uint64_t, stream::AlertTransition> fired_;
 };
@@ -149,12 +163,17 @@ int main(int argc, char** argv) {
   options.request_timeout = std::chrono::milliseconds{time_out};
   options.first_back_off = std::chrono::milliseconds{100};
   options.longest_back_off = std::chrono::milliseconds{400};
+  Lines log;
+  options.log = [&log](const std::string& line) {
+    const std::lock_guard lock{log.mutex};
+    log.all += line + '\n';
+  };
   auto poster = alertmanager::Poster::start(std::move(options));
   if (!poster) {
     fmt::print(stderr, "{}\n", poster.error().message);
     return 2;
   }
   if (always) (*poster)->permit(0, alertmanager::Poster::always);
-  Session session{**poster};
+  Session session{**poster, log};
   for (std::string line; std::getline(std::cin, line);) std::cout << session.answer(line) << std::endl;
 }

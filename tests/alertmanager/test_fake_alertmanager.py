@@ -99,6 +99,17 @@ class Answers(unittest.TestCase):
             self.assertEqual(status["instances"][0]["posts"]["200"], 1)
             self.assertEqual(status["instances"][0]["error"], "")
 
+    def test_why_posts_fail_is_logged_once_and_that_they_pass_again(self):
+        with Fake() as fake, Poster("--resend", 100, fake.url) as poster:
+            fake.answer = 500
+            poster("fire", 1, 3)
+            poster.wait_until(lambda s: s["instances"][0]["posts"].get("500", 0) >= 3)
+            fake.answer = 200
+            poster.wait_until(lambda s: s["instances"][0]["posts"].get("200", 0) >= 3)
+            where = fake.url.removeprefix("http://")
+            self.assertEqual(poster.status()["log"].splitlines(), [f"alertmanager {fake.url} does not take alerts: 500 from {where}: label is wrong",
+                                                                   f"alertmanager {fake.url} takes alerts again"])
+
     def test_a_refused_request_is_counted_and_not_repeated_before_the_interval(self):
         with Fake() as fake, Poster("--resend", 4000, fake.url) as poster:
             fake.answer = 400
