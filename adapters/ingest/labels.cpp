@@ -59,7 +59,10 @@ std::optional<double> number_in(std::string_view text) {
   double number = 0;
   const auto [end, wrong] = std::from_chars(text.data(), text.data() + text.size(), number);  // inf and nan too, in any case
   if (end != text.data() + text.size()) return std::nullopt;
-  if (wrong == std::errc::result_out_of_range) return text.find("e-") != text.npos || text.find("E-") != text.npos ? 0.0 : HUGE_VAL;
+  if (wrong == std::errc::result_out_of_range) {
+    const bool small = text.find("e-") != text.npos || text.find("E-") != text.npos;
+    return small ? 0.0 : text.starts_with('-') ? -HUGE_VAL : HUGE_VAL;
+  }
   if (wrong != std::errc{}) return std::nullopt;
   return number;
 }

@@ -21,8 +21,9 @@ nccl_bus_bandwidth_gbs{slurm_job_id="77",node="n1",gpu="GPU1"} 1.5e2
 
 TEST_CASE("values of exposition text can be infinite or no number, and escapes in labels are read") {
   const auto made =
-      collect(source("prometheus_text"), "loss{job_id=\"a\\\"b\\\\c\\nd\"} NaN\nloss{job_id=\"x\"} -Inf\nloss{job_id=\"x\"} +Inf");
-  CHECK(made.records == Lines{"1 a\"b\\c\nd: loss=nan", "2 x: loss=-inf", "3 x: loss=inf"});
+      collect(source("prometheus_text"), "loss{job_id=\"a\\\"b\\\\c\\nd\"} NaN\nloss{job_id=\"x\"} -Inf\nloss{job_id=\"x\"} +Inf"
+              "\nloss{job_id=\"x\"} -1e999\nloss{job_id=\"x\"} 1e999");
+  CHECK(made.records == Lines{"1 a\"b\\c\nd: loss=nan", "2 x: loss=-inf", "3 x: loss=inf", "4 x: loss=-inf", "5 x: loss=inf"});
 }
 
 TEST_CASE("what DCGM does not know is no value") {
