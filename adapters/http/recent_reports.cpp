@@ -104,6 +104,8 @@ stream::Result<std::string> RecentReports::alerts(const Providers::Query& query)
   if (!id) return id.error();
   const auto job = asked(query, "job"), state = asked(query, "state"), severity = asked(query, "severity"), rule = asked(query, "rule");
   if (state && *state != "firing" && *state != "resolved") return Error{Errc::malformed, "state is firing or resolved"};
+  if (severity && *severity != "critical" && *severity != "warning" && *severity != "info" && *severity != "none")
+    return Error{Errc::malformed, "severity is critical, warning, info or none"};
   std::string out = "[";
   std::size_t count = 0;
   const std::lock_guard lock{mutex_};

@@ -1,6 +1,8 @@
 #include "adapters/service/job_list.h"
 
+#include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <utility>
 
 #include "adapters/formats/json_text.h"
@@ -13,6 +15,7 @@ using stream::Errc;
 using stream::Error;
 
 constexpr std::size_t usual_limit = 1000;
+constexpr std::string_view states[] = {"starting", "running", "hung", "unobserved", "ended"};
 
 void put(std::string& out, std::string_view key, std::string_view text) {
   formats::put_key(out, key);
@@ -102,6 +105,8 @@ stream::Result<std::string> JobList::json(const http::Providers::Query& query) c
              wrong != std::errc{} || end != value.data() + value.size())
       return Error{Errc::malformed, "limit is not a whole number: ?limit=1000"};
   }
+  if (!state.empty() && std::find(std::begin(states), std::end(states), state) == std::end(states))
+    return Error{Errc::malformed, "state is starting, running, hung, unobserved or ended"};
   std::map<int, prometheus::PublishedJobs> all;
   {
     const std::lock_guard lock{mutex_};

@@ -54,6 +54,8 @@ TEST_CASE("a parameter that is unknown or malformed is named") {
   CHECK(!reports.alerts({{"limit", "-1"}}));
   CHECK(!reports.alerts({{"id", "xyz"}}));
   CHECK(!reports.alerts({{"state", "pending"}}));
+  CHECK(reports.alerts({{"severity", "crit"}}).error().message == "severity is critical, warning, info or none");
+  CHECK(reports.alerts({{"severity", "info"}}));
   CHECK(!reports.verdicts({{"state", "firing"}}));
 }
 

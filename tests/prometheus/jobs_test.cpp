@@ -157,6 +157,8 @@ TEST_CASE("the list of jobs has the figures that are known, and can be asked for
   CHECK(*list.json({{"limit", "1"}}) == "[" + first + "]");
   CHECK(*list.json({{"limit", "0"}}) == "[]");
   CHECK(*list.json({{"state", "running"}}) == "[" + second + "]");
+  CHECK(*list.json({{"state", "ended"}}) == "[]");
+  CHECK(list.json({{"state", "hanging"}}).error().message == "state is starting, running, hung, unobserved or ended");
   CHECK(*list.json({{"job", "llama"}}) == "[" + first + "]");
   CHECK(*list.json({{"job", "none"}}) == "[]");
   CHECK(list.json({{"limit", "x"}}).error().message == "limit is not a whole number: ?limit=1000");
