@@ -7,6 +7,7 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <set>
 
 #include "dsl/problems.h"
 
@@ -24,7 +25,9 @@ class NodesReader {
   stream::Result<ingest::NodeMap> read(const std::string& text) {
     ingest::NodeMap nodes;
     try {
-      const YAML::Node root = YAML::Load(text);
+      const auto documents = YAML::LoadAll(text);
+      if (documents.size() > 1) wrong(documents[1], "the file holds several documents: keep one, without a line ---");
+      const YAML::Node root = documents.empty() ? YAML::Node{} : documents.front();
       if (root.IsMap()) {
         for (const auto& pair : root) {
           if (!pair.first.IsScalar()) wrong(pair.first, "the name of a node is a text");
@@ -48,8 +51,10 @@ class NodesReader {
   // A place for the value of a key, by its name.
   using Places = std::vector<std::pair<std::string, std::string*>>;
   void read_texts(const YAML::Node& map, const Places& places, const std::string& more) {
+    std::set<std::string> given;
     for (const auto& pair : map) {
       const std::string key = pair.first.IsScalar() ? pair.first.Scalar() : "";
+      if (!given.insert(key).second) wrong(pair.first, key + " is given twice");
       std::vector<std::string> names;
       bool known = key == more && !more.empty();
       for (const auto& [name, place] : places) {

@@ -87,6 +87,9 @@ TEST_CASE("the static map of nodes is read, and its mistakes are named") {
   CHECK(refusal_of("n1: {rak: r1}") == "nodes.yml:1:6: there is no 'rak' here (rack?)");
   CHECK(refusal_of("n1: r1") == "nodes.yml:1:5: a node is written {rack: NAME, gpus: […]}");
   CHECK(refusal_of("n1: {}\nn1: {}").find("the node n1 is given twice") != std::string::npos);
+  CHECK(refusal_of("n1: {rack: a, rack: b}") == "nodes.yml:1:15: rack is given twice");
+  CHECK(refusal_of("n1: {rack: a}\n---\nn2: {rack: b}\n") == "nodes.yml:3:1: the file holds several documents: keep one, without a line ---");
+  CHECK(refusal_of("").empty());
   CHECK(refusal_of("- n1").find("this is a map of nodes") != std::string::npos);
   CHECK(refusal_of("a: [").find("this is no YAML") != std::string::npos);
 }
