@@ -70,6 +70,7 @@ void Reader::check_pairs() {
   const auto& http = config_.http;
   if (http.user.empty() != http.password_file.empty())
     wrong(at(http.user.empty() ? "http.password_file" : "http.user"), "http.user and http.password_file need each other: set both or none");
+  if (http.user.find(':') != http.user.npos) wrong(at("http.user"), "http.user has a colon in it, which ends the name: choose another");
   if (http.certificate_file.empty() != http.key_file.empty())
     wrong(at(http.key_file.empty() ? "http.certificate_file" : "http.key_file"),
           "http.certificate_file and http.key_file need each other: set both or none");

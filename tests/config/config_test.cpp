@@ -237,6 +237,8 @@ TEST_CASE("what is needed, comes twice, or belongs together is named") {
   CHECK(refusal("") == "t.yml:1:1: kafka.brokers is missing, and has no default: write a list of HOST:PORT");
   CHECK(refusal("kafka: {brokers: []}") == "t.yml:1:18: kafka.brokers is empty: write a list of HOST:PORT");
   CHECK(refused("log: {level: info}\nlog: {level: error}") == "t.yml:3:1: log is given twice, first in line 2");
+  CHECK(refused("http: {user: 'a:b', password_file: x}\n") ==
+        "t.yml:2:14: http.user has a colon in it, which ends the name: choose another");
   CHECK(refused("http:\n  user: a\n") == "t.yml:3:9: http.user and http.password_file need each other: set both or none");
   CHECK(refused("http: {certificate_file: /c}") == "t.yml:2:26: http.certificate_file and http.key_file need each other: set both or none");
   CHECK(refused("alertmanager: {instances: [{user: a, password_file: /p, token_file: /t}]}") ==
