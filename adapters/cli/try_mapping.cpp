@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <optional>
@@ -38,26 +39,13 @@ class Printer final : public ingest::Output {
   std::uint64_t first_line = 0;  // in front of the message
 
   void record(const ingest::Record& record) override {
-    builder_.clear();
-    builder_.about(record.job, record.attempt);
     jobs_.emplace(record.job);
-    switch (record.what) {
-      case What::samples:
-        samples_ += record.values.size();
-        for (const auto& value : record.values) ++signals_[std::string{value.signal}];
-        builder_.sample(record.time, record.member, record.values, record.source);
-        break;
-      case What::line:
-        ++lines_;
-        builder_.line(record.time, record.member, record.text, record.error_stream, record.source);
-        break;
-      case What::event:
-        ++events_;
-        builder_.event(record.time, record.member, record.event, record.fields, record.source);
-        break;
-    }
-    fmt::print("{}:{}: {}", file_, first_line + record.place, formats::to_json(builder_.entry()));
+    print(record, "");
     if (!record.nodes.empty()) nodes(record);
+  }
+  void without_job(const ingest::Record& record, const std::function<ingest::LeftOut()>&) override {
+    ++of_nodes_;
+    print(record, fmt::format("for the jobs on node {}: ", record.member.node));
   }
   void left_out(const ingest::LeftOut& part) override {
     ++reasons_[part.reason];
@@ -70,6 +58,7 @@ class Printer final : public ingest::Output {
   void summary(const stream::SignalTable& known) const {
     fmt::print("{} samples, {} lines and {} events of {} jobs; {} values not kept\n", samples_, lines_, events_, jobs_.size(), unwanted_);
     if (placed_ > 0) fmt::print("{} starts name the nodes of their job\n", placed_);
+    if (of_nodes_ > 0) fmt::print("{} records name a node and no job: they go to the jobs that are on it\n", of_nodes_);
     std::uint64_t all = 0;
     std::string parts;
     for (const auto& [reason, count] : reasons_) {
@@ -85,6 +74,26 @@ class Printer final : public ingest::Output {
   }
 
  private:
+  void print(const ingest::Record& record, std::string_view whose) {
+    builder_.clear();
+    builder_.about(record.job, record.attempt);
+    switch (record.what) {
+      case What::samples:
+        samples_ += record.values.size();
+        for (const auto& value : record.values) ++signals_[std::string{value.signal}];
+        builder_.sample(record.time, record.member, record.values, record.source);
+        break;
+      case What::line:
+        ++lines_;
+        builder_.line(record.time, record.member, record.text, record.error_stream, record.source);
+        break;
+      case What::event:
+        ++events_;
+        builder_.event(record.time, record.member, record.event, record.fields, record.source);
+        break;
+    }
+    fmt::print("{}:{}: {}{}", file_, first_line + record.place, whose, formats::to_json(builder_.entry()));
+  }
   // The first nodes of a job that starts.
   void nodes(const ingest::Record& start) {
     const auto all = ingest::nodes_of(start, *this);
@@ -97,7 +106,7 @@ class Printer final : public ingest::Output {
 
   std::string file_;
   schemas::EntryBuilder builder_;
-  std::uint64_t samples_ = 0, lines_ = 0, events_ = 0, placed_ = 0, unwanted_ = 0;
+  std::uint64_t samples_ = 0, lines_ = 0, events_ = 0, placed_ = 0, of_nodes_ = 0, unwanted_ = 0;
   std::map<Reason, std::uint64_t> reasons_;
   std::map<std::string, std::uint64_t> signals_;
   std::set<std::string, std::less<>> jobs_;

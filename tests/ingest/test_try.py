@@ -80,6 +80,22 @@ class Try(unittest.TestCase):
                           "1 left out: malformed 1"])
         self.assertEqual(len(lines), 10)
 
+    def test_what_names_a_node_and_no_job_is_for_the_jobs_there(self):
+        config = self.file("nodes.yml", "kafka: {brokers: [b:9092]}\ningest:\n  sources:\n    - {name: gpus, topic: g, format: prometheus_text}\n"
+                                        "    - {name: kernel, topic: k, format: logs_syslog, covers: kernel_log}\n    - {name: log, topic: l, format: logs_syslog}\n")
+        self.file("g", 'DCGM_FI_DEV_SM_CLOCK{gpu="0",Hostname="n1"} 1410 1790000000000\n')
+        self.file("k", "2026-11-21T02:14:43Z n1 kernel: NVRM: Xid (PCI:0000:1b:00): 79\n")
+        done = self.run_try("--try", "g", "--config", config, "--source", "gpus", "--strict")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(done.stdout.splitlines(), [
+            'g:1: for the jobs on node n1: {"t":1790000000000000000,"node":"n1","gpu":"0","values":{"DCGM_FI_DEV_SM_CLOCK":1410}}',
+            "1 samples, 0 lines and 0 events of 0 jobs; 0 values not kept", "1 records name a node and no job: they go to the jobs that are on it",
+            "0 left out", "1 values of DCGM_FI_DEV_SM_CLOCK: the signal sm_clock (MHz)"])
+        done = self.run_try("--try", "k", "--config", config, "--source", "kernel", "--strict", "--quiet")
+        self.assertEqual((done.returncode, done.stdout.startswith("k:1: for the jobs on node n1: {")), (0, True))
+        done = self.run_try("--try", "k", "--config", config, "--source", "log", "--strict", "--quiet")
+        self.assertEqual((done.returncode, done.stdout.startswith("k:1: no_job: ")), (1, True))
+
     def test_what_cannot_be_tried_is_refused_with_the_reason(self):
         self.file("none.yml", "kafka: {brokers: [b:9092]}\n")
         for reason, *arguments in (("has several sources: name one with --source: gpus, logs", "--config", self.config),
