@@ -46,7 +46,10 @@ stream::Result<PackFiles> read_pack(const fs::path& directory) {
   std::size_t total = 0;
   for (fs::recursive_directory_iterator entry{directory, error}, end; !error && entry != end; entry.increment(error)) {
     const fs::path within = entry->path().lexically_relative(directory);
-    if (!entry->is_regular_file(error) || entry->path().extension() != ".lua" || hidden(within)) continue;
+    if (entry->path().extension() != ".lua" || hidden(within)) continue;
+    if (entry->is_symlink(error) && !fs::exists(entry->path(), error))
+      return Error{Errc::io, entry->path().string() + " is a link that cannot be followed: check where it leads"};
+    if (!entry->is_regular_file(error)) continue;
     auto text = read_file(entry->path());
     if (!text) return text.error();
     total += text->size();

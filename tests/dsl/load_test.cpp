@@ -141,6 +141,23 @@ TEST_CASE("a pack is the rules of its directory, without what is hidden") {
   CHECK(*files == PackFiles{{"a.lua", "-- nothing\n"}, {"within/b.lua", "-- nothing\n"}});
 }
 
+TEST_CASE("a file of a pack that is a link is the file that it leads to, and one that leads nowhere is a mistake") {
+  const auto directory = std::filesystem::temp_directory_path() / "tocsin-test-linked-pack";
+  std::filesystem::remove_all(directory);
+  std::filesystem::create_directories(directory / "rules");
+  std::ofstream{directory / "a.lua"} << "-- nothing\n";
+  std::filesystem::create_symlink(directory / "a.lua", directory / "rules/a.lua");
+  std::filesystem::create_symlink("nowhere", directory / "rules/.#a.lua");  // an editor's lock
+  const auto files = read_pack(directory / "rules");
+  std::filesystem::create_symlink("nowhere.lua", directory / "rules/b.lua");
+  const auto torn = read_pack(directory / "rules");
+  std::filesystem::remove_all(directory);
+  REQUIRE(files);
+  CHECK(*files == PackFiles{{"a.lua", "-- nothing\n"}});
+  REQUIRE_FALSE(torn);
+  CHECK(torn.error().message.ends_with("rules/b.lua is a link that cannot be followed: check where it leads"));
+}
+
 TEST_CASE("rules run after those that they are built on") {
   const Loaded loaded = load_rules(slow_rank);
   CHECK(rule(loaded, "quiet").depth == 1);
