@@ -143,6 +143,11 @@ class Dashboards(unittest.TestCase):
 class Installations(unittest.TestCase):
     """As far as they can be tried without containers and without an init system."""
 
+    def test_the_unit_has_what_the_pages_do_with_it(self):
+        unit = (ROOT / "deploy" / "systemd" / "tocsin.service").read_text()
+        self.assertIn("`systemctl reload`", (ROOT / "docs" / "reload.md").read_text())
+        self.assertRegex(unit, r"(?m)^ExecReload=.*kill -HUP \$MAINPID")
+
     @unittest.skipUnless(shutil.which("systemd-analyze"), "there is no systemd here")
     def test_systemd_takes_the_unit_and_finds_it_hardened(self):
         unit = (ROOT / "deploy" / "systemd" / "tocsin.service").read_text()
