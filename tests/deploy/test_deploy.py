@@ -147,6 +147,7 @@ class Installations(unittest.TestCase):
         unit = (ROOT / "deploy" / "systemd" / "tocsin.service").read_text()
         self.assertIn("`systemctl reload`", (ROOT / "docs" / "reload.md").read_text())
         self.assertRegex(unit, r"(?m)^ExecReload=.*kill -HUP \$MAINPID")
+        self.assertRegex(unit, r"(?ms)^SystemCallFilter=~@privileged @resources$.*^SystemCallFilter=setpriority$")
 
     @unittest.skipUnless(shutil.which("systemd-analyze"), "there is no systemd here")
     def test_systemd_takes_the_unit_and_finds_it_hardened(self):
