@@ -326,7 +326,10 @@ void add_service_commands(CLI::App& app, int& status) {
   create_command->add_option("--replication", shape->replication, "Copies of each (default: 3, with fewer brokers 1)")
       ->option_text("N")
       ->check(CLI::Range(1, 100));
-  create_command->callback([address, shape, &status] { status = create(*address, *shape); });
+  create_command->callback([address, shape, create_command, &status] {
+    shape->exactly = create_command->count("--partitions") > 0;
+    status = create(*address, *shape);
+  });
   auto* check_command = topics->add_subcommand("check", "Say which settings are wrong, and how to mend them");
   add_kafka_option(*check_command, *address);
   check_command->callback([address, &status] { status = check(*address); });

@@ -107,6 +107,9 @@ Result<std::vector<std::string>> create_topics(const Address& address, const Top
                                     std::to_string(cluster->brokers) + " brokers; ask for at most as many"};
   const auto telemetry = cluster->topics.find(address.topic(topic::telemetry));
   const int partitions = telemetry == cluster->topics.end() ? shape.partitions : telemetry->second.partitions;
+  if (shape.exactly && partitions != shape.partitions)
+    return Error{Errc::refused, "--partitions " + std::to_string(shape.partitions) + ": topic " + telemetry->first + " has " +
+                                    std::to_string(partitions) + ", which never change; more are a new prefix: kafka://HOST:PORT/PREFIX"};
   std::vector<NewTopic> made;
   std::vector<rd_kafka_NewTopic_t*> list;
   std::vector<std::string> names;

@@ -16,6 +16,7 @@ namespace tocsin::adapters::kafka {
 
 struct TopicShape {
   int partitions = 12;
+  bool exactly = false;  // an error where the telemetry topic is there with another number
   int replication = 0;  // 0: three where there are as many brokers, else one
 };
 // Makes those that are not there, with the right settings; those that are there stay as they are. The names that were made.

@@ -31,6 +31,10 @@ class Topics(unittest.TestCase):
         first, again = (tocsin("topics", "create", "--kafka", address, "--partitions", "3") for _ in range(2))
         self.assertEqual((first.returncode, len(first.stdout.splitlines())), (0, 8), first.stderr)
         self.assertEqual((again.returncode, again.stdout), (0, ""), again.stderr)
+        other = tocsin("topics", "create", "--kafka", address, "--partitions", "5")
+        self.assertEqual((other.returncode, other.stdout), (2, ""))
+        self.assertIn("--partitions 5: topic made.telemetry has 3, which never change; more are a new prefix", other.stderr)
+        self.assertEqual(tocsin("topics", "create", "--kafka", address).returncode, 0)
         self.assertEqual(tocsin("topics", "check", "--kafka", address).returncode, 0)
 
     def test_a_topic_with_the_producers_times_is_refused_and_the_remedy_mends_it(self):
