@@ -13,16 +13,17 @@ NOT_BUILT = "does not build"
 RANDOM = "killed*,alerts of random*,a job of two*,how the records*"
 SHORT_ENGINE = ("stream_engine_test", f"-tce={RANDOM}")
 LONG_ENGINE = ("stream_engine_test", f"-tc={RANDOM}")
-ENGINE = ("alert_life_test", SHORT_ENGINE, "runner_test", "dsl_judged", "state_golden_test", LONG_ENGINE)
+ENGINE = ("alert_life_test", "attempts_test", SHORT_ENGINE, "runner_test", "dsl_judged", "state_golden_test", LONG_ENGINE)
 HISTORY = ("history_behaviour_test", "source_coverage_test", "accumulated_test", "history_oracle_test", "history_replay_test")
 TESTS = {
     "stream/values": ("stream_graph_test", "stream_kernels", *HISTORY, "test_schemas", "dsl_test", *ENGINE),
     "stream/topology": ("stream_kernels", "stream_graph_test", "dsl_test", *HISTORY, *ENGINE),
     "stream/graph": ("stream_kernels", "stream_graph_test", "dsl_test", *ENGINE),
     "stream/windows": (*HISTORY, "stream_kernels", "dsl_test", *ENGINE),
-    "stream/rules": ("alert_life_test", SHORT_ENGINE, "dsl_test", "runner_test", "dsl_judged", "state_golden_test", LONG_ENGINE),
-    "stream/job": (SHORT_ENGINE, "alert_life_test", "runner_test", "packs_shared_test", "dsl_judged", "dsl_test", "state_golden_test",
-                   LONG_ENGINE),
+    "stream/rules": ("alert_life_test", "attempts_test", SHORT_ENGINE, "dsl_test", "runner_test", "dsl_judged", "state_golden_test",
+                     LONG_ENGINE),
+    "stream/job": ("attempts_test", SHORT_ENGINE, "alert_life_test", "runner_test", "packs_shared_test", "dsl_judged", "dsl_test",
+                   "state_golden_test", LONG_ENGINE),
     "schemas": ("test_schemas", "test_journal", SHORT_ENGINE, "runner_test", "state_golden_test"),
     "dsl/text": ("text_parts", "text_extraction", "text_lines", "text_allocation", "dsl_test", SHORT_ENGINE),
     "dsl": ("dsl_test", "dsl_judged", "text_extraction", "text_lines", "text_parts", SHORT_ENGINE, "packs_shared_test"),
