@@ -270,3 +270,16 @@ TEST_CASE("a pack without the need forgets what the earlier attempts had for it"
   }
   CHECK(job.log.last("high", 1) == Truth::unknown);
 }
+
+TEST_CASE("a rule that repeats its answer for want of records is judged anew once the attempt before is over") {
+  Job job{rule("high", "rank", "heat", "max():above(19)")};
+  job.log.shard.observe({});  // a rule that somebody looks at never repeats
+  job.attempt(0, 60, 1, 21);
+  job.end(60);
+  job.event(61, "start", {{"world_size", 2, {}, false}});
+  job.log.beats(62, 170);
+  CHECK(job.log.shard.counters().repeated > 0);
+  CHECK(job.log.collector.transitions.empty());
+  job.log.beats(171, 200);
+  CHECK(job.log.collector.transitions.size() == 1);
+}
