@@ -283,3 +283,25 @@ TEST_CASE("a rule that repeats its answer for want of records is judged anew onc
   job.log.beats(171, 200);
   CHECK(job.log.collector.transitions.size() == 1);
 }
+
+TEST_CASE("where a reload asks for more of a need over earlier, it has the attempts that end after it alone") {
+  PacksByHash packs;
+  const std::string high = rule("high", "rank", "heat", "max():above(19)");
+  const std::string hash = packs.add(SmallJob::load(signals, high + rule("mid", "rank", "heat", "median():above(10)")));
+  Job job{high, &packs};
+  job.attempt(0, 60, 20, 21);
+  job.end(60);
+  job.log.beats(61, 199);
+  job.attempt(200, 204, 12, 12);
+  EntryBuilder b;
+  b.pack(hash, SmallJob::at(205), "");
+  job.log.consume(b.entry(), 204);
+  for (double s = 206; s < 260; ++s) job.sample(s, 0, {{"heat", 12, {}, false}}), job.log.beats(s + 0.1, s + 0.1);
+  CHECK(job.log.last("high", 1) == Truth::yes);
+  CHECK(job.log.last("mid", 1) == Truth::unknown);
+  job.end(260);
+  job.log.beats(261, 399);
+  job.attempt(400, 420, 1, 1);
+  CHECK(job.log.last("mid", 1) == Truth::yes);
+  CHECK(job.log.last("high", 1) == Truth::no);  // of the first, whose median nobody kept, nothing is left
+}
