@@ -305,3 +305,18 @@ TEST_CASE("where a reload asks for more of a need over earlier, it has the attem
   CHECK(job.log.last("mid", 1) == Truth::yes);
   CHECK(job.log.last("high", 1) == Truth::no);  // of the first, whose median nobody kept, nothing is left
 }
+
+TEST_CASE("a rank that comes late in an attempt has what the earlier ones had of it") {
+  Job job{rule("high", "rank", "heat", "max():above(6)")};
+  job.attempt(0, 60, 1, 5);
+  job.end(60);
+  job.log.beats(61, 199);
+  job.event(200, "start");
+  for (double s = 201; s < 230; ++s) {
+    for (const std::uint32_t rank : {0u, 1u})
+      if (rank == 0 || s > 215) job.sample(s, rank, {{"heat", 1, {}, false}});
+    job.log.beats(s + 0.1, s + 0.1);
+  }
+  CHECK(job.log.last("high", 1) == Truth::no);
+  CHECK(job.log.last("high", 2) == Truth::yes);
+}
