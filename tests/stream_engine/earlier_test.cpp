@@ -320,3 +320,16 @@ TEST_CASE("a rank that comes late in an attempt has what the earlier ones had of
   CHECK(job.log.last("high", 1) == Truth::no);
   CHECK(job.log.last("high", 2) == Truth::yes);
 }
+
+TEST_CASE("a text of an earlier attempt is the same text where this one had texts of its own before") {
+  Job job{rule("was", "rank", "phase", "last():is(\"eval\")")};
+  const auto phases = [&](double from, std::vector<const char*> names) {
+    job.event(from, "start", {{"world_size", 1, {}, false}});
+    for (const char* name : names) job.sample(++from, 0, {{"phase", 0, name, true}});
+  };
+  phases(0, {"train", "eval"});
+  job.end(60);
+  phases(61, {"warm", "idle", "load"});
+  job.log.beats(65, 250);
+  CHECK(job.log.last("was", 1) == Truth::yes);
+}
