@@ -333,3 +333,19 @@ TEST_CASE("a text of an earlier attempt is the same text where this one had text
   job.log.beats(65, 250);
   CHECK(job.log.last("was", 1) == Truth::yes);
 }
+
+TEST_CASE("of events the first is that of the first attempt, and the last that of the last") {
+  Job job{rule("began", "rank", "fault", "first(\"code\"):is(1)", "") + rule("went", "rank", "fault", "last(\"code\"):is(4)", "")};
+  double from = 0;
+  for (const double code : {1.0, 3.0}) {
+    job.event(from, "start", {{"world_size", 1, {}, false}});
+    for (const double more : {0.0, 1.0}) job.event(from + 1 + more, "fault", {{"code", code + more, {}, false}}, EntryBuilder::rank(0));
+    job.end(from + 10);
+    job.log.beats(from + 11, from + 199);
+    from += 200;
+  }
+  job.event(from, "start", {{"world_size", 1, {}, false}});
+  job.log.beats(from + 1, from + 20);
+  CHECK(job.log.last("began", 1) == Truth::yes);
+  CHECK(job.log.last("went", 1) == Truth::yes);
+}
