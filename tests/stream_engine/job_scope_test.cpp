@@ -270,3 +270,16 @@ TEST_CASE("an alert of a job that ends with its log ends at the same time after 
   CHECK(judge(false, true) == whole);
   CHECK(judge(true, true) == whole);
 }
+
+TEST_CASE("what a job's rule has learned goes not back to what the attempt before had, while that is there and when it goes") {
+  SmallJob log{SmallJob::load(signals, best("job"))};
+  event(log, 0, "start");
+  values(log, 1, 60, 30);
+  event(log, 60, "end");
+  event(log, 61, "start");
+  values(log, 62, 90, 50);
+  values(log, 90, 120, 40);
+  CHECK(log.last("best", 0) == Truth::yes);
+  values(log, 120, 300, 40);  // the first attempt is over, and gone
+  CHECK(log.last("best", 0) == Truth::yes);
+}
