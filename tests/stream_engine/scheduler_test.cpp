@@ -58,6 +58,25 @@ TEST_CASE("a rule that a reload brings judges what is due from then on, the end 
   }
 }
 
+TEST_CASE("a rule that a reload brings too late, its from being past, judges what is due after all that has run") {
+  Rule slow;
+  slow.name = "slow", slow.settle = 5s, slow.every = {{Trigger::Kind::period, 1s, {}}};
+  Rule late = slow;
+  late.name = "late", late.settle = 8s;
+  Pack pack, more;
+  pack.rules = {slow}, more.rules = {slow, late};
+  Scheduler before{pack, "job", tick(0)};
+  while (before.next() < tick(20)) before.take();
+  Scheduler scheduler{more, "job", tick(0)};
+  scheduler.adopt(before, tick(10));
+  Time first = never;
+  while (scheduler.next() < tick(40)) {
+    const auto due = scheduler.take();
+    if (std::find(due.rules.begin(), due.rules.end(), RuleIndex{1}) != due.rules.end()) first = std::min(first, due.tick);
+  }
+  CHECK(first == tick(12));
+}
+
 TEST_CASE("a rule that is removed and comes back with another lateness or interval judges no moment twice") {
   Rule rule, other;
   rule.name = "rule", rule.settle = 1s, rule.every = {{Trigger::Kind::period, 1s, {}}};
