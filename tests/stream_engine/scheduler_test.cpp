@@ -58,6 +58,30 @@ TEST_CASE("a rule that a reload brings judges what is due from then on, the end 
   }
 }
 
+TEST_CASE("a rule that a reload brings judges an end within a row where that row's tick is not past") {
+  Rule slow;
+  slow.name = "slow", slow.settle = 5s, slow.every = {{Trigger::Kind::period, 1s, {}}};
+  Rule late = slow;
+  late.name = "late", late.settle = 8s;
+  Pack pack, more;
+  pack.rules = {slow}, more.rules = {slow, late};
+  const Time end = tick(14) + 300ms;
+  for (const int from : {22, 23, 24}) {
+    CAPTURE(from);
+    Scheduler before{pack, "job", tick(0)};
+    before.end(end);
+    while (before.next() < tick(from)) before.take();
+    Scheduler scheduler{more, "job", tick(0)};
+    scheduler.adopt(before, tick(from));
+    bool judged = false;
+    while (scheduler.next() < tick(60)) {
+      const auto due = scheduler.take();
+      judged |= due.tick == end && std::find(due.rules.begin(), due.rules.end(), RuleIndex{1}) != due.rules.end();
+    }
+    CHECK(judged == (from <= 23));  // the tick of the row that holds it is 15, which is looked at 8 s later
+  }
+}
+
 TEST_CASE("a rule that a reload brings too late, its from being past, judges what is due after all that has run") {
   Rule slow;
   slow.name = "slow", slow.settle = 5s, slow.every = {{Trigger::Kind::period, 1s, {}}};
