@@ -332,6 +332,31 @@ TEST_CASE("a record that was read late from another log leaves its member as it 
   CHECK(left.front() >= 13 * day);
 }
 
+TEST_CASE("an event has the job that its node's last record named, unless it names one itself") {
+  stream::ClusterMembers members{SmallJob::at(0)};
+  stream::Symbols symbols;
+  const auto place = [&](std::string_view job) {
+    stream::EventRecord event;
+    event.member.node = "n0";
+    stream::Entry entry;
+    entry.attempt = job, entry.events = {&event, 1};
+    members.place(entry);
+  };
+  const auto jobs = [&](std::vector<stream::EventField> fields) {
+    members.name_job("n0", symbols, fields);
+    std::vector<std::string> all;
+    for (const auto& field : fields) all.push_back(symbols.text(field.value).value_or(""));
+    return all;
+  };
+  using Jobs = std::vector<std::string>;
+  CHECK(jobs({}).empty());
+  place("llama");
+  CHECK(jobs({}) == Jobs{"llama"});
+  CHECK(jobs({{stream::job_field, symbols.intern("mixtral")}}) == Jobs{"mixtral"});
+  place("");
+  CHECK(jobs({}).empty());
+}
+
 TEST_CASE("a member that was seen in a hole of beats leaves a week after the hole, and no later") {
   stream::Topology topology;
   stream::ClusterMembers members{SmallJob::at(0)};
