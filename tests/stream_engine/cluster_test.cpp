@@ -357,6 +357,21 @@ TEST_CASE("an event has the job that its node's last record named, unless it nam
   CHECK(jobs({}).empty());
 }
 
+TEST_CASE("a node of which nothing comes itself stays while a GPU of it is seen") {
+  stream::Topology topology;
+  stream::ClusterMembers members{SmallJob::at(0)};
+  const stream::Slot g0 = topology.gpu("n0", "0"), n0 = topology.node("n0"), n1 = topology.node("n1");
+  std::map<stream::Slot, int> left;  // on which day
+  while (members.next_look() <= SmallJob::at(16 * day)) {
+    const double now = stream::seconds(members.next_look() - SmallJob::at(0));
+    if (now < 8 * day) members.see(Level::gpu, {&g0, 1}, members.next_look());
+    members.look(topology, [&](Level level, stream::Slot slot) {
+      if (level == Level::node) left[slot] = static_cast<int>(now / day);
+    });
+  }
+  CHECK(left == std::map<stream::Slot, int>{{n0, 14}, {n1, 7}});
+}
+
 TEST_CASE("a member that was seen in a hole of beats leaves a week after the hole, and no later") {
   stream::Topology topology;
   stream::ClusterMembers members{SmallJob::at(0)};
