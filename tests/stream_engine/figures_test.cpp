@@ -172,3 +172,12 @@ TEST_CASE("a job of very many ranks shows how they are spread, and no rank of it
   CHECK(f.compute_time.high == doctest::Approx(0.4));
   CHECK(f.compute_time.greatest == doctest::Approx(0.8));
 }
+
+TEST_CASE("the step that runs is productive as long as steps usually take, and no longer") {
+  SmallJob job{shipped()};
+  begin(job, 0, 2);
+  for (int i = 1; i <= 10; ++i) step(job, 10.0 * i, i, 2), job.beats(10 * i + 1, 10 * i + (i < 10 ? 9 : 8));
+  CHECK(figures(job).productive == doctest::Approx(98).epsilon(0.001));  // nine intervals, and 8 s since the last step
+  job.beats(109, 140);
+  CHECK(figures(job).productive == doctest::Approx(100).epsilon(0.001));
+}
