@@ -181,3 +181,15 @@ TEST_CASE("the step that runs is productive as long as steps usually take, and n
   job.beats(109, 140);
   CHECK(figures(job).productive == doctest::Approx(100).epsilon(0.001));
 }
+
+TEST_CASE("the step of a job is that of the rank that is furthest") {
+  SmallJob job{shipped()};
+  begin(job, 0, 3);
+  EntryBuilder b;
+  for (const auto& [rank, number] : {std::pair{0u, 5.0}, {1u, 7.0}, {2u, 6.0}}) {
+    const EntryBuilder::Value values[] = {{"step", number, {}, false}};
+    b.sample(SmallJob::at(1), EntryBuilder::rank(rank), values);
+  }
+  job.consume(b, 1);
+  CHECK(figures(job).step == 7);
+}
