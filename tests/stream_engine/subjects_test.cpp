@@ -174,6 +174,19 @@ TEST_CASE("a finished job is forgotten a day after its end, and room is for the 
   CHECK(log.shard.counters().subject_limit == 3);
 }
 
+TEST_CASE("the record at which a job is forgotten begins it anew") {
+  SmallJob log{heat_pack()};
+  event(log, "a", 0, "start");
+  heat(log, "a", 1, 1);
+  event(log, "a", 2, "end");
+  log.beats(200, 200);
+  heat(log, "a", 3 * day, 90);
+  heat(log, "a", 3 * day + 1, 90);
+  CHECK(log.shard.subjects() == 1);
+  CHECK(log.shard.counters().strays == 0);
+  CHECK(log.shard.counters().samples == 3);
+}
+
 TEST_CASE("a log that is judged without restarts keeps nothing for one, and gives the same") {
   SmallJob with{heat_pack()}, without{heat_pack(), nullptr, {.restarts = false}};
   std::size_t most = 0;
