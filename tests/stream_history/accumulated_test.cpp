@@ -49,6 +49,14 @@ TEST_CASE("numbers below zero are ordered in a histogram as others are") {
   CHECK(std::fabs(histogram.mad() - 50) <= 0.5);
 }
 
+TEST_CASE("minus zero is zero among sorted numbers, whether it is inserted or replaces another") {
+  SortedColumns<float> numbers;
+  numbers.insert(0, -0.0F);
+  CHECK_FALSE(std::signbit(median_of_sorted(numbers.of(0))));
+  numbers.replace(0, 0.0F, -0.0F);
+  CHECK_FALSE(std::signbit(median_of_sorted(numbers.of(0))));
+}
+
 TEST_CASE("what is fitted over a long attempt has the whole of it thinned evenly") {
   std::vector<double> values(2'000);
   for (std::size_t i = 1'200; i < values.size(); ++i) values[i] = static_cast<double>(i - 1'200);
