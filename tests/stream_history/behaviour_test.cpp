@@ -73,6 +73,19 @@ TEST_CASE("a late sample is not merged, but proves life") {
   CHECK(bench.look(age, 30)[1] == 15);
 }
 
+TEST_CASE("before a history has a clock, a sample is late by its own arrival") {
+  Bench bench;
+  bench.add(signal("load"));
+  bench.reduce(bench.window("load", 30s), Op::w_count);
+  bench.begin();
+  const auto write = [&](double arrival) {
+    return bench.history->sample(*bench.table.find("load"), 1, at(10), 1, at(arrival), {0, 1, 0}, absent, 0);
+  };
+  CHECK(write(10) == History::Write::taken);
+  CHECK(write(14.9) == History::Write::taken);
+  CHECK(write(15) == History::Write::late);
+}
+
 TEST_CASE("the age of a step counts from the last change of its value") {
   Bench bench;
   bench.add(signal("step", SignalKind::step));
