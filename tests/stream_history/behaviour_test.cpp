@@ -86,6 +86,18 @@ TEST_CASE("before a history has a clock, a sample is late by its own arrival") {
   CHECK(write(15) == History::Write::late);
 }
 
+TEST_CASE("a sample at the very end of a row is of that row, also after one of the next row") {
+  Bench bench;
+  bench.add(signal("load"));
+  const NodeId last = bench.reduce(bench.window("load", 1s), Op::w_last);
+  bench.begin();
+  for (const double time : {10.5, 10.0}) bench.sample("load", 1, time, time, 11), bench.sample("load", 2, time, -time, 11);
+  CHECK(bench.look(last, 10)[1] == 10);
+  CHECK(bench.look(last, 10)[2] == -10);
+  CHECK(bench.look(last, 11)[1] == 10.5);
+  CHECK(bench.look(last, 11)[2] == -10.5);
+}
+
 TEST_CASE("the age of a step counts from the last change of its value") {
   Bench bench;
   bench.add(signal("step", SignalKind::step));
