@@ -176,6 +176,41 @@ TEST_CASE("a line is read under the newest pack whose from had passed when it ar
   CHECK(log.last("thrice", 1) == stream::Truth::yes);
 }
 
+TEST_CASE("what was begun to be read under a pack that is cancelled ends at its time") {
+  const auto with = [](const std::string& line) {
+    return SmallJob::load(R"lua(signals { boom = { kind = "event", unit = "none", owner = "rank", source = "log" } })lua",
+                          R"lua(rule "once" { per = "rank", every = "10s", needs = { x = signal "boom" { over = "1m" } },
+                                evaluate = function(job) return job.x:count():is(1) end })lua",
+                          "pattern \"p\" { line = [[" + line + "]], continues = [[^ ]], lines = 3, event = \"boom\" }");
+  };
+  PacksByHash packs;
+  const auto before = with("boom"), after = with("bang");
+  packs.add(before), packs.add(after);
+  SmallJob log{before, &packs};
+  std::uint64_t offset = 0;
+  const auto line = [&](double s, double arrival, const char* text) {
+    EntryBuilder b;
+    b.about("job");
+    b.line(SmallJob::at(arrival), EntryBuilder::rank(0), text);
+    stream::Entry entry = b.entry();
+    entry.origin_source = "node/0", entry.origin_offset = ++offset, entry.arrival = SmallJob::at(arrival);
+    log.consume(entry, s);
+  };
+  const auto reload = [&](const stream::LoadedPack& pack, double from, double s) {
+    EntryBuilder b;
+    b.pack(pack.pack->hash, SmallJob::at(from), "");
+    log.consume(b.entry(), s);
+  };
+  line(1, 1, "begins");
+  reload(after, 25, 20);
+  line(21, 26, "bang");  // its source is ahead of this log
+  reload(before, 27, 22);
+  EntryBuilder read;
+  read.watermark("node/0", SmallJob::at(60));
+  log.consume(read.entry(), 61);
+  CHECK(log.last("once", 1) == stream::Truth::yes);
+}
+
 TEST_CASE("a pack that cannot be had leaves the one before it in force, and is counted") {
   Reloads r;
   r.packs.remove(r.b.pack->hash);
