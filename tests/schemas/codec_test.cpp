@@ -118,6 +118,7 @@ TEST_CASE("times and arrivals years off are moved within bounds, not refused") {
   builder.sample(stream::never, EntryBuilder::rank(0), {&value, 1});
   builder.line(stream::never, EntryBuilder::job(), "x");
   builder.event(stream::never, EntryBuilder::job(), "e", {});
+  builder.watermark("s", stream::never, stream::long_ago);
   Decoder decoder;
   const auto entry = decoder.decode(encode(builder.entry()), {}, {}, stream::long_ago);
   REQUIRE(entry);
@@ -126,6 +127,8 @@ TEST_CASE("times and arrivals years off are moved within bounds, not refused") {
   CHECK(stream::nanoseconds((*entry)->samples[1].times[0]) == std::int64_t{1} << 62);
   CHECK(stream::nanoseconds((*entry)->lines[0].time) == std::int64_t{1} << 62);
   CHECK(stream::nanoseconds((*entry)->events[0].time) == std::int64_t{1} << 62);
+  CHECK(stream::nanoseconds((*entry)->controls[0].read_up_to) == std::int64_t{1} << 62);
+  CHECK(stream::nanoseconds((*entry)->controls[0].gap_from) == 0);
   CHECK(stream::nanoseconds((*entry)->arrival) == 0);
 }
 
