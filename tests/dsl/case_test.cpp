@@ -53,6 +53,7 @@ TEST_CASE("a case of a rule that runs at the end says that its job has to end") 
   CHECK(has(faults("{ lasting = \"2m\", duty = 0.99 }", fires),
             "expected was_hot; it never fired, for it runs at the job's end: write ends = \"completed\""));
   CHECK(faults("{ lasting = \"2m\", duty = 0.99, ends = \"completed\" }", fires) == "");
+  CHECK(has(faults("{ lasting = \"2m\", duty = 0.9, ends = \"completed\" }", fires), "expected was_hot; it never fired\n"));
 }
 
 TEST_CASE("an alert that a case does not name is a fault of it") {
