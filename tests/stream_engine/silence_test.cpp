@@ -257,3 +257,23 @@ TEST_CASE("random silences, gaps, records and restarts give what an evaluation a
     CHECK(restarted.shard.digests() == both.engine.shard.digests());
   }
 }
+
+TEST_CASE("no rule repeats while a source that has fallen silent counts as live") {
+  const auto pack = SmallJob::load(R"lua(signals {
+      boom = { kind = "event", unit = "none", owner = "rank", source = "sensor" } })lua",
+                                   R"lua(rule "none" { per = "rank", every = "1s", needs = { boom = signal "boom" { over = "5s" } },
+        evaluate = function(job) return job.boom:count():is(0) end })lua");
+  SmallJob engine{pack}, every{pack, nullptr, {.evaluate_all = true}};
+  for (SmallJob* log : {&engine, &every}) {
+    log->shard.observe({});
+    for (double s = 1; s < 60; ++s) {
+      EntryBuilder b;
+      if (s == 1) b.event(SmallJob::at(s), EntryBuilder::rank(0), "boom", {}, "sensor");
+      b.coverage("sensor", {});
+      log->consume(b, s);
+    }
+    log->beats(60, 300);
+  }
+  CHECK(engine.shard.counters().repeated > 0);
+  CHECK(engine.shard.digests() == every.shard.digests());
+}
