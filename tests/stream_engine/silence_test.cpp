@@ -277,3 +277,26 @@ TEST_CASE("no rule repeats while a source that has fallen silent counts as live"
   CHECK(engine.shard.counters().repeated > 0);
   CHECK(engine.shard.digests() == every.shard.digests());
 }
+
+TEST_CASE("a rule that freezes does not repeat while it has an alert, whose end frees its values") {
+  const auto pack = SmallJob::load(R"lua(signals {
+      heat = { kind = "gauge", unit = "none", owner = "rank" }, load = { kind = "gauge", unit = "none", owner = "rank" } })lua",
+                                   R"lua(rule "hot" { per = "rank", every = "5s", shows = "hot", needs = {
+        heat = signal "heat" { over = "10s", freeze = true }, load = signal "load" { over = "10s" } },
+        evaluate = function(job) return job.heat:mean():fill(0):above(50) & job.load:mean():above(0) end })lua");
+  SmallJob engine{pack}, every{pack, nullptr, {.evaluate_all = true}};
+  for (SmallJob* log : {&engine, &every}) {
+    log->shard.observe({});
+    for (double s = 1; s < 60; ++s) {
+      EntryBuilder b;
+      const EntryBuilder::Value values[] = {{"heat", 90, {}, false}, {"load", 1, {}, false}};
+      b.sample(SmallJob::at(s), EntryBuilder::rank(0), values);
+      log->consume(b, s);
+    }
+    log->beats(60, 2'000);
+    REQUIRE(log->collector.transitions.size() == 2);
+    CHECK(log->collector.transitions[1].reason == stream::ResolveReason::no_data);
+  }
+  CHECK(engine.shard.counters().repeated > 0);
+  CHECK(engine.shard.digests() == every.shard.digests());
+}
