@@ -181,4 +181,12 @@ Result<int> partitions_of(rd_kafka_t& client, const Address& address, const std:
   return count;
 }
 
+FoundOffset find_offset(rd_kafka_t& client, const std::string& topic, int partition, std::int64_t which, std::chrono::milliseconds wait) {
+  const Partitions asked{rd_kafka_topic_partition_list_new(1)};
+  rd_kafka_topic_partition_t& one = *rd_kafka_topic_partition_list_add(asked.get(), topic.c_str(), partition);
+  one.offset = which;
+  const auto code = rd_kafka_offsets_for_times(&client, asked.get(), static_cast<int>(wait.count()));
+  return {code != RD_KAFKA_RESP_ERR_NO_ERROR ? code : one.err, one.offset};
+}
+
 }  // namespace tocsin::adapters::kafka

@@ -14,7 +14,7 @@ using stream::Time;
 
 namespace {
 constexpr std::size_t batch = 512;
-constexpr int patience = 10'000, wake_patience = 100;  // ms
+constexpr std::chrono::milliseconds patience{10'000}, wake_patience{100};
 constexpr std::chrono::milliseconds between_wakes{50};
 }  // namespace
 
@@ -79,8 +79,7 @@ struct PartitionReader::State {
   void wake_fetch() {
     if (std::chrono::steady_clock::now() < next_wake) return;
     next_wake = std::chrono::steady_clock::now() + between_wakes;
-    std::int64_t oldest = 0, end = 0;
-    rd_kafka_query_watermark_offsets(topic->client.get(), topic->topic.c_str(), partition, &oldest, &end, wake_patience);
+    find_offset(*topic->client, topic->topic, partition, RD_KAFKA_OFFSET_END, wake_patience);
   }
   [[nodiscard]] std::string name() const { return topic->topic + "/" + std::to_string(partition); }
 };
@@ -179,14 +178,19 @@ std::uint64_t PartitionReader::queued_bytes() const {
 Result<PartitionReader::Range> PartitionReader::range() const {
   const State& s = *state_;
   Range range;
-  auto code = RD_KAFKA_RESP_ERR_NO_ERROR;
-  const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds{patience};
-  do {  // a partition whose leader has just changed has none for a moment
-    code =
-        rd_kafka_query_watermark_offsets(s.topic->client.get(), s.topic->topic.c_str(), s.partition, &range.oldest, &range.end, patience);
-    if (code != RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION && code != RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE) break;
-    rd_kafka_poll(s.topic->client.get(), 50);
-  } while (std::chrono::steady_clock::now() < until);
+  const auto until = std::chrono::steady_clock::now() + patience;
+  const auto find = [&](std::int64_t which, std::int64_t& offset) {
+    for (;;) {  // a partition whose leader has just changed has none for a moment
+      const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
+      const FoundOffset found = find_offset(*s.topic->client, s.topic->topic, s.partition, which, std::max(left, wake_patience));
+      offset = found.offset;
+      const bool passes = found.code == RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION || found.code == RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE;
+      if (!passes || std::chrono::steady_clock::now() >= until) return found.code;
+      rd_kafka_poll(s.topic->client.get(), 50);
+    }
+  };
+  auto code = find(RD_KAFKA_OFFSET_BEGINNING, range.oldest);
+  if (code == RD_KAFKA_RESP_ERR_NO_ERROR) code = find(RD_KAFKA_OFFSET_END, range.end);
   if (code != RD_KAFKA_RESP_ERR_NO_ERROR) return error_of("the offsets of " + s.name() + " cannot be read", code);
   return range;
 }

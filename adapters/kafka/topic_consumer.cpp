@@ -80,16 +80,13 @@ struct TopicConsumer::State {
   std::optional<std::int64_t> some_minutes_back(const char* topic, int partition) {
     constexpr std::chrono::minutes back{10};
     const auto from = std::chrono::system_clock::now() - back;
-    const Partitions asked{rd_kafka_topic_partition_list_new(1)};
-    rd_kafka_topic_partition_t& one = *rd_kafka_topic_partition_list_add(asked.get(), topic, partition);
-    one.offset = std::chrono::duration_cast<std::chrono::milliseconds>(from.time_since_epoch()).count();  // a time goes in its place
-    const auto code = rd_kafka_offsets_for_times(client.get(), asked.get(), patience);
-    if (code != RD_KAFKA_RESP_ERR_NO_ERROR || one.err != RD_KAFKA_RESP_ERR_NO_ERROR) return std::nullopt;
-    if (one.offset >= 0) return one.offset;
-    std::int64_t oldest = 0, end = 0;  // nothing is younger
-    if (rd_kafka_query_watermark_offsets(client.get(), topic, partition, &oldest, &end, patience) != RD_KAFKA_RESP_ERR_NO_ERROR)
-      return std::nullopt;
-    return end;
+    const auto time = std::chrono::duration_cast<std::chrono::milliseconds>(from.time_since_epoch()).count();
+    const FoundOffset younger = find_offset(*client, topic, partition, time, std::chrono::milliseconds{patience});
+    if (younger.code != RD_KAFKA_RESP_ERR_NO_ERROR) return std::nullopt;
+    if (younger.offset >= 0) return younger.offset;
+    const FoundOffset end = find_offset(*client, topic, partition, RD_KAFKA_OFFSET_END, std::chrono::milliseconds{patience});
+    if (end.code != RD_KAFKA_RESP_ERR_NO_ERROR) return std::nullopt;
+    return end.offset;
   }
 
   Result<void> commit(std::span<const TopicPartition> positions) {
@@ -192,12 +189,10 @@ Result<void> TopicConsumer::commit(std::span<const TopicPartition> positions) { 
 
 bool TopicConsumer::at_end(const TopicPartition& partition, std::chrono::milliseconds wait) const {
   const State& s = *state_;
-  std::int64_t oldest = 0, end = 0;
-  const auto code = rd_kafka_query_watermark_offsets(s.client.get(), partition.topic.c_str(), partition.partition, &oldest, &end,
-                                                     static_cast<int>(wait.count()));
-  if (code != RD_KAFKA_RESP_ERR_NO_ERROR) return false;
+  const FoundOffset end = find_offset(*s.client, partition.topic, partition.partition, RD_KAFKA_OFFSET_END, wait);
+  if (end.code != RD_KAFKA_RESP_ERR_NO_ERROR) return false;
   const auto seen = s.ends.find({partition.topic, partition.partition});
-  return end <= std::max(partition.next, seen == s.ends.end() ? 0 : seen->second);
+  return end.offset <= std::max(partition.next, seen == s.ends.end() ? 0 : seen->second);
 }
 
 void TopicConsumer::leave() {

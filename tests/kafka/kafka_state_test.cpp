@@ -55,3 +55,18 @@ TEST_CASE("whoever gives a partition back does not wait for its state to be read
   CHECK(newest.error().code == stream::Errc::io);
   CHECK(Clock::now() - begun < 4s);
 }
+
+TEST_CASE("where the brokers are gone, a question about a partition's offsets ends in time") {
+  MockCluster cluster;
+  const auto topic = kafka::TopicReader::open(filled(cluster, 3), kafka::topic::state, kafka::TopicReader::Isolation::uncommitted);
+  REQUIRE(topic);
+  const kafka::PartitionReader reader{**topic, 0};
+  const auto range = reader.range();
+  REQUIRE(range);
+  CHECK(range->oldest == 0);
+  CHECK(range->end == 3);
+  cluster.goes_down();
+  const auto begun = Clock::now();
+  CHECK(!reader.range());
+  CHECK(Clock::now() - begun < 15s);
+}

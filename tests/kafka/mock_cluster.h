@@ -36,6 +36,7 @@ class MockCluster {
   [[nodiscard]] tocsin::adapters::kafka::Address address(std::map<std::string, std::string> options = {}) const {
     return {rd_kafka_mock_cluster_bootstraps(cluster_), "tocsin", std::move(options)};
   }
+  void goes_down() { rd_kafka_mock_broker_set_down(cluster_, 1); }
   void answers_after(int milliseconds) { rd_kafka_mock_broker_set_rtt(cluster_, 1, milliseconds); }
   // The next requests of this kind fail so; NO_ERROR: one does not.
   static constexpr std::int16_t produce = 0, fetch = 1, sync_group = 14, end_transaction = 26,
