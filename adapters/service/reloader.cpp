@@ -219,6 +219,7 @@ void Reloader::show(stream::Time now) {
   const LoadedPack pack = current();
   if (announced && now < announced->from && figures_.pack) return;
   if (figures_.pack == pack.pack) return;
+  if (figures_.pack) options_.log("pack " + short_hash(pack.pack->hash) + " is in force");
   figures_.pack = pack.pack;
   figures_.since = announced && announced->hash == pack.pack->hash ? announced->made : now;
   publish();

@@ -204,6 +204,7 @@ class Reload(unittest.TestCase):
         back = tocsin("packs", "use", quiet[:12], "--kafka", place.address)
         self.assertRegex(back.stdout, rf"^pack {quiet} judges from \S+Z on\n$", back.stderr)
         wait_for(lambda: rule_names(service) == ["quiet"], 15, "the pack that was gone back to")
+        wait_for(lambda: any(f"pack {quiet[:8]} is in force" in line for line in service.log), 5, "a line that says so")
         again = tocsin("packs", "use", quiet, "--kafka", place.address)
         self.assertEqual((again.returncode, again.stdout), (0, f"pack {quiet} is in force already\n"))
         # A restart brings nothing back, although its directory still has it; whoever reloads does.
