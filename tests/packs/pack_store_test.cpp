@@ -242,6 +242,19 @@ TEST_CASE("a pack that is remembered is compiled when it is asked for, and not b
   CHECK_FALSE(store.text("0123456789abcdef"));
 }
 
+TEST_CASE("a pack that is remembered is compiled ahead once a shard says that it comes next") {
+  const std::string text = small_pack("7"), hash = dsl::pack_hash(text);
+  PackStore store;
+  PackStore::Hold hold{store};
+  store.remember(hash, text);
+  hold.needs({hash}, {hash});
+  for (int i = 0; i < 1000 && store.compiled() == 0; ++i) std::this_thread::sleep_for(std::chrono::milliseconds{10});
+  CHECK(store.compiled() == 1);
+  hold.needs({hash}, {hash});
+  CHECK(store.pack(hash));
+  CHECK(store.compiled() == 1);
+}
+
 TEST_CASE("of packs that are held as texts a file that many have is stored once") {
   const std::string shared(100'000, '-');
   const auto text_of = [&](int version) {
