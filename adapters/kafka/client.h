@@ -31,12 +31,12 @@ stream::Result<Metadata> metadata_of(rd_kafka_t& client, const Address& address,
 
 [[nodiscard]] bool lacks_permission(rd_kafka_resp_err_t code);
 
-// The first offset of a partition (`which`: RD_KAFKA_OFFSET_BEGINNING), or the one behind its last (RD_KAFKA_OFFSET_END). Asked as one for a
-// time: librdkafka 2.0 keeps no time-out in rd_kafka_query_watermark_offsets() where the brokers are gone.
 struct FoundOffset {
   rd_kafka_resp_err_t code = RD_KAFKA_RESP_ERR_NO_ERROR;
-  std::int64_t offset = 0;
+  std::int64_t offset = 0;  // -1: no record is so young
 };
+// An offset of a partition. `which`: RD_KAFKA_OFFSET_BEGINNING, RD_KAFKA_OFFSET_END (behind the last record), or a time in milliseconds, of the
+// first record from then on. rd_kafka_query_watermark_offsets() of librdkafka 2.0 keeps no time-out where the brokers are gone.
 FoundOffset find_offset(rd_kafka_t& client, const std::string& topic, int partition, std::int64_t which, std::chrono::milliseconds wait);
 
 }  // namespace tocsin::adapters::kafka
