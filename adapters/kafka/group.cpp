@@ -87,12 +87,7 @@ Result<void> Group::State::join() {
   });
   if (!made) return made.error();
   client = std::move(*made);
-  rd_kafka_poll_set_consumer(client.get());
-  const Partitions topics{rd_kafka_topic_partition_list_new(1)};
-  rd_kafka_topic_partition_list_add(topics.get(), topic.c_str(), RD_KAFKA_PARTITION_UA);
-  if (const auto code = rd_kafka_subscribe(client.get(), topics.get()); code != RD_KAFKA_RESP_ERR_NO_ERROR)
-    return error_of("group " + options.group + " cannot be joined", code);
-  return {};
+  return subscribe(*client, options, {&topic, 1});
 }
 
 Result<void> Group::still_member() const { return membership(*state_->client, state_->options); }

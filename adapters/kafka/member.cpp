@@ -30,6 +30,15 @@ Settings member_settings(const GroupOptions& options, const std::string& client)
   return settings;
 }
 
+Result<void> subscribe(rd_kafka_t& client, const GroupOptions& options, std::span<const std::string> topics) {
+  rd_kafka_poll_set_consumer(&client);
+  const Partitions wanted{rd_kafka_topic_partition_list_new(static_cast<int>(topics.size()))};
+  for (const std::string& topic : topics) rd_kafka_topic_partition_list_add(wanted.get(), topic.c_str(), RD_KAFKA_PARTITION_UA);
+  if (const auto code = rd_kafka_subscribe(&client, wanted.get()); code != RD_KAFKA_RESP_ERR_NO_ERROR)
+    return error_of("group " + options.group + " cannot be joined", code);
+  return {};
+}
+
 bool fenced(rd_kafka_t& client) {
   char why[512] = {};
   return rd_kafka_fatal_error(&client, why, sizeof why) == RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID;

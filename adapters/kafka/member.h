@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string>
 
 #include "adapters/kafka/client.h"
@@ -11,6 +12,9 @@ namespace tocsin::adapters::kafka {
 
 // What each member sets, under this client's name: it commits itself, and reads what is committed.
 [[nodiscard]] Settings member_settings(const GroupOptions& options, const std::string& client);
+
+// Asks the group for partitions of these topics, which its rebalance callback gets while the consumer is polled.
+[[nodiscard]] stream::Result<void> subscribe(rd_kafka_t& client, const GroupOptions& options, std::span<const std::string> topics);
 
 // Whether the brokers have ended the membership of this client as that of an older instance of its name.
 [[nodiscard]] bool fenced(rd_kafka_t& client);

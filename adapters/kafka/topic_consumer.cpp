@@ -141,13 +141,8 @@ Result<void> TopicConsumer::State::join() {
   });
   if (!made) return made.error();
   client = std::move(*made);
-  rd_kafka_poll_set_consumer(client.get());
   if (auto there = all_there(*client, address, topics); !there) return there.error();
-  const Partitions wanted{rd_kafka_topic_partition_list_new(static_cast<int>(topics.size()))};
-  for (const std::string& topic : topics) rd_kafka_topic_partition_list_add(wanted.get(), topic.c_str(), RD_KAFKA_PARTITION_UA);
-  if (const auto code = rd_kafka_subscribe(client.get(), wanted.get()); code != RD_KAFKA_RESP_ERR_NO_ERROR)
-    return error_of("group " + options.group + " cannot be joined", code);
-  return {};
+  return subscribe(*client, options, topics);
 }
 
 Result<const ForeignMessage*> TopicConsumer::next(std::chrono::milliseconds wait) {
