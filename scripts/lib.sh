@@ -5,7 +5,6 @@ set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 jobs=$(nproc)
 export NINJA_STATUS='[%f/%t %es] '
-export CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1 CCACHE_SLOPPINESS=pch_defines,time_macros
 
 packages_to_build=(g++ cmake ninja-build pkg-config ccache git python3
   flatbuffers-compiler libflatbuffers-dev liblua5.4-dev libvectorscan-dev libre2-dev libsimdjson-dev libfmt-dev libspdlog-dev

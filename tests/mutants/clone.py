@@ -46,8 +46,7 @@ class Clone:
     def __init__(self, root, work, jobs):
         self.tree = work / "tree"
         self.jobs = jobs
-        self.environment = {**os.environ, "CCACHE_BASEDIR": str(self.tree), "CCACHE_NOHASHDIR": "1",
-                            "CCACHE_SLOPPINESS": "pch_defines,time_macros"}
+        self.environment = dict(os.environ)
         self.environment.pop("TOCSIN_SEED", None)      # each random test has its own seeds: an outcome can be repeated
         commit = self.output("git", "rev-parse", "HEAD", where=root)
         if not (self.tree / ".git").exists():
