@@ -151,9 +151,7 @@ TEST_CASE("a shard that is given its rules ignores the packs of its log") {
   const std::string hash = packs.add(other);
   for (const bool ignore : {false, true}) {
     SmallJob log{heat_pack(), &packs, {.ignore_packs = ignore}};
-    EntryBuilder b;
-    b.pack(hash, SmallJob::at(5), "");
-    log.consume(b.entry(), 1);
+    log.reload(hash, 5, 1);
     for (int i = 2; i < 30; ++i) heat(log, i, 90), log.beats(i, i);
     CHECK(log.answers.contains("other") != ignore);
   }
@@ -183,9 +181,7 @@ TEST_CASE("sections are taken until they have so many bytes, and at once of a jo
   CHECK(jobs(log.shard.take_sections()) == 1);
   heats(20, 30);
   CHECK(jobs(log.shard.take_sections()) == 0);
-  EntryBuilder b;
-  b.pack(hash, SmallJob::at(35), "");
-  log.consume(b.entry(), 30);
+  log.reload(hash, 35, 30);
   heats(31, 50);
   CHECK(jobs(log.shard.take_sections()) == 3);
 }

@@ -294,9 +294,7 @@ TEST_CASE("a reload with other rules of the cluster keeps its members and its ev
   SmallJob reloaded{pack(), &packs};
   xid(reloaded, 1, gpu("n1", "0"), "a");
   reloaded.beats(2, 60);
-  EntryBuilder b;
-  b.pack(second, SmallJob::at(62), "");
-  reloaded.consume(b.entry(), 61);
+  reloaded.reload(second, 62, 61);
   reloaded.beats(62, 70);
   xid(reloaded, 71, gpu("n1", "0"), "b");
   reloaded.beats(72, 120);

@@ -263,9 +263,7 @@ TEST_CASE("a pack without the need forgets what the earlier attempts had for it"
   job.attempt(200, 220, 1, 2);
   CHECK(job.log.last("high", 1) == Truth::yes);
   for (const auto& [hash, at] : {std::pair{second, 230.0}, {first, 240.0}}) {
-    EntryBuilder b;
-    b.pack(hash, SmallJob::at(at), "");
-    job.log.consume(b.entry(), at - 1);
+    job.log.reload(hash, at, at - 1);
     for (double s = at; s < at + 9; ++s) job.sample(s, 0, {{"heat", 3, {}, false}}), job.log.beats(s + 0.1, s + 0.1);
   }
   CHECK(job.log.last("high", 1) == Truth::unknown);
@@ -293,9 +291,7 @@ TEST_CASE("where a reload asks for more of a need over earlier, it has the attem
   job.end(60);
   job.log.beats(61, 199);
   job.attempt(200, 204, 12, 12);
-  EntryBuilder b;
-  b.pack(hash, SmallJob::at(205), "");
-  job.log.consume(b.entry(), 204);
+  job.log.reload(hash, 205, 204);
   for (double s = 206; s < 260; ++s) job.sample(s, 0, {{"heat", 12, {}, false}}), job.log.beats(s + 0.1, s + 0.1);
   CHECK(job.log.last("high", 1) == Truth::yes);
   CHECK(job.log.last("mid", 1) == Truth::unknown);

@@ -191,9 +191,7 @@ TEST_CASE("a job's state goes over where a reload comes between its attempts") {
   values(log, 1, 60, 30);
   event(log, 60, "end");
   log.beats(61, 250);
-  EntryBuilder b;
-  b.pack(hash, SmallJob::at(255), "");
-  log.consume(b.entry(), 250);
+  log.reload(hash, 255, 250);
   log.beats(251, 400);
   event(log, 400, "start");
   values(log, 401, 440, 10);
@@ -246,9 +244,7 @@ TEST_CASE("an alert of a job that ends with its log ends at the same time after 
     log->consume(end, 4'000);
     log->beats(4'001, 4'200);
     if (reload) {
-      EntryBuilder b;
-      b.pack(same, SmallJob::at(4'201), "");
-      log->consume(b.entry(), 4'200);
+      log->reload(same, 4'201, 4'200);
     }
     log->beats(4'201, 4'205);
     if (restart) {

@@ -18,6 +18,15 @@ stream::LoadedPack named_pack(const std::string& name) {
                             evaluate = function(job) return job.heat:last():above(50) end })lua");
 }
 
+// A pack whose one rule, `counted`, holds where so many lines with `text` were found in a minute.
+stream::LoadedPack counts_lines(const std::string& text, const std::string& continues, int times) {
+  return SmallJob::load(R"lua(signals { boom = { kind = "event", unit = "none", owner = "rank", source = "log" } })lua",
+                        R"lua(rule "counted" { per = "rank", every = "10s", needs = { x = signal "boom" { over = "1m" } },
+                              evaluate = function(job) return job.x:count():is()lua" +
+                            std::to_string(times) + ") end }",
+                        "pattern \"p\" { line = [[" + text + "]], " + continues + "event = \"boom\" }");
+}
+
 struct Reloads {
   PacksByHash packs;
   stream::LoadedPack a = named_pack("a"), b = named_pack("b"), c = named_pack("c");
@@ -41,11 +50,7 @@ struct Reloads {
       log.beats(s, s);
     }
   }
-  void reload(const stream::LoadedPack& pack, double from, double s) {
-    EntryBuilder builder;
-    builder.pack(pack.pack->hash, SmallJob::at(from), "");
-    log.consume(builder.entry(), s);
-  }
+  void reload(const stream::LoadedPack& pack, double from, double s) { log.reload(pack.pack->hash, from, s); }
   [[nodiscard]] std::string story() const {
     std::string text;
     for (const auto& [rule, from] : spans) text += std::string{rule} + " " + std::to_string(static_cast<int>(from)) + " ";
@@ -127,88 +132,44 @@ TEST_CASE("a re-keyed job changes packs by its own clock") {
     entry.origin_source = "node/0", entry.origin_offset = static_cast<std::uint64_t>(s), entry.arrival = SmallJob::at(s);
     r.log.consume(entry, s);
   };
-  const auto read_up_to = [&](double read, double s) {
-    EntryBuilder b;
-    b.watermark("node/0", SmallJob::at(read));
-    r.log.consume(b.entry(), s);
-  };
   for (double s = 1; s < 50; ++s) {
     if (s == 20) r.reload(r.b, 25, 20);
     heat(s);
   }
-  read_up_to(24, 50);
+  r.log.relay_watermark(24, 50);
   CHECK(r.story() == "a 2 ");
   r.log.beats(51, 60);
   CHECK(r.story() == "a 2 ");  // the log is far beyond `from`, the job is not
-  read_up_to(49, 61);
+  r.log.relay_watermark(49, 61);
   CHECK(r.story() == "a 2 b 20 ");
 }
 
 TEST_CASE("a line is read under the newest pack whose from had passed when it arrived, although its job is behind") {
-  const auto with = [](const std::string& line) {
-    return SmallJob::load(R"lua(signals { boom = { kind = "event", unit = "none", owner = "rank", source = "log" } })lua",
-                          R"lua(rule "thrice" { per = "rank", every = "10s", needs = { x = signal "boom" { over = "1m" } },
-                                evaluate = function(job) return job.x:count():is(3) end })lua",
-                          "pattern \"p\" { line = [[" + line + "]], event = \"boom\" }");
-  };
   PacksByHash packs;
-  const auto before = with("boom"), after = with("bang");
+  const auto before = counts_lines("boom", "", 3), after = counts_lines("bang", "", 3);
   packs.add(before), packs.add(after);
   SmallJob log{before, &packs};
-  std::uint64_t offset = 0;
-  const auto line = [&](double s, const char* text) {
-    EntryBuilder b;
-    b.about("job");
-    b.line(SmallJob::at(s), EntryBuilder::rank(0), text);
-    stream::Entry entry = b.entry();
-    entry.origin_source = "node/0", entry.origin_offset = ++offset, entry.arrival = SmallJob::at(s);
-    log.consume(entry, s);
-  };
+  const auto line = [&](double s, const char* text) { log.relay_line(s, s, text); };
   line(1, "begins");
-  EntryBuilder reload;
-  reload.pack(after.pack->hash, SmallJob::at(25), "");
-  log.consume(reload.entry(), 20);
+  log.reload(after.pack->hash, 25, 20);
   line(24, "boom"), line(24, "bang");
   line(30, "bang"), line(30, "boom"), line(31, "bang");
-  EntryBuilder read;
-  read.watermark("node/0", SmallJob::at(60));
-  log.consume(read.entry(), 61);
-  CHECK(log.last("thrice", 1) == stream::Truth::yes);
+  log.relay_watermark(60, 61);
+  CHECK(log.last("counted", 1) == stream::Truth::yes);
 }
 
 TEST_CASE("what was begun to be read under a pack that is cancelled ends at its time") {
-  const auto with = [](const std::string& line) {
-    return SmallJob::load(R"lua(signals { boom = { kind = "event", unit = "none", owner = "rank", source = "log" } })lua",
-                          R"lua(rule "once" { per = "rank", every = "10s", needs = { x = signal "boom" { over = "1m" } },
-                                evaluate = function(job) return job.x:count():is(1) end })lua",
-                          "pattern \"p\" { line = [[" + line + "]], continues = [[^ ]], lines = 3, event = \"boom\" }");
-  };
   PacksByHash packs;
-  const auto before = with("boom"), after = with("bang");
+  const auto before = counts_lines("boom", "continues = [[^ ]], lines = 3, ", 1),
+             after = counts_lines("bang", "continues = [[^ ]], lines = 3, ", 1);
   packs.add(before), packs.add(after);
   SmallJob log{before, &packs};
-  std::uint64_t offset = 0;
-  const auto line = [&](double s, double arrival, const char* text) {
-    EntryBuilder b;
-    b.about("job");
-    b.line(SmallJob::at(arrival), EntryBuilder::rank(0), text);
-    stream::Entry entry = b.entry();
-    entry.origin_source = "node/0", entry.origin_offset = ++offset, entry.arrival = SmallJob::at(arrival);
-    log.consume(entry, s);
-  };
-  const auto reload = [&](const stream::LoadedPack& pack, double from, double s) {
-    EntryBuilder b;
-    b.pack(pack.pack->hash, SmallJob::at(from), "");
-    log.consume(b.entry(), s);
-  };
-  line(1, 1, "begins");
-  reload(after, 25, 20);
-  line(21, 26, "bang");  // its source is ahead of this log
-  reload(before, 27, 22);
-  EntryBuilder read;
-  read.watermark("node/0", SmallJob::at(60));
-  log.consume(read.entry(), 61);
-  CHECK(log.last("once", 1) == stream::Truth::yes);
+  log.relay_line(1, 1, "begins");
+  log.reload(after.pack->hash, 25, 20);
+  log.relay_line(26, 21, "bang");  // its source is ahead of this log
+  log.reload(before.pack->hash, 27, 22);
+  log.relay_watermark(60, 61);
+  CHECK(log.last("counted", 1) == stream::Truth::yes);
 }
 
 TEST_CASE("a pack that cannot be had leaves the one before it in force, and is counted") {
@@ -249,9 +210,7 @@ TEST_CASE("rules at the end see the row that holds it, also where the rules were
     const EntryBuilder::Field fields[] = {{"reason", 0, "failed", true}};
     end.event(SmallJob::at(20.3), EntryBuilder::job(), "end", fields);
     log.consume(end, 20.3);
-    EntryBuilder reload;
-    reload.pack(after.pack->hash, SmallJob::at(from), "");
-    log.consume(reload.entry(), 21);
+    log.reload(after.pack->hash, from, 21);
     log.beats(22, 160);
     CHECK(log.last("failed", 0) == stream::Truth::yes);
   }
@@ -308,9 +267,7 @@ TEST_CASE("a reload that changes how late a rule runs leaves out none of its tic
     };
     watch(log);
     heats(1, 60);
-    EntryBuilder b;
-    b.pack((later ? late : early).pack->hash, SmallJob::at(60), "");
-    log.consume(b.entry(), 60);
+    log.reload((later ? late : early).pack->hash, 60, 60);
     heats(61, 65);
     const auto sections = log.shard.take_sections(true);
     const auto handed_over = log.end();

@@ -232,9 +232,7 @@ TEST_CASE("a state under a pack that cannot be had says which, and never begins 
   const std::string hash = packs.add(other);
   SmallJob log{heat_pack(), &packs};
   sample(log, 1, "heat", 90);
-  EntryBuilder b;
-  b.pack(hash, SmallJob::at(2), "");
-  log.consume(b.entry(), 2);
+  log.reload(hash, 2, 2);
   for (int i = 3; i < 40; ++i) sample(log, i, "heat", 90), log.beats(i, i);
   const auto sections = log.shard.take_sections(true);
 
@@ -256,9 +254,7 @@ TEST_CASE("a pack that was refused is not asked for by a restart") {
   PacksByHash packs;
   SmallJob log{heat_pack(), &packs};
   sample(log, 1, "heat", 90);
-  EntryBuilder b;
-  b.pack("0123456789abcdef", SmallJob::at(2), "");
-  log.consume(b.entry(), 2);
+  log.reload("0123456789abcdef", 2, 2);
   for (int i = 3; i < 40; ++i) sample(log, i, "heat", 90), log.beats(i, i);
   CHECK(log.shard.counters().packs_refused == 1);
   const auto sections = log.shard.take_sections(true);

@@ -33,12 +33,6 @@ void heats(SmallJob& log, const char* job, double from, double to) {
   }
 }
 
-void reload(SmallJob& log, const std::string& hash, double s) {
-  EntryBuilder b;
-  b.pack(hash, SmallJob::at(s), "");
-  log.consume(b.entry(), s);
-}
-
 }  // namespace
 
 TEST_CASE("after a restart a job goes on under the pack that judged it, where a newer one could not be had") {
@@ -52,9 +46,9 @@ TEST_CASE("after a restart a job goes on under the pack that judged it, where a 
       const std::string other = packs.add(pack_of(second, 70));
       SmallJob log{first, &packs};
       heats(log, "job", 1, 10);
-      reload(log, other, 10);
+      log.reload(other, 10, 10);
       heats(log, "job", 11, 20);
-      reload(log, nobody_has, 20);
+      log.reload(nobody_has, 20, 20);
       for (double s = 21; s < stop; ++s) {
         heats(log, "job", s, s + 1);
         if (log.shard.sections_due()) (void)log.shard.take_sections();
@@ -76,12 +70,12 @@ TEST_CASE("a pack that could not be had leaves the one in force each time that i
   const std::string second = packs.add(pack_of("second", 50));
   SmallJob log{first, &packs};
   heats(log, "job", 1, 10);
-  reload(log, nobody_has, 10);
+  log.reload(nobody_has, 10, 10);
   heats(log, "job", 11, 20);
-  reload(log, second, 20);
+  log.reload(second, 20, 20);
   heats(log, "job", 21, 30);
   const std::size_t of_first = log.answers.at("first").size(), of_second = log.answers.at("second").size();
-  reload(log, nobody_has, 30);
+  log.reload(nobody_has, 30, 30);
   heats(log, "job", 31, 60);
   CHECK(log.answers.at("first").size() == of_first);
   CHECK(log.answers.at("second").size() > of_second + 20);
@@ -132,7 +126,7 @@ TEST_CASE("a signal that a reload begins to retain has the same rows after a res
     log.consume(entry, s);
     mark.watermark("node/0", SmallJob::at(s - 10));
     log.consume(mark.entry(), s);
-    if (s == 20) reload(log, second, 25);
+    if (s == 20) log.reload(second, 25, 25);
   }
   const auto sections = log.shard.take_sections(true);
   SmallJob again{first, &packs};
@@ -168,7 +162,7 @@ TEST_CASE("after a restart what was read before a reload has the names and units
       line.line(SmallJob::at(s), EntryBuilder::rank(1), "warmth 80");
       log.consume(line, s);
       log.beats(s, s);
-      if (s == 20) reload(log, second, 20);
+      if (s == 20) log.reload(second, 20, 20);
     }
     const auto sections = log.shard.take_sections(true);
     const auto handed_over = log.end();
@@ -197,7 +191,7 @@ TEST_CASE("a pack that could not be had ends no record of several lines") {
     line(1, "nothing");
     log->beats(2, 9);
     line(9.5, "boom");
-    if (reloaded) reload(*log, nobody_has, 9.6);
+    if (reloaded) log->reload(nobody_has, 9.6, 9.6);
     log->beats(9.7, 9.7);
     if (restarted) {
       const auto sections = log->shard.take_sections(true);

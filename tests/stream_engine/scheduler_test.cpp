@@ -2,6 +2,9 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <initializer_list>
+#include <string>
+#include <utility>
 
 #include "stream/rules/scheduler.h"
 #include "stream/values/archive.h"
@@ -9,15 +12,23 @@
 
 using namespace tocsin::tests;
 
-TEST_CASE("ticks that a reload made overdue run at the same moment after a restart") {
-  const auto pack_of = [](Duration settle) {
-    Pack pack;
+namespace {
+
+// A pack with a rule each second for each of these times that rules settle.
+Pack settling(std::initializer_list<Duration> settles) {
+  Pack pack;
+  for (const Duration settle : settles) {
     Rule rule;
-    rule.name = "slow", rule.settle = settle, rule.every = {{Trigger::Kind::period, 1s, {}}};
-    pack.rules = {rule};
-    return pack;
-  };
-  const Pack late = pack_of(20s), soon = pack_of(1s);
+    rule.name = "settles " + std::to_string(settle.count()), rule.settle = settle, rule.every = {{Trigger::Kind::period, 1s, {}}};
+    pack.rules.push_back(std::move(rule));
+  }
+  return pack;
+}
+
+}  // namespace
+
+TEST_CASE("ticks that a reload made overdue run at the same moment after a restart") {
+  const Pack late = settling({20s}), soon = settling({1s});
   const Scheduler before{late, "job", tick(0)};  // at tick(15) it has run none of the ticks from 1 on
   Scheduler scheduler{soon, "job", tick(0)};
   scheduler.adopt(before, tick(15));
@@ -35,12 +46,7 @@ TEST_CASE("ticks that a reload made overdue run at the same moment after a resta
 }
 
 TEST_CASE("a rule that a reload brings judges what is due from then on, the end too if that is not past") {
-  Rule slow;
-  slow.name = "slow", slow.settle = 5s, slow.every = {{Trigger::Kind::period, 1s, {}}};
-  Rule late = slow;
-  late.name = "late", late.settle = 8s;
-  Pack pack, more;
-  pack.rules = {slow}, more.rules = {slow, late};
+  const Pack pack = settling({5s}), more = settling({5s, 8s});
   for (const int from : {3, 9, 15, 18, 22, 23, 24, 40}) {
     CAPTURE(from);
     Scheduler before{pack, "job", tick(0)};
@@ -59,12 +65,7 @@ TEST_CASE("a rule that a reload brings judges what is due from then on, the end 
 }
 
 TEST_CASE("a rule that a reload brings judges an end within a row where that row's tick is not past") {
-  Rule slow;
-  slow.name = "slow", slow.settle = 5s, slow.every = {{Trigger::Kind::period, 1s, {}}};
-  Rule late = slow;
-  late.name = "late", late.settle = 8s;
-  Pack pack, more;
-  pack.rules = {slow}, more.rules = {slow, late};
+  const Pack pack = settling({5s}), more = settling({5s, 8s});
   const Time end = tick(14) + 300ms;
   for (const int from : {22, 23, 24}) {
     CAPTURE(from);
@@ -83,12 +84,7 @@ TEST_CASE("a rule that a reload brings judges an end within a row where that row
 }
 
 TEST_CASE("a rule that a reload brings too late, its from being past, judges what is due after all that has run") {
-  Rule slow;
-  slow.name = "slow", slow.settle = 5s, slow.every = {{Trigger::Kind::period, 1s, {}}};
-  Rule late = slow;
-  late.name = "late", late.settle = 8s;
-  Pack pack, more;
-  pack.rules = {slow}, more.rules = {slow, late};
+  const Pack pack = settling({5s}), more = settling({5s, 8s});
   Scheduler before{pack, "job", tick(0)};
   while (before.next() < tick(20)) before.take();
   Scheduler scheduler{more, "job", tick(0)};

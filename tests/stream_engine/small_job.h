@@ -3,6 +3,7 @@
 #include <initializer_list>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -50,6 +51,26 @@ class SmallJob {
       consume(b.entry(), s);
     }
   }
+  // Announces at `s` the pack that judges from `from` on.
+  void reload(std::string_view pack, double from, double s) {
+    Builder b;
+    b.pack(pack, at(from), "");
+    consume(b.entry(), s);
+  }
+  // A line of rank 0 from another log, where it arrived at `arrival`, as the log has it at `s`; and how far that one was read.
+  void relay_line(double arrival, double s, std::string_view text) {
+    Builder b;
+    b.about("job");
+    b.line(at(arrival), Builder::rank(0), text);
+    stream::Entry entry = b.entry();
+    entry.origin_source = "node/0", entry.origin_offset = ++relayed_, entry.arrival = at(arrival);
+    consume(entry, s);
+  }
+  void relay_watermark(double read, double s) {
+    Builder b;
+    b.watermark("node/0", at(read));
+    consume(b.entry(), s);
+  }
   // What the rule answered at its last tick of this member, by slot: of ranks the reserved member has 0.
   [[nodiscard]] stream::Truth last(const std::string& rule, std::size_t slot) const {
     const auto found = answers.find(rule);
@@ -69,6 +90,9 @@ class SmallJob {
   schemas::Decoder decoder;
   std::vector<std::pair<std::vector<std::byte>, stream::Time>> log;
   std::map<std::string, std::vector<std::vector<stream::Truth>>> answers;  // by rule, of each tick
+
+ private:
+  std::uint64_t relayed_ = 0;
 };
 
 }  // namespace tocsin::tests
