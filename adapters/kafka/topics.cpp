@@ -148,10 +148,11 @@ Result<std::vector<std::string>> create_topics(const Address& address, const Top
   return names;
 }
 
-Result<void> read_topic(const Address& address, std::string_view name, const std::function<void(const TopicRecord&)>& take) {
+Result<void> read_topic(const Address& address, std::string_view name, const std::function<void(const TopicRecord&)>& take,
+                        std::chrono::milliseconds patience) {
   auto topic = TopicReader::open(address, name, TopicReader::Isolation::committed);
   if (!topic) return topic.error();
-  const auto partitions = (*topic)->partitions(std::chrono::milliseconds{patience});
+  const auto partitions = (*topic)->partitions(patience);
   if (!partitions) return partitions.error();
   for (int partition = 0; partition < *partitions; ++partition) {
     PartitionReader reader{**topic, partition};
@@ -159,10 +160,11 @@ Result<void> read_topic(const Address& address, std::string_view name, const std
     if (!range) return range.error();
     if (range->oldest == range->end) continue;
     if (auto started = reader.start(range->oldest); !started) return started;
-    while (!reader.at_end()) {
-      const auto message = reader.next(std::chrono::milliseconds{10});
+    for (;;) {
+      const auto message = reader.expect(patience);
       if (!message) return message.error();
-      if (*message != nullptr) take({partition, (*message)->offset, (*message)->key, (*message)->value});
+      if (*message == nullptr) break;
+      take({partition, (*message)->offset, (*message)->key, (*message)->value});
     }
   }
   return {};

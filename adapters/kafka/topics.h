@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -17,7 +18,7 @@ namespace tocsin::adapters::kafka {
 struct TopicShape {
   int partitions = 12;
   bool exactly = false;  // an error where the telemetry topic is there with another number
-  int replication = 0;  // 0: three where there are as many brokers, else one
+  int replication = 0;   // 0: three where there are as many brokers, else one
 };
 // Makes those that are not there, with the right settings; those that are there stay as they are. The names that were made.
 stream::Result<std::vector<std::string>> create_topics(const Address& address, const TopicShape& shape);
@@ -29,7 +30,9 @@ struct TopicRecord {
   std::string_view key;
   std::span<const std::byte> value;
 };
-stream::Result<void> read_topic(const Address& address, std::string_view name, const std::function<void(const TopicRecord&)>& take);
+// An error where the brokers send nothing for as long as `patience` before its end.
+stream::Result<void> read_topic(const Address& address, std::string_view name, const std::function<void(const TopicRecord&)>& take,
+                                std::chrono::milliseconds patience = std::chrono::seconds{15});
 
 // What is wrong with them, one line each; an error where the cluster does not answer.
 stream::Result<std::vector<std::string>> check_topics(const Address& address);

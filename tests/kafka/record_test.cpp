@@ -9,6 +9,7 @@
 
 #include "adapters/kafka/appender.h"
 #include "adapters/kafka/topic_settings.h"
+#include "adapters/kafka/topics.h"
 #include "schemas/codec.h"
 #include "tests/journal/directory.h"
 #include "tests/kafka/mock_cluster.h"
@@ -74,4 +75,17 @@ TEST_CASE("a copy ends with the reason where the brokers send nothing any more, 
     CHECK(Clock::now() - begun < 10s);
     CHECK(std::filesystem::exists(directory.path() / "lock") == (fetches > 0));  // the journal is made behind the pack
   }
+}
+
+TEST_CASE("a topic is read to its end, or the reason says that the brokers send nothing any more") {
+  MockCluster cluster;
+  fill(cluster);
+  int records = 0;
+  const auto take = [&](const kafka::TopicRecord&) { ++records; };
+  CHECK(kafka::read_topic(cluster.address(), kafka::topic::telemetry, take, 10s));
+  CHECK(records == 10);
+  cluster.fails(MockCluster::fetch, std::vector(500, RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION));
+  const auto read = kafka::read_topic(cluster.address(), kafka::topic::telemetry, take, 500ms);
+  REQUIRE_FALSE(read);
+  CHECK(read.error().message == "tocsin.telemetry/0 cannot be read on from offset 0: the brokers send nothing");
 }
