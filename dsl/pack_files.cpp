@@ -5,7 +5,9 @@
 #include <charconv>
 #include <fstream>
 #include <optional>
+#include <set>
 #include <utility>
+#include <vector>
 
 #include "dsl/loader.h"
 
@@ -30,33 +32,47 @@ stream::Result<std::string> read_file(const fs::path& path) {
   return text;
 }
 
-bool hidden(const fs::path& within) {
-  for (const auto& part : within)
-    if (part.string().starts_with(".")) return true;
-  return false;
-}
-
 }  // namespace
 
-stream::Result<PackFiles> read_pack(const fs::path& directory) {
+stream::Result<std::vector<fs::path>> pack_paths(const fs::path& directory) {
   std::error_code error;
   if (!fs::is_directory(directory, error))
     return Error{Errc::not_found, directory.string() + " is no directory: name the directory of the rules"};
+  std::vector<fs::path> paths;
+  std::set<fs::path> entered{fs::canonical(directory, error)};
+  constexpr auto follow = fs::directory_options::follow_directory_symlink;
+  for (fs::recursive_directory_iterator entry{directory, follow, error}, end; !error && entry != end; entry.increment(error)) {
+    const fs::path& path = entry->path();
+    if (path.filename().string().starts_with(".")) {
+      entry.disable_recursion_pending();
+      continue;
+    }
+    if (entry->is_directory(error)) {
+      if (!entered.insert(fs::canonical(path, error)).second)
+        return Error{Errc::io, path.string() + " leads to a directory that is among the rules already: remove the link"};
+      continue;
+    }
+    error.clear();  // of a link that leads nowhere
+    if (path.extension() != ".lua") continue;
+    if (!fs::exists(path, error)) return Error{Errc::io, path.string() + " is a link that cannot be followed: check where it leads"};
+    if (entry->is_regular_file(error)) paths.push_back(path);
+  }
+  if (error) return Error{Errc::io, directory.string() + ": " + error.message()};
+  return paths;
+}
+
+stream::Result<PackFiles> read_pack(const fs::path& directory) {
+  const auto paths = pack_paths(directory);
+  if (!paths) return paths.error();
   PackFiles files;
   std::size_t total = 0;
-  for (fs::recursive_directory_iterator entry{directory, error}, end; !error && entry != end; entry.increment(error)) {
-    const fs::path within = entry->path().lexically_relative(directory);
-    if (entry->path().extension() != ".lua" || hidden(within)) continue;
-    if (entry->is_symlink(error) && !fs::exists(entry->path(), error))
-      return Error{Errc::io, entry->path().string() + " is a link that cannot be followed: check where it leads"};
-    if (!entry->is_regular_file(error)) continue;
-    auto text = read_file(entry->path());
+  for (const fs::path& path : *paths) {
+    auto text = read_file(path);
     if (!text) return text.error();
     total += text->size();
     if (total > largest_pack) return Error{Errc::too_large, directory.string() + " holds over 64 MiB of rules: is it the right directory?"};
-    files[within.generic_string()] = std::move(*text);
+    files[path.lexically_relative(directory).generic_string()] = std::move(*text);
   }
-  if (error) return Error{Errc::io, directory.string() + ": " + error.message()};
   if (files.empty()) return Error{Errc::not_found, directory.string() + " holds no .lua file: name the directory of the rules"};
   return files;
 }

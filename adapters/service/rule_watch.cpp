@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "dsl/loader.h"
+
 namespace tocsin::adapters::service {
 
 namespace fs = std::filesystem;
@@ -25,23 +27,17 @@ bool RuleWatch::changed(Clock::time_point now) {
 std::string RuleWatch::seen() const {
   std::string all;
   for (const fs::path& directory : directories_) {
-    std::vector<std::string> files;
-    std::error_code error;
-    for (fs::recursive_directory_iterator entry{directory, error}, end; !error && entry != end; entry.increment(error)) {
-      if (entry->path().filename().string().starts_with(".")) {  // as those of an editor, or of Kubernetes
-        entry.disable_recursion_pending();
-        continue;
-      }
+    auto paths = dsl::pack_paths(directory);
+    all += directory.string() + (paths ? "" : ": " + paths.error().message) + '\n';
+    if (!paths) continue;
+    std::sort(paths->begin(), paths->end());
+    for (const fs::path& path : *paths) {
       struct stat file {};
-      if (entry->path().extension() != ".lua" || ::stat(entry->path().c_str(), &file) != 0) continue;
-      files.push_back(entry->path().string() + ' ' + std::to_string(file.st_dev) + ' ' + std::to_string(file.st_ino) + ' ' +
-                      std::to_string(file.st_size) + ' ' + std::to_string(file.st_mtim.tv_sec) + '.' +
-                      std::to_string(file.st_mtim.tv_nsec) + ' ' + std::to_string(file.st_ctim.tv_sec) + '.' +
-                      std::to_string(file.st_ctim.tv_nsec));
+      if (::stat(path.c_str(), &file) != 0) continue;
+      all += path.string() + ' ' + std::to_string(file.st_dev) + ' ' + std::to_string(file.st_ino) + ' ' + std::to_string(file.st_size) +
+             ' ' + std::to_string(file.st_mtim.tv_sec) + '.' + std::to_string(file.st_mtim.tv_nsec) + ' ' +
+             std::to_string(file.st_ctim.tv_sec) + '.' + std::to_string(file.st_ctim.tv_nsec) + '\n';
     }
-    std::sort(files.begin(), files.end());
-    all += directory.string() + (error ? ": " + error.message() : "") + '\n';
-    for (const std::string& file : files) all += file + '\n';
   }
   return all;
 }

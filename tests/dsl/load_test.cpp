@@ -158,6 +158,24 @@ TEST_CASE("a file of a pack that is a link is the file that it leads to, and one
   CHECK(torn.error().message.ends_with("rules/b.lua is a link that cannot be followed: check where it leads"));
 }
 
+TEST_CASE("a directory of a pack that is a link is the directory that it leads to, once") {
+  const auto directory = std::filesystem::temp_directory_path() / "tocsin-test-linked-directory";
+  std::filesystem::remove_all(directory);
+  std::filesystem::create_directories(directory / "site/deep");
+  std::filesystem::create_directories(directory / "rules");
+  std::ofstream{directory / "site/deep/a.lua"} << "-- nothing\n";
+  std::filesystem::create_directory_symlink("../site", directory / "rules/site");
+  std::filesystem::create_directory_symlink("../site", directory / "rules/.hidden");
+  const auto files = read_pack(directory / "rules");
+  std::filesystem::create_directory_symlink("../../rules", directory / "site/deep/back");
+  const auto round = read_pack(directory / "rules");
+  std::filesystem::remove_all(directory);
+  REQUIRE(files);
+  CHECK(*files == PackFiles{{"site/deep/a.lua", "-- nothing\n"}});
+  REQUIRE_FALSE(round);
+  CHECK(round.error().message.ends_with("rules/site/deep/back leads to a directory that is among the rules already: remove the link"));
+}
+
 TEST_CASE("rules run after those that they are built on") {
   const Loaded loaded = load_rules(slow_rank);
   CHECK(rule(loaded, "quiet").depth == 1);

@@ -100,6 +100,15 @@ TEST_CASE("a link to another directory is a change, be it within the rules or th
   CHECK(rules.changes(watch, 2s) == 1);
 }
 
+TEST_CASE("a change in a directory that a link among the rules leads to is noticed") {
+  Rules rules;
+  fs::create_directories(rules.folder / "site");
+  fs::create_directory_symlink("../site", rules.rules / "site");
+  RuleWatch watch{{rules.rules}};
+  rules.write("site/b.lua", "x");
+  CHECK(rules.changes(watch, 2s) == 1);
+}
+
 TEST_CASE("a directory that goes and comes back is two changes, and none where it is back at once") {
   Rules rules;
   RuleWatch watch{{rules.rules}};
