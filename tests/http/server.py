@@ -41,15 +41,19 @@ class Server:
     def get(self, path, **more):
         return self.request("GET", path, **more)
 
-    def raw(self, data, timeout=20):
-        """Sends bytes, and returns what is answered until the end."""
+    def raw(self, *parts, ends=False, timeout=20):
+        """Sends bytes, each part by itself, and returns what is answered until the end. ends: the client closes its side."""
         with socket.create_connection(("127.0.0.1", self.port), timeout=timeout) as client:
-            client.sendall(data)
+            client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             answer = b""
             try:
+                for part in parts:
+                    client.sendall(part)
+                if ends:
+                    client.shutdown(socket.SHUT_WR)
                 while part := client.recv(65536):
                     answer += part
-            except ConnectionResetError:
+            except (ConnectionResetError, BrokenPipeError):
                 pass
             return answer.decode(errors="replace")
 
