@@ -1,16 +1,13 @@
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/ssl/context.hpp>
-#include <boost/beast/core/tcp_stream.hpp>
-#include <boost/beast/ssl/ssl_stream.hpp>
 #include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "adapters/alertmanager/poster.h"
+#include "adapters/net/transport.h"
 #include "adapters/net/url.h"
 
 namespace tocsin::adapters::alertmanager {
@@ -28,6 +25,7 @@ struct Outcome {
 class Client {
  public:
   Client(boost::asio::io_context& context, Instance instance, net::Url url, std::chrono::milliseconds timeout);
+  ~Client();
   // nullopt: there is a connection.
   boost::asio::awaitable<std::optional<Outcome>> open();
   // Sends it before `until`: a process that was stopped may wake when another instance owns the alerts. An outcome without a code: it was
@@ -36,12 +34,8 @@ class Client {
   void close();
 
  private:
-  using Stream = boost::beast::tcp_stream;
-  using TlsStream = boost::beast::ssl_stream<boost::beast::tcp_stream>;
-  boost::asio::awaitable<std::optional<Outcome>> connect(Stream& stream);
-  template <class AnyStream>
-  boost::asio::awaitable<Outcome> exchange(AnyStream& stream, Stream& lowest, const std::string& body,
-                                           std::chrono::steady_clock::time_point until);
+  boost::asio::awaitable<std::optional<Outcome>> connect(net::Transport& transport);
+  boost::asio::awaitable<Outcome> exchange(const std::string& body, std::chrono::steady_clock::time_point until);
 
   boost::asio::io_context* context_;
   Instance instance_;
@@ -50,8 +44,7 @@ class Client {
   std::string authorization_;
   bool used_ = false;  // the connection has carried a request
   std::unique_ptr<boost::asio::ssl::context> tls_;
-  std::unique_ptr<Stream> plain_;
-  std::unique_ptr<TlsStream> secure_;
+  std::unique_ptr<net::Transport> transport_;
 };
 
 }  // namespace tocsin::adapters::alertmanager

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ssl/context.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/beast/core/tcp_stream.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <cstdint>
 #include <list>
 #include <memory>
@@ -14,13 +16,16 @@
 
 #include "adapters/http/routes.h"
 #include "adapters/http/server.h"
+#include "adapters/net/transport.h"
 
 namespace tocsin::adapters::http {
 
+constexpr auto awaited = boost::asio::as_tuple(boost::asio::use_awaitable);
+
 // A connection that is open. Of the server's thread.
 struct Connection {
-  explicit Connection(boost::asio::ip::tcp::socket socket) : stream(std::move(socket)) {}
-  boost::beast::tcp_stream stream;
+  Connection(boost::asio::ip::tcp::socket socket, boost::asio::ssl::context* tls) : transport(std::move(socket), tls) {}
+  net::Transport transport;
   bool waiting = false;  // for its client
   std::list<Connection*>::iterator place;
 };

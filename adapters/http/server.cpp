@@ -1,12 +1,10 @@
 #include "adapters/http/server.h"
 
 #include <algorithm>
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <exception>
 #include <thread>
 #include <utility>
@@ -22,7 +20,6 @@ using boost::system::error_code;
 using stream::Errc;
 using stream::Error;
 using tcp = asio::ip::tcp;
-constexpr auto awaited = asio::as_tuple(asio::use_awaitable);
 
 std::string remedy(error_code error) {
   if (error == asio::error::address_in_use) return "another program has this port: stop it, or listen on another one";
@@ -123,7 +120,7 @@ void Server::stop() {
     state->shared->end = &state->pause;
     state->pause.expires_after(std::chrono::seconds{1});
     state->pause.async_wait([state](error_code) {
-      for (Connection* connection : state->shared->open) connection->stream.close();
+      for (Connection* connection : state->shared->open) connection->transport.close();
       for (auto* answer : state->shared->answers) answer->cancel();
     });
   });
@@ -142,8 +139,7 @@ bool Server::State::evict() {
   if (shared->waiting.empty()) return false;
   Connection& oldest = *shared->waiting.front();
   shared->waits(oldest, false);
-  oldest.stream.cancel();
-  oldest.stream.close();
+  oldest.transport.close();
   return true;
 }
 

@@ -3,22 +3,22 @@
 #include <simdjson.h>
 #include <unistd.h>
 
-#include <boost/asio/buffer.hpp>
-#include <boost/beast/http.hpp>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <string_view>
 
 #include "adapters/http/envelope.h"
 #include "adapters/http/recent_reports.h"
 #include "adapters/http/routes.h"
+#include "adapters/net/message.h"
 #include "tests/alertmanager/transitions.h"
 
 using namespace tocsin;
 namespace http = adapters::http;
-namespace beast = boost::beast::http;
+namespace net = adapters::net;
 
 namespace {
 
@@ -55,17 +55,14 @@ void answer(const stream::Result<std::string>& data) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  boost::asio::const_buffer rest{data, size};
-  while (rest.size() > 0) {
-    beast::request_parser<beast::string_body> parser;
-    parser.header_limit(8u << 10);
-    parser.body_limit(1u << 16);
-    parser.eager(true);
-    boost::system::error_code error;
-    const std::size_t used = parser.put(rest, error);
-    if (!parser.is_header_done()) return 0;
-    const auto& request = parser.get();
-    const std::string_view credentials = request[beast::field::authorization];
+  using Message = net::IncomingMessage;
+  std::string_view rest{reinterpret_cast<const char*>(data), size};
+  while (!rest.empty()) {
+    Message request{Message::Kind::request, 8u << 10, 1u << 16};
+    net::error_code error;
+    const std::size_t used = request.put(rest, Message::Part::whole, error);
+    if (!request.has(Message::Part::head)) return 0;
+    const std::string_view credentials = request.field("Authorization");
     if (gate().admits(credentials) && credentials.find(secret) == credentials.npos &&
         credentials.find("b3A6cGw0bnRlZC1zM2NyZXQ=") == credentials.npos)
       std::abort();
@@ -73,8 +70,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       answer(reports().alerts(target->query));
       answer(reports().verdicts(target->query));
     }
-    if (error || used == 0 || !parser.is_done()) return 0;
-    rest += used;
+    if (error || used == 0 || !request.has(Message::Part::whole)) return 0;
+    rest.remove_prefix(used);
   }
   return 0;
 }
