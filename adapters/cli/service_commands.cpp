@@ -17,6 +17,7 @@
 #include "adapters/cli/packs.h"
 #include "adapters/cli/say.h"
 #include "adapters/cli/service_outlet.h"
+#include "adapters/cli/stop_signals.h"
 #include "adapters/cli/topic_journal.h"
 #include "adapters/cli/usage.h"
 #include "adapters/config/apply.h"
@@ -33,9 +34,8 @@
 namespace tocsin::adapters::cli {
 namespace {
 
-volatile sig_atomic_t stop_asked = 0, reload_asked = 0;
+volatile sig_atomic_t reload_asked = 0;
 
-void ask_to_stop(int) { stop_asked = 1; }
 void ask_to_reload(int) { reload_asked = 1; }
 
 void on_signal(int number, void (*handler)(int)) {
@@ -156,32 +156,33 @@ int run_as_service(const ServiceArguments& arguments, const CLI::App& command) {
   options.load = [&rules = config->rules](const std::function<bool()>& stop) { return load_tested_pack_from(rules, stop); };
   for (const std::string& directory : config->rules)
     if (directory != "shipped") options.watched.emplace_back(directory);
-  options.stop = [&reloads] {
-    if (std::exchange(reload_asked, 0) != 0) reloads.ask();
-    return stop_asked != 0;
-  };
   on_signal(SIGHUP, ask_to_reload);
   on_signal(SIGPIPE, SIG_IGN);  // who reads the log may go, and come again
   if (auto fit = service::check_cluster(*address); !fit) return cannot(fit.error());
-  on_signal(SIGTERM, ask_to_stop);
-  on_signal(SIGINT, ask_to_stop);
+  const StopSignals signals{[&log = options.log](const std::string& line) { log.error(line); }};
   ServiceOutlet outlet{*config, options.pack.pack, reloads};
   if (auto started = outlet.start(options.log); !started) return cannot(started.error());
   options.outlet = &outlet;
   options.log("serving on port " + std::to_string(outlet.port()));
-  const auto ingest = start_ingest(*config, *address, options.log, outlet);
-  if (!ingest) return cannot(ingest.error());
-  if (*ingest) options.stop = [&role = **ingest, asked = options.stop] { return asked() || role.failure(); };
+  const auto role = start_ingest(*config, *address, options.log, outlet);
+  if (!role) return cannot(role.error());
+  const auto& ingest = *role;
+  options.stop = [&] {
+    if (std::exchange(reload_asked, 0) != 0) reloads.ask();
+    if (signals.asked() && ingest) ingest->begin_to_stop();
+    return signals.asked() || (ingest && ingest->failure());
+  };
   auto ended = service::run_service(options);
   reloads.close();
-  if (*ingest) {
-    (*ingest)->stop();
-    if (const auto failure = (*ingest)->failure()) {
+  if (ingest) {
+    ingest->stop();
+    if (const auto failure = ingest->failure()) {
       options.log.error("ingest: " + failure->message);
       ended = failure->code == stream::Errc::io ? service::Ended::failed : service::Ended::refused;
     }
   }
   if (!outlet.drain()) options.log.warning("not every Alertmanager has the last alerts");
+  if (ended == service::Ended::drained) options.log("drained");
   return static_cast<int>(ended);
 }
 

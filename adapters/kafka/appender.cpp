@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "adapters/kafka/client.h"
+#include "adapters/kafka/patience.h"
 #include "adapters/kafka/produce.h"
 
 namespace tocsin::adapters::kafka {
@@ -29,7 +30,7 @@ struct Appender::State {
 Appender::Appender(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Appender::~Appender() {
   if (!state_ || !state_->client) return;
-  rd_kafka_flush(state_->client.get(), 1000);
+  rd_kafka_flush(state_->client.get(), static_cast<int>(at_most(std::chrono::seconds{1}).count()));
   rd_kafka_purge(state_->client.get(), RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
 }
 
@@ -60,7 +61,8 @@ Result<void> Appender::append(std::string_view topic, int partition, std::string
     if (!failure) break;
     const auto code = rd_kafka_error_code(failure.get());
     rd_kafka_poll(s.client.get(), 100);
-    if (code != RD_KAFKA_RESP_ERR__QUEUE_FULL || tries > 50) return error_of("a record cannot be appended to " + name, *failure);
+    if (code != RD_KAFKA_RESP_ERR__QUEUE_FULL || tries > 50 || waiting_is_over())
+      return error_of("a record cannot be appended to " + name, *failure);
   }
   rd_kafka_poll(s.client.get(), 0);
   return {};
@@ -68,7 +70,7 @@ Result<void> Appender::append(std::string_view topic, int partition, std::string
 
 Result<bool> Appender::flush(std::chrono::milliseconds wait) {
   State& s = *state_;
-  const auto code = rd_kafka_flush(s.client.get(), static_cast<int>(wait.count()));
+  const auto code = rd_kafka_flush(s.client.get(), static_cast<int>(at_most(wait).count()));
   const std::lock_guard lock{s.mutex};
   if (!s.refused.empty()) return Error{Errc::io, std::exchange(s.refused, {})};
   return code == RD_KAFKA_RESP_ERR_NO_ERROR;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "adapters/kafka/log.h"
+#include "adapters/kafka/patience.h"
 
 namespace tocsin::adapters::kafka {
 
@@ -159,12 +160,12 @@ Result<Metadata> metadata_of(rd_kafka_t& client, const Address& address, std::ch
   const auto until = std::chrono::steady_clock::now() + wait;
   for (std::chrono::milliseconds patience{1000};; patience *= 2) {  // each look asks anew, and a slow broker has time for the last
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
-    const auto slice = std::max(std::min(left, patience), std::chrono::milliseconds{1});
+    const auto slice = at_most(std::max(std::min(left, patience), std::chrono::milliseconds{1}));
     const rd_kafka_metadata_t* found = nullptr;
     // Of all topics: asking for one by name might make it.
     const auto code = rd_kafka_metadata(&client, 1, nullptr, &found, static_cast<int>(slice.count()));
     if (code == RD_KAFKA_RESP_ERR_NO_ERROR) return Metadata{found};
-    if (left <= slice || !mends_itself(client)) return no_answer(client, address, code);
+    if (left <= slice || waiting_is_over() || !mends_itself(client)) return no_answer(client, address, code);
   }
 }
 
@@ -185,7 +186,7 @@ FoundOffset find_offset(rd_kafka_t& client, const std::string& topic, int partit
   const Partitions asked{rd_kafka_topic_partition_list_new(1)};
   rd_kafka_topic_partition_t& one = *rd_kafka_topic_partition_list_add(asked.get(), topic.c_str(), partition);
   one.offset = which;
-  const auto code = rd_kafka_offsets_for_times(&client, asked.get(), static_cast<int>(wait.count()));
+  const auto code = rd_kafka_offsets_for_times(&client, asked.get(), static_cast<int>(at_most(wait).count()));
   return {code != RD_KAFKA_RESP_ERR_NO_ERROR ? code : one.err, one.offset};
 }
 

@@ -6,6 +6,7 @@
 #include "adapters/kafka/client.h"
 #include "adapters/kafka/member.h"
 #include "adapters/kafka/name_contest.h"
+#include "adapters/kafka/patience.h"
 #include "adapters/kafka/topic_settings.h"
 
 namespace tocsin::adapters::kafka {
@@ -14,10 +15,12 @@ using stream::Errc;
 using stream::Error;
 using stream::Position;
 using stream::Result;
+using Clock = std::chrono::steady_clock;
 
 namespace {
 
-constexpr int patience = 30'000;  // ms; an open transaction of another owner ends within its own ten seconds, and the broker's ten
+constexpr std::chrono::seconds patience{30};  // an open transaction of another owner ends within its own ten seconds, and the broker's ten
+constexpr std::chrono::milliseconds longest_call{10'000};
 
 std::vector<int> numbers(const rd_kafka_topic_partition_list_t& list) {
   std::vector<int> partitions;
@@ -35,6 +38,7 @@ struct Group::State {
   std::vector<int> assigned;  // that the listener knows of
   bool joined = false;        // once
   bool leaving = false;
+  bool lost = false;                   // what it had, and nothing given since
   std::optional<NameContest> contest;  // while it is fenced
   Client client;
 
@@ -43,6 +47,7 @@ struct Group::State {
     State& state = *static_cast<State*>(opaque);
     state.joined = true;
     if (code == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS) {
+      state.lost = false;
       for (int i = 0; i < partitions->cnt; ++i) partitions->elems[i].offset = RD_KAFKA_OFFSET_END;
       const Failure failure{rd_kafka_incremental_assign(client, partitions)};
       rd_kafka_pause_partitions(client, partitions);  // nothing is fetched here
@@ -57,9 +62,11 @@ struct Group::State {
     assigned.insert(assigned.end(), partitions.begin(), partitions.end());
     if (!partitions.empty()) listener->assigned(partitions);
   }
-  void revoke(std::vector<int> partitions, bool lost) {
+  void revoke(std::vector<int> partitions, bool are_lost) {
     std::erase_if(partitions, [&](int partition) { return std::erase(assigned, partition) == 0; });
-    if (!partitions.empty()) listener->revoked(partitions, lost);
+    if (partitions.empty()) return;
+    lost = lost || are_lost;
+    listener->revoked(partitions, are_lost);
   }
 };
 
@@ -92,6 +99,7 @@ Result<void> Group::State::join() {
 
 Result<void> Group::still_member() const { return membership(*state_->client, state_->options); }
 bool Group::contested() const noexcept { return state_->contest.has_value(); }
+bool Group::lost() const noexcept { return state_->lost; }
 
 Result<void> Group::poll(std::chrono::milliseconds wait) {
   State& s = *state_;
@@ -130,7 +138,9 @@ Result<std::optional<Position>> Group::committed(int partition) const {
   const State& s = *state_;
   const Partitions asked{rd_kafka_topic_partition_list_new(1)};
   rd_kafka_topic_partition_t& one = *rd_kafka_topic_partition_list_add(asked.get(), s.topic.c_str(), partition);
-  auto code = rd_kafka_committed(s.client.get(), asked.get(), patience);
+  auto code = RD_KAFKA_RESP_ERR__TIMED_OUT;
+  for (const auto until = Clock::now() + patience; code == RD_KAFKA_RESP_ERR__TIMED_OUT && Clock::now() < until && !waiting_is_over();)
+    code = rd_kafka_committed(s.client.get(), asked.get(), static_cast<int>(at_most(longest_call).count()));
   if (code == RD_KAFKA_RESP_ERR_NO_ERROR) code = one.err;
   if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
     return error_of("the committed offset of " + s.topic + "/" + std::to_string(partition) + " cannot be read", code);

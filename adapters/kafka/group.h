@@ -50,6 +50,8 @@ class Group {
   [[nodiscard]] bool contested() const noexcept;
   // An error where the brokers have ended the membership, with the reason: as far as they know, another instance has this name.
   [[nodiscard]] stream::Result<void> still_member() const;
+  // Its partitions were lost, and it has not been a member with a share since, be that an empty one.
+  [[nodiscard]] bool lost() const noexcept;
   // Gives the partitions back, and their listener is called.
   void leave();
   // The position that was committed last, once no transaction of an earlier owner is open any more; nullopt: none.

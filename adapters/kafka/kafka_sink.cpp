@@ -33,6 +33,7 @@ Result<void> KafkaSink::keep(const stream::Bundle& bundle) {
   const auto committed = transactor_->commit(records, partition_, bundle.position, *group_);
   if (!committed) return committed.error();
   owned_at_ = *committed;
+  kept_ = bundle.position;
   state_->stored();
   for (std::size_t i = 0; i < lines.size(); ++i) publish_(bundle.reports[i], lines[i]);
   return {};

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 
 #include "adapters/kafka/group.h"
 #include "adapters/kafka/kafka_state.h"
@@ -27,6 +28,8 @@ class KafkaSink final : public stream::BundleSink {
   [[nodiscard]] bool has_pack(std::string_view hash) const override { return state_->has_pack(hash); }
   // When the brokers were asked last whether the partition is this instance's, of what was kept.
   [[nodiscard]] std::chrono::steady_clock::time_point owned_at() const noexcept { return owned_at_; }
+  // The position of what was kept last, by this sink.
+  [[nodiscard]] std::optional<stream::Position> kept() const noexcept { return kept_; }
 
  private:
   Transactor* transactor_;
@@ -36,6 +39,7 @@ class KafkaSink final : public stream::BundleSink {
   ReportTopics topics_;
   runtime::Publish publish_;
   std::chrono::steady_clock::time_point owned_at_{};
+  std::optional<stream::Position> kept_;
 };
 
 }  // namespace tocsin::adapters::kafka

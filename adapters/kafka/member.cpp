@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "adapters/kafka/patience.h"
+
 namespace tocsin::adapters::kafka {
 
 using stream::Errc;
@@ -59,13 +61,13 @@ Result<void> membership(rd_kafka_t& client, const GroupOptions& options) {
 void leave_group(Client& client, const bool& assigned_once, const std::function<void()>& closed) {
   char why[512] = {};
   const bool ended = rd_kafka_fatal_error(client.get(), why, sizeof why) != RD_KAFKA_RESP_ERR_NO_ERROR;
-  for (const auto until = Clock::now() + patience; !ended && !assigned_once && Clock::now() < until;)
+  for (const auto until = Clock::now() + at_most(patience); !ended && !assigned_once && Clock::now() < until;)
     const MessageHandle message{rd_kafka_consumer_poll(client.get(), slice)};
   Queue queue{rd_kafka_queue_new(client.get())};
   const Failure refused{rd_kafka_consumer_close_queue(client.get(), queue.get())};
   bool done = refused != nullptr;  // membership had ended already
-  for (auto until = Clock::now() + patience; !done && Clock::now() < until; done = rd_kafka_consumer_closed(client.get()) != 0)
-    if (rd_kafka_queue_poll_callback(queue.get(), slice) > 0) until = Clock::now() + patience;
+  for (auto until = Clock::now() + at_most(patience); !done && Clock::now() < until; done = rd_kafka_consumer_closed(client.get()) != 0)
+    if (rd_kafka_queue_poll_callback(queue.get(), slice) > 0) until = Clock::now() + at_most(patience);
   if (closed) closed();
   if (done && assigned_once) {
     queue.reset();

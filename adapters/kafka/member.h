@@ -23,7 +23,7 @@ namespace tocsin::adapters::kafka {
 
 // Closes the consumer, which is asked for its partitions meanwhile, calls `closed`, and ends it. `assigned_once`: whether the group ever
 // gave it an assignment, perhaps an empty one; the consumer's callbacks set it. Waits five seconds for what the broker owes it, and no
-// longer: a consumer that cannot be ended then is left to the end of the process.
+// longer (nor than at_most()): a consumer that cannot be ended then is left to the end of the process.
 void leave_group(Client& client, const bool& assigned_once, const std::function<void()>& closed = {});
 
 }  // namespace tocsin::adapters::kafka

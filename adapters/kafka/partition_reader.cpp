@@ -4,6 +4,7 @@
 #include <array>
 
 #include "adapters/kafka/client.h"
+#include "adapters/kafka/patience.h"
 
 namespace tocsin::adapters::kafka {
 
@@ -152,7 +153,7 @@ Result<const Message*> PartitionReader::expect(std::chrono::milliseconds patienc
   for (const auto until = std::chrono::steady_clock::now() + patience;;) {
     const auto message = next(std::chrono::milliseconds{10});
     if (!message || *message != nullptr || state_->at_end) return message;
-    if (std::chrono::steady_clock::now() >= until)
+    if (std::chrono::steady_clock::now() >= until || waiting_is_over())
       return Error{Errc::io,
                    state_->name() + " cannot be read on from offset " + std::to_string(state_->next) + ": the brokers send nothing"};
   }
@@ -185,7 +186,7 @@ Result<PartitionReader::Range> PartitionReader::range() const {
       const FoundOffset found = find_offset(*s.topic->client, s.topic->topic, s.partition, which, std::max(left, wake_patience));
       offset = found.offset;
       const bool passes = found.code == RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION || found.code == RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE;
-      if (!passes || std::chrono::steady_clock::now() >= until) return found.code;
+      if (!passes || std::chrono::steady_clock::now() >= until || waiting_is_over()) return found.code;
       rd_kafka_poll(s.topic->client.get(), 50);
     }
   };

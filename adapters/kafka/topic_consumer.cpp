@@ -9,6 +9,7 @@
 #include "adapters/kafka/client.h"
 #include "adapters/kafka/member.h"
 #include "adapters/kafka/name_contest.h"
+#include "adapters/kafka/patience.h"
 
 namespace tocsin::adapters::kafka {
 
@@ -19,10 +20,10 @@ using stream::Time;
 
 namespace {
 
-constexpr int patience = 10'000;  // ms
+constexpr std::chrono::milliseconds patience{10'000}, slice{100};
 
 Result<void> all_there(rd_kafka_t& client, const Address& address, std::span<const std::string> topics) {
-  const auto metadata = metadata_of(client, address, std::chrono::milliseconds{patience});
+  const auto metadata = metadata_of(client, address, patience);
   if (!metadata) return metadata.error();
   std::string missing;
   for (const std::string& topic : topics) {
@@ -60,7 +61,7 @@ struct TopicConsumer::State {
 
   // Where each begins: at the group's position; where it has none, some minutes back, which is then its position.
   void choose_offsets(rd_kafka_topic_partition_list_t& list) {
-    const bool known = rd_kafka_committed(client.get(), &list, patience) == RD_KAFKA_RESP_ERR_NO_ERROR;
+    const bool known = rd_kafka_committed(client.get(), &list, static_cast<int>(at_most(patience).count())) == RD_KAFKA_RESP_ERR_NO_ERROR;
     std::vector<TopicPartition> fresh;
     for (int i = 0; i < list.cnt; ++i) {
       rd_kafka_topic_partition_t& one = list.elems[i];
@@ -81,10 +82,10 @@ struct TopicConsumer::State {
     constexpr std::chrono::minutes back{10};
     const auto from = std::chrono::system_clock::now() - back;
     const auto time = std::chrono::duration_cast<std::chrono::milliseconds>(from.time_since_epoch()).count();
-    const FoundOffset younger = find_offset(*client, topic, partition, time, std::chrono::milliseconds{patience});
+    const FoundOffset younger = find_offset(*client, topic, partition, time, patience);
     if (younger.code != RD_KAFKA_RESP_ERR_NO_ERROR) return std::nullopt;
     if (younger.offset >= 0) return younger.offset;
-    const FoundOffset end = find_offset(*client, topic, partition, RD_KAFKA_OFFSET_END, std::chrono::milliseconds{patience});
+    const FoundOffset end = find_offset(*client, topic, partition, RD_KAFKA_OFFSET_END, patience);
     if (end.code != RD_KAFKA_RESP_ERR_NO_ERROR) return std::nullopt;
     return end.offset;
   }
@@ -94,7 +95,14 @@ struct TopicConsumer::State {
     const Partitions list{rd_kafka_topic_partition_list_new(static_cast<int>(positions.size()))};
     for (const TopicPartition& one : positions)
       rd_kafka_topic_partition_list_add(list.get(), one.topic.c_str(), one.partition)->offset = one.next;
-    const auto code = rd_kafka_commit(client.get(), list.get(), 0);
+    // rd_kafka_commit() has no time-out of its own.
+    const Queue queue{rd_kafka_queue_new(client.get())};
+    auto code = rd_kafka_commit_queue(client.get(), list.get(), queue.get(), nullptr, nullptr);
+    for (Event event; code == RD_KAFKA_RESP_ERR_NO_ERROR && !event;) {
+      event.reset(rd_kafka_queue_poll(queue.get(), static_cast<int>(slice.count())));
+      if (event) code = rd_kafka_event_error(event.get());
+      else if (waiting_is_over()) code = RD_KAFKA_RESP_ERR__TIMED_OUT;
+    }
     if (code != RD_KAFKA_RESP_ERR_NO_ERROR) return error_of("the positions of group " + options.group + " cannot be committed", code);
     return {};
   }

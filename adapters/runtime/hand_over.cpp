@@ -36,6 +36,7 @@ void HandOver::set(Stage stage) {
 
 bool HandOver::idle() const { return stage() == Stage::idle; }
 bool HandOver::waits() const { return stage() == Stage::waits; }
+std::size_t HandOver::reports() const { return bundle_.reports.size(); }
 
 void HandOver::give(Bundle bundle) {
   bundle_ = std::move(bundle);

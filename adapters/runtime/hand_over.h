@@ -27,6 +27,7 @@ class HandOver final : public stream::BundleSink {
   void again();                                  // while `waits`
   [[nodiscard]] bool idle() const;               // nothing is under way, and nothing waits
   [[nodiscard]] bool waits() const;              // one that was not kept
+  [[nodiscard]] std::size_t reports() const;     // in what is here; while nothing is under way
   [[nodiscard]] std::optional<Outcome> ended();  // what became of the one that was under way: once
 
   // Waits for what is under way, and gives it, where it was not kept, and this one to the sink on the caller's thread. Neither, where that

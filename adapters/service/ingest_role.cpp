@@ -1,5 +1,6 @@
 #include "adapters/service/ingest_role.h"
 
+#include <algorithm>
 #include <chrono>
 #include <map>
 #include <memory>
@@ -70,7 +71,12 @@ class Worker final : public kafka::TopicConsumer::Listener, public ingest::Outpu
       if (auto kept = keep(1s); !kept) return kept;
       show();
     }
-    return keep(patience);
+    if (auto kept = keep(patience); !kept) return kept;
+    const bool moved = std::any_of(partitions_.begin(), partitions_.end(), [](const auto& one) { return one.second.moved; });
+    if (const std::size_t waiting = appender_.waiting(); waiting > 0 || moved)
+      return Error{Errc::io, "not drained: the brokers did not take " + std::to_string(waiting) +
+                                 " records, or the positions behind them; the next instance reads on from the last positions"};
+    return {};
   }
 
   void assigned(const std::vector<TopicPartition>& partitions) override {
@@ -264,7 +270,7 @@ void IngestRole::run() {
 }
 
 void IngestRole::stop() {
-  stopping_ = true;
+  begin_to_stop();
   if (thread_.joinable()) thread_.join();
 }
 

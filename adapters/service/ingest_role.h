@@ -37,7 +37,8 @@ class IngestRole {
   ~IngestRole();  // as stop()
 
   // Ends once what was read is on the brokers, or was waited for long enough.
-  void stop();
+  void begin_to_stop() noexcept { stopping_ = true; }
+  void stop();  // and waits for that
   // What it cannot go on from.
   [[nodiscard]] std::optional<stream::Error> failure() const;
 

@@ -46,6 +46,7 @@ class Partitions final : public kafka::Group::Listener {
       if (worker == workers_.end()) continue;
       if (lost) worker->second->give_up();
       else worker->second->drain();
+      if (lost && leaving_) all_handed_over_ = false;
       if (const auto failure = worker->second->failure()) {
         shared_->log.error(failure->message);  // what was not handed over is judged again by the next owner
         all_handed_over_ = false;
@@ -66,9 +67,10 @@ class Partitions final : public kafka::Group::Listener {
       if (auto failure = worker->failure()) return failure;
     return {};
   }
-  void begin_to_leave() {
+  // `all_lost`: what it had, and its brokers have answered nothing since.
+  void begin_to_leave(bool all_lost) {
     leaving_ = true;
-    all_handed_over_ = true;  // what failed before is another's by now
+    all_handed_over_ = !all_lost;  // what failed before is another's by now
   }
   [[nodiscard]] bool all_handed_over() const noexcept { return all_handed_over_; }
 
@@ -164,11 +166,13 @@ Ended run_service(const ServiceOptions& options) {
       break;
     }
   }
-  partitions.begin_to_leave();
+  partitions.begin_to_leave((*group)->lost());
   (*group)->leave();
   (*reloader)->stop();
-  if (ended == Ended::drained && !partitions.all_handed_over()) ended = Ended::failed;
-  if (ended == Ended::drained) options.log("drained");
+  if (ended == Ended::drained && !partitions.all_handed_over()) {
+    options.log.error("not drained: what was judged after the last commit is not committed; the next instance judges it again");
+    ended = Ended::failed;
+  }
   return ended;
 }
 

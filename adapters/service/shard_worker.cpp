@@ -162,8 +162,10 @@ Result<void> ShardWorker::work() {
   PublishedFigures figures{shared_, partition_};
   const auto begun = Clock::now();
   std::optional<runtime::ShardRunner> running;
+  std::optional<stream::Position> first_committed;
   for (;;) {
     const auto committed = group_.committed(partition_);
+    if (committed) first_committed = *committed;
     auto first = committed ? pack_to_begin_with(shared_, partition_, committed->has_value()) : committed.error();
     Result<void> restored;
     if (!first) restored = first.error();
@@ -232,7 +234,14 @@ Result<void> ShardWorker::work() {
     if (auto bundle = runner.take_bundle()) handing_over.give(std::move(*bundle));
   }
   if (order_ != Order::drain) return {};
-  return runner.hand_over_all();
+  const auto drained = runner.hand_over_all();
+  if (drained) return {};
+  const std::size_t reports = handing_over.reports() + runner.reports_waiting();
+  const auto from = sink.kept() ? sink.kept() : first_committed;
+  return Error{drained.error().code,
+               "what was judged from " + (from ? "offset " + std::to_string(static_cast<std::uint64_t>(*from)) : "the log's beginning") +
+                   " on " + (drained.error().code == Errc::refused ? "may not be" : "is not") + " committed (" + std::to_string(reports) +
+                   (reports == 1 ? " report" : " reports") + "), and the next owner judges it again: " + drained.error().message};
 }
 
 }  // namespace tocsin::adapters::service

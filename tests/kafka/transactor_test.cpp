@@ -9,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include "adapters/kafka/patience.h"
 #include "adapters/kafka/topic_settings.h"
 #include "tests/kafka/mock_cluster.h"
 
@@ -91,4 +92,29 @@ TEST_CASE("a partition is owned from the moment on in which the brokers were ask
   REQUIRE(owned);
   CHECK(*owned - begun > 1500ms);
   CHECK(*owned < Clock::now());
+}
+
+TEST_CASE("a process that is to end waits for brokers that are gone no longer than it has time, and commits nothing more") {
+  const struct Forever {
+    ~Forever() { kafka::wait_until_at_most(Clock::time_point::max()); }
+  } afterwards;
+  MockCluster cluster;
+  Clock::time_point begun;
+  {
+    const Owner owner{cluster};
+    REQUIRE(owner.commit(5));
+    cluster.goes_down();
+    begun = Clock::now();
+    kafka::wait_until_at_most(begun + 500ms);
+    CHECK_FALSE(kafka::waiting_is_over());
+    CHECK(kafka::at_most(10s) <= 500ms);
+    const auto under_way = owner.commit(6);
+    REQUIRE_FALSE(under_way);
+    CHECK(kafka::waiting_is_over());
+    const auto late = owner.commit(6);
+    REQUIRE_FALSE(late);
+    CHECK_MESSAGE(late.error().message == "this instance is to end, and the brokers did not answer in time", late.error().message);
+    CHECK_FALSE(owner.group->committed(0));
+  }
+  CHECK(Clock::now() - begun < 5s);  // the group was left, too
 }

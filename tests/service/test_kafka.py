@@ -4,7 +4,6 @@ import json
 import os
 import pathlib
 import random
-import signal
 import sys
 import tempfile
 import time
@@ -280,18 +279,6 @@ alertmanager: {{instances: [{{url: "{manager.url}"}}], resend: 2s}}
         self.assertIsNone(service.process.poll())
         self.assertEqual(service.stop(), 0)
 
-    def test_beats_go_on_after_the_broker_answered_nothing_for_seconds(self):
-        place = self.place("stunned", partitions=2)
-        service = place.instance(session=30)
-        wait_for(lambda: len(service.partitions()) == 2, 30, "both partitions")
-        beats = lambda: min(float(value) for name, value in service.metrics().items() if name.startswith("tocsin_beats_total"))  # noqa: E731
-        wait_for(lambda: beats() >= 2, 30, "beats")
-        kafka.process.send_signal(signal.SIGSTOP)
-        time.sleep(5)
-        kafka.process.send_signal(signal.SIGCONT)
-        before = beats()
-        wait_for(lambda: beats() >= before + 8, 60, "beats after it")
-
     def test_a_second_instance_of_the_same_name_ends_the_first_with_the_reason(self):
         place = self.place("same")
         first = place.instance("same")
@@ -327,21 +314,6 @@ alertmanager: {{instances: [{{url: "{manager.url}"}}], resend: 2s}}
             done = tocsin(*command)
             self.assertIn(reason, done.stderr)
             self.assertEqual(done.returncode, code, (command, done.stderr))
-
-    def test_what_a_job_wrote_while_the_broker_was_away_is_sent_later(self):
-        place = self.place("away")
-        job = place.job("away", 8, 0.25, 3.5)
-        wait_for(lambda: len(topic(place.address, "telemetry")) > 3, 20, "records")
-        kafka.kill()
-        job.process.wait(60)
-        self.assertEqual(job.wait(), 0)
-        self.assertRegex(job.said, r"tocsin: \d+ entries are not sent; later: tocsin forward ")
-        kafka.start()
-        later = tocsin("forward", job.journal, "--to", place.address)
-        self.assertEqual(later.returncode, 0, later.stderr)
-        self.assertRegex(later.stdout, r"^[1-9]\d* entries sent, 0 left\n$")
-        again = tocsin("forward", job.journal, "--to", place.address)
-        self.assertEqual((again.returncode, again.stdout), (0, "0 entries sent, 0 left\n"), again.stderr)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import unittest
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from service import HERE, ROOT, TOCSIN as PROGRAM, Workplace, broker, of_job, recorded, tocsin, topic, while_it_runs  # noqa: E402
+from service import HERE, ROOT, TOCSIN as PROGRAM, Workplace, broker, of_job, recorded, small_rules, tocsin, topic, while_it_runs  # noqa: E402
 from tests.servers.process import wait_for  # noqa: E402
 
 TOCSIN = pathlib.Path(PROGRAM).resolve()
@@ -23,17 +23,6 @@ case "a job that stops" {
   fires = { { "%s" } },
 }
 """
-
-
-def small_rules(folder):
-    """What reads the lines of job.py, and the rule of quiet.lua: its cases take no time."""
-    rules = pathlib.Path(folder, "rules")
-    rules.mkdir()
-    shutil.copytree(ROOT / "rules" / "progress", rules / "progress")
-    for name in ("signals.lua", "verdict.lua"):
-        shutil.copy(ROOT / "rules" / name, rules)
-    (rules / "quiet.lua").write_text(QUIET)
-    return rules
 
 
 def pack_in_force(service):
