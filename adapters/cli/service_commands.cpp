@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -23,6 +24,7 @@
 #include "adapters/config/apply.h"
 #include "adapters/config/config.h"
 #include "adapters/config/nodes.h"
+#include "adapters/config/options.h"
 #include "adapters/formats/json_text.h"
 #include "adapters/kafka/forward.h"
 #include "adapters/kafka/log.h"
@@ -76,8 +78,13 @@ stream::Result<config::Config> configuration(const ServiceArguments& arguments, 
   }
   if (command.count("--alertmanager") > 0) config.alertmanager.instances = arguments.given.alertmanager.instances;
   if (command.count("--listen") > 0) config.http.listen = arguments.given.http.listen;
-  if (command.count("--group") > 0) config.kafka.group = arguments.given.kafka.group;
-  if (command.count("--instance") > 0) config.kafka.instance_id = arguments.given.kafka.instance_id;
+  for (const auto& [option, given, place] : {std::tuple{"--group", &arguments.given.kafka.group, &config.kafka.group},
+                                             std::tuple{"--instance", &arguments.given.kafka.instance_id, &config.kafka.instance_id}}) {
+    if (command.count(option) == 0) continue;
+    if (auto problem = config::problem_of(config::Form::name, option, *given); !problem.empty())
+      return stream::Error{stream::Errc::refused, std::move(problem)};
+    *place = *given;
+  }
   if (command.count("--session-timeout") > 0) config.kafka.session_timeout = std::chrono::seconds{arguments.session_seconds};
   if (config.kafka.instance_id.empty()) config.kafka.instance_id = host();
   if (!arguments.rules.empty()) config.rules = {arguments.rules.string()};

@@ -21,7 +21,8 @@ bool host_and_port(const std::string& text) {
 }  // namespace
 
 std::string problem_of(Form form, const std::string& name, const std::string& text) {
-  if (text.empty()) return {};
+  if (text.empty())
+    return form == Form::name ? fmt::format("{} is empty: write a name of letters, digits, '.', '_' and '-'", name) : std::string{};
   switch (form) {
     case Form::url: {
       const auto url = net::parse_url(text);
@@ -40,6 +41,7 @@ std::string problem_of(Form form, const std::string& name, const std::string& te
       if (host_and_port(text)) return {};
       return fmt::format("{} has '{}', which is no HOST:PORT: write broker1.example:9092", name, text);
     case Form::name:
+    case Form::name_or_none:
       if (text.size() <= 200 && std::all_of(text.begin(), text.end(), name_character)) return {};
       return fmt::format("{} is a name of letters, digits, '.', '_' and '-', and not '{}'", name, text);
     case Form::plain: break;

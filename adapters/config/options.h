@@ -15,7 +15,7 @@
 namespace tocsin::adapters::config {
 
 // What a text must be, besides text.
-enum class Form : std::uint8_t { plain, name, host_port, url, listen, url_template };
+enum class Form : std::uint8_t { plain, name, name_or_none, host_port, url, listen, url_template };
 
 using Texts = std::vector<std::string>;
 using TextsByName = std::map<std::string, std::string>;

@@ -68,7 +68,8 @@ std::string type_of(const Place& place, Form form, const std::vector<std::string
         case Form::url: return "a URL";
         case Form::url_template: return "a URL";
         case Form::listen: return "ADDRESS:PORT";
-        case Form::name: return "a name";
+        case Form::name:
+        case Form::name_or_none: return "a name";
         default: return "a text";
       }
     }

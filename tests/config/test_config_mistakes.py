@@ -32,6 +32,10 @@ MISTAKES = {
     "a broker without port": ("kafka: {brokers: [b]}\n", "1:19: kafka.brokers has 'b', which is no HOST:PORT: write broker1.example:9092"),
     "a name with a space": ("kafka: {brokers: [b:1], group: my group}\n",
                             "1:32: kafka.group is a name of letters, digits, '.', '_' and '-', and not 'my group'"),
+    "a group without a name": ("kafka: {brokers: [b:1], group: ''}\n", "1:32: kafka.group is empty: write a name of letters, digits, '.', '_' and '-'"),
+    "a prefix without a name": ("kafka: {brokers: [b:1], prefix: ''}\n", "1:33: kafka.prefix is empty: write a name of letters, digits, '.', '_' and '-'"),
+    "a group of the sources without a name": (BROKERS + "ingest: {group: ''}\n",
+                                              "2:17: ingest.group is empty: write a name of letters, digits, '.', '_' and '-'"),
     "a port alone to listen on": (BROKERS + "http: {listen: '9464'}\n",
                                   "2:16: http.listen: '9464' is nothing to listen on: it has no port; write ADDRESS:PORT, as 127.0.0.1:9464"),
     "a host's name to listen on": (BROKERS + "http: {listen: 'myhost:9464'}\n",
@@ -124,6 +128,12 @@ class Mistakes(unittest.TestCase):
                 self.assertTrue(checked.stderr.startswith(expected), f"\n{checked.stderr}\n{expected}")
                 self.assertEqual((checked.returncode, checked.stdout), (1, ""))
                 self.assertEqual((ran.returncode, ran.stderr), (2, "tocsin: " + checked.stderr))
+
+    def test_names_that_the_command_has_are_looked_at_too(self):
+        for option, name, why in (("--group", "", "is empty: write a name of letters, digits, '.', '_' and '-'"),
+                                  ("--instance", "a b", "is a name of letters, digits, '.', '_' and '-', and not 'a b'")):
+            done = tocsin("run", "--kafka", "127.0.0.1:1", option, name)
+            self.assertEqual((done.returncode, done.stderr), (2, f"tocsin: {option} {why}\n"))
 
     def test_pairs_that_fit_are_in_order(self):
         file = self.write(BROKERS + "http: {certificate_file: DIR/one.pem, key_file: DIR/one.key, client_ca_file: DIR/two.pem}\n"
