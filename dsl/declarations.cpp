@@ -241,7 +241,7 @@ int rule_table(lua_State* state) {
   }
   if (const auto first = collection.rules.find(name); first != collection.rules.end())
     table.problem("", "a second rule '" + name + "': the first is at " + first->second.file + ":" + std::to_string(first->second.line) +
-                          "; give this one another name");
+                          "; give one of them another name");
   table.allow(rule_keys);
 
   RuleSource rule;

@@ -42,7 +42,7 @@ int check(const std::vector<std::string>& directories, bool json) {
     say("tocsin check: {}\n", read.error().message);
     return 2;
   }
-  const std::filesystem::path& rules = read->place;
+  const std::string& rules = read->places;
   packs::PackOutcome outcome = packs::compile(read->files);
   if (outcome.pack)
     for (auto& failure : failures(outcome)) outcome.problems.push_back(std::move(failure));
@@ -70,12 +70,12 @@ int check(const std::vector<std::string>& directories, bool json) {
   if (!outcome.pack) {
     // What is never read may only be so because of the errors: of warnings nothing yet.
     const auto errors = outcome.errors();
-    fmt::print("{}{} in {}: nothing is loaded\n", dsl::list(errors), counted(errors.size(), "error"), rules.string());
+    fmt::print("{}{} in {}: nothing is loaded\n", dsl::list(errors), counted(errors.size(), "error"), rules);
     return 1;
   }
   if (const auto errors = outcome.errors(); !errors.empty()) {
     fmt::print("{}{} in {}: what fails is set aside when it runs, and decides nothing\n", dsl::list(errors),
-               counted(errors.size(), "error"), rules.string());
+               counted(errors.size(), "error"), rules);
     return 1;
   }
   fmt::print("{}", dsl::list(outcome.problems));
@@ -96,10 +96,10 @@ int test(const std::vector<std::string>& directories, const std::string& only, b
     say("tocsin test: {}\n", read.error().message);
     return 2;
   }
-  const std::filesystem::path& rules = read->place;
+  const std::string& rules = read->places;
   const packs::PackOutcome outcome = packs::compile(read->files);
   if (!outcome.pack) {
-    fmt::print("{}the rules in {} do not load: no case was run\n", dsl::list(outcome.errors()), rules.string());
+    fmt::print("{}the rules in {} do not load: no case was run\n", dsl::list(outcome.errors()), rules);
     return 1;
   }
   std::size_t passed = 0, failed = 0;
@@ -111,7 +111,7 @@ int test(const std::vector<std::string>& directories, const std::string& only, b
     for (const auto& message : result.messages) fmt::print("       {}\n", message);
   }
   if (passed + failed == 0 && !only.empty()) {
-    say("tocsin test: the name of none of {} in {} holds '{}'\n", counted(outcome.cases.size(), "case"), rules.string(), only);
+    say("tocsin test: the name of none of {} in {} holds '{}'\n", counted(outcome.cases.size(), "case"), rules, only);
     return 1;
   }
   fmt::print("{} passed, {} failed\n", passed, failed);

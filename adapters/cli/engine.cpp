@@ -236,7 +236,7 @@ RunReport run_engine(const RunOptions& asked, const Observer& observer) {
   dsl::Budgets budgets;
   budgets.all_scripted = options.force_scripted;
   const packs::PackOutcome outcome = packs::compile(*files, budgets);
-  if (!outcome.pack) return cannot(refusal(outcome, rules_directory(options.rules)).message);
+  if (!outcome.pack) return cannot(refusal(outcome, rules_directory(options.rules).string()).message);
   auto reader = journal::Reader::open(options.journal);
   if (!reader) return cannot(reader.error().message);
   runtime::JournalLog journal_log{std::move(*reader)};

@@ -19,7 +19,7 @@ stream::Result<stream::LoadedPack> load_pack_from(const std::filesystem::path& d
   if (!files) return files.error();
   packs::PackOutcome outcome = packs::compile(*files);
   if (outcome.pack) return std::move(*outcome.pack);
-  return refusal(outcome, directory);
+  return refusal(outcome, directory.string());
 }
 
 stream::Result<RuleFiles> read_rules(const std::vector<std::string>& directories) {
@@ -27,12 +27,13 @@ stream::Result<RuleFiles> read_rules(const std::vector<std::string>& directories
   RuleFiles all;
   for (const std::string& directory : directories) {
     const bool shipped = directory == "shipped", alone = directories.size() == 1;
-    all.place = shipped ? rules_directory() : std::filesystem::path{directory};
-    auto files = dsl::read_pack(all.place);
+    const std::filesystem::path place = shipped ? rules_directory() : std::filesystem::path{directory};
+    all.places += (all.places.empty() ? "" : ", ") + place.string();
+    auto files = dsl::read_pack(place);
     if (!files) return files.error();
     for (auto& [name, text] : *files) {
       if (shipped && !alone) all.shipped.insert(name);
-      all.files[shipped || alone ? name : (all.place / name).string()] = std::move(text);
+      all.files[shipped || alone ? name : (place / name).string()] = std::move(text);
     }
   }
   return all;
@@ -43,14 +44,14 @@ stream::Result<stream::LoadedPack> load_pack_from(const std::vector<std::string>
   if (!rules) return rules.error();
   packs::PackOutcome outcome = packs::compile(rules->files);
   if (outcome.pack) return std::move(*outcome.pack);
-  return refusal(outcome, rules->place);
+  return refusal(outcome, rules->places);
 }
 
 stream::Result<stream::LoadedPack> load_tested_pack_from(const std::vector<std::string>& directories, const std::function<bool()>& stop) {
   const auto rules = read_rules(directories);
   if (!rules) return rules.error();
   packs::PackOutcome outcome = packs::compile(rules->files);
-  if (!outcome.pack) return refusal(outcome, rules->place);
+  if (!outcome.pack) return refusal(outcome, rules->places);
   std::string failed;
   std::size_t failures = 0;
   for (const dsl::Case& one : outcome.cases) {
@@ -63,14 +64,14 @@ stream::Result<stream::LoadedPack> load_tested_pack_from(const std::vector<std::
   }
   if (failures == 0) return std::move(*outcome.pack);
   if (failures > most_failures) failed += fmt::format("\nand {} more cases", failures - most_failures);
-  return stream::Error{stream::Errc::refused, "the rules in " + rules->place.string() + " do not pass their cases:" + failed};
+  return stream::Error{stream::Errc::refused, "the rules in " + rules->places + " do not pass their cases:" + failed};
 }
 
-stream::Error refusal(const packs::PackOutcome& outcome, const std::filesystem::path& directory) {
+stream::Error refusal(const packs::PackOutcome& outcome, const std::string& directories) {
   std::string text = dsl::list(outcome.errors());
   text.pop_back();
   const char* where = text.find('\n') == text.npos ? " " : "\n";  // one mistake is one line
-  return {stream::Errc::refused, "the rules in " + directory.string() + " do not load:" + where + text};
+  return {stream::Errc::refused, "the rules in " + directories + " do not load:" + where + text};
 }
 
 std::string journal_pack_refused(std::string_view hash, const stream::Error& why) {

@@ -21,7 +21,7 @@ namespace tocsin::adapters::cli {
 struct RuleFiles {
   dsl::PackFiles files;
   std::set<std::string> shipped;  // of these, where there are others
-  std::filesystem::path place;    // for messages: the last directory
+  std::string places;             // for messages: the directories
 };
 [[nodiscard]] stream::Result<RuleFiles> read_rules(const std::vector<std::string>& directories);
 
@@ -32,8 +32,8 @@ struct RuleFiles {
 // a site's rules may fire in them. `stop` ends it between two cases.
 [[nodiscard]] stream::Result<stream::LoadedPack> load_tested_pack_from(const std::vector<std::string>& directories,
                                                                        const std::function<bool()>& stop);
-// What keeps the pack of this directory from loading, for whoever runs it.
-[[nodiscard]] stream::Error refusal(const packs::PackOutcome& outcome, const std::filesystem::path& directory);
+// What keeps the pack of these directories from loading, for whoever runs it.
+[[nodiscard]] stream::Error refusal(const packs::PackOutcome& outcome, const std::string& directories);
 // The same of a pack that a journal names.
 [[nodiscard]] std::string journal_pack_refused(std::string_view hash, const stream::Error& why);
 

@@ -216,6 +216,15 @@ case "no leak" { ranks = 2, { lasting = "2m" } }
         self.assertIn(f"{site}/site.lua:1: tune: no rule 'stragler' (straggler?)", done.stdout)
         self.assertIn(f"{site}/site.lua:3: tune 'straggler': 'ration' is not in params (ratio?)", done.stdout)
 
+    def test_a_rule_that_another_directory_has_too_is_named_with_both_places_and_all_directories(self):
+        site = self.base / "twice"
+        site.mkdir()
+        (site / "mine.lua").write_text('-- by us\nrule "straggler" {}\n')
+        done = tocsin("check", "shipped", site)
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stdout, rf"(?m)^ranks\.lua:\d+: \[straggler\] a second rule 'straggler': the first is at {site}/mine\.lua:2; give one of them another name$")
+        self.assertRegex(done.stdout, rf"\n\d+ errors in {ROOT}/rules, {site}: nothing is loaded\n\Z")
+
     def test_check_tells_a_signal_that_many_rules_miss_once(self):
         rules = self.base / "missed"
         subprocess.run(["cp", "-r", ROOT / "rules", rules], check=True)
