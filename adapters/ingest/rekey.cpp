@@ -81,8 +81,6 @@ bool Rekeyer::put(Pending* to, const Record& record) {
 }
 
 void Rekeyer::record(const Record& record) {
-  if (record.job == stream::cluster_subject)
-    return left_out({Reason::malformed, record.place, "a job cannot be called cluster: that is the subject of all nodes; rename the job"});
   if (!put(place_of(record), record) || placement_ == nullptr) return;
   jobs_of_.clear();
   const bool ends = record.what == Record::What::event && record.event == "end" && record.member.level == stream::Level::job;

@@ -116,6 +116,8 @@ struct Translator::State final : Items {
     if (record.job.empty() && !of_node) return out->left_out(no_job());
     if (record.job.size() > longest_name || record.attempt.size() > longest_name)
       return left_out(Reason::malformed, item.place, "the name of a job or an attempt has more than 255 bytes");
+    if (record.job == stream::cluster_subject)
+      return left_out(Reason::malformed, item.place, "a job cannot be called cluster: that is the subject of all nodes; rename the job");
     if (!member(record)) return;
     if (item.text) return lines(record);
     if (!item.event.empty()) {

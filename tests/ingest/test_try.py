@@ -51,6 +51,13 @@ class Try(unittest.TestCase):
         self.assertEqual(summary, ["2 samples, 0 lines and 1 events of 1 jobs; 0 values not kept", "2 left out: malformed 1, no_job 1",
                                    "1 values of DCGM_FI_DEV_SM_CLOCK: the signal sm_clock (MHz)", "1 values of other: no signal of the rules"])
 
+    def test_a_job_that_the_service_leaves_out_for_its_name_is_left_out_here_too(self):
+        self.file("cluster", '{"file":"/log/cluster-3.out","message":"m"}\n')
+        done = self.run_try("--try", "cluster", "--config", self.config, "--source", "logs", "--strict")
+        self.assertEqual((done.returncode, done.stdout.splitlines()), (1, [
+            "cluster:1: malformed: a job cannot be called cluster: that is the subject of all nodes; rename the job",
+            "0 samples, 0 lines and 0 events of 0 jobs; 0 values not kept", "1 left out: malformed 1"]))
+
     def test_what_was_left_out_is_a_failure_where_it_is_asked_for(self):
         self.assertEqual(self.run_try("--try", "m.prom", "--config", self.config, "--source", "gpus", "--strict", "--quiet").returncode, 1)
         self.file("good", '{"file":"/log/9-3.out","message":"m"}\n')
