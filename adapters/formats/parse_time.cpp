@@ -49,7 +49,7 @@ std::optional<Time> parse_time(std::string_view text) {
   if (!date.ok() || hours < 0 || hours > 23 || minutes < 0 || minutes > 59 || seconds < 0 || seconds > 60) return std::nullopt;
   std::size_t at = 19;
   std::int64_t nanoseconds = 0;
-  if (text[at] == '.') {
+  if (text[at] == '.' || text[at] == ',') {
     std::int64_t digit = 100'000'000;
     const std::size_t first = ++at;
     for (; at < text.size() && text[at] >= '0' && text[at] <= '9'; ++at, digit /= 10) nanoseconds += (text[at] - '0') * digit;
@@ -58,8 +58,9 @@ std::optional<Time> parse_time(std::string_view text) {
   std::int64_t offset = 0;  // in minutes
   const std::string_view zone = text.substr(at);
   if (zone != "Z" && zone != "z") {
-    if (zone.size() != 6 || (zone[0] != '+' && zone[0] != '-') || zone[3] != ':') return std::nullopt;
-    const int zone_hours = number(at + 1, 2), zone_minutes = number(at + 4, 2);
+    const bool known = zone.size() == 3 || zone.size() == 5 || (zone.size() == 6 && zone[3] == ':');
+    if (!known || (zone[0] != '+' && zone[0] != '-')) return std::nullopt;
+    const int zone_hours = number(at + 1, 2), zone_minutes = zone.size() == 3 ? 0 : number(at + zone.size() - 2, 2);
     if (zone_hours < 0 || zone_hours > 23 || zone_minutes < 0 || zone_minutes > 59) return std::nullopt;
     offset = (zone[0] == '-' ? -1 : 1) * (zone_hours * 60 + zone_minutes);
   }

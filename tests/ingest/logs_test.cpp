@@ -23,6 +23,11 @@ TEST_CASE("lines are found in what Fluent Bit, Filebeat, Vector and rsyslog writ
             .records == Lines{"1 4 n7: a \"b\""});
 }
 
+TEST_CASE("the times of Python's logging, with a comma and a zone without colon, are read") {
+  CHECK(collect(source("logs_json"), R"({"job_id":"4","timestamp":"2026-09-21T16:13:18,500+0200","message":"m"})").records ==
+        Lines{"1 4: m @-1.5"});
+}
+
 TEST_CASE("a text of several lines becomes several lines") {
   CHECK(collect(source("logs_json"), R"({"job_id":"4","message":"Traceback:\n  File\nValueError: x\n"})").records ==
         Lines{"1 4: Traceback:", "1 4:   File", "1 4: ValueError: x"});
