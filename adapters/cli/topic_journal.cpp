@@ -5,14 +5,18 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "adapters/cli/service_commands.h"
 #include "adapters/formats/parse_time.h"
+#include "adapters/formats/printable.h"
+#include "dsl/problems.h"
 
 namespace tocsin::adapters::cli {
 namespace {
@@ -30,6 +34,20 @@ Result<std::optional<kafka::Mark>> mark_of(const char* option, const std::string
   if (!time) time = formats::parse_time(text + "Z");
   if (time) return std::optional<kafka::Mark>{*time};
   return Error{Errc::malformed, fmt::format("{} {}: write an offset, or a time, 2026-11-21T02:14:43Z", option, text)};
+}
+
+Error no_such_job(const kafka::RecordOptions& asked, const kafka::Recorded& recorded) {
+  constexpr std::size_t most = 5;
+  const std::vector<std::string> jobs{recorded.jobs.begin(), recorded.jobs.end()};
+  const std::size_t shown = std::min(jobs.size(), most);
+  std::string text = fmt::format("no record of job '{}'{} in {}{}", formats::printable(asked.subject), dsl::nearest(asked.subject, jobs),
+                                 asked.begin || asked.end ? "this part of " : "", recorded.partition);
+  if (jobs.empty()) text += ": there is none of any job";
+  else
+    text += "; there are those of " +
+            formats::printable(fmt::format("{}", fmt::join(jobs.begin(), jobs.begin() + static_cast<std::ptrdiff_t>(shown), ", ")));
+  if (jobs.size() > shown) text += fmt::format(" and {} more jobs", jobs.size() - shown);
+  return {Errc::not_found, std::move(text)};
 }
 
 }  // namespace
@@ -51,7 +69,7 @@ bool names_a_cluster(const std::string& argument) {
   return argument.starts_with("kafka://") || argument.ends_with(".yml") || argument.ends_with(".yaml");
 }
 
-Result<std::uint64_t> copy(const TopicPart& part, const std::filesystem::path& journal) {
+Result<kafka::Recorded> copy(const TopicPart& part, const std::filesystem::path& journal) {
   if (part.options.partition < 0 && part.options.subject.empty()) return Error{Errc::refused, "name a --partition or a --job"};
   auto options = part.options;
   options.journal = journal;
@@ -63,7 +81,12 @@ Result<std::uint64_t> copy(const TopicPart& part, const std::filesystem::path& j
   const auto cluster = cluster_of(part.cluster);
   if (!cluster) return cluster.error();
   options.from = *cluster;
-  return kafka::record(options);
+  auto recorded = kafka::record(options);
+  if (!recorded || options.subject.empty() || recorded->of_subject > 0 || recorded->entries == 0) return recorded;
+  std::error_code error;  // all that is there is ours
+  for (std::filesystem::directory_iterator at{journal, error}, end; !error && at != end; at.increment(error))
+    std::filesystem::remove_all(at->path(), error);
+  return no_such_job(options, *recorded);
 }
 
 TemporaryJournal::TemporaryJournal(std::filesystem::path directory) : directory_(std::move(directory)) {
@@ -87,9 +110,9 @@ Result<TemporaryJournal> TemporaryJournal::of(const TopicPart& part) {
   std::string name = (std::filesystem::temp_directory_path() / "tocsin-replay-XXXXXX").string();
   if (::mkdtemp(name.data()) == nullptr) return Error{Errc::io, fmt::format("cannot make a directory {}: {}", name, std::strerror(errno))};
   TemporaryJournal journal{name};
-  const auto count = copy(part, journal.directory());
-  if (!count) return count.error();
-  if (*count == 0) return Error{Errc::not_found, "there is no record in this part of the topic"};
+  const auto copied = copy(part, journal.directory());
+  if (!copied) return copied.error();
+  if (copied->entries == 0) return Error{Errc::not_found, "there is no record in this part of the topic"};
   return journal;
 }
 
@@ -107,9 +130,11 @@ void add_record_command(CLI::App& app, int& status) {
   add_part_options(*record, *part);
   record->add_option("JOURNAL", *journal, "A new directory")->required()->option_text("(required)");
   record->callback([part, journal, &status] {
-    const auto count = copy(*part, *journal);
-    if (!count) return void(status = cannot(count.error()));
-    fmt::print("{} entries recorded in {}\n", *count, journal->string());
+    const auto copied = copy(*part, *journal);
+    if (!copied) return void(status = cannot(copied.error()));
+    const std::string& job = part->options.subject;
+    fmt::print("{} entries recorded in {}{}\n", copied->entries, journal->string(),
+               job.empty() ? std::string{} : fmt::format(", {} of them of job {}", copied->of_subject, formats::printable(job)));
     status = 0;
   });
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -40,7 +41,7 @@ bool names_a_pack(const Message& message, schemas::Decoder& decoder) {
 
 }  // namespace
 
-Result<std::uint64_t> record(const RecordOptions& options) {
+Result<Recorded> record(const RecordOptions& options) {
   std::error_code error;
   if (std::filesystem::exists(options.journal, error) && !std::filesystem::is_empty(options.journal, error))
     return Error{Errc::refused, options.journal.string() + " is not empty: name a new directory"};
@@ -61,7 +62,8 @@ Result<std::uint64_t> record(const RecordOptions& options) {
   if (!range) return range.error();
   auto journal = journal::Writer::open(options.journal);
   if (!journal) return journal.error();
-  std::uint64_t count = 0;
+  Recorded recorded;
+  recorded.partition = (*topic)->topic() + "/" + std::to_string(partition);
   if (range->oldest < range->end)
     if (auto started = reader.start(range->oldest); !started) return started.error();
   // The packs that the journal begins with: the first one; of a part the last two before it, of which one may be in force a moment later.
@@ -76,7 +78,7 @@ Result<std::uint64_t> record(const RecordOptions& options) {
     next = (*message)->offset + 1;
     if (next > range->end) break;
     const auto appended = last = (*message)->appended.value_or(last);
-    if (count == 0 && !reached(options.begin, (*message)->offset, appended)) {
+    if (recorded.entries == 0 && !reached(options.begin, (*message)->offset, appended)) {
       if (!names_a_pack(**message, decoder)) continue;
       packs.push_back({(*message)->value.begin(), (*message)->value.end()});
       if (packs.size() > 2) packs.erase(packs.begin());
@@ -86,10 +88,13 @@ Result<std::uint64_t> record(const RecordOptions& options) {
     for (const auto& one : std::exchange(packs, {}))
       if (auto written = journal->append(one, appended - longest_way); !written) return written.error();
     if (auto written = journal->append((*message)->value, appended); !written) return written.error();
-    ++count;
+    ++recorded.entries;
+    const std::string_view job = (*message)->key;  // control records have none
+    if (!job.empty() && job == options.subject) ++recorded.of_subject;
+    else if (!job.empty() && recorded.jobs.size() < Recorded::most_jobs) recorded.jobs.emplace(job);
   }
   if (auto synced = journal->sync(); !synced) return synced.error();
-  return count;
+  return recorded;
 }
 
 }  // namespace tocsin::adapters::kafka

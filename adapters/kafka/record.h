@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 
@@ -14,7 +15,7 @@
 namespace tocsin::adapters::kafka {
 
 // Copies a partition of the telemetry topic as it is, its control records and append times included, into a new journal: what `replay`
-// makes of it is what a service made of the partition. The first pack comes first, as it judges what was written before it. Ends where the partition ended when it began. Returns how many entries there are.
+// makes of it is what a service made of the partition. The first pack comes first, as it judges what was written before it. Ends where the partition ended when it began.
 // A place in a partition: the first record with this offset, or appended at this time, or a later one.
 using Mark = std::variant<std::int64_t, stream::Time>;
 struct RecordOptions {
@@ -26,6 +27,12 @@ struct RecordOptions {
   std::optional<Mark> begin, end;
   std::chrono::milliseconds patience = std::chrono::seconds{60};  // for brokers that send nothing
 };
-stream::Result<std::uint64_t> record(const RecordOptions& options);
+struct Recorded {
+  static constexpr std::size_t most_jobs = 1000;
+  std::string partition;                      // TOPIC/NUMBER
+  std::uint64_t entries = 0, of_subject = 0;  // all; of the job that was asked for
+  std::set<std::string> jobs;                 // the first that were seen
+};
+stream::Result<Recorded> record(const RecordOptions& options);
 
 }  // namespace tocsin::adapters::kafka

@@ -49,9 +49,27 @@ TEST_CASE("a partition is copied to its end") {
   MockCluster cluster;
   fill(cluster);
   TestDirectory directory;
-  const auto count = kafka::record(options_for(cluster, directory));
-  REQUIRE(count);
-  CHECK(*count == 10);
+  const auto recorded = kafka::record(options_for(cluster, directory));
+  REQUIRE(recorded);
+  CHECK(recorded->entries == 10);
+  CHECK(recorded->jobs == std::set<std::string>{"job"});
+}
+
+TEST_CASE("of a copy for a job it is known how much the job has in it, and which others are there") {
+  MockCluster cluster;
+  fill(cluster);
+  for (const auto& [job, entries] : {std::pair{"job", 10u}, std::pair{"jbo", 0u}}) {
+    CAPTURE(job);
+    TestDirectory directory;
+    auto options = options_for(cluster, directory);
+    options.partition = -1;
+    options.subject = job;
+    const auto recorded = kafka::record(options);
+    REQUIRE(recorded);
+    CHECK(recorded->of_subject == entries);
+    CHECK(recorded->jobs.contains("job") == (entries == 0));
+    CHECK(recorded->partition == "tocsin.telemetry/0");
+  }
 }
 
 TEST_CASE("a copy ends with the reason where the brokers send nothing any more, at its pack or behind it") {
