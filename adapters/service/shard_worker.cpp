@@ -12,6 +12,7 @@
 #include "adapters/kafka/kafka_state.h"
 #include "adapters/kafka/topic_settings.h"
 #include "adapters/runtime/hand_over.h"
+#include "adapters/runtime/judge_ahead.h"
 #include "adapters/runtime/quarantines.h"
 #include "adapters/runtime/shard_runner.h"
 #include "adapters/service/job_watch.h"
@@ -28,7 +29,6 @@ using Clock = std::chrono::steady_clock;
 namespace {
 
 constexpr std::size_t entries_a_step = 1024;
-constexpr std::size_t most_reports_waiting = 10'000;  // behind a bundle that the brokers do not take: judging waits for them then
 
 // Says a failure once, until it has changed or gone.
 class Repeated {
@@ -180,6 +180,7 @@ Result<void> ShardWorker::work() {
     if (!pause(1s)) return {};
   }
   runtime::ShardRunner& runner = *running;
+  runtime::JudgeAhead ahead{runner, handing_over};
   failures.succeeded();
   shared_.log("partition " + std::to_string(partition_) + ": judging from offset " +
               std::to_string(static_cast<std::uint64_t>(runner.position())) + ", " + std::to_string(runner.shard().subjects()) +
@@ -198,9 +199,8 @@ Result<void> ShardWorker::work() {
     const double step_begun = cpu_seconds();
     // What is live is handed over at once; far behind, many entries share a transaction.
     const bool live = runner.shard().clock() + 1s > std::chrono::system_clock::now();
-    const bool full = !handing_over.idle() && runner.reports_waiting() >= most_reports_waiting;
-    if (full) (void)pause(10ms);
-    const auto judged = full ? Result<std::size_t>{0} : runner.step(entries_a_step, runtime::ShardRunner::ticks_a_step, live);
+    if (ahead.full()) (void)pause(10ms);
+    const auto judged = ahead.step(entries_a_step, runtime::ShardRunner::ticks_a_step, live);
     if (judged && *judged > 0) figures.stepped(cpu_seconds() - step_begun);
     quarantines.look(runner.shard().counters(),
                      [&](const std::string& text) { shared_.log.warning("partition " + std::to_string(partition_) + ": " + text); });

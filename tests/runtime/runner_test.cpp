@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <random>
@@ -7,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "adapters/runtime/hand_over.h"
+#include "adapters/runtime/judge_ahead.h"
 #include "adapters/runtime/quarantines.h"
 #include "adapters/runtime/shard_runner.h"
 #include "tests/runtime/fakes.h"
@@ -14,6 +17,8 @@
 
 using namespace tocsin;
 using namespace tocsin::tests;
+using adapters::runtime::HandOver;
+using adapters::runtime::JudgeAhead;
 using adapters::runtime::ShardRunner;
 
 namespace {
@@ -100,6 +105,60 @@ TEST_CASE("runners that are dropped at random places over a sink that fails at r
     CHECK(store.published() == healthy().published());
     CHECK(run->runner.shard().digests() == judge(log(), pack()).digests);
   }
+}
+
+TEST_CASE("behind a bundle that the sink does not take, judging goes on up to a number of reports, and further once it is taken") {
+  struct Gate final : stream::BundleSink {
+    explicit Gate(MemoryStore& store) : behind(&store) {}
+    stream::Result<void> keep(const stream::Bundle& bundle) override {
+      return open ? behind->keep(bundle) : stream::Error{stream::Errc::io, "the broker does not answer"};
+    }
+    MemoryStore* behind;
+    std::atomic<bool> open{false};
+  };
+  MemoryStore store;
+  Gate gate{store};
+  HandOver handing_over{gate};
+  MemoryLog entries{log()};
+  MemoryPacks packs{pack()};
+  ShardRunner runner{pack(), {entries, handing_over, packs, &store, true}};
+  constexpr std::size_t most = 3;
+  JudgeAhead ahead{runner, handing_over, most};
+  const auto ended = [&] {
+    for (;;)
+      if (const auto outcome = handing_over.ended()) return static_cast<bool>(outcome->kept);
+  };
+  const auto step = [&] { return *ahead.step(1, ShardRunner::ticks_a_step, true); };
+
+  while (runner.reports_waiting() < most + 1) REQUIRE(step() > 0);
+  CHECK_FALSE(ahead.full());  // while nothing is under way, what waits is handed over next
+  handing_over.give(*runner.take_bundle());
+  CHECK_FALSE(ended());
+  for (;;) {
+    CAPTURE(runner.reports_waiting());
+    CHECK(ahead.full() == (runner.reports_waiting() >= most));
+    CHECK(JudgeAhead{runner, handing_over, runner.reports_waiting()}.full());
+    CHECK_FALSE(JudgeAhead{runner, handing_over, runner.reports_waiting() + 1}.full());
+    if (runner.reports_waiting() >= most) break;
+    REQUIRE(step() > 0);
+  }
+  const auto reached = runner.position();
+  CHECK(step() == 0);
+  handing_over.again();
+  CHECK_FALSE(ended());
+  CHECK(step() == 0);
+  CHECK(runner.position() == reached);
+
+  gate.open = true;
+  handing_over.again();
+  CHECK(ended());
+  CHECK_FALSE(ahead.full());
+  CHECK(step() > 0);
+  do
+    if (auto bundle = runner.take_bundle()) REQUIRE(handing_over.keep(*bundle));
+  while (step() > 0);
+  CHECK(store.published() == healthy().published());
+  CHECK(JudgeAhead::most_reports == 10'000);
 }
 
 TEST_CASE("a log that cannot be read and a state that cannot be loaded are returned, and nothing that was judged is lost") {
