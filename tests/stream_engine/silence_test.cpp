@@ -142,9 +142,10 @@ TEST_CASE("a silent day costs few evaluations and gives what an evaluation at ea
 
 TEST_CASE("in a log without beats, a silent day in one step gives what it gives second by second") {
   Pair slow, fast;
+  const double end = 6 * hour * tocsin::test::tries(4);
   for (Pair* both : {&slow, &fast}) both->beating = false, both->busy(1, 600);
-  for (double s = 601; s <= day; ++s) slow.other(s);
-  fast.other(day);
+  for (double s = 601; s <= end; ++s) slow.other(s);
+  fast.other(end);
   slow.same();
   fast.same();
   CHECK(fast.engine.digest() == slow.engine.digest());
@@ -167,7 +168,7 @@ TEST_CASE("time without beats is in no age, whether or not records of another jo
 
 TEST_CASE("a hole of beats after hours of silence gives what an evaluation at each tick gives") {
   // Within the hole's first 5 s `all_silent` says yes at one tick of 30 s, and no at the next.
-  for (int after = 0; after < 30; after += 3) {
+  for (std::uint32_t after = 0; after < 3 * tocsin::test::tries(10); after += 3) {
     CAPTURE(after);
     Pair both;
     both.busy(1, 600);
@@ -182,7 +183,7 @@ TEST_CASE("a hole of beats after hours of silence gives what an evaluation at ea
 TEST_CASE("an age that falls when a hole of beats begins to count is seen by a rule that has just begun to repeat") {
   // `all_silent` is looked at each 30 s, at a phase that some `after` meets: behind a hole of 10 s, it repeats from the first tick at which
   // the age is above 3 h. That age is within the first 5 s of the next hole; once these are in no age, it is below.
-  for (int after = 0; after < 30; after += 3) {
+  for (std::uint32_t after = 0; after < 3 * tocsin::test::tries(10); after += 3) {
     CAPTURE(after);
     Pair both;
     both.busy(1, 600 + after);
@@ -225,7 +226,7 @@ TEST_CASE("what was unknown while a silent job's source was behind is judged ane
 TEST_CASE("random silences, gaps, records and restarts give what an evaluation at each tick gives") {
   const std::uint32_t seed = tocsin::test::seed(30);
   std::mt19937 random{seed};
-  for (int log = 0; log < 3; ++log) {
+  for (std::uint32_t log = 0; log < tocsin::test::tries(3); ++log) {
     Pair both;
     both.rekeyed = log == 1;
     both.busy(1, 60);
