@@ -16,7 +16,7 @@ SILENCE = {"stalled", "stalled_at_limit", "rendezvous_hang", "collective_hang", 
 
 @dataclass
 class Answer:
-    """What the engine said of one item."""
+    """What the engine reported of one item."""
 
     predicted: str = HEALTHY     # the verdict's family; none counts as healthy
     fired: list = field(default_factory=list)  # transitions to firing, of live rules above severity info

@@ -24,7 +24,7 @@ class Scenario:
 
     def __init__(self, cluster, draw, kills, over, reloads=True):
         self.cluster, self.draw, self.kills, self.over, self.reloads = cluster, draw, kills, over, reloads
-        self.notes = {}      # what is told of it: a word, a number
+        self.notes = {}      # what is reported of it: a word, a number
         self.faults = []     # a line each
         self.rule_files = 0
         self.calm = None     # the undisturbed cluster

@@ -87,17 +87,17 @@ class Spool:
             for line in stream:
                 lines.append(line.rstrip("\n"))
 
-    def said(self, text):
+    def printed(self, text):
         return next((line for line in self.err if re.search(text, line)), None)
 
     def while_the_broker_is_away(self):
         pause(2)
         self.disk.fill()
-        wait_for(lambda: self.said("not recorded: .*No space left on device"), 30, "a message about the disk")
+        wait_for(lambda: self.printed("not recorded: .*No space left on device"), 30, "a message about the disk")
         pause(7)         # longer than the rule `quiet` waits
         if self.again:
             self.disk.make_space()
-            wait_for(lambda: self.said(r"recording goes on; \d+ entries are missing"), 60, "the recording that goes on")
+            wait_for(lambda: self.printed(r"recording goes on; \d+ entries are missing"), 60, "the recording that goes on")
             pause(3)
 
     def finish(self):
@@ -115,11 +115,11 @@ class Spool:
             self.disk.make_space()    # whoever looks at the journal later
         lost = re.findall(r"(\d+) entries are (?:missing|not recorded)", "\n".join(self.err))
         if not lost:
-            self.faults.append("nobody said how much is lost")
+            self.faults.append("nobody reported how much is lost")
         else:
             self.notes["entries lost"] = int(lost[-1])
         if len([line for line in self.err if "not recorded:" in line]) > 1:
-            self.faults.append(f"the same is said again and again: {self.err}")
+            self.faults.append(f"the same is printed again and again: {self.err}")
 
     def steps_in(self, journal):
         done = tocsin("export", journal)
@@ -184,4 +184,4 @@ def guarded(job, act):
     try:
         act()
     except Exception as wrong:    # noqa: BLE001: one job's fault is no other's
-        job.faults.append(f"{wrong!r}; it said: {job.err[-5:]}")
+        job.faults.append(f"{wrong!r}; it printed: {job.err[-5:]}")

@@ -58,7 +58,7 @@ class Commands(WithJournal):
         whole = json.loads(done.stdout.splitlines()[-1])["verdict"]["cannot_decide"]
         self.assertRegex(" ".join(whole), r"unknown: \w+, \w+, \w+, \w+, \w+")
 
-    def test_a_run_that_failed_is_not_said_to_have_no_fault(self):
+    def test_a_run_that_failed_is_not_reported_to_have_no_fault(self):
         for reason, reported in (("failed", "it failed, and no cause was found"), ("completed", "no fault found")):
             lines, journal = self.base / f"{reason}.jsonl", self.base / f"{reason}-journal"
             lines.write_text("".join(json.dumps(dict(record, job="j")) + "\n" for record in (
@@ -306,7 +306,7 @@ case "no leak" { ranks = 2, { lasting = "2m" } }
             self.assertEqual(done.stdout, "")
         self.assertIn("Subcommands:", tocsin().stderr)
 
-    def test_rules_that_do_not_load_are_told_while_the_command_of_wrap_runs(self):
+    def test_rules_that_do_not_load_are_reported_while_the_command_of_wrap_runs(self):
         rules, journal, go_on = self.base / "broken", self.base / "wrapped", self.base / "go_on"
         subprocess.run(["cp", "-r", ROOT / "rules", rules], check=True)
         (rules / "site.lua").write_text('rule "site" { per = "gpus" }\n')

@@ -88,7 +88,7 @@ class Api(unittest.TestCase):
         chunks = b"POST /echo HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"
         self.assertTrue(self.server.raw(chunks).endswith("\r\n\r\nabc"))
 
-    def test_what_is_too_large_or_malformed_is_refused_and_said(self):
+    def test_what_is_too_large_or_malformed_is_refused_with_a_reason(self):
         too_long = b"POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % ((1 << 20) + 1)
         self.assertIn("413 ", self.server.raw(too_long + b"x" * ((1 << 20) + 1)).split("\r\n")[0])
         self.assertIn("431 ", self.server.raw(b"GET / HTTP/1.1\r\nA: " + b"x" * 10000 + b"\r\n\r\n").split("\r\n")[0])
@@ -176,7 +176,7 @@ class Credentials(unittest.TestCase):
             self.assertEqual(self.curl("-H", "Authorization: Bearer t0ken", f"{url}/api/v1/alerts"), "200")
             self.assertEqual(self.curl("-u", "op:hunter", f"{url}/metrics"), "401")
             self.assertEqual(self.curl("-X", "POST", f"{url}/-/reload"), "401")
-            self.assertEqual(self.curl(f"{url}/nowhere"), "401")              # which paths there are is not said
+            self.assertEqual(self.curl(f"{url}/nowhere"), "401")              # which paths there are is not shown
             self.assertEqual(self.curl(f"{url}/-/healthy"), "200")            # a probe needs none
             status = server.status()
             self.assertEqual(status["unauthorized"], 4)

@@ -48,7 +48,7 @@ class Recorded(unittest.TestCase):
     def test_the_slowed_rank_is_named_within_a_minute(self):
         self.assert_found("straggler", "D3", [1], within=60)
 
-    def test_the_loss_that_diverges_is_told_within_half_a_minute_and_nobody_is_blamed(self):
+    def test_the_loss_that_diverges_is_reported_within_half_a_minute_and_nobody_is_blamed(self):
         fired = self.assert_found("divergence", "E1", [], within=30)
         self.assertEqual([alert["rule"] for alert in fired], ["loss_spike", "loss_diverged"])  # and no jump again while it is lost
 

@@ -150,7 +150,7 @@ class Job:
             env=dict(os.environ, RANK="0", WORLD_SIZE="1"))
 
     def wait(self):
-        self.said = self.process.communicate(timeout=180)[1]
+        self.printed = self.process.communicate(timeout=180)[1]
         return self.process.returncode
 
     def replayed(self):

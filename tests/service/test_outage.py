@@ -88,7 +88,7 @@ ingest: {{group: held-ingest, sources: [{{name: lines, topic: lost.lines, format
         kafka.kill()
         job.process.wait(60)
         self.assertEqual(job.wait(), 0)
-        self.assertRegex(job.said, r"tocsin: \d+ entries are not sent; later: tocsin forward ")
+        self.assertRegex(job.printed, r"tocsin: \d+ entries are not sent; later: tocsin forward ")
         kafka.start()
         later = tocsin("forward", job.journal, "--to", place.address)
         self.assertEqual(later.returncode, 0, later.stderr)

@@ -51,7 +51,7 @@ class NoTraining(unittest.TestCase):
         self.assertEqual(ours(done), ["tocsin: job it failed with exit status 4: cc1plus: fatal error: nope.cpp: No such file or directory"])
 
     def test_what_speaks_of_no_error_is_its_last_line_of_stderr(self):
-        self.assertEqual(ours(wrap("sh", "-c", "echo boom >&2; echo said on stdout; exit 2")), ["tocsin: job it failed with exit status 2: boom"])
+        self.assertEqual(ours(wrap("sh", "-c", "echo boom >&2; echo hello on stdout; exit 2")), ["tocsin: job it failed with exit status 2: boom"])
 
     def test_an_exception_is_its_last_error(self):
         done = wrap(sys.executable, "-c", "raise ValueError(3)")

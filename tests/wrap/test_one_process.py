@@ -77,7 +77,7 @@ class OneProcess(unittest.TestCase):
         self.assertEqual([state for state, _ in slower], ["firing", "resolved"])
         self.assertIn("attempt", slower[1][1])
 
-    def test_that_it_was_stopped_is_told(self):
+    def test_that_it_was_stopped_is_reported(self):
         alerts = alerts_of(records())
         fired = [alert for alert in alerts if alert.get("state") == "firing"]
         self.assertEqual([alert["rule"] for alert in fired], ["job_stopped"])

@@ -16,7 +16,7 @@ NAMED_SHARE = 0.1
 
 
 def ranks_of(lines):
-    """A rank for each line; None for what no rank said (the launcher). Where hardly a line names a rank, all are rank 0's."""
+    """A rank for each line; None for what no rank printed (the launcher). Where hardly a line names a rank, all are rank 0's."""
     own = [text for text in lines if text.strip()]
     labelled = sum(bool(TASK.match(text)) for text in own) >= max(2, TASK_SHARE * len(own))
     hosts = {found[1] for text in lines if (found := NCCL.match(text))}

@@ -68,7 +68,7 @@ class Run:
             starts[1] = {"t": meta["start"]}
         begins = {}
         for attempt, event in starts.items():
-            # The scheduler is polled, so a process may speak before its job is said to have started.
+            # The scheduler is polled, so a process may print before the scheduler reports that its job has started.
             t = min(event["t"], self.recording.first_of_attempt(attempt) or event["t"])
             begins[attempt] = t
             labels = {key: str(event[key]) for key in ("partition", "time_limit", "name", "restarts") if event.get(key)}
@@ -82,7 +82,7 @@ class Run:
         self.recording.not_before(min(begins.values(), default=0))
 
     def events(self, events):
-        """What the scheduler and the kernel said. A second end of an attempt (a corrected exit code) adds nothing."""
+        """What the scheduler and the kernel reported. A second end of an attempt (a corrected exit code) adds nothing."""
         for event in sorted(events, key=lambda event: event.get("t", 0)):
             kind, attempt, t = event.get("event"), event.get("attempt"), event.get("t")
             if t is None:
@@ -186,23 +186,23 @@ class Run:
 
 
 def end_reason(event):
-    """Our word for how the scheduler says an attempt ended."""
-    said = f"{event.get('state') or ''} {event.get('reason') or ''}".upper().replace(" ", "_")
+    """The end_reason for how the scheduler says that an attempt ended."""
+    named = f"{event.get('state') or ''} {event.get('reason') or ''}".upper().replace(" ", "_")
     if event.get("event") == "job_requeued":
         for word, reason in (("PREEMPT", "preempted"), ("NODE_FAIL", "node_fail"), ("NODEFAIL", "node_fail")):
-            if word in said:
+            if word in named:
                 return reason
         return "requeued"
     return END_REASONS.get(str(event.get("state") or "").split()[0].rstrip("+") if event.get("state") else "", "unknown")
 
 
-def node_state(said):
-    """Our word for a node's state in Slurm's."""
-    parts = re.split(r"[+\s]", (said or "").upper().replace("*", "+NOT_RESPONDING"))
+def node_state(named):
+    """The node_state for a state in Slurm's words."""
+    parts = re.split(r"[+\s]", (named or "").upper().replace("*", "+NOT_RESPONDING"))
     for word, state in NODE_STATES:
         if any(part.startswith(word) for part in parts):
             return state
-    return "up" if said else None
+    return "up" if named else None
 
 
 def first_match(entry, pattern):
