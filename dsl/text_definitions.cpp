@@ -293,10 +293,10 @@ TextDefinitions read_text_definitions(const std::map<std::string, std::string>& 
   return out;
 }
 
-text::Compiled compile_text(const std::map<std::string, std::string>& files) {
+text::Compiled compile_text(const std::map<std::string, std::string>& files, text::DatabaseStore* store) {
   TextDefinitions read = read_text_definitions(files);
   if (!read.problems.empty()) return {nullptr, std::move(read.problems)};
-  return text::compile(read.definitions);
+  return text::compile(read.definitions, store);
 }
 
 }  // namespace tocsin::dsl

@@ -34,6 +34,6 @@ struct TextDefinitions {
                                                     std::uint64_t instructions = 1'000'000);
 
 // Both at once: read, then compiled. Null if there is a problem.
-[[nodiscard]] text::Compiled compile_text(const std::map<std::string, std::string>& files);
+[[nodiscard]] text::Compiled compile_text(const std::map<std::string, std::string>& files, text::DatabaseStore* store = nullptr);
 
 }  // namespace tocsin::dsl

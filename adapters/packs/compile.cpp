@@ -6,6 +6,7 @@
 #include <mutex>
 #include <utility>
 
+#include "adapters/packs/pattern_cache.h"
 #include "dsl/problems.h"
 #include "dsl/text_definitions.h"
 
@@ -81,13 +82,14 @@ class TextsInUse {
         if (same == texts)
           if (auto source = compiled.lock()) return {std::move(source), {}};
     }
-    auto compiled = dsl::compile_text(texts);
+    auto compiled = dsl::compile_text(texts, &cache_);
     const std::lock_guard lock{mutex_};
     if (compiled.source) known_.emplace_back(std::move(texts), compiled.source);
     return compiled;
   }
 
  private:
+  PatternCache cache_;
   std::mutex mutex_;
   std::vector<std::pair<dsl::PackFiles, std::weak_ptr<const dsl::text::LineExtractorSource>>> known_;
 };

@@ -96,7 +96,8 @@ bool Expression::match(std::string_view text, Captures& out) const {
   return true;
 }
 
-std::shared_ptr<const Expressions> Expressions::compile(std::span<const Definition> definitions, std::vector<TextProblem>& problems) {
+std::shared_ptr<const Expressions> Expressions::compile(std::span<const Definition> definitions, std::vector<TextProblem>& problems,
+                                                        DatabaseStore* store) {
   const std::size_t before = problems.size();
   auto set = std::make_shared<Expressions>();
   std::vector<std::string> texts;
@@ -144,7 +145,7 @@ std::shared_ptr<const Expressions> Expressions::compile(std::span<const Definiti
   if (problems.size() != before) return nullptr;
 
   std::vector<Scanner::Refusal> refused;
-  set->scanner_ = Scanner::compile(texts, refused);
+  set->scanner_ = Scanner::compile(texts, refused, store);
   for (const Scanner::Refusal& refusal : refused) {
     const Definition& definition = definitions[set->expressions_[refusal.expression].rule];
     Reading(definition, problems)

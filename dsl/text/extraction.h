@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "dsl/text/database_store.h"
 #include "dsl/text/definitions.h"
 #include "stream/extractor.h"
 
@@ -42,12 +43,12 @@ class LineExtractorSource : public stream::ExtractorSource {
 };
 
 // Compiles patterns and parsers into one Vectorscan database with RE2 captures. Their order is that of the files, and decides which
-// parser applies. Null if there is a problem.
+// parser applies. Null if there is a problem. `store`: where compiled databases are kept, if there is such a place.
 struct Compiled {
   std::shared_ptr<const LineExtractorSource> source;
   std::vector<TextProblem> problems;
 };
-[[nodiscard]] Compiled compile(std::span<const Definition> definitions);
+[[nodiscard]] Compiled compile(std::span<const Definition> definitions, DatabaseStore* store = nullptr);
 
 // Replaces secrets (tokens, keys, passwords) in a text that appears in an alert or on a page.
 [[nodiscard]] std::string mask_secrets(std::string_view text);

@@ -328,9 +328,9 @@ class Source final : public LineExtractorSource {
 
 }  // namespace
 
-Compiled compile(std::span<const Definition> definitions) {
+Compiled compile(std::span<const Definition> definitions, DatabaseStore* store) {
   Compiled compiled;
-  if (auto expressions = Expressions::compile(definitions, compiled.problems))
+  if (auto expressions = Expressions::compile(definitions, compiled.problems, store))
     compiled.source = std::make_shared<Source>(std::move(expressions));
   return compiled;
 }

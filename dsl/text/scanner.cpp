@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "dsl/text/number.h"
+#include "stream/values/digest.h"
 
 namespace tocsin::dsl::text {
 namespace {
@@ -14,6 +15,7 @@ namespace {
 struct FreeDatabase {
   void operator()(hs_database_t* database) const { hs_free_database(database); }
 };
+using DatabaseHandle = std::unique_ptr<hs_database_t, FreeDatabase>;
 struct FreeScratch {
   void operator()(hs_scratch_t* scratch) const { hs_free_scratch(scratch); }
 };
@@ -78,7 +80,7 @@ std::string for_scanning(std::string_view expression) {
 }
 
 struct Scanner::Database {
-  std::unique_ptr<hs_database_t, FreeDatabase> handle;
+  DatabaseHandle handle;
 };
 
 struct Scanner::Scratch::Handle {
@@ -97,26 +99,17 @@ int on_match(unsigned id, unsigned long long, unsigned long long, unsigned, void
   return 0;
 }
 
-}  // namespace
-
-Scanner::Scanner(std::shared_ptr<const Database> database) : database_(std::move(database)) {}
-Scanner::~Scanner() = default;
-
-std::unique_ptr<Scanner> Scanner::compile(std::span<const std::string> expressions, std::vector<Refusal>& refused) {
-  auto database = std::make_shared<Database>();
-  if (expressions.empty()) return std::unique_ptr<Scanner>(new Scanner(std::move(database)));
-
-  std::vector<std::string> texts;
+// Null if one is refused.
+DatabaseHandle compiled(const std::vector<std::string>& texts, std::vector<Scanner::Refusal>& refused) {
   std::vector<const char*> pointers;
   std::vector<unsigned> flags, ids;
-  for (std::size_t i = 0; i < expressions.size(); ++i) {
-    texts.push_back(for_scanning(expressions[i]));
+  for (std::size_t i = 0; i < texts.size(); ++i) {
     flags.push_back(HS_FLAG_SINGLEMATCH);
     ids.push_back(static_cast<unsigned>(i));
     // First one by one: an error of the whole set names one place and hides the others.
     hs_expr_info_t* info = nullptr;
     hs_compile_error_t* error = nullptr;
-    if (hs_expression_info(texts.back().c_str(), flags.back(), &info, &error) != HS_SUCCESS) {
+    if (hs_expression_info(texts[i].c_str(), flags.back(), &info, &error) != HS_SUCCESS) {
       const std::unique_ptr<hs_compile_error_t, FreeError> owned(error);
       refused.push_back({i, error ? error->message : "unknown error"});
     } else {
@@ -135,7 +128,59 @@ std::unique_ptr<Scanner> Scanner::compile(std::span<const std::string> expressio
         {error && error->expression >= 0 ? static_cast<std::size_t>(error->expression) : 0, error ? error->message : "unknown error"});
     return nullptr;
   }
-  database->handle.reset(handle);
+  return DatabaseHandle{handle};
+}
+
+// What a database is compiled from, in full: a stored one is used only where this is the same.
+std::string source_of(const std::vector<std::string>& texts) {
+  std::string source = std::string{"tocsin patterns 1, Vectorscan "} + hs_version() + '\n';
+  for (const std::string& text : texts) source += std::to_string(text.size()) + ' ' + text + '\n';
+  source.resize((source.size() + 7) / 8 * 8, '\n');  // the database that follows is aligned
+  return source;
+}
+
+std::string name_of(const std::string& source) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string name = "patterns-";
+  for (std::uint64_t hash = stream::hash_text(source), i = 0; i < 16; ++i, hash <<= 4) name += digits[hash >> 60];
+  return name;
+}
+
+// Vectorscan looks itself whether the bytes are whole, and made by this version for a processor like this one.
+DatabaseHandle stored(DatabaseStore& store, const std::string& source) {
+  const auto bytes = store.find(name_of(source));
+  if (!bytes || !bytes->starts_with(source)) return nullptr;
+  hs_database_t* handle = nullptr;
+  if (hs_deserialize_database(bytes->data() + source.size(), bytes->size() - source.size(), &handle) != HS_SUCCESS) return nullptr;
+  return DatabaseHandle{handle};
+}
+
+void keep(DatabaseStore& store, const std::string& source, const hs_database_t& database) {
+  char* bytes = nullptr;
+  std::size_t size = 0;
+  if (hs_serialize_database(&database, &bytes, &size) != HS_SUCCESS) return;
+  std::string all = source;
+  all.append(bytes, size);
+  std::free(bytes);
+  store.keep(name_of(source), all);
+}
+
+}  // namespace
+
+Scanner::Scanner(std::shared_ptr<const Database> database) : database_(std::move(database)) {}
+Scanner::~Scanner() = default;
+
+std::unique_ptr<Scanner> Scanner::compile(std::span<const std::string> expressions, std::vector<Refusal>& refused, DatabaseStore* store) {
+  auto database = std::make_shared<Database>();
+  if (expressions.empty()) return std::unique_ptr<Scanner>(new Scanner(std::move(database)));
+  std::vector<std::string> texts;
+  for (const std::string& expression : expressions) texts.push_back(for_scanning(expression));
+  const std::string source = store == nullptr ? "" : source_of(texts);
+  if (store != nullptr) database->handle = stored(*store, source);
+  const bool is_new = !database->handle;
+  if (is_new) database->handle = compiled(texts, refused);
+  if (!database->handle) return nullptr;
+  if (is_new && store != nullptr) keep(*store, source, *database->handle);
   return std::unique_ptr<Scanner>(new Scanner(std::move(database)));
 }
 

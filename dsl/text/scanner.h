@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "dsl/text/database_store.h"
 #include "stream/values/result.h"
 
 namespace tocsin::dsl::text {
@@ -20,8 +21,10 @@ class Scanner {
     std::string message;
   };
 
-  // `expressions` in RE2's syntax, macros expanded. The scanner is null if one is refused.
-  static std::unique_ptr<Scanner> compile(std::span<const std::string> expressions, std::vector<Refusal>& refused);
+  // `expressions` in RE2's syntax, macros expanded. The scanner is null if one is refused. A database of the same expressions that is in
+  // `store` (if there is one) is taken from it, and a new one kept there.
+  static std::unique_ptr<Scanner> compile(std::span<const std::string> expressions, std::vector<Refusal>& refused,
+                                          DatabaseStore* store = nullptr);
   ~Scanner();
   Scanner(const Scanner&) = delete;
   Scanner& operator=(const Scanner&) = delete;
