@@ -31,6 +31,7 @@
 namespace tocsin::adapters::cli {
 namespace {
 
+using stream::Result;
 using stream::Time;
 
 // How a command ended, and the last of its lines that speaks of an error.
@@ -142,6 +143,7 @@ class WatchedLog final : public stream::LogReader {
     const auto entry = log_->next();
     if (ending_ && entry && *entry != nullptr) ending_->read(**entry);
     if (!begun_ || !entry || *entry == nullptr) return entry;
+    if (!first_) first_ = (*entry)->appended, started_ = std::chrono::steady_clock::now();
     if (speed_ > 0) wait_for((*entry)->appended);
     if (kill_at_ && entries_ == *kill_at_) kill(getpid(), SIGKILL);
     ++entries_;
@@ -149,12 +151,12 @@ class WatchedLog final : public stream::LogReader {
   }
   stream::Result<void> seek(stream::Position position) override { return log_->seek(position); }
   stream::Result<stream::Position> oldest() override { return log_->oldest(); }
+  [[nodiscard]] std::optional<Time> first() const noexcept { return first_; }  // the append time of the first entry that was judged
 
  private:
   void wait_for(Time arrival) {
-    if (first_ == stream::never) first_ = arrival, started_ = std::chrono::steady_clock::now();
     const auto due = started_ + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
-                                    std::chrono::duration<double>(stream::seconds(arrival - first_) / speed_));
+                                    std::chrono::duration<double>(stream::seconds(arrival - *first_) / speed_));
     std::this_thread::sleep_until(due);
   }
 
@@ -164,7 +166,7 @@ class WatchedLog final : public stream::LogReader {
   std::optional<std::uint64_t> kill_at_;
   bool begun_ = false;
   std::uint64_t entries_ = 0;
-  Time first_ = stream::never;
+  std::optional<Time> first_;
   std::chrono::steady_clock::time_point started_;
 };
 
@@ -216,6 +218,17 @@ RunReport cannot(const std::string& why) {
   return report;
 }
 
+Result<stream::LoadedPack> pack_of(const RunOptions& options) {
+  if (options.pack) return *options.pack;
+  auto files = dsl::read_pack(rules_directory(options.rules));
+  if (!files) return files.error();
+  dsl::Budgets budgets;
+  budgets.all_scripted = options.force_scripted;
+  packs::PackOutcome outcome = packs::compile(*files, budgets);
+  if (outcome.pack) return std::move(*outcome.pack);
+  return refusal(outcome, rules_directory(options.rules).string());
+}
+
 std::uint64_t journal_bytes(const std::filesystem::path& directory) {
   std::uint64_t bytes = 0;
   std::error_code error;
@@ -226,17 +239,13 @@ std::uint64_t journal_bytes(const std::filesystem::path& directory) {
 
 }  // namespace
 
-RunReport run_engine(const RunOptions& asked, const Observer& observer) {
+RunReport run_engine(const RunOptions& asked, const Observers& observers) {
   const auto recording = recording_named(asked.journal);
   if (!recording) return cannot(recording.error().message);
   RunOptions options = asked;
   options.journal = *recording;
-  auto files = dsl::read_pack(rules_directory(options.rules));
-  if (!files) return cannot(files.error().message);
-  dsl::Budgets budgets;
-  budgets.all_scripted = options.force_scripted;
-  const packs::PackOutcome outcome = packs::compile(*files, budgets);
-  if (!outcome.pack) return cannot(refusal(outcome, rules_directory(options.rules).string()).message);
+  const auto pack = pack_of(options);
+  if (!pack) return cannot(pack.error().message);
   auto reader = journal::Reader::open(options.journal);
   if (!reader) return cannot(reader.error().message);
   runtime::JournalLog journal_log{std::move(*reader)};
@@ -247,12 +256,15 @@ RunReport run_engine(const RunOptions& asked, const Observer& observer) {
   Terminal terminal{{text_on_stdout ? stdout : stderr, options.verbose, options.temporary ? std::string{} : options.journal.string()}};
   Publisher publisher{options, terminal, ending};
   if (auto open = publisher.flush(); !open) return cannot(open.error().message);
-  const auto publish = [&publisher](const stream::Report& report, std::string_view line) { publisher.publish(report, line); };
+  const auto publish = [&](const stream::Report& report, std::string_view line) {
+    if (observers.report) observers.report(report);
+    publisher.publish(report, line);
+  };
   packs::PackStore store{[&terminal](std::string_view hash, const stream::Error& why) { terminal.note(journal_pack_refused(hash, why)); }};
-  store.add(*outcome.pack);
+  store.add(*pack);
   stream::ShardOptions shard_options;
   shard_options.digest_columns = options.digest_columns;
-  shard_options.ignore_packs = !options.rules.empty();
+  shard_options.ignore_packs = options.pack || !options.rules.empty();
 
   journal::StateStore state{options.journal};
   std::unique_ptr<stream::BundleSink> sink = std::make_unique<runtime::PublishingSink>(publish);
@@ -262,8 +274,8 @@ RunReport run_engine(const RunOptions& asked, const Observer& observer) {
     if (!history) return cannot(history.error().message);
     sink = std::make_unique<runtime::DiskSink>(std::move(*history), state, publish);
   }
-  runtime::ShardRunner runner{*outcome.pack, {log, *sink, store, options.resume ? &state : nullptr}, shard_options};
-  if (observer) runner.shard().observe(observer);
+  runtime::ShardRunner runner{*pack, {log, *sink, store, options.resume ? &state : nullptr}, shard_options};
+  if (observers.evaluation) runner.shard().observe(observers.evaluation);
   if (auto restored = runner.restore(); !restored) return cannot(restored.error().message);
   log.begin();
 
@@ -302,7 +314,9 @@ RunReport run_engine(const RunOptions& asked, const Observer& observer) {
   if (kept && read && runner.judged() == 0 && !options.follow && !options.resume)
     return cannot("there is no journal in " + options.journal.string() + ": name a directory that `tocsin wrap` or `tocsin ingest` made");
 
+  if (observers.end) observers.end(runner.shard());
   RunReport report;
+  report.first = log.first(), report.last = runner.shard().clock();
   report.exit = std::max(storage.ended(read), storage.ended(kept));
   report.digests = runner.shard().digests();
   report.row_digests = runner.shard().row_digests();

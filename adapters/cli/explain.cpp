@@ -221,7 +221,8 @@ int explain(const ExplainOptions& options) {
   run.journal = *journal;
   run.rules = options.rules;
   run.quiet = true;
-  const RunReport report = run_engine(run, [&](const Evaluation& evaluation) {
+  Observers observers;
+  observers.evaluation = [&](const Evaluation& evaluation) {
     rules.insert(evaluation.rule.name);
     if (!first) first = evaluation.tick;
     last = std::max(last, evaluation.tick);
@@ -234,7 +235,8 @@ int explain(const ExplainOptions& options) {
     if (moment->after && evaluation.tick < *first + *moment->after) return;
     const auto slot = member(options, evaluation);
     if (slot) found = explained(evaluation, evaluation.values.graph(), *slot);
-  });
+  };
+  const RunReport report = run_engine(run, observers);
   if (report.exit != 0) return report.exit;
   if (!wrong.empty()) return cannot(wrong);
   constexpr stream::Duration grace = std::chrono::minutes{1};  // between the first record and the first evaluation

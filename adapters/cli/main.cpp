@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "adapters/cli/backtest.h"
 #include "adapters/cli/check.h"
 #include "adapters/cli/config.h"
 #include "adapters/cli/engine.h"
@@ -18,6 +19,7 @@
 #include "adapters/cli/recordings.h"
 #include "adapters/cli/say.h"
 #include "adapters/cli/service_commands.h"
+#include "adapters/cli/status.h"
 #include "adapters/cli/topic_journal.h"
 #include "adapters/cli/usage.h"
 #include "adapters/cli/version.h"
@@ -45,6 +47,19 @@ void print_report(const cli::RunReport& report, bool digests, bool counters) {
       c.late, c.duplicates, c.corrected_times, c.unknown_signal, c.unwanted, c.rejected_blocks, c.unit_mismatch, c.strays, c.member_limit,
       c.event_limit, c.text_limit, c.gaps, c.quarantined, c.alerts_over_limit, c.packs_refused, report.corrupt_frames, report.undecodable);
   for (const auto& [rule, message] : c.quarantine_messages) fmt::print("quarantined {}: {}\n", rule, message);
+}
+
+// Copies the part of a cluster's telemetry that `journal` names, and makes `journal` that copy. False: it could not; `status` says how.
+bool copy_part(cli::TopicPart part, std::filesystem::path& journal, std::optional<cli::TemporaryJournal>& copied, int& status) {
+  part.cluster = journal.string();
+  auto copy = cli::TemporaryJournal::of(part);
+  if (!copy) {
+    cli::say("tocsin: {}\n", copy.error().message);
+    status = copy.error().code == tocsin::stream::Errc::io ? 3 : 2;
+    return false;
+  }
+  journal = copied.emplace(std::move(*copy)).directory();
+  return true;
 }
 
 int run_wrap(const wrap::WrapOptions& options, const std::filesystem::path& rules, const std::string& to, bool verbose) {
@@ -140,14 +155,7 @@ int run(int argc, char** argv) {
     std::optional<cli::TemporaryJournal> copied;
     if (cli::names_a_cluster(replay.journal.string())) {
       if (replay.follow || replay.resume) throw CLI::ValidationError("--follow and --resume are for a journal on disk");
-      replayed.cluster = replay.journal.string();
-      auto copy = cli::TemporaryJournal::of(replayed);
-      if (!copy) {
-        cli::say("tocsin: {}\n", copy.error().message);
-        status = copy.error().code == tocsin::stream::Errc::io ? 3 : 2;
-        return;
-      }
-      replay.journal = copied.emplace(std::move(*copy)).directory();
+      if (!copy_part(replayed, replay.journal, copied, status)) return;
       replay.temporary = true;
     } else if (!replayed.from.empty() || !replayed.until.empty() || replayed.options.partition >= 0 || !replayed.options.subject.empty()) {
       throw CLI::ValidationError("--partition, --job, --from and --until are for a cluster: tocsin replay kafka://HOST:PORT …");
@@ -176,6 +184,17 @@ int run(int argc, char** argv) {
   test_command->add_flag("--verbose", verbose, "Name the cases that pass as well");
   test_command->callback([&] { status = cli::test(test_rules, only, verbose); });
 
+  cli::BacktestOptions backtest;
+  auto* backtest_command =
+      app.add_subcommand("backtest", "Judge recordings by other rules: what each would have reported, and what differs from those of now");
+  backtest_command->add_option("JOURNAL", backtest.journals, journal_text + "; or a directory of journals (default: all that wrap made)")
+      ->option_text("");
+  backtest_command->add_option("--rules", backtest.rules, several_text)->option_text("DIR ...");
+  backtest_command->add_option("--against", backtest.against, "Compare with these rules, which are named in the same way")
+      ->option_text("DIR ...");
+  backtest_command->add_flag("--json", backtest.json, "Print one JSON object");
+  backtest_command->callback([&] { status = cli::backtest(backtest); });
+
   cli::add_config_command(app, status);
 
   app.add_subcommand("reference", "Print every word of the rules' language with its meaning, as Markdown")->callback([] {
@@ -202,6 +221,30 @@ int run(int argc, char** argv) {
   explain_command->callback([&] {
     if (rank_option->count() > 0) explain.rank = rank;
     status = cli::explain(explain);
+  });
+
+  cli::StatusOptions asked;
+  auto* status_command = app.add_subcommand(
+      "status", "Show how the jobs of a log stand: figures, alerts that fire, rules that cannot decide, and what they miss");
+  cli::TopicPart looked_at;
+  status_command->add_option("JOURNAL", asked.journal, journal_text + "; or a cluster's telemetry, kafka://HOST:PORT[/PREFIX] or FILE.yml")
+      ->required()
+      ->option_text("(required)");
+  cli::add_part_options(*status_command, looked_at);
+  status_command->get_option("--job")->description("This job alone; of a cluster, from the partition that has its records");
+  status_command->add_option("--rules", asked.rules, replay_rules_text)->option_text("DIR");
+  status_command->add_flag("--json", asked.json,
+                           "Print one JSON object: jobs as /api/v1/jobs has them, and the verdicts of those that have ended");
+  status_command->callback([&] {
+    std::optional<cli::TemporaryJournal> copied;
+    asked.job = looked_at.options.subject;
+    if (cli::names_a_cluster(asked.journal.string())) {
+      if (!copy_part(looked_at, asked.journal, copied, status)) return;
+      asked.temporary = true;
+    } else if (!looked_at.from.empty() || !looked_at.until.empty() || looked_at.options.partition >= 0) {
+      throw CLI::ValidationError("--partition, --from and --until are for a cluster: tocsin status kafka://HOST:PORT …");
+    }
+    status = cli::status(asked);
   });
 
   cli::IngestOptions ingest;

@@ -36,17 +36,6 @@ struct Recording {
   std::uint64_t bytes = 0;
 };
 
-std::vector<fs::path> recordings() {
-  std::vector<fs::path> found;
-  std::error_code error;
-  for (auto at = fs::directory_iterator(wrap::state_directory(), error); !error && at != fs::directory_iterator{}; at.increment(error)) {
-    std::error_code gone;
-    if (at->is_directory(gone) && wrap::names_a_run(at->path().filename().string())) found.push_back(at->path());
-  }
-  std::sort(found.begin(), found.end());
-  return found;
-}
-
 bool running(const std::string& name) {
   const long pid = std::strtol(name.c_str() + name.rfind('-') + 1, nullptr, 10);
   return pid > 0 && (::kill(static_cast<pid_t>(pid), 0) == 0 || errno == EPERM);
@@ -127,12 +116,23 @@ Recording look_at(const fs::path& directory) {
 
 }  // namespace
 
+std::vector<fs::path> all_recordings() {
+  std::vector<fs::path> found;
+  std::error_code error;
+  for (auto at = fs::directory_iterator(wrap::state_directory(), error); !error && at != fs::directory_iterator{}; at.increment(error)) {
+    std::error_code gone;
+    if (at->is_directory(gone) && wrap::names_a_run(at->path().filename().string())) found.push_back(at->path());
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
 Result<fs::path> recording_named(const fs::path& argument) {
   std::error_code error;
   if (fs::exists(argument, error)) return argument;
   const fs::path state = wrap::state_directory();
   if (argument == "last") {
-    const auto all = recordings();
+    const auto all = all_recordings();
     if (all.empty())
       return Error{Errc::not_found, "there is no recording in " + state.string() + ": tocsin wrap makes one, or name a directory"};
     return all.back();
@@ -142,7 +142,7 @@ Result<fs::path> recording_named(const fs::path& argument) {
 }
 
 int runs(bool json) {
-  const auto all = recordings();
+  const auto all = all_recordings();
   nlohmann::json list = nlohmann::json::array();
   for (const fs::path& directory : all) {
     const Recording one = look_at(directory);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <vector>
 
 #include "stream/values/result.h"
 
@@ -8,6 +9,9 @@ namespace tocsin::adapters::cli {
 
 // The journal that an argument names: a directory; `last`, the newest recording of this user; or a recording as `tocsin runs` lists it.
 [[nodiscard]] stream::Result<std::filesystem::path> recording_named(const std::filesystem::path& argument);
+
+// Those that wrap made for this user, the oldest first.
+[[nodiscard]] std::vector<std::filesystem::path> all_recordings();
 
 // Lists the recordings that wrap made, the newest last: name, begin, job, size, and what became of it.
 [[nodiscard]] int runs(bool json);

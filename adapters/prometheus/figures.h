@@ -58,6 +58,7 @@ struct JobFigures {
   std::vector<Alert> alerts;                          // that fire
   stream::Spread step_time, compute_time;             // over its ranks
   std::vector<stream::SubjectFigures::Rank> by_rank;  // none of a job of very many
+  std::vector<stream::UndecidedRule> undecided;       // rules that cannot decide
 };
 using PublishedJobs = std::shared_ptr<const std::vector<JobFigures>>;
 

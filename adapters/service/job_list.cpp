@@ -58,6 +58,18 @@ void put(std::string& out, const stream::SubjectFigures::Rank& rank) {
   out += '}';
 }
 
+void put(std::string& out, const std::string& text) { formats::put_text(out, text); }
+
+template <class T>
+void put_list(std::string& out, std::string_view key, const std::vector<T>& list);
+
+void put(std::string& out, const stream::UndecidedRule& undecided) {
+  out += '{';
+  put(out, "rule", undecided.rule);
+  put_list(out, "missing", undecided.missing);
+  out += '}';
+}
+
 template <class T>
 void put_list(std::string& out, std::string_view key, const std::vector<T>& list) {
   formats::put_key(out, key);
@@ -69,16 +81,17 @@ void put_list(std::string& out, std::string_view key, const std::vector<T>& list
   out += ']';
 }
 
-void put(std::string& out, const JobFigures& job, int partition) {
+void put(std::string& out, const JobFigures& job, std::optional<int> partition, bool with_undecided) {
   out += '{';
   put(out, "job", job.job), put(out, "attempt", job.attempt), put(out, "state", job.state);
-  put_count(out, "partition", static_cast<std::uint64_t>(partition));
+  if (partition) put_count(out, "partition", static_cast<std::uint64_t>(*partition));
   if (job.ranks) put_count(out, "ranks", *job.ranks);
   put(out, "step", job.step), put(out, "steps_per_second", job.steps_per_second), put(out, "loss", job.loss);
   put(out, "goodput", job.goodput), put(out, "lost_gpu_seconds", job.gpu_seconds_lost);
   put(out, "step_time", job.step_time), put(out, "compute_time", job.compute_time);
   put_list(out, "alerts", job.alerts);
   put_list(out, "by_rank", job.by_rank);
+  if (with_undecided) put_list(out, "undecided", job.undecided);
   out += '}';
 }
 
@@ -118,8 +131,17 @@ stream::Result<std::string> JobList::json(const http::Providers::Query& query) c
       if ((!job.empty() && one.job != job) || (!state.empty() && one.state != state)) continue;
       if (limit-- == 0) return out += ']';
       if (out.size() > 1) out += ',';
-      put(out, one, partition);
+      put(out, one, partition, !job.empty());
     }
+  return out += ']';
+}
+
+std::string jobs_json(const std::vector<JobFigures>& jobs) {
+  std::string out = "[";
+  for (const JobFigures& job : jobs) {
+    if (out.size() > 1) out += ',';
+    put(out, job, std::nullopt, true);
+  }
   return out += ']';
 }
 

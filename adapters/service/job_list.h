@@ -3,6 +3,7 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "adapters/http/api.h"
 #include "adapters/prometheus/figures.h"
@@ -14,12 +15,15 @@ class JobList {
  public:
   void publish(int partition, prometheus::PublishedJobs jobs);
   void withdraw(int partition);
-  // A JSON array, by partition and name. ?job= ?state= ?limit=
+  // A JSON array, by partition and name. ?job= ?state= ?limit= The rules that cannot decide are shown of one job alone.
   [[nodiscard]] stream::Result<std::string> json(const http::Providers::Query& query) const;
 
  private:
   mutable std::mutex mutex_;
   std::map<int, prometheus::PublishedJobs> jobs_;
 };
+
+// The same of these jobs, which are of no partition.
+[[nodiscard]] std::string jobs_json(const std::vector<prometheus::JobFigures>& jobs);
 
 }  // namespace tocsin::adapters::service

@@ -98,6 +98,7 @@ SubjectFigures Attempt::figures(Time clock) const {
           {slot - 1, std::string{topology_.key(Level::rank, slot).node}, step, of(step_times, slot), of(compute_times, slot)});
     }
   f.firing = firing();
+  f.undecided = judge_->undecided();
   return f;
 }
 

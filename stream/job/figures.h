@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "stream/rules/alert.h"
+#include "stream/rules/undecided.h"
 #include "stream/values/time.h"
 #include "stream/values/value.h"
 
@@ -38,6 +39,7 @@ struct SubjectFigures {
   Spread step_time, compute_time;  // means of each rank's last steps
   std::vector<Rank> by_rank;
   std::vector<AlertTransition> firing;
+  std::vector<UndecidedRule> undecided;  // of the rules that judge it
 };
 
 }  // namespace tocsin::stream

@@ -20,6 +20,7 @@
 #include "stream/rules/scheduler.h"
 #include "stream/rules/script_runtime.h"
 #include "stream/rules/steady.h"
+#include "stream/rules/undecided.h"
 #include "stream/topology/topology.h"
 #include "stream/values/digest.h"
 #include "stream/values/symbols.h"
@@ -75,6 +76,7 @@ class Judge final : private Leaves {
   [[nodiscard]] bool over() const noexcept { return over_; }  // "end" has run and the verdict is published
   [[nodiscard]] Time last_tick() const noexcept { return scheduler_.last_tick(); }
   [[nodiscard]] const std::string& end_reason() const noexcept { return end_reason_; }
+  [[nodiscard]] std::vector<UndecidedRule> undecided() const { return stream::undecided(*pack_, runs_, facts_.history, facts_.coverage); }
   [[nodiscard]] std::vector<AlertTransition> firing() const { return lifecycle_.firing(runs_, facts_.topology); }
 
   // Of rules of scope "job", whose alerts do not end with the attempt: whether some are here once it is over.

@@ -70,6 +70,8 @@ class RuleRun {
   [[nodiscard]] double known_share() const;  // of its members' evaluations
   [[nodiscard]] bool mostly_known() const { return known_share() >= 0.9; }
   [[nodiscard]] std::size_t members_seen() const noexcept { return evaluated_.size() - (rule_->per == Level::rank && !evaluated_.empty()); }
+  // No member's outcome was known at the last tick, as where there are none.
+  [[nodiscard]] bool undecided() const noexcept { return ticks_ > 0 && known_now_ == 0; }
   [[nodiscard]] bool answered_yes() const noexcept { return answered_yes_; }
   [[nodiscard]] std::uint64_t evaluations() const noexcept { return ticks_; }
 

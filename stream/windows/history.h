@@ -124,6 +124,8 @@ class History {
     std::span<const Time> changed;
   };
   [[nodiscard]] Steps steps() const noexcept;
+  // Whether anything of it came.
+  [[nodiscard]] bool came(SignalId signal) const noexcept;
   // Null: no window keeps them. Of a signal that counts points.
   [[nodiscard]] const Accumulators* since_start(SignalId signal) const noexcept;
   // The window of the last points that keeps the most of them.

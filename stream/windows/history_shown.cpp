@@ -23,6 +23,11 @@ History::Steps History::steps() const noexcept {
   return {steps.step_values, steps.step_changes};
 }
 
+bool History::came(SignalId signal) const noexcept {
+  const SignalHistory* found = state_->find(signal);
+  return found != nullptr && found->arrivals.any();
+}
+
 const Accumulators* History::since_start(SignalId signal) const noexcept {
   const SignalHistory* found = state_->find(signal);
   return found == nullptr ? nullptr : found->since_start();

@@ -193,3 +193,23 @@ TEST_CASE("the step of a job is that of the rank that is furthest") {
   job.consume(b, 1);
   CHECK(figures(job).step == 7);
 }
+
+TEST_CASE("a job shows the rules that cannot decide, with the signals that never came and no others") {
+  SmallJob job{shipped()};
+  begin(job, 0, 4);
+  steps(job, 10, 310, 500);
+  const auto undecided = figures(job).undecided;
+  const auto missing = [&undecided](std::string_view rule) {
+    const auto found = std::find_if(undecided.begin(), undecided.end(), [rule](const auto& one) { return one.rule == rule; });
+    REQUIRE(found != undecided.end());
+    return found->missing;
+  };
+  CHECK(missing("throttle") == std::vector<std::string>{"sm_clock"});
+  for (const auto& one : undecided) {
+    CAPTURE(one.rule);
+    for (const char* came : {"step", "step_time", "compute_time", "loss", "step_gap"}) {
+      CHECK(std::find(one.missing.begin(), one.missing.end(), came) == one.missing.end());
+      CHECK(one.rule != "straggler");  // it has all that it needs
+    }
+  }
+}

@@ -1,0 +1,131 @@
+#include "adapters/cli/status.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <chrono>
+#include <map>
+#include <set>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "adapters/cli/engine.h"
+#include "adapters/cli/say.h"
+#include "adapters/formats/alert_form.h"
+#include "adapters/formats/alerts.h"
+#include "adapters/formats/printable.h"
+#include "adapters/service/job_list.h"
+#include "adapters/service/job_watch.h"
+#include "stream/values/quantity.h"
+
+namespace tocsin::adapters::cli {
+namespace {
+
+using prometheus::JobFigures;
+
+// "running, 4 ranks, step 112, loss 2.31, goodput 93 %"
+std::string figures_text(const JobFigures& job) {
+  std::vector<std::string> parts{job.state};
+  if (job.ranks) parts.push_back(fmt::format("{} rank{}", *job.ranks, *job.ranks == 1 ? "" : "s"));
+  if (job.step) parts.push_back(fmt::format("step {:.0f}", *job.step));
+  if (job.step_time.count > 0) parts.push_back(stream::quantity_text(job.step_time.median, "seconds") + " a step");
+  if (job.loss) parts.push_back(fmt::format("loss {:.4g}", *job.loss));
+  if (job.goodput) parts.push_back(fmt::format("goodput {:.0f} %", 100 * *job.goodput));
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+// Rules that miss the same signals share a line.
+std::string undecided_text(const JobFigures& job) {
+  std::map<std::vector<std::string>, std::vector<std::string>> by_missing;
+  for (const auto& [rule, missing] : job.undecided) by_missing[missing].push_back(rule);
+  std::string out;
+  for (const auto& [missing, rules] : by_missing)
+    out += fmt::format("    {}: {}\n",
+                       missing.empty() ? "too few values, or too few peers, so far" : fmt::format("without {}", fmt::join(missing, ", ")),
+                       fmt::join(rules, ", "));
+  return out;
+}
+
+std::string text_of(const JobFigures& job) {
+  std::string out = fmt::format("job {}, attempt {}: {}\n", job.job, job.attempt, figures_text(job));
+  if (job.alerts.empty()) out += "  nothing fires\n";
+  for (const JobFigures::Alert& alert : job.alerts)
+    out += fmt::format("  fires: {:<8}  {}  {}\n", stream::name(alert.severity), alert.rule, formats::member_text(alert.member));
+  if (!job.undecided.empty())
+    out += fmt::format("  {} rule{} cannot decide:\n{}", job.undecided.size(), job.undecided.size() == 1 ? "" : "s", undecided_text(job));
+  return out;
+}
+
+// An attempt that has ended, by its verdict: families in the place of rules.
+std::string text_of(const stream::Verdict& verdict) {
+  std::string out =
+      fmt::format("job {}, attempt {}: ended {}, {}: {}\n", verdict.subject, verdict.attempt, formats::time_text(verdict.ended),
+                  verdict.end_reason, verdict.family.empty() ? "no fault found" : stream::with_words(verdict.family, verdict.family_words));
+  for (const stream::Verdict::Line& line : verdict.families)
+    if (line.standing == stream::Standing::undecidable)
+      out += fmt::format("  could not decide {}{}{}\n", stream::with_words(line.family, line.words),
+                         line.missing.empty() ? "" : ": without ", fmt::join(line.missing, ", "));
+  return out;
+}
+
+std::string printable_lines(const std::string& text) {
+  std::string out;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = text.find('\n', at);
+    out += formats::printable(text.substr(at, end - at)) + '\n';
+    at = end + 1;
+  }
+  return out;
+}
+
+}  // namespace
+
+int status(const StatusOptions& options) {
+  prometheus::PublishedJobs jobs;
+  RunOptions run;
+  run.journal = options.journal, run.rules = options.rules;
+  run.quiet = true, run.temporary = options.temporary;
+  std::map<std::string, stream::Verdict> verdicts;  // the last of each job
+  Observers observers;
+  observers.report = [&verdicts](const stream::Report& report) {
+    if (const auto* verdict = std::get_if<stream::Verdict>(&report)) verdicts.insert_or_assign(verdict->subject, *verdict);
+  };
+  observers.end = [&jobs](const stream::Shard& shard) {
+    service::JobWatch watch;
+    while (!jobs) jobs = watch.look(shard, std::chrono::steady_clock::now());
+  };
+  const RunReport report = run_engine(run, observers);
+  if (report.exit != 0) return report.exit;
+  std::vector<JobFigures> shown;
+  std::set<std::string> names;
+  for (const auto& [job, verdict] : verdicts) names.insert(job);
+  for (const JobFigures& job : *jobs) {
+    names.insert(job.job);
+    if (job.state != "ended" || !verdicts.contains(job.job)) verdicts.erase(job.job), shown.push_back(job);
+  }
+  if (!options.job.empty()) {
+    std::erase_if(shown, [&options](const JobFigures& job) { return job.job != options.job; });
+    std::erase_if(verdicts, [&options](const auto& one) { return one.first != options.job; });
+  }
+  if (shown.empty() && verdicts.empty() && !options.job.empty()) {
+    say("tocsin status: there is no job '{}' here; there {} {}\n", formats::printable(options.job), names.size() == 1 ? "is" : "are",
+        names.empty() ? "none" : formats::printable(fmt::format("{}", fmt::join(names, ", "))));
+    return 1;
+  }
+  if (options.json) {
+    std::string ended;
+    for (const auto& [job, verdict] : verdicts) ended += (ended.empty() ? "" : ",") + formats::verdict_to_json(verdict);
+    fmt::print("{{\"jobs\":{},\"ended\":[{}]}}\n", service::jobs_json(shown), ended);
+    return 0;
+  }
+  fmt::print("as of {}\n", formats::time_text(report.last));
+  for (const JobFigures& job : shown) fmt::print("{}", printable_lines(text_of(job)));
+  for (const auto& [job, verdict] : verdicts) fmt::print("{}", printable_lines(text_of(verdict)));
+  if (shown.empty() && verdicts.empty()) fmt::print("no job has a record yet\n");
+  for (const auto& [rule, message] : report.counters.quarantine_messages)
+    fmt::print("rule {} failed and is set aside: {}\n", rule, formats::printable(message));
+  return 0;
+}
+
+}  // namespace tocsin::adapters::cli
