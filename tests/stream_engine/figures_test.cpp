@@ -204,7 +204,8 @@ TEST_CASE("a job shows the rules that cannot decide, with the signals that never
     REQUIRE(found != undecided.end());
     return found->missing;
   };
-  CHECK(missing("throttle") == std::vector<std::string>{"sm_clock"});
+  const auto of_throttle = missing("throttle");
+  CHECK(std::find(of_throttle.begin(), of_throttle.end(), "sm_clock") != of_throttle.end());
   for (const auto& one : undecided) {
     CAPTURE(one.rule);
     for (const char* came : {"step", "step_time", "compute_time", "loss", "step_gap"}) {
