@@ -151,6 +151,7 @@ std::string ServiceOutlet::status() const {
   const auto rules = known_rules();
   put(out, "pack", rules.pack->hash), put(out, "pack_since", formats::typed_time(std::chrono::floor<std::chrono::seconds>(*rules.since)));
   put(out, "reload_failure", rules.failure), put(out, "not_ready", not_ready());
+  put(out, "time", formats::typed_time(std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now())));
   formats::put_key(out, "partitions"), out += '[';
   const std::lock_guard lock{mutex_};
   for (const auto& [number, partition] : partitions_) {

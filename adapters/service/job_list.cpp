@@ -81,7 +81,7 @@ void put_list(std::string& out, std::string_view key, const std::vector<T>& list
   out += ']';
 }
 
-void put(std::string& out, const JobFigures& job, std::optional<int> partition, bool with_undecided) {
+void put(std::string& out, const JobFigures& job, std::optional<int> partition, bool by_rank, bool with_undecided) {
   out += '{';
   put(out, "job", job.job), put(out, "attempt", job.attempt), put(out, "state", job.state);
   if (partition) put_count(out, "partition", static_cast<std::uint64_t>(*partition));
@@ -90,7 +90,7 @@ void put(std::string& out, const JobFigures& job, std::optional<int> partition, 
   put(out, "goodput", job.goodput), put(out, "lost_gpu_seconds", job.gpu_seconds_lost);
   put(out, "step_time", job.step_time), put(out, "compute_time", job.compute_time);
   put_list(out, "alerts", job.alerts);
-  put_list(out, "by_rank", job.by_rank);
+  if (by_rank) put_list(out, "by_rank", job.by_rank);
   if (with_undecided) put_list(out, "undecided", job.undecided);
   out += '}';
 }
@@ -109,17 +109,19 @@ void JobList::withdraw(int partition) {
 
 stream::Result<std::string> JobList::json(const http::Providers::Query& query) const {
   std::size_t limit = usual_limit;
-  std::string job, state;
+  std::string job, state, by_rank = "yes";
   for (const auto& [name, value] : query) {
     if (name == "job") job = value;
     else if (name == "state") state = value;
-    else if (name != "limit") return Error{Errc::malformed, "there is no parameter '" + name + "'; known are job, state, limit"};
+    else if (name == "by_rank") by_rank = value;
+    else if (name != "limit") return Error{Errc::malformed, "there is no parameter '" + name + "'; known are job, state, by_rank, limit"};
     else if (const auto [end, wrong] = std::from_chars(value.data(), value.data() + value.size(), limit);
              wrong != std::errc{} || end != value.data() + value.size())
       return Error{Errc::malformed, "limit is not a whole number: ?limit=1000"};
   }
   if (!state.empty() && std::find(std::begin(states), std::end(states), state) == std::end(states))
     return Error{Errc::malformed, "state is starting, running, hung, unobserved or ended"};
+  if (by_rank != "yes" && by_rank != "no") return Error{Errc::malformed, "by_rank is yes or no"};
   std::map<int, prometheus::PublishedJobs> all;
   {
     const std::lock_guard lock{mutex_};
@@ -131,7 +133,7 @@ stream::Result<std::string> JobList::json(const http::Providers::Query& query) c
       if ((!job.empty() && one.job != job) || (!state.empty() && one.state != state)) continue;
       if (limit-- == 0) return out += ']';
       if (out.size() > 1) out += ',';
-      put(out, one, partition, !job.empty());
+      put(out, one, partition, by_rank == "yes", !job.empty());
     }
   return out += ']';
 }
@@ -140,7 +142,7 @@ std::string jobs_json(const std::vector<JobFigures>& jobs) {
   std::string out = "[";
   for (const JobFigures& job : jobs) {
     if (out.size() > 1) out += ',';
-    put(out, job, std::nullopt, true);
+    put(out, job, std::nullopt, true, true);
   }
   return out += ']';
 }

@@ -161,8 +161,11 @@ TEST_CASE("the list of jobs has the figures that are known, and can be asked for
   CHECK(list.json({{"state", "hanging"}}).error().message == "state is starting, running, hung, unobserved or ended");
   CHECK(*list.json({{"job", "llama"}}) == "[" + first + "]");
   CHECK(*list.json({{"job", "none"}}) == "[]");
+  const std::string without_ranks = first.substr(0, first.find(",\"by_rank\"")) + "}";
+  CHECK(*list.json({{"job", "llama"}, {"by_rank", "no"}}) == "[" + without_ranks + "]");
+  CHECK(list.json({{"by_rank", "maybe"}}).error().message == "by_rank is yes or no");
   CHECK(list.json({{"limit", "x"}}).error().message == "limit is not a whole number: ?limit=1000");
-  CHECK(list.json({{"jobs", "x"}}).error().message == "there is no parameter 'jobs'; known are job, state, limit");
+  CHECK(list.json({{"jobs", "x"}}).error().message == "there is no parameter 'jobs'; known are job, state, by_rank, limit");
   list.withdraw(0);
   CHECK(*list.json({}) == "[" + second + "]");
 }
