@@ -180,6 +180,7 @@ class Chain:
         say(f"""
     the alerts     {self.alertmanager.url}/#/alerts
     the figures    {self.prometheus.url}/graph?g0.expr=tocsin_job_steps_per_second&g0.tab=0
+    the page       {self.api}/
     the engine     {self.api}/api/v1/jobs  {self.api}/api/v1/alerts  {self.api}/metrics
     the log        {self.kafka.address}
     what they print    {self.folder}

@@ -11,6 +11,7 @@
 #include "adapters/formats/alert_form.h"
 #include "adapters/formats/json_text.h"
 #include "adapters/http/api.h"
+#include "adapters/http/page/page.h"
 
 namespace tocsin::adapters::cli {
 namespace {
@@ -65,6 +66,7 @@ stream::Result<void> ServiceOutlet::start(const service::Log& log) {
   providers.metrics = [this] { return metrics(); };
   providers.not_ready = [this] { return not_ready(); };
   http::add_api(*server_, std::move(providers));
+  http::page::add_page(*server_);
   metrics_.observe([this] { return poster_ ? poster_->status() : alertmanager::PosterStatus{}; }, [this] { return server_->status(); });
   server_->start();
   return {};

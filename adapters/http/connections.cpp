@@ -177,7 +177,8 @@ class Conversation {
   }
 
   asio::awaitable<bool> send(Response response, unsigned version, bool keeps, bool head, const std::string& extra) {
-    net::Fields fields{{"Content-Type", response.type}, {"Cache-Control", "no-store"}, {"X-Content-Type-Options", "nosniff"}};
+    net::Fields fields{{"Content-Type", response.type}, {"Cache-Control", response.cache}, {"X-Content-Type-Options", "nosniff"}};
+    for (const auto& [name, value] : response.headers) fields.emplace_back(name, value);
     if (response.status == 401) fields.emplace_back("WWW-Authenticate", extra);
     if (response.status == 405) fields.emplace_back("Allow", extra);
     if (response.status == 429) fields.emplace_back("Retry-After", "1");

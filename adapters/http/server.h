@@ -25,6 +25,8 @@ struct Response {
   unsigned status = 200;
   std::string type = "text/plain; charset=utf-8";
   std::string body;
+  std::string cache = "no-store";                              // Cache-Control
+  std::vector<std::pair<std::string, std::string>> headers{};  // more than every answer has
 };
 
 // On the server's thread: a handler is quick and takes no lock for long.

@@ -1,4 +1,4 @@
-// Serves an API of examples and prints its port, for the tests in Python. A line on standard input: status, stop. The end of it ends all.
+// Serves an API of examples with the page, and prints its port, for the tests in Python. A line on standard input: status, stop. The end of it ends all.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -9,10 +9,12 @@
 #include <vector>
 
 #include "adapters/http/api.h"
+#include "adapters/http/page/page.h"
 #include "adapters/http/recent_reports.h"
 #include "adapters/http/server.h"
 #include "adapters/prometheus/metrics.h"
 #include "tests/alertmanager/transitions.h"
+#include "tests/http/kept_data.h"
 #include "tests/prometheus/examples.h"
 
 namespace {
@@ -31,6 +33,7 @@ int main(int argc, char** argv) {
   CLI::App app{"Serves an API of examples"};
   http::ServerOptions options;
   options.listen = "127.0.0.1:0";
+  std::string data;
   long read_time = 10'000, idle_time = 60'000, reload_time = 300;
   app.add_option("--listen", options.listen);
   app.add_option("--certificate", options.tls.certificate_file);
@@ -44,6 +47,7 @@ int main(int argc, char** argv) {
   app.add_option("--read-time", read_time);
   app.add_option("--idle-time", idle_time);
   app.add_option("--reload-time", reload_time, "of the first reload");
+  app.add_option("--data", data, "a folder: jobs.json and so on are what the API has, instead of examples");
   CLI11_PARSE(app, argc, argv);
   options.read_time = std::chrono::milliseconds{read_time};
   options.idle_time = std::chrono::milliseconds{idle_time};
@@ -66,6 +70,12 @@ int main(int argc, char** argv) {
   providers.status = [](const auto&) -> stream::Result<std::string> { return std::string{R"({"ready":true})"}; };
   providers.metrics = [&] { return metrics.text(); };
   providers.not_ready = [&] { return std::string{options.auth.user == "not-ready" ? "restoring: 40 %" : ""}; };
+  if (!data.empty()) {
+    for (const auto& [name, provider] :
+         {std::pair{"jobs", &providers.jobs}, std::pair{"alerts", &providers.alerts}, std::pair{"rules", &providers.rules},
+          std::pair{"verdicts", &providers.verdicts}, std::pair{"status", &providers.status}})
+      *provider = test::kept_data(data, name);
+  }
   std::vector<std::thread> reloads;
   int reloaded = 0;
   providers.reload = [&](std::function<void(stream::Result<std::string>)> done) {
@@ -80,6 +90,7 @@ int main(int argc, char** argv) {
     });
   };
   http::add_api(server, std::move(providers));
+  http::page::add_page(server);
   server.route("POST", "/echo", [](const http::Request& request) { return http::Response{200, "text/plain", request.body}; });
   server.start();
   std::cout << server.port() << std::endl;

@@ -77,6 +77,19 @@ class Api(unittest.TestCase):
         last = b"GET /-/healthy HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
         self.assertEqual(self.server.raw(request * 49 + last).count("HTTP/1.1 200 OK"), 50)
 
+    def test_the_page_is_at_the_root_with_a_policy_that_lets_nothing_else_in(self):
+        for path, kind in (("/", "text/html"), ("/page.css", "text/css"), ("/page.js", "text/javascript")):
+            status, headers, text = self.server.get(path)
+            self.assertEqual((status, headers["Content-Type"]), (200, f"{kind}; charset=utf-8"))
+            self.assertEqual({name: headers[name] for name in ("Cache-Control", "X-Content-Type-Options", "Referrer-Policy", "X-Frame-Options")},
+                             {"Cache-Control": "no-cache", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "X-Frame-Options": "DENY"})
+            self.assertIn("default-src 'none'; script-src 'self'; style-src 'self';", headers["Content-Security-Policy"])
+            self.assertEqual(headers.get_all("Cache-Control"), ["no-cache"])
+            head = self.server.request("HEAD", path)
+            self.assertEqual((head[0], head[1]["Content-Length"], head[2]), (200, str(len(text.encode())), ""))
+        self.assertEqual(self.server.request("POST", "/")[0], 405)
+        self.assertIsNone(self.server.get("/api/v1/alerts")[1]["Content-Security-Policy"])
+
     def test_head_is_get_without_a_body(self):
         answer = self.server.raw(b"HEAD /-/healthy HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
         self.assertIn("Content-Length: 18\r\n", answer)
@@ -176,10 +189,12 @@ class Credentials(unittest.TestCase):
             self.assertEqual(self.curl("-H", "Authorization: Bearer t0ken", f"{url}/api/v1/alerts"), "200")
             self.assertEqual(self.curl("-u", "op:hunter", f"{url}/metrics"), "401")
             self.assertEqual(self.curl("-X", "POST", f"{url}/-/reload"), "401")
+            self.assertEqual(self.curl(f"{url}/"), "401")
+            self.assertEqual(self.curl("-u", "op:hunter2", f"{url}/"), "200")
             self.assertEqual(self.curl(f"{url}/nowhere"), "401")              # which paths there are is not shown
             self.assertEqual(self.curl(f"{url}/-/healthy"), "200")            # a probe needs none
             status = server.status()
-            self.assertEqual(status["unauthorized"], 4)
+            self.assertEqual(status["unauthorized"], 5)
             text = server.get("/metrics", headers={"Authorization": "Bearer t0ken"})[2]
             self.assertNotIn("hunter2", text)
             self.assertNotIn("t0ken", text)

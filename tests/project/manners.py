@@ -13,7 +13,7 @@ from arrows import sources, without_comments
 
 TOPS = ("stream", "schemas", "dsl", "adapters")
 SKIPPED = {".git", "build", "__pycache__", ".cache", "shared"}
-CODE = (".h", ".cpp", ".inc", ".lua", ".py", ".fbs", ".cmake")
+CODE = (".h", ".cpp", ".inc", ".lua", ".py", ".fbs", ".cmake", ".js", ".html", ".css")
 MOST_LINES, COLUMNS = 400, 120
 
 

@@ -10,7 +10,7 @@ OLD = re.compile(
 )
 FOLDERS = ("stream", "schemas", "dsl", "adapters", "rules", "docs", "tests", "bench", "deploy", "scripts")
 PAGES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")
-SUFFIXES = (".h", ".cpp", ".inc", ".fbs", ".lua", ".md", ".py", ".json", ".yml", "")  # "": programs without one
+SUFFIXES = (".h", ".cpp", ".inc", ".fbs", ".lua", ".md", ".py", ".js", ".html", ".css", ".json", ".yml", "")  # "": programs without one
 EXPRESSION = re.compile(r"\[(=*)\[.*?\]\1\]", re.DOTALL)  # a long string of Lua: in rules/, what a log prints
 
 

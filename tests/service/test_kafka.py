@@ -95,6 +95,7 @@ class Service(unittest.TestCase):
         self.assertIn("quiet", [rule["name"] for rule in json.loads(service.get("/api/v1/rules")[1])["data"]])
         status = json.loads(service.get("/api/v1/status")[1])["data"]
         self.assertRegex(status["time"], r"^20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$")
+        self.assertIn('src="page.js"', service.get("/")[1])
         self.assertEqual([(one["partition"], one["restored"]) for one in status["partitions"]], [(0, 1), (1, 1), (2, 1)])
         metrics = lambda: dict(line.rsplit(" ", 1) for line in service.get("/metrics")[1].splitlines() if not line.startswith("#"))  # noqa: E731
         total = lambda of: sum(float(value) for name, value in metrics().items() if name.startswith(of))  # noqa: E731
