@@ -113,7 +113,9 @@ RenderedAlert render(const stream::AlertTransition& t, const Decoration& decorat
         replaced(replaced(decoration.runbook_url, "{rule}", percent_encoded(t.rule)), "{family}", percent_encoded(t.family));
 
   RenderedAlert out{object(labels), object(annotations), {}};
-  if (!decoration.external_url.empty()) out.generator_url = fmt::format("{}/api/v1/alerts?id={:016x}", decoration.external_url, t.id);
+  std::string_view page = decoration.external_url;
+  while (page.ends_with('/')) page.remove_suffix(1);
+  if (!page.empty()) out.generator_url = fmt::format("{}/#alert={:016x}", page, t.id);
   return out;
 }
 

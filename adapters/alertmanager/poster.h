@@ -24,7 +24,7 @@ struct Instance {
 struct PosterOptions {
   std::vector<Instance> instances;
   std::map<std::string, std::string> labels;  // put on each alert: cluster, instance_group, the site's own
-  std::string external_url;                   // of this program, as its readers reach it; generatorURL begins with it
+  std::string external_url;                   // of this program, as its readers reach it; generatorURL leads to an alert on its page
   std::string runbook_url;                    // {rule} and {family} are filled in; empty: no annotation
   bool canary = false;                        // posts alerts of canary rules too, with the label mode="canary"
   std::chrono::milliseconds resend{60'000};   // firing alerts; four of them are their endsAt

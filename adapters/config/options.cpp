@@ -104,7 +104,7 @@ const Option all_options[] = {
     {"http", "listen", [](Config& c) -> Place { return &c.http.listen; },
      "The address and port of the server. Beyond loopback, set credentials and a certificate too.", Form::listen},
     {"http", "external_url", [](Config& c) -> Place { return &c.http.external_url; },
-     "This server as readers of alerts reach it: generatorURL begins with it. Empty: alerts have none.", Form::url},
+     "This server as readers of alerts reach it: generatorURL leads to an alert on its page. Empty: alerts have none.", Form::url},
     {"http", "certificate_file", [](Config& c) -> Place { return &c.http.certificate_file; },
      "The certificate (PEM, with its chain) for TLS. Empty: no TLS."},
     {"http", "key_file", [](Config& c) -> Place { return &c.http.key_file; }, "The key of the certificate."},

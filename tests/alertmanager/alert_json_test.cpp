@@ -23,7 +23,8 @@ TEST_CASE("an alert has few and stable labels, and its texts as annotations") {
         R"(since: 2026-05-28 20:26:40 UTC, reported 60 s later\nseen: rank 3 computes 0.24 s a step, its peers 0.10 s\n)"
         R"(likely: its clock is fine: it has \"more\" work\ndo: drain n1","evidence":"x=0.24, typical=0.1",)"
         R"("runbook_url":"https://runbooks.example/D3/straggler","summary":"llama, rank 3 on n1: One rank is slower than its peers"})");
-  CHECK(alert.generator_url == "https://tocsin.example/t/api/v1/alerts?id=0000000000000abc");
+  CHECK(alert.generator_url == "https://tocsin.example/t/#alert=0000000000000abc");
+  CHECK(render(test::slow_rank(), {{}, "https://tocsin.example/t/", ""}).generator_url == alert.generator_url);
 }
 
 TEST_CASE("labels never change with an alert's values, its state or its reason") {

@@ -21,7 +21,7 @@ class Real(unittest.TestCase):
             self.assertIn("\nseen: rank 3 computes 0.24 s a step", alert["annotations"]["description"])
             self.assertIn("\ndo: drain n1", alert["annotations"]["description"])
             self.assertEqual(alert["annotations"]["runbook_url"], "http://runbooks.example/straggler")
-            self.assertEqual(alert["generatorURL"], "http://tocsin.example:9464/api/v1/alerts?id=0000000000000001")
+            self.assertEqual(alert["generatorURL"], "http://tocsin.example:9464/#alert=0000000000000001")
             poster("resolve", 1)
             self.assertEqual(poster("drain", 5000), "drained")
             wait_for(lambda: not server.alerts(rank="3"))

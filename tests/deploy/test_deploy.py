@@ -215,7 +215,7 @@ ALERT = {
                     "description": "Shows: rank 3 has not launched <all_reduce>\nImplies: it is stopped\nCannot decide: by whom",
                     "culprits": "rank 3 on n1", "runbook_url": "http://runbooks.example/C2"},
     "startsAt": "2026-05-28T20:26:40Z", "endsAt": "0001-01-01T00:00:00Z",
-    "generatorURL": "http://tocsin.example/api/v1/alerts?id=1", "fingerprint": "1"}
+    "generatorURL": "http://tocsin.example/#alert=1", "fingerprint": "1"}
 
 
 def rendered(name, kind="text", **changes):
@@ -238,7 +238,7 @@ class Templates(unittest.TestCase):
         self.assertEqual(rendered("tocsin.title"), "[FIRING 1] critical llama (west): collective_hang")
         self.assertEqual(rendered("tocsin.title", status="resolved"), "[RESOLVED] critical llama (west): collective_hang")
         self.assertEqual((rendered("tocsin.color"), rendered("tocsin.color", status="resolved")), ("danger", "good"))
-        self.assertEqual(rendered("tocsin.link"), "http://tocsin.example/api/v1/alerts?id=1")
+        self.assertEqual(rendered("tocsin.link"), "http://tocsin.example/#alert=1")
 
     def test_a_message_to_slack_has_the_three_parts_and_the_links(self):
         self.assertEqual(rendered("tocsin.slack.text"), """*llama, rank 3 on n1: The job hangs in a collective*
@@ -246,7 +246,7 @@ Shows: rank 3 has not launched <all_reduce>
 Implies: it is stopped
 Cannot decide: by whom
 Who: rank 3 on n1
-<http://runbooks.example/C2|Runbook> <http://tocsin.example/api/v1/alerts?id=1|Evidence>
+<http://runbooks.example/C2|Runbook> <http://tocsin.example/#alert=1|Evidence>
 since 2026-05-28 20:26:40 UTC
 
 """)
