@@ -286,12 +286,20 @@ class Routes(unittest.TestCase):
                       alert("straggler", severity="warning", job_id="b", family="D3", node="n1"),
                       alert("throttle", severity="warning", job_id="c", family="B3", node="n2"),
                       alert("node_down", severity="warning", job_id="cluster", family="F1", node="n2"),
-                      alert("spike", severity="warning", job_id="d", family="E1")]
+                      alert("spike", severity="warning", job_id="d", family="E1"),
+                      # a canary, the cluster, and what is about no job
+                      alert("new_rule", severity="critical", job_id="e", family="C3", mode="canary"),
+                      alert("straggler", severity="warning", job_id="e", family="D3"),
+                      alert("gpu_xids_in_jobs", severity="critical", job_id="cluster", family="B2", node="n7", gpu="0"),
+                      alert("gpu_errors_in_jobs", severity="warning", job_id="cluster", family="B2", node="n8", gpu="1"),
+                      alert("TocsinPostsNoAlerts", severity="critical", instance="b"),
+                      alert("TocsinNodeSlowInJobs", severity="warning", node="n9"),
+                      alert("NodeUnreachable", severity="critical", node="n2")]
             request = urllib.request.Request(f"{server.url}/api/v2/alerts", json.dumps(posted).encode(), {"Content-Type": "application/json"})
             urllib.request.urlopen(request, timeout=10).close()
 
             def muted():
-                states = {(a["labels"]["job_id"], a["labels"]["alertname"]): a["status"]["state"] for a in server.alerts()}
+                states = {(a["labels"].get("job_id"), a["labels"]["alertname"]): a["status"]["state"] for a in server.alerts()}
                 if len(states) < len(posted) or "unprocessed" in states.values():
                     return None
                 return {key for key, state in states.items() if state == "suppressed"}
