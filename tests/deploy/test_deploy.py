@@ -242,7 +242,7 @@ class Templates(unittest.TestCase):
 
     def test_a_message_to_slack_has_the_three_parts_and_the_links(self):
         self.assertEqual(rendered("tocsin.slack.text"), """*llama, rank 3 on n1: The job hangs in a collective*
-Shows: rank 3 has not launched <all_reduce>
+Shows: rank 3 has not launched &lt;all_reduce&gt;
 Implies: it is stopped
 Cannot decide: by whom
 Who: rank 3 on n1
