@@ -73,6 +73,8 @@ void each_line(std::string_view text, Visit visit) {
 
 // The start of a text, in quotes, for a message.
 [[nodiscard]] std::string shortened(std::string_view text);
+// The same without quotes, for a name.
+[[nodiscard]] std::string short_name(std::string_view name);
 // A decimal number as Prometheus writes it: +Inf, -Inf and NaN too.
 [[nodiscard]] std::optional<double> number_in(std::string_view text);
 // The shortest text that reads back as the same number.

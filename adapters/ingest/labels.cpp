@@ -45,7 +45,7 @@ std::string_view name(Reason reason) noexcept {
   return "malformed";
 }
 
-std::string shortened(std::string_view text) {
+std::string short_name(std::string_view name) {
   constexpr std::size_t most = 60;
   std::string out = "'" + formats::as_utf8(text.substr(0, most)) + (text.size() > most ? "…'" : "'");
   std::replace_if(
@@ -54,6 +54,8 @@ std::string shortened(std::string_view text) {
 }
 
 std::optional<double> number_in(std::string_view text) {
+std::string shortened(std::string_view text) { return "'" + short_name(text) + "'"; }
+
   if (text.starts_with('+')) text.remove_prefix(1);
   if (text.empty() || text.size() > 64) return std::nullopt;
   double number = 0;

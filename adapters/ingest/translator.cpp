@@ -93,7 +93,7 @@ struct Translator::State final : Items {
   std::string those_there() const {
     std::string all;
     constexpr std::size_t most = 12;
-    for (std::size_t i = 0; i < std::min(now->labels.size(), most); ++i) all += (i == 0 ? "" : ", ") + std::string{now->labels[i].name};
+    for (std::size_t i = 0; i < std::min(now->labels.size(), most); ++i) all += (i == 0 ? "" : ", ") + short_name(now->labels[i].name);
     return all.empty() ? "it has no labels" : "it has " + all + (now->labels.size() > most ? ", …" : "");
   }
 

@@ -8,6 +8,7 @@
 namespace tocsin::adapters::service {
 namespace {
 
+// What is quoted of a message: one that the broker refuses for its size would end the role.
 constexpr std::size_t longest_text = 4096;
 
 std::string_view line_of(std::string_view message, std::uint32_t number) {
@@ -26,7 +27,8 @@ std::string as_json(const Unattributed::Where& where, const ingest::LeftOut& par
     formats::put_whole(out, value);
   };
   text("source", where.source), text("topic", where.topic), whole("partition", where.partition), whole("offset", where.offset);
-  whole("line", part.place), text("reason", name(part.reason)), text("what", part.what), text("text", line_of(where.message, part.place));
+  whole("line", part.place), text("reason", name(part.reason)), text("what", std::string_view{part.what}.substr(0, longest_text)),
+      text("text", line_of(where.message, part.place));
   return out + '}';
 }
 

@@ -29,6 +29,15 @@ TEST_CASE("a GPU without its node is reported, and what names no GPU is none") {
         std::string::npos);
 }
 
+TEST_CASE("the problem of a record is a short text, however long the names of its labels are") {
+  const std::string message =
+      "{\"message\":\"m\",\"" + std::string(2u << 20, 'k') + "\":\"v\",\"" + std::string(1u << 20, 'l') + "\":\"v\"}";
+  const auto made = collect(source("logs_json"), message);
+  REQUIRE(made.problems.size() == 1);
+  CHECK(made.problems[0].size() < 1000);
+  CHECK(made.problems[0].find("it has message, kkkkk") != std::string::npos);
+}
+
 TEST_CASE("the static map adds the names of a GPU and the rack of its or a rank's node, once a message") {
   const ingest::NodeMap nodes{{"n1", {"rack4", {{"0", "0000:1b:00.0", "GPU-a"}, {"1", "0000:1c:00.0", "GPU-b"}}}}};
   CHECK(

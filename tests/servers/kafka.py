@@ -55,6 +55,9 @@ class Kafka(Server):
         super().__init__()
         self.address = f"kafka://127.0.0.1:{self.port}"
         controller = free_port()
+        number = bytearray(uuid.uuid4().bytes)
+        number[0] &= 0x7F    # no minus in front, which would be taken for an option
+        self.cluster = base64.urlsafe_b64encode(number).rstrip(b"=").decode()
         self.settings = {
             "process.roles": "broker,controller", "node.id": "1", "controller.quorum.voters": f"1@127.0.0.1:{controller}",
             "listeners": f"PLAINTEXT://127.0.0.1:{self.port},CONTROLLER://127.0.0.1:{controller}",
@@ -72,11 +75,13 @@ class Kafka(Server):
         if not configuration.exists():    # else it was killed, and goes on with its data
             settings = {**self.settings, "log.dirs": self.folder / "data"}
             configuration.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
-            number = bytearray(uuid.uuid4().bytes)
-            number[0] &= 0x7F    # no minus in front, which would be taken for an option
-            cluster = base64.urlsafe_b64encode(number).rstrip(b"=").decode()
-            self.java("kafka.tools.StorageTool", "format", "-t", cluster, "-c", configuration, memory="-Xmx256m")
+            self.java("kafka.tools.StorageTool", "format", "-t", self.cluster, "-c", configuration, memory="-Xmx256m")
         return java("kafka.Kafka", configuration, memory="-Xmx512m")
+
+    def configure(self, topic, *settings):
+        """What `kafka-configs.sh --alter` does."""
+        self.java("kafka.admin.ConfigCommand", "--bootstrap-server", f"127.0.0.1:{self.port}", "--alter", "--entity-type", "topics",
+                  "--entity-name", topic, "--add-config", ",".join(settings))
 
     @staticmethod
     def java(*arguments, memory="-Xmx128m"):

@@ -1,7 +1,9 @@
 """The role `ingest` against a real broker: records of other programs are judged, each once, over restarts."""
 
+import base64
 import json
 import pathlib
+import random
 import re
 import shutil
 import sys
@@ -36,6 +38,11 @@ def tearDownModule():
     kafka.stop()
 
 
+def metric(service, name):
+    value = service.metrics().get(name)
+    return None if value is None else float(value)
+
+
 class Ingest(unittest.TestCase):
     def place(self, prefix):
         place = Workplace(kafka, prefix, partitions=2)
@@ -59,16 +66,10 @@ class Ingest(unittest.TestCase):
     def reading(self, service):
         return {found[1] for line in list(service.log) if (found := re.search(r"ingest: reading (\S+) from offset", line))}
 
-    def producer(self, name):
-        producer = Producer(kafka, name, "partitioner.class=org.apache.kafka.clients.producer.RoundRobinPartitioner")
+    def producer(self, name, *properties):
+        producer = Producer(kafka, name, "partitioner.class=org.apache.kafka.clients.producer.RoundRobinPartitioner", *properties)
         self.addCleanup(producer.close)
         return producer
-
-    def metric(self, service, name):
-        for line in service.get("/metrics")[1].splitlines():
-            if line.startswith(name + " "):
-                return float(line.rsplit(" ", 1)[1])
-        return None
 
     def test_records_of_other_programs_are_judged_while_they_come_and_silence_after_them_is_seen(self):
         place = self.place("judged")
@@ -87,10 +88,10 @@ class Ingest(unittest.TestCase):
         self.assertEqual({(one["source"], one["topic"], one["reason"], one["text"]) for one in unattributed},
                          {("steps", "judged-steps", "no_job", "step,rank=0 value=1"), ("steps", "judged-steps", "malformed", "oops"),
                           ("steps", "judged-steps", "no_job", "warm value=1"), ("logs", "judged-logs", "no_job", '{"message":"warm"}')})
-        wait_for(lambda: self.metric(service, 'tocsin_ingest_left_out_total{source="steps",reason="no_job"}') == 2, 5, "the count of it")
-        self.assertEqual(self.metric(service, 'tocsin_ingest_messages_total{source="steps"}'), 51)
-        self.assertEqual(self.metric(service, 'tocsin_ingest_entries_total{source="logs"}'), 24)
-        self.assertLess(self.metric(service, 'tocsin_ingest_behind_seconds{source="steps"}'), 5)
+        wait_for(lambda: metric(service, 'tocsin_ingest_left_out_total{source="steps",reason="no_job"}') == 2, 5, "the count of it")
+        self.assertEqual(metric(service, 'tocsin_ingest_messages_total{source="steps"}'), 51)
+        self.assertEqual(metric(service, 'tocsin_ingest_entries_total{source="logs"}'), 24)
+        self.assertLess(metric(service, 'tocsin_ingest_behind_seconds{source="steps"}'), 5)
         self.assertTrue(any("source steps: 1 times no_job, last judged-steps/" in line for line in service.log))
         self.assertEqual(service.stop(), 0)
 
@@ -107,7 +108,7 @@ class Ingest(unittest.TestCase):
                 service.kill()
                 service = self.instance(place)
         steps.close()
-        wait_for(lambda: (self.metric(service, 'tocsin_ingest_behind_seconds{source="steps"}') or 99) < 3, 40, "the end of the topic")
+        wait_for(lambda: (metric(service, 'tocsin_ingest_behind_seconds{source="steps"}') or 99) < 3, 40, "the end of the topic")
         time.sleep(2)
         journal = pathlib.Path(place.folder, "recorded")
         done = tocsin("record", "--kafka", place.address, "--job", "k", journal)
@@ -119,6 +120,20 @@ class Ingest(unittest.TestCase):
         self.assertEqual(counts["samples"], messages, replayed.stdout)
         self.assertEqual(service.stop(), 0)
         shutil.rmtree(journal)
+
+    def test_a_message_whose_names_are_of_megabytes_costs_itself_alone(self):
+        place = self.place("huge")
+        service = self.instance(place)
+        kafka.configure("huge-logs", "max.message.bytes=8000000")
+        name = base64.b64encode(random.Random(1).randbytes(1_500_000)).decode()    # that no compression makes small
+        self.producer("huge-logs", "max.request.size=8000000").write(json.dumps({name: 1, "message": "of no job"}))
+        wait_for(lambda: metric(service, 'tocsin_ingest_left_out_total{source="logs",reason="no_job"}') == 2 or service.process.poll() is not None,
+                 40, "the message")
+        place.steps.write("step,job_id=h,rank=0 value=1i")
+        wait_for(lambda: metric(service, 'tocsin_ingest_entries_total{source="steps"}') == 1 or service.process.poll() is not None, 20, "what follows")
+        time.sleep(2)
+        self.assertIsNone(service.process.poll(), service.log[-3:])
+        self.assertEqual(service.stop(), 0)
 
     def test_a_topic_that_is_not_there_is_named(self):
         place = self.place("missing")
