@@ -81,7 +81,7 @@ class Worker final : public kafka::TopicConsumer::Listener, public ingest::Outpu
 
   void assigned(const std::vector<TopicPartition>& partitions) override {
     for (const TopicPartition& one : partitions) {
-      partitions_[{one.topic, one.partition}] = Partition{one, {}, one.topic + '/' + std::to_string(one.partition), false, false};
+      partitions_[{one.topic, one.partition}] = Partition{one, {}, one.topic + '/' + std::to_string(one.partition)};
       options_.log("reading " + one.topic + "/" + std::to_string(one.partition) +
                    (one.next >= 0 ? " from offset " + std::to_string(one.next) : std::string{}));
     }
@@ -108,9 +108,10 @@ class Worker final : public kafka::TopicConsumer::Listener, public ingest::Outpu
   struct Partition {
     TopicPartition position;
     ingest::SourceClock clock;
-    std::string name;     // topic/partition, as records and watermarks have it
-    bool moved = false;   // since the position was committed
-    bool recent = false;  // a message came since the last watermark
+    std::string name;                // topic/partition, as records and watermarks have it
+    bool moved = false;              // since the position was committed
+    bool recent = false;             // a message came since the last watermark
+    Clock::time_point unanswered{};  // when the brokers were last asked for its end in vain, and have not answered since
   };
 
   Result<void> take(const kafka::ForeignMessage& message) {
@@ -159,17 +160,30 @@ class Worker final : public kafka::TopicConsumer::Listener, public ingest::Outpu
     return {};
   }
 
+  // Of the partitions without a message since the last watermark, whether they were read to their ends. One that no broker answers for takes
+  // the time of a question: those that were answered for come first, and of the others one a second, each in its turn.
+  void look_for_ends() {
+    std::vector<Partition*> quiet;
+    for (auto& [key, partition] : partitions_)
+      if (!std::exchange(partition.recent, false)) quiet.push_back(&partition);
+    std::stable_sort(quiet.begin(), quiet.end(), [](const auto* a, const auto* b) { return a->unanswered < b->unanswered; });
+    for (Partition* partition : quiet) {
+      const Time asked = wall_now();
+      const auto begun = Clock::now();
+      if (consumer_->at_end(partition->position, 500ms)) partition->clock.read_to_end(asked);
+      const bool answered = Clock::now() < begun + 400ms;
+      partition->unanswered = answered ? Clock::time_point{} : Clock::now();
+      if (!answered) return;
+    }
+  }
+
   // To each partition of the log, up to when each partition of a source has been read: behind the records that this covers.
   Result<void> announce() {
     if (appender_.waiting() > most_waiting / 2) return {};  // late, a watermark says nothing
+    look_for_ends();
     builder_.clear();
-    bool any = false, answers = true;
+    bool any = false;
     for (auto& [key, partition] : partitions_) {
-      const Time asked = wall_now();
-      if (!std::exchange(partition.recent, false) && answers) {
-        if (consumer_->at_end(partition.position, 500ms)) partition.clock.read_to_end(asked);
-        else answers = wall_now() - asked < 400ms;
-      }
       if (const auto mark = partition.clock.mark()) {
         builder_.watermark(partition.name, *mark);
         any = true;

@@ -92,6 +92,18 @@ class Kafka(Server):
         return done.stdout
 
 
+class SecondBroker(Kafka):
+    """Another broker of the cluster of `first`, which it needs."""
+
+    title = "a second broker of Apache Kafka"
+
+    def __init__(self, first):
+        super().__init__()
+        self.cluster = first.cluster
+        listener = f"PLAINTEXT://127.0.0.1:{self.port}"
+        self.settings = {**first.settings, "process.roles": "broker", "node.id": "2", "listeners": listener, "advertised.listeners": listener}
+
+
 class SecuredKafka(Kafka):
     """A broker with an authorizer. At `port` everybody may do everything, as with Kafka; at `secured` clients are users with passwords
     (SASL, PLAIN), who may do what they were allowed."""

@@ -6,6 +6,7 @@ import pathlib
 import random
 import re
 import shutil
+import signal
 import sys
 import time
 import unittest
@@ -13,8 +14,8 @@ import unittest
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
-from service import Instance, Workplace, of_job, tocsin, topic  # noqa: E402
-from tests.servers.kafka import Kafka, Producer  # noqa: E402
+from service import Instance, Workplace, of_job, small_rules, tocsin, topic  # noqa: E402
+from tests.servers.kafka import Kafka, Producer, SecondBroker  # noqa: E402
 from tests.servers.process import wait_for  # noqa: E402
 
 kafka = None
@@ -142,6 +143,40 @@ class Ingest(unittest.TestCase):
         place.started.append(service)
         self.assertEqual(service.process.wait(60), 2)
         wait_for(lambda: any("there is no topic no-such-topic" in line for line in service.log), 5, "the reason")
+
+
+class TwoBrokers(unittest.TestCase):
+    def write(self, broker, name, line):
+        """Makes the topic as well."""
+        producer = Producer(broker, name)
+        producer.write(line)
+        producer.close()
+
+    def test_a_source_whose_broker_does_not_answer_makes_no_quiet_source_look_late(self):
+        with Kafka(**{"auto.create.topics.enable": "true", "num.partitions": "2", "broker.session.timeout.ms": "300000"}) as first:
+            place = Workplace(first, "led", partitions=1, rules=small_rules)
+            self.addCleanup(place.close)
+            before = place.instance("one")    # the brokers' own topics come with it, on the first broker
+            wait_for(lambda: before.partitions() == {0}, 60, "the partition")
+            self.assertEqual(before.stop(), 0)
+            self.write(first, "b-quiet", "v,job_id=q value=1")
+            with SecondBroker(first) as second:
+                self.write(first, "a-lost", "v,job_id=l value=1")    # a partition on each broker
+                config = pathlib.Path(place.folder, "tocsin.yml")
+                config.write_text(f"kafka: {{brokers: [127.0.0.1:{first.port}], prefix: led, group: led, instance_id: one, session_timeout: 6s}}\n"
+                                  f"rules: [{place.rules}]\nhttp: {{listen: 127.0.0.1:0}}\ningest:\n  sources:\n"
+                                  "    - {name: lost, topic: a-lost, format: influx}\n    - {name: quiet, topic: b-quiet, format: influx}\n")
+                service = Instance(None, None, config=config)
+                place.started.append(service)
+                behind = lambda source: metric(service, f'tocsin_ingest_behind_seconds{{source="{source}"}}') or 99  # noqa: E731
+                wait_for(lambda: behind("lost") < 3 and behind("quiet") < 3, 40, "both to be read")
+                second.process.send_signal(signal.SIGSTOP)    # as where a firewall drops what is sent to it: no answer, and no refusal
+                self.addCleanup(second.kill)
+                wait_for(lambda: behind("lost") > 12, 40, "a source that is late")
+                self.assertLess(behind("quiet"), 5)
+                second.process.send_signal(signal.SIGCONT)
+                wait_for(lambda: behind("lost") < 5, 60, "the source whose broker answers again")
+                self.assertEqual(service.stop(), 0)
 
 
 if __name__ == "__main__":
