@@ -202,7 +202,29 @@ class Reading {
   OtlpRecords& records_;
 };
 
+// Nothing but the fields of a group of one resource: the resource, records by scope, an address of their schema.
+bool is_group(std::string_view bytes) {
+  constexpr std::uint32_t schema = 3, deprecated = 1000;
+  Wire wire{bytes};
+  Field field;
+  while (wire.next(field))
+    if (field.type != Field::Type::bytes || (field.number > schema && field.number != deprecated)) return false;
+  return !wire.torn();
+}
+
 }  // namespace
+
+// JSON begins with a brace, behind blanks at most. So does protobuf whose first group is as long as a brace's code, 123 bytes: the tag in
+// front is a newline's.
+bool is_otlp_json(std::string_view message) {
+  const auto first = message.find_first_not_of(" \t\r\n");
+  if (first == message.npos || message[first] != '{') return false;
+  Wire wire{message};
+  Field field;
+  while (wire.next(field))
+    if (!field.is_message(1) || !is_group(field.bytes)) return true;
+  return wire.torn();
+}
 
 void read_otlp_wire(bool logs, std::span<const std::string> text, std::string_view message, Items& out) {
   OtlpRecords records{text, out};

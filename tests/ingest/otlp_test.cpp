@@ -74,6 +74,21 @@ TEST_CASE("torn protobuf costs what follows, and every cut is survived") {
   CHECK(collect(source("otlp_metrics"), std::string(11, '\xff')).problems.size() == 1);
 }
 
+TEST_CASE("protobuf of any length is not taken for JSON, nor JSON behind a newline for protobuf") {
+  for (std::size_t length = 0; length < 200; ++length) {
+    const std::string log = message(2, message(2, message(5, message(1, std::string(length, 'x')))));
+    const auto made = collect(source("otlp_logs"), message(1, resource() + log));
+    CAPTURE(length);
+    CHECK(made.problems.empty());
+    CHECK(made.records.size() == (length == 0 ? 0 : 1));
+    const std::string json =
+        R"({"resourceLogs":[{"scopeLogs":[{"logRecords":[{"attributes":[{"key":"job_id","value":{"intValue":12}}],"body":)"
+        R"({"stringValue":")" +
+        std::string(length, 'x') + "\"}}]}]}]}";
+    for (const char* blanks : {"\n", "\n ", "\r\n"}) CHECK(collect(source("otlp_logs"), blanks + json).problems.empty());
+  }
+}
+
 TEST_CASE("OpenTelemetry's JSON means the same") {
   const auto made = collect(source("otlp_metrics"),
                             R"({"resourceMetrics":[{"resource":{"attributes":[{"key":"k8s.job.name","value":{"stringValue":"llm"}},
@@ -95,8 +110,9 @@ TEST_CASE("OpenTelemetry's JSON means the same") {
 }
 
 TEST_CASE("a job of Slurm that is resized has not ended") {
-  const auto made = collect(source("slurm_jobcomp"),
-                            R"({"jobid":41,"nodes":"n[1-2]","state":"RESIZING","@start":"2026-09-21T14:13:20","@end":"2026-09-21T15:13:20"})");
+  const auto made =
+      collect(source("slurm_jobcomp"),
+              R"({"jobid":41,"nodes":"n[1-2]","state":"RESIZING","@start":"2026-09-21T14:13:20","@end":"2026-09-21T15:13:20"})");
   CHECK(made.records.empty());
   CHECK(made.problems == Lines{"1 unsupported: the job gets other nodes, and goes on"});
 }
