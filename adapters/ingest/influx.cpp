@@ -1,7 +1,9 @@
-// Line protocol: MEASUREMENT[,TAG=VALUE…] FIELD=VALUE[,FIELD=VALUE…] [NANOSECONDS], a line each.
+// Line protocol: MEASUREMENT[,TAG=VALUE…] FIELD=VALUE[,FIELD=VALUE…] [TIME], a line each. The time is in nanoseconds, or, as a writer may
+// set it, in micro-, milli- or whole seconds.
 #include <algorithm>
 #include <charconv>
 
+#include "adapters/formats/parse_time.h"
 #include "adapters/ingest/item.h"
 
 namespace tocsin::adapters::ingest {
@@ -32,10 +34,10 @@ class InfluxLine {
     } while (take(','));
     skip_blanks();
     if (rest_.empty()) return nullptr;
-    std::int64_t nanoseconds = 0;
-    const auto [end, wrong] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), nanoseconds);
-    if (wrong != std::errc{} || end != rest_.data() + rest_.size()) return "what stands behind the fields is no time in nanoseconds";
-    item_.time = stream::at_nanoseconds(nanoseconds);
+    std::int64_t time = 0;
+    const auto [end, wrong] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), time);
+    if (wrong != std::errc{} || end != rest_.data() + rest_.size()) return "what stands behind the fields is no time since 1970";
+    item_.time = formats::parse_time(time);
     return nullptr;
   }
 

@@ -20,9 +20,9 @@ nccl_bus_bandwidth_gbs{slurm_job_id="77",node="n1",gpu="GPU1"} 1.5e2
 }
 
 TEST_CASE("values of exposition text can be infinite or no number, and escapes in labels are read") {
-  const auto made =
-      collect(source("prometheus_text"), "loss{job_id=\"a\\\"b\\\\c\\nd\"} NaN\nloss{job_id=\"x\"} -Inf\nloss{job_id=\"x\"} +Inf"
-              "\nloss{job_id=\"x\"} -1e999\nloss{job_id=\"x\"} 1e999");
+  const auto made = collect(source("prometheus_text"),
+                            "loss{job_id=\"a\\\"b\\\\c\\nd\"} NaN\nloss{job_id=\"x\"} -Inf\nloss{job_id=\"x\"} +Inf"
+                            "\nloss{job_id=\"x\"} -1e999\nloss{job_id=\"x\"} 1e999");
   CHECK(made.records == Lines{"1 a\"b\\c\nd: loss=nan", "2 x: loss=-inf", "3 x: loss=inf", "4 x: loss=-inf", "5 x: loss=inf"});
 }
 
@@ -93,12 +93,19 @@ prometheus,job_id=3 tokens_per_s=1e3
   CHECK(made.problems.empty());
 }
 
+TEST_CASE("the time of line protocol is read in the unit that its writer has set") {
+  const auto made = collect(source("influx"),
+                            "a,job_id=3 value=1 1789999998\na,job_id=3 value=1 1789999998000\na,job_id=3 value=1 "
+                            "1789999998000000\na,job_id=3 value=1 1789999998000000000");
+  CHECK(made.records == Lines{"1 3: a=1 @-2", "2 3: a=1 @-2", "3 3: a=1 @-2", "4 3: a=1 @-2"});
+}
+
 TEST_CASE("bad line protocol is named with its place") {
   const auto made = collect(source("influx"), "a,b c=1\na\na b=\"x\na b=1 soon\n,x=1 y=2\na b=12k\nok,job_id=1 value=1");
   CHECK(made.records == Lines{"7 1: ok=1"});
   REQUIRE(made.problems.size() == 6);
   CHECK(made.problems[0] == "1 malformed: no line protocol: a tag is written NAME=VALUE: 'a,b c=1'");
-  CHECK(made.problems[3] == "4 malformed: no line protocol: what stands behind the fields is no time in nanoseconds: 'a b=1 soon'");
+  CHECK(made.problems[3] == "4 malformed: no line protocol: what stands behind the fields is no time since 1970: 'a b=1 soon'");
 }
 
 TEST_CASE("Vector's gauges and sums become samples, differences are refused, and sets are no samples") {
