@@ -3,28 +3,12 @@
 #include <algorithm>
 
 #include "adapters/ingest/host_list.h"
+#include "adapters/ingest/node_names.h"
 
 namespace tocsin::adapters::ingest {
 namespace {
 
 constexpr std::size_t most_jobs = 64;  // of a node
-
-bool is_address(std::string_view name) {
-  return name.find(':') != name.npos || std::all_of(name.begin(), name.end(), [](char c) { return c == '.' || (c >= '0' && c <= '9'); });
-}
-
-// What stands in the map under each name that the node may have there.
-template <class Map, class Visit>
-void each_name(const Map& map, std::string_view node, Visit visit) {
-  if (const auto found = map.find(node); found != map.end()) visit(found->second);
-  if (is_address(node)) return;
-  if (const std::size_t dot = node.find('.'); dot != node.npos) {
-    if (const auto found = map.find(node.substr(0, dot)); found != map.end()) visit(found->second);
-    return;
-  }
-  const std::string before = std::string{node} + '.';
-  for (auto at = map.lower_bound(before); at != map.end() && at->first.starts_with(before); ++at) visit(at->second);
-}
 
 }  // namespace
 

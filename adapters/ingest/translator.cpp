@@ -4,10 +4,12 @@
 #include <charconv>
 #include <set>
 #include <unordered_map>
+#include <utility>
 
 #include "adapters/ingest/item.h"
 #include "adapters/ingest/json_reader.h"
 #include "adapters/ingest/labels.h"
+#include "adapters/ingest/node_names.h"
 #include "stream/topology/gpu_names.h"
 #include "stream/values/value.h"
 
@@ -193,11 +195,20 @@ struct Translator::State final : Items {
     return true;
   }
 
+  // What the static map has of a node, under the name that it has there; null: nothing, or two nodes of that short name.
+  const MappedNode* mapped(std::string_view node) const {
+    if (const auto found = nodes->find(node); found != nodes->end()) return &found->second;
+    const MappedNode* only = nullptr;
+    bool several = false;
+    each_name(*nodes, node, [&](const MappedNode& one) { several = std::exchange(only, &one) != nullptr || several; });
+    return several ? nullptr : only;
+  }
+
   // What the static map knows of a GPU.
   void complete(GpuNames& gpu, std::string_view node) const {
-    const auto found = nodes->find(node);
-    if (found == nodes->end()) return;
-    for (const MappedGpu& one : found->second.gpus) {
+    const MappedNode* found = mapped(node);
+    if (found == nullptr) return;
+    for (const MappedGpu& one : found->gpus) {
       const auto same = [](std::string_view a, std::string_view b) {
         return !a.empty() && stream::GpuName{a}.view() == stream::GpuName{b}.view();
       };
@@ -211,8 +222,8 @@ struct Translator::State final : Items {
   // Once in a message for each member: under which names its GPU is known, and the rack of its node.
   void introduce(const Record& record, const GpuNames& gpu) {
     const auto& member = record.member;
-    const auto node = nodes->find(member.node);
-    const bool rack = node != nodes->end() && !node->second.rack.empty();
+    const MappedNode* node = mapped(member.node);
+    const bool rack = node != nullptr && !node->rack.empty();
     if (!gpu.several() && !rack) return;
     introduction.assign(record.job).append(1, '\0').append(record.attempt).append(1, '\0').append(member.node).append(1, '\0');
     introduction.append(member.gpu).append(1, '\0').append(member.level == Level::rank ? std::to_string(member.rank) : "");
@@ -225,7 +236,7 @@ struct Translator::State final : Items {
       if (!text.empty()) fields.push_back({name, 0, text, true});
     };
     add("gpu_pci", gpu.pci), add("gpu_uuid", gpu.uuid), add("gpu_index", gpu.index);
-    if (rack) add("rack", node->second.rack);
+    if (rack) add("rack", node->rack);
     about.fields = fields;
     give(about);
   }

@@ -49,6 +49,19 @@ TEST_CASE("the static map adds the names of a GPU and the rack of its or a rank'
   CHECK(collect(source("prometheus_text"), "x{job_id=\"j\",node=\"n2\",gpu=\"7\"} 0", nodes).records == Lines{"1 j n2 7: x=0"});
 }
 
+TEST_CASE("the static map knows a node by its short and by its full name, if that is one node") {
+  const ingest::NodeMap nodes{
+      {"n1", {"r1", {{"0", "0000:1b:00.0", ""}}}}, {"n2.a.org", {"r2", {}}}, {"n3.a.org", {"r3", {}}}, {"n3.b.org", {"r4", {}}}};
+  const auto of = [&](const std::string& node) {
+    return collect(source("prometheus_text"), "x{job_id=\"j\",node=\"" + node + "\",gpu=\"0\"} 0", nodes).records;
+  };
+  CHECK(of("n1.a.org").front() == "1 j n1.a.org 0000:1b:00.0: member gpu_pci='0000:1b:00.0' gpu_index='0' rack='r1'");
+  CHECK(of("n2").front() == "1 j n2 0: member gpu_index='0' rack='r2'");
+  CHECK(of("n2.b.org") == Lines{"1 j n2.b.org 0: x=0"});
+  CHECK(of("n3") == Lines{"1 j n3 0: x=0"});
+  CHECK(of("n3.b.org").front() == "1 j n3.b.org 0: member gpu_index='0' rack='r4'");
+}
+
 TEST_CASE("metrics are renamed, given a unit, and kept by pattern") {
   auto mapped = source("influx");
   mapped.signals = {{"nvidia_smi_memory_used", "gpu_memory_used MiB"}, {"a_b", "loss"}};
