@@ -12,14 +12,23 @@ constexpr std::size_t most_jobs = 64;  // of a node
 
 }  // namespace
 
+// Takes out the job that was seen longest ago, if it is on the node no more. False: all of them are.
+bool Placement::make_room(Jobs& jobs, stream::Time at) {
+  const auto oldest =
+      std::min_element(jobs.begin(), jobs.end(), [](const auto& a, const auto& b) { return a.second.stay.last < b.second.stay.last; });
+  if (oldest->second.stay.last >= at - current) return false;
+  jobs.erase(oldest);
+  return true;
+}
+
 bool Placement::saw(std::string_view node, std::string_view job, stream::Time at) {
   if (node.empty() || job.empty()) return false;
   auto found = nodes_.find(node);
-  if (found == nodes_.end()) found = nodes_.emplace(node, std::map<std::string, Seen, std::less<>>{}).first;
+  if (found == nodes_.end()) found = nodes_.emplace(node, Jobs{}).first;
   auto& jobs = found->second;
   auto seen = jobs.find(job);
   if (seen == jobs.end()) {
-    if (jobs.size() >= most_jobs) return false;
+    if (jobs.size() >= most_jobs && !make_room(jobs, at)) return false;
     seen = jobs.emplace(job, Seen{{at, at}, stream::long_ago}).first;
   }
   Stay& stay = seen->second.stay;

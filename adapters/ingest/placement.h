@@ -65,12 +65,14 @@ class Placement {
     Stay stay;
     stream::Time written{};
   };
+  using Jobs = std::map<std::string, Seen, std::less<>>;
+  static bool make_room(Jobs& jobs, stream::Time at);
   void take_nodes(std::string_view job);
 
-  std::map<std::string, std::map<std::string, Seen, std::less<>>, std::less<>> nodes_;  // node, job
-  std::map<std::string, Allocation, std::less<>> allocations_;                          // by job
-  std::map<std::string, std::set<std::string, std::less<>>, std::less<>> allocated_;    // jobs, by node
-  std::size_t allocated_nodes_ = 0;                                                     // of all jobs
+  std::map<std::string, Jobs, std::less<>> nodes_;
+  std::map<std::string, Allocation, std::less<>> allocations_;                        // by job
+  std::map<std::string, std::set<std::string, std::less<>>, std::less<>> allocated_;  // jobs, by node
+  std::size_t allocated_nodes_ = 0;                                                   // of all jobs
 };
 
 }  // namespace tocsin::adapters::ingest

@@ -78,6 +78,17 @@ TEST_CASE("a job is on a node from its first record there until five minutes aft
   CHECK(!placement.stay("n1", "a"));
 }
 
+TEST_CASE("jobs that left a node without an end make room for others there") {
+  Placement placement;
+  for (int job = 0; job < 64; ++job) CHECK(placement.saw("n1", std::to_string(job), arrival + job * 1s));
+  CHECK(!placement.saw("n1", "late", arrival + 5min));  // all of them may be there still
+  CHECK(placement.saw("n1", "late", arrival + 5min + 1s));
+  CHECK(jobs_on(placement, "n1", arrival + 5min + 1s).size() == 64);
+  CHECK(!placement.stay("n1", "0"));
+  CHECK(placement.saw("n1", "later", arrival + 20min));
+  CHECK(jobs_on(placement, "n1", arrival + 20min) == Lines{"later"});
+}
+
 TEST_CASE("a record that names a node and no job goes to each job on the node, else it is nobody's") {
   Messages messages;
   CHECK(messages.read("x{Hostname=\"n1\",gpu=\"0\"} 1").empty());
@@ -212,8 +223,8 @@ TEST_CASE("a list of nodes that is none is reported, and the job starts without"
   cluster.start("7", "n[1-");
   cluster.start("8", "n[1-200000]");
   for (const char* none : {"", "(null)", "None assigned"}) cluster.start("9", none);
-  CHECK(cluster.slurm.beyond.problems == Lines{"1 malformed: the nodes of job 7: a '[' without its ']': 'n[1-'",
-                                               "1 too_large: the nodes of job 8: more than 100000 nodes"});
+  CHECK(cluster.slurm.beyond.problems ==
+        Lines{"1 malformed: the nodes of job 7: a '[' without its ']': 'n[1-'", "1 too_large: the nodes of job 8: more than 100000 nodes"});
   for (const char* many : {"a", "b", "c", "d", "e"}) cluster.start(std::to_string(100 + many[0]), std::string{many} + "[1-100000]");
   CHECK(cluster.slurm.beyond.problems.back() == "1 too_large: the nodes of job 201: those that run have more than 400000");
   CHECK(cluster.of("d100000") == Lines{"200"});
