@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <utility>
 
 #include "adapters/formats/json_text.h"
 #include "adapters/ingest/item.h"
@@ -47,15 +48,15 @@ std::string_view name(Reason reason) noexcept {
 
 std::string short_name(std::string_view name) {
   constexpr std::size_t most = 60;
-  std::string out = "'" + formats::as_utf8(text.substr(0, most)) + (text.size() > most ? "…'" : "'");
+  std::string out = formats::as_utf8(name.substr(0, most)) + (name.size() > most ? "…" : "");
   std::replace_if(
       out.begin(), out.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; }, ' ');
   return out;
 }
 
-std::optional<double> number_in(std::string_view text) {
 std::string shortened(std::string_view text) { return "'" + short_name(text) + "'"; }
 
+std::optional<double> number_in(std::string_view text) {
   if (text.starts_with('+')) text.remove_prefix(1);
   if (text.empty() || text.size() > 64) return std::nullopt;
   double number = 0;
@@ -149,21 +150,53 @@ stream::Result<Template> Template::parse(std::string_view text) {
   return made;
 }
 
-bool Template::match(std::string_view text, Found& found) const {
-  if (parts_.empty() || !text.starts_with(parts_.front().before)) return false;
-  Found mine;
-  for (std::size_t i = 0; i < parts_.size(); ++i) {
-    text.remove_prefix(parts_[i].before.size());
-    const bool last = i + 1 == parts_.size();
-    const std::string& behind = last ? end_ : parts_[i + 1].before;
-    std::size_t end = 0;
-    if (!last) end = text.find(behind, 1);
-    else if (!text.ends_with(behind)) return false;
-    else end = text.size() - behind.size();
-    if (end == text.npos || end == 0 || text.substr(0, end).find('/') != text.npos) return false;
-    if (parts_[i].target != varies) mine[static_cast<std::size_t>(parts_[i].target)] = text.substr(0, end);
-    text.remove_prefix(end);
+// What varies between the texts, part by part: where one ends is tried place by place, and what led nowhere is not tried again.
+class Template::Division {
+ public:
+  Division(const Template& form, std::string_view text, bool ranks_are_digits)
+      : form_(form), text_(text), ranks_are_digits_(ranks_are_digits), failed_(form.parts_.size() * (text.size() + 1)) {}
+
+  // Divides what stands from `at` on, in front of the text before part `i`.
+  bool divide(std::size_t i, std::size_t at, Found& found) {
+    const Part& part = form_.parts_[i];
+    const bool last = i + 1 == form_.parts_.size();
+    if (!text_.substr(at).starts_with(part.before)) return false;
+    const std::size_t from = at + part.before.size();
+    const std::size_t place = i * (text_.size() + 1) + at;
+    if (failed_[place]) return false;
+    failed_[place] = true;
+    const std::string_view behind = last ? std::string_view{form_.end_} : std::string_view{form_.parts_[i + 1].before};
+    const bool digits = part.target == rank && ranks_are_digits_;
+    std::size_t end = from;  // where the part ends at the latest
+    while (end < text_.size() && text_[end] != '/' && (!digits || (text_[end] >= '0' && text_[end] <= '9'))) ++end;
+    const auto ends_at = [&](std::size_t to) {
+      if (last ? text_.substr(to) != behind : !divide(i + 1, to, found)) return false;
+      if (part.target != varies) found[static_cast<std::size_t>(part.target)] = text_.substr(from, to - from);
+      return true;
+    };
+    if (part.target == varies) {
+      for (std::size_t to = end; to > from; --to)
+        if (ends_at(to)) return true;
+    } else {
+      for (std::size_t to = from + 1; to <= end; ++to)
+        if (ends_at(to)) return true;
+    }
+    return false;
   }
+
+ private:
+  const Template& form_;
+  std::string_view text_;
+  const bool ranks_are_digits_;
+  std::vector<bool> failed_;  // by part and place
+};
+
+bool Template::match(std::string_view text, Found& found) const {
+  constexpr std::size_t longest = 4096;  // of a path
+  if (parts_.empty() || text.size() > longest || !text.starts_with(parts_.front().before)) return false;
+  Found mine;
+  // A rank that can only be something else is reported as one that is none.
+  if (!Division{*this, text, true}.divide(0, 0, mine) && !Division{*this, text, false}.divide(0, 0, mine)) return false;
   for (std::size_t i = 0; i < mine.size(); ++i)
     if (!mine[i].empty()) found[i] = mine[i];
   return true;

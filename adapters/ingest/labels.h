@@ -18,7 +18,8 @@ namespace tocsin::adapters::ingest {
 // Whether a text is of a pattern in which * stands for any text.
 [[nodiscard]] bool matches(std::string_view pattern, std::string_view text);
 
-// A path with parts that name a member: /var/log/{job}/*-rank{rank}.log. No part that varies holds a slash.
+// A path with parts that name a member: /var/log/{job}/*-rank{rank}.log. No part that varies holds a slash, and a rank is digits where it can be. Of several
+// ways to divide a text, * takes as much as it can, and before that what has a name as little.
 class Template {
  public:
   static constexpr std::size_t job = 0, attempt = 1, rank = 2, node = 3, gpu = 4;
@@ -29,6 +30,7 @@ class Template {
   bool match(std::string_view text, Found& found) const;
 
  private:
+  class Division;
   static constexpr int varies = -1;  // *
   struct Part {
     std::string before;  // the text in front

@@ -42,8 +42,8 @@ TEST_CASE("the static map adds the names of a GPU and the rack of its or a rank'
   const ingest::NodeMap nodes{{"n1", {"rack4", {{"0", "0000:1b:00.0", "GPU-a"}, {"1", "0000:1c:00.0", "GPU-b"}}}}};
   CHECK(
       collect(source("prometheus_text"), "x{job_id=\"j\",Hostname=\"n1\",gpu=\"1\"} 0\ny{job_id=\"j\",Hostname=\"n1\",gpu=\"1\"} 0", nodes)
-          .records == Lines{"1 j n1 0000:1c:00.0: member gpu_pci='0000:1c:00.0' gpu_uuid='GPU-b' gpu_index='1' rack='rack4'", "1 j n1 0000:1c:00.0: x=0",
-                            "2 j n1 0000:1c:00.0: y=0"});
+          .records == Lines{"1 j n1 0000:1c:00.0: member gpu_pci='0000:1c:00.0' gpu_uuid='GPU-b' gpu_index='1' rack='rack4'",
+                            "1 j n1 0000:1c:00.0: x=0", "2 j n1 0000:1c:00.0: y=0"});
   CHECK(collect(source("prometheus_text"), "x{job_id=\"j\",node=\"n1\",rank=\"7\"} 0", nodes).records ==
         Lines{"1 j r7 n1: member rack='rack4'", "1 j r7 n1: x=0"});
   CHECK(collect(source("prometheus_text"), "x{job_id=\"j\",node=\"n2\",gpu=\"7\"} 0", nodes).records == Lines{"1 j n2 7: x=0"});
@@ -97,6 +97,16 @@ TEST_CASE("templates and patterns find what they name") {
   CHECK(found[ingest::Template::node] == "n1");
   CHECK_FALSE(form->match("n1/job-.b.log", found));
   CHECK_FALSE(form->match("/job-a.b.log", found));
+  const auto of_slurm = ingest::Template::parse("/logs/*-{job}.out"), of_rank = ingest::Template::parse("/logs/{job}/*-rank{rank}.log");
+  REQUIRE(of_slurm);
+  CHECK(of_slurm->match("/logs/llama-7b-4711.out", found));
+  CHECK(found[ingest::Template::job] == "4711");
+  REQUIRE(of_rank);
+  CHECK(of_rank->match("/logs/j/by-rank-test-rank3.log", found));
+  CHECK(found[ingest::Template::rank] == "3");
+  CHECK(of_rank->match("/logs/j/a-rankx.log", found));
+  CHECK(found[ingest::Template::rank] == "x");
+  CHECK_FALSE(of_rank->match("/logs/j/" + std::string(4000, '-') + "-rank-rank-rank.out", found));
   CHECK(ingest::matches("*a*b", "xaayb"));
   CHECK(ingest::matches("*", ""));
   CHECK_FALSE(ingest::matches("a*b*c", "acb"));
