@@ -9,13 +9,14 @@
 namespace tocsin::adapters::prometheus {
 namespace {
 
-// Jobs with the most severe alerts first, then those with the most, then by name: which are shown depends on nothing else.
-std::tuple<int, std::uint64_t> weight(const JobFigures& job) {
+// Jobs with the most severe alerts first, then those with the most, then those that run, then by name: which are shown depends on nothing
+// else. One that has ended is here for a day.
+std::tuple<int, std::uint64_t, bool> weight(const JobFigures& job) {
   int severest = 0;
   std::uint64_t alerts = 0;
   for (const auto& [severity, count] : job.firing)
     if (count > 0) severest = std::max(severest, static_cast<int>(severity) + 1), alerts += count;
-  return {severest, alerts};
+  return {severest, alerts, job.state != "ended"};
 }
 
 // By the name that their series have: a job that moves to another partition may be in two for a moment, names that are no UTF-8 may look

@@ -69,6 +69,18 @@ TEST_CASE("beyond the cap the jobs with the most severe alerts are shown, and th
   CHECK(lines_of(metrics.text(), "tocsin_jobs") == "tocsin_jobs 4\n");
 }
 
+TEST_CASE("beyond the cap a job that runs is shown before one that has ended") {
+  Metrics metrics{{1, 1000}};
+  std::vector<JobFigures> jobs(3);
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    jobs[i].job = std::to_string(1000 + i);
+    jobs[i].state = i < 2 ? "ended" : "running";
+    jobs[i].step = 1;
+  }
+  metrics.publish(0, test::published(jobs));
+  CHECK(lines_of(metrics.text(), "tocsin_job_step") == "tocsin_job_step{job_id=\"1002\"} 1\n");
+}
+
 TEST_CASE("a partition that is withdrawn has no series, and a job that two partitions have for a moment has one") {
   Metrics metrics;
   test::publish_examples(metrics);
