@@ -48,7 +48,8 @@ std::string undecided_text(const JobFigures& job) {
 }
 
 std::string text_of(const JobFigures& job) {
-  std::string out = fmt::format("job {}, attempt {}: {}\n", job.job, job.attempt, figures_text(job));
+  std::string out = "the cluster\n";
+  if (job.job != stream::cluster_subject) out = fmt::format("job {}, attempt {}: {}\n", job.job, job.attempt, figures_text(job));
   if (job.alerts.empty()) out += "  nothing fires\n";
   for (const JobFigures::Alert& alert : job.alerts)
     out += fmt::format("  fires: {:<8}  {}  {}\n", stream::name(alert.severity), alert.rule, formats::member_text(alert.member));
@@ -101,6 +102,10 @@ int status(const StatusOptions& options) {
   std::set<std::string> names;
   for (const auto& [job, verdict] : verdicts) names.insert(job);
   for (const JobFigures& job : *jobs) {
+    if (job.job == stream::cluster_subject) {
+      if (!job.alerts.empty() && options.job.empty()) shown.push_back(job);
+      continue;
+    }
     names.insert(job.job);
     if (job.state != "ended" || !verdicts.contains(job.job)) verdicts.erase(job.job), shown.push_back(job);
   }

@@ -43,7 +43,7 @@ struct PartitionFigures {
   Latencies commit_seconds;  // handing a bundle over
 };
 
-// Of a job, for its own metrics and /api/v1/jobs. What is unknown is left out.
+// Of a job, for its own metrics and /api/v1/jobs. What is unknown is left out. The cluster has alerts, and no state.
 struct JobFigures {
   struct Alert {
     std::string rule, family;

@@ -78,14 +78,18 @@ void add_ranks(Families& families, const Shown& jobs, std::size_t most) {
 
 void add_jobs(Families& families, const std::map<std::uint32_t, PublishedJobs>& jobs, const MetricsOptions& options) {
   std::vector<const JobFigures*> shown;
+  Shown once;
   for (const auto& [partition, published] : jobs)
-    for (const JobFigures& job : *published) shown.push_back(&job);
+    for (const JobFigures& job : *published) {
+      if (job.job != stream::cluster_subject) shown.push_back(&job);
+      else once.emplace(job.job, &job);  // its alerts alone, and it takes no room from the jobs
+    }
+  const std::size_t most = options.most_jobs + once.size();
   std::sort(shown.begin(), shown.end(),
             [](const JobFigures* a, const JobFigures* b) { return weight(*a) != weight(*b) ? weight(*a) > weight(*b) : a->job < b->job; });
   const std::size_t all = shown.size();
-  Shown once;
   for (const JobFigures* job : shown)
-    if (once.size() < options.most_jobs) once.emplace(formats::as_utf8(job->job), job);
+    if (once.size() < most) once.emplace(formats::as_utf8(job->job), job);
 
   families.gauge("tocsin_jobs", "Jobs that are judged.").value({}, static_cast<std::uint64_t>(all));
   families.gauge("tocsin_jobs_omitted", "Jobs without series of their own, because there are too many (limits.job_series).")

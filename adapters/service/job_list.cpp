@@ -130,7 +130,7 @@ stream::Result<std::string> JobList::json(const http::Providers::Query& query) c
   std::string out = "[";
   for (const auto& [partition, jobs] : all)
     for (const JobFigures& one : *jobs) {
-      if ((!job.empty() && one.job != job) || (!state.empty() && one.state != state)) continue;
+      if (one.job == stream::cluster_subject || (!job.empty() && one.job != job) || (!state.empty() && one.state != state)) continue;
       if (limit-- == 0) return out += ']';
       if (out.size() > 1) out += ',';
       put(out, one, partition, by_rank == "yes", !job.empty());
@@ -141,6 +141,7 @@ stream::Result<std::string> JobList::json(const http::Providers::Query& query) c
 std::string jobs_json(const std::vector<JobFigures>& jobs) {
   std::string out = "[";
   for (const JobFigures& job : jobs) {
+    if (job.job == stream::cluster_subject) continue;
     if (out.size() > 1) out += ',';
     put(out, job, std::nullopt, true, true);
   }

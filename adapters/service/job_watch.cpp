@@ -45,7 +45,7 @@ JobFigures JobWatch::shown(SubjectFigures&& figures) {
     ++job.firing[alert.severity];
     job.alerts.push_back({std::move(alert.rule), std::move(alert.family), alert.severity, std::move(alert.member)});
   }
-  job.state = state_of(figures, job);
+  if (figures.subject != stream::cluster_subject) job.state = state_of(figures, job);
   if (figures.ranks > 0) job.ranks = figures.ranks;
   job.loss = known(figures.loss);
   if (job.step = known(figures.step); job.step && !figures.ended) {

@@ -253,6 +253,15 @@ std::vector<AlertTransition> Subject::firing() const {
   return all;
 }
 
+std::optional<SubjectFigures> Subject::figures(Time log_clock) const {
+  if (attempts_.empty()) return std::nullopt;
+  if (!cluster()) return attempts_.back()->figures(clock(log_clock));
+  SubjectFigures f;
+  f.subject = name_;
+  f.firing = firing();
+  return f;
+}
+
 Duration Subject::reach() const {
   if (attempts_.empty()) return Duration{0};
   Duration longest{};

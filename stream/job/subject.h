@@ -53,11 +53,8 @@ class Subject {
   [[nodiscard]] std::uint64_t digest() const noexcept { return digest_->value(); }
   [[nodiscard]] std::uint64_t rows_digest() const;
   [[nodiscard]] std::vector<AlertTransition> firing() const;
-  // Of the attempt that began last; nullopt: there is none, or this is the cluster.
-  [[nodiscard]] std::optional<SubjectFigures> figures(Time log_clock) const {
-    if (attempts_.empty() || cluster()) return std::nullopt;
-    return attempts_.back()->figures(clock(log_clock));
-  }
+  // Of the attempt that began last; nullopt: there is none. Of the cluster, nothing but what fires.
+  [[nodiscard]] std::optional<SubjectFigures> figures(Time log_clock) const;
   // How far back a restore has to read for its rows, by its clock; 0: it has none.
   [[nodiscard]] Duration reach() const;
 

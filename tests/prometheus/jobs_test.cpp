@@ -144,6 +144,7 @@ TEST_CASE("the list of jobs has the figures that are known, and can be asked for
   llama.alerts = {{"collective_hang", "C2", stream::Severity::critical, {stream::Level::rank, 3, "n1", "", ""}}};
   llama.step_time = {16, 17.6, 1, 1.125, 1.25, 1.5};
   llama.by_rank = {{3, "n1", 1199, stream::absent, 1.5}};
+  llama.undecided = {{"throttle", {"sm_clock"}}};
   JobFigures quiet;
   quiet.job = "qui\"et", quiet.state = "running";
   list.publish(0, test::published({llama}));
@@ -159,13 +160,21 @@ TEST_CASE("the list of jobs has the figures that are known, and can be asked for
   CHECK(*list.json({{"state", "running"}}) == "[" + second + "]");
   CHECK(*list.json({{"state", "ended"}}) == "[]");
   CHECK(list.json({{"state", "hanging"}}).error().message == "state is starting, running, hung, unobserved or ended");
-  CHECK(*list.json({{"job", "llama"}}) == "[" + first + "]");
+  const std::string undecided = R"(,"undecided":[{"rule":"throttle","missing":["sm_clock"]}]})";  // of one job alone
+  CHECK(*list.json({{"job", "llama"}}) == "[" + first.substr(0, first.size() - 1) + undecided + "]");
   CHECK(*list.json({{"job", "none"}}) == "[]");
-  const std::string without_ranks = first.substr(0, first.find(",\"by_rank\"")) + "}";
-  CHECK(*list.json({{"job", "llama"}, {"by_rank", "no"}}) == "[" + without_ranks + "]");
+  const std::string without_ranks = first.substr(0, first.find(",\"by_rank\""));
+  CHECK(*list.json({{"by_rank", "no"}, {"limit", "1"}}) == "[" + without_ranks + "}]");
+  CHECK(*list.json({{"job", "llama"}, {"by_rank", "no"}}) == "[" + without_ranks + undecided + "]");
   CHECK(list.json({{"by_rank", "maybe"}}).error().message == "by_rank is yes or no");
   CHECK(list.json({{"limit", "x"}}).error().message == "limit is not a whole number: ?limit=1000");
   CHECK(list.json({{"jobs", "x"}}).error().message == "there is no parameter 'jobs'; known are job, state, by_rank, limit");
+  JobFigures cluster;
+  cluster.job = "cluster";
+  list.publish(3, test::published({cluster}));
+  CHECK(*list.json({{"state", "running"}}) == "[" + second + "]");
+  CHECK(*list.json({{"job", "cluster"}}) == "[]");
+  CHECK(adapters::service::jobs_json({cluster}) == "[]");
   list.withdraw(0);
   CHECK(*list.json({}) == "[" + second + "]");
 }

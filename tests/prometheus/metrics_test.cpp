@@ -81,6 +81,24 @@ TEST_CASE("beyond the cap a job that runs is shown before one that has ended") {
   CHECK(lines_of(metrics.text(), "tocsin_job_step") == "tocsin_job_step{job_id=\"1002\"} 1\n");
 }
 
+TEST_CASE("alerts of the cluster have series, and it counts for no job") {
+  Metrics metrics{{1, 1000}};
+  JobFigures cluster, job;
+  cluster.job = "cluster";
+  cluster.firing = {{stream::Severity::critical, 1}};
+  cluster.alerts = {{"rack_power_brake", "B3", stream::Severity::critical, {stream::Level::rack, {}, "", "", "r7"}}};
+  job.job = "llama";
+  job.state = "running";
+  metrics.publish(0, test::published({cluster, job}));
+  const std::string text = metrics.text();
+  CHECK(lines_of(text, "tocsin_job_alerts_firing") == "tocsin_job_alerts_firing{job_id=\"cluster\",severity=\"critical\"} 1\n");
+  CHECK(lines_of(text, "tocsin_alert_firing").find("job_id=\"cluster\",rule=\"rack_power_brake\"") != std::string::npos);
+  CHECK(lines_of(text, "tocsin_alert_firing").find("rack=\"r7\"") != std::string::npos);
+  CHECK(lines_of(text, "tocsin_job_state") == "tocsin_job_state{job_id=\"llama\",state=\"running\"} 1\n");
+  CHECK(lines_of(text, "tocsin_jobs") == "tocsin_jobs 1\n");
+  CHECK(lines_of(text, "tocsin_jobs_omitted") == "tocsin_jobs_omitted 0\n");
+}
+
 TEST_CASE("a partition that is withdrawn has no series, and a job that two partitions have for a moment has one") {
   Metrics metrics;
   test::publish_examples(metrics);

@@ -160,6 +160,23 @@ TEST_CASE("the figures of many jobs come in slices, by name") {
   CHECK(names == std::vector<std::string>{"a", "b", "c"});
 }
 
+TEST_CASE("what fires in the cluster is shown, and it has no other figures") {
+  SmallJob job{shipped()};
+  for (const auto& [of, s] : {std::pair{"llama", 1.0}, {"mixtral", 5.0}}) {
+    EntryBuilder b;
+    b.about(stream::cluster_subject, of);
+    const EntryBuilder::Field code[] = {{"code", 79, {}, false}};
+    b.event(SmallJob::at(s), {stream::Level::gpu, 0, "n1", "0"}, "xid", code, "kernel_log");
+    job.consume(b.entry(), s);
+  }
+  job.beats(6, 30);
+  const SubjectFigures f = figures(job);
+  CHECK(f.subject == "cluster");
+  CHECK(stream::is_absent(f.step));
+  REQUIRE(f.firing.size() == 1);
+  CHECK(f.firing[0].rule == "gpu_xids_in_jobs");
+}
+
 TEST_CASE("a job of very many ranks shows how they are spread, and no rank of its own") {
   SmallJob job{shipped()};
   const auto ranks = static_cast<unsigned>(SubjectFigures::most_ranks + 1);
