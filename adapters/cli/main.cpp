@@ -1,6 +1,8 @@
+#include <fcntl.h>
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
 #include <charconv>
 #include <cstdio>
 #include <exception>
@@ -324,9 +326,19 @@ int run(int argc, char** argv) {
   return status;
 }
 
+// One that is closed would become that of the next file or pipe: what is printed would go into a journal, and wrap would wait for itself.
+void open_standard_descriptors() {
+  for (int descriptor = 0; descriptor <= 2; ++descriptor)
+    if (::fcntl(descriptor, F_GETFD) < 0 && errno == EBADF) {
+      // The lowest that is free, which is this one.
+      if (::open("/dev/null", descriptor == 0 ? O_RDONLY : O_WRONLY) != descriptor) return;
+    }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  open_standard_descriptors();
   try {
     return run(argc, argv);
   } catch (const std::exception& error) {

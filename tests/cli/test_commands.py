@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import signal
 import subprocess
 import unittest
 
@@ -322,6 +323,22 @@ case "no leak" { ranks = 2, { lasting = "2m" } }
         go_on.touch()
         run.stderr.read()
         self.assertEqual(run.wait(timeout=60), 0)
+
+    def test_a_standard_descriptor_that_is_closed_is_no_other_file(self):
+        environment = dict(os.environ, XDG_STATE_HOME=str(self.base / "closed"), TOCSIN_RULES=str(ROOT / "rules"))
+        command = [TOCSIN, "wrap", "--", "sh", "-c", "echo out; echo err >&2; exit 7"]
+        for closed in ((0,), (1,), (2,), (1, 2), (0, 1, 2)):
+            with self.subTest(closed=closed):
+                run = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment,
+                                       start_new_session=True, preexec_fn=lambda: [os.close(one) for one in closed])
+                try:
+                    self.assertEqual(run.wait(timeout=60), 7)
+                finally:
+                    if run.poll() is None:
+                        os.killpg(run.pid, signal.SIGKILL)
+                        run.wait()
+        said = [line for run in (self.base / "closed/tocsin").iterdir() for line in tocsin("export", run).stdout.splitlines() if '"line"' in line]
+        self.assertEqual([sum(f'"{word}"' in line for line in said) for word in ("out", "err")], [5, 5])
 
     def test_a_name_that_no_case_has_is_no_success(self):
         done = tocsin("test", "--only", "no such case")
