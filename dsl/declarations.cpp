@@ -302,8 +302,8 @@ int tune_table(lua_State* state) {
   tune.clear = table.persistence("clear");
   tune.params = table.params("params");
   if (table.has("jobs")) tune.jobs = table.text_map("jobs");
-  tune.row = table.duration("row");
-  tune.lateness = table.duration("lateness");
+  const RowSettings rows = read_row_settings(table);
+  tune.row = rows.row, tune.lateness = rows.lateness;
   table.collection().tunes.push_back(std::move(tune));
   return 0;
 }

@@ -80,13 +80,9 @@ void read_signal(const Table& table, const std::string& name) {
   signal.unit = table.text("unit", "none").value_or("none");
   check_unit(table, "unit", signal.unit);
   const bool quick = signal.kind == stream::SignalKind::event;
-  signal.lateness = table.duration("lateness").value_or(quick ? std::chrono::seconds{1} : std::chrono::seconds{5});
-  signal.row = table.duration("row").value_or(std::chrono::seconds{1});
-  if (signal.row < std::chrono::milliseconds{10} || signal.row > std::chrono::minutes{10}) {
-    table.problem("row", "row is between 0.01s and 10m");
-    signal.row = std::chrono::seconds{1};
-  }
-  if (signal.lateness > std::chrono::minutes{10}) table.problem("lateness", "lateness is at most 10m");
+  const RowSettings rows = read_row_settings(table);
+  signal.lateness = rows.lateness.value_or(quick ? std::chrono::seconds{1} : std::chrono::seconds{5});
+  signal.row = rows.row.value_or(std::chrono::seconds{1});
   signal.points = table.yes("points").value_or(false);
   signal.source = table.text("source", "log").value_or("");
   signal.values = table.texts("values");
@@ -157,6 +153,19 @@ int verdict(lua_State* state) {
 }
 
 }  // namespace
+
+RowSettings read_row_settings(const Table& table) {
+  RowSettings read{table.duration("row"), table.duration("lateness")};
+  if (read.row && (*read.row < std::chrono::milliseconds{10} || *read.row > std::chrono::minutes{10})) {
+    table.problem("row", "row is between 0.01s and 10m");
+    read.row.reset();
+  }
+  if (read.lateness && *read.lateness > std::chrono::minutes{10}) {
+    table.problem("lateness", "lateness is at most 10m");
+    read.lateness.reset();
+  }
+  return read;
+}
 
 void register_settings(lua_State* state) {
   const auto add = [state](const char* name, lua_CFunction function) {

@@ -173,6 +173,16 @@ TEST_CASE("a signal that no rule could read is refused") {
   CHECK(has(with("row = \"11m\""), "row is between 0.01s and 10m"));
 }
 
+TEST_CASE("a tune of a signal keeps to the limits of its definition") {
+  const auto tuned = [](const std::string& of) {
+    return problems_of(load_rules(rule_text("    return keep") + "tune \"duty\" { " + of + " }"));
+  };
+  CHECK(tuned("row = \"10m\", lateness = \"10m\"") == "");
+  CHECK(has(tuned("row = \"0s\""), "site.lua:11: row is between 0.01s and 10m"));
+  CHECK(has(tuned("row = \"1h\""), "row is between 0.01s and 10m"));
+  CHECK(has(tuned("lateness = \"20d\""), "lateness is at most 10m"));
+}
+
 TEST_CASE("what Lua expects is named with the usual slip") {
   CHECK(has(reported("    return keep", "clear = \"2 of 3\" fire = \"2 of 3\","), "between the fields of a table stands a comma"));
   CHECK(has(reported("    return keep & job.duty:mean:above(0.5)"), "brackets follow a word, x:mean()"));
