@@ -196,93 +196,6 @@ std::vector<CaseExpectation> read_expectations(const Table& of_case, const std::
   return result;
 }
 
-struct Checks {
-  const Collection& collection;
-  const Case& of;
-
-  void problem(std::string message) const { collection.problems->add(of.file, of.line, std::move(message)); }
-
-  void values(const CaseValues& given) const {
-    for (const auto& [name, value] : given) {
-      const auto* signal = collection.find_signal(name);
-      if (!signal) collection.no_signal(of.file, of.line, name);
-      else if (signal->kind == stream::SignalKind::event)
-        problem("'" + name + "' is an event, and has no value: write events = { { \"" + name + "\", at = \"10s\" } }");
-      else if (value.kind == CaseValue::Kind::text && !signal->values.empty() &&
-               std::find(signal->values.begin(), signal->values.end(), value.text) == signal->values.end())
-        problem(name + " = \"" + value.text + "\" is no value of it" + nearest(value.text, signal->values) + ": " + listed(signal->values));
-    }
-  }
-  void member(const std::optional<std::uint32_t>& rank, const char* what) const {
-    if (rank && *rank >= of.ranks)
-      problem(std::string{what} + " " + std::to_string(*rank) + ": it has " + std::to_string(of.ranks) + ", counted from 0");
-  }
-  void members(const std::map<std::uint32_t, CaseValues>& given, const char* what) const {
-    for (const auto& [number, inner] : given) {
-      member(number, what);
-      values(inner);
-    }
-  }
-  void segment(const CaseSegment& part) const {
-    if (of.cluster && (!part.rank.empty() || part.new_attempt || !part.ends.empty()))
-      problem("the cluster has neither ranks nor attempts: rank, new_attempt and ends are of a job");
-    values(part.all);
-    members(part.rank, "rank");
-    members(part.node, "node");
-    members(part.gpu, "gpu");
-    for (const CaseEvent& event : part.events) {
-      const auto* signal = collection.find_signal(event.signal);
-      if (!signal) collection.no_signal(of.file, of.line, event.signal);
-      else if (signal->kind != stream::SignalKind::event)
-        problem("'" + event.signal + "' is of kind " + std::string{name(signal->kind)} + ", not an event: give it a value instead");
-      member(event.rank, "rank");
-      if (!event.job.empty() && !of.cluster)
-        problem("job of an event is that on a node of the cluster: add scope = \"cluster\" to the case, or take it out");
-      if (of.cluster && (event.rank || !(event.node || event.gpu)))
-        problem("an event in the cluster is of a node or a GPU: { \"" + event.signal + "\", gpu = 0, … }");
-      if (!signal || signal->kind != stream::SignalKind::event) continue;
-      std::vector<std::string> fields;
-      for (const auto& field : signal->fields) fields.push_back(field.name);
-      for (const auto& [field, value] : event.fields)
-        if (std::find(fields.begin(), fields.end(), field) == fields.end())
-          problem("'" + event.signal + "' has no field '" + field + "'" + nearest(field, fields) +
-                  (fields.empty() ? ": it has none" : ": it has " + listed(fields)));
-    }
-  }
-  void expectations(const std::vector<CaseExpectation>& expected, const char* what) const {
-    for (const CaseExpectation& one : expected) {
-      if (one.rule.empty()) {
-        problem(std::string{what} + " names no rule" + rule_above() + ": { \"…\" } names it first");
-        continue;
-      }
-      const auto rule = collection.rules.find(one.rule);
-      if (rule == collection.rules.end()) collection.no_rule(of.file, of.line, one.rule);
-      else if ((rule->second.scope == stream::Scope::cluster) != of.cluster)
-        problem("'" + one.rule +
-                (of.cluster ? "' is about a job: take scope out of the case" : "' is of the cluster: add scope = \"cluster\" to the case"));
-      else if (!one.cause.empty() && !rule->second.causes.contains(one.cause))
-        problem("'" + one.rule + "' has no cause '" + one.cause + "'" + nearest(one.cause, causes(rule->second)));
-      if (!one.missing.empty() && !collection.find_signal(one.missing)) collection.no_signal(of.file, of.line, one.missing);
-    }
-  }
-  static std::string listed(const std::vector<std::string>& names) {
-    std::string text;
-    for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-    return text;
-  }
-  static std::vector<std::string> causes(const RuleSource& rule) {
-    std::vector<std::string> names;
-    for (const auto& [cause, text] : rule.causes) names.push_back(cause);
-    return names;
-  }
-  std::string rule_above() const {
-    const RuleSource* nearest_rule = nullptr;
-    for (const auto& [name, rule] : collection.rules)
-      if (rule.file == of.file && rule.line < of.line && (!nearest_rule || rule.line > nearest_rule->line)) nearest_rule = &rule;
-    return nearest_rule ? "; the rule above is '" + nearest_rule->name + "'" : "";
-  }
-};
-
 }  // namespace
 
 void register_case_values(lua_State* state) {
@@ -338,23 +251,6 @@ void read_case(const Table& table, const std::string& name) {
   result.unknown = read_expectations(table, "unknown", name);
   result.resolves = read_expectations(table, "resolves", name);
   table.collection().cases.push_back(std::move(result));
-}
-
-void check_cases(const Collection& collection) {
-  std::map<std::string, const Case*> names;
-  for (const Case& one : collection.cases) {
-    if (const auto [first, added] = names.emplace(one.name, &one); !added)
-      collection.problems->add(one.file, one.line,
-                               "a second case '" + one.name + "': the first is at " + first->second->file + ":" +
-                                   std::to_string(first->second->line) + "; give this one another name");
-    const Checks checks{collection, one};
-    collection.problems->about("case '" + one.name + "'");
-    for (const CaseSegment& segment : one.segments) checks.segment(segment);
-    checks.expectations(one.fires, "fires");
-    checks.expectations(one.unknown, "unknown");
-    checks.expectations(one.resolves, "resolves");
-  }
-  collection.problems->about("");
 }
 
 }  // namespace tocsin::dsl

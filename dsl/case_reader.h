@@ -10,7 +10,5 @@ namespace tocsin::dsl {
 void register_case_values(lua_State* state);
 // Reads `case "name" { … }` into the collection.
 void read_case(const Table& table, const std::string& name);
-// Checks that what cases name exists: signals, rules, causes. After all files are read.
-void check_cases(const Collection& collection);
 
 }  // namespace tocsin::dsl

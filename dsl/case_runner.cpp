@@ -6,6 +6,7 @@
 #include "dsl/case_records.h"
 #include "stream/graph/evaluator.h"
 #include "stream/rules/explanation.h"
+#include "stream/rules/members.h"
 
 namespace tocsin::dsl {
 namespace {
@@ -56,24 +57,36 @@ std::string fired_text(const AlertTransition& t, stream::Time from) {
   return text;
 }
 
+// Of which members a rule said so. The reserved one is no member that a case can name.
+std::vector<stream::NamedMember> members_that_are(stream::Truth truth, const stream::RuleEvaluation& evaluation) {
+  std::vector<stream::NamedMember> members;
+  const Level per = evaluation.rule.per;
+  for (stream::Slot slot = 0; slot < evaluation.outcomes.size(); ++slot)
+    if (evaluation.outcomes[slot] == truth && evaluation.topology.exists(per, slot) &&
+        !(per == Level::rank && slot == stream::reserved_slot))
+      members.push_back(stream::named_member(evaluation.topology, per, slot));
+  return members;
+}
+
 class Expectations {
  public:
   Expectations(const Case& one, stream::Time last_segment) : case_(&one), last_segment_(last_segment) {}
 
-  [[nodiscard]] bool member(const CaseExpectation& e, const AlertTransition& t) const {
+  [[nodiscard]] bool member(const CaseExpectation& e, const stream::NamedMember& member) const {
     const std::uint32_t per_node = std::max(1u, case_->per_node);
-    if (e.rack && t.member.rack != CaseRecords::rack_name(*e.rack)) return false;
-    if (e.node && t.member.node != CaseRecords::node_name(*e.node)) return false;
-    const auto gpu = e.gpu ? e.gpu : t.member.level == Level::gpu ? e.rank : std::nullopt;
-    if (gpu && (t.member.node != CaseRecords::node_name(*gpu / per_node) || t.member.gpu != CaseRecords::gpu_name(*gpu % per_node)))
+    if (e.rack && member.rack != CaseRecords::rack_name(*e.rack)) return false;
+    if (e.node && member.node != CaseRecords::node_name(*e.node)) return false;
+    const auto gpu = e.gpu ? e.gpu : member.level == Level::gpu ? e.rank : std::nullopt;
+    if (gpu && (member.node != CaseRecords::node_name(*gpu / per_node) || member.gpu != CaseRecords::gpu_name(*gpu % per_node)))
       return false;
-    return !e.rank || t.member.level == Level::gpu || t.member.rank == e.rank;
+    return !e.rank || member.level == Level::gpu || member.rank == e.rank;
   }
+  [[nodiscard]] bool in_time(const CaseExpectation& e, stream::Time at) const { return !e.within || at <= last_segment_ + *e.within; }
   [[nodiscard]] bool matches(const CaseExpectation& e, const AlertTransition& t) const {
-    if (t.rule != e.rule || !member(e, t)) return false;
+    if (t.rule != e.rule || !member(e, t.member)) return false;
     if (!e.cause.empty() && std::none_of(t.implies.begin(), t.implies.end(), [&](const auto& cause) { return cause.first == e.cause; }))
       return false;
-    if (e.within && t.at > last_segment_ + *e.within) return false;
+    if (!in_time(e, t.at)) return false;
     if (e.who.empty()) return true;
     std::set<std::uint32_t> named, wanted(e.who.begin(), e.who.end());
     for (const auto& who : t.who)
@@ -96,33 +109,46 @@ CaseResult run_case(const Case& one, const stream::LoadedPack& pack) {
   }
   Witness witness;
   stream::Shard shard{pack, nullptr, witness};
-  std::set<std::string> answered_yes;                                        // rules, also those of severity none
-  std::map<std::string, std::pair<bool, std::vector<std::string>>> at_last;  // unknown at its last tick; missing signals
-  std::set<std::string> asked;
-  for (const auto& e : one.unknown) asked.insert(e.rule);
+  struct Said {  // of a rule without alerts: yes, of this member
+    stream::NamedMember member;
+    stream::Time at;
+  };
+  struct Unknown {  // of a rule at its last tick
+    std::vector<stream::NamedMember> members;
+    std::vector<std::string> missing;
+  };
+  const auto silent = [&](const std::string& rule) {
+    return std::any_of(pack.pack->rules.begin(), pack.pack->rules.end(),
+                       [&](const stream::Rule& r) { return r.name == rule && r.severity == stream::Severity::none; });
+  };
+  std::map<std::string, std::vector<Said>> said;
+  std::map<std::string, Unknown> at_last;
+  for (const auto& e : one.fires)
+    if (silent(e.rule)) said[e.rule];
+  for (const auto& e : one.unknown) at_last[e.rule];
   shard.observe([&](const stream::RuleEvaluation& evaluation) {
-    if (std::find(evaluation.outcomes.begin(), evaluation.outcomes.end(), stream::Truth::yes) != evaluation.outcomes.end())
-      answered_yes.insert(evaluation.rule.name);
-    if (!asked.contains(evaluation.rule.name)) return;
-    auto& [unknown, missing] = at_last[evaluation.rule.name];
-    unknown = !evaluation.outcomes.empty() &&
-              std::find(evaluation.outcomes.begin(), evaluation.outcomes.end(), stream::Truth::unknown) != evaluation.outcomes.end();
-    missing = stream::Explanation{evaluation.rule, evaluation.values.graph(), evaluation.values, evaluation.topology, {}}.missing();
+    const auto asked = said.find(evaluation.rule.name);
+    if (asked != said.end())
+      for (auto& member : members_that_are(stream::Truth::yes, evaluation)) asked->second.push_back({std::move(member), evaluation.tick});
+    const auto last = at_last.find(evaluation.rule.name);
+    if (last == at_last.end()) return;
+    last->second.members = members_that_are(stream::Truth::unknown, evaluation);
+    last->second.missing =
+        stream::Explanation{evaluation.rule, evaluation.values.graph(), evaluation.values, evaluation.topology, {}}.missing();
   });
   CaseRecords records{one, pack.pack->signals};
   records.play([&](const stream::Entry& entry) { shard.consume(entry); });
 
   const Expectations expectations{one, records.last_segment()};
-  const auto silent = [&](const std::string& rule) {
-    return std::any_of(pack.pack->rules.begin(), pack.pack->rules.end(),
-                       [&](const stream::Rule& r) { return r.name == rule && r.severity == stream::Severity::none; });
+  const auto met = [&](const CaseExpectation& e) {
+    if (const auto by = said.find(e.rule); by != said.end())
+      return std::any_of(by->second.begin(), by->second.end(),
+                         [&](const Said& yes) { return expectations.member(e, yes.member) && expectations.in_time(e, yes.at); });
+    return std::any_of(witness.transitions.begin(), witness.transitions.end(),
+                       [&](const AlertTransition& t) { return t.state == stream::AlertState::firing && expectations.matches(e, t); });
   };
   for (const CaseExpectation& e : one.fires) {
-    if (silent(e.rule) ? answered_yes.contains(e.rule)
-                       : std::any_of(witness.transitions.begin(), witness.transitions.end(), [&](const AlertTransition& t) {
-                           return t.state == stream::AlertState::firing && expectations.matches(e, t);
-                         }))
-      continue;
+    if (met(e)) continue;
     std::string message = "expected " + expected_text(e) + (e.within ? " in time" : "") + "; ";
     bool reported = false;
     for (const auto& t : witness.transitions)
@@ -141,12 +167,13 @@ CaseResult run_case(const Case& one, const stream::LoadedPack& pack) {
   for (const AlertTransition& t : witness.transitions) {
     if (t.state != stream::AlertState::firing) continue;
     const bool allowed = std::any_of(one.fires.begin(), one.fires.end(),
-                                     [&](const CaseExpectation& e) { return e.rule == t.rule && expectations.member(e, t); });
+                                     [&](const CaseExpectation& e) { return e.rule == t.rule && expectations.member(e, t.member); });
     if (!allowed) result.messages.push_back("fired unexpectedly: " + fired_text(t, records.last_segment()));
   }
   for (const CaseExpectation& e : one.unknown) {
-    const auto& [unknown, missing] = at_last[e.rule];
-    if (!unknown) result.messages.push_back("expected " + e.rule + " to be unknown at the end; it was known");
+    const auto& [members, missing] = at_last[e.rule];
+    if (std::none_of(members.begin(), members.end(), [&](const auto& member) { return expectations.member(e, member); }))
+      result.messages.push_back("expected " + expected_text(e) + " to be unknown at the end; it was known");
     else if (!e.missing.empty() && std::find(missing.begin(), missing.end(), e.missing) == missing.end())
       result.messages.push_back(e.rule + " is unknown, but does not miss " + e.missing + "; it misses " +
                                 (missing.empty() ? std::string{"nothing"} : missing.front()));
@@ -154,7 +181,7 @@ CaseResult run_case(const Case& one, const stream::LoadedPack& pack) {
   for (const CaseExpectation& e : one.resolves)
     if (std::none_of(witness.transitions.begin(), witness.transitions.end(), [&](const AlertTransition& t) {
           return t.rule == e.rule && t.state == stream::AlertState::resolved && t.reason == stream::ResolveReason::cleared &&
-                 expectations.member(e, t);
+                 expectations.member(e, t.member);
         }))
       result.messages.push_back("expected " + expected_text(e) + " to clear; it did not");
   result.failures = shard.counters().quarantine_messages;

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "dsl/assembly.h"
-#include "dsl/case_reader.h"
+#include "dsl/case_checks.h"
 #include "dsl/rule_files.h"
 #include "dsl/script_host.h"
 #include "dsl/templates.h"
