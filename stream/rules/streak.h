@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <deque>
 #include <utility>
+#include <vector>
 
 #include "stream/rules/pack.h"
 #include "stream/values/archive.h"
@@ -14,8 +15,6 @@ namespace tocsin::stream {
 // The last evaluations of one member, as far as "k of n" and "for d" look back. Owned by the member's Life.
 class Streak {
  public:
-  static constexpr std::uint32_t most_evaluations = 64;  // n of "k of n"
-
   void add(Time tick, Truth outcome, const Persistence& fire, const Persistence& clear);
   // k of n: at least k of the last n were `wanted`. for d: every known one of the last d was, the first of them at least d before the
   // last, and no more than half were unknown.
@@ -27,8 +26,17 @@ class Streak {
   void load(Reader& in);
 
  private:
+  // Whether each of the last evaluations was so: a bit each, the newest first.
+  struct Evaluations {
+    std::uint64_t newest = 0;
+    std::vector<std::uint64_t> older;  // beyond 64, where "k of n" looks back so far
+
+    void add(bool one, std::uint32_t n);
+    [[nodiscard]] std::uint32_t among_last(std::uint32_t n) const;
+  };
+
   static void fields(auto& self, auto& archive);
-  std::uint64_t yes_ = 0, no_ = 0;  // newest evaluation in bit 0
+  Evaluations yes_, no_;
   Time last_{};
   Time first_yes_ = never, first_no_ = never;  // of the run without a known opposite
   Time latest_yes_ = long_ago;

@@ -16,6 +16,27 @@ TEST_CASE("'3 of 5' fires with the third yes of five, an unknown fills a place, 
   CHECK(bench.published[0].since == tick(10));
 }
 
+TEST_CASE("'80 of 100' looks back over a hundred evaluations, and so does the clear") {
+  Bench bench;
+  Rule& rule = bench.rule("slow");
+  rule.fire = {false, 80, 100, {}};
+  rule.clear = {false, 150, 200, {}};
+  bench.begin();
+  int s = 0;
+  const auto judge = [&](int times, Truth truth) {
+    for (int i = 0; i < times; ++i) bench.at(s += 10, {{truth}});
+  };
+  judge(70, Y), judge(20, N), judge(9, Y);
+  CHECK(bench.published.empty());
+  judge(1, Y);
+  CHECK(bench.story() == Story{"1000 slow firing"});
+  judge(129, N);  // and 20 of the hundred before: of the last 200 as many as 149 were no
+  CHECK(bench.published.size() == 1);
+  judge(1, N);
+  CHECK(bench.story().back() == "2300 slow resolved cleared");
+  CHECK(bench.published[0].since == tick(10));
+}
+
 TEST_CASE("'for 30s' needs the first yes that long ago, every known tick, and no more than half unknown") {
   Bench bench;
   Rule& rule = bench.rule("hot");
