@@ -11,6 +11,11 @@ namespace {
 
 PackOrder order_of(const PackChange& pack) { return {pack.key.from, static_cast<std::uint64_t>(pack.key.at)}; }
 
+bool declared_text(const SignalDefinition& event, std::string_view field) {
+  return std::any_of(event.fields.begin(), event.fields.end(),
+                     [&](const auto& known) { return known.name == field && known.unit == "text"; });
+}
+
 bool shapes_the_job(std::string_view event) { return event == "start" || event == "member" || event == "exit" || event == "end"; }
 
 }  // namespace
@@ -167,7 +172,7 @@ void Attempt::line(const LineRecord& l, Time arrival) {
 
 void Attempt::sample(Time time, const MemberKey& member, std::string_view signal, double number, std::string_view source) {
   const auto id = intake_.find(signal);
-  if (!id) {
+  if (!id || runtime_->pack()->signals[*id].textual()) {  // a number is no text: it would be read as that of one
     ++context_.counters->unknown_signal;
     return;
   }
@@ -181,7 +186,7 @@ void Attempt::sample(Time time, const MemberKey& member, std::string_view signal
     return;
   }
   const double symbol = symbols_.intern(text);
-  sample(time, member, signal, is_absent(symbol) ? measured_nan : symbol, source);
+  intake_.sample(*id, member, time, is_absent(symbol) ? measured_nan : symbol, arrival_, source);
 }
 
 void Attempt::event(const EventRecord& record) {
@@ -255,7 +260,9 @@ void Attempt::signal_event(const EventRecord& event, Time arrival) {
   std::vector<EventField> fields;
   for (const auto& field : event.fields) {
     const auto* text = std::get_if<std::string_view>(&field.value);
-    if (text == nullptr) fields.push_back({field.name, canonical(std::get<double>(field.value))});
+    if (text == nullptr && declared_text(definition, field.name))  // as it is, the number would be read as that of a text
+      fields.push_back({field.name, symbols_.intern(text_of(event, field.name))});
+    else if (text == nullptr) fields.push_back({field.name, canonical(std::get<double>(field.value))});
     else if (!definition.number_field(field.name)) fields.push_back({field.name, symbols_.intern(*text)});
     else if (const auto number = number_in(*text)) fields.push_back({field.name, canonical(*number)});
   }

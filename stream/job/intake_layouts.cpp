@@ -30,8 +30,10 @@ void Intake::forget_layouts() {
   recent_layouts_.fill(nullptr);
 }
 
-// A stated unit says what the values are; without one an alias has its factor, and the values of the signal's own name their unit.
+// A stated unit says what the values are; without one an alias has its factor, and the values of the signal's own name their unit. A
+// number is no text: it would be read as the place of one in the block.
 std::optional<double> Intake::factor_of(const SampleBlock::Signal& named, const SignalDefinition& definition) const {
+  if (named.unit.empty() && definition.textual() && named.kind != SignalKind::state) return std::nullopt;
   if (named.unit.empty()) return factor(named.name);
   return unit_factor(named.unit, definition.unit);
 }

@@ -318,3 +318,69 @@ TEST_CASE("a number that an event carries as a text is the number, and any other
     CHECK((job.last("fatal", 0) == Truth::yes) == (expected == Truth::yes));
   }
 }
+
+namespace {
+
+const stream::LoadedPack& texts_pack() {
+  static const stream::LoadedPack pack = SmallJob::load(R"lua(signals {
+      phase = { kind = "state", unit = "text", owner = "job" },
+      mood  = { kind = "state", unit = "text", owner = "job" },
+      saved = { kind = "event", unit = "none", owner = "job", fields = { path = "text", step = "count" } } })lua",
+                                                        R"lua(
+      rule "evaluates" { per = "job", every = "10s", needs = { phase = signal "phase" { over = "30s" } },
+        evaluate = function(job) return job.phase:last():is("eval") end }
+      rule "trains" { per = "job", every = "10s", needs = { phase = signal "phase" { over = "30s" } },
+        evaluate = function(job) return job.phase:last():is("train") end }
+      rule "saved_one" { per = "job", every = "10s", needs = { saved = signal "saved" { over = "1m" } }, summary = "s", shows = "in {path}",
+        evaluate = function(job) return job.saved:where { path = "1" }:count():at_least(1), { path = job.saved:last("path") } end })lua",
+                                                        R"lua(
+      parser "mood" { line = [[mood]], states = { mood = "eval" } }
+      parser "phase" { line = [[phase (?P<phase>\d+)]], samples = { phase = "phase" } })lua");
+  return pack;
+}
+
+}  // namespace
+
+TEST_CASE("a number is no text: it names none of those that came with it") {
+  using Value = EntryBuilder::Value;
+  SmallJob job{texts_pack()};
+  for (double s = 1; s < 60; ++s) {
+    EntryBuilder b;
+    b.sample(SmallJob::at(s), EntryBuilder::job(), std::array{Value{"phase", 0, {}, false}, Value{"mood", 0, "eval", true}});
+    job.consume(b, s);
+    job.beats(s, s);
+  }
+  CHECK(job.last("evaluates", 0) == Truth::unknown);
+  CHECK(job.shard.counters().unit_mismatch == 59);
+  SmallJob told{texts_pack()};
+  for (double s = 1; s < 60; ++s) {
+    EntryBuilder b;
+    b.sample(SmallJob::at(s), EntryBuilder::job(), std::array{Value{"phase", 0, "train", true}, Value{"mood", 0, "eval", true}});
+    told.consume(b, s);
+    told.beats(s, s);
+  }
+  CHECK(told.last("trains", 0) == Truth::yes);
+  CHECK(told.shard.counters().unit_mismatch == 0);
+}
+
+TEST_CASE("a number in a line is no text either") {
+  SmallJob job{texts_pack()};
+  feed_lines(job, "mood", "", 1, 5);
+  feed_lines(job, "phase 0", "", 5, 60);
+  CHECK(job.last("evaluates", 0) == Truth::unknown);
+  CHECK(job.shard.counters().unknown_signal == 55);
+}
+
+TEST_CASE("a text that an event carries as a number is that number's text, not another text") {
+  using Field = EntryBuilder::Field;
+  SmallJob job{texts_pack()};
+  EntryBuilder b;
+  b.event(SmallJob::at(1), EntryBuilder::job(), "saved", std::array{Field{"path", 0, "/home/a", true}, Field{"step", 5, {}, false}});
+  b.event(SmallJob::at(2), EntryBuilder::job(), "saved", std::array{Field{"path", 0, "/home/b", true}, Field{"step", 6, {}, false}});
+  b.event(SmallJob::at(3), EntryBuilder::job(), "saved", std::array{Field{"path", 1, {}, false}, Field{"step", 7, {}, false}});
+  job.consume(b, 3);
+  job.beats(4, 60);
+  CHECK(job.last("saved_one", 0) == Truth::yes);
+  REQUIRE(job.collector.transitions.size() == 1);
+  CHECK(job.collector.transitions[0].shows == "in 1");
+}
