@@ -1,8 +1,6 @@
 #include "adapters/cli/recordings.h"
 
-#include <errno.h>
 #include <fmt/format.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -36,11 +34,6 @@ struct Recording {
   std::uint64_t bytes = 0;
 };
 
-bool running(const std::string& name) {
-  const long pid = std::strtol(name.c_str() + name.rfind('-') + 1, nullptr, 10);
-  return pid > 0 && (::kill(static_cast<pid_t>(pid), 0) == 0 || errno == EPERM);
-}
-
 // How the command ended, by the last segment of the journal: "exit status 3", "signal 9"; empty where nothing says it.
 std::string ended_with(const fs::path& directory) {
   std::uint64_t last = 0;
@@ -64,7 +57,7 @@ std::string ended_with(const fs::path& directory) {
 }
 
 // What the history beside the journal says at its end: the verdict, or how many alerts.
-std::string outcome_of(const fs::path& directory, const std::string& name) {
+std::string outcome_of(const fs::path& directory) {
   std::string verdict;
   std::size_t alerts = 0;
   std::vector<fs::path> files;
@@ -90,7 +83,7 @@ std::string outcome_of(const fs::path& directory, const std::string& name) {
                             how.empty() ? "" : ", ", how);
     }
   }
-  if (running(name)) verdict = "running";
+  if (wrap::is_running(directory)) verdict = "running";
   if (verdict.empty()) verdict = "no verdict";
   return alerts == 0 ? verdict : fmt::format("{}, {} alert{}", verdict, alerts, alerts == 1 ? "" : "s");
 }
@@ -101,7 +94,7 @@ Recording look_at(const fs::path& directory) {
   std::error_code error;
   for (const auto& entry : fs::recursive_directory_iterator(directory, error))
     if (std::error_code gone; entry.is_regular_file(gone)) one.bytes += entry.file_size(gone);
-  one.outcome = outcome_of(directory, one.name);
+  one.outcome = outcome_of(directory);
   auto reader = journal::Reader::open(directory);
   if (!reader) return one;
   runtime::JournalLog log{std::move(*reader)};
@@ -159,7 +152,7 @@ int runs(bool json) {
                stream::quantity_text(static_cast<double>(one.bytes), "bytes"), formats::printable(one.job),
                formats::printable(one.outcome));
   }
-  if (json) fmt::print("{}\n", list.dump());
+  if (json) fmt::print("{}\n", list.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   else if (all.empty()) say("tocsin runs: there is no recording in {}: tocsin wrap makes one\n", wrap::state_directory().string());
   return 0;
 }

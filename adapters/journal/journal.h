@@ -47,6 +47,9 @@ class Writer {
   std::unique_ptr<State> state_;
 };
 
+// Whether a process has the journal open for writing, wherever on this machine it runs.
+[[nodiscard]] bool is_written(const std::filesystem::path& directory);
+
 struct Frame {
   stream::Position position{}, next{};
   stream::Time arrival{};

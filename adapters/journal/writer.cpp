@@ -38,7 +38,21 @@ Tail scan(std::span<const std::byte> bytes, std::uint64_t position) {
   return tail;
 }
 
+// Tried for a moment: is_written() holds the lock for an instant.
+bool lock_for_writing(const File& lock) {
+  for (int attempt = 0; ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0; ++attempt) {
+    if (errno != EWOULDBLOCK || attempt == 5) return false;
+    ::usleep(10'000);
+  }
+  return true;
+}
+
 }  // namespace
+
+bool is_written(const fs::path& directory) {
+  const File lock{::open((directory / "lock").c_str(), O_RDONLY | O_CLOEXEC)};
+  return lock && ::flock(lock.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+}
 
 struct Writer::State {
   fs::path directory;
@@ -136,7 +150,7 @@ Result<Writer> Writer::open(const fs::path& directory, WriterOptions options) {
   const fs::path lock = directory / "lock";
   state->lock = File{::open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600)};
   if (!state->lock) return io_error("open", lock, errno);
-  if (::flock(state->lock.get(), LOCK_EX | LOCK_NB) != 0)
+  if (!lock_for_writing(state->lock))
     return Error{Errc::refused, "another process writes the journal " + directory.string() + ": stop it, or choose another directory"};
   if (auto ready = state->go_on(); !ready) return ready.error();
   return Writer{std::move(state)};

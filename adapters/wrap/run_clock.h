@@ -16,6 +16,7 @@ class RunClock {
 
   [[nodiscard]] stream::Time now() const noexcept { return wall_ + (boot_time() - boot_); }
   [[nodiscard]] stream::Time start() const noexcept { return wall_; }
+  [[nodiscard]] stream::Duration since_boot() const noexcept { return boot_; }  // at its start
 
  private:
   [[nodiscard]] static stream::Duration boot_time() noexcept {

@@ -1,6 +1,7 @@
 #include "adapters/wrap/run_directory.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pwd.h>
 #include <signal.h>
 #include <string.h>
@@ -10,9 +11,15 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <vector>
+
+#include "adapters/journal/journal.h"
+#include "adapters/wrap/descriptor.h"
+#include "adapters/wrap/proc_stat.h"
+#include "adapters/wrap/run_clock.h"
 
 namespace tocsin::adapters::wrap {
 
@@ -68,13 +75,39 @@ Run look_at(const fs::path& path) {
       if (!gone) run.bytes += size;
     }
   }
-  const std::string name = path.filename().string();
-  const long pid = std::strtol(name.c_str() + name.rfind('-') + 1, nullptr, 10);
-  run.alive = pid > 0 && (::kill(static_cast<pid_t>(pid), 0) == 0 || errno == EPERM);
+  run.alive = is_running(path);
   return run;
 }
 
+// When the process under this pid started, by the wall clock; nothing where there is none, or where it cannot be known.
+std::optional<stream::Time> start_of(long pid) {
+  char text[4096];
+  const Descriptor file{::open(("/proc/" + std::to_string(pid) + "/stat").c_str(), O_RDONLY | O_CLOEXEC)};
+  const auto stat = file ? parse_stat(read_again(file.get(), text)) : std::nullopt;
+  const long ticks = ::sysconf(_SC_CLK_TCK);
+  if (!stat || ticks <= 0) return std::nullopt;
+  const RunClock clock;
+  return clock.start() - (clock.since_boot() - stream::from_seconds(static_cast<double>(stat->start_ticks) / static_cast<double>(ticks)));
+}
+
+// What run_directory() wrote.
+std::optional<stream::Time> begin_of(const std::string& name) {
+  std::tm parts{};
+  if (::strptime(name.c_str(), "%Y%m%dT%H%M%SZ", &parts) == nullptr) return std::nullopt;
+  return stream::at_nanoseconds(::timegm(&parts) * 1'000'000'000L);
+}
+
 }  // namespace
+
+bool is_running(const fs::path& run) {
+  if (journal::is_written(run)) return true;
+  const std::string name = run.filename().string();
+  const long pid = std::strtol(name.c_str() + name.rfind('-') + 1, nullptr, 10);
+  if (pid <= 0 || (::kill(static_cast<pid_t>(pid), 0) != 0 && errno != EPERM)) return false;
+  constexpr auto slack = std::chrono::seconds{2};  // the name has whole seconds, a process' start hundredths
+  const auto start = start_of(pid), begin = begin_of(name);
+  return !start || !begin || *start <= *begin + slack;
+}
 
 bool names_a_run(const std::string& name) {
   if (name.size() < 18 || name[8] != 'T' || name[15] != 'Z' || name[16] != '-') return false;

@@ -20,10 +20,14 @@ namespace tocsin::adapters::wrap {
 // Whether it is <time>-<pid>, as run_directory() writes it: nothing else in the state directory is ours to list or remove.
 [[nodiscard]] bool names_a_run(const std::string& name);
 
+// Whether the run in this directory goes on: its journal is being written, or its process lives. Pids come again, in containers with each
+// run: a process that started later than the run is another.
+[[nodiscard]] bool is_running(const std::filesystem::path& run);
+
 // Makes the directory and what leads to it, private to the user; one that exists stays as it is.
 [[nodiscard]] stream::Result<void> make_private(const std::filesystem::path& directory);
 
-// Removes the oldest runs until all together take at most `most` bytes; never one whose process lives. Returns how many went.
+// Removes the oldest runs until all together take at most `most` bytes; never one that goes on. Returns how many went.
 std::size_t remove_oldest_runs(const std::filesystem::path& state, std::uint64_t most);
 
 }  // namespace tocsin::adapters::wrap

@@ -131,6 +131,9 @@ class Commands(WithJournal):
         self.assertEqual([line.split()[0] for line in listed], ["20261121T010203Z-999999991", "20261122T010203Z-999999992"])
         self.assertTrue(all(" demo " in line and "no verdict" in line for line in listed), listed)
         self.assertEqual(json.loads(run("runs", "--json").stdout)[1]["directory"], str(state / "20261122T010203Z-999999992"))
+        reused = state / f"20201121T010203Z-{os.getpid()}"  # of a run long ago, and of another process today
+        subprocess.run(["cp", "-r", self.base / "journal", reused], check=True)
+        self.assertNotIn("running", run("runs").stdout)
         for name in ("last", "20261121T010203Z-999999991"):
             self.assertIn("collective_hang", run("replay", name).stdout)
             self.assertEqual(run("explain", name, "--rule", "stalled").returncode, 0)

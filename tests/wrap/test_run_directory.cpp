@@ -2,13 +2,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 
+#include "adapters/journal/journal.h"
 #include "adapters/wrap/run_directory.h"
 #include "doctest/doctest.h"
 
+using namespace tocsin;
 using namespace tocsin::adapters::wrap;
+using std::chrono::system_clock;
 namespace fs = std::filesystem;
 
 namespace {
@@ -51,19 +55,29 @@ TEST_CASE("what leads to a run is made for the user alone") {
 
 TEST_CASE("the oldest runs go first, and only runs that have ended") {
   Home home;
-  const std::string alive = "20240101T000000Z-" + std::to_string(::getpid());
+  const std::string alive = run_directory("", stream::Time{system_clock::now().time_since_epoch()}, ::getpid()).filename();
+  const std::string written = "20240101T000000Z-99999990", reused = "20240101T000001Z-" + std::to_string(::getpid());
   home.file(alive + "/a", 1000);
+  home.file(reused + "/a", 1000);
+  const auto writer = adapters::journal::Writer::open(home.path / written);
+  REQUIRE(writer);
+  home.file(written + "/a", 1000);
   home.file("20240102T000000Z-99999991/a", 1000);
   home.file("20240103T000000Z-99999992/a", 1000);
   home.file("20240104T000000Z-99999993/a", 1000);
   home.file("notes/a", 5000);
 
-  CHECK(remove_oldest_runs(home.path, 2500) == 2);
+  CHECK(is_running(home.path / alive));
+  CHECK(is_running(home.path / written));       // by a process that we cannot see: of another container
+  CHECK_FALSE(is_running(home.path / reused));  // our pid, and the run of a process long before us
+  CHECK(remove_oldest_runs(home.path, 3500) == 3);
 
   CHECK(fs::exists(home.path / alive));
+  CHECK(fs::exists(home.path / written));
+  CHECK_FALSE(fs::exists(home.path / reused));
   CHECK_FALSE(fs::exists(home.path / "20240102T000000Z-99999991"));
   CHECK_FALSE(fs::exists(home.path / "20240103T000000Z-99999992"));
   CHECK(fs::exists(home.path / "20240104T000000Z-99999993"));
   CHECK(fs::exists(home.path / "notes"));
-  CHECK(remove_oldest_runs(home.path, 2500) == 0);
+  CHECK(remove_oldest_runs(home.path, 3500) == 0);
 }
