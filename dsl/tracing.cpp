@@ -7,6 +7,8 @@
 #include "dsl/durations.h"
 #include "dsl/templates.h"
 #include "dsl/values.h"
+#include "stream/graph/time_range.h"
+#include "stream/windows/panes.h"
 
 namespace tocsin::dsl {
 namespace {
@@ -191,6 +193,42 @@ struct Trace {
         problems().warn(need.file, need.line, "need '" + name + "' is never read: take it out, for what is listed is stored");
     }
   }
+
+  // A window that reaches back more than 5 minutes holds whole panes only: where it ends within one, that and the one in which it begins
+  // are not counted. A short one then never has as many values as make it known.
+  void warn_of_short() const {
+    for (const auto& [name, node] : rule.needs) {
+      const auto& window = graph()[node].attributes.window;
+      if (!window || !window->baseline()) continue;
+      const auto& signal = graph().signals()[window->signal];
+      if (signal.kind == stream::SignalKind::event || signal.kind == stream::SignalKind::state) continue;  // known from one on
+      constexpr std::int64_t rows = stream::Panes<float>::rows_a_pane;
+      const auto least = static_cast<std::int64_t>(stream::least_of(*window));
+      const stream::Duration pane = signal.row * rows;
+      const std::int64_t values = std::max<std::int64_t>(window->over / pane - 1, 0) * rows;
+      if (values >= least || !reduced_of_many(*window)) continue;
+      const NeedSource& need = source.needs.at(name);
+      const auto seconds_of = [](stream::Duration span) { return shown(stream::seconds(span)); };
+      problems().warn(need.file, need.line,
+                      "need '" + name + "' reaches back more than 5 minutes and is read in whole panes of " + seconds_of(pane) +
+                          " s: of these " + seconds_of(window->over) + " s it may hold no more than " + std::to_string(values) +
+                          " values, and it is known from " + std::to_string(least) + " on. Write over = \"" +
+                          seconds_of(pane * ((least + rows - 1) / rows + 1)) + "s\" or more" +
+                          (values > 0 ? ", or least = " + std::to_string(values) : ""));
+    }
+  }
+  // Whether a word is asked of the window that needs more than one value of it.
+  bool reduced_of_many(const stream::WindowSpec& window) const {
+    const auto asks = [&](NodeId id) {
+      const stream::Node& node = graph()[id];
+      if (stream::operation(node.op).on != Shape::window || node.type.shape != Shape::column) return false;
+      if (node.op == Op::w_last || node.op == Op::w_first || node.op == Op::w_count || node.op == Op::w_age || node.op == Op::w_interval)
+        return false;
+      const auto& of = graph()[node.arguments[0]].attributes.window;
+      return of && stream::same_values(*of, window) && of->least == window.least;
+    };
+    return std::any_of(rule.hot.begin(), rule.hot.end(), asks) || std::any_of(rule.cold.begin(), rule.cold.end(), asks);
+  }
 };
 
 }  // namespace
@@ -293,6 +331,7 @@ void trace(Host& host, Collection& collection, const RuleSource& source, stream:
   checks.take_state();
   checks.divide_nodes();
   checks.warn_of_unread();
+  checks.warn_of_short();
 }
 
 }  // namespace tocsin::dsl

@@ -183,6 +183,26 @@ TEST_CASE("a tune of a signal keeps to the limits of its definition") {
   CHECK(has(tuned("lateness = \"20d\""), "lateness is at most 10m"));
 }
 
+TEST_CASE("a short window far back, which never holds as many values as make it known, is warned of") {
+  const auto warned = [](const std::string& window, const std::string& word = "mean()") {
+    return problems_of(
+        load_rules("rule \"r\" { per = \"gpu\", every = \"10s\", needs = { duty = signal \"duty\" { " + window +
+                   " } },\n summary = \"s\", shows = \"s\", evaluate = function(job) return job.duty:" + word + ":above(0.5) end }"),
+        true);
+  };
+  const std::string far = "need 'duty' reaches back more than 5 minutes and is read in whole panes of 10 s: ";
+  CHECK(has(
+      warned("over = \"20s\", lag = \"10m\""),
+      far + "of these 20 s it may hold no more than 10 values, and it is known from 16 on. Write over = \"30s\" or more, or least = 10"));
+  CHECK(has(warned("over = \"15s\", lag = \"10m\""), far + "of these 15 s it may hold no more than 0 values"));
+  CHECK(has(warned("over = \"6m\", least = 360"), "it may hold no more than 350 values"));
+  CHECK(warned("over = \"20s\", lag = \"10m\", least = 10") == "");
+  CHECK(warned("over = \"20s\", lag = \"10m\"", "last()") == "");
+  CHECK(warned("over = \"30s\", lag = \"10m\"") == "");
+  CHECK(warned("over = \"20s\", lag = \"4m\"") == "");
+  CHECK(warned("over = \"6m\"") == "");
+}
+
 TEST_CASE("what Lua expects is named with the usual slip") {
   CHECK(has(reported("    return keep", "clear = \"2 of 3\" fire = \"2 of 3\","), "between the fields of a table stands a comma"));
   CHECK(has(reported("    return keep & job.duty:mean:above(0.5)"), "brackets follow a word, x:mean()"));
