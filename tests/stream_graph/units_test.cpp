@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "stream/values/quantity.h"
 #include "stream/values/symbols.h"
 #include "stream/values/units.h"
 
@@ -69,4 +70,22 @@ TEST_CASE("texts are one symbol where their first kilobyte is, and numbers are s
   CHECK_FALSE(symbols.text(3));
   CHECK_FALSE(symbols.text(-1));
   CHECK_FALSE(symbols.text(std::numeric_limits<double>::quiet_NaN()));
+}
+
+TEST_CASE("a quantity is shown with all digits before the point, never with an exponent that nobody reads") {
+  CHECK(quantity_text(1234.4, "watts") == "1234 W");
+  CHECK(quantity_text(999.6, "watts") == "1000 W");
+  CHECK(quantity_text(-1234.4, "watts") == "-1234 W");
+  CHECK(quantity_text(402.4, "watts") == "402 W");
+  CHECK(quantity_text(999.7 * 1024 * 1024 * 1024, "bytes") == "0.976 TiB");
+  CHECK(quantity_text(5e18, "bytes") == "4441 PiB");
+  CHECK(quantity_text(110.0 * 1024 * 1024 * 1024, "bytes") == "110 GiB");
+  CHECK(quantity_text(12345.6, "count/seconds") == "12346");
+  CHECK(quantity_text(9999.7, "none") == "10000");
+  CHECK(quantity_text(1234.56, "none") == "1235");
+  CHECK(quantity_text(0.000123456, "none") == "0.0001235");
+  CHECK(quantity_text(1e18, "none") == "1e+18");
+  CHECK(quantity_text(-0.0, "none") == "0");
+  CHECK(quantity_text(59.96, "seconds") == "60 s");
+  CHECK(quantity_text(599.7, "seconds") == "10 min");
 }
