@@ -64,7 +64,7 @@ int check(const std::vector<std::string>& directories, bool json) {
     if (outcome.pack)
       for (const auto& one : dsl::tuned(read->files))
         report["tuned"].push_back({{"name", one.name}, {"file", one.file}, {"line", one.line}, {"changes", one.changes}});
-    fmt::print("{}\n", report.dump());
+    fmt::print("{}\n", report.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
     return report["ok"] ? 0 : 1;
   }
   if (!outcome.pack) {

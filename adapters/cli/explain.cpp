@@ -171,7 +171,7 @@ std::string as_json(const Explained& all) {
     rows.push_back({{"expression", formats::as_utf8(row.expression)}, {"value", formats::as_utf8(row.value)}, {"name", row.name}});
   return nlohmann::json{{"rule", all.rule},       {"job", formats::as_utf8(all.subject)}, {"member", formats::as_utf8(all.member)},
                         {"outcome", all.outcome}, {"at", formats::typed_time(all.tick)},  {"values", rows}}
-             .dump() +
+             .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) +
          "\n";
 }
 

@@ -194,6 +194,19 @@ class Commands(WithJournal):
         self.assertIn("site.lua:3", done.stdout)
         self.assertIn(":above(90)", done.stdout)
 
+    def test_check_prints_json_whatever_bytes_a_rule_makes(self):
+        rules = self.base / "bytes"
+        rules.mkdir()
+        for file in ("signals.lua", "verdict.lua"):
+            subprocess.run(["cp", ROOT / "rules" / file, rules], check=True)
+        head = 'per = "gpu", every = "10s", summary = "s", needs = { t = signal "gpu_temperature" { over = "30s" } },\n'
+        body = "evaluate = function(job) return job.t:mean():above(90) end }\n"
+        for rule, said in (('rule "odd\\255" { shows = "s", ' + head, "odd\ufffd"), ('rule "x" { shows = "{äääääääääääääää", ' + head, "is not closed")):
+            (rules / "site.lua").write_text(rule + body)
+            done = tocsin("check", "--json", rules)
+            self.assertEqual(done.stderr, "")
+            self.assertIn(said, json.dumps(json.loads(done.stdout), ensure_ascii=False))
+
     def test_a_directory_that_is_added_to_the_shipped_rules_is_checked_with_them_and_its_tunes_are_shown(self):
         site = self.base / "site"
         (site / "patterns").mkdir(parents=True)
