@@ -10,6 +10,7 @@
 #include "adapters/cli/try_mapping.h"
 #include "adapters/cli/usage.h"
 #include "adapters/formats/ingest.h"
+#include "adapters/formats/printable.h"
 
 namespace tocsin::adapters::cli {
 
@@ -57,7 +58,7 @@ int ingest(const IngestOptions& options) {
   settings.complain = [&](const std::string& line) {
     if (++complaints > options.most_complaints) return;
     wipe();
-    say("{}\n", line);
+    say("{}\n", formats::printable(line));  // it quotes what the file holds
   };
   if (shows_progress)
     settings.progress = [&](double part) {

@@ -181,6 +181,11 @@ class Commands(WithJournal):
         self.assertIn("\\x1b[2J", done.stdout)
         self.assertNotIn("\x1b", done.stdout)
         self.assertNotIn("\x1b", tocsin("replay", self.base / "no\x1bwhere").stderr)
+        with lines.open("a") as more:
+            more.write(json.dumps({"t": BEGIN, "job": "a", "signal": "loss", "value": 1, "x\x1b[2Jy": 1}) + "\n")
+        refused = tocsin("ingest", lines, "--to", self.base / "steered").stderr
+        self.assertIn("unknown key 'x\\x1b[2Jy'", refused)
+        self.assertNotIn("\x1b", refused)
 
     def test_check_says_where_a_rule_is_wrong_and_what_to_write(self):
         rules = self.base / "bad"
