@@ -21,6 +21,8 @@ std::string name_argument(lua_State* state, const char* word) {
   if (lua_type(state, 1) != LUA_TSTRING) Host::of(state).stop(state, std::string{word} + " wants a name: " + word + " \"…\"");
   std::string name = lua_tostring(state, 1);
   if (name.empty() || name.size() > 100) Host::of(state).stop(state, std::string{word} + " wants a name of 1 to 100 letters");
+  if (std::any_of(name.begin(), name.end(), [](unsigned char c) { return c < 0x20 || c == 0x7F; }))
+    Host::of(state).stop(state, std::string{word} + " wants a name on one line: it stands in alerts, labels and commands");
   return name;
 }
 
@@ -228,6 +230,13 @@ void read_evaluate(const Table& table, RuleSource& rule) {
   rule.evaluate = luaL_ref(state, LUA_REGISTRYINDEX);
 }
 
+bool lists_nothing(const Table& table, const std::string& key) {
+  table.push(key);
+  const bool nothing = lua_istable(table.state(), -1) && lua_rawlen(table.state(), -1) == 0;
+  lua_pop(table.state(), 1);
+  return nothing;
+}
+
 int rule_table(lua_State* state) {
   const std::string name = lua_tostring(state, lua_upvalueindex(1));
   const Table table = table_argument(state, 1, "rule \"" + name + "\"");
@@ -277,8 +286,9 @@ int rule_table(lua_State* state) {
   }
   rule.scope = table.scope();
   rule.per = table.per(rule.scope);
-  if (rule.every.empty() && !table.has("every"))
-    table.problem("", "every is missing: write every = \"10s\", the name of a need, or \"end\"");
+  if (!table.has("every")) table.problem("", "every is missing: write every = \"10s\", the name of a need, or \"end\"");
+  else if (lists_nothing(table, "every"))
+    table.problem("every", "every lists nothing, so the rule would never run: write every = \"10s\", the name of a need, or \"end\"");
   collection.rules.emplace(name, std::move(rule));
   problems.about("");
   return 0;

@@ -236,7 +236,9 @@ NodeId operand(lua_State* state, Evaluation& evaluation, int index, const std::s
     case LUA_TSTRING: {
       const std::string text = lua_tostring(state, index);
       if (const auto duration = duration_named(text)) return evaluation.graph.constant(stream::seconds(*duration), "seconds");
-      stop(state, "'" + word + "' wants a column or a number, not the text \"" + text.substr(0, 40) + "\": texts are compared with :is(…)");
+      const bool time = !text.empty() && text[0] >= '0' && text[0] <= '9';  // as "30 s" or "300ms"
+      stop(state, "'" + word + "' wants a column or a number, not the text \"" + text.substr(0, 40) +
+                      "\": " + (time ? duration_remedy(text) : "texts are compared with :is(…)"));
     }
     case LUA_TBOOLEAN:
       stop(state,

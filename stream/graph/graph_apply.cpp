@@ -134,6 +134,9 @@ std::optional<double> Graph::Application::fold() const {
 Result<NodeId> Graph::Application::comparing() {
   for (std::size_t i = 0; i < 2; ++i)
     if (auto fine = want(i, Shape::column); !fine) return fine.error();
+  if (at(1).op == Op::constant && std::isnan(at(1).attributes.number))
+    return refuse(written() +
+                  " compares with NaN, which is no number, so it would never be known: compare with a number; :nonfinite() counts NaN");
   if (at(1).op == Op::constant && type(0).unit == "ratio" && type(1).unit != "seconds") {
     const double limit = at(1).attributes.number;
     if (limit > 1 && std::isfinite(limit)) {
@@ -169,6 +172,8 @@ Result<NodeId> Graph::Application::is_any() {
     if (text != std::holds_alternative<std::string>(value))
       return refuse("is(" + shown(value) + "): this column holds " +
                     (text ? "text: write it in quotes" : "numbers: write one without quotes"));
+    if (const auto* number = std::get_if<double>(&value); number && std::isnan(*number))
+      return refuse("is(NaN): nothing is equal to NaN, which is no number; :nonfinite() counts them");
     if (closed && std::find(closed->begin(), closed->end(), std::get<std::string>(value)) == closed->end()) {
       std::string may;
       for (const std::string& known : *closed) may += (may.empty() ? "" : ", ") + known;

@@ -107,3 +107,23 @@ TEST_CASE("a rule that would say nothing, and a need that is never known, are wa
   CHECK_FALSE(has(least("duty", "over = \"30s\", least = 30"), "is never reached"));
   CHECK(has(least("loss", "over = 8, least = 9"), "least = 9 is never reached: over = 8 holds at most 8"));
 }
+
+TEST_CASE("a rule that would never run, or never know, is refused") {
+  const auto with = [](const std::string& every, const std::string& answer) {
+    return problems_of(load_rules("rule \"r\" { per = \"gpu\", every = " + every +
+                                  ", needs = { duty = signal \"duty\" { over = \"30s\" } },\n"
+                                  "  params = { none = 0 / 0, wait = \"30 s\" },\n  evaluate = function(job, p) return job.duty:" +
+                                  answer + " end }"));
+  };
+  CHECK(has(with("{}", "mean():above(0.5)"), "every lists nothing, so the rule would never run: write every = \"10s\""));
+  CHECK(has(with("{ period = \"10s\" }", "mean():above(0.5)"), "every lists nothing"));
+  CHECK(has(with("\"10s\"", "mean():above(0 / 0)"), "'above' compares with NaN, which is no number, so it would never be known"));
+  CHECK(has(with("\"10s\"", "mean():below(p.none)"), "'below' compares with NaN"));
+  CHECK(has(with("\"10s\"", "mean():is(0.5, 0 / 0)"), "is(NaN): nothing is equal to NaN"));
+  CHECK(has(with("\"10s\"", "age():above(p.wait)"), "not the text \"30 s\": write \"30s\" (s, m, h, d)"));
+}
+
+TEST_CASE("a name stands on one line") {
+  CHECK(has(problems_of(load_rules("rule \"a\\nb\" { }")), "rule wants a name on one line"));
+  CHECK(has(problems_of(load_rules("case \"a\\27[2J\" { }")), "case wants a name on one line"));
+}
