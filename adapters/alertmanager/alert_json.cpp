@@ -9,6 +9,7 @@
 
 #include "adapters/formats/alert_form.h"
 #include "adapters/formats/json_text.h"
+#include "stream/values/value.h"
 
 namespace tocsin::adapters::alertmanager {
 namespace {
@@ -66,7 +67,8 @@ std::string culprits(const stream::AlertTransition& t) {
 
 std::string evidence(const stream::AlertTransition& t) {
   std::string out;
-  for (const auto& [value, number] : t.evidence) out += fmt::format("{}{}={:g}", out.empty() ? "" : ", ", value, number);
+  for (const auto& [value, number] : t.evidence)
+    out += fmt::format("{}{}={}", out.empty() ? "" : ", ", value, stream::is_absent(number) ? "unknown" : fmt::format("{:g}", number));
   for (const auto& [value, text] : t.evidence_texts) out += fmt::format("{}{}={}", out.empty() ? "" : ", ", value, text);
   return out;
 }

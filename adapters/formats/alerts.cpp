@@ -4,6 +4,7 @@
 
 #include "adapters/formats/alert_form.h"
 #include "adapters/formats/json_text.h"
+#include "stream/values/value.h"
 
 namespace tocsin::adapters::formats {
 namespace {
@@ -115,7 +116,8 @@ std::string alert_to_json(const stream::AlertTransition& t) {
   out += '{';
   for (const auto& [value_name, number] : t.evidence) {
     put_key(out, value_name);
-    put_number(out, number);
+    if (stream::is_absent(number)) out += "null";  // unknown; a NaN was measured
+    else put_number(out, number);
   }
   for (const auto& [value_name, text] : t.evidence_texts) put(out, value_name, text);
   out += '}';

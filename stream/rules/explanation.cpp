@@ -30,7 +30,7 @@ std::string format_number(double value, char conversion, int precision) {
   if (is_nan(value)) return "NaN";
   if (std::isinf(value)) return value > 0 ? "infinite" : "-infinite";
   std::array<char, 400> buffer{};
-  const double shown = conversion == '%' ? value * 100 : value;
+  const double shown = (conversion == '%' ? value * 100 : value) + 0.0;  // one zero
   const int digits = precision >= 0 ? std::min(precision, 20) : 6;
   int size = 0;
   switch (conversion) {

@@ -8,6 +8,7 @@
 #include "adapters/formats/json_lines.h"
 #include "adapters/formats/json_text.h"
 #include "adapters/formats/printable.h"
+#include "stream/values/value.h"
 #include "tests/schemas/entries.h"
 #include "tests/seed.h"
 
@@ -220,7 +221,7 @@ TEST_CASE("an alert is one JSON line with its id as sixteen digits") {
   alert.actions = {"drain n1"};
   alert.not_known = "why (sm_clock would show it)";
   alert.cannot_decide = {"throttled"};
-  alert.evidence = {{"d", 1.5}, {"z", std::nan("")}};
+  alert.evidence = {{"d", 1.5}, {"u", stream::absent}, {"z", std::nan("")}};
   alert.evidence_texts = {{"state", "D"}};
   CHECK(
       alert_to_json(alert) ==
@@ -228,7 +229,7 @@ TEST_CASE("an alert is one JSON line with its id as sixteen digits") {
       R"x("attempt":"1","member":{"level":"rank","rank":3,"node":"n1","gpu":"0000:17:00.0"},"who":[3,"n2"],"state":"resolved",)x"
       R"x("reason":"no data","explained_by":"","at":7,"since":5,"summary":"slow","shows":"rank 3 \"slow\"",)x"
       R"x("implies":[{"cause":"compute","text":"slow chip"}],"actions":["drain n1"],"not_known":"why (sm_clock would show it)",)x"
-      R"x("cannot_decide":["throttled"],"evidence":{"d":1.5,"z":"NaN","state":"D"},)x"
+      R"x("cannot_decide":["throttled"],"evidence":{"d":1.5,"u":null,"z":"NaN","state":"D"},)x"
       R"x("form":{"what":"slow (D3, a slow rank)","who":"rank 3 on n1, GPU 0000:17:00.0; node n2; job llama, attempt 1",)x"
       R"x("since":"1970-01-01 00:00:00 UTC","seen":"rank 3 \"slow\"","likely":"slow chip","do":"drain n1",)x"
       R"x("not known":"why (sm_clock would show it)",)x"
