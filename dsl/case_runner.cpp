@@ -57,7 +57,7 @@ std::string fired_text(const AlertTransition& t, stream::Time from) {
   return text;
 }
 
-// Of which members a rule said so. The reserved one is no member that a case can name.
+// The members with this outcome. The reserved one is no member that a case can name.
 std::vector<stream::NamedMember> members_that_are(stream::Truth truth, const stream::RuleEvaluation& evaluation) {
   std::vector<stream::NamedMember> members;
   const Level per = evaluation.rule.per;
@@ -109,7 +109,7 @@ CaseResult run_case(const Case& one, const stream::LoadedPack& pack) {
   }
   Witness witness;
   stream::Shard shard{pack, nullptr, witness};
-  struct Said {  // of a rule without alerts: yes, of this member
+  struct Yes {  // of a rule without alerts, about this member
     stream::NamedMember member;
     stream::Time at;
   };
@@ -121,14 +121,14 @@ CaseResult run_case(const Case& one, const stream::LoadedPack& pack) {
     return std::any_of(pack.pack->rules.begin(), pack.pack->rules.end(),
                        [&](const stream::Rule& r) { return r.name == rule && r.severity == stream::Severity::none; });
   };
-  std::map<std::string, std::vector<Said>> said;
+  std::map<std::string, std::vector<Yes>> yeses;
   std::map<std::string, Unknown> at_last;
   for (const auto& e : one.fires)
-    if (silent(e.rule)) said[e.rule];
+    if (silent(e.rule)) yeses[e.rule];
   for (const auto& e : one.unknown) at_last[e.rule];
   shard.observe([&](const stream::RuleEvaluation& evaluation) {
-    const auto asked = said.find(evaluation.rule.name);
-    if (asked != said.end())
+    const auto asked = yeses.find(evaluation.rule.name);
+    if (asked != yeses.end())
       for (auto& member : members_that_are(stream::Truth::yes, evaluation)) asked->second.push_back({std::move(member), evaluation.tick});
     const auto last = at_last.find(evaluation.rule.name);
     if (last == at_last.end()) return;
@@ -141,9 +141,9 @@ CaseResult run_case(const Case& one, const stream::LoadedPack& pack) {
 
   const Expectations expectations{one, records.last_segment()};
   const auto met = [&](const CaseExpectation& e) {
-    if (const auto by = said.find(e.rule); by != said.end())
+    if (const auto by = yeses.find(e.rule); by != yeses.end())
       return std::any_of(by->second.begin(), by->second.end(),
-                         [&](const Said& yes) { return expectations.member(e, yes.member) && expectations.in_time(e, yes.at); });
+                         [&](const Yes& yes) { return expectations.member(e, yes.member) && expectations.in_time(e, yes.at); });
     return std::any_of(witness.transitions.begin(), witness.transitions.end(),
                        [&](const AlertTransition& t) { return t.state == stream::AlertState::firing && expectations.matches(e, t); });
   };

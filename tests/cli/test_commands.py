@@ -206,11 +206,11 @@ class Commands(WithJournal):
             subprocess.run(["cp", ROOT / "rules" / file, rules], check=True)
         head = 'per = "gpu", every = "10s", summary = "s", needs = { t = signal "gpu_temperature" { over = "30s" } },\n'
         body = "evaluate = function(job) return job.t:mean():above(90) end }\n"
-        for rule, said in (('rule "odd\\255" { shows = "s", ' + head, "odd\ufffd"), ('rule "x" { shows = "{äääääääääääääää", ' + head, "is not closed")):
+        for rule, shown in (('rule "odd\\255" { shows = "s", ' + head, "odd\ufffd"), ('rule "x" { shows = "{äääääääääääääää", ' + head, "is not closed")):
             (rules / "site.lua").write_text(rule + body)
             done = tocsin("check", "--json", rules)
             self.assertEqual(done.stderr, "")
-            self.assertIn(said, json.dumps(json.loads(done.stdout), ensure_ascii=False))
+            self.assertIn(shown, json.dumps(json.loads(done.stdout), ensure_ascii=False))
 
     def test_a_directory_that_is_added_to_the_shipped_rules_is_checked_with_them_and_its_tunes_are_shown(self):
         site = self.base / "site"
@@ -358,8 +358,8 @@ case "no leak" { ranks = 2, { lasting = "2m" } }
                     if run.poll() is None:
                         os.killpg(run.pid, signal.SIGKILL)
                         run.wait()
-        said = [line for run in (self.base / "closed/tocsin").iterdir() for line in tocsin("export", run).stdout.splitlines() if '"line"' in line]
-        self.assertEqual([sum(f'"{word}"' in line for line in said) for word in ("out", "err")], [5, 5])
+        kept = [line for run in (self.base / "closed/tocsin").iterdir() for line in tocsin("export", run).stdout.splitlines() if '"line"' in line]
+        self.assertEqual([sum(f'"{word}"' in line for line in kept) for word in ("out", "err")], [5, 5])
 
     def test_a_name_that_no_case_has_is_no_success(self):
         done = tocsin("test", "--only", "no such case")

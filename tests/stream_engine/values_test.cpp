@@ -352,15 +352,15 @@ TEST_CASE("a number is no text: it names none of those that came with it") {
   }
   CHECK(job.last("evaluates", 0) == Truth::unknown);
   CHECK(job.shard.counters().unit_mismatch == 59);
-  SmallJob told{texts_pack()};
+  SmallJob texts{texts_pack()};
   for (double s = 1; s < 60; ++s) {
     EntryBuilder b;
     b.sample(SmallJob::at(s), EntryBuilder::job(), std::array{Value{"phase", 0, "train", true}, Value{"mood", 0, "eval", true}});
-    told.consume(b, s);
-    told.beats(s, s);
+    texts.consume(b, s);
+    texts.beats(s, s);
   }
-  CHECK(told.last("trains", 0) == Truth::yes);
-  CHECK(told.shard.counters().unit_mismatch == 0);
+  CHECK(texts.last("trains", 0) == Truth::yes);
+  CHECK(texts.shard.counters().unit_mismatch == 0);
 }
 
 TEST_CASE("a number in a line is no text either") {
