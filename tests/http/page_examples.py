@@ -105,7 +105,7 @@ def cluster():
                "it climbs from value to value; the learning rate is 300 times what it was before",
                "stop the job, set the learning rate back (300 times lower), and resume from a checkpoint before the rise",
                "whether the data changed: the job prints no epoch"),
-              {"median": 103.2, "best": 2.363, "first": 5.638, "step": 9198}),
+              {"median": 103.2, "best": 2.363, "first": 5.638, "step": 9198, "gradient": None}),
         alert(slow, 3, "straggler", "D3", "warning", "One rank is slower than its peers, and the whole job waits for it", before(hours=1, minutes=41), 30,
               rank(13, "gpu-12"), [13],
               ("rank 13 on gpu-12, GPU 5", "rank 13 on gpu-12: own time in each step 324 ms, of its peers 186 ms",
@@ -127,7 +127,7 @@ def cluster():
               ("rank 21 on gpu-13, GPU 5", "rank 21 on gpu-13: own time in each step 291 ms, of its peers 186 ms", "", "look at gpu-13", ""),
               {"own": 0.291, "typical": 0.186}, state="resolved", ended=before(hours=6, minutes=48)),
     ]
-    slow["undecided"] = [{"rule": "collective_hang", "missing": ["collective_launched"]},
+    slow["undecided"] = [{"rule": "collective_hang", "missing": ["collective_launched"]}, {"rule": "job_slower", "missing": []},
                          {"rule": "save_storm", "missing": ["checkpoint_begin", "checkpoint_end"]}]
     verdicts = [{
         "verdict": {"family": "A1", "family_words": WORDS["A1"], "end_reason": "failed", "families": [

@@ -20,13 +20,17 @@ function form_part(name, text, alert, now) {
   return [h("dt", {}, TITLES[name] ?? plain(name)), h("dd", {class: name === "do" ? "do" : undefined}, value, more)];
 }
 
+// A NaN was measured; what is null is unknown.
+const evidence_value = (value) => (value === null ? h("span", {class: "quiet"}, "unknown")
+  : typeof value === "number" ? figure(value, 6) : h("span", {class: "excerpt"}, String(value)));
+
 function evidence_table(alert) {
   const values = Object.entries(alert.evidence ?? {});
   if (values.length === 0) return null;
   return h("details", {class: "evidence", open: alert.state === "firing"}, h("summary", {}, `Evidence: ${plural(values.length, "value", "values")}`),
     h("table", {}, h("caption", {class: "unseen"}, "Evidence"), h("thead", {}, h("tr", {}, h("th", {scope: "col"}, "Value"), h("th", {scope: "col"}, "Is"))),
       h("tbody", {}, values.map(([name, value]) => h("tr", {}, h("th", {scope: "row"}, named(name)),
-        h("td", {}, typeof value === "number" ? figure(value, 6) : h("span", {class: "excerpt"}, String(value))))))));
+        h("td", {}, evidence_value(value)))))));
 }
 
 // `heading`: the tag of its title, by where it stands.

@@ -52,16 +52,17 @@ function verdict_article({verdict, attempt, ended, subject}, now) {
     lines("Why it cannot decide", verdict.cannot_decide, {key: "why"}), lines("Rules that failed", verdict.quarantined, {key: "failed", open: true}));
 }
 
-// `undecided`: [{rule, missing: [signal, …]}, …], where the server has it.
+// `undecided`: [{rule, missing: [signal, …]}, …]. A rule that misses none has too little of what it needs.
 function undecided_section(undecided) {
   if (!Array.isArray(undecided)) return null;
   const body = undecided.length === 0 ? h("p", {class: "quiet"}, "Every rule that is about it can.") : [
-    h("p", {class: "quiet"}, "They miss signals that nothing of this job has given. An absent signal is unknown, never healthy."),
+    h("p", {class: "quiet"}, "They miss signals that nothing of this attempt has given. An absent signal is unknown, never healthy."),
     h("details", {open: undecided.length <= 10}, h("summary", {}, plural(undecided.length, "rule", "rules")),
       h("table", {class: "plain"}, h("caption", {class: "unseen"}, "Rules that cannot decide"),
         h("thead", {}, h("tr", {}, h("th", {scope: "col"}, "Rule"), h("th", {scope: "col"}, "Misses"))),
         h("tbody", {}, undecided.map(({rule, missing}) => h("tr", {key: rule}, h("th", {scope: "row"}, rule_link(rule)),
-          h("td", {}, (missing ?? []).map((signal, i) => [i ? ", " : "", h("code", {}, plain(signal))]))))))),
+          h("td", {}, missing?.length ? missing.map((signal, i) => [i ? ", " : "", h("code", {}, plain(signal))])
+                                      : h("span", {class: "quiet"}, "nothing, but has too little of it yet"))))))),
   ];
   return h("section", {"aria-labelledby": "undecided", key: "undecided"}, h("h2", {id: "undecided"}, "Rules that cannot decide"), body);
 }
