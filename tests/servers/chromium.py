@@ -32,8 +32,8 @@ class Chromium:
         self.number, self.waiting, self.session = 0, b"", None
 
     def start(self):
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="tocsin-chromium-"))
         browser = program("chromium", "chromium")
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="tocsin-chromium-"))
         low_in, self.to = os.pipe()
         self.out, low_out = os.pipe()
         its_in, its_out = (fcntl.fcntl(one, fcntl.F_DUPFD_CLOEXEC, 20) for one in (low_in, low_out))    # neither is 3 or 4
@@ -43,6 +43,13 @@ class Chromium:
                                             stdin=subprocess.DEVNULL, stdout=log, stderr=log, pass_fds=(its_in, its_out))
         for one in (low_in, low_out, its_in, its_out):
             os.close(one)
+        try:
+            return self.attached()
+        except BaseException:
+            self.stop()
+            raise
+
+    def attached(self):
         target = wait_for(lambda: next((one for one in self.ask("Target.getTargets")["targetInfos"] if one["type"] == "page"), None), 30)
         self.session = self.ask("Target.attachToTarget", targetId=target["targetId"], flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
