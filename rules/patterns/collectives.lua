@@ -116,6 +116,9 @@ pattern "gloo_closed" {
   line   = { [[gloo/transport/tcp/\S+\] (?:Connection closed by peer|Read error)]], [[\[\S*gloo\S*\] (?:Connection (?:closed|reset) by peer|Socket closed)]] }, event = "peer_lost", texts = { peer = { find = [=[peer \[([^\]]+)\]]=] } },
 }
 pattern "horovod_shut_down" { about = "a rank learns that another one has ended, or that none asks for what it asks for", line = [[Horovod has been shut down]], event = "peer_lost" }
+pattern "megascale_hang" {
+  about = "libtpu, across slices: its own watch over collectives", line = [[\bMegascale detect(?:s|ed) a hang\b]], event = "collective_timeout",
+}
 pattern "gloo_timeout" {
   about  = "gloo's own watchdog: this rank waited",
   line   = { [[\bTimed out waiting (?P<ms>\d+)ms for (?P<op>send|recv) operation]], [[Application timeout caused pair closure]] },

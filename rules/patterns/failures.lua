@@ -71,6 +71,7 @@ pattern "cannot_open" {
   about = "the program, or the launcher, was never started",
   line  = { [[: can't open file ']], [[execve\(\): \S+: (?:No such file|Permission denied)]], [[\b(?:python[\d.]*|torchrun|accelerate|deepspeed|srun|mpirun|mpiexec|horovodrun|singularity|apptainer|conda): (?:command )?not found]],
             [[\bsrun: error: (?:task \d+ launch failed|Task launch for \S+ failed on node|Application launch failed|Unable to (?:create (?:step for job|job step)|allocate resources))|\bsrun: fatal: ]],
+            [[\b(?:ORTE|PRRTE|PRTE) was unable to reliably start one or more daemons]],
             [[\berror: (?:pyxis: (?:container start failed|couldn't start container|failed to (?:import|create|pull))|spank: required plugin \S+ \w+\(\) failed|container_p_join: open failed)]] },
   event = "usage_error", texts = { message = { find = [[^(.*)$]] } },
 }
@@ -78,7 +79,7 @@ pattern "cannot_open" {
 pattern "cuda_oom" {
   about  = "of every allocator; a process that continues with less has not failed",
   line   = { [[\b(?:CUDA|HIP|XPU|NPU|MLU|MPS backend) out of memory]], [[\bOutOfMemoryError\b]], [[C(?:UBLAS|UDNN)_STATUS_ALLOC_FAILED]], [[\b(?:CUDA|HIP|CUDA driver) error: out of memory]],
-             [[CUDA_ERROR_OUT_OF_MEMORY|cudaErrorMemoryAllocation|hipErrorOutOfMemory|HIP_ERROR_OutOfMemory]], [[(?:RESOURCE_EXHAUSTED|Resource exhausted): (?:Out of memory|Attempting to|Failed to allocate|XLA|Error allocating|OOM when)]],
+             [[CUDA_ERROR_OUT_OF_MEMORY|cudaErrorMemoryAllocation|hipErrorOutOfMemory|HIP_ERROR_OutOfMemory]], [[\bHSA_STATUS_ERROR_OUT_OF_RESOURCES\b]], [[(?:RESOURCE_EXHAUSTED|Resource exhausted): (?:Out of memory|Ran out of memory|Attempting to|Failed to allocate|XLA|Error allocating|OOM when)]],
              [[OOM when allocating tensor]], [[\bINTERNAL: Failed to allocate \d+ bytes]], [[ran out of memory trying to allocate]], [[cuda runtime error \(2\)|error=2 : out of memory|cudaSuccess \(2 vs\. 0\)]], [[cudaMalloc (?:retry )?failed: out of memory]],
              [[[Oo]ut of memory (?:error )?on (?:GPU|device)]], [[Cuda failure (?:\d+ )?'out of memory']], [[\bOut of GPU memory\b]], [[^\s*what\(\): .*\bout of memory\b]],
              [[(?i)\bcu(?:da|dnn|blas) (?:execution )?(?:error|failed|failure)\b[^;,]{0,120}?(?:code ?=|with error|error:?) ?2(?:\(|\s*$)]], [[(?i)\bCUDA error: '?out of memory]],
@@ -109,10 +110,11 @@ pattern "cuda_error" {
              [[(?i)\bcu(?:da|dnn|blas|fft|solver|sparse|rand) error\s?(?:[(\[]|: ?(?:code )?[1-9]\d*\b)]], [[(?i)\bcuda execution failed with error (?P<numbered>\d+)]], [[CUDA exception happened]], [[\bcuBLAS Error: (?:the function failed to launch on the GPU|an internal operation failed)]],
              [[\b(?P<phrase>an illegal memory access was encountered|unspecified launch failure|an illegal instruction was encountered|the launch timed out and was terminated)]],
              [[\bcudaError(?P<symbol>IllegalAddress|IllegalInstruction|LaunchFailure|LaunchTimeout|MisalignedAddress|HardwareStackError|InvalidPc|Assert)\b]],
+             [[\baborting with error ?: HSA_STATUS_ERROR]],
              [[Error while calling (?P<called>cu(?:da|dnn|blas)\w+)\(]], [[unexpected error occurred (?:during CUDA execution|trying to launch a kernel)]],
              [[Check failed: \w+ == CU(?:DNN|BLAS)_STATUS_SUCCESS \(\d+ vs\. \d+\)\s+(?P<status>\w+)]] },
-  unless = [[(?i:unhandled cuda error|cu(?:da|dnn|blas) (?:execution )?(?:error|failed|failure)\b[^;,]{0,120}?(?:code ?=|with error|error:?) ?2(?:\(|\s*$))|out of memory|OUT_OF_MEMORY|ALLOC_FAILED|no kernel image|invalid device ordinal|no CUDA-capable|NO_DEVICE|busy or unavailable|not yet initialized|NOT_SUPPORTED|insufficient|MISMATCH]],
-  event  = "cuda_error", texts = { error = { { "error" }, { "name" }, { "driver" }, { "old" }, { "check" }, { "triton" }, { "call" }, { "returned" }, { "checked" }, { "coded" }, { "failure" }, { "numbered" }, { "phrase" }, { "symbol" }, { "called" }, { "status" }, { find = [[(device-side assert|cuBLAS Error: \w[\w ]+|CU\w+_STATUS_[^S\W]\w+|Memory access fault|Assertion .* failed)]] } } },
+  unless = [[(?i:unhandled cuda error|HSA_STATUS_ERROR_OUT_OF_RESOURCES|cu(?:da|dnn|blas) (?:execution )?(?:error|failed|failure)\b[^;,]{0,120}?(?:code ?=|with error|error:?) ?2(?:\(|\s*$))|out of memory|OUT_OF_MEMORY|ALLOC_FAILED|no kernel image|invalid device ordinal|no CUDA-capable|NO_DEVICE|busy or unavailable|not yet initialized|NOT_SUPPORTED|insufficient|MISMATCH]],
+  event  = "cuda_error", texts = { error = { { "error" }, { "name" }, { "driver" }, { "old" }, { "check" }, { "triton" }, { "call" }, { "returned" }, { "checked" }, { "coded" }, { "failure" }, { "numbered" }, { "phrase" }, { "symbol" }, { "called" }, { "status" }, { find = [[(HSA_STATUS_ERROR\w*|device-side assert|cuBLAS Error: \w[\w ]+|CU\w+_STATUS_[^S\W]\w+|Memory access fault|Assertion .* failed)]] } } },
 }
 pattern "gpu_ecc" {
   line  = { [[(?i)uncorrectable (?:NVLink |ECC |hardware )?(?:ECC )?error]], [[ERROR_ECC_UNCORRECTABLE|cudaErrorECCUncorrectable]], [[(?i)\bdouble[- ]bit (?:ECC )?error]],
@@ -133,7 +135,7 @@ pattern "host_memory_refused" {
   unless = [[(?i)warning]], event = "host_oom", texts = { process = { text = "refused" } },
 }
 pattern "dataloader_killed" {
-  line   = [[DataLoader (?:worker|process) \(pid(?:\(s\))? (?P<pid>\d+)[^)]*\) (?:exited )?(?:is killed by signal: (?P<signal>[^.]+)|exited unexpectedly)]],
+  line   = [[DataLoader (?:worker|process) \(pid(?:\(s\))? (?P<pid>\d+)[^)]*\) (?:exited )?(?:is killed by signal: ?(?P<signal>[^.]*)|exited unexpectedly)]],
   unless = [[exited unexpectedly with exit code \d]],
   event  = "dataloader_killed", fields = { pid = "pid" }, texts = { signal = "signal" },
 }

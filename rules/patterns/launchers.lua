@@ -172,16 +172,23 @@ pattern "preempted" {
             [[\bPreempted by (?:a )?(?:pod\b|\S+/\S+)]], [[\bcompute\.instances\.preempted\b]], [["EventType": ?"Preempt"]], [[^(?:004 \([\d.]+\) .*)?Job was evicted\.]],
             [[(?i)\bspot (?:instance )?(?:interruption|termination) (?:notice|warning|payload|signal) (?:was |has been |is )?(?:received|detected|triggered|issued)\b]],
             [[(?i)\binstance (?:is going to be|will be) (?:interrupted|reclaimed|preempted)\b]], [[\bMarking for deletion Pod\b]], [[\bterminated in response to imminent node shutdown\b]],
-            [[(?i)\b(?:terminated|killed|stopped|evicted|cancell?ed|lost|interrupted|requeued),?\s(?:because of|due to|by) (?:\w+ )?preempt(?:ion)?\b]] },
+            [[(?i)\b(?:terminated|killed|stopped|evicted|cancell?ed|lost|interrupted|requeued),?\s(?:because of|due to|by) (?:\w+ )?preempt(?:ion)?\b]],
+            [[\breason: MPIJobEvicted\b|\b[1-9]\d*/\d+ workers are evicted]], [[\bHost EC2 \(instance i-\w+\) (?:was )?terminated]], [[\bago\b.*\sRECOVERING\s*$]] },
   unless = [[(?i)\b(?:if|when|before|until|once|unless|whether|handlers?|hook|resum\w+|restored|0 \w+ preempted|not preempted)\b|\bCancelling deletion\b]], event = "preempted",
 }
 pattern "node_failure" {
   line  = { [[DUE TO NODE FAIL]], [[(?:srun|salloc|sbatch): error: Node failure on (?P<node>\S+)]], [[Killing JobId=\S+ on failed node (?P<failed>\S+)]],
             [[\bJobId=\S+ due to failure of node (?P<requeued>\S+)]], [[\bJobState=NODE_FAIL\b]], [[^State: NODE_FAIL\b]], [[\sNODE_FAIL\s+\d+:\d+\s*$]], [[\(node failure\)]],
             [[\bnode name: (?P<ray>[^\s,]+) has been marked dead\b]], [[\bThe node with .{0,120}has been marked dead because\b]], [[\bthis node manager has (?:mistakenly )?been marked (?:as )?dead\b|\b(?:died|dead) because its node has died\b|\bNodeDiedError: ]], [[\bNode (?P<unready>\S+) status is now: NodeNotReady\b]],
+            [[\bthe node it was running on (?:is|was) (?:dead|unavailable)\b]], [[\s\d+/\d+\s+NodeLost\s]],
             [[\bNode (?P<lost>\S+) which was running pod \S+ is unresponsive]], [[\bCan not reconnect to \S+, rescheduling job]],
             [[\bunable to reach the execution host]] },
   event = "node_failure", texts = { node = { { "node" }, { "failed" }, { "requeued" }, { "ray" }, { "unready" }, { "lost" } } },
+}
+pattern "mpi_daemon_lost" {
+  about     = "Open MPI and PRRTE, over some lines: the daemon of a node no longer answers",
+  line      = [[\b(?:ORTE|PRRTE|PRTE) has lost communication with (?:a remote|its) daemon]], continues = [[^\s*(?:$|(?:HNP|PRTE|Remote) daemon ?:|hostname:)]], ends = [[^\s*(?:Remote daemon ?:|hostname:)]], lines = 5,
+  event     = "node_failure", texts = { node = { { find = [[Remote daemon ?:.* on node (\S+)]] }, { find = [[hostname:\s+(\S+)]] } } },
 }
 pattern "requeued"     { line = [[DUE TO JOB REQUEUE]], event = "requeued" }
 pattern "task_failure" { line = [[DUE TO TASK FAILURE]], event = "task_failure" }
@@ -212,7 +219,7 @@ pattern "rendezvous_timeout" {
              [[Timed out initializing process group in store based barrier.*world_size=(?P<world>\d+), worker_count=(?P<there>\d+)]],
              [[(?:Socket|socket) Timeout.*(?:TCPStore|rendezvous)|(?:TCPStore|DistStoreError).*(?:[Tt]imed out|[Tt]imeout)]],
              [[is setting up NCCL communicator and retr\w+ ncclUniqueId from .* got error]], [[gloo/rendezvous/\S+\] Wait timeout for key]], [[connect\(\) timed out\. Original timeout was]],
-             [[DEADLINE_EXCEEDED: .*(?:Barrier timed out|coordination service|RegisterTask)]], [[Timed out waiting for tasks to start]] },
+             [[DEADLINE_EXCEEDED: .*(?:Barrier timed out|coordination service|RegisterTask)]], [[Timed out waiting for tasks to start]], [[\bbootstrap\.cc:\d+ CCOM WARN Timeout waiting for incoming connection]] },
   event  = "rendezvous_timeout", fields = { joined = { { "joined" }, { "there" } }, wanted = { { "wanted" }, { "world" } }, waited = "s" }, states = { rendezvous = "waiting" },
 }
 pattern "rendezvous_failed" {
@@ -224,7 +231,7 @@ pattern "rendezvous_failed" {
 pattern "rendezvous_trouble" {
   about  = "PyTorch tries again after these, and most often with success",
   line   = { [[The client socket has failed to connect]], [[network addresses of .* cannot be retrieved]], [[Waiting in store based barrier to initialize process group]],
-             [[server socket on \S+ has timed out, will retry]] },
+             [[server socket on \S+ has timed out, will retry]], [[\bCCOM WARN Timeout waiting for RX .*retrying]] },
   event  = "rendezvous_trouble", states = { rendezvous = "waiting" },
 }
 pattern "port_in_use" {

@@ -102,6 +102,7 @@ pattern "checkpoint_corrupt" {
              [[DataLossError|Data loss: not an sstable]], [[restore item and on-disk value metadata tree structures do not match]],
              [[Requested shape: .* is not compatible with the stored shape]], [[Assignment requires shapes of both tensors to match]], [[Key \S+ not found in checkpoint]], [[Restoring from checkpoint failed]],
              [[CheckpointingException: (?:Global )?[Ss]hape mismatch|CheckpointingException: .*(?:[Uu]nexpected|[Mm]issing) key]], [[Unable to load weights from \w+ checkpoint file]], [[checkpoint being loaded used a DP world size of]],
+             [[\bExpected \d+ entries in state dict, but got \d+]],
              [[No valid checkpoint found in output directory|Can't find a valid checkpoint at]],
              [[FileNotFoundError: .*(?:\bcheckpoint-\d+/|\bglobal_step\d+/|\biter_\d+/|\bmp_rank_\d|_(?:model|optim)_states\.pt|\btrainer_state\.json|\.distcp\b)]], [[CheckpointException ranks:]], [[KeyError: '\w*(?:state_dict|optimizer)\w*']],
              [[(?i)\b(?:cannot|can't|could not|unable to|failed to|error while|error) load(?:ing)? (?:the |a )?(?:\w+ )?(?:checkpoint|ckpt|state_dict|model weights|optimizer state)\b]] },
@@ -117,7 +118,7 @@ pattern "checkpoint_mismatch" {
 pattern "loss_is_nan" {
   about  = "programs that look for it themselves, and as a rule stop",
   line   = { [[(?i)\bloss(?:es)? (?:is|are|became|becomes|has become|went|turned|returned in \S+ is)(?: to)? (?:nan|inf|infinite|not finite|non-?finite|not a number)\b]], [[(?i)\bnon-?finite (?:loss|grad)]],
-             [[(?i)\bnan loss\b]], [[(?i)\b(?:loss|model|training) (?:has )?(?:diverged|exploded)\b]], [[Invalid loss, terminating training]], [[returned nan values in its \d+th output]], [[(?i)\b(?:found|detected) (?:nans?|infs?)\b.{0,24}\b(?:grad|loss|weight|param)]], [[\bUnexpected result (?:nan|inf)\b]],
+             [[(?i)\bnan loss\b]], [[(?i)\bloss is (?:probably )?exploding\b]], [[(?i)\b(?:loss|model|training) (?:has )?(?:diverged|exploded)\b]], [[Invalid loss, terminating training]], [[returned nan values in its \d+th output]], [[(?i)\b(?:found|detected) (?:nans?|infs?)\b.{0,24}\b(?:grad|loss|weight|param)]], [[\bUnexpected result (?:nan|inf)\b]],
              [[contains either `inf`, `nan` or element < 0]], [[FloatingPointError: invalid value \(nan\)]], [[(?i)\b(?:nan|infs?)(?: or infs?| or nans?|s)? (?:was |were )?(?:detected|encountered|found) in (?:the )?(?:loss|grad|weight|param|model)]] },
   unless = [[(?i)skip|ignor|\bif\b|\bwhen\b|\bwhether\b|check(?:s|ing)?\b|\bwill\b|\bno nan|\b0 nan|val(?:idation)?[ _]loss|eval[ _]loss]],
   event  = "loss_is_nan", texts = { message = { find = [[^(.*)$]] } },
