@@ -50,16 +50,16 @@ rule "stack_in_collective" {
 }
 
 rule "collective_stalled" {
-  family = "C2", severity = "warning", per = "job", every = { "stall", "10s" },
+  family = "C2", severity = "warning", per = "job", every = { "10s", "end" },      -- which ranks, the lines after the first say
   summary = "Some ranks have not asked for a collective in which others wait",
-  needs = { stall = signal "collective_stalled" { over = "5m" } },
+  needs = { stall = signal "collective_stalled" { over = "5m" }, absent = signal "collective_unasked" { over = "5m" } },
   clear = "for 5m", yields_to = { "collective_hang", "collective_timeout", "rank_killed" },
-  shows = "a minute in a collective that not all ranks have asked for",
+  shows = "a minute in a collective that not all ranks have asked for; named: {who}",
   causes = { order = "ranks that ask for different collectives, or one that does something else meanwhile (a save, an evaluation)" },
   actions = { order = "if it does not pass within minutes, look at the ranks that Horovod names as missing" },
   evaluate = function(job, p)
     local seen = job.stall:count():above(0):surely()
-    return seen, { order = seen }
+    return seen, { who = job.absent:count():above(0):surely(), order = seen }
   end,
 }
 
@@ -222,6 +222,26 @@ rule "hung_task" {
   end,
 }
 
+rule "file_server_lost" {
+  family = "C3", severity = "warning", per = "job", every = { "silent", "back", "30s" },
+  summary = "A file server does not answer, and the kernel waits for it",
+  needs = {
+    silent = signal "file_server_silent" { over = "attempt" },
+    back   = signal "file_server_back"   { over = "attempt" },
+    step   = signal "step"               { over = "attempt" },
+  },
+  -- The kernel says it once in some minutes. A server that was slow for one answers at once, and steps may go on meanwhile.
+  params = { waits = "2m" }, yields_to = { "collective_hang", "node_down" },
+  shows = "{server} does not answer; the kernel's lines about it: {n:.0f}",
+  actions = { otherwise = "see whether {server} and the network to it are up; processes that wait for it cannot be killed, and go on when it answers" },
+  evaluate = function(job, p)
+    local n    = job.silent:count()
+    local back = job.back:age():below(job.silent:age()):surely()
+    local on   = job.step:age():min("job"):below(job.silent:age()):surely()
+    return ((n:above(1) | (n:above(0) & job.silent:age():at_least(p.waits))) & ~back & ~on):surely(), { n = n, server = job.silent:last("server") }
+  end,
+}
+
 -- ---- cases ------------------------------------------------------------------------------------------------------------------------
 
 case "a watchdog gives up: those that report it waited, no rank is named" {
@@ -294,6 +314,21 @@ case "a rank learns of a watchdog on another node" {
   ranks = 4,
   { lasting = "2m", phase = "train", step = steps(1) }, { lasting = "20s", step = silent, events = { { "collective_timeout_reported", rank = 1 } } },
   fires = { { "collective_timeout", within = "5s" } },
+}
+case "a file server is silent, and no step is made" {
+  ranks = 2, { lasting = "5m", phase = "train", step = steps(1) },
+  { lasting = "8m", step = silent, events = { { "file_server_silent", server = "nas1", at = "1m" }, { "file_server_silent", server = "nas1", at = "4m" } } },
+  fires = { { "file_server_lost", within = "5m" } },
+}
+case "a file server is silent for a minute" {
+  ranks = 2, { lasting = "9m", phase = "train", step = steps(1), events = { { "file_server_silent", server = "nas1", at = "1m" }, { "file_server_back", server = "nas1", at = "2m" } } },
+}
+case "a file server is silent, and the steps go on" {
+  ranks = 2, { lasting = "9m", phase = "train", step = steps(1), events = { { "file_server_silent", server = "nas1", at = "1m" }, { "file_server_silent", server = "nas1", at = "4m" } } },
+}
+case "Horovod names the one rank that others wait for" {
+  ranks = 4, { lasting = "2m", phase = "train", step = steps(1), events = { { "collective_stalled", at = "1m" }, { "collective_unasked", rank = 2, at = "1m" } } },
+  fires = { { "collective_stalled", who = { 2 } } },
 }
 case "Horovod waits for some ranks" {
   ranks = 4, { lasting = "2m", phase = "train", step = steps(1), events = { { "collective_stalled", at = "1m" } } }, fires = { { "collective_stalled" } },

@@ -25,6 +25,15 @@ rule "data_starved" {
   end,
 }
 
+rule "input_bound" {
+  family = "D1", severity = "warning", per = "job", every = { "found", "30s" },
+  summary = "A profile of the training shows that it waits for data",
+  needs = { found = signal "input_bound" { over = "attempt" } }, clear = "for 30m", yields_to = { "data_starved", "stalled" },
+  shows = "by the profiler, {share:.1f} % of each step wait for data",
+  actions = { otherwise = "use more loader workers and read ahead (prefetch), or faster storage for the data" },
+  evaluate = function(job, p) return job.found:count():above(0):surely(), { share = job.found:last("share") } end,
+}
+
 rule "save_storm" {
   family = "D2", severity = "warning", per = "job", every = "10s",
   summary = "The job saves nearly as often as it steps",
@@ -41,13 +50,14 @@ rule "save_storm" {
 rule "undertrained" {
   family = "E3", severity = "warning", per = "job", every = "end",
   summary = "Ended well after hardly a step",
-  needs = { step = signal "step" { over = "attempt" }, ended = signal "end_reason" { over = "attempt" } },
+  needs = { step = signal "step" { over = "attempt" }, ended = signal "end_reason" { over = "attempt" }, cut = signal "training_cut_short" { over = "attempt" } },
   params = { steps = 20 },
   shows = "completed after step {last:.0f}",
   actions = { otherwise = "look at the number of steps and at the length of the data in the job's configuration: it was to end here" },
   evaluate = function(job, p)
-    local last = job.step:last():max("job")
-    return job.ended:last():is("completed") & last:below(p.steps) & last:above(0), { last = last }
+    local last, asked = job.step:last():max("job"), job.cut:last("steps")
+    local few  = (asked:below(p.steps) & ~last:at_least(p.steps):surely()):surely()      -- the trainer's own count
+    return (job.ended:last():is("completed") & last:below(p.steps) & last:above(0)) | few, { last = few:choose(asked, last) }
   end,
 }
 
@@ -77,6 +87,19 @@ case "a healthy run" {
 }
 case "two steps" {
   ranks = 4, { lasting = "3s", phase = "train", step = steps(1, 1), loss = 5, ends = "completed" }, fires = { { "undertrained" } },
+}
+case "the trainer says that it was to make three steps" {
+  ranks = 1, { lasting = "9s", phase = "train", step = steps(3), events = { { "training_cut_short", steps = 3, at = "8s" } }, ends = "unknown" },
+  fires = { { "undertrained" } },
+}
+case "the trainer has no batch" {
+  ranks = 1, { lasting = "9s", phase = "starting", events = { { "training_cut_short", steps = 0, at = "8s" } }, ends = "unknown" }, fires = { { "undertrained" } },
+}
+case "the trainer says that it was to make a thousand steps" {
+  ranks = 1, { lasting = "9m", phase = "train", step = steps(0.5), loss = ramp(5, 3), events = { { "training_cut_short", steps = 1000, at = "8m" } }, ends = "unknown" },
+}
+case "a profiler finds that most of each step waits for data" {
+  ranks = 1, { lasting = "3m", phase = "train", step = steps(1), events = { { "input_bound", share = 71.5, at = "2m" } } }, fires = { { "input_bound" } },
 }
 case "data is late for everybody" {
   ranks = 4, { lasting = "90s", phase = "train", step = steps(0.9), step_time = 0.9, data_time = noise(0.78, 0.02), compute_time = noise(0.11, 0.004) },

@@ -128,6 +128,16 @@ rule "throttle" {
   end,
 }
 
+rule "throttle_in_log" {
+  family = "B3", severity = "warning", per = "job", every = { "report", "30s" },
+  summary = "A tool reports that heat or the power brake slows a GPU down",
+  needs = { report = signal "throttle_reported" { over = "10m" } },
+  clear = "for 10m", yields_to = { "throttle", "gpu_error", "node_down" },
+  shows = "reported: {reason}",
+  actions = { otherwise = "run nvidia-smi -q -d PERFORMANCE on the node that says so, and look at its cooling and power supplies; drain it if its GPU stays slow" },
+  evaluate = function(job, p) return job.report:count():above(0):surely(), { reason = job.report:last("reason") } end,
+}
+
 -- NVIDIA's immediate action for these is a reset of the GPU, a restart of the machine, or a workflow that ends in one of them; the rest of
 -- its catalogue restarts the application, or may be ignored.
 local FATAL = { 46, 48, 54, 62, 64, 74, 79, 95, 109, 110, 119, 120, 136, 140, 143, 144, 145, 146, 147, 148, 149, 150, 151, 155, 156, 158, 167, 169, 171, 172 }
@@ -216,6 +226,10 @@ rule "gpu_channel_ended" {
 
 -- ---- cases ------------------------------------------------------------------------------------------------------------------------
 
+case "a look at a GPU shows that heat slows it down" {
+  ranks = 2, { lasting = "3m", phase = "train", step = steps(1), events = { { "throttle_reported", reason = "HW Thermal Slowdown", at = "1m" } } },
+  fires = { { "throttle_in_log" } },
+}
 case "one rank of four computes twice as long from its birth" {
   ranks = 4, { lasting = "2m", phase = "train", step = steps(0.22), compute_time = noise(0.105, 0.003), data_time = 0.003, rank = { [3] = { compute_time = noise(0.21, 0.004) } } },
   fires = { { "straggler", rank = 3, cause = "compute", within = "90s" } },

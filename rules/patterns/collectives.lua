@@ -45,6 +45,14 @@ pattern "horovod_stall" {
   line   = { [[submitted to be reduced, gathered or broadcasted by subset of ranks]], [[\[missing ranks: (?P<missing>\d+)]] },
   event  = "collective_stalled", fields = { missing = "missing" },
 }
+pattern "horovod_missing" {
+  about = "where it is one, and the same for all: which one",
+  line  = [=[\[missing ranks: (?P<missing>\d+)\]]=], event = "collective_unasked", rank = "missing", fields = { missing = "missing" },
+}
+pattern "horovod_missing_ranks" {
+  about = "newer versions list a rank a line, with what it has not asked for",
+  line  = [[^(?:\[\d+,\d+\]<std(?:err|out)>:)?\s*(?P<missing>\d{1,6}): \[[\w./-]*(?i:horovod|allreduce|allgather|broadcast|alltoall)]], event = "collective_unasked", rank = "missing", fields = { missing = "missing" },
+}
 pattern "nccl_warn" {
   about  = "what steps survive is information; of its own end NCCL warns as well",
   line   = [[NCCL WARN (?P<message>.+)]], event = "nccl_warning",
@@ -108,6 +116,9 @@ pattern "xla_rendezvous_waits" {
 pattern "xla_rendezvous_failed" {
   line   = [[Termination timeout for .*rendezvous.* exceeded|Exiting to ensure a consistent program state]], event = "collective_timeout",
 }
+pattern "megascale_hang" {
+  about = "libtpu, across slices: its own watch over collectives", line = [[\bMegascale detect(?:s|ed) a hang\b]], event = "collective_timeout",
+}
 pattern "nccl_retry" {
   line = [[NCCL (?:INFO|WARN).*(?:timeout|Timeout|retry|Connection (?:reset|refused|closed))]], scan = [[timeout|Timeout|retry|Connection (?:reset|refused|closed)]], event = "nccl_trouble",
 }
@@ -116,9 +127,6 @@ pattern "gloo_closed" {
   line   = { [[gloo/transport/tcp/\S+\] (?:Connection closed by peer|Read error)]], [[\[\S*gloo\S*\] (?:Connection (?:closed|reset) by peer|Socket closed)]] }, event = "peer_lost", texts = { peer = { find = [=[peer \[([^\]]+)\]]=] } },
 }
 pattern "horovod_shut_down" { about = "a rank learns that another one has ended, or that none asks for what it asks for", line = [[Horovod has been shut down]], event = "peer_lost" }
-pattern "megascale_hang" {
-  about = "libtpu, across slices: its own watch over collectives", line = [[\bMegascale detect(?:s|ed) a hang\b]], event = "collective_timeout",
-}
 pattern "gloo_timeout" {
   about  = "gloo's own watchdog: this rank waited",
   line   = { [[\bTimed out waiting (?P<ms>\d+)ms for (?P<op>send|recv) operation]], [[Application timeout caused pair closure]] },

@@ -25,3 +25,10 @@ pattern "gpustat" {
   samples = { gr_engine_active = { find = [[C,\s*(NUM) %]], scale = 0.01 }, gpu_power = { find = [[%,\s*(NUM) / NUM W]] }, gpu_power_limit = { find = [[/ (NUM) W]] },
               gpu_temperature = { find = [[\|\s*(NUM).C]] }, gpu_memory_used = { find = [[\|\s*(NUM) / NUM MB]], scale = 1048576 } },
 }
+
+-- Reasons of low clocks: nvidia-smi -q names a reason a line. A software power cap is normal under load, and HW Slowdown alone flickers.
+pattern "throttle_reported" {
+  line  = { [[^\s*(?P<smi>HW (?:Thermal Slowdown|Power Brak(?:e Slowdown|ing)))\s*:\s*Active\b]], [[\b(?P<gpud>hw slowdown) events frequency per minute NUM \(.*\) exceeded threshold]],
+            [[\b(?P<code>GPU_TEMP_HW_SLOWDOWN_VIOLATION)\b]] },
+  event = "throttle_reported", texts = { reason = { { "smi" }, { "gpud" }, { "code" } } },
+}

@@ -125,6 +125,13 @@ pattern "loss_is_nan" {
 }
 
 -- The end, by the program's own word: what follows (an upload, a last evaluation, a finalizer that fails) is no training.
+pattern "lightning_cut_short" {
+  line = { [[`Trainer\.fit` stopped: (?P<none>No training batches)]], [[`Trainer\.fit` stopped: `max_steps=(?P<steps>INT)` reached]] },
+  event = "training_cut_short", fields = { steps = { { "steps" }, { find = [[(No training batches)]], number = 0 } } },
+}
+pattern "input_bound" {
+  about = "TensorFlow's and XLA's profiler", line = [[\bprogram is HIGHLY input-bound because (?P<share>NUM) ?% of the total step time]], event = "input_bound", fields = { share = "share" },
+}
 pattern "training_ended" {
   line  = { [[['"]train_runtime['"]: ]], [[Training completed\. Do not forget to share your model]], [[`Trainer\.fit` stopped: ]], [=[\[after training is done\]]=],
             [[:::MLL(?:OG)? .*"key": "run_stop"]], [[:::MLL(?:OG)? .*"key": "status", "value": "success"]] },
