@@ -79,7 +79,7 @@ pattern "cannot_open" {
 pattern "cuda_oom" {
   about  = "of every allocator; a process that continues with less has not failed",
   line   = { [[\b(?:CUDA|HIP|XPU|NPU|MLU|MPS backend) out of memory]], [[\bOutOfMemoryError\b]], [[C(?:UBLAS|UDNN)_STATUS_ALLOC_FAILED]], [[\b(?:CUDA|HIP|CUDA driver) error: out of memory]],
-             [[CUDA_ERROR_OUT_OF_MEMORY|cudaErrorMemoryAllocation|hipErrorOutOfMemory|HIP_ERROR_OutOfMemory]], [[\bHSA_STATUS_ERROR_OUT_OF_RESOURCES\b]], [[(?:RESOURCE_EXHAUSTED|Resource exhausted): (?:Out of memory|Ran out of memory|Attempting to|Failed to allocate|XLA|Error allocating|OOM when)]],
+             [[CUDA_ERROR_OUT_OF_MEMORY|cudaErrorMemoryAllocation|hipErrorOutOfMemory|HIP_ERROR_OutOfMemory]], [[\bHSA_STATUS_ERROR_OUT_OF_RESOURCES\b]], [[\b[Rr]an out of memory in memory space\b]], [[(?:RESOURCE_EXHAUSTED|Resource exhausted): (?:Out of memory|Attempting to|Failed to allocate|XLA|Error allocating|OOM when)]],
              [[OOM when allocating tensor]], [[\bINTERNAL: Failed to allocate \d+ bytes]], [[ran out of memory trying to allocate]], [[cuda runtime error \(2\)|error=2 : out of memory|cudaSuccess \(2 vs\. 0\)]], [[cudaMalloc (?:retry )?failed: out of memory]],
              [[[Oo]ut of memory (?:error )?on (?:GPU|device)]], [[Cuda failure (?:\d+ )?'out of memory']], [[\bOut of GPU memory\b]], [[^\s*what\(\): .*\bout of memory\b]],
              [[(?i)\bcu(?:da|dnn|blas) (?:execution )?(?:error|failed|failure)\b[^;,]{0,120}?(?:code ?=|with error|error:?) ?2(?:\(|\s*$)]], [[(?i)\bCUDA error: '?out of memory]],

@@ -173,7 +173,8 @@ pattern "preempted" {
             [[(?i)\bspot (?:instance )?(?:interruption|termination) (?:notice|warning|payload|signal) (?:was |has been |is )?(?:received|detected|triggered|issued)\b]],
             [[(?i)\binstance (?:is going to be|will be) (?:interrupted|reclaimed|preempted)\b]], [[\bMarking for deletion Pod\b]], [[\bterminated in response to imminent node shutdown\b]],
             [[(?i)\b(?:terminated|killed|stopped|evicted|cancell?ed|lost|interrupted|requeued),?\s(?:because of|due to|by) (?:\w+ )?preempt(?:ion)?\b]],
-            [[\breason: MPIJobEvicted\b|\b[1-9]\d*/\d+ workers are evicted]], [[\bHost EC2 \(instance i-\w+\) (?:was )?terminated]], [[\bago\b.*\sRECOVERING\s*$]] },
+            [[\breason: MPIJobEvicted\b|\b[1-9]\d*/\d+ workers are evicted]], [[\bHost EC2 \(instance i-\w+\) (?:was )?terminated]], [[\bago\b.*\sRECOVERING\s*$]],
+            [[\bEvent:PodEvicted\b]], [[\b(?:Workload)?EvictedDueToPreempted\b|\bPreempted to accommodate a (?:higher priority )?[Ww]orkload\b]] },
   unless = [[(?i)\b(?:if|when|before|until|once|unless|whether|handlers?|hook|resum\w+|restored|0 \w+ preempted|not preempted)\b|\bCancelling deletion\b]], event = "preempted",
 }
 pattern "node_failure" {

@@ -29,6 +29,6 @@ pattern "gpustat" {
 -- Reasons of low clocks: nvidia-smi -q names a reason a line. A software power cap is normal under load, and HW Slowdown alone flickers.
 pattern "throttle_reported" {
   line  = { [[^\s*(?P<smi>HW (?:Thermal Slowdown|Power Brak(?:e Slowdown|ing)))\s*:\s*Active\b]], [[\b(?P<gpud>hw slowdown) events frequency per minute NUM \(.*\) exceeded threshold]],
-            [[\b(?P<code>GPU_TEMP_HW_SLOWDOWN_VIOLATION)\b]] },
-  event = "throttle_reported", texts = { reason = { { "smi" }, { "gpud" }, { "code" } } },
+            [[\b(?P<code>GPU_TEMP_HW_SLOWDOWN_VIOLATION)\b]], [[\b[Cc]lock(?:s event|s? throttling) due to (?P<dcgm>\w+) violation\b]] },
+  event = "throttle_reported", texts = { reason = { { "smi" }, { "gpud" }, { "code" }, { "dcgm" } } },
 }
