@@ -26,7 +26,7 @@ rule "loss_leap" {
     own  = signal "loss" { over = 15, lag = 1, least = 4 },
     pair = signal "loss" { over = 2, least = 2 },
     past = signal "loss" { over = 14, lag = 2, least = 2 },
-    epoch = signal "epoch" { over = "attempt" },
+    epoch = signal "epoch" { over = "attempt", least = 1 },
     seen = signal "loss" { over = "attempt" },
     step = signal "step" { over = "attempt" },
   },
@@ -50,7 +50,7 @@ rule "loss_leap_at_end" {
     early = signal "loss" { over = 14, lag = 2, least = 1 },
     near  = signal "loss" { over = 4, least = 4 },
     past  = signal "loss" { over = 12, lag = 4, least = 1 },
-    epoch = signal "epoch" { over = "attempt" },
+    epoch = signal "epoch" { over = "attempt", least = 1 },
     seen  = signal "loss" { over = "attempt" },
     step  = signal "step" { over = "attempt" },
   },
@@ -72,6 +72,9 @@ case "a leap in the middle of a run that goes on" {
   ranks = 1,
   { lasting = "6s", phase = "train", step = steps(1, 11446), loss = noise(3.06, 0.02) }, { lasting = "3s", loss = 7.7, ends = "failed" },
   fires = { { "loss_leap" } },
+}
+case "few epochs a run, and a run of another model is appended, whose loss is far higher" {
+  ranks = 1, { lasting = "4s", loss = ramp(900, 700), epoch = ramp(0, 3) }, { lasting = "4s", loss = ramp(720, 300), epoch = ramp(0, 3) }, { lasting = "2s", loss = 31000, epoch = 0 }, { lasting = "3s", loss = 30000, epoch = 1 },
 }
 case "a loss of a hundred times what it was, in a run that is young" {
   ranks = 1, { lasting = "1s", phase = "train", step = steps(0.25, 400), loss = 0.15 }, { lasting = "3s", loss = 25000, ends = "failed" },
