@@ -139,7 +139,7 @@ pattern "training_ended" {
 }
 
 pattern "named_over" {
-  line   = [=[(?i)^\W*(?:(?:info|debug)\W+)?(?:\[[^\]]*\]\W*)*(?:(?:the )?training (?:run )?(?:is |has )?(?:now )?(?:finished|completed?|done|ended)\b|(?:the )?training is (?:now )?over\b|(?:finished|completed|done|end(?:ed)?(?: of)?) (?:with )?training\b|(?:\S+ info: )?total training time: \d|training time \d+(?: days?, \d+)?:\d\d:\d\d\s*$|stopping[ _]early:|early[ -]?stopping (?:triggered|at epoch|at step|after epoch)|saved (?:the )?final model\b|(?:the )?(?:final|fine-?tuned|trained) model (?:is |was |has been )?saved\b)|训练(?:已经|已|全部)?(?:完成|结束|完毕)|(?:学習|トレーニング)が?(?:完了|終了)]=],
+  line   = [=[(?i)^\W*(?:(?:info|debug)\W+)?(?:\[[^\]]*\]\W*)*(?:(?:the )?training (?:run )?(?:is |has )?(?:now )?(?:finished|completed?|done|ended)\b|(?:the )?training is (?:now )?over\b|(?:finished|completed|done|end(?:ed)?(?: of)?) (?:with )?training\b|(?:\S+ info: )?total training time: \d|training time \d+(?: days?, \d+)?:\d\d:\d\d\s*$|stopping[ _]early:|early[ -]?stopping (?:triggered|at epoch|at step|after epoch)|optimi[sz]ation (?:is |has )?(?:finished|completed?|done)\b|saved (?:the )?final model\b|(?:the )?(?:final|fine-?tuned|trained) model (?:is |was |has been )?saved\b)|训练(?:已经|已|全部)?(?:完成|结束|完毕)|(?:学習|トレーニング)が?(?:完了|終了)]=],
   unless = [[Do not forget to share your model]], event = "training_over",
 }
 
