@@ -242,8 +242,10 @@ rule "not_learning" {
     birth  = signal "loss"          { over = "attempt" },
     rate   = signal "learning_rate" { over = 32, least = 16 },
     step   = signal "step"          { over = "attempt" },
+    warm   = signal "weights_loaded" { over = "attempt" },
   },
-  -- Only of a training that began here: one that goes on, or tunes a model that is good already, may stay where it is. The trend is
+  -- Only of a training that began here: one that goes on (from weights that one wrote before, too), or tunes a model that is good already, may stay
+  -- where it is. The trend is
   -- Kendall's, in deviations of chance; a loss that is lower than hundreds of values before, or than it was for a while, does fall. A rate of 0 needs no patience: no warm-up keeps it there for 16 values.
   -- A loss of batches of one, of rewards, of two networks against each other need not fall: only one that is steady is judged; and one that
   -- is low at its birth is that of a model that is good already. Of a loss that is printed once in more than `often` steps the birth is not seen. A warm-up
@@ -264,7 +266,7 @@ rule "not_learning" {
     local still  = flat & ~falls & job.trend:kendall():above(p.trend) & job.birth:count():at_least(p.points)
     local seen   = (last / job.birth:count()):at_most(p.often)
     local shown  = last:above(p.long) | job.birth:count():at_least(p.many)
-    local born   = seen & shown & first:below(p.born) & last:above(p.steps) & birth:above(p.low) & (1.4826 * job.recent:mad()):below(p.steady * birth)
+    local born   = seen & shown & first:below(p.born) & last:above(p.steps) & birth:above(p.low) & ~job.warm:count():above(0):surely() & (1.4826 * job.recent:mad()):below(p.steady * birth)
     local zero   = job.rate:max():is(0)          -- rates that are printed with few digits look like 0, so the loss must stand still as well
     return (still & born) | (zero & still):surely(),
       { birth = birth, now = now, steps = last, rate = zero:surely(), flat = ~zero }
@@ -358,6 +360,9 @@ case "a rate of 0" {
 case "nothing is learnt" {
   ranks = 1, { lasting = "3m", phase = "train", step = steps(0.25, 1), loss = noise(4.87, 0.02), learning_rate = 0.001 },
   fires = { { "not_learning", cause = "flat" } },
+}
+case "nothing is learnt beyond the weights that were loaded" {
+  ranks = 1, { lasting = "3m", phase = "train", step = steps(0.25, 1), loss = noise(4.87, 0.02), learning_rate = 0.001, events = { { "weights_loaded" } } },
 }
 case "slow, but it learns" {
   ranks = 1, { lasting = "5m", phase = "train", step = steps(0.25, 1), loss = ramp(4.87, 4.2), learning_rate = 0.001 },

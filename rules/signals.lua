@@ -68,6 +68,8 @@ signals {
     documentation = "A checkpoint is being read." },
   checkpoint_loaded = { kind = "event", unit = "none", owner = "job", source = log, fields = { step = "count", path = "text" },
     documentation = "The training goes on from a checkpoint." },
+  weights_loaded = { kind = "event", unit = "none", owner = "job", source = log,
+    documentation = "Weights that an earlier training wrote were read: the loss begins where that one ended." },
   checkpoint_missing = { kind = "event", unit = "none", owner = "job", source = log,
     documentation = "The checkpoint to go on from was not found; the training begins anew." },
   checkpoint_unreadable = { kind = "event", unit = "none", owner = "job", source = log, fields = { message = "text" },

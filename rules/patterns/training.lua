@@ -82,6 +82,8 @@ pattern "lightning_loading"  { line = [[Restoring states from the checkpoint (?:
 pattern "nanogpt_loaded"     { line = [[^Resuming training from (?P<path>\S+)]], event = "checkpoint_loaded", texts = { path = "path" }, states = { resume_asked = "yes" } }
 pattern "nanogpt_fresh"      { line = [[^Initializing a new model from scratch]], event = "started_from_scratch" }
 pattern "named_fresh"        { line = [[(?i)\b(?:start|begin|train|initiali[sz])(?:ing|ning|ed|s)?\b[^.:]{0,40}\bfrom (?:scratch|random)\b]], unless = [[^Initializing a new model from scratch|will not load any checkpoints]], event = "started_from_scratch" }
+pattern "named_weights"      { about = "by the number in the file's name they are of a training that wrote them in passing: Loading model weights from runs/a/weights_7.pth",
+                               line = [[(?i)\bload(?:ing|ed)?\b.{0,24}\b(?:param(?:eter)?s|weights|model|state)\b.{0,12}\bfrom:? \S*[a-z][_-]?\d+\.(?:pt|pth|pkl|ckpt|npz|params|hdf5|h5)\b]], event = "weights_loaded" }
 pattern "incompatible_keys"  { line = [[_IncompatibleKeys\(missing_keys=\['(?P<weight>[^']+)']], event = "checkpoint_mismatch", texts = { weight = "weight" } }
 pattern "fairseq_loaded"     { line = [[\bLoaded checkpoint (?P<path>\S+) \(epoch INT @ (?P<step>INT) updates]], event = "checkpoint_loaded",
                                fields = { step = "step" }, texts = { path = "path" } }
