@@ -302,7 +302,8 @@ parser "pytorch_examples" (training {
               data_time = { find = [[\bData:?\s+(NUM)]] } },
 })
 parser "pytorch_basic" (training {
-  line    = [[^Train Epoch: (?P<epoch>INT) \[(?P<n>INT)/(?P<total>INT) .*\bLoss: (?P<loss>NUM)]],
+  about   = "PyTorch's first example, and OpenCLIP, which counts samples behind the columns of its logger",
+  line    = [[(?:^|\| )Train Epoch: (?P<epoch>INT) \[\s*(?P<n>INT)/(?P<total>INT) .*\bLoss: (?P<loss>NUM)]],
   samples = { step = { "n", epoch = "epoch", per_epoch = "total", first_epoch = 1 }, loss = "loss" },
 })
 parser "mindspore" (training {
@@ -364,6 +365,10 @@ parser "catboost" (training {
 parser "gluefactory" (training {
   about   = "learned matching: a dictionary of losses without quotes",
   line    = [[\[E (?P<epoch>INT) \| it (?P<n>INT)\] loss \{total (?P<loss>NUM)]], samples = { step = { "n", epoch = "epoch" }, loss = "loss" },
+})
+parser "colbert" (training {
+  about   = "late interaction: the time, the step, and a running mean of the loss: [May 04, 09:12:33] 120 3.62",
+  line    = [[^\[\w{3} \d{2}, \d\d:\d\d:\d\d\]\s+(?P<step>INT)\s+(?P<loss>\d+\.\d+)\s*$]], samples = { step = "step", loss = "loss" },
 })
 parser "theano_tutorials" {
   about   = "a line at the end of each epoch; the errors are those of a validation",

@@ -89,8 +89,8 @@ local of_checkpoint = [[|(?i)checkpoint|ckpt|\bsav(?:e|ed|ing)\b|\bload(?:ed|ing
 
 -- What a logger writes before its message: INFO - , INFO | __main__:train:35 - , train.log - INFO - , [__main__][INFO] - , [INFO | main.py:45] and a time;
 -- and times of forms that are no prefix.
-local logger = [[(?:(?:\w*[._][\w.]*|root|main|train(?:er|ing)?)(?::\d+)?\]? ?[-|:\[]+ ?)?]]
-local lead = [[(?i)^[\W\d]*(?:(?:info|debug) \| \w+\.py:\d+[\W\d]{1,40})?]] .. logger .. [[\W*]] .. logger .. [[(?:(?:info|debug)\W+)?(?:[\w.<>]+:[\w.<>]+:\d+ - )?]] .. logger .. [[\W*]]
+local logger = [[(?:(?:\w*[._][\w.]*|root|main|model|train(?:er|ing)?)(?::\d+)?\]? ?[-|:\[]+ ?)?]]
+local lead = [[(?i)^[\W\d]*(?:(?:info|debug) \| \w+\.py:\d+[\W\d]{1,40})?]] .. logger .. [[\W*]] .. logger .. [[(?:(?:info|debug)[\W\d]+)?(?:[\w.<>]+:[\w.<>]+:\d+ - |\w+\.[\w.]+ (?:info|debug): )?]] .. logger .. [[\W*]]
 
 -- A statement of a program that prints its own source: total_loss = 0.0.
 local statement = [[|loss = 0(?:\.0?)?\s*$]]
@@ -120,17 +120,24 @@ parser "two_networks" {
   samples = with { step = { of_all, { "n", epoch = "epoch", per_epoch = "total" }, { "count" }, { "step" } } }, states = { phase = "train" },
 }
 parser "epoch_and_count" {
-  about   = "Epoch [3/30], Step [12/400]; epoch: 3, iter: 12/400; Epoch 3 (12/400); it 12/400 of epoch 3; 3-epoch (12/400)",
+  about   = "Epoch [3/30], Step [12/400]; epoch: 3, iter: 12/400; Epoch 3 (12/400); it 12/400 of epoch 3; 3-epoch (12/400); [3/30] iter: 12/400",
   line    = { [[(?i)]] .. epoch .. [[[\])}{,:;|\s\[(-]{1,6}(?:]] .. within .. [[(?: is)?[ :#=\[{(]*)?(?P<n>INT)\]?\s?(?:/|of)\s{0,4}\[?(?P<total>INT)[^\w.].*?]] .. loss_is,
               [[(?i)\b]] .. within .. [[(?: is)?[ :#=\[{(]*(?P<n>INT)/(?P<total>INT) of epoch (?P<epoch>INT)\b.*?]] .. loss_is,
-              [[(?i)\b(?P<epoch>INT)(?:st|nd|rd|th)?[ -]epoch\W{1,4}(?P<n>INT)\s?/\s?(?P<total>INT)[^\w.].*?]] .. loss_is },
+              [[(?i)\b(?P<epoch>INT)(?:st|nd|rd|th)?[ -]epoch\W{1,4}(?P<n>INT)\s?/\s?(?P<total>INT)[^\w.].*?]] .. loss_is,
+              [[(?i)^\W*\[(?P<epoch>INT)/INT\][\s,|:-]{1,4}]] .. within .. [[[ :=#\[]*(?P<n>INT)/(?P<total>INT)\W.*?]] .. loss_is },
   scan    = scan_loss, unless = not_first,
   samples = with { step = { of_all, { "n", epoch = "epoch", per_epoch = "total" } }, loss = "loss" },
   states  = { phase = "train" },
 }
+parser "epoch_and_mean" {
+  about   = "the same beside a mean over the epoch so far: Epoch[003/100], Step[0120/0450], Avg Loss: 0.41",
+  line    = [[(?i)]] .. epoch .. [[[\])}{,:;|\s\[-]{1,6}]] .. within .. [[[ :#=\[]*(?P<n>INT)\s?/\s?(?P<total>INT)[^\w.]{1,4}(?:avg|average|mean|running)[ _]loss["']?\s*[:=]?\s*(?P<loss>NUM)(?:[^\w.]|\.?$|\.\s)]],
+  scan    = scan_loss, unless = [[(?i)\b(?:val|valid|validation|validating|eval|evaluation|evaluating|test|testing|dev)(?:\b|_)]],
+  samples = with { step = { "n", epoch = "epoch", per_epoch = "total" }, loss = "loss" }, states = { phase = "train" },
+}
 parser "epoch_and_batch" {
   about   = "no length, and often no loss: Epoch[12] Batch [1300-1320], [Epoch 8][Batch 99], Epoch: 2, batches done: 400, epoch:[ 2/9 ] train step:30",
-  line    = { [[(?i)]] .. epoch .. [[[\])}{,:;|\s\[-]{1,6}(?:train(?:ing)?\s)?(?:batch(?:es)?|mini-?batch|iter(?:ation)?s?|step)(?:[_ ](?:id|idx|index|done|complete|completed))?[ :#=\[]*(?:INT-)?(?P<n>INT)\b]],
+  line    = { [[(?i)]] .. epoch .. [[[\])}{,:;|\s\[-]{1,6}(?:train(?:ing)?[\s_])?(?:batch(?:es)?|mini-?batch|iter(?:ation)?s?|step)(?:[_ ](?:id|idx|index|done|complete|completed))?[ :#=\[]*(?:INT-)?(?P<n>INT)\b]],
               [[(?i)\bepochs?:?\s?\[(?P<epoch>INT)\]\s?\[\s*(?P<alone>INT)\]\s.*?]] .. loss_is,
               [[(?i)]] .. epoch .. [[\b.*?]] .. loss_is .. [[.*?\b]] .. within .. [[(?: is)?[ :#=\[{(]*(?P<count>INT)\s?/\s?INT\b]] },
   scan    = [[(?i)epoch]], unless = not_first .. of_checkpoint,
@@ -164,8 +171,9 @@ parser "loss_at_step" {
 parser "step_summary" {
   about   = "the loss of the training first, and that of a validation beside it: Step: 120, Training Loss: 0.41, Validation Loss: 0.52",
   line    = { lead .. named_step .. [[\s*[:=# ]\s*(?P<step>INT)(?:\s?/\s?INT)?\W{1,4}train(?:ing)?[ _]loss\s*[:=]?\s*(?P<loss>NUM)\W{1,4}(?:val\w*|dev|eval\w*|test)[ _]loss]],
+              [[(?i)]] .. epoch .. [[ ?[,|:]? ?\[\s*(?P<counted_n>INT)\s?/\s?(?P<total>INT)\]\W{1,4}train(?:ing)?[ _]loss\s*[:=]?\s*(?P<beside>NUM)\W{1,4}(?:val\w*|dev|eval\w*|test)[ _]loss]],
               [[(?i)]] .. epoch .. [[\W{1,6}(?:global )?(?:batch|step|iter(?:ation)?)[ :#=]*(?P<n>INT)(?:\s?/\s?INT)?\W{1,4}train(?:ing)?[ _]loss\s*[:=]?\s*(?P<counted>NUM)\W{1,4}(?:val\w*|dev|eval\w*|test)[ _]loss]] },
-  scan    = scan_loss, samples = { step = { { "step" }, { find = [[(?i)\bglobal (?:batch|step|iter(?:ation)?)[ :#=]*(INT)]] }, { "n", epoch = "epoch" } }, loss = { { "loss" }, { "counted" } } }, states = { phase = "train" },
+  scan    = scan_loss, samples = { step = { { "step" }, { find = [[(?i)\bglobal (?:batch|step|iter(?:ation)?)[ :#=]*(INT)]] }, { "n", epoch = "epoch" }, { "counted_n", epoch = "epoch", per_epoch = "total" } }, loss = { { "loss" }, { "counted" }, { "beside" } } }, states = { phase = "train" },
 }
 parser "counted_of" {
   about   = "[000120/5000] words | loss 0.4; Training [===   ] 51.0% 120/5000 | loss=0.4",
@@ -189,15 +197,16 @@ parser "named_loss" {
 parser "epoch_summary" {
   about   = "a mean over an epoch, of a training that may print nothing else: Epoch 3/10, Train Loss: 0.51, Val Loss: 0.55; or without the epoch: Train Loss: 0.51, Acc: 0.9",
   line    = { [[(?i)]] .. epoch .. [[\b.*?\btr(?:ain(?:ing)?)?(?:[\W_]{0,3}(?:(?:avg|average|mean|total|running|epoch)[ _])?loss|[_ ][a-z][a-z\d]{1,9}[_ ]loss|[\W_]{0,3}(?:r?mse|mae|bce|nll)(?:_\w{1,12})?)["']?\s*[:=|]?\s*["']?(?P<labelled>NUM)(?:[^\w.]|\.?$|\.\s)]],
-              [[(?i)]] .. epoch .. [[\b.*?\b(?:avg|average|mean|running|epoch)[ _](?:train(?:ing)?[ _])?loss["']?\s*[:=|]?\s*["']?(?P<average>NUM)(?:[^\w.]|\.?$|\.\s)]],
-              lead .. [[(?:train(?:ing)?\W{1,4})?(?:\w+:)*\s?(?:epochs?[ :#=\[(]*|train )(?P<epoch>INT)(?:\s?(?:/|of)\s?INT)?\W{1,6}(?:(?:is )?(?:finished|completed?|done|ended|over)\W{1,4})?(?:train[_ ])?(?:loss|cost)["']?\s*[:=|]?\s*["']?(?P<loss>NUM)(?:[^\w.]|\.?$|\.\s)]],
+              [[(?i)]] .. epoch .. [[\b.*?\b(?:avg|ave|average|mean|running|epoch)[ _](?:train(?:ing)?[ _])?loss["']?\s*[:=|]?\s*["']?(?P<average>NUM)(?:[^\w.]|\.?$|\.\s)]],
+              lead .. [[(?:train(?:ing)?\W{1,4}|finish(?:ed)? train(?:ing)? )?(?:\w+:)*\s?(?:epochs?[ :#=\[(]*|train )(?P<epoch>INT)(?:\s?(?:/|of)\s?INT)?\W{1,6}(?:(?:is )?(?:finished|completed?|done|ended|over)\W{1,4})?(?:train[_ ])?(?:loss|cost)["']?(?: is)?\s*[:=|]?\s*["']?(?P<loss>NUM)(?:[^\w.]|\.?$|\.\s)]],
               [[(?i)\bepoch (?P<epoch>INT): (?:[a-z_]+ NUM\s+){1,12}loss (?P<paired>NUM)(?:[^\w.]|\.?$|\.\s)]],
               lead .. [[epochs?[ :#=\[(]*(?P<epoch>INT)(?:\s?(?:/|of)\s?INT)?[\W]{1,6}(?:[a-z][a-z_ ]{0,19}\s?[=:]\s?\[?NUM[\]%s]{0,2}[\s,;|]+){1,6}loss\s?[=:]\s?(?P<after>NUM)(?:[^\w.]|\.?$|\.\s)]],
+              [[(?i)^\W*(?:client|worker|node|party|user)[ _#]?\d+[\W_]{1,3}train(?:ing)?\W{1,6}(?:local )?epoch[ :#=]*INT\W{1,6}(?:[a-z][a-z_ ]{0,19}\s?[=:]\s?NUM%?[\s,;|]+){0,4}loss\s?[=:]\s?(?P<local>NUM)(?:[^\w.]|\.?$|\.\s)]],
               lead .. [[(?:train(?:ing)?[_ ])?(?:loss|cost) (?:at|after|for|in|of) (?:the )?epoch[ :#]{1,2}(?P<epoch>INT)\s*[:=]\s*(?P<ended>NUM)(?:[^\w.]|\.?$|\.\s)]],
-              lead .. [[(?:train(?:ing)?[_ ]loss(?:[_ ](?:average|avg|mean))?|训练(?:集)?(?:平均)?损失|train metrics ?: (?:[a-z]\w*: NUM ?[;,] ?){0,6}loss)(?:\s*[:=：]\s*|\s)(?P<begins>NUM)(?:[^\w.]|\.?$|\.\s)]],
+              lead .. [[(?:train(?:ing)?[_ ](?:(?:mean|avg|average)[_ ])?loss(?:[_ ](?:average|avg|mean))?|训练(?:集)?(?:平均)?损失|train metrics ?: (?:[a-z]\w*: NUM ?[;,] ?){0,6}loss)(?:\s*[:=：]\s*|\s)(?P<begins>NUM)(?:[^\w.]|\.?$|\.\s)]],
               [[(?i)^\W*(?:average|avg|mean)[_ ]train(?:ing)?[_ ]loss\s*[:=]\s*(?P<mean>NUM)\s*$]] },
   scan    = scan_loss .. [[|(?i)r?mse|mae|bce|损失]], unless = [[(?i)\b(?:eval(?:uat\w+)?|valid(?:at\w+)?|val|test|dev)\b[ :\w]{0,16}epoch|epoch(?:[^,|;l]|l[^o]){0,24}\b(?:val|valid|validation|eval|evaluation|test|dev)\b|^\W*(?:\w+\W+){0,4}(?:best|lowest|min|minimum|patience)\b.*epoch|train[_ ](?:val|gen|adv|aux|test|disc)]] .. statement,
-  samples = { loss = { { "labelled" }, { "average" }, { "loss" }, { "paired" }, { "after" }, { "ended" }, { "begins" }, { "mean" } }, epoch = "epoch" }, states = { phase = "train" },
+  samples = { loss = { { "labelled" }, { "average" }, { "loss" }, { "paired" }, { "after" }, { "local" }, { "ended" }, { "begins" }, { "mean" } }, epoch = "epoch" }, states = { phase = "train" },
 }
 parser "named_loss_of_epoch" {
   about   = "an epoch, and first a loss by a name of its own: epoch 3/100, seg loss: 0.41; Epoch 003 | CL Loss 4.1; epoch 3 | flow_loss=0.14",
@@ -213,13 +222,14 @@ parser "epoch_header" {
 parser "loss_of_a_batch" {
   about   = "without a count: a line of its own, or after the epoch",
   line    = { [[(?i)^\W*(?:(?:current|mini-?batch|batch|step|iteration|train(?:ing)?)[ _]){1,2}loss\s*[:=]\s*(?P<loss>NUM)\W*$]],
-              [[(?i)]] .. epoch .. [[\W{1,6}(?:mini-?batch|batch|step|iteration)[ _]loss["']?\s*[:=]?\s*(?P<loss>NUM)(?:[^\w.]|\.?$|\.\s)]] },
+              [[(?i)]] .. epoch .. [[\W{1,6}(?:mini-?batch|batch|step|iteration)[ _]loss["']?\s*[:=]?\s*(?P<loss>NUM)(?:[^\w.]|\.?$|\.\s)]],
+              [[(?i)]] .. epoch .. [[\b[^.%]{0,8}\bNUM ?(?:%|percent\b)[^:=\d]{0,16}\bloss(?: of|\s*[:=])\s*(?P<loss>NUM)(?:[^\w.]|\.?$|\.\s)]] },
   scan    = scan_loss, unless = not_training .. statement,
   samples = { loss = "loss" }, states = { phase = "train" },
 }
 parser "loss_first" {
   about   = "without a count: the loss begins the line, or short values before it: Loss: 0.41; LR: 0.0002, Acc: 93.1, Loss: 0.41",
-  line    = { lead .. [[(?:training[_ ]|total[_ ]|mini-?batch[_ ]|train(?:ing)?:\s)?loss\s*[:=]\s*(?P<loss>NUM)(?:\s*$|\s+\[ *INT/INT\]|\s*[,;|]|\s+[a-z][\w ]{0,15}[:=])]],
+  line    = { lead .. [[(?:training[_ ]|total[_ ]|mini-?batch[_ ]|train(?:ing)?:\s)?loss\s*[:=]\s*(?:tensor\()?(?P<loss>NUM)(?:\s*$|, grad_fn=|\s+\[ *INT/INT\]|\s*[,;|]|\s+[a-z][\w ]{0,15}[:=])]],
               lead .. [[(?:[a-z][a-z_ ]{0,23}[15]?\s*[:=]\s*NUM%?\s*[,;|]\s*){1,4}(?:train(?:ing)?[_ ])?loss\s*[:=]\s*(?P<after>NUM)(?:[\s:]*$|\s*[,;|])]],
               [[(?i)^<epoch: *INT, *lr: ?NUM> *loss: ?(?P<epochs>NUM)\s*$]] },
   scan    = scan_loss, unless = not_training .. statement .. [[|(?i)(?:\b|_)(?:policy|actor|critic|value|vf|pg|reward|return)s?(?:[ _]loss|\s*[:=])|better|improv]],
