@@ -125,7 +125,8 @@ case "a loss of 0 while nothing is trained yet, and then one" {
   ranks = 1, { lasting = "60s", phase = "train", step = steps(0.1, 1), loss = 0 }, { lasting = "60s", loss = noise(0.14, 0.02) },
 }
 case "a warm-up of six hundred steps in which the loss stays" {
-  ranks = 1, { lasting = "60s", phase = "train", step = steps(0.1, 1), loss = noise(45, 0.2), learning_rate = 0.000005 }, { lasting = "60s", loss = ramp(45, 30), learning_rate = 0.0005 },
+  ranks = 2, { lasting = "60s", phase = "train", step = steps(1, 1), rank = { [1] = { step = steps(0.1, 1) } }, loss = noise(45, 0.2), learning_rate = 0.000005 },  -- rank 0 prints each tenth step
+  { lasting = "60s", loss = ramp(45, 30), learning_rate = 0.0005 },
 }
 case "folds of five epochs, and then those of a model whose loss is twice as high" {
   ranks = 1, { lasting = "5s", phase = "train", epoch = ramp(1, 5), loss = ramp(0.16, 0.13) }, { lasting = "5s", epoch = ramp(1, 5), loss = ramp(0.16, 0.13) }, { lasting = "5s", epoch = ramp(1, 5), loss = ramp(0.16, 0.13) },
