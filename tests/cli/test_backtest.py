@@ -106,6 +106,17 @@ class Backtest(WithJournal):
         self.assertEqual([(v["job"], v["before"], v["now"]) for v in report["changed_verdicts"]], [("demo", "C2", "D3")])
         self.assertEqual((report["rules"]["computes"]["alerts"], report["before"]["rules"]["collective_hang"]["alerts"]), (4, 1))
 
+    def test_an_alert_of_the_same_rule_and_member_at_another_time_is_another_one(self):
+        packs = []
+        for name, condition in (("early", "below(100)"), ("late", "above(200)")):
+            packs.append(self.base / name)
+            packs[-1].mkdir()
+            (packs[-1] / "extra.lua").write_text(EXTRA.replace('"compute_time"', '"step"').replace("job.compute:mean()", "job.compute:last()")
+                                                 .replace("above(p.least)", condition))
+        report = json.loads(tocsin("backtest", self.base / "journal", "--rules", "shipped", packs[1], "--against", "shipped", packs[0], "--json").stdout)
+        for side in ("only_now", "no_longer"):
+            self.assertEqual([alert["rule"] for alert in report[side]], ["computes"] * 4, report[side])
+
     def test_a_directory_of_journals_is_all_of_them(self):
         runs = self.base / "runs"
         runs.mkdir()
