@@ -231,3 +231,30 @@ TEST_CASE("a job shows the rules that cannot decide, with the signals that never
     }
   }
 }
+
+TEST_CASE("an undecided rule misses what the rules miss that it is built on, and no event whose source is covered") {
+  SmallJob job{SmallJob::load(R"lua(signals {
+      heat  = { kind = "gauge", unit = "celsius", owner = "rank" },
+      cold  = { kind = "gauge", unit = "celsius", owner = "rank" },
+      fault = { kind = "event", unit = "none", owner = "rank", source = "log" } })lua",
+                              R"lua(
+      rule "base" { per = "rank", severity = "none", every = "10s", needs = { heat = signal "heat" { over = "30s" } },
+        evaluate = function(job) return job.heat:mean():above(90) end }
+      rule "built" { per = "rank", every = "10s", needs = { base = finding "base" },
+        evaluate = function(job) return job.base:now() end }
+      rule "faults" { per = "rank", every = "10s", needs = { fault = signal "fault" { over = "30s" }, cold = signal "cold" { over = "30s" } },
+        evaluate = function(job) return job.fault:count():above(0) | job.cold:mean():below(1) end })lua")};
+  const auto look = [&job](bool covered) {
+    for (double s = 1; s <= 60; ++s) {
+      EntryBuilder b;
+      if (covered) b.coverage("log", {});
+      job.consume(b, s + (covered ? 60 : 0));
+      job.beats(s + (covered ? 60 : 0), s + (covered ? 60 : 0));
+    }
+    return figures(job).undecided;
+  };
+  begin(job, 0, 2);
+  using Rules = std::vector<stream::UndecidedRule>;
+  CHECK(look(false) == Rules{{"built", {"heat"}}, {"faults", {"cold", "fault"}}});
+  CHECK(look(true) == Rules{{"built", {"heat"}}, {"faults", {"cold"}}});
+}
