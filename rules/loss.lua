@@ -245,8 +245,8 @@ rule "not_learning" {
     warm   = signal "weights_loaded" { over = "attempt" },
   },
   -- Only of a training that began here: one that goes on (from weights that one wrote before, too), or tunes a model that is good already, may stay
-  -- where it is. The trend is
-  -- Kendall's, in deviations of chance; a loss that is lower than hundreds of values before, or than it was for a while, does fall. A rate of 0 needs no patience: no warm-up keeps it there for 16 values.
+  -- where it is.
+  -- The trend is Kendall's, in deviations of chance; a loss that is lower than hundreds of values before, or than it was for a while, does fall. A rate of 0 needs no patience: no warm-up keeps it there for 16 values.
   -- A loss of batches of one, of rewards, of two networks against each other need not fall: only one that is steady is judged; and one that
   -- is low at its birth is that of a model that is good already. Of a loss that is printed once in more than `often` steps the birth is not seen. A warm-up
   -- may take `long` steps: before, only `many` values show it.
