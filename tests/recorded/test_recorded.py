@@ -19,8 +19,9 @@ class Recorded(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             with tarfile.open(HERE / f"{name}.tar.xz") as archive:
                 archive.extractall(folder)
-            outcome = subprocess.run([os.environ["TOCSIN"], "replay", f"{folder}/{name}", "--rules", str(RULES), "--quiet", "--alerts", "-"],
-                                     capture_output=True, text=True, check=True)
+            outcome = subprocess.run([os.environ["TOCSIN"], "replay", f"{folder}/{name}", "--quiet", "--alerts", "-"],
+                                     capture_output=True, text=True, check=True, env=os.environ | {"TOCSIN_RULES": str(RULES)})
+        self.assertEqual(outcome.stderr, "")    # the demo replays it like that
         return [json.loads(line) for line in outcome.stdout.splitlines()]
 
     def assert_found(self, name, family, culprits, within):
