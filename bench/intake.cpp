@@ -6,7 +6,9 @@
 #include <chrono>
 #include <cstdlib>
 #include <ctime>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bench/machine.h"
@@ -64,9 +66,21 @@ stream::LoadedPack pack() {
   return {loaded.pack, nullptr};
 }
 
-// What all ranks say in one second, in messages of `members` ranks and `width` signals.
-std::vector<std::vector<std::byte>> second(unsigned s, unsigned members, unsigned width) {
-  std::vector<std::vector<std::byte>> messages;
+// Messages one behind another, as a broker's answer holds them: where each would have memory of its own, the allocator would be measured.
+struct Messages {
+  std::vector<std::byte> bytes;
+  std::vector<std::pair<std::size_t, std::size_t>> places;  // of each: where it begins, aligned, and its length
+
+  void add(std::span<const std::byte> message) {
+    bytes.resize((bytes.size() + 15) / 16 * 16);
+    places.emplace_back(bytes.size(), message.size());
+    bytes.insert(bytes.end(), message.begin(), message.end());
+  }
+};
+
+// What all ranks report in one second, in messages of `members` ranks and `width` signals.
+Messages second(unsigned s, unsigned members, unsigned width) {
+  Messages messages;
   for (unsigned first = 0; first < ranks; first += members)
     for (unsigned from = 0; from < signals; from += width) {
       EntryBuilder b;
@@ -76,7 +90,7 @@ std::vector<std::vector<std::byte>> second(unsigned s, unsigned members, unsigne
         for (unsigned i = from; i < from + width; ++i) values.push_back({signal(i), 0.25 * ((rank * 31 + i * 17 + s * 7) % 64), {}, false});
         b.sample(begin + std::chrono::seconds{s}, EntryBuilder::rank(rank), values);
       }
-      messages.push_back(schemas::encode(b.entry()));
+      messages.add(schemas::encode(b.entry()));
     }
   return messages;
 }
@@ -86,7 +100,7 @@ void measure(unsigned members, unsigned width, double target, unsigned measured)
   stream::Shard shard{pack(), nullptr, sink};
   schemas::Decoder decoder;
   std::uint64_t at = 0;
-  const auto consume = [&](const std::vector<std::byte>& message, Time arrival) {
+  const auto consume = [&](std::span<const std::byte> message, Time arrival) {
     const auto entry = decoder.decode(message, static_cast<stream::Position>(at), static_cast<stream::Position>(at + 1), arrival);
     ++at;
     if (entry) shard.consume(**entry);
@@ -99,7 +113,8 @@ void measure(unsigned members, unsigned width, double target, unsigned measured)
   for (unsigned s = 1; s <= warm + measured; ++s) {
     const auto messages = second(s, members, width);
     const double started = cpu_seconds();
-    for (const auto& message : messages) consume(message, begin + std::chrono::seconds{s} + std::chrono::milliseconds{1});
+    for (const auto& [at_byte, length] : messages.places)
+      consume(std::span{messages.bytes}.subspan(at_byte, length), begin + std::chrono::seconds{s} + std::chrono::milliseconds{1});
     consume(tick, begin + std::chrono::seconds{s + 1});
     if (s > warm) spent += cpu_seconds() - started;
   }

@@ -1,6 +1,7 @@
 #include "stream/job/intake.h"
 
 #include <algorithm>
+#include <iterator>
 #include <type_traits>
 
 #include "stream/values/digest.h"
@@ -140,14 +141,19 @@ const Intake::Membership::Owners& Intake::owners_of(Membership& membership, Leve
 void Intake::mark_alive(const SampleBlock& block, std::span<const std::string> sources, const Membership& membership, Time arrival) {
   // Members of one level at a time: most often all are.
   for (std::size_t m = 0; m < block.members.size();) {
-    const Level level = block.members[m].level;
-    slots_.clear();
-    for (; m < block.members.size() && block.members[m].level == level; ++m)
-      if (membership.own[m] != no_slot) slots_.push_back(membership.own[m]);
-    history_->alive(level, slots_, arrival);
-    if (cluster_ != nullptr) cluster_->see(level, slots_, arrival);
-    carried(level, slots_);
-    for (const std::string& source : sources) coverage_.extend(source, level, slots_, arrival);
+    const std::size_t first = m;
+    const Level level = block.members[first].level;
+    while (m < block.members.size() && block.members[m].level == level) ++m;
+    std::span<const Slot> slots = std::span{membership.own}.subspan(first, m - first);
+    if (membership.without != 0) {
+      slots_.clear();
+      std::copy_if(slots.begin(), slots.end(), std::back_inserter(slots_), [](Slot slot) { return slot != no_slot; });
+      slots = slots_;
+    }
+    history_->alive(level, slots, arrival);
+    if (cluster_ != nullptr) cluster_->see(level, slots, arrival);
+    carried(level, slots);
+    for (const std::string& source : sources) coverage_.extend(source, level, slots, arrival);
   }
 }
 

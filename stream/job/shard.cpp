@@ -135,7 +135,7 @@ bool Shard::State::consume(const Entry& raw, TickBudget& budget) {
   if (!applied_ && !apply(budget)) return false;
   applied_ = true;
   for (;;) {
-    if (!advance_waiting(budget)) return false;
+    if (!waiting_.empty() && !advance_waiting(budget)) return false;
     if (controls_done_ == entry_->controls.size()) break;
     control(entry_->controls[controls_done_++]);
   }
