@@ -1,5 +1,45 @@
--- Cases of killed.lua and hang_lines.lua: what a line alone says of GPUs, nodes and collectives.
+-- Cases of killed.lua, and those of `collective_failed`, which stands in hang_lines.lua.
 
+case "a rank is killed" {
+  ranks = 4, { lasting = "1m", phase = "train", step = steps(1) },
+  { lasting = "5s", step = silent, events = { { "rank_failed", rank = 1, exitcode = -9, signal = 9 } }, ends = "failed" },
+  fires = { { "rank_killed", who = { 1 } } },
+}
+case "the rank whose loader was killed, not those that lost it" {
+  ranks = 4, { lasting = "1m", phase = "train", step = steps(1) },
+  { lasting = "5s", step = silent, events = { { "dataloader_killed", rank = 3, pid = 77 }, { "traceback", rank = 3 }, { "traceback", rank = 0, at = "1s" }, { "rank_failed", rank = 0, exitcode = 1, at = "2s" } }, ends = "failed" },
+  fires = { { "rank_killed", who = { 3 }, cause = "loader" } },
+}
+case "a worker of the loader ends by its own exception" {
+  ranks = 1, { lasting = "1m", phase = "starting" },
+  { lasting = "5s", events = { { "dataloader_killed", rank = 0, pid = 77, signal = "none" }, { "dataloader_killed", rank = 0, pid = 77 }, { "traceback", rank = 0, exception = "RuntimeError" },
+                               { "exception_raised", exception = "RuntimeError", message = "a worker ended", place = "train.py", code = "own" } }, ends = "failed" },
+  fires = { { "startup_crash", cause = "exception" } },
+}
+case "the kernel killed a process for its memory" {
+  ranks = 4, { lasting = "1m", phase = "train", step = steps(1) }, { lasting = "5s", events = { { "host_oom", pid = 4711 } }, ends = "oom" },
+  fires = { { "rank_killed", cause = "memory" } },
+}
+case "the kernel killed a process in the last second" {
+  ranks = 1, { lasting = "20s", phase = "starting", events = { { "host_oom", pid = 4711, at = "19s" } }, ends = "failed" },
+  fires = { { "host_out_of_memory" } },
+}
+case "the kernel kills a process of another user" {
+  ranks = 4, { lasting = "4m", phase = "train", step = steps(1), loss = ramp(5, 4), events = { { "host_oom", pid = 99, process = "firefox", at = "1m" } }, ends = "completed" },
+  fires = { { "healthy" } },
+}
+case "the kernel kills a process, and the steps stop" {
+  ranks = 4, { lasting = "4m", phase = "train", step = steps(1) }, { lasting = "12s", step = silent, events = { { "host_oom", pid = 99, process = "python3" } } },
+  fires = { { "rank_killed", cause = "memory", within = "12s" } },
+}
+case "a shell reports that its command was killed" {
+  ranks = 1, { lasting = "2m", phase = "train", step = steps(1) }, { lasting = "2s", step = silent, events = { { "process_killed", pid = 99, signal = 9 } }, ends = "failed" },
+  fires = { { "process_killed" } },
+}
+case "a helper is killed, and the job goes on" {
+  ranks = 1, { lasting = "4m", phase = "train", step = steps(1), loss = ramp(5, 4), events = { { "process_killed", pid = 99, signal = 9, at = "1m" } }, ends = "completed" },
+  fires = { { "healthy" } },
+}
 case "a memory error that a program saw" {
   ranks = 4, per_node = 2, { lasting = "1m", phase = "train", step = steps(1) },
   { lasting = "5s", step = silent, events = { { "gpu_ecc", rank = 3 } }, ends = "failed" },
