@@ -1,5 +1,5 @@
--- How ranks and jobs come to an end: A2, B1, F1, F2, F3 (A1 is in crash.lua, E2 in resume.lua). Each follows from lines or from the
--- scheduler's word; what a person asked for (a cancel) fires nothing.
+-- How ranks come to an end, and what GPUs and CUDA report of it: A2, B1, B2 (A1 is in crash.lua, E2 in resume.lua; what the scheduler does is
+-- in scheduler.lua). Each follows from lines; what a person asked for (a cancel) fires nothing.
 
 -- Kernel logs and shells also report other users' processes, and helpers: if steps follow `after` the line, the job goes on.
 local function goes_on(job, word, after)
@@ -269,73 +269,5 @@ rule "cuda_failed" {
   evaluate = function(job, p)
     local seen = job.error:count():above(0):surely()
     return seen:any("job"), { who = seen, open = seen:any("job") }
-  end,
-}
-
-rule "node_down" {
-  family = "F1", severity = "critical", per = "node", every = { "state", "10s" },
-  summary = "A node of the job is down",
-  needs = { saved = signal "checkpoint_saved" { over = "attempt" }, state = signal "node_state" { over = "attempt" }, alive = signal "any" { over = "attempt" } },
-  shows = "{node} is {state}",
-  causes = { silent = "all its ranks are silent", agent = "its ranks still write: the scheduler's daemon fails, or a person set it down" },
-  actions = {
-    silent = { "drain {node}; start again without it and resume from checkpoint {saved:.0f}", "drain {node}, and start the job again without it" },
-    agent  = "look at the scheduler's daemon on {node} before the job is ended: its ranks still work",
-    otherwise = "drain {node}, and start the job again without it",
-  },
-  evaluate = function(job, p)
-    local quiet = job.alive:age():above(60):all("node")
-    return job.state:last():is("down", "fail", "not_responding"), { state = job.state:last(), silent = quiet, agent = ~quiet, saved = job.saved:last("step") }
-  end,
-}
-
-rule "node_lost" {
-  family = "F1", severity = "critical", per = "job", every = { "lost", "end" },
-  summary = "The scheduler lost a node of the job",
-  needs = { saved = signal "checkpoint_saved" { over = "attempt" }, lost = signal "node_failure" { over = "attempt" }, ended = signal "end_reason" { over = "attempt" } },
-  yields_to = { "node_down" },
-  shows = "a node of the job failed",
-  actions = { otherwise = { "drain the lost node; start again without it and resume from checkpoint {saved:.0f}", "drain the lost node, and start the job again without it" } },
-  evaluate = function(job, p)
-    return job.lost:count():above(0):surely() | job.ended:last():is("node_fail"):surely(), { saved = job.saved:last("step") }
-  end,
-}
-
-rule "preempted" {
-  family = "F2", severity = "warning", per = "job", every = { "taken", "again", "end" },
-  summary = "The scheduler took the nodes, or put the job back into its queue",
-  needs = { saved = signal "checkpoint_saved" { over = "attempt" }, taken = signal "preempted" { over = "attempt" }, again = signal "requeued" { over = "attempt" }, ended = signal "end_reason" { over = "attempt" } },
-  yields_to = { "node_down", "node_lost" },
-  shows = "the attempt was ended for the scheduler's own reasons",
-  causes = { preempted = "another job, or the cloud, took the nodes", requeued = "the job was put back into the queue" },
-  actions = {
-    preempted = { "nothing is broken: queue it again, and resume from checkpoint {saved:.0f}", "nothing is broken: queue it again" },
-    requeued  = { "nothing is broken: it waits in the queue; see that it resumes from checkpoint {saved:.0f}", "nothing is broken: it waits in the queue; see that it resumes" },
-  },
-  evaluate = function(job, p)
-    local ended = job.ended:last()
-    local taken = job.taken:count():above(0):surely() | ended:is("preempted"):surely()
-    local again = job.again:count():above(0):surely() | ended:is("requeued"):surely()
-    return taken | again, { preempted = taken, requeued = again, saved = job.saved:last("step") }
-  end,
-}
-
-rule "time_limit" {
-  family = "F3", severity = "warning", per = "job", every = "end",
-  summary = "Ended by the time limit while still working",
-  needs = {
-    saved    = signal "checkpoint_saved" { over = "attempt" },
-    ended   = signal "end_reason" { over = "attempt" },
-    limit   = signal "time_limit" { over = "attempt" },
-    step    = signal "step"       { over = "attempt" },
-    stalled = finding "stalled",
-    stood   = finding "stalled_at_limit",
-  },
-  shows = "the scheduler ended the job at its time limit, after step {step:.0f}",
-  actions = { otherwise = { "queue it again with a longer limit, and resume from checkpoint {saved:.0f}", "queue it again with a longer limit, after step {step:.0f}" } },
-  evaluate = function(job, p)
-    -- `stalled` at its last tick: a hang is never passed off as a time limit, and where it could not be judged neither is this.
-    return (job.ended:last():is("timeout"):surely() | job.limit:count():above(0):surely()) & ~job.stalled:now() & ~job.stood:now():surely(),
-      { step = job.step:last():max("job"), saved = job.saved:last("step") }
   end,
 }

@@ -59,11 +59,6 @@ case "a switch reports a fatal error" {
   ranks = 2, { lasting = "1m", phase = "train", step = steps(1), events = { { "sxid", code = 12028, class = "Fatal", at = "30s" } } },
   fires = { { "switch_failed", cause = "fatal" } },
 }
-case "the scheduler loses a node, after a checkpoint" {
-  ranks = 2, { lasting = "1m", phase = "train", step = steps(1), events = { { "checkpoint_saved", step = 12000, at = "20s" } } },
-  { lasting = "5s", step = silent, events = { { "node_failure" } }, ends = "node_fail" },
-  fires = { { "node_lost" } },
-}
 case "a process gives up" {
   ranks = 2, { lasting = "1m", phase = "train", step = steps(1) },
   { lasting = "5s", step = silent, events = { { "aborted", rank = 1 } }, ends = "failed" },
@@ -86,11 +81,6 @@ case "the host refuses a rank more memory, and the launcher ends the others" {
   { lasting = "9s", step = silent, events = { { "host_oom", process = "refused" }, { "traceback", rank = 1, exception = "RuntimeError" }, { "exception_raised", exception = "RuntimeError" },
     { "rank_failed", rank = 0, exitcode = -15, signal = 15, launcher = "torchrun", at = "2s" }, { "rank_failed", rank = 1, exitcode = 1, launcher = "torchrun", at = "2s" } }, ends = "failed" },
   fires = { { "rank_killed", who = { 1 }, cause = "refused" } },
-}
-case "the cloud takes a node back, and kills what still runs there" {
-  ranks = 2, { lasting = "1m", phase = "train", step = steps(1) },
-  { lasting = "30s", step = silent, events = { { "preempted", at = "1s" }, { "rank_failed", rank = 1, exitcode = -9, signal = 9, at = "10s" } } },
-  fires = { { "preempted" } },
 }
 case "NCCL gets no memory for its buffers, and fails" {
   ranks = 2, { lasting = "20s", phase = "starting", events = { { "nccl_warning", rank = 1, message = "Cuda failure 2 'out of memory'", at = "10s" }, { "nccl_error", rank = 1, at = "10s" } }, ends = "failed" },
@@ -148,21 +138,4 @@ case "a GPU without memory" {
 case "a read that failed and was tried again" {
   ranks = 2, { lasting = "4m", phase = "train", step = steps(1), loss = ramp(5, 4), events = { { "storage_failed", rank = 0, errno = 5, at = "1m" }, { "traceback", rank = 0, at = "1m" } }, ends = "completed" },
   fires = { { "healthy" } },
-}
-case "a node goes down" {
-  ranks = 4, per_node = 2, { lasting = "1m", phase = "train", step = steps(1), node_state = "up" }, { lasting = "20s", node = { [1] = { node_state = "down" } } },
-  fires = { { "node_down", node = 1 } },
-}
-case "a drained node works on" {
-  ranks = 4, per_node = 2, { lasting = "1m", phase = "train", step = steps(1), node_state = "up" }, { lasting = "20s", node = { [1] = { node_state = "drain" } } },
-}
-case "preempted" {
-  ranks = 2, { lasting = "1m", phase = "train", step = steps(1), ends = "preempted" }, fires = { { "preempted", cause = "preempted" } },
-}
-case "ended at its limit while it worked" {
-  ranks = 1, { lasting = "5m", phase = "train", step = steps(2), ends = "timeout" }, fires = { { "time_limit" } },
-}
-case "ended at its limit in a hang" {
-  ranks = 1, { lasting = "5m", phase = "train", step = steps(2) }, { lasting = "9m", step = silent, ends = "timeout" },
-  fires = { { "stalled_at_limit" } },
 }

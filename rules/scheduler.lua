@@ -1,0 +1,99 @@
+-- What the scheduler does to a job, its nodes and its time: F1, F2, F3.
+
+rule "node_down" {
+  family = "F1", severity = "critical", per = "node", every = { "state", "10s" },
+  summary = "A node of the job is down",
+  needs = { saved = signal "checkpoint_saved" { over = "attempt" }, state = signal "node_state" { over = "attempt" }, alive = signal "any" { over = "attempt" } },
+  shows = "{node} is {state}",
+  causes = { silent = "all its ranks are silent", agent = "its ranks still write: the scheduler's daemon fails, or a person set it down" },
+  actions = {
+    silent = { "drain {node}; start again without it and resume from checkpoint {saved:.0f}", "drain {node}, and start the job again without it" },
+    agent  = "look at the scheduler's daemon on {node} before the job is ended: its ranks still work",
+    otherwise = "drain {node}, and start the job again without it",
+  },
+  evaluate = function(job, p)
+    local quiet = job.alive:age():above(60):all("node")
+    return job.state:last():is("down", "fail", "not_responding"), { state = job.state:last(), silent = quiet, agent = ~quiet, saved = job.saved:last("step") }
+  end,
+}
+
+rule "node_lost" {
+  family = "F1", severity = "critical", per = "job", every = { "lost", "end" },
+  summary = "The scheduler lost a node of the job",
+  needs = { saved = signal "checkpoint_saved" { over = "attempt" }, lost = signal "node_failure" { over = "attempt" }, ended = signal "end_reason" { over = "attempt" } },
+  yields_to = { "node_down" },
+  shows = "a node of the job failed",
+  actions = { otherwise = { "drain the lost node; start again without it and resume from checkpoint {saved:.0f}", "drain the lost node, and start the job again without it" } },
+  evaluate = function(job, p)
+    return job.lost:count():above(0):surely() | job.ended:last():is("node_fail"):surely(), { saved = job.saved:last("step") }
+  end,
+}
+
+rule "preempted" {
+  family = "F2", severity = "warning", per = "job", every = { "taken", "again", "end" },
+  summary = "The scheduler took the nodes, or put the job back into its queue",
+  needs = { saved = signal "checkpoint_saved" { over = "attempt" }, taken = signal "preempted" { over = "attempt" }, again = signal "requeued" { over = "attempt" }, ended = signal "end_reason" { over = "attempt" } },
+  yields_to = { "node_down", "node_lost" },
+  shows = "the attempt was ended for the scheduler's own reasons",
+  causes = { preempted = "another job, or the cloud, took the nodes", requeued = "the job was put back into the queue" },
+  actions = {
+    preempted = { "nothing is broken: queue it again, and resume from checkpoint {saved:.0f}", "nothing is broken: queue it again" },
+    requeued  = { "nothing is broken: it waits in the queue; see that it resumes from checkpoint {saved:.0f}", "nothing is broken: it waits in the queue; see that it resumes" },
+  },
+  evaluate = function(job, p)
+    local ended = job.ended:last()
+    local taken = job.taken:count():above(0):surely() | ended:is("preempted"):surely()
+    local again = job.again:count():above(0):surely() | ended:is("requeued"):surely()
+    return taken | again, { preempted = taken, requeued = again, saved = job.saved:last("step") }
+  end,
+}
+
+rule "time_limit" {
+  family = "F3", severity = "warning", per = "job", every = "end",
+  summary = "Ended by the time limit while still working",
+  needs = {
+    saved    = signal "checkpoint_saved" { over = "attempt" },
+    ended   = signal "end_reason" { over = "attempt" },
+    limit   = signal "time_limit" { over = "attempt" },
+    step    = signal "step"       { over = "attempt" },
+    stalled = finding "stalled",
+    stood   = finding "stalled_at_limit",
+  },
+  shows = "the scheduler ended the job at its time limit, after step {step:.0f}",
+  actions = { otherwise = { "queue it again with a longer limit, and resume from checkpoint {saved:.0f}", "queue it again with a longer limit, after step {step:.0f}" } },
+  evaluate = function(job, p)
+    -- `stalled` at its last tick: a hang is never passed off as a time limit, and where it could not be judged neither is this.
+    return (job.ended:last():is("timeout"):surely() | job.limit:count():above(0):surely()) & ~job.stalled:now() & ~job.stood:now():surely(),
+      { step = job.step:last():max("job"), saved = job.saved:last("step") }
+  end,
+}
+
+-- ---- cases ------------------------------------------------------------------------------------------------------------------------
+
+case "the scheduler loses a node, after a checkpoint" {
+  ranks = 2, { lasting = "1m", phase = "train", step = steps(1), events = { { "checkpoint_saved", step = 12000, at = "20s" } } },
+  { lasting = "5s", step = silent, events = { { "node_failure" } }, ends = "node_fail" },
+  fires = { { "node_lost" } },
+}
+case "the cloud takes a node back, and kills what still runs there" {
+  ranks = 2, { lasting = "1m", phase = "train", step = steps(1) },
+  { lasting = "30s", step = silent, events = { { "preempted", at = "1s" }, { "rank_failed", rank = 1, exitcode = -9, signal = 9, at = "10s" } } },
+  fires = { { "preempted" } },
+}
+case "a node goes down" {
+  ranks = 4, per_node = 2, { lasting = "1m", phase = "train", step = steps(1), node_state = "up" }, { lasting = "20s", node = { [1] = { node_state = "down" } } },
+  fires = { { "node_down", node = 1 } },
+}
+case "a drained node works on" {
+  ranks = 4, per_node = 2, { lasting = "1m", phase = "train", step = steps(1), node_state = "up" }, { lasting = "20s", node = { [1] = { node_state = "drain" } } },
+}
+case "preempted" {
+  ranks = 2, { lasting = "1m", phase = "train", step = steps(1), ends = "preempted" }, fires = { { "preempted", cause = "preempted" } },
+}
+case "ended at its limit while it worked" {
+  ranks = 1, { lasting = "5m", phase = "train", step = steps(2), ends = "timeout" }, fires = { { "time_limit" } },
+}
+case "ended at its limit in a hang" {
+  ranks = 1, { lasting = "5m", phase = "train", step = steps(2) }, { lasting = "9m", step = silent, ends = "timeout" },
+  fires = { { "stalled_at_limit" } },
+}
