@@ -1,4 +1,4 @@
--- Lines of no framework that frameworks.lua knows: careful, and after all others (the file's name sorts last).
+-- Lines of no framework that frameworks.lua and images.lua know: careful, and after all others (the file's name sorts last).
 
 local loss = [[(?:(?:train(?:ing)?[_ /]|total[_ -]|tot_|per_token_|[mc]?lm[_ ]|step[_ ]|(?:mini-?)?batch[_ ]|curr?(?:ent)?_|ce[_ ]|gen[_ ]|contrastive_)?loss(?:[_ ]total|_train(?:ing)?)?|x-?ent|cross[_ -]?entropy|nll|ce|objective|cost)]]
 local loss_is = [[\b]] .. loss .. [[["'*]?\s*(?:[:=|\[]|\bis\b|\s)\s*["'*{]?(?:loss=|tensor\()?(?P<loss>NUM)(?:[^\w.]|\.?$|\.\s)]]
