@@ -196,6 +196,18 @@ class Manners(Project):
             ],
         )
 
+    def test_a_file_of_rules_is_split_at_the_same_size(self):
+        self.put("rules/full_cases.lua", "\n" * 400)
+        self.put("rules/large.lua", "\n" * 401)
+        self.put("rules/progress/wide.lua", "--" + "x" * 239 + "\n" + "\n" * 398)
+        self.assertEqual(
+            list(manners.check_sizes(self.root)),
+            [
+                "rules/large.lua: 401 lines of 120 columns, at most 400: split it by idea",
+                "rules/progress/wide.lua: 401 lines of 120 columns, at most 400: split it by idea",
+            ],
+        )
+
     def test_a_header_that_leans_on_its_includer_is_named(self):
         for path in (path for path in self.root.rglob("*.h")):
             path.write_text("#pragma once\n", encoding="utf-8")
