@@ -58,17 +58,30 @@ std::map<std::string, std::string> alerts_of(const Loaded& loaded, const PackFil
   return texts;
 }
 
+// The shipped rules with what their cases raise; all cases are judged once for all tests.
+struct Shipped {
+  stream::LoadedPack pack;
+  std::map<std::string, std::string> texts;
+};
+
+const Shipped& shipped() {
+  static const Shipped judged = [] {
+    const auto files = read_pack(TOCSIN_SOURCE_DIR "/rules");
+    REQUIRE(files);
+    const Loaded loaded = load(*files);
+    REQUIRE_MESSAGE(loaded.pack, problems_of(loaded));
+    return Shipped{{loaded.pack, nullptr}, alerts_of(loaded, *files)};
+  }();
+  return judged;
+}
+
 }  // namespace
 
 TEST_CASE("the alert of each shipped rule reads as its golden file") {
-  const auto files = read_pack(TOCSIN_SOURCE_DIR "/rules");
-  REQUIRE(files);
-  const Loaded loaded = load(*files);
-  REQUIRE_MESSAGE(loaded.pack, problems_of(loaded));
-  const auto texts = alerts_of(loaded, *files);
+  const auto& [pack, texts] = shipped();
   const bool write = std::getenv("TOCSIN_WRITE_GOLDEN") != nullptr;
   if (write) fs::remove_all(golden), fs::create_directories(golden);
-  for (const stream::Rule& rule : loaded.pack->rules) {
+  for (const stream::Rule& rule : pack.pack->rules) {
     if (rule.severity == stream::Severity::none) continue;
     CAPTURE(rule.name);
     CHECK_MESSAGE(texts.contains(rule.name), "no case makes it fire");
@@ -80,11 +93,7 @@ TEST_CASE("the alert of each shipped rule reads as its golden file") {
 }
 
 TEST_CASE("each alert of a shipped rule names what, who, since when with date and zone, what was seen, and what to do") {
-  const auto files = read_pack(TOCSIN_SOURCE_DIR "/rules");
-  REQUIRE(files);
-  const Loaded loaded = load(*files);
-  REQUIRE_MESSAGE(loaded.pack, problems_of(loaded));
-  for (const auto& [rule, text] : alerts_of(loaded, *files)) {
+  for (const auto& [rule, text] : shipped().texts) {
     CAPTURE(rule);
     std::stringstream lines{text};
     for (std::string line; std::getline(lines, line);) {
