@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <map>
 #include <optional>
 #include <string_view>
 
@@ -23,7 +24,17 @@ constexpr std::size_t most_bytes = 32u << 20;
 struct Run {
   std::string file;
   std::vector<Definition>* definitions = nullptr;
+  std::map<std::string, int> begun;  // definitions that wait for their table, and their lines
 };
+
+std::string title_of(Definition::Kind kind, const char* name) {
+  return std::string(kind == Definition::Kind::pattern ? "pattern \"" : "parser \"") + name + "\"";
+}
+
+int line_of(lua_State* lua) {
+  lua_Debug debug;
+  return lua_getstack(lua, 1, &debug) && lua_getinfo(lua, "l", &debug) ? debug.currentline : 0;
+}
 
 // Reads the table of one definition. An error ends the file's run, at the line of the definition.
 class TableReader {
@@ -175,12 +186,13 @@ class TableReader {
 
 // pattern "name" { … }: the second call. Upvalues: the kind, the name, and the run.
 int define(lua_State* lua) {
-  const Run& run = *static_cast<const Run*>(lua_touserdata(lua, lua_upvalueindex(3)));
+  Run& run = *static_cast<Run*>(lua_touserdata(lua, lua_upvalueindex(3)));
   const auto kind = static_cast<Definition::Kind>(lua_tointeger(lua, lua_upvalueindex(1)));
   const char* name = lua_tostring(lua, lua_upvalueindex(2));
   const bool pattern = kind == Definition::Kind::pattern;
   luaL_argexpected(lua, lua_istable(lua, 1), 1, "table");
-  const std::string what = std::string(pattern ? "pattern \"" : "parser \"") + name + "\"";
+  const std::string what = title_of(kind, name);
+  run.begun.erase(what);
   TableReader table(lua, 1, what.c_str());
   table.only(
       {"line", "scan",      "unless", "event",   "also",  "source", "fields",    "texts", "samples", "states", "rank", "rank_if_unknown",
@@ -190,8 +202,7 @@ int define(lua_State* lua) {
   definition.kind = kind;
   definition.name = name;
   definition.file = run.file;
-  lua_Debug debug;
-  if (lua_getstack(lua, 1, &debug) && lua_getinfo(lua, "l", &debug)) definition.line = debug.currentline;
+  definition.line = line_of(lua);
   definition.lines = table.texts("line");
   definition.scan = table.text("scan");
   definition.unless = table.text("unless");
@@ -234,6 +245,8 @@ int define(lua_State* lua) {
 // pattern "name": the first call. Upvalues: the kind, and the run.
 int name_definition(lua_State* lua) {
   luaL_argexpected(lua, lua_type(lua, 1) == LUA_TSTRING, 1, "name");
+  const auto kind = static_cast<Definition::Kind>(lua_tointeger(lua, lua_upvalueindex(1)));
+  static_cast<Run*>(lua_touserdata(lua, lua_upvalueindex(2)))->begun[title_of(kind, lua_tostring(lua, 1))] = line_of(lua);
   lua_pushvalue(lua, lua_upvalueindex(1));
   lua_pushvalue(lua, 1);
   lua_pushvalue(lua, lua_upvalueindex(2));
@@ -283,12 +296,14 @@ TextDefinitions read_text_definitions(const std::map<std::string, std::string>& 
   TextDefinitions out;
   for (const auto& [path, source] : files) {
     if (!is_text_file(path)) continue;
-    Run run{path, &out.definitions};
+    Run run{path, &out.definitions, {}};
     Budgets budgets;
     budgets.bytes = most_bytes;
     Host host{budgets};
     if (const auto failure = host.guarded(instructions, [&, &text = source](lua_State* lua) { run_chunk(lua, run, text); }))
       out.problems.push_back(problem_of(path, *failure));
+    else
+      for (const auto& [what, line] : run.begun) out.problems.push_back({path, line, what + " has no table: write " + what + " { … }"});
   }
   return out;
 }

@@ -61,6 +61,8 @@ TEST_CASE("a mistake in a definition is reported with file, line, pattern and re
     CHECK(says(problem("pattern \"a\" { line = [[x]], event = \"e\", lines = " + std::string{lines} + " }"),
                "lines is not between 1 and 512"));
   CHECK(says(problem("pattern \"a\" {"), "expected"));
+  CHECK(says(problem("pattern \"b\" { line = [[x]], event = \"e\" }\nparser \"a\""),
+             "patterns/test.lua:2: parser \"a\" has no table: write parser \"a\" { … }"));
 }
 
 TEST_CASE("a pattern may make an event of the job beside that of its rank, with the same fields") {
