@@ -30,9 +30,8 @@ bool Duplicates::Window::repeated(std::uint32_t epoch, std::uint64_t sequence) {
   return false;
 }
 
-bool Duplicates::repeated(const Entry& entry) {
+bool Duplicates::seen(const Entry& entry) {
   if (!entry.origin_source.empty()) return repeated(sources_, entry.origin_source, 0, entry.origin_offset, entry.arrival);
-  if (entry.producer.empty() || entry.sequence == 0) return false;
   return repeated(producers_, entry.producer, entry.epoch, entry.sequence, entry.arrival);
 }
 
@@ -46,8 +45,7 @@ bool Duplicates::repeated(Windows& windows, std::string_view name, std::uint32_t
   return window.repeated(epoch, sequence);
 }
 
-void Duplicates::forget(Time now) {
-  if (now == long_ago || now < next_cleanup_) return;  // a job of other logs has no clock before their first watermark
+void Duplicates::clean_up(Time now) {
   next_cleanup_ = now + between_cleanups;
   const auto old = [now](const auto& window) { return now >= window.second.last + memory; };
   std::erase_if(producers_, old);

@@ -21,8 +21,14 @@ class Duplicates {
   static constexpr Duration memory = std::chrono::hours{24};
 
   // True: the entry was seen before, or is too far behind to tell. Remembers it otherwise.
-  bool repeated(const Entry& entry);
-  void forget(Time now);
+  bool repeated(const Entry& entry) {
+    const bool numbered = !entry.origin_source.empty() || (!entry.producer.empty() && entry.sequence != 0);
+    return numbered && seen(entry);
+  }
+  // Those of long ago. A job of other logs has no clock before their first watermark.
+  void forget(Time now) {
+    if (now >= next_cleanup_ && now != long_ago) clean_up(now);
+  }
   // When the last of them is forgotten; long_ago: nothing is remembered.
   [[nodiscard]] Time remembered_until() const noexcept { return latest_ == long_ago ? long_ago : latest_ + memory; }
 
@@ -47,6 +53,8 @@ class Duplicates {
     std::array<std::uint64_t, width / 64> bits_{};
   };
   using Windows = std::map<std::string, Window, std::less<>>;
+  bool seen(const Entry& entry);
+  void clean_up(Time now);
   bool repeated(Windows& windows, std::string_view name, std::uint32_t epoch, std::uint64_t sequence, Time arrival);
 
   Windows producers_, sources_;

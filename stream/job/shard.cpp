@@ -131,7 +131,7 @@ bool Shard::State::advance_waiting(TickBudget& budget) {
 bool Shard::State::consume(const Entry& raw, TickBudget& budget) {
   if (!begun_) begin(raw);
   else read(raw);  // its bytes may lie elsewhere than at the call before
-  if (!advance_due(budget)) return false;
+  if (!due_.empty() && due_.begin()->first <= log.clock && !advance_due(budget)) return false;
   if (!applied_ && !apply(budget)) return false;
   applied_ = true;
   for (;;) {
