@@ -10,6 +10,7 @@
 #include "dsl/cases.h"
 #include "dsl/host.h"
 #include "dsl/problems.h"
+#include "dsl/unfinished.h"
 #include "stream/rules/pack.h"
 
 namespace tocsin::dsl {
@@ -77,11 +78,7 @@ struct Collection {
   std::vector<Case> cases;
   std::vector<NeedSource> declared;  // needs in the order of their `signal` and `finding`; a table holds their numbers
   stream::VerdictPolicy verdict;
-  struct Begun {
-    std::string file;
-    int line = 0;
-  };
-  std::map<std::pair<std::string, std::string>, Begun> begun;  // word and name of declarations that wait for their table
+  UnfinishedDeclarations unfinished;
 
   [[nodiscard]] std::vector<std::string> signal_names() const;  // with aliases
   [[nodiscard]] std::vector<std::string> rule_names() const;

@@ -241,7 +241,7 @@ int rule_table(lua_State* state) {
   const std::string name = lua_tostring(state, lua_upvalueindex(1));
   const Table table = table_argument(state, 1, "rule \"" + name + "\"");
   Collection& collection = table.collection();
-  collection.begun.erase({"rule", name});
+  collection.unfinished.end("rule", name);
   Problems& problems = *collection.problems;
   problems.about(name);
   if (collection.part != Collection::Part::rules) {
@@ -297,7 +297,7 @@ int rule_table(lua_State* state) {
 int tune_table(lua_State* state) {
   const std::string name = lua_tostring(state, lua_upvalueindex(1));
   const Table table = table_argument(state, 1, "tune \"" + name + "\"");
-  table.collection().begun.erase({"tune", name});
+  table.collection().unfinished.end("tune", name);
   static const Strings keys{"jobs", "params", "mode", "severity", "fire", "clear", "row", "lateness"};
   for (const std::string& key : table.names())
     if (std::find(keys.begin(), keys.end(), key) == keys.end())
@@ -321,7 +321,7 @@ int tune_table(lua_State* state) {
 int case_table(lua_State* state) {
   const std::string name = lua_tostring(state, lua_upvalueindex(1));
   const Table table = table_argument(state, 1, "case \"" + name + "\"");
-  table.collection().begun.erase({"case", name});
+  table.collection().unfinished.end("case", name);
   read_case(table, name);
   return 0;
 }
@@ -330,9 +330,7 @@ int case_table(lua_State* state) {
 template <lua_CFunction then>
 int named(lua_State* state) {
   const std::string word = lua_tostring(state, lua_upvalueindex(1)), name = name_argument(state, word.c_str());
-  Collection& collection = collection_of(state);
-  const Host::Place place = Host::where(state);
-  collection.begun[{word, name}] = {place.file, place.line};
+  collection_of(state).unfinished.begin(word, name, Host::where(state));
   const bool whole = !lua_isnoneornil(state, 2);  // rule("x", { … })
   lua_settop(state, 2);
   lua_pushvalue(state, 1);

@@ -155,10 +155,7 @@ void RuleFiles::read_files() {
   }
   collection.part = Collection::Part::verdict;
   if (const auto verdict = files_->find("verdict.lua"); verdict != files_->end()) (void)run_file(verdict->first, verdict->second);
-  for (const auto& [declared, at] : collection.begun)
-    problems.add(
-        at.file, at.line,
-        declared.first + " \"" + declared.second + "\" has no table: write " + declared.first + " \"" + declared.second + "\" { … }");
+  collection.unfinished.report_to([this](const Host::Place& at, const std::string& message) { problems.add(at.file, at.line, message); });
   failed("", host->guarded(budgets_->load_instructions, [this](lua_State* state) {
     for (const auto& [name, rule] : collection.rules) {
       if (rule.evaluate < 0) continue;

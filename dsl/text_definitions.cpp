@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
-#include <map>
 #include <optional>
 #include <string_view>
 
 #include "dsl/host.h"
+#include "dsl/unfinished.h"
 
 namespace tocsin::dsl {
 namespace {
@@ -24,17 +24,10 @@ constexpr std::size_t most_bytes = 32u << 20;
 struct Run {
   std::string file;
   std::vector<Definition>* definitions = nullptr;
-  std::map<std::string, int> begun;  // definitions that wait for their table, and their lines
+  UnfinishedDeclarations unfinished;
 };
 
-std::string title_of(Definition::Kind kind, const char* name) {
-  return std::string(kind == Definition::Kind::pattern ? "pattern \"" : "parser \"") + name + "\"";
-}
-
-int line_of(lua_State* lua) {
-  lua_Debug debug;
-  return lua_getstack(lua, 1, &debug) && lua_getinfo(lua, "l", &debug) ? debug.currentline : 0;
-}
+const char* word_of(Definition::Kind kind) { return kind == Definition::Kind::pattern ? "pattern" : "parser"; }
 
 // Reads the table of one definition. An error ends the file's run, at the line of the definition.
 class TableReader {
@@ -191,8 +184,8 @@ int define(lua_State* lua) {
   const char* name = lua_tostring(lua, lua_upvalueindex(2));
   const bool pattern = kind == Definition::Kind::pattern;
   luaL_argexpected(lua, lua_istable(lua, 1), 1, "table");
-  const std::string what = title_of(kind, name);
-  run.begun.erase(what);
+  run.unfinished.end(word_of(kind), name);
+  const std::string what = std::string(word_of(kind)) + " \"" + name + "\"";
   TableReader table(lua, 1, what.c_str());
   table.only(
       {"line", "scan",      "unless", "event",   "also",  "source", "fields",    "texts", "samples", "states", "rank", "rank_if_unknown",
@@ -202,7 +195,7 @@ int define(lua_State* lua) {
   definition.kind = kind;
   definition.name = name;
   definition.file = run.file;
-  definition.line = line_of(lua);
+  definition.line = Host::where(lua).line;
   definition.lines = table.texts("line");
   definition.scan = table.text("scan");
   definition.unless = table.text("unless");
@@ -246,7 +239,8 @@ int define(lua_State* lua) {
 int name_definition(lua_State* lua) {
   luaL_argexpected(lua, lua_type(lua, 1) == LUA_TSTRING, 1, "name");
   const auto kind = static_cast<Definition::Kind>(lua_tointeger(lua, lua_upvalueindex(1)));
-  static_cast<Run*>(lua_touserdata(lua, lua_upvalueindex(2)))->begun[title_of(kind, lua_tostring(lua, 1))] = line_of(lua);
+  Run& run = *static_cast<Run*>(lua_touserdata(lua, lua_upvalueindex(2)));
+  run.unfinished.begin(word_of(kind), lua_tostring(lua, 1), Host::where(lua));
   lua_pushvalue(lua, lua_upvalueindex(1));
   lua_pushvalue(lua, 1);
   lua_pushvalue(lua, lua_upvalueindex(2));
@@ -303,7 +297,9 @@ TextDefinitions read_text_definitions(const std::map<std::string, std::string>& 
     if (const auto failure = host.guarded(instructions, [&, &text = source](lua_State* lua) { run_chunk(lua, run, text); }))
       out.problems.push_back(problem_of(path, *failure));
     else
-      for (const auto& [what, line] : run.begun) out.problems.push_back({path, line, what + " has no table: write " + what + " { … }"});
+      run.unfinished.report_to([&](const Host::Place& at, const std::string& message) {
+        out.problems.push_back({at.file, at.line, message});
+      });
   }
   return out;
 }

@@ -108,7 +108,7 @@ bool Shard::State::advance(Item& item, TickBudget& budget) {
 }
 
 bool Shard::State::advance_due(TickBudget& budget) {
-  while (!due_.empty() && due_.begin()->first <= log.clock) {
+  while (something_due()) {
     Item& item = *due_.begin()->second;
     if (!advance(item, budget)) return false;
     if (item.second.subject->forgotten()) forget(item);
@@ -131,7 +131,7 @@ bool Shard::State::advance_waiting(TickBudget& budget) {
 bool Shard::State::consume(const Entry& raw, TickBudget& budget) {
   if (!begun_) begin(raw);
   else read(raw);  // its bytes may lie elsewhere than at the call before
-  if (!due_.empty() && due_.begin()->first <= log.clock && !advance_due(budget)) return false;
+  if (something_due() && !advance_due(budget)) return false;
   if (!applied_ && !apply(budget)) return false;
   applied_ = true;
   for (;;) {

@@ -120,6 +120,7 @@ struct Shard::State final : private PacksInUse {
   Item* subject(std::string_view name);
   void schedule(Item& item);
   bool advance(Item& item, TickBudget& budget);
+  [[nodiscard]] bool something_due() const { return !due_.empty() && due_.begin()->first <= log.clock; }
   bool advance_due(TickBudget& budget);
   bool advance_waiting(TickBudget& budget);
   bool apply(TickBudget& budget);
