@@ -2,6 +2,8 @@
 #include <doctest/doctest.h>
 
 #include <functional>
+#include <initializer_list>
+#include <memory>
 
 #include "tests/stream_engine/small_job.h"
 
@@ -96,4 +98,31 @@ TEST_CASE("a text beyond the limit is unknown, not another text, and is counted"
   say(54, "ready");
   job.beats(55, 65);
   CHECK(job.last("ready", 1) == Truth::yes);
+}
+
+TEST_CASE("a rank beyond the limit is counted, and the others of its block are read as if it were not there") {
+  const auto pack = SmallJob::load(R"lua(signals {
+      heat = { kind = "gauge", unit = "celsius", owner = "rank", source = "gpus" } })lua",
+                                   R"lua(
+      rule "hot" { per = "rank", every = "10s", needs = { x = signal "heat" { over = "1m" } },
+        evaluate = function(job) return job.x:last():above(90) end })lua");
+  const auto read = [&](std::initializer_list<std::uint32_t> ranks) {
+    auto job = std::make_unique<SmallJob>(pack);
+    for (double s = 1; s < 30; ++s) {
+      EntryBuilder b;
+      for (const std::uint32_t rank : ranks) {
+        const EntryBuilder::Value value[] = {{"heat", rank == 2 ? 95.0 : 60.0, {}, false}};
+        b.sample(SmallJob::at(s), EntryBuilder::rank(rank), value);
+      }
+      job->consume(b, s);
+      job->beats(s, s);
+    }
+    return job;
+  };
+  const auto with = read({0, 1, stream::Topology::most_ranks, 2}), without = read({0, 1, 2});
+  CHECK(with->shard.counters().member_limit == 29);
+  CHECK(without->shard.counters().member_limit == 0);
+  CHECK(with->last("hot", 1) == Truth::no);
+  CHECK(with->last("hot", 3) == Truth::yes);
+  CHECK(with->digest() == without->digest());
 }

@@ -1,7 +1,9 @@
 // Several jobs in one log: each goes by its own records and clock, and is forgotten when it is over.
 #include <doctest/doctest.h>
 
+#include "stream/job/duplicates.h"
 #include "stream/job/murmur2.h"
+#include "stream/values/archive.h"
 #include "tests/stream_engine/small_job.h"
 
 using namespace tocsin;
@@ -117,6 +119,27 @@ TEST_CASE("a producer's numbers are remembered for a day, and an epoch that is o
   CHECK(numbered(2, 1, day - 500) == 1);
   CHECK(numbered(1, 8, day - 400) == 2);
   CHECK(numbered(2, 2, day - 300) == 2);
+}
+
+TEST_CASE("a producer that is silent for a day is forgotten: it is in no section any more") {
+  stream::Duplicates remembered;
+  const auto size = [&] {
+    stream::Writer out;
+    remembered.save(out);
+    return out.bytes().size();
+  };
+  const auto read = [&](std::string_view producer, double s) {
+    stream::Entry entry;
+    entry.producer = producer, entry.sequence = 1, entry.arrival = SmallJob::at(s);
+    CHECK_FALSE(remembered.repeated(entry));
+    remembered.forget(entry.arrival);
+  };
+  read("a", 1);
+  const std::size_t one = size();
+  read("b", 2);
+  CHECK(size() > one);
+  read("c", 30.0 * 3600);
+  CHECK(size() == one);
 }
 
 TEST_CASE("an arrival at the source that is a day behind the log, or ten minutes ahead, is none") {
