@@ -57,7 +57,7 @@ double Attempt::productive_seconds(Time until) const {
     if (gaps->count(slot) >= enough_intervals && (!best || gaps->count(slot) > gaps->count(*best))) best = slot;
   if (!best) return absent;
   std::vector<double> times, values;
-  latest->copy(*best, times, values);
+  if (*best < latest->counts().size()) latest->copy(*best, 0, latest->counts()[*best], times, values);
   std::erase_if(values, [](double x) { return !is_number(x); });
   const Accumulated& all = *gaps->of(*best);
   const double usual = values.empty() ? all.mean : quantile(values, 0.5);

@@ -61,7 +61,20 @@ void Arrivals::note(Slot slot, Time arrival, double value, std::size_t members) 
 
 void Arrivals::note(std::span<const Slot> slots, Time arrival, std::size_t members) {
   widen(members);
-  for (const Slot slot : slots) note_one(slot, arrival);
+  // The usual case compares with what stays the same from slot to slot: without these copies, the compiler reads it anew after each write.
+  Member* const known = members_.data();
+  std::uint16_t code = code_;
+  Time expected = arrival - coded_;
+  for (const Slot slot : slots) {
+    Member& member = known[slot];
+    if (member.last == expected && member.run == kept && member.code == code) {
+      member.last = arrival;
+    } else {
+      note_one(slot, arrival);
+      code = code_;
+      expected = arrival - coded_;
+    }
+  }
 }
 
 void Arrivals::copy_last(std::span<Time> last) const {

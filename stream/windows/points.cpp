@@ -150,15 +150,14 @@ void PointsView::fold(Op op, std::uint32_t least, std::span<double> out) const {
   }
 }
 
-void PointsView::copy(Slot slot, std::vector<double>& times, std::vector<double>& values) const {
-  times.clear();
-  values.clear();
-  Time first{};
-  each(slot, [&](std::size_t i) {
-    if (values.empty()) first = times_[i];
-    times.push_back(seconds(times_[i] - first));
-    values.push_back(values_[i]);
-  });
+void PointsView::copy(Slot slot, std::size_t from, std::size_t to, std::vector<double>& times, std::vector<double>& values) const {
+  times.resize(to - from);
+  values.resize(to - from);
+  for (std::size_t n = from; n < to; ++n) {
+    const std::size_t i = place(slot, n);
+    times[n - from] = seconds(times_[i] - times_[place(slot, from)]);
+    values[n - from] = values_[i];
+  }
 }
 
 // Rebuilds sorted numbers and incremental columns from the rings.
@@ -258,8 +257,10 @@ Point Points::apply_first() {
 
 void Points::advance(PointsView& view, Time to) {
   for (view.cursor = std::max(view.cursor, base_); view.cursor < taken_through(); ++view.cursor) {
-    const Point& point = log_[static_cast<std::size_t>(view.cursor - base_)];
+    const auto at = static_cast<std::size_t>(view.cursor - base_);
+    const Point& point = log_[at];
     if (point.at > to) break;
+    if (at + 4 < log_.size()) view.prefetch(log_[at + 4].slot);
     view.add(point);
   }
 }

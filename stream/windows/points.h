@@ -26,6 +26,14 @@ class PointsView {
   PointsView(WindowSpec spec, const Demand& demand, bool declared);
 
   void add(const Point& point);
+  // Brings what a member's next point changes into the cache.
+  void prefetch(Slot slot) const noexcept {
+    if (slot >= rings_.size()) return;
+    const std::size_t at = slot * capacity_ + rings_[slot].next;
+    __builtin_prefetch(values_.data() + at, 1);
+    __builtin_prefetch(times_.data() + at, 1);
+    if (order_) sorted_.prefetch(slot);
+  }
   [[nodiscard]] const WindowSpec& spec() const noexcept { return spec_; }
   // The number of points in each member's window.
   [[nodiscard]] std::span<const std::uint32_t> counts() const noexcept { return counts_; }
@@ -34,8 +42,8 @@ class PointsView {
   // The same for all members, if there is a short path: mean, sum, min, max. `out` keeps its value where the window holds fewer than
   // `least` points, or no number.
   void fold(Op op, std::uint32_t least, std::span<double> out) const;
-  // The member's window, oldest first; times in seconds from the first.
-  void copy(Slot slot, std::vector<double>& times, std::vector<double>& values) const;
+  // The points [from, to) of the member's window, oldest first; times in seconds from the first of them.
+  void copy(Slot slot, std::size_t from, std::size_t to, std::vector<double>& times, std::vector<double>& values) const;
 
   std::uint64_t cursor = 0;  // how many of the signal's points it has taken
 

@@ -1,5 +1,6 @@
 // Reads what a signal retains, as of a tick.
 #include <algorithm>
+#include <utility>
 
 #include "stream/windows/signal_history.h"
 
@@ -18,6 +19,13 @@ View* find_view(std::vector<View>& views, const WindowSpec& window) {
     }
   }
   return nullptr;
+}
+
+// Of so many points in a window those that a reduction reads: last(n) and first(n) need n of them.
+std::pair<std::size_t, std::size_t> points_needed(const RowReduction& reduction, std::size_t count) {
+  if (reduction.op != Op::w_last && reduction.op != Op::w_first) return {0, count};
+  const std::size_t n = std::min(count, static_cast<std::size_t>(std::max(reduction.arguments.number, 1.0)));
+  return reduction.op == Op::w_last ? std::pair{count - n, count} : std::pair{std::size_t{0}, n};
 }
 
 }  // namespace
@@ -93,7 +101,8 @@ SignalHistory::Found SignalHistory::reduce_points(const Node& node, const Window
   auto &times = scratch_->times, &values = scratch_->values;
   for (Slot slot = 0; slot < std::min(out.size(), counts.size()); ++slot) {
     if (!reduction.enough(counts[slot]) || counts[slot] < least) continue;
-    view->copy(slot, times, values);
+    const auto [from, through] = points_needed(reduction, counts[slot]);
+    view->copy(slot, from, through, times, values);
     out[slot] = reduce_series(node.op, {times, values}, reduction.at(slot), scratch_->series);
   }
   return Found::something;

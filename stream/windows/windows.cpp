@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <ranges>
 
 namespace tocsin::stream {
 
@@ -126,7 +127,10 @@ void RawView<T>::advance(const Rows<T>& rows, TimeRange time_range) {
     if (leaving < leaving_end) {
       const auto& out = closed[leaving++].values;
       const std::size_t both = std::min(in.size(), out.size());
-      for (Slot slot = 0; slot < both; ++slot) sorted_.replace(slot, out[slot], in[slot]);
+      for (Slot slot = 0; slot < both; ++slot) {
+        sorted_.prefetch(slot + std::size_t{4});
+        sorted_.replace(slot, out[slot], in[slot]);
+      }
       for (auto slot = static_cast<Slot>(both); slot < in.size(); ++slot) sorted_.insert(slot, in[slot]);
       for (auto slot = static_cast<Slot>(both); slot < out.size(); ++slot) sorted_.remove(slot, out[slot]);
     } else {
@@ -285,6 +289,8 @@ void RawView<T>::by_member(const Rows<T>& rows, std::size_t first, std::size_t e
         continue;
       }
     }
+    const auto possible = [&](std::size_t j) { return covered(count, static_cast<Slot>(base + j), reduction, row); };
+    if (reduction.needs_cover() && std::ranges::none_of(std::views::iota(std::size_t{0}, width), possible)) continue;
     for (std::size_t r = 0; r < count; ++r) {
       const auto& from = rows.closed()[first + r].values;
       for (std::size_t j = 0; j < width; ++j) block[j * count + r] = base + j < from.size() ? static_cast<double>(from[base + j]) : absent;
