@@ -24,7 +24,7 @@ const DefaultLabels& default_labels() {
               "kubernetes.labels.batch.kubernetes.io/job-name", "kubernetes.labels.training.kubeflow.org/job-name",
               "kubernetes.labels.job-name"},
       .attempt = {"attempt"},
-      .rank = {"rank", "RANK", "global_rank", "slurm_procid", "SLURM_PROCID", "kubernetes.labels.training.kubeflow.org/replica-index"},
+      .rank = {"rank", "RANK", "global_rank", "slurm_procid", "SLURM_PROCID"},
       .node = {"Hostname", "hostname", "node", "nodename", "host", "host.name", "k8s.node.name", "kubernetes.host", "kubernetes.node_name",
                "kubernetes.node.name", "agent.hostname", "agent.name"},
       .gpu = {"pci_bus_id", "UUID", "uuid", "gpu_uuid", "gpu"},

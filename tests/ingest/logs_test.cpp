@@ -8,7 +8,7 @@ TEST_CASE("lines are found in what Fluent Bit, Filebeat, Vector and rsyslog writ
       collect(
           source("logs_json"),
           R"({"@timestamp":1789999998.25,"filename":"/x","log":"step 1","kubernetes":{"host":"n1","labels":{"training.kubeflow.org/job-name":"llm","training.kubeflow.org/replica-index":"2"}},"stream":"stderr"})")
-          .records == Lines{"1 llm r2 n1: stderr step 1 @-1.75"});
+          .records == Lines{"1 llm n1: stderr step 1 @-1.75"});  // the index of a role's pod is no rank: worker 0 is rank 1
   CHECK(
       collect(
           source("logs_json"),
