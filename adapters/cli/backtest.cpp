@@ -42,7 +42,8 @@ class Collector {
     if (transition.state == stream::AlertState::firing) {
       open_[transition.id] = into_->alerts.size();
       into_->alerts.push_back({recording_, transition.subject, transition.attempt, transition.rule, formats::member_text(transition.member),
-                               transition.severity, transition.mode, transition.since, transition.at, transition.at, false});
+                               formats::members_text(transition), transition.severity, transition.mode, transition.since, transition.at,
+                               transition.at, false});
     } else if (const auto found = open_.find(transition.id); found != open_.end()) {
       Fired& alert = into_->alerts[found->second];
       alert.until = std::max(alert.at, transition.at), alert.resolved = true;

@@ -65,7 +65,7 @@ void print_alerts(const std::string& title, const std::vector<const Fired*>& ale
   for (std::size_t i = 0; i < std::min(alerts.size(), most_lines); ++i) {
     const Fired& alert = *alerts[i];
     fmt::print("  {}  {}{}  {}, job {}, for {}{}  ({})\n", formats::time_text(alert.since), formats::printable(alert.rule),
-               alert.mode == stream::Mode::live ? "" : fmt::format(" ({})", stream::name(alert.mode)), formats::printable(alert.member),
+               alert.mode == stream::Mode::live ? "" : fmt::format(" ({})", stream::name(alert.mode)), formats::printable(alert.who),
                formats::printable(alert.job), formats::duration_text(alert.until - alert.at), alert.resolved ? "" : ", to the end",
                formats::printable(alert.recording));
   }
@@ -83,6 +83,7 @@ nlohmann::json alert_json(const Fired& alert) {
           {"attempt", formats::as_utf8(alert.attempt)},
           {"rule", alert.rule},
           {"member", formats::as_utf8(alert.member)},
+          {"who", formats::as_utf8(alert.who)},
           {"severity", stream::name(alert.severity)},
           {"mode", stream::name(alert.mode)},
           {"since", formats::typed_time(alert.since)},

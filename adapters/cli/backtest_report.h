@@ -16,7 +16,7 @@ namespace tocsin::adapters::cli {
 
 // An alert from its first sign to its end, or to that of the recording.
 struct Fired {
-  std::string recording, job, attempt, rule, member;
+  std::string recording, job, attempt, rule, member, who;  // who: all that it names
   stream::Severity severity{};
   stream::Mode mode{};
   stream::Time since{}, at{}, until{};

@@ -24,7 +24,7 @@ std::string join(const Texts& texts, const char* between) {
   return out;
 }
 
-std::string who_text(const AlertTransition& t) {
+std::vector<std::string> members_named(const AlertTransition& t) {
   std::vector<std::string> names;
   for (std::size_t i = 0; i < std::min(t.who.size(), most_named); ++i) names.push_back(member_text(t.who[i]));
   if (t.who.size() > most_named) names.push_back("and " + std::to_string(t.who.size() - most_named) + " more");
@@ -32,7 +32,11 @@ std::string who_text(const AlertTransition& t) {
   // The culprits lie within the member that the alert is about.
   if (const std::string own = member_text(t.member); !of_job && std::find(names.begin(), names.end(), own) == names.end())
     names.insert(names.begin(), own);
-  std::string text = join(names, "; ");
+  return names;
+}
+
+std::string who_text(const AlertTransition& t) {
+  std::string text = join(members_named(t), "; ");
   const bool cluster = t.subject == stream::cluster_subject;
   text += (text.empty() ? "" : "; ") + (cluster ? std::string{"the cluster"} : "job " + t.subject);
   if (!t.attempt.empty() && !cluster) text += ", attempt " + t.attempt;
@@ -54,6 +58,11 @@ std::string more_text(const AlertTransition& t, const std::string& recording) {
 }
 
 }  // namespace
+
+std::string members_text(const AlertTransition& transition) {
+  const std::string names = join(members_named(transition), "; ");
+  return names.empty() ? member_text(transition.member) : names;
+}
 
 std::string member_text(const NamedMember& member) {
   std::string text = describe(member);

@@ -31,5 +31,7 @@ struct AlertForm {
 [[nodiscard]] std::string duration_text(stream::Duration duration);  // 4 min 12 s
 // "rank 3 on n1, GPU 0, pid 4711".
 [[nodiscard]] std::string member_text(const stream::NamedMember& member);
+// Whom an alert names: "rank 3; rank 5", up to eight of them; "the job" if it names nobody.
+[[nodiscard]] std::string members_text(const stream::AlertTransition& transition);
 
 }  // namespace tocsin::adapters::formats

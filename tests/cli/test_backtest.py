@@ -86,7 +86,7 @@ class Backtest(WithJournal):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertRegex(done.stdout, r"\A1 recording, 1 job, 3 min 2\d s in all; judged by \d+ rules of ")
         self.assertRegex(done.stdout, r"\n  collective_hang +1 +1  \d")
-        self.assertRegex(done.stdout, r"\nalerts:\n(  .*\n)*  2026-05-28 20:2\d:\d\d UTC  collective_hang  the job, job demo, for .*\(.*/journal\)\n")
+        self.assertRegex(done.stdout, r"\nalerts:\n(  .*\n)*  2026-05-28 20:2\d:\d\d UTC  collective_hang  rank 2 on n1, job demo, for .*\(.*/journal\)\n")
 
     def test_what_other_rules_add_is_listed_without_what_stays(self):
         done = tocsin("backtest", self.base / "journal", "--rules", "shipped", self.site, "--against", "shipped")
