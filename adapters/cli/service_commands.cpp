@@ -26,12 +26,14 @@
 #include "adapters/config/nodes.h"
 #include "adapters/config/options.h"
 #include "adapters/formats/json_text.h"
+#include "adapters/formats/printable.h"
 #include "adapters/kafka/forward.h"
 #include "adapters/kafka/log.h"
 #include "adapters/kafka/topic_settings.h"
 #include "adapters/kafka/topics.h"
 #include "adapters/service/ingest_role.h"
 #include "adapters/service/service.h"
+#include "dsl/problems.h"
 
 namespace tocsin::adapters::cli {
 namespace {
@@ -216,6 +218,11 @@ int check(const std::string& address) {
 }
 
 int read(const std::string& address, const std::string& name) {
+  std::vector<std::string> names;
+  for (const kafka::TopicSettings& topic : kafka::topic_settings()) names.emplace_back(topic.name);
+  if (std::find(names.begin(), names.end(), name) == names.end())
+    return cannot({stream::Errc::refused, fmt::format("the service has no topic '{}'{}; it has {}", formats::printable(name),
+                                                      dsl::nearest(name, names), fmt::join(names, ", "))});
   const bool text = name == kafka::topic::alerts || name == kafka::topic::verdicts || name == kafka::topic::unattributed;
   const auto cluster = cluster_of(address);
   if (!cluster) return cannot(cluster.error());

@@ -318,7 +318,8 @@ alertmanager: {{instances: [{{url: "{manager.url}"}}], resend: 2s}}
         place = self.place("refused", partitions=2)
         for code, reason, *command in ((2, "refused.telemetry has no partition 7: they are 0 to 1", "record", "--partition", 7, "--kafka", place.address, place.folder + "/new"),
                                        (2, "is not empty: name a new directory", "record", "--job", "x", "--kafka", place.address, place.folder),
-                                       (2, "there is no topic refused.none", "topics", "read", "none", "--kafka", place.address),
+                                       (2, "the service has no topic 'alert' (alerts?); it has ", "topics", "read", "alert", "--kafka", place.address),
+                                       (2, "there is no topic more.alerts", "topics", "read", "alerts", "--kafka", f"{kafka.address}/more"),
                                        (2, "'nothing' is no HOST:PORT; write kafka://HOST:PORT", "run", "--kafka", "nothing"),
                                        (2, "write kafka://HOST:PORT", "wrap", "--to", "http://one:1", "--", "true"),
                                        (2, "do not load", "run", "--kafka", place.address, "--rules", place.folder),
