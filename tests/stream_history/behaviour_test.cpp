@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "bench.h"
+#include "stream/windows/arrivals.h"
 
 using namespace tocsin::test;
 
@@ -175,6 +176,17 @@ TEST_CASE("the usual interval is the median of the last 16, records that arrive 
   CHECK(is_absent(bench.look(interval, 200)[2]));
   CHECK(bench.look(mean, 230)[1] == 1);  // 3 of 6
   CHECK(is_absent(bench.look(mean, 240)[1]));
+}
+
+TEST_CASE("members that report together change their usual interval together") {
+  Arrivals arrivals{false};
+  const std::vector<Slot> slots{1, 2, 3};
+  double now = 0;
+  for (int i = 0; i < 20; ++i) arrivals.note(slots, at(now += 1), 4);
+  for (int i = 0; i < 7; ++i) arrivals.note(slots, at(now += 2), 4);
+  for (const Slot slot : slots) CHECK(arrivals.usual(slot, 9) == 1);
+  arrivals.note(slots, at(now += 2), 4);  // 8 of 16: the greater of the middle two
+  for (const Slot slot : slots) CHECK(arrivals.usual(slot, 9) == 2);
 }
 
 TEST_CASE("a NaN that was measured is a value: last passes it on, the mean leaves it out, nonfinite counts it") {
