@@ -106,3 +106,17 @@ case "a standstill that ends" {
   { lasting = "2m", phase = "train", step = steps(1), process_cpu = 0.3 }, { lasting = "90s", step = silent, process_cpu = 0 }, { lasting = "2m", step = steps(1), process_cpu = 0.3 },
   fires = { { "stalled" } }, resolves = { { "stalled" } },
 }
+case "a table of idle GPUs before the first step, and a save of a minute" {
+  ranks = 1,
+  { lasting = "10s", phase = "starting", gr_engine_active = 0 },
+  { lasting = "2m", phase = "train", step = steps(0.5), gr_engine_active = silent }, { lasting = "60s", step = silent }, { lasting = "1m", step = steps(0.5) },
+}
+case "a run is appended to another's log, and prints one table of idle GPUs before it begins" {
+  ranks = 1,
+  { lasting = "2m", phase = "train", step = steps(0.5) }, { lasting = "10s", step = silent }, { lasting = "1s", gr_engine_active = 0 }, { lasting = "60s", gr_engine_active = silent },
+}
+case "a table of idle GPUs that a person prints into a standstill" {
+  ranks = 1,
+  { lasting = "2m", phase = "train", step = steps(0.5) }, { lasting = "40s", step = silent }, { lasting = "3m", gr_engine_active = 0 },
+  fires = { { "idle_hang", within = "2m" } },
+}
