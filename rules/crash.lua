@@ -157,7 +157,10 @@ rule "exception" {
     local chain, linked = chain_of(first, own, early)
     local whole   = first:except { exception = "cut off" }
     local site, reached = site_of(job, whole, chain)
-    return own_end & whole:count():above(0) & ~well(job) & ~job.finished:count():above(0):surely(),
+    -- What is raised once the training is over, by the log's own word, is clean-up, unless the launcher says that a rank failed after it.
+    local failed  = (job.failed:count():above(0) & job.failed:age():at_most(job.finished:age())):surely():any("job")
+    local done    = job.finished:count():above(0):surely() & ~failed
+    return own_end & whole:count():above(0) & ~well(job) & ~done,
       { who = early, class = whole:first("exception"), message = whole:first("message"), place = whole:first("place"), own = first:count():above(0) & ~reached, reached = reached, site = site,
         linked = chain, last = linked:last("exception"), words = linked:last("message"), at = linked:last("place"), saved = job.saved:last("step") }
   end,
@@ -228,6 +231,16 @@ case "one rank raises at step 300, the others lose it" {
 }
 case "an exception that is caught and printed, and steps go on" {
   ranks = 2, { lasting = "3m", phase = "train", step = steps(0.5), loss = ramp(4, 3), events = { { "traceback", rank = 1, exception = "OSError", at = "1m" }, { "exception_raised", exception = "OSError", at = "1m" } } },
+}
+case "the export after the training fails, and srun says so" {
+  ranks = 1, { lasting = "2m", phase = "train", step = steps(0.5), loss = ramp(4, 3), events = { { "training_ended", at = "119s" } } },
+  { lasting = "10s", step = silent, events = { { "exception_raised", exception = "RuntimeError", message = "no quantizer", place = "export.py", at = "8s" }, { "traceback", rank = 0, exception = "RuntimeError", at = "8s" },
+    { "rank_failed", rank = 0, exitcode = 1, at = "9s" } }, ends = "unknown" },
+  fires = { { "exception", who = { 0 } } },
+}
+case "a thread raises once the training is over, and nobody says that a rank failed" {
+  ranks = 1, { lasting = "2m", phase = "train", step = steps(0.5), loss = ramp(4, 3), events = { { "training_ended", at = "119s" } } },
+  { lasting = "10s", step = silent, events = { { "exception_raised", exception = "OSError", at = "8s" }, { "traceback", rank = 0, exception = "OSError", at = "8s" } }, ends = "unknown" },
 }
 case "a person interrupts the training" {
   ranks = 1, { lasting = "1m", phase = "train", step = steps(0.5) },
