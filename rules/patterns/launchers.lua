@@ -135,7 +135,7 @@ pattern "shell_killed_translated" {
 }
 pattern "exit_code_of_signal" {
   about  = "128 and the number of the signal, as shells, containers and batch systems report it",
-  line   = { [[(?i)\b(?:exit(?:ed)?|return(?:ed)?|finished)\b[^.;]{0,24}?(?:code|status)(?: of)?[ :=]*(?:13[25679])\b|\bExited \(13[25679]\)]], [[(?i)\bexit ?code[ :=]+-(?:4|7|8|9|11)\b]] },
+  line   = { [[(?i)\b(?:exit(?:ed)?|return(?:ed)?|finished)\b[^.;]{0,24}?(?:code|status)(?: of)?[ :=]*\(?(?:13[25679])\b|\bExited \(13[25679]\)]], [[(?i)\bexit ?code[ :=]+-(?:4|7|8|9|11)\b]] },
   unless = [[srun: error: |CalledProcessError|exit_?codes?.*,|^\s*exitcode\s*:|failed \(exitcode|^launch: |crashed with exit code]],
   event  = "process_killed",
   fields = { signal = { { find = [[\b(132)\b]], number = 4 }, { find = [[\b(135)\b]], number = 7 }, { find = [[\b(136)\b]], number = 8 }, { find = [[\b(137)\b]], number = 9 },
@@ -180,7 +180,7 @@ pattern "preempted" {
 pattern "node_failure" {
   line  = { [[DUE TO NODE FAIL]], [[(?:srun|salloc|sbatch): error: Node failure on (?P<node>\S+)]], [[Killing JobId=\S+ on failed node (?P<failed>\S+)]],
             [[\bJobId=\S+ due to failure of node (?P<requeued>\S+)]], [[\bJobState=NODE_FAIL\b]], [[^State: NODE_FAIL\b]], [[\sNODE_FAIL\s+\d+:\d+\s*$]], [[\(node failure\)]],
-            [[\bnode name: (?P<ray>[^\s,]+) has been marked dead\b]], [[\bThe node with .{0,120}has been marked dead because\b]], [[\bthis node manager has (?:mistakenly )?been marked (?:as )?dead\b|\b(?:died|dead) because its node has died\b|\bNodeDiedError: ]], [[\bNode (?P<unready>\S+) status is now: NodeNotReady\b]],
+            [[\bnode name: (?P<ray>[^\s,]+) has been marked dead\b]], [[\bThe node with .{0,120}has been marked dead because\b]], [[\bthis node manager has (?:mistakenly )?been marked (?:as )?dead\b|\b(?:died|dead) because its node has died\b|\bOwner's node has crashed\b|\bNodeDiedError: ]], [[\bNode (?P<unready>\S+) status is now: NodeNotReady\b]],
             [[\bthe node it was running on (?:is|was) (?:dead|unavailable)\b]], [[\s\d+/\d+\s+NodeLost\s]],
             [[\bNode (?P<lost>\S+) which was running pod \S+ is unresponsive]], [[\bCan not reconnect to \S+, rescheduling job]],
             [[\bunable to reach the execution host]] },
