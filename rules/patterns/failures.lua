@@ -5,8 +5,12 @@ local consequence = [[(?m)^ ?(?:\w+\.)*[A-Z]\w*: .*(]] .. [[(?:Caught \w+ in (?:
 -- The driver itself (PyTorch's allocator says how much it tried to get) has no memory where a process first uses its GPU: another holds it.
 local no_room = [[(?m)^\s+File "[^"]+", line \d+, in (?:barrier|init_process_group|set_device|_lazy_init|_cuda_init|current_device|manual_seed(?:_all)?|set_rng_state|get_rng_state|mem_get_info|get_device_(?:properties|capability|name))\s*\n(?:[ \t].*\n)* ?(?:\w+\.)*[A-Z]\w*: (CUDA error: out of memory)]]
 -- A part of a path that is no library's: none begins with lib, site- or dist-.
-local part  = [[(?:[^lsd/"<][^/"]*|l(?:[^i/"][^/"]*)?|li(?:[^b/"][^/"]*)?|s(?:[^i/"][^/"]*)?|si(?:[^t/"][^/"]*)?|sit(?:[^e/"][^/"]*)?|site[^-/"][^/"]*|d(?:[^i/"][^/"]*)?|di(?:[^s/"][^/"]*)?|dis(?:[^t/"][^/"]*)?|dist[^-/"][^/"]*)]]
-local place = [[(?m)^\s+File ("/?]] .. part .. [[(?:/]] .. part .. [[)*", line \d+, in \S+)]]
+local short = [[l(?:[^i/"][^/"]*)?|li(?:[^b/"][^/"]*)?|s(?:[^i/"][^/"]*)?|si(?:[^t/"][^/"]*)?|sit(?:[^e/"][^/"]*)?|site[^-/"][^/"]*]]
+           .. [[|d(?:[^i/"][^/"]*)?|di(?:[^s/"][^/"]*)?|dis(?:[^t/"][^/"]*)?|dist[^-/"][^/"]*]]
+local part  = [[(?:[^lsd/"<][^/"]*|]] .. short .. [[)]]
+-- Nor is a folder called lib a library's, unless Python's own stands in it.
+local folder = [[(?:lib/(?:[^lsdp/"<][^/"]*|p(?:[^y/"][^/"]*)?|]] .. short .. [[)|]] .. part .. [[)]]
+local place = [[(?m)^\s+File ("/?]] .. folder .. [[(?:/]] .. folder .. [[)*", line \d+, in \S+)]]
 
 -- The line that a traceback ends in. Where two processes print theirs at once, their names stand one behind the other, and then both messages.
 local ends  = [[^ ?(?:(?:[a-z_]\w*\.)+[A-Z]\w*|(?:\w+\.)*[A-Z]\w*(?:Error|Exception|Exit|Interrupt|Iteration|Timeout|Failure|Empty|Full))(?::(?:\s|$)|\s*$)]]
