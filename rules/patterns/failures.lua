@@ -11,6 +11,7 @@ local part  = [[(?:[^lsd/"<][^/"]*|]] .. short .. [[)]]
 -- Nor is a folder called lib a library's, unless Python's own stands in it.
 local folder = [[(?:lib/(?:[^lsdp/"<][^/"]*|p(?:[^y/"][^/"]*)?|]] .. short .. [[)|]] .. part .. [[)]]
 local place = [[(?m)^\s+File ("/?]] .. folder .. [[(?:/]] .. folder .. [[)*", line \d+, in \S+)]]
+local boxed = [[(?m)^\s*│ ((?:[A-Z]:)?[/\\]?]] .. [[(?:]] .. folder .. [[/)*[^"<>/│ ]+\.py:\d+ in \S+)]]
 
 -- The line that a traceback ends in. Where two processes print theirs at once, their names stand one behind the other, and then both messages.
 local ends  = [[^ ?(?:(?:[a-z_]\w*\.)+[A-Z]\w*|(?:\w+\.)*[A-Z]\w*(?:Error|Exception|Exit|Interrupt|Iteration|Timeout|Failure|Empty|Full))(?::(?:\s|$)|\s*$)]]
@@ -42,6 +43,18 @@ pattern "traceback_linked" {
   ends      = ends,
   event     = "traceback", also = "exception_raised",
   texts     = texts,
+}
+pattern "traceback_in_a_box" {
+  about     = "as rich draws it, for Accelerate, Typer and others; the exception stands below the box, which cuts long paths in two",
+  line      = [[ Traceback \(most recent call last\) ─]],
+  continues = [[^\s*(?:$|[│╰])]], ends = ends, lines = 400,
+  event     = "traceback", also = "exception_raised",
+  texts     = {
+    exception = texts.exception, message = texts.message, part = { { find = consequence, text = "consequence" } },
+    place     = { { find = boxed, last = true }, { find = [[(?m)^\s*│ (\S+\.py:\d+ in \S+)]], last = true } },
+    code      = { { find = boxed, text = "own" }, { find = [[(?m)^\s*│ (\S+\.py:\d+ in)]], text = "library" } },
+    loading   = { { find = [[(?m)^\s*│ \S+\.py:\d+ in (\w*load_(?:checkpoint|ckpt|state|state_dict|model_checkpoint|from_checkpoint))\b]], text = "yes" } },
+  },
 }
 pattern "traceback_of_process" {
   about     = "torch.multiprocessing shows what a process raised, under its number",
