@@ -44,7 +44,7 @@ pattern "pcie_error"    { line = [[AER: .*(?:Uncorrected|Fatal)|PCIe Bus Error: 
 pattern "link_down"     { line = { [[mlx5_core [0-9a-f:.]+.*[Ll]ink down]], [[NETDEV WATCHDOG: .* transmit queue]], [[(?:ib\d|mlx5_\d+)\S*: link (?:is )?down]] }, event = "link_down", source = "kernel_log" }
 pattern "file_system"   { line = { [[(?:EXT4|XFS|BTRFS|LustreError|GPFS)\S*.*(?:error|I/O error|shut ?down)]], [[blk_update_request: I/O error|Buffer I/O error]] },
                           event = "storage_error", source = "kernel_log" }
-pattern "nfs_silent"    { line = { [[nfs: server (?P<server>\S+) not responding]], [[\bLustre: \S+: Connection to (?P<lustre>\S+) \(at [^)]*\) was lost; in progress operations using this service will (?:wait|fail)]] }, 
+pattern "nfs_silent"    { line = { [[nfs: server (?P<server>\S+) not responding]], [[\bLustre: \S+: Connection to (?P<lustre>\S+) \(at [^)]*\) was lost; in progress operations using this service will (?:wait|fail)]] },
                           event = "file_server_silent", source = "kernel_log", texts = { server = { { "server" }, { "lustre" } } } }
 pattern "nfs_back"      { line = { [[nfs: server (?P<server>\S+) OK\s*$]], [[\bLustre: \S+: Connection restored to (?P<lustre>\S+)]] }, event = "file_server_back", source = "kernel_log",
                           texts = { server = { { "server" }, { "lustre" } } } }
