@@ -88,8 +88,9 @@ rule "loss_spike" {
   -- Nor does a loss rise from 0, which is that of a program that does not train yet. Where epochs are counted from the start again, another run has begun;
   -- where neither is read, one may have, unless the loss is `twice_born` its birth.
   -- What happens at a round step, by the count of a job that prints at least every `wide / prints` steps, was planned: opacities that are set back,
-  -- a new term, harder data. If it stays, `loss_diverged` says so.
-  params = { z = 6, size = 0.7, share = 0.15, learnt = 2.5, height = 1.2, fallen = 0.1, early = 500, far = 10, twice = 1, birth = 0.15, alone = 8, ratios = 5, tails = 4, double = 2, over = 1.5, rises = 3, grows = 5, fresh = 0.1, patience = 16, values = 64, tiny = 0.02, much = 0.5, twice_born = 2, round = 1000, wide = 50, prints = 3 },
+  -- a new term, harder data. Of a job that prints at least every `wide` steps, so was what it shows first after it. If it stays, `loss_diverged` says so.
+  -- A run that goes on, or whose steps hold the number of its epoch, begins far from 0: its round step is found `rounds` at a time.
+  params = { z = 6, size = 0.7, share = 0.15, learnt = 2.5, height = 1.2, fallen = 0.1, early = 500, far = 10, twice = 1, birth = 0.15, alone = 8, ratios = 5, tails = 4, double = 2, over = 1.5, rises = 3, grows = 5, fresh = 0.1, patience = 16, values = 64, tiny = 0.02, much = 0.5, twice_born = 2, round = 1000, rounds = 32000, wide = 50, prints = 3 },
   -- `at`: the step at which values lie out, until they are judged; `judged`: 1 a jump, 2 another training, or planned.
   state = { at = -1, waits = 0, judged = 0, seen = 0, runs = 0, new = 0, round = 0, prev = -1, pace = 1e9, planned = 0 },
   clear = "16 of 16", yields_to = { "loss_diverged", "loss_not_finite" },
@@ -139,13 +140,16 @@ rule "loss_spike" {
     local idle    = state.judged:is(0)
     state.pace    = step:above(state.prev):surely():choose(step - state.prev, state.pace)
     state.prev    = step:fill(state.prev)
-    state.round   = step:below(state.round):surely():choose(0, step:at_least(state.round + p.round):surely():choose(state.round + p.round, state.round))
+    local onwards = step:at_least(state.round + p.round):surely():choose(state.round + p.round, state.round)
+    state.round   = step:below(state.round):surely():choose(0, step:at_least(state.round + p.rounds):surely():choose(state.round + p.rounds, onwards))
     local begins  = out & idle & state.waits:is(0)
-    local planned = (begins & (step - state.round):at_most(least(p.wide, p.prints * state.pace)) & state.round:above(0) & (p.prints * state.pace):at_most(p.wide)):surely()
-    state.planned = planned:choose(p.values, greatest(state.planned - (count - state.seen), 0))
     state.at      = begins:choose(step, state.at)
     local waits   = ((out | state.waits:above(0)) & idle):choose(state.waits + 1, 0)
     local due     = waits:above(0) & (step:above(state.at):surely() | step:below(state.at):surely() | ~step:above(-1):surely() | (waits:above(1) & ~fresh) | waits:above(p.patience))
+    local past    = step - state.round
+    local soon    = begins & past:at_most(least(p.wide, p.prints * state.pace)) & (p.prints * state.pace):at_most(p.wide)
+    local next    = due & past:below(state.pace) & state.pace:at_most(p.wide)
+    state.planned = ((soon | next) & state.round:above(0)):surely():choose(p.values, greatest(state.planned - (count - state.seen), 0))
     state.waits   = due:choose(0, waits)
     state.judged  = due:choose((other | state.planned:above(0)):choose(2, 1), out:choose(state.judged, 0))
     state.runs, state.seen = ends, count

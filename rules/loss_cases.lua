@@ -42,6 +42,21 @@ case "the same at a step that is not round" {
   { lasting = "3s", step = steps(0.1, 3430), loss = 0.19 }, { lasting = "4s", step = steps(0.1, 3460), loss = 0.12 }, { lasting = "60s", step = steps(0.1, 3500), loss = noise(0.075, 0.004) },
   fires = { { "loss_spike" } },
 }
+case "a new term at a round step of the first epoch, whose length is unknown" {
+  ranks = 1,
+  { lasting = "30s", phase = "train", step = steps(0.02, 1000253), loss = ramp(3.6, 0.3) },
+  { lasting = "25s", step = steps(0.02, 1001753), loss = noise(0.25, 0.01) },
+  { lasting = "1s", step = steps(0.02, 1003003), loss = 0.87 }, { lasting = "2s", step = steps(0.02, 1003053), loss = 0.32 },
+  { lasting = "60s", step = steps(0.02, 1003153), loss = noise(0.25, 0.01) },
+}
+case "the same between two round steps" {
+  ranks = 1,
+  { lasting = "30s", phase = "train", step = steps(0.02, 1000503), loss = ramp(3.6, 0.3) },
+  { lasting = "25s", step = steps(0.02, 1002003), loss = noise(0.25, 0.01) },
+  { lasting = "1s", step = steps(0.02, 1003253), loss = 0.87 }, { lasting = "2s", step = steps(0.02, 1003303), loss = 0.32 },
+  { lasting = "60s", step = steps(0.02, 1003403), loss = noise(0.25, 0.01) },
+  fires = { { "loss_spike" } },
+}
 case "with steps of 30 s" {
   ranks = 1,
   { lasting = "20m", phase = "train", step = steps(30), loss = 6 }, { lasting = "40m", loss = noise(2.5, 0.05) }, { lasting = "10m", loss = noise(5, 0.05) },
