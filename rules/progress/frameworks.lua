@@ -103,9 +103,14 @@ parser "lightning" (training {
   unless  = [[(?i)^[^|]*\b(?:val|valid|validat\w*|eval\w*|test|testing|dev)\b[^|]*\|]],
   samples = { step = { { find = [[\bglobal_step=(NUM)]] }, { "n", epoch = "epoch", per_epoch = "total" } },
               loss = { { find = [[reduced_train_loss=(NUM)]] }, { find = [[train_loss_step=(NUM)]] }, { find = [[train_loss=(NUM)]] },
-                       { find = [[(?i)[ ,](?:train_total_|total_)?loss=(NUM)]] }, { find = [[[ ,\[](?:CE|ce)=(NUM)]] } },
+                       { find = [[(?i)[ ,](?:train_total_|total_)?loss=(NUM)]] }, { find = [[[ ,]train/loss(?:_total)?(?:_step)?=(NUM)]] },
+                       { find = [[[ ,\[](?:CE|ce)=(NUM)]] } },
               step_time = { find = [[train_step_timing in s=(NUM)]] }, grad_norm = { find = [[grad_norm=(NUM)]] } },
 })
+parser "lightning_checkpoint" {
+  about   = "what it says at the end of an epoch of the checkpoint that it keeps: of a job whose bar is not in the log, the only step",
+  line    = [[^\s*(?:\[rank[: ]\d+\] )?Epoch INT, global step (?P<step>INT): ']], samples = { step = "step" }, states = { phase = "train" },
+}
 parser "lightning_validation" { line = [[^\s*(?:Validat(?:ing|ion)(?: DataLoader INT| sanity check)?|Sanity Checking(?: DataLoader INT)?):\s[^|]*\|]],
                                 states = { phase = "eval" } }
 
