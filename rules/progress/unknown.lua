@@ -136,6 +136,13 @@ parser "epoch_and_mean" {
   scan    = scan_loss, unless = [[(?i)\b(?:val|valid|validation|validating|eval|evaluation|evaluating|test|testing|dev)(?:\b|_)]],
   samples = with { step = { "n", epoch = "epoch", per_epoch = "total" }, loss = "loss" }, states = { phase = "train" },
 }
+parser "step_and_mean" {
+  about   = "a step that begins the line, and right behind it a mean since the one before: [step 25] avg_loss=0.41 acc=0.9; Step 120 | Avg Loss: 3.4",
+  line    = lead .. [[(?:global[_ ]?step|steps?|iter|iteration)[ :=#]{1,3}(?P<step>INT)(?:\s?/\s?INT)?\W{1,4}]]
+         .. [[(?:avg|average|mean)[ _](?:train(?:ing)?[ _])?loss["']?\s*[:=]?\s*(?P<loss>NUM)(?:[^\w.]|\.?$|\.\s)]],
+  scan    = scan_loss, unless = [[(?i)\b(?:val|valid|validation|validating|eval|evaluation|evaluating|test|testing|dev|best|final)(?:\b|_)|so far]],
+  samples = with { step = "step", loss = "loss" }, states = { phase = "train" },
+}
 parser "epoch_and_batch" {
   about   = "no length, and often no loss: Epoch[12] Batch [1300-1320], [Epoch 8][Batch 99], Epoch: 2, batches done: 400, epoch:[ 2/9 ] train step:30",
   line    = { [[(?i)]] .. epoch .. [[[\])}{,:;|\s\[-]{1,6}(?:train(?:ing)?[\s_])?(?:batch(?:es)?|mini-?batch|iter(?:ation)?s?|step)(?:[_ ](?:id|idx|index|done|complete|completed))?[ :#=\[]*(?:INT-)?(?P<n>INT)\b]],
@@ -205,7 +212,8 @@ parser "epoch_summary" {
               [[(?i)^\W*(?:client|worker|node|party|user)[ _#]?\d+[\W_]{1,3}train(?:ing)?\W{1,6}(?:local )?epoch[ :#=]*INT\W{1,6}(?:[a-z][a-z_ ]{0,19}\s?[=:]\s?NUM%?[\s,;|]+){0,4}loss\s?[=:]\s?(?P<local>NUM)(?:[^\w.]|\.?$|\.\s)]],
               lead .. [[(?:train(?:ing)?[_ ])?(?:loss|cost) (?:at|after|for|in|of) (?:the )?epoch[ :#]{1,2}(?P<epoch>INT)\s*[:=]\s*(?P<ended>NUM)(?:[^\w.]|\.?$|\.\s)]],
               lead .. [[(?:train(?:ing)?[_ ](?:(?:mean|avg|average)[_ ])?loss(?:[_ ](?:average|avg|mean))?|训练(?:集)?(?:平均)?损失|train metrics ?: (?:[a-z]\w*: NUM ?[;,] ?){0,6}loss)(?:\s*[:=：]\s*|\s)(?P<begins>NUM)(?:[^\w.]|\.?$|\.\s)]],
-              [[(?i)^\W*(?:average|avg|mean)[_ ]train(?:ing)?[_ ]loss\s*[:=]\s*(?P<mean>NUM)\s*$]] },
+              [[(?i)^(?:\[?(?:info|debug)[\W\d]*(?:[ap]m)?)?\W*]]
+              .. [[(?:(?:average|avg|mean)[_ ]train(?:ing)?[_ ]loss\s*[:=]|mean loss(?: was|\s*[:=])?)\s*(?P<mean>NUM)\s*$]] },
   scan    = scan_loss .. [[|(?i)r?mse|mae|bce|损失]], unless = [[(?i)\b(?:eval(?:uat\w+)?|valid(?:at\w+)?|val|test|dev)\b[ :\w]{0,16}epoch|epoch(?:[^,|;l]|l[^o]){0,24}\b(?:val|valid|validation|eval|evaluation|test|dev)\b|^\W*(?:\w+\W+){0,4}(?:best|lowest|min|minimum|patience)\b.*epoch|train[_ ](?:val|gen|adv|aux|test|disc)]] .. statement,
   samples = { loss = { { "labelled" }, { "average" }, { "loss" }, { "paired" }, { "after" }, { "local" }, { "ended" }, { "begins" }, { "mean" } }, epoch = "epoch" }, states = { phase = "train" },
 }
