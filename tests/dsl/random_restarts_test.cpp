@@ -247,7 +247,7 @@ std::size_t judge_in_all_ways(std::uint32_t seed, bool holes = false) {
     INFO("alone: ", name);
     compare(whole, judge(world, options, name), name);
   }
-  for (int again = 0; again < 3; ++again) {
+  for (std::uint32_t again = 0; again < tocsin::test::tries(3); ++again) {
     INFO("restarts ", again);
     compare(whole, judge_with_restarts(world, options, random));
   }
