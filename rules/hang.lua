@@ -16,6 +16,11 @@ local function settled(job, standing)
   return due(job.launched) & due(job.cpu) & due(job.gr_long) & reported(job.state)
 end
 
+-- Whether the looks at the GPUs show the standstill: one look, or one from before the last step, does not. Unknown counts as yes.
+local function shown(looks, step)
+  return (looks:age():below(step:age():min("job")) & looks:count():above(1)):maybe()
+end
+
 rule "stalled" {
   family = "C", severity = "critical", per = "job", every = "5s",
   summary = "The job has made no step for longer than its own history allows",
@@ -87,11 +92,10 @@ rule "stalled" {
     local starves  = (job.state:last():is("running") & cpu:below(p.rests)):any("job"):surely()      -- it wants to run, and a busy host does not let it
     local whole    = cpu + job.children:mean():fill(0)      -- loaders that start, and compilers, work for their rank
     local resting  = whole:max("job"):below(p.rests) & ~awake & ~starves
-    local steps    = job.step:age():min("job")
     local gr       = job.gr:mean():fill(job.gr_long:last())
-    local since    = (job.gr_long:age():below(steps) & job.gr_long:count():above(1)):maybe()      -- one look, or one from before the last step, shows no standstill
-    local cold     = (gr:below(0.05) & since):any("job") & ~cpu:above(p.works):any("job"):surely()
-    local spinning = (gr:above(p.spin) & job.sm:mean():below(p.duty) & since):all("job")
+    local shows    = shown(job.gr_long, job.step)
+    local cold     = (gr:below(0.05) & shows):any("job") & ~cpu:above(p.works):any("job"):surely()
+    local spinning = (gr:above(p.spin) & job.sm:mean():below(p.duty) & shows):all("job")
     local files    = (job.call:last():is("write", "pwrite64", "writev", "fsync", "fdatasync", "close", "msync", "munmap", "sync") | job.state:last():is("disk_sleep")):any("job"):surely()
     local resting  = resting & ~(files & job.step:age():min("job"):below(p.save)):surely()      -- a rank that writes may save: minutes, not for ever
     local seen     = (waits & ~computes):surely() | stopped:surely() | resting:surely() | cold:surely() | spinning:surely()
@@ -106,6 +110,7 @@ rule "stalled" {
     local eval    = greatest(own, pace:clamp(p.brief, p.eval), (3 * job.evals:max():max("job")):fill(0))
     local save    = greatest(own, pace:clamp(p.brief, p.save), (3 * job.saves:max():max("job")):fill(0))
     local usual   = phase:is("eval"):surely():choose(eval, phase:is("checkpoint"):surely():choose(save, own))
+    local steps   = job.step:age():min("job")
     local silent  = job.alive:age():min("job")
     local talks   = (silent:below(p.recent) & silent:below(0.9 * steps)):surely()       -- other lines came after the last step
     -- Evaluations and saves come at round steps: a silence after one, among steps that are printed much closer, may be such.
@@ -270,8 +275,7 @@ rule "idle_hang" {
     local futex   = job.channel:last():is("futex_do_wait", "futex_wait_queue", "futex_wait_queue_me"):surely()
                   | job.call:last():is("futex"):surely()
     local reported    = job.channel:count():above(0) | job.call:count():above(0)
-    local since    = (job.gr_long:age():below(job.step:age():min("job")) & job.gr_long:count():above(1)):maybe()
-    local cold     = (job.gr:mean():fill(job.gr_long:last()):below(p.cold) & since):all("job")
+    local cold    = (job.gr:mean():fill(job.gr_long:last()):below(p.cold) & shown(job.gr_long, job.step)):all("job")
     local outside = (counted & ~waits:any("job")) | (~counted & ((idle & reported & ~futex):all("job") | cold))
     local begun   = job.step:count():above(0):any("job") | job.launched:last():above(0):any("job")
     local halted  = state:is("stopped", "traced"):all("job")
