@@ -49,7 +49,7 @@ void BaselineView<T>::advance(const Rows<T>& rows, const Panes<T>& panes, TimeRa
       const auto& pane = all[first];
       if (counts_.size() < pane.counts.size()) counts_.resize(pane.counts.size(), 0);
       for (Slot slot = 0; slot < pane.counts.size(); ++slot) {
-        sorted_.prefetch(slot + std::size_t{4});
+        sorted_.prefetch(slot + prefetch_ahead);
         change(slot, pane.counts[slot], pane.mean(slot));
       }
     }

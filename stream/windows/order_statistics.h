@@ -73,6 +73,9 @@ template <class T>
   return op == Op::w_mad ? mad_of_sorted(sorted) : median_of_sorted(sorted);
 }
 
+// How many members before its own a member's numbers are fetched, where one after another is changed.
+inline constexpr std::size_t prefetch_ahead = 4;
+
 // The numbers of one window for each member, ascending; updated as values enter and leave.
 // Owned by a view of a window.
 template <class T>

@@ -153,9 +153,10 @@ void PointsView::fold(Op op, std::uint32_t least, std::span<double> out) const {
 void PointsView::copy(Slot slot, std::size_t from, std::size_t to, std::vector<double>& times, std::vector<double>& values) const {
   times.resize(to - from);
   values.resize(to - from);
+  const Time first = from < to ? times_[place(slot, from)] : Time{};
   for (std::size_t n = from; n < to; ++n) {
     const std::size_t i = place(slot, n);
-    times[n - from] = seconds(times_[i] - times_[place(slot, from)]);
+    times[n - from] = seconds(times_[i] - first);
     values[n - from] = values_[i];
   }
 }
@@ -260,7 +261,7 @@ void Points::advance(PointsView& view, Time to) {
     const auto at = static_cast<std::size_t>(view.cursor - base_);
     const Point& point = log_[at];
     if (point.at > to) break;
-    if (at + 4 < log_.size()) view.prefetch(log_[at + 4].slot);
+    if (at + prefetch_ahead < log_.size()) view.prefetch(log_[at + prefetch_ahead].slot);
     view.add(point);
   }
 }

@@ -128,7 +128,7 @@ void RawView<T>::advance(const Rows<T>& rows, TimeRange time_range) {
       const auto& out = closed[leaving++].values;
       const std::size_t both = std::min(in.size(), out.size());
       for (Slot slot = 0; slot < both; ++slot) {
-        sorted_.prefetch(slot + std::size_t{4});
+        sorted_.prefetch(slot + prefetch_ahead);
         sorted_.replace(slot, out[slot], in[slot]);
       }
       for (auto slot = static_cast<Slot>(both); slot < in.size(); ++slot) sorted_.insert(slot, in[slot]);
