@@ -102,7 +102,7 @@ class Backtest(WithJournal):
         done = tocsin("backtest", self.base / "journal", "--rules", self.site_alone(), "--against", "shipped", "--json")
         report = json.loads(done.stdout)
         self.assertEqual((done.returncode, {alert["rule"] for alert in report["only_now"]}), (0, {"computes"}))
-        self.assertIn("collective_hang", {alert["rule"] for alert in report["no_longer"]})
+        self.assertIn(("collective_hang", "the job", "rank 2 on n1"), {(alert["rule"], alert["member"], alert["who"]) for alert in report["no_longer"]})
         self.assertEqual([(v["job"], v["before"], v["now"]) for v in report["changed_verdicts"]], [("demo", "C2", "D3")])
         self.assertEqual((report["rules"]["computes"]["alerts"], report["before"]["rules"]["collective_hang"]["alerts"]), (4, 1))
 
