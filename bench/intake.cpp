@@ -1,5 +1,6 @@
 // Samples decoded and written into rows, on one core: messages of 1,000, of 50 and of one sample go through the decoder and a shard
 // whose one rule wants a mean of 30 s of each of 50 signals; 1,000 ranks, once a second. The windows are aggregated incrementally; no tick runs.
+// `learned`: what a message costs that is the first of its rank.
 // Repeat with: build/release/bench/bench_intake [20x50|1000x1|1x50|1x1|learned [SECONDS]]
 #include <fmt/format.h>
 
