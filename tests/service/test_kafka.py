@@ -77,7 +77,8 @@ class Service(unittest.TestCase):
         return place
 
     def assert_alerts(self, place, job, expect, seconds=40):
-        """The topic has what `expect` gives of the job, line for line, each once and in their order; and seconds later it still has."""
+        """The job ends, and the topic has what `expect` gives of it, line for line, each once and in their order; and seconds later it still has."""
+        self.assertEqual(job.wait(), 0)
         found = lambda: while_it_runs(of_job(topic(place.address, "alerts"), job.name))  # noqa: E731
         try:
             wait_for(lambda: 2 <= len(found()) == len(while_it_runs(expect())), seconds, f"the alerts of {job.name}")
@@ -158,7 +159,6 @@ log:
         self.assertIsNone(job.process.poll())
         self.assert_shown(service)
         wait_for(lambda: not posted(), 30, "its end at Alertmanager")
-        self.assertEqual(job.wait(), 0)
         # Whole lines are equal: records arrive when they were appended to the journal, and the job's clock is the journal's, by watermarks.
         self.assert_alerts(place, job, job.replayed)
         self.assertEqual(service.stop(), 0)
@@ -237,7 +237,6 @@ alertmanager: {{instances: [{{url: "{manager.url}"}}], resend: 2s}}
             service.kill()
             service.start()
             kills += 1
-        self.assertEqual(job.wait(), 0)
         wait_for(lambda: len(service.partitions()) == 3, 40, "the instance has its partitions again")
         self.assertGreaterEqual(kills, 3)
         # The log has gaps in which nobody was there to beat: an undisturbed engine is one that reads this log, not the journal.
@@ -272,8 +271,6 @@ alertmanager: {{instances: [{{url: "{manager.url}"}}], resend: 2s}}
         first.kill()
         wait_for(lambda: second.partitions() == set(range(4)), 30, "all partitions at the one that is left")
         for job in jobs:
-            self.assertEqual(job.wait(), 0)
-        for job in jobs:
             self.assert_alerts(place, job, lambda: recorded(place, job.name))
         self.assertEqual(second.stop(), 0)
 
@@ -286,7 +283,6 @@ alertmanager: {{instances: [{{url: "{manager.url}"}}], resend: 2s}}
         kafka.kill()
         time.sleep(3)
         kafka.start()
-        self.assertEqual(job.wait(), 0)
         self.assert_alerts(place, job, lambda: recorded(place, "back"), 60)
         self.assertIsNone(service.process.poll())
         self.assertEqual(service.stop(), 0)
