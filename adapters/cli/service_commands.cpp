@@ -32,6 +32,7 @@
 #include "adapters/kafka/topic_settings.h"
 #include "adapters/kafka/topics.h"
 #include "adapters/service/ingest_role.h"
+#include "adapters/service/push_role.h"
 #include "adapters/service/service.h"
 #include "dsl/problems.h"
 
@@ -169,7 +170,8 @@ int run_as_service(const ServiceArguments& arguments, const CLI::App& command) {
   on_signal(SIGPIPE, SIG_IGN);  // who reads the log may go, and come again
   if (auto fit = service::check_cluster(*address); !fit) return cannot(fit.error());
   const StopSignals signals{[&log = options.log](const std::string& line) { log.error(line); }};
-  ServiceOutlet outlet{*config, options.pack.pack, reloads};
+  service::PushRole pushes{*address};
+  ServiceOutlet outlet{*config, options.pack.pack, reloads, pushes};
   if (auto started = outlet.start(options.log); !started) return cannot(started.error());
   options.outlet = &outlet;
   options.log("serving on port " + std::to_string(outlet.port()));
@@ -183,6 +185,7 @@ int run_as_service(const ServiceArguments& arguments, const CLI::App& command) {
   };
   auto ended = service::run_service(options);
   reloads.close();
+  pushes.stop();
   if (ingest) {
     ingest->stop();
     if (const auto failure = ingest->failure()) {

@@ -32,10 +32,18 @@ std::string json(const service::Reloaded& reloaded) {
   return out;
 }
 
+std::string json(const service::PushCounts& pushed) {
+  std::string out = "{";
+  formats::put_key(out, "records"), formats::put_whole(out, static_cast<std::int64_t>(pushed.records));
+  formats::put_key(out, "jobs"), formats::put_whole(out, static_cast<std::int64_t>(pushed.jobs));
+  return out + "}";
+}
+
 }  // namespace
 
-ServiceOutlet::ServiceOutlet(const config::Config& config, stream::PackPtr pack, service::ReloadRequests& reloads)
-    : config_(config), reloads_(&reloads), metrics_({.most_jobs = static_cast<std::size_t>(config.limits.job_series)}) {
+ServiceOutlet::ServiceOutlet(const config::Config& config, stream::PackPtr pack, service::ReloadRequests& reloads,
+                             service::PushRole& pushes)
+    : config_(config), reloads_(&reloads), pushes_(&pushes), metrics_({.most_jobs = static_cast<std::size_t>(config.limits.job_series)}) {
   rules_.pack = std::move(pack);
   rules_.since = std::chrono::system_clock::now();
 }
@@ -61,6 +69,12 @@ stream::Result<void> ServiceOutlet::start(const service::Log& log) {
     reloads_->ask([done = std::move(done)](const stream::Result<service::Reloaded>& reloaded) {
       if (reloaded) done(json(*reloaded));
       else done(reloaded.error());
+    });
+  };
+  providers.push = [this](const auto& query, std::string text, std::function<void(stream::Result<std::string>)> done) {
+    pushes_->push(query, std::move(text), [done = std::move(done)](const stream::Result<service::PushCounts>& pushed) {
+      if (pushed) done(json(*pushed));
+      else done(pushed.error());
     });
   };
   providers.metrics = [this] { return metrics(); };

@@ -13,6 +13,7 @@
 #include "adapters/http/server.h"
 #include "adapters/prometheus/metrics.h"
 #include "adapters/service/job_list.h"
+#include "adapters/service/push_role.h"
 #include "adapters/service/service.h"
 
 namespace tocsin::adapters::cli {
@@ -21,8 +22,8 @@ namespace tocsin::adapters::cli {
 // Owned by the command; its functions are called by the service's threads and by the server's.
 class ServiceOutlet final : public service::Outlet {
  public:
-  // `reloads`: what POST /-/reload asks.
-  ServiceOutlet(const config::Config& config, stream::PackPtr pack, service::ReloadRequests& reloads);
+  // `reloads`: what POST /-/reload asks; `pushes`: what POST /api/v1/push does.
+  ServiceOutlet(const config::Config& config, stream::PackPtr pack, service::ReloadRequests& reloads, service::PushRole& pushes);
   // Binds the port and begins to post and to serve. The error says what is wrong with an address.
   stream::Result<void> start(const service::Log& log);
   // Waits a few seconds until each Alertmanager that answers has the last alerts. False: one has not.
@@ -52,6 +53,7 @@ class ServiceOutlet final : public service::Outlet {
 
   config::Config config_;
   service::ReloadRequests* reloads_;
+  service::PushRole* pushes_;
   std::unique_ptr<alertmanager::Poster> poster_;
   http::RecentReports recent_;
   prometheus::Metrics metrics_;

@@ -18,7 +18,7 @@ inline constexpr std::size_t longest_json_line = 16u << 20;
 struct JsonRecord {
   enum class What { samples, line, event, coverage, control };
   What what = What::samples;
-  std::optional<stream::Time> time;  // optional only for covered and control records
+  std::optional<stream::Time> time;  // only coverage and control records may have none
   std::string_view job, source;
   std::string attempt;
   schemas::EntryBuilder::Member member;
@@ -38,7 +38,9 @@ struct JsonRecord {
 // Owned by the reader of one file of lines; one per thread.
 class JsonReader {
  public:
-  JsonReader();
+  // `otherwise`: the time of records that have none; without it they are errors.
+  explicit JsonReader(std::optional<stream::Time> otherwise);
+  JsonReader() : JsonReader(std::nullopt) {}
   ~JsonReader();
   JsonReader(JsonReader&&) noexcept;
 

@@ -46,6 +46,8 @@ void JsonRecord::add_to(EntryBuilder& builder, Time when) const {
 }
 
 struct JsonReader::State {
+  explicit State(std::optional<Time> of_others) : otherwise(of_others) {}
+  std::optional<Time> otherwise;  // the time of records without one
   dom::parser parser{longest_json_line};
   JsonRecord record;
   std::deque<std::string> texts;  // made for this line: flattened names, nested values
@@ -227,7 +229,7 @@ std::optional<Error> JsonReader::State::read(const dom::object& object) {
       kind = candidate;
       what = found;
     }
-  if (kind.empty()) return wrong("says nothing: it needs one of 'signal', 'values', 'line', 'event', 'covered', 'control'");
+  if (kind.empty()) return wrong("says nothing: it needs one of 'signal', 'values', 'line', 'event', 'coverage', 'control'");
 
   const auto belongs = [&](std::string_view key) {
     if (kind == "signal") return key == "value";
@@ -250,6 +252,7 @@ std::optional<Error> JsonReader::State::read(const dom::object& object) {
   auto& member = record.member;
   if (member.level != Level::rank) member.level = !member.gpu.empty() ? Level::gpu : !member.node.empty() ? Level::node : Level::job;
   if (member.level == Level::gpu && member.node.empty()) return wrong("'gpu' without 'node': say on which node it is");
+  if (!record.time) record.time = otherwise;
   if (!record.time && kind != "coverage" && kind != "control") return wrong("no 't': every record needs its time");
 
   if (kind == "signal") {
@@ -293,7 +296,7 @@ std::optional<Error> JsonReader::State::read(const dom::object& object) {
   return control(object, *text);
 }
 
-JsonReader::JsonReader() : state_(std::make_unique<State>()) {}
+JsonReader::JsonReader(std::optional<Time> otherwise) : state_(std::make_unique<State>(otherwise)) {}
 JsonReader::~JsonReader() = default;
 JsonReader::JsonReader(JsonReader&&) noexcept = default;
 

@@ -44,6 +44,12 @@ void add_api(Server& server, Providers providers) {
         else answer(failure(422, "execution", done.error().message));  // whatever is wrong with the rules
       });
     });
+  if (providers.push)
+    server.route_slow("POST", "/api/v1/push", [push = std::move(providers.push)](const Request& request, Answer answer) {
+      push(request.query, request.body, [answer = std::move(answer)](stream::Result<std::string> done) {
+        answer(done ? success(std::move(*done)) : failure(done.error()));
+      });
+    });
   add_data(server, "jobs", std::move(providers.jobs));
   add_data(server, "alerts", std::move(providers.alerts));
   add_data(server, "rules", std::move(providers.rules));

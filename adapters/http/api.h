@@ -18,9 +18,12 @@ struct Providers {
   std::function<std::string()> not_ready;  // why not; empty: ready
   // Reloads elsewhere, and calls `done` once, from any thread: with a JSON value, or the error, which is the answer's text.
   std::function<void(std::function<void(stream::Result<std::string>)> done)> reload;
+  // Takes a text of JSON lines, and calls `done` once, from any thread, when its records are kept: with a JSON value, or the error.
+  std::function<void(const Query&, std::string text, std::function<void(stream::Result<std::string>)> done)> push;
 };
 
-// /-/healthy, /-/ready, /-/reload (POST), /metrics, /api/v1/{jobs,alerts,rules,verdicts,status}: {"status":"success","data":…}
+// /-/healthy, /-/ready, /-/reload (POST), /metrics, /api/v1/{jobs,alerts,rules,verdicts,status}, /api/v1/push (POST):
+// {"status":"success","data":…}
 void add_api(Server& server, Providers providers);
 
 }  // namespace tocsin::adapters::http

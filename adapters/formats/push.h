@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "stream/values/result.h"
+#include "stream/values/time.h"
+
+// What is posted to /api/v1/push: JSON lines, which become messages of the telemetry topic.
+namespace tocsin::adapters::formats {
+
+struct PushSettings {
+  std::string job;             // of records that name none
+  std::string producer;        // with a sequence: what is pushed again counts once
+  std::uint64_t sequence = 0;  // 0: none
+  stream::Time now{};          // of records without a time
+};
+
+// The parameters of the request: `job`, `producer` and `sequence`.
+stream::Result<PushSettings> push_settings(const std::map<std::string, std::string>& query, stream::Time now);
+
+struct PushedEntry {
+  std::string job;
+  std::vector<std::byte> message;  // an encoded entry
+};
+struct Pushed {
+  std::size_t records = 0, jobs = 0;
+  std::vector<PushedEntry> entries;  // of a job in the order of its lines
+};
+
+// Reads the whole text or nothing: the error names the first line that is wrong, and what to write instead.
+stream::Result<Pushed> read_push(std::string_view text, const PushSettings& settings);
+
+}  // namespace tocsin::adapters::formats

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "adapters/formats/push.h"
+#include "adapters/kafka/address.h"
+#include "adapters/kafka/appender.h"
+#include "stream/values/result.h"
+
+namespace tocsin::adapters::service {
+
+struct PushCounts {
+  std::size_t records = 0, jobs = 0;
+};
+
+// The role `push`: what is posted to the HTTP server becomes records of the telemetry topic, keyed by job. A push is answered once all its
+// records are on the brokers; nothing of a push with a wrong line is written.
+// Owned by the service's command; any thread may push. It reads, writes and answers by a thread of its own.
+class PushRole {
+ public:
+  using Query = std::map<std::string, std::string>;
+  using Done = std::function<void(const stream::Result<PushCounts>&)>;
+  explicit PushRole(kafka::Address address);
+  ~PushRole();  // as stop()
+
+  void push(const Query& query, std::string text, Done done);
+  void stop();  // whoever waits is answered; from now on everybody is refused
+
+ private:
+  struct Request {
+    formats::PushSettings settings;
+    std::string text;
+    Done done;
+  };
+  void run();
+  void handle(const std::vector<Request>& requests);
+  stream::Result<void> open();
+  stream::Result<void> append(const formats::Pushed& pushed);
+
+  const kafka::Address address_;
+  std::unique_ptr<kafka::Appender> appender_;  // from the first push on
+  int partitions_ = 0;                         // of the telemetry topic
+  std::mutex mutex_;                           // of what follows
+  std::condition_variable asked_;
+  std::vector<Request> waiting_;
+  std::size_t waiting_bytes_ = 0;
+  bool stopped_ = false;
+  std::thread thread_;  // last: it begins when all else is there
+};
+
+}  // namespace tocsin::adapters::service
