@@ -2,9 +2,10 @@
 
 import pathlib
 import random
+import select
 import socket
+import ssl
 import tempfile
-import threading
 import unittest
 
 from server import Server, certificate, trusting
@@ -89,6 +90,28 @@ class Tls(unittest.TestCase):
     def tearDown(self):
         self.folder.cleanup()
 
+    @staticmethod
+    def exchange(client, data, enough):
+        """Sends while it receives, until all is sent and the answer is enough, or at its end. By one thread: two must not share a TLS connection."""
+        client.setblocking(False)
+        data, answer = memoryview(data), b""
+        while data or not enough(answer):
+            select.select([client], [client] if data else [], [], 0 if client.pending() else 20)
+            try:
+                if data:
+                    data = data[client.send(data[:16384]):]
+            except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
+                pass
+            try:
+                part = client.recv(65536)
+            except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
+                continue
+            if not part:
+                break
+            answer += part
+        client.setblocking(True)
+        return answer
+
     def test_over_tls_requests_and_answers_may_be_long_and_the_end_is_announced(self):
         cert, key = certificate(self.base)
         with Server("--certificate", cert, "--key", key) as server:
@@ -97,15 +120,8 @@ class Tls(unittest.TestCase):
             last = b"GET /-/healthy HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
             with socket.create_connection(("127.0.0.1", server.port), timeout=20) as plain:
                 with trusting(cert).wrap_socket(plain, server_hostname="127.0.0.1", suppress_ragged_eofs=False) as client:
-                    sender = threading.Thread(target=client.sendall, args=[request + request[:-1]])
-                    sender.start()
-                    answer = b""
-                    while answer.count(body) < 1:
-                        answer += client.recv(65536)
-                    sender.join()
-                    client.sendall(request[-1:] + last)
-                    while part := client.recv(65536):
-                        answer += part
+                    answer = self.exchange(client, request + request[:-1], lambda answer: body in answer)
+                    answer += self.exchange(client, request[-1:] + last, lambda _: False)
             self.assertEqual((answer.count(b"HTTP/1.1 200 OK"), answer.count(body)), (3, 2))
             self.assertEqual((server.status()["refused"], server.status()["timed_out"]), (0, 0))
 
