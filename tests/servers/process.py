@@ -43,7 +43,7 @@ class Server:
     """One process. `with X() as server:` starts it and ends it. A kind of server has `command()` and `title`, and may have `ready()`."""
 
     title = ""
-    patience = 60    # seconds until it answers
+    patience = 180    # seconds until it answers; a second or ten, where nothing else runs
 
     def __init__(self, port=None):
         self.port = port or free_port()
