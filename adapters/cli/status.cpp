@@ -52,7 +52,7 @@ std::string text_of(const JobFigures& job) {
   if (job.job != stream::cluster_subject) out = fmt::format("job {}, attempt {}: {}\n", job.job, job.attempt, figures_text(job));
   if (job.alerts.empty()) out += "  nothing fires\n";
   for (const JobFigures::Alert& alert : job.alerts)
-    out += fmt::format("  fires: {:<8}  {}  {}\n", stream::name(alert.severity), alert.rule, formats::member_text(alert.member));
+    out += fmt::format("  fires: {:<8}  {}  {}\n", stream::name(alert.severity), alert.rule, alert.who);
   if (!job.undecided.empty())
     out += fmt::format("  {} rule{} cannot decide:\n{}", job.undecided.size(), job.undecided.size() == 1 ? "" : "s", undecided_text(job));
   return out;

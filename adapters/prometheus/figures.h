@@ -49,6 +49,7 @@ struct JobFigures {
     std::string rule, family;
     stream::Severity severity{};
     stream::NamedMember member;
+    std::string who{};  // whom it names, as people read it: "rank 3 on n1; rank 5 on n2"
   };
   std::string job, attempt;
   std::string state;  // starting, running, hung, unobserved, ended

@@ -47,6 +47,7 @@ void put(std::string& out, const JobFigures::Alert& alert) {
   if (!alert.member.node.empty()) put(out, "node", alert.member.node);
   if (!alert.member.gpu.empty()) put(out, "gpu", alert.member.gpu);
   if (!alert.member.rack.empty()) put(out, "rack", alert.member.rack);
+  put(out, "who", alert.who);
   out += '}';
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <memory>
 
+#include "adapters/formats/alert_form.h"
+
 namespace tocsin::adapters::service {
 
 using namespace std::chrono_literals;
@@ -43,7 +45,8 @@ JobFigures JobWatch::shown(SubjectFigures&& figures) {
   for (stream::AlertTransition& alert : figures.firing) {
     if (alert.mode != stream::Mode::live || alert.severity == stream::Severity::none) continue;
     ++job.firing[alert.severity];
-    job.alerts.push_back({std::move(alert.rule), std::move(alert.family), alert.severity, std::move(alert.member)});
+    std::string who = formats::members_text(alert);
+    job.alerts.push_back({std::move(alert.rule), std::move(alert.family), alert.severity, std::move(alert.member), std::move(who)});
   }
   if (figures.subject != stream::cluster_subject) job.state = state_of(figures, job);
   if (figures.ranks > 0) job.ranks = figures.ranks;
