@@ -47,6 +47,12 @@ struct Pending {
     ascending = ascending && member.level == stream::Level::rank && (members.empty() || members.back().rank < member.rank);
     members.push_back(member);
   }
+  // The value of a text that lasts as long as the block.
+  double index_of(std::string_view text) {
+    auto found = std::find(texts.begin(), texts.end(), text);
+    if (found == texts.end()) found = texts.insert(texts.end(), text);
+    return static_cast<double>(found - texts.begin());
+  }
   bool ascending = true;  // so far all ranks, each greater than the one before
 };
 
@@ -97,12 +103,14 @@ void EntryBuilder::State::split_partial_row(Pending& block) {
   Pending row;
   row.signals = block.signals;
   row.source = block.source;
-  row.texts = block.texts;
   row.times = {block.times.back()};
   row.members.assign(block.members.begin(), block.members.begin() + static_cast<std::ptrdiff_t>(rest));
   row.ascending = block.ascending;
   const auto from = block.values.end() - static_cast<std::ptrdiff_t>(rest * block.signals.size());
   row.values.assign(from, block.values.end());
+  for (std::size_t i = 0; i < row.values.size(); ++i)
+    if (row.signals[i % row.signals.size()].unit == "text")
+      row.values[i] = row.index_of(block.texts[static_cast<std::size_t>(row.values[i])]);
   block.values.erase(from, block.values.end());
   block.times.pop_back();
   pending.push_back(std::move(row));  // `block` may be invalid now

@@ -81,6 +81,27 @@ TEST_CASE("samples of one layout become one block where they fill a grid, and bl
   }
 }
 
+TEST_CASE("a row that becomes a block of its own takes only its own texts with it") {
+  EntryBuilder builder;
+  builder.about("llama");
+  const auto state = [&](std::int64_t second, std::uint32_t rank, const std::string& text) {
+    const std::array values{EntryBuilder::Value{"phase", 0, text, true}};
+    builder.sample(at(second), EntryBuilder::rank(rank), values);
+  };
+  for (std::uint32_t rank = 0; rank < 8; ++rank) state(1, rank, std::string(1000, static_cast<char>('a' + rank)));
+  for (std::int64_t second = 2; second < 100; ++second) {  // rows that each lack other ranks
+    state(second, 0, "train");
+    state(second, second % 2 == 0 ? 5 : 7, "save");
+  }
+  const auto message = schemas::encode(builder.entry());
+  CHECK(message.size() < 40'000);
+  schemas::Decoder decoder;
+  const auto entry = decoder.decode(message, {}, {}, at(1000));
+  REQUIRE(entry);
+  CHECK(in_words(**entry) == in_words(builder.entry()));
+  CHECK((*entry)->rejected_blocks == 0);
+}
+
 TEST_CASE("values that a float holds exactly are sent as floats, all others as doubles") {
   EntryBuilder builder;
   const EntryBuilder::Value half{"a", 0.5, {}, false}, third{"b", 1.0 / 3, {}, false}, absent{"c", stream::absent, {}, false};
