@@ -16,17 +16,41 @@ using stream::Result;
 namespace {
 
 constexpr std::size_t longest_name = 255;
-constexpr std::size_t text_of_an_entry = 512u << 10;  // bytes of lines, after which the next entry begins
-constexpr std::size_t largest_entry = 2'000'000;      // bytes: what each telemetry topic that `topics check` accepts takes
+constexpr std::size_t full_entry = 1'000'000;     // bytes by room(), after which the next entry begins
+constexpr std::size_t largest_entry = 2'000'000;  // bytes: what each telemetry topic that `topics check` accepts takes
 
 Error malformed(std::string what) { return {Errc::malformed, std::move(what)}; }
+
+// About the room that a record takes in an entry, in bytes: its texts, and as much for what stands around each of them as is ever used.
+std::size_t room(const JsonRecord& record) {
+  std::size_t bytes = 128 + record.text.size() + record.source.size() + record.member.node.size() + record.member.gpu.size();
+  for (const auto& value : record.values) bytes += 32 + value.signal.size() + value.text.size();
+  for (const auto& field : record.fields) bytes += 40 + field.name.size() + field.text.size();
+  for (const auto& member : record.members) bytes += 16 + member.node.size();
+  return bytes;
+}
 
 // The entry of a job that its next line is added to.
 struct Open {
   schemas::EntryBuilder builder;
   std::string attempt;
-  std::size_t text = 0;     // bytes of its lines
-  std::size_t entries = 0;  // of the job, with this one
+  bool shapes = false, ended = false;  // its records shape the job; the last is its end
+  std::size_t bytes = 0;               // by room()
+  std::size_t entries = 0;             // of the job, with this one
+
+  // An entry belongs to one attempt, and what shapes the job in it is applied before all else.
+  [[nodiscard]] bool takes(const JsonRecord& record) const {
+    return attempt == record.attempt && shapes == record.shapes_the_job() && !ended && !is(record, "start") &&
+           bytes + room(record) <= full_entry;
+  }
+  void add(const JsonRecord& record, stream::Time otherwise) {
+    record.add_to(builder, record.time.value_or(otherwise));
+    shapes = record.shapes_the_job(), ended = is(record, "end");
+    bytes += room(record);
+  }
+  static bool is(const JsonRecord& record, std::string_view event) {
+    return record.what == JsonRecord::What::event && record.event == event;
+  }
 };
 
 class Reading {
@@ -41,11 +65,10 @@ class Reading {
     const std::string job{record.job.empty() ? std::string_view{settings_.job} : record.job};
     if (job.empty()) return malformed("no job: name it in the line (\"job\": …) or in the address (?job=…)");
     Open& open = open_[job];
-    if (!open.builder.empty() && (open.attempt != record.attempt || open.text + text.size() > text_of_an_entry))
+    if (!open.builder.empty() && !open.takes(record))
       if (auto closed = close(job, open); !closed) return closed;
     if (open.builder.empty()) begin(job, record.attempt, open);
-    record.add_to(open.builder, record.time.value_or(settings_.now));
-    open.text += text.size();
+    open.add(record, settings_.now);
     ++pushed_.records;
     return {};
   }
@@ -72,7 +95,7 @@ class Reading {
     if (bytes.size() > largest_entry) return Error{Errc::too_large, "a record of job " + job + " takes more than 2 MB: write shorter ones"};
     pushed_.entries.push_back({job, {bytes.begin(), bytes.end()}});
     open.builder.clear();
-    open.text = 0;
+    open.bytes = 0;
     return {};
   }
 
