@@ -87,8 +87,7 @@ class Reading {
     open.attempt = attempt;
     ++open.entries;
     if (settings_.sequence == 0) return;
-    const std::string more = open.entries == 1 ? std::string{} : "#" + std::to_string(open.entries);
-    open.builder.produced_by(settings_.producer + more, 0, settings_.sequence);
+    open.builder.produced_by(settings_.producer + "#" + std::to_string(open.entries), 0, settings_.sequence);
   }
   Result<void> close(const std::string& job, Open& open) {
     const auto bytes = encoder_.encode(open.builder.entry());

@@ -94,8 +94,19 @@ TEST_CASE("entries of one numbered push differ in their producer, so that none c
     CHECK(one.sequence == 7);
   }
   // Of each job in the order of its lines.
-  CHECK(entries == std::vector<std::string>{"llama a sidecar", "llama b sidecar#2", "llama a sidecar#3", "other  sidecar"});
+  CHECK(entries == std::vector<std::string>{"llama a sidecar#1", "llama b sidecar#2", "llama a sidecar#3", "other  sidecar#1"});
   CHECK(read(*read_push("{\"line\":\"x\"}", settings("llama")))[0].producer.empty());
+}
+
+TEST_CASE("a producer whose name looks like that of another's second entry is not taken for it") {
+  PushSettings one = settings("llama"), other = settings("llama");
+  one.producer = "a", one.sequence = 5;
+  other.producer = "a#2", other.sequence = 5;
+  const auto two = read(*read_push("{\"attempt\":\"x\",\"line\":\"1\"}\n{\"attempt\":\"y\",\"line\":\"2\"}", one));
+  const auto third = read(*read_push("{\"attempt\":\"y\",\"line\":\"3\"}", other));
+  REQUIRE(two.size() == 2);
+  REQUIRE(third.size() == 1);
+  for (const Read& entry : two) CHECK(entry.producer != third[0].producer);
 }
 
 TEST_CASE("a start begins an entry, an end ends one, and what shapes a job stands apart from what is measured on it") {
