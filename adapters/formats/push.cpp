@@ -1,5 +1,7 @@
 #include "adapters/formats/push.h"
 
+#include <simdjson.h>
+
 #include <charconv>
 #include <map>
 #include <utility>
@@ -112,6 +114,7 @@ Result<PushSettings> push_settings(const std::map<std::string, std::string>& que
   settings.now = now;
   for (const auto& [name, value] : query) {
     if (value.empty() || value.size() > longest_name) return malformed(name + ": write 1 to 255 bytes, or leave it out");
+    if (!simdjson::validate_utf8(value.data(), value.size())) return malformed(name + ": not UTF-8");
     if (name == "job") settings.job = value;
     else if (name == "producer") settings.producer = value;
     else if (name == "sequence") {
