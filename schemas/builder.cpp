@@ -109,7 +109,7 @@ void EntryBuilder::State::split_partial_row(Pending& block) {
   const auto from = block.values.end() - static_cast<std::ptrdiff_t>(rest * block.signals.size());
   row.values.assign(from, block.values.end());
   for (std::size_t i = 0; i < row.values.size(); ++i)
-    if (row.signals[i % row.signals.size()].unit == "text")
+    if (row.signals[i % row.signals.size()].kind == stream::SignalKind::state)
       row.values[i] = row.index_of(block.texts[static_cast<std::size_t>(row.values[i])]);
   block.values.erase(from, block.values.end());
   block.times.pop_back();
