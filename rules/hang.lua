@@ -48,6 +48,7 @@ rule "stalled" {
     met      = signal "rendezvous"          { over = "attempt" },
     ended    = signal "training_ended"      { over = "attempt" },
     over     = signal "training_over"       { over = "attempt" },
+    due      = signal "training_due"        { over = "attempt" },
     call     = signal "wait_syscall"        { over = "attempt" },
   },
   -- Training: k times the 99th percentile of the last steps, between `least` and `most`, or twice the longest pause that this attempt came
@@ -57,7 +58,7 @@ rule "stalled" {
   -- and `talking` while other lines come, and `patient` times the longest interval; `waiting` where ranks wait for one that computes.
   -- A log that shows steps or losses seldom (fewer than eight gaps, or losses alone), or none but that it trains, may take `seldom` (`rare` after fewer than `few` losses and no step), or four
   -- times what it took before: its longest pause until then doubled, or `settles` times what it took from its begin to the first of them. Of an evaluation that was announced more silence is expected (`talking`); of a training that is over, by the log's
-  -- own word, nothing more where nothing else is known.
+  -- own word, or whose own count has run out, nothing more where nothing else is known.
   -- The first step may take `start` (data, compilation), but not while every process is idle and was from the begin: then nothing is being
   -- prepared. A process that worked for `worked` seconds may have trained, with lines that nobody understands.
   params = { k = 4, least = "30s", most = "10m", steps = 60, brief = "60s", save = "5m", eval = "10m", alone = "15m", waiting = "5m", talking = "30m", patient = 5,
@@ -134,7 +135,8 @@ rule "stalled" {
     local begin   = ((never & ~trains) | seen):choose(p.start, greatest((few & ~never):choose(p.rare, p.seldom), between))
     -- Processes take their time to go: what follows the training's own last word is clean-up, unless steps are made after it.
     local over    = job.over:age():below(steps + "10s"):surely()
-    local gone    = over & ~job.worked:count():above(0):surely():any("job")
+    local due     = job.due:age():below(steps + "10s"):surely()
+    local gone    = (over | due) & ~job.worked:count():above(0):surely():any("job")
     -- Nor is a step missing once the process of every rank has ended, and its launcher takes its time.
     local left    = job.worked:count():above(0):surely():any("job") & job.worked:age():count("job"):is(0)
     local allowed = trained:choose(seen:choose(usual, quiet), (idle & never & ~worked):surely():choose(p.idle, begin))

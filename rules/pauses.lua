@@ -165,6 +165,13 @@ case "a log that shows no step, but that it trains and evaluates by turns" {
 case "a log whose last word is that the training is finished" {
   ranks = 1, { lasting = "5m", phase = "train", step = steps(0.5, 1) }, { lasting = "2h", phase = silent, step = silent, events = { { "training_over", at = "1s" } } },
 }
+case "by its own count nothing is left, and no line comes after that" {
+  ranks = 1, { lasting = "5m", phase = "train", step = steps(0.5, 1) }, { lasting = "2h", phase = silent, step = silent, events = { { "training_due", at = "1s" } } },
+}
+case "by its own count nothing was left, and the run that begins after it stands still" {
+  ranks = 1, { lasting = "5m", phase = "train", step = steps(0.5, 1), events = { { "training_due", at = "299s" } } }, { lasting = "2m", step = steps(0.5, 1) }, { lasting = "20m", step = silent },
+  fires = { { "stalled" } },
+}
 case "a log that shows a loss every eighty minutes, and the first after as long" {
   ranks = 1, { lasting = "80m", phase = "train" }, { lasting = "1s", loss = 2 }, { lasting = "80m", loss = silent }, { lasting = "1s", loss = 1.5 }, { lasting = "80m", loss = silent },
   { lasting = "1s", loss = 1.2 },

@@ -56,6 +56,7 @@ signals {
     documentation = "The loss scale cannot be lowered further: gradients overflow at any scale." },
   training_begun = { kind = "event", unit = "none", owner = "job", source = log, documentation = "The set-up is done; the first step comes next." },
   training_over = { kind = "event", unit = "none", owner = "job", source = log, documentation = "The log says that training is finished; some say so of each epoch." },
+  training_due = { kind = "event", unit = "none", owner = "job", source = log, documentation = "By the training's own count its last step is made, or will be within half a minute." },
   training_cut_short = { kind = "event", unit = "none", owner = "job", source = log, fields = { steps = "count" },
     documentation = "The training reports that it is done after so many steps: as many as its configuration asks for, or none for want of data." },
   input_bound = { kind = "event", unit = "none", owner = "job", source = log, fields = { share = "percent" },

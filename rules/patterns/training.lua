@@ -141,8 +141,16 @@ pattern "training_ended" {
 }
 
 pattern "named_over" {
-  line   = [=[(?i)^\W*(?:(?:info|debug)\W+)?(?:\[[^\]]*\]\W*)*(?:(?:the )?training (?:run )?(?:is |has )?(?:now )?(?:finished|completed?|done|ended)\b|(?:the )?training is (?:now )?over\b|(?:finished|completed|done|end(?:ed)?(?: of)?) (?:with )?training\b|(?:\S+ info: )?total training time: \d|training time \d+(?: days?, \d+)?:\d\d:\d\d\s*$|stopping[ _]early:|early[ -]?stopping (?:triggered|at epoch|at step|after epoch)|optimi[sz]ation (?:is |has )?(?:finished|completed?|done)\b|saved (?:the )?final model\b|(?:the )?(?:final|fine-?tuned|trained) model (?:is |was |has been )?saved\b)|训练(?:已经|已|全部)?(?:完成|结束|完毕)|(?:学習|トレーニング)が?(?:完了|終了)]=],
+  line   = [=[(?i)^\W*(?:(?:info|debug)\W+)?(?:\[[^\]]*\]\W*)*(?:[\w.]+ \| |tensorflow:)?(?:(?:the )?training (?:run )?(?:is |has )?(?:now )?(?:finished|completed?|done|ended)\b|(?:the )?training is (?:now )?over\b|(?:finish(?:ed)?|completed|done|end(?:ed)?(?: of)?) (?:with )?training\b|(?:\S+ info: )?total training time: \d|training time \d+(?: days?, \d+)?:\d\d:\d\d\s*$|stopping[ _]early:|early[ -]?stopping (?:triggered|at epoch|at step|after epoch)|loss for final step: NUM|optimi[sz]ation (?:is |has )?(?:finished|completed?|done)\b|saved (?:the )?final model\b|(?:the )?(?:final|fine-?tuned|trained) model (?:is |was |has been )?saved\b)|训练(?:已经|已|全部)?(?:完成|结束|完毕)|(?:学習|トレーニング)が?(?:完了|終了)]=],
   unless = [[Do not forget to share your model]], event = "training_over",
+}
+
+pattern "lightning_tests" {
+  about = "the loop of a test or of a prediction: it comes after the training", line = [[^\s*(?:Testing|Predicting)(?: DataLoader INT)?:\s[^|]*\|]], event = "training_over",
+}
+pattern "nothing_left" {
+  about  = "the time that is left for the whole training, of less than half a minute; not that of an epoch or of an evaluation, which stands right behind their count",
+  line   = [[(?i)\beta[:=]? ?(?:0 days?,? )?0?0:00:[0-2]\d\b]], unless = [=[(?i)\]\s+eta\b|\b(?:eval\w*|test\w*|val|valid\w*|infer\w*|predict\w*)\b]=], event = "training_due",
 }
 
 -- Phases that have no progress line of their own.
