@@ -62,8 +62,8 @@ rule "stalled" {
   -- The first step may take `start` (data, compilation), but not while every process is idle and was from the begin: then nothing is being
   -- prepared. A process that worked for `worked` seconds may have trained, with lines that nobody understands.
   params = { k = 4, least = "30s", most = "10m", steps = 60, brief = "60s", save = "5m", eval = "10m", alone = "15m", waiting = "5m", talking = "30m", patient = 5,
-             start = "20m", seldom = "60m", rare = "6h", few = 8, settles = 1.5, rounded = "40m", tens = 1000, beside = 1, often = 100, idle = "60s", busy = 0.02, works = 0.5, some = 0.1, rests = 0.05, wakes = 0.15, worked = 120, spin = 0.9, duty = 0.2, recent = "15m" },
-  state = { longest = 0, stood = 0, wait = 0, was = 0, pause = 0, round = 0, prev = -1, pace = 1e9 }, fire = "2 of 2", clear = "1 of 1",
+             start = "20m", seldom = "60m", rare = "6h", few = 8, settles = 1.5, rounded = "40m", tens = 1000, hundreds = 100, jump = 32000, beside = 1, often = 100, near = 10, idle = "60s", busy = 0.02, works = 0.5, some = 0.1, rests = 0.05, wakes = 0.15, worked = 120, spin = 0.9, duty = 0.2, recent = "15m" },
+  state = { longest = 0, stood = 0, wait = 0, was = 0, pause = 0, round = 0, hundred = 0, prev = -1, pace = 1e9 }, fire = "2 of 2", clear = "1 of 1",
   yields_to = { "rank_stopped", "job_stopped", "rendezvous_hang", "collective_hang", "idle_hang", "collective_timeout", "rank_killed", "node_down" },
   shows = "no step for {age}; the job's own steps, and what else is known, allow {limit}",
   causes = {
@@ -114,12 +114,16 @@ rule "stalled" {
     local steps   = job.step:age():min("job")
     local silent  = job.alive:age():min("job")
     local talks   = (silent:below(p.recent) & silent:below(0.9 * steps)):surely()       -- other lines came after the last step
-    -- Evaluations and saves come at round steps: a silence after one, among steps that are printed much closer, may be such.
+    -- Evaluations and saves come at round steps, at thousands or at hundreds: a silence after one, among steps that are printed much closer, may be such.
     local at      = job.step:last():max("job")
     state.pace    = at:above(state.prev):surely():choose(at - state.prev, state.pace)
     state.prev    = at:fill(state.prev)
     state.round   = at:below(state.round):surely():choose(0, at:at_least(state.round + p.tens):surely():choose(state.round + p.tens, state.round))
-    local round   = (state.round:above(0) & (at - state.round):at_most(p.beside) & state.pace:at_most(p.often)):surely() & ~seen
+    local on      = at:at_least(state.hundred + p.jump):surely():choose(state.hundred + p.jump, at:at_least(state.hundred + p.hundreds):surely():choose(state.hundred + p.hundreds, state.hundred))
+    state.hundred = at:below(state.hundred):surely():choose(0, on)
+    local thousands = state.round:above(0) & (at - state.round):at_most(p.beside) & state.pace:at_most(p.often)
+    local hundreds  = state.hundred:above(0) & (at - state.hundred):at_most(p.beside) & state.pace:at_most(p.near)
+    local round   = (thousands:surely() | hundreds:surely()) & ~seen
     local quiet   = greatest(usual, p.patient * longest, round:choose(p.rounded, "0s"), waits:surely():choose(p.waiting, (talks | phase:is("eval"):surely()):choose(p.talking, p.alone)))
     local idle    = whole:max("job"):below(p.busy) & ~awake & ~starves
     local trained = job.gaps:count():max("job"):at_least(8):surely()

@@ -172,6 +172,12 @@ case "by its own count nothing was left, and the run that begins after it stands
   ranks = 1, { lasting = "5m", phase = "train", step = steps(0.5, 1), events = { { "training_due", at = "299s" } } }, { lasting = "2m", step = steps(0.5, 1) }, { lasting = "20m", step = silent },
   fires = { { "stalled" } },
 }
+case "steps are printed by tens, and after the three hundredth a validation takes twenty minutes" {
+  ranks = 1, { lasting = "50m", phase = "train", step = steps(10, 1) }, { lasting = "20m", step = silent }, { lasting = "5m", step = steps(10, 302) },
+}
+case "steps are printed by tens, and after another than a round one it stands still for twenty minutes" {
+  ranks = 1, { lasting = "48m", phase = "train", step = steps(10, 1) }, { lasting = "20m", step = silent }, fires = { { "stalled" } },
+}
 case "a log that shows a loss every eighty minutes, and the first after as long" {
   ranks = 1, { lasting = "80m", phase = "train" }, { lasting = "1s", loss = 2 }, { lasting = "80m", loss = silent }, { lasting = "1s", loss = 1.5 }, { lasting = "80m", loss = silent },
   { lasting = "1s", loss = 1.2 },
