@@ -70,12 +70,13 @@ rule "stalled" {
     first      = "the first step never came",
     saving     = "it stopped while it wrote a checkpoint",
     evaluating = "it stopped in an evaluation",
-    alone      = "only the log is known: a long validation, save or preparation of data that is printed once it is done would look the same",
+    alone      = "only the log is known: a long validation, save or preparation of data that is printed once it is done would look the same, and so would a run that ended without a word",
   },
   actions = {
     saving     = "look at the file system that the checkpoint goes to; if it is well, stop the job and resume from the checkpoint before",
     evaluating = "wait for the evaluation if its data is large; else look at the processes (py-spy dump of each)",
     first      = "look at what the processes wait for (py-spy dump of each): data, compilation, or each other",
+    alone      = "see whether its processes are still there; if they are, look at what they wait for (py-spy dump of each), then stop the job and resume from its last checkpoint",
     otherwise  = "look at what the processes wait for (py-spy dump of each), then stop the job and resume from its last checkpoint",
   },
   evaluate = function(job, p, state)
