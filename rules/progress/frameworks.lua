@@ -107,6 +107,11 @@ parser "lightning" (training {
                        { find = [[[ ,\[](?:CE|ce)=(NUM)]] } },
               step_time = { find = [[train_step_timing in s=(NUM)]] }, grad_norm = { find = [[grad_norm=(NUM)]] } },
 })
+parser "lightning_unbounded" {
+  about   = "the same of data whose length is not known, where the count of batches may never be shown: Epoch 12: : 0it [52:42, ?it/s, loss=1.7, v_num=0]",
+  line    = [=[^\s*Epoch (?P<epoch>INT): : \d+it \[[^\]]*[ ,](?:train_)?loss=(?P<loss>NUM)]=],
+  samples = { loss = "loss", epoch = "epoch" }, states = { phase = "train" },
+}
 parser "lightning_checkpoint" {
   about   = "what it says at the end of an epoch of the checkpoint that it keeps: of a job whose bar is not in the log, the only step",
   line    = [[^\s*(?:\[rank[: ]\d+\] )?Epoch INT, global step (?P<step>INT): ']], samples = { step = "step" }, states = { phase = "train" },
@@ -227,7 +232,7 @@ parser "clu_metrics" (training {
 })
 parser "coqui" (training {
   about   = "one record over several lines; value (average)",
-  line    = [[--> (?:TIME: .* )?-- STEP: INT/INT -- GLOBAL_STEP: (?P<step>INT)]], continues = [[^\s*\| > \S+: ]], lines = 60,
+  line    = [[--> (?:(?:TIME: .* )?-- )?STEP: INT/INT -- GLOBAL_STEP: (?P<step>INT)]], continues = [[^\s*\| > \S+: ]], lines = 60,
   samples = { step = "step", loss = { find = [[\| > loss: (NUM)]] }, grad_norm = { find = [[\| > grad_norm: (NUM)]] }, learning_rate = { find = [[\| > current_lr: (NUM)]] },
               step_time = { find = [[\| > step_time: (NUM)]] }, data_time = { find = [[\| > loader_time: (NUM)]] } },
 })

@@ -8,8 +8,9 @@ local scan_loss = [[(?i)loss|x-?ent|entropy|nll|objective|cost|\bce\b]]
 local shown_rate = [[\blr=((?:\d*\.?\d*[1-9]\d*(?:\.\d+)?(?:[eE][+-]?\d+)?)|0(?:\.0)?)(?:[^\w.]|$)]]
 
 parser "epoch_bar" {
-  about   = "it counts within the epoch that it names: Train epoch [1/3], Epoch #4, Training Epoch 2 of 5, Epoch 1/3 train",
-  line    = [[(?i)^[\s\[]*(?:train(?:ing)?\b[\s:|]*)?(?:step of )?epoch[ :#\[]*(?P<epoch>INT)(?:\s?(?:/|of)\s?INT)?[\]\s:-]*(?:\[?train(?:ing)?[\]\s:]*)?INT%(?:\|[^|]*\|)?\s*(?P<n>INT)/(?P<total>INT) \[\d]],
+  about   = "it counts within the epoch that it names: Train epoch [1/3], Epoch #4, Training Epoch 2 of 5, Epoch 1/3 train, Epoch 2 [fast]",
+  line    = [[(?i)^[\s\[]*(?:train(?:ing)?\b[\s:|]*)?(?:step of )?epoch[ :#\[]*(?P<epoch>INT)(?:\s?(?:/|of)\s?INT)?[\]\s:-]*(?:\[?train(?:ing)?[\]\s:]*|[\[(]\w{1,16}[\])][\s:]*)?INT%(?:\|[^|]*\|)?\s*(?P<n>INT)/(?P<total>INT) \[\d]],
+  unless  = [[(?i)^[^|]*\b(?:val|valid\w*|eval\w*|test\w*|dev|infer\w*|predict\w*)\b[^|]*\|]],
   samples = { step = { "n", epoch = "epoch", per_epoch = "total" }, loss = { { find = [=[(?i)[ ,\[(](?:train_|step_|gpt_|batch_|curr?(?:ent)?_?)?loss(?: \(batch\))?=(NUM)]=] }, { find = [=[[ ,\[](?:CE|ce)=(NUM)]=] } },
               learning_rate = { find = shown_rate } },
   states  = { phase = "train" },
