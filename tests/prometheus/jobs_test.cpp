@@ -141,7 +141,7 @@ TEST_CASE("the list of jobs has the figures that are known, and can be asked for
   JobFigures llama;
   llama.job = "llama", llama.attempt = "1", llama.state = "hung";
   llama.step = 1200, llama.loss = stream::measured_nan, llama.ranks = 16;
-  llama.alerts = {{"collective_hang", "C2", stream::Severity::critical, {stream::Level::rank, 3, "n1", "", ""}}};
+  llama.alerts = {{"collective_hang", "C2", stream::Severity::critical, {stream::Level::rank, 3, "n1", "", ""}, "rank 3 on n1"}};
   llama.step_time = {16, 17.6, 1, 1.125, 1.25, 1.5};
   llama.by_rank = {{3, "n1", 1199, stream::absent, 1.5}};
   llama.undecided = {{"throttle", {"sm_clock"}}};
@@ -149,10 +149,11 @@ TEST_CASE("the list of jobs has the figures that are known, and can be asked for
   quiet.job = "qui\"et", quiet.state = "running";
   list.publish(0, test::published({llama}));
   list.publish(7, test::published({quiet}));
-  const std::string first = R"({"job":"llama","attempt":"1","state":"hung","partition":0,"ranks":16,"step":1200,"loss":"NaN",)"
-                            R"("step_time":{"ranks":16,"least":1,"median":1.125,"p90":1.25,"greatest":1.5},)"
-                            R"("alerts":[{"rule":"collective_hang","family":"C2","severity":"critical","rank":3,"node":"n1"}],)"
-                            R"("by_rank":[{"rank":3,"node":"n1","step":1199,"compute_time":1.5}]})";
+  const std::string first =
+      R"({"job":"llama","attempt":"1","state":"hung","partition":0,"ranks":16,"step":1200,"loss":"NaN",)"
+      R"("step_time":{"ranks":16,"least":1,"median":1.125,"p90":1.25,"greatest":1.5},)"
+      R"("alerts":[{"rule":"collective_hang","family":"C2","severity":"critical","rank":3,"node":"n1","who":"rank 3 on n1"}],)"
+      R"("by_rank":[{"rank":3,"node":"n1","step":1199,"compute_time":1.5}]})";
   const std::string second = R"({"job":"qui\"et","attempt":"","state":"running","partition":7,"alerts":[],"by_rank":[]})";
   CHECK(*list.json({}) == "[" + first + "," + second + "]");
   CHECK(*list.json({{"limit", "1"}}) == "[" + first + "]");
