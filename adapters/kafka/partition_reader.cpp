@@ -127,12 +127,8 @@ Result<const Message*> PartitionReader::next(std::chrono::milliseconds wait) {
     if (from.err == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET || from.err == RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE)
       return Error{Errc::not_found, s.name() + " has no offset " + std::to_string(s.next) +
                                         " any more: it was deleted before it was read; give the topic a longer retention.ms"};
-    if (from.err != RD_KAFKA_RESP_ERR_NO_ERROR) {
-      if (from.err == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART || from.err == RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION ||
-          from.err == RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC || from.err == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED)
-        return error_of(s.name() + " cannot be read", from.err);
-      continue;  // the client tries again by itself
-    }
+    if (lacks_permission(from.err)) return error_of(s.name() + " cannot be read", from.err);
+    if (from.err != RD_KAFKA_RESP_ERR_NO_ERROR) continue;  // the client tries again by itself
     if (from.offset < s.next) continue;
     s.next = from.offset + 1;
     s.at_end = false;
@@ -181,12 +177,12 @@ Result<PartitionReader::Range> PartitionReader::range() const {
   Range range;
   const auto until = std::chrono::steady_clock::now() + patience;
   const auto find = [&](std::int64_t which, std::int64_t& offset) {
-    for (;;) {  // a partition whose leader has just changed has none for a moment
+    for (;;) {  // brokers that were away may not know their partitions, or who leads them, for some seconds
       const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
       const FoundOffset found = find_offset(*s.topic->client, s.topic->topic, s.partition, which, std::max(left, wake_patience));
       offset = found.offset;
-      const bool passes = found.code == RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION || found.code == RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE;
-      if (!passes || std::chrono::steady_clock::now() >= until || waiting_is_over()) return found.code;
+      const bool final = found.code == RD_KAFKA_RESP_ERR_NO_ERROR || lacks_permission(found.code);
+      if (final || std::chrono::steady_clock::now() >= until || waiting_is_over()) return found.code;
       rd_kafka_poll(s.topic->client.get(), 50);
     }
   };

@@ -39,10 +39,14 @@ class MockCluster {
   void goes_down() { rd_kafka_mock_broker_set_down(cluster_, 1); }
   void answers_after(int milliseconds) { rd_kafka_mock_broker_set_rtt(cluster_, 1, milliseconds); }
   // The next requests of this kind fail so; NO_ERROR: one does not.
-  static constexpr std::int16_t produce = 0, fetch = 1, sync_group = 14, end_transaction = 26,
+  static constexpr std::int16_t produce = 0, fetch = 1, list_offsets = 2, sync_group = 14, end_transaction = 26,
                                 offsets_in_transaction = 28;  // as the protocol numbers them
   void fails(std::int16_t request, const std::vector<rd_kafka_resp_err_t>& with) {
     rd_kafka_mock_push_request_errors_array(cluster_, request, with.size(), with.data());
+  }
+  // What the brokers say of a topic from now on; NO_ERROR: that it is there.
+  void says_of(const char* topic, rd_kafka_resp_err_t error) {
+    rd_kafka_mock_topic_set_error(cluster_, (std::string{"tocsin."} + topic).c_str(), error);
   }
   // The next request of this kind is answered so much later.
   void answers_late(std::int16_t request, std::chrono::milliseconds by) {

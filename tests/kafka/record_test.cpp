@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "adapters/kafka/appender.h"
+#include "adapters/kafka/partition_reader.h"
 #include "adapters/kafka/topic_settings.h"
 #include "adapters/kafka/topics.h"
 #include "schemas/codec.h"
@@ -93,6 +94,44 @@ TEST_CASE("a copy ends with the reason where the brokers send nothing any more, 
     CHECK(Clock::now() - begun < 10s);
     CHECK(std::filesystem::exists(directory.path() / "lock") == (fetches > 0));  // the journal is made behind the pack
   }
+}
+
+TEST_CASE("a copy is made where brokers that were away do not know their partitions for a moment") {
+  for (const auto code : {RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART, RD_KAFKA_RESP_ERR_REPLICA_NOT_AVAILABLE}) {
+    CAPTURE(code);
+    MockCluster cluster;
+    fill(cluster);
+    TestDirectory directory;
+    cluster.fails(MockCluster::list_offsets, std::vector(4, code));
+    const auto recorded = kafka::record(options_for(cluster, directory));
+    REQUIRE_MESSAGE(recorded, recorded.error().message);
+    CHECK(recorded->entries == 10);
+  }
+}
+
+TEST_CASE("a reader goes on where the brokers do not know its topic for a moment") {
+  MockCluster cluster;
+  fill(cluster);
+  const auto topic = kafka::TopicReader::open(cluster.address({{"topic.metadata.refresh.interval.ms", "100"}}), kafka::topic::telemetry,
+                                              kafka::TopicReader::Isolation::committed);
+  REQUIRE(topic);
+  kafka::PartitionReader reader{**topic, 0};
+  REQUIRE(reader.start(0));
+  const auto read = [&](int most, std::chrono::seconds within) {
+    int seen = 0;
+    for (const auto until = Clock::now() + within; seen < most && Clock::now() < until;) {
+      const auto message = reader.next(10ms);
+      REQUIRE_MESSAGE(message, message.error().message);
+      if (*message != nullptr) ++seen;
+    }
+    return seen;
+  };
+  CHECK(read(10, 10s) == 10);
+  cluster.says_of("telemetry", RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
+  CHECK(read(1, 2s) == 0);
+  cluster.says_of("telemetry", RD_KAFKA_RESP_ERR_NO_ERROR);
+  fill(cluster);
+  CHECK(read(10, 20s) == 10);
 }
 
 TEST_CASE("a topic is read to its end, or the reason says that the brokers send nothing any more") {
