@@ -170,7 +170,7 @@ int run_as_service(const ServiceArguments& arguments, const CLI::App& command) {
   on_signal(SIGPIPE, SIG_IGN);  // who reads the log may go, and come again
   if (auto fit = service::check_cluster(*address); !fit) return cannot(fit.error());
   const StopSignals signals{[&log = options.log](const std::string& line) { log.error(line); }};
-  service::PushRole pushes{*address};
+  service::PushRole pushes{*address, service::push_limits(config->http.connections, config->http.body_size)};
   ServiceOutlet outlet{*config, options.pack.pack, reloads, pushes};
   if (auto started = outlet.start(options.log); !started) return cannot(started.error());
   options.outlet = &outlet;

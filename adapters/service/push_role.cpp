@@ -1,5 +1,6 @@
 #include "adapters/service/push_role.h"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -16,10 +17,9 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr auto patience = 10s;
-constexpr std::size_t most_waiting = 32u << 20;  // bytes of text
 
 const Error ending{Errc::io, "tocsin is ending: push to an instance that goes on"};
-const Error too_many{Errc::io, "32 MiB of pushes wait for the brokers: push again later"};
+const Error too_many{Errc::io, "too many pushes wait for the brokers: push again later"};
 const Error not_taken{Errc::io, "the brokers take nothing: push again later"};
 const Error not_known{
     Errc::io,
@@ -28,7 +28,14 @@ const Error not_known{
 
 }  // namespace
 
-PushRole::PushRole(kafka::Address address) : address_(std::move(address)), thread_([this] { run(); }) {}
+PushLimits push_limits(std::size_t connections, std::size_t body_size) {
+  PushLimits limits;
+  limits.requests = std::max<std::size_t>(connections / 2, 1);
+  limits.bytes = std::max(limits.bytes, body_size);
+  return limits;
+}
+
+PushRole::PushRole(kafka::Address address, PushLimits limits) : address_(std::move(address)), limits_(limits), thread_([this] { run(); }) {}
 PushRole::~PushRole() { stop(); }
 
 void PushRole::push(const Query& query, std::string text, Done done) {
@@ -37,14 +44,25 @@ void PushRole::push(const Query& query, std::string text, Done done) {
   if (settings) {
     const std::lock_guard lock{mutex_};
     if (stopped_) refusal = &ending;
-    else if (waiting_bytes_ + text.size() > most_waiting) refusal = &too_many;
+    else if (unanswered_ >= limits_.requests || unanswered_bytes_ + text.size() > limits_.bytes) refusal = &too_many;
     else {
-      waiting_bytes_ += text.size();
-      waiting_.push_back({std::move(*settings), std::move(text), std::move(done)});
+      const std::size_t bytes = text.size();
+      ++unanswered_;
+      unanswered_bytes_ += bytes;
+      waiting_.push_back({std::move(*settings), std::move(text), [this, bytes, done = std::move(done)](const Result<PushCounts>& pushed) {
+                            answered(bytes);
+                            done(pushed);
+                          }});
       asked_.notify_one();
     }
   }
   if (refusal != nullptr) done(*refusal);
+}
+
+void PushRole::answered(std::size_t bytes) {
+  const std::lock_guard lock{mutex_};
+  --unanswered_;
+  unanswered_bytes_ -= bytes;
 }
 
 void PushRole::stop() {
@@ -63,7 +81,6 @@ void PushRole::run() {
       std::unique_lock lock{mutex_};
       asked_.wait(lock, [this] { return stopped_ || !waiting_.empty(); });
       requests = std::exchange(waiting_, {});
-      waiting_bytes_ = 0;
     }
     if (requests.empty()) return;
     handle(requests);

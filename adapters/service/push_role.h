@@ -21,6 +21,13 @@ struct PushCounts {
   std::size_t records = 0, jobs = 0;
 };
 
+// Of the pushes that are not answered yet.
+struct PushLimits {
+  std::size_t requests = 128, bytes = 32u << 20;  // of their texts
+};
+// Half of the server's connections are left to probes and readers; a body of any size that it takes fits.
+[[nodiscard]] PushLimits push_limits(std::size_t connections, std::size_t body_size);
+
 // The role `push`: what is posted to the HTTP server becomes records of the telemetry topic, keyed by job. A push is answered once all its
 // records are on the brokers; nothing of a push with a wrong line is written.
 // Owned by the service's command; any thread may push. It reads, writes and answers by a thread of its own.
@@ -28,7 +35,7 @@ class PushRole {
  public:
   using Query = std::map<std::string, std::string>;
   using Done = std::function<void(const stream::Result<PushCounts>&)>;
-  explicit PushRole(kafka::Address address);
+  explicit PushRole(kafka::Address address, PushLimits limits = {});
   ~PushRole();  // as stop()
 
   void push(const Query& query, std::string text, Done done);
@@ -40,18 +47,20 @@ class PushRole {
     std::string text;
     Done done;
   };
+  void answered(std::size_t bytes);
   void run();
   void handle(const std::vector<Request>& requests);
   stream::Result<void> open();
   stream::Result<void> append(const formats::Pushed& pushed);
 
   const kafka::Address address_;
+  const PushLimits limits_;
   std::unique_ptr<kafka::Appender> appender_;  // from the first push on
   int partitions_ = 0;                         // of the telemetry topic
   std::mutex mutex_;                           // of what follows
   std::condition_variable asked_;
   std::vector<Request> waiting_;
-  std::size_t waiting_bytes_ = 0;
+  std::size_t unanswered_ = 0, unanswered_bytes_ = 0;  // those that wait, and those in hand
   bool stopped_ = false;
   std::thread thread_;  // last: it begins when all else is there
 };

@@ -3,6 +3,7 @@
 import json
 import pathlib
 import signal
+import socket
 import sys
 import threading
 import time
@@ -93,6 +94,13 @@ class Push(unittest.TestCase):
         together = [threading.Thread(target=lambda n=n: answers.append(push(port, [{"line": "meanwhile"}], f"?job=away&producer=p&sequence={n}"))) for n in (1, 2)]
         for one in together:
             one.start()
+        time.sleep(0.5)
+        crowd = [socket.create_connection(("127.0.0.1", port)) for _ in range(300)]     # more than http.connections
+        for one in crowd:
+            self.addCleanup(one.close)
+            one.sendall(b'POST /api/v1/push?job=away HTTP/1.1\r\nHost: a\r\nContent-Length: 16\r\n\r\n{"line":"crowd"}')
+        self.assertEqual(service.get("/-/healthy")[0], 200)
+        self.assertEqual(push(port, [{"line": "one more"}], "?job=away"), (503, "too many pushes wait for the brokers: push again later"))
         for one in together:
             one.join()
         self.assertEqual([status for status, _ in answers], [503, 503])
