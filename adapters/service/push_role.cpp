@@ -105,6 +105,7 @@ void PushRole::handle(const std::vector<Request>& requests) {
   }
   if (written.empty()) return;
   const auto flushed = appender_->flush(patience);
+  if (!flushed) appender_.reset();  // it may be of no more use; the next push opens another
   for (const auto& [request, counts] : written) {
     if (!flushed) request->done(flushed.error());
     else if (!*flushed) request->done(not_known);
@@ -123,8 +124,9 @@ Result<void> PushRole::open() {
   }
   // What an earlier push left must be gone first, so that pushes which are repeated do not pile up.
   const auto flushed = appender_->flush(1s);
-  if (!flushed) return flushed.error();
-  return *flushed ? Result<void>{} : not_taken;
+  if (flushed) return *flushed ? Result<void>{} : not_taken;
+  appender_.reset();
+  return flushed.error();
 }
 
 Result<void> PushRole::append(const formats::Pushed& pushed) {

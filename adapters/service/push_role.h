@@ -55,7 +55,7 @@ class PushRole {
 
   const kafka::Address address_;
   const PushLimits limits_;
-  std::unique_ptr<kafka::Appender> appender_;  // from the first push on
+  std::unique_ptr<kafka::Appender> appender_;  // from the first push on; another one after an error
   int partitions_ = 0;                         // of the telemetry topic
   std::mutex mutex_;                           // of what follows
   std::condition_variable asked_;

@@ -69,6 +69,19 @@ TEST_CASE("a push is refused at once while as many as may wait are not answered,
   }
 }
 
+TEST_CASE("pushes are taken again after an error that ends the client of the brokers for good") {
+  MockCluster cluster;
+  service::PushRole role{cluster.address()};
+  Client client{role};
+  client.push(line);
+  CHECK(client.answers(1).back() == "taken");
+  cluster.fails(MockCluster::produce, {RD_KAFKA_RESP_ERR_OUT_OF_ORDER_SEQUENCE_NUMBER});
+  client.push(line);
+  CHECK(client.answers(2).back() != "taken");
+  client.push(line);
+  CHECK(client.answers(3).back() == "taken");
+}
+
 TEST_CASE("a role that ends answers whoever waits, and refuses what comes later") {
   MockCluster cluster;
   service::PushRole role{cluster.address()};
