@@ -189,7 +189,7 @@ int define(lua_State* lua) {
   TableReader table(lua, 1, what.c_str());
   table.only(
       {"line", "scan",      "unless", "event",   "also",  "source", "fields",    "texts", "samples", "states", "rank", "rank_if_unknown",
-       "gpu",  "continues", "ends",   "wrapped", "lines", "same",   "remembers", "about"},
+       "gpu",  "continues", "ends",   "wrapped", "lines", "same",   "remembers", "equal", "about"},
       false);
   Definition definition;
   definition.kind = kind;
@@ -228,6 +228,7 @@ int define(lua_State* lua) {
     if (!(*lines >= 1 && *lines <= 512)) table.fail("lines is not between 1 and 512");
     definition.most_lines = static_cast<std::uint32_t>(*lines);
   }
+  definition.equal = table.texts("equal");
   definition.same = table.text("same");
   definition.remembers = table.text("remembers");
   if (!pattern && !definition.event.empty()) table.fail("a parser makes samples; write a pattern for the event");

@@ -55,6 +55,9 @@ struct Definition {
   bool wrapped = false;  // joins lines as one, without separators
   std::uint32_t most_lines = 512;
 
+  // Captures in pairs that must be the same number: a count, and what it counts to. A pair of which the line has none is not compared.
+  std::vector<std::string> equal;
+
   // Progress bars: `same` is a capture (the total) that distinguishes the training's bar from nested ones; `remembers` is a capture of a
   // line that gives that total beforehand.
   std::string same, remembers;

@@ -137,6 +137,9 @@ std::shared_ptr<const Expressions> Expressions::compile(std::span<const Definiti
     rule.gpu = reading.capture(definition.gpu, "gpu");
     rule.same = reading.capture(definition.same, "same");
     rule.remembers = reading.capture(definition.remembers, "remembers");
+    for (std::size_t i = 1; i < definition.equal.size(); i += 2)
+      rule.equal.emplace_back(reading.capture(definition.equal[i - 1], "equal"), reading.capture(definition.equal[i], "equal"));
+    if (definition.equal.size() % 2 != 0) reading.problem("equal has a group without another; write { \"step\", \"steps\" }");
     rule.wrapped = definition.wrapped;
     rule.most_lines = definition.most_lines;
     if (rule.event.empty() && rule.samples.empty() && rule.remembers == no_capture)

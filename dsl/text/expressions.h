@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "dsl/text/definitions.h"
@@ -45,6 +46,7 @@ struct Rule {
   std::vector<Output> fields, samples;
   std::unique_ptr<Matcher> unless, continues, until;
   int rank = no_capture, gpu = no_capture, same = no_capture, remembers = no_capture;
+  std::vector<std::pair<int, int>> equal;  // captures
   bool rank_yields = false, wrapped = false;
   std::uint32_t most_lines = 512;
 

@@ -83,6 +83,14 @@ Drawn draw(const Rule::Output& output, std::string_view text, const Captures& ca
   return {};
 }
 
+// Pairs of which the line has none are not compared.
+bool are_equal(const std::vector<std::pair<int, int>>& pairs, const Captures& captures) {
+  return std::all_of(pairs.begin(), pairs.end(), [&](const auto& pair) {
+    const std::string_view one = captured(captures, pair.first), other = captured(captures, pair.second);
+    return !one.data() || !other.data() || number(one) == number(other);
+  });
+}
+
 std::optional<std::uint32_t> rank_in(std::string_view text) {
   const auto value = number(text);
   if (!value || !(*value >= 0 && *value < 262'144)) return std::nullopt;
@@ -152,7 +160,7 @@ void Lines::apply(const Piece& piece, Extracted& out) {
       continue;
     }
     if (rule.unless && rule.unless->occurs(piece.body)) continue;
-    if (!counts(rule, captures, piece.member)) continue;
+    if (!are_equal(rule.equal, captures) || !counts(rule, captures, piece.member)) continue;
     matched = expression.rule;
     if (rule.kind == Definition::Kind::parser) parsed = true;
     if (rule.assembles() && !(rule.until && rule.until->occurs(piece.body))) begin(piece, expression.rule, out);

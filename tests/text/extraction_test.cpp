@@ -169,6 +169,26 @@ TEST_CASE("a bar of a smaller total within another is passed over until the oute
   CHECK(steps == " 3 4 5 1499 1500 1 2");
 }
 
+TEST_CASE("a line counts where its counts have come to their ends; one that it does not have is not compared") {
+  const auto source = compiled(
+      "pattern \"end\" { line = [[epoch (?P<epoch>INT)/(?P<epochs>INT)(?: step (?P<n>INT)/(?P<all>INT))?]], scan = [[epoch]], "
+      "equal = { \"epoch\", \"epochs\", \"n\", \"all\" }, event = \"e\" }");
+  auto extractor = source->make_lines();
+  const auto counts = [&](const char* text) {
+    test::Recorded out;
+    extractor->line(line(text), {}, out);
+    return !out.all.empty();
+  };
+  CHECK(counts("epoch 3/3 step 1,500/1500"));
+  CHECK(counts("epoch 03/3"));
+  CHECK_FALSE(counts("epoch 3/3 step 1499/1500"));
+  CHECK_FALSE(counts("epoch 2/3 step 1500/1500"));
+  CHECK_FALSE(counts("epoch 2/3"));
+  CHECK(says(problem("pattern \"a\" { line = [[(?P<n>INT)]], event = \"e\", equal = \"n\" }"), "equal has a group without another"));
+  CHECK(says(problem("pattern \"a\" { line = [[(?P<n>INT)]], event = \"e\", equal = { \"n\", \"m\" } }"),
+             "no expression in line has a group named \"m\""));
+}
+
 TEST_CASE("a collector that knows the rank is believed before the text; a local rank is none on a known node") {
   const auto source = compiled("pattern \"a\" { line = [[oops]], event = \"e\" }");
   auto extractor = source->make_lines();
