@@ -152,6 +152,17 @@ pattern "nothing_left" {
   about  = "the time that is left for the whole training, of less than half a minute; not that of an epoch or of an evaluation, which stands right behind their count",
   line   = [[(?i)\beta[:=]? ?(?:0 days?,? )?0?0:00:[0-2]\d\b]], unless = [=[(?i)\]\s+eta\b|\b(?:eval\w*|test\w*|val|valid\w*|infer\w*|predict\w*)\b]=], event = "training_due",
 }
+pattern "counted_out" {
+  about = "of all epochs the last, and of its steps the last, where they are counted: epoch 50/50, batch 2501/2501, loss 0.01; Epoch 3 of 3: 100%|###| 400/400 [..",
+  line  = [=[(?i)\bepochs?\b[\s:=#\[(]{0,4}(?P<epoch>\d+)\s*(?:/|of\b)\s*(?P<epochs>[2-9]|\d{2,})\b(?:.*?(?:\b(?:step|iter(?:ation)?|batch)s?\b[\s:=#\[(]{0,4}|\|\s*|\]\s*\[\s*)(?P<step>\d+)\s*/\s*(?P<steps>\d+)\b)?]=],
+  scan  = [[(?i)\bepochs?\b[\s:=#\[(]{0,4}\d+\s*(?:/|of\b)\s*\d]], equal = { "epoch", "epochs", "step", "steps" }, event = "training_due",
+}
+pattern "counted_out_of_all" {
+  about = "the last of all steps: Megatron, ms-swift, LLaMA-Factory, bars of diffusers",
+  line  = { [[\biteration\s+(?P<step>INT)/\s*(?P<steps>INT) \|]], [['global_step/max_steps': '(?P<step>INT)/(?P<steps>INT)']], [["current_steps": (?P<step>INT), "total_steps": (?P<steps>INT)\b]],
+            [[^\s*[Ss]teps: 100%\|[^|]*\|\s*(?P<step>INT)/(?P<steps>INT) \[]] },
+  equal = { "step", "steps" }, event = "training_due",
+}
 
 -- Phases that have no progress line of their own.
 pattern "huggingface_begins" { line = [[\*{5} Running training \*{5}]], event = "training_begun", states = { phase = "train" } }
