@@ -94,7 +94,7 @@ class Ingestion {
 
   EntryBuilder batch_, made_;
   std::string batch_job_, batch_attempt_;
-  bool batch_shapes_ = false;
+  bool batch_shapes_ = false, batch_ended_ = false;  // its records shape the job; the last is its end
   std::size_t batched_ = 0, batched_bytes_ = 0;
   std::set<std::pair<std::string, CoverageKey>> begun_;  // covered for the first time
 };
@@ -226,8 +226,9 @@ Result<void> Ingestion::take(const Merge::Record& next) {
   }
   const std::string_view job = job_of(record);
   const bool shapes = record.shapes_the_job();
-  if (batched_ != 0 && (job != batch_job_ || record.attempt != batch_attempt_ || shapes != batch_shapes_ || batched_ >= most_batched ||
-                        batched_bytes_ >= most_batched_bytes))
+  // An entry belongs to one attempt, and what shapes the job in it is applied before all else.
+  const bool same = job == batch_job_ && record.attempt == batch_attempt_ && shapes == batch_shapes_ && !batch_ended_;
+  if (batched_ != 0 && (!same || record.is_event("start") || batched_ >= most_batched || batched_bytes_ >= most_batched_bytes))
     if (auto flushed = flush(); !flushed) return flushed;
   if (batched_ == 0) {
     batch_job_ = job;
@@ -244,6 +245,7 @@ Result<void> Ingestion::take(const Merge::Record& next) {
     }
   }
   record.add_to(batch_, record.time.value_or(arrival));
+  batch_ended_ = record.is_event("end");
   ++batched_;
   batched_bytes_ += record.text.size() + 16 * record.values.size();
   switch (record.what) {

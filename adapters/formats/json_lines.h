@@ -32,6 +32,7 @@ struct JsonRecord {
 
   // start, member, exit and end define the job; all other records are measured on it.
   [[nodiscard]] bool shapes_the_job() const;
+  [[nodiscard]] bool is_event(std::string_view name) const { return what == What::event && event == name; }
   void add_to(schemas::EntryBuilder& builder, stream::Time when) const;
 };
 

@@ -42,16 +42,13 @@ struct Open {
 
   // An entry belongs to one attempt, and what shapes the job in it is applied before all else.
   [[nodiscard]] bool takes(const JsonRecord& record) const {
-    return attempt == record.attempt && shapes == record.shapes_the_job() && !ended && !is(record, "start") &&
+    return attempt == record.attempt && shapes == record.shapes_the_job() && !ended && !record.is_event("start") &&
            bytes + room(record) <= full_entry;
   }
   void add(const JsonRecord& record, stream::Time otherwise) {
     record.add_to(builder, record.time.value_or(otherwise));
-    shapes = record.shapes_the_job(), ended = is(record, "end");
+    shapes = record.shapes_the_job(), ended = record.is_event("end");
     bytes += room(record);
-  }
-  static bool is(const JsonRecord& record, std::string_view event) {
-    return record.what == JsonRecord::What::event && record.event == event;
   }
 };
 

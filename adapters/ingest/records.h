@@ -42,6 +42,8 @@ struct Record {
   // Of a start: the scheduler's list of the job's nodes (host_list.h), empty where it names none; and its limit, where it has set one.
   std::string_view nodes;
   std::optional<stream::Duration> time_limit;
+
+  [[nodiscard]] bool is_event(std::string_view name) const { return what == What::event && event == name; }
 };
 
 // Where a translation goes.

@@ -35,19 +35,22 @@ Rekeyer::Pending* Rekeyer::begun(std::string_view job, std::string_view attempt,
   fresh.kind = kind;
   fresh.number = number;
   fresh.records = 0;
+  fresh.closed = false;
   fresh.builder.clear();
   fresh.builder.about(job, attempt);
   return &fresh;
 }
 
-// Where the record goes; nothing: there is no room for it.
+// Where the record goes; nothing: there is no room for it. An entry belongs to one attempt: a start begins one, and an end ends one.
 Rekeyer::Pending* Rekeyer::place_of(const Record& record) {
   std::uint64_t attempts = 0;
   for (std::size_t i = 0; i < used_; ++i) {
     Pending& one = *pending_[i];
     if (one.kind != Kind::own || one.job != record.job) continue;
-    if (one.attempt == record.attempt) return &one;
     ++attempts;
+    if (one.closed || one.attempt != record.attempt) continue;
+    if (!record.is_event("start")) return &one;
+    one.closed = true;
   }
   if (jobs_ == most_jobs || attempts == most_attempts) return nullptr;
   ++jobs_;
@@ -72,6 +75,7 @@ bool Rekeyer::put(Pending* to, const Record& record) {
     return false;
   }
   ++to->records;
+  to->closed = record.is_event("end");
   switch (record.what) {
     case Record::What::samples: to->builder.sample(record.time, record.member, record.values, record.source); break;
     case Record::What::line: to->builder.line(record.time, record.member, record.text, record.error_stream, record.source); break;
@@ -83,7 +87,7 @@ bool Rekeyer::put(Pending* to, const Record& record) {
 void Rekeyer::record(const Record& record) {
   if (!put(place_of(record), record) || placement_ == nullptr) return;
   jobs_of_.clear();
-  const bool ends = record.what == Record::What::event && record.event == "end" && record.member.level == stream::Level::job;
+  const bool ends = record.is_event("end") && record.member.level == stream::Level::job;
   if (ends) {
     for (std::string& node : placement_->ended(record.job)) left_.emplace_back(std::move(node), record.job);
     if (placement_->deallocate(record.job, arrival_)) placed_.emplace_back(std::string{}, record.job);

@@ -60,6 +60,7 @@ class Rekeyer final : public Output {
     Kind kind = Kind::own;
     std::uint64_t number = 0;
     std::size_t records = 0;
+    bool closed = false;  // the job's end is in it, or it has started anew since
     stream::Entry entry;
   };
   static constexpr std::uint64_t numbers = most_attempts + 1;  // a job's in a message: its attempts, and what is copied to it

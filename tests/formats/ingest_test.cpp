@@ -133,6 +133,20 @@ TEST_CASE_FIXTURE(Fixture, "records of one arrival and job share an entry, but w
   CHECK(shapes == std::vector<std::pair<std::size_t, std::size_t>>{{1, 0}, {0, 100}, {1, 0}});
 }
 
+TEST_CASE_FIXTURE(Fixture, "the end of one attempt and the start of the next have entries of their own, also where they come at one time") {
+  ingest({file("a.jsonl", at_second(0, R"("event":"start","world_size":2)") + at_second(0, R"("event":"member","rank":0,"node":"n1")") +
+                              at_second(0, R"("event":"end","reason":"failed")") + at_second(0, R"("event":"start","world_size":4)") +
+                              at_second(0, R"("event":"end","reason":"completed")") + at_second(0, R"("event":"end","reason":"oom")"))});
+  journal::Follower log{*journal::Reader::open(directory.path() / "journal")};
+  std::vector<std::string> entries;
+  while (const auto* entry = *log.next()) {
+    std::string names;
+    for (const auto& event : entry->events) names += (names.empty() ? "" : " ") + std::string{event.name};
+    if (!names.empty()) entries.push_back(names);
+  }
+  CHECK(entries == std::vector<std::string>{"start member end", "start end", "end"});
+}
+
 TEST_CASE_FIXTURE(Fixture, "control lines of a file are honoured: none are made beside them") {
   const auto records = file("a.jsonl", at_second(0, R"("line":"a","rank":0)") + at_second(1, R"("control":"beat")") +
                                            at_second(1, R"("coverage":"log","ranks":[0])") + at_second(9, R"("line":"b","rank":0)") +

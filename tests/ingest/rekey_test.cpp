@@ -37,6 +37,26 @@ TEST_CASE("each job of a message gets one entry that names its source, and the s
   CHECK(beyond.problems.size() == 2);
 }
 
+TEST_CASE("the end of one attempt and the start of the next have entries of their own, also where they come in one message") {
+  Collected beyond;
+  Rekeyer rekeyer{beyond};
+  auto translator = Translator::make(source("slurm_jobcomp"));
+  REQUIRE(translator);
+  rekeyer.begin("slurm/0", 1000, arrival);
+  translator->read(R"([{"jobid":7,"state":"RUNNING","nodes":"n1"},{"jobid":8,"state":"RUNNING"},
+    {"jobid":7,"state":"REQUEUED","@end":"x"},{"jobid":7,"state":"RUNNING","nodes":"n2"},{"jobid":7,"state":"COMPLETED","@end":"x"},
+    {"jobid":7,"state":"COMPLETED","@end":"x"}])",
+                   arrival, rekeyer);
+  std::vector<std::string> entries;
+  for (std::size_t i = 0; i < rekeyer.entries(); ++i) {
+    const auto& entry = rekeyer.entry(i);
+    entries.push_back(fmt::format("{} {}:", entry.origin_offset, entry.subject));
+    for (const auto& event : entry.events) entries.back() += fmt::format(" {}", event.name);
+  }
+  CHECK(entries == std::vector<std::string>{"16000 7: start end", "16000 8: start", "16001 7: start end", "16002 7: end"});
+  CHECK(beyond.problems.empty());
+}
+
 TEST_CASE("what would make an entry too large is left out and reported") {
   Collected beyond;
   Rekeyer rekeyer{beyond};
