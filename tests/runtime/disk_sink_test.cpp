@@ -50,6 +50,25 @@ TEST_CASE("what the history has is not published again, also after a restart") {
   CHECK(disk.published == std::vector<std::uint64_t>{1, 2, 3});
 }
 
+TEST_CASE("the verdict of a job that was forgotten and came back is published, although its attempts have the names of those before") {
+  Disk disk;
+  std::vector<std::int64_t> ended;
+  const auto sink = [&] {
+    return runtime::DiskSink{*journal::AlertHistory::open(disk.directory.path()), disk.state,
+                             [&](const stream::Report& report, std::string_view) {
+                               ended.push_back(stream::nanoseconds(std::get<stream::Verdict>(report).ended));
+                             }};
+  };
+  const auto verdict = [](std::int64_t at) {
+    stream::Verdict made;
+    made.subject = "job", made.attempt = "1", made.ended = stream::at_nanoseconds(at);
+    return made;
+  };
+  REQUIRE(sink().keep(bundle(1, {verdict(100)})));
+  REQUIRE(sink().keep(bundle(2, {verdict(100), verdict(200)})));
+  CHECK(ended == std::vector<std::int64_t>{100, 200});
+}
+
 TEST_CASE("a report whose history cannot be synced is published once it can, and once") {
   Disk disk;
   auto sink = disk.sink();
