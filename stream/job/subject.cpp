@@ -50,7 +50,8 @@ Attempt* Subject::find(std::string_view attempt) const {
 Attempt& Subject::begin(std::string name, const Entry& entry, Time log_clock) {
   if (!attempts_.empty() && !attempts_.back()->ended()) attempts_.back()->end_unseen();
   ++started_;
-  if (name.empty()) name = std::to_string(started_);
+  if (name.empty())  // its number, or where an attempt that was named has that, the next
+    for (std::uint32_t number = started_; name.empty() || find(name) || tombstones_.contains(name); ++number) name = std::to_string(number);
   if (attempts_.size() >= most_attempts_at_once) {
     TickBudget all{static_cast<std::size_t>(-1)};
     attempts_.front()->finish_extraction();

@@ -76,6 +76,22 @@ TEST_CASE("a second end event changes nothing") {
   CHECK(log.collector.verdicts[0].end_reason == "completed");
 }
 
+TEST_CASE("a start without a name begins an attempt whose name no other has, whatever attempts were named before") {
+  SmallJob log{heat_pack()};
+  consume(log, {"start", 0, 0, {}, EntryBuilder::job(), "2"});
+  consume(log, {"start", 5, 5});
+  heat(log, 6, 90);
+  log.beats(7, 30);
+  consume(log, {"start", 31, 31});
+  heat(log, 32, 10, "2");
+  log.beats(33, 60);
+  consume(log, {"end", 61, 61});
+  log.beats(62, 300);
+  std::vector<std::string> names;
+  for (const auto& verdict : log.collector.verdicts) names.push_back(verdict.attempt);
+  CHECK(names == std::vector<std::string>{"2", "3", "4"});
+}
+
 TEST_CASE("a stray that names an attempt that is over begins none") {
   SmallJob log{heat_pack()};
   heat(log, 1, 10, "first");
