@@ -17,11 +17,11 @@ bool Duplicates::Window::repeated(std::uint32_t epoch, std::uint64_t sequence) {
     set(sequence);
     return false;
   }
-  if (sequence + width <= highest_) return true;
+  if (sequence < highest_ && highest_ - sequence >= width) return true;
   if (sequence > highest_) {
     if (sequence - highest_ >= width) bits_.fill(0);
     else
-      for (std::uint64_t s = highest_ + 1; s <= sequence; ++s) bits_[s % width / 64] &= ~(std::uint64_t{1} << s % 64);
+      for (std::uint64_t s = highest_; s != sequence;) ++s, bits_[s % width / 64] &= ~(std::uint64_t{1} << s % 64);
     highest_ = sequence;
   } else if (bits_[sequence % width / 64] >> sequence % 64 & 1) {
     return true;

@@ -121,6 +121,19 @@ TEST_CASE("a producer's numbers are remembered for a day, and an epoch that is o
   CHECK(numbered(2, 2, day - 300) == 2);
 }
 
+TEST_CASE("numbers up to the greatest there is are known apart") {
+  stream::Duplicates remembered;
+  const auto repeated = [&](std::uint64_t sequence) {
+    stream::Entry entry;
+    entry.producer = "agent", entry.sequence = sequence, entry.arrival = SmallJob::at(1);
+    return remembered.repeated(entry);
+  };
+  constexpr auto greatest = static_cast<std::uint64_t>(-1);
+  for (const std::uint64_t sequence : {greatest - 1023, greatest - 5, greatest - 900, greatest}) CHECK_FALSE(repeated(sequence));
+  for (const std::uint64_t sequence : {greatest - 1023, greatest - 5, greatest - 900, greatest, greatest - 1024}) CHECK(repeated(sequence));
+  CHECK_FALSE(repeated(greatest - 1));
+}
+
 TEST_CASE("a producer that is silent for a day is forgotten: it is in no section any more") {
   stream::Duplicates remembered;
   const auto size = [&] {
