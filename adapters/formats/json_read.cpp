@@ -1,11 +1,13 @@
 #include <simdjson.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <deque>
 
 #include "adapters/formats/json_lines.h"
 #include "adapters/formats/parse_time.h"
+#include "schemas/limits.h"
 #include "stream/values/value.h"
 
 namespace tocsin::adapters::formats {
@@ -111,6 +113,7 @@ std::optional<Error> JsonReader::State::where_and_when(std::string_view key, con
     if (!record.time)
       return wrong(
           "'t' is no time: write RFC 3339 with a zone (\"2026-11-21T02:14:43.5Z\") or a number of seconds, ms, us or ns since 1970");
+    record.time = std::clamp(*record.time, stream::at_nanoseconds(schemas::earliest_time), stream::at_nanoseconds(schemas::latest_time));
   } else if (key == "job") {
     return short_name(key, value, record.job);
   } else if (key == "source") {

@@ -8,6 +8,7 @@
 #include "adapters/formats/json_lines.h"
 #include "adapters/formats/json_text.h"
 #include "adapters/formats/printable.h"
+#include "stream/values/source_end.h"
 #include "stream/values/value.h"
 #include "tests/schemas/entries.h"
 #include "tests/seed.h"
@@ -58,7 +59,7 @@ TEST_CASE("times are read in each of the forms that people write") {
   CHECK(ns("1700000000123456") == 1'700'000'000'123'456'000);
   CHECK(ns("1700000000123456789") == 1'700'000'000'123'456'789);
   CHECK(ns("0") == 0);
-  CHECK(ns("-1.5") == -1'500'000'000);
+  CHECK(ns("1.5") == 1'500'000'000);
   CHECK(ns("\"2023-11-14T22:13:20Z\"") == 1'700'000'000'000'000'000);
   CHECK(ns("\"2023-11-14T23:13:20.000000001+01:00\"") == 1'700'000'000'000'000'001);
   CHECK(ns("\"2023-11-14 17:43:20.5-04:30\"") == 1'700'000'000'500'000'000);
@@ -85,6 +86,13 @@ TEST_CASE("times are read in each of the forms that people write") {
                            "18446744073709551615",
                            "-9223372036854775808e3"})
     CHECK_MESSAGE(problem(std::string{"{\"line\":\"\",\"t\":"} + line + "}") != "", line);
+}
+
+TEST_CASE("a time before 1970 or after 2116 is that edge, as a log holds it, so that no clock that is made of it overflows") {
+  for (const char* early : {"-1.5", "-9223372036854775808", "\"1969-12-31T23:59:59Z\"", "\"1700-01-01T00:00:00Z\""})
+    CHECK_MESSAGE((*JsonReader{}.read(std::string{R"({"line":"","t":)"} + early + "}"))->time == stream::at_nanoseconds(0), early);
+  for (const char* late : {"9223372036854775807", "9.1e18", "\"2116-02-21T00:00:00Z\"", "\"2261-12-31T23:59:59Z\""})
+    CHECK_MESSAGE((*JsonReader{}.read(std::string{R"({"line":"","t":)"} + late + "}"))->time == stream::source_ended, late);
 }
 
 TEST_CASE("an entry as JSON lines reads back as the same records") {
