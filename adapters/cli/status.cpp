@@ -60,9 +60,10 @@ std::string text_of(const JobFigures& job) {
 
 // An attempt that has ended, by its verdict: families in the place of rules.
 std::string text_of(const stream::Verdict& verdict) {
+  const std::string nothing = verdict.end_reason == "failed" ? "no cause found" : "no fault found";
   std::string out =
       fmt::format("job {}, attempt {}: ended {}, {}: {}\n", verdict.subject, verdict.attempt, formats::time_text(verdict.ended),
-                  verdict.end_reason, verdict.family.empty() ? "no fault found" : stream::with_words(verdict.family, verdict.family_words));
+                  verdict.end_reason, verdict.family.empty() ? nothing : stream::with_words(verdict.family, verdict.family_words));
   for (const stream::Verdict::Line& line : verdict.families)
     if (line.standing == stream::Standing::undecidable)
       out += fmt::format("  could not decide {}{}{}\n", stream::with_words(line.family, line.words),

@@ -1,5 +1,6 @@
 """A replay that is killed, finds damage or a full disk, or runs in other steps ends with the history of an undisturbed one."""
 
+import json
 import os
 import random
 import re
@@ -11,13 +12,21 @@ import sys
 import tempfile
 import unittest
 
-from journal import ROOT, TOCSIN, WithJournal, history, tocsin
+from journal import BEGIN, ROOT, TOCSIN, WithJournal, history, tocsin
 
 sys.path.insert(0, str(ROOT))
 from tests.servers.process import wait_for  # noqa: E402
 
 
 class Replay(WithJournal):
+    def test_status_says_of_a_run_that_failed_that_no_cause_was_found(self):
+        for reason, reported in (("failed", "no cause found"), ("completed", "no fault found")):
+            lines, journal = self.base / f"status-{reason}.jsonl", self.base / f"status-{reason}"
+            lines.write_text("".join(json.dumps(dict(record, job="j")) + "\n" for record in (
+                {"t": BEGIN, "event": "start"}, {"t": BEGIN + 1, "line": "hello"}, {"t": BEGIN + 2, "event": "end", "reason": reason})))
+            self.assertEqual(tocsin("ingest", lines, "--to", journal).returncode, 0)
+            self.assertIn(f" UTC, {reason}: {reported}\n", tocsin("status", journal).stdout)
+
     def test_any_speed_and_both_sets_of_loops_give_the_same_digest(self):
         digest = [line for line in self.plain.stdout.splitlines() if line.startswith("digest")]
         for options in (["--speed", "100"],):
