@@ -5,8 +5,8 @@
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
-#include <exception>
 #include <optional>
+#include <stdexcept>
 #include <utility>
 
 #include "adapters/cli/backtest.h"
@@ -340,7 +340,9 @@ void open_standard_descriptors() {
 int main(int argc, char** argv) {
   open_standard_descriptors();
   try {
-    return run(argc, argv);
+    const int status = run(argc, argv);
+    if (std::fflush(stdout); status == 0 && std::ferror(stdout)) throw std::runtime_error("cannot write to stdout");
+    return status;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "tocsin: %s\n", error.what());
     return 2;

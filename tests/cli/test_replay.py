@@ -27,6 +27,16 @@ class Replay(WithJournal):
             self.assertEqual(tocsin("ingest", lines, "--to", journal).returncode, 0)
             self.assertIn(f" UTC, {reason}: {reported}\n", tocsin("status", journal).stdout)
 
+    def test_what_cannot_be_written_to_a_full_standard_output_is_no_success(self):
+        journal = self.base / "journal"
+        for arguments in (["replay", journal], ["replay", "--quiet", "--digest", journal], ["status", journal], ["completions", "bash"],
+                          ["--version"]):
+            with self.subTest(arguments=arguments), open("/dev/full", "w") as full:
+                done = subprocess.run([TOCSIN, *arguments], stdout=full, stderr=subprocess.PIPE, text=True,
+                                      env=dict(os.environ, TOCSIN_RULES=str(ROOT / "rules")))
+                self.assertEqual(done.returncode, 2)
+                self.assertEqual(done.stderr, "tocsin: cannot write to stdout\n")
+
     def test_any_speed_and_both_sets_of_loops_give_the_same_digest(self):
         digest = [line for line in self.plain.stdout.splitlines() if line.startswith("digest")]
         for options in (["--speed", "100"],):
