@@ -247,7 +247,7 @@ Result<void> Ingestion::take(const Merge::Record& next) {
   record.add_to(batch_, record.time.value_or(arrival));
   batch_ended_ = record.is_event("end");
   ++batched_;
-  batched_bytes_ += record.text.size() + 16 * record.values.size();
+  batched_bytes_ += record.room();
   switch (record.what) {
     case What::samples: summary_.samples += record.values.size(); break;
     case What::line: ++summary_.log_lines; break;

@@ -34,6 +34,8 @@ struct JsonRecord {
   [[nodiscard]] bool shapes_the_job() const;
   [[nodiscard]] bool is_event(std::string_view name) const { return what == What::event && event == name; }
   void add_to(schemas::EntryBuilder& builder, stream::Time when) const;
+  // About how many bytes it takes in an entry: its texts, and as much for what stands around each of them as is ever used.
+  [[nodiscard]] std::size_t room() const;
 };
 
 // Owned by the reader of one file of lines; one per thread.

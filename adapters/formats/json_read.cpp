@@ -30,6 +30,13 @@ std::string quoted(std::string_view text) { return "'" + std::string{text.substr
 bool JsonRecord::shapes_the_job() const {
   return what == What::event && (event == "start" || event == "member" || event == "exit" || event == "end");
 }
+std::size_t JsonRecord::room() const {
+  std::size_t bytes = 128 + text.size() + source.size() + member.node.size() + member.gpu.size();
+  for (const auto& value : values) bytes += 32 + value.signal.size() + value.text.size();
+  for (const auto& field : fields) bytes += 40 + field.name.size() + field.text.size();
+  for (const auto& covered : members) bytes += 16 + covered.node.size();
+  return bytes;
+}
 
 void JsonRecord::add_to(EntryBuilder& builder, Time when) const {
   switch (what) {

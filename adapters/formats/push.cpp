@@ -18,37 +18,28 @@ using stream::Result;
 namespace {
 
 constexpr std::size_t longest_name = 255;
-constexpr std::size_t full_entry = 1'000'000;     // bytes by room(), after which the next entry begins
+constexpr std::size_t full_entry = 1'000'000;     // bytes by JsonRecord::room(), after which the next entry begins
 constexpr std::size_t largest_entry = 2'000'000;  // bytes: what each telemetry topic that `topics check` accepts takes
 
 Error malformed(std::string what) { return {Errc::malformed, std::move(what)}; }
-
-// About the room that a record takes in an entry, in bytes: its texts, and as much for what stands around each of them as is ever used.
-std::size_t room(const JsonRecord& record) {
-  std::size_t bytes = 128 + record.text.size() + record.source.size() + record.member.node.size() + record.member.gpu.size();
-  for (const auto& value : record.values) bytes += 32 + value.signal.size() + value.text.size();
-  for (const auto& field : record.fields) bytes += 40 + field.name.size() + field.text.size();
-  for (const auto& member : record.members) bytes += 16 + member.node.size();
-  return bytes;
-}
 
 // The entry of a job that its next line is added to.
 struct Open {
   schemas::EntryBuilder builder;
   std::string attempt;
   bool shapes = false, ended = false;  // its records shape the job; the last is its end
-  std::size_t bytes = 0;               // by room()
+  std::size_t bytes = 0;               // by JsonRecord::room()
   std::size_t entries = 0;             // of the job, with this one
 
   // An entry belongs to one attempt, and what shapes the job in it is applied before all else.
   [[nodiscard]] bool takes(const JsonRecord& record) const {
     return attempt == record.attempt && shapes == record.shapes_the_job() && !ended && !record.is_event("start") &&
-           bytes + room(record) <= full_entry;
+           bytes + record.room() <= full_entry;
   }
   void add(const JsonRecord& record, stream::Time otherwise) {
     record.add_to(builder, record.time.value_or(otherwise));
     shapes = record.shapes_the_job(), ended = record.is_event("end");
-    bytes += room(record);
+    bytes += record.room();
   }
 };
 

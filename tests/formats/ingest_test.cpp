@@ -147,6 +147,17 @@ TEST_CASE_FIXTURE(Fixture, "the end of one attempt and the start of the next hav
   CHECK(entries == std::vector<std::string>{"start member end", "start end", "end"});
 }
 
+TEST_CASE_FIXTURE(Fixture, "events and texts of one time that are longer than any entry together are spread over several") {
+  std::string lines;
+  const std::string text(1'000'000, 'x');
+  for (int i = 0; i < 70; ++i) lines += at_second(0, R"("event":"a","b":")" + text + "\"");
+  for (int i = 0; i < 70; ++i) lines += at_second(1, R"("signal":"state","value":")" + text + std::to_string(i) + "\"");
+  const auto summary = ingest({file("a.jsonl", lines)});
+  CHECK(summary.events == 70);
+  CHECK(summary.samples == 70);
+  CHECK(count("\"event\":\"a\"") == 70);
+}
+
 TEST_CASE_FIXTURE(Fixture, "control lines of a file are honoured: none are made beside them") {
   const auto records = file("a.jsonl", at_second(0, R"("line":"a","rank":0)") + at_second(1, R"("control":"beat")") +
                                            at_second(1, R"("coverage":"log","ranks":[0])") + at_second(9, R"("line":"b","rank":0)") +
