@@ -251,22 +251,24 @@ std::uint32_t AlertLifecycle::withheld(std::size_t mode) const {
 
 void AlertLifecycle::summarise(Mode mode, std::uint32_t withheld, const Call& call) {
   Summary& summary = summaries_[static_cast<std::size_t>(mode)];
+  const Time before = summary.moved;
   ++summary.number;
-  summary.moved = std::max(summary.moved, call.tick);
-  call.publish(summary_alert(mode, withheld));
+  summary.moved = std::max(before, call.tick);
+  call.publish(summary_alert(mode, withheld, summary.number % 2 == 1 ? summary.moved : before));
 }
 
-AlertTransition AlertLifecycle::summary_alert(Mode mode, std::uint32_t withheld) const {
+AlertTransition AlertLifecycle::summary_alert(Mode mode, std::uint32_t withheld, Time since) const {
   const Summary& summary = summaries_[static_cast<std::size_t>(mode)];
   const bool firing = summary.number % 2 == 1;
   AlertTransition t;
   t.id = hash_text(names_.attempt, hash_text(names_.subject, hash_text(limit_rule)));
+  for (const auto part : {nanoseconds(since), std::int64_t{summary.number + 1} / 2}) t.id = hash_text(std::to_string(part), t.id);
   if (mode != Mode::live) t.id = hash_text(name(mode), t.id);
-  t.number = summary.number;
+  t.number = firing ? 1 : 2;
   t.rule = limit_rule, t.subject = names_.subject, t.attempt = names_.attempt;
   t.summary = "More alerts than the limit of a job";
   t.severity = Severity::warning, t.mode = mode;
-  t.since = t.at = summary.moved;
+  t.since = since, t.at = summary.moved;
   t.state = firing ? AlertState::firing : AlertState::resolved;
   t.reason = firing ? ResolveReason::none : ResolveReason::cleared;
   t.shows = std::to_string(withheld) + " more members than the limit of " + std::to_string(pack_->alert_limit) +
@@ -285,7 +287,7 @@ std::vector<AlertTransition> AlertLifecycle::firing(const std::vector<RuleRun>& 
       t.member.pid = life.pid;
     }
   for (std::size_t mode = 0; mode < modes; ++mode)
-    if (summaries_[mode].number % 2 == 1) all.push_back(summary_alert(static_cast<Mode>(mode), withheld(mode)));
+    if (summaries_[mode].number % 2 == 1) all.push_back(summary_alert(static_cast<Mode>(mode), withheld(mode), summaries_[mode].moved));
   return all;
 }
 

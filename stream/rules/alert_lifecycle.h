@@ -107,7 +107,7 @@ class AlertLifecycle {
   void summarise(const Call& call);
   void summarise(Mode mode, std::uint32_t withheld, const Call& call);
   [[nodiscard]] AlertTransition transition(RuleIndex rule, Slot slot, const Life& life, const Topology& topology) const;
-  [[nodiscard]] AlertTransition summary_alert(Mode mode, std::uint32_t withheld) const;
+  [[nodiscard]] AlertTransition summary_alert(Mode mode, std::uint32_t withheld, Time since) const;
   [[nodiscard]] std::uint32_t withheld(std::size_t mode) const;
 
   const Pack* pack_;

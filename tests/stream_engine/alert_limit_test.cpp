@@ -125,3 +125,24 @@ TEST_CASE("of 10,000 ranks that fire the lowest are named up to the limit, one s
   CHECK(reported.size() == limit);
   for (const auto& t : reported) CHECK((t.state == AlertState::resolved && t.reason == ResolveReason::attempt_ended));
 }
+
+TEST_CASE("the summary of who is over the limit is an alert as others are: it resolves as it fired, and the next has another id") {
+  Job job;
+  std::vector<stream::AlertTransition> all;
+  for (const double heat : {95, 60, 95, 60}) {
+    job.heats(25, [&](std::uint32_t r) { return r <= limit ? heat : 60; });
+    for (const auto& t : summaries(job.look())) all.push_back(t);
+  }
+  REQUIRE(all.size() == 4);
+  for (const std::size_t fired : {0, 2}) {
+    CHECK(all[fired].state == AlertState::firing);
+    CHECK(all[fired + 1].state == AlertState::resolved);
+    CHECK(all[fired].number == 1);
+    CHECK(all[fired + 1].number == 2);
+    CHECK(all[fired].id == all[fired + 1].id);
+    CHECK(all[fired].since == all[fired].at);
+    CHECK(all[fired].since == all[fired + 1].since);
+    CHECK(all[fired].at < all[fired + 1].at);
+  }
+  CHECK(all[0].id != all[2].id);
+}

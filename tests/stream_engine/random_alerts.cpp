@@ -187,7 +187,7 @@ struct Run {
     CHECK(t.at >= t.since);
     CHECK(t.at <= LiveJob::at(job.now));
     if (t.number % 2 == 0) CHECK((t.severity == alert.severity && t.mode == alert.mode));
-    if (t.number > 1 && t.rule != "alert_limit") CHECK(t.since == alert.since);
+    if (t.number > 1) CHECK(t.since == alert.since);
     alert = {t.number, t.at, t.since, t.state, t.severity, t.mode};
     if (t.rule == "alert_limit") {
       withheld += t.state == AlertState::firing;
