@@ -4,6 +4,7 @@
 #include <compare>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "adapters/formats/merge.h"
 #include "adapters/journal/journal.h"
@@ -30,7 +31,9 @@ constexpr std::size_t most_batched = 4096, most_batched_bytes = 1u << 20;
 
 // The owner of a source's coverage: a rank, a node, or the whole job, as the records name it.
 struct CoverageKey {
-  std::string attempt, source;
+  std::string attempt;
+  std::uint32_t ends = 0;  // of the job that came before, where the attempt has no name: what is over is covered no more
+  std::string source;
   Level level = Level::job;
   std::uint32_t rank = 0;
   std::string node;
@@ -76,11 +79,15 @@ class Ingestion {
   [[nodiscard]] std::string_view job_of(const JsonRecord& record) const {
     return record.job.empty() ? std::string_view{settings_.job} : record.job;
   }
-  [[nodiscard]] static CoverageKey coverage_key(const JsonRecord& record) {
-    CoverageKey key{record.attempt, std::string{source_of(record)}, Level::job, 0, {}};
+  [[nodiscard]] CoverageKey coverage_key(const JsonRecord& record) const {
+    CoverageKey key{record.attempt, 0, std::string{source_of(record)}, Level::job, 0, {}};
+    if (const auto ended = ends_.find(job_of(record)); ended != ends_.end() && record.attempt.empty()) key.ends = ended->second;
     if (record.member.level == Level::rank) key.level = Level::rank, key.rank = record.member.rank;
     else if (record.member.level != Level::job) key.level = Level::node, key.node = record.member.node;
     return key;
+  }
+  void note_end(const JsonRecord& record) {
+    if (record.is_event("end") && record.attempt.empty()) ++ends_[std::string{job_of(record)}];
   }
   [[nodiscard]] static EntryBuilder::Member member_of(const CoverageKey& key) { return {key.level, key.rank, key.node, {}}; }
 
@@ -96,7 +103,8 @@ class Ingestion {
   std::string batch_job_, batch_attempt_;
   bool batch_shapes_ = false, batch_ended_ = false;  // its records shape the job; the last is its end
   std::size_t batched_ = 0, batched_bytes_ = 0;
-  std::set<std::pair<std::string, CoverageKey>> begun_;  // covered for the first time
+  std::set<std::pair<std::string, CoverageKey>> begun_;     // covered for the first time
+  std::map<std::string, std::uint32_t, std::less<>> ends_;  // of attempts without a name, by job
 };
 
 Result<void> Ingestion::find_clock() {
@@ -148,10 +156,12 @@ Result<void> Ingestion::find_coverage() {
     const JsonRecord& record = *next->record;
     if (record.time && !next->clock_off) plan_.begin = std::min(plan_.begin, *record.time);
     if (merge_.lines() % 4096 == 0) report_progress(1, 3);
+    note_end(record);
     if (plan_.has_coverage || record.what == What::control || source_of(record).empty()) continue;
     auto [span, added] = plan_.coverage[std::string{job_of(record)}].try_emplace(coverage_key(record), Span{next->arrival, next->arrival});
     if (!added) span->second.last = next->arrival;
   }
+  ends_.clear();
   return {};
 }
 
@@ -177,7 +187,9 @@ Result<void> Ingestion::tick(Time at) {
       for (auto span = spans.begin(); span != spans.end();) {
         const CoverageKey& group = span->first;
         members.clear();
-        for (; span != spans.end() && span->first.attempt == group.attempt && span->first.source == group.source; ++span)
+        for (; span != spans.end() &&
+               std::tie(span->first.attempt, span->first.ends, span->first.source) == std::tie(group.attempt, group.ends, group.source);
+             ++span)
           if (span->second.first < at && at <= span->second.last) members.push_back(member_of(span->first));
         if (members.empty()) continue;
         // The whole job is covered if the records name no member; otherwise it needs a record of its own.
@@ -246,6 +258,7 @@ Result<void> Ingestion::take(const Merge::Record& next) {
   }
   record.add_to(batch_, record.time.value_or(arrival));
   batch_ended_ = record.is_event("end");
+  note_end(record);
   ++batched_;
   batched_bytes_ += record.room();
   switch (record.what) {

@@ -147,6 +147,20 @@ TEST_CASE_FIXTURE(Fixture, "the end of one attempt and the start of the next hav
   CHECK(entries == std::vector<std::string>{"start member end", "start end", "end"});
 }
 
+TEST_CASE_FIXTURE(Fixture, "an attempt without a name is covered no more from its end to the first record after the next start") {
+  std::string lines;
+  for (const int begin : {0, 100}) {
+    lines += at_second(begin, R"("event":"start")");
+    for (const int second : {5, 35}) lines += at_second(begin + second, R"("rank":0,"line":"x")");
+    lines += at_second(begin + 40, R"("event":"end","reason":"failed")");
+  }
+  ingest({file("a.jsonl", lines)});
+  std::vector<std::int64_t> covered;
+  for (const auto& [second, line] : read())
+    if (line.find("\"coverage\"") != std::string::npos) covered.push_back(second);
+  CHECK(covered == std::vector<std::int64_t>{5, 10, 20, 30, 105, 110, 120, 130});
+}
+
 TEST_CASE_FIXTURE(Fixture, "events and texts of one time that are longer than any entry together are spread over several") {
   std::string lines;
   const std::string text(1'000'000, 'x');
