@@ -99,10 +99,10 @@ void Attempt::pass(Time clock) {
   if (!over()) history_->pass(clock);
 }
 
-void Attempt::end(Time at, std::string reason) {
+void Attempt::end(Time time, Time arrival, std::string reason) {
   if (ended()) return;
   ended_by_event_ = true;
-  end_at(std::max(at, start_), std::move(reason));
+  end_at(std::max(intake_.placed(time, arrival, true), start_), std::move(reason));
 }
 
 void Attempt::end_unseen() {

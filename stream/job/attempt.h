@@ -55,10 +55,10 @@ class Attempt final : private Extracted {
   [[nodiscard]] Time next_due() const;
   // Performs what is due up to and at `clock`, in order. False: the budget is spent first; the rest is still due.
   bool advance(Time clock, TickBudget& budget);
-  void pass(Time clock);                  // the same where nothing is due
-  void end(Time at, std::string reason);  // its end event: E; a second end changes nothing
-  void end_unseen();                      // its last record's arrival
-  void finish_extraction();               // nothing follows: half-assembled records end
+  void pass(Time clock);                                  // the same where nothing is due
+  void end(Time time, Time arrival, std::string reason);  // its end event: E; a second end changes nothing
+  void end_unseen();                                      // its last record's arrival
+  void finish_extraction();                               // nothing follows: half-assembled records end
   void use(const PackChange& pack, Time from);
   // How many attempts of the job began before it.
   void follows(std::uint32_t attempts) { before_ = attempts, read_earlier(); }

@@ -113,7 +113,7 @@ void Subject::apply(const Entry& entry, Time log_clock) {
   refused_.accepted();
   attempt->apply(entry, origin);
   if (cluster() || entry.events.empty()) return;
-  if (const EventRecord* end = event_named(entry, "end")) attempt->end(std::min(end->time, entry.arrival), end_reason(*end));
+  if (const EventRecord* end = event_named(entry, "end")) attempt->end(end->time, entry.arrival, end_reason(*end));
 }
 
 void Subject::gap(Time from, Time to) {

@@ -64,6 +64,20 @@ TEST_CASE("an attempt ends when its end event says, not when that arrives, and n
   }
 }
 
+TEST_CASE(
+    "an end whose event says a time more than ten minutes before it arrived is placed at its arrival, and counted, as other events are") {
+  for (const auto& [given, ended] : {std::pair{2'400.0, 2'400.0}, std::pair{2'399.0, 3'000.0}, std::pair{-1e9, 3'000.0}}) {
+    SmallJob log{heat_pack()};
+    consume(log, {"start", 0, 0});
+    for (int i = 1; i < 3'000; i += 10) heat(log, i, 10);
+    consume(log, {"end", given, 3'000});
+    log.beats(3'001, 3'200);
+    REQUIRE(log.collector.verdicts.size() == 1);
+    CHECK(log.collector.verdicts[0].ended == SmallJob::at(ended));
+    CHECK(log.shard.counters().corrected_times == (given == ended ? 0 : 1));
+  }
+}
+
 TEST_CASE("a second end event changes nothing") {
   SmallJob log{heat_pack()};
   consume(log, {"start", 0, 0});
