@@ -69,8 +69,8 @@ parser "huggingface" (training {
               step = { { find = [['(?:global_)?step': '?(INT)]] }, { find = [['global_step/max_steps': '(INT)/]] }, { find = [[%\|[^|]*\|\s*(INT)/INT \[\d]] } } },
 })
 parser "llama_factory" (training {
-  about   = "trainer_log.jsonl",
-  line    = [["current_steps": (?P<step>INT), "total_steps": INT, "loss": (?P<loss>NUM)]],
+  about   = "trainer_log.jsonl; some versions count in it, and write no loss",
+  line    = [["current_steps": (?P<step>INT), "total_steps": INT,(?: "loss": (?P<loss>NUM))?]], unless = [["(?:eval|predict)_\w+":]],
   samples = { step = "step", loss = "loss", learning_rate = { find = [["(?:lr|learning_rate)": (NUM)]] } },
 })
 
@@ -143,9 +143,10 @@ parser "dora" (training {
   samples = { step = { "n", epoch = "epoch", per_epoch = "total" }, loss = "loss", grad_norm = { find = [[\| Grad (NUM)]] } },
 })
 parser "verl" (training {
-  about   = "reinforcement learning: its losses are no measure of what is learnt",
-  line    = [[\bstep:(?P<step>INT) - .*\btiming_s/step:(?P<time>NUM)]],
-  samples = { step = "step", step_time = "time", grad_norm = { find = [[\bactor/grad_norm:(NUM)]] }, learning_rate = { find = [[\bactor/lr:(NUM)]] } },
+  about   = "reinforcement learning: its losses are no measure of what is learnt; with NumPy 2 the numbers of an actor are np.float64(0.5)",
+  line    = [[\bstep:(?P<step>INT) - .*\btiming_s/step:(?:np\.float\d+\()?(?P<time>NUM)]],
+  samples = { step = "step", step_time = "time", grad_norm = { find = [[\bactor/grad_norm:(?:np\.float\d+\()?(NUM)]] },
+              learning_rate = { find = [[\bactor/lr:(?:np\.float\d+\()?(NUM)]] } },
 })
 parser "levanter" (training {
   about   = "its bar without a terminal: counts above a thousand are rounded",
@@ -278,6 +279,10 @@ parser "stable_baselines" (training {
 parser "logged_table" {
   about   = "the table of OpenAI's logger, as improved diffusion and Baselines print it: a row for each value, sorted by name",
   line    = [[^\| +(?:global_)?step +\| +(?P<step>NUM) +\|]], samples = { step = "step" }, states = { phase = "train" },
+}
+parser "logged_loss" {
+  about   = "its row of the loss; the table of Stable Baselines indents the row, and has titles above: train/",
+  line    = [[^\| (?:train_)?loss +\| +(?P<loss>NUM) +\|]], samples = { loss = "loss" }, states = { phase = "train" },
 }
 parser "episodes_returned" (training {
   about   = "CleanRL: global_step=1024, episodic_return=[21.]; self-play: batch i:12, episode_len:30",

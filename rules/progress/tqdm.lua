@@ -53,6 +53,12 @@ parser "bar_of_epochs" {
   states  = { phase = "train" },
 }
 
+parser "bar_of_all_epochs" {
+  about   = "it counts epochs, and shows the loss of the last batch: epochs:  10%|#  | 8/80 [.., loss=0.512, lr=0.003]; another bar counts the batches",
+  line    = [=[^\s*(?:[Tt]rain(?:ing)? )?[Ee]pochs?:\s+INT%\|[^|]*\|\s*INT/INT \[[^\]]*[ ,](?:train_)?loss[=:] ?(?P<loss>NUM)]=],
+  samples = { loss = "loss", learning_rate = { find = shown_rate } }, states = { phase = "train" },
+}
+
 parser "evaluation_bar" {
   about  = "of an evaluation within the training: no step is made, and none is missed",
   line   = [[^\s*(?:[Ee]val|[Vv]alid|[Tt]est|[Pp]redict|[Ii]nferenc|[Gg]enerat|[Ss]ampl)\w*\b[^|:%]{0,40}:?\s+INT%\|]],

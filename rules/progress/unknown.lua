@@ -134,7 +134,7 @@ parser "counted_of" {
 }
 parser "statistics" {
   about   = "a JSON object or a Python dictionary of a step, or of an epoch",
-  line    = [[(?i)\{.*["'](?:train(?:ing)?[_/]|step_|total_|lm_|mean_|average_|avg_|batch_)?loss["']\s*:\s*\[?["']?(?P<loss>NUM)]],
+  line    = [[(?i)\{.*["'](?:train(?:ing)?[_/]|step_|total_|lm_|mean_|average_|avg_|batch_)?loss(?:/(?:out|train))?["']\s*:\s*\[?["']?(?:np\.float\d+\()?(?P<loss>NUM)]],
   scan    = scan_loss, unless = [=[(?i)["'](?:mode|phase|split|type|stage|subset|event|kind)["']\s*:\s*["'](?:val|valid|eval|test|dev)|["']train_runtime["']]=],
   samples = with { loss = "loss", epoch = { find = [[(?i)["']epoch["']\s*:\s*(INT)\s*(?:,|\})]] }, step = { { find = [[(?i)["'](?:global_|train(?:ing)?[_/]|current_)?(?:steps?|iter|iters|iteration|num_updates|updates?)["']\s*:\s*["']?(INT)]] }, { find = [=[(?i)^[^{]*\[train(?:ing)? (INT)/INT\]]=] } } },
   states  = { phase = "train" },
@@ -197,8 +197,10 @@ parser "step_alone" {
   about   = "a line of its own: current step: 120, the 120th step, iter = 120; steps: 9000 is how many there will be",
   line    = { [[(?i)^\W*(?:(?:current|global)[ _](?:step|iteration|iter)s?|(?:training|train)[ _](?:step|iteration|iter))\s*[:=#]?\s*(?P<step>INT)(?:st|nd|rd|th)?(?: (?:step|iteration))?\W*$]],
               [[(?i)^\W*(?:the )?(?P<step>INT)(?:st|nd|rd|th) (?:step|iteration)\W*$]],
-              [[(?i)^\W*(?:epoch[ :=]{1,2}INT[,;|\s]+)?(?:global_?)?(?:step|iteration|iter)\s*[:=]\s*(?P<step>INT)(?:\s*$|-{4,}\s*$)]] },
-  scan    = [[(?i)step|iter]], samples = { step = "step" }, states = { phase = "train" },
+              [[(?i)^\W*(?:epoch[ :=]{1,2}INT[,;|\s]+)?(?:global_?)?(?:step|iteration|iter)\s*[:=]\s*(?P<step>INT)(?:\s*$|-{4,}\s*$)]],
+              [[(?i)^\W*num(?:ber)?[_ ](?:of[_ ])?updates\s*[:=]\s*(?P<step>INT)\s*$]],
+              lead .. [[(?:(?:epoch|step|iteration|iter|batch)[ :=]{1,2}INT[,;|\s]+){1,2}global[_ ]?step\s*[:=]\s*(?P<step>INT)\s*$]] },
+  scan    = [[(?i)step|iter|updates]], samples = { step = "step" }, states = { phase = "train" },
 }
 parser "step_of" {
   about   = "how far it is, and no loss: step 1200/50000, iteration: 30 of 9000; of a total of hundreds, so that stages of a set-up are none",
