@@ -141,7 +141,7 @@ pattern "training_ended" {
 }
 
 pattern "named_over" {
-  line   = [=[(?i)^\W*(?:(?:info|debug)\W+)?(?:\[[^\]]*\]\W*)*(?:[\w.]+ \| |tensorflow:)?(?:(?:the )?training (?:run )?(?:is |has )?(?:now )?(?:finished|completed?|done|ended)\b|(?:the )?training is (?:now )?over\b|(?:finish(?:ed)?|completed|done|end(?:ed)?(?: of)?) (?:with )?training\b|(?:\S+ info: )?total training time: \d|training time \d+(?: days?, \d+)?:\d\d:\d\d\s*$|stopping[ _]early:|early[ -]?stopping (?:triggered|at epoch|at step|after epoch)|loss for final step: NUM|optimi[sz]ation (?:is |has )?(?:finished|completed?|done)\b|saved (?:the )?final model\b|(?:the )?(?:final|fine-?tuned|trained) model (?:is |was |has been )?saved\b)|训练(?:已经|已|全部)?(?:完成|结束|完毕)|(?:学習|トレーニング)が?(?:完了|終了)]=],
+  line   = [=[(?i)^\W*(?:(?:info|debug)\W+)?(?:\[[^\]]*\]\W*)*(?:[\w.]+ \| |tensorflow:)?(?:(?:the )?training (?:run )?(?:is |has )?(?:now )?(?:finished|completed?|done|ended)\b|(?:the )?training is (?:now )?over\b|(?:finish(?:ed)?|completed|done|end(?:ed)?(?: of)?) (?:with )?training\b|(?:\S+ info: )?total training time: \d|training time \d+(?: days?, \d+)?:\d\d:\d\d\s*$|stopping[ _]early:|early[ -]?stopping (?:triggered|at epoch|at step|after epoch)|loss for final step: NUM|optimi[sz]ation (?:is |has )?(?:finished|completed?|done)\b|saved (?:the )?final model\b|(?:the )?(?:final|fine-?tuned|trained) model (?:is |was |has been )?saved\b|accuracy of the (?:network|model) on the (?:INT )?test (?:images|set|data)\b)|训练(?:已经|已|全部)?(?:完成|结束|完毕)|(?:学習|トレーニング)が?(?:完了|終了)]=],
   unless = [[Do not forget to share your model]], event = "training_over",
 }
 
@@ -150,7 +150,8 @@ pattern "lightning_tests" {
 }
 pattern "nothing_left" {
   about  = "the time that is left for the whole training, of less than half a minute; not that of an epoch or of an evaluation, which stands right behind their count",
-  line   = [[(?i)\beta[:=]? ?(?:0 days?,? )?0?0:00:[0-2]\d\b]], unless = [=[(?i)\]\s+eta\b|\b(?:eval\w*|test\w*|val|valid\w*|infer\w*|predict\w*)\b]=], event = "training_due",
+  line   = { [[(?i)\beta[:=]? ?(?:0 days?,? )?0?0:00:[0-2]\d\b]], [["total_steps": INT, .*"remaining_time": "0?0:00:[0-2]\d"]],
+             [[^\s*(?i:(?:train(?:ing)?|total|overall) (?:steps|progress)|iterations):\s+100%\|[^|]*\|\s*INT/INT \[\d[\d:]*<0?0:00\b]] }, unless = [=[(?i)\]\s+eta\b|\b(?:eval\w*|test\w*|val|valid\w*|infer\w*|predict\w*)\b]=], event = "training_due",
 }
 pattern "counted_out" {
   about = "of all epochs the last, and of its steps the last, where they are counted: epoch 50/50, batch 2501/2501, loss 0.01; Epoch 3 of 3: 100%|###| 400/400 [..",
@@ -158,8 +159,8 @@ pattern "counted_out" {
   scan  = [[(?i)\bepochs?\b[\s:=#\[(]{0,4}\d+\s*(?:/|of\b)\s*\d]], equal = { "epoch", "epochs", "step", "steps" }, event = "training_due",
 }
 pattern "counted_out_of_all" {
-  about = "the last of all steps: Megatron, ms-swift, LLaMA-Factory, bars of diffusers",
-  line  = { [[\biteration\s+(?P<step>INT)/\s*(?P<steps>INT) \|]], [['global_step/max_steps': '(?P<step>INT)/(?P<steps>INT)']], [["current_steps": (?P<step>INT), "total_steps": (?P<steps>INT)\b]],
+  about = "the last of all steps: Megatron, ms-swift, LLaMA-Factory, modded-nanogpt, bars of diffusers",
+  line  = { [[\biteration\s+(?P<step>INT)/\s*(?P<steps>INT) \|]], [['global_step/max_steps': '(?P<step>INT)/(?P<steps>INT)']], [["current_steps": (?P<step>INT), "total_steps": (?P<steps>INT)\b]], [[\bstep:(?P<step>INT)/(?P<steps>INT) (?:(?:train_loss|val_loss|val_bpb):NUM )*train_time:]],
             [[^\s*[Ss]teps: 100%\|[^|]*\|\s*(?P<step>INT)/(?P<steps>INT) \[]] },
   equal = { "step", "steps" }, event = "training_due",
 }
