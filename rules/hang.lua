@@ -138,9 +138,11 @@ rule "stalled" {
     local trains  = phase:is("train", "eval"):surely()
     local few     = (job.step:count():is(0):all("job") & job.loss:count():below(p.few)):surely()
     local begin   = ((never & ~trains) | seen):choose(p.start, greatest((few & ~never):choose(p.rare, p.seldom), between))
-    -- Processes take their time to go: what follows the training's own last word is clean-up, unless steps are made after it.
-    local over    = job.over:age():below(steps + "10s"):surely()
-    local due     = job.due:age():below(steps + "10s"):surely()
+    -- Processes take their time to go: what follows the training's own last word is clean-up, unless steps are made after it, or losses
+    -- where no step is known.
+    local made    = job.step:count():is(0):all("job"):surely():choose(age, steps)
+    local over    = job.over:age():below(made + "10s"):surely()
+    local due     = job.due:age():below(made + "10s"):surely()
     local gone    = (over | due) & ~job.worked:count():above(0):surely():any("job")
     -- Nor is a step missing once the process of every rank has ended, and its launcher takes its time.
     local left    = job.worked:count():above(0):surely():any("job") & job.worked:age():count("job"):is(0)

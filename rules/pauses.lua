@@ -188,6 +188,13 @@ case "a log that shows losses alone, with pauses that grow" {
 case "a log that shows losses alone stands still" {
   ranks = 1, { lasting = "10m", phase = "train", loss = ramp(2, 1) }, { lasting = "70m", loss = silent }, fires = { { "stalled" } },
 }
+case "a log that shows losses alone, and whose last word is that the training is finished" {
+  ranks = 1, { lasting = "10m", phase = "train", loss = ramp(2, 1) }, { lasting = "70m", loss = silent, events = { { "training_over", at = "1s" } } },
+}
+case "a log that shows losses alone, and whose run after the one that is finished stands still" {
+  ranks = 1, { lasting = "10m", phase = "train", loss = ramp(2, 1) }, { lasting = "5m", loss = silent, events = { { "training_over", at = "1s" } } },
+  { lasting = "10m", loss = ramp(2, 1) }, { lasting = "70m", loss = silent }, fires = { { "stalled" } },
+}
 case "three losses, and hours until the next" {
   ranks = 1, { lasting = "1s", phase = "train", loss = 2 }, { lasting = "10m", loss = silent }, { lasting = "1s", loss = 1.5 }, { lasting = "5h", loss = silent }, { lasting = "1s", loss = 1.2 },
 }
