@@ -185,6 +185,7 @@ rule "collective_hang" {
     outside = "the named ranks stopped before a collective that others have begun: look at their processes first",
     stopped = "a process is stopped or waits for a device: the rest wait for it",
     spinning = "the GPUs of the named ranks do nothing while the others wait in a kernel",
+    elsewhere = "most ranks wait for others in a futex, as threads in a collective do; the named ranks do something else",
     fabric  = "all ranks wait in the same collective: the network or the library; no rank can be blamed",
   },
   actions = {
@@ -192,6 +193,8 @@ rule "collective_hang" {
                  "look at the process of rank {rank} on {node} (ps, dmesg -T): kill -CONT if it is stopped; else drain {node}", "look at the process of {who}: kill -CONT if it is stopped" },
     outside  = { "see what rank {rank} on {node} does (py-spy dump --pid {pid:.0f}), then stop the job and resume from its last checkpoint",
                  "see what rank {rank} on {node} does (py-spy dump), then stop the job and resume from its last checkpoint", "see what {who} does (py-spy dump of each process), then stop the job and resume from its last checkpoint" },
+    elsewhere = { "see what rank {rank} on {node} does (py-spy dump --pid {pid:.0f}), then stop the job and resume from its last checkpoint",
+                 "see what rank {rank} on {node} does (py-spy dump), then stop the job and resume from its last checkpoint", "see what {who} do instead (py-spy dump of each process), then stop the job and resume from its last checkpoint" },
     spinning = { "look at the GPU and the process of rank {rank} on {node} (nvidia-smi, dmesg -T); drain {node} if its GPU does not answer", "look at the GPU and the process of {who} (nvidia-smi, dmesg -T)" },
     fabric   = "check the network between the nodes (ibstat, link counters, a test of NCCL), then stop the job and resume from its last checkpoint",
     otherwise = "look at all ranks (py-spy dump of each) for the one that is not in a collective",
@@ -241,7 +244,7 @@ rule "collective_hang" {
     local stuck    = (job.stalled:now():surely() & settled(job, standing):maybe()) | (job.stalled:now():maybe() & (frozen | lit))
     local within   = waits:any("job") | (~counted & (by_state:any("job") | by_wait:any("job"))) | spin:any("job") | lit
     return stuck & within,
-      { who = who, pid = job.pid:last(), outside = c:any("job"), stopped = (who & stopped:surely()):any("job"), spinning = (who & g):any("job"),
+      { who = who, pid = job.pid:last(), outside = c:any("job"), stopped = (who & stopped:surely()):any("job"), spinning = (who & g):any("job"), elsewhere = (who & w & no_state):any("job"),
         fabric = waits:all("job") & ~who:any("job") }
   end,
 }

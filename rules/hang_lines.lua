@@ -11,6 +11,7 @@ rule "collective_timeout" {
     absent = signal "barrier_missed"     { over = "attempt" },
     first  = signal "exception_raised"   { over = "attempt" },
     step   = signal "step"               { over = "attempt" },
+    hang   = finding "collective_hang",
   },
   -- A rank that raised an exception of its own is the one that the others wait for, if the watchdogs gave up within the time that they wait (10 min, or 30) after it.
   params = { others = { "unheeded", "cut off", "DistBackendError", "DistNetworkError", "DistStoreError", "RuntimeError", "KeyboardInterrupt", "SystemExit", "SignalException", "ChildFailedError", "RayTaskError" },
@@ -19,10 +20,12 @@ rule "collective_timeout" {
   shows = "ranks that waited for a collective until their watchdog gave up: {n:.0f}; proven absent: {who}",
   causes = {
     absent  = "the named ranks did not come to a barrier",
+    hung    = "it is the end of the standstill that collective_hang reported before",
     waiting = "the ranks that print this are those that waited; which one they waited for, their lines do not show",
   },
   actions = {
     absent  = { "see what became of rank {rank} on {node}, then start again and resume from checkpoint {saved:.0f}", "see what became of {who}, then start the job again from its last checkpoint" },
+    hung    = "look at the rank that collective_hang named, if it named one: the others waited for it; then start the job again from its last checkpoint",
     waiting = "look for the rank that does not report this, and at its node; then start the job again from its last checkpoint",
   },
   evaluate = function(job, p)
@@ -34,8 +37,9 @@ rule "collective_timeout" {
     local since    = (waited & job.late:age():below("10000h")):surely():choose(job.late:age(), 0):max("job")
     local raised   = (own:age():above(since) & (own:age() - since):below(p.waits) & own:count():above(0)):surely()
     local goes_on  = job.step:age():min("job"):below(own:age() - 30):surely()
+    local hung     = job.hang:ever():surely()
     return (waited | reported | missed:surely()):any("job") & ~(raised & ~goes_on),
-      { n = waited:count("job"), who = missed:surely(), absent = missed:any("job"), waiting = ~missed:any("job"), saved = job.saved:last("step") }
+      { n = waited:count("job"), who = missed:surely(), absent = missed:any("job"), hung = ~missed:any("job"):surely() & hung, waiting = ~missed:any("job") & ~hung, saved = job.saved:last("step") }
   end,
 }
 

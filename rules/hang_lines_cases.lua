@@ -6,6 +6,13 @@ case "a watchdog gives up: those that report it waited, no rank is named" {
   { lasting = "20s", step = silent, events = { { "collective_timeout", rank = 0, seq = 133, op = "ALLREDUCE" }, { "collective_timeout", rank = 2, seq = 133, op = "ALLREDUCE" } } },
   fires = { { "collective_timeout", cause = "waiting", within = "5s" } },
 }
+case "the watchdogs give up on a hang that was reported" {
+  ranks = 4,
+  { lasting = "1m", phase = "train", step = steps(0.2), process_state = "sleeping", process_cpu = 0.3, wait_channel = "hrtimer_nanosleep" },
+  { lasting = "1m", step = silent, process_cpu = 0, wait_channel = "futex_do_wait", rank = { [1] = { wait_channel = "hrtimer_nanosleep" } } },
+  { lasting = "20s", process_cpu = 0.9, events = { { "collective_timeout", rank = 0 }, { "collective_timeout", rank = 2 }, { "collective_timeout", rank = 3 } } },
+  fires = { { "collective_hang", who = { 1 }, cause = "elsewhere" }, { "collective_timeout", cause = "hung" } },
+}
 case "a rank raises an exception of its own, and the watchdogs of the others give up later" {
   ranks = 4, { lasting = "2m", phase = "train", step = steps(1) },
   { lasting = "10m", step = silent, events = { { "traceback", rank = 2, exception = "IndexError", code = "own", at = "1s" }, { "exception_raised", exception = "IndexError", message = "2", place = "data.py", code = "own", at = "1s" } } },

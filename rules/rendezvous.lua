@@ -8,6 +8,7 @@ rule "rendezvous_hang" {
     step     = signal "step"                { over = "attempt" },
     loss     = signal "loss"                { over = "attempt" },
     process  = signal "process_cpu"         { over = "attempt" },
+    pid      = signal "process_pid"         { over = "attempt" },
     launched = signal "collective_launched" { over = "attempt" },
     met      = signal "rendezvous"          { over = "attempt" },
     phase    = signal "phase"               { over = "attempt" },
@@ -19,7 +20,7 @@ rule "rendezvous_hang" {
   -- A rank that was not seen for `missing` while the others do nothing needs no log to be missed.
   params = { missing = "60s", idle = 0.02 },
   yields_to = { "rendezvous_failed", "rank_stopped", "job_stopped", "rank_unreaped", "rank_killed", "node_down" },
-  shows = "no step since the attempt began, and no rank is in a collective; not with the others: {who}",
+  shows = "no step was seen since the attempt began, and no rank is in a collective; not with the others: {who}",
   causes = {
     missing = "the named ranks were never started, or run where no collector is: the others wait for them",
     waiting = "the rendezvous still waits for ranks to join",
@@ -29,6 +30,7 @@ rule "rendezvous_hang" {
   actions = {
     missing   = "look at the launcher of {who}: was it started, on which node, does it reach MASTER_ADDR?",
     waiting   = "see which ranks have not joined (the launcher's log on each node), and start them",
+    odd       = { "see what rank {rank} on {node} does (py-spy dump --pid {pid:.0f}), then start the job again", "see what rank {rank} on {node} does (py-spy dump), then start the job again" },
     init      = "see where the ranks wait (py-spy dump of each): as a rule in the first collective, over a network interface that does not reach (NCCL_SOCKET_IFNAME)",
     otherwise = "check the launcher on each node, and that each reaches MASTER_ADDR and MASTER_PORT",
   },
@@ -54,7 +56,7 @@ rule "rendezvous_hang" {
     local odd     = (off & off:at_most((0.25 * waits:count("job")):clamp(1), "job") & most:below(2.5)):surely() & ~missing:surely()
     local lost    = (absent & job.process:age():above(p.missing)):any("job") & job.cpu:mean():max("job"):below(p.idle)
     return ((job.stalled:now() & never) | (lost & never:maybe())):surely() & alone & ~working,
-      { who = absent:surely() | odd, missing = missing, odd = odd:any("job"), waiting = met:is("waiting") & ~missing:surely(), init = ~missing & ~odd:any("job") }
+      { who = absent:surely() | odd, pid = job.pid:last(), missing = missing, odd = odd:any("job"), waiting = met:is("waiting") & ~missing:surely(), init = ~missing & ~odd:any("job") }
   end,
 }
 
