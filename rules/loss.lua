@@ -21,7 +21,7 @@ rule "loss_not_finite" {
   -- is no number once is left out as well; two in a row are not, in a run that began with one that was, nor three where a search is long over. Bars show a loss that is no
   -- number until the first step is made: so a value that was one has come before, or eight have not.
   params = { late = 1000 }, clear = "8 of 8",
-  shows = "loss {loss} at step {step:.0f}",
+  shows = "loss {loss} after step {step:.0f}",      -- the last one that is known to be made: the row of a value's own step is closed after it
   causes = {
     itself   = "the loss itself",
     gradient = "the gradient, twice in a row, or with a loss of 0",
