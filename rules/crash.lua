@@ -105,8 +105,7 @@ rule "startup_crash" {
     local part   = first:where { exception = "cut off" }
     local parts  = part:count():above(0):surely()
     local site, reached = site_of(job, whole, chain)
-    -- A disk that is full strikes at the first save: the steps until then prove nothing.
-    return crash & (~begun | storage) & ~well,
+    return crash & ~begun & ~well,
       { who = raised | (ended & ~raised:any("job")), exception = named & placed & ~reached, reached = reached, site = site, torn = named & ~placed & parts, bare = named & ~placed & ~parts, class = whole:first("exception"), message = whole:first("message"), place = whole:first("place"), cut = parts & ~named, where = part:first("place"),
         linked = chain, last = linked:last("exception"), words = linked:last("message"), at = linked:last("place"), environment = missing, asset = asset, storage = storage, usage = any(job.usage), gpu = gpu }
   end,
@@ -130,7 +129,7 @@ rule "exception" {
   -- was survived. So is one in a job that prints exceptions again and again and goes on, as those that run code on trial: `often` of them are
   -- older than two minutes, steps are not, and one came after the last of them.
   params = { together = 0.5, after = 30, last = "5m", often = 3, steps = "2m" },
-  yields_to = { "startup_crash", "rank_killed", "rendezvous_failed", "cuda_out_of_memory", "gpu_error", "gpu_error_in_log", "cuda_failed", "checkpoint_unreadable",
+  yields_to = { "startup_crash", "storage_lost", "rank_killed", "rendezvous_failed", "cuda_out_of_memory", "gpu_error", "gpu_error_in_log", "cuda_failed", "checkpoint_unreadable",
                 "collective_hang", "collective_timeout", "loss_not_finite", "node_down", "node_lost", "preempted" },
   shows = "{class}: {message}, in {place}; on {who}",
   causes = {
@@ -180,7 +179,7 @@ rule "exception_cut" {
     finished = signal "training_ended"   { over = "attempt" },
   },
   params = { after = 30, last = "5m" },
-  yields_to = { "exception", "startup_crash", "rank_exited", "rank_killed", "rendezvous_failed", "cuda_out_of_memory", "gpu_error", "gpu_error_in_log", "cuda_failed", "checkpoint_unreadable",
+  yields_to = { "exception", "startup_crash", "storage_lost", "rank_exited", "rank_killed", "rendezvous_failed", "cuda_out_of_memory", "gpu_error", "gpu_error_in_log", "cuda_failed", "checkpoint_unreadable",
                 "collective_hang", "collective_timeout", "collective_failed", "loss_not_finite", "node_down", "node_lost", "preempted" },
   shows = "a traceback began, and its end is missing: {who}",
   causes = { cut = "the lines between come from another stream or another rank, or the process ended before all was written" },
@@ -208,13 +207,8 @@ case "the first barrier finds no memory on a GPU" {
     { "traceback", rank = 1, exception = "RuntimeError", part = "no room", at = "1s" }, { "exception_raised", exception = "RuntimeError", part = "no room", at = "1s" }, { "cuda_oom", rank = 1, at = "1s" } }, ends = "failed" },
   fires = { { "startup_crash", who = { 1 }, cause = "gpu" } },
 }
-case "the disk is full at the first save" {
-  ranks = 2, { lasting = "20s", phase = "train", step = steps(1), events = { { "disk_full", rank = 0, at = "6s" }, { "traceback", rank = 0, at = "6s" } }, ends = "failed" },
-  fires = { { "startup_crash", cause = "storage" } },
-}
-case "the file system goes away" {
-  ranks = 2, { lasting = "3m", phase = "train", step = steps(1) },
-  { lasting = "5s", step = silent, events = { { "storage_failed", rank = 1, errno = 116 }, { "traceback", rank = 1, exception = "OSError" } }, ends = "failed" },
+case "the disk is full before the first step" {
+  ranks = 2, { lasting = "8s", phase = "starting", events = { { "disk_full", rank = 0, at = "6s" }, { "traceback", rank = 0, at = "6s" } }, ends = "failed" },
   fires = { { "startup_crash", cause = "storage" } },
 }
 case "a traceback that the job survives" {

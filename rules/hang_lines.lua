@@ -130,7 +130,7 @@ rule "collective_warned" {
   -- Of what it does without, NCCL warns when it starts, and the job goes on. The last words of a job are another matter.
   params = { last = "2m" },
   yields_to = { "collective_hang", "collective_timeout", "collective_failed", "rank_killed", "rendezvous_failed", "gpu_error", "gpu_error_in_log", "cuda_out_of_memory",
-                "startup_crash", "exception", "node_down", "node_lost", "preempted" },
+                "startup_crash", "storage_lost", "exception", "node_down", "node_lost", "preempted" },
   shows = "ranks that report a warning of NCCL, and nothing after it: {n:.0f}",
   actions = { otherwise = "read NCCL's warning in the log, check the network between the nodes, and start again with NCCL_DEBUG=INFO" },
   evaluate = function(job, p)

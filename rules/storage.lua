@@ -1,0 +1,65 @@
+-- A1: a job that loses its storage in the middle of its training (before its first step: `startup_crash`).
+
+-- An error after which steps go on was survived.
+local function goes_on(job, word, after)
+  local age = word:age()
+  return ((age - job.step:age():min("job")):above(after) & age:below("10000h")):surely()
+end
+local function well(job) return job.ended:last():is("completed", "cancelled", "timeout", "preempted", "requeued"):surely() end
+
+rule "storage_lost" {
+  family = "A1", severity = "critical", per = "job", every = "end",
+  summary = "The job failed in the middle of its training, for want of its storage",
+  needs = {
+    saved    = signal "checkpoint_saved"  { over = "attempt" },
+    full     = signal "disk_full"         { over = "attempt" },
+    denied   = signal "permission_denied" { over = "attempt" },
+    broken   = signal "storage_failed"    { over = "attempt" },
+    failed   = signal "rank_failed"       { over = "attempt" },
+    step     = signal "step"              { over = "attempt" },
+    loss     = signal "loss"              { over = "attempt" },
+    ended    = signal "end_reason"        { over = "attempt" },
+    finished = signal "training_ended"    { over = "attempt" },
+  },
+  -- A disk that is full strikes at a save: the steps until then prove nothing. What a line says long before the end was survived, unless a launcher
+  -- or the scheduler says that the job failed.
+  params = { last = "5m", after = 10 },
+  yields_to = { "rank_killed", "rendezvous_failed", "cuda_out_of_memory", "gpu_error", "gpu_error_in_log", "checkpoint_unreadable", "collective_timeout", "node_down", "node_lost", "preempted" },
+  shows = "a file could not be written or read, and the job ended",
+  causes = {
+    full   = "the disk or the quota is full, or the job may not write files of that size",
+    denied = "it has no permission to write there, or what it writes to is read-only",
+    broken = "the file system failed, or went away",
+  },
+  actions = {
+    full   = { "free space or raise the quota (df -h, df -i, quota, ulimit -f), see that the last checkpoint is whole, then start again and resume from checkpoint {saved:.0f}",
+               "free space or raise the quota (df -h, df -i, quota, ulimit -f), see that the last checkpoint is whole, then start the job again" },
+    denied = "let the job write there, or have it write elsewhere; then start it again",
+    broken = "mend the file system (dmesg -T, mount, ls on it), see that the last checkpoint is whole, then start the job again",
+  },
+  evaluate = function(job, p)
+    local over   = job.failed:where { exitcode = { 1, 2, 126, 127, 255 } }:count():above(0):surely():any("job") | job.ended:last():is("failed"):surely()
+    local function any(events) return (events:count():above(0):surely() & (over | ~(events:age():above(p.last) & events:age():below("10000h")):surely())):any("job") end
+    local broken = (job.broken:count():above(0) & ~goes_on(job, job.broken, p.after)):surely():any("job")
+    local full, denied = any(job.full), any(job.denied)
+    local begun  = (job.step:count():above(0):any("job") | job.loss:count():above(0)):surely()
+    return (full | denied | broken) & begun & ~well(job) & ~job.finished:count():above(0):surely(),
+      { who = (job.full:count():above(0) | job.denied:count():above(0) | job.broken:count():above(0)):surely(), full = full, denied = denied, broken = broken, saved = job.saved:last("step") }
+  end,
+}
+
+-- ---- cases ------------------------------------------------------------------------------------------------------------------------
+
+case "the disk is full at the first save" {
+  ranks = 2, { lasting = "20s", phase = "train", step = steps(1), events = { { "disk_full", rank = 0, at = "6s" }, { "traceback", rank = 0, at = "6s" } }, ends = "failed" },
+  fires = { { "storage_lost", who = { 0 }, cause = "full" } },
+}
+case "the file system goes away" {
+  ranks = 2, { lasting = "3m", phase = "train", step = steps(1) },
+  { lasting = "5s", step = silent, events = { { "storage_failed", rank = 1, errno = 116 }, { "traceback", rank = 1, exception = "OSError" } }, ends = "failed" },
+  fires = { { "storage_lost", who = { 1 }, cause = "broken" } },
+}
+case "a file is closed to the job in the middle of its training" {
+  ranks = 1, { lasting = "1m", phase = "train", step = steps(1), loss = ramp(5, 4), events = { { "permission_denied", rank = 0, at = "58s" }, { "traceback", rank = 0, exception = "PermissionError", at = "58s" } }, ends = "failed" },
+  fires = { { "storage_lost", cause = "denied" } },
+}
