@@ -41,6 +41,8 @@ rule "rank_killed" {
     segment = "it touched memory that is not its own: a library, as a rule",
     shared  = "shared memory is too small, or a file that it had mapped shrank",
     loader  = "a worker of the data loader was killed, and its rank with it",
+    crashed = "it crashed (SIGSEGV, SIGILL or SIGFPE), in native code of a library as a rule",
+    sent    = "SIGKILL ended it: the kernel for want of memory, the scheduler, or a person sent it",
   },
   actions = {
     memory    = { "give the job more memory, or let it load less; start it again and resume from checkpoint {saved:.0f}", "give the job more memory, or let it load less (fewer loader workers); then start it again" },
@@ -49,6 +51,8 @@ rule "rank_killed" {
     segment   = "start the job again; if it comes back, look at the library that the kernel's log names (dmesg -T)",
     shared    = "give the container more shared memory (--shm-size), or use fewer loader workers; then start it again",
     loader    = "use fewer loader workers, or give the job more memory; then start it again",
+    crashed   = { "start again with PYTHONFAULTHANDLER=1, which prints where it crashes, and resume from checkpoint {saved:.0f}; look for its line in the kernel's log (dmesg -T on {node})",
+                  "start again with PYTHONFAULTHANDLER=1, which prints where it crashes, and look for its line in the kernel's log (dmesg -T on {node})", "start again with PYTHONFAULTHANDLER=1, which prints where it crashes" },
     otherwise = { "ask who killed it (dmesg -T on {node}, the scheduler's log); start again and resume from checkpoint {saved:.0f}", "ask who killed it (dmesg -T on {node}, the scheduler's log), then start the job again",
                   "ask who killed it (dmesg -T, the scheduler's log), then start the job again" },
   },
@@ -57,6 +61,12 @@ rule "rank_killed" {
                     | job.failed:where { exitcode = { -4, -7, -8, -9, -11, 132, 135, 136, 137, 139 } }:count():above(0)
                     | job.failed:where { how = { "Killed", "Out Of Memory", "Segmentation fault", "Bus error", "Illegal instruction", "Floating point exception" } }:count():above(0)
                     | job.reported:where { signal = { 4, 7, 8, 9, 11 } }:count():above(0)
+    local function ended_by(numbers, codes, words)
+      return (job.failed:where { signal = numbers }:count():above(0) | job.failed:where { exitcode = codes }:count():above(0)
+              | job.failed:where { how = words }:count():above(0) | job.reported:where { signal = numbers }:count():above(0)):surely()
+    end
+    local crashed = ended_by({ 4, 8, 11 }, { -4, -8, -11, 132, 136, 139 }, { "Segmentation fault", "Illegal instruction", "Floating point exception" })
+    local nine    = ended_by({ 9 }, { -9, 137 }, { "Killed" })
     local alone  = job.worker:where { signal = "none" }:count()      -- a worker that ended by itself is reported once more, without how
     -- A process that ends by an exception of its own ends its loader's workers, and Python prints how: 15 and 6 are no kill from outside then.
     local soft   = { "none", "Aborted", "Terminated" }
@@ -78,9 +88,11 @@ rule "rank_killed" {
     local who    = by_end | (alive & ~by_end:any("job"))
     local used   = (job.memory:max() / job.limit:max()):max("job"):above(p.full)
     local named  = who:any("job") | (job.oom:age():above(wait) & ~goes_on(job, job.oom, 2)):surely() | over:is("oom"):surely()
+    local known  = (oom | turned | segv | bus | loader | used):surely():any("job")      -- a better reason than the number of the signal
     local other  = (process & job.killed:age():above(wait) & ~goes_on(job, job.killed, 2)):surely():any("job")
     return (oom:surely() & named) | (loader | segv | bus):surely():any("job") | ((by_signal:surely():any("job") | other) & ~ended),
-      { who = who, memory = oom & ~turned, refused = turned, likely = used:surely() & ~oom:surely(), segment = segv:any("job"), shared = bus:any("job"), loader = loader:any("job"), saved = job.saved:last("step") }
+      { who = who, memory = oom & ~turned, refused = turned, likely = used:surely() & ~oom:surely(), segment = segv:any("job"), shared = bus:any("job"), loader = loader:any("job"),
+        crashed = (who & crashed):any("job"):surely() & ~known, sent = (who & nine):any("job"):surely() & ~known, saved = job.saved:last("step") }
   end,
 }
 

@@ -3,7 +3,11 @@
 case "a rank is killed" {
   ranks = 4, { lasting = "1m", phase = "train", step = steps(1) },
   { lasting = "5s", step = silent, events = { { "rank_failed", rank = 1, exitcode = -9, signal = 9 } }, ends = "failed" },
-  fires = { { "rank_killed", who = { 1 } } },
+  fires = { { "rank_killed", who = { 1 }, cause = "sent" } },
+}
+case "a rank crashes in native code, by its launcher's word" {
+  ranks = 4, { lasting = "1m", phase = "train", step = steps(1) }, { lasting = "9s", step = silent, events = { { "rank_failed", rank = 2, exitcode = -11, signal = 11 } }, ends = "failed" },
+  fires = { { "rank_killed", who = { 2 }, cause = "crashed" } },
 }
 case "the rank whose loader was killed, not those that lost it" {
   ranks = 4, { lasting = "1m", phase = "train", step = steps(1) },
