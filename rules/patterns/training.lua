@@ -173,3 +173,9 @@ pattern "huggingface_eval_time" { line = [['eval_runtime': '?(?P<time>NUM)]], sa
 pattern "megatron_eval"      { line = [[^\s*(?:Evaluating on INT samples|Evaluating iter INT/INT)]], states = { phase = "eval" } }
 pattern "megatron_eval_time" { line = [[\| evaluate\s?\.*: ?\(?(?P<ms>NUM)]], samples = { eval_time = { "ms", scale = 0.001 } } }
 pattern "deepspeed_chat_eval" { line = [[\*{5} Evaluating \w+, Epoch INT/INT \*{5}]], states = { phase = "eval" } }
+pattern "named_evaluation" {
+  about  = "frameworks of no known name: it says that it begins to evaluate; the next line of progress ends that",
+  line   = [=[(?i)(?:^\W*|[-|\]:]\s+)(?:now )?(?:(?:running|starting|start|begin(?:ning)?|performing|doing) (?:the |an? |final |full |periodic )*(?:evaluation|validation|eval)\b|(?:evaluating|validating)(?: (?:the )?(?:model|policy|agent|checkpoint|on|at|after)\b|\s*\.{2,}|\s*$))]=],
+  unless = [=[(?i)\*{5} Running|\bevery\b|\bstrategy\b|\b(?:finished|done|complete[d]?|skip\w*|disabled|failed|error)\b|%\||:\s*(?:\d|true|false)|\b(?:start|from) (?:step|epoch)s?\b]=],
+  states = { phase = "eval" },
+}
