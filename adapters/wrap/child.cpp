@@ -26,6 +26,11 @@ void offer(const std::string& modules) {
   ::setenv("PYTHONPATH", before.empty() ? modules.c_str() : (before + ':' + modules).c_str(), 1);
 }
 
+// Into a pipe Python writes once 8 KiB have come together: minutes of steps, which would be judged, and seen, that late.
+void write_at_once(int out) {
+  if (::isatty(out) == 0) ::setenv("PYTHONUNBUFFERED", "1", 0);
+}
+
 [[noreturn]] void become(const std::vector<std::string>& command, const std::string& modules, const Signals& signals,
                          const Streams& streams) {
   char byte;
@@ -39,6 +44,7 @@ void offer(const std::string& modules) {
   for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
   offer(modules);
+  write_at_once(1);
   signals.restore();
   ::execvp(arguments[0], arguments.data());
   const int error = errno;

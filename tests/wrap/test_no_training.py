@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 TOCSIN = os.environ.get("TOCSIN", "build/release/adapters/cli/tocsin")
@@ -78,6 +79,18 @@ class NoTraining(unittest.TestCase):
         done = wrap("sh", "-c", r"printf '\033[31merror: red\033[0m\n' >&2; exit 1")
         self.assertNotIn("\x1b", ours(done)[0])
         self.assertIn("error: red", ours(done)[0])
+
+    def test_what_python_prints_into_a_pipe_is_seen_at_once(self):
+        script = "import time; print('begun'); time.sleep(60)"
+        with tempfile.TemporaryDirectory() as folder:
+            environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"} | {"XDG_STATE_HOME": folder}
+            with subprocess.Popen([TOCSIN, "wrap", "--", sys.executable, "-c", script], env=environment, stdout=subprocess.PIPE,
+                                  stderr=subprocess.DEVNULL, text=True) as running:
+                begin = time.monotonic()
+                self.assertEqual(running.stdout.readline(), "begun\n")
+                took = time.monotonic() - begin
+                running.terminate()
+        self.assertLess(took, 40)
 
     def test_a_training_has_its_verdict(self):
         done = wrap(sys.executable, "-c", TRAINING)
