@@ -51,16 +51,19 @@ std::string join(const Words& words, const char* between) {
   return text;
 }
 
-// "C2, … (unknown: a, b, c, d, e)" as "C2, … (unknown: a, b, c and 2 more)": the whole is in the JSON lines.
+// "C2, … (unknown: a, b, c, d, e; rule was known in 72 % …)" as "C2, … (unknown: a, b, c and 2 more)": what a person may add to the data. The whole is
+// shown with --verbose, and stands in the JSON lines.
 std::string shortened(const std::string& doubt) {
   constexpr int most = 3;
-  std::size_t cut = std::string::npos;
-  int parts = 1;
   const std::size_t begin = std::min(doubt.find(" ("), doubt.size());
-  for (std::size_t at = doubt.find_first_of(",;", begin); at != std::string::npos; at = doubt.find_first_of(",;", at + 1))
-    if (parts++ == most) cut = at;
+  if (doubt.compare(begin, 11, " (unknown: ") != 0) return doubt.substr(0, begin);
+  const std::size_t end = std::min(doubt.find(';', begin), doubt.size() - 1);
+  std::size_t cut = end;
+  int signals = 1;
+  for (std::size_t at = doubt.find(',', begin); at < end; at = doubt.find(',', at + 1))
+    if (signals++ == most) cut = at;
   // Less than two would save nothing.
-  return parts < most + 2 ? doubt : fmt::format("{} and {} more)", doubt.substr(0, cut), parts - most);
+  return signals < most + 2 ? doubt.substr(0, end) + ")" : fmt::format("{} and {} more)", doubt.substr(0, cut), signals - most);
 }
 
 }  // namespace
@@ -176,7 +179,7 @@ void Terminal::verdict(const stream::Verdict& v) {
     if (line.standing == stream::Standing::out) out.push_back(stream::with_words(line.family, line.words));
   if (!out.empty()) text += paragraph("ruled out", join(out, "; "));
   std::vector<std::string> doubts;
-  std::transform(v.cannot_decide.begin(), v.cannot_decide.end(), std::back_inserter(doubts), shortened);
+  for (const std::string& doubt : v.cannot_decide) doubts.push_back(options_.verbose ? doubt : shortened(doubt));
   if (!doubts.empty()) text += paragraph("cannot decide", join(doubts, "; "));
   print(options_.out, text);
 }

@@ -21,10 +21,10 @@ sys.exit(3)
 """
 
 
-def wrap(*command):
+def wrap(*command, options=()):
     with tempfile.TemporaryDirectory() as folder:
         environment = dict(os.environ, TOCSIN_RULES=str(ROOT / "rules"), XDG_STATE_HOME=folder, TERM="dumb")
-        done = subprocess.run([TOCSIN, "wrap", "--job", "it", "--", *command], env=environment, capture_output=True, text=True, timeout=120)
+        done = subprocess.run([TOCSIN, "wrap", "--job", "it", *options, "--", *command], env=environment, capture_output=True, text=True, timeout=120)
     return done
 
 
@@ -79,6 +79,13 @@ class NoTraining(unittest.TestCase):
         done = wrap("sh", "-c", r"printf '\033[31merror: red\033[0m\n' >&2; exit 1")
         self.assertNotIn("\x1b", ours(done)[0])
         self.assertIn("error: red", ours(done)[0])
+
+    def test_why_a_verdict_cannot_decide_is_shown_to_who_asks(self):
+        short, long = wrap(sys.executable, "-c", TRAINING), wrap(sys.executable, "-c", TRAINING, options=["--verbose"])
+        for done in short, long:
+            self.assertRegex(done.stderr, r"\n +cannot decide +B2, a broken GPU")
+        self.assertNotIn("saw no gpu", short.stderr)
+        self.assertIn("saw no gpu", long.stderr)
 
     def test_what_python_prints_into_a_pipe_is_seen_at_once(self):
         script = "import time; print('begun'); time.sleep(60)"
