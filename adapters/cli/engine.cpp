@@ -44,6 +44,7 @@ class Ending {
       else if (line.error_stream) last_ = line.text;
     }
     for (const stream::EventRecord& event : entry.events) {
+      if (event.name == "start") attempt_ = entry.attempt;
       if (event.name != "end") continue;
       for (const auto& field : event.fields)
         if (const auto* number = std::get_if<double>(&field.value)) {
@@ -53,6 +54,8 @@ class Ending {
     }
   }
   [[nodiscard]] bool over() const noexcept { return code_ || signal_; }
+  [[nodiscard]] bool asked() const noexcept { return asked_; }                    // a signal or Ctrl-C came shortly before
+  [[nodiscard]] const std::string& attempt() const noexcept { return attempt_; }  // the last that began; empty: none was read
   [[nodiscard]] std::string text(const std::string& job) const {
     std::string text = "job " + job;
     if (signal_) text += fmt::format(" was ended by signal {} ({})", *signal_, strsignal(*signal_));
@@ -78,7 +81,7 @@ class Ending {
       if (lower.find(word) != std::string::npos) return true;
     return false;
   }
-  std::string error_, last_;
+  std::string error_, last_, attempt_;
   std::optional<int> code_, signal_;
 };
 
@@ -113,9 +116,11 @@ class Publisher {
  private:
   void show(const stream::Verdict& verdict) {
     const bool unexplained = verdict.family.empty() && verdict.end_reason == "failed";
+    // The command's end is not that of an attempt that another followed.
+    const bool last = ending_->attempt().empty() || ending_->attempt() == verdict.attempt;
     if (!wrapped_ || verdict.training) show_held();
     held_.clear();
-    if (wrapped_ && (!verdict.training || unexplained)) terminal_->note(ending_->text(verdict.subject));
+    if (wrapped_ && last && (!verdict.training || unexplained)) terminal_->note(ending_->text(verdict.subject));
     if (!wrapped_ || verdict.training) terminal_->verdict(verdict);
   }
   void show_held() {

@@ -21,6 +21,16 @@ sys.exit(3)
 """
 
 
+# Two generations of one rank, each with a process of its own.
+TWICE = """
+import os, subprocess, sys, time
+for code in 0, 3:
+    subprocess.run([sys.executable, "-c", f"import sys, time; time.sleep(3); sys.exit({code})"], env=dict(os.environ, RANK="0", WORLD_SIZE="1"))
+    time.sleep(1)
+sys.exit(3)
+"""
+
+
 def wrap(*command, options=()):
     with tempfile.TemporaryDirectory() as folder:
         environment = dict(os.environ, TOCSIN_RULES=str(ROOT / "rules"), XDG_STATE_HOME=folder, TERM="dumb")
@@ -79,6 +89,11 @@ class NoTraining(unittest.TestCase):
         done = wrap("sh", "-c", r"printf '\033[31merror: red\033[0m\n' >&2; exit 1")
         self.assertNotIn("\x1b", ours(done)[0])
         self.assertIn("error: red", ours(done)[0])
+
+    def test_an_attempt_that_another_follows_says_nothing(self):
+        done = wrap(sys.executable, "-c", TWICE)
+        self.assertEqual(done.returncode, 3)
+        self.assertEqual(ours(done), ["tocsin: job it failed with exit status 3"])
 
     def test_why_a_verdict_cannot_decide_is_shown_to_who_asks(self):
         short, long = wrap(sys.executable, "-c", TRAINING), wrap(sys.executable, "-c", TRAINING, options=["--verbose"])
