@@ -49,6 +49,7 @@ class Ending {
       for (const auto& field : event.fields)
         if (const auto* number = std::get_if<double>(&field.value)) {
           if (field.name == "code") code_ = static_cast<int>(*number);
+          if (field.name == "asked") asked_ = true;
           if (field.name == "signal") signal_ = static_cast<int>(*number);
         }
     }
@@ -83,6 +84,7 @@ class Ending {
   }
   std::string error_, last_, attempt_;
   std::optional<int> code_, signal_;
+  bool asked_ = false;
 };
 
 // Where reports go that are to be seen: the terminal and a file.
@@ -114,7 +116,8 @@ class Publisher {
   }
 
  private:
-  void show(const stream::Verdict& verdict) {
+  void show(stream::Verdict verdict) {
+    if (verdict.family.empty() && verdict.end_reason == "failed" && ending_->asked()) verdict.end_reason = "cancelled";
     const bool unexplained = verdict.family.empty() && verdict.end_reason == "failed";
     // The command's end is not that of an attempt that another followed.
     const bool last = ending_->attempt().empty() || ending_->attempt() == verdict.attempt;

@@ -67,15 +67,22 @@ void PassThrough::take(Stream& stream, Descriptor& owner) {
 void PassThrough::keys(const Child& child) {
   const ssize_t size = ::read(STDIN_FILENO, buffer_.data(), 4096);
   if (size > 0) {
-    keys_.write({buffer_.data(), static_cast<std::size_t>(size)});
+    const std::string_view typed{buffer_.data(), static_cast<std::size_t>(size)};
+    if (typed.find(parts_.terminal.interrupt()) != typed.npos) parts_.state.asked_at = stream::nanoseconds(parts_.clock.now());
+    keys_.write(typed);
   } else if (size == 0 || (errno != EAGAIN && errno != EINTR)) {
     keys_open_ = false;
     hang_up(&child);
   }
 }
 
-void PassThrough::hang_up(const Child* child) {
+void PassThrough::ask_to_end() {
   parts_.state.asked_to_end = true;
+  parts_.state.asked_at = stream::nanoseconds(parts_.clock.now());
+}
+
+void PassThrough::hang_up(const Child* child) {
+  ask_to_end();
   if (child == nullptr || !child->started()) return;
   ::kill(child->pid, SIGHUP);
   ::kill(child->pid, SIGCONT);
@@ -106,12 +113,12 @@ void PassThrough::signal(const Signals::Signal& signal, const Child* child) {
         ++parts_.state.reloads;
         send_state();
       } else {
-        parts_.state.asked_to_end = true;
+        ask_to_end();
         forward();
       }
       break;
     default:
-      if (asks_to_end(number)) parts_.state.asked_to_end = true;
+      if (asks_to_end(number)) ask_to_end();
       forward();
   }
 }

@@ -53,6 +53,7 @@ class PassThrough {
   void take(Stream& stream, Descriptor& owner);
   void keys(const Child& child);
   void signal(const Signals::Signal& signal, const Child* child);
+  void ask_to_end();
   void hang_up(const Child* child);
   void reap(Child* child);
   void changed(int status, Child& child);

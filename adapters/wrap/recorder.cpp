@@ -24,8 +24,9 @@ constexpr std::size_t most_at_once = 256u << 10;
 // A line an instant must not wake us each time: the pipe holds it meanwhile, and the parent reports when it is full.
 constexpr stream::Duration between_reads = 100ms;
 constexpr stream::Duration between_coverage = 10s;
-constexpr stream::Duration look_often = 60s;  // after a change look for processes each second, later every five
-constexpr stream::Duration pack_lead = 3s;    // a reload takes effect so much later
+constexpr stream::Duration look_often = 60s;   // after a change look for processes each second, later every five
+constexpr stream::Duration pack_lead = 3s;     // a reload takes effect so much later
+constexpr stream::Duration ends_within = 60s;  // of an end that a person, or a scheduler, asked for
 
 // A sample in the middle of its row of a second falls in no other.
 Time next_half_second(Time now) { return stream::row_end(now - 500ms + 1ns, 1s) + 500ms; }
@@ -239,9 +240,11 @@ void Recorder::finish() {
     const bool exited = WIFEXITED(state_.status);
     const int number = exited ? WEXITSTATUS(state_.status) : WTERMSIG(state_.status);
     const bool cancelled = !exited && (state_.asked_to_end || number == SIGINT);
+    // A launcher that is asked to end exits with a status of its own, as one does that failed before it was asked.
+    const bool asked = state_.asked_at != 0 && state_.ended_at - state_.asked_at < std::chrono::nanoseconds{ends_within}.count();
     const std::string_view reason = exited && number == 0 ? "completed" : cancelled ? "cancelled" : "failed";
-    const EntryBuilder::Field fields[] = {{"reason", 0, reason, true},
-                                          {exited ? "code" : "signal", static_cast<double>(number), {}, false}};
+    const EntryBuilder::Field fields[] = {
+        {"reason", 0, reason, true}, {exited ? "code" : "signal", static_cast<double>(number), {}, false}, {"asked", 1, {}, false}};
     about_attempt();
     const Time ended = std::min(stream::at_nanoseconds(state_.ended_at), now);
     if (!exited && !cancelled) {  // as a shell would report it
@@ -249,7 +252,7 @@ void Recorder::finish() {
                                             {"signal", static_cast<double>(number), {}, false}};
       entry_.event(ended, command, "process_killed", killed);
     }
-    entry_.event(ended, EntryBuilder::job(), "end", fields);
+    entry_.event(ended, EntryBuilder::job(), "end", std::span{fields, exited && number != 0 && asked ? 3u : 2u});
     recording_.append(entry_);
   }
   beat();

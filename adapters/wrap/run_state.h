@@ -16,6 +16,7 @@ struct RunState {
   bool ended = false;
   bool asked_to_end = false;  // a signal that asks to end passed through us
   int status = 0;             // as waitpid gives it
+  std::int64_t asked_at = 0;  // nanoseconds since 1970: the last such signal, or Ctrl-C
   std::int64_t ended_at = 0;  // nanoseconds since 1970
 };
 

@@ -28,6 +28,7 @@ class Terminal {
   void make_raw();  // ours, if keys go through and we are in the foreground
   void restore();
   [[nodiscard]] bool raw() const noexcept { return raw_; }
+  [[nodiscard]] char interrupt() const noexcept { return static_cast<char>(before_.c_cc[VINTR]); }  // the key: Ctrl-C, as a rule
   void copy_size() const;           // of ours to the pseudo-terminal; the kernel notifies the command
   [[nodiscard]] bool gone() const;  // we had one, and it hung up
   void become_controlling() const;  // in the command: a session of its own with the pseudo-terminal

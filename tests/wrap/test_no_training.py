@@ -114,6 +114,20 @@ class NoTraining(unittest.TestCase):
                 running.terminate()
         self.assertLess(took, 40)
 
+    def test_a_launcher_that_is_asked_to_end_has_not_failed(self):
+        script = TRAINING.replace("import sys, time", "import signal, sys, time; signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))").replace("60", "2000")
+        with tempfile.TemporaryDirectory() as folder:
+            environment = dict(os.environ, TOCSIN_RULES=str(ROOT / "rules"), XDG_STATE_HOME=folder, TERM="dumb")
+            with subprocess.Popen([TOCSIN, "wrap", "--job", "it", "--", sys.executable, "-c", script], env=environment, stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, text=True) as running:
+                for _ in range(20):
+                    running.stdout.readline()
+                running.terminate()
+                shown = running.communicate(timeout=120)[1]
+        self.assertEqual(running.returncode, 1)
+        self.assertRegex(shown, r"■ verdict  job it, attempt 1: no fault found  \(ended .*, cancelled\)")
+        self.assertNotIn("failed with", shown)
+
     def test_a_training_has_its_verdict(self):
         done = wrap(sys.executable, "-c", TRAINING)
         self.assertEqual(done.returncode, 3)

@@ -97,6 +97,21 @@ TEST_CASE("the end says how the command ended") {
   CHECK(ends[0].fields.at("reason") == "cancelled");
 }
 
+TEST_CASE("the end of a launcher that exits with a status of its own says that it was asked to end") {
+  Scratch scratch;
+  const auto asked = [&](const std::string& name, const std::string& trap) {
+    const auto ready = scratch / (name + ".ready");
+    const std::string script = "trap '" + trap + "' TERM; echo > " + ready.string() + "; for i in {1..200}; do sleep 0.1; done";
+    Running running{probe({"--journal", (scratch / name).string()}, {"bash", "-c", script}), scratch};
+    REQUIRE(running.wait_for([&] { return std::filesystem::exists(ready); }));
+    ::kill(running.pid(), SIGTERM);
+    (void)running.end();
+    return read_journal(scratch / name).named("end")[0].fields;
+  };
+  CHECK(asked("a", "exit 1") == std::map<std::string, std::string>{{"reason", "failed"}, {"code", "1"}, {"asked", "1"}});
+  CHECK(asked("b", "exit 0") == std::map<std::string, std::string>{{"reason", "completed"}, {"code", "0"}});
+}
+
 TEST_CASE("ranks are found among the descendants, sampled, and their exits reported") {
   Scratch scratch;
   const Ended ended = run(probe({"--journal", (scratch / "j").string()}, {"python3", "-c", launcher, "1"}), scratch);

@@ -120,6 +120,13 @@ TEST_CASE("keys go through: a line, an end of input, an interrupt") {
     CHECK(WTERMSIG(session.wait()) == SIGINT);
     CHECK(read_journal(scratch / "j").named("end")[0].fields.at("reason") == "cancelled");
   }
+  SUBCASE("Ctrl-C ends a launcher that exits with a status of its own: the end says that it was asked to") {
+    Session session{probe({"--journal", (scratch / "j").string()}, shell("trap 'exit 1' INT; echo ready; sleep 20")), scratch};
+    REQUIRE(session.shows("ready"));
+    session.type("\x03");
+    CHECK(WEXITSTATUS(session.wait()) == 1);
+    CHECK(read_journal(scratch / "j").named("end")[0].fields.at("asked") == "1");
+  }
 }
 
 TEST_CASE("Ctrl-Z stops the command and us, and a continue goes on with both") {
