@@ -136,10 +136,11 @@ int coordinates(lua_State* state) {
 int verdict(lua_State* state) {
   const Table table = table_argument(state, 1, "verdict");
   if (table.collection().part != Collection::Part::verdict) Host::of(state).stop(state, "verdict { … } stands in verdict.lua");
-  table.allow({"precedence", "explains", "pauses", "families"});
+  table.allow({"precedence", "explains", "passes", "pauses", "families"});
   stream::VerdictPolicy& policy = table.collection().verdict;
   policy.precedence = table.texts("precedence");
-  policy.pauses = table.texts("pauses");
+  policy.passes = table.texts("passes");
+  for (const auto& family : table.texts("pauses")) policy.passes.push_back(family);  // its name in packs of before, which states still hold
   policy.families = table.text_map("families");
   for (const auto& [family, explained] : table.params("explains")) {
     auto& list = policy.explains[family];

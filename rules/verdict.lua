@@ -27,5 +27,5 @@ verdict {
     C2 = { "A2" },           -- a launcher kills the ranks of a hang that timed out
     A2 = { "C2" },           -- survivors of a killed rank hang
   },
-  pauses = { "C" },          -- a standstill of undecided kind that cleared, in an attempt that completed
+  passes = { "A2", "B1", "C" },  -- what the job came through: it cleared, and the job completed, or ended by something that had not cleared
 }

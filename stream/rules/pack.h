@@ -117,8 +117,8 @@ struct Rule {
 struct VerdictPolicy {
   std::vector<std::string> precedence;                       // families, the strongest first
   std::map<std::string, std::vector<std::string>> explains;  // a family, and those that are its consequences if they began later
-  std::vector<std::string> pauses;                           // families that are a pause if they cleared and the attempt completed
-  std::map<std::string, std::string> families;               // each code in words: C2, "a hang in a collective"
+  std::vector<std::string> passes;              // families that are past if they cleared, and the attempt completed or another had not
+  std::map<std::string, std::string> families;  // each code in words: C2, "a hang in a collective"
 
   [[nodiscard]] std::string words(const std::string& family) const;  // empty: none
 };

@@ -75,15 +75,17 @@ Verdict conclude(const Pack& pack, const std::vector<RuleRun>& runs, const std::
   const auto contains = [](const std::vector<std::string>& list, const std::string& family) {
     return std::find(list.begin(), list.end(), family) != list.end();
   };
+  const bool completed = end_reason == "completed";
+  const bool open = std::any_of(families.begin(), families.end(), [](const auto& other) { return other.second.in && other.second.on; });
+  const auto past = [&](const std::string& family) {
+    return (completed || open) && !families.at(family).on && contains(pack.verdict.passes, family);
+  };
   const auto consequence = [&](const std::string& family) {
     return std::any_of(families.begin(), families.end(), [&](const auto& other) {
       const auto explained = pack.verdict.explains.find(other.first);
-      return other.second.in && explained != pack.verdict.explains.end() && contains(explained->second, family) &&
+      return other.second.in && !past(other.first) && explained != pack.verdict.explains.end() && contains(explained->second, family) &&
              other.second.began < families.at(family).began && families.at(family).began != never;
     });
-  };
-  const auto pause = [&](const std::string& family) {
-    return end_reason == "completed" && !families.at(family).on && contains(pack.verdict.pauses, family);
   };
   const auto rank = [&](const std::string& family) {
     const auto& order = pack.verdict.precedence;
@@ -91,12 +93,13 @@ Verdict conclude(const Pack& pack, const std::vector<RuleRun>& runs, const std::
   };
   for (const Verdict::Line& line : verdict.families) {
     if (line.standing != Standing::in) continue;
-    const bool paused = pause(line.family), follows = consequence(line.family);
+    const bool over = past(line.family), follows = consequence(line.family);
     verdict.shows.push_back(with_words(line.family, line.words) + ": " + join(line.rules, ", ") +
-                            (paused    ? " (a pause: it cleared, and the attempt completed)"
-                             : follows ? " (a consequence: it began later)"
-                                       : ""));
-    if (!paused && !follows && (verdict.family.empty() || rank(line.family) < rank(verdict.family))) verdict.family = line.family;
+                            (over && completed ? " (past: it cleared, and the attempt completed)"
+                             : over            ? " (past: it cleared, and another had not at the end)"
+                             : follows         ? " (a consequence: it began later)"
+                                               : ""));
+    if (!over && !follows && (verdict.family.empty() || rank(line.family) < rank(verdict.family))) verdict.family = line.family;
   }
   verdict.family_words = pack.verdict.words(verdict.family);
   for (const RuleRun& run : runs)

@@ -92,6 +92,13 @@ TEST_CASE("a unit that is none, and a family that the verdict does not know, are
   CHECK(load(files).pack->verdict.words("D3") == "a slow rank");
 }
 
+TEST_CASE("a pack of before that lists what is past as pauses still loads") {
+  PackFiles files = pack_of(rule_text("    return keep"));
+  files["verdict.lua"] = "verdict { families = { D3 = \"a slow rank\" }, pauses = { \"D3\" } }";
+  CHECK(problems_of(load(files)) == "");
+  CHECK(load(files).pack->verdict.passes == std::vector<std::string>{"D3"});
+}
+
 TEST_CASE("a rule that would say nothing, and a need that is never known, are warnings") {
   CHECK(has(problems_of(load_rules(rule_text("    return keep")), true),
             "warning: [r] summary is missing: its alert would not say what is wrong"));

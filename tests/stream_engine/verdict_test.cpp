@@ -137,18 +137,50 @@ TEST_CASE("precedence decides where two families began at once, where none expla
   CHECK(named(20, true, true) == "A2");
 }
 
-TEST_CASE("a standstill that cleared in an attempt that completed is a pause, and names no family") {
+TEST_CASE("a standstill that cleared in an attempt that completed is past, and names no family") {
   const auto concluded = [](bool cleared, const std::string& end_reason) {
     Bench bench;
     bench.rule("stalled").family = "C";
-    bench.pack.verdict.pauses = {"C"};
+    bench.pack.verdict.passes = {"C"};
     bench.begin();
     bench.at(10, {{Y}}), bench.at(20, {{cleared ? N : Y}});
     return verdict_of(bench, end_reason);
   };
   CHECK(concluded(true, "completed").family.empty());
-  CHECK(concluded(true, "completed").shows == Story{"C: stalled (a pause: it cleared, and the attempt completed)"});
+  CHECK(concluded(true, "completed").shows == Story{"C: stalled (past: it cleared, and the attempt completed)"});
   CHECK(concluded(false, "completed").family == "C");
   CHECK(concluded(true, "failed").family == "C");
   CHECK(concluded(true, "").shows == Story{"C: stalled"});
+}
+
+TEST_CASE("a family that cleared while another had not at the end is past, where the policy says so") {
+  const auto concluded = [](bool listed, bool cleared, bool another) {
+    Bench bench;
+    bench.rule("memory").family = "B1", bench.rule("disk").family = "A1";
+    bench.pack.verdict.precedence = {"B1", "A1"};
+    if (listed) bench.pack.verdict.passes = {"B1"};
+    bench.begin();
+    bench.at(10, {{Y}, {N}}), bench.at(20, {{cleared ? N : Y}, {another ? Y : N}});
+    return verdict_of(bench, "failed");
+  };
+  CHECK(concluded(true, true, true).family == "A1");
+  CHECK(concluded(true, true, true).shows.back() == "B1: memory (past: it cleared, and another had not at the end)");
+  CHECK(concluded(true, false, true).family == "B1");
+  CHECK(concluded(true, true, false).family == "B1");
+  CHECK(concluded(false, true, true).family == "B1");
+}
+
+TEST_CASE("what is past explains nothing: a hang after a killed rank that the job came back from is named") {
+  Bench bench;
+  bench.rule("killed").family = "A2", bench.rule("hang").family = "C2";
+  bench.pack.verdict.precedence = {"A2", "C2"};
+  bench.pack.verdict.explains = {{"A2", {"C2"}}};
+  bench.begin();
+  bench.at(10, {{Y}, {N}});
+  CHECK(verdict_of(bench, "failed").family == "A2");
+  bench.at(20, {{N}, {Y}});
+  CHECK(verdict_of(bench, "failed").family == "A2");
+  bench.pack.verdict.passes = {"A2"};
+  CHECK(verdict_of(bench, "failed").family == "C2");
+  CHECK(verdict_of(bench, "failed").shows.back() == "C2: hang");
 }
