@@ -7,6 +7,15 @@ local function goes_on(job, word, after)
   return ((age - job.step:age():min("job")):above(after) & age:below("10000h")):surely()      -- one that came at this very tick has no age yet
 end
 local function well(job) return job.ended:last():is("completed", "cancelled", "timeout", "preempted", "requeued"):surely() end
+-- What launchers raise for others, what a person asked for, and what nobody heeds; the rest is somebody's own.
+local OTHERS = { "unheeded", "KeyboardInterrupt", "SignalException", "SystemExit", "DistBackendError", "DistNetworkError", "DistStoreError", "ChildFailedError",
+                 "ProcessExitedException", "ProcessRaisedException", "CalledProcessError", "ConnectionResetError", "BrokenPipeError", "ConnectionRefusedError", "WorkerCrashedError", "RayTaskError" }
+-- The last of these words, where another start of the training came after it, and an exception of its own: it is not why the job ended.
+local function of_earlier_start(job, word)
+  local last = word:age():min("job")
+  local own  = job.raised:except { exception = OTHERS, part = "consequence" }:age():min("job")
+  return ((last - job.again:age()):above(3) & (last - own):above(3) & last:below("10000h")):surely()
+end
 
 rule "rank_killed" {
   family = "A2", severity = "critical", per = "job", every = "5s",
@@ -29,6 +38,7 @@ rule "rank_killed" {
     memory    = signal "host_memory_used"  { over = "2m" },
     limit     = signal "host_memory_limit" { over = "2m" },
     step      = signal "step"              { over = "attempt" },
+    again     = signal "run_started"       { over = "attempt" },
     gap       = signal "step_gap"          { over = 64, least = 8 },
   },
   -- 15, and 9 after it, are how launchers and schedulers end a job; 6 is a process that gave up, as a watchdog does.
@@ -57,16 +67,15 @@ rule "rank_killed" {
                   "ask who killed it (dmesg -T, the scheduler's log), then start the job again" },
   },
   evaluate = function(job, p)
-    local by_signal = job.failed:where { signal = { 4, 7, 8, 9, 11 } }:count():above(0)
-                    | job.failed:where { exitcode = { -4, -7, -8, -9, -11, 132, 135, 136, 137, 139 } }:count():above(0)
-                    | job.failed:where { how = { "Killed", "Out Of Memory", "Segmentation fault", "Bus error", "Illegal instruction", "Floating point exception" } }:count():above(0)
-                    | job.reported:where { signal = { 4, 7, 8, 9, 11 } }:count():above(0)
+    local function came(word) return word:count():above(0) & ~of_earlier_start(job, word) end
     local function ended_by(numbers, codes, words)
-      return (job.failed:where { signal = numbers }:count():above(0) | job.failed:where { exitcode = codes }:count():above(0)
-              | job.failed:where { how = words }:count():above(0) | job.reported:where { signal = numbers }:count():above(0)):surely()
+      return came(job.failed:where { signal = numbers }) | came(job.failed:where { exitcode = codes }) | came(job.failed:where { how = words })
+             | came(job.reported:where { signal = numbers })
     end
-    local crashed = ended_by({ 4, 8, 11 }, { -4, -8, -11, 132, 136, 139 }, { "Segmentation fault", "Illegal instruction", "Floating point exception" })
-    local nine    = ended_by({ 9 }, { -9, 137 }, { "Killed" })
+    local by_signal = ended_by({ 4, 7, 8, 9, 11 }, { -4, -7, -8, -9, -11, 132, 135, 136, 137, 139 },
+                               { "Killed", "Out Of Memory", "Segmentation fault", "Bus error", "Illegal instruction", "Floating point exception" })
+    local crashed = ended_by({ 4, 8, 11 }, { -4, -8, -11, 132, 136, 139 }, { "Segmentation fault", "Illegal instruction", "Floating point exception" }):surely()
+    local nine    = ended_by({ 9 }, { -9, 137 }, { "Killed" }):surely()
     local alone  = job.worker:where { signal = "none" }:count()      -- a worker that ended by itself is reported once more, without how
     -- A process that ends by an exception of its own ends its loader's workers, and Python prints how: 15 and 6 are no kill from outside then.
     local soft   = { "none", "Aborted", "Terminated" }
@@ -81,7 +90,7 @@ rule "rank_killed" {
     local alive  = job.raised:except { part = "consequence" }:count():above(0):surely() & turned      -- long enough to report it
     local bus    = job.bus:count():above(0)
     local oom    = job.oom:count():above(0) | over:is("oom"):surely()
-    local process = job.killed:except { signal = { 2, 6, 15 } }:count():above(0)
+    local process = came(job.killed:except { signal = { 2, 6, 15 } })
     local ended  = (job.cancelled:count():above(0) | job.asked:count():above(0) | job.stopped:count():above(0) | job.taken:count():above(0)):surely()
     local first  = by_signal:surely() & ~loader:surely():any("job")      -- who lost a worker comes before who lost a peer
     local by_end = loader:surely() | segv:surely() | bus:surely() | first
@@ -212,11 +221,12 @@ rule "rank_vanished" {
 }
 
 rule "cuda_out_of_memory" {
-  family = "B1", severity = "critical", per = "job", every = { "oom", "nccl", "30s" },
+  family = "B1", severity = "critical", per = "job", every = { "oom", "nccl", "30s", "end" },
   summary = "A GPU has no memory left for what was asked",
-  needs = { oom = signal "cuda_oom" { over = "attempt" }, raised = signal "traceback" { over = "attempt" }, step = signal "step" { over = "attempt" }, warned = signal "nccl_warning" { over = "attempt" }, nccl = signal "nccl_error" { over = "attempt" } },
+  needs = { oom = signal "cuda_oom" { over = "attempt" }, raised = signal "traceback" { over = "attempt" }, failed = signal "rank_failed" { over = "attempt" }, step = signal "step" { over = "attempt" }, loss = signal "loss" { over = "attempt" },
+            again = signal "run_started" { over = "attempt" }, warned = signal "nccl_warning" { over = "attempt" }, nccl = signal "nccl_error" { over = "attempt" }, ended = signal "end_reason" { over = "attempt" } },
   -- NCCL warns of what it could not get; only where it fails then is it why the job ended.
-  params = { warnings = { "Cuda failure 'out of memory'", "Cuda failure 2 'out of memory'" } },
+  params = { warnings = { "Cuda failure 'out of memory'", "Cuda failure 2 'out of memory'" }, wait = "60s", caught = 2, after = "60s" },
   yields_to = { "node_down" },
   shows = "out of GPU memory: {who}; tried to get {tried} of {total}",
   causes = {
@@ -233,7 +243,15 @@ rule "cuda_out_of_memory" {
     local taken   = job.raised:where { part = "no room" }:count():above(0):surely()
     local out     = (job.oom:count():above(0):surely() & ~taken) | (buffers & job.nccl:count():above(0):surely():any("job"))
     local begun   = job.step:count():above(0):any("job")
-    return out:any("job"),
+    -- A program that does not catch it ends: a traceback, the launcher or the job's end say so, or `wait` passes.
+    local last    = job.oom:age():min("job")
+    local raised  = job.raised:count():above(0):surely():any("job")
+    local failed  = job.failed:count():above(0):surely():any("job") | job.ended:last():is("failed", "unknown"):surely()
+    local died    = raised | failed | last:above(p.wait):surely()
+    -- One that catches it goes on: for long after a traceback, with the next step or loss where there is none.
+    local function went_on(progress, after) return ((last - progress:age():min("job")):above(after) & last:below("10000h")):surely() end
+    local on      = went_on(job.step, p.after) | (~raised & (went_on(job.step, p.caught) | went_on(job.loss, p.caught)))
+    return out:any("job") & died & ~on & ~of_earlier_start(job, job.oom),
       { who = out, tried = job.oom:last("tried"):max("job"), total = job.oom:last("total"):max("job"), plan = ~begun, growth = begun }
   end,
 }

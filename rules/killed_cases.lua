@@ -143,3 +143,31 @@ case "a read that failed and was tried again" {
   ranks = 2, { lasting = "4m", phase = "train", step = steps(1), loss = ramp(5, 4), events = { { "storage_failed", rank = 0, errno = 5, at = "1m" }, { "traceback", rank = 0, at = "1m" } }, ends = "completed" },
   fires = { { "healthy" } },
 }
+case "a batch without room in a GPU is skipped, and steps go on" {
+  ranks = 2, { lasting = "3m", phase = "train", step = steps(1), loss = ramp(5, 4), events = { { "cuda_oom", rank = 1, at = "61s" } }, ends = "unknown" },
+}
+case "an allocator's word is the last of a rank, and its steps stop" {
+  ranks = 2, { lasting = "2m", phase = "train", step = steps(1), loss = ramp(5, 4) }, { lasting = "70s", step = silent, loss = silent, events = { { "cuda_oom", rank = 1, at = "1s" } }, ends = "unknown" },
+  fires = { { "cuda_out_of_memory", who = { 1 } } },
+}
+case "no room at the first start; the second trains, and its disk is full" {
+  ranks = 1, { lasting = "1m", phase = "starting", events = { { "cuda_oom", rank = 0, at = "5s" }, { "traceback", rank = 0, exception = "OutOfMemoryError", at = "5s" }, { "exception_raised", exception = "OutOfMemoryError", at = "5s" }, { "run_started", at = "30s" } } },
+  { lasting = "3m", phase = "train", step = steps(1), loss = ramp(5, 4) },
+  { lasting = "5s", step = silent, events = { { "disk_full", rank = 0 }, { "traceback", rank = 0, exception = "OSError" }, { "exception_raised", exception = "OSError" } }, ends = "unknown" },
+  fires = { { "cuda_out_of_memory" }, { "startup_crash", cause = "storage" } }, resolves = { { "cuda_out_of_memory" } },
+}
+case "one rank found no room and went on; minutes later another one finds none" {
+  ranks = 2, { lasting = "4m", phase = "train", step = steps(1), loss = ramp(5, 4), events = { { "cuda_oom", rank = 0, at = "61s" } } },
+  { lasting = "5s", step = silent, loss = silent, events = { { "cuda_oom", rank = 1, at = "1s" }, { "traceback", rank = 1, exception = "OutOfMemoryError", at = "1s" }, { "exception_raised", exception = "OutOfMemoryError", at = "1s" } }, ends = "failed" },
+  fires = { { "cuda_out_of_memory", cause = "growth" } },
+}
+case "a rank finds no room while another one is still started, and finds none in its turn" {
+  ranks = 2, { lasting = "1m", phase = "starting", events = { { "run_started", at = "1s" }, { "cuda_oom", rank = 0, at = "10s" }, { "traceback", rank = 0, exception = "OutOfMemoryError", at = "10s" }, { "exception_raised", exception = "OutOfMemoryError", at = "10s" },
+    { "run_started", at = "20s" }, { "cuda_oom", rank = 1, at = "30s" }, { "traceback", rank = 1, exception = "OutOfMemoryError", at = "30s" }, { "exception_raised", exception = "OutOfMemoryError", at = "30s" } }, ends = "failed" },
+  fires = { { "cuda_out_of_memory", who = { 0 } } },
+}
+case "a rank was killed at an earlier start, and the last one raises" {
+  ranks = 2, { lasting = "1m", phase = "starting", events = { { "rank_failed", rank = 1, exitcode = -9, signal = 9, at = "5s" }, { "run_started", at = "20s" } } },
+  { lasting = "20s", events = { { "traceback", rank = 0, exception = "KeyError", at = "5s" }, { "exception_raised", exception = "KeyError", at = "5s" }, { "rank_failed", rank = 0, exitcode = 1, at = "6s" } }, ends = "failed" },
+  fires = { { "rank_killed", who = { 1 } }, { "startup_crash", who = { 0 } } }, resolves = { { "rank_killed" } },
+}

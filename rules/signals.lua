@@ -55,6 +55,7 @@ signals {
   loss_scale_exhausted = { kind = "event", unit = "none", owner = "job", source = log,
     documentation = "The loss scale cannot be lowered further: gradients overflow at any scale." },
   training_begun = { kind = "event", unit = "none", owner = "job", source = log, documentation = "The set-up is done; the first step comes next." },
+  run_started = { kind = "event", unit = "none", owner = "job", source = log, documentation = "A training was started, by what launchers and trainers print once at their start." },
   training_over = { kind = "event", unit = "none", owner = "job", source = log, documentation = "The log says that training is finished; some say so of each epoch." },
   training_due = { kind = "event", unit = "none", owner = "job", source = log, documentation = "By the training's own count its last step is made, or will be within half a minute." },
   training_cut_short = { kind = "event", unit = "none", owner = "job", source = log, fields = { steps = "count" },

@@ -243,3 +243,11 @@ pattern "rendezvous_waits"  { line = { [[Rendezvous'ing worker group]], [[waitin
                               unless = [[Timed out]] }
 pattern "rendezvous_joined" { line = { [[Rendezvous complete for workers]], [[init_process_group (?:done|succeeded)|process group (?:is )?initiali[sz]ed]], [[All distributed processes registered]] },
                               states = { rendezvous = "joined" } }
+
+-- What launchers and trainers print once, when they start: what a log held before the last of them is another start's.
+pattern "run_started" {
+  line  = { [[Setting OMP_NUM_THREADS environment variable for each process to be]], [[The following values were not passed to `accelerate launch`]], [[^wandb: (?:Tracking run with|Syncing run)\b]],
+            [[\bcmd = .{0,120}\bdeepspeed\.launcher\.launch\b]], [[^(?:INFO:[\w.]+: ?)?GPU available: (?:True|False)\b]], [[^(?:\[rank: \d+\] )?(?:Seed|Global seed) set to \d]], [[^nohup: ignoring input]], [[\*{5} Running training \*{5}]],
+            [[\bStart(?:ing)? training from iteration \d]], [[\bStart running, host: ]], [[\bStarted a local Ray instance]], [[\bSetting ds_accelerator to \w]], [[^Using \S+ as PyTorch extensions root\.\.\.]], [[^[^#]{0,80}[\w\])~/] ?[#$] (?:nohup |srun |CUDA_VISIBLE_DEVICES=\S+ )*(?:python[\d.]*|torchrun|accelerate launch|deepspeed) \S]] },
+  event = "run_started",
+}
