@@ -21,6 +21,12 @@ local function site_of(job, whole, chain)
   local owned = job.first:where { code = "own" }
   return owned:first("place"), (whole:first("code"):is("library") & owned:count():above(0) & ~chain):surely()
 end
+-- What another start of the training came after, and an exception of its own.
+local function of_earlier_start(job, word, own)
+  return ((word:age() - job.again:age()):above(3) & (word:age() - own:age():min("job")):above(3) & word:age():below("10000h")):surely()
+end
+-- What the program's own code raises after the training is over, and no thread of a helper, ended the program: a last test, an export.
+local function after_all(job, first) return ((job.finished:age() - first:except { part = "thread" }:where { code = "own" }:age()):above(0)):surely() end
 local function well(job) return job.ended:last():is("completed", "cancelled", "timeout", "preempted", "requeued"):surely() end
 
 rule "startup_crash" {
@@ -44,6 +50,7 @@ rule "startup_crash" {
     loss     = signal "loss"              { over = "attempt" },
     ended    = signal "end_reason"        { over = "attempt" },
     finished = signal "training_ended"    { over = "attempt" },
+    again    = signal "run_started"       { over = "attempt" },
   },
   yields_to = { "rank_killed", "rendezvous_failed", "cuda_out_of_memory", "gpu_error", "gpu_error_in_log", "checkpoint_unreadable",
                 "collective_timeout", "node_down", "node_lost", "preempted" },
@@ -62,7 +69,7 @@ rule "startup_crash" {
     gpu         = "no GPU could be used: there is none, another process holds it or its memory, or it is broken",
   },
   -- Where nothing of the log is understood, an exception long before its end was survived.
-  params = { together = 0.5, last = "5m" },
+  params = { together = 0.5, last = "5m", ended = 0.5 },
   actions = {
     reached     = "mend {site}, or what it gives to the library, then start the job again",
     exception   = { "mend {place}, then start the job again", "mend what raised {class}, then start the job again", "mend what the log's traceback names, then start the job again" },
@@ -79,8 +86,14 @@ rule "startup_crash" {
     local failed  = ended:any("job")
     local over    = failed | job.ended:last():is("failed"):surely()
     -- What a line says long before the end was survived, unless a launcher or the scheduler says that the job failed.
-    local function any(events) return (events:count():above(0):surely() & (over | ~(events:age():above(p.last) & events:age():below("10000h")):surely())):any("job") end
     local own     = job.raised:except { exception = OTHERS, part = { "consequence", "no room" } }
+    local function any(events)
+      return (events:count():above(0):surely() & (over | ~(events:age():above(p.last) & events:age():below("10000h")):surely()) & ~of_earlier_start(job, events, own)):any("job")
+    end
+    -- A program that refused its command line has ended: whom a person interrupts after it is another start.
+    local refused = job.usage:age():min("job")
+    local asked   = job.first:where { exception = "KeyboardInterrupt" }
+    local usage   = any(job.usage) & ~(asked:count():above(0) & refused:below("10000h") & ~(asked:age():at_least(refused - p.ended) & asked:age():below("10000h")):surely()):surely()
     local first   = job.first:except { exception = OTHERS, part = { "consequence", "no room" } }
     -- Whose own exception came first, or all of them where most ranks fail in the same way.
     local came    = own:count():above(0):surely()
@@ -88,16 +101,16 @@ rule "startup_crash" {
     local early   = came & since:at_least(since:max("job") - p.together):surely()
     local most    = came:count("job"):above((~came):count("job"))
     local no_room = job.raised:where { part = "no room" }:count():above(0):surely()
-    local raised  = (came & most) | early | no_room | job.usage:count():above(0):surely()
+    local raised  = (came & most) | early | no_room | (job.usage:count():above(0):surely() & usage)
     local broken  = (job.broken:count():above(0) & ~goes_on(job, job.broken, 10)):surely():any("job")
     local storage = any(job.full) | any(job.denied) | broken
     local missing = any(job.module) | any(job.library)
     local gpu     = any(job.gpu) | no_room:any("job")
     local asset   = any(job.hub) | any(job.data) | any(job.file)
     local lately  = ~(first:age():above(p.last) & first:age():below("10000h")):surely() | over | job.failed:count():above(0):any("job"):surely()
-    local crash   = (came:any("job") & lately) | any(job.usage) | storage | missing | asset | gpu | failed
+    local crash   = (came:any("job") & lately) | usage | storage | missing | asset | gpu | failed
     local begun   = (job.step:count():above(0):any("job") | job.loss:count():above(0)):surely()
-    local well    = well(job) | job.finished:count():above(0):surely()
+    local well    = well(job) | (job.finished:count():above(0):surely() & ~after_all(job, first))
     local chain, linked = chain_of(first, own, early)
     local whole  = first:except { exception = "cut off" }
     local named  = whole:count():above(0):surely()
@@ -107,7 +120,7 @@ rule "startup_crash" {
     local site, reached = site_of(job, whole, chain)
     return crash & ~begun & ~well,
       { who = raised | (ended & ~raised:any("job")), exception = named & placed & ~reached, reached = reached, site = site, torn = named & ~placed & parts, bare = named & ~placed & ~parts, class = whole:first("exception"), message = whole:first("message"), place = whole:first("place"), cut = parts & ~named, where = part:first("place"),
-        linked = chain, last = linked:last("exception"), words = linked:last("message"), at = linked:last("place"), environment = missing, asset = asset, storage = storage, usage = any(job.usage), gpu = gpu }
+        linked = chain, last = linked:last("exception"), words = linked:last("message"), at = linked:last("place"), environment = missing, asset = asset, storage = storage, usage = usage, gpu = gpu }
   end,
 }
 
@@ -119,6 +132,7 @@ rule "exception" {
     raised   = signal "traceback"         { over = "attempt" },
     first    = signal "exception_raised"  { over = "attempt" },
     new      = signal "exception_raised"  { over = "2m" },
+    recent   = signal "exception_raised"  { over = "10m" },
     failed   = signal "rank_failed"       { over = "attempt" },
     step     = signal "step"              { over = "attempt" },
     loss     = signal "loss"              { over = "attempt" },
@@ -127,8 +141,8 @@ rule "exception" {
   },
   -- The culprit: whose own exception came first, at most `together` before another. Where no step is understood, an error long before the end
   -- was survived. So is one in a job that prints exceptions again and again and goes on, as those that run code on trial: `often` of them are
-  -- older than two minutes, steps are not, and one came after the last of them.
-  params = { together = 0.5, after = 30, last = "5m", often = 3, steps = "2m" },
+  -- older than two minutes, steps are not, and one came after the last of them. Where a step takes minutes: `always` of them are older than ten.
+  params = { together = 0.5, after = 30, last = "5m", often = 3, steps = "2m", always = 8, slowly = "10m" },
   yields_to = { "startup_crash", "storage_lost", "rank_killed", "rendezvous_failed", "cuda_out_of_memory", "gpu_error", "gpu_error_in_log", "cuda_failed", "checkpoint_unreadable",
                 "collective_hang", "collective_timeout", "loss_not_finite", "node_down", "node_lost", "preempted" },
   shows = "{class}: {message}, in {place}; on {who}",
@@ -151,14 +165,16 @@ rule "exception" {
     local begun   = (job.step:count():above(0):any("job") | job.loss:count():above(0)):surely()
     local lately  = ~(first:age():above(p.last) & first:age():below("10000h")):surely() | job.failed:count():above(0):any("job"):surely()
     local known   = (first:count() - job.new:except { exception = OTHERS, part = "consequence" }:count():fill(0)):at_least(p.often)
-    local habit   = (known & job.step:age():min("job"):below(p.steps) & job.step:age():min("job"):below(first:age())):surely() & ~job.failed:count():above(0):any("job"):surely() & ~job.ended:last():is("failed"):surely()
+    local step    = job.step:age():min("job")
+    local usual   = (first:count() - job.recent:except { exception = OTHERS, part = "consequence" }:count():fill(0)):at_least(p.always)
+    local habit   = ((known & step:below(p.steps) & step:below(first:age())) | (usual & step:below(p.slowly))):surely() & ~job.failed:count():above(0):any("job"):surely() & ~job.ended:last():is("failed"):surely()
     local own_end = ~habit & first:count():above(0) & begun & lately & ~goes_on(job, first, p.after) & ~(job.loss:age():below(first:age() - "30s") & first:age():below("10000h")):surely()
     local chain, linked = chain_of(first, own, early)
     local whole   = first:except { exception = "cut off" }
     local site, reached = site_of(job, whole, chain)
     -- What is raised once the training is over, by the log's own word, is clean-up, unless the launcher says that a rank failed after it.
     local failed  = (job.failed:count():above(0) & job.failed:age():at_most(job.finished:age())):surely():any("job")
-    local done    = job.finished:count():above(0):surely() & ~failed
+    local done    = job.finished:count():above(0):surely() & ~failed & ~after_all(job, first)
     return own_end & whole:count():above(0) & ~well(job) & ~done,
       { who = early, class = whole:first("exception"), message = whole:first("message"), place = whole:first("place"), own = first:count():above(0) & ~reached, reached = reached, site = site,
         linked = chain, last = linked:last("exception"), words = linked:last("message"), at = linked:last("place"), saved = job.saved:last("step") }
@@ -171,6 +187,7 @@ rule "exception_cut" {
   needs = {
     saved    = signal "checkpoint_saved" { over = "attempt" },
     first    = signal "exception_raised" { over = "attempt" },
+    recent   = signal "exception_raised" { over = "10m" },
     raised   = signal "traceback"        { over = "attempt" },
     failed   = signal "rank_failed"      { over = "attempt" },
     step     = signal "step"             { over = "attempt" },
@@ -178,7 +195,7 @@ rule "exception_cut" {
     ended    = signal "end_reason"       { over = "attempt" },
     finished = signal "training_ended"   { over = "attempt" },
   },
-  params = { after = 30, last = "5m" },
+  params = { after = 30, last = "5m", always = 8, slowly = "10m" },
   yields_to = { "exception", "startup_crash", "storage_lost", "rank_exited", "rank_killed", "rendezvous_failed", "cuda_out_of_memory", "gpu_error", "gpu_error_in_log", "cuda_failed", "checkpoint_unreadable",
                 "collective_hang", "collective_timeout", "collective_failed", "loss_not_finite", "node_down", "node_lost", "preempted" },
   shows = "a traceback began, and its end is missing: {who}",
@@ -191,114 +208,9 @@ rule "exception_cut" {
     local lately = ~(part:age():above(p.last) & part:age():below("10000h")):surely() | job.failed:count():above(0):any("job"):surely()
     local on     = goes_on(job, part, p.after) | (job.loss:age():below(part:age() - "30s") & part:age():below("10000h")):surely()
     local cut    = part:count():above(0):surely()
-    return cut & begun & lately & ~on & ~asked & ~well(job) & ~job.finished:count():above(0):surely(),
+    local failed = job.failed:count():above(0):any("job"):surely() | job.ended:last():is("failed"):surely()
+    local habit  = ((job.first:count() - job.recent:count():fill(0)):at_least(p.always) & job.step:age():min("job"):below(p.slowly)):surely() & ~failed      -- as above
+    return cut & begun & lately & ~on & ~habit & ~asked & ~well(job) & ~job.finished:count():above(0):surely(),
       { who = job.raised:where { exception = "cut off" }:count():above(0):surely(), cut = cut, saved = job.saved:last("step") }
   end,
-}
-
--- ---- cases ------------------------------------------------------------------------------------------------------------------------
-
-case "a module is missing" {
-  ranks = 2, { lasting = "5s", phase = "starting", events = { { "missing_module", rank = 0, at = "1s" }, { "traceback", rank = 0, exception = "ModuleNotFoundError", at = "1s" } }, ends = "failed" },
-  fires = { { "startup_crash", who = { 0 }, cause = "environment" } },
-}
-case "the first barrier finds no memory on a GPU" {
-  ranks = 2, { lasting = "5s", phase = "starting", events = {
-    { "traceback", rank = 1, exception = "RuntimeError", part = "no room", at = "1s" }, { "exception_raised", exception = "RuntimeError", part = "no room", at = "1s" }, { "cuda_oom", rank = 1, at = "1s" } }, ends = "failed" },
-  fires = { { "startup_crash", who = { 1 }, cause = "gpu" } },
-}
-case "the disk is full before the first step" {
-  ranks = 2, { lasting = "8s", phase = "starting", events = { { "disk_full", rank = 0, at = "6s" }, { "traceback", rank = 0, at = "6s" } }, ends = "failed" },
-  fires = { { "startup_crash", cause = "storage" } },
-}
-case "a traceback that the job survives" {
-  ranks = 2, { lasting = "4m", phase = "train", step = steps(1), loss = ramp(5, 4), events = { { "traceback", rank = 0, at = "5s" } }, ends = "completed" },
-  fires = { { "healthy" } },
-}
-case "one rank raises at step 300, the others lose it" {
-  ranks = 4, { lasting = "150s", phase = "train", step = steps(0.5) },
-  { lasting = "5s", step = silent, events = {
-    { "traceback", rank = 2, exception = "ValueError" }, { "exception_raised", exception = "ValueError", message = "expected 4 columns, got 3", place = "train.py" },
-    { "traceback", rank = 0, exception = "RuntimeError", part = "consequence", at = "1s" }, { "exception_raised", exception = "RuntimeError", part = "consequence", at = "1s" },
-    { "rank_failed", rank = 2, exitcode = 1, at = "2s" } }, ends = "failed" },
-  fires = { { "exception", who = { 2 }, cause = "own" } },
-}
-case "an exception that is caught and printed, and steps go on" {
-  ranks = 2, { lasting = "3m", phase = "train", step = steps(0.5), loss = ramp(4, 3), events = { { "traceback", rank = 1, exception = "OSError", at = "1m" }, { "exception_raised", exception = "OSError", at = "1m" } } },
-}
-case "the export after the training fails, and srun says so" {
-  ranks = 1, { lasting = "2m", phase = "train", step = steps(0.5), loss = ramp(4, 3), events = { { "training_ended", at = "119s" } } },
-  { lasting = "10s", step = silent, events = { { "exception_raised", exception = "RuntimeError", message = "no quantizer", place = "export.py", at = "8s" }, { "traceback", rank = 0, exception = "RuntimeError", at = "8s" },
-    { "rank_failed", rank = 0, exitcode = 1, at = "9s" } }, ends = "unknown" },
-  fires = { { "exception", who = { 0 } } },
-}
-case "a thread raises once the training is over, and nobody says that a rank failed" {
-  ranks = 1, { lasting = "2m", phase = "train", step = steps(0.5), loss = ramp(4, 3), events = { { "training_ended", at = "119s" } } },
-  { lasting = "10s", step = silent, events = { { "exception_raised", exception = "OSError", at = "8s" }, { "traceback", rank = 0, exception = "OSError", at = "8s" } }, ends = "unknown" },
-}
-case "a person interrupts the training" {
-  ranks = 1, { lasting = "1m", phase = "train", step = steps(0.5) },
-  { lasting = "2s", step = silent, events = { { "traceback", rank = 0, exception = "KeyboardInterrupt" }, { "exception_raised", exception = "KeyboardInterrupt" } } },
-}
-case "Paddle's launcher says which processes ended" {
-  ranks = 2,
-  { lasting = "20s", phase = "starting", events = { { "rank_failed", rank = 1, exitcode = 1, launcher = "paddle", at = "15s" } }, ends = "failed" },
-  fires = { { "startup_crash", who = { 1 } } },
-}
-case "all ranks refuse the same file" {
-  ranks = 4, { lasting = "10s", phase = "starting", events = {
-    { "traceback", rank = 0, exception = "KeyError", at = "5s" }, { "traceback", rank = 1, exception = "KeyError", at = "6s" }, { "traceback", rank = 2, exception = "KeyError", at = "7s" },
-    { "traceback", rank = 3, exception = "KeyError", at = "7s" }, { "exception_raised", exception = "KeyError", message = "'lr'", place = "train.py", code = "own", at = "5s" } }, ends = "failed" },
-  fires = { { "startup_crash", who = { 0, 1, 2, 3 }, cause = "exception" } },
-}
-case "what was raised while another exception was handled ended the program" {
-  ranks = 1, { lasting = "10s", phase = "starting", events = {
-    { "traceback", rank = 0, exception = "KeyError", code = "own", at = "5s" }, { "exception_raised", exception = "KeyError", message = "'a'", place = "load.py", code = "own", at = "5s" },
-    { "traceback", rank = 0, exception = "ValueError", link = "handling", code = "own", at = "5s" }, { "exception_raised", exception = "ValueError", message = "no a", place = "train.py", link = "handling", code = "own", at = "5s" } }, ends = "failed" },
-  fires = { { "startup_crash", who = { 0 }, cause = "linked" } },
-}
-case "a chain of another rank is not that of the first" {
-  ranks = 4, { lasting = "10s", phase = "starting", events = {
-    { "traceback", rank = 1, exception = "KeyError", code = "own", at = "2s" }, { "exception_raised", exception = "KeyError", message = "'a'", place = "load.py", code = "own", at = "2s" },
-    { "traceback", rank = 0, exception = "OSError", link = "handling", at = "8s" }, { "exception_raised", exception = "OSError", link = "handling", at = "8s" } }, ends = "failed" },
-  fires = { { "startup_crash", who = { 1 }, cause = "exception" } },
-}
-case "a loader's worker shows only frames of libraries, and who waits for it the program's" {
-  ranks = 1, { lasting = "10s", phase = "starting", events = {
-    { "traceback", rank = 0, exception = "OSError", part = "consequence", code = "own", at = "5s" }, { "exception_raised", exception = "OSError", part = "consequence", place = "train.py", code = "own", at = "5s" },
-    { "traceback", rank = 0, exception = "OSError", code = "library", at = "5s" }, { "exception_raised", exception = "OSError", message = "no image", place = "Image.py", code = "library", at = "5s" } }, ends = "failed" },
-  fires = { { "startup_crash", cause = "reached" } },
-}
-case "a line about GPUs at the start of a log that goes on for long, and of which nothing is understood" {
-  ranks = 1, { lasting = "20m", phase = "starting", process_rss = 1e9, events = { { "no_gpu", rank = 0, at = "1m" } } },
-  { lasting = "1m" }, fires = { { "progress_not_understood" } },
-}
-case "an exception that was caught, in a log of which nothing is understood" {
-  ranks = 1, { lasting = "20m", phase = "starting", process_rss = 1e9, events = { { "traceback", rank = 0, exception = "OSError", at = "1m" }, { "exception_raised", exception = "OSError", at = "1m" } } },
-  { lasting = "1m" }, fires = { { "progress_not_understood" } },
-}
-case "code on trial raises again and again, and the job goes on to the end of its log" {
-  ranks = 1, { lasting = "6m", phase = "train", step = steps(5), events = { { "exception_raised", exception = "IndexError", at = "60s" }, { "traceback", rank = 0, exception = "IndexError", at = "60s" },
-    { "exception_raised", exception = "IndexError", at = "120s" }, { "traceback", rank = 0, exception = "IndexError", at = "120s" }, { "exception_raised", exception = "KeyError", at = "180s" },
-    { "traceback", rank = 0, exception = "KeyError", at = "180s" }, { "exception_raised", exception = "IndexError", at = "350s" }, { "traceback", rank = 0, exception = "IndexError", at = "350s" } }, ends = "unknown" },
-}
-case "code on trial raised again and again, and then the job itself" {
-  ranks = 1, { lasting = "6m", phase = "train", step = steps(5), events = { { "exception_raised", exception = "IndexError", at = "60s" }, { "traceback", rank = 0, exception = "IndexError", at = "60s" },
-    { "exception_raised", exception = "IndexError", at = "120s" }, { "traceback", rank = 0, exception = "IndexError", at = "120s" }, { "exception_raised", exception = "KeyError", at = "180s" },
-    { "traceback", rank = 0, exception = "KeyError", at = "180s" } } },
-  { lasting = "5s", step = silent, events = { { "exception_raised", exception = "IndexError", at = "2s" }, { "traceback", rank = 0, exception = "IndexError", at = "2s" } }, ends = "unknown" },
-  fires = { { "exception" } },
-}
-case "an exception that was caught on the first day of three" {
-  ranks = 1, { lasting = "5m", phase = "train", step = steps(5), loss = ramp(5, 4.9), events = { { "traceback", rank = 0, exception = "OSError", at = "1m" }, { "exception_raised", exception = "OSError", at = "1m" } } },
-  { lasting = "30h", step = steps(5), loss = ramp(4.9, 3), ends = "unknown" },
-}
-case "a traceback without an end is the last of a job" {
-  ranks = 2, { lasting = "2m", phase = "train", step = steps(0.5) },
-  { lasting = "2s", step = silent, events = { { "traceback", rank = 1, exception = "cut off" }, { "exception_raised", exception = "cut off" } }, ends = "unknown" },
-  fires = { { "exception_cut", who = { 1 } } },
-}
-case "a person interrupts the training, and the traceback is in pieces" {
-  ranks = 1, { lasting = "2m", phase = "train", step = steps(0.5) },
-  { lasting = "2s", step = silent, events = { { "traceback", rank = 0, exception = "cut off" }, { "exception_raised", exception = "cut off" }, { "exception_raised", exception = "KeyboardInterrupt", at = "1s" } }, ends = "unknown" },
 }

@@ -71,6 +71,14 @@ pattern "traceback_unheeded" {
   ends      = ends,
   event     = "traceback", texts = { exception = { text = "unheeded" } },
 }
+pattern "traceback_of_thread" {
+  about     = "Python goes on without the thread",
+  line      = [=[^Exception in thread [^"\s]]=],
+  continues = [[^(?:\s|$|\S+ File "|Traceback |During handling|The above exception)]],
+  ends      = ends,
+  event     = "traceback", also = "exception_raised",
+  texts     = { exception = texts.exception, message = texts.message, frame = texts.frame, place = texts.place, code = texts.code, part = { { find = consequence, text = "consequence" }, { find = [[^(Exception in thread)]], text = "thread" } } },
+}
 pattern "exception" {
   about  = "the last line of a traceback whose beginning was not seen",
   line   = [[^ ?(?:\w+\.)*(?P<exception>[A-Z]\w*(?:Error|Exception|NotFound)|BadZipFile|BrokenProcessPool|KeyboardInterrupt):(?: (?P<message>.+))?$]],
