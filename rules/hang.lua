@@ -49,6 +49,7 @@ rule "stalled" {
     ended    = signal "training_ended"      { over = "attempt" },
     over     = signal "training_over"       { over = "attempt" },
     due      = signal "training_due"        { over = "attempt" },
+    again    = signal "run_started"         { over = "attempt" },
     call     = signal "wait_syscall"        { over = "attempt" },
   },
   -- Training: k times the 99th percentile of the last steps, between `least` and `most`, or twice the longest pause that this attempt came
@@ -147,13 +148,14 @@ rule "stalled" {
     -- Nor is a step missing once the process of every rank has ended, and its launcher takes its time.
     local left    = job.worked:count():above(0):surely():any("job") & job.worked:age():count("job"):is(0)
     local allowed = trained:choose(seen:choose(usual, quiet), (idle & never & ~worked):surely():choose(p.idle, begin))
+    local anew    = (job.again:age():below(least(age, p.start)) & ~never & ~seen):surely()      -- another start in the same log has time for its first step, too
     local moving  = job.launched:delta():above(0):any("job")      -- slow, but it goes on: no hang
     local limit   = over:choose(greatest(allowed, p.most), allowed)
     -- A log without a line that is understood, or with phase train, does not prove that the first step never came; nor does one that
     -- goes on with other lines.
     local read    = idle | ((phase:is("starting") | job.phase:age():above(limit) | job.met:last():is("joined")) & (seen | silent:above(p.start):maybe())) | job.met:last():is("waiting")
     local certain   = ~never | read:surely()
-    return age:above(limit) & certain & ~resumed & ~moving:surely() & ~job.ended:count():above(0):surely() & ~gone & ~left,
+    return age:above(limit) & certain & ~resumed & ~moving:surely() & ~job.ended:count():above(0):surely() & ~gone & ~left & ~anew,
       { age = age, limit = limit, first = never, saving = phase:is("checkpoint"), evaluating = phase:is("eval"), alone = trained & ~seen }
   end,
 }

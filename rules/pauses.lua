@@ -198,3 +198,10 @@ case "a log that shows losses alone, and whose run after the one that is finishe
 case "three losses, and hours until the next" {
   ranks = 1, { lasting = "1s", phase = "train", loss = 2 }, { lasting = "10m", loss = silent }, { lasting = "1s", loss = 1.5 }, { lasting = "5h", loss = silent }, { lasting = "1s", loss = 1.2 },
 }
+case "a run ends without a word, and another one in the same log prepares for twelve minutes" {
+  ranks = 1, { lasting = "2m", phase = "train", step = steps(0.5) }, { lasting = "14m", step = silent }, { lasting = "12m", events = { { "run_started", at = "1s" } } }, { lasting = "2m", step = steps(0.5) },
+}
+case "a run ends without a word, and the next one in the same log never makes a step" {
+  ranks = 1, { lasting = "2m", phase = "train", step = steps(0.5) }, { lasting = "14m", step = silent }, { lasting = "25m", events = { { "run_started", at = "1s" } } },
+  fires = { { "stalled" } },
+}
