@@ -46,11 +46,14 @@ rule "collective_timeout" {
 rule "stack_in_collective" {
   family = "C2", severity = "warning", per = "job", every = { "stack", "10s" },
   summary = "Somebody looks into processes that wait in a collective",
-  needs = { stack = signal "stack_in_collective" { over = "10m" } },
+  needs = { stack = signal "stack_in_collective" { over = "10m" }, segv = signal "segfault" { over = "10m" }, bus = signal "bus_error" { over = "10m" } },
   clear = "for 10m", yields_to = { "collective_hang", "collective_timeout", "rank_killed" },
   shows = "stacks in a collective were printed",
   actions = { otherwise = "compare the stacks: the rank that is not in the same call is the one that the others wait for" },
-  evaluate = function(job, p) return job.stack:count():above(0):surely():any("job") end,
+  evaluate = function(job, p)
+    local crashed = (job.segv:count():above(0) | job.bus:count():above(0)):surely():any("job")      -- Python prints where a process was that it could not save
+    return job.stack:count():above(0):surely():any("job") & ~crashed
+  end,
 }
 
 rule "collective_stalled" {

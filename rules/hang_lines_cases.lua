@@ -33,6 +33,9 @@ case "a barrier that knows its members names the one that did not come" {
 case "a dump of stacks" {
   ranks = 2, { lasting = "1m", events = { { "stack_in_collective", rank = 0, call = "barrier", at = "10s" } } }, fires = { { "stack_in_collective" } },
 }
+case "Python prints the stack of a process that a wrong address ends in a barrier" {
+  ranks = 2, { lasting = "1m", events = { { "segfault", rank = 0, at = "10s" }, { "stack_in_collective", rank = 0, call = "barrier", at = "10s" } } }, fires = { { "rank_killed", who = { 0 }, cause = "segment" } },
+}
 case "the last look shows one idle GPU among such as wait" {
   ranks = 4,
   { lasting = "2m", phase = "train", step = steps(1) },
