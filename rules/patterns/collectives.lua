@@ -56,7 +56,7 @@ pattern "horovod_missing_ranks" {
 pattern "nccl_warn" {
   about  = "what steps survive is information; of its own end NCCL warns as well",
   line   = [[NCCL WARN (?P<message>.+)]], event = "nccl_warning",
-  unless = [[NCCL WARN (?:(?:[^:]*: ?)?(?:SHARP|CollNet|Call to ibv_(?:open_device|query_device|get_device_list)\b|NCCL_\w+ (?:is |set )|.*\b(?:not supported|not found|not available|unsupported|deprecated|falling back|ignored|ignoring|using [\w -]+ instead)\b)|(?:NET/\w+|MNNVL|GPU Direct|NVLS)[^:]*: ?(?:No |Unable to|disabled|not )|Missing |Failed to (?:open|find) |Could not (?:open|find|load|enable) |Cuda failure 'the provided PTX|\w+ set by environment|\[Service thread\] (?:Accept failed|Could not receive type)|.*\boperation (?:Close|Stop)\b)]],
+  unless = [[NCCL WARN (?:(?:[^:]*: ?)?(?:SHARP|CollNet|Call to ibv_(?:open_device|query_device|get_device_list)\b|NCCL_\w+ (?:is |set )|.*\b(?:not supported|not found|not available|unsupported|deprecated|falling back|ignored|ignoring|using [\w -]+ instead)\b)|(?:NET/\w+|MNNVL|GPU Direct|NVLS)[^:]*: ?(?:No |Unable to|disabled|not )|Missing |Failed to (?:open|find) |Could not (?:open|find|load|enable) |Cuda failure 'the provided PTX|\w+ set by environment|\[Service thread\] (?:Accept failed|Could not receive type)|.*\b(?:[Gg]ot non-fatal async event\b|Got async event ?: (?:client reregistration|GID table change|P_Key table change|SM change|port active))|.*\boperation (?:Close|Stop)\b)]],
   texts  = { message = "message", place = { find = [[(\S+\.(?:cc|cu|h):?[: ]\d+) NCCL WARN]] }, node = { find = [=[(\S+?):\d+:\d+ \[\d+\]]=] } },
   fields = { device = { find = [=[:\d+:\d+ \[(\d+)\]]=] } },
 }
