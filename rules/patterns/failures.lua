@@ -190,7 +190,12 @@ pattern "abort_signal" {
 }
 pattern "disk_full"    { line = { [[No space left on device]], [[Disk quota exceeded]], [[\bStorageFull\b|OutOfDiskError: ]], [=[Errno 28\]]=], [[PytorchStreamWriter failed writing file]], [[inline_container\.cc:\d+\] \. unexpected pos \d+ vs \d+]] },
                          event = "disk_full", unless = [[[Ww]arning]] }
-pattern "disk_full_evicted" { line = { [[The node was low on resource: (?:ephemeral-storage|inodes)]], [[The node had condition: \[DiskPressure]] }, event = "disk_full" }
+pattern "disk_full_evicted" {
+  about = "Kubernetes ends a pod for its node's disk, or for what the pod itself may hold",
+  line  = { [[The node was low on resource: (?:ephemeral-storage|inodes)]], [[The node had condition: \[DiskPressure]], [[\bPod ephemeral local storage usage exceeds the total limit of containers]],
+            [[\bContainer \S+ exceeded its local ephemeral storage limit]], [[\bUsage of EmptyDir volume "[^"]+" exceeds the limit]] },
+  event = "disk_full",
+}
 pattern "storage_failed" {
   about = "a file system of the network that went away, as Python reports it; if steps follow, a retry succeeded",
   line  = [[(?:^\s*(?:\w+\.)*\w*|(?i:\b(?:encountered|raised|got|with) an? (?:\w+ )?))[Ee]rror: \[Errno (?P<errno>5|107|108|110|112|116|121)\] (?:Input/output error|Transport endpoint|Cannot send after transport|Host is down|Stale (?:NFS )?file handle|Remote I/O error|Connection timed out: ['"]/)]],
