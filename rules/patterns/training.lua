@@ -131,6 +131,10 @@ pattern "lightning_cut_short" {
   line = { [[`Trainer\.fit` stopped: (?P<none>No training batches)]], [[`Trainer\.fit` stopped: `max_steps=(?P<steps>INT)` reached]] },
   event = "training_cut_short", fields = { steps = { { "steps" }, { find = [[(No training batches)]], number = 0 } } },
 }
+pattern "estimator_cut_short" {
+  about = "TensorFlow's Estimator: the checkpoint of its folder has all the steps that were asked for", line = [[\bSkipping training since max_steps has already saved\b]],
+  event = "training_cut_short", fields = { steps = 0 },
+}
 pattern "input_bound" {
   about = "TensorFlow's and XLA's profiler", line = [[\bprogram is HIGHLY input-bound because (?P<share>NUM) ?% of the total step time]], event = "input_bound", fields = { share = "share" },
 }
