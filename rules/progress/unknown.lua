@@ -63,8 +63,8 @@ parser "two_networks" {
   samples = with { step = { of_all, { "n", epoch = "epoch", per_epoch = "total" }, { "count" }, { "step" } } }, states = { phase = "train" },
 }
 parser "epoch_and_count" {
-  about   = "Epoch [3/30], Step [12/400]; epoch: 3, iter: 12/400; Epoch 3 (12/400); it 12/400 of epoch 3; 3-epoch (12/400); [3/30] iter: 12/400; [epoch 3/30, batch 12/400] [losses: box 0.2, all 0.3, total 0.5",
-  line    = { [[(?i)]] .. epoch .. [[[\])}{,:;|\s\[(-]{1,6}(?:]] .. within .. [[(?: is)?[ :#=\[{(]*)?(?P<n>INT)\]?\s?(?:/|of)\s{0,4}\[?(?P<total>INT)[^\w.].*?]] .. loss_is,
+  about   = "Epoch [3/30], Step [12/400]; epoch: 3, iter: 12/400; epoch=3 i=12/400; Epoch 3 (12/400); it 12/400 of epoch 3; 3-epoch (12/400); [3/30] iter: 12/400; [epoch 3/30, batch 12/400] [losses: box 0.2, all 0.3, total 0.5",
+  line    = { [[(?i)]] .. epoch .. [[[\])}{,:;|\s\[(-]{1,6}(?:]] .. within .. [[(?: is)?[ :#=\[{(]*|[in] ?[=:] ?)?(?P<n>INT)\]?\s?(?:/|of)\s{0,4}\[?(?P<total>INT)[^\w.].*?]] .. loss_is,
               [[(?i)\b]] .. within .. [[(?: is)?[ :#=\[{(]*(?P<n>INT)/(?P<total>INT) of epoch (?P<epoch>INT)\b.*?]] .. loss_is,
               [[(?i)\b(?P<epoch>INT)(?:st|nd|rd|th)?[ -]epoch\W{1,4}(?P<n>INT)\s?/\s?(?P<total>INT)[^\w.].*?]] .. loss_is,
               [[(?i)]] .. epoch .. [[[\])}{,:;|\s\[(-]{1,6}]] .. within .. [[[ :#=\[{(]*(?P<n>INT)\s?/\s?(?P<total>INT)(?:\W{1,4}|\W.{0,8}\blosses\b[^\]|]{0,160}?\b)total\s*[:= ]\s*(?P<loss>\d+\.\d{3,})(?:[^\w.]|$)]],
