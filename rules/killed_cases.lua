@@ -154,7 +154,7 @@ case "no room at the first start; the second trains, and its disk is full" {
   ranks = 1, { lasting = "1m", phase = "starting", events = { { "cuda_oom", rank = 0, at = "5s" }, { "traceback", rank = 0, exception = "OutOfMemoryError", at = "5s" }, { "exception_raised", exception = "OutOfMemoryError", at = "5s" }, { "run_started", at = "30s" } } },
   { lasting = "3m", phase = "train", step = steps(1), loss = ramp(5, 4) },
   { lasting = "5s", step = silent, events = { { "disk_full", rank = 0 }, { "traceback", rank = 0, exception = "OSError" }, { "exception_raised", exception = "OSError" } }, ends = "unknown" },
-  fires = { { "cuda_out_of_memory" }, { "startup_crash", cause = "storage" } }, resolves = { { "cuda_out_of_memory" } },
+  fires = { { "cuda_out_of_memory" }, { "storage_lost", cause = "full" } }, resolves = { { "cuda_out_of_memory" } },
 }
 case "one rank found no room and went on; minutes later another one finds none" {
   ranks = 2, { lasting = "4m", phase = "train", step = steps(1), loss = ramp(5, 4), events = { { "cuda_oom", rank = 0, at = "61s" } } },
