@@ -95,7 +95,7 @@ Verdict conclude(const Pack& pack, const std::vector<RuleRun>& runs, const std::
     if (line.standing != Standing::in) continue;
     const bool over = past(line.family), follows = consequence(line.family);
     verdict.shows.push_back(with_words(line.family, line.words) + ": " + join(line.rules, ", ") +
-                            (over && completed ? " (past: it cleared, and the attempt completed)"
+                            (over && completed ? " (a pause: it cleared, and the attempt completed)"
                              : over            ? " (past: it cleared, and another had not at the end)"
                              : follows         ? " (a consequence: it began later)"
                                                : ""));

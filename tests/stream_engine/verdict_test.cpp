@@ -147,7 +147,7 @@ TEST_CASE("a standstill that cleared in an attempt that completed is past, and n
     return verdict_of(bench, end_reason);
   };
   CHECK(concluded(true, "completed").family.empty());
-  CHECK(concluded(true, "completed").shows == Story{"C: stalled (past: it cleared, and the attempt completed)"});
+  CHECK(concluded(true, "completed").shows == Story{"C: stalled (a pause: it cleared, and the attempt completed)"});
   CHECK(concluded(false, "completed").family == "C");
   CHECK(concluded(true, "failed").family == "C");
   CHECK(concluded(true, "").shows == Story{"C: stalled"});
