@@ -2,6 +2,7 @@
 ended by its id."""
 
 import pathlib
+import random
 import shutil
 import signal
 import socket
@@ -22,10 +23,24 @@ def program(name, package):
     return found
 
 
+held = []    # what keeps other tests from the ports of this process, until it ends
+
+
 def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """A port that no other test takes as long as this process lives: below those that the kernel gives out, and held by a name."""
+    first_given = int(pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    while True:
+        port = random.randrange(max(first_given - 16384, 1024), max(first_given, 17408))
+        name = socket.socket(socket.AF_UNIX)
+        try:
+            name.bind(f"\0tocsin-test-port-{port}")
+            with socket.socket() as probe:
+                probe.bind(("127.0.0.1", port))
+        except OSError:
+            name.close()
+            continue
+        held.append(name)
+        return port
 
 
 def wait_for(condition, seconds=20, what="what is waited for"):

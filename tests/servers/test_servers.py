@@ -3,6 +3,7 @@
 import concurrent.futures
 import os
 import pathlib
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -10,7 +11,7 @@ from unittest import mock
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
-from tests.servers import kafka  # noqa: E402
+from tests.servers import kafka, process  # noqa: E402
 
 # Fails where another one runs at the same time, as Maven does that copies into one folder.
 FETCHING = """#!/bin/sh
@@ -33,6 +34,17 @@ class Fetching(unittest.TestCase):
                     found = {made.result() for made in [pool.submit(kafka.jars) for _ in range(4)]}
             self.assertEqual(len(found), 1)
             self.assertEqual((folder / "count").read_text(), "once\n")
+
+
+class Ports(unittest.TestCase):
+    def test_a_port_is_neither_one_that_the_kernel_gives_out_nor_one_of_another_test(self):
+        mine = process.free_port()
+        first_given = int(pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+        self.assertTrue(1024 <= mine < max(first_given, 17408))
+        look = f"import random; random.randrange = lambda *_: next(ports); ports = iter([{mine}, {mine + 1}, {mine + 2}]); " \
+               "from tests.servers.process import free_port; print(free_port())"
+        other = subprocess.run([sys.executable, "-B", "-c", look], cwd=pathlib.Path(__file__).resolve().parents[2], capture_output=True, text=True, check=True)
+        self.assertIn(int(other.stdout), (mine + 1, mine + 2))
 
 
 if __name__ == "__main__":
