@@ -38,6 +38,13 @@ def push(port, lines, query=""):
             return error.code, json.loads(text)["error"] if text.startswith("{") else text
 
 
+def healthy(service):
+    try:
+        return service.get("/-/healthy")[0] == 200
+    except OSError:    # no connection was free
+        return False
+
+
 class Push(unittest.TestCase):
     def start(self, prefix):
         place = Workplace(kafka, prefix, partitions=2, rules=small_rules)
@@ -99,7 +106,8 @@ class Push(unittest.TestCase):
         for one in crowd:
             self.addCleanup(one.close)
             one.sendall(b'POST /api/v1/push?job=away HTTP/1.1\r\nHost: a\r\nContent-Length: 16\r\n\r\n{"line":"crowd"}')
-        self.assertEqual(service.get("/-/healthy")[0], 200)
+        # For a moment none of the connections is free: those that are refused have not read their answers. The others wait for 10 s.
+        wait_for(lambda: healthy(service), 5, "an answer to a probe")
         self.assertEqual(push(port, [{"line": "one more"}], "?job=away"), (503, "too many pushes wait for the brokers: push again later"))
         for one in together:
             one.join()
