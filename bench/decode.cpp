@@ -63,6 +63,12 @@ void encode(benchmark::State& state) {
 
 }  // namespace
 
-BENCHMARK(decode)->ArgNames({"members", "signals"})->Args({1000, 1})->Args({20, 50})->Args({1, 50})->Args({50, 1})->Args({1, 1});
+BENCHMARK(decode)
+    ->ArgNames({"members", "signals"})
+    ->Args({1000, 1})
+    ->Args({20, 50})
+    ->Args({1, 50})
+    ->Args({50, 1})
+    ->Args({1, 1});
 BENCHMARK(encode)->ArgNames({"members", "signals"})->Args({1000, 1})->Args({1, 50})->Args({1, 1});
 BENCHMARK_MAIN();

@@ -1,7 +1,7 @@
-// What the engine costs, on one core: a tick of the whole pack at 1,024 ranks, compiled and scripted, 1 to 64 copies of the pack;
-// an hour of 1,024 ranks × 20 signals replayed; what a change of the pack costs a running job.
-// Repeat with: build/release/bench/bench_engine [--quick] [tick] [copies] [scripted] [replay] [reload]
-// TOCSIN_RULES names other rules than the shipped ones.
+// What the engine costs, on one core: a tick of the whole pack at 1,024 ranks, compiled and scripted, 1 to 64 copies of
+// the pack; an hour of 1,024 ranks × 20 signals replayed; what a change of the pack costs a running job. Repeat with:
+// build/release/bench/bench_engine [--quick] [tick] [copies] [scripted] [replay] [reload] TOCSIN_RULES names other
+// rules than the shipped ones.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -43,13 +43,15 @@ class Nowhere final : public stream::AlertSink {
 
 // A rule's name where it stands for the rule: what it is called, who is built on it, who yields to it.
 std::string renamed(const std::string& text, const std::vector<std::string>& names, const std::string& suffix) {
-  static const std::regex place{R"re((rule\s*"[a-z0-9_]+")|(finding\s*"[a-z0-9_]+")|((finding|yields_to\s*=)\s*\{[^}]*\}))re"};
+  static const std::regex place{
+      R"re((rule\s*"[a-z0-9_]+")|(finding\s*"[a-z0-9_]+")|((finding|yields_to\s*=)\s*\{[^}]*\}))re"};
   std::string out;
   auto from = text.cbegin();
   for (std::sregex_iterator it{text.begin(), text.end(), place}, end; it != end; ++it) {
     out.append(from, (*it)[0].first);
     std::string piece = (*it)[0];
-    for (const auto& name : names) piece = std::regex_replace(piece, std::regex{"\"" + name + "\""}, "\"" + name + suffix + "\"");
+    for (const auto& name : names)
+      piece = std::regex_replace(piece, std::regex{"\"" + name + "\""}, "\"" + name + suffix + "\"");
     out += piece;
     from = (*it)[0].second;
   }
@@ -72,10 +74,13 @@ dsl::PackFiles pack_files(unsigned copies) {
       out[path] = text;
       continue;
     }
-    std::string same_tick = std::regex_replace(text, std::regex{R"re(every(\s*)=(\s*)"\d+[smh]")re"}, "every = \"10s\"");
-    same_tick = std::regex_replace(same_tick, std::regex{R"re((every\s*=\s*\{[^}]*)"\d+[smh]"([^}]*\}))re"}, "$1\"10s\"$2");
+    std::string same_tick =
+        std::regex_replace(text, std::regex{R"re(every(\s*)=(\s*)"\d+[smh]")re"}, "every = \"10s\"");
+    same_tick =
+        std::regex_replace(same_tick, std::regex{R"re((every\s*=\s*\{[^}]*)"\d+[smh]"([^}]*\}))re"}, "$1\"10s\"$2");
     out[path] = same_tick;
-    if (std::smatch cases; std::regex_search(same_tick, cases, case_start)) same_tick.resize(static_cast<std::size_t>(cases.position(0)));
+    if (std::smatch cases; std::regex_search(same_tick, cases, case_start))
+      same_tick.resize(static_cast<std::size_t>(cases.position(0)));
     for (unsigned copy = 1; copy < copies; ++copy) {
       const std::string text_of_copy = renamed(same_tick, names, "_" + std::to_string(copy));
       out[path.substr(0, path.size() - 4) + "_" + std::to_string(copy) + ".lua"] = text_of_copy;
@@ -112,9 +117,11 @@ class NextPack final : public stream::PackSource {
 
 class Engine {
  public:
-  explicit Engine(stream::LoadedPack pack, stream::PackSource* packs = nullptr) : shard_(std::move(pack), packs, sink_) {}
+  explicit Engine(stream::LoadedPack pack, stream::PackSource* packs = nullptr)
+      : shard_(std::move(pack), packs, sink_) {}
   void consume(const std::vector<std::byte>& message, Time arrival) {
-    auto entry = decoder_.decode(message, static_cast<stream::Position>(at_), static_cast<stream::Position>(at_ + 1), arrival);
+    auto entry =
+        decoder_.decode(message, static_cast<stream::Position>(at_), static_cast<stream::Position>(at_ + 1), arrival);
     ++at_;
     if (entry) shard_.consume(**entry);
   }
@@ -137,7 +144,8 @@ double tick_cost(unsigned copies, bool scripted, unsigned ranks, unsigned warm) 
   std::vector<std::pair<std::uint64_t, double>> beats;
   std::uint64_t before = 0, most = 0;
   for (unsigned s = 1; s < warm + 200; ++s) {
-    for (const auto& m : load.second_of(s)) engine.consume(m, begin + std::chrono::seconds{s} + std::chrono::milliseconds{1});
+    for (const auto& m : load.second_of(s))
+      engine.consume(m, begin + std::chrono::seconds{s} + std::chrono::milliseconds{1});
     const auto start = Clock::now();
     engine.consume(beat, begin + std::chrono::seconds{s + 1});
     const double took = microseconds(Clock::now() - start);
@@ -156,7 +164,8 @@ double tick_cost(unsigned copies, bool scripted, unsigned ranks, unsigned warm) 
     return values[values.size() / 2];
   };
   if (engine.sink_.transitions > 0)
-    fmt::print("  ({} transitions: the load is not quiet; the first: {})\n", engine.sink_.transitions, engine.sink_.first);
+    fmt::print("  ({} transitions: the load is not quiet; the first: {})\n", engine.sink_.transitions,
+               engine.sink_.first);
   return median(ticks) - median(others);
 }
 
@@ -180,11 +189,14 @@ void replay(unsigned ranks, unsigned seconds) {
     spent += Clock::now() - started;
   }
   const double took = std::chrono::duration<double>(spent).count();
-  fmt::print("replay of {} s, {} ranks x 20 signals: {:.2f} s, {:.0f} x real time, {:.1f} M samples/s; {} transitions\n", seconds, ranks,
-             took, seconds / took, static_cast<double>(load_of.samples_per_second()) * seconds / took / 1e6, engine.sink_.transitions);
+  fmt::print(
+      "replay of {} s, {} ranks x 20 signals: {:.2f} s, {:.0f} x real time, {:.1f} M samples/s; {} transitions\n",
+      seconds, ranks, took, seconds / took, static_cast<double>(load_of.samples_per_second()) * seconds / took / 1e6,
+      engine.sink_.transitions);
 }
 
-// A change to a pack with one rule more: the longest time for one entry in the 30 s from there on, and in the 30 s before.
+// A change to a pack with one rule more: the longest time for one entry in the 30 s from there on, and in the 30 s
+// before.
 void reload(unsigned ranks, unsigned warm) {
   const auto changed = load(1, false, R"(rule "one_more" {
   per = "rank", every = "10s", needs = { clock = signal "sm_clock" { over = "1m" } },
@@ -210,8 +222,9 @@ void reload(unsigned ranks, unsigned warm) {
       else if (s + 30 >= warm) longest_before = std::max(longest_before, took);
     }
   }
-  fmt::print("a change of the pack, {} ranks x 20 signals after {} s: the longest entry {:.2f} ms; before it {:.2f} ms\n", ranks, warm,
-             longest_after, longest_before);
+  fmt::print(
+      "a change of the pack, {} ranks x 20 signals after {} s: the longest entry {:.2f} ms; before it {:.2f} ms\n",
+      ranks, warm, longest_after, longest_before);
 }
 
 // What to measure: all, or those named.
@@ -230,9 +243,13 @@ Chosen choose(int argc, char** argv) {
     const std::string argument = argv[i];
     if (argument == "--quick") chosen.quick = true;
     else if (argument == "--seconds" && i + 1 < argc) chosen.seconds = static_cast<unsigned>(std::atoi(argv[++i]));
-    else if (argument == "tick" || argument == "copies" || argument == "scripted" || argument == "replay" || argument == "reload")
+    else if (argument == "tick" || argument == "copies" || argument == "scripted" || argument == "replay" ||
+             argument == "reload")
       chosen.names.push_back(argument);
-    else std::fprintf(stderr, "usage: bench_engine [--quick] [--seconds N] [tick] [copies] [scripted] [replay] [reload]\n"), std::exit(2);
+    else
+      std::fprintf(stderr,
+                   "usage: bench_engine [--quick] [--seconds N] [tick] [copies] [scripted] [replay] [reload]\n"),
+          std::exit(2);
   }
   return chosen;
 }

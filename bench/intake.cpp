@@ -1,7 +1,7 @@
-// Samples decoded and written into rows, on one core: messages of 1,000, of 50 and of one sample go through the decoder and a shard
-// whose one rule wants a mean of 30 s of each of 50 signals; 1,000 ranks, once a second. The windows are aggregated incrementally; no tick runs.
-// `learned`: what a message costs that is the first of its rank.
-// Repeat with: build/release/bench/bench_intake [20x50|1000x1|1x50|1x1|learned [SECONDS]]
+// Samples decoded and written into rows, on one core: messages of 1,000, of 50 and of one sample go through the decoder
+// and a shard whose one rule wants a mean of 30 s of each of 50 signals; 1,000 ranks, once a second. The windows are
+// aggregated incrementally; no tick runs. `learned`: what a message costs that is the first of its rank. Repeat with:
+// build/release/bench/bench_intake [20x50|1000x1|1x50|1x1|learned [SECONDS]]
 #include <fmt/format.h>
 
 #include <chrono>
@@ -50,12 +50,14 @@ const std::string& signal(unsigned i) {
 stream::LoadedPack pack() {
   std::string definitions, needs, sum = "job.s0:mean()";
   for (unsigned i = 0; i < signals; ++i) {
-    definitions += signal(i) + " = { kind = \"gauge\", unit = \"none\", owner = \"rank\", documentation = \"One of many.\" },\n";
+    definitions +=
+        signal(i) + " = { kind = \"gauge\", unit = \"none\", owner = \"rank\", documentation = \"One of many.\" },\n";
     needs += signal(i) + " = signal \"" + signal(i) + "\" { over = \"30s\" }, ";
     if (i > 0) sum += " + job." + signal(i) + ":mean()";
   }
   const std::string rule =
-      "rule \"wants\" {\n  family = \"D1\", severity = \"warning\", summary = \"wants rows\", per = \"rank\", every = \"1h\",\n  needs = "
+      "rule \"wants\" {\n  family = \"D1\", severity = \"warning\", summary = \"wants rows\", per = \"rank\", every = "
+      "\"1h\",\n  needs = "
       "{ " +
       needs + "},\n  shows = \"{sum}\",\n  evaluate = function(job, p)\n    local sum = " + sum +
       "\n    return sum:above(1e9), { sum = sum }\n  end,\n}\n";
@@ -67,7 +69,8 @@ stream::LoadedPack pack() {
   return {loaded.pack, nullptr};
 }
 
-// Messages one behind another, as a broker's answer holds them: where each would have memory of its own, the allocator would be measured.
+// Messages one behind another, as a broker's answer holds them: where each would have memory of its own, the allocator
+// would be measured.
 struct Messages {
   std::vector<std::byte> bytes;
   std::vector<std::pair<std::size_t, std::size_t>> places;  // of each: where it begins, aligned, and its length
@@ -88,7 +91,8 @@ Messages second(unsigned s, unsigned members, unsigned width) {
       b.about("job");
       for (unsigned rank = first; rank < first + members; ++rank) {
         std::vector<EntryBuilder::Value> values;
-        for (unsigned i = from; i < from + width; ++i) values.push_back({signal(i), 0.25 * ((rank * 31 + i * 17 + s * 7) % 64), {}, false});
+        for (unsigned i = from; i < from + width; ++i)
+          values.push_back({signal(i), 0.25 * ((rank * 31 + i * 17 + s * 7) % 64), {}, false});
         b.sample(begin + std::chrono::seconds{s}, EntryBuilder::rank(rank), values);
       }
       messages.add(schemas::encode(b.entry()));
@@ -102,7 +106,8 @@ void measure(unsigned members, unsigned width, double target, unsigned measured)
   schemas::Decoder decoder;
   std::uint64_t at = 0;
   const auto consume = [&](std::span<const std::byte> message, Time arrival) {
-    const auto entry = decoder.decode(message, static_cast<stream::Position>(at), static_cast<stream::Position>(at + 1), arrival);
+    const auto entry =
+        decoder.decode(message, static_cast<stream::Position>(at), static_cast<stream::Position>(at + 1), arrival);
     ++at;
     if (entry) shard.consume(**entry);
   };
@@ -115,7 +120,8 @@ void measure(unsigned members, unsigned width, double target, unsigned measured)
     const auto messages = second(s, members, width);
     const double started = cpu_seconds();
     for (const auto& [at_byte, length] : messages.places)
-      consume(std::span{messages.bytes}.subspan(at_byte, length), begin + std::chrono::seconds{s} + std::chrono::milliseconds{1});
+      consume(std::span{messages.bytes}.subspan(at_byte, length),
+              begin + std::chrono::seconds{s} + std::chrono::milliseconds{1});
     consume(tick, begin + std::chrono::seconds{s + 1});
     if (s > warm) spent += cpu_seconds() - started;
   }
@@ -123,14 +129,16 @@ void measure(unsigned members, unsigned width, double target, unsigned measured)
   const stream::Counters& counted = shard.counters();
   if (counted.samples != std::uint64_t{ranks} * signals * (warm + measured) ||
       counted.late + counted.unwanted + counted.unknown_signal + counted.duplicates != 0)
-    std::fprintf(stderr, "not every sample was written: %zu samples, %zu late, %zu unwanted, %zu unknown, %zu duplicates\n",
+    std::fprintf(stderr,
+                 "not every sample was written: %zu samples, %zu late, %zu unwanted, %zu unknown, %zu duplicates\n",
                  counted.samples, counted.late, counted.unwanted, counted.unknown_signal, counted.duplicates),
         std::exit(1);
-  fmt::print("messages of {:>4} samples ({} x {}): {:.1f} M samples/s into rows, target {}\n", members * width, members, width, rate,
-             target);
+  fmt::print("messages of {:>4} samples ({} x {}): {:.1f} M samples/s into rows, target {}\n", members * width, members,
+             width, rate, target);
 }
 
-// Of so many ranks each is learned by a message of its own: microseconds a message, which may not grow with their number.
+// Of so many ranks each is learned by a message of its own: microseconds a message, which may not grow with their
+// number.
 double learned(unsigned count) {
   Nowhere sink;
   stream::Shard shard{pack(), nullptr, sink};
@@ -143,7 +151,8 @@ double learned(unsigned count) {
     b.sample(begin, EntryBuilder::rank(rank), value);
     const auto message = schemas::encode(b.entry());
     const double started = cpu_seconds();
-    const auto entry = decoder.decode(message, static_cast<stream::Position>(rank), static_cast<stream::Position>(rank + 1), begin);
+    const auto entry =
+        decoder.decode(message, static_cast<stream::Position>(rank), static_cast<stream::Position>(rank + 1), begin);
     if (entry) shard.consume(**entry);
     spent += cpu_seconds() - started;
   }
@@ -158,8 +167,8 @@ int main(int argc, char** argv) {
   bench::name_machine();
   fmt::print("CPU time of one thread\n");
   if (only.empty() || only == "learned")
-    fmt::print("ranks learned one by one: of 1,024 in {:.1f}, of 4,096 in {:.1f}, of 16,384 in {:.1f} us each\n", learned(1024),
-               learned(4096), learned(16384));
+    fmt::print("ranks learned one by one: of 1,024 in {:.1f}, of 4,096 in {:.1f}, of 16,384 in {:.1f} us each\n",
+               learned(1024), learned(4096), learned(16384));
   if (only.empty() || only == "20x50") measure(20, 50, 150, seconds);
   if (only.empty() || only == "1000x1") measure(1000, 1, 150, seconds);
   if (only.empty() || only == "1x50") measure(1, 50, 60, seconds);

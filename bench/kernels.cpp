@@ -40,18 +40,22 @@ void keep(T value) {
 
 const Kernel all[] = {
     {"add", [](const Kernels& k, Columns& c, std::size_t n) { k.add({c.a.data()}, {c.b.data()}, c.out.data(), n); }},
-    {"divide", [](const Kernels& k, Columns& c, std::size_t n) { k.divide({c.a.data()}, {c.b.data()}, c.out.data(), n); }},
+    {"divide",
+     [](const Kernels& k, Columns& c, std::size_t n) { k.divide({c.a.data()}, {c.b.data()}, c.out.data(), n); }},
     {"log", [](const Kernels& k, Columns& c, std::size_t n) { k.log(c.a.data(), c.out.data(), n); }},
-    {"above", [](const Kernels& k, Columns& c, std::size_t n) { k.above({c.a.data()}, {c.b.data()}, c.answers.data(), n); }},
-    {"conjunction",
-     [](const Kernels& k, Columns& c, std::size_t n) { k.conjunction({c.mask.data()}, {c.other.data()}, c.answers.data(), n); }},
-    {"choose", [](const Kernels& k, Columns& c, std::size_t n) { k.choose({c.mask.data()}, {c.a.data()}, {c.b.data()}, c.out.data(), n); }},
+    {"above",
+     [](const Kernels& k, Columns& c, std::size_t n) { k.above({c.a.data()}, {c.b.data()}, c.answers.data(), n); }},
+    {"conjunction", [](const Kernels& k, Columns& c,
+                       std::size_t n) { k.conjunction({c.mask.data()}, {c.other.data()}, c.answers.data(), n); }},
+    {"choose", [](const Kernels& k, Columns& c,
+                  std::size_t n) { k.choose({c.mask.data()}, {c.a.data()}, {c.b.data()}, c.out.data(), n); }},
     {"tally", [](const Kernels& k, Columns& c, std::size_t n) { keep(k.tally(c.mask.data(), n)); }},
     {"sum", [](const Kernels& k, Columns& c, std::size_t n) { keep(k.sum(c.a.data(), n)); }},
     {"max", [](const Kernels& k, Columns& c, std::size_t n) { keep(k.max(c.a.data(), n)); }},
     {"count", [](const Kernels& k, Columns& c, std::size_t n) { keep(k.count_known(c.a.data(), n)); }},
     {"median", [](const Kernels& k, Columns& c, std::size_t n) { keep(k.quantile(c.a.data(), n, 0.5, c.out.data())); }},
-    {"median_dense", [](const Kernels& k, Columns& c, std::size_t n) { keep(k.quantile(c.b.data(), n, 0.5, c.out.data())); }},
+    {"median_dense",
+     [](const Kernels& k, Columns& c, std::size_t n) { keep(k.quantile(c.b.data(), n, 0.5, c.out.data())); }},
     {"mad", [](const Kernels& k, Columns& c, std::size_t n) { keep(k.mad(c.a.data(), n, c.out.data())); }},
 };
 

@@ -1,5 +1,5 @@
-// Log lines through all shipped patterns and parsers, against a bare Vectorscan scan of the same lines with the same database, in one
-// run: by the share of lines that are progress.
+// Log lines through all shipped patterns and parsers, against a bare Vectorscan scan of the same lines with the same
+// database, in one run: by the share of lines that are progress.
 #include <benchmark/benchmark.h>
 
 #include <filesystem>
@@ -23,7 +23,9 @@ class Counted final : public stream::Extracted {
     sum += value;
     ++count;
   }
-  void sample(stream::Time, const stream::MemberKey&, std::string_view, std::string_view, std::string_view) override { ++count; }
+  void sample(stream::Time, const stream::MemberKey&, std::string_view, std::string_view, std::string_view) override {
+    ++count;
+  }
   void event(const stream::EventRecord&) override { ++count; }
   double sum = 0;
   std::size_t count = 0;
@@ -33,7 +35,8 @@ const dsl::TextDefinitions& definitions() {
   static const dsl::TextDefinitions read = [] {
     std::map<std::string, std::string> files;
     for (const char* folder : {"patterns", "progress"})
-      for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::path(TOCSIN_SOURCE_DIR) / "rules" / folder)) {
+      for (const auto& entry :
+           std::filesystem::directory_iterator(std::filesystem::path(TOCSIN_SOURCE_DIR) / "rules" / folder)) {
         std::ifstream in(entry.path());
         files[std::string(folder) + "/" + entry.path().filename().string()] = {std::istreambuf_iterator<char>(in), {}};
       }
@@ -55,58 +58,70 @@ std::vector<std::string> lines(double progress) {
       switch (random() % 5) {
         case 0:
           std::snprintf(text, sizeof text,
-                        " [2026-02-03 04:05:06.%06d] iteration %8d/  500000 | consumed samples: %12d | elapsed time per iteration (ms): "
-                        "%.1f | learning rate: 1.250000E-04 | global batch size:  1024 | lm loss: %.6E | loss scale: 1.0 | grad norm: %.3f "
+                        " [2026-02-03 04:05:06.%06d] iteration %8d/  500000 | consumed samples: %12d | elapsed time "
+                        "per iteration (ms): "
+                        "%.1f | learning rate: 1.250000E-04 | global batch size:  1024 | lm loss: %.6E | loss scale: "
+                        "1.0 | grad norm: %.3f "
                         "| number of skipped iterations:   0 | number of nan iterations:   0 |",
                         i, i, i * 1024, 900 + 100 * loss, loss, loss / 2);
           break;
         case 1:
-          std::snprintf(text, sizeof text, "{'loss': %.4f, 'grad_norm': %.16f, 'learning_rate': 4.5833e-05, 'epoch': %.2f}", loss, loss / 3,
-                        i / 1000.0);
+          std::snprintf(text, sizeof text,
+                        "{'loss': %.4f, 'grad_norm': %.16f, 'learning_rate': 4.5833e-05, 'epoch': %.2f}", loss,
+                        loss / 3, i / 1000.0);
           break;
-        case 2: std::snprintf(text, sizeof text, "iter %d: loss %.4f, time %.2fms, mfu 31.66%%", i, loss, 100 + loss); break;
+        case 2:
+          std::snprintf(text, sizeof text, "iter %d: loss %.4f, time %.2fms, mfu 31.66%%", i, loss, 100 + loss);
+          break;
         case 3:
           std::snprintf(text, sizeof text,
-                        "[rank%d]:[titan] 2026-02-03 04:05:06,338 - root - INFO - step: %d  loss: %8.5f  grad_norm: %7.4f  memory:  "
+                        "[rank%d]:[titan] 2026-02-03 04:05:06,338 - root - INFO - step: %d  loss: %8.5f  grad_norm: "
+                        "%7.4f  memory:  "
                         "9.46GiB(64.99%%)  tps: 7,282  tflops: 0.52  mfu: 0.17%%",
                         rank, i, loss, loss / 2);
           break;
         default:
-          std::snprintf(
-              text, sizeof text,
-              "[rank %d] step %d | loss %.4f | grad_norm 1.20 | lr 3.0e-04 | step_time %.3f | compute 0.150 | data 0.004 | comm 0.058",
-              rank, i, loss, loss / 10);
+          std::snprintf(text, sizeof text,
+                        "[rank %d] step %d | loss %.4f | grad_norm 1.20 | lr 3.0e-04 | step_time %.3f | compute 0.150 "
+                        "| data 0.004 | comm 0.058",
+                        rank, i, loss, loss / 10);
       }
     } else {
       switch (random() % 6) {
         case 0:
-          std::snprintf(text, sizeof text, "n%d:5776:5902 [%d] NCCL INFO Channel %02d/0 : %d[%d] -> %d[%d] via P2P/CUMEM/read", rank,
+          std::snprintf(text, sizeof text,
+                        "n%d:5776:5902 [%d] NCCL INFO Channel %02d/0 : %d[%d] -> %d[%d] via P2P/CUMEM/read", rank,
                         rank % 8, rank % 32, rank, rank % 8, rank + 1, (rank + 1) % 8);
           break;
         case 1:
           std::snprintf(text, sizeof text,
-                        "[2026-02-03 04:05:06,%03d] [INFO] [utils.py:781:see_memory_usage] MA %.2f GB         Max_MA %.2f GB         CA "
+                        "[2026-02-03 04:05:06,%03d] [INFO] [utils.py:781:see_memory_usage] MA %.2f GB         Max_MA "
+                        "%.2f GB         CA "
                         "%.2f GB         Max_CA 72 GB",
                         i % 1000, loss * 10, loss * 11, loss * 12);
           break;
         case 2:
           std::snprintf(text, sizeof text,
-                        "time (ms) | forward-compute: %.2f | backward-compute: %.2f | backward-params-all-reduce: %.2f | optimizer: %.2f | "
+                        "time (ms) | forward-compute: %.2f | backward-compute: %.2f | backward-params-all-reduce: %.2f "
+                        "| optimizer: %.2f | "
                         "batch-generator: %.2f",
                         loss * 40, loss * 80, loss, loss * 2, loss / 5);
           break;
         case 3:
-          std::snprintf(
-              text, sizeof text,
-              "2026-02-03 04:05:06 | INFO | tokenizer | worker %d read shard %06d.bin with %d documents of which %d were too long", rank, i,
-              i * 31 % 9973, i % 17);
+          std::snprintf(text, sizeof text,
+                        "2026-02-03 04:05:06 | INFO | tokenizer | worker %d read shard %06d.bin with %d documents of "
+                        "which %d were too long",
+                        rank, i, i * 31 % 9973, i % 17);
           break;
         case 4:
-          std::snprintf(text, sizeof text, "[rank%d]: loading shard %d of 64 from /data/corpus/part-%05d.parquet", rank, rank, i);
+          std::snprintf(text, sizeof text, "[rank%d]: loading shard %d of 64 from /data/corpus/part-%05d.parquet", rank,
+                        rank, i);
           break;
         default:
-          std::snprintf(text, sizeof text,
-                        "DEBUG:filelock:Attempting to acquire lock %d on /root/.triton/autotune/Fp16Matmul_%d_kernel.pickle.lock", i, rank);
+          std::snprintf(
+              text, sizeof text,
+              "DEBUG:filelock:Attempting to acquire lock %d on /root/.triton/autotune/Fp16Matmul_%d_kernel.pickle.lock",
+              i, rank);
       }
     }
     out.emplace_back(text);
@@ -135,8 +150,10 @@ void bare_scan(benchmark::State& state) {
       scanner->scan(line, scratch, found);
       matches += !found.empty();
     }
-  state.counters["lines/s"] = benchmark::Counter(static_cast<double>(state.iterations() * all.size()), benchmark::Counter::kIsRate);
-  state.counters["matched %"] = 100.0 * static_cast<double>(matches) / static_cast<double>(state.iterations() * all.size());
+  state.counters["lines/s"] =
+      benchmark::Counter(static_cast<double>(state.iterations() * all.size()), benchmark::Counter::kIsRate);
+  state.counters["matched %"] =
+      100.0 * static_cast<double>(matches) / static_cast<double>(state.iterations() * all.size());
   state.SetBytesProcessed(static_cast<std::int64_t>(state.iterations() * bytes(all)));
 }
 
@@ -153,7 +170,8 @@ void extraction(benchmark::State& state) {
       extractor->line({at, {}, false, line}, at, out);
     }
   benchmark::DoNotOptimize(out.sum);
-  state.counters["lines/s"] = benchmark::Counter(static_cast<double>(state.iterations() * all.size()), benchmark::Counter::kIsRate);
+  state.counters["lines/s"] =
+      benchmark::Counter(static_cast<double>(state.iterations() * all.size()), benchmark::Counter::kIsRate);
   state.counters["made/line"] = static_cast<double>(out.count) / static_cast<double>(state.iterations() * all.size());
   state.SetBytesProcessed(static_cast<std::int64_t>(state.iterations() * bytes(all)));
 }

@@ -30,8 +30,12 @@ inline const Time begin = stream::at_nanoseconds(1'780'000'000 * second);
 // One job of `ranks` on nodes of eight GPUs, each signal once a second: per node one message with its GPUs, its ranks.
 class Load {
  public:
-  Load(unsigned ranks, std::vector<std::string> gpu_signals, std::vector<std::string> rank_signals, std::string job = "job")
-      : job_(std::move(job)), ranks_(ranks), gpu_signals_(std::move(gpu_signals)), rank_signals_(std::move(rank_signals)) {}
+  Load(unsigned ranks, std::vector<std::string> gpu_signals, std::vector<std::string> rank_signals,
+       std::string job = "job")
+      : job_(std::move(job)),
+        ranks_(ranks),
+        gpu_signals_(std::move(gpu_signals)),
+        rank_signals_(std::move(rank_signals)) {}
 
   std::vector<std::vector<std::byte>> start() const {
     schemas::EntryBuilder b;
@@ -74,7 +78,9 @@ class Load {
     b.beat();
     return schemas::encode(b.entry());
   }
-  [[nodiscard]] std::size_t samples_per_second() const { return ranks_ * (gpu_signals_.size() + rank_signals_.size() + 1); }
+  [[nodiscard]] std::size_t samples_per_second() const {
+    return ranks_ * (gpu_signals_.size() + rank_signals_.size() + 1);
+  }
 
  private:
   static double value(const std::string& signal, double wobble) {
@@ -90,10 +96,12 @@ class Load {
   std::vector<std::string> gpu_signals_, rank_signals_;
 };
 
-inline const std::vector<std::string> gpu_signals{"sm_active",        "gr_engine_active", "tensor_active",    "sm_clock",
-                                                  "gpu_power",        "gpu_temperature",  "gpu_memory_used",  "gpu_memory_used_ratio",
-                                                  "throttle_thermal", "throttle_brake",   "row_remap_failure"};
-inline const std::vector<std::string> rank_signals{"compute_time", "data_time",   "comm_time",    "step_time",
-                                                   "process_cpu",  "process_rss", "tokens_per_s", "collective_launched"};
+inline const std::vector<std::string> gpu_signals{
+    "sm_active",        "gr_engine_active", "tensor_active",    "sm_clock",
+    "gpu_power",        "gpu_temperature",  "gpu_memory_used",  "gpu_memory_used_ratio",
+    "throttle_thermal", "throttle_brake",   "row_remap_failure"};
+inline const std::vector<std::string> rank_signals{"compute_time", "data_time",          "comm_time",
+                                                   "step_time",    "process_cpu",        "process_rss",
+                                                   "tokens_per_s", "collective_launched"};
 
 }  // namespace tocsin::bench

@@ -1,7 +1,8 @@
-// What reloads cost the shard that judges: five jobs of 512 ranks x 20 signals, whose rules change once a second, with the store of packs, the
-// runner and the records of the state as in the service, but without a broker. Printed is the CPU time between two reads of the log (a
-// pause), and what the heap holds. Each pack is compiled by another thread, outside the measured time.
-// Repeat with: build/release/bench/bench_reloads [--quick] [--without] [--times N] [--jobs N] [--ranks N]
+// What reloads cost the shard that judges: five jobs of 512 ranks x 20 signals, whose rules change once a second, with
+// the store of packs, the runner and the records of the state as in the service, but without a broker. Printed is the
+// CPU time between two reads of the log (a pause), and what the heap holds. Each pack is compiled by another thread,
+// outside the measured time. Repeat with: build/release/bench/bench_reloads [--quick] [--without] [--times N] [--jobs
+// N] [--ranks N]
 // --without: the same time without a reload, to compare the memory, which grows until the windows are full.
 #include <fmt/format.h>
 #include <malloc.h>
@@ -119,7 +120,10 @@ Memory memory() {
 class Run {
  public:
   Run(unsigned jobs, unsigned ranks)
-      : files_(rule_files()), first_(pack_of(files_, 0)), hold_(store_), runner_(first_, {log_, state_, store_, &state_, true}) {
+      : files_(rule_files()),
+        first_(pack_of(files_, 0)),
+        hold_(store_),
+        runner_(first_, {log_, state_, store_, &state_, true}) {
     store_.add(first_);
     for (unsigned job = 0; job < jobs; ++job)
       loads_.emplace_back(ranks, bench::gpu_signals, bench::rank_signals, "load" + std::to_string(job));
@@ -141,15 +145,16 @@ class Run {
     const double trimmed = memory().resident;
     print("before the reloads", 15, settling);
     print("while reloads went on", settling, settling + times + lead + 1);
-    fmt::print("heap before the first {:.0f} MiB, behind the last {:.0f}, at the end {:.0f}; on the way", before_.in_use, after_.in_use,
-               end_.in_use);
+    fmt::print("heap before the first {:.0f} MiB, behind the last {:.0f}, at the end {:.0f}; on the way",
+               before_.in_use, after_.in_use, end_.in_use);
     for (const Memory& one : on_the_way_) fmt::print(" {:.0f}", one.in_use);
-    fmt::print("\nresident before the first {:.0f} MiB, behind the last {:.0f}, at the end {:.0f}; on the way", before_.resident,
-               after_.resident, end_.resident);
+    fmt::print("\nresident before the first {:.0f} MiB, behind the last {:.0f}, at the end {:.0f}; on the way",
+               before_.resident, after_.resident, end_.resident);
     for (const Memory& one : on_the_way_) fmt::print(" {:.0f}", one.resident);
     fmt::print("; {:.0f} once the allocator gave back what is free", trimmed);
-    fmt::print("\npacks in the store {}, {} of them compiled; {} bundles with {} sections, {:.0f} MB, and {} reports\n", store_.kept(),
-               store_.compiled_now(), state_.bundles, state_.sections, static_cast<double>(state_.bytes) / 1e6, state_.reports);
+    fmt::print("\npacks in the store {}, {} of them compiled; {} bundles with {} sections, {:.0f} MB, and {} reports\n",
+               store_.kept(), store_.compiled_now(), state_.bundles, state_.sections,
+               static_cast<double>(state_.bytes) / 1e6, state_.reports);
     std::uint64_t all = 0;
     for (const auto& [job, digest] : runner_.shard().digests()) all = all * 31 + digest;
     fmt::print("digest of all jobs {:016x}\n", all);
@@ -199,7 +204,8 @@ class Run {
       return std::count_if(some.begin(), some.end(), [&](const Pause& p) { return milliseconds(p.all) > ms; });
     };
     fmt::print(
-        "pauses {}: longest {:.1f} ms ({:.1f} of them to hand over), the tenth {:.1f} ({:.1f}); above 50 ms {}, above 20 ms {}; {:.1f} % "
+        "pauses {}: longest {:.1f} ms ({:.1f} of them to hand over), the tenth {:.1f} ({:.1f}); above 50 ms {}, above "
+        "20 ms {}; {:.1f} % "
         "of a core\n",
         what, milliseconds(some.front().all), milliseconds(some.front().handing_over), milliseconds(some[9].all),
         milliseconds(some[9].handing_over), above(50), above(20), milliseconds(all) / 10 / (to - from));
@@ -233,11 +239,13 @@ int main(int argc, char** argv) {
     else if (argument == "--times") number(times);
     else if (argument == "--jobs") number(jobs);
     else if (argument == "--ranks") number(ranks);
-    else fmt::print(stderr, "usage: bench_reloads [--quick] [--without] [--times N] [--jobs N] [--ranks N]\n"), std::exit(2);
+    else
+      fmt::print(stderr, "usage: bench_reloads [--quick] [--without] [--times N] [--jobs N] [--ranks N]\n"),
+          std::exit(2);
   }
   bench::name_machine();
-  fmt::print("{} reloads, one a second{}, of {} jobs of {} ranks x 20 signals; CPU time of the thread that judges\n", times,
-             without ? ", left out" : "", jobs, ranks);
+  fmt::print("{} reloads, one a second{}, of {} jobs of {} ranks x 20 signals; CPU time of the thread that judges\n",
+             times, without ? ", left out" : "", jobs, ranks);
   Run run{jobs, ranks};
   run.reloads(times, without);
   return 0;

@@ -14,7 +14,8 @@ namespace {
 constexpr Time start = at_nanoseconds(1'700'000'000'000'000'000);
 
 struct Job {
-  Job(std::uint32_t ranks_, std::uint32_t signals, Duration over, std::initializer_list<Op> ops, bool points = false) : ranks(ranks_) {
+  Job(std::uint32_t ranks_, std::uint32_t signals, Duration over, std::initializer_list<Op> ops, bool points = false)
+      : ranks(ranks_) {
     topology.expect_ranks(ranks);
     for (std::uint32_t s = 0; s < signals; ++s) {
       SignalDefinition definition;
@@ -45,8 +46,8 @@ struct Job {
       for (std::size_t from = 0; from < ranks; from += batch) {
         const std::size_t n = std::min<std::size_t>(batch, ranks - from);
         history->settle(now, [](const Applied&) {});
-        (void)history->samples(static_cast<SignalId>(s), std::span{slots}.subspan(from, n), now, std::span{values}.subspan(from, n), now,
-                               {0, 1, 0});
+        (void)history->samples(static_cast<SignalId>(s), std::span{slots}.subspan(from, n), now,
+                               std::span{values}.subspan(from, n), now, {0, 1, 0});
       }
     std::rotate(values.begin(), values.begin() + 1, values.end());
   }

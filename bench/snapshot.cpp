@@ -1,5 +1,5 @@
-// What the state of an engine costs: a job of 16,384 ranks x 20 signals, saved and restored; 400 jobs of 512 ranks, each saved in its
-// turn. Repeat with: build/release/bench/bench_snapshot [--quick] [large] [jobs]
+// What the state of an engine costs: a job of 16,384 ranks x 20 signals, saved and restored; 400 jobs of 512 ranks,
+// each saved in its turn. Repeat with: build/release/bench/bench_snapshot [--quick] [large] [jobs]
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -41,7 +41,8 @@ stream::LoadedPack shipped() {
 struct Engine {
   explicit Engine(const stream::LoadedPack& pack) : shard(pack, nullptr, sink) {}
   void consume(const std::vector<std::byte>& message, Time arrival) {
-    const auto entry = decoder.decode(message, static_cast<stream::Position>(at), static_cast<stream::Position>(at + 1), arrival);
+    const auto entry =
+        decoder.decode(message, static_cast<stream::Position>(at), static_cast<stream::Position>(at + 1), arrival);
     ++at;
     if (entry) shard.consume(**entry);
   }
@@ -81,7 +82,8 @@ void large(const stream::LoadedPack& pack, unsigned ranks, unsigned seconds) {
   const auto beat = Load::beat();
   const auto more = [&](unsigned from, unsigned to) {
     for (unsigned s = from; s < to; ++s) {
-      for (auto& m : load.second_of(s)) log.emplace_back(std::move(m), begin + std::chrono::seconds{s} + std::chrono::milliseconds{1});
+      for (auto& m : load.second_of(s))
+        log.emplace_back(std::move(m), begin + std::chrono::seconds{s} + std::chrono::milliseconds{1});
       log.emplace_back(beat, begin + std::chrono::seconds{s + 1});
     }
   };
@@ -95,10 +97,11 @@ void large(const stream::LoadedPack& pack, unsigned ranks, unsigned seconds) {
   more(seconds, seconds + 30);
   for (std::size_t i = handed_over; i < log.size(); ++i) engine.consume(log[i].first, log[i].second);
   const Saved due = save(engine.shard, false);
-  fmt::print("  30 s later, what is due then: {} subjects, {:.3f} MB, {:.2f} ms\n", due.subjects, static_cast<double>(due.bytes) / 1e6,
-             milliseconds(due.took));
+  fmt::print("  30 s later, what is due then: {} subjects, {:.3f} MB, {:.2f} ms\n", due.subjects,
+             static_cast<double>(due.bytes) / 1e6, milliseconds(due.took));
   const Saved again = save(engine.shard, true);
-  fmt::print("  30 s later, all that changed: {:.1f} MB, {:.0f} ms\n", static_cast<double>(again.bytes) / 1e6, milliseconds(again.took));
+  fmt::print("  30 s later, all that changed: {:.1f} MB, {:.0f} ms\n", static_cast<double>(again.bytes) / 1e6,
+             milliseconds(again.took));
 
   const auto start = Clock::now();
   Engine restored{pack};
@@ -107,8 +110,9 @@ void large(const stream::LoadedPack& pack, unsigned ranks, unsigned seconds) {
   const auto loaded = Clock::now() - start;
   restored.at = static_cast<std::uint64_t>(*from);
   for (auto i = static_cast<std::size_t>(*from); i < handed_over; ++i) restored.consume(log[i].first, log[i].second);
-  fmt::print("  restored in {:.2f} s: {:.2f} s to load, the rest to backfill {} messages\n", milliseconds(Clock::now() - start) / 1e3,
-             milliseconds(loaded) / 1e3, handed_over - static_cast<std::size_t>(*from));
+  fmt::print("  restored in {:.2f} s: {:.2f} s to load, the rest to backfill {} messages\n",
+             milliseconds(Clock::now() - start) / 1e3, milliseconds(loaded) / 1e3,
+             handed_over - static_cast<std::size_t>(*from));
   for (std::size_t i = handed_over; i < log.size(); ++i) restored.consume(log[i].first, log[i].second);
   if (restored.shard.digests() != engine.shard.digests()) fmt::print("  the restored engine differs\n"), std::exit(1);
 }
@@ -128,7 +132,8 @@ void jobs(const stream::LoadedPack& pack, unsigned count, unsigned ranks, unsign
   const unsigned warm = seconds / 3;  // the first sections come sooner
   for (unsigned s = 1; s < seconds; ++s) {
     for (unsigned job = s % every; job < count; job += every)
-      for (const auto& m : loads[job].second_of(s)) engine.consume(m, begin + std::chrono::seconds{s} + std::chrono::milliseconds{1});
+      for (const auto& m : loads[job].second_of(s))
+        engine.consume(m, begin + std::chrono::seconds{s} + std::chrono::milliseconds{1});
     engine.consume(beat, begin + std::chrono::seconds{s + 1});
     if (!engine.shard.sections_due()) continue;
     const Saved saved = save(engine.shard, false);
@@ -139,7 +144,8 @@ void jobs(const stream::LoadedPack& pack, unsigned count, unsigned ranks, unsign
   }
   const double measured = seconds - warm;
   fmt::print(
-      "{} jobs of {} ranks x 6 signals every {} s, {} s of them: {} saves of {} subjects, {:.0f} MB; the longest {:.1f} ms, {:.2f} % of a "
+      "{} jobs of {} ranks x 6 signals every {} s, {} s of them: {} saves of {} subjects, {:.0f} MB; the longest "
+      "{:.1f} ms, {:.2f} % of a "
       "core\n",
       count, ranks, every, measured, saves, subjects, static_cast<double>(bytes) / 1e6, milliseconds(longest),
       milliseconds(all) / 10 / measured);
@@ -156,7 +162,9 @@ int main(int argc, char** argv) {
     else if (argument == "large" || argument == "jobs") names.push_back(argument);
     else std::fprintf(stderr, "usage: bench_snapshot [--quick] [large] [jobs]\n"), std::exit(2);
   }
-  const auto chosen = [&](const char* name) { return names.empty() || std::find(names.begin(), names.end(), name) != names.end(); };
+  const auto chosen = [&](const char* name) {
+    return names.empty() || std::find(names.begin(), names.end(), name) != names.end();
+  };
   bench::name_machine();
   fmt::print("CPU time of one thread\n");
   const stream::LoadedPack pack = shipped();

@@ -1,4 +1,5 @@
-// What a tick costs the evaluator: the operations of a straggler rule over 1,024 ranks, the windows' reductions given for nothing.
+// What a tick costs the evaluator: the operations of a straggler rule over 1,024 ranks, the windows' reductions given
+// for nothing.
 #include <benchmark/benchmark.h>
 
 #include <array>
@@ -62,10 +63,11 @@ struct Job {
 
 // d:above(ratio * typical) & z:above(4), as the rule "straggler" has them.
 std::vector<NodeId> straggler(Job& job, Group group) {
-  const NodeId d = job.node(Op::divide, {job.node(Op::w_mean, {job.window(0)}), job.node(Op::w_mean, {job.window(120)})});
+  const NodeId d =
+      job.node(Op::divide, {job.node(Op::w_mean, {job.window(0)}), job.node(Op::w_mean, {job.window(120)})});
   const NodeId typical = job.node(Op::g_median, {d}, group);
-  const NodeId width =
-      job.node(Op::clamp_low, {job.node(Op::multiply, {job.number(1.4826), job.node(Op::g_mad, {d}, group)}), job.number(0.02)});
+  const NodeId width = job.node(
+      Op::clamp_low, {job.node(Op::multiply, {job.number(1.4826), job.node(Op::g_mad, {d}, group)}), job.number(0.02)});
   const NodeId z = job.node(Op::divide, {job.node(Op::subtract, {d, typical}), width});
   const NodeId slow = job.node(Op::above, {d, job.node(Op::multiply, {job.number(1.12), typical})});
   const NodeId answer = job.node(Op::conjunction, {slow, job.node(Op::above, {z, job.number(4)})});

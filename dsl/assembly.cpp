@@ -19,7 +19,9 @@ struct Assembly {
   Edges findings{}, yields{};
 
   Problems& problems() const { return *collection.problems; }
-  int line_of(const RuleSource& rule, const std::string& key) const { return problems().line_of_key(rule.file, rule.line, key); }
+  int line_of(const RuleSource& rule, const std::string& key) const {
+    return problems().line_of_key(rule.file, rule.line, key);
+  }
   RuleIndex index(const std::string& rule) const {
     return static_cast<RuleIndex>(std::lower_bound(names.begin(), names.end(), rule) - names.begin());
   }
@@ -33,27 +35,31 @@ struct Assembly {
         problems().add(tune.file, tune.line,
                        "a second tune '" + tune.name + "': the first is at " + before->second->file + ":" +
                            std::to_string(before->second->line) + "; put both into one");
-      if (const auto rule = collection.rules.find(tune.name); rule != collection.rules.end()) tune_rule(tune, rule->second);
+      if (const auto rule = collection.rules.find(tune.name); rule != collection.rules.end())
+        tune_rule(tune, rule->second);
       else if (const auto signal = collection.signals.find(tune.name); signal != collection.signals.end())
         tune_signal(tune, signal->second);
       else no_rule_or_signal(tune);
     }
   }
   void no_rule_or_signal(const TuneSource& tune) {
-    const std::string meant = nearest(tune.name, collection.rule_names()).empty() ? nearest(tune.name, collection.signal_names()) : "";
+    const std::string meant =
+        nearest(tune.name, collection.rule_names()).empty() ? nearest(tune.name, collection.signal_names()) : "";
     if (meant.empty() || !collection.signals_read) collection.no_rule(tune.file, tune.line, tune.name, "tune: ");
     else problems().add(tune.file, tune.line, "tune: no rule or signal '" + tune.name + "'" + meant);
   }
   void tune_rule(const TuneSource& tune, RuleSource& rule) {
     if (tune.row || tune.lateness)
-      problems().add(tune.file, tune.line, "tune '" + tune.name + "': row and lateness are of a signal, and this is a rule");
+      problems().add(tune.file, tune.line,
+                     "tune '" + tune.name + "': row and lateness are of a signal, and this is a rule");
     std::vector<std::string> params;
     for (const auto& [name, value] : rule.params) params.push_back(name);
     for (const auto& [name, value] : tune.params) {
       const auto param = rule.params.find(name);
       const int line = problems().line_of_key(tune.file, tune.line, name);
       if (param == rule.params.end())
-        problems().add(tune.file, line, "tune '" + tune.name + "': '" + name + "' is not in params" + nearest(name, params));
+        problems().add(tune.file, line,
+                       "tune '" + tune.name + "': '" + name + "' is not in params" + nearest(name, params));
       else if (param->second.index() != value.index())
         problems().add(tune.file, line,
                        "tune '" + tune.name + "': params." + name +
@@ -92,14 +98,16 @@ struct Assembly {
     const bool asks = of.window.span == stream::WindowSpec::Span::points;
     const bool triggers = std::find(rule.every.begin(), rule.every.end(), need) != rule.every.end();
     if ((!asks && !triggers) || signal.points || signal.kind == stream::SignalKind::event) return;
-    if (signal.kind == stream::SignalKind::step || signal.kind == stream::SignalKind::state || signal.kind == stream::SignalKind::time) {
+    if (signal.kind == stream::SignalKind::step || signal.kind == stream::SignalKind::state ||
+        signal.kind == stream::SignalKind::time) {
       signal.points = true;
       return;
     }
     problems().about(rule.name);
     problems().add(of.file, of.line,
                    "'" + signal.name + "' is sampled on a grid and does not count points: " +
-                       (asks ? "write over = \"30s\"" : "write every = \"10s\"") + ", or give it points = true in signals.lua");
+                       (asks ? "write over = \"30s\"" : "write every = \"10s\"") +
+                       ", or give it points = true in signals.lua");
     problems().about("");
   }
 
@@ -115,8 +123,10 @@ struct Assembly {
           else if (same_scope(rule, other, of.file, of.line, "finding")) findings[name].push_back(other);
         }
       for (const std::string& parent : rule.yields_to) {
-        if (!collection.rules.contains(parent)) collection.no_rule(rule.file, line_of(rule, "yields_to"), parent, "yields_to: ");
-        else if (same_scope(rule, parent, rule.file, line_of(rule, "yields_to"), "yields_to")) yields[name].push_back(parent);
+        if (!collection.rules.contains(parent))
+          collection.no_rule(rule.file, line_of(rule, "yields_to"), parent, "yields_to: ");
+        else if (same_scope(rule, parent, rule.file, line_of(rule, "yields_to"), "yields_to"))
+          yields[name].push_back(parent);
       }
     }
     problems().about("");
@@ -128,17 +138,20 @@ struct Assembly {
     return (a.scope == stream::Scope::cluster) == (b.scope == stream::Scope::cluster);
   }
   // A rule of the cluster and one about a job judge different subjects: neither sees the other's answers.
-  bool same_scope(const RuleSource& rule, const std::string& other, const std::string& file, int line, const char* what) {
+  bool same_scope(const RuleSource& rule, const std::string& other, const std::string& file, int line,
+                  const char* what) {
     if (same_subjects(collection.rules.at(other), rule)) return true;
     problems().add(file, line,
-                   std::string{what} + ": '" + other + "' is " + (rule.scope == stream::Scope::cluster ? "about a job" : "of the cluster") +
-                       ", and '" + rule.name + "' is not: name rules of the same scope");
+                   std::string{what} + ": '" + other + "' is " +
+                       (rule.scope == stream::Scope::cluster ? "about a job" : "of the cluster") + ", and '" +
+                       rule.name + "' is not: name rules of the same scope");
     return false;
   }
   // "*": every other rule of the scope with a severity above none that is not built on this one.
   void expand(const RuleSource& rule, NeedSource& need, const Edges& written) {
     if (std::find(need.findings.begin(), need.findings.end(), "*") == need.findings.end()) return;
-    std::erase_if(need.findings, [&](const std::string& other) { return other == "*" || !collection.rules.contains(other); });
+    std::erase_if(need.findings,
+                  [&](const std::string& other) { return other == "*" || !collection.rules.contains(other); });
     for (const auto& [other, source] : collection.rules) {
       if (other == rule.name || !same_subjects(source, rule) || source.severity == stream::Severity::none ||
           reaches(written, other, rule.name))
@@ -157,7 +170,8 @@ struct Assembly {
       pending.pop_back();
       if (name == to) return true;
       if (!seen.insert(name).second) continue;
-      if (const auto next = edges.find(name); next != edges.end()) pending.insert(pending.end(), next->second.begin(), next->second.end());
+      if (const auto next = edges.find(name); next != edges.end())
+        pending.insert(pending.end(), next->second.begin(), next->second.end());
     }
     return false;
   }
@@ -230,8 +244,9 @@ struct Assembly {
         only_events = false;
       } else if (need != source.needs.end()) {
         if (need->second.signal.empty()) {
-          problems().add(source.file, line_of(source, "every"),
-                         "every = \"" + every + "\" is a finding, which has no records: write a time, or a need that is a signal");
+          problems().add(
+              source.file, line_of(source, "every"),
+              "every = \"" + every + "\" is a finding, which has no records: write a time, or a need that is a signal");
           continue;
         }
         const auto id = pack.signals.find(need->second.signal);
@@ -246,15 +261,16 @@ struct Assembly {
       } else {
         std::vector<std::string> needs{"end"};
         for (const auto& [name, of] : source.needs) needs.push_back(name);
-        problems().add(
-            source.file, line_of(source, "every"),
-            "every = \"" + every + "\" is no time and no need" + nearest(every, needs) + ": write \"10s\", the name of a need, or \"end\"");
+        problems().add(source.file, line_of(source, "every"),
+                       "every = \"" + every + "\" is no time and no need" + nearest(every, needs) +
+                           ": write \"10s\", the name of a need, or \"end\"");
         only_events = false;
       }
     }
     if (only_events && rule.clear.timed)
       problems().add(source.file, line_of(source, "every"),
-                     "only events trigger it, and clear is a time, so nothing would end its alert: add a time to every, every = { \"" +
+                     "only events trigger it, and clear is a time, so nothing would end its alert: add a time to "
+                     "every, every = { \"" +
                          source.every.front() + "\", \"30s\" }");
   }
 
@@ -264,7 +280,8 @@ struct Assembly {
     for (const auto& [name, need] : source.needs) {
       const auto* signal = need.signal.empty() ? nullptr : collection.find_signal(need.signal);
       if (need.window.accumulated())
-        problems().add(need.file, need.line, "over in a rule of the cluster, which has no attempts, is a time: over = \"24h\"");
+        problems().add(need.file, need.line,
+                       "over in a rule of the cluster, which has no attempts, is a time: over = \"24h\"");
       if (signal && signal->owner != stream::Level::gpu && signal->owner != stream::Level::node)
         problems().add(need.file, need.line,
                        "'" + signal->name + "' is a " + std::string{stream::name(signal->owner)} +
@@ -275,7 +292,8 @@ struct Assembly {
                      "every = \"end\" in a rule of the cluster, which does not end: write a time, every = \"30s\"");
     if (!source.jobs.empty())
       problems().add(source.file, line_of(source, "jobs"),
-                     "jobs selects by the labels of a job, and the cluster has none: take it out; where { job = \"…\" } selects events");
+                     "jobs selects by the labels of a job, and the cluster has none: take it out; where { job = \"…\" "
+                     "} selects events");
   }
 
   static stream::Scalar scalar(const ParamValue& value) {
@@ -322,7 +340,8 @@ struct Assembly {
     }
     for (const std::string& peer : source.peers)
       if (collection.signals_read && !collection.coordinates.contains(peer))
-        problems().add(source.file, line_of(source, "peers"), "no coordinate '" + peer + "' in signals.lua" + nearest(peer, coordinates));
+        problems().add(source.file, line_of(source, "peers"),
+                       "no coordinate '" + peer + "' in signals.lua" + nearest(peer, coordinates));
     problems().about("");
   }
 

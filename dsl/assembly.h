@@ -4,8 +4,8 @@
 
 namespace tocsin::dsl {
 
-// Turns the declarations of files into a pack whose rules have their heads: applies tunes, builds the tables of signals and coordinates,
-// expands findings, computes settle and depths, and detects cycles. Tracing adds the rest.
+// Turns the declarations of files into a pack whose rules have their heads: applies tunes, builds the tables of signals
+// and coordinates, expands findings, computes settle and depths, and detects cycles. Tracing adds the rest.
 void assemble(Collection& collection, stream::Pack& pack);
 
 // The rules in the order within one tick, once depths are known.

@@ -39,18 +39,20 @@ struct Bytecode {
   std::vector<Bytecode> functions;  // nested ones
 };
 
-// Dumps the function at this index of the stack and reads the dump. Null if it is not a Lua function, or of another version.
+// Dumps the function at this index of the stack and reads the dump. Null if it is not a Lua function, or of another
+// version.
 [[nodiscard]] std::unique_ptr<Bytecode> bytecode_of(lua_State* state, int index);
 
 struct Finding {
   int line = 0;
   std::string message;
 };
-// Where a value read from `job` decides in Lua before it is known: if, and, or, not, ==. `evaluate`: whether the function's parameters
-// are job, p and state.
+// Where a value read from `job` decides in Lua before it is known: if, and, or, not, ==. `evaluate`: whether the
+// function's parameters are job, p and state.
 [[nodiscard]] std::vector<Finding> decisions(const Bytecode& function, bool evaluate);
 
-// Where a function assigns a variable that outlives its call: anything outside of an evaluate (given by their lines), from a function.
+// Where a function assigns a variable that outlives its call: anything outside of an evaluate (given by their lines),
+// from a function.
 struct Lines {
   int first = 0, last = 0;
 };

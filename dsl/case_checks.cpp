@@ -52,19 +52,24 @@ struct Checks {
   }
   void owned_elsewhere(const SignalDefinition& signal, Level place) const {
     const std::string owner{stream::name(signal.owner)};
-    problem("'" + signal.name + "' is a " + owner + "'s, and stands under " + std::string{stream::name(place)} + ": write " +
-            (signal.owner == Level::job || signal.owner == Level::rack ? "it in the segment itself" : owner + " = { [0] = { … } }"));
+    problem("'" + signal.name + "' is a " + owner + "'s, and stands under " + std::string{stream::name(place)} +
+            ": write " +
+            (signal.owner == Level::job || signal.owner == Level::rack ? "it in the segment itself"
+                                                                       : owner + " = { [0] = { … } }"));
   }
   void one_value(const SignalDefinition& signal, const std::string& name, const CaseValue& value) const {
     if (value.kind == Kind::silent) return;
     const bool text = value.kind == Kind::text;
     if (text != signal.textual())
-      return problem("'" + name + "' holds " +
-                     (text ? "numbers, and \"" + value.text + "\" is a text: write a number without quotes"
-                           : "texts, and this is a number: write " +
-                                 (signal.values.empty() ? std::string{"one in quotes"} : "one of " + listed(signal.values))));
-    if (text && !signal.values.empty() && std::find(signal.values.begin(), signal.values.end(), value.text) == signal.values.end())
-      problem(name + " = \"" + value.text + "\" is no value of it" + nearest(value.text, signal.values) + ": " + listed(signal.values));
+      return problem(
+          "'" + name + "' holds " +
+          (text ? "numbers, and \"" + value.text + "\" is a text: write a number without quotes"
+                : "texts, and this is a number: write " +
+                      (signal.values.empty() ? std::string{"one in quotes"} : "one of " + listed(signal.values))));
+    if (text && !signal.values.empty() &&
+        std::find(signal.values.begin(), signal.values.end(), value.text) == signal.values.end())
+      problem(name + " = \"" + value.text + "\" is no value of it" + nearest(value.text, signal.values) + ": " +
+              listed(signal.values));
     if (value.kind == Kind::steps && signal.name != "step")
       problem("steps(…) makes step, and '" + name + "' is another signal: write ramp(from, to)");
     if ((value.kind == Kind::ramp || value.kind == Kind::noise) && signal.name == "step")
@@ -73,8 +78,8 @@ struct Checks {
 
   void member(const std::optional<std::uint32_t>& number, Level level) const {
     if (number && *number >= size(level))
-      problem(std::string{stream::name(level)} + " " + std::to_string(*number) + ": it has " + std::to_string(size(level)) +
-              ", counted from 0");
+      problem(std::string{stream::name(level)} + " " + std::to_string(*number) + ": it has " +
+              std::to_string(size(level)) + ", counted from 0");
   }
   void members(const std::map<std::uint32_t, CaseValues>& given, Level level) const {
     for (const auto& [number, inner] : given) {
@@ -96,13 +101,15 @@ struct Checks {
     const auto* signal = collection.find_signal(event.signal);
     if (!signal) collection.no_signal(of.file, of.line, event.signal);
     else if (signal->kind != SignalKind::event)
-      problem("'" + event.signal + "' is of kind " + std::string{name(signal->kind)} + ", not an event: give it a value instead");
+      problem("'" + event.signal + "' is of kind " + std::string{name(signal->kind)} +
+              ", not an event: give it a value instead");
     member(event.rank, Level::rank);
     member(event.node, Level::node);
     member(event.gpu, Level::gpu);
     if (event.at >= lasting && lasting.count() > 0)
-      problem("'" + event.signal + "' at = \"" + shown(stream::seconds(event.at)) + "s\" is behind the end of its segment, which lasts " +
-              shown(stream::seconds(lasting)) + " s: at counts from the segment's begin");
+      problem("'" + event.signal + "' at = \"" + shown(stream::seconds(event.at)) +
+              "s\" is behind the end of its segment, which lasts " + shown(stream::seconds(lasting)) +
+              " s: at counts from the segment's begin");
     if (!event.job.empty() && !of.cluster)
       problem("job of an event is that on a node of the cluster: add scope = \"cluster\" to the case, or take it out");
     if (of.cluster && (event.rank || !(event.node || event.gpu)))
@@ -113,7 +120,8 @@ struct Checks {
     std::vector<std::string> names;
     for (const auto& field : signal.fields) names.push_back(field.name);
     for (const auto& [field, value] : event.fields) {
-      const auto known = std::find_if(signal.fields.begin(), signal.fields.end(), [&](const auto& one) { return one.name == field; });
+      const auto known =
+          std::find_if(signal.fields.begin(), signal.fields.end(), [&](const auto& one) { return one.name == field; });
       const bool text = std::holds_alternative<std::string>(value);
       if (known == signal.fields.end())
         problem("'" + event.signal + "' has no field '" + field + "'" + nearest(field, names) +
@@ -134,10 +142,12 @@ struct Checks {
       if (rule == collection.rules.end()) collection.no_rule(of.file, of.line, one.rule);
       else if ((rule->second.scope == stream::Scope::cluster) != of.cluster)
         problem("'" + one.rule +
-                (of.cluster ? "' is about a job: take scope out of the case" : "' is of the cluster: add scope = \"cluster\" to the case"));
+                (of.cluster ? "' is about a job: take scope out of the case"
+                            : "' is of the cluster: add scope = \"cluster\" to the case"));
       else if (!one.cause.empty() && !rule->second.causes.contains(one.cause))
         problem("'" + one.rule + "' has no cause '" + one.cause + "'" + nearest(one.cause, causes(rule->second)));
-      if (!one.missing.empty() && !collection.find_signal(one.missing)) collection.no_signal(of.file, of.line, one.missing);
+      if (!one.missing.empty() && !collection.find_signal(one.missing))
+        collection.no_signal(of.file, of.line, one.missing);
       member(one.rank, Level::rank);
       member(one.node, Level::node);
       member(one.gpu, Level::gpu);
@@ -146,7 +156,8 @@ struct Checks {
   [[nodiscard]] std::string rule_above() const {
     const RuleSource* nearest_rule = nullptr;
     for (const auto& [name, rule] : collection.rules)
-      if (rule.file == of.file && rule.line < of.line && (!nearest_rule || rule.line > nearest_rule->line)) nearest_rule = &rule;
+      if (rule.file == of.file && rule.line < of.line && (!nearest_rule || rule.line > nearest_rule->line))
+        nearest_rule = &rule;
     return nearest_rule ? "; the rule above is '" + nearest_rule->name + "'" : "";
   }
 };

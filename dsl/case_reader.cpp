@@ -52,8 +52,10 @@ std::optional<CaseValue> take_value(lua_State* state) {
   std::optional<CaseValue> value;
   if (const auto* made = static_cast<const Made*>(luaL_testudata(state, -1, value_type)))
     value = CaseValue{made->kind, made->a, made->b, made->from_given, {}};
-  else if (lua_type(state, -1) == LUA_TNUMBER) value = CaseValue{CaseValue::Kind::number, lua_tonumber(state, -1), 0, false, {}};
-  else if (lua_type(state, -1) == LUA_TSTRING) value = CaseValue{CaseValue::Kind::text, 0, 0, false, lua_tostring(state, -1)};
+  else if (lua_type(state, -1) == LUA_TNUMBER)
+    value = CaseValue{CaseValue::Kind::number, lua_tonumber(state, -1), 0, false, {}};
+  else if (lua_type(state, -1) == LUA_TSTRING)
+    value = CaseValue{CaseValue::Kind::text, 0, 0, false, lua_tostring(state, -1)};
   lua_pop(state, 1);
   return value;
 }
@@ -63,7 +65,8 @@ void read_values(const Table& table, const std::vector<std::string>& others, Cas
     if (std::find(others.begin(), others.end(), name) != others.end()) continue;
     table.push(name);
     if (auto value = take_value(table.state())) values[name] = std::move(*value);
-    else table.problem(name, "'" + name + "' in a segment: write a number, a text, noise(…), ramp(…), steps(…) or silent");
+    else
+      table.problem(name, "'" + name + "' in a segment: write a number, a text, noise(…), ramp(…), steps(…) or silent");
   }
 }
 
@@ -84,7 +87,8 @@ void read_members(const Table& segment, const std::string& key, std::map<std::ui
       segment.problem(key, key + " wants numbers and their values: " + key + " = { [3] = { sm_active = 0.1 } }");
       continue;
     }
-    read_values(Table{state, lua_gettop(state), segment.collection(), segment.place()}, {}, members[static_cast<std::uint32_t>(number)]);
+    read_values(Table{state, lua_gettop(state), segment.collection(), segment.place()}, {},
+                members[static_cast<std::uint32_t>(number)]);
   }
   lua_pop(state, 1);
 }
@@ -148,7 +152,8 @@ CaseSegment read_segment(const Table& table) {
 }
 
 // fires = { { "straggler", rank = 3, cause = "compute", within = "2m" } }
-std::vector<CaseExpectation> read_expectations(const Table& of_case, const std::string& key, const std::string& case_name) {
+std::vector<CaseExpectation> read_expectations(const Table& of_case, const std::string& key,
+                                               const std::string& case_name) {
   std::vector<CaseExpectation> result;
   if (!of_case.has(key)) return result;
   lua_State* state = of_case.state();
@@ -216,7 +221,8 @@ void register_case_values(lua_State* state) {
 void read_size(const Table& table, Case& of) {
   const auto scope = table.text("scope", "attempt");
   of.cluster = scope == "cluster";
-  if (scope && !of.cluster && *scope != "attempt") table.problem("scope", "scope = \"" + *scope + "\": write \"cluster\", or leave it out");
+  if (scope && !of.cluster && *scope != "attempt")
+    table.problem("scope", "scope = \"" + *scope + "\": write \"cluster\", or leave it out");
   const char *size = of.cluster ? "gpus" : "ranks", *other = of.cluster ? "ranks" : "gpus";
   if (table.has(other))
     table.problem(other, of.cluster ? "the cluster has no ranks: write gpus = 16"
@@ -236,17 +242,20 @@ void read_case(const Table& table, const std::string& name) {
   read_size(table, result);
   result.per_node = table.whole("per_node", 1, 1024).value_or(8);
   result.sampled = table.duration("sampled").value_or(result.sampled);
-  if (result.sampled < std::chrono::seconds{1} || result.sampled > std::chrono::minutes{10} || result.sampled.count() % std::nano::den != 0)
+  if (result.sampled < std::chrono::seconds{1} || result.sampled > std::chrono::minutes{10} ||
+      result.sampled.count() % std::nano::den != 0)
     table.problem("sampled", "sampled is whole seconds, at most 10m: sampled = \"30s\"");
   result.records = table.text("records").value_or("");
   lua_State* state = table.state();
   for (std::size_t i = 1; i <= table.length(); ++i) {
     table.push(i);
-    if (lua_istable(state, -1)) result.segments.push_back(read_segment(Table{state, lua_gettop(state), table.collection(), table.place()}));
+    if (lua_istable(state, -1))
+      result.segments.push_back(read_segment(Table{state, lua_gettop(state), table.collection(), table.place()}));
     else table.problem("", "case '" + name + "' lists segments: { lasting = \"5m\", … }");
     lua_pop(state, 1);
   }
-  if (result.segments.empty() && result.records.empty()) table.problem("", "case '" + name + "' has no segment: { lasting = \"5m\", … }");
+  if (result.segments.empty() && result.records.empty())
+    table.problem("", "case '" + name + "' has no segment: { lasting = \"5m\", … }");
   result.fires = read_expectations(table, "fires", name);
   result.unknown = read_expectations(table, "unknown", name);
   result.resolves = read_expectations(table, "resolves", name);

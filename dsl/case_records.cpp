@@ -22,14 +22,16 @@ double normal(const std::string& signal, std::uint32_t owner, Time time) {
   const std::uint64_t ns = static_cast<std::uint64_t>(stream::nanoseconds(time));
   const std::uint64_t a = XXH3_64bits_withSeed(signal.data(), signal.size(), ns * 31 + owner);
   const std::uint64_t b = XXH3_64bits_withSeed(signal.data(), signal.size(), a);
-  const double u = (static_cast<double>(a >> 11) + 1) / 9007199254740993.0, v = static_cast<double>(b >> 11) / 9007199254740992.0;
+  const double u = (static_cast<double>(a >> 11) + 1) / 9007199254740993.0,
+               v = static_cast<double>(b >> 11) / 9007199254740992.0;
   return std::sqrt(-2 * std::log(u)) * std::cos(6.283185307179586 * v);
 }
 
-// Signals that count points are sampled at each step of a rank, if there are steps: losses and times. A state of a node or GPU is not,
-// although a rule that it triggers makes it count points.
+// Signals that count points are sampled at each step of a rank, if there are steps: losses and times. A state of a node
+// or GPU is not, although a rule that it triggers makes it count points.
 bool comes_with_steps(const stream::SignalDefinition& signal) {
-  return signal.points && signal.kind == stream::SignalKind::gauge && (signal.owner == Level::rank || signal.owner == Level::job);
+  return signal.points && signal.kind == stream::SignalKind::gauge &&
+         (signal.owner == Level::rank || signal.owner == Level::job);
 }
 
 }  // namespace
@@ -83,7 +85,8 @@ std::uint32_t CaseRecords::owners(Level level) const {
 bool CaseRecords::sampled_now(const stream::SignalDefinition& definition, std::uint32_t owner, Time time) const {
   if (case_->sampled <= a_second || definition.source == "log") return true;
   const std::uint32_t per_node = std::max(1u, case_->per_node);
-  const std::uint32_t node = definition.owner == Level::rank || definition.owner == Level::gpu ? owner / per_node : owner;
+  const std::uint32_t node =
+      definition.owner == Level::rank || definition.owner == Level::gpu ? owner / per_node : owner;
   return (time - begin() + node * 7 * a_second) % case_->sampled < a_second;
 }
 
@@ -137,15 +140,17 @@ void CaseRecords::apply(const std::string& signal, const CaseValue& value, const
     running.of.clear();
     running.given_for_all = true;
   }
-  if (const auto id = signals_->find(signal); id && !(*signals_)[*id].source.empty()) sources_.insert((*signals_)[*id].source);
+  if (const auto id = signals_->find(signal); id && !(*signals_)[*id].source.empty())
+    sources_.insert((*signals_)[*id].source);
 }
 
-double CaseRecords::number(const CaseValue& value, const std::string& signal, std::uint32_t owner, Time time, Time segment_begin,
-                           Duration segment) const {
+double CaseRecords::number(const CaseValue& value, const std::string& signal, std::uint32_t owner, Time time,
+                           Time segment_begin, Duration segment) const {
   switch (value.kind) {
     case CaseValue::Kind::noise: return value.a + value.b * normal(signal, owner, time);
     case CaseValue::Kind::ramp:
-      return value.a + (value.b - value.a) * stream::seconds(time - segment_begin) / std::max(1.0, stream::seconds(segment));
+      return value.a +
+             (value.b - value.a) * stream::seconds(time - segment_begin) / std::max(1.0, stream::seconds(segment));
     default: return value.a;
   }
 }
@@ -165,7 +170,8 @@ void CaseRecords::second(const CaseSegment& segment, Time from, Time segment_beg
       const CaseValue& value = own == running.of.end() ? running.base : own->second;
       if (value.kind == CaseValue::Kind::silent) continue;
       if (value.kind == CaseValue::Kind::steps || !sampled_now(definition, owner, from)) continue;
-      sample(from, definition, owner, number(value, name, owner, from, segment_begin, segment.lasting), value.text, consume);
+      sample(from, definition, owner, number(value, name, owner, from, segment_begin, segment.lasting), value.text,
+             consume);
     }
   }
   steps(from, segment_begin, segment, consume);
@@ -235,8 +241,8 @@ void CaseRecords::steps(Time from, Time segment_begin, const CaseSegment& segmen
   }
 }
 
-void CaseRecords::sample(Time time, const stream::SignalDefinition& definition, std::uint32_t owner, double value, const std::string& text,
-                         const Consume& consume) {
+void CaseRecords::sample(Time time, const stream::SignalDefinition& definition, std::uint32_t owner, double value,
+                         const std::string& text, const Consume& consume) {
   Piece piece;
   piece.signal = {definition.name, definition.unit, definition.kind};
   piece.member = key(definition.owner, owner);
@@ -298,8 +304,9 @@ void CaseRecords::introduce(Time time, const Consume& consume) {
   }
 }
 
-void CaseRecords::event(Time time, const MemberKey& member, std::string_view name, const std::map<std::string, stream::Scalar>& fields,
-                        std::string_view source, const Consume& consume) {
+void CaseRecords::event(Time time, const MemberKey& member, std::string_view name,
+                        const std::map<std::string, stream::Scalar>& fields, std::string_view source,
+                        const Consume& consume) {
   std::vector<stream::EventRecord::Field> all;
   for (const auto& [field, value] : fields) {
     if (const auto* text = std::get_if<std::string>(&value)) all.push_back({field, std::string_view{*text}});

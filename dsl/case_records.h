@@ -12,10 +12,9 @@
 
 namespace tocsin::dsl {
 
-// Turns a case into log entries: each signal once a second from each owner (those of collectors as often as `sampled` says; points and
-// steps at each step if the case has `steps`), a beat a second, coverage records for the sources of every signal in the case, and the
-// events start, member and end.
-// Owned by the runner, for one case.
+// Turns a case into log entries: each signal once a second from each owner (those of collectors as often as `sampled`
+// says; points and steps at each step if the case has `steps`), a beat a second, coverage records for the sources of
+// every signal in the case, and the events start, member and end. Owned by the runner, for one case.
 class CaseRecords {
  public:
   using Consume = std::function<void(const stream::Entry&)>;
@@ -40,17 +39,18 @@ class CaseRecords {
   void apply(const std::string& signal, const CaseValue& value, const std::uint32_t* owner);
   void second(const CaseSegment& segment, stream::Time from, stream::Time segment_begin, const Consume& consume);
   void steps(stream::Time from, stream::Time segment_begin, const CaseSegment& segment, const Consume& consume);
-  void sample(stream::Time time, const stream::SignalDefinition& definition, std::uint32_t owner, double number, const std::string& text,
-              const Consume& consume);
+  void sample(stream::Time time, const stream::SignalDefinition& definition, std::uint32_t owner, double number,
+              const std::string& text, const Consume& consume);
   void cover(stream::Time time, const Consume& consume);
   void control(stream::Time time, stream::ControlRecord::Kind kind, const Consume& consume);
   void start(stream::Time time, const Consume& consume);
   void introduce(stream::Time time, const Consume& consume);
   [[nodiscard]] std::string_view subject() const;
-  void event(stream::Time time, const stream::MemberKey& member, std::string_view name, const std::map<std::string, stream::Scalar>& fields,
-             std::string_view source, const Consume& consume);
+  void event(stream::Time time, const stream::MemberKey& member, std::string_view name,
+             const std::map<std::string, stream::Scalar>& fields, std::string_view source, const Consume& consume);
   [[nodiscard]] std::uint32_t owners(stream::Level level) const;
-  [[nodiscard]] bool sampled_now(const stream::SignalDefinition& definition, std::uint32_t owner, stream::Time time) const;
+  [[nodiscard]] bool sampled_now(const stream::SignalDefinition& definition, std::uint32_t owner,
+                                 stream::Time time) const;
   [[nodiscard]] stream::MemberKey key(stream::Level level, std::uint32_t owner) const;
   [[nodiscard]] double number(const CaseValue& value, const std::string& signal, std::uint32_t owner, stream::Time time,
                               stream::Time segment_begin, stream::Duration segment) const;

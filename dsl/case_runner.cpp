@@ -42,12 +42,14 @@ std::string expected_text(const CaseExpectation& e) {
 // A rule that runs at the job's end only has nothing to say in a case whose job does not end.
 std::string never_fired(const Case& one, const stream::Pack& pack, const std::string& rule) {
   const auto found = std::ranges::find(pack.rules, rule, &stream::Rule::name);
-  const bool at_end = found != pack.rules.end() && std::ranges::all_of(found->every, [](const stream::Trigger& trigger) {
-                        return trigger.kind == stream::Trigger::Kind::end;
-                      });
+  const bool at_end =
+      found != pack.rules.end() && std::ranges::all_of(found->every, [](const stream::Trigger& trigger) {
+        return trigger.kind == stream::Trigger::Kind::end;
+      });
   const bool ends = std::ranges::any_of(one.segments, [](const CaseSegment& segment) { return !segment.ends.empty(); });
   if (!at_end || ends) return "it never fired";
-  return "it never fired, for it runs at the job's end: write ends = \"completed\" or ends = \"failed\" in the last part";
+  return "it never fired, for it runs at the job's end: write ends = \"completed\" or ends = \"failed\" in the last "
+         "part";
 }
 
 std::string fired_text(const AlertTransition& t, stream::Time from) {
@@ -77,14 +79,18 @@ class Expectations {
     if (e.rack && member.rack != CaseRecords::rack_name(*e.rack)) return false;
     if (e.node && member.node != CaseRecords::node_name(*e.node)) return false;
     const auto gpu = e.gpu ? e.gpu : member.level == Level::gpu ? e.rank : std::nullopt;
-    if (gpu && (member.node != CaseRecords::node_name(*gpu / per_node) || member.gpu != CaseRecords::gpu_name(*gpu % per_node)))
+    if (gpu && (member.node != CaseRecords::node_name(*gpu / per_node) ||
+                member.gpu != CaseRecords::gpu_name(*gpu % per_node)))
       return false;
     return !e.rank || member.level == Level::gpu || member.rank == e.rank;
   }
-  [[nodiscard]] bool in_time(const CaseExpectation& e, stream::Time at) const { return !e.within || at <= last_segment_ + *e.within; }
+  [[nodiscard]] bool in_time(const CaseExpectation& e, stream::Time at) const {
+    return !e.within || at <= last_segment_ + *e.within;
+  }
   [[nodiscard]] bool matches(const CaseExpectation& e, const AlertTransition& t) const {
     if (t.rule != e.rule || !member(e, t.member)) return false;
-    if (!e.cause.empty() && std::none_of(t.implies.begin(), t.implies.end(), [&](const auto& cause) { return cause.first == e.cause; }))
+    if (!e.cause.empty() &&
+        std::none_of(t.implies.begin(), t.implies.end(), [&](const auto& cause) { return cause.first == e.cause; }))
       return false;
     if (!in_time(e, t.at)) return false;
     if (e.who.empty()) return true;
@@ -104,7 +110,8 @@ class Expectations {
 CaseResult run_case(const Case& one, const stream::LoadedPack& pack) {
   CaseResult result;
   if (!one.records.empty()) {
-    result.messages.push_back("records = \"" + one.records + "\": a case of recorded lines is run by `tocsin ingest` and `tocsin replay`");
+    result.messages.push_back("records = \"" + one.records +
+                              "\": a case of recorded lines is run by `tocsin ingest` and `tocsin replay`");
     return result;
   }
   Witness witness;
@@ -129,12 +136,14 @@ CaseResult run_case(const Case& one, const stream::LoadedPack& pack) {
   shard.observe([&](const stream::RuleEvaluation& evaluation) {
     const auto asked = yeses.find(evaluation.rule.name);
     if (asked != yeses.end())
-      for (auto& member : members_that_are(stream::Truth::yes, evaluation)) asked->second.push_back({std::move(member), evaluation.tick});
+      for (auto& member : members_that_are(stream::Truth::yes, evaluation))
+        asked->second.push_back({std::move(member), evaluation.tick});
     const auto last = at_last.find(evaluation.rule.name);
     if (last == at_last.end()) return;
     last->second.members = members_that_are(stream::Truth::unknown, evaluation);
     last->second.missing =
-        stream::Explanation{evaluation.rule, evaluation.values.graph(), evaluation.values, evaluation.topology, {}}.missing();
+        stream::Explanation{evaluation.rule, evaluation.values.graph(), evaluation.values, evaluation.topology, {}}
+            .missing();
   });
   CaseRecords records{one, pack.pack->signals};
   records.play([&](const stream::Entry& entry) { shard.consume(entry); });
@@ -142,10 +151,12 @@ CaseResult run_case(const Case& one, const stream::LoadedPack& pack) {
   const Expectations expectations{one, records.last_segment()};
   const auto met = [&](const CaseExpectation& e) {
     if (const auto by = yeses.find(e.rule); by != yeses.end())
-      return std::any_of(by->second.begin(), by->second.end(),
-                         [&](const Yes& yes) { return expectations.member(e, yes.member) && expectations.in_time(e, yes.at); });
-    return std::any_of(witness.transitions.begin(), witness.transitions.end(),
-                       [&](const AlertTransition& t) { return t.state == stream::AlertState::firing && expectations.matches(e, t); });
+      return std::any_of(by->second.begin(), by->second.end(), [&](const Yes& yes) {
+        return expectations.member(e, yes.member) && expectations.in_time(e, yes.at);
+      });
+    return std::any_of(witness.transitions.begin(), witness.transitions.end(), [&](const AlertTransition& t) {
+      return t.state == stream::AlertState::firing && expectations.matches(e, t);
+    });
   };
   for (const CaseExpectation& e : one.fires) {
     if (met(e)) continue;
@@ -166,13 +177,15 @@ CaseResult run_case(const Case& one, const stream::LoadedPack& pack) {
   }
   for (const AlertTransition& t : witness.transitions) {
     if (t.state != stream::AlertState::firing) continue;
-    const bool allowed = std::any_of(one.fires.begin(), one.fires.end(),
-                                     [&](const CaseExpectation& e) { return e.rule == t.rule && expectations.member(e, t.member); });
+    const bool allowed = std::any_of(one.fires.begin(), one.fires.end(), [&](const CaseExpectation& e) {
+      return e.rule == t.rule && expectations.member(e, t.member);
+    });
     if (!allowed) result.messages.push_back("fired unexpectedly: " + fired_text(t, records.last_segment()));
   }
   for (const CaseExpectation& e : one.unknown) {
     const auto& [members, missing] = at_last[e.rule];
-    if (std::none_of(members.begin(), members.end(), [&](const auto& member) { return expectations.member(e, member); }))
+    if (std::none_of(members.begin(), members.end(),
+                     [&](const auto& member) { return expectations.member(e, member); }))
       result.messages.push_back("expected " + expected_text(e) + " to be unknown at the end; it was known");
     else if (!e.missing.empty() && std::find(missing.begin(), missing.end(), e.missing) == missing.end())
       result.messages.push_back(e.rule + " is unknown, but does not miss " + e.missing + "; it misses " +
@@ -180,12 +193,13 @@ CaseResult run_case(const Case& one, const stream::LoadedPack& pack) {
   }
   for (const CaseExpectation& e : one.resolves)
     if (std::none_of(witness.transitions.begin(), witness.transitions.end(), [&](const AlertTransition& t) {
-          return t.rule == e.rule && t.state == stream::AlertState::resolved && t.reason == stream::ResolveReason::cleared &&
-                 expectations.member(e, t.member);
+          return t.rule == e.rule && t.state == stream::AlertState::resolved &&
+                 t.reason == stream::ResolveReason::cleared && expectations.member(e, t.member);
         }))
       result.messages.push_back("expected " + expected_text(e) + " to clear; it did not");
   result.failures = shard.counters().quarantine_messages;
-  for (const auto& [rule, message] : result.failures) result.messages.push_back("rule '" + rule + "' failed and was set aside: " + message);
+  for (const auto& [rule, message] : result.failures)
+    result.messages.push_back("rule '" + rule + "' failed and was set aside: " + message);
   result.passed = result.messages.empty();
   result.alerts = std::move(witness.transitions);
   return result;

@@ -16,7 +16,8 @@ struct CaseResult {
   std::vector<stream::AlertTransition> alerts;  // every transition, in order
 };
 
-// Makes the records of a case, second by second, judges them with the pack, and compares the result with what the case expects.
+// Makes the records of a case, second by second, judges them with the pack, and compares the result with what the case
+// expects.
 [[nodiscard]] CaseResult run_case(const Case& one, const stream::LoadedPack& pack);
 
 }  // namespace tocsin::dsl

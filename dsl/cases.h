@@ -52,9 +52,9 @@ struct CaseExpectation {
 struct Case {
   std::string name, file;
   int line = 0;
-  bool cluster = false;                                // scope = "cluster": of nodes and GPUs, without ranks and attempts
-  std::uint32_t ranks = 1, per_node = 8;               // of the cluster, GPUs
-  std::uint32_t per_rack = 0;                          // nodes of a rack; 0: racks are not known
+  bool cluster = false;                   // scope = "cluster": of nodes and GPUs, without ranks and attempts
+  std::uint32_t ranks = 1, per_node = 8;  // of the cluster, GPUs
+  std::uint32_t per_rack = 0;             // nodes of a rack; 0: racks are not known
   stream::Duration sampled = std::chrono::seconds{1};  // how often collectors sample; each node has its own phase
   std::string records;                                 // a file of records instead of segments
   std::vector<CaseSegment> segments;

@@ -27,7 +27,8 @@ void Collection::no_rule(const std::string& file, int line, const std::string& n
   if (!rules_read) return;
   const std::string meant = nearest(name, rule_names());
   problems->add(file, line,
-                where + "no rule '" + name + "'" + (meant.empty() ? " in this directory: add its file, or take the name out" : meant));
+                where + "no rule '" + name + "'" +
+                    (meant.empty() ? " in this directory: add its file, or take the name out" : meant));
 }
 
 const stream::SignalDefinition* Collection::find_signal(const std::string& name) const {

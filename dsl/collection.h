@@ -83,7 +83,8 @@ struct Collection {
   [[nodiscard]] std::vector<std::string> signal_names() const;  // with aliases
   [[nodiscard]] std::vector<std::string> rule_names() const;
   [[nodiscard]] const stream::SignalDefinition* find_signal(const std::string& name) const;
-  // Report a name without a declaration, unless the file that would declare it was not read: then that problem is enough.
+  // Report a name without a declaration, unless the file that would declare it was not read: then that problem is
+  // enough.
   void no_signal(const std::string& file, int line, const std::string& name) const;
   void no_rule(const std::string& file, int line, const std::string& name, const std::string& where = "") const;
 };

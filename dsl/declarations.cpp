@@ -18,11 +18,14 @@ constexpr const char* need_type = "tocsin.need";
 using Strings = std::vector<std::string>;
 
 std::string name_argument(lua_State* state, const char* word) {
-  if (lua_type(state, 1) != LUA_TSTRING) Host::of(state).stop(state, std::string{word} + " wants a name: " + word + " \"…\"");
+  if (lua_type(state, 1) != LUA_TSTRING)
+    Host::of(state).stop(state, std::string{word} + " wants a name: " + word + " \"…\"");
   std::string name = lua_tostring(state, 1);
-  if (name.empty() || name.size() > 100) Host::of(state).stop(state, std::string{word} + " wants a name of 1 to 100 letters");
+  if (name.empty() || name.size() > 100)
+    Host::of(state).stop(state, std::string{word} + " wants a name of 1 to 100 letters");
   if (std::any_of(name.begin(), name.end(), [](unsigned char c) { return c < 0x20 || c == 0x7F; }))
-    Host::of(state).stop(state, std::string{word} + " wants a name on one line: it stands in alerts, labels and commands");
+    Host::of(state).stop(state,
+                         std::string{word} + " wants a name on one line: it stands in alerts, labels and commands");
   return name;
 }
 
@@ -44,9 +47,11 @@ void read_over(const Table& table, NeedSource& need) {
   const std::string text = kind == LUA_TSTRING ? lua_tostring(state, -1) : "";
   lua_pop(state, 1);
   if (kind == LUA_TNIL)
-    return table.problem("", "signal \"" + need.signal + "\" needs over: over = \"30s\", a number of points, \"attempt\" or \"earlier\"");
+    return table.problem("", "signal \"" + need.signal +
+                                 "\" needs over: over = \"30s\", a number of points, \"attempt\" or \"earlier\"");
   if (kind == LUA_TNUMBER) {
-    if (const auto points = table.whole("over", 1, 65'536)) need.window.span = Span::points, need.window.points = *points;
+    if (const auto points = table.whole("over", 1, 65'536))
+      need.window.span = Span::points, need.window.points = *points;
   } else if (text == "attempt") {
     need.window.span = Span::attempt;
   } else if (text == "earlier") {
@@ -54,14 +59,16 @@ void read_over(const Table& table, NeedSource& need) {
   } else if (const auto over = duration_named(text); over && over->count() > 0) {
     need.window.over = *over;
   } else {
-    table.problem("over", "over = \"" + text + "\": " + duration_remedy(text) + ", a number of points, \"attempt\" or \"earlier\"");
+    table.problem("over", "over = \"" + text + "\": " + duration_remedy(text) +
+                              ", a number of points, \"attempt\" or \"earlier\"");
   }
 }
 
 void read_lag(const Table& table, NeedSource& need) {
   if (!table.has("lag")) return;
   if (need.window.span == stream::WindowSpec::Span::earlier)
-    return table.problem("lag", "lag and over = \"earlier\": the attempts before this one end where they end; leave lag out");
+    return table.problem("lag",
+                         "lag and over = \"earlier\": the attempts before this one end where they end; leave lag out");
   table.push("lag");
   const bool number = lua_type(table.state(), -1) == LUA_TNUMBER;
   lua_pop(table.state(), 1);
@@ -93,8 +100,9 @@ void check_least(const Table& table, const NeedSource& need) {
   }
   if (need.window.least > most)
     table.collection().problems->warn(need.file, table.line_of("least"),
-                                      "least = " + std::to_string(need.window.least) + " is never reached: " + why + " holds at most " +
-                                          shown(std::floor(most)) + "; the need would be unknown for ever: lower least, or lengthen over");
+                                      "least = " + std::to_string(need.window.least) + " is never reached: " + why +
+                                          " holds at most " + shown(std::floor(most)) +
+                                          "; the need would be unknown for ever: lower least, or lengthen over");
 }
 
 int signal_table(lua_State* state) {
@@ -140,7 +148,8 @@ int finding(lua_State* state) {
   if (lua_istable(state, 1)) {
     const auto n = static_cast<lua_Integer>(lua_rawlen(state, 1));
     for (lua_Integer i = 1; i <= n && i <= 1000; ++i) {
-      if (lua_rawgeti(state, 1, i) != LUA_TSTRING) Host::of(state).stop(state, "finding lists names of rules: finding { \"…\", \"…\" }");
+      if (lua_rawgeti(state, 1, i) != LUA_TSTRING)
+        Host::of(state).stop(state, "finding lists names of rules: finding { \"…\", \"…\" }");
       need.findings.emplace_back(lua_tostring(state, -1));
       lua_pop(state, 1);
     }
@@ -155,8 +164,9 @@ int finding(lua_State* state) {
 
 // ---- rule "x" { … }
 
-const Strings rule_keys{"family",    "severity", "summary", "per",     "every",    "needs", "peers", "params", "fire", "clear",
-                        "yields_to", "shows",    "causes",  "actions", "evaluate", "scope", "jobs",  "state",  "mode"};
+const Strings rule_keys{"family",   "severity", "summary", "per",       "every", "needs",  "peers",
+                        "params",   "fire",     "clear",   "yields_to", "shows", "causes", "actions",
+                        "evaluate", "scope",    "jobs",    "state",     "mode"};
 
 void read_needs(const Table& table, RuleSource& rule) {
   lua_State* state = table.state();
@@ -171,14 +181,16 @@ void read_needs(const Table& table, RuleSource& rule) {
     needs.push(name);
     if (const auto* number = static_cast<const std::size_t*>(luaL_testudata(state, -1, need_type)))
       rule.needs[name] = table.collection().declared[*number];
-    else if (lua_isfunction(state, -1)) needs.problem(name, "need '" + name + "' has no span: write signal \"…\" { over = \"30s\" }");
+    else if (lua_isfunction(state, -1))
+      needs.problem(name, "need '" + name + "' has no span: write signal \"…\" { over = \"30s\" }");
     else
-      needs.problem(name,
-                    "need '" + name + "' is a " + luaL_typename(state, -1) + ": write signal \"…\" { over = \"30s\" } or finding \"…\"");
+      needs.problem(name, "need '" + name + "' is a " + luaL_typename(state, -1) +
+                              ": write signal \"…\" { over = \"30s\" } or finding \"…\"");
     rule.needs_refused |= !rule.needs.contains(name);
     lua_pop(state, 1);
   }
-  if (needs.length() > 0) table.problem("needs", "a need has a name: needs = { sm = signal \"sm_active\" { over = \"30s\" } }");
+  if (needs.length() > 0)
+    table.problem("needs", "a need has a name: needs = { sm = signal \"sm_active\" { over = \"30s\" } }");
   lua_pop(state, 1);
 }
 
@@ -189,7 +201,8 @@ void read_actions(const Table& table, RuleSource& rule) {
   table.push("actions");
   if (!lua_istable(state, -1)) {
     lua_pop(state, 1);
-    return table.problem("actions", "actions wants a table: actions = { cause = \"kill -CONT {pid} on {node}\", otherwise = \"…\" }");
+    return table.problem(
+        "actions", "actions wants a table: actions = { cause = \"kill -CONT {pid} on {node}\", otherwise = \"…\" }");
   }
   const Table actions{state, lua_gettop(state), table.collection(), table.place()};
   for (const std::string& name : actions.names()) rule.actions[name] = actions.texts(name);
@@ -201,9 +214,11 @@ void read_actions(const Table& table, RuleSource& rule) {
     if (std::find(causes.begin(), causes.end(), name) == causes.end())
       table.problem("actions", "actions names '" + name + "', which is not in causes" + nearest(name, causes) +
                                    ": name a cause, or write otherwise = \"…\"");
-    if (actions.texts(name).empty()) actions.problem(name, "actions." + name + " says nothing: write a command or a decision");
+    if (actions.texts(name).empty())
+      actions.problem(name, "actions." + name + " says nothing: write a command or a decision");
   }
-  if (actions.length() > 0) table.problem("actions", "an action has the name of its cause, or otherwise: actions = { otherwise = \"…\" }");
+  if (actions.length() > 0)
+    table.problem("actions", "an action has the name of its cause, or otherwise: actions = { otherwise = \"…\" }");
   lua_pop(state, 1);
 }
 
@@ -219,7 +234,8 @@ void read_evaluate(const Table& table, RuleSource& rule) {
   table.push("evaluate");
   if (!lua_isfunction(state, -1) || lua_iscfunction(state, -1)) {
     lua_pop(state, 1);
-    table.problem(table.has("evaluate") ? "evaluate" : "", "evaluate is missing: write evaluate = function(job, p) … return mask end");
+    table.problem(table.has("evaluate") ? "evaluate" : "",
+                  "evaluate is missing: write evaluate = function(job, p) … return mask end");
     return;
   }
   lua_Debug debug{};
@@ -249,8 +265,8 @@ int rule_table(lua_State* state) {
     return 0;
   }
   if (const auto first = collection.rules.find(name); first != collection.rules.end())
-    table.problem("", "a second rule '" + name + "': the first is at " + first->second.file + ":" + std::to_string(first->second.line) +
-                          "; give one of them another name");
+    table.problem("", "a second rule '" + name + "': the first is at " + first->second.file + ":" +
+                          std::to_string(first->second.line) + "; give one of them another name");
   table.allow(rule_keys);
 
   RuleSource rule;
@@ -272,23 +288,29 @@ int rule_table(lua_State* state) {
   rule.causes = table.text_map("causes");
   read_actions(table, rule);
   if (table.has("needs")) read_needs(table, rule);
-  else table.problem("", "needs is missing: what a rule reads it lists there, needs = { sm = signal \"sm_active\" { over = \"30s\" } }");
+  else
+    table.problem(
+        "",
+        "needs is missing: what a rule reads it lists there, needs = { sm = signal \"sm_active\" { over = \"30s\" } }");
   if (table.has("state")) read_state(table, rule);
   read_evaluate(table, rule);
 
   if (rule.severity.value_or(stream::Severity::warning) != stream::Severity::none) {
     if (rule.summary.empty())
-      problems.warn(rule.file, rule.line, "summary is missing: its alert would not say what is wrong; write summary = \"One rank is slow\"",
+      problems.warn(rule.file, rule.line,
+                    "summary is missing: its alert would not say what is wrong; write summary = \"One rank is slow\"",
                     true);
     if (rule.shows.empty())
-      problems.warn(rule.file, rule.line, "shows is missing: its alert would not say what was seen; write shows = \"rank {rank}: …\"",
-                    true);
+      problems.warn(rule.file, rule.line,
+                    "shows is missing: its alert would not say what was seen; write shows = \"rank {rank}: …\"", true);
   }
   rule.scope = table.scope();
   rule.per = table.per(rule.scope);
   if (!table.has("every")) table.problem("", "every is missing: write every = \"10s\", the name of a need, or \"end\"");
   else if (lists_nothing(table, "every"))
-    table.problem("every", "every lists nothing, so the rule would never run: write every = \"10s\", the name of a need, or \"end\"");
+    table.problem(
+        "every",
+        "every lists nothing, so the rule would never run: write every = \"10s\", the name of a need, or \"end\"");
   collection.rules.emplace(name, std::move(rule));
   problems.about("");
   return 0;
@@ -301,7 +323,8 @@ int tune_table(lua_State* state) {
   static const Strings keys{"jobs", "params", "mode", "severity", "fire", "clear", "row", "lateness"};
   for (const std::string& key : table.names())
     if (std::find(keys.begin(), keys.end(), key) == keys.end())
-      table.problem(key, "tune '" + name + "': '" + key + "' cannot be tuned" + nearest(key, keys) + ": write a rule of your own instead");
+      table.problem(key, "tune '" + name + "': '" + key + "' cannot be tuned" + nearest(key, keys) +
+                             ": write a rule of your own instead");
   TuneSource tune;
   tune.name = name;
   tune.file = table.place().file;

@@ -35,7 +35,8 @@ std::optional<stream::Duration> duration_named(std::string_view text) {
   const auto unit = unit_named(text.back());
   const std::string_view number = text.substr(0, text.size() - 1);
   double value = 0;
-  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value, std::chars_format::fixed);
+  const auto [end, error] =
+      std::from_chars(number.data(), number.data() + number.size(), value, std::chars_format::fixed);
   if (!unit || error != std::errc{} || end != number.data() + number.size()) return std::nullopt;
   const double ns = value * static_cast<double>(unit->count());
   if (ns > 9e18 / 4) return std::nullopt;  // about 70 years
@@ -48,8 +49,8 @@ std::string duration_remedy(std::string_view text) {
   while (at < text.size() && text[at] == ' ') ++at;
   while (at < text.size() && (digit(text[at]) || text[at] == '.')) number += text[at++];
   while (at < text.size() && text[at] == ' ') ++at;
-  const bool known =
-      !number.empty() && number.size() < 12 && at < text.size() && unit_named(text[at]) && !text.substr(at).starts_with("ms");
+  const bool known = !number.empty() && number.size() < 12 && at < text.size() && unit_named(text[at]) &&
+                     !text.substr(at).starts_with("ms");
   return "write \"" + (known ? number + text[at] : "10m") + "\" (s, m, h, d)";
 }
 

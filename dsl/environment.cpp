@@ -74,13 +74,16 @@ int global_index(lua_State* state) {
   lua_pushvalue(state, 2);
   if (lua_rawget(state, -2) != LUA_TNIL) return 1;
   const std::string name = lua_type(state, 2) == LUA_TSTRING ? lua_tostring(state, 2) : luaL_typename(state, 2);
-  for (const char* withheld : {"io",      "os",     "debug",    "load",   "loadstring", "dofile",         "loadfile",     "require",
-                               "package", "pcall",  "xpcall",   "error",  "assert",     "coroutine",      "setmetatable", "getmetatable",
-                               "rawget",  "rawset", "rawequal", "rawlen", "next",       "collectgarbage", "print",        "utf8",
-                               "_G"})
+  for (const char* withheld :
+       {"io",      "os",     "debug",    "load",   "loadstring", "dofile",         "loadfile",     "require",
+        "package", "pcall",  "xpcall",   "error",  "assert",     "coroutine",      "setmetatable", "getmetatable",
+        "rawget",  "rawset", "rawequal", "rawlen", "next",       "collectgarbage", "print",        "utf8",
+        "_G"})
     if (name == withheld)
-      stop(state, "'" + name + "' is not part of the language: a rule reads its needs and returns a mask, nothing else");
-  stop(state, "nothing is called '" + name + "'" + nearest(name, near_names(state)) + ": declare it with local, or read it from job or p");
+      stop(state,
+           "'" + name + "' is not part of the language: a rule reads its needs and returns a mask, nothing else");
+  stop(state, "nothing is called '" + name + "'" + nearest(name, near_names(state)) +
+                  ": declare it with local, or read it from job or p");
 }
 
 int global_newindex(lua_State* state) {

@@ -6,12 +6,14 @@ struct lua_State;
 
 namespace tocsin::dsl {
 
-// Builds the globals that rule files see: an allow-list. No input or output, no load, pcall, coroutines, metatables or patterns;
-// pairs goes in the order of keys; nothing shows an address, a random number or the clock. Kept in the registry.
+// Builds the globals that rule files see: an allow-list. No input or output, no load, pcall, coroutines, metatables or
+// patterns; pairs goes in the order of keys; nothing shows an address, a random number or the clock. Kept in the
+// registry.
 void register_environment(lua_State* state);
 // Pushes the table that a chunk takes as its _ENV.
 void push_environment(lua_State* state);
-// Makes everything read-only that this function reaches through its outer variables. `function` is a place of the stack.
+// Makes everything read-only that this function reaches through its outer variables. `function` is a place of the
+// stack.
 void seal_outer(lua_State* state, int function);
 // Replaces a read-only table at `index` by the table that it protects, so that its keys can be listed.
 void look_behind(lua_State* state, int index);

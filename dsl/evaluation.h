@@ -13,9 +13,8 @@
 
 namespace tocsin::dsl {
 
-// One call of a rule's evaluate: with symbolic values while it is traced, with concrete ones while it runs as a script. Lua's values
-// point into its graph; every use of them is recorded here.
-// Lives on the stack of the caller of evaluate.
+// One call of a rule's evaluate: with symbolic values while it is traced, with concrete ones while it runs as a script.
+// Lua's values point into its graph; every use of them is recorded here. Lives on the stack of the caller of evaluate.
 struct Evaluation {
   stream::Graph& graph;
   const RuleSource& rule;

@@ -1,5 +1,5 @@
-// Follows what each register can hold through the instructions of a function, and finds where a traced value decides something that
-// Lua decides once, at load.
+// Follows what each register can hold through the instructions of a function, and finds where a traced value decides
+// something that Lua decides once, at load.
 #include <algorithm>
 #include <deque>
 #include <set>
@@ -100,7 +100,8 @@ enum Code : int {
 
 // What a register can hold, as a set.
 using Holds = std::uint16_t;
-constexpr Holds nothing = 0, other = 1, traced = 2, job = 4, params = 8, state = 16, gives_traced = 32, gives_other = 64;
+constexpr Holds nothing = 0, other = 1, traced = 2, job = 4, params = 8, state = 16, gives_traced = 32,
+                gives_other = 64;
 using Registers = std::vector<Holds>;
 
 bool concrete_word(std::string_view word) { return word == "number" || word == "yes" || word == "each"; }
@@ -291,9 +292,10 @@ class Flow {
     const Registers& r = before_[pc];
     const auto holds = [&r](int index) { return (r[static_cast<std::size_t>(index & 0xFF)] & traced) != 0; };
     const auto decides = [&](const char* word) {
-      found.push_back({i.line, std::string{"'"} + word +
-                                   "' decides before the values are known. Between masks write '&', '|', '~'; to choose a column "
-                                   "write mask:choose(a, b)"});
+      found.push_back(
+          {i.line, std::string{"'"} + word +
+                       "' decides before the values are known. Between masks write '&', '|', '~'; to choose a column "
+                       "write mask:choose(a, b)"});
     };
     const auto equal = [&](const std::string& value) {
       found.push_back({i.line, "'==' never holds for a column. Write :is(" + value + ")"});
@@ -309,7 +311,8 @@ class Flow {
         if (holds(i.b())) decides("not");
         break;
       case op_eq:
-        if (holds(i.a()) && holds(i.b())) found.push_back({i.line, "'==' never holds for a column. Write a:at_least(b) & a:at_most(b)"});
+        if (holds(i.a()) && holds(i.b()))
+          found.push_back({i.line, "'==' never holds for a column. Write a:at_least(b) & a:at_most(b)"});
         else if (holds(i.a()) || holds(i.b())) equal("…");
         break;
       case op_eqk:
@@ -333,13 +336,15 @@ void collect(const Bytecode& function, bool evaluate, std::vector<Finding>& foun
 }
 
 // Follows an outer variable up to the function whose local it is.
-void assignments(const std::vector<const Bytecode*>& chain, const std::vector<Lines>& evaluates, std::vector<Finding>& found) {
+void assignments(const std::vector<const Bytecode*>& chain, const std::vector<Lines>& evaluates,
+                 std::vector<Finding>& found) {
   const Bytecode& f = *chain.back();
   for (const auto& i : f.code) {
     if (i.op() != op_setupval || chain.size() < 2) continue;
     std::size_t level = chain.size() - 1;
     int index = i.b();
-    std::string name = static_cast<std::size_t>(index) < f.upvalues.size() ? f.upvalues[static_cast<std::size_t>(index)].name : "?";
+    std::string name =
+        static_cast<std::size_t>(index) < f.upvalues.size() ? f.upvalues[static_cast<std::size_t>(index)].name : "?";
     while (level > 0 && static_cast<std::size_t>(index) < chain[level]->upvalues.size()) {
       const auto& up = chain[level]->upvalues[static_cast<std::size_t>(index)];
       --level;
@@ -349,11 +354,13 @@ void assignments(const std::vector<const Bytecode*>& chain, const std::vector<Li
     const Bytecode& owner = *chain[level];
     bool within = false;
     for (std::size_t k = 1; k <= level; ++k)
-      for (const Lines& lines : evaluates) within = within || (chain[k]->first_line == lines.first && chain[k]->last_line == lines.last);
+      for (const Lines& lines : evaluates)
+        within = within || (chain[k]->first_line == lines.first && chain[k]->last_line == lines.last);
     if (!within || owner.first_line == 0)
-      found.push_back({i.line, "'" + name +
-                                   "' is a variable outside of the function: it cannot be assigned from inside. Return the value, "
-                                   "or remember it in state"});
+      found.push_back(
+          {i.line, "'" + name +
+                       "' is a variable outside of the function: it cannot be assigned from inside. Return the value, "
+                       "or remember it in state"});
   }
   for (const Bytecode& nested : f.functions) {
     auto longer = chain;

@@ -15,7 +15,8 @@ char failure_key;             // the error value of a failure that is already de
 Host::Host(const Budgets& budgets) : budgets_(budgets), ledger_(std::make_shared<Ledger>()) {
   ledger_->limit = budgets.bytes;
   state_ = lua_newstate(&Host::allocate, ledger_.get());
-  if (!state_) throw std::runtime_error("Lua cannot start within " + std::to_string(budgets.bytes) + " bytes: raise the budget");
+  if (!state_)
+    throw std::runtime_error("Lua cannot start within " + std::to_string(budgets.bytes) + " bytes: raise the budget");
   *static_cast<Host**>(lua_getextraspace(state_)) = this;
 }
 
@@ -72,13 +73,14 @@ void Host::charge(lua_State* state, std::uint64_t instructions) {
   left_ = 0;
   lua_sethook(state, &Host::hook, LUA_MASKCOUNT, 1);
   const Place place = where(state);
-  raise(state,
-        {place.file, place.line,
-         "it spent its budget of " + std::to_string(granted_) + " instructions: a loop without an end, or work that columns should do",
-         false, true});
+  raise(state, {place.file, place.line,
+                "it spent its budget of " + std::to_string(granted_) +
+                    " instructions: a loop without an end, or work that columns should do",
+                false, true});
 }
 
-// Once the budget is spent the hook runs at every instruction, so that nothing can continue even if it swallows the error.
+// Once the budget is spent the hook runs at every instruction, so that nothing can continue even if it swallows the
+// error.
 void Host::hook(lua_State* state, lua_Debug*) {
   Host& host = of(state);
   host.last_seen_ = where(state);
@@ -127,12 +129,13 @@ std::optional<Failure> Host::guarded(std::uint64_t instructions, const std::func
   if (described) return failure_;
   if (status == LUA_ERRMEM) {
     lua_gc(state_, LUA_GCCOLLECT);
-    return Failure{
-        last_seen_.file, last_seen_.line,
-        "it used more than " + std::to_string(ledger_->limit >> 20) + " MiB of memory: a table or a text that grows without an end", false,
-        false};
+    return Failure{last_seen_.file, last_seen_.line,
+                   "it used more than " + std::to_string(ledger_->limit >> 20) +
+                       " MiB of memory: a table or a text that grows without an end",
+                   false, false};
   }
-  return Failure{last_seen_.file, last_seen_.line, "Lua failed while it handled an error: make the function simpler", false, false};
+  return Failure{last_seen_.file, last_seen_.line, "Lua failed while it handled an error: make the function simpler",
+                 false, false};
 }
 
 }  // namespace tocsin::dsl

@@ -30,9 +30,9 @@ struct Ledger {
   std::size_t used = 0, peak = 0, limit = 0;
 };
 
-// One Lua state: its memory, its budgets, and the only function that calls lua_pcall. Lua is built as C++, so an error unwinds
-// destructors on its way; nothing in between may catch it.
-// Owned by the reader of a pack's files, or by the ScriptHost that it is made for; used only by that thread.
+// One Lua state: its memory, its budgets, and the only function that calls lua_pcall. Lua is built as C++, so an error
+// unwinds destructors on its way; nothing in between may catch it. Owned by the reader of a pack's files, or by the
+// ScriptHost that it is made for; used only by that thread.
 class Host {
  public:
   explicit Host(const Budgets& budgets);
@@ -46,7 +46,8 @@ class Host {
   [[nodiscard]] static Host& of(lua_State* state);
   // Ends the call that runs, with a message at the line of Lua that runs.
   [[noreturn]] void stop(lua_State* state, std::string message);
-  [[noreturn]] void stop_at(lua_State* state, const std::string& file, int line, std::string message, bool scripted = false);
+  [[noreturn]] void stop_at(lua_State* state, const std::string& file, int line, std::string message,
+                            bool scripted = false);
   // Charges work that a C function does on behalf of Lua.
   void charge(lua_State* state, std::uint64_t instructions);
 

@@ -35,7 +35,8 @@ struct Load {
       if (written.empty()) return {};
       auto parsed = parse_template(written, rule.per, is_value);
       if (parsed) return std::move(*parsed);
-      problems.add(source.file, problems.line_of_key(source.file, source.line, key), key + ": " + parsed.error().message);
+      problems.add(source.file, problems.line_of_key(source.file, source.line, key),
+                   key + ": " + parsed.error().message);
       return {};
     };
     rule.shows = parse("shows", source.shows);
@@ -55,13 +56,16 @@ struct Load {
       const RuleSource& source = collection.rules.at(rule.name);
       const auto index = static_cast<stream::RuleIndex>(i);
       problems.about(rule.name);
-      if (const auto file = files.find(source.file); file != files.end()) rule.source_hash = stream::hash_text(file->second);
+      if (const auto file = files.find(source.file); file != files.end())
+        rule.source_hash = stream::hash_text(file->second);
       declare_needs(collection, source, index, *pack, *graph);
       // After an unknown signal or level nothing more is known about a function.
-      if (source.evaluate < 0 || source.per.empty() || source.needs_refused || rule.needs.size() != source.needs.size()) continue;
+      if (source.evaluate < 0 || source.per.empty() || source.needs_refused || rule.needs.size() != source.needs.size())
+        continue;
       trace(*source_files.host, collection, source, index, *pack, *graph);
       if (!rule.scripted && budgets.all_scripted && !problems.fatal()) rule.scripted = "all rules were asked to be";
-      // The trace of a script stays: its reductions are maintained incrementally, and its frozen values have lasting nodes.
+      // The trace of a script stays: its reductions are maintained incrementally, and its frozen values have lasting
+      // nodes.
       if (rule.scripted) script(source, index);
     }
     problems.about("");
@@ -80,7 +84,8 @@ struct Load {
   }
 
   void keep_scripts() {
-    if (std::any_of(pack->rules.begin(), pack->rules.end(), [](const stream::Rule& rule) { return rule.scripted.has_value(); }))
+    if (std::any_of(pack->rules.begin(), pack->rules.end(),
+                    [](const stream::Rule& rule) { return rule.scripted.has_value(); }))
       pack->scripts = script_source(budgets);
   }
 
@@ -104,7 +109,8 @@ struct Load {
 Loaded load(const PackFiles& files, const Budgets& budgets) {
   if (budgets.bytes < least_bytes) {
     Problem problem;
-    problem.message = "a budget of " + std::to_string(budgets.bytes) + " bytes is too small for Lua to start: give it at least 1 MiB";
+    problem.message =
+        "a budget of " + std::to_string(budgets.bytes) + " bytes is too small for Lua to start: give it at least 1 MiB";
     return {nullptr, {std::move(problem)}, {}};
   }
   return Load{files, budgets}.run();

@@ -17,8 +17,8 @@ namespace tocsin::dsl {
 // The files of a pack by their path within it: rules and cases, signals.lua, verdict.lua, patterns/, progress/.
 using PackFiles = std::map<std::string, std::string>;
 stream::Result<PackFiles> read_pack(const std::filesystem::path& directory);
-// Where they stand: all *.lua below the directory, those of directories that links lead to as well, and nothing whose name begins with a
-// dot, as an editor's files, or those that Kubernetes swaps.
+// Where they stand: all *.lua below the directory, those of directories that links lead to as well, and nothing whose
+// name begins with a dot, as an editor's files, or those that Kubernetes swaps.
 stream::Result<std::vector<std::filesystem::path>> pack_paths(const std::filesystem::path& directory);
 [[nodiscard]] std::string pack_text(const PackFiles& files);  // in the form of a pack record
 [[nodiscard]] std::string pack_hash(std::string_view text);   // of that text
@@ -39,8 +39,8 @@ struct Problem {
 };
 [[nodiscard]] std::string describe(const Problem& problem);  // "ranks.lua:14: …" and the line below it
 
-// All of them for a person: a problem of many places once, in full at the first, with the next few by file and line; at most 20
-// messages, and a last line that counts the rest. Each line ends with '\n'.
+// All of them for a person: a problem of many places once, in full at the first, with the next few by file and line; at
+// most 20 messages, and a last line that counts the rest. Each line ends with '\n'.
 [[nodiscard]] std::string list(const std::vector<Problem>& problems);
 
 struct Budgets {

@@ -24,7 +24,8 @@ constexpr std::string_view magic = "tocsin-pack 1\n";
 stream::Result<std::string> read_file(const fs::path& path) {
   std::ifstream in{path, std::ios::binary | std::ios::ate};
   const std::streamoff size = in ? static_cast<std::streamoff>(in.tellg()) : -1;
-  if (size > static_cast<std::streamoff>(largest_file)) return Error{Errc::too_large, path.string() + " is over 4 MiB: divide it"};
+  if (size > static_cast<std::streamoff>(largest_file))
+    return Error{Errc::too_large, path.string() + " is over 4 MiB: divide it"};
   std::string text(static_cast<std::size_t>(std::max<std::streamoff>(size, 0)), '\0');
   in.seekg(0);
   in.read(text.data(), static_cast<std::streamsize>(text.size()));
@@ -41,7 +42,8 @@ stream::Result<std::vector<fs::path>> pack_paths(const fs::path& directory) {
   std::vector<fs::path> paths;
   std::set<fs::path> entered{fs::canonical(directory, error)};
   constexpr auto follow = fs::directory_options::follow_directory_symlink;
-  for (fs::recursive_directory_iterator entry{directory, follow, error}, end; !error && entry != end; entry.increment(error)) {
+  for (fs::recursive_directory_iterator entry{directory, follow, error}, end; !error && entry != end;
+       entry.increment(error)) {
     const fs::path& path = entry->path();
     if (path.filename().string().starts_with(".")) {
       entry.disable_recursion_pending();
@@ -49,12 +51,14 @@ stream::Result<std::vector<fs::path>> pack_paths(const fs::path& directory) {
     }
     if (entry->is_directory(error)) {
       if (!entered.insert(fs::canonical(path, error)).second)
-        return Error{Errc::io, path.string() + " leads to a directory that is among the rules already: remove the link"};
+        return Error{Errc::io,
+                     path.string() + " leads to a directory that is among the rules already: remove the link"};
       continue;
     }
     error.clear();  // of a link that leads nowhere
     if (path.extension() != ".lua") continue;
-    if (!fs::exists(path, error)) return Error{Errc::io, path.string() + " is a link that cannot be followed: check where it leads"};
+    if (!fs::exists(path, error))
+      return Error{Errc::io, path.string() + " is a link that cannot be followed: check where it leads"};
     if (entry->is_regular_file(error)) paths.push_back(path);
   }
   if (error) return Error{Errc::io, directory.string() + ": " + error.message()};
@@ -70,10 +74,12 @@ stream::Result<PackFiles> read_pack(const fs::path& directory) {
     auto text = read_file(path);
     if (!text) return text.error();
     total += text->size();
-    if (total > largest_pack) return Error{Errc::too_large, directory.string() + " holds over 64 MiB of rules: is it the right directory?"};
+    if (total > largest_pack)
+      return Error{Errc::too_large, directory.string() + " holds over 64 MiB of rules: is it the right directory?"};
     files[path.lexically_relative(directory).generic_string()] = std::move(*text);
   }
-  if (files.empty()) return Error{Errc::not_found, directory.string() + " holds no .lua file: name the directory of the rules"};
+  if (files.empty())
+    return Error{Errc::not_found, directory.string() + " holds no .lua file: name the directory of the rules"};
   return files;
 }
 

@@ -15,7 +15,8 @@ std::size_t distance(std::string_view a, std::string_view b) {
   for (std::size_t i = 1; i <= a.size(); ++i)
     for (std::size_t j = 1; j <= b.size(); ++j) {
       d[i][j] = std::min({d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
     }
   return d[a.size()][b.size()];
 }
@@ -83,7 +84,9 @@ int Problems::line_of_key(const std::string& file, int from, std::string_view ke
 
 namespace {
 
-std::string place(const Problem& problem) { return problem.file + (problem.line > 0 ? ":" + std::to_string(problem.line) : ""); }
+std::string place(const Problem& problem) {
+  return problem.file + (problem.line > 0 ? ":" + std::to_string(problem.line) : "");
+}
 
 // Problems with one message: the first, and the other places where it occurs, in order.
 struct Kind {
@@ -91,11 +94,14 @@ struct Kind {
   std::vector<std::string> others{};
 
   void add(std::string where) {
-    if (where != place(*first) && std::find(others.begin(), others.end(), where) == others.end()) others.push_back(std::move(where));
+    if (where != place(*first) && std::find(others.begin(), others.end(), where) == others.end())
+      others.push_back(std::move(where));
   }
 };
 
-std::string counted(std::size_t count, const std::string& what) { return std::to_string(count) + " " + what + (count == 1 ? "" : "s"); }
+std::string counted(std::size_t count, const std::string& what) {
+  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+}
 
 }  // namespace
 

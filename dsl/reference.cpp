@@ -24,7 +24,10 @@ std::string usage(const Operation& entry) {
   const std::string name{entry.name};
   if (sign(entry)) return unary(entry) ? name + "x" : "a " + name + " b";
   if (function(entry)) return name + "(a, b, …)";
-  const std::string before = entry.on == Shape::window ? "w:" : entry.on == Shape::mask ? "m:" : entry.on == Shape::finding ? "f:" : "x:";
+  const std::string before = entry.on == Shape::window    ? "w:"
+                             : entry.on == Shape::mask    ? "m:"
+                             : entry.on == Shape::finding ? "f:"
+                                                          : "x:";
   switch (entry.takes) {
     case Takes::column: return before + name + "(y)";
     case Takes::low_high: return before + name + "(low[, high])";
@@ -73,8 +76,11 @@ constexpr std::array chapters{
             [](const Operation& e) { return word(e) && e.on == Shape::window; }},
     Chapter{"Findings", "What another rule says. One word makes a mask of it.",
             [](const Operation& e) { return word(e) && e.on == Shape::finding; }},
-    Chapter{"Columns, member by member", "Two levels meet at the finer of both; a bare number takes the unit of what it meets.",
-            [](const Operation& e) { return word(e) && e.on == Shape::column && e.gives == Shape::column && !across(e) && !concrete(e); }},
+    Chapter{"Columns, member by member",
+            "Two levels meet at the finer of both; a bare number takes the unit of what it meets.",
+            [](const Operation& e) {
+              return word(e) && e.on == Shape::column && e.gives == Shape::column && !across(e) && !concrete(e);
+            }},
     Chapter{"Columns, across members", "The group is \"peers\", \"gpu\", \"node\", \"rack\" or \"job\".",
             [](const Operation& e) { return word(e) && e.on == Shape::column && across(e); }},
     Chapter{"From columns to masks", "A mask says yes, no or unknown of each member.",
@@ -83,8 +89,10 @@ constexpr std::array chapters{
             [](const Operation& e) { return word(e) && e.on == Shape::mask && !across(e) && !concrete(e); }},
     Chapter{"Masks, across members", "Exact with unknown members.",
             [](const Operation& e) { return word(e) && e.on == Shape::mask && across(e); }},
-    Chapter{"Concrete values", "For what columns cannot say. They make a rule scripted: it runs in Lua at each evaluation, under a budget.",
-            concrete},
+    Chapter{
+        "Concrete values",
+        "For what columns cannot say. They make a rule scripted: it runs in Lua at each evaluation, under a budget.",
+        concrete},
 };
 
 std::string cell(std::string_view text) {  // of a Markdown table
@@ -103,7 +111,8 @@ std::pair<std::string, std::string> parameters(const Operation& entry) {
   const std::string groups = "\"peers\"|\"gpu\"|\"node\"|\"rack\"|\"job\"";
   switch (entry.takes) {
     case Takes::column: return {"---@param y tocsin.column|number|string\n", "y"};
-    case Takes::low_high: return {"---@param low tocsin.column|number|string\n---@param high? tocsin.column|number|string\n", "low, high"};
+    case Takes::low_high:
+      return {"---@param low tocsin.column|number|string\n---@param high? tocsin.column|number|string\n", "low, high"};
     case Takes::literals: return {"---@param ... number|string\n", "..."};
     case Takes::columns: return {"---@param ... tocsin.column|number\n", "..."};
     case Takes::group: return {"---@param group " + groups + "\n", "group"};
@@ -128,10 +137,11 @@ std::string result(const Operation& entry) {
 
 std::string stub(const Operation& entry, Shape on) {
   const auto [annotations, names] = parameters(entry);
-  const std::string called = function(entry) ? std::string{entry.name} : std::string{name(on)} + ":" + std::string{entry.name};
+  const std::string called =
+      function(entry) ? std::string{entry.name} : std::string{name(on)} + ":" + std::string{entry.name};
   const std::string gives = entry.op == Op::at ? class_of(on) : result(entry);
-  return "--- " + std::string{entry.documentation} + "\n" + annotations + "---@return " + gives + "\nfunction " + called + "(" + names +
-         ") end\n\n";
+  return "--- " + std::string{entry.documentation} + "\n" + annotations + "---@return " + gives + "\nfunction " +
+         called + "(" + names + ") end\n\n";
 }
 
 constexpr std::string_view declarations = R"lua(---@class tocsin.need
@@ -204,14 +214,16 @@ nan = nil
 
 std::string reference() {
   std::string out =
-      "# The words of rules\n\nUnknown flows: what is computed from an unknown value is unknown, unless the word says otherwise.\n";
+      "# The words of rules\n\nUnknown flows: what is computed from an unknown value is unknown, unless the word says "
+      "otherwise.\n";
   for (const Chapter& chapter : chapters) {
     out += "\n## " + std::string{chapter.title} + "\n\n" + std::string{chapter.introduction} +
            "\n\n| Written | Gives | Unit | Meaning |\n|---|---|---|---|\n";
     for (const Operation& entry : stream::operations())
       if (chapter.has(entry))
-        out += "| `" + cell(usage(entry)) + "` | " + (concrete(entry) ? "Lua values" : std::string{name(entry.gives)}) + " | " +
-               std::string{concrete(entry) ? "" : unit_rule(entry)} + " | " + cell(entry.documentation) + " |\n";
+        out += "| `" + cell(usage(entry)) + "` | " + (concrete(entry) ? "Lua values" : std::string{name(entry.gives)}) +
+               " | " + std::string{concrete(entry) ? "" : unit_rule(entry)} + " | " + cell(entry.documentation) +
+               " |\n";
   }
   return out;
 }

@@ -34,7 +34,8 @@ std::string slip_of_another_language(std::string line, const std::string& messag
     if (beyond_ascii && line.find(quote) != std::string::npos)
       return std::string{"the quotes "} + quote + " are those of a text for people: write \" or '";
   if (beyond_ascii)
-    return "a letter that no name of Lua has: write names with a to z, digits and '_', and other letters only within quotes";
+    return "a letter that no name of Lua has: write names with a to z, digits and '_', and other letters only within "
+           "quotes";
   if (const auto comment = line.find("--"); comment != std::string::npos) line.erase(comment);
   const auto has = [&line](const char* sign) { return line.find(sign) != std::string::npos; };
   if (has("&&")) return "'&&' is of another language: between masks write '&', between plain values 'and'";
@@ -52,7 +53,12 @@ std::string slip_of_another_language(std::string line, const std::string& messag
 std::size_t character_size(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char first = byte(0);
-  const std::size_t size = first < 0x80 ? 1 : first < 0xC2 ? 0 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : first < 0xF5 ? 4 : 0;
+  const std::size_t size = first < 0x80   ? 1
+                           : first < 0xC2 ? 0
+                           : first < 0xE0 ? 2
+                           : first < 0xF0 ? 3
+                           : first < 0xF5 ? 4
+                                          : 0;
   if (size == 0 || size > text.size()) return 0;
   for (std::size_t i = 1; i < size; ++i)
     if ((byte(i) & 0xC0) != 0x80) return 0;
@@ -93,9 +99,11 @@ void RuleFiles::does_not_compile(const std::string& file, std::string message) {
       message.erase(0, end + 2);
     }
   }
-  if (message.find("binary chunk") != std::string::npos) message = "this is compiled Lua, which is not accepted: give its text";
+  if (message.find("binary chunk") != std::string::npos)
+    message = "this is compiled Lua, which is not accepted: give its text";
   const std::string written = problems.source_line(file, line);
-  for (const char* word : {"for", "end", "if", "in", "not", "or", "and", "local", "repeat", "until", "while", "then", "do"}) {
+  for (const char* word :
+       {"for", "end", "if", "in", "not", "or", "and", "local", "repeat", "until", "while", "then", "do"}) {
     if (message.find(std::string{"near '"} + word + "'") == std::string::npos) continue;
     const auto at = written.find(word);
     if (at == std::string::npos || written.find('=', at) == std::string::npos) continue;
@@ -140,22 +148,27 @@ void RuleFiles::read_files() {
     collection.signals_read = run_file(signals->first, signals->second);
   else
     problems.add("signals.lua", 0,
-                 "the file is missing. It declares the signals that rules may read: copy the shipped one, rules/signals.lua, here");
+                 "the file is missing. It declares the signals that rules may read: copy the shipped one, "
+                 "rules/signals.lua, here");
   // A directory that is added to the shipped rules may have signals of its own.
   const auto of_a_site = [](const std::string& path, std::string_view name) {
-    return path.size() > name.size() && path.ends_with(name) && path[path.size() - name.size() - 1] == '/' && !is_text_file(path);
+    return path.size() > name.size() && path.ends_with(name) && path[path.size() - name.size() - 1] == '/' &&
+           !is_text_file(path);
   };
   for (const auto& [path, text] : *files_)
     if (of_a_site(path, "signals.lua")) collection.signals_read &= run_file(path, text);
   collection.part = Collection::Part::rules;
   for (const auto& [path, text] : *files_) {
-    if (path == "signals.lua" || path == "verdict.lua" || of_a_site(path, "signals.lua") || is_text_file(path) || !path.ends_with(".lua"))
+    if (path == "signals.lua" || path == "verdict.lua" || of_a_site(path, "signals.lua") || is_text_file(path) ||
+        !path.ends_with(".lua"))
       continue;
     collection.rules_read &= run_file(path, text);
   }
   collection.part = Collection::Part::verdict;
-  if (const auto verdict = files_->find("verdict.lua"); verdict != files_->end()) (void)run_file(verdict->first, verdict->second);
-  collection.unfinished.report_to([this](const Host::Place& at, const std::string& message) { problems.add(at.file, at.line, message); });
+  if (const auto verdict = files_->find("verdict.lua"); verdict != files_->end())
+    (void)run_file(verdict->first, verdict->second);
+  collection.unfinished.report_to(
+      [this](const Host::Place& at, const std::string& message) { problems.add(at.file, at.line, message); });
   failed("", host->guarded(budgets_->load_instructions, [this](lua_State* state) {
     for (const auto& [name, rule] : collection.rules) {
       if (rule.evaluate < 0) continue;

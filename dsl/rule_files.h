@@ -14,7 +14,11 @@ namespace tocsin::dsl {
 class RuleFiles {
  public:
   RuleFiles(const PackFiles& files, const Budgets& budgets)
-      : problems(files), collection(problems), host(std::make_unique<Host>(budgets)), files_(&files), budgets_(&budgets) {}
+      : problems(files),
+        collection(problems),
+        host(std::make_unique<Host>(budgets)),
+        files_(&files),
+        budgets_(&budgets) {}
   RuleFiles(const RuleFiles&) = delete;
   RuleFiles& operator=(const RuleFiles&) = delete;
 

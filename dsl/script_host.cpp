@@ -38,7 +38,8 @@ void push_concrete(lua_State* state, Evaluation& evaluation, NodeId node, std::s
 }
 
 std::size_t size_of(const Evaluation& evaluation, NodeId node) {
-  return evaluation.graph[node].type.shape == Shape::mask ? evaluation.scratch->mask(node).size() : evaluation.scratch->column(node).size();
+  return evaluation.graph[node].type.shape == Shape::mask ? evaluation.scratch->mask(node).size()
+                                                          : evaluation.scratch->column(node).size();
 }
 
 int next_member(lua_State* state) {  // upvalues: the value, the next slot
@@ -88,8 +89,8 @@ int concrete(lua_State* state, Op op) {
   }
   const std::uint64_t size = size_of(evaluation, node);
   if (size > evaluation.elements_left)
-    host.stop(state,
-              "it spent its budget of " + std::to_string(host.budgets().elements) + " elements: fewer operations, or coarser columns");
+    host.stop(state, "it spent its budget of " + std::to_string(host.budgets().elements) +
+                         " elements: fewer operations, or coarser columns");
   evaluation.elements_left -= size;
   lua_settop(state, 1);
   lua_pushinteger(state, 0);
@@ -136,7 +137,8 @@ void Scripts::add(stream::RuleIndex index, const RuleSource& source, const strea
 
 stream::Result<stream::ScriptedAnswer> Scripts::evaluate(stream::RuleIndex index, stream::Scratch& scratch) {
   const auto found = scripts_.find(index);
-  if (found == scripts_.end()) return stream::Error{stream::Errc::not_found, "this rule has no script: it was compiled"};
+  if (found == scripts_.end())
+    return stream::Error{stream::Errc::not_found, "this rule has no script: it was compiled"};
   const Script& script = found->second;
   const Budgets& budgets = host_->budgets();
   Evaluation evaluation{scratch.graph(),
@@ -165,13 +167,15 @@ stream::Result<stream::ScriptedAnswer> Scripts::evaluate(stream::RuleIndex index
     push_state(state);
     lua_call(state, 3, 2);
     const Answer answer = read_answer(state, evaluation);
-    const auto refuse = [&](const std::string& message) { host_->stop_at(state, script.source.file, script.source.last_line, message); };
+    const auto refuse = [&](const std::string& message) {
+      host_->stop_at(state, script.source.file, script.source.last_line, message);
+    };
     const auto level = [&](NodeId node) { return evaluation.graph[node].type.level; };
     const auto is_mask = [&](NodeId node) { return evaluation.graph[node].type.shape == Shape::mask; };
     const std::string per{name(script.per)};
     if (level(answer.mask) > script.per)
-      refuse("per = '" + per + "', but evaluate returned a value per " + text(name(level(answer.mask))) + ": use :any(\"" + per +
-             "\") or :all(\"" + per + "\")");
+      refuse("per = '" + per + "', but evaluate returned a value per " + text(name(level(answer.mask))) +
+             ": use :any(\"" + per + "\") or :all(\"" + per + "\")");
     result.answer = answer.mask;
     scratch.compute(answer.mask);
     for (const auto& [name, node] : answer.outputs) {
@@ -182,14 +186,16 @@ stream::Result<stream::ScriptedAnswer> Scripts::evaluate(stream::RuleIndex index
         continue;
       }
       if (script.source.causes.contains(name)) {
-        if (!is_mask(node) || level(node) > script.per) refuse("cause '" + name + "' must be a mask with one value per " + per);
+        if (!is_mask(node) || level(node) > script.per)
+          refuse("cause '" + name + "' must be a mask with one value per " + per);
         result.causes.emplace_back(name, node);
       }
       result.outputs.push_back({name, node});
     }
     for (const std::string& wanted : script.value_names)
       if (!answer.outputs.contains(wanted))
-        refuse("shows, causes or actions name '" + wanted + "', which evaluate did not return: add it to the second value");
+        refuse("shows, causes or actions name '" + wanted +
+               "', which evaluate did not return: add it to the second value");
     std::size_t field = 0;
     for (const auto& [name, initial] : script.source.state) {
       if (const auto written = evaluation.written.find(name); written != evaluation.written.end()) {
@@ -202,8 +208,9 @@ stream::Result<stream::ScriptedAnswer> Scripts::evaluate(stream::RuleIndex index
   host_->evaluation = nullptr;
   if (failure) {
     const std::string file = failure->file.empty() ? script.source.file : failure->file;
-    return stream::Error{stream::Errc::refused, file + ":" + std::to_string(failure->line > 0 ? failure->line : script.source.first_line) +
-                                                    ": " + failure->message};
+    return stream::Error{stream::Errc::refused,
+                         file + ":" + std::to_string(failure->line > 0 ? failure->line : script.source.first_line) +
+                             ": " + failure->message};
   }
   return result;
 }
@@ -220,10 +227,12 @@ class PackScripts final : public stream::ScriptSource {
     stream::Pack heads;  // changes of the rules' heads count for their sources, too: a tune, or the rules of "*"
     assemble(read.collection, heads);
     if (read.problems.fatal())
-      return stream::Error{stream::Errc::refused, "the pack loaded once and does not load again: report this, with the pack"};
+      return stream::Error{stream::Errc::refused,
+                           "the pack loaded once and does not load again: report this, with the pack"};
     auto scripts = std::make_unique<Scripts>(read.take_host());
     for (std::size_t i = 0; i < pack.rules.size(); ++i)
-      if (pack.rules[i].scripted) scripts->add(static_cast<stream::RuleIndex>(i), read.collection.rules.at(pack.rules[i].name), pack);
+      if (pack.rules[i].scripted)
+        scripts->add(static_cast<stream::RuleIndex>(i), read.collection.rules.at(pack.rules[i].name), pack);
     return std::unique_ptr<stream::ScriptHost>{std::move(scripts)};
   }
 
@@ -233,6 +242,8 @@ class PackScripts final : public stream::ScriptSource {
 
 }  // namespace
 
-std::shared_ptr<const stream::ScriptSource> script_source(const Budgets& budgets) { return std::make_shared<PackScripts>(budgets); }
+std::shared_ptr<const stream::ScriptSource> script_source(const Budgets& budgets) {
+  return std::make_shared<PackScripts>(budgets);
+}
 
 }  // namespace tocsin::dsl

@@ -18,20 +18,24 @@ double positive_factor(const Table& alias, const std::string& key) {
   return factor;
 }
 
-// A unit that nothing else has is a slip of the pen: numbers would not be converted, and comparisons refused or let pass.
+// A unit that nothing else has is a slip of the pen: numbers would not be converted, and comparisons refused or let
+// pass.
 void check_unit(const Table& table, const std::string& key, const std::string& unit) {
   static const Strings units{"none", "ratio", "count",   "seconds", "bytes", "bits",   "text",
                              "MHz",  "watts", "celsius", "joules",  "hertz", "tokens", "samples"};
   const auto known = [](std::string_view part) {
-    return std::any_of(units.begin(), units.end(), [&](const std::string& one) { return part == one || stream::unit_factor(part, one); });
+    return std::any_of(units.begin(), units.end(),
+                       [&](const std::string& one) { return part == one || stream::unit_factor(part, one); });
   };
   std::string_view left = unit;
   for (;;) {
     const std::size_t end = std::min(left.find_first_of("/*"), left.size());
     if (!known(left.substr(0, end)))
-      return table.problem(key, "no unit \"" + std::string{left.substr(0, end)} + "\"" + nearest(left.substr(0, end), units) +
-                                    ": write none, ratio, count, seconds, bytes, bits, MHz, watts, celsius, tokens, samples or text, or a "
-                                    "quotient of them, bytes/seconds");
+      return table.problem(
+          key,
+          "no unit \"" + std::string{left.substr(0, end)} + "\"" + nearest(left.substr(0, end), units) +
+              ": write none, ratio, count, seconds, bytes, bits, MHz, watts, celsius, tokens, samples or text, or a "
+              "quotient of them, bytes/seconds");
     if (end == left.size()) return;
     left.remove_prefix(end + 1);
   }
@@ -57,7 +61,8 @@ void read_aliases(const Table& table, stream::SignalDefinition& signal) {
   for (std::size_t i = 1; i <= aliases.length(); ++i) {
     aliases.push(i);
     if (lua_type(state, -1) == LUA_TSTRING) signal.aliases.push_back({lua_tostring(state, -1), 1.0});
-    else table.problem("aliases", "aliases lists names, or names with a factor: { \"other_name\", scaled_name = 0.001 }");
+    else
+      table.problem("aliases", "aliases lists names, or names with a factor: { \"other_name\", scaled_name = 0.001 }");
     lua_pop(state, 1);
   }
   for (const std::string& name : aliases.names()) signal.aliases.push_back({name, positive_factor(aliases, name)});
@@ -65,18 +70,22 @@ void read_aliases(const Table& table, stream::SignalDefinition& signal) {
 }
 
 void read_signal(const Table& table, const std::string& name) {
-  table.allow({"kind", "unit", "owner", "row", "lateness", "points", "source", "values", "fields", "aliases", "documentation"});
+  table.allow(
+      {"kind", "unit", "owner", "row", "lateness", "points", "source", "values", "fields", "aliases", "documentation"});
   stream::SignalDefinition signal;
   signal.name = name;
   static const Strings kinds{"gauge", "counter", "state", "step", "time", "event", "liveness"};
   static const Strings owners{"job", "rack", "node", "gpu", "rank"};
-  const std::string kind = table.text("kind", "gauge").value_or("gauge"), owner = table.text("owner", "rank").value_or("rank");
+  const std::string kind = table.text("kind", "gauge").value_or("gauge"),
+                    owner = table.text("owner", "rank").value_or("rank");
   if (const auto known = stream::signal_kind_named(kind)) signal.kind = *known;
   else
-    table.problem("kind",
-                  "kind = \"" + kind + "\"" + nearest(kind, kinds) + ": write gauge, counter, state, step, time, event or liveness");
+    table.problem("kind", "kind = \"" + kind + "\"" + nearest(kind, kinds) +
+                              ": write gauge, counter, state, step, time, event or liveness");
   if (const auto known = stream::level_named(owner)) signal.owner = *known;
-  else table.problem("owner", "owner = \"" + owner + "\"" + nearest(owner, owners) + ": write job, rack, node, gpu or rank");
+  else
+    table.problem("owner",
+                  "owner = \"" + owner + "\"" + nearest(owner, owners) + ": write job, rack, node, gpu or rank");
   signal.unit = table.text("unit", "none").value_or("none");
   check_unit(table, "unit", signal.unit);
   const bool quick = signal.kind == stream::SignalKind::event;
@@ -90,7 +99,8 @@ void read_signal(const Table& table, const std::string& name) {
     table.problem("values", "values belong to a state: kind = \"state\"");
   if (table.has("fields") && signal.kind != stream::SignalKind::event)
     table.problem("fields", "fields belong to an event: kind = \"event\"");
-  if (signal.textual() && signal.kind != stream::SignalKind::state) table.problem("unit", "text is the unit of a state: kind = \"state\"");
+  if (signal.textual() && signal.kind != stream::SignalKind::state)
+    table.problem("unit", "text is the unit of a state: kind = \"state\"");
   read_fields(table, signal);
   read_aliases(table, signal);
   signal.documentation = table.text("documentation").value_or("");
@@ -135,12 +145,14 @@ int coordinates(lua_State* state) {
 
 int verdict(lua_State* state) {
   const Table table = table_argument(state, 1, "verdict");
-  if (table.collection().part != Collection::Part::verdict) Host::of(state).stop(state, "verdict { … } stands in verdict.lua");
+  if (table.collection().part != Collection::Part::verdict)
+    Host::of(state).stop(state, "verdict { … } stands in verdict.lua");
   table.allow({"precedence", "explains", "passes", "pauses", "families"});
   stream::VerdictPolicy& policy = table.collection().verdict;
   policy.precedence = table.texts("precedence");
   policy.passes = table.texts("passes");
-  for (const auto& family : table.texts("pauses")) policy.passes.push_back(family);  // its name in packs of before, which states still hold
+  for (const auto& family : table.texts("pauses"))
+    policy.passes.push_back(family);  // its name in packs of before, which states still hold
   policy.families = table.text_map("families");
   for (const auto& [family, explained] : table.params("explains")) {
     auto& list = policy.explains[family];

@@ -12,8 +12,8 @@ struct RowSettings {
 };
 [[nodiscard]] RowSettings read_row_settings(const Table& table);
 
-// The tables of signals.lua and verdict.lua: signals, coordinates, verdict. Adds their functions to the table on top of the stack; what
-// they read goes to the Host's Collection.
+// The tables of signals.lua and verdict.lua: signals, coordinates, verdict. Adds their functions to the table on top of
+// the stack; what they read goes to the Host's Collection.
 void register_settings(lua_State* state);
 
 }  // namespace tocsin::dsl

@@ -18,7 +18,9 @@ struct Key {
   int rank;  // numbers, then texts, then no and yes
   double number;
   std::string text;
-  bool operator<(const Key& other) const { return std::tie(rank, number, text) < std::tie(other.rank, other.number, other.text); }
+  bool operator<(const Key& other) const {
+    return std::tie(rank, number, text) < std::tie(other.rank, other.number, other.text);
+  }
 };
 
 int next_pair(lua_State* state) {  // upvalues: keys in order, position, table
@@ -35,7 +37,8 @@ int next_pair(lua_State* state) {  // upvalues: keys in order, position, table
 }
 
 int pairs(lua_State* state) {
-  if (value_at(state, 1)) stop(state, "a column is no table: :each() gives its members and values, and makes the rule scripted");
+  if (value_at(state, 1))
+    stop(state, "a column is no table: :each() gives its members and values, and makes the rule scripted");
   if (!lua_istable(state, 1)) stop(state, std::string{"pairs wants a table, not a "} + luaL_typename(state, 1));
   look_behind(state, 1);
   std::vector<Key> keys;
@@ -76,7 +79,8 @@ int next_index(lua_State* state) {
 }
 
 int ipairs(lua_State* state) {
-  if (value_at(state, 1)) stop(state, "a column is no table: :each() gives its members and values, and makes the rule scripted");
+  if (value_at(state, 1))
+    stop(state, "a column is no table: :each() gives its members and values, and makes the rule scripted");
   if (!lua_istable(state, 1)) stop(state, std::string{"ipairs wants a table, not a "} + luaL_typename(state, 1));
   lua_pushcfunction(state, next_index);
   lua_pushvalue(state, 1);
@@ -115,7 +119,8 @@ int tostring(lua_State* state) {
 
 int tonumber(lua_State* state) {
   if (value_at(state, 1))
-    stop(state, "a column is no number; :number() gives the one value of a column per job, and makes the rule scripted");
+    stop(state,
+         "a column is no number; :number() gives the one value of a column per job, and makes the rule scripted");
   if (lua_type(state, 1) == LUA_TNUMBER) {
     lua_settop(state, 1);
     return 1;
@@ -152,8 +157,8 @@ double number(lua_State* state, int index, const char* word) {
                           : called == "max" ? "greatest(a, b), or :clamp(1)"
                           : called == "min" ? "least(a, b), or :clamp(low, high)"
                                             : "";
-    stop(state,
-         std::string{"math."} + word + " cannot take columns" + (instead.empty() ? ": only numbers of params" : "; write " + instead));
+    stop(state, std::string{"math."} + word + " cannot take columns" +
+                    (instead.empty() ? ": only numbers of params" : "; write " + instead));
   }
   if (lua_type(state, index) != LUA_TNUMBER)
     stop(state, std::string{"math."} + word + " wants numbers, not a " + luaL_typename(state, index));
@@ -194,8 +199,8 @@ int format(lua_State* state) {
       continue;
     }
     std::string spec = "%";
-    while (i < length && (std::isdigit(static_cast<unsigned char>(text[i])) || text[i] == '.' || text[i] == '-' || text[i] == '+' ||
-                          text[i] == ' ' || text[i] == '0'))
+    while (i < length && (std::isdigit(static_cast<unsigned char>(text[i])) || text[i] == '.' || text[i] == '-' ||
+                          text[i] == '+' || text[i] == ' ' || text[i] == '0'))
       spec += text[i++];
     const char conversion = i < length ? text[i] : '\0';
     int run = 0;
@@ -206,13 +211,15 @@ int format(lua_State* state) {
     ++argument;
     char buffer[512];
     if (conversion == 'd' || conversion == 'i' || conversion == 'x') {
-      if (!lua_isinteger(state, argument)) stop(state, "string.format: %" + std::string{conversion} + " wants a whole number");
+      if (!lua_isinteger(state, argument))
+        stop(state, "string.format: %" + std::string{conversion} + " wants a whole number");
       spec += "ll";
       spec += conversion;
       std::snprintf(buffer, sizeof buffer, spec.c_str(), static_cast<long long>(lua_tointeger(state, argument)));
       out += buffer;
     } else if (conversion == 'f' || conversion == 'e' || conversion == 'g') {
-      if (lua_type(state, argument) != LUA_TNUMBER) stop(state, "string.format: %" + std::string{conversion} + " wants a number");
+      if (lua_type(state, argument) != LUA_TNUMBER)
+        stop(state, "string.format: %" + std::string{conversion} + " wants a number");
       spec += conversion;
       std::snprintf(buffer, sizeof buffer, spec.c_str(), lua_tonumber(state, argument));
       out += buffer;
@@ -247,8 +254,12 @@ void push_library(lua_State* state, std::initializer_list<Entry> entries) {
 }  // namespace
 
 void push_standard_functions(lua_State* state) {
-  push_library(state,
-               {{"pairs", pairs}, {"ipairs", ipairs}, {"type", type}, {"tostring", tostring}, {"tonumber", tonumber}, {"select", select}});
+  push_library(state, {{"pairs", pairs},
+                       {"ipairs", ipairs},
+                       {"type", type},
+                       {"tostring", tostring},
+                       {"tonumber", tonumber},
+                       {"select", select}});
   push_library(state, {
                           {"floor",
                            [](lua_State* s) {

@@ -74,7 +74,9 @@ Table::Table(lua_State* state, int index, Collection& collection, Host::Place pl
 
 bool Table::has(const std::string& key) const { return std::binary_search(names_.begin(), names_.end(), key); }
 
-int Table::line_of(const std::string& key) const { return collection_->problems->line_of_key(place_.file, place_.line, key); }
+int Table::line_of(const std::string& key) const {
+  return collection_->problems->line_of_key(place_.file, place_.line, key);
+}
 
 void Table::problem(const std::string& key, std::string message) const {
   collection_->problems->add(place_.file, key.empty() ? place_.line : line_of(key), std::move(message));
@@ -129,7 +131,8 @@ std::optional<std::uint32_t> Table::whole(const std::string& key, std::uint32_t 
   const auto x = number(key);
   if (!x) return std::nullopt;
   if (!(*x >= least && *x <= most) || std::floor(*x) != *x) {
-    problem(key, key + " = " + shown(*x) + ": write a whole number from " + std::to_string(least) + " to " + std::to_string(most));
+    problem(key, key + " = " + shown(*x) + ": write a whole number from " + std::to_string(least) + " to " +
+                     std::to_string(most));
     return std::nullopt;
   }
   return static_cast<std::uint32_t>(*x);
@@ -198,7 +201,8 @@ std::map<std::string, std::string> Table::text_map(const std::string& key) const
   const Table inner{state_, lua_gettop(state_), *collection_, place_};
   for (const std::string& name : inner.names()) {
     inner.push(name);
-    if (lua_type(state_, -1) == LUA_TSTRING || lua_type(state_, -1) == LUA_TNUMBER) result[name] = lua_tostring(state_, -1);
+    if (lua_type(state_, -1) == LUA_TSTRING || lua_type(state_, -1) == LUA_TNUMBER)
+      result[name] = lua_tostring(state_, -1);
     else problem(name, key + "." + name + " is a " + luaL_typename(state_, -1) + ": write a text");
     lua_pop(state_, 1);
   }
@@ -234,7 +238,8 @@ std::map<std::string, ParamValue> Table::params(const std::string& key) const {
       }
       result[name] = std::move(list);
     } else {
-      problem(name, key + "." + name + " is a " + luaL_typename(state_, -1) + ": write a number, a text, a duration or a list");
+      problem(name, key + "." + name + " is a " + luaL_typename(state_, -1) +
+                        ": write a number, a text, a duration or a list");
     }
     lua_pop(state_, 1);
   }
@@ -271,7 +276,8 @@ std::string Table::per(stream::Scope scope) const {
                         : "per is missing: write per = \"rank\" (or gpu, node, rack, job)");
   } else if (level && cluster && (*level == stream::Level::rank || *level == stream::Level::job)) {
     problem("per", "per = \"" + named +
-                       "\" in a rule of the cluster, which has GPUs, nodes and racks: write gpu, node or rack, or leave scope out");
+                       "\" in a rule of the cluster, which has GPUs, nodes and racks: write gpu, node or rack, or "
+                       "leave scope out");
   } else if (!level && !named.empty()) {
     static const std::vector<std::string> levels{"job", "rack", "node", "gpu", "rank"};
     problem("per", "per = \"" + named + "\"" + nearest(named, levels) + ": write " +

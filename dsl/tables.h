@@ -12,8 +12,8 @@ struct lua_State;
 
 namespace tocsin::dsl {
 
-// Reads a table of a file, key by key in the order of keys. An error becomes a problem at the line of its key, and reading continues.
-// Lives for one declaration.
+// Reads a table of a file, key by key in the order of keys. An error becomes a problem at the line of its key, and
+// reading continues. Lives for one declaration.
 class Table {
  public:
   // The table at `index` (absolute), declared at this place.
@@ -28,7 +28,8 @@ class Table {
 
   [[nodiscard]] std::optional<std::string> text(const std::string& key, const std::string& example = "") const;
   [[nodiscard]] std::optional<double> number(const std::string& key) const;
-  [[nodiscard]] std::optional<std::uint32_t> whole(const std::string& key, std::uint32_t least, std::uint32_t most) const;
+  [[nodiscard]] std::optional<std::uint32_t> whole(const std::string& key, std::uint32_t least,
+                                                   std::uint32_t most) const;
   [[nodiscard]] std::optional<bool> yes(const std::string& key) const;
   [[nodiscard]] std::optional<stream::Duration> duration(const std::string& key) const;
   [[nodiscard]] std::optional<stream::Persistence> persistence(const std::string& key) const;

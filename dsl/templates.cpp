@@ -16,7 +16,8 @@ bool read_format(std::string_view spec, Place& place) {
   if (spec[i] == '.') {
     ++i;
     int precision = 0, digits = 0;
-    while (i < spec.size() && spec[i] >= '0' && spec[i] <= '9' && digits < 2) precision = precision * 10 + (spec[i++] - '0'), ++digits;
+    while (i < spec.size() && spec[i] >= '0' && spec[i] <= '9' && digits < 2)
+      precision = precision * 10 + (spec[i++] - '0'), ++digits;
     if (digits == 0) return false;
     place.precision = precision;
   }
@@ -57,15 +58,16 @@ stream::Result<stream::TextTemplate> parse_template(const std::string& text, str
       continue;
     }
     const auto end = text.find('}', i);
-    if (end == std::string::npos) return wrong("'" + text.substr(i, 20) + "' is not closed: write {name}, or '{{' for the brace itself");
+    if (end == std::string::npos)
+      return wrong("'" + text.substr(i, 20) + "' is not closed: write {name}, or '{{' for the brace itself");
     const std::string inside = text.substr(i + 1, end - i - 1);
     const auto colon = inside.find(':');
     Place place;
     place.name = inside.substr(0, colon);
     if (place.name.empty()) return wrong("{" + inside + "} names nothing: write {name} or {name:.2f}");
     if (colon != std::string::npos && !read_format(std::string_view{inside}.substr(colon + 1), place))
-      return wrong("{" + inside + "}: write {" + place.name + ":.2f}, {" + place.name + ":.0%}, {" + place.name + ":d} or {" + place.name +
-                   "}");
+      return wrong("{" + inside + "}: write {" + place.name + ":.2f}, {" + place.name + ":.0%}, {" + place.name +
+                   ":d} or {" + place.name + "}");
     if (place.name.starts_with("p.")) {
       place.kind = Place::Kind::parameter;
       place.name.erase(0, 2);
@@ -73,7 +75,8 @@ stream::Result<stream::TextTemplate> parse_template(const std::string& text, str
       place.kind = Place::Kind::who;
     } else if (!is_output(place.name) && std::find(members.begin(), members.end(), place.name) != members.end()) {
       place.kind = Place::Kind::member;
-    } else if (!is_output(place.name) && stream::level_named(place.name).value_or(stream::Level::job) > per && place.name != "job") {
+    } else if (!is_output(place.name) && stream::level_named(place.name).value_or(stream::Level::job) > per &&
+               place.name != "job") {
       place.kind = Place::Kind::culprit;
     }
     result.places.push_back(std::move(place));

@@ -9,10 +9,11 @@
 
 namespace tocsin::dsl {
 
-// Parses "rank {rank}: {x:.2f}, at most {p.limit}" for a rule of this level. "{{" and "}}" are braces. The names of outputs come before
-// those of members; rank, gpu, node and rack that are finer than the rule are those of its culprits.
-[[nodiscard]] stream::Result<stream::TextTemplate> parse_template(const std::string& text, stream::Level per,
-                                                                  const std::function<bool(const std::string&)>& is_output);
+// Parses "rank {rank}: {x:.2f}, at most {p.limit}" for a rule of this level. "{{" and "}}" are braces. The names of
+// outputs come before those of members; rank, gpu, node and rack that are finer than the rule are those of its
+// culprits.
+[[nodiscard]] stream::Result<stream::TextTemplate> parse_template(
+    const std::string& text, stream::Level per, const std::function<bool(const std::string&)>& is_output);
 // The names that a text of this level can use for the member and what contains it.
 [[nodiscard]] std::vector<std::string> member_names(stream::Level per);
 

@@ -52,7 +52,8 @@ class TableReader {
       values.push_back(string_at(-1));
     } else if (lua_istable(lua_, -1)) {
       for (lua_Integer i = 1; lua_rawgeti(lua_, -1, i) != LUA_TNIL; ++i, lua_pop(lua_, 1)) {
-        if (lua_type(lua_, -1) != LUA_TSTRING) fail(std::string(key) + " has a " + luaL_typename(lua_, -1) + "; write texts");
+        if (lua_type(lua_, -1) != LUA_TSTRING)
+          fail(std::string(key) + " has a " + luaL_typename(lua_, -1) + "; write texts");
         values.push_back(string_at(-1));
       }
       lua_pop(lua_, 1);
@@ -74,7 +75,8 @@ class TableReader {
 
   bool flag(const char* key) {
     lua_getfield(lua_, table_, key);
-    if (!lua_isnil(lua_, -1) && !lua_isboolean(lua_, -1)) fail(std::string(key) + " is a " + luaL_typename(lua_, -1) + "; write true");
+    if (!lua_isnil(lua_, -1) && !lua_isboolean(lua_, -1))
+      fail(std::string(key) + " is a " + luaL_typename(lua_, -1) + "; write true");
     const bool value = lua_toboolean(lua_, -1) != 0;
     lua_pop(lua_, 1);
     return value;
@@ -105,7 +107,8 @@ class TableReader {
     if (lua_istable(lua_, -1)) {
       lua_pushnil(lua_);
       while (lua_next(lua_, -2) != 0) {
-        if (lua_type(lua_, -2) != LUA_TSTRING) fail(std::string(key) + " has a value without a name; write name = capture");
+        if (lua_type(lua_, -2) != LUA_TSTRING)
+          fail(std::string(key) + " has a value without a name; write name = capture");
         Value value;
         value.name = string_at(-2);
         value_at(value);
@@ -187,10 +190,10 @@ int define(lua_State* lua) {
   run.unfinished.end(word_of(kind), name);
   const std::string what = std::string(word_of(kind)) + " \"" + name + "\"";
   TableReader table(lua, 1, what.c_str());
-  table.only(
-      {"line", "scan",      "unless", "event",   "also",  "source", "fields",    "texts", "samples", "states", "rank", "rank_if_unknown",
-       "gpu",  "continues", "ends",   "wrapped", "lines", "same",   "remembers", "equal", "about"},
-      false);
+  table.only({"line",    "scan",   "unless",    "event",           "also", "source",    "fields", "texts",
+              "samples", "states", "rank",      "rank_if_unknown", "gpu",  "continues", "ends",   "wrapped",
+              "lines",   "same",   "remembers", "equal",           "about"},
+             false);
   Definition definition;
   definition.kind = kind;
   definition.name = name;
@@ -201,7 +204,8 @@ int define(lua_State* lua) {
   definition.unless = table.text("unless");
   definition.event = table.text("event");
   definition.also = table.text("also");
-  if (!definition.also.empty() && definition.event.empty()) table.fail("`also` names a second event; write `event` first");
+  if (!definition.also.empty() && definition.event.empty())
+    table.fail("`also` names a second event; write `event` first");
   if (std::string source = table.text("source"); !source.empty()) definition.source = std::move(source);
   definition.fields = table.values("fields");
   for (Value& text : table.values("texts")) {
@@ -283,7 +287,9 @@ text::TextProblem problem_of(const std::string& file, const Failure& failure) {
 }  // namespace
 
 bool is_text_file(const std::string& path) {
-  const auto in = [&](const std::string& folder) { return path.starts_with(folder) || path.find('/' + folder) != path.npos; };
+  const auto in = [&](const std::string& folder) {
+    return path.starts_with(folder) || path.find('/' + folder) != path.npos;
+  };
   return path.ends_with(".lua") && (in("patterns/") || in("progress/"));
 }
 
@@ -295,7 +301,8 @@ TextDefinitions read_text_definitions(const std::map<std::string, std::string>& 
     Budgets budgets;
     budgets.bytes = most_bytes;
     Host host{budgets};
-    if (const auto failure = host.guarded(instructions, [&, &text = source](lua_State* lua) { run_chunk(lua, run, text); }))
+    if (const auto failure =
+            host.guarded(instructions, [&, &text = source](lua_State* lua) { run_chunk(lua, run, text); }))
       out.problems.push_back(problem_of(path, *failure));
     else
       run.unfinished.report_to([&](const Host::Place& at, const std::string& message) {

@@ -44,8 +44,9 @@ struct Trace {
   void check_answer() {
     const NodeId mask = answer.mask;
     if (!fits(mask))
-      problem(line_of("per"), "per = '" + text(name(rule.per)) + "', but evaluate returned a value per " + text(name(type(mask).level)) +
-                                  ": use :any(" + quoted(rule.per) + ") or :all(" + quoted(rule.per) + ")");
+      problem(line_of("per"), "per = '" + text(name(rule.per)) + "', but evaluate returned a value per " +
+                                  text(name(type(mask).level)) + ": use :any(" + quoted(rule.per) + ") or :all(" +
+                                  quoted(rule.per) + ")");
     rule.answer = mask;
     for (const auto& made : evaluation.made)
       if (!made.used) problem(made.line, "this mask was made and never used. Between masks write '&', not 'and'");
@@ -65,8 +66,8 @@ struct Trace {
     for (const auto& [cause, written] : source.causes) {
       const auto node = answer.outputs.find(cause);
       if (node == answer.outputs.end()) {
-        problem(line_of("causes"), "causes names '" + cause + "', which evaluate does not return" + nearest(cause, output_names()) +
-                                       ": add it to the second value");
+        problem(line_of("causes"), "causes names '" + cause + "', which evaluate does not return" +
+                                       nearest(cause, output_names()) + ": add it to the second value");
         continue;
       }
       rule.causes.push_back({cause, node->second, text_of("causes." + cause, written, cause)});
@@ -89,20 +90,24 @@ struct Trace {
     if (type(who).shape != Shape::mask)
       return problem(line_of_output("who"), "who is no mask: it says of each member whether it is a culprit");
     if (type(who).level <= rule.per)
-      problem(line_of_output("who"), "who is a value per " + text(name(type(who).level)) + ": it must be finer than per = '" +
-                                         text(name(rule.per)) + "', for it names members within");
+      problem(line_of_output("who"), "who is a value per " + text(name(type(who).level)) +
+                                         ": it must be finer than per = '" + text(name(rule.per)) +
+                                         "', for it names members within");
   }
 
   void check_cause(const std::string& cause, NodeId node) const {
     if (type(node).shape != Shape::mask)
-      problem(line_of_output(cause), "cause '" + cause + "' is no mask: it is implied where it is yes, so write :above(…) or :is(…)");
+      problem(line_of_output(cause),
+              "cause '" + cause + "' is no mask: it is implied where it is yes, so write :above(…) or :is(…)");
     else if (!fits(node))
-      problem(line_of_output(cause), "cause '" + cause + "' is a value per " + text(name(type(node).level)) + ", but per = '" +
-                                         text(name(rule.per)) + "': use :any(" + quoted(rule.per) + ") or :all(" + quoted(rule.per) + ")");
+      problem(line_of_output(cause), "cause '" + cause + "' is a value per " + text(name(type(node).level)) +
+                                         ", but per = '" + text(name(rule.per)) + "': use :any(" + quoted(rule.per) +
+                                         ") or :all(" + quoted(rule.per) + ")");
   }
 
   stream::TextTemplate text_of(const std::string& what, const std::string& written, const std::string& key) {
-    auto parsed = parse_template(written, rule.per, [this](const std::string& name) { return answer.outputs.contains(name); });
+    auto parsed =
+        parse_template(written, rule.per, [this](const std::string& name) { return answer.outputs.contains(name); });
     if (!parsed) {
       problem(line_of(key), what + ": " + parsed.error().message);
       return {};
@@ -120,55 +125,62 @@ struct Trace {
       const auto who = answer.outputs.find("who");
       if (who == answer.outputs.end() || type(who->second).level < wanted)
         problem(line, what + " names '" + name + "', but per = '" + text(stream::name(rule.per)) +
-                          "' has several: return who, a mask per " + name + ", and it stands for those that are at fault");
+                          "' has several: return who, a mask per " + name +
+                          ", and it stands for those that are at fault");
       return;
     }
     if (place.kind == Kind::parameter) {
       evaluation.params_read.insert(name);
       std::vector<std::string> names;
       for (const auto& [param, value] : source.params) names.push_back(param);
-      if (!source.params.contains(name)) problem(line, what + " names 'p." + name + "', which is not in params" + nearest(name, names));
+      if (!source.params.contains(name))
+        problem(line, what + " names 'p." + name + "', which is not in params" + nearest(name, names));
       return;
     }
     const auto output = answer.outputs.find(name);
     if (output == answer.outputs.end()) {
       auto known = output_names();
       for (std::string& member : member_names(rule.per)) known.push_back(std::move(member));
-      return problem(
-          line, what + " names '" + name + "', which evaluate does not return" + nearest(name, known) + ": add it to the second value");
+      return problem(line, what + " names '" + name + "', which evaluate does not return" + nearest(name, known) +
+                               ": add it to the second value");
     }
     if (place.kind == Kind::who) return;
     const NodeId node = output->second;
     const stream::Type& is = type(node);
-    if (is.shape == Shape::mask) return problem(line, what + ": {" + name + "} is a mask, yes or no: show the column that it was made of");
+    if (is.shape == Shape::mask)
+      return problem(line, what + ": {" + name + "} is a mask, yes or no: show the column that it was made of");
     const auto culprits = answer.outputs.find("who");
     const bool of_culprits = culprits != answer.outputs.end() && is.level <= type(culprits->second).level;
     if (!fits(node) && !of_culprits)
-      problem(line_of_output(name), what + ": {" + name + "} is a value per " + text(stream::name(is.level)) + ", but per = '" +
-                                        text(stream::name(rule.per)) + "': take it up through a group, :max(" + quoted(rule.per) + ")");
+      problem(line_of_output(name), what + ": {" + name + "} is a value per " + text(stream::name(is.level)) +
+                                        ", but per = '" + text(stream::name(rule.per)) +
+                                        "': take it up through a group, :max(" + quoted(rule.per) + ")");
     if (is.text() && place.conversion != 's' && !(place.conversion == 'g' && place.precision < 0))
       problem(line, what + ": {" + name + "} is text, which takes no format: write {" + name + "}");
     if (place.conversion == '%') check_percentage(what, place, node, line);
   }
 
-  void check_percentage(const std::string& what, const stream::TextTemplate::Place& place, NodeId node, int line) const {
+  void check_percentage(const std::string& what, const stream::TextTemplate::Place& place, NodeId node,
+                        int line) const {
     for (const auto& compared : evaluation.compared) {
       if (compared.column != node || compared.limit <= 1.5) continue;
       char two[32];
       std::snprintf(two, sizeof two, "%.2f", compared.limit / 100);
       problem(line, what + ": {" + place.name + "} is shown as a percentage and compared with " +
-                        (compared.name.empty() ? "" : compared.name + " = ") + shown(compared.limit) + "; did you mean " + two + "?");
+                        (compared.name.empty() ? "" : compared.name + " = ") + shown(compared.limit) +
+                        "; did you mean " + two + "?");
       return;
     }
   }
 
   void take_state() {
     for (auto& field : rule.state)
-      if (const auto written = evaluation.written.find(field.name); written != evaluation.written.end()) field.write = written->second;
+      if (const auto written = evaluation.written.find(field.name); written != evaluation.written.end())
+        field.write = written->second;
   }
 
-  // What only texts, causes and culprits read is computed when a member fires, except what a rule remembers: a frozen value is that of the
-  // tick before the alert, and a state field has the value before this evaluation wrote it.
+  // What only texts, causes and culprits read is computed when a member fires, except what a rule remembers: a frozen
+  // value is that of the tick before the alert, and a state field has the value before this evaluation wrote it.
   void divide_nodes() {
     std::vector<NodeId> roots{rule.answer}, reported;
     for (const auto& field : rule.state)
@@ -177,7 +189,9 @@ struct Trace {
     for (const auto& cause : rule.causes) reported.push_back(cause.node);
     if (rule.who) reported.push_back(*rule.who);
     const auto all = graph().reach(reported);
-    const auto remembered = [&](NodeId id) { return graph()[id].op == stream::Op::freeze || graph()[id].op == stream::Op::state; };
+    const auto remembered = [&](NodeId id) {
+      return graph()[id].op == stream::Op::freeze || graph()[id].op == stream::Op::state;
+    };
     std::copy_if(all.begin(), all.end(), std::back_inserter(roots), remembered);
     rule.hot = graph().reach(roots);
     std::set_difference(all.begin(), all.end(), rule.hot.begin(), rule.hot.end(), std::back_inserter(rule.cold));
@@ -190,18 +204,20 @@ struct Trace {
     for (const auto& [name, need] : source.needs) {
       const bool trigger = std::find(source.every.begin(), source.every.end(), name) != source.every.end();
       if (!trigger && !evaluation.needs_read.contains(name))
-        problems().warn(need.file, need.line, "need '" + name + "' is never read: take it out, for what is listed is stored");
+        problems().warn(need.file, need.line,
+                        "need '" + name + "' is never read: take it out, for what is listed is stored");
     }
   }
 
-  // A window that reaches back more than 5 minutes holds whole panes only: where it ends within one, that and the one in which it begins
-  // are not counted. A short one then never has as many values as make it known.
+  // A window that reaches back more than 5 minutes holds whole panes only: where it ends within one, that and the one
+  // in which it begins are not counted. A short one then never has as many values as make it known.
   void warn_of_short() const {
     for (const auto& [name, node] : rule.needs) {
       const auto& window = graph()[node].attributes.window;
       if (!window || !window->baseline()) continue;
       const auto& signal = graph().signals()[window->signal];
-      if (signal.kind == stream::SignalKind::event || signal.kind == stream::SignalKind::state) continue;  // known from one on
+      if (signal.kind == stream::SignalKind::event || signal.kind == stream::SignalKind::state)
+        continue;  // known from one on
       constexpr std::int64_t rows = stream::Panes<float>::rows_a_pane;
       const auto least = static_cast<std::int64_t>(stream::least_of(*window));
       const stream::Duration pane = signal.row * rows;
@@ -210,9 +226,10 @@ struct Trace {
       const NeedSource& need = source.needs.at(name);
       const auto seconds_of = [](stream::Duration span) { return shown(stream::seconds(span)); };
       problems().warn(need.file, need.line,
-                      "need '" + name + "' reaches back more than 5 minutes and is read in whole panes of " + seconds_of(pane) +
-                          " s: of these " + seconds_of(window->over) + " s it may hold no more than " + std::to_string(values) +
-                          " values, and it is known from " + std::to_string(least) + " on. Write over = \"" +
+                      "need '" + name + "' reaches back more than 5 minutes and is read in whole panes of " +
+                          seconds_of(pane) + " s: of these " + seconds_of(window->over) +
+                          " s it may hold no more than " + std::to_string(values) + " values, and it is known from " +
+                          std::to_string(least) + " on. Write over = \"" +
                           seconds_of(pane * ((least + rows - 1) / rows + 1)) + "s\" or more" +
                           (values > 0 ? ", or least = " + std::to_string(values) : ""));
     }
@@ -222,7 +239,8 @@ struct Trace {
     const auto asks = [&](NodeId id) {
       const stream::Node& node = graph()[id];
       if (stream::operation(node.op).on != Shape::window || node.type.shape != Shape::column) return false;
-      if (node.op == Op::w_last || node.op == Op::w_first || node.op == Op::w_count || node.op == Op::w_age || node.op == Op::w_interval)
+      if (node.op == Op::w_last || node.op == Op::w_first || node.op == Op::w_count || node.op == Op::w_age ||
+          node.op == Op::w_interval)
         return false;
       const auto& of = graph()[node.arguments[0]].attributes.window;
       return of && stream::same_values(*of, window) && of->least == window.least;
@@ -240,7 +258,8 @@ Answer read_answer(lua_State* state, Evaluation& evaluation) {
   Answer answer;
   const Value* mask = value_at(state, -2);
   if (!mask) {
-    if (lua_isnil(state, -2)) refuse("evaluate must return a mask; this path returned nothing: end it with 'return mask'");
+    if (lua_isnil(state, -2))
+      refuse("evaluate must return a mask; this path returned nothing: end it with 'return mask'");
     refuse(std::string{"evaluate must return a mask; it returned a "} + luaL_typename(state, -2));
   }
   use(evaluation, *mask);
@@ -254,7 +273,8 @@ Answer read_answer(lua_State* state, Evaluation& evaluation) {
     refuse(std::string{"the second value is a "} + luaL_typename(state, -1) + ": write return mask, { name = column }");
   const int table = lua_gettop(state);
   for (lua_pushnil(state); lua_next(state, table); lua_pop(state, 1)) {
-    if (lua_type(state, -2) != LUA_TSTRING) refuse("the second value names what it holds: write return mask, { name = column }");
+    if (lua_type(state, -2) != LUA_TSTRING)
+      refuse("the second value names what it holds: write return mask, { name = column }");
     const std::string name = lua_tostring(state, -2);
     if (!value_at(state, -1) && lua_type(state, -1) != LUA_TNUMBER)
       refuse("'" + name + "' in the second value is a " + luaL_typename(state, -1) + ": it holds columns and masks");
@@ -295,8 +315,9 @@ void trace(Host& host, Collection& collection, const RuleSource& source, stream:
            stream::Graph& graph) {
   stream::Rule& rule = pack.rules[static_cast<std::size_t>(index)];
   Problems& problems = *collection.problems;
-  Evaluation evaluation{graph, source, index, rule.per, {rule.needs.begin(), rule.needs.end()}, std::nullopt, nullptr, 0, 0, 0, {},
-                        {},    {},     {},    {}};
+  Evaluation evaluation{graph,        source,  index, rule.per, {rule.needs.begin(), rule.needs.end()},
+                        std::nullopt, nullptr, 0,     0,        0,
+                        {},           {},      {},    {},       {}};
   evaluation.most_nodes = host.budgets().nodes;
   if (!source.peers.empty()) evaluation.peers = graph.peers(source.peers);
   Answer answer;
@@ -319,10 +340,12 @@ void trace(Host& host, Collection& collection, const RuleSource& source, stream:
   }
   if (failure) {
     // A problem from the bytecode of a line replaces that of the plain true or false that it led to.
-    const bool reported = failure->message.starts_with("'=='") &&
-                          std::any_of(decided.begin(), decided.end(), [&](const Finding& one) { return one.line == failure->line; });
+    const bool reported =
+        failure->message.starts_with("'=='") &&
+        std::any_of(decided.begin(), decided.end(), [&](const Finding& one) { return one.line == failure->line; });
     if (reported) return;
-    problems.add(failure->file.empty() ? source.file : failure->file, failure->line > 0 ? failure->line : source.line, failure->message);
+    problems.add(failure->file.empty() ? source.file : failure->file, failure->line > 0 ? failure->line : source.line,
+                 failure->message);
     return;
   }
   Trace checks{collection, source, graph, rule, evaluation, std::move(answer)};

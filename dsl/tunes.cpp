@@ -58,7 +58,8 @@ std::vector<std::string> changes(const TuneSource& tune, RuleSource& rule) {
     const auto before = std::exchange(rule.mode, tune.mode).value_or(stream::Mode::live);
     all.push_back(change("mode", std::string{stream::name(*tune.mode)}, std::string{stream::name(before)}));
   }
-  const auto persistence = [&](const char* what, const std::optional<stream::Persistence>& now, std::optional<stream::Persistence>& rules) {
+  const auto persistence = [&](const char* what, const std::optional<stream::Persistence>& now,
+                               std::optional<stream::Persistence>& rules) {
     if (now) all.push_back(change(what, shown(*now), shown(std::exchange(rules, now).value_or(stream::Persistence{}))));
   };
   persistence("fire", tune.fire, rule.fire);
@@ -70,7 +71,8 @@ std::vector<std::string> changes(const TuneSource& tune, RuleSource& rule) {
 std::vector<std::string> changes(const TuneSource& tune, stream::SignalDefinition& signal) {
   std::vector<std::string> all;
   if (tune.row) all.push_back(change("row", shown(*tune.row), shown(std::exchange(signal.row, *tune.row))));
-  if (tune.lateness) all.push_back(change("lateness", shown(*tune.lateness), shown(std::exchange(signal.lateness, *tune.lateness))));
+  if (tune.lateness)
+    all.push_back(change("lateness", shown(*tune.lateness), shown(std::exchange(signal.lateness, *tune.lateness))));
   return all;
 }
 

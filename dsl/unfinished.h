@@ -8,10 +8,13 @@
 
 namespace tocsin::dsl {
 
-// Declarations, word "name" { … }, whose name is read and whose table is not. One that still waits at the end is a mistake.
+// Declarations, word "name" { … }, whose name is read and whose table is not. One that still waits at the end is a
+// mistake.
 class UnfinishedDeclarations {
  public:
-  void begin(const std::string& word, const std::string& name, Host::Place at) { waiting_[{word, name}] = std::move(at); }
+  void begin(const std::string& word, const std::string& name, Host::Place at) {
+    waiting_[{word, name}] = std::move(at);
+  }
   void end(const std::string& word, const std::string& name) { waiting_.erase({word, name}); }
 
   // Calls report(place, message) for each that waits.

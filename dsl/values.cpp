@@ -50,7 +50,8 @@ std::optional<double> known_number(lua_State* state, const Evaluation& evaluatio
 int divided(lua_State* state) {
   Evaluation& evaluation = evaluation_of(state);
   if (const auto by = known_number(state, evaluation, 2); by && *by == 0)
-    stop(state, "this divides by 0, and what it makes is never known: divide by something else, or take the division out");
+    stop(state,
+         "this divides by 0, and what it makes is never known: divide by something else, or take the division out");
   return binary<Op::divide>(state);
 }
 
@@ -97,8 +98,9 @@ int ordered(lua_State* state, bool or_equal) {
   }
   const stream::Type& type = evaluation.graph[column->node].type;
   const std::string what = type.shape == Shape::mask ? "a mask holds yes, no or unknown" : "a column holds a value";
-  stop(state, what + " per " + std::string{name(type.level)} + "; '" + sign + "' cannot compare it. " +
-                  (type.shape == Shape::mask ? "Join masks with '&', '|' and '~'" : "Write :" + word + "(" + other + ")"));
+  stop(state,
+       what + " per " + std::string{name(type.level)} + "; '" + sign + "' cannot compare it. " +
+           (type.shape == Shape::mask ? "Join masks with '&', '|' and '~'" : "Write :" + word + "(" + other + ")"));
 }
 
 template <class Text>
@@ -135,7 +137,8 @@ int job_index(lua_State* state) {
   const std::string key = key_text(state, 2);
   const auto need = evaluation.needs.find(key);
   if (need == evaluation.needs.end())
-    stop(state, "'" + key + "' is not in needs" + nearest(key, keys(evaluation.needs)) + ": what a rule reads it lists there");
+    stop(state,
+         "'" + key + "' is not in needs" + nearest(key, keys(evaluation.needs)) + ": what a rule reads it lists there");
   evaluation.needs_read.insert(key);
   push_value(state, evaluation, need->second);
   return 1;
@@ -146,7 +149,8 @@ int params_index(lua_State* state) {
   const std::string key = key_text(state, 2);
   const auto param = evaluation.rule.params.find(key);
   if (param == evaluation.rule.params.end())
-    stop(state, "'" + key + "' is not in params" + nearest(key, keys(evaluation.rule.params)) + ": list it there with its value");
+    stop(state, "'" + key + "' is not in params" + nearest(key, keys(evaluation.rule.params)) +
+                    ": list it there with its value");
   evaluation.params_read.insert(key);
   const auto push_number = [state](double x) {
     const auto whole = static_cast<lua_Integer>(std::clamp(x, -9e15, 9e15));
@@ -181,7 +185,8 @@ int state_index(lua_State* state) {
                     ": declare it with its first value, state = { " + key + " = 0 }");
   const auto written = evaluation.written.find(key);
   push_value(state, evaluation,
-             written != evaluation.written.end() ? written->second : evaluation.graph.state(evaluation.index, key, evaluation.per));
+             written != evaluation.written.end() ? written->second
+                                                 : evaluation.graph.state(evaluation.index, key, evaluation.per));
   return 1;
 }
 
@@ -194,11 +199,12 @@ int state_newindex(lua_State* state) {
   const NodeId node = operand(state, evaluation, 3, "state." + key);
   const stream::Type& type = evaluation.graph[node].type;
   if (type.shape != Shape::column || type.text())
-    stop(state, "state." + key + " holds numbers, and this is " + (type.text() ? "text" : "a " + std::string{name(type.shape)}) +
+    stop(state, "state." + key + " holds numbers, and this is " +
+                    (type.text() ? "text" : "a " + std::string{name(type.shape)}) +
                     (type.shape == Shape::mask ? ": write m:choose(1, 0)" : ""));
   if (type.level > evaluation.per)
-    stop(state, "state." + key + " is a value per " + std::string{name(type.level)} + ", but per = '" + std::string{name(evaluation.per)} +
-                    "': take it up through a group");
+    stop(state, "state." + key + " is a value per " + std::string{name(type.level)} + ", but per = '" +
+                    std::string{name(evaluation.per)} + "': take it up through a group");
   evaluation.written[key] = node;
   return 0;
 }
@@ -235,14 +241,16 @@ NodeId operand(lua_State* state, Evaluation& evaluation, int index, const std::s
     case LUA_TNUMBER: return evaluation.graph.constant(stream::canonical(lua_tonumber(state, index)));
     case LUA_TSTRING: {
       const std::string text = lua_tostring(state, index);
-      if (const auto duration = duration_named(text)) return evaluation.graph.constant(stream::seconds(*duration), "seconds");
+      if (const auto duration = duration_named(text))
+        return evaluation.graph.constant(stream::seconds(*duration), "seconds");
       const bool time = !text.empty() && text[0] >= '0' && text[0] <= '9';  // as "30 s" or "300ms"
       stop(state, "'" + word + "' wants a column or a number, not the text \"" + text.substr(0, 40) +
                       "\": " + (time ? duration_remedy(text) : "texts are compared with :is(…)"));
     }
     case LUA_TBOOLEAN:
       stop(state,
-           "'==', 'not' or a comparison made a plain true or false here; '==' never holds for a column. Write :is(…), and '~' for "
+           "'==', 'not' or a comparison made a plain true or false here; '==' never holds for a column. Write :is(…), "
+           "and '~' for "
            "not");
     default:
       stop(state, "'" + word + "' wants a column or a number, not " +
@@ -250,7 +258,8 @@ NodeId operand(lua_State* state, Evaluation& evaluation, int index, const std::s
   }
 }
 
-void apply(lua_State* state, Evaluation& evaluation, Op op, const std::vector<NodeId>& arguments, stream::Attributes attributes) {
+void apply(lua_State* state, Evaluation& evaluation, Op op, const std::vector<NodeId>& arguments,
+           stream::Attributes attributes) {
   Host& host = Host::of(state);
   host.charge(state, price_of_a_node);
   auto made = evaluation.graph.apply(op, arguments, std::move(attributes));
@@ -269,7 +278,8 @@ void apply(lua_State* state, Evaluation& evaluation, Op op, const std::vector<No
     stop(state, std::move(message));
   }
   if (evaluation.graph.size() > evaluation.most_nodes)
-    stop(state, "it makes more than " + std::to_string(host.budgets().nodes) + " operations: a loop that builds columns without an end?");
+    stop(state, "it makes more than " + std::to_string(host.budgets().nodes) +
+                    " operations: a loop that builds columns without an end?");
   const bool comparison = op == Op::above || op == Op::below || op == Op::at_least || op == Op::at_most;
   if (comparison && evaluation.graph[arguments[1]].op == Op::constant) {
     Evaluation::Compared entry{arguments[0], evaluation.graph[arguments[1]].attributes.number, {}};
@@ -286,8 +296,8 @@ void apply(lua_State* state, Evaluation& evaluation, Op op, const std::vector<No
       const stream::Level level = evaluation.graph[*made].type.level;
       const std::uint64_t elements = level == stream::Level::none ? 1 : evaluation.scratch->topology().size(level);
       if (elements > evaluation.elements_left)
-        stop(state,
-             "it spent its budget of " + std::to_string(host.budgets().elements) + " elements: fewer operations, or coarser columns");
+        stop(state, "it spent its budget of " + std::to_string(host.budgets().elements) +
+                        " elements: fewer operations, or coarser columns");
       evaluation.elements_left -= elements;
       evaluation.scratch->compute(*made);
     }
@@ -297,32 +307,35 @@ void apply(lua_State* state, Evaluation& evaluation, Op op, const std::vector<No
 
 void register_values(lua_State* state) {
   const auto changed = refusing([] { return "a column cannot be changed: make a new one"; });
-  set_metatable(
-      state, value_type,
-      {
-          {"__index", index_word},
-          {"__newindex", changed},
-          {"__add", binary<Op::add>},
-          {"__sub", binary<Op::subtract>},
-          {"__mul", binary<Op::multiply>},
-          {"__div", divided},
-          {"__unm", unary<Op::negate>},
-          {"__band", binary<Op::conjunction>},
-          {"__bor", binary<Op::disjunction>},
-          {"__bnot", unary<Op::negation>},
-          {"__lt", [](lua_State* s) { return ordered(s, false); }},
-          {"__le", [](lua_State* s) { return ordered(s, true); }},
-          {"__eq", refusing([] { return "'==' never holds for a column. Write :is(…), or compare with :at_least(…) & :at_most(…)"; })},
-          {"__concat", refusing([] { return "a column is no text: name it in the second value and write {name} in shows"; })},
-          {"__len", refusing([] { return "'#' of a column: write :count(\"job\")"; })},
-          {"__call", refusing([] { return "a column is not a function: ':' before a word, '(' after it"; })},
-          {"__pow", refusing([] { return "'^' of a column: write x * x"; })},
-          {"__mod", refusing([] { return "'%' is no operation of columns"; })},
-          {"__idiv", refusing([] { return "'//' is no operation of columns: write '/'"; })},
-          {"__bxor", refusing([] { return "'~' between masks: write (a & ~b) | (~a & b)"; })},
-          {"__shl", refusing([] { return "'<<' is no operation of columns: write :below(…)"; })},
-          {"__shr", refusing([] { return "'>>' is no operation of columns: write :above(…)"; })},
-      });
+  set_metatable(state, value_type,
+                {
+                    {"__index", index_word},
+                    {"__newindex", changed},
+                    {"__add", binary<Op::add>},
+                    {"__sub", binary<Op::subtract>},
+                    {"__mul", binary<Op::multiply>},
+                    {"__div", divided},
+                    {"__unm", unary<Op::negate>},
+                    {"__band", binary<Op::conjunction>},
+                    {"__bor", binary<Op::disjunction>},
+                    {"__bnot", unary<Op::negation>},
+                    {"__lt", [](lua_State* s) { return ordered(s, false); }},
+                    {"__le", [](lua_State* s) { return ordered(s, true); }},
+                    {"__eq", refusing([] {
+                       return "'==' never holds for a column. Write :is(…), or compare with :at_least(…) & :at_most(…)";
+                     })},
+                    {"__concat", refusing([] {
+                       return "a column is no text: name it in the second value and write {name} in shows";
+                     })},
+                    {"__len", refusing([] { return "'#' of a column: write :count(\"job\")"; })},
+                    {"__call", refusing([] { return "a column is not a function: ':' before a word, '(' after it"; })},
+                    {"__pow", refusing([] { return "'^' of a column: write x * x"; })},
+                    {"__mod", refusing([] { return "'%' is no operation of columns"; })},
+                    {"__idiv", refusing([] { return "'//' is no operation of columns: write '/'"; })},
+                    {"__bxor", refusing([] { return "'~' between masks: write (a & ~b) | (~a & b)"; })},
+                    {"__shl", refusing([] { return "'<<' is no operation of columns: write :below(…)"; })},
+                    {"__shr", refusing([] { return "'>>' is no operation of columns: write :above(…)"; })},
+                });
   const auto needs = refusing([] { return "job cannot be changed: it is what the rule reads"; });
   const auto params = refusing([] { return "params cannot be changed: use a local, or state for what is remembered"; });
   set_metatable(state, job_type, {{"__index", job_index}, {"__newindex", needs}});

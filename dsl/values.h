@@ -9,7 +9,8 @@ struct lua_State;
 
 namespace tocsin::dsl {
 
-// Lua's representation of a value: a node of the evaluation's graph. Trivially destructible, so that no finalizer is needed.
+// Lua's representation of a value: a node of the evaluation's graph. Trivially destructible, so that no finalizer is
+// needed.
 struct Value {
   stream::NodeId node{};
   std::uint32_t made = no_mask;  // index into Evaluation::made

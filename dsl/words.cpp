@@ -35,17 +35,21 @@ struct Call {
   void job_is_known() const {
     if (attributes.field == stream::job_field && !in_cluster()) known_field(attributes.field);
   }
-  [[nodiscard]] std::string typed(int index) const { return given(index) ? "a " + std::string{luaL_typename(state, index)} : "nothing"; }
+  [[nodiscard]] std::string typed(int index) const {
+    return given(index) ? "a " + std::string{luaL_typename(state, index)} : "nothing";
+  }
 
   void nothing_more(int index) const {
     if (lua_gettop(state) < index || !given(index)) return;
     if (is_text(index) && entry.on == Shape::window) no_group_over_time(text(index));
-    stop(word() + (index == 2 ? "() takes nothing in parentheses" : " takes fewer values: " + std::string{entry.documentation}));
+    stop(word() +
+         (index == 2 ? "() takes nothing in parentheses" : " takes fewer values: " + std::string{entry.documentation}));
   }
   [[noreturn]] void no_group_over_time(const std::string& group) const {
     const bool both = stream::find_operation(entry.name, Shape::column).has_value();
     const std::string across = both ? word() : "max";
-    stop(word() + " over time takes no group; first over time, then across members: :" + word() + "():" + across + "(\"" + group + "\")");
+    stop(word() + " over time takes no group; first over time, then across members: :" + word() + "():" + across +
+         "(\"" + group + "\")");
   }
 
   double number(int index) const {
@@ -93,17 +97,19 @@ struct Call {
 
   void group(int index) {
     if (!given(index)) { ask_group(); }
-    if (!is_text(index)) stop(word() + " wants a group, not " + typed(index) + ": " + word() + "(\"node\"), " + word() + "(\"job\")");
+    if (!is_text(index))
+      stop(word() + " wants a group, not " + typed(index) + ": " + word() + "(\"node\"), " + word() + "(\"job\")");
     const std::string name = text(index);
     const std::string whole = in_cluster() ? "cluster" : "job";  // of all members
     if (name == (in_cluster() ? "job" : "cluster"))
       stop("\"" + name + "\" is a group of rules " +
-           (in_cluster() ? "about a job: in a rule of the cluster" : "of scope cluster: in a rule about a job") + " write \"" + whole +
-           "\"");
+           (in_cluster() ? "about a job: in a rule of the cluster" : "of scope cluster: in a rule about a job") +
+           " write \"" + whole + "\"");
     attributes.group = stream::group_named(name == whole ? "job" : name);
     if (!attributes.group) {
       const std::vector<std::string> groups{"peers", "gpu", "node", "rack", whole};
-      stop("no group \"" + name + "\"" + nearest(name, groups) + ": \"peers\", \"gpu\", \"node\", \"rack\" or \"" + whole + "\"");
+      stop("no group \"" + name + "\"" + nearest(name, groups) + ": \"peers\", \"gpu\", \"node\", \"rack\" or \"" +
+           whole + "\"");
     }
     attributes.peers = evaluation.peers;
   }
@@ -139,7 +145,8 @@ struct Call {
 
   // where { code = 79, pci = "…" }: one filter after the other.
   int fields(int index) {
-    if (lua_type(state, index) != LUA_TTABLE) stop(word() + " wants fields and their values: :" + word() + " { code = 79 }");
+    if (lua_type(state, index) != LUA_TTABLE)
+      stop(word() + " wants fields and their values: :" + word() + " { code = 79 }");
     look_behind(state, index);
     std::vector<std::string> names;
     for (lua_pushnil(state); lua_next(state, index); lua_pop(state, 1)) {
@@ -172,7 +179,8 @@ struct Call {
     if (in_cluster()) all.emplace_back(stream::job_field);
     if (std::find(all.begin(), all.end(), name) == all.end())
       stop("'" + signal.name + "' has no field '" + name + "'" +
-           (name == stream::job_field ? ": which job it was in is known in rules of scope cluster" : nearest(name, all)));
+           (name == stream::job_field ? ": which job it was in is known in rules of scope cluster"
+                                      : nearest(name, all)));
   }
 
   int run();
@@ -189,7 +197,8 @@ int Call::run() {
     case Takes::nothing: last = 1; break;
     case Takes::column:
       column(2);
-      if (lua_gettop(state) > 2 && given(3)) stop(word() + " of a column takes one value; a mask takes a number and a group");
+      if (lua_gettop(state) > 2 && given(3))
+        stop(word() + " of a column takes one value; a mask takes a number and a group");
       break;
     case Takes::columns:
     case Takes::masks: break;
@@ -206,7 +215,8 @@ int Call::run() {
     case Takes::group: group(2); break;
     case Takes::number_group:
       if (is_text(2) && !given(3))
-        stop(word() + " wants a number, then a group: " + word() + (entry.op == Op::g_quantile ? "(0.9, \"" : "(2, \"") + text(2) + "\")");
+        stop(word() + " wants a number, then a group: " + word() +
+             (entry.op == Op::g_quantile ? "(0.9, \"" : "(2, \"") + text(2) + "\")");
       if (entry.op == Op::g_quantile) {
         if (!given(2)) ask_group();
         attributes.number = number(2);
@@ -250,7 +260,8 @@ int call_word(lua_State* state) {
   Evaluation& evaluation = evaluation_of(state);
   const stream::Operation& entry = stream::operation(op);
   const Value* receiver = value_at(state, 1);
-  if (!receiver) Host::of(state).stop(state, "write ':' before a word and '(' after it: x:" + std::string{entry.name} + "(…)");
+  if (!receiver)
+    Host::of(state).stop(state, "write ':' before a word and '(' after it: x:" + std::string{entry.name} + "(…)");
   use(evaluation, *receiver);
   return Call{state, evaluation, entry, receiver->node, {}, {}}.run();
 }
@@ -266,21 +277,22 @@ int call_function(lua_State* state) {
 }
 
 std::string word_of_another_language(std::string_view key) {
-  static constexpr std::pair<std::string_view, const char*> words[] = {{"avg", ":mean()"},           {"average", ":mean()"},
-                                                                       {"avg_over_time", ":mean()"}, {"std", ":stddev()"},
-                                                                       {"stdev", ":stddev()"},       {"stdvar", ":stddev()"},
-                                                                       {"var", ":stddev()"},         {"percentile", ":quantile(0.99)"},
-                                                                       {"p99", ":quantile(0.99)"},   {"p95", ":quantile(0.95)"},
-                                                                       {"p50", ":median()"},         {"increase", ":delta()"},
-                                                                       {"deriv", ":slope()"},        {"gt", ":above(…)"},
-                                                                       {"lt", ":below(…)"},          {"ge", ":at_least(…)"},
-                                                                       {"le", ":at_most(…)"},        {"eq", ":is(…)"},
-                                                                       {"greater", ":above(…)"},     {"less", ":below(…)"},
-                                                                       {"length", ":count()"},       {"size", ":count()"},
-                                                                       {"len", ":count()"},          {"latest", ":last()"},
-                                                                       {"current", ":last()"},       {"absent", ":count():is(0)"},
-                                                                       {"default", ":fill(0)"},      {"ifelse", "mask:choose(a, b)"},
-                                                                       {"where_", ":where { … }"},   {"mode", ":median()"}};
+  static constexpr std::pair<std::string_view, const char*> words[] = {
+      {"avg", ":mean()"},           {"average", ":mean()"},
+      {"avg_over_time", ":mean()"}, {"std", ":stddev()"},
+      {"stdev", ":stddev()"},       {"stdvar", ":stddev()"},
+      {"var", ":stddev()"},         {"percentile", ":quantile(0.99)"},
+      {"p99", ":quantile(0.99)"},   {"p95", ":quantile(0.95)"},
+      {"p50", ":median()"},         {"increase", ":delta()"},
+      {"deriv", ":slope()"},        {"gt", ":above(…)"},
+      {"lt", ":below(…)"},          {"ge", ":at_least(…)"},
+      {"le", ":at_most(…)"},        {"eq", ":is(…)"},
+      {"greater", ":above(…)"},     {"less", ":below(…)"},
+      {"length", ":count()"},       {"size", ":count()"},
+      {"len", ":count()"},          {"latest", ":last()"},
+      {"current", ":last()"},       {"absent", ":count():is(0)"},
+      {"default", ":fill(0)"},      {"ifelse", "mask:choose(a, b)"},
+      {"where_", ":where { … }"},   {"mode", ":median()"}};
   for (const auto& [theirs, ours] : words)
     if (key == theirs) return ours;
   return "";
@@ -317,8 +329,10 @@ int index_word(lua_State* state) {
   Evaluation& evaluation = evaluation_of(state);
   const Value* value = value_at(state, 1);
   const stream::Type& type = evaluation.graph[value->node].type;
-  const std::string key = lua_type(state, 2) == LUA_TSTRING ? lua_tostring(state, 2) : std::string{luaL_typename(state, 2)};
-  const bool word = lua_type(state, 2) == LUA_TSTRING && !key.empty() && std::isalpha(static_cast<unsigned char>(key[0]));
+  const std::string key =
+      lua_type(state, 2) == LUA_TSTRING ? lua_tostring(state, 2) : std::string{luaL_typename(state, 2)};
+  const bool word =
+      lua_type(state, 2) == LUA_TSTRING && !key.empty() && std::isalpha(static_cast<unsigned char>(key[0]));
   auto op = word ? stream::find_operation(key, type.shape) : std::nullopt;
   if (op && stream::operation(*op).takes == Takes::columns)
     Host::of(state).stop(state, "'" + key + "' is a function: write " + key + "(a, b)");
@@ -329,9 +343,10 @@ int index_word(lua_State* state) {
   }
   const std::string shape{name(type.shape)};
   if (!word)
-    Host::of(state).stop(
-        state, "a " + shape + " has no numbered entries: it holds a value per " + std::string{name(type.level)} +
-                   ", and a rule describes any one of them; one value of them all is x:max(\"job\"), one after the other x:each()");
+    Host::of(state).stop(state, "a " + shape + " has no numbered entries: it holds a value per " +
+                                    std::string{name(type.level)} +
+                                    ", and a rule describes any one of them; one value of them all is x:max(\"job\"), "
+                                    "one after the other x:each()");
   if (const std::string ours = word_of_another_language(key); !ours.empty())
     Host::of(state).stop(state, "no word '" + key + "' for a " + shape + ": write " + ours);
   if (word)
@@ -339,10 +354,11 @@ int index_word(lua_State* state) {
       if (stream::find_operation(key, other)) {
         std::string why = "per " + std::string{name(type.level)};
         if (!advice(type.shape).empty() && other != Shape::window) why = advice(type.shape);
-        if (other == Shape::window && type.shape != Shape::window) why = "what is over time comes first, then what is across members";
+        if (other == Shape::window && type.shape != Shape::window)
+          why = "what is over time comes first, then what is across members";
         if (other == Shape::finding && type.shape == Shape::window) why = "reduce it over time: :last(), :mean()";
-        Host::of(state).stop(state,
-                             "'" + key + "' is a word for a " + std::string{name(other)} + "; this is a " + shape + " (" + why + ")");
+        Host::of(state).stop(state, "'" + key + "' is a word for a " + std::string{name(other)} + "; this is a " +
+                                        shape + " (" + why + ")");
       }
   std::vector<std::string> words;
   for (const stream::Operation& entry : stream::operations())

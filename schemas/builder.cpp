@@ -38,13 +38,16 @@ struct Pending {
   }
   [[nodiscard]] bool fresh(const MemberKey& member) const {
     const MemberKey& last = members.back();
-    if (last.level == stream::Level::rank && member.level == stream::Level::rank && ascending && member.rank > last.rank) return true;
+    if (last.level == stream::Level::rank && member.level == stream::Level::rank && ascending &&
+        member.rank > last.rank)
+      return true;
     return std::find(members.begin(), members.end(), member) == members.end();
   }
   void add_cell(Time time, const MemberKey& member) {
     if (times.empty() || time != times.back()) times.push_back(time);
     if (times.size() > 1) return;
-    ascending = ascending && member.level == stream::Level::rank && (members.empty() || members.back().rank < member.rank);
+    ascending =
+        ascending && member.level == stream::Level::rank && (members.empty() || members.back().rank < member.rank);
     members.push_back(member);
   }
   // The value of a text that lasts as long as the block.
@@ -58,13 +61,16 @@ struct Pending {
 
 std::string_view unit_of(const EntryBuilder::Value& value) { return value.is_text ? "text" : value.unit; }
 
-bool survives_as_float(double value) { return value != value || static_cast<double>(static_cast<float>(value)) == value; }
+bool survives_as_float(double value) {
+  return value != value || static_cast<double>(static_cast<float>(value)) == value;
+}
 
 }  // namespace
 
 struct EntryBuilder::State {
   std::unique_ptr<std::byte[]> first_chunk = std::make_unique_for_overwrite<std::byte[]>(first_chunk_bytes);
-  std::pmr::monotonic_buffer_resource arena{first_chunk.get(), first_chunk_bytes};  // texts, fields and members of spans
+  std::pmr::monotonic_buffer_resource arena{first_chunk.get(),
+                                            first_chunk_bytes};  // texts, fields and members of spans
   static constexpr std::size_t first_chunk_bytes = 64u << 10;
 
   stream::Entry entry;
@@ -116,12 +122,14 @@ void EntryBuilder::State::split_partial_row(Pending& block) {
   pending.push_back(std::move(row));  // `block` may be invalid now
 }
 
-Pending& EntryBuilder::State::block_for(Time time, const MemberKey& member, std::span<const Value> values, std::string_view source) {
+Pending& EntryBuilder::State::block_for(Time time, const MemberKey& member, std::span<const Value> values,
+                                        std::string_view source) {
   const auto same_signals = [&](const Pending& block) {
-    return block.source == source && std::equal(block.signals.begin(), block.signals.end(), values.begin(), values.end(),
-                                                [](const SampleBlock::Signal& signal, const Value& value) {
-                                                  return signal.name == value.signal && signal.unit == unit_of(value);
-                                                });
+    return block.source == source &&
+           std::equal(block.signals.begin(), block.signals.end(), values.begin(), values.end(),
+                      [](const SampleBlock::Signal& signal, const Value& value) {
+                        return signal.name == value.signal && signal.unit == unit_of(value);
+                      });
   };
   if (!pending.empty() && same_signals(pending.back())) {
     if (pending.back().continues(time, member)) return pending.back();
@@ -146,7 +154,8 @@ void EntryBuilder::State::finish(Pending& block) {
   if (std::any_of(block.values.begin(), block.values.end(), [](double v) { return stream::is_absent(v); })) {
     block.present.assign((block.values.size() + 7) / 8, 0);
     for (std::size_t i = 0; i < block.values.size(); ++i)
-      if (!stream::is_absent(block.values[i])) block.present[i / 8] = static_cast<std::uint8_t>(block.present[i / 8] | 1u << i % 8);
+      if (!stream::is_absent(block.values[i]))
+        block.present[i / 8] = static_cast<std::uint8_t>(block.present[i / 8] | 1u << i % 8);
   }
   if (std::all_of(block.values.begin(), block.values.end(), survives_as_float))
     for (const double value : block.values) block.narrow.push_back(static_cast<float>(value));
@@ -205,22 +214,27 @@ void EntryBuilder::sample(Time time, const Member& member, std::span<const Value
   }
 }
 
-void EntryBuilder::line(Time time, const Member& member, std::string_view text, bool error_stream, std::string_view source) {
+void EntryBuilder::line(Time time, const Member& member, std::string_view text, bool error_stream,
+                        std::string_view source) {
   State& s = *state_;
-  const bool same = !s.lines.empty() && s.lines.back().member == MemberKey{member.level, member.rank, member.node, member.gpu};
+  const bool same =
+      !s.lines.empty() && s.lines.back().member == MemberKey{member.level, member.rank, member.node, member.gpu};
   const MemberKey key = same ? s.lines.back().member : s.keep(member);
-  const std::string_view kept = !s.lines.empty() && s.lines.back().source == source ? s.lines.back().source : s.keep(source);
+  const std::string_view kept =
+      !s.lines.empty() && s.lines.back().source == source ? s.lines.back().source : s.keep(source);
   s.lines.push_back({time, key, error_stream, s.keep(text), kept});
 }
 
-void EntryBuilder::event(Time time, const Member& member, std::string_view name, std::span<const Field> fields, std::string_view source) {
+void EntryBuilder::event(Time time, const Member& member, std::string_view name, std::span<const Field> fields,
+                         std::string_view source) {
   State& s = *state_;
   std::vector<stream::EventRecord::Field> kept;
   for (const Field& field : fields) {
     if (field.is_text) kept.push_back({s.keep(field.name), s.keep(field.text)});
     else kept.push_back({s.keep(field.name), field.number});
   }
-  s.events.push_back({time, s.keep(member), s.keep(name), s.keep(source), s.keep(std::span<const stream::EventRecord::Field>{kept})});
+  s.events.push_back(
+      {time, s.keep(member), s.keep(name), s.keep(source), s.keep(std::span<const stream::EventRecord::Field>{kept})});
 }
 
 void EntryBuilder::coverage(std::string_view source, std::span<const Member> members) {
@@ -233,11 +247,13 @@ void EntryBuilder::coverage(std::string_view source, std::span<const Member> mem
 void EntryBuilder::beat() { state_->controls.push_back({}); }
 
 void EntryBuilder::watermark(std::string_view source, Time read_up_to, Time gap_from) {
-  state_->controls.push_back({stream::ControlRecord::Kind::watermark, state_->keep(source), read_up_to, gap_from, {}, {}, {}});
+  state_->controls.push_back(
+      {stream::ControlRecord::Kind::watermark, state_->keep(source), read_up_to, gap_from, {}, {}, {}});
 }
 
 void EntryBuilder::pack(std::string_view hash, Time from, std::string_view text) {
-  state_->controls.push_back({stream::ControlRecord::Kind::pack, {}, {}, {}, state_->keep(hash), from, state_->keep(text)});
+  state_->controls.push_back(
+      {stream::ControlRecord::Kind::pack, {}, {}, {}, state_->keep(hash), from, state_->keep(text)});
 }
 
 void EntryBuilder::seal() { state_->controls.push_back({stream::ControlRecord::Kind::seal, {}, {}, {}, {}, {}, {}}); }

@@ -31,9 +31,9 @@ class Encoder {
 // One entry, by an encoder of its own.
 [[nodiscard]] std::vector<std::byte> encode(const stream::Entry& entry);
 
-// Decodes messages into Entries. Verifies a message before reading it, and copies it once into an aligned buffer of its own: an entry is
-// valid until the next call. Known layouts are recognised by comparison.
-// Owned by the reader of a log; one per thread.
+// Decodes messages into Entries. Verifies a message before reading it, and copies it once into an aligned buffer of its
+// own: an entry is valid until the next call. Known layouts are recognised by comparison. Owned by the reader of a log;
+// one per thread.
 class Decoder {
  public:
   Decoder();
@@ -41,15 +41,17 @@ class Decoder {
   Decoder(Decoder&&) noexcept;
 
   // A torn or malformed block is skipped (Entry::rejected_blocks); an envelope that cannot be verified is an Error.
-  [[nodiscard]] stream::Result<const stream::Entry*> decode(std::span<const std::byte> message, stream::Position position,
-                                                            stream::Position next, stream::Time arrival);
+  [[nodiscard]] stream::Result<const stream::Entry*> decode(std::span<const std::byte> message,
+                                                            stream::Position position, stream::Position next,
+                                                            stream::Time arrival);
 
  private:
   struct State;
   std::unique_ptr<State> state_;
 };
 
-// Builds an Entry from owned pieces, for producers: wrap's recorder, ingest, tests. `entry()` is valid until the next change.
+// Builds an Entry from owned pieces, for producers: wrap's recorder, ingest, tests. `entry()` is valid until the next
+// change.
 class EntryBuilder {
  public:
   EntryBuilder();
@@ -77,14 +79,16 @@ class EntryBuilder {
     std::string_view unit{};  // of the number; empty: the signal's own
   };
   void sample(stream::Time time, const Member& member, std::span<const Value> values, std::string_view source = {});
-  void line(stream::Time time, const Member& member, std::string_view text, bool error_stream = false, std::string_view source = {});
+  void line(stream::Time time, const Member& member, std::string_view text, bool error_stream = false,
+            std::string_view source = {});
   struct Field {
     std::string_view name;
     double number = 0;
     std::string_view text;
     bool is_text = false;
   };
-  void event(stream::Time time, const Member& member, std::string_view name, std::span<const Field> fields, std::string_view source = {});
+  void event(stream::Time time, const Member& member, std::string_view name, std::span<const Field> fields,
+             std::string_view source = {});
   void coverage(std::string_view source, std::span<const Member> members);
   void beat();
   void watermark(std::string_view source, stream::Time read_up_to, stream::Time gap_from = {});

@@ -14,18 +14,19 @@ bool Decoder::State::find_samples(const flatbuffers::Table& from, SampleParts& p
   Verifier verifier{bytes(), size, verifier_options};
   if (!from.VerifyTableStart(verifier)) return false;
   const VerifiedReader in{from, verifier};
-  if (!in.values(B::VT_LAYOUT, parts.layout) || !in.values(B::VT_MEMBERS, parts.members) || !in.values(B::VT_TIMES, parts.times) ||
-      !in.values(B::VT_NARROW, parts.narrow) || !in.values(B::VT_WIDE, parts.wide) || !in.values(B::VT_PRESENT, parts.present) ||
-      !in.vector(B::VT_TEXTS, parts.texts) || !verifier.VerifyVectorOfStrings(parts.texts) || !in.text(B::VT_SOURCE, parts.source) ||
-      parts.layout.empty())
+  if (!in.values(B::VT_LAYOUT, parts.layout) || !in.values(B::VT_MEMBERS, parts.members) ||
+      !in.values(B::VT_TIMES, parts.times) || !in.values(B::VT_NARROW, parts.narrow) ||
+      !in.values(B::VT_WIDE, parts.wide) || !in.values(B::VT_PRESENT, parts.present) ||
+      !in.vector(B::VT_TEXTS, parts.texts) || !verifier.VerifyVectorOfStrings(parts.texts) ||
+      !in.text(B::VT_SOURCE, parts.source) || parts.layout.empty())
     return false;
   const std::size_t values = parts.narrow.size() + parts.wide.size();
-  if (values == 0 || (!parts.narrow.empty() && !parts.wide.empty()) || parts.times.empty() || parts.times.size() > most_times ||
-      parts.members.empty())
+  if (values == 0 || (!parts.narrow.empty() && !parts.wide.empty()) || parts.times.empty() ||
+      parts.times.size() > most_times || parts.members.empty())
     return false;
   if (!parts.present.empty() && parts.present.size() != (values + 7) / 8) return false;
-  return claim(parts.layout.size() + parts.members.size() + parts.times.size_bytes() + parts.narrow.size_bytes() + parts.wide.size_bytes() +
-               parts.present.size() + 8 * size_of(parts.texts));
+  return claim(parts.layout.size() + parts.members.size() + parts.times.size_bytes() + parts.narrow.size_bytes() +
+               parts.wide.size_bytes() + parts.present.size() + 8 * size_of(parts.texts));
 }
 
 bool Decoder::State::read_samples(const SampleParts& parts) {
@@ -40,7 +41,8 @@ bool Decoder::State::read_samples(const SampleParts& parts) {
   const std::size_t first_member = members.size();
   std::span<const MemberKey> kept;
   if (member_count <= few_members) {
-    if (!parse_members(parts.members, std::min(member_count, most_members), members) || members.size() - first_member != member_count) {
+    if (!parse_members(parts.members, std::min(member_count, most_members), members) ||
+        members.size() - first_member != member_count) {
       members.resize(first_member);
       return false;
     }
@@ -103,7 +105,8 @@ void Decoder::State::settle() {
   entry.controls = controls;
 }
 
-void Decoder::State::read_constant(std::span<const std::byte> message, const MessageTemplates::MessageTemplate& message_template) {
+void Decoder::State::read_constant(std::span<const std::byte> message,
+                                   const MessageTemplates::MessageTemplate& message_template) {
   copy(message);
   if (constant != &message_template) entry = message_template.head;
   constant = &message_template;
@@ -121,9 +124,11 @@ void Decoder::State::read_constant(std::span<const std::byte> message, const Mes
 }
 
 void Decoder::State::remember(const flatbuffers::Table& root, const EnvelopeHead& head) {
-  const bool only_samples = size_of(head.samples) == found.size() && !found.empty() &&
-                            size_of(head.lines) + size_of(head.events) + size_of(head.coverage) + size_of(head.controls) == 0;
-  const bool with_texts = std::any_of(found.begin(), found.end(), [](const SampleParts& parts) { return parts.texts != nullptr; });
+  const bool only_samples =
+      size_of(head.samples) == found.size() && !found.empty() &&
+      size_of(head.lines) + size_of(head.events) + size_of(head.coverage) + size_of(head.controls) == 0;
+  const bool with_texts =
+      std::any_of(found.begin(), found.end(), [](const SampleParts& parts) { return parts.texts != nullptr; });
   if (!only_samples || with_texts) return;
   Entry envelope = entry;
   envelope.samples = {};
@@ -135,9 +140,10 @@ Decoder::Decoder() : state_(std::make_unique<State>()) {}
 Decoder::~Decoder() = default;
 Decoder::Decoder(Decoder&&) noexcept = default;
 
-stream::Result<const Entry*> Decoder::decode(std::span<const std::byte> message, stream::Position position, stream::Position next,
-                                             Time arrival) {
-  if (message.size() < 16) return Error{Errc::torn, "a message of " + std::to_string(message.size()) + " bytes holds no envelope"};
+stream::Result<const Entry*> Decoder::decode(std::span<const std::byte> message, stream::Position position,
+                                             stream::Position next, Time arrival) {
+  if (message.size() < 16)
+    return Error{Errc::torn, "a message of " + std::to_string(message.size()) + " bytes holds no envelope"};
   if (message.size() > most_message_bytes)
     return Error{Errc::too_large, "a message of " + std::to_string(message.size()) + " bytes: at most " +
                                       std::to_string(most_message_bytes) + " are read, so write smaller batches"};
@@ -163,8 +169,9 @@ stream::Result<const Entry*> Decoder::decode(std::span<const std::byte> message,
   if (root == 0 || !read_head(*reinterpret_cast<const flatbuffers::Table*>(s.bytes() + root), verifier, head, entry))
     return Error{Errc::torn, "the envelope is torn: its offsets lead outside of it"};
   if (head.format > envelope_format)
-    return Error{Errc::unknown_version, "the envelope has format " + std::to_string(head.format) + ", this engine reads up to " +
-                                            std::to_string(envelope_format) + ": update it before its producers"};
+    return Error{Errc::unknown_version, "the envelope has format " + std::to_string(head.format) +
+                                            ", this engine reads up to " + std::to_string(envelope_format) +
+                                            ": update it before its producers"};
 
   s.origin_arrival = head.origin_arrival;
   s.read_all(head.samples);

@@ -16,13 +16,15 @@ bool Decoder::State::read(const fb::LineBlock& from) {
   const auto whose = span_of<std::uint32_t>(from.whose()), ends = span_of<std::uint32_t>(from.ends());
   const std::size_t count = times.size();
   if (!aligned(from.times())) return false;
-  if (count == 0 || ends.size() != count || (!whose.empty() && whose.size() != count) || (!streams.empty() && streams.size() != count))
+  if (count == 0 || ends.size() != count || (!whose.empty() && whose.size() != count) ||
+      (!streams.empty() && streams.size() != count))
     return false;
-  if (!claim(member_string.size() + times.size_bytes() + whose.size_bytes() + ends.size_bytes() + streams.size() + text.size() +
-             size_of(from.source())))
+  if (!claim(member_string.size() + times.size_bytes() + whose.size_bytes() + ends.size_bytes() + streams.size() +
+             text.size() + size_of(from.source())))
     return false;
   line_members.clear();
-  if (!parse_members(member_string, std::min(expandable, most_members), line_members) || line_members.empty()) return false;
+  if (!parse_members(member_string, std::min(expandable, most_members), line_members) || line_members.empty())
+    return false;
   expandable -= line_members.size();
 
   std::uint32_t previous = 0;
@@ -44,7 +46,9 @@ bool Decoder::State::read(const fb::LineBlock& from) {
 bool Decoder::State::read(const fb::Event& from) {
   const auto member_string = bytes_of(from.member());
   const std::size_t count = size_of(from.fields());
-  if (size_of(from.name()) == 0 || count > most_fields || !claim(member_string.size() + from.name()->size() + 8 * count)) return false;
+  if (size_of(from.name()) == 0 || count > most_fields ||
+      !claim(member_string.size() + from.name()->size() + 8 * count))
+    return false;
   const std::size_t first_member = members.size();
   if (!parse_members(member_string, 1, members) || members.size() != first_member + 1) {
     members.resize(first_member);

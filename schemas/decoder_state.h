@@ -20,7 +20,9 @@ namespace tocsin::schemas {
 
 static_assert(sizeof(stream::Time) == sizeof(std::int64_t), "times are read where they lie");
 
-inline stream::Time sane(std::int64_t time) { return stream::at_nanoseconds(std::clamp(time, earliest_time, latest_time)); }
+inline stream::Time sane(std::int64_t time) {
+  return stream::at_nanoseconds(std::clamp(time, earliest_time, latest_time));
+}
 
 // A span of one of the decoder's arrays, which can move while it grows.
 struct Range {
@@ -32,7 +34,8 @@ struct Range {
 };
 
 inline constexpr flatbuffers::Verifier::Options verifier_options{.max_depth = 4, .max_tables = 4'096};
-inline constexpr std::size_t most_layouts = 4'096, most_memberships = 16'384, few_members = 4, most_kept_members = 4u << 20;
+inline constexpr std::size_t most_layouts = 4'096, most_memberships = 16'384, few_members = 4,
+                             most_kept_members = 4u << 20;
 
 // The inside of a Decoder: the message, and what was read of it.
 struct Decoder::State {
@@ -77,7 +80,8 @@ struct Decoder::State {
     samples.clear(), sample_ranges.clear(), members.clear(), texts.clear();
     if (!moved_times.empty()) moved_times.clear();
     if (layouts.size() > most_layouts) layouts.forget();
-    if (memberships.size() > most_memberships || kept_members > most_kept_members) memberships.forget(), kept_members = 0;
+    if (memberships.size() > most_memberships || kept_members > most_kept_members)
+      memberships.forget(), kept_members = 0;
   }
   void begin(std::span<const std::byte> message) {
     copy(message);

@@ -20,7 +20,8 @@ Text text_or_none(FlatBufferBuilder& out, std::string_view text) {
   return text.empty() ? Text{} : out.CreateString(text.data(), text.size());
 }
 ByteVector bytes_or_none(FlatBufferBuilder& out, std::string_view bytes) {
-  return bytes.empty() ? ByteVector{} : out.CreateVector(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
+  return bytes.empty() ? ByteVector{}
+                       : out.CreateVector(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
 }
 template <class T>
 Offset<flatbuffers::Vector<T>> vector_or_none(FlatBufferBuilder& out, std::span<const T> values) {
@@ -40,8 +41,10 @@ Offset<fb::SampleBlock> encode_samples(FlatBufferBuilder& out, const stream::Sam
     for (const auto text : block.texts) strings.push_back(out.CreateString(text.data(), text.size()));
     texts = out.CreateVector(strings);
   }
-  const auto layout = bytes_or_none(out, block.layout.empty() ? layout_bytes(block.signals) : std::string{block.layout});
-  const auto members = bytes_or_none(out, block.membership.empty() ? member_bytes(block.members) : std::string{block.membership});
+  const auto layout =
+      bytes_or_none(out, block.layout.empty() ? layout_bytes(block.signals) : std::string{block.layout});
+  const auto members =
+      bytes_or_none(out, block.membership.empty() ? member_bytes(block.members) : std::string{block.membership});
   const auto time_vector = out.CreateVector(times);
   const auto narrow = vector_or_none(out, block.narrow);
   const auto wide = vector_or_none(out, block.wide);
@@ -60,7 +63,8 @@ Offset<fb::LineBlock> encode_lines(FlatBufferBuilder& out, std::span<const strea
   std::string text;
   for (const auto& line : lines) {
     if (members.empty() || members[whose.back()] != line.member) {
-      const auto [found, added] = index.emplace(member_bytes({&line.member, 1}), static_cast<std::uint32_t>(members.size()));
+      const auto [found, added] =
+          index.emplace(member_bytes({&line.member, 1}), static_cast<std::uint32_t>(members.size()));
       if (added) members.push_back(line.member);
       whose.push_back(found->second);
     } else {
@@ -80,7 +84,8 @@ Offset<fb::LineBlock> encode_lines(FlatBufferBuilder& out, std::span<const strea
   const auto end_vector = out.CreateVector(ends);
   const auto text_vector = bytes_or_none(out, text);
   const auto source = text_or_none(out, lines.front().source);
-  return fb::CreateLineBlock(out, member_vector, time_vector, whose_vector, stream_vector, end_vector, text_vector, source);
+  return fb::CreateLineBlock(out, member_vector, time_vector, whose_vector, stream_vector, end_vector, text_vector,
+                             source);
 }
 
 Offset<fb::Event> encode_event(FlatBufferBuilder& out, const stream::EventRecord& event) {
@@ -88,7 +93,8 @@ Offset<fb::Event> encode_event(FlatBufferBuilder& out, const stream::EventRecord
   for (const auto& field : event.fields) {
     const auto name = text_or_none(out, field.name);
     if (const auto* text = std::get_if<std::string_view>(&field.value)) {
-      const auto value = out.CreateString(text->data(), text->size());  // an empty text, too: it marks the value as a text
+      const auto value =
+          out.CreateString(text->data(), text->size());  // an empty text, too: it marks the value as a text
       fields.push_back(fb::CreateField(out, name, 0, value));
     } else {
       fields.push_back(fb::CreateField(out, name, std::get<double>(field.value)));
@@ -105,8 +111,9 @@ Offset<fb::Control> encode_control(FlatBufferBuilder& out, const stream::Control
   const auto source = text_or_none(out, control.source);
   const auto hash = text_or_none(out, control.pack_hash);
   const auto text = bytes_or_none(out, control.pack_text);
-  return fb::CreateControl(out, static_cast<fb::ControlKind>(control.kind), source, stream::nanoseconds(control.read_up_to), hash,
-                           stream::nanoseconds(control.pack_from), text, stream::nanoseconds(control.gap_from));
+  return fb::CreateControl(out, static_cast<fb::ControlKind>(control.kind), source,
+                           stream::nanoseconds(control.read_up_to), hash, stream::nanoseconds(control.pack_from), text,
+                           stream::nanoseconds(control.gap_from));
 }
 
 }  // namespace
@@ -129,7 +136,8 @@ std::vector<std::byte> Encoder::encode(const Entry& entry) {
   for (const auto& block : entry.samples) samples.push_back(encode_samples(out, block));
   std::vector<Offset<fb::LineBlock>> lines;
   for (auto rest = entry.lines; !rest.empty();) {  // a block for each run of one source, so that their order stays
-    const auto other = std::find_if(rest.begin(), rest.end(), [&](const auto& line) { return line.source != rest.front().source; });
+    const auto other =
+        std::find_if(rest.begin(), rest.end(), [&](const auto& line) { return line.source != rest.front().source; });
     const auto run = static_cast<std::size_t>(other - rest.begin());
     lines.push_back(encode_lines(out, rest.first(run)));
     rest = rest.subspan(run);
@@ -156,8 +164,9 @@ std::vector<std::byte> Encoder::encode(const Entry& entry) {
   const auto attempt = text_or_none(out, entry.attempt);
   const auto node = text_or_none(out, entry.node);
   const std::int64_t origin_arrival = entry.origin_source.empty() ? 0 : stream::nanoseconds(entry.arrival);
-  out.Finish(fb::CreateEnvelope(out, envelope_format, producer, entry.epoch, entry.sequence, origin, entry.origin_offset, origin_arrival,
-                                subject, attempt, node, sample_vector, line_vector, event_vector, coverage_vector, control_vector),
+  out.Finish(fb::CreateEnvelope(out, envelope_format, producer, entry.epoch, entry.sequence, origin,
+                                entry.origin_offset, origin_arrival, subject, attempt, node, sample_vector, line_vector,
+                                event_vector, coverage_vector, control_vector),
              fb::EnvelopeIdentifier());
   const auto* bytes = reinterpret_cast<const std::byte*>(out.GetBufferPointer());
   return {bytes, bytes + out.GetSize()};

@@ -2,34 +2,40 @@
 
 namespace tocsin::schemas {
 
-bool read_head(const flatbuffers::Table& table, flatbuffers::Verifier& verifier, EnvelopeHead& head, stream::Entry& entry) {
+bool read_head(const flatbuffers::Table& table, flatbuffers::Verifier& verifier, EnvelopeHead& head,
+               stream::Entry& entry) {
   using E = fb::Envelope;
   if (!table.VerifyTableStart(verifier)) return false;
   const VerifiedReader in{table, verifier};
-  return in.number(E::VT_FORMAT, head.format) && in.text(E::VT_PRODUCER, entry.producer) && in.number(E::VT_EPOCH, entry.epoch) &&
-         in.number(E::VT_SEQUENCE, entry.sequence) && in.text(E::VT_ORIGIN_SOURCE, entry.origin_source) &&
-         in.number(E::VT_ORIGIN_OFFSET, entry.origin_offset) && in.number(E::VT_ORIGIN_ARRIVAL, head.origin_arrival) &&
-         in.text(E::VT_SUBJECT, entry.subject) && in.text(E::VT_ATTEMPT, entry.attempt) && in.text(E::VT_NODE, entry.node) &&
-         in.tables(E::VT_SAMPLES, head.samples) && in.tables(E::VT_LINES, head.lines) && in.tables(E::VT_EVENTS, head.events) &&
-         in.tables(E::VT_COVERAGE, head.coverage) && in.tables(E::VT_CONTROLS, head.controls);
+  return in.number(E::VT_FORMAT, head.format) && in.text(E::VT_PRODUCER, entry.producer) &&
+         in.number(E::VT_EPOCH, entry.epoch) && in.number(E::VT_SEQUENCE, entry.sequence) &&
+         in.text(E::VT_ORIGIN_SOURCE, entry.origin_source) && in.number(E::VT_ORIGIN_OFFSET, entry.origin_offset) &&
+         in.number(E::VT_ORIGIN_ARRIVAL, head.origin_arrival) && in.text(E::VT_SUBJECT, entry.subject) &&
+         in.text(E::VT_ATTEMPT, entry.attempt) && in.text(E::VT_NODE, entry.node) &&
+         in.tables(E::VT_SAMPLES, head.samples) && in.tables(E::VT_LINES, head.lines) &&
+         in.tables(E::VT_EVENTS, head.events) && in.tables(E::VT_COVERAGE, head.coverage) &&
+         in.tables(E::VT_CONTROLS, head.controls);
 }
 
 std::vector<Bytes> structure_of(const flatbuffers::Table& root, const EnvelopeHead& head) {
   using E = fb::Envelope;
   std::vector<Bytes> structure;
-  const auto part = [&](const void* begin, std::size_t length) { structure.emplace_back(static_cast<const std::uint8_t*>(begin), length); };
+  const auto part = [&](const void* begin, std::size_t length) {
+    structure.emplace_back(static_cast<const std::uint8_t*>(begin), length);
+  };
   const auto fields_of = [&](const flatbuffers::Table& table) {
     part(table.GetVTable(), flatbuffers::ReadScalar<flatbuffers::voffset_t>(table.GetVTable()));
     part(&table, sizeof(flatbuffers::soffset_t));
   };
   const auto offset = [&](const flatbuffers::Table& table, flatbuffers::voffset_t field,
                           std::size_t length = sizeof(flatbuffers::uoffset_t)) {
-    if (const auto at = table.GetOptionalFieldOffset(field)) part(reinterpret_cast<const std::uint8_t*>(&table) + at, length);
+    if (const auto at = table.GetOptionalFieldOffset(field))
+      part(reinterpret_cast<const std::uint8_t*>(&table) + at, length);
   };
   fields_of(root);
   offset(root, E::VT_FORMAT, sizeof head.format);
-  for (const auto field : {E::VT_PRODUCER, E::VT_ORIGIN_SOURCE, E::VT_SUBJECT, E::VT_ATTEMPT, E::VT_NODE, E::VT_SAMPLES, E::VT_LINES,
-                           E::VT_EVENTS, E::VT_COVERAGE, E::VT_CONTROLS})
+  for (const auto field : {E::VT_PRODUCER, E::VT_ORIGIN_SOURCE, E::VT_SUBJECT, E::VT_ATTEMPT, E::VT_NODE, E::VT_SAMPLES,
+                           E::VT_LINES, E::VT_EVENTS, E::VT_COVERAGE, E::VT_CONTROLS})
     offset(root, field);
   part(head.samples, sizeof(flatbuffers::uoffset_t) * (head.samples->size() + 1));
   for (const void* none : {static_cast<const void*>(head.lines), static_cast<const void*>(head.events),
@@ -39,7 +45,8 @@ std::vector<Bytes> structure_of(const flatbuffers::Table& root, const EnvelopeHe
     using B = fb::SampleBlock;
     const auto& table = *reinterpret_cast<const flatbuffers::Table*>(block);
     fields_of(table);
-    for (const auto field : {B::VT_LAYOUT, B::VT_MEMBERS, B::VT_TIMES, B::VT_NARROW, B::VT_WIDE, B::VT_PRESENT, B::VT_TEXTS, B::VT_SOURCE})
+    for (const auto field :
+         {B::VT_LAYOUT, B::VT_MEMBERS, B::VT_TIMES, B::VT_NARROW, B::VT_WIDE, B::VT_PRESENT, B::VT_TEXTS, B::VT_SOURCE})
       offset(table, field);
   }
   return structure;

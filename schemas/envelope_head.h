@@ -22,10 +22,11 @@ struct EnvelopeHead {
 };
 
 // False: the table is torn.
-bool read_head(const flatbuffers::Table& table, flatbuffers::Verifier& verifier, EnvelopeHead& head, stream::Entry& entry);
+bool read_head(const flatbuffers::Table& table, flatbuffers::Verifier& verifier, EnvelopeHead& head,
+               stream::Entry& entry);
 
-// Of a message of samples alone: the bytes that decide where everything lies. Messages in which they are equal differ in numbers and
-// texts only.
+// Of a message of samples alone: the bytes that decide where everything lies. Messages in which they are equal differ
+// in numbers and texts only.
 [[nodiscard]] std::vector<Bytes> structure_of(const flatbuffers::Table& root, const EnvelopeHead& head);
 // Where the envelope's numbers lie; 0: it has none.
 [[nodiscard]] MessageTemplates::Numbers places_of_numbers(const flatbuffers::Table& root, const std::uint8_t* message);

@@ -33,7 +33,8 @@ class Interned {
 
     auto item = std::make_unique<Item>();
     item->bytes.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    if (!parse(Bytes{reinterpret_cast<const std::uint8_t*>(item->bytes.data()), bytes.size()}, item->parsed)) return nullptr;
+    if (!parse(Bytes{reinterpret_cast<const std::uint8_t*>(item->bytes.data()), bytes.size()}, item->parsed))
+      return nullptr;
     places_[at] = {hash, item.get()};
     last_ = item.get();
     items_.push_back(std::move(item));

@@ -119,7 +119,8 @@ bool parse_members(Bytes bytes, std::size_t most, std::vector<MemberKey>& member
     const auto head = in.get<std::uint8_t>();
     MemberKey key;
     key.level = static_cast<Level>(head & level_bits);
-    if (key.level != Level::job && key.level != Level::node && key.level != Level::gpu && key.level != Level::rank) return false;
+    if (key.level != Level::job && key.level != Level::node && key.level != Level::gpu && key.level != Level::rank)
+      return false;
     if ((head & ~known_bits) != 0) return false;
     if (key.level == Level::rank) key.rank = in.get<std::uint32_t>();
     std::size_t length = 1;

@@ -14,8 +14,8 @@ inline constexpr std::size_t most_members = 262'144;  // of a block; of a messag
 inline constexpr std::size_t most_times = 1u << 20;   // of a block
 inline constexpr std::size_t most_fields = 1'024;     // of an event
 
-// Times outside 1970 to 2116 are moved to its edges, so that no sum of a time and a duration overflows. Nothing is lost: a time after
-// its arrival counts as its arrival, and one that early is too late for every row.
+// Times outside 1970 to 2116 are moved to its edges, so that no sum of a time and a duration overflows. Nothing is
+// lost: a time after its arrival counts as its arrival, and one that early is too late for every row.
 inline constexpr std::int64_t earliest_time = 0;
 inline constexpr std::int64_t latest_time = std::int64_t{1} << 62;
 

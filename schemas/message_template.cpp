@@ -46,8 +46,9 @@ class Mask {
 
 }  // namespace
 
-void MessageTemplates::remember(std::span<const std::uint8_t> message, const stream::Entry& head, const Numbers& numbers,
-                                std::span<const SampleParts> samples, std::span<const Bytes> structure) {
+void MessageTemplates::remember(std::span<const std::uint8_t> message, const stream::Entry& head,
+                                const Numbers& numbers, std::span<const SampleParts> samples,
+                                std::span<const Bytes> structure) {
   if (message.size() > longest) return;
   const std::size_t set = set_of(message.size());
   MessageTemplate& message_template = templates_[set + oldest_[set / ways]];
@@ -106,7 +107,8 @@ const MessageTemplates::MessageTemplate* MessageTemplates::find(std::span<const 
     if (message_template.size != message.size()) continue;
     std::uint64_t differs = 0;
     const std::size_t words = message_template.bytes.size();
-    for (std::size_t i = 0; i < words; ++i) differs |= (word(bytes + i * 8, 8) ^ message_template.bytes[i]) & message_template.mask[i];
+    for (std::size_t i = 0; i < words; ++i)
+      differs |= (word(bytes + i * 8, 8) ^ message_template.bytes[i]) & message_template.mask[i];
     differs |= (word(bytes + words * 8, message.size() % 8) ^ message_template.last) & message_template.last_mask;
     if (differs == 0) return &message_template;
   }

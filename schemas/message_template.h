@@ -24,12 +24,14 @@ struct SampleParts {
   std::string_view source;
 };
 
-// Small messages of samples usually differ only in their contents: the same tables and lengths at the same places. A verification also
-// holds for the next message whose bytes are the same except for numbers and the inside of texts, because it reads nothing else.
-// Owned by a Decoder. A template points into the decoder's buffer, where each message is copied to.
+// Small messages of samples usually differ only in their contents: the same tables and lengths at the same places. A
+// verification also holds for the next message whose bytes are the same except for numbers and the inside of texts,
+// because it reads nothing else. Owned by a Decoder. A template points into the decoder's buffer, where each message is
+// copied to.
 class MessageTemplates {
  public:
-  static constexpr std::size_t longest = 1024;  // bytes of a message; verifying is a small part of the cost of longer ones
+  static constexpr std::size_t longest =
+      1024;  // bytes of a message; verifying is a small part of the cost of longer ones
 
   // The numbers of the envelope that differ between messages: their positions, 0 if it has none.
   struct Numbers {
@@ -44,8 +46,9 @@ class MessageTemplates {
     std::uint64_t last = 0, last_mask = 0;   // the remaining bytes, as a word
   };
 
-  // Learns from a verified message of these bytes, at its place in the decoder's buffer. `structure`: all bytes that are read to find its
-  // parts, except the lengths before contents. Learns nothing if contents or numbers overlap one another or structure.
+  // Learns from a verified message of these bytes, at its place in the decoder's buffer. `structure`: all bytes that
+  // are read to find its parts, except the lengths before contents. Learns nothing if contents or numbers overlap one
+  // another or structure.
   void remember(std::span<const std::uint8_t> message, const stream::Entry& head, const Numbers& numbers,
                 std::span<const SampleParts> samples, std::span<const Bytes> structure);
   // The template of this message; null: it has to be verified.

@@ -16,10 +16,12 @@ using stream::Result;
 
 constexpr std::size_t most_name_bytes = most_part_bytes / 2, head_bytes = 256;
 
-std::uint64_t hash(const void* bytes, std::size_t size, std::uint64_t seed = 0) { return XXH3_64bits_withSeed(bytes, size, seed); }
+std::uint64_t hash(const void* bytes, std::size_t size, std::uint64_t seed = 0) {
+  return XXH3_64bits_withSeed(bytes, size, seed);
+}
 
-std::uint64_t part_checksum(std::uint32_t format, std::string_view section, std::uint32_t part, std::uint32_t parts, std::uint64_t whole,
-                            std::span<const std::byte> bytes) {
+std::uint64_t part_checksum(std::uint32_t format, std::string_view section, std::uint32_t part, std::uint32_t parts,
+                            std::uint64_t whole, std::span<const std::byte> bytes) {
   const std::uint64_t head[] = {format, hash(section.data(), section.size()), part, parts, whole};
   return hash(bytes.data(), bytes.size(), hash(head, sizeof head));
 }
@@ -29,11 +31,12 @@ std::uint64_t part_checksum(std::uint32_t format, std::string_view section, std:
 Result<void> check_snapshot_format(std::uint32_t format) {
   const std::string has = "the snapshot has format " + std::to_string(format);
   if (format > snapshot_format)
-    return Error{Errc::unknown_version,
-                 has + ", this program reads up to " + std::to_string(snapshot_format) + ": run the newer program that wrote it"};
+    return Error{Errc::unknown_version, has + ", this program reads up to " + std::to_string(snapshot_format) +
+                                            ": run the newer program that wrote it"};
   if (format < oldest_snapshot_format)
-    return Error{Errc::unknown_version, has + ", too old for this program (" + std::to_string(oldest_snapshot_format) + " to " +
-                                            std::to_string(snapshot_format) + "): run the release between first"};
+    return Error{Errc::unknown_version, has + ", too old for this program (" + std::to_string(oldest_snapshot_format) +
+                                            " to " + std::to_string(snapshot_format) +
+                                            "): run the release between first"};
   return {};
 }
 
@@ -43,20 +46,23 @@ std::uint64_t section_checksum(std::string_view section, std::span<const std::by
 
 Result<void> write_section(std::string_view section, std::span<const std::byte> bytes,
                            const std::function<Result<void>(std::span<const std::byte>)>& write) {
-  if (section.size() > most_name_bytes) return Error{Errc::too_large, "a subject's name has " + std::to_string(section.size()) + " bytes"};
+  if (section.size() > most_name_bytes)
+    return Error{Errc::too_large, "a subject's name has " + std::to_string(section.size()) + " bytes"};
   const std::size_t step = most_part_bytes - head_bytes - section.size();
   const auto parts = static_cast<std::uint32_t>(std::max<std::size_t>((bytes.size() + step - 1) / step, 1));
   const std::uint64_t whole = section_checksum(section, bytes);
   flatbuffers::FlatBufferBuilder out{std::min(bytes.size(), step) + head_bytes + section.size()};
   for (std::uint32_t part = 0; part < parts; ++part) {
-    const auto content = bytes.subspan(std::min(part * step, bytes.size())).first(std::min(step, bytes.size() - part * step));
+    const auto content =
+        bytes.subspan(std::min(part * step, bytes.size())).first(std::min(step, bytes.size() - part * step));
     out.Clear();
     const auto name = out.CreateString(section.data(), section.size());
     const auto content_vector = out.CreateVector(reinterpret_cast<const std::uint8_t*>(content.data()), content.size());
     out.Finish(fb::CreateSectionPart(out, snapshot_format, name, part, parts, whole, content_vector,
                                      part_checksum(snapshot_format, section, part, parts, whole, content)),
                fb::SectionPartIdentifier());
-    if (auto written = write({reinterpret_cast<const std::byte*>(out.GetBufferPointer()), out.GetSize()}); !written) return written;
+    if (auto written = write({reinterpret_cast<const std::byte*>(out.GetBufferPointer()), out.GetSize()}); !written)
+      return written;
   }
   return {};
 }
@@ -73,8 +79,10 @@ Result<void> SectionAssembler::add(std::span<const std::byte> message) {
   if (auto readable = check_snapshot_format(part.format()); !readable) return readable;
   const std::string section = part.section() == nullptr ? std::string{} : part.section()->str();
   std::span<const std::byte> content;
-  if (part.bytes() != nullptr) content = {reinterpret_cast<const std::byte*>(part.bytes()->data()), part.bytes()->size()};
-  if (part.checksum() != part_checksum(part.format(), section, part.part(), part.parts(), part.section_checksum(), content))
+  if (part.bytes() != nullptr)
+    content = {reinterpret_cast<const std::byte*>(part.bytes()->data()), part.bytes()->size()};
+  if (part.checksum() !=
+      part_checksum(part.format(), section, part.part(), part.parts(), part.section_checksum(), content))
     return Error{Errc::torn, "a part of the snapshot's section '" + section + "' does not match its checksum"};
   if (part.part() >= part.parts()) return torn;
   if (parts_.empty()) section_ = section, count_ = part.parts(), checksum_ = part.section_checksum();

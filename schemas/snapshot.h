@@ -13,8 +13,8 @@
 
 namespace tocsin::schemas {
 
-// The number of the state's form, sections included. Raise it where an older reader would misread a section; a new field needs no new
-// number. Readers read it and the one before, and refuse a newer one.
+// The number of the state's form, sections included. Raise it where an older reader would misread a section; a new
+// field needs no new number. Readers read it and the one before, and refuse a newer one.
 inline constexpr std::uint32_t snapshot_format = 2;
 inline constexpr std::uint32_t oldest_snapshot_format = 2;  // no release wrote 1
 [[nodiscard]] stream::Result<void> check_snapshot_format(std::uint32_t format);
@@ -25,14 +25,16 @@ inline constexpr std::size_t most_part_bytes = 1u << 20;  // of a message
 [[nodiscard]] std::uint64_t section_checksum(std::string_view section, std::span<const std::byte> bytes) noexcept;
 
 // A section as messages of at most most_part_bytes, in order; ends at the first that `write` does not take.
-stream::Result<void> write_section(std::string_view section, std::span<const std::byte> bytes,
-                                   const std::function<stream::Result<void>(std::span<const std::byte> message)>& write);
+stream::Result<void> write_section(
+    std::string_view section, std::span<const std::byte> bytes,
+    const std::function<stream::Result<void>(std::span<const std::byte> message)>& write);
 
 // Puts a section together again from its messages, in any order.
 // Owned by whoever reads a snapshot.
 class SectionAssembler {
  public:
-  // An error where the message is torn, of a newer program, or of another section or another version of it than the first.
+  // An error where the message is torn, of a newer program, or of another section or another version of it than the
+  // first.
   stream::Result<void> add(std::span<const std::byte> message);
   [[nodiscard]] const std::string& section() const noexcept { return section_; }
   [[nodiscard]] std::uint64_t checksum() const noexcept { return checksum_; }

@@ -14,7 +14,9 @@ namespace tocsin::schemas {
 [[nodiscard]] inline Bytes bytes_of(const flatbuffers::Vector<std::uint8_t>* bytes) {
   return bytes == nullptr ? Bytes{} : Bytes{bytes->data(), bytes->size()};
 }
-[[nodiscard]] inline std::string_view characters(Bytes bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
+[[nodiscard]] inline std::string_view characters(Bytes bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
 // The verifier checks the place of a vector, not the alignment of its elements.
 template <class T>
 [[nodiscard]] bool aligned(const flatbuffers::Vector<T>* vector) {
@@ -22,19 +24,23 @@ template <class T>
 }
 template <class T>
 [[nodiscard]] std::span<const T> span_of(const flatbuffers::Vector<T>* vector) {
-  return vector == nullptr ? std::span<const T>{} : std::span<const T>{reinterpret_cast<const T*>(vector->Data()), vector->size()};
+  return vector == nullptr ? std::span<const T>{}
+                           : std::span<const T>{reinterpret_cast<const T*>(vector->Data()), vector->size()};
 }
 
 template <class Table>
 using Tables = flatbuffers::Vector<flatbuffers::Offset<Table>>;
 
-inline std::string_view view(const flatbuffers::String* text) { return text == nullptr ? std::string_view{} : text->string_view(); }
+inline std::string_view view(const flatbuffers::String* text) {
+  return text == nullptr ? std::string_view{} : text->string_view();
+}
 template <class T>
 std::size_t size_of(const flatbuffers::Vector<T>* vector) {
   return vector == nullptr ? 0 : vector->size();
 }
 
-// Verifies and reads in one pass, with one lookup in the vtable per field; false: an offset leads outside of the message.
+// Verifies and reads in one pass, with one lookup in the vtable per field; false: an offset leads outside of the
+// message.
 class VerifiedReader {
  public:
   VerifiedReader(const flatbuffers::Table& table, const flatbuffers::Verifier& verifier)

@@ -9,18 +9,20 @@
 
 namespace tocsin::stream {
 
-// What extraction makes of lines: samples and events, of the line's own member or of another rank that the line names. `source` is
-// that of the lines (as of an event); empty: that of the signal.
+// What extraction makes of lines: samples and events, of the line's own member or of another rank that the line names.
+// `source` is that of the lines (as of an event); empty: that of the signal.
 class Extracted {
  public:
   virtual ~Extracted() = default;
-  virtual void sample(Time time, const MemberKey& member, std::string_view signal, double value, std::string_view source) = 0;
-  virtual void sample(Time time, const MemberKey& member, std::string_view signal, std::string_view text, std::string_view source) = 0;
+  virtual void sample(Time time, const MemberKey& member, std::string_view signal, double value,
+                      std::string_view source) = 0;
+  virtual void sample(Time time, const MemberKey& member, std::string_view signal, std::string_view text,
+                      std::string_view source) = 0;
   virtual void event(const EventRecord& event) = 0;
 };
 
-// Turns the lines of one attempt into events and samples: assembles them per member and stream, then matches patterns and parsers.
-// Owned by its Attempt. The lines of a member come in log order.
+// Turns the lines of one attempt into events and samples: assembles them per member and stream, then matches patterns
+// and parsers. Owned by its Attempt. The lines of a member come in log order.
 class Extractor {
  public:
   virtual ~Extractor() = default;

@@ -23,14 +23,15 @@ struct LoadedPack {
   std::shared_ptr<const ExtractorSource> extraction;
 };
 
-// Gives the packs that a log's pack records name. Compiling one takes longer than a shard may wait between two records, so a pack is
-// announced when its record is read, and asked for when it is due. Shared by several shards.
+// Gives the packs that a log's pack records name. Compiling one takes longer than a shard may wait between two records,
+// so a pack is announced when its record is read, and asked for when it is due. Shared by several shards.
 class PackSource {
  public:
   virtual ~PackSource() = default;
   // A pack record was read: its text may be compiled from now on, elsewhere. Never waits.
   virtual void prepare(std::string_view hash, std::string_view text) = 0;
-  // The pack is due: waits until it is compiled. The error says why it cannot be had; the pack in use then stays (counted).
+  // The pack is due: waits until it is compiled. The error says why it cannot be had; the pack in use then stays
+  // (counted).
   [[nodiscard]] virtual Result<LoadedPack> pack(std::string_view hash) = 0;
   // The text of a pack that was read before: it may be asked for, and is compiled only then.
   virtual void remember(std::string_view hash, std::string_view text) { prepare(hash, text); }
@@ -41,7 +42,8 @@ class PackSource {
   }
 };
 
-// The state of a shard by section: its own (""), then one a subject. In a bundle an empty one says that the subject is gone.
+// The state of a shard by section: its own (""), then one a subject. In a bundle an empty one says that the subject is
+// gone.
 using Sections = std::map<std::string, std::vector<std::byte>>;
 using Report = std::variant<AlertTransition, Verdict>;
 struct PackText {
@@ -53,11 +55,12 @@ struct Bundle {
   std::vector<Report> reports;  // in the order in which they were made
   Sections sections;            // that changed and were due
   std::vector<PackText> packs;  // that the state with these sections needs
-  Position position{};          // that the sections belong to: the first entry that they do not hold. Without sections it says nothing
+  Position position{};  // that the sections belong to: the first entry that they do not hold. Without sections it says
+                        // nothing
 };
 
-// Where bundles go: a disk, or a transaction of the broker. Once kept, a bundle is published and never handed over again; after an error
-// it is, with what came since.
+// Where bundles go: a disk, or a transaction of the broker. Once kept, a bundle is published and never handed over
+// again; after an error it is, with what came since.
 class BundleSink {
  public:
   virtual ~BundleSink() = default;

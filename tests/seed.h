@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-// What random tests begin from: each has a seed of its own, so that a run says the same as the last. The environment variable TOCSIN_SEED
-// sets it, TOCSIN_SEED=random draws one; each test prints it, so that what failed can be repeated.
+// What random tests begin from: each has a seed of its own, so that a run says the same as the last. The environment
+// variable TOCSIN_SEED sets it, TOCSIN_SEED=random draws one; each test prints it, so that what failed can be repeated.
 namespace tocsin::test {
 
 [[nodiscard]] inline std::optional<std::uint32_t> given_seed() {

@@ -40,7 +40,8 @@ std::string object(const Texts& texts) {
 std::string percent_encoded(std::string_view text) {
   std::string out;
   for (const char c : text) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
+    const bool plain =
+        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
     if (plain) out += c;
     else out += fmt::format("%{:02X}", static_cast<unsigned char>(c));
   }
@@ -48,19 +49,22 @@ std::string percent_encoded(std::string_view text) {
 }
 
 std::string replaced(std::string text, std::string_view place, const std::string& by) {
-  for (std::size_t at = 0; (at = text.find(place, at)) != text.npos; at += by.size()) text.replace(at, place.size(), by);
+  for (std::size_t at = 0; (at = text.find(place, at)) != text.npos; at += by.size())
+    text.replace(at, place.size(), by);
   return text;
 }
 
 std::string description(const stream::AlertTransition& t) {
   std::string out;
-  for (auto& [title, text] : formats::alert_form(t).parts()) out += fmt::format("{}{}: {}", out.empty() ? "" : "\n", title, text);
+  for (auto& [title, text] : formats::alert_form(t).parts())
+    out += fmt::format("{}{}: {}", out.empty() ? "" : "\n", title, text);
   return out;
 }
 
 std::string culprits(const stream::AlertTransition& t) {
   std::string out;
-  for (std::size_t i = 0; i < std::min(t.who.size(), most_culprits); ++i) out += (i == 0 ? "" : ", ") + formats::member_text(t.who[i]);
+  for (std::size_t i = 0; i < std::min(t.who.size(), most_culprits); ++i)
+    out += (i == 0 ? "" : ", ") + formats::member_text(t.who[i]);
   if (t.who.size() > most_culprits) out += fmt::format(" and {} more", t.who.size() - most_culprits);
   return out;
 }
@@ -68,8 +72,10 @@ std::string culprits(const stream::AlertTransition& t) {
 std::string evidence(const stream::AlertTransition& t) {
   std::string out;
   for (const auto& [value, number] : t.evidence)
-    out += fmt::format("{}{}={}", out.empty() ? "" : ", ", value, stream::is_absent(number) ? "unknown" : fmt::format("{:g}", number));
-  for (const auto& [value, text] : t.evidence_texts) out += fmt::format("{}{}={}", out.empty() ? "" : ", ", value, text);
+    out += fmt::format("{}{}={}", out.empty() ? "" : ", ", value,
+                       stream::is_absent(number) ? "unknown" : fmt::format("{:g}", number));
+  for (const auto& [value, text] : t.evidence_texts)
+    out += fmt::format("{}{}={}", out.empty() ? "" : ", ", value, text);
   return out;
 }
 
@@ -81,7 +87,9 @@ std::string resolution(const stream::AlertTransition& t) {
 
 }  // namespace
 
-bool own_label(const std::string& name) { return std::find(own_labels.begin(), own_labels.end(), name) != own_labels.end(); }
+bool own_label(const std::string& name) {
+  return std::find(own_labels.begin(), own_labels.end(), name) != own_labels.end();
+}
 
 bool valid_label(const std::string& name) {
   const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
@@ -111,8 +119,8 @@ RenderedAlert render(const stream::AlertTransition& t, const Decoration& decorat
   annotations["attempt"] = shortened(t.attempt);
   annotations["resolved"] = resolution(t);
   if (!decoration.runbook_url.empty())
-    annotations["runbook_url"] =
-        replaced(replaced(decoration.runbook_url, "{rule}", percent_encoded(t.rule)), "{family}", percent_encoded(t.family));
+    annotations["runbook_url"] = replaced(replaced(decoration.runbook_url, "{rule}", percent_encoded(t.rule)),
+                                          "{family}", percent_encoded(t.family));
 
   RenderedAlert out{object(labels), object(annotations), {}};
   std::string_view page = decoration.external_url;
@@ -127,9 +135,9 @@ std::string rfc3339(stream::Time time) {
   const auto day = floor<days>(ms);
   const year_month_day date{day};
   const hh_mm_ss clock{ms - day};
-  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z", static_cast<int>(date.year()), static_cast<unsigned>(date.month()),
-                     static_cast<unsigned>(date.day()), clock.hours().count(), clock.minutes().count(), clock.seconds().count(),
-                     clock.subseconds().count());
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z", static_cast<int>(date.year()),
+                     static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()), clock.hours().count(),
+                     clock.minutes().count(), clock.seconds().count(), clock.subseconds().count());
 }
 
 }  // namespace tocsin::adapters::alertmanager

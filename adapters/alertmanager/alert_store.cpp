@@ -13,7 +13,8 @@ constexpr std::size_t overhead = 400;  // of an alert: map nodes, queues
 }
 
 std::size_t Reported::bytes() const noexcept {
-  constexpr std::size_t alert = 200;  // at least what an Alert takes: as many bytes as it will have in the store, so that none are missed
+  constexpr std::size_t alert =
+      200;  // at least what an Alert takes: as many bytes as it will have in the store, so that none are missed
   return rendered.labels.size() * 2 + rendered.annotations.size() + rendered.generator_url.size() + alert + overhead;
 }
 
@@ -42,7 +43,8 @@ void AlertStore::apply(Reported reported, TimePoint now) {
     entries_.emplace(order, std::move(fresh));
   }
   Entry& entry = entries_.at(order);
-  auto alert = std::find_if(entry.alerts.begin(), entry.alerts.end(), [&](const Alert& a) { return a.id == reported.id; });
+  auto alert =
+      std::find_if(entry.alerts.begin(), entry.alerts.end(), [&](const Alert& a) { return a.id == reported.id; });
   if (alert != entry.alerts.end() && alert->number >= reported.number) return;
   bytes_ -= entry.bytes();
   firing_ -= entry.firing() ? 1 : 0;
@@ -111,7 +113,8 @@ std::vector<Owner> AlertStore::set_aside() const {
   return owners;
 }
 
-AlertStore::Batch AlertStore::next(std::size_t instance, std::size_t most, TimePoint now, Time wall, const Permitted& permitted) {
+AlertStore::Batch AlertStore::next(std::size_t instance, std::size_t most, TimePoint now, Time wall,
+                                   const Permitted& permitted) {
   Batch batch;
   const Queue& queue = queues_[instance];
   for (auto at = queue.begin(); at != queue.end() && at->first <= now && batch.alerts.size() < most;) {
@@ -144,7 +147,8 @@ void AlertStore::permit(Owner owner, TimePoint now) {
 void AlertStore::acknowledged(std::size_t instance, const Batch& batch, TimePoint now) {
   for (const auto& [order, version] : batch.alerts) {
     const auto found = entries_.find(order);
-    if (found != entries_.end() && found->second.version == version) set_due(found->second, instance, now + timing_.resend, false);
+    if (found != entries_.end() && found->second.version == version)
+      set_due(found->second, instance, now + timing_.resend, false);
   }
 }
 

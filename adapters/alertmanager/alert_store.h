@@ -30,9 +30,8 @@ struct Reported {
 };
 
 // The alerts that fire, and those that resolved not long ago; what each instance is to be sent of them, and when.
-// Alertmanager knows an alert by its labels. Alerts of ours that have the same labels (of two attempts that overlap) are one there: it
-// fires as long as one of them does.
-// Touched by one thread.
+// Alertmanager knows an alert by its labels. Alerts of ours that have the same labels (of two attempts that overlap)
+// are one there: it fires as long as one of them does. Touched by one thread.
 class AlertStore {
  public:
   using Clock = std::chrono::steady_clock;
@@ -55,7 +54,8 @@ class AlertStore {
   // When something is due for an instance; TimePoint::max(): never.
   [[nodiscard]] TimePoint next_due(std::size_t instance) const;
   // The body of a request with what is due, at most so many. What its owner may not post is set aside until permit().
-  [[nodiscard]] Batch next(std::size_t instance, std::size_t most, TimePoint now, stream::Time wall, const Permitted& permitted);
+  [[nodiscard]] Batch next(std::size_t instance, std::size_t most, TimePoint now, stream::Time wall,
+                           const Permitted& permitted);
   void permit(Owner owner, TimePoint now);
   [[nodiscard]] std::vector<Owner> set_aside() const;  // whose alerts are
   void acknowledged(std::size_t instance, const Batch& batch, TimePoint now);

@@ -23,7 +23,8 @@ Outcome failed(std::string code, const std::string& what, error_code error) {
 
 // Certificates are read at each connection, so that they may be replaced.
 void load(asio::ssl::context& tls, const net::ClientTls& files) {
-  tls.set_options(asio::ssl::context::default_workarounds | asio::ssl::context::no_tlsv1 | asio::ssl::context::no_tlsv1_1);
+  tls.set_options(asio::ssl::context::default_workarounds | asio::ssl::context::no_tlsv1 |
+                  asio::ssl::context::no_tlsv1_1);
   tls.set_verify_mode(asio::ssl::verify_peer);
   if (files.ca_file.empty()) tls.set_default_verify_paths();
   else tls.load_verify_file(files.ca_file.string());
@@ -87,7 +88,8 @@ asio::awaitable<Outcome> Client::exchange(const std::string& body, std::chrono::
   const std::string request = net::request_head("POST", url_.prefix + "/api/v2/alerts", fields) + body;
 
   transport_->expires_after(timeout_);
-  if (std::chrono::steady_clock::now() >= until) co_return Outcome{};  // nothing that takes long may come between this and the write
+  if (std::chrono::steady_clock::now() >= until)
+    co_return Outcome{};  // nothing that takes long may come between this and the write
   const error_code not_written = co_await transport_->write(request);
   if (not_written) co_return failed("unreachable", "cannot write to " + url_.authority(), not_written);
   net::MessageReader reader{*transport_};
@@ -95,7 +97,9 @@ asio::awaitable<Outcome> Client::exchange(const std::string& body, std::chrono::
   do {  // a proxy may send 1xx in front of the answer
     response.emplace(IncomingMessage::Kind::response, 8u << 10, 64u << 10);
     const error_code error = co_await reader.read(*response, IncomingMessage::Part::whole);
-    if (error) co_return failed(net::unreachable(error) ? "unreachable" : "protocol", "no answer from " + url_.authority(), error);
+    if (error)
+      co_return failed(net::unreachable(error) ? "unreachable" : "protocol", "no answer from " + url_.authority(),
+                       error);
   } while (response->status() < 200);
   Outcome outcome{std::to_string(response->status()), {}};
   if (!outcome.delivered()) {

@@ -28,8 +28,8 @@ class Client {
   ~Client();
   // nullopt: there is a connection.
   boost::asio::awaitable<std::optional<Outcome>> open();
-  // Sends it before `until`: a process that was stopped may wake when another instance owns the alerts. An outcome without a code: it was
-  // too late, or the connection had been closed meanwhile.
+  // Sends it before `until`: a process that was stopped may wake when another instance owns the alerts. An outcome
+  // without a code: it was too late, or the connection had been closed meanwhile.
   boost::asio::awaitable<Outcome> post(const std::string& body, std::chrono::steady_clock::time_point until);
   void close();
 

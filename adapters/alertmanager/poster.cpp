@@ -39,7 +39,8 @@ struct Poster::State {
 
   // What one instance needs; of the poster's thread.
   struct Sender {
-    Sender(asio::io_context& context, std::size_t place, const Instance& instance, net::Url url, std::chrono::milliseconds timeout)
+    Sender(asio::io_context& context, std::size_t place, const Instance& instance, net::Url url,
+           std::chrono::milliseconds timeout)
         : index(place), client(context, instance, std::move(url), timeout), timer(context) {}
     std::size_t index;
     std::size_t most = SIZE_MAX;  // alerts in a request, where more were too large
@@ -89,9 +90,11 @@ struct Poster::State {
 stream::Result<std::unique_ptr<Poster>> Poster::start(PosterOptions options) {
   Decoration decoration{options.labels, options.external_url, options.runbook_url};
   for (const auto& [label, value] : options.labels) {
-    if (own_label(label)) return stream::Error{stream::Errc::malformed, "the label " + label + " is set by tocsin; choose another name"};
+    if (own_label(label))
+      return stream::Error{stream::Errc::malformed, "the label " + label + " is set by tocsin; choose another name"};
     if (!valid_label(label))
-      return stream::Error{stream::Errc::malformed, "'" + label + "' is no name of a label: letters, digits and _, not a digit first"};
+      return stream::Error{stream::Errc::malformed,
+                           "'" + label + "' is no name of a label: letters, digits and _, not a digit first"};
   }
   while (decoration.external_url.ends_with('/')) decoration.external_url.pop_back();
   if (!decoration.external_url.empty())
@@ -106,8 +109,8 @@ stream::Result<std::unique_ptr<Poster>> Poster::start(PosterOptions options) {
   auto state = std::make_unique<State>(std::move(options), std::move(decoration));
   for (std::size_t i = 0; i < urls.size(); ++i) {
     state->status.instances.emplace_back().url = state->options.instances[i].url;
-    state->senders.push_back(
-        std::make_unique<State::Sender>(state->context, i, state->options.instances[i], urls[i], state->options.request_timeout));
+    state->senders.push_back(std::make_unique<State::Sender>(state->context, i, state->options.instances[i], urls[i],
+                                                             state->options.request_timeout));
   }
   return std::unique_ptr<Poster>{new Poster{std::move(state)}};
 }
@@ -220,7 +223,8 @@ void Poster::State::take_inbox() {
   }
   for (const Owner owner : store.set_aside())
     if (may_post(permitted, owner, now)) store.permit(owner, now);
-  if (now - expired_at >= std::min(std::chrono::milliseconds{1000}, options.resolved_for)) store.expire(expired_at = now);
+  if (now - expired_at >= std::min(std::chrono::milliseconds{1000}, options.resolved_for))
+    store.expire(expired_at = now);
 
   const std::lock_guard lock{mutex};
   taking = false;
@@ -252,7 +256,8 @@ void Poster::State::count(Sender& sender, const Outcome& outcome, std::size_t al
     url = instance.url;
   }
   if (!options.log || before == outcome.message) return;
-  options.log("alertmanager " + url + (outcome.delivered() ? " takes alerts again" : " does not take alerts: " + outcome.message));
+  options.log("alertmanager " + url +
+              (outcome.delivered() ? " takes alerts again" : " does not take alerts: " + outcome.message));
 }
 
 asio::awaitable<void> Poster::State::wait(Sender& sender, TimePoint until, bool wakes_early) {
@@ -300,7 +305,8 @@ asio::awaitable<void> Poster::State::send(Sender& sender) {
         until = std::min(until, permissions_now.at(owner));
         return true;
       };
-      batch = store.next(sender.index, std::min(options.batch, sender.most), now, std::chrono::system_clock::now(), permitted);
+      batch = store.next(sender.index, std::min(options.batch, sender.most), now, std::chrono::system_clock::now(),
+                         permitted);
       if (batch.alerts.empty()) continue;
       outcome = co_await sender.client.post(batch.body, until);
       if (outcome.code.empty()) continue;

@@ -41,9 +41,10 @@ class Collector {
     if (transition.severity == stream::Severity::none) return;
     if (transition.state == stream::AlertState::firing) {
       open_[transition.id] = into_->alerts.size();
-      into_->alerts.push_back({recording_, transition.subject, transition.attempt, transition.rule, formats::member_text(transition.member),
-                               formats::members_text(transition), transition.severity, transition.mode, transition.since, transition.at,
-                               transition.at, false});
+      into_->alerts.push_back({recording_, transition.subject, transition.attempt, transition.rule,
+                               formats::member_text(transition.member), formats::members_text(transition),
+                               transition.severity, transition.mode, transition.since, transition.at, transition.at,
+                               false});
     } else if (const auto found = open_.find(transition.id); found != open_.end()) {
       Fired& alert = into_->alerts[found->second];
       alert.until = std::max(alert.at, transition.at), alert.resolved = true;
@@ -83,15 +84,18 @@ stream::Result<std::vector<fs::path>> journals_of(const fs::path& argument) {
     if (std::error_code gone; entry.is_directory(gone) && is_journal(entry.path())) found.push_back(entry.path());
   std::sort(found.begin(), found.end());
   if (found.empty())
-    return stream::Error{stream::Errc::not_found, "there is no journal in " + named->string() +
-                                                      ": name a directory that `tocsin wrap` or `tocsin ingest` made, or one of such"};
+    return stream::Error{stream::Errc::not_found,
+                         "there is no journal in " + named->string() +
+                             ": name a directory that `tocsin wrap` or `tocsin ingest` made, or one of such"};
   return found;
 }
 
 stream::Result<std::vector<fs::path>> journals_of(const std::vector<fs::path>& arguments) {
   if (arguments.empty()) {
     auto all = all_recordings();
-    if (all.empty()) return stream::Error{stream::Errc::not_found, "there is no recording: name journals, or make one with tocsin wrap"};
+    if (all.empty())
+      return stream::Error{stream::Errc::not_found,
+                           "there is no recording: name journals, or make one with tocsin wrap"};
     return all;
   }
   std::vector<fs::path> all;
@@ -107,7 +111,8 @@ Judged judge(const std::vector<fs::path>& journals, const stream::LoadedPack& pa
   Judged all;
   Terminal terminal{{}};
   for (std::size_t i = 0; i < journals.size(); ++i) {
-    if (isatty(STDERR_FILENO)) terminal.set_progress(fmt::format("{} of {}  {}  by {}", i + 1, journals.size(), journals[i].string(), by));
+    if (isatty(STDERR_FILENO))
+      terminal.set_progress(fmt::format("{} of {}  {}  by {}", i + 1, journals.size(), journals[i].string(), by));
     RunOptions run;
     run.journal = journals[i], run.pack = pack;
     run.quiet = true;

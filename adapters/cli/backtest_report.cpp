@@ -33,13 +33,15 @@ std::map<std::string, Tally> by_rule(const Judged& judged) {
   return all;
 }
 
-// Those of `these` that no alert of `others` meets: one of the same rule about the same member, that fired at some time at which it did.
+// Those of `these` that no alert of `others` meets: one of the same rule about the same member, that fired at some time
+// at which it did.
 std::vector<const Fired*> without(const Judged& others, const Judged& these) {
   std::vector<const Fired*> found;
   for (const Fired& alert : these.alerts)
     if (std::none_of(others.alerts.begin(), others.alerts.end(), [&alert](const Fired& other) {
-          return other.rule == alert.rule && other.member == alert.member && other.recording == alert.recording && other.job == alert.job &&
-                 other.attempt == alert.attempt && other.since <= alert.until && alert.since <= other.until;
+          return other.rule == alert.rule && other.member == alert.member && other.recording == alert.recording &&
+                 other.job == alert.job && other.attempt == alert.attempt && other.since <= alert.until &&
+                 alert.since <= other.until;
         }))
       found.push_back(&alert);
   return found;
@@ -64,10 +66,11 @@ void print_alerts(const std::string& title, const std::vector<const Fired*>& ale
   fmt::print("\n{}:{}\n", title, alerts.empty() ? " none" : "");
   for (std::size_t i = 0; i < std::min(alerts.size(), most_lines); ++i) {
     const Fired& alert = *alerts[i];
-    fmt::print("  {}  {}{}  {}, job {}, for {}{}  ({})\n", formats::time_text(alert.since), formats::printable(alert.rule),
-               alert.mode == stream::Mode::live ? "" : fmt::format(" ({})", stream::name(alert.mode)), formats::printable(alert.who),
-               formats::printable(alert.job), formats::duration_text(alert.until - alert.at), alert.resolved ? "" : ", to the end",
-               formats::printable(alert.recording));
+    fmt::print(
+        "  {}  {}{}  {}, job {}, for {}{}  ({})\n", formats::time_text(alert.since), formats::printable(alert.rule),
+        alert.mode == stream::Mode::live ? "" : fmt::format(" ({})", stream::name(alert.mode)),
+        formats::printable(alert.who), formats::printable(alert.job), formats::duration_text(alert.until - alert.at),
+        alert.resolved ? "" : ", to the end", formats::printable(alert.recording));
   }
   if (alerts.size() > most_lines) fmt::print("  … and {} more (--json prints all)\n", alerts.size() - most_lines);
 }
@@ -100,7 +103,8 @@ nlohmann::json alerts_json(const std::vector<const Fired*>& alerts) {
 nlohmann::json judged_json(const Judged& judged) {
   nlohmann::json rules = nlohmann::json::object(), alerts = nlohmann::json::array(), verdicts = nlohmann::json::array();
   for (const auto& [name, tally] : by_rule(judged))
-    rules[name] = {{"alerts", tally.alerts}, {"jobs", tally.jobs.size()}, {"firing_seconds", stream::seconds(tally.firing)}};
+    rules[name] = {
+        {"alerts", tally.alerts}, {"jobs", tally.jobs.size()}, {"firing_seconds", stream::seconds(tally.firing)}};
   for (const Fired& alert : judged.alerts) alerts.push_back(alert_json(alert));
   for (const auto& [key, family] : judged.verdicts) {
     const auto& [recording, job, attempt] = key;
@@ -123,8 +127,9 @@ nlohmann::json judged_json(const Judged& judged) {
 
 void print_backtest(const Judged& now, const Judged* before, const stream::Pack& pack, const std::string& places,
                     const std::string& places_before) {
-  fmt::print("{} recording{}, {} job{}, {} in all; judged by {} rules of {}{}\n", now.recordings, now.recordings == 1 ? "" : "s",
-             now.jobs.size(), now.jobs.size() == 1 ? "" : "s", formats::duration_text(now.span), pack.rules.size(), places,
+  fmt::print("{} recording{}, {} job{}, {} in all; judged by {} rules of {}{}\n", now.recordings,
+             now.recordings == 1 ? "" : "s", now.jobs.size(), now.jobs.size() == 1 ? "" : "s",
+             formats::duration_text(now.span), pack.rules.size(), places,
              before == nullptr ? "" : ", and before by " + places_before);
   const auto tallies = by_rule(now);
   const auto old = before == nullptr ? std::map<std::string, Tally>{} : by_rule(*before);
@@ -154,11 +159,14 @@ void print_backtest(const Judged& now, const Judged* before, const stream::Pack&
     const auto changed = changed_verdicts(*before, now);
     fmt::print("\nother verdicts:{}\n", changed.empty() ? " none" : "");
     for (const ChangedVerdict& verdict : changed)
-      fmt::print("  job {}, attempt {}: {} -> {}  ({})\n", formats::printable(verdict.job), formats::printable(verdict.attempt),
-                 or_none(verdict.before), or_none(verdict.now), formats::printable(verdict.recording));
+      fmt::print("  job {}, attempt {}: {} -> {}  ({})\n", formats::printable(verdict.job),
+                 formats::printable(verdict.attempt), or_none(verdict.before), or_none(verdict.now),
+                 formats::printable(verdict.recording));
   }
-  for (const auto& [rule, message] : now.failed) fmt::print("\nrule {} failed and was set aside: {}\n", rule, formats::printable(message));
-  if (now.unread > 0) fmt::print("\n{} recording{} could not be read; see above\n", now.unread, now.unread == 1 ? "" : "s");
+  for (const auto& [rule, message] : now.failed)
+    fmt::print("\nrule {} failed and was set aside: {}\n", rule, formats::printable(message));
+  if (now.unread > 0)
+    fmt::print("\n{} recording{} could not be read; see above\n", now.unread, now.unread == 1 ? "" : "s");
 }
 
 void print_backtest_json(const Judged& now, const Judged* before) {

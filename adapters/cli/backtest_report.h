@@ -25,7 +25,7 @@ struct Fired {
 
 // What the rules made of all recordings.
 struct Judged {
-  std::vector<Fired> alerts;                                                          // in the order in which they fired
+  std::vector<Fired> alerts;  // in the order in which they fired
   std::map<std::tuple<std::string, std::string, std::string>, std::string> verdicts;  // recording, job, attempt: family
   std::map<std::string, std::string> failed;                                          // rules that failed: why
   std::set<std::pair<std::string, std::string>> jobs;                                 // recording, job
@@ -33,7 +33,8 @@ struct Judged {
   std::size_t recordings = 0, unread = 0;
 };
 
-// What is printed of a backtest: each rule's alerts and all alerts; or, with `before`, what differs. `places`: where the rules are.
+// What is printed of a backtest: each rule's alerts and all alerts; or, with `before`, what differs. `places`: where
+// the rules are.
 void print_backtest(const Judged& now, const Judged* before, const stream::Pack& pack, const std::string& places,
                     const std::string& places_before);
 // The same, whole, as one JSON object.

@@ -15,21 +15,26 @@ namespace tocsin::adapters::cli {
 
 namespace {
 
-std::string counted(std::size_t count, const char* what) { return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s"); }
+std::string counted(std::size_t count, const char* what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
 
 // What loading cannot see of a scripted rule: whether it fails when it runs, in the cases that stand beside it.
 std::vector<dsl::Problem> failures(const packs::PackOutcome& outcome) {
   std::vector<dsl::Problem> found;
   const auto& rules = outcome.pack->pack->rules;
-  if (std::none_of(rules.begin(), rules.end(), [](const stream::Rule& rule) { return rule.scripted.has_value(); })) return found;
+  if (std::none_of(rules.begin(), rules.end(), [](const stream::Rule& rule) { return rule.scripted.has_value(); }))
+    return found;
   for (const auto& one : outcome.cases)
     for (const auto& [name, message] : dsl::run_case(one, *outcome.pack).failures) {
-      const auto rule = std::find_if(rules.begin(), rules.end(), [&name = name](const stream::Rule& r) { return r.name == name; });
+      const auto rule =
+          std::find_if(rules.begin(), rules.end(), [&name = name](const stream::Rule& r) { return r.name == name; });
       const bool known = std::any_of(found.begin(), found.end(), [&, &name = name, &message = message](const auto& p) {
         return p.rule == name && p.message.ends_with(message);
       });
       if (rule == rules.end() || known) continue;
-      found.push_back({rule->file, rule->line, "", name, "fails when it runs, in the case '" + one.name + "': " + message, false});
+      found.push_back(
+          {rule->file, rule->line, "", name, "fails when it runs, in the case '" + one.name + "': " + message, false});
     }
   return found;
 }
@@ -52,7 +57,8 @@ int check(const std::vector<std::string>& directories, bool json) {
                           {"rules", nlohmann::json::array()},
                           {"tuned", nlohmann::json::array()}};
     for (const auto& p : outcome.problems)
-      report["problems"].push_back({{"file", p.file}, {"line", p.line}, {"rule", p.rule}, {"message", p.message}, {"warning", p.warning}});
+      report["problems"].push_back(
+          {{"file", p.file}, {"line", p.line}, {"rule", p.rule}, {"message", p.message}, {"warning", p.warning}});
     if (outcome.pack)
       for (const auto& rule : outcome.pack->pack->rules)
         report["rules"].push_back({{"name", rule.name},
@@ -63,7 +69,8 @@ int check(const std::vector<std::string>& directories, bool json) {
                                    {"nodes", rule.hot.size()}});
     if (outcome.pack)
       for (const auto& one : dsl::tuned(read->files))
-        report["tuned"].push_back({{"name", one.name}, {"file", one.file}, {"line", one.line}, {"changes", one.changes}});
+        report["tuned"].push_back(
+            {{"name", one.name}, {"file", one.file}, {"line", one.line}, {"changes", one.changes}});
     fmt::print("{}\n", report.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
     return report["ok"] ? 0 : 1;
   }
@@ -81,12 +88,13 @@ int check(const std::vector<std::string>& directories, bool json) {
   fmt::print("{}", dsl::list(outcome.problems));
   const auto& pack = *outcome.pack->pack;
   for (const auto& rule : pack.rules)
-    fmt::print("{:<28} {:<3} per {:<5} {:>3} nodes  {}\n", rule.name, rule.family, stream::name(rule.per), rule.hot.size(),
-               rule.scripted ? "scripted: " + *rule.scripted : "compiled");
+    fmt::print("{:<28} {:<3} per {:<5} {:>3} nodes  {}\n", rule.name, rule.family, stream::name(rule.per),
+               rule.hot.size(), rule.scripted ? "scripted: " + *rule.scripted : "compiled");
   for (const auto& one : dsl::tuned(read->files))
     fmt::print("{:<28} tuned at {}:{}: {}\n", one.name, one.file, one.line, fmt::join(one.changes, ", "));
-  fmt::print("{}, {} merged, {}, {}; hash {}\n", counted(pack.rules.size(), "rule"), counted(pack.graph->size(), "node"),
-             counted(outcome.cases.size(), "case"), counted(outcome.problems.size(), "warning"), pack.hash);
+  fmt::print("{}, {} merged, {}, {}; hash {}\n", counted(pack.rules.size(), "rule"),
+             counted(pack.graph->size(), "node"), counted(outcome.cases.size(), "case"),
+             counted(outcome.problems.size(), "warning"), pack.hash);
   return 0;
 }
 
@@ -107,7 +115,8 @@ int test(const std::vector<std::string>& directories, const std::string& only, b
     if (read->shipped.contains(one.file) || (!only.empty() && one.name.find(only) == std::string::npos)) continue;
     const dsl::CaseResult result = dsl::run_case(one, *outcome.pack);
     ++(result.passed ? passed : failed);
-    if (verbose || !result.passed) fmt::print("{} {}:{}: {}\n", result.passed ? "ok  " : "FAIL", one.file, one.line, one.name);
+    if (verbose || !result.passed)
+      fmt::print("{} {}:{}: {}\n", result.passed ? "ok  " : "FAIL", one.file, one.line, one.name);
     for (const auto& message : result.messages) fmt::print("       {}\n", message);
   }
   if (passed + failed == 0 && !only.empty()) {

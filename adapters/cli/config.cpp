@@ -49,7 +49,8 @@ void add_config_command(CLI::App& app, int& status) {
   const auto defaults = std::make_shared<bool>(false);
   const std::string file_text = "A configuration, as deploy/tocsin.yml is one";
 
-  auto* check_command = command->add_subcommand("check", "Name every mistake with its place, and what was probably meant");
+  auto* check_command =
+      command->add_subcommand("check", "Name every mistake with its place, and what was probably meant");
   check_command->add_option("FILE", *file, file_text)->required()->option_text("(required)");
   check_command->callback([file, &status] { status = check(*file); });
 
@@ -58,9 +59,8 @@ void add_config_command(CLI::App& app, int& status) {
   show_command->add_flag("--defaults", *defaults, "The defaults, and no file");
   show_command->callback([file, defaults, &status] { status = show(*file, *defaults); });
 
-  command->add_subcommand("reference", "Print every option with its meaning and its default, as Markdown")->callback([] {
-    fmt::print("{}", config::options_as_markdown());
-  });
+  command->add_subcommand("reference", "Print every option with its meaning and its default, as Markdown")
+      ->callback([] { fmt::print("{}", config::options_as_markdown()); });
 }
 
 }  // namespace tocsin::adapters::cli

@@ -55,8 +55,10 @@ class Ending {
     }
   }
   [[nodiscard]] bool over() const noexcept { return code_ || signal_; }
-  [[nodiscard]] bool asked() const noexcept { return asked_; }                    // a signal or Ctrl-C came shortly before
-  [[nodiscard]] const std::string& attempt() const noexcept { return attempt_; }  // the last that began; empty: none was read
+  [[nodiscard]] bool asked() const noexcept { return asked_; }  // a signal or Ctrl-C came shortly before
+  [[nodiscard]] const std::string& attempt() const noexcept {
+    return attempt_;
+  }  // the last that began; empty: none was read
   [[nodiscard]] std::string text(const std::string& job) const {
     std::string text = "job " + job;
     if (signal_) text += fmt::format(" was ended by signal {} ({})", *signal_, strsignal(*signal_));
@@ -72,13 +74,14 @@ class Ending {
  private:
   static bool of_error(std::string_view line) {
     std::string lower{line.substr(0, 2000)};
-    std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    std::transform(lower.begin(), lower.end(), lower.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
     for (const std::string_view none : {"0 error", "no error", "0 failed", "0 failures"})
       for (std::size_t at = lower.find(none); at != std::string::npos; at = lower.find(none, at))
         if (at > 0 && std::isalnum(static_cast<unsigned char>(lower[at - 1]))) ++at;  // 10 errors
         else lower.erase(at, none.size());
-    for (const char* word : {"error", "exception", "fatal", "fault", "cannot ", "can't ", "no such ", "not found", "denied", "failed",
-                             "panic", "abort", "killed"})
+    for (const char* word : {"error", "exception", "fatal", "fault", "cannot ", "can't ", "no such ", "not found",
+                             "denied", "failed", "panic", "abort", "killed"})
       if (lower.find(word) != std::string::npos) return true;
     return false;
   }
@@ -134,7 +137,8 @@ class Publisher {
   bool quiet_, wrapped_;
   Terminal* terminal_;
   const Ending* ending_;
-  std::vector<stream::AlertTransition> held_;  // after the command's end: of a command that was no training they are not shown
+  std::vector<stream::AlertTransition>
+      held_;  // after the command's end: of a command that was no training they are not shown
   std::filesystem::path file_name_;
   std::ofstream file_;
   std::ostream* lines_ = nullptr;
@@ -159,7 +163,9 @@ class WatchedLog final : public stream::LogReader {
   }
   stream::Result<void> seek(stream::Position position) override { return log_->seek(position); }
   stream::Result<stream::Position> oldest() override { return log_->oldest(); }
-  [[nodiscard]] std::optional<Time> first() const noexcept { return first_; }  // the append time of the first entry that was judged
+  [[nodiscard]] std::optional<Time> first() const noexcept {
+    return first_;
+  }  // the append time of the first entry that was judged
 
  private:
   void wait_for(Time arrival) {
@@ -178,8 +184,8 @@ class WatchedLog final : public stream::LogReader {
   std::chrono::steady_clock::time_point started_;
 };
 
-// What becomes of a bundle that cannot be kept, or a log that cannot be read. While the engine runs it says so once and tries again, at
-// most once a second; at the end it is a failure.
+// What becomes of a bundle that cannot be kept, or a log that cannot be read. While the engine runs it says so once and
+// tries again, at most once a second; at the end it is a failure.
 class Storage {
  public:
   explicit Storage(Terminal& terminal) : terminal_(&terminal) {}
@@ -207,7 +213,8 @@ class Storage {
   std::chrono::steady_clock::time_point next_try_{};
 };
 
-// Until there may be more to read; cut short where `descriptor` is at its end. An alert need not be sooner, and each look costs.
+// Until there may be more to read; cut short where `descriptor` is at its end. An alert need not be sooner, and each
+// look costs.
 void wait_for_more(int descriptor) {
   pollfd poll_for{descriptor, POLLIN, 0};
   poll(&poll_for, 1, 100);
@@ -261,14 +268,16 @@ RunReport run_engine(const RunOptions& asked, const Observers& observers) {
   WatchedLog log{journal_log, options, ending};
 
   const bool text_on_stdout = options.to_stdout && options.alerts != "-";
-  Terminal terminal{{text_on_stdout ? stdout : stderr, options.verbose, options.temporary ? std::string{} : options.journal.string()}};
+  Terminal terminal{{text_on_stdout ? stdout : stderr, options.verbose,
+                     options.temporary ? std::string{} : options.journal.string()}};
   Publisher publisher{options, terminal, ending};
   if (auto open = publisher.flush(); !open) return cannot(open.error().message);
   const auto publish = [&](const stream::Report& report, std::string_view line) {
     if (observers.report) observers.report(report);
     publisher.publish(report, line);
   };
-  packs::PackStore store{[&terminal](std::string_view hash, const stream::Error& why) { terminal.note(journal_pack_refused(hash, why)); }};
+  packs::PackStore store{
+      [&terminal](std::string_view hash, const stream::Error& why) { terminal.note(journal_pack_refused(hash, why)); }};
   store.add(*pack);
   stream::ShardOptions shard_options;
   shard_options.digest_columns = options.digest_columns;
@@ -313,14 +322,17 @@ RunReport run_engine(const RunOptions& asked, const Observers& observers) {
     if (shows_progress)
       terminal.set_progress(fmt::format(
           "replaying {}  {:3.0f} %", formats::time_text(runner.shard().clock()),
-          total ? 100.0 * static_cast<double>(static_cast<std::uint64_t>(runner.position())) / static_cast<double>(total) : 0.0));
+          total
+              ? 100.0 * static_cast<double>(static_cast<std::uint64_t>(runner.position())) / static_cast<double>(total)
+              : 0.0));
   }
   terminal.end_progress();
   quarantines.look(runner.shard().counters(), note);
   auto kept = runner.hand_over();
   if (kept) kept = publisher.flush();
   if (kept && read && runner.judged() == 0 && !options.follow && !options.resume)
-    return cannot("there is no journal in " + options.journal.string() + ": name a directory that `tocsin wrap` or `tocsin ingest` made");
+    return cannot("there is no journal in " + options.journal.string() +
+                  ": name a directory that `tocsin wrap` or `tocsin ingest` made");
 
   if (observers.end) observers.end(runner.shard());
   RunReport report;

@@ -13,16 +13,17 @@ namespace tocsin::adapters::cli {
 
 struct RunOptions {
   std::filesystem::path journal;
-  std::filesystem::path rules;             // given: this pack holds for the whole log; empty: the log's own packs, else the shipped
+  std::filesystem::path
+      rules;  // given: this pack holds for the whole log; empty: the log's own packs, else the shipped
   std::optional<stream::LoadedPack> pack;  // the same, compiled already
   std::filesystem::path alerts;            // JSON lines, a transition or verdict each; "-": standard output
   double speed = 0;                        // times real time; 0: as fast as it goes
   bool follow = false;                     // wait for more until the seal
-  bool resume = false;                     // keep snapshots and the alert history beside the journal, and go on from them
-  bool quiet = false;                      // nothing on the terminal
-  bool to_stdout = false;                  // alerts and verdicts as text: else on stderr
-  bool verbose = false;                    // with every cause, doubt and value
-  bool wrapped = false;                    // of a command that is no training only its exit is reported, and the last error
+  bool resume = false;     // keep snapshots and the alert history beside the journal, and go on from them
+  bool quiet = false;      // nothing on the terminal
+  bool to_stdout = false;  // alerts and verdicts as text: else on stderr
+  bool verbose = false;    // with every cause, doubt and value
+  bool wrapped = false;    // of a command that is no training only its exit is reported, and the last error
   bool digest_columns = false;
   int stop_when_readable = -1;           // at end of file there, stop at the journal's end (wrap's parent is gone)
   std::optional<std::uint64_t> kill_at;  // tests of recovery: dies by SIGKILL before the entry with this index

@@ -36,7 +36,8 @@ struct Moment {
   bool last = false;
 };
 
-// 2026-11-21T02:14:43.5Z, and the same as alerts print it: with a blank between date and time, and UTC or nothing behind.
+// 2026-11-21T02:14:43.5Z, and the same as alerts print it: with a blank between date and time, and UTC or nothing
+// behind.
 std::optional<Time> parse_absolute(std::string text) {
   if (text.size() > 10 && text[10] == ' ') text[10] = 'T';
   for (const std::string_view zone : {" UTC", "UTC"})
@@ -51,7 +52,11 @@ std::optional<Moment> parse_moment(const std::string& text) {
     double number = 0;
     const auto [end, wrong] = std::from_chars(text.data() + 1, text.data() + text.size(), number);
     const std::string_view unit{end, static_cast<std::size_t>(text.data() + text.size() - end)};
-    const double factor = unit.empty() || unit == "s" ? 1 : unit == "m" ? 60 : unit == "h" ? 3600 : unit == "d" ? 86400 : 0;
+    const double factor = unit.empty() || unit == "s" ? 1
+                          : unit == "m"               ? 60
+                          : unit == "h"               ? 3600
+                          : unit == "d"               ? 86400
+                                                      : 0;
     if (wrong != std::errc{} || factor == 0 || !(number >= 0 && number < 1e9)) return std::nullopt;
     return Moment{{}, stream::from_seconds(number * factor), false};
   }
@@ -149,7 +154,8 @@ Explained explained(const Evaluation& evaluation, const stream::Graph& graph, st
     for (const auto& output : rule.outputs)
       if (output.node == id) names += (names.empty() ? "" : ", ") + output.name;
     for (const auto& cause : rule.causes)
-      if (cause.node == id && names.find(cause.name) == std::string::npos) names += (names.empty() ? "" : ", ") + cause.name;
+      if (cause.node == id && names.find(cause.name) == std::string::npos)
+        names += (names.empty() ? "" : ", ") + cause.name;
     if (rule.who == id) names += names.empty() ? "who" : ", who";
     all.rows.push_back({described(graph, id, known), value_at(evaluation, graph, id, slot), names});
   }
@@ -168,9 +174,11 @@ std::string as_text(const Explained& all) {
 std::string as_json(const Explained& all) {
   nlohmann::json rows = nlohmann::json::array();
   for (const Row& row : all.rows)
-    rows.push_back({{"expression", formats::as_utf8(row.expression)}, {"value", formats::as_utf8(row.value)}, {"name", row.name}});
-  return nlohmann::json{{"rule", all.rule},       {"job", formats::as_utf8(all.subject)}, {"member", formats::as_utf8(all.member)},
-                        {"outcome", all.outcome}, {"at", formats::typed_time(all.tick)},  {"values", rows}}
+    rows.push_back(
+        {{"expression", formats::as_utf8(row.expression)}, {"value", formats::as_utf8(row.value)}, {"name", row.name}});
+  return nlohmann::json{
+             {"rule", all.rule},       {"job", formats::as_utf8(all.subject)}, {"member", formats::as_utf8(all.member)},
+             {"outcome", all.outcome}, {"at", formats::typed_time(all.tick)},  {"values", rows}}
              .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) +
          "\n";
 }
@@ -181,7 +189,8 @@ std::string misfit(const ExplainOptions& options, const stream::Rule& rule) {
   const std::string level{stream::name(per)};
   if (options.rank && per != Level::rank) return "--rank does not fit: '" + rule.name + "' answers per " + level;
   if (!options.gpu.empty() && per != Level::gpu) return "--gpu does not fit: '" + rule.name + "' answers per " + level;
-  if (!options.node.empty() && per < Level::node) return "--node does not fit: '" + rule.name + "' answers per " + level;
+  if (!options.node.empty() && per < Level::node)
+    return "--node does not fit: '" + rule.name + "' answers per " + level;
   return "";
 }
 
@@ -208,7 +217,8 @@ int explain(const ExplainOptions& options) {
   };
   const auto moment = parse_moment(options.at);
   if (!moment)
-    return cannot("--at " + options.at + ": write a time (2026-11-21T02:14:43Z), a span after the beginning (+90s, +5m), or last");
+    return cannot("--at " + options.at +
+                  ": write a time (2026-11-21T02:14:43Z), a span after the beginning (+90s, +5m), or last");
   const auto journal = recording_named(options.journal);
   if (!journal) return cannot(journal.error().message);
   std::optional<Explained> found;
@@ -240,17 +250,19 @@ int explain(const ExplainOptions& options) {
   if (report.exit != 0) return report.exit;
   if (!wrong.empty()) return cannot(wrong);
   constexpr stream::Duration grace = std::chrono::minutes{1};  // between the first record and the first evaluation
-  const bool outside = first && ((moment->absolute && (*moment->absolute < *first - grace || *moment->absolute > last)) ||
-                                 (moment->after && *first + *moment->after > last));
+  const bool outside =
+      first && ((moment->absolute && (*moment->absolute < *first - grace || *moment->absolute > last)) ||
+                (moment->after && *first + *moment->after > last));
   if (outside && rule_seen)
-    return cannot("--at " + options.at + " is outside of the run, which was judged from " + formats::time_text(*first) + " to " +
-                  formats::time_text(last));
+    return cannot("--at " + options.at + " is outside of the run, which was judged from " + formats::time_text(*first) +
+                  " to " + formats::time_text(last));
   if (found) {
     fmt::print("{}", options.json ? as_json(*found) : as_text(*found));
     return 0;
   }
   if (rule_seen) {
-    say("tocsin explain: rule '{}' ran, but not for that member at or after that time\n", formats::printable(options.rule));
+    say("tocsin explain: rule '{}' ran, but not for that member at or after that time\n",
+        formats::printable(options.rule));
   } else {
     std::string names;
     for (const auto& name : rules) names += (names.empty() ? "" : " ") + name;

@@ -15,21 +15,28 @@
 namespace tocsin::adapters::cli {
 
 void add_ingest_options(CLI::App& command, IngestOptions& options) {
-  auto* files = command.add_option("FILE", options.files, "Files of JSON lines (docs/json-lines.md), merged by time; - is standard input")
+  auto* files = command
+                    .add_option("FILE", options.files,
+                                "Files of JSON lines (docs/json-lines.md), merged by time; - is standard input")
                     ->option_text("");
-  auto* to = command.add_option("--to", options.to, "The directory of the journal to make: new or empty")->option_text("DIR");
-  auto* tried = command
-                    .add_option("--try", options.tried,
-                                "Make no journal: show what a configuration's mapping makes of this file of another program's messages")
-                    ->option_text("FILE")
-                    ->excludes(files)
-                    ->excludes(to);
+  auto* to =
+      command.add_option("--to", options.to, "The directory of the journal to make: new or empty")->option_text("DIR");
+  auto* tried =
+      command
+          .add_option(
+              "--try", options.tried,
+              "Make no journal: show what a configuration's mapping makes of this file of another program's messages")
+          ->option_text("FILE")
+          ->excludes(files)
+          ->excludes(to);
   command.add_option("--config", options.config, "With --try: the configuration")->option_text("FILE")->needs(tried);
   command.add_option("--source", options.source, "With --try: which of its sources (default: the only one)")
       ->option_text("NAME")
       ->needs(tried);
   command.add_option("--job", options.job, "The job of records that name none")->option_text("NAME");
-  command.add_option("--errors", options.most_complaints, "How many of the lines that are left out are printed (default: 20)")
+  command
+      .add_option("--errors", options.most_complaints,
+                  "How many of the lines that are left out are printed (default: 20)")
       ->option_text("N");
   command.add_flag("--strict", options.strict, "Exit with 1 where a line was left out");
   command.add_flag("--quiet", options.quiet, "No progress and no summary");
@@ -70,19 +77,21 @@ int ingest(const IngestOptions& options) {
     };
   const auto summary = formats::ingest(options.files, options.to, settings);
   wipe();
-  if (complaints > options.most_complaints) say("… and {} more lines were left out\n", complaints - options.most_complaints);
+  if (complaints > options.most_complaints)
+    say("… and {} more lines were left out\n", complaints - options.most_complaints);
   if (!summary) {
     say("tocsin: {}\n", summary.error().message);
     return 2;
   }
   const auto& s = *summary;
   if (!options.quiet) {
-    say("{} lines: {} samples, {} log lines, {} events, {} covered, {} controls; {} left out\n", s.lines, s.samples, s.log_lines, s.events,
-        s.coverage, s.controls, s.bad_lines);
+    say("{} lines: {} samples, {} log lines, {} events, {} covered, {} controls; {} left out\n", s.lines, s.samples,
+        s.log_lines, s.events, s.coverage, s.controls, s.bad_lines);
     say("{} entries over {:.0f} s in {}, {} beats and {} coverage records of them made here\n", s.entries,
         stream::seconds(s.last - s.first), options.to.string(), s.made_beats, s.made_coverage);
     if (s.clocks_off != 0) say("{} records with a clock more than a year off did not move the time\n", s.clocks_off);
-    if (s.skipped_pauses != 0) say("{} pauses of more than 26 hours were shortened: no beats in the rest of them\n", s.skipped_pauses);
+    if (s.skipped_pauses != 0)
+      say("{} pauses of more than 26 hours were shortened: no beats in the rest of them\n", s.skipped_pauses);
   }
   return options.strict && s.bad_lines != 0 ? 1 : 0;
 }

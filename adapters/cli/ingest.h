@@ -13,7 +13,8 @@ namespace tocsin::adapters::cli {
 struct IngestOptions {
   std::vector<std::filesystem::path> files;  // JSON lines; "-": standard input
   std::filesystem::path to;
-  std::filesystem::path tried, config;  // a file of another program's, and the configuration whose mapping is tried on it
+  std::filesystem::path tried,
+      config;  // a file of another program's, and the configuration whose mapping is tried on it
   std::string source;
   std::string job;
   std::size_t most_complaints = 20;
@@ -23,7 +24,8 @@ struct IngestOptions {
 
 void add_ingest_options(CLI::App& command, IngestOptions& options);
 
-// JSON lines to a journal, or a mapping tried on a file. 0: done; 1: done, but lines were left out (--strict); 2: could not.
+// JSON lines to a journal, or a mapping tried on a file. 0: done; 1: done, but lines were left out (--strict); 2: could
+// not.
 [[nodiscard]] int ingest(const IngestOptions& options);
 
 }  // namespace tocsin::adapters::cli

@@ -40,19 +40,24 @@ void print_report(const cli::RunReport& report, bool digests, bool counters) {
       fmt::print("digest {:016x} rows {:016x} {}\n", digest, report.row_digests.at(subject), subject);
   if (!counters) return;
   const auto& c = report.counters;
-  fmt::print("entries {} samples {} lines {} events {} covered {} beats {} ticks {} evaluations {} transitions {}\n", c.entries, c.samples,
-             c.lines, c.events, c.coverage, c.beats, c.ticks, c.evaluations, c.transitions);
+  fmt::print("entries {} samples {} lines {} events {} covered {} beats {} ticks {} evaluations {} transitions {}\n",
+             c.entries, c.samples, c.lines, c.events, c.coverage, c.beats, c.ticks, c.evaluations, c.transitions);
   fmt::print(
-      "late {} duplicates {} corrected_times {} unknown_signal {} unwanted {} rejected_blocks {} unit_mismatch {} strays {} "
-      "member_limit {} event_limit {} text_limit {} gaps {} quarantined {} over_limit {} packs_refused {} corrupt_frames {} undecodable "
+      "late {} duplicates {} corrected_times {} unknown_signal {} unwanted {} rejected_blocks {} unit_mismatch {} "
+      "strays {} "
+      "member_limit {} event_limit {} text_limit {} gaps {} quarantined {} over_limit {} packs_refused {} "
+      "corrupt_frames {} undecodable "
       "{}\n",
-      c.late, c.duplicates, c.corrected_times, c.unknown_signal, c.unwanted, c.rejected_blocks, c.unit_mismatch, c.strays, c.member_limit,
-      c.event_limit, c.text_limit, c.gaps, c.quarantined, c.alerts_over_limit, c.packs_refused, report.corrupt_frames, report.undecodable);
+      c.late, c.duplicates, c.corrected_times, c.unknown_signal, c.unwanted, c.rejected_blocks, c.unit_mismatch,
+      c.strays, c.member_limit, c.event_limit, c.text_limit, c.gaps, c.quarantined, c.alerts_over_limit,
+      c.packs_refused, report.corrupt_frames, report.undecodable);
   for (const auto& [rule, message] : c.quarantine_messages) fmt::print("quarantined {}: {}\n", rule, message);
 }
 
-// Copies the part of a cluster's telemetry that `journal` names, and makes `journal` that copy. False: it could not; `status` says how.
-bool copy_part(cli::TopicPart part, std::filesystem::path& journal, std::optional<cli::TemporaryJournal>& copied, int& status) {
+// Copies the part of a cluster's telemetry that `journal` names, and makes `journal` that copy. False: it could not;
+// `status` says how.
+bool copy_part(cli::TopicPart part, std::filesystem::path& journal, std::optional<cli::TemporaryJournal>& copied,
+               int& status) {
   part.cluster = journal.string();
   auto copy = cli::TemporaryJournal::of(part);
   if (!copy) {
@@ -64,7 +69,8 @@ bool copy_part(cli::TopicPart part, std::filesystem::path& journal, std::optiona
   return true;
 }
 
-int run_wrap(const wrap::WrapOptions& options, const std::filesystem::path& rules, const std::string& to, bool verbose) {
+int run_wrap(const wrap::WrapOptions& options, const std::filesystem::path& rules, const std::string& to,
+             bool verbose) {
   wrap::WrapOptions full = options;
   const auto record = [rules]() -> tocsin::stream::Result<wrap::PackRecord> {
     const auto files = tocsin::dsl::read_pack(cli::rules_directory(rules));
@@ -95,55 +101,70 @@ int run_wrap(const wrap::WrapOptions& options, const std::filesystem::path& rule
 }
 
 int run(int argc, char** argv) {
-  CLI::App app{"Watches GPU training jobs and says, while they run, what is wrong and which rank is to blame", "tocsin"};
+  CLI::App app{"Watches GPU training jobs and says, while they run, what is wrong and which rank is to blame",
+               "tocsin"};
   app.require_subcommand(0, 1);
   app.set_help_all_flag("--help-all", "Print the help of every command");
   app.set_version_flag("--version", cli::version, "Print the version, the commit, and the formats that are written");
   app.footer(
-      "A first look: scripts/demo. A job of your own: tocsin wrap -- python train.py. Exit status: 0 done, 1 what was checked or\n"
+      "A first look: scripts/demo. A job of your own: tocsin wrap -- python train.py. Exit status: 0 done, 1 what was "
+      "checked or\n"
       "asked for does not hold, 2 it could not be done; of wrap: the command's own.");
   const std::string rules_text = "A directory of rules (default: $TOCSIN_RULES, else the shipped rules)";
-  const std::string replay_rules_text = "Judge by the rules of this directory (default: those that the run was judged by)";
-  const std::string journal_text = "The directory of a journal, as wrap or ingest made it; a name that `tocsin runs` lists; or last";
-  const CLI::Validator no_dash{[](const std::string& value) { return value.starts_with("-") ? "a value is missing before " + value : ""; },
-                               ""};
-  const CLI::Validator no_cluster{
-      [](const std::string& name) {
-        return name == tocsin::stream::cluster_subject ? "no job can be called cluster: that is the subject of all nodes" : "";
-      },
-      ""};
+  const std::string replay_rules_text =
+      "Judge by the rules of this directory (default: those that the run was judged by)";
+  const std::string journal_text =
+      "The directory of a journal, as wrap or ingest made it; a name that `tocsin runs` lists; or last";
+  const CLI::Validator no_dash{
+      [](const std::string& value) { return value.starts_with("-") ? "a value is missing before " + value : ""; }, ""};
+  const CLI::Validator no_cluster{[](const std::string& name) {
+                                    return name == tocsin::stream::cluster_subject
+                                               ? "no job can be called cluster: that is the subject of all nodes"
+                                               : "";
+                                  },
+                                  ""};
   std::string kernels;
-  app.add_option("--kernels", kernels, "Compute with avx2 or baseline instructions (default: the fastest that this machine has)")
+  app.add_option("--kernels", kernels,
+                 "Compute with avx2 or baseline instructions (default: the fastest that this machine has)")
       ->option_text("NAME");
   int status = 0;
 
   cli::RunOptions replay;
   bool digest = false, counters = false;
   std::string digest_kind, speed = "max";
-  auto* replay_command = app.add_subcommand("replay", "Judge a recorded run again, as fast as it goes or at a given speed");
+  auto* replay_command =
+      app.add_subcommand("replay", "Judge a recorded run again, as fast as it goes or at a given speed");
   cli::TopicPart replayed;
-  replay_command->add_option("JOURNAL", replay.journal, journal_text + "; or a cluster's telemetry, kafka://HOST:PORT[/PREFIX] or FILE.yml")
+  replay_command
+      ->add_option("JOURNAL", replay.journal,
+                   journal_text + "; or a cluster's telemetry, kafka://HOST:PORT[/PREFIX] or FILE.yml")
       ->required()
       ->option_text("(required)");
   cli::add_part_options(*replay_command, replayed);
   replay_command->add_option("--rules", replay.rules, replay_rules_text)->option_text("DIR");
-  replay_command->add_option("--speed", speed, "How many times as fast as it was: 10, 0.5, or max (default: max)")->option_text("TIMES");
-  replay_command->add_option("--alerts", replay.alerts, "Write alerts and verdicts as JSON lines to this file (- is standard output)")
+  replay_command->add_option("--speed", speed, "How many times as fast as it was: 10, 0.5, or max (default: max)")
+      ->option_text("TIMES");
+  replay_command
+      ->add_option("--alerts", replay.alerts,
+                   "Write alerts and verdicts as JSON lines to this file (- is standard output)")
       ->option_text("FILE");
   replay_command->add_flag("--quiet", replay.quiet, "Print no alerts on the terminal");
   replay_command->add_flag("--verbose", replay.verbose, "Print every cause, doubt and value of an alert");
-  auto* digest_option =
-      replay_command->add_option("--digest", digest_kind, "Print a checksum of all that each job came to; =columns: of every value too")
-          ->option_text("[=columns]")
-          ->expected(0, 1);
-  replay_command->add_flag("--counters", counters, "Print how many records were read, and how many were left out, by reason");
+  auto* digest_option = replay_command
+                            ->add_option("--digest", digest_kind,
+                                         "Print a checksum of all that each job came to; =columns: of every value too")
+                            ->option_text("[=columns]")
+                            ->expected(0, 1);
+  replay_command->add_flag("--counters", counters,
+                           "Print how many records were read, and how many were left out, by reason");
   replay_command->add_flag("--follow", replay.follow, "Go on reading while it is written, until the run has ended");
   replay_command->add_flag("--resume", replay.resume,
                            "Keep state and alerts in the journal's directory, and go on from them the next time");
   replay_command->add_flag("--scripted", replay.force_scripted, "Run every rule as a script (slow; to compare)");
   std::uint64_t kill_at = 0;
   auto* kill_option =
-      replay_command->add_option("--kill-at", kill_at, "Die by SIGKILL before this entry (for tests of recovery)")->group("");
+      replay_command->add_option("--kill-at", kill_at, "Die by SIGKILL before this entry (for tests of recovery)")
+          ->group("");
   replay_command->callback([&] {
     if (speed != "max") {
       const auto [end, wrong] = std::from_chars(speed.data(), speed.data() + speed.size(), replay.speed);
@@ -159,8 +180,10 @@ int run(int argc, char** argv) {
       if (replay.follow || replay.resume) throw CLI::ValidationError("--follow and --resume are for a journal on disk");
       if (!copy_part(replayed, replay.journal, copied, status)) return;
       replay.temporary = true;
-    } else if (!replayed.from.empty() || !replayed.until.empty() || replayed.options.partition >= 0 || !replayed.options.subject.empty()) {
-      throw CLI::ValidationError("--partition, --job, --from and --until are for a cluster: tocsin replay kafka://HOST:PORT …");
+    } else if (!replayed.from.empty() || !replayed.until.empty() || replayed.options.partition >= 0 ||
+               !replayed.options.subject.empty()) {
+      throw CLI::ValidationError(
+          "--partition, --job, --from and --until are for a cluster: tocsin replay kafka://HOST:PORT …");
     }
     const auto report = cli::run_engine(replay);
     status = report.exit;
@@ -171,7 +194,8 @@ int run(int argc, char** argv) {
       "Directories of rules that make one pack; shipped is the program's own (default: $TOCSIN_RULES, else those)";
   std::vector<std::string> check_rules;
   bool check_json = false;
-  auto* check_command = app.add_subcommand("check", "Load rules, and say what is wrong, where, and what to write instead");
+  auto* check_command =
+      app.add_subcommand("check", "Load rules, and say what is wrong, where, and what to write instead");
   check_command->add_option("RULES", check_rules, several_text)->option_text("");
   check_command->add_flag("--json", check_json, "Print one JSON object: ok, problems, rules");
   check_command->callback([&] { status = cli::check(check_rules, check_json); });
@@ -179,45 +203,55 @@ int run(int argc, char** argv) {
   std::vector<std::string> test_rules;
   std::string only;
   bool verbose = false;
-  auto* test_command =
-      app.add_subcommand("test", "Run the cases that stand beside the rules: does each fire where it must, and only there?");
+  auto* test_command = app.add_subcommand(
+      "test", "Run the cases that stand beside the rules: does each fire where it must, and only there?");
   test_command->add_option("RULES", test_rules, several_text)->option_text("");
   test_command->add_option("--only", only, "Only cases whose name holds this text")->option_text("TEXT");
   test_command->add_flag("--verbose", verbose, "Name the cases that pass as well");
   test_command->callback([&] { status = cli::test(test_rules, only, verbose); });
 
   cli::BacktestOptions backtest;
-  auto* backtest_command =
-      app.add_subcommand("backtest", "Judge recordings by other rules: what each would have reported, and what differs from those of now");
-  backtest_command->add_option("JOURNAL", backtest.journals, journal_text + "; or a directory of journals (default: all that wrap made)")
+  auto* backtest_command = app.add_subcommand(
+      "backtest", "Judge recordings by other rules: what each would have reported, and what differs from those of now");
+  backtest_command
+      ->add_option("JOURNAL", backtest.journals,
+                   journal_text + "; or a directory of journals (default: all that wrap made)")
       ->option_text("");
   backtest_command->add_option("--rules", backtest.rules, several_text)->option_text("DIR ...");
-  backtest_command->add_option("--against", backtest.against, "Compare with these rules, which are named in the same way")
+  backtest_command
+      ->add_option("--against", backtest.against, "Compare with these rules, which are named in the same way")
       ->option_text("DIR ...");
   backtest_command->add_flag("--json", backtest.json, "Print one JSON object");
   backtest_command->callback([&] { status = cli::backtest(backtest); });
 
   cli::add_config_command(app, status);
 
-  app.add_subcommand("reference", "Print every word of the rules' language with its meaning, as Markdown")->callback([] {
-    fmt::print("{}", tocsin::dsl::reference());
-  });
+  app.add_subcommand("reference", "Print every word of the rules' language with its meaning, as Markdown")
+      ->callback([] { fmt::print("{}", tocsin::dsl::reference()); });
   app.add_subcommand("stubs", "Print the same words for editors, as the Lua language server reads them")->callback([] {
     fmt::print("{}", tocsin::dsl::editor_stubs());
   });
 
   cli::ExplainOptions explain;
   std::uint32_t rank = 0;
-  auto* explain_command = app.add_subcommand("explain", "Show why a rule fired or did not: every value in it, for one rank and moment");
+  auto* explain_command =
+      app.add_subcommand("explain", "Show why a rule fired or did not: every value in it, for one rank and moment");
   explain_command->add_option("JOURNAL", explain.journal, journal_text)->required()->option_text("(required)");
-  explain_command->add_option("--rule", explain.rule, "The name of the rule")->required()->option_text("NAME (required)");
+  explain_command->add_option("--rule", explain.rule, "The name of the rule")
+      ->required()
+      ->option_text("NAME (required)");
   auto* rank_option =
-      explain_command->add_option("--rank", rank, "Which rank, where the rule answers per rank (default: the first)")->option_text("N");
+      explain_command->add_option("--rank", rank, "Which rank, where the rule answers per rank (default: the first)")
+          ->option_text("N");
   explain_command->add_option("--node", explain.node, "Which node, where it answers per node")->option_text("NAME");
-  explain_command->add_option("--gpu", explain.gpu, "Which GPU, as alerts name it, where it answers per GPU")->option_text("NAME");
-  explain_command->add_option("--at", explain.at, "When: 2026-11-21T02:14:43 (UTC), +90s or +5m from the beginning, or last (default)")
+  explain_command->add_option("--gpu", explain.gpu, "Which GPU, as alerts name it, where it answers per GPU")
+      ->option_text("NAME");
+  explain_command
+      ->add_option("--at", explain.at,
+                   "When: 2026-11-21T02:14:43 (UTC), +90s or +5m from the beginning, or last (default)")
       ->option_text("TIME");
-  explain_command->add_option("--job", explain.subject, "Which job, where the journal has several")->option_text("NAME");
+  explain_command->add_option("--job", explain.subject, "Which job, where the journal has several")
+      ->option_text("NAME");
   explain_command->add_flag("--json", explain.json, "Print one JSON object");
   explain_command->add_option("--rules", explain.rules, replay_rules_text)->option_text("DIR");
   explain_command->callback([&] {
@@ -227,16 +261,21 @@ int run(int argc, char** argv) {
 
   cli::StatusOptions asked;
   auto* status_command = app.add_subcommand(
-      "status", "Show how the jobs of a log stand: figures, alerts that fire, rules that cannot decide, and what they miss");
+      "status",
+      "Show how the jobs of a log stand: figures, alerts that fire, rules that cannot decide, and what they miss");
   cli::TopicPart looked_at;
-  status_command->add_option("JOURNAL", asked.journal, journal_text + "; or a cluster's telemetry, kafka://HOST:PORT[/PREFIX] or FILE.yml")
+  status_command
+      ->add_option("JOURNAL", asked.journal,
+                   journal_text + "; or a cluster's telemetry, kafka://HOST:PORT[/PREFIX] or FILE.yml")
       ->required()
       ->option_text("(required)");
   cli::add_part_options(*status_command, looked_at);
-  status_command->get_option("--job")->description("This job alone; of a cluster, from the partition that has its records");
+  status_command->get_option("--job")->description(
+      "This job alone; of a cluster, from the partition that has its records");
   status_command->add_option("--rules", asked.rules, replay_rules_text)->option_text("DIR");
-  status_command->add_flag("--json", asked.json,
-                           "Print one JSON object: jobs as /api/v1/jobs has them, and the verdicts of those that have ended");
+  status_command->add_flag(
+      "--json", asked.json,
+      "Print one JSON object: jobs as /api/v1/jobs has them, and the verdicts of those that have ended");
   status_command->callback([&] {
     std::optional<cli::TemporaryJournal> copied;
     asked.job = looked_at.options.subject;
@@ -244,41 +283,45 @@ int run(int argc, char** argv) {
       if (!copy_part(looked_at, asked.journal, copied, status)) return;
       asked.temporary = true;
     } else if (!looked_at.from.empty() || !looked_at.until.empty() || looked_at.options.partition >= 0) {
-      throw CLI::ValidationError("--partition, --from and --until are for a cluster: tocsin status kafka://HOST:PORT …");
+      throw CLI::ValidationError(
+          "--partition, --from and --until are for a cluster: tocsin status kafka://HOST:PORT …");
     }
     status = cli::status(asked);
   });
 
   cli::IngestOptions ingest;
-  auto* ingest_command =
-      app.add_subcommand("ingest", "Make a journal of JSON lines, for replay and explain; or try a mapping of the service on a file");
+  auto* ingest_command = app.add_subcommand(
+      "ingest", "Make a journal of JSON lines, for replay and explain; or try a mapping of the service on a file");
   cli::add_ingest_options(*ingest_command, ingest);
   ingest_command->callback([&] { status = cli::ingest(ingest); });
 
   wrap::WrapOptions wrap_options;
   std::filesystem::path wrap_rules;
-  auto* wrap_command =
-      app.add_subcommand("wrap", "Run a command, record it, and print alerts while it runs: tocsin wrap -- torchrun train.py");
-  wrap_command->add_option("--job", wrap_options.job, "The job's name in alerts (default: the command's name and a process id)")
+  auto* wrap_command = app.add_subcommand(
+      "wrap", "Run a command, record it, and print alerts while it runs: tocsin wrap -- torchrun train.py");
+  wrap_command
+      ->add_option("--job", wrap_options.job, "The job's name in alerts (default: the command's name and a process id)")
       ->option_text("NAME")
       ->check(no_dash)
       ->check(no_cluster);
   wrap_command
-      ->add_option(
-          "--journal", wrap_options.journal,
-          "Where the recording goes: a new or empty directory (default: one in $XDG_STATE_HOME/tocsin, else ~/.local/state/tocsin)")
+      ->add_option("--journal", wrap_options.journal,
+                   "Where the recording goes: a new or empty directory (default: one in $XDG_STATE_HOME/tocsin, else "
+                   "~/.local/state/tocsin)")
       ->option_text("DIR")
       ->check(no_dash);
   std::uint64_t most_mib = wrap_options.journal_bytes >> 20;
   wrap_command
-      ->add_option("--cap", most_mib,
-                   "The most disk that the recording may take, in MiB, 4 to 1048576: the oldest part goes first (default: 256)")
+      ->add_option(
+          "--cap", most_mib,
+          "The most disk that the recording may take, in MiB, 4 to 1048576: the oldest part goes first (default: 256)")
       ->option_text("MIB")
       ->check(CLI::Range(4, 1 << 20));
   std::string wrap_to;
   wrap_command
       ->add_option("--to", wrap_to,
-                   "Send the records to a Kafka cluster, kafka://HOST:PORT[/PREFIX] or a configuration, FILE.yml, where `tocsin run` "
+                   "Send the records to a Kafka cluster, kafka://HOST:PORT[/PREFIX] or a configuration, FILE.yml, "
+                   "where `tocsin run` "
                    "judges them; the "
                    "journal keeps what is not sent yet")
       ->option_text("ADDRESS")
@@ -286,7 +329,8 @@ int run(int argc, char** argv) {
   bool wrap_verbose = false;
   wrap_command->add_flag("--verbose", wrap_verbose, "Print every cause, doubt and value of an alert");
   wrap_command->add_option("--rules", wrap_rules, rules_text)->option_text("DIR")->check(CLI::ExistingDirectory);
-  wrap_command->add_option("COMMAND", wrap_options.command, "The command and its arguments; what is of wrap stands before --")
+  wrap_command
+      ->add_option("COMMAND", wrap_options.command, "The command and its arguments; what is of wrap stands before --")
       ->required()
       ->option_text("");
   wrap_command->positionals_at_end();
@@ -299,7 +343,8 @@ int run(int argc, char** argv) {
   cli::add_pack_commands(app, status);
 
   bool runs_json = false;
-  auto* runs_command = app.add_subcommand("runs", "List the recordings that wrap made, the newest last; `last` names it everywhere");
+  auto* runs_command =
+      app.add_subcommand("runs", "List the recordings that wrap made, the newest last; `last` names it everywhere");
   runs_command->add_flag("--json", runs_json, "Print one JSON list");
   runs_command->callback([&] { status = cli::runs(runs_json); });
 
@@ -326,7 +371,8 @@ int run(int argc, char** argv) {
   return status;
 }
 
-// One that is closed would become that of the next file or pipe: what is printed would go into a journal, and wrap would wait for itself.
+// One that is closed would become that of the next file or pipe: what is printed would go into a journal, and wrap
+// would wait for itself.
 void open_standard_descriptors() {
   for (int descriptor = 0; descriptor <= 2; ++descriptor)
     if (::fcntl(descriptor, F_GETFD) < 0 && errno == EBADF) {

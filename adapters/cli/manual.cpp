@@ -40,7 +40,8 @@ std::string names_of(const CLI::App& app) {
 
 std::string bash(const CLI::App& app) {
   std::string cases;
-  for (const CLI::App* one : commands(app)) cases += fmt::format("    {}) words=\"{}\" ;;\n", one->get_name(), joined(options_of(*one)));
+  for (const CLI::App* one : commands(app))
+    cases += fmt::format("    {}) words=\"{}\" ;;\n", one->get_name(), joined(options_of(*one)));
   return fmt::format(
       "# bash: eval \"$(tocsin completions bash)\"\n"
       "_tocsin() {{\n"
@@ -67,11 +68,12 @@ std::string quoted(std::string text) {
 std::string fish(const CLI::App& app) {
   std::string out = "# fish: tocsin completions fish | source\n";
   for (const CLI::App* one : commands(app)) {
-    out += fmt::format("complete -c tocsin -n __fish_use_subcommand -a {} -d {}\n", one->get_name(), quoted(one->get_description()));
+    out += fmt::format("complete -c tocsin -n __fish_use_subcommand -a {} -d {}\n", one->get_name(),
+                       quoted(one->get_description()));
     for (const CLI::Option* option : one->get_options())
       for (const std::string& name : option->get_lnames())
-        out += fmt::format("complete -c tocsin -n '__fish_seen_subcommand_from {}' -l {} -d {}\n", one->get_name(), name,
-                           quoted(option->get_description()));
+        out += fmt::format("complete -c tocsin -n '__fish_seen_subcommand_from {}' -l {} -d {}\n", one->get_name(),
+                           name, quoted(option->get_description()));
   }
   return out;
 }
@@ -93,19 +95,21 @@ std::string described(const CLI::App& command) {
   std::string out;
   for (const CLI::Option* option : command.get_options()) {
     if (option->get_group().empty()) continue;
-    out += ".TP\n.B " + roff(option->get_name(option->get_positional())) + "\n" + roff(option->get_description()) + "\n";
+    out +=
+        ".TP\n.B " + roff(option->get_name(option->get_positional())) + "\n" + roff(option->get_description()) + "\n";
   }
   return out;
 }
 
 std::string manual(const CLI::App& app) {
-  std::string out =
-      fmt::format(".TH TOCSIN 1 \"\" \"tocsin {}\"\n.SH NAME\ntocsin \\- {}\n", version_number(), roff(app.get_description()));
+  std::string out = fmt::format(".TH TOCSIN 1 \"\" \"tocsin {}\"\n.SH NAME\ntocsin \\- {}\n", version_number(),
+                                roff(app.get_description()));
   out += ".SH SYNOPSIS\n.B tocsin\n.I COMMAND\n[options]\n.SH OPTIONS\n" + described(app) + ".SH COMMANDS\n";
   for (const CLI::App* one : commands(app))
     out += ".SS tocsin " + roff(one->get_name()) + "\n" + roff(one->get_description()) + "\n" + described(*one);
   return out +
-         ".SH EXIT STATUS\n0 done, 1 what was checked or asked for does not hold, 2 it could not be done; of wrap: the command's own.\n";
+         ".SH EXIT STATUS\n0 done, 1 what was checked or asked for does not hold, 2 it could not be done; of wrap: the "
+         "command's own.\n";
 }
 
 }  // namespace
@@ -127,8 +131,12 @@ void add_manual_commands(CLI::App& app, int& status) {
       ->required()
       ->check(CLI::IsMember({"bash", "zsh", "fish"}))
       ->option_text("(required)");
-  completions->callback([&app, shell] { fmt::print("{}", *shell == "bash" ? bash(app) : *shell == "zsh" ? zsh(app) : fish(app)); });
-  app.add_subcommand("man", "Print the manual page: tocsin man | man -l -")->callback([&app] { fmt::print("{}", manual(app)); });
+  completions->callback([&app, shell] {
+    fmt::print("{}", *shell == "bash" ? bash(app) : *shell == "zsh" ? zsh(app) : fish(app));
+  });
+  app.add_subcommand("man", "Print the manual page: tocsin man | man -l -")->callback([&app] {
+    fmt::print("{}", manual(app));
+  });
 }
 
 }  // namespace tocsin::adapters::cli

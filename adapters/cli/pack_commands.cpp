@@ -50,11 +50,13 @@ int list(const kafka::Address& address) {
   const auto history = history_of(address);
   if (!history) return cannot(history.error());
   const auto all = (*history)->newest_first();
-  if (all.empty()) return cannot({Errc::refused, "no instance of tocsin has run with these topics yet: there are no packs"});
+  if (all.empty())
+    return cannot({Errc::refused, "no instance of tocsin has run with these topics yet: there are no packs"});
   fmt::print("{:<32}  {:<20}  {:>5}  {}\n", "PACK", "ANNOUNCED", "RULES", "STATE");
   for (const KnownPack* known : all) {
     const auto rules = number_of_rules(*known);
-    fmt::print("{}  {}  {:>5}  {}{}\n", known->pack.hash, formats::typed_time(std::chrono::floor<std::chrono::seconds>(known->announced)),
+    fmt::print("{}  {}  {:>5}  {}{}\n", known->pack.hash,
+               formats::typed_time(std::chrono::floor<std::chrono::seconds>(known->announced)),
                rules ? std::to_string(*rules) : "-", state_of(**history, *known), rules ? "" : ", does not load here");
   }
   return 0;
@@ -66,8 +68,10 @@ Result<const KnownPack*> find(const PackHistory& history, const std::string& has
   for (const KnownPack* known : history.newest_first())
     if (known->pack.hash.starts_with(hash)) meant.push_back(known);
   if (meant.empty())
-    return Error{Errc::refused, "no pack of this cluster begins with " + hash + ": `tocsin packs` lists those that there are"};
-  if (meant.size() > 1) return Error{Errc::refused, std::to_string(meant.size()) + " packs begin with " + hash + ": give more digits"};
+    return Error{Errc::refused,
+                 "no pack of this cluster begins with " + hash + ": `tocsin packs` lists those that there are"};
+  if (meant.size() > 1)
+    return Error{Errc::refused, std::to_string(meant.size()) + " packs begin with " + hash + ": give more digits"};
   return meant.front();
 }
 
@@ -94,7 +98,8 @@ int use(const kafka::Address& address, const std::string& hash) {
   if (!appender) return cannot(appender.error());
   auto transactor = kafka::Transactor::open(address, address.prefix + "-packs");
   if (!transactor) return cannot(transactor.error());
-  if (auto done = (*history)->announce(pack, std::move(left), **transactor, **appender); !done) return cannot(done.error());
+  if (auto done = (*history)->announce(pack, std::move(left), **transactor, **appender); !done)
+    return cannot(done.error());
   fmt::print("pack {} judges from {} on\n", pack.hash,
              formats::typed_time(std::chrono::floor<std::chrono::seconds>((*history)->announced()->from)));
   return 0;
@@ -102,12 +107,13 @@ int use(const kafka::Address& address, const std::string& hash) {
 
 // Digits of a hash, as `packs` prints them.
 CLI::Validator is_hash() {
-  return CLI::Validator{[](const std::string& text) -> std::string {
-                          if (text.size() >= least_digits && text.size() <= 32 && text.find_first_not_of("0123456789abcdef") == text.npos)
-                            return {};
-                          return "'" + text + "' is no hash of a pack: give four or more of the digits that `tocsin packs` prints";
-                        },
-                        ""};
+  return CLI::Validator{
+      [](const std::string& text) -> std::string {
+        if (text.size() >= least_digits && text.size() <= 32 && text.find_first_not_of("0123456789abcdef") == text.npos)
+          return {};
+        return "'" + text + "' is no hash of a pack: give four or more of the digits that `tocsin packs` prints";
+      },
+      ""};
 }
 
 }  // namespace
@@ -117,8 +123,12 @@ void add_pack_commands(CLI::App& app, int& status) {
   auto hash = std::make_shared<std::string>();
   auto* packs = app.add_subcommand("packs", "List the newest rules of a cluster's logs, or go back to some of them");
   packs->require_subcommand(0, 1);
-  packs->add_option("--kafka", *address, cluster_text)->required()->option_text("ADDRESS (required)")->check(is_kafka_address());
-  auto* use_command = packs->add_subcommand("use", "Judge by this pack from now on, until the configured rules change or are reloaded");
+  packs->add_option("--kafka", *address, cluster_text)
+      ->required()
+      ->option_text("ADDRESS (required)")
+      ->check(is_kafka_address());
+  auto* use_command =
+      packs->add_subcommand("use", "Judge by this pack from now on, until the configured rules change or are reloaded");
   use_command->fallthrough();
   use_command->add_option("HASH", *hash, "Which, as `tocsin packs` lists it; the first digits will do")
       ->required()

@@ -47,7 +47,8 @@ stream::Result<stream::LoadedPack> load_pack_from(const std::vector<std::string>
   return refusal(outcome, rules->places);
 }
 
-stream::Result<stream::LoadedPack> load_tested_pack_from(const std::vector<std::string>& directories, const std::function<bool()>& stop) {
+stream::Result<stream::LoadedPack> load_tested_pack_from(const std::vector<std::string>& directories,
+                                                         const std::function<bool()>& stop) {
   const auto rules = read_rules(directories);
   if (!rules) return rules.error();
   packs::PackOutcome outcome = packs::compile(rules->files);
@@ -77,7 +78,8 @@ stream::Error refusal(const packs::PackOutcome& outcome, const std::string& dire
 std::string journal_pack_refused(std::string_view hash, const stream::Error& why) {
   const bool lines = why.message.find('\n') != std::string::npos;
   std::string text = "the rules that this journal was recorded with (pack " + std::string{hash.substr(0, 8)} +
-                     ") do not load; those before them, at first the shipped ones, judge on. Under wrap: mend them and send it SIGHUP:" +
+                     ") do not load; those before them, at first the shipped ones, judge on. Under wrap: mend them and "
+                     "send it SIGHUP:" +
                      (lines ? "\n" : " ") + why.message;
   if (text.ends_with('\n')) text.pop_back();
   return text;
@@ -97,8 +99,9 @@ std::filesystem::path rules_directory(const std::filesystem::path& asked) {
 std::filesystem::path python_directory() {
   std::error_code error;
   const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
-  for (const auto& place : {error ? std::filesystem::path{} : program.parent_path().parent_path() / "share/tocsin/python",
-                            std::filesystem::path{TOCSIN_PYTHON_DIR}})
+  for (const auto& place :
+       {error ? std::filesystem::path{} : program.parent_path().parent_path() / "share/tocsin/python",
+        std::filesystem::path{TOCSIN_PYTHON_DIR}})
     if (std::filesystem::exists(place / "tocsin.py", error)) return place;
   return {};
 }

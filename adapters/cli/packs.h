@@ -17,7 +17,8 @@ namespace tocsin::adapters::cli {
 // Where tocsin.py is: beside the program as it is installed, or where it was built; empty: nowhere.
 [[nodiscard]] std::filesystem::path python_directory();
 
-// The files of several directories as one pack: "shipped", and those of a site, whose files add to it. None: the shipped ones.
+// The files of several directories as one pack: "shipped", and those of a site, whose files add to it. None: the
+// shipped ones.
 struct RuleFiles {
   dsl::PackFiles files;
   std::set<std::string> shipped;  // of these, where there are others
@@ -28,8 +29,8 @@ struct RuleFiles {
 [[nodiscard]] stream::Result<stream::LoadedPack> load_pack_from(const std::filesystem::path& directory);
 // Of several directories one pack.
 [[nodiscard]] stream::Result<stream::LoadedPack> load_pack_from(const std::vector<std::string>& directories);
-// The same for a reload: its cases must pass, too, as under `tocsin test`. Those of the shipped rules are tried where there are no others:
-// a site's rules may fire in them. `stop` ends it between two cases.
+// The same for a reload: its cases must pass, too, as under `tocsin test`. Those of the shipped rules are tried where
+// there are no others: a site's rules may fire in them. `stop` ends it between two cases.
 [[nodiscard]] stream::Result<stream::LoadedPack> load_tested_pack_from(const std::vector<std::string>& directories,
                                                                        const std::function<bool()>& stop);
 // What keeps the pack of these directories from loading, for whoever runs it.

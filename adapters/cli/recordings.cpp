@@ -50,7 +50,8 @@ std::string ended_with(const fs::path& directory) {
     for (const stream::EventRecord& event : (*entry)->events) {
       if (event.name != "end") continue;
       for (const auto& field : event.fields)
-        if (const auto* number = std::get_if<double>(&field.value); number != nullptr && (field.name == "code" || field.name == "signal"))
+        if (const auto* number = std::get_if<double>(&field.value);
+            number != nullptr && (field.name == "code" || field.name == "signal"))
           how = fmt::format("{} {:.0f}", field.name == "code" ? "exit status" : "signal", *number);
     }
   return how;
@@ -63,7 +64,8 @@ std::string outcome_of(const fs::path& directory) {
   std::vector<fs::path> files;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(directory, error))
-    if (entry.path().filename().string().starts_with("alerts") && entry.path().extension() == ".jsonl") files.push_back(entry.path());
+    if (entry.path().filename().string().starts_with("alerts") && entry.path().extension() == ".jsonl")
+      files.push_back(entry.path());
   std::sort(files.begin(), files.end());
   for (const fs::path& path : files) {
     std::ifstream file{path};
@@ -79,8 +81,9 @@ std::string outcome_of(const fs::path& directory) {
       const std::string reason = v.value("end_reason", "unknown");
       const std::string how = reason == "failed" ? ended_with(directory) : std::string{};
       const std::string nothing = reason == "failed" ? "no cause found" : "no fault found";
-      verdict = fmt::format("{} ({}{}{})", family.empty() ? nothing : stream::with_words(family, v.value("family_words", "")), reason,
-                            how.empty() ? "" : ", ", how);
+      verdict =
+          fmt::format("{} ({}{}{})", family.empty() ? nothing : stream::with_words(family, v.value("family_words", "")),
+                      reason, how.empty() ? "" : ", ", how);
     }
   }
   if (wrap::is_running(directory)) verdict = "running";
@@ -112,7 +115,8 @@ Recording look_at(const fs::path& directory) {
 std::vector<fs::path> all_recordings() {
   std::vector<fs::path> found;
   std::error_code error;
-  for (auto at = fs::directory_iterator(wrap::state_directory(), error); !error && at != fs::directory_iterator{}; at.increment(error)) {
+  for (auto at = fs::directory_iterator(wrap::state_directory(), error); !error && at != fs::directory_iterator{};
+       at.increment(error)) {
     std::error_code gone;
     if (at->is_directory(gone) && wrap::names_a_run(at->path().filename().string())) found.push_back(at->path());
   }
@@ -127,7 +131,8 @@ Result<fs::path> recording_named(const fs::path& argument) {
   if (argument == "last") {
     const auto all = all_recordings();
     if (all.empty())
-      return Error{Errc::not_found, "there is no recording in " + state.string() + ": tocsin wrap makes one, or name a directory"};
+      return Error{Errc::not_found,
+                   "there is no recording in " + state.string() + ": tocsin wrap makes one, or name a directory"};
     return all.back();
   }
   if (!argument.has_parent_path() && fs::exists(state / argument, error)) return state / argument;
@@ -153,7 +158,8 @@ int runs(bool json) {
                formats::printable(one.outcome));
   }
   if (json) fmt::print("{}\n", list.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
-  else if (all.empty()) say("tocsin runs: there is no recording in {}: tocsin wrap makes one\n", wrap::state_directory().string());
+  else if (all.empty())
+    say("tocsin runs: there is no recording in {}: tocsin wrap makes one\n", wrap::state_directory().string());
   return 0;
 }
 
@@ -183,7 +189,8 @@ int export_journal(const fs::path& argument, const fs::path& to) {
     out << formats::to_json(**entry);
   }
   if (entries == 0)
-    return cannot("there is no journal in " + directory->string() + ": name a directory that `tocsin wrap` or `tocsin ingest` made");
+    return cannot("there is no journal in " + directory->string() +
+                  ": name a directory that `tocsin wrap` or `tocsin ingest` made");
   if (!out.flush()) return cannot("cannot write " + (to.empty() ? std::string{"to standard output"} : to.string()));
   return 0;
 }

@@ -7,7 +7,8 @@
 
 namespace tocsin::adapters::cli {
 
-// The journal that an argument names: a directory; `last`, the newest recording of this user; or a recording as `tocsin runs` lists it.
+// The journal that an argument names: a directory; `last`, the newest recording of this user; or a recording as `tocsin
+// runs` lists it.
 [[nodiscard]] stream::Result<std::filesystem::path> recording_named(const std::filesystem::path& argument);
 
 // Those that wrap made for this user, the oldest first.

@@ -75,30 +75,36 @@ stream::Result<config::Config> configuration(const ServiceArguments& arguments, 
   }
   if (!arguments.kafka.empty()) {
     const auto address = kafka::parse_address(arguments.kafka);
-    if (!address) return stream::Error{stream::Errc::refused, arguments.kafka + " is no address; a configuration is named with --config"};
+    if (!address)
+      return stream::Error{stream::Errc::refused,
+                           arguments.kafka + " is no address; a configuration is named with --config"};
     config.kafka.brokers = {address->brokers};
     config.kafka.prefix = address->prefix;
   }
   if (command.count("--alertmanager") > 0) config.alertmanager.instances = arguments.given.alertmanager.instances;
   if (command.count("--listen") > 0) config.http.listen = arguments.given.http.listen;
-  for (const auto& [option, given, place] : {std::tuple{"--group", &arguments.given.kafka.group, &config.kafka.group},
-                                             std::tuple{"--instance", &arguments.given.kafka.instance_id, &config.kafka.instance_id}}) {
+  for (const auto& [option, given, place] :
+       {std::tuple{"--group", &arguments.given.kafka.group, &config.kafka.group},
+        std::tuple{"--instance", &arguments.given.kafka.instance_id, &config.kafka.instance_id}}) {
     if (command.count(option) == 0) continue;
     if (auto problem = config::problem_of(config::Form::name, option, *given); !problem.empty())
       return stream::Error{stream::Errc::refused, std::move(problem)};
     *place = *given;
   }
-  if (command.count("--session-timeout") > 0) config.kafka.session_timeout = std::chrono::seconds{arguments.session_seconds};
+  if (command.count("--session-timeout") > 0)
+    config.kafka.session_timeout = std::chrono::seconds{arguments.session_seconds};
   if (config.kafka.instance_id.empty()) config.kafka.instance_id = host();
   if (!arguments.rules.empty()) config.rules = {arguments.rules.string()};
-  if (config.kafka.brokers.empty()) return stream::Error{stream::Errc::refused, "name the cluster: --kafka ADDRESS, or --config FILE"};
+  if (config.kafka.brokers.empty())
+    return stream::Error{stream::Errc::refused, "name the cluster: --kafka ADDRESS, or --config FILE"};
   return config;
 }
 
 stream::Result<kafka::Address> address_of(const config::Config& config) {
   auto options = config::kafka_properties(config);
   if (!options) return options.error();
-  return kafka::Address{fmt::format("{}", fmt::join(config.kafka.brokers, ",")), config.kafka.prefix, std::move(*options)};
+  return kafka::Address{fmt::format("{}", fmt::join(config.kafka.brokers, ",")), config.kafka.prefix,
+                        std::move(*options)};
 }
 
 // The log in the form that the configuration asks for.
@@ -127,7 +133,8 @@ service::Log plain_log() {
 }
 
 // The role that ingests, where the configuration has sources; else nothing.
-stream::Result<std::unique_ptr<service::IngestRole>> start_ingest(const config::Config& config, const kafka::Address& address,
+stream::Result<std::unique_ptr<service::IngestRole>> start_ingest(const config::Config& config,
+                                                                  const kafka::Address& address,
                                                                   const service::Log& log, ServiceOutlet& outlet) {
   if (config.ingest.sources.empty()) return std::unique_ptr<service::IngestRole>{};
   service::IngestOptions options;
@@ -163,7 +170,9 @@ int run_as_service(const ServiceArguments& arguments, const CLI::App& command) {
   kafka::log_to(options.log.write);
   service::ReloadRequests reloads;
   options.reloads = &reloads;
-  options.load = [&rules = config->rules](const std::function<bool()>& stop) { return load_tested_pack_from(rules, stop); };
+  options.load = [&rules = config->rules](const std::function<bool()>& stop) {
+    return load_tested_pack_from(rules, stop);
+  };
   for (const std::string& directory : config->rules)
     if (directory != "shipped") options.watched.emplace_back(directory);
   on_signal(SIGHUP, ask_to_reload);
@@ -198,44 +207,6 @@ int run_as_service(const ServiceArguments& arguments, const CLI::App& command) {
   return static_cast<int>(ended);
 }
 
-int create(const std::string& address, const kafka::TopicShape& shape) {
-  const auto cluster = cluster_of(address);
-  if (!cluster) return cannot(cluster.error());
-  const auto made = kafka::create_topics(*cluster, shape);
-  if (!made) return cannot(made.error());
-  for (const std::string& name : *made) fmt::print("made {}\n", name);
-  const auto wrong = kafka::check_topics(*cluster);
-  if (!wrong) return cannot(wrong.error());
-  for (const std::string& line : *wrong) write_line(line);
-  return wrong->empty() ? 0 : 1;
-}
-
-int check(const std::string& address) {
-  const auto cluster = cluster_of(address);
-  if (!cluster) return cannot(cluster.error());
-  const auto wrong = kafka::check_topics(*cluster);
-  if (!wrong) return cannot(wrong.error());
-  for (const std::string& line : *wrong) write_line(line);
-  if (wrong->empty()) fmt::print("the topics are as they must be\n");
-  return wrong->empty() ? 0 : 1;
-}
-
-int read(const std::string& address, const std::string& name) {
-  std::vector<std::string> names;
-  for (const kafka::TopicSettings& topic : kafka::topic_settings()) names.emplace_back(topic.name);
-  if (std::find(names.begin(), names.end(), name) == names.end())
-    return cannot({stream::Errc::refused, fmt::format("the service has no topic '{}'{}; it has {}", formats::printable(name),
-                                                      dsl::nearest(name, names), fmt::join(names, ", "))});
-  const bool text = name == kafka::topic::alerts || name == kafka::topic::verdicts || name == kafka::topic::unattributed;
-  const auto cluster = cluster_of(address);
-  if (!cluster) return cannot(cluster.error());
-  const auto done = kafka::read_topic(*cluster, name, [&](const kafka::TopicRecord& record) {
-    if (text) fmt::print("{}\n", std::string_view{reinterpret_cast<const char*>(record.value.data()), record.value.size()});
-    else fmt::print("{}\t{}\t{}\t{} bytes\n", record.partition, record.offset, record.key, record.value.size());
-  });
-  return done ? 0 : cannot(done.error());
-}
-
 int send(const std::filesystem::path& journal, const std::string& address, bool follow) {
   const auto cluster = cluster_of(address);
   if (!cluster) return cannot(cluster.error());
@@ -248,10 +219,6 @@ int send(const std::filesystem::path& journal, const std::string& address, bool 
   if (!sent) return cannot(sent.error());
   fmt::print("{} entries sent, {} left\n", sent->sent, sent->left);
   return sent->left == 0 ? 0 : 3;
-}
-
-CLI::Option* add_kafka_option(CLI::App& command, std::string& address) {
-  return command.add_option("--kafka", address, cluster_text)->required()->option_text("ADDRESS (required)")->check(is_kafka_address());
 }
 
 }  // namespace
@@ -295,24 +262,29 @@ wrap::EngineEntry forwarding_engine(const std::string& address) {
     const auto sent = kafka::forward(options);
     if (!sent) return cannot(sent.error());
     if (sent->left > 0)
-      write_line(fmt::format("{} entries are not sent; later: tocsin forward {} --to {}", sent->left, journal.string(), address));
+      write_line(fmt::format("{} entries are not sent; later: tocsin forward {} --to {}", sent->left, journal.string(),
+                             address));
     return 0;
   };
 }
 
 void add_service_commands(CLI::App& app, int& status) {
   auto arguments = std::make_shared<ServiceArguments>();
-  auto* run = app.add_subcommand("run", "Judge the jobs of a Kafka cluster as a service, alone or as one of several instances");
-  run->add_option("--config", arguments->config, "The configuration, as deploy/tocsin.yml is one; the options below lead over it")
+  auto* run =
+      app.add_subcommand("run", "Judge the jobs of a Kafka cluster as a service, alone or as one of several instances");
+  run->add_option("--config", arguments->config,
+                  "The configuration, as deploy/tocsin.yml is one; the options below lead over it")
       ->option_text("FILE");
   run->add_option("--kafka", arguments->kafka, "The cluster: kafka://HOST:PORT[,HOST:PORT][/PREFIX of the topics]")
       ->option_text("ADDRESS")
       ->check(is_kafka_address());
-  run->add_option("--rules", arguments->rules, "A directory of rules (default: $TOCSIN_RULES, else the shipped rules)")->option_text("DIR");
+  run->add_option("--rules", arguments->rules, "A directory of rules (default: $TOCSIN_RULES, else the shipped rules)")
+      ->option_text("DIR");
   run->add_option_function<std::vector<std::string>>(
          "--alertmanager",
          [arguments](const std::vector<std::string>& urls) {
-           for (const std::string& url : urls) arguments->given.alertmanager.instances.push_back({url, {}, {}, {}, {}, {}, {}, {}});
+           for (const std::string& url : urls)
+             arguments->given.alertmanager.instances.push_back({url, {}, {}, {}, {}, {}, {}, {}});
          },
          "Post alerts to this Alertmanager, http://HOST:PORT; give each of a cluster")
       ->option_text("URL ...")
@@ -321,7 +293,8 @@ void add_service_commands(CLI::App& app, int& status) {
   run->add_option("--listen", arguments->given.http.listen,
                   "Serve /metrics and the API here (default: 127.0.0.1:9464; port 0: any free one)")
       ->option_text("HOST:PORT");
-  run->add_option("--group", arguments->given.kafka.group, "The group whose instances share the partitions (default: tocsin)")
+  run->add_option("--group", arguments->given.kafka.group,
+                  "The group whose instances share the partitions (default: tocsin)")
       ->option_text("NAME");
   run->add_option("--instance", arguments->given.kafka.instance_id,
                   "This instance's own name in the group, the same at each start (default: the host's)")
@@ -332,43 +305,21 @@ void add_service_commands(CLI::App& app, int& status) {
       ->check(CLI::Range(1, 1800));
   run->callback([arguments, run, &status] { status = run_as_service(*arguments, *run); });
 
-  auto address = std::make_shared<std::string>();
-  auto shape = std::make_shared<kafka::TopicShape>();
-  auto* topics = app.add_subcommand("topics", "Make the topics of the service in a cluster, or look at their settings");
-  topics->require_subcommand(1);
-  auto* create_command = topics->add_subcommand("create", "Make the topics that are not there, with the right settings");
-  add_kafka_option(*create_command, *address);
-  create_command->add_option("--partitions", shape->partitions, "Of the telemetry topic: how many shards there can be (default: 12)")
-      ->option_text("N")
-      ->check(CLI::Range(1, 10'000));
-  create_command->add_option("--replication", shape->replication, "Copies of each (default: 3, with fewer brokers 1)")
-      ->option_text("N")
-      ->check(CLI::Range(1, 100));
-  create_command->callback([address, shape, create_command, &status] {
-    shape->exactly = create_command->count("--partitions") > 0;
-    status = create(*address, *shape);
-  });
-  auto* check_command = topics->add_subcommand("check", "Say which settings are wrong, and how to mend them");
-  add_kafka_option(*check_command, *address);
-  check_command->callback([address, &status] { status = check(*address); });
-
-  auto name = std::make_shared<std::string>();
-  auto* read_command = topics->add_subcommand(
-      "read", "Print what is committed in a topic: alerts, verdicts and unattributed as JSON lines, of others what there is");
-  read_command->add_option("TOPIC", *name, "Which, without the prefix: alerts, verdicts, telemetry, state, …")
-      ->required()
-      ->option_text("(required)");
-  add_kafka_option(*read_command, *address);
-  read_command->callback([address, name, &status] { status = read(*address, *name); });
-
+  add_topic_commands(app, status);
   add_record_command(app, status);
 
   auto journal = std::make_shared<std::filesystem::path>();
   auto to = std::make_shared<std::string>();
   auto follow = std::make_shared<bool>(false);
-  auto* forward = app.add_subcommand("forward", "Send a journal's records to a cluster, from where it was left the last time");
-  forward->add_option("JOURNAL", *journal, "The directory of a journal, as wrap made it")->required()->option_text("(required)");
-  forward->add_option("--to", *to, cluster_text)->required()->option_text("ADDRESS (required)")->check(is_kafka_address());
+  auto* forward =
+      app.add_subcommand("forward", "Send a journal's records to a cluster, from where it was left the last time");
+  forward->add_option("JOURNAL", *journal, "The directory of a journal, as wrap made it")
+      ->required()
+      ->option_text("(required)");
+  forward->add_option("--to", *to, cluster_text)
+      ->required()
+      ->option_text("ADDRESS (required)")
+      ->check(is_kafka_address());
   forward->add_flag("--follow", *follow, "Go on while it is written, until the run has ended");
   forward->callback([journal, to, follow, &status] { status = send(*journal, *to, *follow); });
 }

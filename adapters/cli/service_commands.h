@@ -10,10 +10,12 @@
 
 namespace tocsin::adapters::cli {
 
-// The commands of the service: run, topics, forward. Each sets `status`.
+// The commands run and forward, with those of topics and record. Each sets `status`.
 void add_service_commands(CLI::App& app, int& status);
+void add_topic_commands(CLI::App& app, int& status);
 
-// What names a cluster: kafka://HOST:PORT…, or a configuration (FILE.yml) whose section kafka does, with its properties and secrets.
+// What names a cluster: kafka://HOST:PORT…, or a configuration (FILE.yml) whose section kafka does, with its properties
+// and secrets.
 [[nodiscard]] CLI::Validator is_kafka_address();
 [[nodiscard]] stream::Result<kafka::Address> cluster_of(const std::string& text);
 inline constexpr const char* cluster_text =

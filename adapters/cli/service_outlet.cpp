@@ -43,7 +43,10 @@ std::string json(const service::PushCounts& pushed) {
 
 ServiceOutlet::ServiceOutlet(const config::Config& config, stream::PackPtr pack, service::ReloadRequests& reloads,
                              service::PushRole& pushes)
-    : config_(config), reloads_(&reloads), pushes_(&pushes), metrics_({.most_jobs = static_cast<std::size_t>(config.limits.job_series)}) {
+    : config_(config),
+      reloads_(&reloads),
+      pushes_(&pushes),
+      metrics_({.most_jobs = static_cast<std::size_t>(config.limits.job_series)}) {
   rules_.pack = std::move(pack);
   rules_.since = std::chrono::system_clock::now();
 }
@@ -81,7 +84,8 @@ stream::Result<void> ServiceOutlet::start(const service::Log& log) {
   providers.not_ready = [this] { return not_ready(); };
   http::add_api(*server_, std::move(providers));
   http::page::add_page(*server_);
-  metrics_.observe([this] { return poster_ ? poster_->status() : alertmanager::PosterStatus{}; }, [this] { return server_->status(); });
+  metrics_.observe([this] { return poster_ ? poster_->status() : alertmanager::PosterStatus{}; },
+                   [this] { return server_->status(); });
   server_->start();
   return {};
 }
@@ -143,8 +147,9 @@ std::string ServiceOutlet::not_ready() const {
 
 std::string ServiceOutlet::metrics() {
   const auto rules = known_rules();
-  metrics_.publish(prometheus::ProcessFigures{version_number(), rules.pack->hash, rules.since, rules.reloads, rules.failures,
-                                              !rules.failure.empty(), rules.last_success, not_ready().empty()});
+  metrics_.publish(prometheus::ProcessFigures{version_number(), rules.pack->hash, rules.since, rules.reloads,
+                                              rules.failures, !rules.failure.empty(), rules.last_success,
+                                              not_ready().empty()});
   return metrics_.text();
 }
 
@@ -163,11 +168,14 @@ std::string ServiceOutlet::rules() const {
 
 std::string ServiceOutlet::status() const {
   std::string out = "{";
-  put(out, "version", version_number()), put(out, "group", config_.kafka.group), put(out, "instance", config_.kafka.instance_id);
+  put(out, "version", version_number()), put(out, "group", config_.kafka.group),
+      put(out, "instance", config_.kafka.instance_id);
   const auto rules = known_rules();
-  put(out, "pack", rules.pack->hash), put(out, "pack_since", formats::typed_time(std::chrono::floor<std::chrono::seconds>(*rules.since)));
+  put(out, "pack", rules.pack->hash),
+      put(out, "pack_since", formats::typed_time(std::chrono::floor<std::chrono::seconds>(*rules.since)));
   put(out, "reload_failure", rules.failure), put(out, "not_ready", not_ready());
-  put(out, "time", formats::typed_time(std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now())));
+  put(out, "time",
+      formats::typed_time(std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now())));
   formats::put_key(out, "partitions"), out += '[';
   const std::lock_guard lock{mutex_};
   for (const auto& [number, partition] : partitions_) {

@@ -23,7 +23,8 @@ namespace tocsin::adapters::cli {
 class ServiceOutlet final : public service::Outlet {
  public:
   // `reloads`: what POST /-/reload asks; `pushes`: what POST /api/v1/push does.
-  ServiceOutlet(const config::Config& config, stream::PackPtr pack, service::ReloadRequests& reloads, service::PushRole& pushes);
+  ServiceOutlet(const config::Config& config, stream::PackPtr pack, service::ReloadRequests& reloads,
+                service::PushRole& pushes);
   // Binds the port and begins to post and to serve. The error says what is wrong with an address.
   stream::Result<void> start(const service::Log& log);
   // Waits a few seconds until each Alertmanager that answers has the last alerts. False: one has not.

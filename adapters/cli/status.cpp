@@ -42,28 +42,31 @@ std::string undecided_text(const JobFigures& job) {
   std::string out;
   for (const auto& [missing, rules] : by_missing)
     out += fmt::format("    {}: {}\n",
-                       missing.empty() ? "too few values, or too few peers, so far" : fmt::format("without {}", fmt::join(missing, ", ")),
+                       missing.empty() ? "too few values, or too few peers, so far"
+                                       : fmt::format("without {}", fmt::join(missing, ", ")),
                        fmt::join(rules, ", "));
   return out;
 }
 
 std::string text_of(const JobFigures& job) {
   std::string out = "the cluster\n";
-  if (job.job != stream::cluster_subject) out = fmt::format("job {}, attempt {}: {}\n", job.job, job.attempt, figures_text(job));
+  if (job.job != stream::cluster_subject)
+    out = fmt::format("job {}, attempt {}: {}\n", job.job, job.attempt, figures_text(job));
   if (job.alerts.empty()) out += "  nothing fires\n";
   for (const JobFigures::Alert& alert : job.alerts)
     out += fmt::format("  fires: {:<8}  {}  {}\n", stream::name(alert.severity), alert.rule, alert.who);
   if (!job.undecided.empty())
-    out += fmt::format("  {} rule{} cannot decide:\n{}", job.undecided.size(), job.undecided.size() == 1 ? "" : "s", undecided_text(job));
+    out += fmt::format("  {} rule{} cannot decide:\n{}", job.undecided.size(), job.undecided.size() == 1 ? "" : "s",
+                       undecided_text(job));
   return out;
 }
 
 // An attempt that has ended, by its verdict: families in the place of rules.
 std::string text_of(const stream::Verdict& verdict) {
   const std::string nothing = verdict.end_reason == "failed" ? "no cause found" : "no fault found";
-  std::string out =
-      fmt::format("job {}, attempt {}: ended {}, {}: {}\n", verdict.subject, verdict.attempt, formats::time_text(verdict.ended),
-                  verdict.end_reason, verdict.family.empty() ? nothing : stream::with_words(verdict.family, verdict.family_words));
+  std::string out = fmt::format(
+      "job {}, attempt {}: ended {}, {}: {}\n", verdict.subject, verdict.attempt, formats::time_text(verdict.ended),
+      verdict.end_reason, verdict.family.empty() ? nothing : stream::with_words(verdict.family, verdict.family_words));
   for (const stream::Verdict::Line& line : verdict.families)
     if (line.standing == stream::Standing::undecidable)
       out += fmt::format("  could not decide {}{}{}\n", stream::with_words(line.family, line.words),
@@ -91,7 +94,8 @@ int status(const StatusOptions& options) {
   std::map<std::string, stream::Verdict> verdicts;  // the last of each job
   Observers observers;
   observers.report = [&verdicts](const stream::Report& report) {
-    if (const auto* verdict = std::get_if<stream::Verdict>(&report)) verdicts.insert_or_assign(verdict->subject, *verdict);
+    if (const auto* verdict = std::get_if<stream::Verdict>(&report))
+      verdicts.insert_or_assign(verdict->subject, *verdict);
   };
   observers.end = [&jobs](const stream::Shard& shard) {
     service::JobWatch watch;
@@ -115,7 +119,8 @@ int status(const StatusOptions& options) {
     std::erase_if(verdicts, [&options](const auto& one) { return one.first != options.job; });
   }
   if (shown.empty() && verdicts.empty() && !options.job.empty()) {
-    say("tocsin status: there is no job '{}' here; there {} {}\n", formats::printable(options.job), names.size() == 1 ? "is" : "are",
+    say("tocsin status: there is no job '{}' here; there {} {}\n", formats::printable(options.job),
+        names.size() == 1 ? "is" : "are",
         names.empty() ? "none" : formats::printable(fmt::format("{}", fmt::join(names, ", "))));
     return 1;
   }

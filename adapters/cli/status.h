@@ -13,8 +13,8 @@ struct StatusOptions {
   bool temporary = false;  // the journal is a copy of a topic
 };
 
-// Shows how the jobs of a journal stand at the end of what is written: their figures, the alerts that fire, and the rules that cannot decide
-// with the signals that they miss. Returns the exit status.
+// Shows how the jobs of a journal stand at the end of what is written: their figures, the alerts that fire, and the
+// rules that cannot decide with the signals that they miss. Returns the exit status.
 [[nodiscard]] int status(const StatusOptions& options);
 
 }  // namespace tocsin::adapters::cli

@@ -16,11 +16,13 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// systemd kills 60 s after its SIGTERM (deploy/systemd). Behind the brokers come the last posts to Alertmanager, five seconds at most.
+// systemd kills 60 s after its SIGTERM (deploy/systemd). Behind the brokers come the last posts to Alertmanager, five
+// seconds at most.
 constexpr auto for_brokers = 15s;
 constexpr timespec for_all{25, 0};
 
-constexpr const char* what_stays = ": what was judged after the last commit may not be committed; the next instance judges it again";
+constexpr const char* what_stays =
+    ": what was judged after the last commit may not be committed; the next instance judges it again";
 
 }  // namespace
 
@@ -29,7 +31,8 @@ StopSignals::StopSignals(std::function<void(const std::string&)> log) : log_(std
   sigaddset(&signals_, SIGTERM);
   sigaddset(&signals_, SIGINT);
   pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
-  for (const int number : {SIGTERM, SIGINT}) ::signal(number, SIG_DFL);  // who started it may have ignored them: they would never come
+  for (const int number : {SIGTERM, SIGINT})
+    ::signal(number, SIG_DFL);  // who started it may have ignored them: they would never come
   thread_ = std::thread{[this] { run(); }};
 }
 

@@ -9,10 +9,10 @@
 
 namespace tocsin::adapters::cli {
 
-// SIGTERM and SIGINT of a service, on a thread of their own, so that they count wherever the others wait. The first asks it to end, and from
-// then on nobody waits for brokers longer than fifteen seconds. The second ends it at once, and so does the time, where something waits in
-// spite of all that: what is committed stays, and a new start goes on from there.
-// Owned by the command, before all other threads: each has these signals blocked from here on.
+// SIGTERM and SIGINT of a service, on a thread of their own, so that they count wherever the others wait. The first
+// asks it to end, and from then on nobody waits for brokers longer than fifteen seconds. The second ends it at once,
+// and so does the time, where something waits in spite of all that: what is committed stays, and a new start goes on
+// from there. Owned by the command, before all other threads: each has these signals blocked from here on.
 class StopSignals {
  public:
   // `log`: what is logged where the process is ended so; by this thread.

@@ -27,9 +27,11 @@ constexpr std::size_t title_width = 15, indent = 4, usual_width = 100, least_wid
 // Of the terminal that is written to; else of the one that the command was started from, which a pipe of ours leads to.
 std::size_t width_of(int descriptor) {
   winsize size{};
-  if (::ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return std::clamp<std::size_t>(size.ws_col, least_width, most_width);
+  if (::ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+    return std::clamp<std::size_t>(size.ws_col, least_width, most_width);
   if (const char* columns = std::getenv("COLUMNS"))
-    if (const int set = std::atoi(columns); set > 0) return std::clamp<std::size_t>(static_cast<std::size_t>(set), least_width, most_width);
+    if (const int set = std::atoi(columns); set > 0)
+      return std::clamp<std::size_t>(static_cast<std::size_t>(set), least_width, most_width);
   return usual_width;
 }
 
@@ -51,8 +53,8 @@ std::string join(const Words& words, const char* between) {
   return text;
 }
 
-// "C2, … (unknown: a, b, c, d, e; rule was known in 72 % …)" as "C2, … (unknown: a, b, c and 2 more)": what a person may add to the data. The whole is
-// shown with --verbose, and stands in the JSON lines.
+// "C2, … (unknown: a, b, c, d, e; rule was known in 72 % …)" as "C2, … (unknown: a, b, c and 2 more)": what a person
+// may add to the data. The whole is shown with --verbose, and stands in the JSON lines.
 std::string shortened(const std::string& doubt) {
   constexpr int most = 3;
   const std::size_t begin = std::min(doubt.find(" ("), doubt.size());
@@ -63,7 +65,8 @@ std::string shortened(const std::string& doubt) {
   for (std::size_t at = doubt.find(',', begin); at < end; at = doubt.find(',', at + 1))
     if (signals++ == most) cut = at;
   // Less than two would save nothing.
-  return signals < most + 2 ? doubt.substr(0, end) + ")" : fmt::format("{} and {} more)", doubt.substr(0, cut), signals - most);
+  return signals < most + 2 ? doubt.substr(0, end) + ")"
+                            : fmt::format("{} and {} more)", doubt.substr(0, cut), signals - most);
 }
 
 }  // namespace
@@ -140,7 +143,8 @@ std::string Terminal::details(const stream::AlertTransition& t) const {
   std::string evidence;
   for (const auto& [name, value] : t.evidence)
     evidence += fmt::format("{}{} = {}", evidence.empty() ? "" : ", ", name, stream::quantity_text(value, ""));
-  for (const auto& [name, value] : t.evidence_texts) evidence += fmt::format("{}{} = {}", evidence.empty() ? "" : ", ", name, value);
+  for (const auto& [name, value] : t.evidence_texts)
+    evidence += fmt::format("{}{} = {}", evidence.empty() ? "" : ", ", name, value);
   if (!evidence.empty()) text += paragraph("evidence", evidence);
   return text;
 }
@@ -158,8 +162,8 @@ void Terminal::transition(const stream::AlertTransition& t) {
     std::string reason{stream::name(t.reason)};
     if (!t.explained_by.empty()) reason += " by " + t.explained_by;
     text += colour("1;32", fmt::format("▼ resolved  {}", printable(t.rule))) +
-            printable(fmt::format("  {}  {}  {}, {} after its first sign", describe(t.member), formats::time_text(t.at), reason,
-                                  formats::duration_text(t.at - t.since))) +
+            printable(fmt::format("  {}  {}  {}, {} after its first sign", describe(t.member), formats::time_text(t.at),
+                                  reason, formats::duration_text(t.at - t.since))) +
             "\n";
   }
   print(options_.out, text);
@@ -170,7 +174,8 @@ void Terminal::verdict(const stream::Verdict& v) {
   std::string text =
       colour("1", printable(fmt::format("■ verdict  job {}, attempt {}: {}", v.subject, v.attempt,
                                         v.family.empty() ? nothing : stream::with_words(v.family, v.family_words)))) +
-      printable(fmt::format("  (ended {}, {})", formats::time_text(v.ended), v.end_reason.empty() ? "reason unknown" : v.end_reason)) +
+      printable(fmt::format("  (ended {}, {})", formats::time_text(v.ended),
+                            v.end_reason.empty() ? "reason unknown" : v.end_reason)) +
       "\n";
   if (!v.shows.empty()) text += paragraph("shows", join(v.shows, "; "));
   for (const std::string& rule : v.quarantined) text += paragraph("rule failed", rule);

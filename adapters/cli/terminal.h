@@ -8,8 +8,8 @@
 
 namespace tocsin::adapters::cli {
 
-// Alerts and verdicts as a person reads them (formats::AlertForm), as wide as the terminal. What comes from jobs, rules and arguments is
-// made printable. Owned by the command that runs the engine.
+// Alerts and verdicts as a person reads them (formats::AlertForm), as wide as the terminal. What comes from jobs, rules
+// and arguments is made printable. Owned by the command that runs the engine.
 class Terminal final : public stream::AlertSink {
  public:
   struct Options {

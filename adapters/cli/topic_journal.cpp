@@ -29,7 +29,8 @@ Result<std::optional<kafka::Mark>> mark_of(const char* option, const std::string
   if (text.empty()) return std::optional<kafka::Mark>{};
   std::int64_t offset = 0;
   const auto [end, wrong] = std::from_chars(text.data(), text.data() + text.size(), offset);
-  if (wrong == std::errc{} && end == text.data() + text.size() && offset >= 0) return std::optional<kafka::Mark>{offset};
+  if (wrong == std::errc{} && end == text.data() + text.size() && offset >= 0)
+    return std::optional<kafka::Mark>{offset};
   auto time = formats::parse_time(text);
   if (!time) time = formats::parse_time(text + "Z");
   if (time) return std::optional<kafka::Mark>{*time};
@@ -40,12 +41,14 @@ Error no_such_job(const kafka::RecordOptions& asked, const kafka::Recorded& reco
   constexpr std::size_t most = 5;
   const std::vector<std::string> jobs{recorded.jobs.begin(), recorded.jobs.end()};
   const std::size_t shown = std::min(jobs.size(), most);
-  std::string text = fmt::format("no record of job '{}'{} in {}{}", formats::printable(asked.subject), dsl::nearest(asked.subject, jobs),
-                                 asked.begin || asked.end ? "this part of " : "", recorded.partition);
+  std::string text = fmt::format("no record of job '{}'{} in {}{}", formats::printable(asked.subject),
+                                 dsl::nearest(asked.subject, jobs), asked.begin || asked.end ? "this part of " : "",
+                                 recorded.partition);
   if (jobs.empty()) text += ": there is none of any job";
   else
     text += "; there are those of " +
-            formats::printable(fmt::format("{}", fmt::join(jobs.begin(), jobs.begin() + static_cast<std::ptrdiff_t>(shown), ", ")));
+            formats::printable(
+                fmt::format("{}", fmt::join(jobs.begin(), jobs.begin() + static_cast<std::ptrdiff_t>(shown), ", ")));
   if (jobs.size() > shown) text += fmt::format(" and {} more jobs", jobs.size() - shown);
   return {Errc::not_found, std::move(text)};
 }
@@ -57,11 +60,15 @@ void add_part_options(CLI::App& command, TopicPart& part) {
                         ->option_text("N")
                         ->check(CLI::Range(0, 1 << 20));
   auto* job =
-      command.add_option("--job", part.options.subject, "Of a cluster: the partition that has this job's records")->option_text("NAME");
+      command.add_option("--job", part.options.subject, "Of a cluster: the partition that has this job's records")
+          ->option_text("NAME");
   partition->excludes(job);
-  command.add_option("--from", part.from, "Of a cluster: from this offset or time on, 2026-11-21T02:14:43Z (default: the oldest)")
+  command
+      .add_option("--from", part.from,
+                  "Of a cluster: from this offset or time on, 2026-11-21T02:14:43Z (default: the oldest)")
       ->option_text("WHERE");
-  command.add_option("--until", part.until, "Of a cluster: up to this offset or time, without it (default: the newest)")
+  command
+      .add_option("--until", part.until, "Of a cluster: up to this offset or time, without it (default: the newest)")
       ->option_text("WHERE");
 }
 
@@ -70,7 +77,8 @@ bool names_a_cluster(const std::string& argument) {
 }
 
 Result<kafka::Recorded> copy(const TopicPart& part, const std::filesystem::path& journal) {
-  if (part.options.partition < 0 && part.options.subject.empty()) return Error{Errc::refused, "name a --partition or a --job"};
+  if (part.options.partition < 0 && part.options.subject.empty())
+    return Error{Errc::refused, "name a --partition or a --job"};
   auto options = part.options;
   options.journal = journal;
   auto from = mark_of("--from", part.from), until = mark_of("--until", part.until);
@@ -108,7 +116,8 @@ TemporaryJournal::TemporaryJournal(std::filesystem::path directory) : directory_
 
 Result<TemporaryJournal> TemporaryJournal::of(const TopicPart& part) {
   std::string name = (std::filesystem::temp_directory_path() / "tocsin-replay-XXXXXX").string();
-  if (::mkdtemp(name.data()) == nullptr) return Error{Errc::io, fmt::format("cannot make a directory {}: {}", name, std::strerror(errno))};
+  if (::mkdtemp(name.data()) == nullptr)
+    return Error{Errc::io, fmt::format("cannot make a directory {}: {}", name, std::strerror(errno))};
   TemporaryJournal journal{name};
   const auto copied = copy(part, journal.directory());
   if (!copied) return copied.error();
@@ -125,8 +134,12 @@ TemporaryJournal::~TemporaryJournal() {
 void add_record_command(CLI::App& app, int& status) {
   auto part = std::make_shared<TopicPart>();
   auto journal = std::make_shared<std::filesystem::path>();
-  auto* record = app.add_subcommand("record", "Copy a partition of a cluster's telemetry to a new journal, for replay and explain");
-  record->add_option("--kafka", part->cluster, cluster_text)->required()->option_text("ADDRESS (required)")->check(is_kafka_address());
+  auto* record = app.add_subcommand(
+      "record", "Copy a partition of a cluster's telemetry to a new journal, for replay and explain");
+  record->add_option("--kafka", part->cluster, cluster_text)
+      ->required()
+      ->option_text("ADDRESS (required)")
+      ->check(is_kafka_address());
   add_part_options(*record, *part);
   record->add_option("JOURNAL", *journal, "A new directory")->required()->option_text("(required)");
   record->callback([part, journal, &status] {
@@ -134,7 +147,8 @@ void add_record_command(CLI::App& app, int& status) {
     if (!copied) return void(status = cannot(copied.error()));
     const std::string& job = part->options.subject;
     fmt::print("{} entries recorded in {}{}\n", copied->entries, journal->string(),
-               job.empty() ? std::string{} : fmt::format(", {} of them of job {}", copied->of_subject, formats::printable(job)));
+               job.empty() ? std::string{}
+                           : fmt::format(", {} of them of job {}", copied->of_subject, formats::printable(job)));
     status = 0;
   });
 }

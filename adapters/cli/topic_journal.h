@@ -22,8 +22,8 @@ void add_part_options(CLI::App& command, TopicPart& part);
 // Whether an argument names a cluster, and not a journal: kafka://…, or a configuration, FILE.yml.
 [[nodiscard]] bool names_a_cluster(const std::string& argument);
 
-// Copies it into a journal, a directory that is new or empty. A job that has no record among those that are there is an error, which names
-// others, and leaves the directory empty.
+// Copies it into a journal, a directory that is new or empty. A job that has no record among those that are there is an
+// error, which names others, and leaves the directory empty.
 [[nodiscard]] stream::Result<kafka::Recorded> copy(const TopicPart& part, const std::filesystem::path& journal);
 
 // A copy that is there as long as this is; it also goes with a process that a signal ends.

@@ -56,7 +56,8 @@ class Printer final : public ingest::Output {
   [[nodiscard]] bool all_taken() const { return reasons_.empty(); }
 
   void summary(const stream::SignalTable& known) const {
-    fmt::print("{} samples, {} lines and {} events of {} jobs; {} values not kept\n", samples_, lines_, events_, jobs_.size(), unwanted_);
+    fmt::print("{} samples, {} lines and {} events of {} jobs; {} values not kept\n", samples_, lines_, events_,
+               jobs_.size(), unwanted_);
     if (placed_ > 0) fmt::print("{} starts name the nodes of their job\n", placed_);
     if (of_nodes_ > 0) fmt::print("{} records name a node and no job: they go to the jobs that are on it\n", of_nodes_);
     std::uint64_t all = 0;
@@ -100,8 +101,9 @@ class Printer final : public ingest::Output {
     if (all.empty()) return;
     ++placed_;
     constexpr std::size_t most = 8;
-    fmt::print("{}:{}: job {} is on {} nodes until its end: {}{}\n", file_, first_line + start.place, start.job, all.size(),
-               fmt::join(std::span{all}.first(std::min(all.size(), most)), ", "), all.size() > most ? ", …" : "");
+    fmt::print("{}:{}: job {} is on {} nodes until its end: {}{}\n", file_, first_line + start.place, start.job,
+               all.size(), fmt::join(std::span{all}.first(std::min(all.size(), most)), ", "),
+               all.size() > most ? ", …" : "");
   }
 
   std::string file_;
@@ -112,16 +114,20 @@ class Printer final : public ingest::Output {
   std::set<std::string, std::less<>> jobs_;
 };
 
-stream::Result<ingest::Source> source_named(const config::Config& config, const std::string& file, const std::string& name) {
+stream::Result<ingest::Source> source_named(const config::Config& config, const std::string& file,
+                                            const std::string& name) {
   const auto& sources = config.ingest.sources;
   std::vector<std::string> names;
   for (const auto& source : sources) {
     if (source.name == name || (name.empty() && sources.size() == 1)) return source;
     names.push_back(source.name);
   }
-  if (sources.empty()) return Error{Errc::not_found, fmt::format("{} has no ingest.sources: docs/ingest.md says how one is written", file)};
+  if (sources.empty())
+    return Error{Errc::not_found,
+                 fmt::format("{} has no ingest.sources: docs/ingest.md says how one is written", file)};
   if (name.empty())
-    return Error{Errc::not_found, fmt::format("{} has several sources: name one with --source: {}", file, fmt::join(names, ", "))};
+    return Error{Errc::not_found,
+                 fmt::format("{} has several sources: name one with --source: {}", file, fmt::join(names, ", "))};
   return Error{Errc::not_found, fmt::format("{} has no source '{}'{}", file, name, dsl::nearest(name, names))};
 }
 

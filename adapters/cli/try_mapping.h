@@ -12,8 +12,8 @@ struct TryOptions {
   bool quiet = false;   // no summary
 };
 
-// Prints what a source's mapping makes of a file, line by line, and a summary. 0: done; 1: done, but something was left out (strict); 2:
-// could not.
+// Prints what a source's mapping makes of a file, line by line, and a summary. 0: done; 1: done, but something was left
+// out (strict); 2: could not.
 [[nodiscard]] int try_mapping(const TryOptions& options);
 
 }  // namespace tocsin::adapters::cli

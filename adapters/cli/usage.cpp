@@ -29,7 +29,8 @@ std::string stranger(const CLI::App& app, const CLI::App& command) {
   words.erase(std::remove(words.begin(), words.end(), "--"), words.end());
   if (words.empty()) return "";
   // What stands before the first option is parsed last, and listed last.
-  const auto option = std::find_if(words.begin(), words.end(), [](const std::string& word) { return word.starts_with("-"); });
+  const auto option =
+      std::find_if(words.begin(), words.end(), [](const std::string& word) { return word.starts_with("-"); });
   std::vector<std::string> known;
   if (option != words.end()) {
     for (const CLI::Option* one : command.get_options())

@@ -4,7 +4,8 @@
 
 namespace tocsin::adapters::cli {
 
-// What `tocsin --version` prints: version, commit, and the newest form of each message and file that this program writes.
+// What `tocsin --version` prints: version, commit, and the newest form of each message and file that this program
+// writes.
 [[nodiscard]] std::string version();
 [[nodiscard]] std::string version_number();  // 1.2.3
 

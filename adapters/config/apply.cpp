@@ -12,10 +12,12 @@ std::vector<std::string> warnings(const Config& config) {
   if (listen && !listen->loopback()) {
     if (http.user.empty() && http.token_file.empty() && http.client_ca_file.empty())
       all.push_back("http.listen: " + http.listen +
-                    " can be reached from other machines, and who reaches it may read all and reload the rules; set http.token_file, or "
+                    " can be reached from other machines, and who reaches it may read all and reload the rules; set "
+                    "http.token_file, or "
                     "http.user and http.password_file");
     if (http.certificate_file.empty() && !(http.user.empty() && http.token_file.empty()))
-      all.push_back("http.listen: " + http.listen + " takes credentials without TLS; set http.certificate_file and http.key_file");
+      all.push_back("http.listen: " + http.listen +
+                    " takes credentials without TLS; set http.certificate_file and http.key_file");
   }
   for (const auto& instance : config.alertmanager.instances)
     if (instance.url.starts_with("http://") && !(instance.user.empty() && instance.token_file.empty()))
@@ -27,8 +29,9 @@ alertmanager::PosterOptions poster_options(const Config& config) {
   const auto& from = config.alertmanager;
   alertmanager::PosterOptions to;
   for (const auto& one : from.instances)
-    to.instances.push_back(
-        {one.url, {one.ca_file, one.certificate_file, one.key_file, one.server_name}, {one.user, one.password_file, one.token_file}});
+    to.instances.push_back({one.url,
+                            {one.ca_file, one.certificate_file, one.key_file, one.server_name},
+                            {one.user, one.password_file, one.token_file}});
   to.labels = from.labels;
   to.external_url = config.http.external_url;
   to.runbook_url = from.runbook_url;
@@ -60,7 +63,8 @@ stream::Result<std::map<std::string, std::string>> kafka_properties(const Config
   auto properties = config.kafka.properties;
   for (const auto& [name, file] : config.kafka.property_files) {
     auto secret = net::read_secret(file);
-    if (!secret) return stream::Error{secret.error().code, "kafka.property_files." + name + ": " + secret.error().message};
+    if (!secret)
+      return stream::Error{secret.error().code, "kafka.property_files." + name + ": " + secret.error().message};
     properties[name] = std::move(*secret);
   }
   return properties;

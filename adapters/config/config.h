@@ -15,7 +15,8 @@ namespace tocsin::adapters::config {
 using Path = std::filesystem::path;
 using Milliseconds = std::chrono::milliseconds;
 
-// The configuration of `tocsin run`: one YAML file. What each option means, its unit and default: options.h and docs/configuration.md.
+// The configuration of `tocsin run`: one YAML file. What each option means, its unit and default: options.h and
+// docs/configuration.md.
 struct Config {
   struct Kafka {
     std::vector<std::string> brokers;  // host:port

@@ -22,7 +22,8 @@ bool host_and_port(const std::string& text) {
 
 std::string problem_of(Form form, const std::string& name, const std::string& text) {
   if (text.empty())
-    return form == Form::name ? fmt::format("{} is empty: write a name of letters, digits, '.', '_' and '-'", name) : std::string{};
+    return form == Form::name ? fmt::format("{} is empty: write a name of letters, digits, '.', '_' and '-'", name)
+                              : std::string{};
   switch (form) {
     case Form::url: {
       const auto url = net::parse_url(text);

@@ -44,7 +44,8 @@ class NodesReader {
 
  private:
   void wrong(const YAML::Mark& mark, const std::string& message) {
-    problems_ += fmt::format("{}{}:{}:{}: {}", problems_.empty() ? "" : "\n", file_, mark.line + 1, mark.column + 1, message);
+    problems_ +=
+        fmt::format("{}{}:{}:{}: {}", problems_.empty() ? "" : "\n", file_, mark.line + 1, mark.column + 1, message);
   }
   void wrong(const YAML::Node& node, const std::string& message) { wrong(node.Mark(), message); }
 
@@ -78,7 +79,8 @@ class NodesReader {
     read_texts(node, {{"rack", &made.rack}}, "gpus");
     const YAML::Node gpus = node["gpus"];
     if (!gpus.IsDefined()) return made;
-    if (!gpus.IsSequence()) wrong(gpus, "gpus is a list: write - {index: 0, pci: \"00000000:1B:00.0\", uuid: GPU-…}, a line each");
+    if (!gpus.IsSequence())
+      wrong(gpus, "gpus is a list: write - {index: 0, pci: \"00000000:1B:00.0\", uuid: GPU-…}, a line each");
     for (const auto& gpu : gpus) {
       auto& one = made.gpus.emplace_back();
       if (gpu.IsMap()) read_texts(gpu, {{"index", &one.index}, {"pci", &one.pci}, {"uuid", &one.uuid}}, "");

@@ -34,12 +34,14 @@ const Option all_options[] = {
     {"kafka", "group", [](Config& c) -> Place { return &c.kafka.group; },
      "The consumer group. Its instances divide the partitions among them.", Form::name},
     {"kafka", "instance_id", [](Config& c) -> Place { return &c.kafka.instance_id; },
-     "The name of this instance in the group, which it keeps over restarts. No two have the same. Empty: the host's name.",
+     "The name of this instance in the group, which it keeps over restarts. No two have the same. Empty: the host's "
+     "name.",
      Form::name_or_none},
     {"kafka",
      "session_timeout",
      [](Config& c) -> Place { return &c.kafka.session_timeout; },
-     "How long an instance may be silent before its partitions go to others. No alert is posted once they may have gone.",
+     "How long an instance may be silent before its partitions go to others. No alert is posted once they may have "
+     "gone.",
      {},
      {},
      6 * second,
@@ -104,7 +106,8 @@ const Option all_options[] = {
     {"http", "listen", [](Config& c) -> Place { return &c.http.listen; },
      "The address and port of the server. Beyond loopback, set credentials and a certificate too.", Form::listen},
     {"http", "external_url", [](Config& c) -> Place { return &c.http.external_url; },
-     "This server as readers of alerts reach it: generatorURL leads to an alert on its page. Empty: alerts have none.", Form::url},
+     "This server as readers of alerts reach it: generatorURL leads to an alert on its page. Empty: alerts have none.",
+     Form::url},
     {"http", "certificate_file", [](Config& c) -> Place { return &c.http.certificate_file; },
      "The certificate (PEM, with its chain) for TLS. Empty: no TLS."},
     {"http", "key_file", [](Config& c) -> Place { return &c.http.key_file; }, "The key of the certificate."},
@@ -123,7 +126,14 @@ const Option all_options[] = {
      {},
      kib,
      mib},
-    {"http", "body_size", [](Config& c) -> Place { return Size{&c.http.body_size}; }, "The largest body of a request.", {}, {}, kib, gib},
+    {"http",
+     "body_size",
+     [](Config& c) -> Place { return Size{&c.http.body_size}; },
+     "The largest body of a request.",
+     {},
+     {},
+     kib,
+     gib},
     {"http",
      "connections",
      [](Config& c) -> Place { return &c.http.connections; },
@@ -164,7 +174,12 @@ const Option all_options[] = {
     {"ingest", "sources", [](Config& c) -> Place { return &c.ingest.sources; },
      "The topics, and how to read each. None: nothing is ingested."},
 
-    {"log", "format", [](Config& c) -> Place { return &c.log.format; }, "How a line of the log is written.", {}, {"logfmt", "json"}},
+    {"log",
+     "format",
+     [](Config& c) -> Place { return &c.log.format; },
+     "How a line of the log is written.",
+     {},
+     {"logfmt", "json"}},
     {"log",
      "level",
      [](Config& c) -> Place { return &c.log.level; },
@@ -210,10 +225,14 @@ using Instance = Config::Alertmanager::Instance;
 const InstanceOption of_instances[] = {
     {"url", [](Instance& i) -> Place { return &i.url; }, "Its address.", Form::url, true},
     {"user", [](Instance& i) -> Place { return &i.user; }, "The user of basic authentication."},
-    {"password_file", [](Instance& i) -> Place { return &i.password_file; }, "The user's password: the first line of this file."},
-    {"token_file", [](Instance& i) -> Place { return &i.token_file; }, "The token of bearer authentication: the first line of this file."},
-    {"ca_file", [](Instance& i) -> Place { return &i.ca_file; }, "The authorities that its certificate may be of. Empty: the system's."},
-    {"server_name", [](Instance& i) -> Place { return &i.server_name; }, "The name in its certificate, where it is not the host's."},
+    {"password_file", [](Instance& i) -> Place { return &i.password_file; },
+     "The user's password: the first line of this file."},
+    {"token_file", [](Instance& i) -> Place { return &i.token_file; },
+     "The token of bearer authentication: the first line of this file."},
+    {"ca_file", [](Instance& i) -> Place { return &i.ca_file; },
+     "The authorities that its certificate may be of. Empty: the system's."},
+    {"server_name", [](Instance& i) -> Place { return &i.server_name; },
+     "The name in its certificate, where it is not the host's."},
     {"certificate_file", [](Instance& i) -> Place { return &i.certificate_file; }, "The certificate of this program."},
     {"key_file", [](Instance& i) -> Place { return &i.key_file; }, "The key of that certificate."},
 };
@@ -236,9 +255,12 @@ constexpr std::pair<std::string_view, std::string_view> reserved[] = {
     {"acks", ""},
     {"request.required.acks", ""},
 };
-constexpr std::string_view secrets[] = {
-    "sasl.password",          "ssl.key.password", "ssl.keystore.password", "ssl.key.pem", "sasl.oauthbearer.client.secret",
-    "sasl.oauthbearer.config"};
+constexpr std::string_view secrets[] = {"sasl.password",
+                                        "ssl.key.password",
+                                        "ssl.keystore.password",
+                                        "ssl.key.pem",
+                                        "sasl.oauthbearer.client.secret",
+                                        "sasl.oauthbearer.config"};
 
 }  // namespace
 
@@ -246,7 +268,9 @@ std::span<const Option> options() { return all_options; }
 std::span<const InstanceOption> instance_options() { return of_instances; }
 std::span<const Section> sections() { return all_sections; }
 std::span<const std::pair<std::string_view, std::string_view>> reserved_properties() { return reserved; }
-bool secret_property(std::string_view name) { return std::find(std::begin(secrets), std::end(secrets), name) != std::end(secrets); }
+bool secret_property(std::string_view name) {
+  return std::find(std::begin(secrets), std::end(secrets), name) != std::end(secrets);
+}
 bool property_of_file(std::string_view name) { return secret_property(name) || name == "sasl.username"; }
 
 }  // namespace tocsin::adapters::config

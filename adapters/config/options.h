@@ -11,7 +11,8 @@
 
 #include "adapters/config/config.h"
 
-// The table of options: the one place that knows their names, units, limits and meanings. Reading, showing and the reference follow it.
+// The table of options: the one place that knows their names, units, limits and meanings. Reading, showing and the
+// reference follow it.
 namespace tocsin::adapters::config {
 
 // What a text must be, besides text.
@@ -26,8 +27,8 @@ struct Size {  // of memory, in bytes
   std::uint64_t* bytes;
 };
 // Where the value of an option is.
-using Place =
-    std::variant<std::string*, Path*, bool*, std::uint64_t*, Size, Milliseconds*, Texts*, TextsByName*, PathsByName*, Instances*, Sources*>;
+using Place = std::variant<std::string*, Path*, bool*, std::uint64_t*, Size, Milliseconds*, Texts*, TextsByName*,
+                           PathsByName*, Instances*, Sources*>;
 
 struct Option {
   std::string_view section, name;

@@ -69,8 +69,10 @@ void Reader::check_pairs() {
   };
   const auto& http = config_.http;
   if (http.user.empty() != http.password_file.empty())
-    wrong(at(http.user.empty() ? "http.password_file" : "http.user"), "http.user and http.password_file need each other: set both or none");
-  if (http.user.find(':') != http.user.npos) wrong(at("http.user"), "http.user has a colon in it, which ends the name: choose another");
+    wrong(at(http.user.empty() ? "http.password_file" : "http.user"),
+          "http.user and http.password_file need each other: set both or none");
+  if (http.user.find(':') != http.user.npos)
+    wrong(at("http.user"), "http.user has a colon in it, which ends the name: choose another");
   if (http.certificate_file.empty() != http.key_file.empty())
     wrong(at(http.key_file.empty() ? "http.certificate_file" : "http.key_file"),
           "http.certificate_file and http.key_file need each other: set both or none");
@@ -81,20 +83,24 @@ void Reader::check_pairs() {
       wrong(at("http.certificate_file"), "http: " + fit.error().message);
   for (const auto& [name, path] : config_.kafka.property_files)
     if (config_.kafka.properties.contains(name))
-      wrong(at("kafka.property_files"), fmt::format("{} stands in kafka.properties and in kafka.property_files: keep one", name));
+      wrong(at("kafka.property_files"),
+            fmt::format("{} stands in kafka.properties and in kafka.property_files: keep one", name));
   for (const auto& source : config_.ingest.sources)
     if (source.topic.starts_with(config_.kafka.prefix + '.'))
       wrong(at("ingest.sources"),
-            fmt::format("ingest.sources reads {}, which is one of tocsin's own topics: name one of another program", source.topic));
+            fmt::format("ingest.sources reads {}, which is one of tocsin's own topics: name one of another program",
+                        source.topic));
   if (checks_files_ && !config_.ingest.nodes.empty() && problems_.empty())
-    if (const auto nodes = read_nodes(config_.ingest.nodes); !nodes) problems_.emplace_back(std::pair{0, 0}, nodes.error().message);
+    if (const auto nodes = read_nodes(config_.ingest.nodes); !nodes)
+      problems_.emplace_back(std::pair{0, 0}, nodes.error().message);
   for (const Option& option : options()) {
     if (!option.needed) continue;
     const Place place = option.place(config_);
     const auto* list = std::get_if<Texts*>(&place);
     if (list && (*list)->empty() && !given_.contains(joined(option.section, option.name)))
-      wrong(YAML::Mark{}, fmt::format("{} is missing, and has no default: write {}", joined(option.section, option.name),
-                                      type_of(place, option.form, option.choices)));
+      wrong(YAML::Mark{},
+            fmt::format("{} is missing, and has no default: write {}", joined(option.section, option.name),
+                        type_of(place, option.form, option.choices)));
   }
 }
 
@@ -104,7 +110,8 @@ stream::Result<Config> Reader::read(const std::string& text) {
     if (documents.size() > 1) wrong(documents[1], "the file holds several documents: keep one, without a line ---");
     const YAML::Node root = documents.empty() ? YAML::Node{} : documents.front();
     if (root.IsMap()) read_section(root, "");
-    else if (!root.IsNull()) wrong(root, "a configuration is a mapping of sections: kafka, rules, alertmanager, http, ingest, log, limits");
+    else if (!root.IsNull())
+      wrong(root, "a configuration is a mapping of sections: kafka, rules, alertmanager, http, ingest, log, limits");
     if (root.IsNull() || problems_.empty() || root.IsMap()) check_pairs();
   } catch (const YAML::Exception& error) {
     const bool tab = text.find("\t") != text.npos;
@@ -120,12 +127,15 @@ stream::Result<Config> Reader::read(const std::string& text) {
   return Error{Errc::malformed, all};
 }
 
-stream::Result<Config> parse_config(const std::string& text, const std::string& file_name) { return Reader{file_name, false}.read(text); }
+stream::Result<Config> parse_config(const std::string& text, const std::string& file_name) {
+  return Reader{file_name, false}.read(text);
+}
 
 stream::Result<Config> read_config(const Path& file) {
   constexpr std::uintmax_t largest = 4u << 20;
   std::error_code error;
-  if (std::filesystem::is_directory(file, error)) return Error{Errc::io, file.string() + " is a directory, and not a file"};
+  if (std::filesystem::is_directory(file, error))
+    return Error{Errc::io, file.string() + " is a directory, and not a file"};
   std::ifstream in{file, std::ios::binary};
   if (!in) return Error{Errc::io, fmt::format("cannot read {}: {}", file.string(), std::strerror(errno))};
   if (std::filesystem::file_size(file, error) > largest && !error)

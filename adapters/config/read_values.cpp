@@ -25,8 +25,10 @@ std::string problem_of_property(const std::string& name, const std::string& valu
                           : fmt::format("{} is set by the option {}", name, ours);
   if (!in_a_file && secret_property(name))
     return fmt::format("{} is a secret: put it into a file, and name that in kafka.property_files", name);
-  if (!kafka::is_option(name)) return fmt::format("librdkafka has no property {}{}", name, dsl::nearest(name, kafka::option_names()));
-  if (in_a_file) return property_of_file(name) ? "" : fmt::format("{} is no secret: write its value in kafka.properties", name);
+  if (!kafka::is_option(name))
+    return fmt::format("librdkafka has no property {}{}", name, dsl::nearest(name, kafka::option_names()));
+  if (in_a_file)
+    return property_of_file(name) ? "" : fmt::format("{} is no secret: write its value in kafka.properties", name);
   const std::string problem = kafka::problem_of_option(name, value);
   return problem.empty() ? "" : fmt::format("kafka.properties: {}", problem);
 }
@@ -42,7 +44,8 @@ bool Reader::is_scalar(const YAML::Node& node, const std::string& name, const st
 
 void Reader::in_limits(std::uint64_t value, const YAML::Node& node, std::string (*shown)(std::uint64_t)) {
   if (value >= option_->least && value <= option_->most) return;
-  wrong(node, fmt::format("{} is {} to {}, and not {}", name_, shown(option_->least), shown(option_->most), node.Scalar()));
+  wrong(node,
+        fmt::format("{} is {} to {}, and not {}", name_, shown(option_->least), shown(option_->most), node.Scalar()));
 }
 
 void Reader::set(std::string* place, const YAML::Node& node) {
@@ -50,8 +53,8 @@ void Reader::set(std::string* place, const YAML::Node& node) {
   if (!is_scalar(node, name_, type_of(place, form_, choices))) return;
   *place = node.Scalar();
   if (!choices.empty() && std::find(choices.begin(), choices.end(), *place) == choices.end())
-    return wrong(node,
-                 fmt::format("{} is {}, and not '{}'{}", name_, type_of(place, form_, choices), *place, dsl::nearest(*place, choices)));
+    return wrong(node, fmt::format("{} is {}, and not '{}'{}", name_, type_of(place, form_, choices), *place,
+                                   dsl::nearest(*place, choices)));
   check_form(*place, node);
 }
 
@@ -70,7 +73,8 @@ void Reader::check_file(const Path& path, const YAML::Node& node) {
   if (!checks_files_ || path.empty()) return;
   if (std::error_code error; std::filesystem::is_directory(path, error))
     return wrong(node, fmt::format("{}: {} is a directory, and not a file", name_, path.string()));
-  if (!std::ifstream{path}) wrong(node, fmt::format("{}: cannot read {}: {}", name_, path.string(), std::strerror(errno)));
+  if (!std::ifstream{path})
+    wrong(node, fmt::format("{}: cannot read {}: {}", name_, path.string(), std::strerror(errno)));
 }
 
 void Reader::check_secret(const Path& path, const YAML::Node& node) {
@@ -78,7 +82,8 @@ void Reader::check_secret(const Path& path, const YAML::Node& node) {
   const std::size_t before = problems_.size();
   check_file(path, node);
   if (problems_.size() != before) return;
-  if (const auto secret = net::read_secret(path); !secret) wrong(node, fmt::format("{}: {}", name_, secret.error().message));
+  if (const auto secret = net::read_secret(path); !secret)
+    wrong(node, fmt::format("{}: {}", name_, secret.error().message));
 }
 
 void Reader::set(bool* place, const YAML::Node& node) {
@@ -116,10 +121,11 @@ void Reader::set(Milliseconds* place, const YAML::Node& node) {
 
 void Reader::set(Texts* place, const YAML::Node& node) {
   if (!node.IsSequence())
-    return wrong(node,
-                 node.IsScalar() ? fmt::format("{} is a list: write [{}]", name_, node.Scalar()) : fmt::format("{} is a list", name_));
+    return wrong(node, node.IsScalar() ? fmt::format("{} is a list: write [{}]", name_, node.Scalar())
+                                       : fmt::format("{} is a list", name_));
   place->clear();
-  if (node.size() == 0 && option_ && option_->needed) wrong(node, fmt::format("{} is empty: write {}", name_, type_of(place, form_, {})));
+  if (node.size() == 0 && option_ && option_->needed)
+    wrong(node, fmt::format("{} is empty: write {}", name_, type_of(place, form_, {})));
   if (node.size() == 0 && name_ == "rules") wrong(node, "rules is empty, and nothing would be judged: write [shipped]");
   for (const auto& item : node) {
     if (item.IsNull()) key_ = item.Mark();
@@ -128,7 +134,8 @@ void Reader::set(Texts* place, const YAML::Node& node) {
     if (item.Scalar().empty()) wrong(item, fmt::format("{} has an empty text", name_));
     check_form(item.Scalar(), item);
     std::error_code error;
-    if (name_ == "rules" && checks_files_ && item.Scalar() != "shipped" && !std::filesystem::is_directory(item.Scalar(), error))
+    if (name_ == "rules" && checks_files_ && item.Scalar() != "shipped" &&
+        !std::filesystem::is_directory(item.Scalar(), error))
       wrong(item, fmt::format("rules: {} is no directory; shipped is the program's own", item.Scalar()));
   }
 }
@@ -141,7 +148,8 @@ void Reader::set(TextsByName* place, const YAML::Node& node) {
     if (!is_scalar(value, joined(name_, key.Scalar()), "a text")) return;
     (*place)[key.Scalar()] = value.Scalar();
     if (labels && alertmanager::own_label(key.Scalar()))
-      wrong(key, fmt::format("{} is a label that alerts have of their own: choose another name", joined(name_, key.Scalar())));
+      wrong(key, fmt::format("{} is a label that alerts have of their own: choose another name",
+                             joined(name_, key.Scalar())));
     else if (labels && !alertmanager::valid_label(key.Scalar()))
       wrong(key, fmt::format("'{}' is no name of a label: letters, digits and '_', no digit first", key.Scalar()));
   });
@@ -163,7 +171,8 @@ void Reader::check_properties(const YAML::Node& node, bool files) {
   for (const auto& pair : node) {
     if (!pair.first.IsScalar() || !pair.second.IsScalar()) continue;
     const std::string &property = pair.first.Scalar(), &value = pair.second.Scalar();
-    if (const std::string problem = problem_of_property(property, value, files); !problem.empty()) wrong(pair.first, problem);
+    if (const std::string problem = problem_of_property(property, value, files); !problem.empty())
+      wrong(pair.first, problem);
     else if (!files && property.ends_with(".location")) check_location(property, value, pair.second);
   }
 }

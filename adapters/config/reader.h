@@ -17,7 +17,8 @@ namespace tocsin::adapters::config {
 
 // "a.b" of two parts; a section's own name where there is no option's.
 inline std::string joined(std::string_view section, std::string_view name) {
-  return section.empty() || name.empty() ? std::string{section} + std::string{name} : fmt::format("{}.{}", section, name);
+  return section.empty() || name.empty() ? std::string{section} + std::string{name}
+                                         : fmt::format("{}.{}", section, name);
 }
 
 // Reads a configuration, and gathers what is wrong with it.
@@ -29,7 +30,8 @@ class Reader {
 
  private:
   void wrong(const YAML::Mark& mark, const std::string& message) {
-    problems_.emplace_back(std::pair{mark.line, mark.column}, fmt::format("{}:{}:{}: {}", file_, mark.line + 1, mark.column + 1, message));
+    problems_.emplace_back(std::pair{mark.line, mark.column},
+                           fmt::format("{}:{}:{}: {}", file_, mark.line + 1, mark.column + 1, message));
   }
   void wrong(const YAML::Node& node, const std::string& message) { wrong(node.Mark(), message); }
 
@@ -58,8 +60,8 @@ class Reader {
   void set(Sources* place, const YAML::Node& node);
   // Items of a list that have options of their own.
   template <class One>
-  void set_items(std::vector<One>* place, std::span<const ItemOption<One>> options, const char* example, const YAML::Node& node,
-                 void (Reader::*check)(const One&, const YAML::Node&));
+  void set_items(std::vector<One>* place, std::span<const ItemOption<One>> options, const char* example,
+                 const YAML::Node& node, void (Reader::*check)(const One&, const YAML::Node&));
   void in_limits(std::uint64_t value, const YAML::Node& node, std::string (*shown)(std::uint64_t));
   void check_form(const std::string& text, const YAML::Node& node);
   void check_file(const Path& path, const YAML::Node& node);
@@ -69,7 +71,8 @@ class Reader {
   void check_pairs();
   void check_instance(const Config::Alertmanager::Instance& instance, const YAML::Node& node);
   void check_source(const ingest::Source& source, const YAML::Node& node);
-  void check_mapping(const std::map<std::string, std::string>& texts, const YAML::Node& node, std::string (*problem)(std::string_view));
+  void check_mapping(const std::map<std::string, std::string>& texts, const YAML::Node& node,
+                     std::string (*problem)(std::string_view));
 
   std::string file_;
   bool checks_files_;
@@ -95,7 +98,9 @@ void Reader::each(const YAML::Node& map, const std::string& where, Visit visit) 
     }
     const auto [before, fresh] = lines.emplace(pair.first.Scalar(), pair.first.Mark().line + 1);
     if (fresh) visit(pair.first, pair.second);
-    else wrong(pair.first, fmt::format("{} is given twice, first in line {}", joined(where, before->first), before->second));
+    else
+      wrong(pair.first,
+            fmt::format("{} is given twice, first in line {}", joined(where, before->first), before->second));
   }
 }
 

@@ -13,16 +13,20 @@ namespace {
 std::string scalar(std::string_view text) {
   static const std::vector<std::string> words{"true", "false", "null", "yes", "no", "on", "off", "y", "n"};
   const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '/'; };
-  const auto safe = [&](char c) { return letter(c) || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-' || c == ':'; };
+  const auto safe = [&](char c) {
+    return letter(c) || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-' || c == ':';
+  };
   std::string lower{text};
-  std::transform(lower.begin(), lower.end(), lower.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
   if (!text.empty() && letter(text[0]) && text.back() != ':' && std::all_of(text.begin(), text.end(), safe) &&
       std::find(words.begin(), words.end(), lower) == words.end())
     return std::string{text};
   std::string out = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') (out += '\\') += c;
-    else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) out += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+    else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
+      out += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
     else out += c;
   }
   return out + '"';
@@ -46,7 +50,8 @@ struct Shown {
   std::string mapping(const Map& map) const {
     if (map.empty()) return " {}";
     std::string out;
-    for (const auto& [name, value] : map) out += fmt::format("\n{}  {}: {}", indent, scalar(name), scalar(Path{value}.string()));
+    for (const auto& [name, value] : map)
+      out += fmt::format("\n{}  {}: {}", indent, scalar(name), scalar(Path{value}.string()));
     return out;
   }
   std::string operator()(const TextsByName* map) const { return mapping(*map); }
@@ -72,7 +77,8 @@ struct Shown {
 
 std::string limits_of(const Option& option, const Place& place) {
   if (option.most == UINT64_MAX) return "";
-  if (std::holds_alternative<Size>(place)) return fmt::format(", {} to {}", show_size(option.least), show_size(option.most));
+  if (std::holds_alternative<Size>(place))
+    return fmt::format(", {} to {}", show_size(option.least), show_size(option.most));
   if (std::holds_alternative<Milliseconds*>(place)) {
     const auto shown = [](std::uint64_t ms) { return show_duration(Milliseconds{static_cast<std::int64_t>(ms)}); };
     return fmt::format(", {} to {}", shown(option.least), shown(option.most));
@@ -108,7 +114,8 @@ std::string show_config(const Config& config) {
     for (const Option& option : options()) {
       if (top ? option.name != section.name || !option.section.empty() : option.section != section.name) continue;
       const Place place = option.place(copy);
-      out += fmt::format("{}# {} ({}{})\n", indent, option.meaning, type_of(place, option.form, option.choices), limits_of(option, place));
+      out += fmt::format("{}# {} ({}{})\n", indent, option.meaning, type_of(place, option.form, option.choices),
+                         limits_of(option, place));
       out += fmt::format("{}{}:{}\n", indent, option.name, std::visit(Shown{indent}, place));
     }
   }
@@ -120,13 +127,14 @@ std::string options_as_markdown() {
   std::string out;
   for (const Section& section : sections()) {
     const bool top = section.name == "rules";
-    out += fmt::format("## `{}`\n\n{}\n\n| Option | Type | Default | Meaning |\n|---|---|---|---|\n", section.name, section.meaning);
+    out += fmt::format("## `{}`\n\n{}\n\n| Option | Type | Default | Meaning |\n|---|---|---|---|\n", section.name,
+                       section.meaning);
     for (const Option& option : options()) {
       if (top ? option.name != section.name || !option.section.empty() : option.section != section.name) continue;
       const Place place = option.place(defaults);
       const std::string value = option.needed ? "needed" : "`" + std::visit(Shown{}, place).substr(1) + "`";
-      out += fmt::format("| `{}` | {}{} | {} | {} |\n", option.name, type_of(place, option.form, option.choices), limits_of(option, place),
-                         value, escaped(std::string{option.meaning}));
+      out += fmt::format("| `{}` | {}{} | {} | {} |\n", option.name, type_of(place, option.form, option.choices),
+                         limits_of(option, place), value, escaped(std::string{option.meaning}));
     }
     out += '\n';
     if (section.name == "alertmanager") out += items_as_markdown("instances", instance_options());

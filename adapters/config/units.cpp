@@ -25,7 +25,8 @@ stream::Result<std::uint64_t> parse(std::string_view text, const Unit (&units)[N
   const auto [end, wrong] = std::from_chars(text.data(), text.data() + text.size(), number);
   const std::string_view unit{end, static_cast<std::size_t>(text.data() + text.size() - end)};
   if (wrong == std::errc::result_out_of_range) return Error{Errc::too_large, "is too large"};
-  if (wrong != std::errc{}) return Error{Errc::malformed, fmt::format("'{}' is no whole number with a unit: write {}", text, examples)};
+  if (wrong != std::errc{})
+    return Error{Errc::malformed, fmt::format("'{}' is no whole number with a unit: write {}", text, examples)};
   if (unit.empty()) return Error{Errc::malformed, fmt::format("{} has no unit: write {}", text, examples)};
   for (const Unit& one : units)
     if (one.name == unit) {
@@ -50,14 +51,17 @@ stream::Result<Milliseconds> parse_duration(std::string_view text) {
   if (!value) return value.error();
   return Milliseconds{static_cast<std::int64_t>(*value)};
 }
-stream::Result<std::uint64_t> parse_size(std::string_view text) { return parse(text, sizes, "512B, 64KiB, 16MiB or 1GiB"); }
+stream::Result<std::uint64_t> parse_size(std::string_view text) {
+  return parse(text, sizes, "512B, 64KiB, 16MiB or 1GiB");
+}
 std::string show_duration(Milliseconds duration) { return show(static_cast<std::uint64_t>(duration.count()), times); }
 std::string show_size(std::uint64_t bytes) { return show(bytes, sizes); }
 
 std::string type_of(const Place& place, Form form, const std::vector<std::string>& choices) {
   if (!choices.empty()) {
     std::string all;
-    for (std::size_t i = 0; i < choices.size(); ++i) all += (i == 0 ? "" : i + 1 == choices.size() ? " or " : ", ") + choices[i];
+    for (std::size_t i = 0; i < choices.size(); ++i)
+      all += (i == 0 ? "" : i + 1 == choices.size() ? " or " : ", ") + choices[i];
     return all;
   }
   struct Name {
@@ -78,7 +82,9 @@ std::string type_of(const Place& place, Form form, const std::vector<std::string
     std::string operator()(const std::uint64_t*) const { return "a whole number"; }
     std::string operator()(Size) const { return "a size (64KiB)"; }
     std::string operator()(const Milliseconds*) const { return "a duration (45s)"; }
-    std::string operator()(const Texts*) const { return form == Form::host_port ? "a list of HOST:PORT" : "a list of texts"; }
+    std::string operator()(const Texts*) const {
+      return form == Form::host_port ? "a list of HOST:PORT" : "a list of texts";
+    }
     std::string operator()(const TextsByName*) const { return "texts by name"; }
     std::string operator()(const PathsByName*) const { return "paths by name"; }
     std::string operator()(const Instances*) const { return "a list of instances"; }

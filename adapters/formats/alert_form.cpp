@@ -30,7 +30,8 @@ std::vector<std::string> members_named(const AlertTransition& t) {
   if (t.who.size() > most_named) names.push_back("and " + std::to_string(t.who.size() - most_named) + " more");
   const bool of_job = t.member.level == Level::job || t.member.level == Level::none;
   // The culprits lie within the member that the alert is about.
-  if (const std::string own = member_text(t.member); !of_job && std::find(names.begin(), names.end(), own) == names.end())
+  if (const std::string own = member_text(t.member);
+      !of_job && std::find(names.begin(), names.end(), own) == names.end())
     names.insert(names.begin(), own);
   return names;
 }
@@ -86,8 +87,9 @@ std::string typed_time(stream::Time time) {
   const hh_mm_ss clock{second - day};
   std::array<char, 96> buffer{};
   int size = std::snprintf(buffer.data(), buffer.size(), "%04d-%02u-%02uT%02d:%02d:%02d", static_cast<int>(date.year()),
-                           static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()), static_cast<int>(clock.hours().count()),
-                           static_cast<int>(clock.minutes().count()), static_cast<int>(clock.seconds().count()));
+                           static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
+                           static_cast<int>(clock.hours().count()), static_cast<int>(clock.minutes().count()),
+                           static_cast<int>(clock.seconds().count()));
   std::string text{buffer.data(), static_cast<std::size_t>(size)};
   if (const auto rest = duration_cast<nanoseconds>(time - second).count(); rest != 0) {
     size = std::snprintf(buffer.data(), buffer.size(), ".%09lld", static_cast<long long>(rest));
@@ -99,7 +101,8 @@ std::string typed_time(stream::Time time) {
 
 std::string duration_text(stream::Duration duration) {
   const double seconds = stream::seconds(duration);
-  return stream::quantity_text(seconds < 1 ? seconds : static_cast<double>(static_cast<long long>(seconds + 0.5)), "seconds");
+  return stream::quantity_text(seconds < 1 ? seconds : static_cast<double>(static_cast<long long>(seconds + 0.5)),
+                               "seconds");
 }
 
 AlertForm alert_form(const AlertTransition& t, const std::string& recording) {
@@ -121,8 +124,9 @@ AlertForm alert_form(const AlertTransition& t, const std::string& recording) {
 }
 
 std::vector<std::pair<const char*, std::string>> AlertForm::parts() const {
-  std::vector<std::pair<const char*, std::string>> all{{"what", what},     {"who", who},   {"since", since},         {"seen", seen},
-                                                       {"likely", likely}, {"do", action}, {"not known", not_known}, {"more", more}};
+  std::vector<std::pair<const char*, std::string>> all{{"what", what},           {"who", who},       {"since", since},
+                                                       {"seen", seen},           {"likely", likely}, {"do", action},
+                                                       {"not known", not_known}, {"more", more}};
   std::erase_if(all, [](const auto& part) { return part.second.empty(); });
   return all;
 }

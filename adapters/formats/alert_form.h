@@ -8,7 +8,8 @@
 
 namespace tocsin::adapters::formats {
 
-// An alert as a person reads it, the same on the terminal, in JSON and in notifications. A part without a text is empty.
+// An alert as a person reads it, the same on the terminal, in JSON and in notifications. A part without a text is
+// empty.
 struct AlertForm {
   std::string what;       // in plain words, with the family's code and words
   std::string who;        // ranks, nodes, GPUs and processes; the job
@@ -26,8 +27,8 @@ struct AlertForm {
 // `recording`: the journal that `tocsin explain` reads, as it is typed; empty: there is none.
 [[nodiscard]] AlertForm alert_form(const stream::AlertTransition& transition, const std::string& recording = "");
 
-[[nodiscard]] std::string time_text(stream::Time time);              // 2026-11-22 03:12:05 UTC
-[[nodiscard]] std::string typed_time(stream::Time time);             // 2026-11-22T03:12:05Z, with a fraction where there is one
+[[nodiscard]] std::string time_text(stream::Time time);   // 2026-11-22 03:12:05 UTC
+[[nodiscard]] std::string typed_time(stream::Time time);  // 2026-11-22T03:12:05Z, with a fraction where there is one
 [[nodiscard]] std::string duration_text(stream::Duration duration);  // 4 min 12 s
 // "rank 3 on n1, GPU 0, pid 4711".
 [[nodiscard]] std::string member_text(const stream::NamedMember& member);

@@ -32,7 +32,8 @@ constexpr std::size_t most_batched = 4096, most_batched_bytes = 1u << 20;
 // The owner of a source's coverage: a rank, a node, or the whole job, as the records name it.
 struct CoverageKey {
   std::string attempt;
-  std::uint32_t ends = 0;  // of the job that came before, where the attempt has no name: what is over is covered no more
+  std::uint32_t ends =
+      0;  // of the job that came before, where the attempt has no name: what is over is covered no more
   std::string source;
   Level level = Level::job;
   std::uint32_t rank = 0;
@@ -81,7 +82,8 @@ class Ingestion {
   }
   [[nodiscard]] CoverageKey coverage_key(const JsonRecord& record) const {
     CoverageKey key{record.attempt, 0, std::string{source_of(record)}, Level::job, 0, {}};
-    if (const auto ended = ends_.find(job_of(record)); ended != ends_.end() && record.attempt.empty()) key.ends = ended->second;
+    if (const auto ended = ends_.find(job_of(record)); ended != ends_.end() && record.attempt.empty())
+      key.ends = ended->second;
     if (record.member.level == Level::rank) key.level = Level::rank, key.rank = record.member.rank;
     else if (record.member.level != Level::job) key.level = Level::node, key.node = record.member.node;
     return key;
@@ -89,7 +91,9 @@ class Ingestion {
   void note_end(const JsonRecord& record) {
     if (record.is_event("end") && record.attempt.empty()) ++ends_[std::string{job_of(record)}];
   }
-  [[nodiscard]] static EntryBuilder::Member member_of(const CoverageKey& key) { return {key.level, key.rank, key.node, {}}; }
+  [[nodiscard]] static EntryBuilder::Member member_of(const CoverageKey& key) {
+    return {key.level, key.rank, key.node, {}};
+  }
 
   Merge merge_;
   const IngestSettings& settings_;
@@ -131,15 +135,18 @@ Result<void> Ingestion::find_clock() {
       if (!next) return next.error();
       if (next->record == nullptr) break;
     }
-    return Error{Errc::malformed, "no record with a time was found: docs/json-lines.md has the form, one JSON object a line"};
+    return Error{Errc::malformed,
+                 "no record with a time was found: docs/json-lines.md has the form, one JSON object a line"};
   }
   std::uint64_t before = 0;
   for (const auto& [day, count] : plan_.days) {
     before += count;
     if (2 * before < records) continue;
     const double median = static_cast<double>(day) * 86400e9;
-    plan_.earliest = median < -9e18 + 4e16 ? stream::long_ago : stream::at_nanoseconds(static_cast<std::int64_t>(median)) - believable;
-    plan_.latest = median > 9e18 - 4e16 ? stream::never : stream::at_nanoseconds(static_cast<std::int64_t>(median)) + believable + 24h;
+    plan_.earliest = median < -9e18 + 4e16 ? stream::long_ago
+                                           : stream::at_nanoseconds(static_cast<std::int64_t>(median)) - believable;
+    plan_.latest = median > 9e18 - 4e16 ? stream::never
+                                        : stream::at_nanoseconds(static_cast<std::int64_t>(median)) + believable + 24h;
     break;
   }
   merge_.believe(plan_.earliest, plan_.latest);
@@ -158,7 +165,8 @@ Result<void> Ingestion::find_coverage() {
     if (merge_.lines() % 4096 == 0) report_progress(1, 3);
     note_end(record);
     if (plan_.has_coverage || record.what == What::control || source_of(record).empty()) continue;
-    auto [span, added] = plan_.coverage[std::string{job_of(record)}].try_emplace(coverage_key(record), Span{next->arrival, next->arrival});
+    auto [span, added] = plan_.coverage[std::string{job_of(record)}].try_emplace(coverage_key(record),
+                                                                                 Span{next->arrival, next->arrival});
     if (!added) span->second.last = next->arrival;
   }
   ends_.clear();
@@ -187,8 +195,8 @@ Result<void> Ingestion::tick(Time at) {
       for (auto span = spans.begin(); span != spans.end();) {
         const CoverageKey& group = span->first;
         members.clear();
-        for (; span != spans.end() &&
-               std::tie(span->first.attempt, span->first.ends, span->first.source) == std::tie(group.attempt, group.ends, group.source);
+        for (; span != spans.end() && std::tie(span->first.attempt, span->first.ends, span->first.source) ==
+                                          std::tie(group.attempt, group.ends, group.source);
              ++span)
           if (span->second.first < at && at <= span->second.last) members.push_back(member_of(span->first));
         if (members.empty()) continue;
@@ -240,7 +248,8 @@ Result<void> Ingestion::take(const Merge::Record& next) {
   const bool shapes = record.shapes_the_job();
   // An entry belongs to one attempt, and what shapes the job in it is applied before all else.
   const bool same = job == batch_job_ && record.attempt == batch_attempt_ && shapes == batch_shapes_ && !batch_ended_;
-  if (batched_ != 0 && (!same || record.is_event("start") || batched_ >= most_batched || batched_bytes_ >= most_batched_bytes))
+  if (batched_ != 0 &&
+      (!same || record.is_event("start") || batched_ >= most_batched || batched_bytes_ >= most_batched_bytes))
     if (auto flushed = flush(); !flushed) return flushed;
   if (batched_ == 0) {
     batch_job_ = job;
@@ -252,7 +261,8 @@ Result<void> Ingestion::take(const Merge::Record& next) {
     auto key = coverage_key(record);
     if (const auto [begun, first] = begun_.emplace(batch_job_, std::move(key)); first) {
       const auto member = member_of(begun->second);
-      batch_.coverage(begun->second.source, member.level == Level::job ? std::span<const EntryBuilder::Member>{} : std::span{&member, 1});
+      batch_.coverage(begun->second.source,
+                      member.level == Level::job ? std::span<const EntryBuilder::Member>{} : std::span{&member, 1});
       ++summary_.made_coverage;
     }
   }
@@ -293,7 +303,8 @@ Result<void> Ingestion::write() {
 Result<IngestSummary> Ingestion::run(const std::filesystem::path& to) {
   auto there = journal::segments(to);
   if (!there) return there.error();
-  if (!there->empty()) return Error{Errc::refused, to.string() + " holds a journal already: choose another directory, or delete it"};
+  if (!there->empty())
+    return Error{Errc::refused, to.string() + " holds a journal already: choose another directory, or delete it"};
   if (auto looked = find_clock(); !looked) return looked.error();
   if (auto coverage = find_coverage(); !coverage) return coverage.error();
   auto writer = journal::Writer::open(to);

@@ -9,8 +9,9 @@
 #include "stream/values/result.h"
 #include "stream/values/time.h"
 
-// Foreign recordings to a journal: arrival is the running maximum of event time, with a beat each second, coverage records for each
-// source and member from its first to its last record, and a seal. The same files give the same journal, byte for byte.
+// Foreign recordings to a journal: arrival is the running maximum of event time, with a beat each second, coverage
+// records for each source and member from its first to its last record, and a seal. The same files give the same
+// journal, byte for byte.
 namespace tocsin::adapters::formats {
 
 struct IngestSettings {

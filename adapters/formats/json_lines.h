@@ -34,7 +34,8 @@ struct JsonRecord {
   [[nodiscard]] bool shapes_the_job() const;
   [[nodiscard]] bool is_event(std::string_view name) const { return what == What::event && event == name; }
   void add_to(schemas::EntryBuilder& builder, stream::Time when) const;
-  // About how many bytes it takes in an entry: its texts, and as much for what stands around each of them as is ever used.
+  // About how many bytes it takes in an entry: its texts, and as much for what stands around each of them as is ever
+  // used.
   [[nodiscard]] std::size_t room() const;
 };
 
@@ -55,8 +56,8 @@ class JsonReader {
   std::unique_ptr<State> state_;
 };
 
-// The lines, each ended, that read back as the records of this entry. What JSON lines have no key for (producer, epoch, sequence, units and
-// kinds of signals) is left out; bytes that are no UTF-8 become U+FFFD.
+// The lines, each ended, that read back as the records of this entry. What JSON lines have no key for (producer, epoch,
+// sequence, units and kinds of signals) is left out; bytes that are no UTF-8 become U+FFFD.
 [[nodiscard]] std::string to_json(const stream::Entry& entry);
 
 }  // namespace tocsin::adapters::formats

@@ -23,7 +23,9 @@ using stream::Time;
 constexpr std::size_t longest_name = 255, most_signals = 4096, most_fields = 1024;
 
 Error wrong(std::string message) { return {Errc::malformed, std::move(message)}; }
-std::string quoted(std::string_view text) { return "'" + std::string{text.substr(0, 40)} + (text.size() > 40 ? "…'" : "'"); }
+std::string quoted(std::string_view text) {
+  return "'" + std::string{text.substr(0, 40)} + (text.size() > 40 ? "…'" : "'");
+}
 
 }  // namespace
 
@@ -91,7 +93,8 @@ std::optional<Time> time_of(const dom::element& value) {
 }
 std::optional<Error> short_name(std::string_view key, const dom::element& value, std::string_view& name) {
   const auto text = text_of(value);
-  if (!text || text->empty() || text->size() > longest_name) return wrong(quoted(key) + " must be a text of 1 to 255 bytes");
+  if (!text || text->empty() || text->size() > longest_name)
+    return wrong(quoted(key) + " must be a text of 1 to 255 bytes");
   name = *text;
   return std::nullopt;
 }
@@ -119,15 +122,18 @@ std::optional<Error> JsonReader::State::where_and_when(std::string_view key, con
     record.time = time_of(value);
     if (!record.time)
       return wrong(
-          "'t' is no time: write RFC 3339 with a zone (\"2026-11-21T02:14:43.5Z\") or a number of seconds, ms, us or ns since 1970");
-    record.time = std::clamp(*record.time, stream::at_nanoseconds(schemas::earliest_time), stream::at_nanoseconds(schemas::latest_time));
+          "'t' is no time: write RFC 3339 with a zone (\"2026-11-21T02:14:43.5Z\") or a number of seconds, ms, us or "
+          "ns since 1970");
+    record.time = std::clamp(*record.time, stream::at_nanoseconds(schemas::earliest_time),
+                             stream::at_nanoseconds(schemas::latest_time));
   } else if (key == "job") {
     return short_name(key, value, record.job);
   } else if (key == "source") {
     return short_name(key, value, record.source);
   } else if (key == "attempt") {
     std::uint64_t number = 0;
-    if (const auto text = text_of(value); text && !text->empty() && text->size() <= longest_name) record.attempt = *text;
+    if (const auto text = text_of(value); text && !text->empty() && text->size() <= longest_name)
+      record.attempt = *text;
     else if (value.get(number) == simdjson::SUCCESS) record.attempt = std::to_string(number);
     else return wrong("'attempt' must be a text of 1 to 255 bytes or a whole number");
   } else if (key == "rank") {
@@ -141,7 +147,8 @@ std::optional<Error> JsonReader::State::where_and_when(std::string_view key, con
     record.member.node = name;
   } else if (key == "gpu") {
     std::uint64_t number = 0;
-    if (const auto text = text_of(value); text && !text->empty() && text->size() <= longest_name) record.member.gpu = *text;
+    if (const auto text = text_of(value); text && !text->empty() && text->size() <= longest_name)
+      record.member.gpu = *text;
     else if (value.get(number) == simdjson::SUCCESS) record.member.gpu = std::to_string(number);
     else return wrong("'gpu' must be a PCI address, a UUID or an index");
   } else {
@@ -155,7 +162,9 @@ std::optional<Error> JsonReader::State::value(std::string_view name, const dom::
   if (record.values.size() == most_signals) return wrong("more than 4096 signals in one record: write several");
   if (const auto number = number_of(from)) record.values.push_back({name, *number, {}, false});
   else if (const auto text = text_of(from)) record.values.push_back({name, 0, *text, true});
-  else return wrong("the value of " + quoted(name) + " must be a number, a text or null: write one signal for each of its parts");
+  else
+    return wrong("the value of " + quoted(name) +
+                 " must be a number, a text or null: write one signal for each of its parts");
   return std::nullopt;
 }
 
@@ -201,7 +210,9 @@ std::optional<Error> JsonReader::State::coverage(const dom::object& object, std:
 std::optional<Error> JsonReader::State::control(const dom::object& object, std::string_view kind) {
   using Kind = stream::ControlRecord::Kind;
   dom::element found;
-  const auto time_at = [&](const char* key) { return object[key].get(found) == simdjson::SUCCESS ? time_of(found) : std::nullopt; };
+  const auto time_at = [&](const char* key) {
+    return object[key].get(found) == simdjson::SUCCESS ? time_of(found) : std::nullopt;
+  };
   if (kind == "beat" || kind == "seal") {
     record.control.kind = kind == "beat" ? Kind::beat : Kind::seal;
   } else if (kind == "watermark") {
@@ -211,7 +222,8 @@ std::optional<Error> JsonReader::State::control(const dom::object& object, std::
     if (!time || record.source.empty()) return wrong("a watermark needs 'source' and 'read_up_to', a time");
     record.control.read_up_to = *time;
     record.control.gap_from = time_at("gap_from").value_or(Time{});
-    if (object["gap_from"].error() == simdjson::SUCCESS && (record.control.gap_from == Time{} || record.control.gap_from >= *time))
+    if (object["gap_from"].error() == simdjson::SUCCESS &&
+        (record.control.gap_from == Time{} || record.control.gap_from >= *time))
       return wrong("'gap_from' of a watermark must be a time before 'read_up_to'");
   } else if (kind == "pack") {
     record.control.kind = Kind::pack;
@@ -230,22 +242,26 @@ std::optional<Error> JsonReader::State::read(const dom::object& object) {
   static constexpr std::array kinds{"signal", "values", "line", "coverage", "control"};
   dom::element what;
   std::string_view kind;
-  if (object["event"].get(what) == simdjson::SUCCESS) kind = "event";  // all other keys are its fields, also those named as here
+  if (object["event"].get(what) == simdjson::SUCCESS)
+    kind = "event";  // all other keys are its fields, also those named as here
   else
     for (const char* candidate : kinds) {
       dom::element found;
       if (object[candidate].get(found) != simdjson::SUCCESS) continue;
-      if (!kind.empty()) return wrong("both '" + std::string{kind} + "' and '" + candidate + "': write a line for each record");
+      if (!kind.empty())
+        return wrong("both '" + std::string{kind} + "' and '" + candidate + "': write a line for each record");
       kind = candidate;
       what = found;
     }
-  if (kind.empty()) return wrong("says nothing: it needs one of 'signal', 'values', 'line', 'event', 'coverage', 'control'");
+  if (kind.empty())
+    return wrong("says nothing: it needs one of 'signal', 'values', 'line', 'event', 'coverage', 'control'");
 
   const auto belongs = [&](std::string_view key) {
     if (kind == "signal") return key == "value";
     if (kind == "line") return key == "stream";
     if (kind == "coverage") return key == "ranks" || key == "nodes";
-    if (kind == "control") return key == "read_up_to" || key == "gap_from" || key == "hash" || key == "from" || key == "text";
+    if (kind == "control")
+      return key == "read_up_to" || key == "gap_from" || key == "hash" || key == "from" || key == "text";
     return false;
   };
   for (const auto member : object) {
@@ -260,7 +276,8 @@ std::optional<Error> JsonReader::State::read(const dom::object& object) {
     }
   }
   auto& member = record.member;
-  if (member.level != Level::rank) member.level = !member.gpu.empty() ? Level::gpu : !member.node.empty() ? Level::node : Level::job;
+  if (member.level != Level::rank)
+    member.level = !member.gpu.empty() ? Level::gpu : !member.node.empty() ? Level::node : Level::job;
   if (member.level == Level::gpu && member.node.empty()) return wrong("'gpu' without 'node': say on which node it is");
   if (!record.time) record.time = otherwise;
   if (!record.time && kind != "coverage" && kind != "control") return wrong("no 't': every record needs its time");
@@ -274,7 +291,8 @@ std::optional<Error> JsonReader::State::read(const dom::object& object) {
   }
   if (kind == "values") {
     dom::object values;
-    if (what.get(values) != simdjson::SUCCESS || values.size() == 0) return wrong("'values' must be an object of signals, not empty");
+    if (what.get(values) != simdjson::SUCCESS || values.size() == 0)
+      return wrong("'values' must be an object of signals, not empty");
     for (const auto entry : values)
       if (auto error = value(entry.key, entry.value)) return error;
     return std::nullopt;
@@ -292,7 +310,8 @@ std::optional<Error> JsonReader::State::read(const dom::object& object) {
     }
     return std::nullopt;
   }
-  if (text->empty() || text->size() > longest_name) return wrong("'" + std::string{kind} + "' must be a name of 1 to 255 bytes");
+  if (text->empty() || text->size() > longest_name)
+    return wrong("'" + std::string{kind} + "' must be a name of 1 to 255 bytes");
   if (kind == "event") {
     record.what = JsonRecord::What::event;
     record.event = *text;
@@ -319,12 +338,15 @@ stream::Result<const JsonRecord*> JsonReader::read(std::string_view line) {
   s.record = {};
   s.record.values = std::move(values), s.record.fields = std::move(fields), s.record.members = std::move(members);
   if (line.size() > longest_json_line)
-    return Error{Errc::too_large, "longer than " + std::to_string(longest_json_line >> 20) + " MiB: write shorter records"};
+    return Error{Errc::too_large,
+                 "longer than " + std::to_string(longest_json_line >> 20) + " MiB: write shorter records"};
 
   dom::element document;
   const auto error = s.parser.parse(line.data(), line.size(), true).get(document);
-  if (error == simdjson::UTF8_ERROR) return wrong("not UTF-8: escape the bytes, or replace them, where the line is written");
-  if (error != simdjson::SUCCESS) return wrong(std::string{"no JSON ("} + simdjson::error_message(error) + "): write one object a line");
+  if (error == simdjson::UTF8_ERROR)
+    return wrong("not UTF-8: escape the bytes, or replace them, where the line is written");
+  if (error != simdjson::SUCCESS)
+    return wrong(std::string{"no JSON ("} + simdjson::error_message(error) + "): write one object a line");
   dom::object object;
   if (document.get(object) != simdjson::SUCCESS) return wrong("no JSON object: write one object a line");
   if (auto problem = s.read(object)) return *problem;

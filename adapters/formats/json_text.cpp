@@ -5,7 +5,8 @@
 namespace tocsin::adapters::formats {
 namespace {
 
-// The length of the UTF-8 character at the front, 0 where there is none: no overlong form, no surrogate, nothing above U+10FFFF.
+// The length of the UTF-8 character at the front, 0 where there is none: no overlong form, no surrogate, nothing above
+// U+10FFFF.
 std::size_t character(std::string_view text) {
   const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
   const auto follows = [&](std::size_t i) { return (byte(i) & 0xC0) == 0x80; };
@@ -17,7 +18,9 @@ std::size_t character(std::string_view text) {
     return 3;
   }
   if (first >= 0xF0 && first <= 0xF4) {
-    if (!follows(1) || !follows(2) || !follows(3) || (first == 0xF0 && byte(1) < 0x90) || (first == 0xF4 && byte(1) > 0x8F)) return 0;
+    if (!follows(1) || !follows(2) || !follows(3) || (first == 0xF0 && byte(1) < 0x90) ||
+        (first == 0xF4 && byte(1) > 0x8F))
+      return 0;
     return 4;
   }
   return 0;

@@ -83,7 +83,8 @@ void put_coverage(std::string& out, const Entry& entry, const stream::CoverageRe
     if (!first) line += ']';
   };
   list(
-      "ranks", [](const MemberKey& m) { return m.level == Level::rank; }, [&](const MemberKey& m) { put_whole(line, m.rank); });
+      "ranks", [](const MemberKey& m) { return m.level == Level::rank; },
+      [&](const MemberKey& m) { put_whole(line, m.rank); });
   list(
       "nodes", [](const MemberKey& m) { return m.level == Level::node || m.level == Level::gpu; },
       [&](const MemberKey& m) { put_text(line, m.node); });

@@ -11,11 +11,12 @@
 
 namespace tocsin::adapters::formats {
 
-// A file read line by line, from its beginning as often as asked. Memory is bounded by the longest line that is allowed.
-// Owned by its reader.
+// A file read line by line, from its beginning as often as asked. Memory is bounded by the longest line that is
+// allowed. Owned by its reader.
 class LineFile {
  public:
-  // "-" is standard input: it is first copied to a temporary file of its own, gone with this object, because reading twice needs an end.
+  // "-" is standard input: it is first copied to a temporary file of its own, gone with this object, because reading
+  // twice needs an end.
   static stream::Result<LineFile> open(const std::filesystem::path& path);
   ~LineFile();
   LineFile(LineFile&&) noexcept;

@@ -75,7 +75,8 @@ Result<void> Merge::advance(Source& source) {
     }
     source.record = *record;
     const auto& control = source.record->control;
-    source.sealed = source.record->what == JsonRecord::What::control && control.kind == stream::ControlRecord::Kind::seal;
+    source.sealed =
+        source.record->what == JsonRecord::What::control && control.kind == stream::ControlRecord::Kind::seal;
     const auto time = source.record->time;
     source.clock_off = time && (*time < earliest_ || *time > latest_);
     if (time && !source.clock_off) source.time = std::max(source.time, *time);

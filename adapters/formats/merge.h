@@ -10,8 +10,8 @@
 
 namespace tocsin::adapters::formats {
 
-// The records of several files in the order of their times: of each file in its own order, under the running maximum of its times.
-// Can be rewound. Owned by one ingest.
+// The records of several files in the order of their times: of each file in its own order, under the running maximum of
+// its times. Can be rewound. Owned by one ingest.
 class Merge {
  public:
   // `job` is the subject of records without a job; if it is empty, they are errors.

@@ -28,7 +28,8 @@ std::optional<Time> parse_time(double number) {
   // The whole part exactly; of the fraction what a double of that size holds: microseconds.
   const double whole = std::floor(number), fraction = (number - whole) * unit;
   const double rounded = unit > 1e6 ? std::round(fraction / 1e3) * 1e3 : std::round(fraction);
-  return stream::at_nanoseconds(static_cast<std::int64_t>(whole) * static_cast<std::int64_t>(unit) + static_cast<std::int64_t>(rounded));
+  return stream::at_nanoseconds(static_cast<std::int64_t>(whole) * static_cast<std::int64_t>(unit) +
+                                static_cast<std::int64_t>(rounded));
 }
 
 std::optional<Time> parse_time(std::string_view text) {
@@ -38,21 +39,23 @@ std::optional<Time> parse_time(std::string_view text) {
     const auto [end, error] = std::from_chars(text.data() + at, text.data() + at + length, value);
     return error == std::errc{} && end == text.data() + at + length && text[at] != '-' ? value : -1;
   };
-  if (text.size() < 20 || text[4] != '-' || text[7] != '-' || (text[10] != 'T' && text[10] != 't' && text[10] != ' ') || text[13] != ':' ||
-      text[16] != ':')
+  if (text.size() < 20 || text[4] != '-' || text[7] != '-' || (text[10] != 'T' && text[10] != 't' && text[10] != ' ') ||
+      text[13] != ':' || text[16] != ':')
     return std::nullopt;
   using namespace std::chrono;
   const int years = number(0, 4), months = number(5, 2), days = number(8, 2);
   const int hours = number(11, 2), minutes = number(14, 2), seconds = number(17, 2);
   if (years < 1700 || years > 2261 || months < 0 || days < 0) return std::nullopt;
   const year_month_day date{year{years}, month{static_cast<unsigned>(months)}, day{static_cast<unsigned>(days)}};
-  if (!date.ok() || hours < 0 || hours > 23 || minutes < 0 || minutes > 59 || seconds < 0 || seconds > 60) return std::nullopt;
+  if (!date.ok() || hours < 0 || hours > 23 || minutes < 0 || minutes > 59 || seconds < 0 || seconds > 60)
+    return std::nullopt;
   std::size_t at = 19;
   std::int64_t nanoseconds = 0;
   if (text[at] == '.' || text[at] == ',') {
     std::int64_t digit = 100'000'000;
     const std::size_t first = ++at;
-    for (; at < text.size() && text[at] >= '0' && text[at] <= '9'; ++at, digit /= 10) nanoseconds += (text[at] - '0') * digit;
+    for (; at < text.size() && text[at] >= '0' && text[at] <= '9'; ++at, digit /= 10)
+      nanoseconds += (text[at] - '0') * digit;
     if (at == first) return std::nullopt;
   }
   std::int64_t offset = 0;  // in minutes
@@ -64,8 +67,8 @@ std::optional<Time> parse_time(std::string_view text) {
     if (zone_hours < 0 || zone_hours > 23 || zone_minutes < 0 || zone_minutes > 59) return std::nullopt;
     offset = (zone[0] == '-' ? -1 : 1) * (zone_hours * 60 + zone_minutes);
   }
-  const std::int64_t second =
-      sys_days{date}.time_since_epoch().count() * std::int64_t{86400} + hours * 3600 + minutes * 60 + seconds - offset * 60;
+  const std::int64_t second = sys_days{date}.time_since_epoch().count() * std::int64_t{86400} + hours * 3600 +
+                              minutes * 60 + seconds - offset * 60;
   return stream::at_nanoseconds(second * 1'000'000'000 + nanoseconds);
 }
 

@@ -8,7 +8,8 @@
 
 namespace tocsin::adapters::formats {
 
-// RFC 3339, with a comma before the fraction and a zone +0100 or +01 too, as many programs write them; or a number of seconds, milliseconds, microseconds or nanoseconds since 1970, by its size. Beyond 1678 to 2262 there is no time.
+// RFC 3339, with a comma before the fraction and a zone +0100 or +01 too, as many programs write them; or a number of
+// seconds, milliseconds, microseconds or nanoseconds since 1970, by its size. Beyond 1678 to 2262 there is no time.
 [[nodiscard]] std::optional<stream::Time> parse_time(std::string_view text);
 [[nodiscard]] std::optional<stream::Time> parse_time(std::int64_t number);
 [[nodiscard]] std::optional<stream::Time> parse_time(double number);

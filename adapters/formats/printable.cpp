@@ -33,7 +33,8 @@ std::string printable(std::string_view text) {
   std::size_t size = 1;
   for (std::size_t at = 0; at < valid.size(); at += size) {
     const unsigned code = character(valid, at, size);
-    const bool directs = (code >= 0x202A && code <= 0x202E) || (code >= 0x2066 && code <= 0x2069) || code == 0x200E || code == 0x200F;
+    const bool directs =
+        (code >= 0x202A && code <= 0x202E) || (code >= 0x2066 && code <= 0x2069) || code == 0x200E || code == 0x200F;
     if (code == '\n' || code == '\t') out += ' ';
     else if (code < 0x20 || (code >= 0x7F && code < 0xA0)) out += escaped("\\x%02x", code);
     else if (directs || code == 0x2028 || code == 0x2029) out += escaped("\\u%04x", code);
@@ -48,7 +49,8 @@ std::string shell_word(std::string_view text) {
            std::string_view{"_-./:+@%,="}.find(c) != std::string_view::npos;
   };
   if (!text.empty() && text[0] != '-' && std::all_of(text.begin(), text.end(), plain)) return std::string{text};
-  const bool control = std::any_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; });
+  const bool control =
+      std::any_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; });
   std::string out = control ? "$'" : "'";
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);

@@ -81,7 +81,8 @@ class Reading {
   }
   Result<void> close(const std::string& job, Open& open) {
     const auto bytes = encoder_.encode(open.builder.entry());
-    if (bytes.size() > largest_entry) return Error{Errc::too_large, "a record of job " + job + " takes more than 2 MB: write shorter ones"};
+    if (bytes.size() > largest_entry)
+      return Error{Errc::too_large, "a record of job " + job + " takes more than 2 MB: write shorter ones"};
     pushed_.entries.push_back({job, {bytes.begin(), bytes.end()}});
     open.builder.clear();
     open.bytes = 0;
@@ -101,7 +102,8 @@ Result<PushSettings> push_settings(const std::map<std::string, std::string>& que
   PushSettings settings;
   settings.now = now;
   for (const auto& [name, value] : query) {
-    if (value.empty() || value.size() > longest_name) return malformed(name + ": write 1 to 255 bytes, or leave it out");
+    if (value.empty() || value.size() > longest_name)
+      return malformed(name + ": write 1 to 255 bytes, or leave it out");
     if (!simdjson::validate_utf8(value.data(), value.size())) return malformed(name + ": not UTF-8");
     if (name == "job") settings.job = value;
     else if (name == "producer") settings.producer = value;

@@ -18,7 +18,9 @@ void add_data(Server& server, const std::string& name, Providers::Data provider)
   });
 }
 
-Response text(unsigned status, std::string_view line) { return {status, "text/plain; charset=utf-8", std::string{line} + "\n"}; }
+Response text(unsigned status, std::string_view line) {
+  return {status, "text/plain; charset=utf-8", std::string{line} + "\n"};
+}
 
 }  // namespace
 
@@ -45,11 +47,12 @@ void add_api(Server& server, Providers providers) {
       });
     });
   if (providers.push)
-    server.route_slow("POST", "/api/v1/push", [push = std::move(providers.push)](const Request& request, Answer answer) {
-      push(request.query, request.body, [answer = std::move(answer)](stream::Result<std::string> done) {
-        answer(done ? success(std::move(*done)) : failure(done.error()));
-      });
-    });
+    server.route_slow(
+        "POST", "/api/v1/push", [push = std::move(providers.push)](const Request& request, Answer answer) {
+          push(request.query, request.body, [answer = std::move(answer)](stream::Result<std::string> done) {
+            answer(done ? success(std::move(*done)) : failure(done.error()));
+          });
+        });
   add_data(server, "jobs", std::move(providers.jobs));
   add_data(server, "alerts", std::move(providers.alerts));
   add_data(server, "rules", std::move(providers.rules));

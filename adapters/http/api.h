@@ -16,9 +16,11 @@ struct Providers {
   Data jobs, alerts, rules, verdicts, status;
   std::function<std::string()> metrics;    // Prometheus' text format
   std::function<std::string()> not_ready;  // why not; empty: ready
-  // Reloads elsewhere, and calls `done` once, from any thread: with a JSON value, or the error, which is the answer's text.
+  // Reloads elsewhere, and calls `done` once, from any thread: with a JSON value, or the error, which is the answer's
+  // text.
   std::function<void(std::function<void(stream::Result<std::string>)> done)> reload;
-  // Takes a text of JSON lines, and calls `done` once, from any thread, when its records are kept: with a JSON value, or the error.
+  // Takes a text of JSON lines, and calls `done` once, from any thread, when its records are kept: with a JSON value,
+  // or the error.
   std::function<void(const Query&, std::string text, std::function<void(stream::Result<std::string>)> done)> push;
 };
 

@@ -27,7 +27,9 @@ struct Awaited {
   std::optional<Response> response;
 };
 
-Response plain(unsigned status, std::string text) { return {status, "text/plain; charset=utf-8", std::move(text) + "\n"}; }
+Response plain(unsigned status, std::string text) {
+  return {status, "text/plain; charset=utf-8", std::move(text) + "\n"};
+}
 
 // A page of another site that a browser shows must not reload our rules.
 bool from_elsewhere(const IncomingMessage& request) {
@@ -137,7 +139,8 @@ class Conversation {
     } else if (asked.route == nullptr) {
       const auto& missing = std::get<Routes::Missing>(found);
       asked.extra = missing.allow;
-      asked.refusal = plain(missing.status, missing.status == 405 ? "this path takes " + missing.allow : "there is nothing at this path");
+      asked.refusal = plain(
+          missing.status, missing.status == 405 ? "this path takes " + missing.allow : "there is nothing at this path");
     } else if (method != "GET" && method != "HEAD" && from_elsewhere(request)) {
       asked.refusal = plain(403, "the request comes from a page of another site");
     }
@@ -177,12 +180,14 @@ class Conversation {
   }
 
   asio::awaitable<bool> send(Response response, unsigned version, bool keeps, bool head, const std::string& extra) {
-    net::Fields fields{{"Content-Type", response.type}, {"Cache-Control", response.cache}, {"X-Content-Type-Options", "nosniff"}};
+    net::Fields fields{
+        {"Content-Type", response.type}, {"Cache-Control", response.cache}, {"X-Content-Type-Options", "nosniff"}};
     for (const auto& [name, value] : response.headers) fields.emplace_back(name, value);
     if (response.status == 401) fields.emplace_back("WWW-Authenticate", extra);
     if (response.status == 405) fields.emplace_back("Allow", extra);
     if (response.status == 429) fields.emplace_back("Retry-After", "1");
-    if (keeps != (version == 11)) fields.emplace_back("Connection", keeps ? "keep-alive" : "close");  // not what is usual for the version
+    if (keeps != (version == 11))
+      fields.emplace_back("Connection", keeps ? "keep-alive" : "close");  // not what is usual for the version
     fields.emplace_back("Content-Length", std::to_string(response.body.size()));
     std::string text = net::response_head(version, response.status, fields);
     if (!head) text += response.body;
@@ -212,7 +217,9 @@ namespace {
 // A connection among those that are open, as long as it is.
 class Counted {
  public:
-  Counted(Shared& shared, Connection& connection) : shared_(&shared), connection_(&connection) { shared.open.insert(&connection); }
+  Counted(Shared& shared, Connection& connection) : shared_(&shared), connection_(&connection) {
+    shared.open.insert(&connection);
+  }
   Counted(const Counted&) = delete;
   Counted& operator=(const Counted&) = delete;
   ~Counted() {

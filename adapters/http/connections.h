@@ -33,12 +33,16 @@ struct Connection {
 // What all connections of a server share. Of the server's thread, but for the status.
 struct Shared {
   Shared(ServerOptions given, Gate who)
-      : options(std::move(given)), gate(std::move(who)), rate(options.requests_per_second), strangers(options.requests_per_second) {}
+      : options(std::move(given)),
+        gate(std::move(who)),
+        rate(options.requests_per_second),
+        strangers(options.requests_per_second) {}
 
   ServerOptions options;
   Routes routes;
   Gate gate;
-  RateLimit rate, strangers;  // of those who may ask, and of those who may not: these must not use up what is for the others
+  RateLimit rate,
+      strangers;  // of those who may ask, and of those who may not: these must not use up what is for the others
   std::shared_ptr<boost::asio::io_context> context = std::make_shared<boost::asio::io_context>(1);
   std::unique_ptr<boost::asio::ssl::context> tls;
   bool stopping = false;

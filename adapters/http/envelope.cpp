@@ -8,7 +8,9 @@ namespace tocsin::adapters::http {
 
 using stream::Errc;
 
-Response success(std::string data) { return {200, "application/json", R"({"status":"success","data":)" + std::move(data) + "}\n"}; }
+Response success(std::string data) {
+  return {200, "application/json", R"({"status":"success","data":)" + std::move(data) + "}\n"};
+}
 
 Response failure(unsigned status, std::string_view kind, std::string_view message) {
   std::string body = "{";

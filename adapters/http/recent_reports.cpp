@@ -27,7 +27,8 @@ stream::Result<std::size_t> limit_of(const Providers::Query& query) {
   if (!text) return usual_limit;
   std::size_t limit = 0;
   const auto [end, wrong] = std::from_chars(text->data(), text->data() + text->size(), limit);
-  if (wrong != std::errc{} || end != text->data() + text->size()) return Error{Errc::malformed, "limit is not a whole number: ?limit=100"};
+  if (wrong != std::errc{} || end != text->data() + text->size())
+    return Error{Errc::malformed, "limit is not a whole number: ?limit=100"};
   return limit;
 }
 
@@ -36,7 +37,8 @@ stream::Result<std::optional<std::uint64_t>> id_of(const Providers::Query& query
   if (!text) return std::optional<std::uint64_t>{};
   std::uint64_t id = 0;
   const auto [end, wrong] = std::from_chars(text->data(), text->data() + text->size(), id, 16);
-  if (wrong != std::errc{} || end != text->data() + text->size()) return Error{Errc::malformed, "id is not an alert's: 16 hex digits"};
+  if (wrong != std::errc{} || end != text->data() + text->size())
+    return Error{Errc::malformed, "id is not an alert's: 16 hex digits"};
   return std::optional{id};
 }
 
@@ -60,7 +62,8 @@ void RecentReports::report(std::uint32_t owner, const stream::Report& report) {
     return;
   }
   const auto& t = std::get<stream::AlertTransition>(report);
-  Alert alert{owner, t.number, 0, t.state == stream::AlertState::firing, t.subject, t.rule, t.severity, formats::alert_to_json(t)};
+  Alert alert{owner,     t.number, 0,          t.state == stream::AlertState::firing,
+              t.subject, t.rule,   t.severity, formats::alert_to_json(t)};
   const std::lock_guard lock{mutex_};
   auto& known = alerts_[t.id];
   if (known.number >= t.number) return;
@@ -97,12 +100,14 @@ void RecentReports::withdraw(std::uint32_t owner) {
 
 stream::Result<std::string> RecentReports::alerts(const Providers::Query& query) const {
   if (const auto wrong = unknown_parameter(query, {"job", "state", "severity", "rule", "id", "limit"}))
-    return Error{Errc::malformed, "there is no parameter '" + *wrong + "'; known are job, state, severity, rule, id, limit"};
+    return Error{Errc::malformed,
+                 "there is no parameter '" + *wrong + "'; known are job, state, severity, rule, id, limit"};
   const auto limit = limit_of(query);
   if (!limit) return limit.error();
   const auto id = id_of(query);
   if (!id) return id.error();
-  const auto job = asked(query, "job"), state = asked(query, "state"), severity = asked(query, "severity"), rule = asked(query, "rule");
+  const auto job = asked(query, "job"), state = asked(query, "state"), severity = asked(query, "severity"),
+             rule = asked(query, "rule");
   if (state && *state != "firing" && *state != "resolved") return Error{Errc::malformed, "state is firing or resolved"};
   if (severity && *severity != "critical" && *severity != "warning" && *severity != "info" && *severity != "none")
     return Error{Errc::malformed, "severity is critical, warning, info or none"};

@@ -12,8 +12,8 @@
 
 namespace tocsin::adapters::http {
 
-// The alerts that fire and the last ones that do not, and the last verdicts, as /api/v1/alerts and /api/v1/verdicts show them.
-// Any thread may call it.
+// The alerts that fire and the last ones that do not, and the last verdicts, as /api/v1/alerts and /api/v1/verdicts
+// show them. Any thread may call it.
 class RecentReports {
  public:
   explicit RecentReports(std::size_t most = 10'000) : most_(most) {}

@@ -37,8 +37,9 @@ std::optional<std::string> decoded(std::string_view text, bool plus_is_space) {
 }
 
 bool is_scheme(std::string_view text, std::string_view scheme) {
-  return text.size() == scheme.size() &&
-         std::equal(text.begin(), text.end(), scheme.begin(), [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a + 32 : a) == b; });
+  return text.size() == scheme.size() && std::equal(text.begin(), text.end(), scheme.begin(), [](char a, char b) {
+           return (a >= 'A' && a <= 'Z' ? a + 32 : a) == b;
+         });
 }
 
 }  // namespace
@@ -76,8 +77,10 @@ std::variant<const Route*, Routes::Missing> Routes::find(const std::string& meth
 
 stream::Result<Gate> Gate::open(ServerAuth auth) {
   if (auth.user.empty() != auth.password_file.empty())
-    return Error{Errc::malformed, "the HTTP server has a user without a password file, or the other way round; set both or none"};
-  if (auth.user.find(':') != auth.user.npos) return Error{Errc::malformed, "the user of the HTTP server has a colon in it; choose another"};
+    return Error{Errc::malformed,
+                 "the HTTP server has a user without a password file, or the other way round; set both or none"};
+  if (auth.user.find(':') != auth.user.npos)
+    return Error{Errc::malformed, "the user of the HTTP server has a colon in it; choose another"};
   Gate gate;
   gate.auth_ = std::move(auth);
   if (auto read = gate.read(); !read) return read.error();
@@ -110,7 +113,9 @@ bool Gate::admits(std::string_view authorization) {
   return false;
 }
 
-std::string Gate::challenge() const { return auth_.user.empty() ? "Bearer" : R"(Basic realm="tocsin", charset="UTF-8")"; }
+std::string Gate::challenge() const {
+  return auth_.user.empty() ? "Bearer" : R"(Basic realm="tocsin", charset="UTF-8")";
+}
 
 bool RateLimit::takes(std::chrono::steady_clock::time_point now) {
   left_ = std::min(rate_, left_ + rate_ * std::chrono::duration<double>(now - last_).count());

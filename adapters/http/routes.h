@@ -25,7 +25,9 @@ struct Route {
 // The handlers by path and method. HEAD goes to the handler of GET.
 class Routes {
  public:
-  void add(std::string method, std::string path, Route route) { routes_[std::move(path)][std::move(method)] = std::move(route); }
+  void add(std::string method, std::string path, Route route) {
+    routes_[std::move(path)][std::move(method)] = std::move(route);
+  }
   // Why there is none: 404, or 405 with the methods that there are.
   struct Missing {
     unsigned status = 404;

@@ -31,16 +31,19 @@ std::string remedy(error_code error) {
 
 stream::Result<std::unique_ptr<asio::ssl::context>> load(const ServerTls& files) {
   if (files.certificate_file.empty() != files.key_file.empty())
-    return Error{Errc::malformed, "the HTTP server has a certificate without its key, or the other way round; set both or none"};
+    return Error{Errc::malformed,
+                 "the HTTP server has a certificate without its key, or the other way round; set both or none"};
   if (files.certificate_file.empty()) {
     if (!files.client_ca_file.empty())
-      return Error{Errc::malformed, "the HTTP server wants certificates of its clients, and has none itself; set certificate and key"};
+      return Error{Errc::malformed,
+                   "the HTTP server wants certificates of its clients, and has none itself; set certificate and key"};
     return std::unique_ptr<asio::ssl::context>{};
   }
   auto tls = std::make_unique<asio::ssl::context>(asio::ssl::context::tls_server);
   const std::filesystem::path* file = &files.certificate_file;
   try {
-    tls->set_options(asio::ssl::context::default_workarounds | asio::ssl::context::no_tlsv1 | asio::ssl::context::no_tlsv1_1);
+    tls->set_options(asio::ssl::context::default_workarounds | asio::ssl::context::no_tlsv1 |
+                     asio::ssl::context::no_tlsv1_1);
     tls->use_certificate_chain_file(file->string());
     tls->use_private_key_file((file = &files.key_file)->string(), asio::ssl::context::pem);
     if (!files.client_ca_file.empty()) {
@@ -48,8 +51,8 @@ stream::Result<std::unique_ptr<asio::ssl::context>> load(const ServerTls& files)
       tls->set_verify_mode(asio::ssl::verify_peer | asio::ssl::verify_fail_if_no_peer_cert);
     }
   } catch (const boost::system::system_error& error) {
-    return Error{Errc::malformed,
-                 file->string() + " cannot be used: " + error.code().message() + "; it must be PEM, and key and certificate a pair"};
+    return Error{Errc::malformed, file->string() + " cannot be used: " + error.code().message() +
+                                      "; it must be PEM, and key and certificate a pair"};
   }
   return tls;
 }
@@ -57,7 +60,8 @@ stream::Result<std::unique_ptr<asio::ssl::context>> load(const ServerTls& files)
 }  // namespace
 
 struct Server::State {
-  explicit State(std::shared_ptr<Shared> with) : shared(std::move(with)), acceptor(*shared->context), pause(*shared->context) {}
+  explicit State(std::shared_ptr<Shared> with)
+      : shared(std::move(with)), acceptor(*shared->context), pause(*shared->context) {}
 
   asio::awaitable<void> accept();
   void admit(tcp::socket socket);
@@ -88,7 +92,9 @@ stream::Result<std::unique_ptr<Server>> Server::bind(ServerOptions options) {
   if (!error) state->acceptor.set_option(asio::socket_base::reuse_address{true}, error);
   if (!error) state->acceptor.bind(endpoint, error);
   if (!error) state->acceptor.listen(asio::socket_base::max_listen_connections, error);
-  if (error) return Error{Errc::io, "cannot listen on " + state->shared->options.listen + ": " + error.message() + "; " + remedy(error)};
+  if (error)
+    return Error{Errc::io,
+                 "cannot listen on " + state->shared->options.listen + ": " + error.message() + "; " + remedy(error)};
   state->port = state->acceptor.local_endpoint().port();
   return std::unique_ptr<Server>{new Server{std::move(state)}};
 }

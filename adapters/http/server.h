@@ -55,7 +55,7 @@ struct ServerOptions {
 };
 struct ServerStatus {
   std::uint64_t requests = 0, unauthorized = 0, refused = 0;  // refused: malformed, too large, too many
-  std::uint64_t timed_out = 0, evicted = 0;                   // connections; evicted: the oldest that waited, for a new one
+  std::uint64_t timed_out = 0, evicted = 0;  // connections; evicted: the oldest that waited, for a new one
   std::size_t connections = 0;
   std::map<std::pair<std::string, unsigned>, std::uint64_t> by_route;  // path of the route, status
 };

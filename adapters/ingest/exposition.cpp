@@ -8,7 +8,8 @@ namespace tocsin::adapters::ingest {
 namespace {
 
 bool name_character(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == ':' || c == '.' || c == '-';
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == ':' ||
+         c == '.' || c == '-';
 }
 std::string_view without_blanks(std::string_view text) {
   const auto first = text.find_first_not_of(" \t");
@@ -23,7 +24,8 @@ class Line {
   // The problem, or nothing.
   const char* read() {
     const std::string_view name = word();
-    if (name.empty() || name.size() > longest_name) return "a line begins with the name of a metric, of at most 255 bytes";
+    if (name.empty() || name.size() > longest_name)
+      return "a line begins with the name of a metric, of at most 255 bytes";
     skip_blanks();
     if (take('{'))
       if (const char* problem = labels()) return problem;
@@ -115,7 +117,8 @@ void read_exposition(std::string_view message, Items& out) {
     item.clear(), texts.clear();
     item.place = number;
     if (const char* problem = Line{line, item, texts}.read())
-      out.left_out(Reason::malformed, number, std::string{"no line of exposition text: "} + problem + ": " + shortened(line));
+      out.left_out(Reason::malformed, number,
+                   std::string{"no line of exposition text: "} + problem + ": " + shortened(line));
     else if (part_of_distribution(item)) out.unwanted(1);
     else out.item(item);
   });

@@ -27,7 +27,9 @@ struct Part {
 };
 using Name = std::vector<Part>;
 
-Error wrong(std::string what, std::string_view where) { return {Errc::malformed, std::move(what) + ": " + shortened(where)}; }
+Error wrong(std::string what, std::string_view where) {
+  return {Errc::malformed, std::move(what) + ": " + shortened(where)};
+}
 
 std::optional<std::uint64_t> number(std::string_view digits) {
   std::uint64_t value = 0;
@@ -61,7 +63,8 @@ Result<void> read_numbers(std::string_view text, std::string_view name, Part& pa
 
 Result<Name> read_name(std::string_view name) {
   if (name.empty()) return Error{Errc::malformed, "an empty name"};
-  if (std::any_of(name.begin(), name.end(), [](unsigned char c) { return c <= ' ' || c == 0x7f; })) return wrong("a blank in a name", name);
+  if (std::any_of(name.begin(), name.end(), [](unsigned char c) { return c <= ' ' || c == 0x7f; }))
+    return wrong("a blank in a name", name);
   Name parts;
   for (std::string_view rest = name; !rest.empty();) {
     if (parts.size() == longest_name) return too_long(name);

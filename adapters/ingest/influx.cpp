@@ -1,5 +1,5 @@
-// Line protocol: MEASUREMENT[,TAG=VALUE…] FIELD=VALUE[,FIELD=VALUE…] [TIME], a line each. The time is in nanoseconds, or, as a writer may
-// set it, in micro-, milli- or whole seconds.
+// Line protocol: MEASUREMENT[,TAG=VALUE…] FIELD=VALUE[,FIELD=VALUE…] [TIME], a line each. The time is in nanoseconds,
+// or, as a writer may set it, in micro-, milli- or whole seconds.
 #include <algorithm>
 #include <charconv>
 
@@ -15,7 +15,8 @@ class InfluxLine {
 
   const char* read() {
     const std::string_view measurement = word(", ");
-    if (measurement.empty() || measurement.size() > longest_name) return "a line begins with a measurement, of at most 255 bytes";
+    if (measurement.empty() || measurement.size() > longest_name)
+      return "a line begins with a measurement, of at most 255 bytes";
     while (take(',')) {
       const std::string_view tag = word("=, ");
       if (tag.empty() || !take('=')) return "a tag is written NAME=VALUE";
@@ -36,7 +37,8 @@ class InfluxLine {
     if (rest_.empty()) return nullptr;
     std::int64_t time = 0;
     const auto [end, wrong] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), time);
-    if (wrong != std::errc{} || end != rest_.data() + rest_.size()) return "what stands behind the fields is no time since 1970";
+    if (wrong != std::errc{} || end != rest_.data() + rest_.size())
+      return "what stands behind the fields is no time since 1970";
     item_.time = formats::parse_time(time);
     return nullptr;
   }
@@ -76,7 +78,8 @@ class InfluxLine {
       return true;
     }
     std::string_view text = word(", ");
-    static constexpr std::string_view yes[] = {"t", "T", "true", "True", "TRUE"}, no[] = {"f", "F", "false", "False", "FALSE"};
+    static constexpr std::string_view yes[] = {"t", "T", "true", "True", "TRUE"},
+                                      no[] = {"f", "F", "false", "False", "FALSE"};
     const bool is_yes = std::find(std::begin(yes), std::end(yes), text) != std::end(yes);
     if (is_yes || std::find(std::begin(no), std::end(no), text) != std::end(no)) {
       item_.values.push_back({name, is_yes ? 1.0 : 0.0, {}, false});

@@ -10,7 +10,8 @@
 #include "adapters/ingest/mapping.h"
 #include "adapters/ingest/records.h"
 
-// The step between bytes and records: what a message says, before it is known whose it is. Shared by the readers of the formats.
+// The step between bytes and records: what a message says, before it is known whose it is. Shared by the readers of the
+// formats.
 namespace tocsin::adapters::ingest {
 
 inline constexpr std::size_t longest_message = 4u << 20, longest_name = 255, most_labels = 1024, most_values = 4096;

@@ -26,7 +26,8 @@ std::optional<stream::Time> time_of(const dom::element& value) {
     return number ? formats::parse_time(*number) : std::nullopt;
   }
   std::int64_t whole = 0;
-  if (value.get(whole) == simdjson::SUCCESS && whole > 100'000'000'000'000'000) return stream::at_nanoseconds(whole);  // exactly
+  if (value.get(whole) == simdjson::SUCCESS && whole > 100'000'000'000'000'000)
+    return stream::at_nanoseconds(whole);  // exactly
   double number = 0;
   if (value.get(number) != simdjson::SUCCESS) return std::nullopt;
   return formats::parse_time(number);
@@ -65,7 +66,8 @@ std::string name_problem(std::string_view name) {
 std::string read_prometheus(const dom::object& object, ObjectReading& to) {
   dom::element found;
   dom::object labels;
-  if (object["labels"].get(labels) == simdjson::SUCCESS && !add_labels(labels, to.item, to.texts)) return too_many_labels;
+  if (object["labels"].get(labels) == simdjson::SUCCESS && !add_labels(labels, to.item, to.texts))
+    return too_many_labels;
   std::string_view name;
   bool part = false;
   for (const Label& label : to.item.labels) {
@@ -88,7 +90,8 @@ std::string read_telegraf(const dom::object& object, ObjectReading& to) {
   dom::element found;
   dom::object tags, fields;
   std::string_view measurement;
-  if (object["name"].get(measurement) != simdjson::SUCCESS) return "no 'name': write data_format = \"json\" for Telegraf's output";
+  if (object["name"].get(measurement) != simdjson::SUCCESS)
+    return "no 'name': write data_format = \"json\" for Telegraf's output";
   if (auto problem = name_problem(measurement); !problem.empty()) return problem;
   if (object["fields"].get(fields) != simdjson::SUCCESS) return "no 'fields'";
   if (object["tags"].get(tags) == simdjson::SUCCESS && !add_labels(tags, to.item, to.texts)) return too_many_labels;
@@ -123,7 +126,9 @@ std::string read_vector(const dom::object& object, ObjectReading& to) {
     return {};
   }
   if (object["kind"].get(kind) == simdjson::SUCCESS && kind == "incremental") {
-    to.unsupported = "the value is a difference (kind incremental): let Vector's transform incremental_to_absolute make sums of them";
+    to.unsupported =
+        "the value is a difference (kind incremental): let Vector's transform incremental_to_absolute make sums of "
+        "them";
     return {};
   }
   const auto value = part["value"].get(found) == simdjson::SUCCESS ? number_of(found) : std::nullopt;

@@ -65,7 +65,8 @@ struct JsonMessages::State {
     return {};
   }
 
-  void read_object(Format format, const LogFields& fields, const dom::element& element, std::uint32_t place, Items& out) {
+  void read_object(Format format, const LogFields& fields, const dom::element& element, std::uint32_t place,
+                   Items& out) {
     item.clear(), texts.clear();
     item.place = place;
     dom::object object;
@@ -87,11 +88,12 @@ struct JsonMessages::State {
     if (item.text || !item.values.empty() || !item.event.empty()) out.item(item);
   }
 
-  void read_document(Format format, const LogFields& fields, const dom::element& document, std::uint32_t place, Items& out) {
+  void read_document(Format format, const LogFields& fields, const dom::element& document, std::uint32_t place,
+                     Items& out) {
     dom::array list;
     dom::object object;
-    const bool batch =
-        format == Format::telegraf_json && document.get(object) == simdjson::SUCCESS && object["metrics"].get(list) == simdjson::SUCCESS;
+    const bool batch = format == Format::telegraf_json && document.get(object) == simdjson::SUCCESS &&
+                       object["metrics"].get(list) == simdjson::SUCCESS;
     if (!batch && document.get(list) != simdjson::SUCCESS) return read_object(format, fields, document, place, out);
     for (const auto element : list) read_object(format, fields, element, place, out);
   }
@@ -113,12 +115,14 @@ JsonMessages::JsonMessages(JsonMessages&&) noexcept = default;
 
 void JsonMessages::read(Format format, const LogFields& fields, std::string_view message, Items& out) {
   State& s = *state_;
-  while (!message.empty() && (message.back() == '\n' || message.back() == '\r' || message.back() == ' ')) message.remove_suffix(1);
+  while (!message.empty() && (message.back() == '\n' || message.back() == '\r' || message.back() == ' '))
+    message.remove_suffix(1);
   dom::element document;
   const auto whole = s.parse(message, document);
   if (whole == simdjson::SUCCESS) return s.read_document(format, fields, document, 1, out);
   const auto report = [&](simdjson::error_code error, std::string_view text, std::uint32_t place) {
-    out.left_out(Reason::malformed, place, std::string{"no JSON ("} + simdjson::error_message(error) + "): " + shortened(text));
+    out.left_out(Reason::malformed, place,
+                 std::string{"no JSON ("} + simdjson::error_message(error) + "): " + shortened(text));
   };
   if (message.find('\n') == message.npos) return report(whole, message, 1);
   each_line(message, [&](std::string_view line, std::uint32_t number) {

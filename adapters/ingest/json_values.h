@@ -24,7 +24,8 @@ namespace dom = simdjson::dom;
 // The scalars of an object, under their own names. False: too many.
 bool add_labels(const dom::object& object, Item& item, MadeTexts& texts);
 
-// One object of each format into `item`; a problem, or nothing. `unwanted`: the object is understood and has nothing to keep.
+// One object of each format into `item`; a problem, or nothing. `unwanted`: the object is understood and has nothing to
+// keep.
 struct ObjectReading {
   Item& item;
   MadeTexts& texts;
@@ -35,7 +36,8 @@ struct ObjectReading {
 [[nodiscard]] std::string read_telegraf(const dom::object& object, ObjectReading& to);
 [[nodiscard]] std::string read_slurm(const dom::object& object, ObjectReading& to);
 // A whole message of OpenTelemetry's JSON; `text` as in read_otlp_wire().
-void read_otlp_json(bool logs, std::span<const std::string> text, const dom::object& message, std::uint32_t place, Items& out);
+void read_otlp_json(bool logs, std::span<const std::string> text, const dom::object& message, std::uint32_t place,
+                    Items& out);
 [[nodiscard]] std::string read_vector(const dom::object& object, ObjectReading& to);
 
 }  // namespace tocsin::adapters::ingest

@@ -13,20 +13,20 @@
 namespace tocsin::adapters::ingest {
 namespace {
 
-constexpr std::array targets{std::string_view{"job"}, std::string_view{"attempt"}, std::string_view{"rank"}, std::string_view{"node"},
-                             std::string_view{"gpu"}};
+constexpr std::array targets{std::string_view{"job"}, std::string_view{"attempt"}, std::string_view{"rank"},
+                             std::string_view{"node"}, std::string_view{"gpu"}};
 
 }  // namespace
 
 const DefaultLabels& default_labels() {
   static const DefaultLabels labels{
-      .job = {"job_id", "jobid", "hpc_job", "slurm_job_id", "slurm_jobid", "SLURM_JOB_ID", "slurm.job.id", "k8s.job.name",
-              "kubernetes.labels.batch.kubernetes.io/job-name", "kubernetes.labels.training.kubeflow.org/job-name",
-              "kubernetes.labels.job-name"},
+      .job = {"job_id", "jobid", "hpc_job", "slurm_job_id", "slurm_jobid", "SLURM_JOB_ID", "slurm.job.id",
+              "k8s.job.name", "kubernetes.labels.batch.kubernetes.io/job-name",
+              "kubernetes.labels.training.kubeflow.org/job-name", "kubernetes.labels.job-name"},
       .attempt = {"attempt"},
       .rank = {"rank", "RANK", "global_rank", "slurm_procid", "SLURM_PROCID"},
-      .node = {"Hostname", "hostname", "node", "nodename", "host", "host.name", "k8s.node.name", "kubernetes.host", "kubernetes.node_name",
-               "kubernetes.node.name", "agent.hostname", "agent.name"},
+      .node = {"Hostname", "hostname", "node", "nodename", "host", "host.name", "k8s.node.name", "kubernetes.host",
+               "kubernetes.node_name", "kubernetes.node.name", "agent.hostname", "agent.name"},
       .gpu = {"pci_bus_id", "UUID", "uuid", "gpu_uuid", "gpu"},
       .time = {"@timestamp", "timestamp", "time", "ts", "date"},
       .text = {"message", "log", "msg", "MESSAGE"}};
@@ -60,7 +60,8 @@ std::optional<double> number_in(std::string_view text) {
   if (text.starts_with('+')) text.remove_prefix(1);
   if (text.empty() || text.size() > 64) return std::nullopt;
   double number = 0;
-  const auto [end, wrong] = std::from_chars(text.data(), text.data() + text.size(), number);  // inf and nan too, in any case
+  const auto [end, wrong] =
+      std::from_chars(text.data(), text.data() + text.size(), number);  // inf and nan too, in any case
   if (end != text.data() + text.size()) return std::nullopt;
   if (wrong == std::errc::result_out_of_range) {
     const bool small = text.find("e-") != text.npos || text.find("E-") != text.npos;
@@ -89,8 +90,8 @@ std::optional<std::string_view> gpu_name(std::string_view value) {
       value.remove_prefix(prefix.size());
       break;
     }
-  const bool digits =
-      !value.empty() && value.size() <= 4 && std::all_of(value.begin(), value.end(), [](char c) { return c >= '0' && c <= '9'; });
+  const bool digits = !value.empty() && value.size() <= 4 &&
+                      std::all_of(value.begin(), value.end(), [](char c) { return c >= '0' && c <= '9'; });
   return digits ? std::optional{value} : std::nullopt;
 }
 
@@ -133,7 +134,8 @@ stream::Result<Template> Template::parse(std::string_view text) {
       const std::string_view name = text.substr(i + 1, end - i - 1);
       const auto found = std::find(targets.begin(), targets.end(), name);
       if (found == targets.end())
-        return Error{Errc::malformed, "{" + std::string{name} + "} is none of {job}, {attempt}, {rank}, {node} and {gpu}"};
+        return Error{Errc::malformed,
+                     "{" + std::string{name} + "} is none of {job}, {attempt}, {rank}, {node} and {gpu}"};
       target = static_cast<int>(found - targets.begin());
       for (const Part& part : made.parts_)
         if (part.target == target) return Error{Errc::malformed, "{" + std::string{name} + "} stands there twice"};
@@ -150,11 +152,15 @@ stream::Result<Template> Template::parse(std::string_view text) {
   return made;
 }
 
-// What varies between the texts, part by part: where one ends is tried place by place, and what led nowhere is not tried again.
+// What varies between the texts, part by part: where one ends is tried place by place, and what led nowhere is not
+// tried again.
 class Template::Division {
  public:
   Division(const Template& form, std::string_view text, bool ranks_are_digits)
-      : form_(form), text_(text), ranks_are_digits_(ranks_are_digits), failed_(form.parts_.size() * (text.size() + 1)) {}
+      : form_(form),
+        text_(text),
+        ranks_are_digits_(ranks_are_digits),
+        failed_(form.parts_.size() * (text.size() + 1)) {}
 
   // Divides what stands from `at` on, in front of the text before part `i`.
   bool divide(std::size_t i, std::size_t at, Found& found) {

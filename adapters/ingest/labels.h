@@ -13,13 +13,15 @@ namespace tocsin::adapters::ingest {
 
 // Stands for no value: empty, "unknown", "none", "null", "N/A".
 [[nodiscard]] bool blank(std::string_view value);
-// A PCI address, a UUID or an index, as a GPU is called; nothing: the value is none of them. GPU3 and nvidia3 are the index 3.
+// A PCI address, a UUID or an index, as a GPU is called; nothing: the value is none of them. GPU3 and nvidia3 are the
+// index 3.
 [[nodiscard]] std::optional<std::string_view> gpu_name(std::string_view value);
 // Whether a text is of a pattern in which * stands for any text.
 [[nodiscard]] bool matches(std::string_view pattern, std::string_view text);
 
-// A path with parts that name a member: /var/log/{job}/*-rank{rank}.log. No part that varies holds a slash, and a rank is digits where it can be. Of several
-// ways to divide a text, * takes as much as it can, and before that what has a name as little.
+// A path with parts that name a member: /var/log/{job}/*-rank{rank}.log. No part that varies holds a slash, and a rank
+// is digits where it can be. Of several ways to divide a text, * takes as much as it can, and before that what has a
+// name as little.
 class Template {
  public:
   static constexpr std::size_t job = 0, attempt = 1, rank = 2, node = 3, gpu = 4;

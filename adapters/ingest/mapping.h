@@ -33,20 +33,24 @@ inline constexpr std::array format_names{
     FormatName{Format::telegraf_json, "telegraf_json", "Telegraf with data_format json, single or batch"},
     FormatName{Format::influx, "influx", "Telegraf with data_format influx: line protocol"},
     FormatName{Format::vector_metrics, "vector_metrics", "Vector's metric events, codec json"},
-    FormatName{Format::logs_json, "logs_json", "a log line an object: Fluent Bit, Filebeat, Vector, rsyslog and their like"},
+    FormatName{Format::logs_json, "logs_json",
+               "a log line an object: Fluent Bit, Filebeat, Vector, rsyslog and their like"},
     FormatName{Format::logs_syslog, "logs_syslog", "rsyslog's default template: TIME HOST TAG: TEXT"},
     FormatName{Format::otlp_metrics, "otlp_metrics", "OpenTelemetry's metrics, protobuf or JSON"},
     FormatName{Format::otlp_logs, "otlp_logs", "OpenTelemetry's logs, protobuf or JSON"},
-    FormatName{Format::slurm_jobcomp, "slurm_jobcomp", "Slurm's records of jobs that began or ended, as jobcomp/kafka writes them"},
+    FormatName{Format::slurm_jobcomp, "slurm_jobcomp",
+               "Slurm's records of jobs that began or ended, as jobcomp/kafka writes them"},
 };
 
 // A topic and its mapping. An empty list stands for the labels that are usual: default_labels().
 struct Source {
   std::string name, topic, format;  // format: one of format_names
-  // Labels in which each is looked for, in this order; the first that has a value counts. Of `gpu` all count, as names of one GPU.
+  // Labels in which each is looked for, in this order; the first that has a value counts. Of `gpu` all count, as names
+  // of one GPU.
   std::vector<std::string> job, attempt, rank, node, gpu;
-  std::vector<std::string> time, text;         // of formats of logs: the fields of the time and of the line
-  std::map<std::string, std::string> extract;  // label: template with {job}, {attempt}, {rank}, {node}, {gpu}, and * for what varies
+  std::vector<std::string> time, text;  // of formats of logs: the fields of the time and of the line
+  std::map<std::string, std::string>
+      extract;  // label: template with {job}, {attempt}, {rank}, {node}, {gpu}, and * for what varies
   std::map<std::string, std::string> labels;   // that each record has besides its own
   std::map<std::string, std::string> signals;  // foreign name: signal, or signal and the unit of the values
   std::vector<std::string> keep;               // names of metrics, * for what varies; empty: all

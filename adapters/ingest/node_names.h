@@ -4,11 +4,13 @@
 #include <string>
 #include <string_view>
 
-// Under which names a node is known: n1 and n1.example.org are one, two full names are two, and an address is no such name.
+// Under which names a node is known: n1 and n1.example.org are one, two full names are two, and an address is no such
+// name.
 namespace tocsin::adapters::ingest {
 
 [[nodiscard]] inline bool is_address(std::string_view name) {
-  return name.find(':') != name.npos || std::all_of(name.begin(), name.end(), [](char c) { return c == '.' || (c >= '0' && c <= '9'); });
+  return name.find(':') != name.npos ||
+         std::all_of(name.begin(), name.end(), [](char c) { return c == '.' || (c >= '0' && c <= '9'); });
 }
 
 // What stands in a map, ordered by name, under each name that the node may have there; its own first.

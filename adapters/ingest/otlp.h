@@ -10,8 +10,8 @@
 
 namespace tocsin::adapters::ingest {
 
-// What both forms of OpenTelemetry's messages have in common: groups of records of one resource, whose attributes are labels of each record
-// behind its own. A record is begun, gets labels, and is given as a sample or as a line.
+// What both forms of OpenTelemetry's messages have in common: groups of records of one resource, whose attributes are
+// labels of each record behind its own. A record is begun, gets labels, and is given as a sample or as a line.
 class OtlpRecords {
  public:
   OtlpRecords(std::span<const std::string> text, Items& out) : text_(text), out_(out) {}
@@ -37,9 +37,9 @@ class OtlpRecords {
   // `differences`: the values of the metric are no sums.
   void give_sample(std::string_view name, std::optional<double> number, bool differences) {
     if (differences)
-      return out_.left_out(
-          Reason::unsupported, place_,
-          "the value is a difference (temporality delta): let the collector's processor deltatocumulative make sums of them");
+      return out_.left_out(Reason::unsupported, place_,
+                           "the value is a difference (temporality delta): let the collector's processor "
+                           "deltatocumulative make sums of them");
     if (!number) return out_.unwanted(1);
     finish();
     item.values.push_back({name, *number, {}, false});
@@ -51,7 +51,9 @@ class OtlpRecords {
       for (const Label& label : item.labels)
         if (label.name == text_[i] && !item.text) item.text = label.value;
     if (item.text) out_.item(item);
-    else out_.left_out(Reason::malformed, place_, "a record of a log whose body is neither a text nor a map with one (option text)");
+    else
+      out_.left_out(Reason::malformed, place_,
+                    "a record of a log whose body is neither a text nor a map with one (option text)");
   }
   void unwanted() { out_.unwanted(1); }
   [[nodiscard]] std::uint32_t place() const noexcept { return place_; }

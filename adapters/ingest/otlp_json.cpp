@@ -61,7 +61,8 @@ void read_metric(const dom::object& metric, OtlpRecords& records) {
     each_attribute(point, "attributes", records.texts, [&](Label label) { records.add_to_record(label); });
     records.time(whole(point, "timeUnixNano"));
     dom::element value;
-    const bool there = point["asDouble"].get(value) == simdjson::SUCCESS || point["asInt"].get(value) == simdjson::SUCCESS;
+    const bool there =
+        point["asDouble"].get(value) == simdjson::SUCCESS || point["asInt"].get(value) == simdjson::SUCCESS;
     records.give_sample(name, there ? number_of(value) : std::nullopt, differences);
   });
 }
@@ -82,7 +83,8 @@ void read_log(const dom::object& record, OtlpRecords& records) {
 
 }  // namespace
 
-void read_otlp_json(bool logs, std::span<const std::string> text, const dom::object& message, std::uint32_t place, Items& out) {
+void read_otlp_json(bool logs, std::span<const std::string> text, const dom::object& message, std::uint32_t place,
+                    Items& out) {
   const char* const list = logs ? "resourceLogs" : "resourceMetrics";
   if (message[list].error() != simdjson::SUCCESS)
     return out.left_out(Reason::malformed, place, std::string{"no '"} + list + "': this is no message of OTLP's JSON");

@@ -119,7 +119,8 @@ class Reading {
     return each(bytes, [&](const Field& field) {
       if (field.is_message(1)) text = field.bytes;
       else if (field.is(2, Type::varint)) text = field.value != 0 ? "true" : "false";
-      else if (field.is(3, Type::varint)) text = records_.texts.keep(std::to_string(static_cast<std::int64_t>(field.value)));
+      else if (field.is(3, Type::varint))
+        text = records_.texts.keep(std::to_string(static_cast<std::int64_t>(field.value)));
       else if (field.is(4, Type::fixed64)) text = records_.texts.keep(shortest(std::bit_cast<double>(field.value)));
       return true;
     });
@@ -150,7 +151,8 @@ class Reading {
     return each(bytes, [&](const Field& field) {
       constexpr std::uint32_t gauge = 5, sum = 7, histogram = 9, exponential = 10, summary = 11;
       if (field.is_message(gauge) || field.is_message(sum)) return data(name, field.bytes, field.number == sum);
-      if (field.is_message(histogram) || field.is_message(exponential) || field.is_message(summary)) records_.unwanted();
+      if (field.is_message(histogram) || field.is_message(exponential) || field.is_message(summary))
+        records_.unwanted();
       return true;
     });
   }
@@ -160,7 +162,9 @@ class Reading {
       if (sum && field.is(2, Type::varint)) differences = field.value == 1;
       return true;
     });
-    return whole && each(bytes, [&](const Field& field) { return !field.is_message(1) || point(name, field.bytes, differences); });
+    return whole && each(bytes, [&](const Field& field) {
+             return !field.is_message(1) || point(name, field.bytes, differences);
+           });
   }
   bool point(std::string_view name, std::string_view bytes, bool differences) {
     records_.begin_record();
@@ -193,7 +197,8 @@ class Reading {
     records_.time(observed), records_.time(time);
     constexpr std::uint32_t map = 6;
     if (!scalar(body, records_.item.text)) return false;
-    const bool mapped = each(body, [&](const Field& field) { return !field.is_message(map) || attributes(field.bytes, 1, add); });
+    const bool mapped =
+        each(body, [&](const Field& field) { return !field.is_message(map) || attributes(field.bytes, 1, add); });
     if (mapped) records_.give_line();
     return mapped;
   }
@@ -214,8 +219,8 @@ bool is_group(std::string_view bytes) {
 
 }  // namespace
 
-// JSON begins with a brace, behind blanks at most. So does protobuf whose first group is as long as a brace's code, 123 bytes: the tag in
-// front is a newline's.
+// JSON begins with a brace, behind blanks at most. So does protobuf whose first group is as long as a brace's code, 123
+// bytes: the tag in front is a newline's.
 bool is_otlp_json(std::string_view message) {
   const auto first = message.find_first_not_of(" \t\r\n");
   if (first == message.npos || message[first] != '{') return false;
@@ -229,8 +234,9 @@ bool is_otlp_json(std::string_view message) {
 void read_otlp_wire(bool logs, std::span<const std::string> text, std::string_view message, Items& out) {
   OtlpRecords records{text, out};
   if (!Reading{logs, records}.message(message))
-    out.left_out(Reason::malformed, records.place() + 1,
-                 "the bytes are no protobuf of OTLP, or are cut short, behind record " + std::to_string(records.place()));
+    out.left_out(
+        Reason::malformed, records.place() + 1,
+        "the bytes are no protobuf of OTLP, or are cut short, behind record " + std::to_string(records.place()));
 }
 
 }  // namespace tocsin::adapters::ingest

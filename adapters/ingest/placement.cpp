@@ -14,8 +14,8 @@ constexpr std::size_t most_jobs = 64;  // of a node
 
 // Takes out the job that was seen longest ago, if it is on the node no more. False: all of them are.
 bool Placement::make_room(Jobs& jobs, stream::Time at) {
-  const auto oldest =
-      std::min_element(jobs.begin(), jobs.end(), [](const auto& a, const auto& b) { return a.second.stay.last < b.second.stay.last; });
+  const auto oldest = std::min_element(
+      jobs.begin(), jobs.end(), [](const auto& a, const auto& b) { return a.second.stay.last < b.second.stay.last; });
   if (oldest->second.stay.last >= at - current) return false;
   jobs.erase(oldest);
   return true;
@@ -83,14 +83,17 @@ std::vector<std::pair<std::string, std::string>> Placement::forget(stream::Time 
   return gone;
 }
 
-Placement::Allocated Placement::allocate(std::string_view job, const Allocation& allocation, std::span<const std::string> nodes) {
+Placement::Allocated Placement::allocate(std::string_view job, const Allocation& allocation,
+                                         std::span<const std::string> nodes) {
   const auto known = allocations_.find(job);
   if (known != allocations_.end()) {
     const Allocation& before = known->second;
-    if (before.nodes.empty() ? allocation.first < before.until : allocation.first <= before.first) return Allocated::known_or_older;
+    if (before.nodes.empty() ? allocation.first < before.until : allocation.first <= before.first)
+      return Allocated::known_or_older;
   }
   take_nodes(job);
-  if (allocated_nodes_ + nodes.size() > most_allocated || (known == allocations_.end() && allocations_.size() == most_allocated)) {
+  if (allocated_nodes_ + nodes.size() > most_allocated ||
+      (known == allocations_.end() && allocations_.size() == most_allocated)) {
     forget_allocation(job);
     return Allocated::no_room;
   }
@@ -160,7 +163,8 @@ void Placement::jobs_on(std::string_view node, stream::Time at, std::vector<std:
   });
   each_name(allocated_, node, [&](const auto& allocated_there) {
     for (const std::string& job : allocated_there)
-      if (const Allocation* one = allocation(job); one != nullptr && one->first <= at && at <= one->until) jobs.push_back(job);
+      if (const Allocation* one = allocation(job); one != nullptr && one->first <= at && at <= one->until)
+        jobs.push_back(job);
   });
   std::sort(jobs.begin(), jobs.end());
   jobs.erase(std::unique(jobs.begin(), jobs.end()), jobs.end());

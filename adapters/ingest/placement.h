@@ -12,14 +12,14 @@
 
 namespace tocsin::adapters::ingest {
 
-// Which jobs are on which node: what records of nodes are copied by. A job is seen on a node by records that name both, or allocated nodes
-// by the scheduler. Every instance that ingests has the same, by way of a topic.
-// Two names are of one node if they are equal, or if one has no dot and is what the other has before its first: n1 and n1.example.org. An
-// address is no such name.
-// Owned by the role that ingests, and touched by its thread alone.
+// Which jobs are on which node: what records of nodes are copied by. A job is seen on a node by records that name both,
+// or allocated nodes by the scheduler. Every instance that ingests has the same, by way of a topic. Two names are of
+// one node if they are equal, or if one has no dot and is what the other has before its first: n1 and n1.example.org.
+// An address is no such name. Owned by the role that ingests, and touched by its thread alone.
 class Placement {
  public:
-  static constexpr stream::Duration current = std::chrono::minutes{5};     // a job is on a node for so long after its last record there
+  static constexpr stream::Duration current =
+      std::chrono::minutes{5};  // a job is on a node for so long after its last record there
   static constexpr stream::Duration repeated = std::chrono::minutes{1};    // how often the topic is to say so again
   static constexpr stream::Duration forgotten = std::chrono::minutes{30};  // what the topic need not hold any longer
   // An end of an allocation is remembered for so long: its start may be read later, of another partition.

@@ -39,7 +39,8 @@ struct Record {
   std::string_view source;  // that it covers; empty: the signal's own, of a line "log"
   std::string_view event;
   std::span<const schemas::EntryBuilder::Field> fields;
-  // Of a start: the scheduler's list of the job's nodes (host_list.h), empty where it names none; and its limit, where it has set one.
+  // Of a start: the scheduler's list of the job's nodes (host_list.h), empty where it names none; and its limit, where
+  // it has set one.
   std::string_view nodes;
   std::optional<stream::Duration> time_limit;
 
@@ -51,7 +52,8 @@ class Output {
  public:
   virtual ~Output() = default;
   virtual void record(const Record& record) = 0;
-  // A record of a node, or of a GPU there, that names no job: it is of the jobs on the node. `why` is what is left out where nobody wants it.
+  // A record of a node, or of a GPU there, that names no job: it is of the jobs on the node. `why` is what is left out
+  // where nobody wants it.
   virtual void without_job(const Record& record, const std::function<LeftOut()>& why) {
     static_cast<void>(record);
     left_out(why());

@@ -9,7 +9,8 @@ namespace {
 
 constexpr stream::Duration between_introductions = std::chrono::minutes{15};
 constexpr std::size_t most_introduced = 400'000;
-// How long a job without an end is taken to run: its operator may extend the time limit, and the record of the end may be lost.
+// How long a job without an end is taken to run: its operator may extend the time limit, and the record of the end may
+// be lost.
 constexpr stream::Duration without_limit = std::chrono::days{30}, least_allocated = std::chrono::hours{1};
 
 }  // namespace
@@ -41,7 +42,8 @@ Rekeyer::Pending* Rekeyer::begun(std::string_view job, std::string_view attempt,
   return &fresh;
 }
 
-// Where the record goes; nothing: there is no room for it. An entry belongs to one attempt: a start begins one, and an end ends one.
+// Where the record goes; nothing: there is no room for it. An entry belongs to one attempt: a start begins one, and an
+// end ends one.
 Rekeyer::Pending* Rekeyer::place_of(const Record& record) {
   std::uint64_t attempts = 0;
   for (std::size_t i = 0; i < used_; ++i) {
@@ -67,19 +69,25 @@ Rekeyer::Pending* Rekeyer::copy_for(std::string_view job) {
 
 bool Rekeyer::put(Pending* to, const Record& record) {
   if (to == nullptr) {
-    left_out({Reason::too_large, record.place, "more than 256 jobs, or more than 15 attempts of one job, in one message"});
+    left_out(
+        {Reason::too_large, record.place, "more than 256 jobs, or more than 15 attempts of one job, in one message"});
     return false;
   }
   if (to->records == most_records) {
-    left_out({Reason::too_large, record.place, "more than 20000 records of a job in one message: write smaller messages"});
+    left_out(
+        {Reason::too_large, record.place, "more than 20000 records of a job in one message: write smaller messages"});
     return false;
   }
   ++to->records;
   to->closed = record.is_event("end");
   switch (record.what) {
     case Record::What::samples: to->builder.sample(record.time, record.member, record.values, record.source); break;
-    case Record::What::line: to->builder.line(record.time, record.member, record.text, record.error_stream, record.source); break;
-    case Record::What::event: to->builder.event(record.time, record.member, record.event, record.fields, record.source); break;
+    case Record::What::line:
+      to->builder.line(record.time, record.member, record.text, record.error_stream, record.source);
+      break;
+    case Record::What::event:
+      to->builder.event(record.time, record.member, record.event, record.fields, record.source);
+      break;
   }
   return true;
 }
@@ -91,7 +99,8 @@ void Rekeyer::record(const Record& record) {
   if (ends) {
     for (std::string& node : placement_->ended(record.job)) left_.emplace_back(std::move(node), record.job);
     if (placement_->deallocate(record.job, arrival_)) placed_.emplace_back(std::string{}, record.job);
-  } else if (placement_->saw(record.member.node, record.job, arrival_)) placed_.emplace_back(record.member.node, record.job);
+  } else if (placement_->saw(record.member.node, record.job, arrival_))
+    placed_.emplace_back(record.member.node, record.job);
   if (!record.nodes.empty()) allocate(record);
   copy_to_cluster(record);
 }
@@ -99,12 +108,14 @@ void Rekeyer::record(const Record& record) {
 void Rekeyer::allocate(const Record& record) {
   const auto nodes = nodes_of(record, *beyond_);
   if (nodes.empty()) return;
-  const stream::Duration longest = record.time_limit ? std::max(2 * *record.time_limit, least_allocated) : without_limit;
+  const stream::Duration longest =
+      record.time_limit ? std::max(2 * *record.time_limit, least_allocated) : without_limit;
   switch (placement_->allocate(record.job, {arrival_, arrival_ + longest, std::string{record.nodes}}, nodes)) {
     case Placement::Allocated::yes: placed_.emplace_back(std::string{}, record.job); break;
     case Placement::Allocated::known_or_older: break;
     case Placement::Allocated::no_room:
-      left_out({Reason::too_large, record.place, "the nodes of job " + std::string{record.job} + ": those that run have more than 400000"});
+      left_out({Reason::too_large, record.place,
+                "the nodes of job " + std::string{record.job} + ": those that run have more than 400000"});
   }
 }
 
@@ -141,8 +152,8 @@ bool Rekeyer::introduced(const Record& record) {
   return false;
 }
 
-// An entry of the cluster has the records of one node and one job. Its number says which node of the message it is, and whether a label
-// names the job; nothing: there are too many.
+// An entry of the cluster has the records of one node and one job. Its number says which node of the message it is, and
+// whether a label names the job; nothing: there are too many.
 std::optional<std::uint64_t> Rekeyer::cluster_number(const Record& record) {
   key_ = record.member.node;
   Node& node = nodes_.try_emplace(key_, Node{nodes_.size(), {}}).first->second;
@@ -178,11 +189,13 @@ bool Rekeyer::copy_to_cluster(const Record& record) {
       break;
   }
   if (!number) {
-    left_out({Reason::too_large, record.place, "more than 4096 nodes, or more than 7 jobs of one node, in one message"});
+    left_out(
+        {Reason::too_large, record.place, "more than 4096 nodes, or more than 7 jobs of one node, in one message"});
     return true;
   }
   // Of the cluster, a rank is its GPU, or its node.
-  if (copy.member.level == stream::Level::rank) copy.member.level = copy.member.gpu.empty() ? stream::Level::node : stream::Level::gpu;
+  if (copy.member.level == stream::Level::rank)
+    copy.member.level = copy.member.gpu.empty() ? stream::Level::node : stream::Level::gpu;
   if (copy.member.level == stream::Level::job) copy.member.level = stream::Level::node;
   copy.member.rank = 0;
 

@@ -17,11 +17,11 @@
 
 namespace tocsin::adapters::ingest {
 
-// The records of one message as entries, one for each job and attempt in it, that say where they come from. The same message makes the
-// same entries with the same numbers, so that those that are written again after a restart are known as repeated.
-// A record that names a node and no job is copied to each job on the node, and what the rules of the cluster need to the cluster, one entry
-// a node. Numbers never depend on where jobs are: who reads a message again, and knows other jobs on a node, repeats no number.
-// Owned by the reader of a source; reuses its working memory.
+// The records of one message as entries, one for each job and attempt in it, that say where they come from. The same
+// message makes the same entries with the same numbers, so that those that are written again after a restart are known
+// as repeated. A record that names a node and no job is copied to each job on the node, and what the rules of the
+// cluster need to the cluster, one entry a node. Numbers never depend on where jobs are: who reads a message again, and
+// knows other jobs on a node, repeats no number. Owned by the reader of a source; reuses its working memory.
 class Rekeyer final : public Output {
  public:
   static constexpr std::size_t most_jobs = 256, most_records = 20'000;  // of a message; of an entry
@@ -35,20 +35,23 @@ class Rekeyer final : public Output {
   // Where the jobs are; outlives it. Without, no record is copied.
   void copy_by(Placement& placement) noexcept { placement_ = &placement; }
   void cluster_needs(ClusterNeeds needs) { needs_ = std::move(needs); }
-  // The nodes and jobs of the message that the topic of placements is to have, and those that left; without a node, a job's allocation.
+  // The nodes and jobs of the message that the topic of placements is to have, and those that left; without a node, a
+  // job's allocation.
   [[nodiscard]] const std::vector<std::pair<std::string, std::string>>& placed() const noexcept { return placed_; }
   [[nodiscard]] const std::vector<std::pair<std::string, std::string>>& left() const noexcept { return left_; }
 
   // The message at `offset` of `source` (topic/partition), appended there at `arrival`.
   void begin(std::string_view source, std::uint64_t offset, stream::Time arrival);
-  // Behind the message: brings its entries into the order of their numbers, in which the engine must have those of the cluster.
+  // Behind the message: brings its entries into the order of their numbers, in which the engine must have those of the
+  // cluster.
   void finish();
   void record(const Record& record) override;
   void without_job(const Record& record, const std::function<LeftOut()>& why) override;
   void left_out(const LeftOut& part) override { beyond_->left_out(part); }
   void unwanted(std::uint64_t values) override { beyond_->unwanted(values); }
 
-  // Of the message, by job in the order in which they were begun, then those of the cluster; an entry is valid until the next begin().
+  // Of the message, by job in the order in which they were begun, then those of the cluster; an entry is valid until
+  // the next begin().
   [[nodiscard]] std::size_t entries() const noexcept { return used_; }
   [[nodiscard]] const stream::Entry& entry(std::size_t i);
 
@@ -63,7 +66,8 @@ class Rekeyer final : public Output {
     bool closed = false;  // the job's end is in it, or it has started anew since
     stream::Entry entry;
   };
-  static constexpr std::uint64_t numbers = most_attempts + 1;  // a job's in a message: its attempts, and what is copied to it
+  static constexpr std::uint64_t numbers =
+      most_attempts + 1;  // a job's in a message: its attempts, and what is copied to it
 
   Pending* begun(std::string_view job, std::string_view attempt, Kind kind, std::uint64_t number);
   Pending* place_of(const Record& record);
@@ -91,9 +95,10 @@ class Rekeyer final : public Output {
   };
   std::unordered_map<std::string, Node> nodes_;  // of the message, each numbered as it came
   std::vector<std::pair<std::string, std::string>> placed_, left_;
-  std::map<std::string, stream::Time, std::less<>> introduced_;  // members of the cluster: when their names were given last
-  std::string jobs_of_;                                          // the node that on_node_ is of, as long as nothing changes; empty: of none
-  std::vector<std::string_view> on_node_;                        // scratch, as these
+  std::map<std::string, stream::Time, std::less<>>
+      introduced_;                         // members of the cluster: when their names were given last
+  std::string jobs_of_;                    // the node that on_node_ is of, as long as nothing changes; empty: of none
+  std::vector<std::string_view> on_node_;  // scratch, as these
   std::vector<schemas::EntryBuilder::Value> values_;
   std::string key_;
 };

@@ -41,7 +41,8 @@ std::string read_slurm(const dom::object& object, ObjectReading& to) {
   Item& item = to.item;
   if (!add_labels(object, item, to.texts)) return "more than 1024 fields";
   const auto field = [&item](std::string_view name) {
-    const auto found = std::find_if(item.labels.begin(), item.labels.end(), [name](const Label& label) { return label.name == name; });
+    const auto found =
+        std::find_if(item.labels.begin(), item.labels.end(), [name](const Label& label) { return label.name == name; });
     return found == item.labels.end() ? std::string_view{} : found->value;
   };
   if (field("jobid").empty()) return "no 'jobid': this is no record of Slurm's jobcomp";
@@ -51,8 +52,8 @@ std::string read_slurm(const dom::object& object, ObjectReading& to) {
     to.unsupported = "the job gets other nodes, and goes on";
     return {};
   }
-  const bool waits =
-      std::find(std::begin(states_before_the_end), std::end(states_before_the_end), state) != std::end(states_before_the_end);
+  const bool waits = std::find(std::begin(states_before_the_end), std::end(states_before_the_end), state) !=
+                     std::end(states_before_the_end);
   const bool begins = field("@end").empty() && (state.empty() || waits);
   // A time without a zone is the cluster's own: that of the message is used.
   item.time = formats::parse_time(field(begins ? "@start" : "@end"));
@@ -67,8 +68,8 @@ std::string read_slurm(const dom::object& object, ObjectReading& to) {
     return {};
   }
   item.event = "end";
-  const auto known =
-      std::find_if(std::begin(reasons_of_states), std::end(reasons_of_states), [state](const auto& one) { return one.first == state; });
+  const auto known = std::find_if(std::begin(reasons_of_states), std::end(reasons_of_states),
+                                  [state](const auto& one) { return one.first == state; });
   // A job that ended and waits again was requeued.
   const std::string_view reason = known != std::end(reasons_of_states) ? known->second : waits ? "requeued" : "unknown";
   item.fields.push_back({"reason", 0, reason, true});

@@ -8,9 +8,8 @@
 
 namespace tocsin::adapters::ingest {
 
-// When the messages of one partition of a source arrived there, and up to when it has been read. Arrivals never fall, and none is at or
-// before a time that was announced as read.
-// Owned by the reader of the partition.
+// When the messages of one partition of a source arrived there, and up to when it has been read. Arrivals never fall,
+// and none is at or before a time that was announced as read. Owned by the reader of the partition.
 class SourceClock {
  public:
   // The broker's clock may be behind this machine's by as much.

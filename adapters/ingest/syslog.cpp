@@ -19,8 +19,9 @@ void read_syslog(std::string_view message, Items& out) {
     item.time = formats::parse_time(word());
     const std::string_view host = word(), tag = word();
     if (!item.time || host.empty() || tag.empty())
-      return out.left_out(Reason::malformed, number,
-                          "no line of rsyslog's default template (TIME HOST TAG: TEXT, the time as RFC 3339): " + shortened(line));
+      return out.left_out(
+          Reason::malformed, number,
+          "no line of rsyslog's default template (TIME HOST TAG: TEXT, the time as RFC 3339): " + shortened(line));
     item.labels.push_back({"host", host});
     item.labels.push_back({"program", tag.substr(0, tag.find_first_of("[:"))});
     item.text = rest;

@@ -25,7 +25,8 @@ namespace {
 
 using Value = EntryBuilder::Value;
 
-// DCGM's numbers for what it does not know, is not supported or not permitted, in each of the types that an exporter prints them.
+// DCGM's numbers for what it does not know, is not supported or not permitted, in each of the types that an exporter
+// prints them.
 bool dcgm_blank(const Value& value) {
   if (!value.signal.starts_with("DCGM_") || value.is_text) return false;
   const double number = value.number;
@@ -47,7 +48,9 @@ struct GpuNames {
   }
   [[nodiscard]] bool any() const { return !(pci.empty() && uuid.empty() && index.empty()); }
   [[nodiscard]] std::string_view best() const { return !pci.empty() ? pci : !uuid.empty() ? uuid : index; }
-  [[nodiscard]] bool several() const { return (pci.empty() ? 0 : 1) + (uuid.empty() ? 0 : 1) + (index.empty() ? 0 : 1) > 1; }
+  [[nodiscard]] bool several() const {
+    return (pci.empty() ? 0 : 1) + (uuid.empty() ? 0 : 1) + (index.empty() ? 0 : 1) > 1;
+  }
 };
 
 }  // namespace
@@ -95,11 +98,14 @@ struct Translator::State final : Items {
   std::string those_there() const {
     std::string all;
     constexpr std::size_t most = 12;
-    for (std::size_t i = 0; i < std::min(now->labels.size(), most); ++i) all += (i == 0 ? "" : ", ") + short_name(now->labels[i].name);
+    for (std::size_t i = 0; i < std::min(now->labels.size(), most); ++i)
+      all += (i == 0 ? "" : ", ") + short_name(now->labels[i].name);
     return all.empty() ? "it has no labels" : "it has " + all + (now->labels.size() > most ? ", …" : "");
   }
 
-  void left_out(Reason reason, std::uint32_t place, std::string what) override { out->left_out({reason, place, std::move(what)}); }
+  void left_out(Reason reason, std::uint32_t place, std::string what) override {
+    out->left_out({reason, place, std::move(what)});
+  }
   void unwanted(std::uint64_t count) override { out->unwanted(count); }
 
   void item(const Item& item) override {
@@ -114,12 +120,14 @@ struct Translator::State final : Items {
     record.time = item.time.value_or(arrival);
     record.job = first_of(source.job, Template::job);
     record.attempt = first_of(source.attempt, Template::attempt);
-    const bool of_node = first_of(source.rank, Template::rank).empty() && !first_of(source.node, Template::node).empty();
+    const bool of_node =
+        first_of(source.rank, Template::rank).empty() && !first_of(source.node, Template::node).empty();
     if (record.job.empty() && !of_node) return out->left_out(no_job());
     if (record.job.size() > longest_name || record.attempt.size() > longest_name)
       return left_out(Reason::malformed, item.place, "the name of a job or an attempt has more than 255 bytes");
     if (record.job == stream::cluster_subject)
-      return left_out(Reason::malformed, item.place, "a job cannot be called cluster: that is the subject of all nodes; rename the job");
+      return left_out(Reason::malformed, item.place,
+                      "a job cannot be called cluster: that is the subject of all nodes; rename the job");
     if (!member(record)) return;
     if (item.text) return lines(record);
     if (!item.event.empty()) {
@@ -132,7 +140,9 @@ struct Translator::State final : Items {
     give(record);
   }
 
-  LeftOut no_job() const { return {Reason::no_job, now->place, "no job: " + none_of(source.job, usual.job) + "; " + those_there()}; }
+  LeftOut no_job() const {
+    return {Reason::no_job, now->place, "no job: " + none_of(source.job, usual.job) + "; " + those_there()};
+  }
   // A line without a source is a rank's: of no job, it is nobody's.
   void give(const Record& record) {
     if (!record.job.empty()) return out->record(record);
@@ -144,8 +154,9 @@ struct Translator::State final : Items {
   bool choose_values() {
     values.clear();
     for (const Value& value : now->values) {
-      const bool kept = source.keep.empty() || std::any_of(source.keep.begin(), source.keep.end(),
-                                                           [&](const std::string& pattern) { return matches(pattern, value.signal); });
+      const bool kept = source.keep.empty() ||
+                        std::any_of(source.keep.begin(), source.keep.end(),
+                                    [&](const std::string& pattern) { return matches(pattern, value.signal); });
       if (!kept || dcgm_blank(value)) continue;
       Value& chosen = values.emplace_back(value);
       if (const auto found = renamed.find(value.signal); found != renamed.end()) {
@@ -184,18 +195,21 @@ struct Translator::State final : Items {
         return false;
       }
       if (member.node.empty() && member.level != Level::rank) {
-        left_out(Reason::no_node, now->place, "a GPU without its node: " + none_of(source.node, usual.node) + "; " + those_there());
+        left_out(Reason::no_node, now->place,
+                 "a GPU without its node: " + none_of(source.node, usual.node) + "; " + those_there());
         return false;
       }
       complete(gpu, member.node);
       member.gpu = gpu.best();
     }
-    if (member.level != Level::rank) member.level = !member.gpu.empty() ? Level::gpu : !member.node.empty() ? Level::node : Level::job;
+    if (member.level != Level::rank)
+      member.level = !member.gpu.empty() ? Level::gpu : !member.node.empty() ? Level::node : Level::job;
     if (!now->text) introduce(record, gpu);
     return true;
   }
 
-  // What the static map has of a node, under the name that it has there; null: nothing, or two nodes of that short name.
+  // What the static map has of a node, under the name that it has there; null: nothing, or two nodes of that short
+  // name.
   const MappedNode* mapped(std::string_view node) const {
     if (const auto found = nodes->find(node); found != nodes->end()) return &found->second;
     const MappedNode* only = nullptr;
@@ -225,8 +239,15 @@ struct Translator::State final : Items {
     const MappedNode* node = mapped(member.node);
     const bool rack = node != nullptr && !node->rack.empty();
     if (!gpu.several() && !rack) return;
-    introduction.assign(record.job).append(1, '\0').append(record.attempt).append(1, '\0').append(member.node).append(1, '\0');
-    introduction.append(member.gpu).append(1, '\0').append(member.level == Level::rank ? std::to_string(member.rank) : "");
+    introduction.assign(record.job)
+        .append(1, '\0')
+        .append(record.attempt)
+        .append(1, '\0')
+        .append(member.node)
+        .append(1, '\0');
+    introduction.append(member.gpu)
+        .append(1, '\0')
+        .append(member.level == Level::rank ? std::to_string(member.rank) : "");
     if (!introduced.insert(introduction).second) return;
     Record about = record;
     about.what = Record::What::event;
@@ -261,8 +282,8 @@ stream::Result<Translator> Translator::make(const Source& source, const NodeMap*
   State& s = *state;
   s.source = source;
   if (nodes != nullptr) s.nodes = nodes;
-  const auto format =
-      std::find_if(format_names.begin(), format_names.end(), [&](const FormatName& one) { return one.name == source.format; });
+  const auto format = std::find_if(format_names.begin(), format_names.end(),
+                                   [&](const FormatName& one) { return one.name == source.format; });
   if (format == format_names.end()) return Error{Errc::malformed, "'" + source.format + "' is no format"};
   s.format = format->format;
   const DefaultLabels& usual = s.usual;
@@ -270,7 +291,8 @@ stream::Result<Translator> Translator::make(const Source& source, const NodeMap*
     if (labels.empty()) labels = from;
   };
   fill(s.source.job, usual.job), fill(s.source.attempt, usual.attempt), fill(s.source.rank, usual.rank);
-  fill(s.source.node, usual.node), fill(s.source.gpu, usual.gpu), fill(s.source.time, usual.time), fill(s.source.text, usual.text);
+  fill(s.source.node, usual.node), fill(s.source.gpu, usual.gpu), fill(s.source.time, usual.time),
+      fill(s.source.text, usual.text);
   for (const auto& [label, text] : source.extract) {
     auto made = Template::parse(text);
     if (!made) return Error{Errc::malformed, "extract." + label + " " + made.error().message};
@@ -291,8 +313,10 @@ void Translator::read(std::string_view message, Time arrival, Output& out) {
   s.out = &out;
   s.introduced.clear();
   if (message.size() > longest_message)
-    return out.left_out({Reason::too_large, 1, "the message has more than " + std::to_string(longest_message >> 20) + " MiB"});
-  if (constexpr std::string_view mark = "\xef\xbb\xbf"; message.starts_with(mark)) message.remove_prefix(mark.size());  // of UTF-8
+    return out.left_out(
+        {Reason::too_large, 1, "the message has more than " + std::to_string(longest_message >> 20) + " MiB"});
+  if (constexpr std::string_view mark = "\xef\xbb\xbf"; message.starts_with(mark))
+    message.remove_prefix(mark.size());  // of UTF-8
   switch (s.format) {
     case Format::prometheus_text: return read_exposition(message, s);
     case Format::influx: return read_influx(message, s);

@@ -9,8 +9,8 @@
 
 namespace tocsin::adapters::ingest {
 
-// Makes records of the messages of one source. What it makes of a message is a function of the message, its arrival and the mapping.
-// Owned by the reader of the source; one per thread.
+// Makes records of the messages of one source. What it makes of a message is a function of the message, its arrival and
+// the mapping. Owned by the reader of the source; one per thread.
 class Translator {
  public:
   // An error where the mapping cannot be followed. `nodes` outlives the translator; null: there is no map.
@@ -18,7 +18,8 @@ class Translator {
   ~Translator();
   Translator(Translator&&) noexcept;
 
-  // A message that was appended to its topic at `arrival`. Parts that cannot be understood or attributed do not cost the rest.
+  // A message that was appended to its topic at `arrival`. Parts that cannot be understood or attributed do not cost
+  // the rest.
   void read(std::string_view message, stream::Time arrival, Output& out);
 
  private:

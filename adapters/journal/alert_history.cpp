@@ -74,8 +74,9 @@ Result<AlertHistory> AlertHistory::open(const fs::path& directory) {
     const std::size_t end = content->find('\n', begin);
     const auto key = key_of(std::string_view{*content}.substr(begin, end - begin));
     if (!key)
-      return Error{Errc::malformed, state->path.string() + " has a line at byte " + std::to_string(begin) +
-                                        " that is no alert of ours: what was published is not known any more; mend or move the file"};
+      return Error{Errc::malformed,
+                   state->path.string() + " has a line at byte " + std::to_string(begin) +
+                       " that is no alert of ours: what was published is not known any more; mend or move the file"};
     state->known.insert(*key);
     begin = end + 1;
   }
@@ -101,9 +102,11 @@ Result<void> AlertHistory::sync() {
   State& s = *state_;
   if (s.waiting.empty()) return {};
   for (std::size_t done = 0; done < s.waiting.size();) {
-    const ssize_t wrote = ::pwrite(s.file.get(), s.waiting.data() + done, s.waiting.size() - done, static_cast<off_t>(s.size + done));
+    const ssize_t wrote =
+        ::pwrite(s.file.get(), s.waiting.data() + done, s.waiting.size() - done, static_cast<off_t>(s.size + done));
     if (wrote < 0 && errno == EINTR) continue;
-    if (wrote < 0) return io_error("append to", s.path, errno);  // what is torn is written over, or cut at the next open
+    if (wrote < 0)
+      return io_error("append to", s.path, errno);  // what is torn is written over, or cut at the next open
     done += static_cast<std::size_t>(wrote);
   }
   if (::fdatasync(s.file.get()) != 0) return io_error("sync", s.path, errno);

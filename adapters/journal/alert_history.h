@@ -9,8 +9,8 @@
 
 namespace tocsin::adapters::journal {
 
-// What was published, one JSON object a line in `alerts.jsonl` beside the journal. A transition is known by (id, number) for ever: what
-// is there is not written, and need not be printed, again. A torn last line is cut at open.
+// What was published, one JSON object a line in `alerts.jsonl` beside the journal. A transition is known by (id,
+// number) for ever: what is there is not written, and need not be printed, again. A torn last line is cut at open.
 // Owned by whoever publishes; one a journal.
 class AlertHistory {
  public:
@@ -19,10 +19,11 @@ class AlertHistory {
   AlertHistory(AlertHistory&&) noexcept;
   AlertHistory& operator=(AlertHistory&&) noexcept;
 
-  // True: it is new, and on disk after the next sync; false: it was there. Each line begins with its id and number; where `object`
-  // does not, they are put in front.
+  // True: it is new, and on disk after the next sync; false: it was there. Each line begins with its id and number;
+  // where `object` does not, they are put in front.
   stream::Result<bool> add(std::uint64_t id, std::uint32_t number, std::string_view object);
-  // All that was added is on disk when it returns: only now may it be published. After an error it is tried again with the next.
+  // All that was added is on disk when it returns: only now may it be published. After an error it is tried again with
+  // the next.
   stream::Result<void> sync();
   [[nodiscard]] bool holds(std::uint64_t id, std::uint32_t number) const;
   [[nodiscard]] std::size_t size() const noexcept;

@@ -7,8 +7,8 @@
 
 namespace tocsin::adapters::journal {
 
-// A journal's frames as entries. A message that cannot be decoded is counted and passed over; the log goes on behind it.
-// Owned by whoever reads the journal; touched by its thread alone.
+// A journal's frames as entries. A message that cannot be decoded is counted and passed over; the log goes on behind
+// it. Owned by whoever reads the journal; touched by its thread alone.
 class Follower {
  public:
   explicit Follower(Reader reader) : reader_(std::move(reader)) {}
@@ -28,7 +28,9 @@ class Follower {
   }
   stream::Result<void> seek(stream::Position position) { return reader_.seek(position); }
 
-  [[nodiscard]] std::span<const std::byte> message() const noexcept { return message_; }  // of the last entry, as long as it
+  [[nodiscard]] std::span<const std::byte> message() const noexcept {
+    return message_;
+  }  // of the last entry, as long as it
   [[nodiscard]] const Reader& reader() const noexcept { return reader_; }
   [[nodiscard]] std::uint64_t undecodable() const noexcept { return undecodable_; }
   [[nodiscard]] const std::optional<stream::Error>& last_error() const noexcept { return last_error_; }

@@ -11,8 +11,8 @@
 #include "stream/values/time.h"
 
 // A frame as it lies on disk, little-endian: magic (4 bytes), payload length (4), checksum (8), arrival (8), payload.
-// The checksum is xxh3-64 of arrival and payload, seeded with the frame's position: a frame is whole only where it was written, so
-// neither an old block of the disk nor a frame inside a payload passes for one. docs/journal.md.
+// The checksum is xxh3-64 of arrival and payload, seeded with the frame's position: a frame is whole only where it was
+// written, so neither an old block of the disk nor a frame inside a payload passes for one. docs/journal.md.
 namespace tocsin::adapters::journal {
 
 inline constexpr std::uint32_t frame_magic = 0x314A5354;         // "TSJ1"
@@ -47,7 +47,8 @@ static_assert(sizeof(FrameHeader) == header_bytes);
 enum class Found { whole, incomplete, corrupt };
 
 // What stands at the front of `bytes`, which lie at `position`: a whole frame, the beginning of one, or neither.
-[[nodiscard]] inline Found look(std::span<const std::byte> bytes, std::uint64_t position, FrameHeader& header) noexcept {
+[[nodiscard]] inline Found look(std::span<const std::byte> bytes, std::uint64_t position,
+                                FrameHeader& header) noexcept {
   if (bytes.size() < header_bytes) return Found::incomplete;
   header = read_header(bytes);
   if (!plausible(header)) return Found::corrupt;
@@ -56,11 +57,13 @@ enum class Found { whole, incomplete, corrupt };
   return checksum(bytes.first(size), position) == header.checksum ? Found::whole : Found::corrupt;
 }
 
-// How many bytes may be looked at in vain: payloads may be full of what looks like a frame's beginning, and lengths may be damaged.
+// How many bytes may be looked at in vain: payloads may be full of what looks like a frame's beginning, and lengths may
+// be damaged.
 inline constexpr std::uint64_t most_vain_bytes = std::uint64_t{4} << 30;
 
 // Where a frame may begin, from `at` on; nullopt: nowhere.
-[[nodiscard]] inline std::optional<std::size_t> next_magic(std::span<const std::byte> bytes, std::size_t at = 0) noexcept {
+[[nodiscard]] inline std::optional<std::size_t> next_magic(std::span<const std::byte> bytes,
+                                                           std::size_t at = 0) noexcept {
   for (; at + header_bytes <= bytes.size(); ++at) {
     std::uint32_t magic;
     std::memcpy(&magic, bytes.data() + at, sizeof magic);
@@ -82,14 +85,16 @@ inline constexpr std::uint64_t most_vain_bytes = std::uint64_t{4} << 30;
   return std::nullopt;
 }
 
-// Whether the segment at `position` was written by another version of this program: its magic has another digit, and that digit is not all
-// that is damaged of a frame of ours. `bytes` are at least those of the first frame, as far as they are there. A whole frame of ours
-// anywhere in the segment says otherwise, too; that is for the caller to look for.
+// Whether the segment at `position` was written by another version of this program: its magic has another digit, and
+// that digit is not all that is damaged of a frame of ours. `bytes` are at least those of the first frame, as far as
+// they are there. A whole frame of ours anywhere in the segment says otherwise, too; that is for the caller to look
+// for.
 [[nodiscard]] inline bool of_another_version(std::span<const std::byte> bytes, std::uint64_t position) noexcept {
   if (bytes.size() < header_bytes) return false;
   const FrameHeader header = read_header(bytes);
   const std::uint32_t digit = header.magic >> 24;
-  if ((header.magic & 0xFFFFFF) != frame_magic_family || header.magic == frame_magic || digit < '0' || digit > '9') return false;
+  if ((header.magic & 0xFFFFFF) != frame_magic_family || header.magic == frame_magic || digit < '0' || digit > '9')
+    return false;
   const std::uint64_t size = header_bytes + std::uint64_t{header.length};
   return bytes.size() < size || checksum(bytes.first(size), position) != header.checksum;
 }

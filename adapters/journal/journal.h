@@ -13,8 +13,9 @@
 
 namespace tocsin::adapters::journal {
 
-// A log on disk: a directory of append-only segments with checksummed frames. One process writes it, any number follow it.
-// A frame: length, xxh3 checksum, arrival, payload (schemas/). A position is the byte count from the journal's beginning.
+// A log on disk: a directory of append-only segments with checksummed frames. One process writes it, any number follow
+// it. A frame: length, xxh3 checksum, arrival, payload (schemas/). A position is the byte count from the journal's
+// beginning.
 struct WriterOptions {
   std::uint64_t segment_bytes = 64u << 20;
   std::uint64_t most_bytes = 0;  // cap: the oldest segments go first; 0: none
@@ -30,11 +31,12 @@ class Writer {
 
   // Arrivals are made non-decreasing. Returns the frame's position.
   stream::Result<stream::Position> append(std::span<const std::byte> payload, stream::Time arrival);
-  // What each later segment begins with, in place of what it began with before: messages without which the rest cannot be read, since the
-  // cap may have deleted the segments that hold them. Verbatim copies: a reader that had them knows them by producer and sequence
-  // number, and passes over them.
+  // What each later segment begins with, in place of what it began with before: messages without which the rest cannot
+  // be read, since the cap may have deleted the segments that hold them. Verbatim copies: a reader that had them knows
+  // them by producer and sequence number, and passes over them.
   void carry(std::vector<std::vector<std::byte>> payloads);
-  // An error where the disk has no space for so many bytes more. What it has is kept for them; a file system that cannot do that is trusted.
+  // An error where the disk has no space for so many bytes more. What it has is kept for them; a file system that
+  // cannot do that is trusted.
   stream::Result<void> reserve(std::uint64_t bytes);
   // On disk when it returns. Without `names` the directory's entry of a new segment is left for later.
   stream::Result<void> sync(bool names = true);
@@ -63,8 +65,8 @@ class Reader {
   Reader(Reader&&) noexcept;
   Reader& operator=(Reader&&) noexcept;
 
-  // The next whole frame; nullopt at the end of what is written (ask again to follow). A corrupt frame is skipped to the next whole
-  // one and counted, an unreadable segment is an error.
+  // The next whole frame; nullopt at the end of what is written (ask again to follow). A corrupt frame is skipped to
+  // the next whole one and counted, an unreadable segment is an error.
   stream::Result<std::optional<Frame>> next();
   // An error where the cap has deleted what was there, or where the journal ends before.
   stream::Result<void> seek(stream::Position position);

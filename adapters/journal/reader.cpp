@@ -52,7 +52,8 @@ Result<bool> Reader::State::open_at(std::uint64_t wanted) {
     auto found = segments(directory);
     if (!found) return found.error();
     if (found->empty()) return false;
-    auto after = std::upper_bound(found->begin(), found->end(), wanted, [](std::uint64_t p, const Segment& s) { return p < s.position; });
+    auto after = std::upper_bound(found->begin(), found->end(), wanted,
+                                  [](std::uint64_t p, const Segment& s) { return p < s.position; });
     const Segment& chosen = after == found->begin() ? *after : *std::prev(after);
     file = File{::open(chosen.path.c_str(), O_RDONLY | O_CLOEXEC)};
     if (!file) {
@@ -65,21 +66,23 @@ Result<bool> Reader::State::open_at(std::uint64_t wanted) {
     waited_size = vain_bytes = 0;
     return true;
   }
-  return Error{Errc::io,
-               "the segments of " + directory.string() + " are deleted faster than they can be read: give the journal a larger cap"};
+  return Error{Errc::io, "the segments of " + directory.string() +
+                             " are deleted faster than they can be read: give the journal a larger cap"};
 }
 
 // Makes `least` bytes at `position` available, as far as they are written; true: they are.
 Result<bool> Reader::State::fill(std::size_t least) {
   if (to - from >= least) return true;
-  std::copy(buffer.begin() + static_cast<std::ptrdiff_t>(from), buffer.begin() + static_cast<std::ptrdiff_t>(to), buffer.begin());
+  std::copy(buffer.begin() + static_cast<std::ptrdiff_t>(from), buffer.begin() + static_cast<std::ptrdiff_t>(to),
+            buffer.begin());
   to -= from;
   from = 0;
   const std::size_t wanted = std::max<std::size_t>(least, 1u << 20);
   if (buffer.size() < wanted) buffer.resize(wanted);
   const std::size_t before = to;
   while (to < least) {
-    const ssize_t got = ::pread(file.get(), buffer.data() + to, buffer.size() - to, static_cast<off_t>(position - segment + to));
+    const ssize_t got =
+        ::pread(file.get(), buffer.data() + to, buffer.size() - to, static_cast<off_t>(position - segment + to));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return io_error("read the journal in", directory, errno);
     if (got == 0) return false;
@@ -104,11 +107,12 @@ Result<Found> Reader::State::look_at_position(FrameHeader& header) {
   return found;
 }
 
-// Asked at each look of a follower that has read all. Where ours is the newest segment, the next will be named by our position: the
-// directory, which costs more than all else, is listed once a second, should that be wrong.
+// Asked at each look of a follower that has read all. Where ours is the newest segment, the next will be named by our
+// position: the directory, which costs more than all else, is listed once a second, should that be wrong.
 Result<std::optional<Segment>> Reader::State::following() {
   const auto now = std::chrono::steady_clock::now();
-  if (newest == segment && now - listed < std::chrono::seconds{1} && ::access((directory / segment_name(position)).c_str(), F_OK) != 0)
+  if (newest == segment && now - listed < std::chrono::seconds{1} &&
+      ::access((directory / segment_name(position)).c_str(), F_OK) != 0)
     return std::optional<Segment>{};
   auto found = segments(directory);
   if (!found) return found.error();
@@ -119,9 +123,9 @@ Result<std::optional<Segment>> Reader::State::following() {
   return std::optional<Segment>{};
 }
 
-// Goes on to the next whole frame of this segment, behind the bad one at `position`; false: there is none, and `position` stays. Of the
-// buffered bytes only it is also false where more have to be read to know. The work for a whole segment is linear in its size, but for
-// most_vain_bytes; then the rest of the segment is given up.
+// Goes on to the next whole frame of this segment, behind the bad one at `position`; false: there is none, and
+// `position` stays. Of the buffered bytes only it is also false where more have to be read to know. The work for a
+// whole segment is linear in its size, but for most_vain_bytes; then the rest of the segment is given up.
 Result<bool> Reader::State::resync(Bytes of) {
   if (to == from) return false;
   const std::uint64_t begin = position, end = segment + file.size();
@@ -180,8 +184,8 @@ Result<bool> Reader::State::of_another_version() {
 }
 
 Error Reader::State::another_version() const {
-  return {Errc::unknown_version,
-          "the journal " + directory.string() + " was written by another version of this program: read it with that one"};
+  return {Errc::unknown_version, "the journal " + directory.string() +
+                                     " was written by another version of this program: read it with that one"};
 }
 
 Reader::Reader(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -192,7 +196,8 @@ Reader& Reader::operator=(Reader&&) noexcept = default;
 Result<Reader> Reader::open(const fs::path& directory) {
   std::error_code error;
   if (!fs::is_directory(directory, error))
-    return Error{Errc::not_found, "there is no journal " + directory.string() + ": `tocsin ingest` or `tocsin wrap` makes one"};
+    return Error{Errc::not_found,
+                 "there is no journal " + directory.string() + ": `tocsin ingest` or `tocsin wrap` makes one"};
   auto state = std::make_unique<State>();
   state->directory = directory;
   if (auto opened = state->open_at(0); !opened) return opened.error();
@@ -211,15 +216,15 @@ Result<std::optional<Frame>> Reader::next() {
     auto found = s.look_at_position(header);
     if (!found) return found.error();
     if (*found != Found::whole && s.read_from <= s.position) {
-      // A whole frame follows among the bytes that were read together with these: the writer cuts a torn tail before it goes on, so
-      // these are no tail.
+      // A whole frame follows among the bytes that were read together with these: the writer cuts a torn tail before it
+      // goes on, so these are no tail.
       auto skipped = s.resync(State::Bytes::buffered);
       if (!skipped) return skipped.error();
       if (*skipped) continue;
     }
     if (*found != Found::whole) {
-      // What is buffered may be old: a torn tail is cut and written over. Look again at what is there now. Whether a segment
-      // follows is asked first: if one does, this one is complete.
+      // What is buffered may be old: a torn tail is cut and written over. Look again at what is there now. Whether a
+      // segment follows is asked first: if one does, this one is complete.
       auto after = s.following();
       if (!after) return after.error();
       s.discard();
@@ -239,7 +244,8 @@ Result<std::optional<Frame>> Reader::next() {
         }
         if (!*after) return std::optional<Frame>{};
         const std::uint64_t next_position = (*after)->position;
-        if (next_position > s.position) s.skip_to(next_position);  // its tail, or segments deleted before they were read
+        if (next_position > s.position)
+          s.skip_to(next_position);  // its tail, or segments deleted before they were read
         if (auto opened = s.open_at(next_position); !opened) return opened.error();
         continue;
       }
@@ -262,13 +268,13 @@ Result<void> Reader::seek(Position position) {
   auto found = segments(s.directory);
   if (!found) return found.error();
   if (wanted != 0 && (found->empty() || wanted < found->front().position))
-    return Error{Errc::not_found, "the journal " + s.directory.string() + " no longer holds position " + std::to_string(wanted) +
-                                      ": give it a larger cap, or begin at its first record"};
+    return Error{Errc::not_found, "the journal " + s.directory.string() + " no longer holds position " +
+                                      std::to_string(wanted) + ": give it a larger cap, or begin at its first record"};
   auto opened = s.open_at(wanted);
   if (!opened) return opened.error();
   if (s.file && wanted > s.segment + s.file.size()) {
-    return Error{Errc::not_found, "the journal " + s.directory.string() + " ends before position " + std::to_string(wanted) +
-                                      ": it is not the one that the position was taken from"};
+    return Error{Errc::not_found, "the journal " + s.directory.string() + " ends before position " +
+                                      std::to_string(wanted) + ": it is not the one that the position was taken from"};
   }
   return {};
 }

@@ -50,7 +50,8 @@ Result<std::vector<Segment>> segments(const fs::path& directory) {
     if (failed != std::errc{} || at != name.data() + digits) continue;
     found.push_back({position, file->path()});
   }
-  if (error && error != std::errc::no_such_file_or_directory) return io_error("read the directory", directory, error.value());
+  if (error && error != std::errc::no_such_file_or_directory)
+    return io_error("read the directory", directory, error.value());
   std::sort(found.begin(), found.end(), [](const Segment& a, const Segment& b) { return a.position < b.position; });
   return found;
 }

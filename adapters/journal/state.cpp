@@ -28,7 +28,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::string_view manifest_magic = "TOCM", section_prefix = "section-", manifest_name = "manifest", packs_name = "packs";
+constexpr std::string_view manifest_magic = "TOCM", section_prefix = "section-", manifest_name = "manifest",
+                           packs_name = "packs";
 
 struct Manifest {
   struct Section {
@@ -80,7 +81,8 @@ Result<Manifest> decode(std::string_view text) {
   const Error torn{Errc::torn, "the manifest is torn, or none of ours"};
   if (text.size() < 16 || !text.starts_with(manifest_magic)) return torn;
   text.remove_prefix(manifest_magic.size());
-  if (auto readable = schemas::check_snapshot_format(read_value<std::uint32_t>(text)); !readable) return readable.error();
+  if (auto readable = schemas::check_snapshot_format(read_value<std::uint32_t>(text)); !readable)
+    return readable.error();
   if (read_value<std::uint64_t>(text) != checksum(text)) return torn;
   stream::Reader in{std::as_bytes(std::span{text})};
   Manifest manifest;
@@ -106,9 +108,9 @@ bool names_a_file(std::string_view hash) {
 
 Error in_file(const fs::path& path, const Error& error) {
   return {error.code, path.string() + ": " + error.message +
-                          (error.code == Errc::unknown_version
-                               ? ""
-                               : "; to judge the journal from its beginning, move " + path.parent_path().string() + " away")};
+                          (error.code == Errc::unknown_version ? ""
+                                                               : "; to judge the journal from its beginning, move " +
+                                                                     path.parent_path().string() + " away")};
 }
 
 std::vector<std::string> names_in(const fs::path& directory) {
@@ -150,13 +152,15 @@ Result<std::optional<Manifest>> StateStore::State::read_manifest() const {
       return in_file(path, {Errc::torn, "the manifest is missing beside " + name});
   for (const std::string& name : names_in(journal))
     if (name.starts_with("snapshot-"))
-      return Error{Errc::unknown_version, (journal / name).string() +
-                                              " was written by a version before the first release, which this one does not read: to judge "
-                                              "the journal from its beginning, move it and its like away"};
+      return Error{Errc::unknown_version,
+                   (journal / name).string() +
+                       " was written by a version before the first release, which this one does not read: to judge "
+                       "the journal from its beginning, move it and its like away"};
   return std::optional<Manifest>{};
 }
 
-Result<std::vector<std::byte>> StateStore::State::read_section(const std::string& name, const Manifest::Section& section) const {
+Result<std::vector<std::byte>> StateStore::State::read_section(const std::string& name,
+                                                               const Manifest::Section& section) const {
   const fs::path path = directory / section_file(name, section.generation);
   auto text = read_whole(path);
   if (!text) return in_file(path, text.error());
@@ -164,7 +168,8 @@ Result<std::vector<std::byte>> StateStore::State::read_section(const std::string
   for (std::string_view rest = *text; !rest.empty();) {
     const auto length = rest.size() < sizeof(std::uint32_t) ? 0 : read_value<std::uint32_t>(rest);
     if (length == 0 || length > rest.size()) return in_file(path, {Errc::torn, "the section is cut short"});
-    if (auto added = assembler.add(std::as_bytes(std::span{rest.substr(0, length)})); !added) return in_file(path, added.error());
+    if (auto added = assembler.add(std::as_bytes(std::span{rest.substr(0, length)})); !added)
+      return in_file(path, added.error());
     rest.remove_prefix(length);
   }
   const bool named = assembler.section() == name && assembler.checksum() == section.checksum;
@@ -186,7 +191,8 @@ Result<void> StateStore::State::make_directories() const {
 }
 
 // Under a name that no manifest has named yet. Messages, each behind its length (4 bytes).
-Result<void> StateStore::State::write_section(const std::string& name, std::span<const std::byte> bytes, std::uint64_t generation) const {
+Result<void> StateStore::State::write_section(const std::string& name, std::span<const std::byte> bytes,
+                                              std::uint64_t generation) const {
   const fs::path path = directory / section_file(name, generation);
   const File file{::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600)};
   if (!file) return io_error("write", path, errno);
@@ -236,7 +242,8 @@ void StateStore::State::remove_unnamed(const Manifest& manifest) const {
   std::set<std::string> named;
   for (const auto& [name, section] : manifest.sections) named.insert(section_file(name, section.generation));
   for (const std::string& name : names_in(directory))
-    if (name.ends_with(".new") || (name.starts_with(section_prefix) && !named.contains(name))) ::unlink((directory / name).c_str());
+    if (name.ends_with(".new") || (name.starts_with(section_prefix) && !named.contains(name)))
+      ::unlink((directory / name).c_str());
   for (const std::string& name : names_in(directory / packs_name))
     if (!manifest.packs.contains(name)) ::unlink((directory / packs_name / name).c_str());
 }
@@ -270,7 +277,8 @@ Result<std::optional<stream::Stored>> StateStore::newest() {
   }
   for (const auto& [hash, sum] : (*manifest)->packs) {
     const fs::path path = s.directory / packs_name / hash;
-    if (!names_a_file(hash)) return in_file(s.directory / manifest_name, {Errc::malformed, "it names a pack that is none"});
+    if (!names_a_file(hash))
+      return in_file(s.directory / manifest_name, {Errc::malformed, "it names a pack that is none"});
     auto text = read_whole(path);
     if (!text) return in_file(path, text.error());
     if (checksum(*text) != sum) return in_file(path, {Errc::torn, "the pack is not the one that the manifest names"});
@@ -295,7 +303,8 @@ Result<void> StateStore::store(const stream::Bundle& bundle) {
     const std::uint64_t former = s.in_force->generation;
     s.in_force.reset();
     const auto manifest = s.read_manifest();
-    if (manifest && manifest->value_or(Manifest{}).generation == former) s.remove_unnamed(manifest->value_or(Manifest{}));
+    if (manifest && manifest->value_or(Manifest{}).generation == former)
+      s.remove_unnamed(manifest->value_or(Manifest{}));
     return written;
   }
   s.in_force = std::move(next);
@@ -303,6 +312,8 @@ Result<void> StateStore::store(const stream::Bundle& bundle) {
   return {};
 }
 
-bool StateStore::has_pack(std::string_view hash) const { return state_->in_force && state_->in_force->packs.contains(hash); }
+bool StateStore::has_pack(std::string_view hash) const {
+  return state_->in_force && state_->in_force->packs.contains(hash);
+}
 
 }  // namespace tocsin::adapters::journal

@@ -100,7 +100,8 @@ Result<void> Writer::State::go_on() {
     const auto content = std::as_bytes(std::span{*bytes});
     if (of_another_version(content, newest->position) && !next_whole(content, newest->position, 0))
       return Error{Errc::unknown_version,
-                   newest->path.string() + " was written by another version of this program: use that one, or another directory"};
+                   newest->path.string() +
+                       " was written by another version of this program: use that one, or another directory"};
     const Tail tail = scan(content, newest->position);
     last_arrival = std::max(last_arrival, tail.last_arrival);
     if (newest == found->rbegin()) {
@@ -151,7 +152,8 @@ Result<Writer> Writer::open(const fs::path& directory, WriterOptions options) {
   state->lock = File{::open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600)};
   if (!state->lock) return io_error("open", lock, errno);
   if (!lock_for_writing(state->lock))
-    return Error{Errc::refused, "another process writes the journal " + directory.string() + ": stop it, or choose another directory"};
+    return Error{Errc::refused,
+                 "another process writes the journal " + directory.string() + ": stop it, or choose another directory"};
   if (auto ready = state->go_on(); !ready) return ready.error();
   return Writer{std::move(state)};
 }
@@ -178,8 +180,8 @@ void add_frame(std::vector<std::byte>& out, std::uint64_t begin, std::span<const
 Result<Position> Writer::append(std::span<const std::byte> payload, Time arrival) {
   State& s = *state_;
   if (payload.size() > most_payload_bytes)
-    return Error{Errc::too_large, "a frame of " + std::to_string(payload.size()) + " bytes: at most " + std::to_string(most_payload_bytes) +
-                                      " are written, so make smaller batches"};
+    return Error{Errc::too_large, "a frame of " + std::to_string(payload.size()) + " bytes: at most " +
+                                      std::to_string(most_payload_bytes) + " are written, so make smaller batches"};
   const std::uint64_t size = header_bytes + payload.size();
   if (s.written != 0 && s.written + size > s.options.segment_bytes) {
     if (auto next = s.next_segment(); !next) return next.error();
@@ -194,11 +196,13 @@ Result<Position> Writer::append(std::span<const std::byte> payload, Time arrival
   add_frame(frames, s.segment + s.written, payload, stamped);
 
   for (std::size_t done = 0; done < frames.size();) {
-    const ssize_t wrote = ::pwrite(s.file.get(), frames.data() + done, frames.size() - done, static_cast<off_t>(s.written + done));
+    const ssize_t wrote =
+        ::pwrite(s.file.get(), frames.data() + done, frames.size() - done, static_cast<off_t>(s.written + done));
     if (wrote < 0 && errno == EINTR) continue;
     if (wrote < 0) {
       const int reason = errno;
-      if (::ftruncate(s.file.get(), static_cast<off_t>(s.written)) != 0) {}  // half a frame: readers wait at it, the next open cuts it
+      if (::ftruncate(s.file.get(), static_cast<off_t>(s.written)) != 0) {
+      }  // half a frame: readers wait at it, the next open cuts it
       return io_error("append to the journal in", s.directory, reason);
     }
     done += static_cast<std::size_t>(wrote);
@@ -211,7 +215,8 @@ Result<Position> Writer::append(std::span<const std::byte> payload, Time arrival
 
 Result<void> Writer::reserve(std::uint64_t bytes) {
   const State& s = *state_;
-  while (::fallocate(s.file.get(), FALLOC_FL_KEEP_SIZE, static_cast<off_t>(s.written), static_cast<off_t>(bytes)) != 0) {
+  while (::fallocate(s.file.get(), FALLOC_FL_KEEP_SIZE, static_cast<off_t>(s.written), static_cast<off_t>(bytes)) !=
+         0) {
     if (errno == EOPNOTSUPP || errno == ENOSYS) return {};
     if (errno != EINTR) return io_error("append to the journal in", s.directory, errno);
   }

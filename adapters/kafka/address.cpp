@@ -22,7 +22,8 @@ bool names_a_broker(std::string_view text) {
 // What Kafka takes in a topic's name; with our longest name behind it, within its 249 characters.
 bool names_topics(std::string_view text) {
   return !text.empty() && text.size() <= 200 && std::all_of(text.begin(), text.end(), [](unsigned char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' ||
+           c == '-';
   });
 }
 
@@ -30,9 +31,9 @@ bool names_topics(std::string_view text) {
 
 Result<Address> parse_address(std::string_view text) {
   if (text.find('@') != std::string_view::npos)
-    return Error{
-        Errc::malformed,
-        "an address holds no user and no password: put them into a configuration, and name that in place of the address, FILE.yml"};
+    return Error{Errc::malformed,
+                 "an address holds no user and no password: put them into a configuration, and name that in place of "
+                 "the address, FILE.yml"};
   const std::string whole{text};
   const auto wrong = [&](const std::string& why) { return Error{Errc::malformed, "'" + whole + "': " + why}; };
   constexpr std::string_view scheme = "kafka://";
@@ -42,7 +43,8 @@ Result<Address> parse_address(std::string_view text) {
   if (const std::size_t slash = text.find('/'); slash != std::string_view::npos) {
     address.prefix = text.substr(slash + 1);
     text = text.substr(0, slash);
-    if (!names_topics(address.prefix)) return wrong("behind the / stands the prefix of the topics' names: letters, digits, '.', '_', '-'");
+    if (!names_topics(address.prefix))
+      return wrong("behind the / stands the prefix of the topics' names: letters, digits, '.', '_', '-'");
   }
   address.brokers = text;
   for (std::string_view rest = text; !rest.empty() || text.empty();) {

@@ -21,8 +21,8 @@ struct Address {
 // kafka://HOST:PORT[,HOST:PORT…][/PREFIX], or the same without kafka://.
 stream::Result<Address> parse_address(std::string_view text);
 
-// The properties of librdkafka: whether there is one of this name; those that have a default; and what is wrong with a value, in
-// librdkafka's words (empty: nothing).
+// The properties of librdkafka: whether there is one of this name; those that have a default; and what is wrong with a
+// value, in librdkafka's words (empty: nothing).
 [[nodiscard]] bool is_option(const std::string& name);
 [[nodiscard]] std::vector<std::string> option_names();
 [[nodiscard]] std::string problem_of_option(const std::string& name, const std::string& value);

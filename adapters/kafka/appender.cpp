@@ -23,7 +23,9 @@ struct Appender::State {
     if (message->err == RD_KAFKA_RESP_ERR_NO_ERROR || message->err == RD_KAFKA_RESP_ERR__PURGE_QUEUE) return;
     State& state = *static_cast<State*>(opaque);
     const std::lock_guard lock{state.mutex};
-    state.refused = error_of(std::string{"a record could not be appended to "} + rd_kafka_topic_name(message->rkt), message->err).message;
+    state.refused =
+        error_of(std::string{"a record could not be appended to "} + rd_kafka_topic_name(message->rkt), message->err)
+            .message;
   }
 };
 
@@ -53,7 +55,8 @@ Result<std::unique_ptr<Appender>> Appender::open(const Address& address) {
   return std::unique_ptr<Appender>{new Appender{std::move(state)}};
 }
 
-Result<void> Appender::append(std::string_view topic, int partition, std::string_view key, std::span<const std::byte> value) {
+Result<void> Appender::append(std::string_view topic, int partition, std::string_view key,
+                              std::span<const std::byte> value) {
   State& s = *state_;
   const std::string name = s.address.topic(topic);
   for (int tries = 0;; ++tries) {

@@ -18,8 +18,10 @@ class Appender {
   static stream::Result<std::unique_ptr<Appender>> open(const Address& address);
   ~Appender();
 
-  // Queued when it returns; sent, and sent again, by librdkafka's threads. An error where it can never be sent, or too much waits.
-  stream::Result<void> append(std::string_view topic, int partition, std::string_view key, std::span<const std::byte> value);
+  // Queued when it returns; sent, and sent again, by librdkafka's threads. An error where it can never be sent, or too
+  // much waits.
+  stream::Result<void> append(std::string_view topic, int partition, std::string_view key,
+                              std::span<const std::byte> value);
   // Waits until all that was appended is on the brokers. False: not within `wait`.
   stream::Result<bool> flush(std::chrono::milliseconds wait);
   [[nodiscard]] std::size_t waiting() const noexcept;  // records

@@ -18,8 +18,8 @@ using stream::Result;
 
 namespace {
 
-// What a client cannot mend by itself (a broker that does not answer, a wrong password) is worth a line, but not each second. What is
-// asked for by the property `debug` comes whole.
+// What a client cannot mend by itself (a broker that does not answer, a wrong password) is worth a line, but not each
+// second. What is asked for by the property `debug` comes whole.
 class Log {
  public:
   void to(std::function<void(LogLevel, const std::string&)> log) {
@@ -79,7 +79,8 @@ void write_log(const rd_kafka_t* client, int level, const char* kind, const char
 
 // "[thrd:sasl_ssl://b:1/bootstrap]: sasl_ssl://b:1/bootstrap: REASON (after 5ms in state AUTH_REQ)": the reason.
 std::string reason_of(std::string_view failure) {
-  if (const auto thread = failure.find("]: "); failure.starts_with("[thrd:") && thread != failure.npos) failure.remove_prefix(thread + 3);
+  if (const auto thread = failure.find("]: "); failure.starts_with("[thrd:") && thread != failure.npos)
+    failure.remove_prefix(thread + 3);
   if (const auto broker = failure.find("/bootstrap: "); broker != failure.npos) failure.remove_prefix(broker + 12);
   return std::string{failure.substr(0, failure.rfind(" (after "))};
 }
@@ -89,9 +90,11 @@ struct Remedy {
   std::string_view sign, text;
 };
 constexpr Remedy for_good[] = {
-    {"SASL authentication error", "check sasl.username and sasl.mechanism in kafka.properties, and the password in kafka.property_files"},
+    {"SASL authentication error",
+     "check sasl.username and sasl.mechanism in kafka.properties, and the password in kafka.property_files"},
     {"mechanism handshake failed", "check sasl.mechanism in kafka.properties"},
-    {"certificate verify failed", "set ssl.ca.location in kafka.properties to the authority of the brokers' certificates"},
+    {"certificate verify failed",
+     "set ssl.ca.location in kafka.properties to the authority of the brokers' certificates"},
 };
 constexpr Remedy early[] = {
     {"SSL handshake failed", "check security.protocol and the port in kafka.brokers: is it the one for TLS?"},
@@ -99,13 +102,15 @@ constexpr Remedy early[] = {
 };
 
 Error no_answer(const rd_kafka_t& client, const Address& address, rd_kafka_resp_err_t code) {
-  const std::string reason = reason_of(the_log().failure_of(&client)), who = "no Kafka broker answers at " + address.brokers;
+  const std::string reason = reason_of(the_log().failure_of(&client)),
+                    who = "no Kafka broker answers at " + address.brokers;
   for (const Remedy& one : for_good)
-    if (reason.find(one.sign) != reason.npos) return {Errc::refused, who + ": " + reason + "; " + std::string{one.text}};
+    if (reason.find(one.sign) != reason.npos)
+      return {Errc::refused, who + ": " + reason + "; " + std::string{one.text}};
   for (const Remedy& one : early)
     if (reason.find(one.sign) != reason.npos) return {Errc::io, who + ": " + reason + "; " + std::string{one.text}};
-  return {Errc::io,
-          who + " (" + (reason.empty() ? rd_kafka_err2name(code) : reason) + "): is it running, and may this machine connect to it?"};
+  return {Errc::io, who + " (" + (reason.empty() ? rd_kafka_err2name(code) : reason) +
+                        "): is it running, and may this machine connect to it?"};
 }
 
 bool mends_itself(const rd_kafka_t& client) {
@@ -129,11 +134,13 @@ Result<Client> make_client(const Address& address, rd_kafka_type_t type, const S
     if (!set(key, value)) return Error{Errc::malformed, "the Kafka option " + key + " cannot be used: " + why};
   if (!set("bootstrap.servers", address.brokers)) return Error{Errc::malformed, why};
   for (const auto& [key, value] : settings)
-    if (!set(key, value)) return Error{Errc::malformed, "the Kafka option " + key + "=" + value + " cannot be used: " + why};
+    if (!set(key, value))
+      return Error{Errc::malformed, "the Kafka option " + key + "=" + value + " cannot be used: " + why};
   rd_kafka_conf_set_log_cb(conf.get(), write_log);
   if (configure) configure(*conf);
   Client client{rd_kafka_new(type, conf.get(), why, sizeof why)};
-  if (!client) return Error{Errc::malformed, std::string{"the Kafka client cannot be made: "} + why + "; mend kafka.properties"};
+  if (!client)
+    return Error{Errc::malformed, std::string{"the Kafka client cannot be made: "} + why + "; mend kafka.properties"};
   static_cast<void>(conf.release());  // the client has it
   return client;
 }
@@ -145,7 +152,8 @@ void destroy_client(rd_kafka_t* client) noexcept {
 
 bool lacks_permission(rd_kafka_resp_err_t code) {
   return code == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED || code == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED ||
-         code == RD_KAFKA_RESP_ERR_TRANSACTIONAL_ID_AUTHORIZATION_FAILED || code == RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED;
+         code == RD_KAFKA_RESP_ERR_TRANSACTIONAL_ID_AUTHORIZATION_FAILED ||
+         code == RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED;
 }
 
 Error error_of(const std::string& what, rd_kafka_resp_err_t code) {
@@ -158,7 +166,8 @@ Error error_of(const std::string& what, const rd_kafka_error_t& error) {
 
 Result<Metadata> metadata_of(rd_kafka_t& client, const Address& address, std::chrono::milliseconds wait) {
   const auto until = std::chrono::steady_clock::now() + wait;
-  for (std::chrono::milliseconds patience{1000};; patience *= 2) {  // each look asks anew, and a slow broker has time for the last
+  for (std::chrono::milliseconds patience{1000};;
+       patience *= 2) {  // each look asks anew, and a slow broker has time for the last
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
     const auto slice = at_most(std::max(std::min(left, patience), std::chrono::milliseconds{1}));
     const rd_kafka_metadata_t* found = nullptr;
@@ -169,7 +178,8 @@ Result<Metadata> metadata_of(rd_kafka_t& client, const Address& address, std::ch
   }
 }
 
-Result<int> partitions_of(rd_kafka_t& client, const Address& address, const std::string& topic, std::chrono::milliseconds wait) {
+Result<int> partitions_of(rd_kafka_t& client, const Address& address, const std::string& topic,
+                          std::chrono::milliseconds wait) {
   const auto metadata = metadata_of(client, address, wait);
   if (!metadata) return metadata.error();
   int count = 0;
@@ -182,7 +192,8 @@ Result<int> partitions_of(rd_kafka_t& client, const Address& address, const std:
   return count;
 }
 
-FoundOffset find_offset(rd_kafka_t& client, const std::string& topic, int partition, std::int64_t which, std::chrono::milliseconds wait) {
+FoundOffset find_offset(rd_kafka_t& client, const std::string& topic, int partition, std::int64_t which,
+                        std::chrono::milliseconds wait) {
   const Partitions asked{rd_kafka_topic_partition_list_new(1)};
   rd_kafka_topic_partition_t& one = *rd_kafka_topic_partition_list_add(asked.get(), topic.c_str(), partition);
   one.offset = which;

@@ -10,12 +10,14 @@
 #include "adapters/kafka/handles.h"
 #include "stream/values/result.h"
 
-// How the clients of this folder are made, and how their failures are reported. Included by the sources of this folder alone.
+// How the clients of this folder are made, and how their failures are reported. Included by the sources of this folder
+// alone.
 namespace tocsin::adapters::kafka {
 
 using Settings = std::vector<std::pair<std::string, std::string>>;
 
-// A client of the cluster; `settings` stand behind the address' own options. An error names the option that cannot be used.
+// A client of the cluster; `settings` stand behind the address' own options. An error names the option that cannot be
+// used.
 stream::Result<Client> make_client(const Address& address, rd_kafka_type_t type, const Settings& settings,
                                    const std::function<void(rd_kafka_conf_t&)>& configure = {});
 
@@ -23,10 +25,11 @@ stream::Result<Client> make_client(const Address& address, rd_kafka_type_t type,
 [[nodiscard]] stream::Error error_of(const std::string& what, const rd_kafka_error_t& error);
 
 // How many partitions a topic has; an error where no broker answers in time or there is no such topic.
-stream::Result<int> partitions_of(rd_kafka_t& client, const Address& address, const std::string& topic, std::chrono::milliseconds wait);
+stream::Result<int> partitions_of(rd_kafka_t& client, const Address& address, const std::string& topic,
+                                  std::chrono::milliseconds wait);
 
-// What the brokers know of all topics. The error says why none answers; where waiting cannot mend that (credentials, certificates), it
-// comes early.
+// What the brokers know of all topics. The error says why none answers; where waiting cannot mend that (credentials,
+// certificates), it comes early.
 stream::Result<Metadata> metadata_of(rd_kafka_t& client, const Address& address, std::chrono::milliseconds wait);
 
 [[nodiscard]] bool lacks_permission(rd_kafka_resp_err_t code);
@@ -35,8 +38,10 @@ struct FoundOffset {
   rd_kafka_resp_err_t code = RD_KAFKA_RESP_ERR_NO_ERROR;
   std::int64_t offset = 0;  // -1: no record is so young
 };
-// An offset of a partition. `which`: RD_KAFKA_OFFSET_BEGINNING, RD_KAFKA_OFFSET_END (behind the last record), or a time in milliseconds, of the
-// first record from then on. rd_kafka_query_watermark_offsets() of librdkafka 2.0 keeps no time-out where the brokers are gone.
-FoundOffset find_offset(rd_kafka_t& client, const std::string& topic, int partition, std::int64_t which, std::chrono::milliseconds wait);
+// An offset of a partition. `which`: RD_KAFKA_OFFSET_BEGINNING, RD_KAFKA_OFFSET_END (behind the last record), or a time
+// in milliseconds, of the first record from then on. rd_kafka_query_watermark_offsets() of librdkafka 2.0 keeps no
+// time-out where the brokers are gone.
+FoundOffset find_offset(rd_kafka_t& client, const std::string& topic, int partition, std::int64_t which,
+                        std::chrono::milliseconds wait);
 
 }  // namespace tocsin::adapters::kafka

@@ -11,8 +11,8 @@
 
 namespace tocsin::adapters::kafka {
 
-// The first pack that a log names. It judges what was written before its record, too: producers may have been there before the first
-// service was.
+// The first pack that a log names. It judges what was written before its record, too: producers may have been there
+// before the first service was.
 struct FirstPack {
   stream::PackText pack;
   std::vector<std::byte> message;

@@ -54,20 +54,23 @@ struct Progress {
     std::istringstream in{*text};
     std::uint64_t position = 0;
     if (!(in >> progress.to >> progress.source >> position))
-      return Error{Errc::malformed, path(journal).string() + " is not ours; remove it to send the journal from its beginning"};
+      return Error{Errc::malformed,
+                   path(journal).string() + " is not ours; remove it to send the journal from its beginning"};
     progress.position = Position{position};
     if (std::int64_t beat = 0; in >> beat) progress.beat = stream::at_nanoseconds(beat);
     progress.known = true;
     return progress;
   }
   [[nodiscard]] Result<void> write(const fs::path& journal) const {
-    return journal::write_whole(path(journal), to + ' ' + source + ' ' + std::to_string(static_cast<std::uint64_t>(position)) + ' ' +
+    return journal::write_whole(path(journal), to + ' ' + source + ' ' +
+                                                   std::to_string(static_cast<std::uint64_t>(position)) + ' ' +
                                                    std::to_string(stream::nanoseconds(beat)) + '\n');
   }
 };
 
 bool has(const Entry& entry, stream::ControlRecord::Kind kind) {
-  return std::any_of(entry.controls.begin(), entry.controls.end(), [kind](const auto& control) { return control.kind == kind; });
+  return std::any_of(entry.controls.begin(), entry.controls.end(),
+                     [kind](const auto& control) { return control.kind == kind; });
 }
 
 // A name for the journal that no other has: where and when its first record was written. A text without blanks.
@@ -87,7 +90,11 @@ std::uint64_t number_of(const Entry& entry) {
 class Forwarder {
  public:
   Forwarder(const ForwardOptions& options, journal::Reader reader, Appender& appender, Progress progress)
-      : options_(options), log_(std::move(reader)), appender_(appender), progress_(std::move(progress)), beat_(progress_.beat) {}
+      : options_(options),
+        log_(std::move(reader)),
+        appender_(appender),
+        progress_(std::move(progress)),
+        beat_(progress_.beat) {}
 
   Result<Forwarded> run() {
     if (progress_.known)
@@ -184,17 +191,20 @@ class Forwarder {
   // Where the job is, for those who copy records of nodes to it: behind its records.
   Result<void> place(const Entry& entry) {
     if (!can_be_placed(entry.node) || entry.subject == stream::cluster_subject) return {};
-    auto [found, first] = places_.try_emplace({std::string{entry.node}, std::string{entry.subject}}, Stay{entry.appended, entry.appended});
+    auto [found, first] = places_.try_emplace({std::string{entry.node}, std::string{entry.subject}},
+                                              Stay{entry.appended, entry.appended});
     if (!first && entry.appended < found->second.last + stay_repeated) return {};
     found->second.last = entry.appended;
     if (first)
       if (const auto flushed = appender_.flush(1s); !flushed) return flushed.error();
     const std::string text = placement_text(found->second);
-    return appender_.append(topic::placement, 0, placement_key({entry.node, entry.subject}), std::as_bytes(std::span{text}));
+    return appender_.append(topic::placement, 0, placement_key({entry.node, entry.subject}),
+                            std::as_bytes(std::span{text}));
   }
   Result<void> leave() {
     for (const auto& [place, stay] : places_)
-      if (auto left = appender_.append(topic::placement, 0, placement_key({place.first, place.second}), {}); !left) return left;
+      if (auto left = appender_.append(topic::placement, 0, placement_key({place.first, place.second}), {}); !left)
+        return left;
     places_.clear();
     return {};
   }
@@ -206,7 +216,8 @@ class Forwarder {
     if (waiting > 0 || unsaved) {
       const auto flushed = appender_.flush(200ms);
       if (!flushed) return flushed.error();
-      if (deadline_ && !options_.follow && appender_.waiting() < waiting) deadline_ = Clock::now() + options_.wait;  // they take it
+      if (deadline_ && !options_.follow && appender_.waiting() < waiting)
+        deadline_ = Clock::now() + options_.wait;  // they take it
       if (!*flushed) return {};
     }
     waiting_bytes_ = 0;

@@ -25,11 +25,12 @@ struct Forwarded {
   std::uint64_t left = 0;  // that are not on the brokers; the next call begins with them
 };
 
-// Sends a journal's records to the telemetry topic, keyed by job, as records that were re-keyed: they arrived when they were appended to the
-// journal, and each beat of the journal becomes a watermark, so that a job's clock is the journal's, however late its records come. Behind a
-// gap of beats the watermark says that nobody could write; the seal becomes one that says that the source has ended. Beats, seal and packs are
-// the journal's own and stay there. The position up to which all is on the brokers is remembered beside the journal; what is sent twice is
-// known by its number.
+// Sends a journal's records to the telemetry topic, keyed by job, as records that were re-keyed: they arrived when they
+// were appended to the journal, and each beat of the journal becomes a watermark, so that a job's clock is the
+// journal's, however late its records come. Behind a gap of beats the watermark says that nobody could write; the seal
+// becomes one that says that the source has ended. Beats, seal and packs are the journal's own and stay there. The
+// position up to which all is on the brokers is remembered beside the journal; what is sent twice is known by its
+// number.
 stream::Result<Forwarded> forward(const ForwardOptions& options);
 
 }  // namespace tocsin::adapters::kafka

@@ -19,7 +19,8 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-constexpr std::chrono::seconds patience{30};  // an open transaction of another owner ends within its own ten seconds, and the broker's ten
+constexpr std::chrono::seconds patience{
+    30};  // an open transaction of another owner ends within its own ten seconds, and the broker's ten
 constexpr std::chrono::milliseconds longest_call{10'000};
 
 std::vector<int> numbers(const rd_kafka_topic_partition_list_t& list) {
@@ -43,7 +44,8 @@ struct Group::State {
   Client client;
 
   Result<void> join();
-  static void rebalance(rd_kafka_t* client, rd_kafka_resp_err_t code, rd_kafka_topic_partition_list_t* partitions, void* opaque) {
+  static void rebalance(rd_kafka_t* client, rd_kafka_resp_err_t code, rd_kafka_topic_partition_list_t* partitions,
+                        void* opaque) {
     State& state = *static_cast<State*>(opaque);
     state.joined = true;
     if (code == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS) {
@@ -87,7 +89,9 @@ Result<std::unique_ptr<Group>> Group::join(const Address& address, const GroupOp
 Result<void> Group::State::join() {
   joined = false;
   Settings settings = member_settings(options, "tocsin");
-  settings.insert(settings.end(), {{"auto.offset.reset", "latest"}, {"queued.max.messages.kbytes", "1024"}, {"queued.min.messages", "1"}});
+  settings.insert(
+      settings.end(),
+      {{"auto.offset.reset", "latest"}, {"queued.max.messages.kbytes", "1024"}, {"queued.min.messages", "1"}});
   auto made = make_client(address, RD_KAFKA_CONSUMER, settings, [this](rd_kafka_conf_t& conf) {
     rd_kafka_conf_set_opaque(&conf, this);
     rd_kafka_conf_set_rebalance_cb(&conf, rebalance);
@@ -117,13 +121,15 @@ Result<void> Group::poll(std::chrono::milliseconds wait) {
   }
   if (auto member = still_member(); !member) return member;
   if (message && lacks_permission(message->err)) {
-    Error error = error_of("the group cannot be joined; the user needs Read on the group and on " + s.topic, message->err);
+    Error error =
+        error_of("the group cannot be joined; the user needs Read on the group and on " + s.topic, message->err);
     if (!s.joined) error.code = Errc::refused;  // later, somebody is at work on the permissions
     return error;
   }
   if (message && message->err == RD_KAFKA_RESP_ERR_INVALID_SESSION_TIMEOUT)
     return Error{Errc::refused,
-                 "the brokers do not take this session time-out (kafka.session_timeout, --session-timeout): choose one between their "
+                 "the brokers do not take this session time-out (kafka.session_timeout, --session-timeout): choose one "
+                 "between their "
                  "group.min.session.timeout.ms and group.max.session.timeout.ms"};
   return {};
 }
@@ -139,7 +145,8 @@ Result<std::optional<Position>> Group::committed(int partition) const {
   const Partitions asked{rd_kafka_topic_partition_list_new(1)};
   rd_kafka_topic_partition_t& one = *rd_kafka_topic_partition_list_add(asked.get(), s.topic.c_str(), partition);
   auto code = RD_KAFKA_RESP_ERR__TIMED_OUT;
-  for (const auto until = Clock::now() + patience; code == RD_KAFKA_RESP_ERR__TIMED_OUT && Clock::now() < until && !waiting_is_over();)
+  for (const auto until = Clock::now() + patience;
+       code == RD_KAFKA_RESP_ERR__TIMED_OUT && Clock::now() < until && !waiting_is_over();)
     code = rd_kafka_committed(s.client.get(), asked.get(), static_cast<int>(at_most(longest_call).count()));
   if (code == RD_KAFKA_RESP_ERR_NO_ERROR) code = one.err;
   if (code != RD_KAFKA_RESP_ERR_NO_ERROR)

@@ -9,7 +9,8 @@ using stream::Position;
 using stream::Result;
 
 namespace {
-constexpr std::chrono::milliseconds wait_for_more{8};  // for a full batch, too: a longer one would hold back what is there
+constexpr std::chrono::milliseconds wait_for_more{
+    8};  // for a full batch, too: a longer one would hold back what is there
 }  // namespace
 
 Result<const Entry*> KafkaLog::next() {

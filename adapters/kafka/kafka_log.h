@@ -9,9 +9,9 @@
 
 namespace tocsin::adapters::kafka {
 
-// A partition of the telemetry topic as the log of a shard: positions are offsets, the append time is the broker's. A message that cannot
-// be decoded is counted and passed over.
-// Owned by whoever runs the shard; touched by its thread alone.
+// A partition of the telemetry topic as the log of a shard: positions are offsets, the append time is the broker's. A
+// message that cannot be decoded is counted and passed over. Owned by whoever runs the shard; touched by its thread
+// alone.
 class KafkaLog final : public stream::LogReader {
  public:
   KafkaLog(TopicReader& topic, int partition) : reader_(topic, partition) {}

@@ -22,14 +22,16 @@ Result<void> KafkaSink::keep(const stream::Bundle& bundle) {
   for (const stream::Report& report : bundle.reports) lines.push_back(runtime::report_line(report));
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const auto* transition = std::get_if<stream::AlertTransition>(&bundle.reports[i]);
-    const std::string& subject = transition ? transition->subject : std::get<stream::Verdict>(bundle.reports[i]).subject;
+    const std::string& subject =
+        transition ? transition->subject : std::get<stream::Verdict>(bundle.reports[i]).subject;
     const int partitions = transition ? topics_.alerts : topics_.verdicts;
     records.push_back({transition ? topic::alerts : topic::verdicts,
                        static_cast<int>(stream::murmur2(subject) % static_cast<std::uint32_t>(partitions)), subject,
                        std::as_bytes(std::span{lines[i]})});
   }
   for (const StateRecord& record : *state)
-    records.push_back({topic::state, partition_, record.key, record.tombstone ? std::span<const std::byte>{} : std::span{record.value}});
+    records.push_back({topic::state, partition_, record.key,
+                       record.tombstone ? std::span<const std::byte>{} : std::span{record.value}});
   const auto committed = transactor_->commit(records, partition_, bundle.position, *group_);
   if (!committed) return committed.error();
   owned_at_ = *committed;

@@ -15,8 +15,8 @@ namespace tocsin::adapters::kafka {
 // Owned by whoever runs the shard; touched by one thread at a time.
 class KafkaState final : public stream::SnapshotStore {
  public:
-  // `committed`: gives the group's position of the partition. No state behind it is waited for, and one before it is not taken: it is
-  // being committed just now.
+  // `committed`: gives the group's position of the partition. No state behind it is waited for, and one before it is
+  // not taken: it is being committed just now.
   using Committed = std::function<stream::Result<std::optional<stream::Position>>()>;
   // `stop`: true where it is no longer wanted. `patience`: for records that do not come; those that come may be many.
   KafkaState(TopicReader& topic, int partition, Committed committed, std::function<bool()> stop = {},
@@ -24,7 +24,8 @@ class KafkaState final : public stream::SnapshotStore {
 
   stream::Result<std::optional<stream::Stored>> newest() override;
 
-  // The records that store the bundle; they are in force once `stored` is called, and are written again where it is not.
+  // The records that store the bundle; they are in force once `stored` is called, and are written again where it is
+  // not.
   stream::Result<std::vector<StateRecord>> records(const stream::Bundle& bundle);
   void stored() { index_ = std::move(next_); }
   // The topic holds its text.

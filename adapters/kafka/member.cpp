@@ -27,7 +27,8 @@ Settings member_settings(const GroupOptions& options, const std::string& client)
                     {"heartbeat.interval.ms", std::to_string(options.heartbeat().count())},
                     {"enable.auto.commit", "false"},
                     {"isolation.level", "read_committed"}};  // committed() waits for open transactions
-  if (options.session > longest_poll) settings.emplace_back("max.poll.interval.ms", std::to_string(options.session.count()));
+  if (options.session > longest_poll)
+    settings.emplace_back("max.poll.interval.ms", std::to_string(options.session.count()));
   if (!options.instance.empty()) settings.emplace_back("group.instance.id", options.instance);
   return settings;
 }
@@ -35,7 +36,8 @@ Settings member_settings(const GroupOptions& options, const std::string& client)
 Result<void> subscribe(rd_kafka_t& client, const GroupOptions& options, std::span<const std::string> topics) {
   rd_kafka_poll_set_consumer(&client);
   const Partitions wanted{rd_kafka_topic_partition_list_new(static_cast<int>(topics.size()))};
-  for (const std::string& topic : topics) rd_kafka_topic_partition_list_add(wanted.get(), topic.c_str(), RD_KAFKA_PARTITION_UA);
+  for (const std::string& topic : topics)
+    rd_kafka_topic_partition_list_add(wanted.get(), topic.c_str(), RD_KAFKA_PARTITION_UA);
   if (const auto code = rd_kafka_subscribe(&client, wanted.get()); code != RD_KAFKA_RESP_ERR_NO_ERROR)
     return error_of("group " + options.group + " cannot be joined", code);
   return {};
@@ -52,12 +54,13 @@ Result<void> membership(rd_kafka_t& client, const GroupOptions& options) {
   if (fatal == RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID)
     return Error{Errc::refused, "another instance of the same name has joined the group " + options.group +
                                     ": give each instance a name of its own (--instance)"};
-  if (fatal != RD_KAFKA_RESP_ERR_NO_ERROR) return Error{Errc::refused, std::string{"membership in the group has ended: "} + why};
+  if (fatal != RD_KAFKA_RESP_ERR_NO_ERROR)
+    return Error{Errc::refused, std::string{"membership in the group has ended: "} + why};
   return {};
 }
 
-// By librdkafka 2.0. To end a consumer that has joined and has no assignment yet fails an assertion (its issue 4312), and a close that
-// meets an assignment on its way never ends (4527): whence the waiting, and its limit.
+// By librdkafka 2.0. To end a consumer that has joined and has no assignment yet fails an assertion (its issue 4312),
+// and a close that meets an assignment on its way never ends (4527): whence the waiting, and its limit.
 void leave_group(Client& client, const bool& assigned_once, const std::function<void()>& closed) {
   char why[512] = {};
   const bool ended = rd_kafka_fatal_error(client.get(), why, sizeof why) != RD_KAFKA_RESP_ERR_NO_ERROR;
@@ -66,7 +69,8 @@ void leave_group(Client& client, const bool& assigned_once, const std::function<
   Queue queue{rd_kafka_queue_new(client.get())};
   const Failure refused{rd_kafka_consumer_close_queue(client.get(), queue.get())};
   bool done = refused != nullptr;  // membership had ended already
-  for (auto until = Clock::now() + at_most(patience); !done && Clock::now() < until; done = rd_kafka_consumer_closed(client.get()) != 0)
+  for (auto until = Clock::now() + at_most(patience); !done && Clock::now() < until;
+       done = rd_kafka_consumer_closed(client.get()) != 0)
     if (rd_kafka_queue_poll_callback(queue.get(), slice) > 0) until = Clock::now() + at_most(patience);
   if (closed) closed();
   if (done && assigned_once) {

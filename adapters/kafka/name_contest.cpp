@@ -12,8 +12,9 @@ using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
 namespace {
-constexpr auto between_looks = 1s, margin = 2s;  // of a session: the brokers look for those that are over only now and then
-constexpr int patience = 3'000;                  // ms
+constexpr auto between_looks = 1s,
+               margin = 2s;      // of a session: the brokers look for those that are over only now and then
+constexpr int patience = 3'000;  // ms
 
 struct FreeGroups {
   void operator()(const rd_kafka_group_list* groups) const { rd_kafka_group_list_destroy(groups); }
@@ -21,7 +22,10 @@ struct FreeGroups {
 }  // namespace
 
 NameContest::NameContest(const Address& address, const GroupOptions& options)
-    : address_(address), group_(options.group), instance_(options.instance), next_(Clock::now() + options.session + margin) {}
+    : address_(address),
+      group_(options.group),
+      instance_(options.instance),
+      next_(Clock::now() + options.session + margin) {}
 
 NameContest::Outcome NameContest::look() {
   if (Clock::now() < next_) return Outcome::undecided;

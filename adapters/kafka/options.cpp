@@ -7,7 +7,8 @@ namespace tocsin::adapters::kafka {
 
 bool is_option(const std::string& name) {
   const Configuration conf{rd_kafka_conf_new()};
-  return rd_kafka_conf_set(conf.get(), name.c_str(), "", nullptr, 0) != RD_KAFKA_CONF_UNKNOWN;  // to ask for one that is unset says unknown
+  return rd_kafka_conf_set(conf.get(), name.c_str(), "", nullptr, 0) !=
+         RD_KAFKA_CONF_UNKNOWN;  // to ask for one that is unset says unknown
 }
 
 std::vector<std::string> option_names() {

@@ -29,7 +29,9 @@ struct AnnouncementRecord {
   std::string hash;
   std::vector<std::string> left;
   bool first = false;  // of this cluster: it also holds for what was written before
-  static void fields(auto& self, auto& archive) { archive(1, self.hash), archive(2, self.left), archive(3, self.first); }
+  static void fields(auto& self, auto& archive) {
+    archive(1, self.hash), archive(2, self.left), archive(3, self.first);
+  }
 };
 struct CompleteRecord {
   std::int64_t offset = -1;  // of the announcement
@@ -119,7 +121,8 @@ const KnownPack* PackHistory::find(std::string_view hash) const {
   return found == packs_.end() ? nullptr : &found->second;
 }
 
-Result<void> PackHistory::announce(const stream::PackText& pack, std::set<std::string> left, Transactor& transactor, Appender& appender) {
+Result<void> PackHistory::announce(const stream::PackText& pack, std::set<std::string> left, Transactor& transactor,
+                                   Appender& appender) {
   if (auto written = write(pack, std::move(left), transactor); !written) return written;
   return complete(transactor, appender);
 }
@@ -145,7 +148,8 @@ Result<void> PackHistory::write(const stream::PackText& pack, std::set<std::stri
   return {};
 }
 
-// Whoever writes the last announcement also appends after it. One who comes to append later than that sees it when he reads again.
+// Whoever writes the last announcement also appends after it. One who comes to append later than that sees it when he
+// reads again.
 Result<void> PackHistory::complete(Transactor& transactor, Appender& appender) {
   for (int round = 0; round < most_rounds; ++round) {
     if (in_all_logs()) return {};
@@ -159,12 +163,14 @@ Result<void> PackHistory::complete(Transactor& transactor, Appender& appender) {
     complete_ = appended;
     return {};
   }
-  return Error{Errc::io, "others announce rules at the same time, again and again: do all instances have the same ones?"};
+  return Error{Errc::io,
+               "others announce rules at the same time, again and again: do all instances have the same ones?"};
 }
 
 Result<void> PackHistory::append_to_all(Appender& appender) const {
   const KnownPack* known = find(announced_->hash);
-  if (known == nullptr) return Error{Errc::refused, "the text of pack " + announced_->hash + " is missing in " + topic_->topic()};
+  if (known == nullptr)
+    return Error{Errc::refused, "the text of pack " + announced_->hash + " is missing in " + topic_->topic()};
   const auto partitions = appender.partitions(topic::telemetry, patience);
   if (!partitions) return partitions.error();
   schemas::EntryBuilder entry;

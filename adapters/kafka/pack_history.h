@@ -31,9 +31,9 @@ struct KnownPack {
   stream::Time announced{};  // the last time
 };
 
-// The packs topic: the texts of the ten packs that were announced last, by their hash, and the announcement that holds. Times are the
-// broker's, so that all who read an announcement mean the same moment.
-// Owned by whoever announces packs; touched by its thread alone.
+// The packs topic: the texts of the ten packs that were announced last, by their hash, and the announcement that holds.
+// Times are the broker's, so that all who read an announcement mean the same moment. Owned by whoever announces packs;
+// touched by its thread alone.
 class PackHistory {
  public:
   static constexpr std::size_t most = 10;
@@ -47,9 +47,10 @@ class PackHistory {
   [[nodiscard]] std::vector<const KnownPack*> newest_first() const;  // at most ten
   [[nodiscard]] const KnownPack* find(std::string_view hash) const;
 
-  // Makes this the pack that every log names: announces it, and completes that. Where several announce at the same time, all logs end with
-  // the one that was announced last.
-  stream::Result<void> announce(const stream::PackText& pack, std::set<std::string> left, Transactor& transactor, Appender& appender);
+  // Makes this the pack that every log names: announces it, and completes that. Where several announce at the same
+  // time, all logs end with the one that was announced last.
+  stream::Result<void> announce(const stream::PackText& pack, std::set<std::string> left, Transactor& transactor,
+                                Appender& appender);
   // The topic alone, as one transaction.
   stream::Result<void> write(const stream::PackText& pack, std::set<std::string> left, Transactor& transactor);
   // Brings the announcement that holds to all logs, also one of somebody who ended meanwhile.

@@ -30,20 +30,21 @@ TopicReader::TopicReader(std::unique_ptr<State> state) : state_(std::move(state)
 TopicReader::~TopicReader() = default;
 const std::string& TopicReader::topic() const noexcept { return state_->topic; }
 
-Result<std::unique_ptr<TopicReader>> TopicReader::open(const Address& address, std::string_view topic, Isolation isolation,
-                                                       std::uint64_t queue_bytes) {
+Result<std::unique_ptr<TopicReader>> TopicReader::open(const Address& address, std::string_view topic,
+                                                       Isolation isolation, std::uint64_t queue_bytes) {
   auto state = std::make_unique<State>();
   state->address = address;
   state->topic = address.topic(topic);
-  auto client = make_client(address, RD_KAFKA_CONSUMER,
-                            {{"enable.auto.commit", "false"},
-                             {"auto.offset.reset", "error"},
-                             {"enable.partition.eof", "true"},
-                             {"isolation.level", isolation == Isolation::committed ? "read_committed" : "read_uncommitted"},
-                             {"queued.min.messages", "1000000"},
-                             {"queued.max.messages.kbytes", std::to_string(queue_bytes >> 10)},
-                             {"fetch.wait.max.ms", "50"},
-                             {"check.crcs", "true"}});
+  auto client =
+      make_client(address, RD_KAFKA_CONSUMER,
+                  {{"enable.auto.commit", "false"},
+                   {"auto.offset.reset", "error"},
+                   {"enable.partition.eof", "true"},
+                   {"isolation.level", isolation == Isolation::committed ? "read_committed" : "read_uncommitted"},
+                   {"queued.min.messages", "1000000"},
+                   {"queued.max.messages.kbytes", std::to_string(queue_bytes >> 10)},
+                   {"fetch.wait.max.ms", "50"},
+                   {"check.crcs", "true"}});
   if (!client) return client.error();
   state->client = std::move(*client);
   state->handle.reset(rd_kafka_topic_new(state->client.get(), state->topic.c_str(), nullptr));
@@ -74,9 +75,9 @@ struct PartitionReader::State {
     started = false;
     queue.reset();
   }
-  // Once its queue was full, librdkafka asks the broker for more up to a second later, however soon the queue is empty (2.2 has a setting
-  // for it), unless something else wakes the broker's thread: 64 MiB a second is all that a restore would read. A question about the
-  // partition's offsets wakes it.
+  // Once its queue was full, librdkafka asks the broker for more up to a second later, however soon the queue is empty
+  // (2.2 has a setting for it), unless something else wakes the broker's thread: 64 MiB a second is all that a restore
+  // would read. A question about the partition's offsets wakes it.
   void wake_fetch() {
     if (std::chrono::steady_clock::now() < next_wake) return;
     next_wake = std::chrono::steady_clock::now() + between_wakes;
@@ -114,7 +115,8 @@ Result<const Message*> PartitionReader::next(std::chrono::milliseconds wait) {
     if (s.at == s.count) {
       s.at = s.count = 0;
       if (!s.at_end && rd_kafka_queue_length(s.queue.get()) == 0 && behind().value_or(0) > 0) s.wake_fetch();
-      const auto got = rd_kafka_consume_batch_queue(s.queue.get(), static_cast<int>(wait.count()), s.messages.data(), s.messages.size());
+      const auto got = rd_kafka_consume_batch_queue(s.queue.get(), static_cast<int>(wait.count()), s.messages.data(),
+                                                    s.messages.size());
       if (got < 0) return error_of(s.name() + " cannot be read", rd_kafka_last_error());
       if (got == 0) return static_cast<const Message*>(nullptr);
       s.count = static_cast<std::size_t>(got);
@@ -125,8 +127,9 @@ Result<const Message*> PartitionReader::next(std::chrono::milliseconds wait) {
       continue;
     }
     if (from.err == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET || from.err == RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE)
-      return Error{Errc::not_found, s.name() + " has no offset " + std::to_string(s.next) +
-                                        " any more: it was deleted before it was read; give the topic a longer retention.ms"};
+      return Error{Errc::not_found,
+                   s.name() + " has no offset " + std::to_string(s.next) +
+                       " any more: it was deleted before it was read; give the topic a longer retention.ms"};
     if (lacks_permission(from.err)) return error_of(s.name() + " cannot be read", from.err);
     if (from.err != RD_KAFKA_RESP_ERR_NO_ERROR) continue;  // the client tries again by itself
     if (from.offset < s.next) continue;
@@ -150,8 +153,8 @@ Result<const Message*> PartitionReader::expect(std::chrono::milliseconds patienc
     const auto message = next(std::chrono::milliseconds{10});
     if (!message || *message != nullptr || state_->at_end) return message;
     if (std::chrono::steady_clock::now() >= until || waiting_is_over())
-      return Error{Errc::io,
-                   state_->name() + " cannot be read on from offset " + std::to_string(state_->next) + ": the brokers send nothing"};
+      return Error{Errc::io, state_->name() + " cannot be read on from offset " + std::to_string(state_->next) +
+                                 ": the brokers send nothing"};
   }
 }
 
@@ -169,7 +172,8 @@ std::optional<std::uint64_t> PartitionReader::behind() const {
 std::uint64_t PartitionReader::queued_bytes() const {
   const State& s = *state_;
   if (!s.started) return 0;
-  return static_cast<std::uint64_t>(static_cast<double>(rd_kafka_queue_length(s.queue.get()) + (s.count - s.at)) * s.mean_bytes);
+  return static_cast<std::uint64_t>(static_cast<double>(rd_kafka_queue_length(s.queue.get()) + (s.count - s.at)) *
+                                    s.mean_bytes);
 }
 
 Result<PartitionReader::Range> PartitionReader::range() const {
@@ -179,7 +183,8 @@ Result<PartitionReader::Range> PartitionReader::range() const {
   const auto find = [&](std::int64_t which, std::int64_t& offset) {
     for (;;) {  // brokers that were away may not know their partitions, or who leads them, for some seconds
       const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
-      const FoundOffset found = find_offset(*s.topic->client, s.topic->topic, s.partition, which, std::max(left, wake_patience));
+      const FoundOffset found =
+          find_offset(*s.topic->client, s.topic->topic, s.partition, which, std::max(left, wake_patience));
       offset = found.offset;
       const bool final = found.code == RD_KAFKA_RESP_ERR_NO_ERROR || lacks_permission(found.code);
       if (final || std::chrono::steady_clock::now() >= until || waiting_is_over()) return found.code;

@@ -20,8 +20,8 @@ class TopicReader {
  public:
   enum class Isolation { committed, uncommitted };
   // `queue_bytes`: how much of each partition is fetched ahead, at most.
-  static stream::Result<std::unique_ptr<TopicReader>> open(const Address& address, std::string_view topic, Isolation isolation,
-                                                           std::uint64_t queue_bytes = 64u << 20);
+  static stream::Result<std::unique_ptr<TopicReader>> open(const Address& address, std::string_view topic,
+                                                           Isolation isolation, std::uint64_t queue_bytes = 64u << 20);
   ~TopicReader();
   [[nodiscard]] const std::string& topic() const noexcept;
   [[nodiscard]] stream::Result<int> partitions(std::chrono::milliseconds wait) const;
@@ -41,9 +41,9 @@ struct Message {
   bool tombstone = false;
 };
 
-// The messages of one partition, in order, from a queue of their own. What is not taken waits there, and once it is full nothing more is
-// fetched: that is all the back-pressure there is.
-// Owned by whoever reads the partition; touched by its thread alone. Of one partition there is one started at a time.
+// The messages of one partition, in order, from a queue of their own. What is not taken waits there, and once it is
+// full nothing more is fetched: that is all the back-pressure there is. Owned by whoever reads the partition; touched
+// by its thread alone. Of one partition there is one started at a time.
 class PartitionReader {
  public:
   PartitionReader(TopicReader& topic, int partition);
@@ -52,7 +52,8 @@ class PartitionReader {
   stream::Result<void> start(std::int64_t offset);  // or starts again, elsewhere
   // The next message, valid until the next call; nullptr: none came within `wait`.
   stream::Result<const Message*> next(std::chrono::milliseconds wait);
-  // The same, where there must be one: an error where none came within `patience`. nullptr: all that was written has been read.
+  // The same, where there must be one: an error where none came within `patience`. nullptr: all that was written has
+  // been read.
   stream::Result<const Message*> expect(std::chrono::milliseconds patience);
   // All that was written when it was last asked has been read (of transactions, what was committed).
   [[nodiscard]] bool at_end() const noexcept;

@@ -19,7 +19,8 @@ bool waiting_is_over() noexcept { return Clock::now() >= last_moment.load(); }
 milliseconds at_most(milliseconds wish) noexcept {
   const auto end = last_moment.load();
   if (end == Clock::time_point::max()) return wish;
-  return std::clamp(std::chrono::floor<milliseconds>(end - Clock::now()), milliseconds{1}, std::max(wish, milliseconds{1}));
+  return std::clamp(std::chrono::floor<milliseconds>(end - Clock::now()), milliseconds{1},
+                    std::max(wish, milliseconds{1}));
 }
 
 }  // namespace tocsin::adapters::kafka

@@ -28,7 +28,8 @@ std::optional<Stay> stay_of(std::string_view text) {
   const char* const end = text.data() + text.size();
   const auto [space, wrong] = std::from_chars(text.data(), end, first);
   if (wrong != std::errc{} || space == end || *space != ' ' || first < 0) return std::nullopt;
-  if (const auto [rest, also] = std::from_chars(space + 1, end, last); also != std::errc{} || rest != end || last < first)
+  if (const auto [rest, also] = std::from_chars(space + 1, end, last);
+      also != std::errc{} || rest != end || last < first)
     return std::nullopt;
   return Stay{stream::at_nanoseconds(first), stream::at_nanoseconds(last)};
 }

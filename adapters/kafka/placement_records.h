@@ -6,8 +6,8 @@
 
 #include "stream/values/time.h"
 
-// The topic `placement`: a key a node and job, and since when and until when the job was seen there; and a key a job, with what the
-// scheduler allocated to it. Who does not know the second kind reads it as no place.
+// The topic `placement`: a key a node and job, and since when and until when the job was seen there; and a key a job,
+// with what the scheduler allocated to it. Who does not know the second kind reads it as no place.
 namespace tocsin::adapters::kafka {
 
 struct Place {

@@ -9,7 +9,8 @@
 
 namespace tocsin::adapters::kafka {
 
-// Queues a copy of a record; null, or why not. `value` without data is a tombstone. Included by the sources of this folder alone.
+// Queues a copy of a record; null, or why not. `value` without data is a tombstone. Included by the sources of this
+// folder alone.
 inline rd_kafka_error_t* produce(rd_kafka_t& client, const std::string& topic, int partition, std::string_view key,
                                  std::span<const std::byte> value) {
   rd_kafka_vu_t record[5]{};

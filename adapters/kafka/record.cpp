@@ -36,7 +36,8 @@ bool names_a_pack(const Message& message, schemas::Decoder& decoder) {
   const auto entry = decoder.decode(message.value, {}, {}, {});
   if (!entry) return false;
   const auto& controls = (*entry)->controls;
-  return std::any_of(controls.begin(), controls.end(), [](const auto& one) { return one.kind == stream::ControlRecord::Kind::pack; });
+  return std::any_of(controls.begin(), controls.end(),
+                     [](const auto& one) { return one.kind == stream::ControlRecord::Kind::pack; });
 }
 
 }  // namespace
@@ -49,12 +50,13 @@ Result<Recorded> record(const RecordOptions& options) {
   if (!topic) return topic.error();
   const auto partitions = (*topic)->partitions(15s);
   if (!partitions) return partitions.error();
-  const int partition = options.partition >= 0
-                            ? options.partition
-                            : static_cast<int>(stream::murmur2(options.subject) % static_cast<std::uint32_t>(*partitions));
+  const int partition =
+      options.partition >= 0
+          ? options.partition
+          : static_cast<int>(stream::murmur2(options.subject) % static_cast<std::uint32_t>(*partitions));
   if (partition >= *partitions)
-    return Error{Errc::refused, (*topic)->topic() + " has no partition " + std::to_string(partition) + ": they are 0 to " +
-                                    std::to_string(*partitions - 1)};
+    return Error{Errc::refused, (*topic)->topic() + " has no partition " + std::to_string(partition) +
+                                    ": they are 0 to " + std::to_string(*partitions - 1)};
   const auto pack = first_pack(**topic, partition, options.patience);
   if (!pack) return pack.error();
   PartitionReader reader{**topic, partition};  // one at a time
@@ -66,7 +68,8 @@ Result<Recorded> record(const RecordOptions& options) {
   recorded.partition = (*topic)->topic() + "/" + std::to_string(partition);
   if (range->oldest < range->end)
     if (auto started = reader.start(range->oldest); !started) return started.error();
-  // The packs that the journal begins with: the first one; of a part the last two before it, of which one may be in force a moment later.
+  // The packs that the journal begins with: the first one; of a part the last two before it, of which one may be in
+  // force a moment later.
   std::vector<std::vector<std::byte>> packs;
   if (*pack) packs.push_back((*pack)->message);
   schemas::Decoder decoder;

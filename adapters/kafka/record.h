@@ -14,16 +14,18 @@
 
 namespace tocsin::adapters::kafka {
 
-// Copies a partition of the telemetry topic as it is, its control records and append times included, into a new journal: what `replay`
-// makes of it is what a service made of the partition. The first pack comes first, as it judges what was written before it. Ends where the partition ended when it began.
-// A place in a partition: the first record with this offset, or appended at this time, or a later one.
+// Copies a partition of the telemetry topic as it is, its control records and append times included, into a new
+// journal: what `replay` makes of it is what a service made of the partition. The first pack comes first, as it judges
+// what was written before it. Ends where the partition ended when it began. A place in a partition: the first record
+// with this offset, or appended at this time, or a later one.
 using Mark = std::variant<std::int64_t, stream::Time>;
 struct RecordOptions {
   Address from;
   int partition = -1;   // or that of
   std::string subject;  // a job
   std::filesystem::path journal;
-  // A part only: the rules that were named last before it begin the journal; of jobs that run already it has the rest alone.
+  // A part only: the rules that were named last before it begin the journal; of jobs that run already it has the rest
+  // alone.
   std::optional<Mark> begin, end;
   std::chrono::milliseconds patience = std::chrono::seconds{60};  // for brokers that send nothing
 };

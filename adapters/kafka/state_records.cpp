@@ -102,7 +102,8 @@ Result<std::vector<StateRecord>> write_state(const stream::Bundle& bundle, int p
       if (!written) return written.error();
       index.sections[name] = {sum, parts, packs};
     }
-    for (std::uint32_t gone = parts; gone < parts_before; ++gone) records.push_back({prefix + key_of_part(gone, name), {}, true});
+    for (std::uint32_t gone = parts; gone < parts_before; ++gone)
+      records.push_back({prefix + key_of_part(gone, name), {}, true});
   }
   std::set<std::string> needed;
   Manifest manifest{++index.generation, bundle.position, index.sections.size(), 0, {}};
@@ -129,7 +130,8 @@ Result<std::vector<StateRecord>> write_state(const stream::Bundle& bundle, int p
 }
 
 Result<void> StateAssembler::add(std::string_view key, std::span<const std::byte> value, bool tombstone) {
-  if (!key.starts_with(prefix_)) return Error{Errc::malformed, "the key '" + std::string{key} + "' does not belong here"};
+  if (!key.starts_with(prefix_))
+    return Error{Errc::malformed, "the key '" + std::string{key} + "' does not belong here"};
   key.remove_prefix(prefix_.size());
   if (tombstone) values_.erase(std::string{key});
   else values_.insert_or_assign(std::string{key}, std::vector<std::byte>{value.begin(), value.end()});
@@ -179,8 +181,10 @@ Result<std::optional<stream::Stored>> StateAssembler::take(StateIndex& index) &&
   }
   if (sections.size() != manifest->sections || sum != manifest->sections_sum)
     return Error{Errc::torn, "the manifest counts " + std::to_string(manifest->sections) + " sections, and there are " +
-                                 std::to_string(sections.size()) + (sections.size() == manifest->sections ? " others" : "")};
-  if (read.packs.size() != all_packs.size()) return Error{Errc::torn, "the text of a pack that the manifest names is missing"};
+                                 std::to_string(sections.size()) +
+                                 (sections.size() == manifest->sections ? " others" : "")};
+  if (read.packs.size() != all_packs.size())
+    return Error{Errc::torn, "the text of a pack that the manifest names is missing"};
   index = std::move(read);
   return std::optional{std::move(stored)};
 }

@@ -13,8 +13,9 @@
 #include "stream/ports.h"
 #include "stream/values/result.h"
 
-// The state of a shard as records of a compacted topic. Keys: PARTITION/section/PART/NAME, PARTITION/pack/HASH and PARTITION/manifest,
-// which is written last: what a bundle changes is one transaction, so what stands there up to a manifest belongs together.
+// The state of a shard as records of a compacted topic. Keys: PARTITION/section/PART/NAME, PARTITION/pack/HASH and
+// PARTITION/manifest, which is written last: what a bundle changes is one transaction, so what stands there up to a
+// manifest belongs together.
 namespace tocsin::adapters::kafka {
 
 struct StateRecord {
@@ -35,8 +36,8 @@ struct StateIndex {
   std::set<std::string, std::less<>> packs;
 };
 
-// The records that bring the topic from `index` to what it is with this bundle; `index` then says what that is. An error where a pack that
-// the topic lacks comes without its text.
+// The records that bring the topic from `index` to what it is with this bundle; `index` then says what that is. An
+// error where a pack that the topic lacks comes without its text.
 stream::Result<std::vector<StateRecord>> write_state(const stream::Bundle& bundle, int partition, StateIndex& index);
 
 // Puts a shard's state together from its records, in the order of the topic.

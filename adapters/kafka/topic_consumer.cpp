@@ -28,7 +28,8 @@ Result<void> all_there(rd_kafka_t& client, const Address& address, std::span<con
   std::string missing;
   for (const std::string& topic : topics) {
     const std::span there{(*metadata)->topics, static_cast<std::size_t>((*metadata)->topic_cnt)};
-    if (std::none_of(there.begin(), there.end(), [&](const rd_kafka_metadata_topic_t& one) { return topic == one.topic; }))
+    if (std::none_of(there.begin(), there.end(),
+                     [&](const rd_kafka_metadata_topic_t& one) { return topic == one.topic; }))
       missing += (missing.empty() ? "" : ", ") + topic;
   }
   if (missing.empty()) return {};
@@ -45,8 +46,9 @@ struct TopicConsumer::State {
   Listener* listener = nullptr;
   MessageHandle current;
   ForeignMessage message;
-  std::map<std::pair<std::string, int>, std::int64_t> ends;  // that were reached: the marks of transactions take offsets too
-  bool joined = false;                                       // once
+  std::map<std::pair<std::string, int>, std::int64_t>
+      ends;             // that were reached: the marks of transactions take offsets too
+  bool joined = false;  // once
   bool leaving = false;
   std::optional<NameContest> contest;  // while it is fenced
   Client client;
@@ -55,13 +57,15 @@ struct TopicConsumer::State {
 
   std::vector<TopicPartition> partitions_of(const rd_kafka_topic_partition_list_t& list) const {
     std::vector<TopicPartition> partitions;
-    for (int i = 0; i < list.cnt; ++i) partitions.push_back({list.elems[i].topic, list.elems[i].partition, list.elems[i].offset});
+    for (int i = 0; i < list.cnt; ++i)
+      partitions.push_back({list.elems[i].topic, list.elems[i].partition, list.elems[i].offset});
     return partitions;
   }
 
   // Where each begins: at the group's position; where it has none, some minutes back, which is then its position.
   void choose_offsets(rd_kafka_topic_partition_list_t& list) {
-    const bool known = rd_kafka_committed(client.get(), &list, static_cast<int>(at_most(patience).count())) == RD_KAFKA_RESP_ERR_NO_ERROR;
+    const bool known = rd_kafka_committed(client.get(), &list, static_cast<int>(at_most(patience).count())) ==
+                       RD_KAFKA_RESP_ERR_NO_ERROR;
     std::vector<TopicPartition> fresh;
     for (int i = 0; i < list.cnt; ++i) {
       rd_kafka_topic_partition_t& one = list.elems[i];
@@ -103,11 +107,13 @@ struct TopicConsumer::State {
       if (event) code = rd_kafka_event_error(event.get());
       else if (waiting_is_over()) code = RD_KAFKA_RESP_ERR__TIMED_OUT;
     }
-    if (code != RD_KAFKA_RESP_ERR_NO_ERROR) return error_of("the positions of group " + options.group + " cannot be committed", code);
+    if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
+      return error_of("the positions of group " + options.group + " cannot be committed", code);
     return {};
   }
 
-  static void rebalance(rd_kafka_t* client, rd_kafka_resp_err_t code, rd_kafka_topic_partition_list_t* partitions, void* opaque) {
+  static void rebalance(rd_kafka_t* client, rd_kafka_resp_err_t code, rd_kafka_topic_partition_list_t* partitions,
+                        void* opaque) {
     State& state = *static_cast<State*>(opaque);
     state.joined = true;
     if (code == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS) {
@@ -115,7 +121,8 @@ struct TopicConsumer::State {
       const Failure failure{rd_kafka_incremental_assign(client, partitions)};
       if (partitions->cnt > 0 && !state.leaving) state.listener->assigned(state.partitions_of(*partitions));
     } else {
-      if (partitions->cnt > 0) state.listener->revoked(state.partitions_of(*partitions), rd_kafka_assignment_lost(client) != 0);
+      if (partitions->cnt > 0)
+        state.listener->revoked(state.partitions_of(*partitions), rd_kafka_assignment_lost(client) != 0);
       const Failure failure{rd_kafka_incremental_unassign(client, partitions)};
     }
   }
@@ -160,7 +167,8 @@ Result<const ForeignMessage*> TopicConsumer::next(std::chrono::milliseconds wait
     if (!s.contest) s.contest.emplace(s.address, s.options);
     const auto outcome = s.contest->look();
     if (outcome == NameContest::Outcome::of_another) return membership(*s.client, s.options).error();
-    if (outcome == NameContest::Outcome::undecided) return std::this_thread::sleep_for(wait), static_cast<const ForeignMessage*>(nullptr);
+    if (outcome == NameContest::Outcome::undecided)
+      return std::this_thread::sleep_for(wait), static_cast<const ForeignMessage*>(nullptr);
     s.contest.reset();
     s.current.reset();
     leave_group(s.client, s.joined);
@@ -177,7 +185,9 @@ Result<const ForeignMessage*> TopicConsumer::next(std::chrono::milliseconds wait
       return static_cast<const ForeignMessage*>(nullptr);
     case RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED:
     case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
-      return error_of("a source cannot be read; the user needs Read on the group " + s.options.group + " and on its topic", from.err);
+      return error_of(
+          "a source cannot be read; the user needs Read on the group " + s.options.group + " and on its topic",
+          from.err);
     default: return static_cast<const ForeignMessage*>(nullptr);  // the client tries again by itself
   }
   rd_kafka_timestamp_type_t kind{};

@@ -31,9 +31,10 @@ struct ForeignMessage {
   std::string_view value;
 };
 
-// Reads topics of other programs as a member of a group whose members divide the partitions among them. A partition that the group has no
-// position of begins ten minutes back, so that nothing of a new partition is missed; a position that is gone, at the oldest message.
-// Owned by the role that reads; touched by its thread alone, which the listener's functions run on, within next() and leave().
+// Reads topics of other programs as a member of a group whose members divide the partitions among them. A partition
+// that the group has no position of begins ten minutes back, so that nothing of a new partition is missed; a position
+// that is gone, at the oldest message. Owned by the role that reads; touched by its thread alone, which the listener's
+// functions run on, within next() and leave().
 class TopicConsumer {
  public:
   class Listener {
@@ -48,11 +49,13 @@ class TopicConsumer {
                                                              std::span<const std::string> topics, Listener& listener);
   ~TopicConsumer();
 
-  // The next message, valid until the next call; nullptr: none came within `wait`. An error where reading has ended for good.
+  // The next message, valid until the next call; nullptr: none came within `wait`. An error where reading has ended for
+  // good.
   stream::Result<const ForeignMessage*> next(std::chrono::milliseconds wait);
   // What was read before these positions is done with.
   stream::Result<void> commit(std::span<const TopicPartition> positions);
-  // Whether all that the partition has at this moment was read, by the broker's own word; false as well where it does not answer.
+  // Whether all that the partition has at this moment was read, by the broker's own word; false as well where it does
+  // not answer.
   [[nodiscard]] bool at_end(const TopicPartition& partition, std::chrono::milliseconds wait) const;
   void leave();
 

@@ -26,10 +26,11 @@ constexpr Setting rest_settings[] = {{"message.timestamp.type", exactly, "LogApp
                                      {"cleanup.policy", exactly, "delete", "delete"},
                                      {"retention.ms", at_least, day, hour}};
 
-constexpr TopicSettings all[] = {{topic::telemetry, true, log_settings},    {topic::lines, true, log_settings},
-                                 {topic::alerts, true, history_settings},   {topic::verdicts, true, history_settings},
-                                 {topic::state, true, table_settings},      {topic::packs, false, table_settings},
-                                 {topic::placement, false, table_settings}, {topic::unattributed, false, rest_settings}};
+constexpr TopicSettings all[] = {
+    {topic::telemetry, true, log_settings},    {topic::lines, true, log_settings},
+    {topic::alerts, true, history_settings},   {topic::verdicts, true, history_settings},
+    {topic::state, true, table_settings},      {topic::packs, false, table_settings},
+    {topic::placement, false, table_settings}, {topic::unattributed, false, rest_settings}};
 
 std::optional<long long> number(std::string_view text) {
   long long value = 0;
@@ -45,12 +46,13 @@ bool will_do(const Setting& setting, std::string_view value) {
 }
 
 std::string alter(const Address& address, std::string_view name, const std::string& setting) {
-  return "kafka-configs.sh --bootstrap-server " + address.brokers + " --alter --entity-type topics --entity-name " + address.topic(name) +
-         " --add-config " + setting;
+  return "kafka-configs.sh --bootstrap-server " + address.brokers + " --alter --entity-type topics --entity-name " +
+         address.topic(name) + " --add-config " + setting;
 }
 
 std::string create(const Address& address) {
-  return "tocsin topics create --kafka " + address.brokers + (address.prefix == Address{}.prefix ? "" : "/" + address.prefix);
+  return "tocsin topics create --kafka " + address.brokers +
+         (address.prefix == Address{}.prefix ? "" : "/" + address.prefix);
 }
 
 }  // namespace
@@ -69,8 +71,10 @@ std::vector<std::string> wrong_settings(const Address& address, const FoundTopic
       problems.push_back("topic " + name + " does not exist; make it: " + create(address));
       continue;
     }
-    const auto wrong = [&](const std::string& what, const std::string& is, const std::string& must, const std::string& command) {
-      problems.push_back("topic " + name + ": " + what + " is " + is + ", it must be " + must + "; mend it: " + command);
+    const auto wrong = [&](const std::string& what, const std::string& is, const std::string& must,
+                           const std::string& command) {
+      problems.push_back("topic " + name + ": " + what + " is " + is + ", it must be " + must +
+                         "; mend it: " + command);
     };
     for (const Setting& setting : wanted.settings) {
       const auto value = topic->second.settings.find(setting.key);
@@ -84,16 +88,19 @@ std::vector<std::string> wrong_settings(const Address& address, const FoundTopic
       const int least = least_in_sync(topic->second.replicas);
       if (!has || *has < least || *has > topic->second.replicas)
         wrong("min.insync.replicas", value->second,
-              std::to_string(least) + (*has < least ? " or more" : " to " + std::to_string(topic->second.replicas)) + " with " +
-                  std::to_string(topic->second.replicas) + " replicas",
+              std::to_string(least) + (*has < least ? " or more" : " to " + std::to_string(topic->second.replicas)) +
+                  " with " + std::to_string(topic->second.replicas) + " replicas",
               alter(address, wanted.name, "min.insync.replicas=" + std::to_string(least)));
     }
-    if (wanted.name == topic::state && telemetry != found.end() && topic->second.partitions != telemetry->second.partitions) {
+    if (wanted.name == topic::state && telemetry != found.end() &&
+        topic->second.partitions != telemetry->second.partitions) {
       const std::string must = std::to_string(telemetry->second.partitions);
-      wrong("the number of partitions", std::to_string(topic->second.partitions), must + ", as of " + telemetry->first,
-            topic->second.partitions < telemetry->second.partitions
-                ? "kafka-topics.sh --bootstrap-server " + address.brokers + " --alter --topic " + name + " --partitions " + must
-                : "use another prefix: " + create({address.brokers, address.prefix + "2", {}}) + " --partitions " + must);
+      wrong(
+          "the number of partitions", std::to_string(topic->second.partitions), must + ", as of " + telemetry->first,
+          topic->second.partitions < telemetry->second.partitions
+              ? "kafka-topics.sh --bootstrap-server " + address.brokers + " --alter --topic " + name +
+                    " --partitions " + must
+              : "use another prefix: " + create({address.brokers, address.prefix + "2", {}}) + " --partitions " + must);
     }
   }
   return problems;

@@ -13,8 +13,9 @@
 namespace tocsin::adapters::kafka {
 
 namespace topic {
-inline constexpr std::string_view telemetry = "telemetry", lines = "lines", alerts = "alerts", verdicts = "verdicts", state = "state",
-                                  packs = "packs", placement = "placement", unattributed = "unattributed";
+inline constexpr std::string_view telemetry = "telemetry", lines = "lines", alerts = "alerts", verdicts = "verdicts",
+                                  state = "state", packs = "packs", placement = "placement",
+                                  unattributed = "unattributed";
 }  // namespace topic
 
 struct Setting {
@@ -42,7 +43,8 @@ using FoundTopics = std::map<std::string, FoundTopic, std::less<>>;  // by full 
 // Of a new topic with so many replicas, on how many of them a record must be before it counts as written.
 [[nodiscard]] int least_in_sync(int replicas);
 
-// What is wrong with the topics, one line each: which topic, which setting, what it is, what it must be, and the command that mends it.
+// What is wrong with the topics, one line each: which topic, which setting, what it is, what it must be, and the
+// command that mends it.
 [[nodiscard]] std::vector<std::string> wrong_settings(const Address& address, const FoundTopics& found);
 
 }  // namespace tocsin::adapters::kafka

@@ -46,10 +46,12 @@ Result<void> wait_until_known(rd_kafka_t& client, const Address& address, const 
   for (const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds{patience};;) {
     const auto cluster = look(client, address);
     if (!cluster) return cluster.error();
-    const auto missing = std::find_if(names.begin(), names.end(), [&](const auto& name) { return !cluster->topics.contains(name); });
+    const auto missing =
+        std::find_if(names.begin(), names.end(), [&](const auto& name) { return !cluster->topics.contains(name); });
     if (missing == names.end()) return {};
     if (std::chrono::steady_clock::now() >= until)
-      return Error{Errc::io, "topic " + *missing + " was made, and the broker at " + address.brokers + " does not know it yet"};
+      return Error{Errc::io,
+                   "topic " + *missing + " was made, and the broker at " + address.brokers + " does not know it yet"};
     std::this_thread::sleep_for(std::chrono::milliseconds{50});
   }
 }
@@ -62,7 +64,8 @@ Result<Event> answer_of(rd_kafka_queue_t& queue, const std::string& what) {
   return event;
 }
 
-// Of the topics that are there. One of ours that is not may be there for others: whoever may not describe a topic does not see it.
+// Of the topics that are there. One of ours that is not may be there for others: whoever may not describe a topic does
+// not see it.
 Result<void> read_settings(rd_kafka_t& client, const Address& address, FoundTopics& topics) {
   std::vector<Resource> asked;
   std::vector<rd_kafka_ConfigResource_t*> list;
@@ -75,16 +78,19 @@ Result<void> read_settings(rd_kafka_t& client, const Address& address, FoundTopi
   const auto event = answer_of(*queue, "the topics' settings cannot be read");
   if (!event) return event.error();
   std::size_t count = 0;
-  const auto* const* resources = rd_kafka_DescribeConfigs_result_resources(rd_kafka_event_DescribeConfigs_result(event->get()), &count);
+  const auto* const* resources =
+      rd_kafka_DescribeConfigs_result_resources(rd_kafka_event_DescribeConfigs_result(event->get()), &count);
   for (std::size_t i = 0; i < count; ++i) {
     const std::string name = rd_kafka_ConfigResource_name(resources[i]);
     const auto code = rd_kafka_ConfigResource_error(resources[i]);
     if (lacks_permission(code))
-      return Error{Errc::refused, "the settings of topic " + name + " cannot be read: the user needs Describe and DescribeConfigs on it, " +
+      return Error{Errc::refused, "the settings of topic " + name +
+                                      " cannot be read: the user needs Describe and DescribeConfigs on it, " +
                                       "as docs/operate.md lists them"};
     if (!topics.contains(name)) continue;
     if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
-      return Error{Errc::io, "the settings of topic " + name + " cannot be read: " + rd_kafka_ConfigResource_error_string(resources[i])};
+      return Error{Errc::io, "the settings of topic " + name +
+                                 " cannot be read: " + rd_kafka_ConfigResource_error_string(resources[i])};
     std::size_t entries = 0;
     const auto* const* configs = rd_kafka_ConfigResource_configs(resources[i], &entries);
     for (std::size_t e = 0; e < entries; ++e)
@@ -103,13 +109,14 @@ Result<std::vector<std::string>> create_topics(const Address& address, const Top
   if (!cluster) return cluster.error();
   const int replication = shape.replication > 0 ? shape.replication : cluster->brokers >= 3 ? 3 : 1;
   if (replication > cluster->brokers)
-    return Error{Errc::refused, "--replication " + std::to_string(replication) + ": the cluster at " + address.brokers + " has " +
-                                    std::to_string(cluster->brokers) + " brokers; ask for at most as many"};
+    return Error{Errc::refused, "--replication " + std::to_string(replication) + ": the cluster at " + address.brokers +
+                                    " has " + std::to_string(cluster->brokers) + " brokers; ask for at most as many"};
   const auto telemetry = cluster->topics.find(address.topic(topic::telemetry));
   const int partitions = telemetry == cluster->topics.end() ? shape.partitions : telemetry->second.partitions;
   if (shape.exactly && partitions != shape.partitions)
-    return Error{Errc::refused, "--partitions " + std::to_string(shape.partitions) + ": topic " + telemetry->first + " has " +
-                                    std::to_string(partitions) + ", which never change; more are a new prefix: kafka://HOST:PORT/PREFIX"};
+    return Error{Errc::refused, "--partitions " + std::to_string(shape.partitions) + ": topic " + telemetry->first +
+                                    " has " + std::to_string(partitions) +
+                                    ", which never change; more are a new prefix: kafka://HOST:PORT/PREFIX"};
   std::vector<NewTopic> made;
   std::vector<rd_kafka_NewTopic_t*> list;
   std::vector<std::string> names;
@@ -117,11 +124,14 @@ Result<std::vector<std::string>> create_topics(const Address& address, const Top
     const std::string name = address.topic(wanted.name);
     if (cluster->topics.contains(name)) continue;
     char why[512] = {};
-    NewTopic topic{rd_kafka_NewTopic_new(name.c_str(), wanted.partitioned ? partitions : 1, replication, why, sizeof why)};
+    NewTopic topic{
+        rd_kafka_NewTopic_new(name.c_str(), wanted.partitioned ? partitions : 1, replication, why, sizeof why)};
     if (!topic) return Error{Errc::malformed, "topic " + name + " cannot be made: " + why};
     for (const Setting& setting : wanted.settings)
-      rd_kafka_NewTopic_set_config(topic.get(), std::string{setting.key}.c_str(), std::string{setting.made_with}.c_str());
-    rd_kafka_NewTopic_set_config(topic.get(), "min.insync.replicas", std::to_string(least_in_sync(replication)).c_str());
+      rd_kafka_NewTopic_set_config(topic.get(), std::string{setting.key}.c_str(),
+                                   std::string{setting.made_with}.c_str());
+    rd_kafka_NewTopic_set_config(topic.get(), "min.insync.replicas",
+                                 std::to_string(least_in_sync(replication)).c_str());
     list.push_back(topic.get());
     made.push_back(std::move(topic));
     names.push_back(name);
@@ -130,26 +140,29 @@ Result<std::vector<std::string>> create_topics(const Address& address, const Top
   const Owned<rd_kafka_AdminOptions_t, &rd_kafka_AdminOptions_destroy> options{
       rd_kafka_AdminOptions_new(client->get(), RD_KAFKA_ADMIN_OP_CREATETOPICS)};
   char why[512] = {};
-  rd_kafka_AdminOptions_set_operation_timeout(options.get(), patience, why, sizeof why);  // until every broker knows them
+  rd_kafka_AdminOptions_set_operation_timeout(options.get(), patience, why,
+                                              sizeof why);  // until every broker knows them
   const Queue queue{rd_kafka_queue_new(client->get())};
   rd_kafka_CreateTopics(client->get(), list.data(), list.size(), options.get(), queue.get());
   const auto event = answer_of(*queue, "the topics cannot be made");
   if (!event) return event.error();
   std::size_t count = 0;
-  const auto* const* results = rd_kafka_CreateTopics_result_topics(rd_kafka_event_CreateTopics_result(event->get()), &count);
+  const auto* const* results =
+      rd_kafka_CreateTopics_result_topics(rd_kafka_event_CreateTopics_result(event->get()), &count);
   for (std::size_t i = 0; i < count; ++i) {
     const auto code = rd_kafka_topic_result_error(results[i]);
     if (code == RD_KAFKA_RESP_ERR_NO_ERROR || code == RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS) continue;
     const char* text = rd_kafka_topic_result_error_string(results[i]);
-    return Error{Errc::refused, std::string{"topic "} + rd_kafka_topic_result_name(results[i]) + " cannot be made: " +
-                                    (text != nullptr ? text : rd_kafka_err2str(code)) + " (" + rd_kafka_err2name(code) + ")"};
+    return Error{Errc::refused, std::string{"topic "} + rd_kafka_topic_result_name(results[i]) +
+                                    " cannot be made: " + (text != nullptr ? text : rd_kafka_err2str(code)) + " (" +
+                                    rd_kafka_err2name(code) + ")"};
   }
   if (auto known = wait_until_known(**client, address, names); !known) return known.error();
   return names;
 }
 
-Result<void> read_topic(const Address& address, std::string_view name, const std::function<void(const TopicRecord&)>& take,
-                        std::chrono::milliseconds patience) {
+Result<void> read_topic(const Address& address, std::string_view name,
+                        const std::function<void(const TopicRecord&)>& take, std::chrono::milliseconds patience) {
   auto topic = TopicReader::open(address, name, TopicReader::Isolation::committed);
   if (!topic) return topic.error();
   const auto partitions = (*topic)->partitions(patience);

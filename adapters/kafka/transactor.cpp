@@ -28,14 +28,15 @@ constexpr auto transaction_time = 10s, patience = 60s, first_patience = 30s;
 
 int call_time() { return static_cast<int>(at_most(10s).count()); }  // ms
 
-// Calls until it succeeds, or fails for another reason than that the broker is not to be had just now. A call may end early where the
-// machine's clock is set.
+// Calls until it succeeds, or fails for another reason than that the broker is not to be had just now. A call may end
+// early where the machine's clock is set.
 template <class Call>
 Failure persist(const Call& call, Clock::duration time = patience) {
   const auto until = Clock::now() + time;
   for (;;) {
     Failure failure{call()};
-    if (!failure || !rd_kafka_error_is_retriable(failure.get()) || Clock::now() >= until || waiting_is_over()) return failure;
+    if (!failure || !rd_kafka_error_is_retriable(failure.get()) || Clock::now() >= until || waiting_is_over())
+      return failure;
   }
 }
 
@@ -56,32 +57,37 @@ struct Transactor::State {
   Result<void> connect() {
     client.reset();
     if (waiting_is_over()) return out_of_time();
-    auto made = make_client(address, RD_KAFKA_PRODUCER,
-                            {{"transactional.id", name},
-                             {"transaction.timeout.ms", std::to_string(std::chrono::milliseconds{transaction_time}.count())},
-                             {"retry.backoff.ms", "5"},
-                             {"linger.ms", "0"},
-                             {"message.max.bytes", "8000000"},
-                             {"compression.codec", "lz4"}});
+    auto made =
+        make_client(address, RD_KAFKA_PRODUCER,
+                    {{"transactional.id", name},
+                     {"transaction.timeout.ms", std::to_string(std::chrono::milliseconds{transaction_time}.count())},
+                     {"retry.backoff.ms", "5"},
+                     {"linger.ms", "0"},
+                     {"message.max.bytes", "8000000"},
+                     {"compression.codec", "lz4"}});
     if (!made) return made.error();
-    const Failure failure = persist([&] { return rd_kafka_init_transactions(made->get(), call_time()); }, first_patience);
+    const Failure failure =
+        persist([&] { return rd_kafka_init_transactions(made->get(), call_time()); }, first_patience);
     if (failure && !opened && lacks_permission(rd_kafka_error_code(failure.get())))
       return Error{Errc::refused, "transactions cannot begin: the user needs Write on the transactional id " + name +
                                       ", and on the topics, as docs/operate.md lists them"};
-    if (failure) return error_of("transactions cannot begin at " + address.brokers + " (transactional id " + name + ")", *failure);
+    if (failure)
+      return error_of("transactions cannot begin at " + address.brokers + " (transactional id " + name + ")", *failure);
     opened = true;
     client = std::move(*made);
     know_topics();
     return {};
   }
 
-  // A client asks for a topic that is new to it only up to a second after the first record: the first alert would wait for that.
+  // A client asks for a topic that is new to it only up to a second after the first record: the first alert would wait
+  // for that.
   void know_topics() {
     std::vector<TopicHandle> topics;  // the client remembers what it has learned of them
     for (const std::string_view known : {topic::alerts, topic::verdicts, topic::state, topic::packs})
       topics.emplace_back(rd_kafka_topic_new(client.get(), address.topic(known).c_str(), nullptr));
     const rd_kafka_metadata_t* found = nullptr;
-    if (rd_kafka_metadata(client.get(), 0, nullptr, &found, call_time()) == RD_KAFKA_RESP_ERR_NO_ERROR) rd_kafka_metadata_destroy(found);
+    if (rd_kafka_metadata(client.get(), 0, nullptr, &found, call_time()) == RD_KAFKA_RESP_ERR_NO_ERROR)
+      rd_kafka_metadata_destroy(found);
   }
 
   // Ends the transaction without a trace. What is on its way is waited for first: an abort that overtakes it is fatal.
@@ -95,16 +101,19 @@ struct Transactor::State {
     }
     rd_kafka_flush(client.get(), call_time());
     const Failure aborted = persist([&] { return rd_kafka_abort_transaction(client.get(), call_time()); });
-    if (aborted) client.reset();  // the brokers end what it leaves open after the transaction's time, or with the next of its name
+    if (aborted)
+      client.reset();  // the brokers end what it leaves open after the transaction's time, or with the next of its name
     return error;
   }
 
-  // librdkafka 2.0 calls a coordinator that is gone once more when the time is over, and waits for that. So the call has a thread of its
-  // own: where the process is to end, it is left behind, and the client with it.
+  // librdkafka 2.0 calls a coordinator that is gone once more when the time is over, and waits for that. So the call
+  // has a thread of its own: where the process is to end, it is left behind, and the client with it.
   Failure send_offsets(const rd_kafka_topic_partition_list_t& offsets, const Group& group) {
-    std::packaged_task<Failure()> call{
-        [sender = client.get(), of = Partitions{rd_kafka_topic_partition_list_copy(&offsets)}, metadata = group.metadata(),
-         time = call_time()] { return Failure{rd_kafka_send_offsets_to_transaction(sender, of.get(), metadata.get(), time)}; }};
+    std::packaged_task<Failure()> call{[sender = client.get(),
+                                        of = Partitions{rd_kafka_topic_partition_list_copy(&offsets)},
+                                        metadata = group.metadata(), time = call_time()] {
+      return Failure{rd_kafka_send_offsets_to_transaction(sender, of.get(), metadata.get(), time)};
+    }};
     auto sent = call.get_future();
     std::thread{std::move(call)}.detach();
     while (sent.wait_for(100ms) != std::future_status::ready) {
@@ -115,16 +124,19 @@ struct Transactor::State {
     return sent.get();
   }
 
-  Result<void> transact(std::span<const Outgoing> records, const rd_kafka_topic_partition_list_t* offsets, const Group* group) {
+  Result<void> transact(std::span<const Outgoing> records, const rd_kafka_topic_partition_list_t* offsets,
+                        const Group* group) {
     committing = false;
-    if (const Failure failure{rd_kafka_begin_transaction(client.get())}) return give_up("a transaction cannot begin", *failure);
+    if (const Failure failure{rd_kafka_begin_transaction(client.get())})
+      return give_up("a transaction cannot begin", *failure);
     for (const Outgoing& record : records) {
       const std::string topic = address.topic(record.topic);
       const auto until = Clock::now() + transaction_time;
       for (;;) {
         const Failure failure{produce(*client, topic, record.partition, record.key, record.value)};
         if (!failure) break;
-        if (rd_kafka_error_code(failure.get()) != RD_KAFKA_RESP_ERR__QUEUE_FULL || Clock::now() >= until || waiting_is_over())
+        if (rd_kafka_error_code(failure.get()) != RD_KAFKA_RESP_ERR__QUEUE_FULL || Clock::now() >= until ||
+            waiting_is_over())
           return give_up("a record cannot be written to " + topic, *failure);
         rd_kafka_poll(client.get(), 20);
       }
@@ -132,7 +144,8 @@ struct Transactor::State {
     if (offsets != nullptr) {
       asked = Clock::now();
       const Failure failure = persist([&] { return send_offsets(*offsets, *group); });
-      if (failure) return give_up("the position cannot be committed (is the partition another instance's now?)", *failure);
+      if (failure)
+        return give_up("the position cannot be committed (is the partition another instance's now?)", *failure);
     }
     if (waiting_is_over()) {
       const Failure late{rd_kafka_error_new(RD_KAFKA_RESP_ERR__TIMED_OUT, "%s", out_of_time().message.c_str())};
@@ -148,15 +161,18 @@ struct Transactor::State {
 
   // Where a newer instance has this name, a new producer would cut that one off. The group knows by its next heartbeat.
   Result<void> own_name(const Group& group) {
-    for (const auto until = Clock::now() + GroupOptions::name_known; Clock::now() < until; std::this_thread::sleep_for(20ms))
+    for (const auto until = Clock::now() + GroupOptions::name_known; Clock::now() < until;
+         std::this_thread::sleep_for(20ms))
       if (auto member = group.still_member(); !member) return member;
     fenced = false;
     return {};
   }
 
-  // After a failure from which the producer cannot go on, a new one ends what that left open; then the group knows whether it was
-  // committed. A position that is there is ours only if the partition still is: an instance that slept finds that of the next owner.
-  Result<void> commit(std::span<const Outgoing> records, const rd_kafka_topic_partition_list_t* offsets, const Group* group) {
+  // After a failure from which the producer cannot go on, a new one ends what that left open; then the group knows
+  // whether it was committed. A position that is there is ours only if the partition still is: an instance that slept
+  // finds that of the next owner.
+  Result<void> commit(std::span<const Outgoing> records, const rd_kafka_topic_partition_list_t* offsets,
+                      const Group* group) {
     if (waiting_is_over()) return out_of_time();
     if (fenced && group != nullptr)
       if (auto own = own_name(*group); !own) return own;
@@ -171,13 +187,13 @@ struct Transactor::State {
                                       ": whether it was committed shows at the next start"};
     const auto has = group->committed(offsets->elems[0].partition);
     if (!has)
-      return Error{Errc::refused,
-                   done.error().message + "; and then: " + has.error().message + ": whether it was committed shows at the next start"};
+      return Error{Errc::refused, done.error().message + "; and then: " + has.error().message +
+                                      ": whether it was committed shows at the next start"};
     if (!*has || static_cast<std::int64_t>(**has) != offsets->elems[0].offset) return done;
     const auto again = transact({}, offsets, group);  // the same position again, which a former owner cannot commit
     if (again) return again;
-    return Error{Errc::refused,
-                 done.error().message + "; and then: " + again.error().message + ": whether it was committed shows at the next start"};
+    return Error{Errc::refused, done.error().message + "; and then: " + again.error().message +
+                                    ": whether it was committed shows at the next start"};
   }
 };
 
@@ -192,10 +208,12 @@ Result<std::unique_ptr<Transactor>> Transactor::open(const Address& address, con
   return std::unique_ptr<Transactor>{new Transactor{std::move(state)}};
 }
 
-Result<Clock::time_point> Transactor::commit(std::span<const Outgoing> records, int partition, Position position, const Group& group) {
+Result<Clock::time_point> Transactor::commit(std::span<const Outgoing> records, int partition, Position position,
+                                             const Group& group) {
   const std::lock_guard lock{state_->mutex};
   const Partitions offsets{rd_kafka_topic_partition_list_new(1)};
-  rd_kafka_topic_partition_list_add(offsets.get(), group.topic().c_str(), partition)->offset = static_cast<std::int64_t>(position);
+  rd_kafka_topic_partition_list_add(offsets.get(), group.topic().c_str(), partition)->offset =
+      static_cast<std::int64_t>(position);
   if (auto committed = state_->commit(records, offsets.get(), &group); !committed) return committed.error();
   return state_->asked;
 }

@@ -29,10 +29,10 @@ class Transactor {
   static stream::Result<std::unique_ptr<Transactor>> open(const Address& address, const std::string& name);
   ~Transactor();
 
-  // Since when the partition was this instance's at the least: the brokers were asked after that. An error of code `refused` is for good,
-  // and says what to do; after any other nothing was written, and it may be tried again.
-  stream::Result<std::chrono::steady_clock::time_point> commit(std::span<const Outgoing> records, int partition, stream::Position position,
-                                                               const Group& group);
+  // Since when the partition was this instance's at the least: the brokers were asked after that. An error of code
+  // `refused` is for good, and says what to do; after any other nothing was written, and it may be tried again.
+  stream::Result<std::chrono::steady_clock::time_point> commit(std::span<const Outgoing> records, int partition,
+                                                               stream::Position position, const Group& group);
   // Without a position.
   stream::Result<void> commit(std::span<const Outgoing> records);
 

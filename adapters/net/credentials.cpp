@@ -25,7 +25,8 @@ stream::Result<std::string> read_secret(const std::filesystem::path& file) {
   if (text.size() > longest)
     return Error{Errc::too_large, "the first line of " + file.string() + " is longer than a secret may be (16 KiB)"};
   if (std::any_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }))
-    return Error{Errc::malformed, "the secret in " + file.string() + " holds a control character; it is one line of text"};
+    return Error{Errc::malformed,
+                 "the secret in " + file.string() + " holds a control character; it is one line of text"};
   return text;
 }
 

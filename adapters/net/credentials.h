@@ -8,7 +8,8 @@
 
 namespace tocsin::adapters::net {
 
-// How a client proves who it is. At most one of the two; secrets are read from their files at each connection, so that they may change.
+// How a client proves who it is. At most one of the two; secrets are read from their files at each connection, so that
+// they may change.
 struct ClientAuth {
   std::string user;
   std::filesystem::path password_file;  // basic

@@ -25,7 +25,8 @@ struct IncomingMessage::State {
   }
 };
 
-IncomingMessage::IncomingMessage(Kind kind, std::size_t most_head, std::size_t most_body) : state_(std::make_unique<State>()) {
+IncomingMessage::IncomingMessage(Kind kind, std::size_t most_head, std::size_t most_body)
+    : state_(std::make_unique<State>()) {
   if (kind == Kind::request) state_->request.emplace();
   else state_->response.emplace();
   state_->with([&](auto& parser) {
@@ -36,7 +37,8 @@ IncomingMessage::IncomingMessage(Kind kind, std::size_t most_head, std::size_t m
 IncomingMessage::~IncomingMessage() = default;
 
 bool IncomingMessage::has(Part part) const {
-  return state_->with([&](const auto& parser) { return part == Part::head ? parser.is_header_done() : parser.is_done(); });
+  return state_->with(
+      [&](const auto& parser) { return part == Part::head ? parser.is_header_done() : parser.is_done(); });
 }
 
 std::size_t IncomingMessage::put(std::string_view bytes, Part part, error_code& error) {
@@ -73,7 +75,9 @@ std::string IncomingMessage::take_body() {
 }
 
 unsigned refusal_of(error_code error) {
-  if (error == http::error::end_of_stream || error.category() != http::make_error_code(http::error::bad_version).category()) return 0;
+  if (error == http::error::end_of_stream ||
+      error.category() != http::make_error_code(http::error::bad_version).category())
+    return 0;
   if (error == http::error::body_limit) return 413;
   if (error == http::error::header_limit) return 431;
   if (error == http::error::bad_version) return 505;

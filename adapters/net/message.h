@@ -26,7 +26,8 @@ class IncomingMessage {
 
   // Whether that much of it has come.
   [[nodiscard]] bool has(Part part) const;
-  // Takes bytes until it has that part, and returns how many it took. Those that are left come again, with more behind them.
+  // Takes bytes until it has that part, and returns how many it took. Those that are left come again, with more behind
+  // them.
   std::size_t put(std::string_view bytes, Part part, error_code& error);
   // The connection has ended. No error: so has a body without a length, and the message is whole.
   [[nodiscard]] error_code end();

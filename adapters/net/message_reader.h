@@ -7,8 +7,8 @@
 
 namespace tocsin::adapters::net {
 
-// Reads the messages of a connection one after the other: what arrives behind one begins the next. Owned by who uses the connection, and
-// gone before it.
+// Reads the messages of a connection one after the other: what arrives behind one begins the next. Owned by who uses
+// the connection, and gone before it.
 class MessageReader {
  public:
   explicit MessageReader(Transport& transport) : transport_(&transport) {}

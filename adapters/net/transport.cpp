@@ -35,8 +35,10 @@ struct Transport::State {
   tcp::resolver::results_type addresses;
 };
 
-Transport::Transport(tcp::socket accepted, asio::ssl::context* tls) : state_(std::make_unique<State>(std::move(accepted), tls)) {}
-Transport::Transport(asio::io_context& context, asio::ssl::context* tls) : state_(std::make_unique<State>(context, tls)) {}
+Transport::Transport(tcp::socket accepted, asio::ssl::context* tls)
+    : state_(std::make_unique<State>(std::move(accepted), tls)) {}
+Transport::Transport(asio::io_context& context, asio::ssl::context* tls)
+    : state_(std::make_unique<State>(context, tls)) {}
 Transport::~Transport() = default;
 
 void Transport::expires_after(std::chrono::milliseconds time) { state_->stream.expires_after(time); }
@@ -46,7 +48,8 @@ void Transport::close() {
   state_->stream.close();
 }
 
-awaitable<error_code> Transport::resolve(const std::string& host, std::uint16_t port, std::chrono::milliseconds at_most) {
+awaitable<error_code> Transport::resolve(const std::string& host, std::uint16_t port,
+                                         std::chrono::milliseconds at_most) {
   error_code not_numeric;
   const auto address = asio::ip::make_address(host, not_numeric);
   if (!not_numeric) {

@@ -30,7 +30,8 @@ std::optional<HostAndPort> split(std::string_view text) {
     if (close == text.npos) return std::nullopt;
     const auto rest = text.substr(close + 1);
     if (!rest.empty() && !rest.starts_with(':')) return std::nullopt;
-    return HostAndPort{std::string{text.substr(1, close - 1)}, rest.empty() ? std::nullopt : std::optional{std::string{rest.substr(1)}}};
+    return HostAndPort{std::string{text.substr(1, close - 1)},
+                       rest.empty() ? std::nullopt : std::optional{std::string{rest.substr(1)}}};
   }
   const auto colon = text.find(':');
   if (colon == text.npos) return HostAndPort{std::string{text}, std::nullopt};
@@ -60,7 +61,8 @@ std::string shown(std::string_view text) {
 }
 
 Error bad(std::string_view text, const std::string& why) {
-  return {Errc::malformed, "'" + shown(text) + "' is no address: " + why + "; write http://HOST:PORT or https://HOST:PORT"};
+  return {Errc::malformed,
+          "'" + shown(text) + "' is no address: " + why + "; write http://HOST:PORT or https://HOST:PORT"};
 }
 
 }  // namespace
@@ -81,14 +83,15 @@ stream::Result<Url> parse_url(std::string_view text) {
   const auto authority = rest.substr(0, slash);
   if (authority.find('@') != authority.npos) {
     const auto server = std::string{rest.substr(rest.find('@') + 1)};
-    return Error{Errc::malformed,
-                 "the address of '" + server + "' has a user or password in it; name the user and a password file instead"};
+    return Error{Errc::malformed, "the address of '" + server +
+                                      "' has a user or password in it; name the user and a password file instead"};
   }
   const auto parts = split(authority);
   if (!parts) return bad(text, "its host is malformed (an IPv6 address stands in brackets)");
   url.host = parts->host;
   if (url.host.empty()) return bad(text, "it has no host");
-  if (!is_v6(url.host) && !std::all_of(url.host.begin(), url.host.end(), host_character)) return bad(text, "its host is malformed");
+  if (!is_v6(url.host) && !std::all_of(url.host.begin(), url.host.end(), host_character))
+    return bad(text, "its host is malformed");
   url.port = url.tls ? 443 : 80;
   if (parts->port) {
     const auto port = port_of(*parts->port);
@@ -105,8 +108,8 @@ bool Listen::loopback() const { return address.starts_with("127.") || address ==
 
 stream::Result<Listen> parse_listen(std::string_view text) {
   const auto wrong = [text](const std::string& why) {
-    return Error{Errc::malformed,
-                 "'" + std::string{text} + "' is nothing to listen on: " + why + "; write ADDRESS:PORT, as 127.0.0.1:9464"};
+    return Error{Errc::malformed, "'" + std::string{text} + "' is nothing to listen on: " + why +
+                                      "; write ADDRESS:PORT, as 127.0.0.1:9464"};
   };
   const auto parts = split(text);
   if (!parts) return wrong("its address is malformed (an IPv6 address stands in brackets)");
@@ -115,7 +118,8 @@ stream::Result<Listen> parse_listen(std::string_view text) {
   if (!port) return wrong("its port is not 0 to 65535");
   Listen listen{parts->host, *port};
   if (listen.address == "localhost") listen.address = "127.0.0.1";
-  if (!is_v4(listen.address) && !is_v6(listen.address)) return wrong("its address is no IP address (0.0.0.0 is every one)");
+  if (!is_v4(listen.address) && !is_v6(listen.address))
+    return wrong("its address is no IP address (0.0.0.0 is every one)");
   return listen;
 }
 

@@ -22,17 +22,23 @@ struct Declared {
 
   void problem(const dsl::text::Definition& of, std::string message) const {
     const char* kind = of.kind == dsl::text::Definition::Kind::pattern ? "pattern '" : "parser '";
-    problems.push_back(
-        {of.file, of.line, dsl::Problems{files}.source_line(of.file, of.line), {}, kind + of.name + "': " + std::move(message), false});
+    problems.push_back({of.file,
+                        of.line,
+                        dsl::Problems{files}.source_line(of.file, of.line),
+                        {},
+                        kind + of.name + "': " + std::move(message),
+                        false});
   }
   std::string near(const std::string& name) const {
     std::vector<std::string> names;
     for (std::size_t i = 0; i < signals.size(); ++i) names.push_back(signals[static_cast<stream::SignalId>(i)].name);
     return dsl::nearest(name, names);
   }
-  const stream::SignalDefinition* find(const dsl::text::Definition& of, const std::string& name, const char* what) const {
+  const stream::SignalDefinition* find(const dsl::text::Definition& of, const std::string& name,
+                                       const char* what) const {
     const auto id = signals.find(name);
-    if (!id) problem(of, std::string{what} + " '" + name + "' is not in signals.lua" + near(name) + ": declare it there");
+    if (!id)
+      problem(of, std::string{what} + " '" + name + "' is not in signals.lua" + near(name) + ": declare it there");
     return id ? &signals[*id] : nullptr;
   }
   void event(const dsl::text::Definition& of, const std::string& name) const {
@@ -57,8 +63,8 @@ struct Declared {
     for (const auto& source : value.sources)
       if (!source.text.empty() && !signal->values.empty() &&
           std::find(signal->values.begin(), signal->values.end(), source.text) == signal->values.end())
-        problem(of, value.name + " = \"" + source.text + "\" is none of its values" + dsl::nearest(source.text, signal->values) +
-                        ": add it to values in signals.lua");
+        problem(of, value.name + " = \"" + source.text + "\" is none of its values" +
+                        dsl::nearest(source.text, signal->values) + ": add it to values in signals.lua");
   }
   void check(const dsl::text::Definition& of) const {
     event(of, of.event);
@@ -67,8 +73,9 @@ struct Declared {
   }
 };
 
-// What is in use of compiled patterns and parsers. They take most of the time that a pack takes to compile, and megabytes, and most reloads
-// do not change them: packs whose files of them are the same have one. It may be called by any thread.
+// What is in use of compiled patterns and parsers. They take most of the time that a pack takes to compile, and
+// megabytes, and most reloads do not change them: packs whose files of them are the same have one. It may be called by
+// any thread.
 class TextsInUse {
  public:
   dsl::text::Compiled compile(const dsl::PackFiles& files) {
@@ -110,8 +117,12 @@ PackOutcome compile(const dsl::PackFiles& files, const dsl::Budgets& budgets, Or
   outcome.cases = std::move(rules.cases);
   const dsl::text::Compiled texts = compile_texts(files);
   for (const auto& problem : texts.problems)
-    outcome.problems.push_back(
-        {problem.file, problem.line, dsl::Problems{files}.source_line(problem.file, problem.line), {}, problem.message, false});
+    outcome.problems.push_back({problem.file,
+                                problem.line,
+                                dsl::Problems{files}.source_line(problem.file, problem.line),
+                                {},
+                                problem.message,
+                                false});
   if (rules.pack && texts.source) {
     const Declared declared{files, rules.pack->signals, outcome.problems};
     const std::size_t before = outcome.problems.size();
@@ -124,7 +135,8 @@ PackOutcome compile(const dsl::PackFiles& files, const dsl::Budgets& budgets, Or
 
 std::vector<dsl::Problem> PackOutcome::errors() const {
   std::vector<dsl::Problem> found;
-  std::copy_if(problems.begin(), problems.end(), std::back_inserter(found), [](const auto& problem) { return !problem.warning; });
+  std::copy_if(problems.begin(), problems.end(), std::back_inserter(found),
+               [](const auto& problem) { return !problem.warning; });
   return found;
 }
 

@@ -17,10 +17,12 @@ struct PackOutcome {
   [[nodiscard]] std::vector<dsl::Problem> errors() const;  // the problems that are no warnings
 };
 
-// Where a pack is from. One that a log or a state names judged before, and does so again although today's rules must say more in alerts.
+// Where a pack is from. One that a log or a state names judged before, and does so again although today's rules must
+// say more in alerts.
 enum class Origin { files, log };
 
 // Rules, patterns and parsers together.
-[[nodiscard]] PackOutcome compile(const dsl::PackFiles& files, const dsl::Budgets& budgets = {}, Origin origin = Origin::files);
+[[nodiscard]] PackOutcome compile(const dsl::PackFiles& files, const dsl::Budgets& budgets = {},
+                                  Origin origin = Origin::files);
 
 }  // namespace tocsin::adapters::packs

@@ -19,7 +19,8 @@ namespace {
 constexpr std::size_t newest_kept = 10;
 }  // namespace
 
-PackStore::PackStore(Report report, dsl::Budgets budgets) : report_(std::move(report)), budgets_(budgets), thread_([this] { work(); }) {}
+PackStore::PackStore(Report report, dsl::Budgets budgets)
+    : report_(std::move(report)), budgets_(budgets), thread_([this] { work(); }) {}
 
 PackStore::~PackStore() {
   {
@@ -30,8 +31,8 @@ PackStore::~PackStore() {
   if (thread_.joinable()) thread_.join();
 }
 
-// A record without a text names a pack that an earlier one carried, or that was added. Of texts that are not what their hash says,
-// none is taken: the right one may still come.
+// A record without a text names a pack that an earlier one carried, or that was added. Of texts that are not what their
+// hash says, none is taken: the right one may still come.
 PackStore::Known* PackStore::with_text(std::string_view hash, std::string_view text, bool right) {
   Known& known = named(hash);
   if (known.has_text) return &known;
@@ -87,7 +88,8 @@ Result<std::string> PackStore::text(std::string_view hash) {
 void PackStore::add(const LoadedPack& pack) {
   const std::lock_guard lock{mutex_};
   Known& known = named(pack.pack->hash);
-  if (!known.result || !*known.result) known.result = pack;  // one that is there stays: shards compare packs by their address
+  if (!known.result || !*known.result)
+    known.result = pack;  // one that is there stays: shards compare packs by their address
   known.has_text = true;
   known.text = {};
   changed_.notify_all();
@@ -105,8 +107,8 @@ std::size_t PackStore::kept() const {
 
 std::size_t PackStore::compiled_now() const {
   const std::lock_guard lock{mutex_};
-  return static_cast<std::size_t>(
-      std::count_if(known_.begin(), known_.end(), [](const auto& one) { return one.second.result && *one.second.result; }));
+  return static_cast<std::size_t>(std::count_if(
+      known_.begin(), known_.end(), [](const auto& one) { return one.second.result && *one.second.result; }));
 }
 
 std::size_t PackStore::text_bytes() const {
@@ -121,16 +123,19 @@ PackStore::Known& PackStore::named(std::string_view hash) {
 }
 
 bool PackStore::held(std::set<std::string, std::less<>> Held::*which, const std::string& hash) const {
-  return std::any_of(holds_.begin(), holds_.end(), [&](const auto& hold) { return (hold.second.*which).contains(hash); });
+  return std::any_of(holds_.begin(), holds_.end(),
+                     [&](const auto& hold) { return (hold.second.*which).contains(hash); });
 }
 
-// What was last named before every shard answered for its log, and is neither used nor asked for. A pack that only the store has cannot
-// gain a user meanwhile: that takes the lock.
+// What was last named before every shard answered for its log, and is neither used nor asked for. A pack that only the
+// store has cannot gain a user meanwhile: that takes the lock.
 void PackStore::forget_unneeded() {
   std::uint64_t answered = count_;
   for (const auto& [hold, held] : holds_) answered = std::min(answered, held.answered);
   for (auto& [hash, known] : known_) {
-    if (known.named > answered || known.queued || known.waiting > 0 || !known.has_text || !known.result || !*known.result) continue;
+    if (known.named > answered || known.queued || known.waiting > 0 || !known.has_text || !known.result ||
+        !*known.result)
+      continue;
     if ((*known.result)->pack.use_count() > 1 || held(&Held::compiled, hash)) continue;
     known.text = texts_.store((*known.result)->pack->text);
     unneeded_.push_back(std::move(**known.result));

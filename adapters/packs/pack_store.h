@@ -19,14 +19,15 @@
 
 namespace tocsin::adapters::packs {
 
-// The packs that logs name, by their hash, compiled on a thread of the store's own. Kept are the texts of the ten newest, of those that
-// somebody uses, and of those that a Hold names; compiled are those that somebody uses or that come into force next. One that is only a
-// text is compiled again when a Hold names it as one of these, or when it is asked for. A store without holds keeps all.
-// Shared by the shards of a process: each of its functions may be called by any thread.
+// The packs that logs name, by their hash, compiled on a thread of the store's own. Kept are the texts of the ten
+// newest, of those that somebody uses, and of those that a Hold names; compiled are those that somebody uses or that
+// come into force next. One that is only a text is compiled again when a Hold names it as one of these, or when it is
+// asked for. A store without holds keeps all. Shared by the shards of a process: each of its functions may be called by
+// any thread.
 class PackStore final : public stream::PackSource {
  public:
-  // `report` is called once for each pack that cannot be had, by a thread that asked for it, and never twice at the same time. It must
-  // not call the store.
+  // `report` is called once for each pack that cannot be had, by a thread that asked for it, and never twice at the
+  // same time. It must not call the store.
   using Report = std::function<void(std::string_view hash, const stream::Error& why)>;
   explicit PackStore(Report report = {}, dsl::Budgets budgets = {});
   ~PackStore() override;  // what is not compiled yet is dropped; nobody may be waiting for it
@@ -42,8 +43,8 @@ class PackStore final : public stream::PackSource {
   [[nodiscard]] std::size_t compiled_now() const;  // of them
   [[nodiscard]] std::size_t text_bytes() const;    // of texts of which no compiled pack is kept
 
-  // What a shard may still ask for: what its log names, and whatever was prepared since the shard last answered for its log.
-  // Owned by whoever runs the shard; touched by its thread alone. The store outlives it.
+  // What a shard may still ask for: what its log names, and whatever was prepared since the shard last answered for its
+  // log. Owned by whoever runs the shard; touched by its thread alone. The store outlives it.
   class Hold {
    public:
     explicit Hold(PackStore& store);
@@ -59,10 +60,10 @@ class PackStore final : public stream::PackSource {
 
  private:
   struct Known {
-    std::uint64_t named = 0;                                   // when it was last prepared, added or asked for: the store's count
-    bool has_text = false;                                     // else the result is why there is none
-    SharedText text;                                           // as long as there is no compiled pack, which has it
-    bool queued = false;                                       // it waits for its turn, or is being compiled
+    std::uint64_t named = 0;  // when it was last prepared, added or asked for: the store's count
+    bool has_text = false;    // else the result is why there is none
+    SharedText text;          // as long as there is no compiled pack, which has it
+    bool queued = false;      // it waits for its turn, or is being compiled
     std::optional<stream::Result<stream::LoadedPack>> result;  // empty: it is not compiled
     bool reported = false;
     unsigned waiting = 0;  // who asked for the result and does not have it yet

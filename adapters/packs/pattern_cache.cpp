@@ -20,7 +20,9 @@ namespace fs = std::filesystem;
 constexpr off_t most_bytes = 256 << 20;
 
 // A file or directory of ours that nobody else can write: what it holds is used without another look at it.
-bool only_ours(const struct stat& found) { return found.st_uid == ::geteuid() && (found.st_mode & (S_IWGRP | S_IWOTH)) == 0; }
+bool only_ours(const struct stat& found) {
+  return found.st_uid == ::geteuid() && (found.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
 
 // The directory as a descriptor; -1: it is not there, or not ours alone.
 int open_directory(const fs::path& directory) {
@@ -44,7 +46,8 @@ bool write_all(int file, std::string_view bytes) {
 
 fs::path cache_directory() {
   if (const char* given = std::getenv("TOCSIN_CACHE"); given != nullptr) return given;
-  if (const char* given = std::getenv("XDG_CACHE_HOME"); given != nullptr && *given == '/') return fs::path{given} / "tocsin";
+  if (const char* given = std::getenv("XDG_CACHE_HOME"); given != nullptr && *given == '/')
+    return fs::path{given} / "tocsin";
   const char* home = std::getenv("HOME");
   return home != nullptr && *home == '/' ? fs::path{home} / ".cache/tocsin" : fs::path{};
 }
@@ -79,10 +82,12 @@ void PatternCache::keep(std::string_view name, std::string_view bytes) {
   const int directory = open_directory(directory_);
   if (directory < 0) return;
   static std::atomic<unsigned> writes{0};
-  const std::string beside = std::string{name} + "." + std::to_string(::getpid()) + "-" + std::to_string(++writes) + ".new";
+  const std::string beside =
+      std::string{name} + "." + std::to_string(::getpid()) + "-" + std::to_string(++writes) + ".new";
   const int file = ::openat(directory, beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
   const bool written = file >= 0 && write_all(file, bytes);
-  if (file >= 0 && (::close(file) != 0 || !written || ::renameat(directory, beside.c_str(), directory, std::string{name}.c_str()) != 0))
+  if (file >= 0 && (::close(file) != 0 || !written ||
+                    ::renameat(directory, beside.c_str(), directory, std::string{name}.c_str()) != 0))
     ::unlinkat(directory, beside.c_str(), 0);
   ::close(directory);
   forget_oldest();

@@ -6,12 +6,13 @@
 
 namespace tocsin::adapters::packs {
 
-// The directory of compiled patterns: $TOCSIN_CACHE, else $XDG_CACHE_HOME/tocsin, else ~/.cache/tocsin. Empty: none, as where
-// $TOCSIN_CACHE is empty or there is no home.
+// The directory of compiled patterns: $TOCSIN_CACHE, else $XDG_CACHE_HOME/tocsin, else ~/.cache/tocsin. Empty: none, as
+// where $TOCSIN_CACHE is empty or there is no home.
 [[nodiscard]] std::filesystem::path cache_directory();
 
-// Compiled patterns as files of a directory that only this user can write. What cannot be read or written is compiled anew, without a word:
-// nothing depends on it but the time that a start takes. May be used by any thread and by several processes at once.
+// Compiled patterns as files of a directory that only this user can write. What cannot be read or written is compiled
+// anew, without a word: nothing depends on it but the time that a start takes. May be used by any thread and by several
+// processes at once.
 class PatternCache final : public dsl::text::DatabaseStore {
  public:
   static constexpr std::size_t most_files = 8;  // the oldest go first

@@ -19,9 +19,8 @@ class SharedText {
   std::vector<std::shared_ptr<const std::string>> parts_;
 };
 
-// Stores texts of packs such that a file is stored once however many texts have it: a reload changes few files, and a restore may need each
-// pack of the last minutes.
-// Owned by a PackStore, which locks it.
+// Stores texts of packs such that a file is stored once however many texts have it: a reload changes few files, and a
+// restore may need each pack of the last minutes. Owned by a PackStore, which locks it.
 class SharedTexts {
  public:
   [[nodiscard]] SharedText store(std::string_view text);

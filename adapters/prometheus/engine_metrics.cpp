@@ -19,7 +19,8 @@ constexpr Count counts[] = {
     {"tocsin_lines_total", "Log lines read.", &Counters::lines},
     {"tocsin_events_total", "Events read.", &Counters::events},
     {"tocsin_beats_total", "Beats read: records that prove that the log was read up to them.", &Counters::beats},
-    {"tocsin_late_total", "Samples that came after their row had closed. They prove life, and change no value.", &Counters::late},
+    {"tocsin_late_total", "Samples that came after their row had closed. They prove life, and change no value.",
+     &Counters::late},
     {"tocsin_duplicates_total", "Records that were read before.", &Counters::duplicates},
     {"tocsin_unwanted_total", "Samples of signals that no rule needs.", &Counters::unwanted},
     {"tocsin_clock_gaps_total", "Stretches of the log without a beat for more than five seconds.", &Counters::gaps},
@@ -60,13 +61,15 @@ void add_rules(Families& families, const Partitions& partitions, std::size_t mos
 void add_engine(Families& families, const Partitions& partitions, std::size_t most_rules) {
   for (const Count& count : counts) {
     families.counter(count.name, count.help);
-    for (const auto& [partition, figures] : partitions) families.value({{"partition", text(partition)}}, figures.counters.*count.value);
+    for (const auto& [partition, figures] : partitions)
+      families.value({{"partition", text(partition)}}, figures.counters.*count.value);
   }
   families.counter("tocsin_refused_total", "What was read and not taken, by reason.");
   for (const auto& [partition, figures] : partitions)
     for (const Count& refusal : refusals)
       families.value({{"partition", text(partition)}, {"reason", refusal.name}}, figures.counters.*refusal.value);
-  families.counter("tocsin_times_corrected_total", "Times that could not be true, and were corrected: of events, or of arrivals.");
+  families.counter("tocsin_times_corrected_total",
+                   "Times that could not be true, and were corrected: of events, or of arrivals.");
   for (const auto& [partition, figures] : partitions)
     families.value({{"partition", text(partition)}, {"kind", "event"}}, figures.counters.corrected_times)
         .value({{"partition", text(partition)}, {"kind", "arrival"}}, figures.counters.corrected_arrivals);
@@ -74,23 +77,32 @@ void add_engine(Families& families, const Partitions& partitions, std::size_t mo
   const auto gauge = [&](const char* name, const char* help, auto value_of) {
     families.gauge(name, help);
     for (const auto& [partition, figures] : partitions)
-      if (const auto value = value_of(figures)) families.value({{"partition", text(partition)}}, static_cast<double>(*value));
+      if (const auto value = value_of(figures))
+        families.value({{"partition", text(partition)}}, static_cast<double>(*value));
   };
   using Figures = const PartitionFigures&;
-  gauge("tocsin_lag_records", "Records of the partition that are not judged yet.", [](Figures f) { return f.lag_records; });
+  gauge("tocsin_lag_records", "Records of the partition that are not judged yet.",
+        [](Figures f) { return f.lag_records; });
   gauge("tocsin_lag_seconds", "How far the log's clock is behind the time.", [](Figures f) { return f.lag_seconds; });
-  gauge("tocsin_queue_bytes", "Records that are fetched and not judged yet.", [](Figures f) { return std::optional{f.queue_bytes}; });
-  gauge("tocsin_subjects", "Jobs that are kept in memory, and the cluster.", [](Figures f) { return std::optional{f.subjects}; });
-  gauge("tocsin_restore_progress_ratio", "How much of the state has been restored: 1 is all.", [](Figures f) { return f.restored; });
+  gauge("tocsin_queue_bytes", "Records that are fetched and not judged yet.",
+        [](Figures f) { return std::optional{f.queue_bytes}; });
+  gauge("tocsin_subjects", "Jobs that are kept in memory, and the cluster.",
+        [](Figures f) { return std::optional{f.subjects}; });
+  gauge("tocsin_restore_progress_ratio", "How much of the state has been restored: 1 is all.",
+        [](Figures f) { return f.restored; });
 
   families.counter("tocsin_commits_total", "Bundles of alerts and state that were kept.");
   for (const auto& [partition, figures] : partitions) families.value({{"partition", text(partition)}}, figures.commits);
   families.counter("tocsin_commit_failures_total", "Bundles that could not be kept, and were tried again.");
-  for (const auto& [partition, figures] : partitions) families.value({{"partition", text(partition)}}, figures.commit_failures);
-  families.histogram("tocsin_step_duration_seconds", "How long it took to judge what was read at once, ticks included.");
-  for (const auto& [partition, figures] : partitions) families.value({{"partition", text(partition)}}, figures.step_seconds);
+  for (const auto& [partition, figures] : partitions)
+    families.value({{"partition", text(partition)}}, figures.commit_failures);
+  families.histogram("tocsin_step_duration_seconds",
+                     "How long it took to judge what was read at once, ticks included.");
+  for (const auto& [partition, figures] : partitions)
+    families.value({{"partition", text(partition)}}, figures.step_seconds);
   families.histogram("tocsin_commit_duration_seconds", "How long it took to keep a bundle.");
-  for (const auto& [partition, figures] : partitions) families.value({{"partition", text(partition)}}, figures.commit_seconds);
+  for (const auto& [partition, figures] : partitions)
+    families.value({{"partition", text(partition)}}, figures.commit_seconds);
   add_rules(families, partitions, most_rules);
 }
 
@@ -107,7 +119,8 @@ void add_process(Families& families, const ProcessFigures& process) {
       .value({}, process.last_reload_failed ? 1.0 : 0.0);
   families.gauge("tocsin_last_reload_success_timestamp_seconds", "When the rules were last reloaded, changed or not.");
   if (process.last_reload) families.value({}, static_cast<double>(stream::nanoseconds(*process.last_reload)) / 1e9);
-  families.gauge("tocsin_ready", "1 once the state is restored and the log is read.").value({}, process.ready ? 1.0 : 0.0);
+  families.gauge("tocsin_ready", "1 once the state is restored and the log is read.")
+      .value({}, process.ready ? 1.0 : 0.0);
 }
 
 void add_sources(Families& families, const std::vector<SourceFigures>& sources) {
@@ -115,44 +128,53 @@ void add_sources(Families& families, const std::vector<SourceFigures>& sources) 
   for (const auto& source : sources) families.value({{"source", source.source}}, source.messages);
   families.counter("tocsin_ingest_bytes_total", "Bytes of these messages.");
   for (const auto& source : sources) families.value({{"source", source.source}}, source.bytes);
-  families.counter("tocsin_ingest_entries_total", "Records of jobs that were appended to the log: one for each message and job.");
+  families.counter("tocsin_ingest_entries_total",
+                   "Records of jobs that were appended to the log: one for each message and job.");
   for (const auto& source : sources) families.value({{"source", source.source}}, source.entries);
   families.counter("tocsin_ingest_unwanted_values_total", "Values that a mapping does not keep.");
   for (const auto& source : sources) families.value({{"source", source.source}}, source.unwanted);
   families.counter("tocsin_ingest_left_out_total", "Parts of messages that made no record, by reason.");
   for (const auto& source : sources)
-    for (const auto& [reason, count] : source.left_out) families.value({{"source", source.source}, {"reason", reason}}, count);
+    for (const auto& [reason, count] : source.left_out)
+      families.value({{"source", source.source}, {"reason", reason}}, count);
   families.gauge("tocsin_ingest_behind_seconds", "Now less the time up to which all partitions of a source were read.");
   for (const auto& source : sources)
     if (source.behind_seconds) families.value({{"source", source.source}}, *source.behind_seconds);
 }
 
 void add_poster(Families& families, const alertmanager::PosterStatus& status) {
-  families.counter("tocsin_alertmanager_posts_total", "Requests to an Alertmanager, by result: a status, or what there was instead.");
+  families.counter("tocsin_alertmanager_posts_total",
+                   "Requests to an Alertmanager, by result: a status, or what there was instead.");
   for (const auto& instance : status.instances)
-    for (const auto& [code, count] : instance.posts) families.value({{"alertmanager", instance.url}, {"code", code}}, count);
-  families.counter("tocsin_alertmanager_acknowledged_total", "Alerts that an Alertmanager acknowledged, repeats included.");
+    for (const auto& [code, count] : instance.posts)
+      families.value({{"alertmanager", instance.url}, {"code", code}}, count);
+  families.counter("tocsin_alertmanager_acknowledged_total",
+                   "Alerts that an Alertmanager acknowledged, repeats included.");
   for (const auto& instance : status.instances) families.value({{"alertmanager", instance.url}}, instance.alerts);
   families.gauge("tocsin_alertmanager_waiting", "Alerts that an Alertmanager has not acknowledged yet.");
   for (const auto& instance : status.instances)
     families.value({{"alertmanager", instance.url}}, static_cast<std::uint64_t>(instance.waiting));
   families.gauge("tocsin_alertmanager_up", "0 while requests to an Alertmanager fail.");
-  for (const auto& instance : status.instances) families.value({{"alertmanager", instance.url}}, instance.backs_off ? 0.0 : 1.0);
+  for (const auto& instance : status.instances)
+    families.value({{"alertmanager", instance.url}}, instance.backs_off ? 0.0 : 1.0);
   families.gauge("tocsin_alertmanager_alerts_firing", "Alerts that are posted as firing.")
       .value({}, static_cast<std::uint64_t>(status.firing));
-  families.counter("tocsin_alertmanager_dropped_total", "Transitions that were not posted, because too many alerts waited.")
+  families
+      .counter("tocsin_alertmanager_dropped_total", "Transitions that were not posted, because too many alerts waited.")
       .value({}, status.dropped);
 }
 
 void add_server(Families& families, const http::ServerStatus& status) {
   families.counter("tocsin_http_requests_total", "Requests to this server, by route and status.");
-  for (const auto& [route, count] : status.by_route) families.value({{"path", route.first}, {"code", std::to_string(route.second)}}, count);
+  for (const auto& [route, count] : status.by_route)
+    families.value({{"path", route.first}, {"code", std::to_string(route.second)}}, count);
   families.counter("tocsin_http_refused_total", "Requests and connections that were refused, by reason.")
       .value({{"reason", "unauthorized"}}, status.unauthorized)
       .value({{"reason", "malformed_or_too_many"}}, status.refused)
       .value({{"reason", "timeout"}}, status.timed_out)
       .value({{"reason", "evicted"}}, status.evicted);
-  families.gauge("tocsin_http_connections", "Connections that are open.").value({}, static_cast<std::uint64_t>(status.connections));
+  families.gauge("tocsin_http_connections", "Connections that are open.")
+      .value({}, static_cast<std::uint64_t>(status.connections));
 }
 
 }  // namespace tocsin::adapters::prometheus

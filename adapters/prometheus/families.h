@@ -20,7 +20,9 @@ class Families {
   // What follows is of this metric. One that gets no value is left out.
   Families& counter(const char* name, const char* help) { return begin(name, help, ::prometheus::MetricType::Counter); }
   Families& gauge(const char* name, const char* help) { return begin(name, help, ::prometheus::MetricType::Gauge); }
-  Families& histogram(const char* name, const char* help) { return begin(name, help, ::prometheus::MetricType::Histogram); }
+  Families& histogram(const char* name, const char* help) {
+    return begin(name, help, ::prometheus::MetricType::Histogram);
+  }
   Families& summary(const char* name, const char* help) { return begin(name, help, ::prometheus::MetricType::Summary); }
   Families& value(LabelValues labels, double number);
   Families& value(LabelValues labels, std::uint64_t number) { return value(labels, static_cast<double>(number)); }

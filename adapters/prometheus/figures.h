@@ -68,7 +68,8 @@ struct SourceFigures {
   std::string source;
   std::uint64_t messages = 0, bytes = 0, entries = 0, unwanted = 0;
   std::map<std::string, std::uint64_t> left_out;  // by reason
-  std::optional<double> behind_seconds;           // since the time up to which all of its partitions were read; none: it reads none
+  std::optional<double>
+      behind_seconds;  // since the time up to which all of its partitions were read; none: it reads none
 };
 
 // Of the program.

@@ -21,7 +21,8 @@ struct MetricsOptions {
   std::size_t most_alerts = 1000;   // of the jobs that are shown
 };
 
-// What /metrics shows: the last figures that each owner published. A scrape reads these and never a shard. Any thread may call it.
+// What /metrics shows: the last figures that each owner published. A scrape reads these and never a shard. Any thread
+// may call it.
 class Metrics {
  public:
   explicit Metrics(MetricsOptions options = {}) : options_(options) {}

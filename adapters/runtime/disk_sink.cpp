@@ -13,9 +13,11 @@ using stream::Result;
 
 namespace {
 
-// What names a report for ever; a verdict's number is 0. A job that was forgotten and came back has attempts of the same names again.
+// What names a report for ever; a verdict's number is 0. A job that was forgotten and came back has attempts of the
+// same names again.
 std::pair<std::uint64_t, std::uint32_t> key_of(const stream::Report& report) {
-  if (const auto* transition = std::get_if<stream::AlertTransition>(&report)) return {transition->id, transition->number};
+  if (const auto* transition = std::get_if<stream::AlertTransition>(&report))
+    return {transition->id, transition->number};
   const auto& verdict = std::get<stream::Verdict>(report);
   const std::string ended = std::to_string(stream::nanoseconds(verdict.ended));
   return {stream::hash_text(ended, stream::hash_text(verdict.attempt, stream::hash_text(verdict.subject))), 0};

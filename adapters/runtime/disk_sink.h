@@ -15,9 +15,9 @@ namespace tocsin::adapters::runtime {
 // A report with the line of JSON that stands for it.
 using Publish = std::function<void(const stream::Report&, std::string_view line)>;
 
-// Keeps bundles beside a journal: first the alert history, then the state that knows of its transitions. A report is published once:
-// as soon as it is on disk in the history, and never if it was there before.
-// Owned by whoever runs the shard.
+// Keeps bundles beside a journal: first the alert history, then the state that knows of its transitions. A report is
+// published once: as soon as it is on disk in the history, and never if it was there before. Owned by whoever runs the
+// shard.
 class DiskSink final : public stream::BundleSink {
  public:
   DiskSink(journal::AlertHistory history, journal::StateStore& state, Publish publish)

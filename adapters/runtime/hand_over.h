@@ -11,9 +11,9 @@
 
 namespace tocsin::adapters::runtime {
 
-// Hands bundles to a sink on a thread of its own, one at a time and in their order, so that judging goes on while a broker commits. A
-// bundle that was not kept stays here, and none overtakes it.
-// Owned by whoever runs the shard; its functions belong to that thread, and the sink to this one's while a bundle is under way.
+// Hands bundles to a sink on a thread of its own, one at a time and in their order, so that judging goes on while a
+// broker commits. A bundle that was not kept stays here, and none overtakes it. Owned by whoever runs the shard; its
+// functions belong to that thread, and the sink to this one's while a bundle is under way.
 class HandOver final : public stream::BundleSink {
  public:
   struct Outcome {
@@ -30,8 +30,8 @@ class HandOver final : public stream::BundleSink {
   [[nodiscard]] std::size_t reports() const;     // in what is here; while nothing is under way
   [[nodiscard]] std::optional<Outcome> ended();  // what became of the one that was under way: once
 
-  // Waits for what is under way, and gives it, where it was not kept, and this one to the sink on the caller's thread. Neither, where that
-  // was refused: it may have been kept.
+  // Waits for what is under way, and gives it, where it was not kept, and this one to the sink on the caller's thread.
+  // Neither, where that was refused: it may have been kept.
   stream::Result<void> keep(const stream::Bundle& bundle) override;
   // Never while a bundle is here: the sink may drop a pack with it that the next one needs.
   [[nodiscard]] bool has_pack(std::string_view hash) const override { return idle() && sink_->has_pack(hash); }
@@ -45,7 +45,8 @@ class HandOver final : public stream::BundleSink {
   stream::BundleSink* sink_;
   stream::Bundle bundle_;
   Outcome outcome_;
-  mutable std::mutex mutex_;  // of the stage: what else there is belongs to this object's thread while it is under way, else to the owner's
+  mutable std::mutex mutex_;  // of the stage: what else there is belongs to this object's thread while it is under way,
+                              // else to the owner's
   std::condition_variable changed_;
   Stage stage_ = Stage::idle;
   bool over_ = false;

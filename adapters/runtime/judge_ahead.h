@@ -7,9 +7,9 @@
 
 namespace tocsin::adapters::runtime {
 
-// Judges on while a bundle is handed over, up to so many reports: behind a sink that takes none they would fill the memory. Then judging
-// waits for the sink, and what comes meanwhile stays in the log.
-// Owned by whoever runs the shard; touched by its thread alone.
+// Judges on while a bundle is handed over, up to so many reports: behind a sink that takes none they would fill the
+// memory. Then judging waits for the sink, and what comes meanwhile stays in the log. Owned by whoever runs the shard;
+// touched by its thread alone.
 class JudgeAhead {
  public:
   static constexpr std::size_t most_reports = 10'000;

@@ -18,7 +18,8 @@ class Quarantines {
     seen_ = counters.quarantined;
     for (const auto& [rule, message] : counters.quarantine_messages)
       if (noted_.insert(rule + message).second)
-        say("rule '" + rule + "' failed and is set aside, for longer each time; it decides nothing meanwhile: " + message);
+        say("rule '" + rule +
+            "' failed and is set aside, for longer each time; it decides nothing meanwhile: " + message);
   }
 
  private:

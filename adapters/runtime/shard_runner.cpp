@@ -28,7 +28,8 @@ Result<void> ShardRunner::restore() {
   for (const auto& pack : (*stored)->packs) ports_.packs.remember(pack.hash, pack.text);
   const auto from = shard_.load((*stored)->sections, (*stored)->position);
   if (!from) return from.error();
-  // Where the log no longer has what was there, from the oldest that is left: what lay before is missing, as in every gap.
+  // Where the log no longer has what was there, from the oldest that is left: what lay before is missing, as in every
+  // gap.
   const auto oldest = ports_.log.oldest();
   if (!oldest) return oldest.error();
   position_ = std::max(*from, *oldest);

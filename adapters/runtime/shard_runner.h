@@ -9,9 +9,9 @@
 
 namespace tocsin::adapters::runtime {
 
-// The loop of a shard over its ports: load what was kept, backfill, judge, hand over. It decides nothing about failures: each is
-// returned, and what was not kept is handed over again, with what came since.
-// Owned by whoever runs the shard; touched by its thread alone.
+// The loop of a shard over its ports: load what was kept, backfill, judge, hand over. It decides nothing about
+// failures: each is returned, and what was not kept is handed over again, with what came since. Owned by whoever runs
+// the shard; touched by its thread alone.
 class ShardRunner final : private stream::AlertSink {
  public:
   struct Ports {
@@ -24,17 +24,21 @@ class ShardRunner final : private stream::AlertSink {
   ShardRunner(stream::LoadedPack pack, Ports ports, stream::ShardOptions options = {});
   ~ShardRunner() override;
 
-  // Goes on where the newest state ends, if there is one: loads it, and begins to read where its rows need it. Before the first step.
+  // Goes on where the newest state ends, if there is one: loads it, and begins to read where its rows need it. Before
+  // the first step.
   stream::Result<void> restore();
-  // Judges entries as far as they are written, at most so many, up to the seal, until sections were due, or until `most_ticks` have run: an
-  // entry before which more are due is judged in several steps, so that the owner can poll in between. How many entries it worked on; 0: there
-  // are none. `until_reports`: it also ends with the entry that made reports, so that they wait for no others.
+  // Judges entries as far as they are written, at most so many, up to the seal, until sections were due, or until
+  // `most_ticks` have run: an entry before which more are due is judged in several steps, so that the owner can poll in
+  // between. How many entries it worked on; 0: there are none. `until_reports`: it also ends with the entry that made
+  // reports, so that they wait for no others.
   static constexpr std::size_t ticks_a_step = 256;
-  stream::Result<std::size_t> step(std::size_t most_entries, std::size_t most_ticks = ticks_a_step, bool until_reports = false);
-  // Something is to be handed over: reports that were made, sections that were due. Where the state comes with the reports, not in the midst
-  // of an entry: reports of half an entry belong to no position.
+  stream::Result<std::size_t> step(std::size_t most_entries, std::size_t most_ticks = ticks_a_step,
+                                   bool until_reports = false);
+  // Something is to be handed over: reports that were made, sections that were due. Where the state comes with the
+  // reports, not in the midst of an entry: reports of half an entry belong to no position.
   [[nodiscard]] bool waits() const noexcept {
-    return !(ports_.state_with_reports && entry_ != nullptr) && (!pending_.reports.empty() || !pending_.sections.empty());
+    return !(ports_.state_with_reports && entry_ != nullptr) &&
+           (!pending_.reports.empty() || !pending_.sections.empty());
   }
   [[nodiscard]] std::size_t reports_waiting() const noexcept { return pending_.reports.size(); }
   // Makes the shard's own section due where nothing waits: that it is kept shows whose the partition is.

@@ -10,9 +10,9 @@
 
 namespace tocsin::adapters::service {
 
-// One beat a second into each partition that this instance has, caught up or not. While the brokers do not answer none are added to those
-// that wait: what they would say late is nothing.
-// Owned by the service; touched by its main thread alone.
+// One beat a second into each partition that this instance has, caught up or not. While the brokers do not answer none
+// are added to those that wait: what they would say late is nothing. Owned by the service; touched by its main thread
+// alone.
 class Beats {
  public:
   explicit Beats(kafka::Appender& appender);

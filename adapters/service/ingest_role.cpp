@@ -39,7 +39,11 @@ Time wall_now() { return std::chrono::time_point_cast<stream::Duration>(std::chr
 class Worker final : public kafka::TopicConsumer::Listener, public ingest::Output {
  public:
   Worker(const IngestOptions& options, const std::atomic<bool>& stopping, kafka::Appender& appender, int telemetry)
-      : options_(options), stopping_(stopping), appender_(appender), telemetry_(telemetry), unattributed_(appender, options.log) {
+      : options_(options),
+        stopping_(stopping),
+        appender_(appender),
+        telemetry_(telemetry),
+        unattributed_(appender, options.log) {
     rekeyer_.copy_by(placement_);
   }
 
@@ -72,10 +76,12 @@ class Worker final : public kafka::TopicConsumer::Listener, public ingest::Outpu
       show();
     }
     if (auto kept = keep(patience); !kept) return kept;
-    const bool moved = std::any_of(partitions_.begin(), partitions_.end(), [](const auto& one) { return one.second.moved; });
+    const bool moved =
+        std::any_of(partitions_.begin(), partitions_.end(), [](const auto& one) { return one.second.moved; });
     if (const std::size_t waiting = appender_.waiting(); waiting > 0 || moved)
-      return Error{Errc::io, "not drained: the brokers did not take " + std::to_string(waiting) +
-                                 " records, or the positions behind them; the next instance reads on from the last positions"};
+      return Error{Errc::io,
+                   "not drained: the brokers did not take " + std::to_string(waiting) +
+                       " records, or the positions behind them; the next instance reads on from the last positions"};
     return {};
   }
 
@@ -108,10 +114,11 @@ class Worker final : public kafka::TopicConsumer::Listener, public ingest::Outpu
   struct Partition {
     TopicPartition position;
     ingest::SourceClock clock;
-    std::string name;                // topic/partition, as records and watermarks have it
-    bool moved = false;              // since the position was committed
-    bool recent = false;             // a message came since the last watermark
-    Clock::time_point unanswered{};  // when the brokers were last asked for its end in vain, and have not answered since
+    std::string name;     // topic/partition, as records and watermarks have it
+    bool moved = false;   // since the position was committed
+    bool recent = false;  // a message came since the last watermark
+    Clock::time_point
+        unanswered{};  // when the brokers were last asked for its end in vain, and have not answered since
   };
 
   Result<void> take(const kafka::ForeignMessage& message) {
@@ -130,13 +137,14 @@ class Worker final : public kafka::TopicConsumer::Listener, public ingest::Outpu
       const auto& entry = rekeyer_.entry(i);
       const auto bytes = encoder_.encode(entry);
       if (bytes.size() > largest_entry) {
-        left_out(
-            {ingest::Reason::too_large, 1, "the records of job " + std::string{entry.subject} + " in this message take more than 2 MB"});
+        left_out({ingest::Reason::too_large, 1,
+                  "the records of job " + std::string{entry.subject} + " in this message take more than 2 MB"});
         continue;
       }
       if (auto room = wait_for_room(); !room) return room;
       const auto to = static_cast<int>(stream::murmur2(entry.subject) % static_cast<std::uint32_t>(telemetry_));
-      if (auto appended = appender_.append(kafka::topic::telemetry, to, entry.subject, bytes); !appended) return appended;
+      if (auto appended = appender_.append(kafka::topic::telemetry, to, entry.subject, bytes); !appended)
+        return appended;
       ++now_->figures.entries;
     }
     partition.position.next = message.offset + 1;
@@ -160,13 +168,15 @@ class Worker final : public kafka::TopicConsumer::Listener, public ingest::Outpu
     return {};
   }
 
-  // Of the partitions without a message since the last watermark, whether they were read to their ends. One that no broker answers for takes
-  // the time of a question: those that were answered for come first, and of the others one a second, each in its turn.
+  // Of the partitions without a message since the last watermark, whether they were read to their ends. One that no
+  // broker answers for takes the time of a question: those that were answered for come first, and of the others one a
+  // second, each in its turn.
   void look_for_ends() {
     std::vector<Partition*> quiet;
     for (auto& [key, partition] : partitions_)
       if (!std::exchange(partition.recent, false)) quiet.push_back(&partition);
-    std::stable_sort(quiet.begin(), quiet.end(), [](const auto* a, const auto* b) { return a->unanswered < b->unanswered; });
+    std::stable_sort(quiet.begin(), quiet.end(),
+                     [](const auto* a, const auto* b) { return a->unanswered < b->unanswered; });
     for (Partition* partition : quiet) {
       const Time asked = wall_now();
       const auto begun = Clock::now();
@@ -177,7 +187,8 @@ class Worker final : public kafka::TopicConsumer::Listener, public ingest::Outpu
     }
   }
 
-  // To each partition of the log, up to when each partition of a source has been read: behind the records that this covers.
+  // To each partition of the log, up to when each partition of a source has been read: behind the records that this
+  // covers.
   Result<void> announce() {
     if (appender_.waiting() > most_waiting / 2) return {};  // late, a watermark says nothing
     look_for_ends();
@@ -225,8 +236,9 @@ class Worker final : public kafka::TopicConsumer::Listener, public ingest::Outpu
       source.figures.source = source.name;
       source.figures.left_out = unattributed_.counts(source.name);
       const auto mark = oldest.find(topic);
-      source.figures.behind_seconds =
-          mark == oldest.end() ? std::nullopt : std::optional{std::max(0.0, stream::seconds(wall_now() - mark->second))};
+      source.figures.behind_seconds = mark == oldest.end()
+                                          ? std::nullopt
+                                          : std::optional{std::max(0.0, stream::seconds(wall_now() - mark->second))};
       all.push_back(source.figures);
     }
     if (options_.show) options_.show(std::move(all));

@@ -22,13 +22,14 @@ struct IngestOptions {
   kafka::GroupOptions group;
   std::vector<ingest::Source> sources;
   ingest::NodeMap nodes;
-  std::function<stream::PackPtr()> pack;                                     // whose rules of the cluster are in force, by any thread
-  std::function<void(const std::string& line)> log;                          // by the role's thread
+  std::function<stream::PackPtr()> pack;             // whose rules of the cluster are in force, by any thread
+  std::function<void(const std::string& line)> log;  // by the role's thread
   std::function<void(std::vector<prometheus::SourceFigures> figures)> show;  // once a second, by the role's thread
 };
 
-// The role `ingest`: reads topics of other programs, and appends what their messages mean to the telemetry topic, keyed by job, with a
-// watermark for each partition that it reads. What names a node and no job goes to the jobs there, by the topic `placement`. A position is committed once all before it is on the brokers; what is appended again after a
+// The role `ingest`: reads topics of other programs, and appends what their messages mean to the telemetry topic, keyed
+// by job, with a watermark for each partition that it reads. What names a node and no job goes to the jobs there, by
+// the topic `placement`. A position is committed once all before it is on the brokers; what is appended again after a
 // restart has its old numbers, by which the engine knows it.
 // Owned by the service's command; works on a thread of its own from its construction on.
 class IngestRole {

@@ -36,7 +36,8 @@ void put(std::string& out, std::string_view key, const stream::Spread& spread) {
   formats::put_key(out, key);
   out += '{';
   put_count(out, "ranks", spread.count);
-  put(out, "least", spread.least), put(out, "median", spread.median), put(out, "p90", spread.high), put(out, "greatest", spread.greatest);
+  put(out, "least", spread.least), put(out, "median", spread.median), put(out, "p90", spread.high),
+      put(out, "greatest", spread.greatest);
   out += '}';
 }
 
@@ -115,7 +116,8 @@ stream::Result<std::string> JobList::json(const http::Providers::Query& query) c
     if (name == "job") job = value;
     else if (name == "state") state = value;
     else if (name == "by_rank") by_rank = value;
-    else if (name != "limit") return Error{Errc::malformed, "there is no parameter '" + name + "'; known are job, state, by_rank, limit"};
+    else if (name != "limit")
+      return Error{Errc::malformed, "there is no parameter '" + name + "'; known are job, state, by_rank, limit"};
     else if (const auto [end, wrong] = std::from_chars(value.data(), value.data() + value.size(), limit);
              wrong != std::errc{} || end != value.data() + value.size())
       return Error{Errc::malformed, "limit is not a whole number: ?limit=1000"};
@@ -131,7 +133,9 @@ stream::Result<std::string> JobList::json(const http::Providers::Query& query) c
   std::string out = "[";
   for (const auto& [partition, jobs] : all)
     for (const JobFigures& one : *jobs) {
-      if (one.job == stream::cluster_subject || (!job.empty() && one.job != job) || (!state.empty() && one.state != state)) continue;
+      if (one.job == stream::cluster_subject || (!job.empty() && one.job != job) ||
+          (!state.empty() && one.state != state))
+        continue;
       if (limit-- == 0) return out += ']';
       if (out.size() > 1) out += ',';
       put(out, one, partition, by_rank == "yes", !job.empty());

@@ -15,7 +15,8 @@ class JobList {
  public:
   void publish(int partition, prometheus::PublishedJobs jobs);
   void withdraw(int partition);
-  // A JSON array, by partition and name. ?job= ?state= ?by_rank=yes|no ?limit= The rules that cannot decide are shown of one job alone.
+  // A JSON array, by partition and name. ?job= ?state= ?by_rank=yes|no ?limit= The rules that cannot decide are shown
+  // of one job alone.
   [[nodiscard]] stream::Result<std::string> json(const http::Providers::Query& query) const;
 
  private:

@@ -33,7 +33,8 @@ std::optional<double> StepRate::look(double step, stream::Time changed, stream::
   while (changes_.size() > 2 && changes_[1].first <= last - window) changes_.pop_front();
   if (changes_.size() < 2) return std::nullopt;
   const auto first = changes_.front().first;
-  const stream::Duration usual = (last - first) / static_cast<std::int64_t>(changes_.size() - 1), standing = clock - last;
+  const stream::Duration usual = (last - first) / static_cast<std::int64_t>(changes_.size() - 1),
+                         standing = clock - last;
   if (standing > std::max<stream::Duration>(window, 5 * usual)) return 0.0;
   const double over = stream::seconds(standing > 2 * usual ? clock - first : last - first);
   return over > 0 ? std::optional{(changes_.back().second - changes_.front().second) / over} : std::nullopt;
@@ -46,7 +47,8 @@ JobFigures JobWatch::shown(SubjectFigures&& figures) {
     if (alert.mode != stream::Mode::live || alert.severity == stream::Severity::none) continue;
     ++job.firing[alert.severity];
     std::string who = formats::members_text(alert);
-    job.alerts.push_back({std::move(alert.rule), std::move(alert.family), alert.severity, std::move(alert.member), std::move(who)});
+    job.alerts.push_back(
+        {std::move(alert.rule), std::move(alert.family), alert.severity, std::move(alert.member), std::move(who)});
   }
   if (figures.subject != stream::cluster_subject) job.state = state_of(figures, job);
   if (figures.ranks > 0) job.ranks = figures.ranks;

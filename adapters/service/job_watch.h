@@ -26,9 +26,9 @@ class StepRate {
   std::deque<std::pair<stream::Time, double>> changes_;
 };
 
-// Looks at the jobs of a shard, a few at each call, and gives them away when it has seen all: once a second, and less often where
-// looking would take more than a fiftieth of the thread's time.
-// Owned by the shard's worker; touched by its thread alone.
+// Looks at the jobs of a shard, a few at each call, and gives them away when it has seen all: once a second, and less
+// often where looking would take more than a fiftieth of the thread's time. Owned by the shard's worker; touched by its
+// thread alone.
 class JobWatch {
  public:
   using Clock = std::chrono::steady_clock;

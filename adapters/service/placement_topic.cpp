@@ -41,14 +41,16 @@ Result<void> PlacementTopic::read(Placement& to, stream::Time now) {
     if (!message) return message.error();
     if (*message == nullptr) {
       if (read_ || reader_.at_end()) break;
-      if (std::chrono::steady_clock::now() >= until) return Error{Errc::io, topic_->topic() + " cannot be read to its end in time"};
+      if (std::chrono::steady_clock::now() >= until)
+        return Error{Errc::io, topic_->topic() + " cannot be read to its end in time"};
       continue;
     }
     const std::string_view text{reinterpret_cast<const char*>((*message)->value.data()), (*message)->value.size()};
     if (const auto job = kafka::allocated_job((*message)->key)) {
       const auto one = kafka::allocation_of(text);
       if ((*message)->tombstone) to.forget_allocation(*job);
-      else if (one && one->time.first <= now + furthest_ahead) to.read(*job, {one->time.first, one->time.last, std::string{one->nodes}});
+      else if (one && one->time.first <= now + furthest_ahead)
+        to.read(*job, {one->time.first, one->time.last, std::string{one->nodes}});
       continue;
     }
     const auto place = kafka::place_of((*message)->key);
@@ -67,7 +69,8 @@ Result<void> PlacementTopic::read(Placement& to, stream::Time now) {
 Result<void> PlacementTopic::write(const Placement& from, const Places& placed, const Places& left) {
   // Nobody copies records to a job before its own first one, which names its attempt, is there.
   const bool fresh = std::any_of(placed.begin(), placed.end(), [&](const auto& place) {
-    if (const auto* one = from.allocation(place.second); place.first.empty()) return one != nullptr && !one->nodes.empty();
+    if (const auto* one = from.allocation(place.second); place.first.empty())
+      return one != nullptr && !one->nodes.empty();
     const auto stay = from.stay(place.first, place.second);
     return stay && stay->first == stay->last;
   });
@@ -81,12 +84,14 @@ Result<void> PlacementTopic::write(const Placement& from, const Places& placed, 
     const auto stay = from.stay(node, job);
     if (!stay || !kafka::can_be_placed(node)) continue;
     const std::string text = kafka::placement_text({stay->first, stay->last});
-    if (auto written = appender_->append(kafka::topic::placement, 0, kafka::placement_key({node, job}), std::as_bytes(std::span{text}));
+    if (auto written = appender_->append(kafka::topic::placement, 0, kafka::placement_key({node, job}),
+                                         std::as_bytes(std::span{text}));
         !written)
       return written;
   }
   for (const auto& [node, job] : left)
-    if (auto written = appender_->append(kafka::topic::placement, 0, kafka::placement_key({node, job}), {}); !written) return written;
+    if (auto written = appender_->append(kafka::topic::placement, 0, kafka::placement_key({node, job}), {}); !written)
+      return written;
   return {};
 }
 

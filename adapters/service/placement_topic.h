@@ -12,12 +12,13 @@
 
 namespace tocsin::adapters::service {
 
-// The topic that says which jobs are on which nodes: a key a node and job, and when it was seen there last; and a key a job that the
-// scheduler started, with its nodes. Each instance that ingests writes what it sees, and reads all of it.
+// The topic that says which jobs are on which nodes: a key a node and job, and when it was seen there last; and a key a
+// job that the scheduler started, with its nodes. Each instance that ingests writes what it sees, and reads all of it.
 // Owned by the role that ingests, and touched by its thread alone.
 class PlacementTopic {
  public:
-  using Places = std::vector<std::pair<std::string, std::string>>;  // nodes and jobs; without a node, the job's allocation
+  using Places =
+      std::vector<std::pair<std::string, std::string>>;  // nodes and jobs; without a node, the job's allocation
 
   // Reads it from its beginning.
   static stream::Result<std::unique_ptr<PlacementTopic>> open(const kafka::Address& address, kafka::Appender& appender);

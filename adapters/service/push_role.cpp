@@ -21,10 +21,10 @@ constexpr auto patience = 10s;
 const Error ending{Errc::io, "tocsin is ending: push to an instance that goes on"};
 const Error too_many{Errc::io, "too many pushes wait for the brokers: push again later"};
 const Error not_taken{Errc::io, "the brokers take nothing: push again later"};
-const Error not_known{
-    Errc::io,
-    "the brokers have not taken it within 10 s and may do so yet: push it again with the same producer and sequence, and it "
-    "counts once"};
+const Error not_known{Errc::io,
+                      "the brokers have not taken it within 10 s and may do so yet: push it again with the same "
+                      "producer and sequence, and it "
+                      "counts once"};
 
 }  // namespace
 
@@ -35,11 +35,13 @@ PushLimits push_limits(std::size_t connections, std::size_t body_size) {
   return limits;
 }
 
-PushRole::PushRole(kafka::Address address, PushLimits limits) : address_(std::move(address)), limits_(limits), thread_([this] { run(); }) {}
+PushRole::PushRole(kafka::Address address, PushLimits limits)
+    : address_(std::move(address)), limits_(limits), thread_([this] { run(); }) {}
 PushRole::~PushRole() { stop(); }
 
 void PushRole::push(const Query& query, std::string text, Done done) {
-  auto settings = formats::push_settings(query, std::chrono::time_point_cast<stream::Duration>(std::chrono::system_clock::now()));
+  auto settings =
+      formats::push_settings(query, std::chrono::time_point_cast<stream::Duration>(std::chrono::system_clock::now()));
   const Error* refusal = settings ? nullptr : &settings.error();
   if (settings) {
     const std::lock_guard lock{mutex_};
@@ -49,7 +51,8 @@ void PushRole::push(const Query& query, std::string text, Done done) {
       const std::size_t bytes = text.size();
       ++unanswered_;
       unanswered_bytes_ += bytes;
-      waiting_.push_back({std::move(*settings), std::move(text), [this, bytes, done = std::move(done)](const Result<PushCounts>& pushed) {
+      waiting_.push_back({std::move(*settings), std::move(text),
+                          [this, bytes, done = std::move(done)](const Result<PushCounts>& pushed) {
                             answered(bytes);
                             done(pushed);
                           }});
@@ -132,7 +135,8 @@ Result<void> PushRole::open() {
 Result<void> PushRole::append(const formats::Pushed& pushed) {
   for (const formats::PushedEntry& entry : pushed.entries) {
     const auto to = static_cast<int>(stream::murmur2(entry.job) % static_cast<std::uint32_t>(partitions_));
-    if (auto appended = appender_->append(kafka::topic::telemetry, to, entry.job, entry.message); !appended) return appended;
+    if (auto appended = appender_->append(kafka::topic::telemetry, to, entry.job, entry.message); !appended)
+      return appended;
   }
   return {};
 }

@@ -28,9 +28,9 @@ struct PushLimits {
 // Half of the server's connections are left to probes and readers; a body of any size that it takes fits.
 [[nodiscard]] PushLimits push_limits(std::size_t connections, std::size_t body_size);
 
-// The role `push`: what is posted to the HTTP server becomes records of the telemetry topic, keyed by job. A push is answered once all its
-// records are on the brokers; nothing of a push with a wrong line is written.
-// Owned by the service's command; any thread may push. It reads, writes and answers by a thread of its own.
+// The role `push`: what is posted to the HTTP server becomes records of the telemetry topic, keyed by job. A push is
+// answered once all its records are on the brokers; nothing of a push with a wrong line is written. Owned by the
+// service's command; any thread may push. It reads, writes and answers by a thread of its own.
 class PushRole {
  public:
   using Query = std::map<std::string, std::string>;

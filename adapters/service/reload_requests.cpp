@@ -5,7 +5,8 @@
 namespace tocsin::adapters::service {
 
 namespace {
-const stream::Result<Reloaded> refusal = stream::Error{stream::Errc::io, "tocsin is ending: ask an instance that goes on"};
+const stream::Result<Reloaded> refusal =
+    stream::Error{stream::Errc::io, "tocsin is ending: ask an instance that goes on"};
 }  // namespace
 
 void ReloadRequests::ask(Answer answer) {

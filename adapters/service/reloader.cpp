@@ -166,7 +166,8 @@ Result<LoadedPack> Reloader::load() {
       } catch (const std::exception& error) { pack = Error{Errc::refused, error.what()}; }
     }}
         .join();
-    ::malloc_trim(0);  // loading takes much for a moment, each time from another of the allocator's arenas, which keep it
+    ::malloc_trim(
+        0);  // loading takes much for a moment, each time from another of the allocator's arenas, which keep it
     if (stopping_) return Error{Errc::io, "tocsin is ending: ask an instance that goes on"};
     if (watch_.seen() != before && read < most_reads) continue;
     watch_.has_read(before);
@@ -189,7 +190,8 @@ Result<void> Reloader::complete() {
 
 Result<void> Reloader::open_announcements() {
   if (announcements_) return {};
-  auto opened = kafka::Transactor::open(options_.kafka, options_.group.group + "-" + options_.group.instance + "/packs");
+  auto opened =
+      kafka::Transactor::open(options_.kafka, options_.group.group + "-" + options_.group.instance + "/packs");
   if (!opened) return opened.error();
   announcements_ = std::move(*opened);
   return {};

@@ -19,9 +19,10 @@
 
 namespace tocsin::adapters::service {
 
-// The rules that the logs of the cluster name, as this instance knows them. On a thread of its own it reads the configured directories
-// again when somebody asks or a file changes, tries what is there, and announces it; and it follows what other instances announce.
-// Owned by the service, before its shards; current() may be called by any thread.
+// The rules that the logs of the cluster name, as this instance knows them. On a thread of its own it reads the
+// configured directories again when somebody asks or a file changes, tries what is there, and announces it; and it
+// follows what other instances announce. Owned by the service, before its shards; current() may be called by any
+// thread.
 class Reloader {
  public:
   struct Ports {

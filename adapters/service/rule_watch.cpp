@@ -11,7 +11,8 @@ namespace tocsin::adapters::service {
 
 namespace fs = std::filesystem;
 
-RuleWatch::RuleWatch(std::vector<fs::path> directories) : directories_(std::move(directories)), read_(seen()), last_(read_) {}
+RuleWatch::RuleWatch(std::vector<fs::path> directories)
+    : directories_(std::move(directories)), read_(seen()), last_(read_) {}
 
 bool RuleWatch::changed(Clock::time_point now) {
   if (directories_.empty()) return false;
@@ -34,9 +35,10 @@ std::string RuleWatch::seen() const {
     for (const fs::path& path : *paths) {
       struct stat file {};
       if (::stat(path.c_str(), &file) != 0) continue;
-      all += path.string() + ' ' + std::to_string(file.st_dev) + ' ' + std::to_string(file.st_ino) + ' ' + std::to_string(file.st_size) +
-             ' ' + std::to_string(file.st_mtim.tv_sec) + '.' + std::to_string(file.st_mtim.tv_nsec) + ' ' +
-             std::to_string(file.st_ctim.tv_sec) + '.' + std::to_string(file.st_ctim.tv_nsec) + '\n';
+      all += path.string() + ' ' + std::to_string(file.st_dev) + ' ' + std::to_string(file.st_ino) + ' ' +
+             std::to_string(file.st_size) + ' ' + std::to_string(file.st_mtim.tv_sec) + '.' +
+             std::to_string(file.st_mtim.tv_nsec) + ' ' + std::to_string(file.st_ctim.tv_sec) + '.' +
+             std::to_string(file.st_ctim.tv_nsec) + '\n';
     }
   }
   return all;

@@ -8,9 +8,9 @@
 
 namespace tocsin::adapters::service {
 
-// Notices that the rules in some directories have changed: files that are written, renamed or removed, and links that lead elsewhere, as
-// the ones that Kubernetes swaps. It looks at names, sizes, inodes and times, and so works on every file system.
-// Owned by the Reloader; touched by its thread alone.
+// Notices that the rules in some directories have changed: files that are written, renamed or removed, and links that
+// lead elsewhere, as the ones that Kubernetes swaps. It looks at names, sizes, inodes and times, and so works on every
+// file system. Owned by the Reloader; touched by its thread alone.
 class RuleWatch {
  public:
   using Clock = std::chrono::steady_clock;

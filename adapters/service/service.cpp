@@ -38,7 +38,8 @@ class Partitions final : public kafka::Group::Listener {
   void belongs_to(const kafka::Group& group) { group_ = &group; }
 
   void assigned(const std::vector<int>& partitions) override {
-    for (const int partition : partitions) workers_.emplace(partition, std::make_unique<ShardWorker>(*shared_, *group_, partition));
+    for (const int partition : partitions)
+      workers_.emplace(partition, std::make_unique<ShardWorker>(*shared_, *group_, partition));
   }
   void revoked(const std::vector<int>& partitions, bool lost) override {
     for (const int partition : partitions) {
@@ -86,10 +87,12 @@ Ended ended_by(const ServiceOptions& options, const Error& error) {
   return error.code == Errc::io ? Ended::failed : Ended::refused;
 }
 
-// Why a partition failed, if it still does. Another instance of the same name may cut off a commit before the group says so: it does with
-// the next heartbeat. A fenced instance loses its partitions, and what failed with them.
-std::optional<Error> cause_of_failure(const Partitions& partitions, kafka::Group& group, const std::function<bool()>& stop) {
-  for (const auto until = Clock::now() + kafka::GroupOptions::name_known; Clock::now() < until || (group.contested() && !stop());)
+// Why a partition failed, if it still does. Another instance of the same name may cut off a commit before the group
+// says so: it does with the next heartbeat. A fenced instance loses its partitions, and what failed with them.
+std::optional<Error> cause_of_failure(const Partitions& partitions, kafka::Group& group,
+                                      const std::function<bool()>& stop) {
+  for (const auto until = Clock::now() + kafka::GroupOptions::name_known;
+       Clock::now() < until || (group.contested() && !stop());)
     if (const auto went = group.poll(100ms); !went) return went.error();
   return partitions.failure();
 }
@@ -100,7 +103,8 @@ Result<void> check_cluster(const kafka::Address& address) {
   const auto wrong = kafka::check_topics(address);
   if (!wrong) return wrong.error();
   if (wrong->empty()) return {};
-  const std::string more = wrong->size() == 1 ? "" : " (and " + std::to_string(wrong->size() - 1) + " more: see `tocsin topics check`)";
+  const std::string more =
+      wrong->size() == 1 ? "" : " (and " + std::to_string(wrong->size() - 1) + " more: see `tocsin topics check`)";
   return Error{Errc::refused, wrong->front() + more};
 }
 
@@ -108,7 +112,8 @@ Ended run_service(const ServiceOptions& options) {
   const kafka::Address& address = options.kafka;
   auto appender = kafka::Appender::open(address);
   if (!appender) return ended_by(options, appender.error());
-  auto telemetry = TopicReader::open(address, kafka::topic::telemetry, TopicReader::Isolation::uncommitted, options.queue_bytes);
+  auto telemetry =
+      TopicReader::open(address, kafka::topic::telemetry, TopicReader::Isolation::uncommitted, options.queue_bytes);
   if (!telemetry) return ended_by(options, telemetry.error());
   auto state = TopicReader::open(address, kafka::topic::state, TopicReader::Isolation::committed);
   if (!state) return ended_by(options, state.error());
@@ -150,10 +155,10 @@ Ended run_service(const ServiceOptions& options) {
     auto went = (*group)->poll(100ms);
     if (went && (*group)->contested() != contested) {
       contested = !contested;
-      options.log.warning(contested
-                              ? "the brokers have ended the membership of this instance: whether another one has its name shows once the "
-                                "session is over"
-                              : "no other instance has the name of this one: it joins the group again");
+      options.log.warning(contested ? "the brokers have ended the membership of this instance: whether another one has "
+                                      "its name shows once the "
+                                      "session is over"
+                                    : "no other instance has the name of this one: it joins the group again");
     }
     if (went) went = beats.beat(partitions.numbers(), Clock::now());
     if (!went) {
@@ -170,7 +175,8 @@ Ended run_service(const ServiceOptions& options) {
   (*group)->leave();
   (*reloader)->stop();
   if (ended == Ended::drained && !partitions.all_handed_over()) {
-    options.log.error("not drained: what was judged after the last commit is not committed; the next instance judges it again");
+    options.log.error(
+        "not drained: what was judged after the last commit is not committed; the next instance judges it again");
     ended = Ended::failed;
   }
   return ended;

@@ -46,8 +46,8 @@ struct ServiceOptions {
   stream::LoadedPack pack;  // that is configured
   stream::ShardOptions shard;
   std::uint64_t queue_bytes = 64u << 20;  // of a partition, fetched and not judged yet
-  // Reads the configured directories again and tries what is there; by a thread that may take its time, until `stop` says so. The error
-  // has file, line and text.
+  // Reads the configured directories again and tries what is there; by a thread that may take its time, until `stop`
+  // says so. The error has file, line and text.
   std::function<stream::Result<stream::LoadedPack>(const std::function<bool()>& stop)> load;
   std::vector<std::filesystem::path> watched;  // directories: rules that change there are reloaded
   ReloadRequests* reloads = nullptr;           // by whom else
@@ -59,10 +59,12 @@ struct ServiceOptions {
 // How it ended; a supervisor starts it again after `failed`, and need not after `refused`.
 enum class Ended { drained = 0, refused = 2, failed = 3 };
 
-// Whether a broker answers, and the topics are there with the settings that they must have; else the first fault and its remedy.
+// Whether a broker answers, and the topics are there with the settings that they must have; else the first fault and
+// its remedy.
 [[nodiscard]] stream::Result<void> check_cluster(const kafka::Address& address);
 
-// For a cluster that check_cluster() accepts: joins the group, judges the partitions that it is given, and leaves when `stop` says so: what was judged is handed over first.
+// For a cluster that check_cluster() accepts: joins the group, judges the partitions that it is given, and leaves when
+// `stop` says so: what was judged is handed over first.
 [[nodiscard]] Ended run_service(const ServiceOptions& options);
 
 }  // namespace tocsin::adapters::service

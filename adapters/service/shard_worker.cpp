@@ -44,8 +44,9 @@ class Repeated {
   std::string last_;
 };
 
-// What a shard begins with: the pack that its log begins with. All others come by the log. A log of which the pack's record is gone, or
-// never came, gets the one that the cluster's logs name. A shard that goes on from a state has its packs there.
+// What a shard begins with: the pack that its log begins with. All others come by the log. A log of which the pack's
+// record is gone, or never came, gets the one that the cluster's logs name. A shard that goes on from a state has its
+// packs there.
 Result<stream::LoadedPack> pack_to_begin_with(const Shared& shared, int partition, bool goes_on) {
   const stream::LoadedPack current = shared.rules.current();
   if (goes_on) return current;
@@ -60,11 +61,13 @@ Result<stream::LoadedPack> pack_to_begin_with(const Shared& shared, int partitio
     if (!appended) {
       schemas::EntryBuilder entry;
       entry.pack(current.pack->hash, {}, current.pack->text);
-      if (auto done = shared.appender.append(kafka::topic::telemetry, partition, {}, schemas::encode(entry.entry())); !done)
+      if (auto done = shared.appender.append(kafka::topic::telemetry, partition, {}, schemas::encode(entry.entry()));
+          !done)
         return done.error();
     }
     if (auto flushed = shared.appender.flush(1s); !flushed) return flushed.error();
-    else if (!*flushed) return Error{Errc::io, "the rules cannot be appended to partition " + std::to_string(partition)};
+    else if (!*flushed)
+      return Error{Errc::io, "the rules cannot be appended to partition " + std::to_string(partition)};
   }
 }
 
@@ -103,7 +106,8 @@ class PublishedFigures {
   }
   void publish_jobs(const stream::Shard& shard) {
     if (outlet_ == nullptr) return;
-    if (auto jobs = jobs_.look(shard, Clock::now())) outlet_->jobs(static_cast<int>(figures_.partition), std::move(jobs));
+    if (auto jobs = jobs_.look(shard, Clock::now()))
+      outlet_->jobs(static_cast<int>(figures_.partition), std::move(jobs));
   }
 
  private:
@@ -134,7 +138,8 @@ std::optional<Error> ShardWorker::failure() const {
 }
 
 bool ShardWorker::pause(std::chrono::milliseconds time) const {
-  for (const auto until = Clock::now() + time; order_ == Order::work && Clock::now() < until;) std::this_thread::sleep_for(10ms);
+  for (const auto until = Clock::now() + time; order_ == Order::work && Clock::now() < until;)
+    std::this_thread::sleep_for(10ms);
   return order_ == Order::work;
 }
 
@@ -152,10 +157,14 @@ Result<void> ShardWorker::work() {
   kafka::KafkaLog log{shared_.telemetry, partition_};
   kafka::KafkaState state{shared_.state, partition_, [this] { return group_.committed(partition_); },
                           [this] { return order_ != Order::work; }};
-  kafka::KafkaSink sink{
-      shared_.transactor, group_, state, partition_, shared_.topics, [this](const stream::Report& report, std::string_view) {
-        if (shared_.outlet != nullptr) shared_.outlet->report(partition_, report);
-      }};
+  kafka::KafkaSink sink{shared_.transactor,
+                        group_,
+                        state,
+                        partition_,
+                        shared_.topics,
+                        [this](const stream::Report& report, std::string_view) {
+                          if (shared_.outlet != nullptr) shared_.outlet->report(partition_, report);
+                        }};
   runtime::HandOver handing_over{sink};
   packs::PackStore::Hold needed_packs{shared_.packs};
   Repeated failures{shared_};
@@ -171,7 +180,9 @@ Result<void> ShardWorker::work() {
     if (!first) restored = first.error();
     else
       restored =
-          running.emplace(std::move(*first), runtime::ShardRunner::Ports{log, handing_over, shared_.packs, &state, true}, shared_.options)
+          running
+              .emplace(std::move(*first), runtime::ShardRunner::Ports{log, handing_over, shared_.packs, &state, true},
+                       shared_.options)
               .restore();
     if (restored) break;
     if (restored.error().code != Errc::io) return restored;
@@ -183,8 +194,9 @@ Result<void> ShardWorker::work() {
   runtime::JudgeAhead ahead{runner, handing_over};
   failures.succeeded();
   shared_.log("partition " + std::to_string(partition_) + ": judging from offset " +
-              std::to_string(static_cast<std::uint64_t>(runner.position())) + ", " + std::to_string(runner.shard().subjects()) +
-              " jobs restored in " + std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - begun).count()) +
+              std::to_string(static_cast<std::uint64_t>(runner.position())) + ", " +
+              std::to_string(runner.shard().subjects()) + " jobs restored in " +
+              std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - begun).count()) +
               " ms");
 
   Clock::time_point next_try{}, next_answer{};
@@ -193,7 +205,8 @@ Result<void> ShardWorker::work() {
   while (order_ == Order::work) {
     // Whoever had the partition before has reported them; Alertmanager forgets what nobody repeats.
     if (!runner.shard().restoring() && !std::exchange(firing_reported, true) && shared_.outlet != nullptr)
-      for (stream::AlertTransition& alert : runner.shard().firing()) shared_.outlet->report(partition_, std::move(alert));
+      for (stream::AlertTransition& alert : runner.shard().firing())
+        shared_.outlet->report(partition_, std::move(alert));
     figures.publish(runner.shard(), log);
     figures.publish_jobs(runner.shard());
     const double step_begun = cpu_seconds();
@@ -202,10 +215,12 @@ Result<void> ShardWorker::work() {
     if (ahead.full()) (void)pause(10ms);
     const auto judged = ahead.step(entries_a_step, runtime::ShardRunner::ticks_a_step, live);
     if (judged && *judged > 0) figures.stepped(cpu_seconds() - step_begun);
-    quarantines.look(runner.shard().counters(),
-                     [&](const std::string& text) { shared_.log.warning("partition " + std::to_string(partition_) + ": " + text); });
+    quarantines.look(runner.shard().counters(), [&](const std::string& text) {
+      shared_.log.warning("partition " + std::to_string(partition_) + ": " + text);
+    });
     if (!judged) {
-      if (judged.error().code == Errc::not_found) return Error{Errc::io, judged.error().message};  // a new start goes on from what is left
+      if (judged.error().code == Errc::not_found)
+        return Error{Errc::io, judged.error().message};  // a new start goes on from what is left
       if (judged.error().code != Errc::io) return judged.error();
       failures.failed(judged.error());
       if (!pause(1s)) break;
@@ -216,7 +231,8 @@ Result<void> ShardWorker::work() {
       next_answer = Clock::now() + 1s;
     }
     if (const auto ended = handing_over.ended()) {
-      figures.committed(std::chrono::duration<double>(ended->ended - ended->begun).count(), static_cast<bool>(ended->kept));
+      figures.committed(std::chrono::duration<double>(ended->ended - ended->begun).count(),
+                        static_cast<bool>(ended->kept));
       if (ended->kept) {
         failures.succeeded();
         if (shared_.outlet != nullptr) shared_.outlet->committed(partition_, sink.owned_at() + shared_.owned_for);
@@ -239,9 +255,11 @@ Result<void> ShardWorker::work() {
   const std::size_t reports = handing_over.reports() + runner.reports_waiting();
   const auto from = sink.kept() ? sink.kept() : first_committed;
   return Error{drained.error().code,
-               "what was judged from " + (from ? "offset " + std::to_string(static_cast<std::uint64_t>(*from)) : "the log's beginning") +
-                   " on " + (drained.error().code == Errc::refused ? "may not be" : "is not") + " committed (" + std::to_string(reports) +
-                   (reports == 1 ? " report" : " reports") + "), and the next owner judges it again: " + drained.error().message};
+               "what was judged from " +
+                   (from ? "offset " + std::to_string(static_cast<std::uint64_t>(*from)) : "the log's beginning") +
+                   " on " + (drained.error().code == Errc::refused ? "may not be" : "is not") + " committed (" +
+                   std::to_string(reports) + (reports == 1 ? " report" : " reports") +
+                   "), and the next owner judges it again: " + drained.error().message};
 }
 
 }  // namespace tocsin::adapters::service

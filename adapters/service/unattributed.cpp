@@ -26,8 +26,10 @@ std::string as_json(const Unattributed::Where& where, const ingest::LeftOut& par
     formats::put_key(out, key);
     formats::put_whole(out, value);
   };
-  text("source", where.source), text("topic", where.topic), whole("partition", where.partition), whole("offset", where.offset);
-  whole("line", part.place), text("reason", name(part.reason)), text("what", std::string_view{part.what}.substr(0, longest_text)),
+  text("source", where.source), text("topic", where.topic), whole("partition", where.partition),
+      whole("offset", where.offset);
+  whole("line", part.place), text("reason", name(part.reason)),
+      text("what", std::string_view{part.what}.substr(0, longest_text)),
       text("text", line_of(where.message, part.place));
   return out + '}';
 }
@@ -41,13 +43,14 @@ void Unattributed::add(const Where& where, const ingest::LeftOut& part) {
   if (now >= counted.second + std::chrono::seconds{1}) counted.second = now, counted.samples = 0;
   if (counted.samples++ < samples_a_second) {
     const std::string json = as_json(where, part);
-    static_cast<void>(appender_->append(kafka::topic::unattributed, 0, where.source, std::as_bytes(std::span{json})));  // it is counted
+    static_cast<void>(appender_->append(kafka::topic::unattributed, 0, where.source,
+                                        std::as_bytes(std::span{json})));  // it is counted
   }
   if (now < counted.next_line) return;
   counted.next_line = now + between_lines;
-  log_("source " + std::string{where.source} + ": " + std::to_string(counted.parts) + " times " + std::string{name(part.reason)} +
-       ", last " + std::string{where.topic} + "/" + std::to_string(where.partition) + " at offset " + std::to_string(where.offset) +
-       ", line " + std::to_string(part.place) + ": " + part.what);
+  log_("source " + std::string{where.source} + ": " + std::to_string(counted.parts) + " times " +
+       std::string{name(part.reason)} + ", last " + std::string{where.topic} + "/" + std::to_string(where.partition) +
+       " at offset " + std::to_string(where.offset) + ", line " + std::to_string(part.place) + ": " + part.what);
 }
 
 std::map<std::string, std::uint64_t> Unattributed::counts(std::string_view source) const {

@@ -14,14 +14,15 @@
 
 namespace tocsin::adapters::service {
 
-// What of the sources makes no record: counted, and samples of it appended to the topic `unattributed` and written to the log.
-// Owned by the role that ingests, and touched by its thread alone.
+// What of the sources makes no record: counted, and samples of it appended to the topic `unattributed` and written to
+// the log. Owned by the role that ingests, and touched by its thread alone.
 class Unattributed {
  public:
   static constexpr unsigned samples_a_second = 10;  // of a source and reason
   static constexpr std::chrono::seconds between_lines{60};
 
-  Unattributed(kafka::Appender& appender, std::function<void(const std::string& line)> log) : appender_(&appender), log_(std::move(log)) {}
+  Unattributed(kafka::Appender& appender, std::function<void(const std::string& line)> log)
+      : appender_(&appender), log_(std::move(log)) {}
 
   struct Where {
     std::string_view source, topic, message;

@@ -5,8 +5,9 @@
 namespace tocsin::adapters::wrap {
 
 bool Carried::add(const stream::Entry& entry, std::span<const std::byte> message) {
-  const auto pack = std::find_if(entry.controls.begin(), entry.controls.end(),
-                                 [](const stream::ControlRecord& control) { return control.kind == stream::ControlRecord::Kind::pack; });
+  const auto pack = std::find_if(
+      entry.controls.begin(), entry.controls.end(),
+      [](const stream::ControlRecord& control) { return control.kind == stream::ControlRecord::Kind::pack; });
   if (pack != entry.controls.end()) {
     packs_.push_back({pack->pack_from, Message{message.begin(), message.end()}});
     return true;

@@ -9,9 +9,9 @@
 
 namespace tocsin::adapters::wrap {
 
-// The messages without which the rest of a journal cannot be read: the packs, and what shapes the running attempt (its start, its
-// members, their exits). Each later segment begins with them, so that a journal whose oldest segments are gone is judged by the same
-// rules and for the same ranks. Owned by the Recording.
+// The messages without which the rest of a journal cannot be read: the packs, and what shapes the running attempt (its
+// start, its members, their exits). Each later segment begins with them, so that a journal whose oldest segments are
+// gone is judged by the same rules and for the same ranks. Owned by the Recording.
 class Carried {
  public:
   // Keeps a copy of the message if it is one of these; true: it is.

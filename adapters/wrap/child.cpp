@@ -26,7 +26,8 @@ void offer(const std::string& modules) {
   ::setenv("PYTHONPATH", before.empty() ? modules.c_str() : (before + ':' + modules).c_str(), 1);
 }
 
-// Into a pipe Python writes once 8 KiB have come together: minutes of steps, which would be judged, and seen, that late.
+// Into a pipe Python writes once 8 KiB have come together: minutes of steps, which would be judged, and seen, that
+// late.
 void write_at_once(int out) {
   if (::isatty(out) == 0) ::setenv("PYTHONUNBUFFERED", "1", 0);
 }
@@ -85,12 +86,14 @@ bool read_int(int descriptor, int& value) {
 
 }  // namespace
 
-Child prepare_child(const std::vector<std::string>& command, const std::string& modules, Terminal& terminal, const Signals& signals) {
+Child prepare_child(const std::vector<std::string>& command, const std::string& modules, Terminal& terminal,
+                    const Signals& signals) {
   Child child;
   Pipe out, err, news, held, gate = make_pipe(), report = make_pipe();
   if (!terminal.output()) out = make_pipe();
   if (!terminal.errors()) err = make_pipe();
-  const Streams streams{terminal.interactive() ? terminal.slave() : -1, terminal.output() ? terminal.slave() : out.write.get(),
+  const Streams streams{terminal.interactive() ? terminal.slave() : -1,
+                        terminal.output() ? terminal.slave() : out.write.get(),
                         terminal.errors() ? terminal.slave() : err.write.get(), gate.read.get(), report.write.get()};
   if (terminal.interactive()) {
     news = make_pipe();

@@ -11,11 +11,11 @@
 
 namespace tocsin::adapters::wrap {
 
-// The command while it runs. Without a pseudo-terminal it is our direct child in our process group. Where keys go through one, it runs
-// in a session of its own, under a holder: a process that leads the session, so that Ctrl-Z stops the command (the kernel stops no
-// orphaned group) and its last output survives its end (the kernel flushes a terminal whose leader goes). The holder reports what
-// the result of waitpid, and stays until `hold` is closed. A stdout or stderr of ours that is not a terminal is a pipe.
-// Owned by the parent.
+// The command while it runs. Without a pseudo-terminal it is our direct child in our process group. Where keys go
+// through one, it runs in a session of its own, under a holder: a process that leads the session, so that Ctrl-Z stops
+// the command (the kernel stops no orphaned group) and its last output survives its end (the kernel flushes a terminal
+// whose leader goes). The holder reports what the result of waitpid, and stays until `hold` is closed. A stdout or
+// stderr of ours that is not a terminal is a pipe. Owned by the parent.
 struct Child {
   pid_t pid = -1;  // of the command itself
   pid_t holder = -1;
@@ -28,11 +28,11 @@ struct Child {
   [[nodiscard]] bool started() const noexcept { return pid > 0; }
 };
 
-// Forks, and leaves the command waiting at its gate: so that our preparations and the recorder's run side by side. The mask and
-// dispositions are the ones we were started with. Not started: no process was to be had, its errno is in exec_error.
-// modules: goes behind the command's PYTHONPATH, unless it is empty or already there.
-[[nodiscard]] Child prepare_child(const std::vector<std::string>& command, const std::string& modules, Terminal& terminal,
-                                  const Signals& signals);
+// Forks, and leaves the command waiting at its gate: so that our preparations and the recorder's run side by side. The
+// mask and dispositions are the ones we were started with. Not started: no process was to be had, its errno is in
+// exec_error. modules: goes behind the command's PYTHONPATH, unless it is empty or already there.
+[[nodiscard]] Child prepare_child(const std::vector<std::string>& command, const std::string& modules,
+                                  Terminal& terminal, const Signals& signals);
 
 // Opens the gate; returns when the command runs, or could not be.
 void release(Child& child);

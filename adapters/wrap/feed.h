@@ -8,10 +8,10 @@
 
 namespace tocsin::adapters::wrap {
 
-// One stream's way to the recorder: a pipe that the parent keeps open at both ends, so that it outlives a recorder, and a bounded
-// queue before it. Never blocks: bytes that find both full are dropped and counted, and a newline replaces them, so that the parts
-// around them are not read as one line.
-// Owned by the parent; the recorder gets the reading end with the fork.
+// One stream's way to the recorder: a pipe that the parent keeps open at both ends, so that it outlives a recorder, and
+// a bounded queue before it. Never blocks: bytes that find both full are dropped and counted, and a newline replaces
+// them, so that the parts around them are not read as one line. Owned by the parent; the recorder gets the reading end
+// with the fork.
 class Feed {
  public:
   static constexpr std::size_t pipe_bytes = 1u << 20;

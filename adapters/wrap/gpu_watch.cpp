@@ -38,11 +38,14 @@ constexpr int between_device_looks = 1000;  // ms
   for (;;) {
     const std::int64_t next = milliseconds() + between_device_looks;
     nvml->read(report);
-    for (std::int64_t left = next - milliseconds(); left > 0; left = next - milliseconds()) nvml->wait(static_cast<int>(left), report);
+    for (std::int64_t left = next - milliseconds(); left > 0; left = next - milliseconds())
+      nvml->wait(static_cast<int>(left), report);
   }
 }
 
-EntryBuilder::Member member_of(const GpuReport& report, const std::string& node) { return {stream::Level::gpu, 0, node, report.pci}; }
+EntryBuilder::Member member_of(const GpuReport& report, const std::string& node) {
+  return {stream::Level::gpu, 0, node, report.pci};
+}
 
 }  // namespace
 
@@ -53,7 +56,9 @@ bool visible(const char* devices, unsigned index, std::string_view uuid) {
     rest.remove_prefix(std::min(word.size() + 1, rest.size()));
     unsigned number = 0;
     const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
-    if (error == std::errc{} && end == word.data() + word.size() ? number == index : !word.empty() && uuid.starts_with(word)) return true;
+    if (error == std::errc{} && end == word.data() + word.size() ? number == index
+                                                                 : !word.empty() && uuid.starts_with(word))
+      return true;
   }
   return false;
 }
@@ -97,7 +102,8 @@ void GpuWatch::write(EntryBuilder& entry, stream::Time now, const std::string& n
   }
 }
 
-void GpuWatch::take(const GpuReport& report, EntryBuilder& entry, stream::Time now, const std::string& node, const OwnerOf& owner) {
+void GpuWatch::take(const GpuReport& report, EntryBuilder& entry, stream::Time now, const std::string& node,
+                    const OwnerOf& owner) {
   const std::string pci = report.pci;
   std::map<std::uint32_t, pid_t> ranks;
   for (unsigned i = 0; i < report.processes; ++i) {
@@ -105,10 +111,12 @@ void GpuWatch::take(const GpuReport& report, EntryBuilder& entry, stream::Time n
     if (of.ours) used_.insert(pci);
     if (of.rank) ranks.emplace(*of.rank, of.pid);
   }
-  if (used_.empty() ? !visible(::getenv("CUDA_VISIBLE_DEVICES"), report.index, report.uuid) : !used_.contains(pci)) return;
+  if (used_.empty() ? !visible(::getenv("CUDA_VISIBLE_DEVICES"), report.index, report.uuid) : !used_.contains(pci))
+    return;
   const auto gpu = member_of(report, node);
   const std::string index = std::to_string(report.index);
-  const EntryBuilder::Field names[] = {{"gpu_pci", 0, pci, true}, {"gpu_uuid", 0, report.uuid, true}, {"gpu_index", 0, index, true}};
+  const EntryBuilder::Field names[] = {
+      {"gpu_pci", 0, pci, true}, {"gpu_uuid", 0, report.uuid, true}, {"gpu_index", 0, index, true}};
   if (named_.insert(pci).second) entry.event(now, gpu, "member", names, "sampler");
   for (const auto& [rank, pid] : ranks) {
     if (!gpu_of_.emplace(rank, pci).second) continue;  // the first that it was seen on
@@ -122,12 +130,14 @@ void GpuWatch::take(const GpuReport& report, EntryBuilder& entry, stream::Time n
     case GpuReport::Kind::sample: {
       std::vector<EntryBuilder::Value> values;
       for (std::size_t i = 0; i < GpuReport::values; ++i)
-        if (report.value[i] != GpuReport::none) values.push_back({signal_of(static_cast<GpuReport::Value>(i)), report.value[i], {}, false});
+        if (report.value[i] != GpuReport::none)
+          values.push_back({signal_of(static_cast<GpuReport::Value>(i)), report.value[i], {}, false});
       if (!values.empty()) entry.sample(now, gpu, values, "sampler");
       return;
     }
     case GpuReport::Kind::xid: {
-      const EntryBuilder::Field fields[] = {{"code", static_cast<double>(report.xid), {}, false}, {"pci", 0, pci, true}};
+      const EntryBuilder::Field fields[] = {{"code", static_cast<double>(report.xid), {}, false},
+                                            {"pci", 0, pci, true}};
       return entry.event(now, gpu, "xid", fields, "kernel_log");
     }
     case GpuReport::Kind::lost: {

@@ -15,9 +15,9 @@
 
 namespace tocsin::adapters::wrap {
 
-// The GPUs of this machine, looked at once a second by a process of its own, since a GPU that is ill may block whoever asks. Where the
-// job's processes are seen on some GPUs, only these are written down; before, and where none can be known, all that the job may use.
-// Owned by the Recorder.
+// The GPUs of this machine, looked at once a second by a process of its own, since a GPU that is ill may block whoever
+// asks. Where the job's processes are seen on some GPUs, only these are written down; before, and where none can be
+// known, all that the job may use. Owned by the Recorder.
 class GpuWatch {
  public:
   ~GpuWatch();
@@ -25,22 +25,24 @@ class GpuWatch {
   void start();
   [[nodiscard]] int descriptor() const noexcept { return reports_.get(); }  // -1: there is nothing to wait for
 
-  // The rank that a process is, or is below; none: it is not of the job. In the second form: of the job, and of no rank.
+  // The rank that a process is, or is below; none: it is not of the job. In the second form: of the job, and of no
+  // rank.
   struct Owner {
     bool ours = false;
     std::optional<std::uint32_t> rank{};
     pid_t pid = 0;  // of the rank's process
   };
   using OwnerOf = std::function<Owner(pid_t)>;
-  // Writes what has been reported since: samples and errors of GPUs, and to which ranks they belong. `about` names the attempt that the
-  // entry is of.
+  // Writes what has been reported since: samples and errors of GPUs, and to which ranks they belong. `about` names the
+  // attempt that the entry is of.
   void write(schemas::EntryBuilder& entry, stream::Time now, const std::string& node, const OwnerOf& owner);
   // Errors of the driver are reported for these: that none came means none.
   void cover(schemas::EntryBuilder& entry, const std::string& node) const;
   void forget_ranks() { gpu_of_.clear(), named_.clear(); }  // a new attempt has its own members
 
  private:
-  void take(const GpuReport& report, schemas::EntryBuilder& entry, stream::Time now, const std::string& node, const OwnerOf& owner);
+  void take(const GpuReport& report, schemas::EntryBuilder& entry, stream::Time now, const std::string& node,
+            const OwnerOf& owner);
 
   pid_t pid_ = -1;
   Descriptor reports_;

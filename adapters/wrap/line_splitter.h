@@ -8,9 +8,9 @@
 
 namespace tocsin::adapters::wrap {
 
-// Splits the bytes of one stream into lines. A line ends at \n, \r or \r\n (progress bars redraw with \r). Nothing between two redraws is
-// not a line; an empty line that ends with \n is one. A line longer than `longest` is cut into pieces, which are counted.
-// Owned by the Recorder, one a stream. Bytes pass as they are: NUL and invalid UTF-8 too.
+// Splits the bytes of one stream into lines. A line ends at \n, \r or \r\n (progress bars redraw with \r). Nothing
+// between two redraws is not a line; an empty line that ends with \n is one. A line longer than `longest` is cut into
+// pieces, which are counted. Owned by the Recorder, one a stream. Bytes pass as they are: NUL and invalid UTF-8 too.
 class LineSplitter {
  public:
   static constexpr std::size_t longest = 64 * 1024;

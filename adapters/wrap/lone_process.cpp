@@ -17,7 +17,8 @@ bool stopped(const Process& process) { return process.state == 'T' || process.st
 
 }  // namespace
 
-std::optional<pid_t> LoneProcess::look(const std::unordered_map<pid_t, Process>& processes, pid_t command, stream::Time now) {
+std::optional<pid_t> LoneProcess::look(const std::unordered_map<pid_t, Process>& processes, pid_t command,
+                                       stream::Time now) {
   if (looked_ != stream::long_ago && now - looked_ < between_looks) return std::nullopt;
   static const double tick = 1.0 / static_cast<double>(::sysconf(_SC_CLK_TCK));
   const double seconds = looked_ == stream::long_ago ? 0 : stream::seconds(now - looked_);
@@ -27,12 +28,14 @@ std::optional<pid_t> LoneProcess::look(const std::unordered_map<pid_t, Process>&
     seen[pid] = {process.start, process.cpu_ticks};
     if (seconds == 0) continue;
     const auto before = before_.find(pid);
-    const std::uint64_t from = before != before_.end() && before->second.start == process.start ? before->second.cpu_ticks : 0;
+    const std::uint64_t from =
+        before != before_.end() && before->second.start == process.start ? before->second.cpu_ticks : 0;
     const double cores = stopped(process)           ? at_work
                          : process.cpu_ticks > from ? static_cast<double>(process.cpu_ticks - from) * tick / seconds
                                                     : 0;
     own[pid] = cores;
-    for (auto at = processes.find(pid); at != processes.end(); at = processes.find(at->second.parent)) with_children[at->first] += cores;
+    for (auto at = processes.find(pid); at != processes.end(); at = processes.find(at->second.parent))
+      with_children[at->first] += cores;
   }
   before_ = std::move(seen);
   looked_ = now;
@@ -54,9 +57,15 @@ std::optional<pid_t> LoneProcess::look(const std::unordered_map<pid_t, Process>&
 }
 
 bool launches_ranks(std::string_view command_line) {
-  constexpr std::string_view launchers[] = {
-      "torchrun", "torch.distributed.run", "torch.distributed.launch", "accelerate", "deepspeed", "horovodrun", "mpirun", "mpiexec",
-      "srun"};
+  constexpr std::string_view launchers[] = {"torchrun",
+                                            "torch.distributed.run",
+                                            "torch.distributed.launch",
+                                            "accelerate",
+                                            "deepspeed",
+                                            "horovodrun",
+                                            "mpirun",
+                                            "mpiexec",
+                                            "srun"};
   for (int word = 0; word < 4 && !command_line.empty(); ++word) {  // an interpreter and its options come first
     const std::size_t end = std::min(command_line.find('\0'), command_line.size());
     std::string_view name = command_line.substr(0, end);

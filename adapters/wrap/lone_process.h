@@ -12,14 +12,15 @@
 
 namespace tocsin::adapters::wrap {
 
-// Finds the process that does the command's work, if no process calls itself a rank. It is the command, or, as long as a process only
-// waits and exactly one of its children is at work, that child. None, if several children work below one that waits (they can be ranks
-// without a name), and if nothing works (a client of work that is done elsewhere).
-// Owned by the Recorder.
+// Finds the process that does the command's work, if no process calls itself a rank. It is the command, or, as long as
+// a process only waits and exactly one of its children is at work, that child. None, if several children work below one
+// that waits (they can be ranks without a name), and if nothing works (a client of work that is done elsewhere). Owned
+// by the Recorder.
 class LoneProcess {
  public:
   // At least some seconds apart; known from the second call on.
-  [[nodiscard]] std::optional<pid_t> look(const std::unordered_map<pid_t, Process>& processes, pid_t command, stream::Time now);
+  [[nodiscard]] std::optional<pid_t> look(const std::unordered_map<pid_t, Process>& processes, pid_t command,
+                                          stream::Time now);
 
  private:
   struct Seen {
@@ -29,7 +30,8 @@ class LoneProcess {
   stream::Time looked_ = stream::long_ago;
 };
 
-// Whether a command line (as /proc/PID/cmdline has it, NUL after each word) is a launcher's: its work is to start ranks.
+// Whether a command line (as /proc/PID/cmdline has it, NUL after each word) is a launcher's: its work is to start
+// ranks.
 [[nodiscard]] bool launches_ranks(std::string_view command_line);
 
 }  // namespace tocsin::adapters::wrap

@@ -137,7 +137,8 @@ void Nvml::State::find() {
     gpu.report.index = i;
     gpu.report.value.fill(GpuReport::none);
     PciInfo pci{};
-    if (call("nvmlDeviceGetHandleByIndex_v2", i, &gpu.device) != ok || call("nvmlDeviceGetPciInfo_v3", gpu.device, &pci) != ok) {
+    if (call("nvmlDeviceGetHandleByIndex_v2", i, &gpu.device) != ok ||
+        call("nvmlDeviceGetPciInfo_v3", gpu.device, &pci) != ok) {
       gpus.pop_back();  // without an address it has no name; the kernel's log reports it
       continue;
     }
@@ -166,14 +167,17 @@ void Nvml::State::sample(Gpu& gpu, const Report& report) {
   GpuReport out = gpu.report;
   unsigned number = 0, other = 0, pending = 0, failure = 0;
   unsigned long long wide = 0;
-  if (Utilization used{}; ask(gpu, report, "nvmlDeviceGetUtilizationRates", &used)) out.value[GpuReport::utilization] = used.gpu / 100.0;
+  if (Utilization used{}; ask(gpu, report, "nvmlDeviceGetUtilizationRates", &used))
+    out.value[GpuReport::utilization] = used.gpu / 100.0;
   if (Memory memory{}; ask(gpu, report, "nvmlDeviceGetMemoryInfo", &memory)) {
     out.value[GpuReport::memory_used] = static_cast<double>(memory.used);
-    if (memory.total > 0) out.value[GpuReport::memory_ratio] = static_cast<double>(memory.used) / static_cast<double>(memory.total);
+    if (memory.total > 0)
+      out.value[GpuReport::memory_ratio] = static_cast<double>(memory.used) / static_cast<double>(memory.total);
   }
   if (ask(gpu, report, "nvmlDeviceGetPowerUsage", &number)) out.value[GpuReport::power] = number / 1000.0;
   if (ask(gpu, report, "nvmlDeviceGetEnforcedPowerLimit", &number)) out.value[GpuReport::power_limit] = number / 1000.0;
-  if (ask(gpu, report, "nvmlDeviceGetTemperature", temperature_of_gpu, &number)) out.value[GpuReport::temperature] = number;
+  if (ask(gpu, report, "nvmlDeviceGetTemperature", temperature_of_gpu, &number))
+    out.value[GpuReport::temperature] = number;
   if (ask(gpu, report, "nvmlDeviceGetClockInfo", clock_of_sm, &number)) out.value[GpuReport::sm_clock] = number;
   // The newer name, and the one before it.
   if (call("nvmlDeviceGetCurrentClocksEventReasons", gpu.device, &wide) == ok ||
@@ -185,7 +189,8 @@ void Nvml::State::sample(Gpu& gpu, const Report& report) {
     out.value[GpuReport::ecc_corrected] = static_cast<double>(wide);
   if (ask(gpu, report, "nvmlDeviceGetTotalEccErrors", 1u, volatile_counter, &wide))
     out.value[GpuReport::ecc_uncorrected] = static_cast<double>(wide);
-  if (ask(gpu, report, "nvmlDeviceGetRemappedRows", &number, &other, &pending, &failure)) out.value[GpuReport::remap_failure] = failure;
+  if (ask(gpu, report, "nvmlDeviceGetRemappedRows", &number, &other, &pending, &failure))
+    out.value[GpuReport::remap_failure] = failure;
   if (reads % between_links == 0) sample_links(gpu, out, report);
   std::array<ProcessInfo, GpuReport::most_processes> running{};
   unsigned count = static_cast<unsigned>(running.size());
@@ -202,9 +207,12 @@ void Nvml::read(const Report& report) {
 }
 
 void Nvml::wait(int milliseconds, const Report& report) {
-  const bool waits = std::any_of(state_->gpus.begin(), state_->gpus.end(), [](const State::Gpu& gpu) { return gpu.report.events; });
+  const bool waits =
+      std::any_of(state_->gpus.begin(), state_->gpus.end(), [](const State::Gpu& gpu) { return gpu.report.events; });
   EventData data{};
-  const int result = waits ? state_->call("nvmlEventSetWait_v2", state_->events, &data, static_cast<unsigned>(milliseconds)) : timed_out;
+  const int result =
+      waits ? state_->call("nvmlEventSetWait_v2", state_->events, &data, static_cast<unsigned>(milliseconds))
+            : timed_out;
   if (result == ok && data.type == xid_event) {
     for (const State::Gpu& gpu : state_->gpus) {
       if (gpu.device != data.device) continue;

@@ -10,7 +10,8 @@
 
 namespace tocsin::adapters::wrap {
 
-// What NVML shows of one GPU, or one thing that happened. Plain bytes: it goes from one process to another as a datagram.
+// What NVML shows of one GPU, or one thing that happened. Plain bytes: it goes from one process to another as a
+// datagram.
 struct GpuReport {
   enum class Kind : std::uint8_t {
     sample,
@@ -53,8 +54,8 @@ struct GpuReport {
 // The names under which rules know the values, in their order.
 [[nodiscard]] std::string_view signal_of(GpuReport::Value value) noexcept;
 
-// NVIDIA's management library, found at run time: nothing of it is needed to build. A call that fails is a reason, and the rest goes on.
-// Any call can block for ever on a GPU that is ill, so a process of its own owns this.
+// NVIDIA's management library, found at run time: nothing of it is needed to build. A call that fails is a reason, and
+// the rest goes on. Any call can block for ever on a GPU that is ill, so a process of its own owns this.
 class Nvml {
  public:
   // Null: it is not installed, or does not start; `reason` says why.

@@ -5,9 +5,9 @@
 
 namespace tocsin::adapters::wrap {
 
-// Our stdout, stderr or pseudo-terminal, written without ever blocking in write(): bytes that it does not take now are held, and the
-// source is not read until they are written. The descriptor's flags are shared with other processes, so they stay unchanged: we call
-// poll() first, and give a pipe no more than it certainly takes. Owned by the parent.
+// Our stdout, stderr or pseudo-terminal, written without ever blocking in write(): bytes that it does not take now are
+// held, and the source is not read until they are written. The descriptor's flags are shared with other processes, so
+// they stay unchanged: we call poll() first, and give a pipe no more than it certainly takes. Owned by the parent.
 class Outlet {
  public:
   Outlet() = default;
@@ -17,7 +17,9 @@ class Outlet {
   void flush();
   [[nodiscard]] bool pending() const noexcept { return sent_ < held_.size(); }
   [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
-  [[nodiscard]] bool broken() const noexcept { return broken_; }    // its reader has ended: the command learns it as it would without us
+  [[nodiscard]] bool broken() const noexcept {
+    return broken_;
+  }  // its reader has ended: the command learns it as it would without us
   [[nodiscard]] bool hung_up() const noexcept { return hung_up_; }  // it was a terminal: what is written goes nowhere
   [[nodiscard]] bool at_line_start() const noexcept { return last_ == '\n'; }
 

@@ -30,7 +30,11 @@ std::string how(int status) {
 }  // namespace
 
 PassThrough::PassThrough(const Parts& parts)
-    : parts_(parts), our_out_(STDOUT_FILENO), our_err_(STDERR_FILENO), keys_(parts.terminal.master()), buffer_(read_bytes) {}
+    : parts_(parts),
+      our_out_(STDOUT_FILENO),
+      our_err_(STDERR_FILENO),
+      keys_(parts.terminal.master()),
+      buffer_(read_bytes) {}
 
 Outlet& PassThrough::screen() { return parts_.terminal.output() ? our_out_ : our_err_; }
 
@@ -68,7 +72,8 @@ void PassThrough::keys(const Child& child) {
   const ssize_t size = ::read(STDIN_FILENO, buffer_.data(), 4096);
   if (size > 0) {
     const std::string_view typed{buffer_.data(), static_cast<std::size_t>(size)};
-    if (typed.find(parts_.terminal.interrupt()) != typed.npos) parts_.state.asked_at = stream::nanoseconds(parts_.clock.now());
+    if (typed.find(parts_.terminal.interrupt()) != typed.npos)
+      parts_.state.asked_at = stream::nanoseconds(parts_.clock.now());
     keys_.write(typed);
   } else if (size == 0 || (errno != EAGAIN && errno != EINTR)) {
     keys_open_ = false;
@@ -218,7 +223,8 @@ bool PassThrough::drained() const {
   return true;
 }
 
-// A descendant lives on and still holds the command's output: it goes on to ours as it would without us, while we end on time.
+// A descendant lives on and still holds the command's output: it goes on to ours as it would without us, while we end
+// on time.
 void PassThrough::leave_the_rest(Child& child) {
   for (const Descriptor* end : {&child.out, &child.err}) {
     if (!*end) continue;
@@ -306,7 +312,8 @@ void PassThrough::settle(std::chrono::milliseconds recorder_wait, std::chrono::m
     if (!interrupted_) parts_.engine.kill();
   }
   if (parts_.state.dropped > 0)
-    say(std::to_string(parts_.state.dropped) + " bytes of output came faster than they could be recorded, and are not in the journal");
+    say(std::to_string(parts_.state.dropped) +
+        " bytes of output came faster than they could be recorded, and are not in the journal");
   parts_.notes.finish(our_err_, screen(), parts_.terminal.raw());
   for (const Time due = parts_.clock.now() + 1s; our_err_.pending() && parts_.clock.now() < due;) turn(nullptr, due);
 }

@@ -16,9 +16,9 @@
 
 namespace tocsin::adapters::wrap {
 
-// The parent's work while the command runs: passes its bytes to our stdout and stderr and to the recorder's feeds, our keys and signals
-// to it, and waits for it. Never waits for the recorder or the engine, and needs neither; restarts them when they end.
-// Runs in the parent, owned by wrap().
+// The parent's work while the command runs: passes its bytes to our stdout and stderr and to the recorder's feeds, our
+// keys and signals to it, and waits for it. Never waits for the recorder or the engine, and needs neither; restarts
+// them when they end. Runs in the parent, owned by wrap().
 class PassThrough {
  public:
   struct Parts {
@@ -38,7 +38,8 @@ class PassThrough {
 
   void run(Child& child);  // until the command has ended and its last output is out
   // The recorder's and then the engine's end, each within its time; a signal that asks to end cuts both short.
-  void settle(std::chrono::milliseconds recorder_wait, std::chrono::milliseconds engine_wait, const std::function<void()>& engine_may_end);
+  void settle(std::chrono::milliseconds recorder_wait, std::chrono::milliseconds engine_wait,
+              const std::function<void()>& engine_may_end);
   void say(std::string_view line);
 
  private:

@@ -69,7 +69,8 @@ constexpr Call calls[] = {
 #endif
 };
 
-// A thread that waits for other processes or threads sleeps in one of these; a sleep of its own, a file or a device is no such wait.
+// A thread that waits for other processes or threads sleeps in one of these; a sleep of its own, a file or a device is
+// no such wait.
 constexpr long waiting_calls[] = {
     SYS_futex, SYS_ppoll,  SYS_pselect6,   SYS_epoll_pwait, SYS_recvfrom, SYS_recvmsg,
 #ifdef SYS_poll
@@ -124,7 +125,8 @@ void ProcProbe::look_for_waits(bool sleeps, ProcReading& reading) {
       std::from_chars(text.data(), text.data() + text.size(), number);  // "running", or -1: in no call
       reading.wait_syscall = none;
       if (sleeps && number >= 0) {
-        const auto* call = std::find_if(std::begin(calls), std::end(calls), [&](const Call& c) { return c.number == number; });
+        const auto* call =
+            std::find_if(std::begin(calls), std::end(calls), [&](const Call& c) { return c.number == number; });
         number_ = call == std::end(calls) ? std::to_string(number) : std::string{call->name};
         reading.wait_syscall = number_;
       }
@@ -166,7 +168,8 @@ std::optional<ProcReading> ProcProbe::read(stream::Time now) {
   if (glances_ >= least_glances) reading.wait_share = static_cast<double>(waits_) / glances_;
   glances_ = waits_ = 0;
   if (stat->state == 'Z')
-    reading.exit_status = WIFSIGNALED(stat->exit_status) ? 128 + WTERMSIG(stat->exit_status) : WEXITSTATUS(stat->exit_status);
+    reading.exit_status =
+        WIFSIGNALED(stat->exit_status) ? 128 + WTERMSIG(stat->exit_status) : WEXITSTATUS(stat->exit_status);
   reading.resident_bytes = static_cast<double>(stat->resident_pages) * page;
   look_for_waits(stat->state == 'S' || stat->state == 'D', reading);
   return reading;

@@ -12,19 +12,21 @@
 
 namespace tocsin::adapters::wrap {
 
-// What /proc shows of one process. Absent (empty) is what cannot be known: a share at the first look, waits that we may not see.
+// What /proc shows of one process. Absent (empty) is what cannot be known: a share at the first look, waits that we may
+// not see.
 struct ProcReading {
   std::optional<double> cpu;      // cores that it and its threads used since the last look
   std::string_view state;         // running sleeping disk_sleep stopped zombie traced
   std::string_view wait_syscall;  // the system call that its main thread sleeps in; "none": it does not
   std::string_view wait_channel;  // the kernel's function that it sleeps in; "none": it does not
   double resident_bytes = 0;
-  std::optional<double> wait_share;   // of the glances since the last look: its main thread slept in a call that waits for others
+  std::optional<double>
+      wait_share;  // of the glances since the last look: its main thread slept in a call that waits for others
   std::optional<double> exit_status;  // of a zombie: its code, or 128 and the signal
 };
 
-// One process under observation, through files of /proc that stay open: they never mean another process with the same pid.
-// Owned by the Recorder.
+// One process under observation, through files of /proc that stay open: they never mean another process with the same
+// pid. Owned by the Recorder.
 class ProcProbe {
  public:
   explicit ProcProbe(pid_t pid);

@@ -6,7 +6,8 @@ namespace tocsin::adapters::wrap {
 
 std::optional<ProcStat> parse_stat(std::string_view text) noexcept {
   const std::size_t open = text.find('('), close = text.rfind(')');
-  if (open == std::string_view::npos || close == std::string_view::npos || close < open || close + 2 >= text.size()) return std::nullopt;
+  if (open == std::string_view::npos || close == std::string_view::npos || close < open || close + 2 >= text.size())
+    return std::nullopt;
   ProcStat stat;
   stat.name = text.substr(open + 1, close - open - 1);
   std::string_view rest = text.substr(close + 2);

@@ -34,7 +34,8 @@ std::optional<std::string_view> variable(std::string_view environment, std::stri
   while (!environment.empty()) {
     const std::size_t end = std::min(environment.find('\0'), environment.size());
     const std::string_view entry = environment.substr(0, end);
-    if (entry.size() > name.size() && entry[name.size()] == '=' && entry.starts_with(name)) return entry.substr(name.size() + 1);
+    if (entry.size() > name.size() && entry[name.size()] == '=' && entry.starts_with(name))
+      return entry.substr(name.size() + 1);
     environment.remove_prefix(std::min(end + 1, environment.size()));
   }
   return std::nullopt;
@@ -51,7 +52,8 @@ std::optional<std::uint32_t> number(std::optional<std::string_view> text) {
 std::string path_of(pid_t pid, const char* file) { return "/proc/" + std::to_string(pid) + '/' + file; }
 
 bool is_shell(std::string_view name) {
-  constexpr std::string_view shells[] = {"sh", "bash", "dash", "zsh", "ksh", "fish", "busybox", "timeout", "time", "numactl"};
+  constexpr std::string_view shells[] = {"sh",   "bash",    "dash",    "zsh",  "ksh",
+                                         "fish", "busybox", "timeout", "time", "numactl"};
   return std::find(std::begin(shells), std::end(shells), name) != std::end(shells);
 }
 
@@ -70,7 +72,9 @@ std::optional<Identity> identity_in(std::string_view environment, std::string_vi
     const auto rank = number(text);
     if (!rank || *rank >= most_ranks || text == variable(ours, launchers[kind].rank)) continue;
     const auto size = number(variable(environment, launchers[kind].world_size));
-    if (kind == local && (!size || *size < 2 || *rank >= *size || number(variable(environment, "NODE_RANK")).value_or(0) != 0)) continue;
+    if (kind == local &&
+        (!size || *size < 2 || *rank >= *size || number(variable(environment, "NODE_RANK")).value_or(0) != 0))
+      continue;
     return Identity{*rank, size && *size <= most_ranks ? *size : 0, static_cast<std::uint8_t>(kind)};
   }
   return std::nullopt;
@@ -153,8 +157,15 @@ void ProcessTree::list() {
       const Descriptor file{::open(path_of(pid, "stat").c_str(), O_RDONLY | O_CLOEXEC)};
       const auto stat = file ? parse_stat(read_again(file.get(), buffer)) : std::nullopt;
       if (stat)
-        unknown.push_back({Process{
-            pid, stat->parent, stat->start_ticks, stat->environment, stat->cpu_ticks, stat->state, std::string{stat->name}, {}, false}});
+        unknown.push_back({Process{pid,
+                                   stat->parent,
+                                   stat->start_ticks,
+                                   stat->environment,
+                                   stat->cpu_ticks,
+                                   stat->state,
+                                   std::string{stat->name},
+                                   {},
+                                   false}});
     }
   }
   descendants_ = std::move(descendants);

@@ -23,8 +23,8 @@ struct Identity {
   friend bool operator==(const Identity& a, const Identity& b) noexcept { return a.rank == b.rank && a.kind == b.kind; }
 };
 
-// Reads an environment in the form of /proc/PID/environ, NUL after each entry. A variable that `ours` has with the same value is ignored:
-// it was set before the command began.
+// Reads an environment in the form of /proc/PID/environ, NUL after each entry. A variable that `ours` has with the same
+// value is ignored: it was set before the command began.
 [[nodiscard]] std::optional<Identity> identity_in(std::string_view environment, std::string_view ours);
 
 // A descendant of wrap.
@@ -44,9 +44,9 @@ struct Process {
 // A file of /proc, or as much as is allowed.
 [[nodiscard]] std::string read_whole(const std::string& path, std::size_t most);
 
-// The descendants of wrap, found by looking through /proc for processes that were not there before; a quiet machine costs one read.
-// Orphans come to wrap (it is their subreaper), so none is lost. An environment is read once a process, and again after an exec as
-// long as the process is no rank and below none. Owned by the Recorder.
+// The descendants of wrap, found by looking through /proc for processes that were not there before; a quiet machine
+// costs one read. Orphans come to wrap (it is their subreaper), so none is lost. An environment is read once a process,
+// and again after an exec as long as the process is no rank and below none. Owned by the Recorder.
 class ProcessTree {
  public:
   explicit ProcessTree(pid_t root);
@@ -57,7 +57,8 @@ class ProcessTree {
   [[nodiscard]] const std::unordered_map<pid_t, Process>& processes() const noexcept { return descendants_; }
   // We run inside one of several ranks ourselves: a process without a rank here is not alone.
   [[nodiscard]] bool among_ranks() const;
-  // A shell that was started as a rank only waits: the process it runs, once that is some seconds old; else the pid itself.
+  // A shell that was started as a rank only waits: the process it runs, once that is some seconds old; else the pid
+  // itself.
   [[nodiscard]] pid_t worker_of(pid_t pid) const;
 
  private:

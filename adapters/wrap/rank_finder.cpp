@@ -12,7 +12,8 @@ Legacy::Rank* RankFinder::find(std::uint32_t rank) noexcept {
 
 bool RankFinder::seen(const Process& process) const noexcept {
   const auto known = ranks();
-  return std::any_of(known.begin(), known.end(), [&](const Legacy::Rank& r) { return r.pid == process.pid && r.start == process.start; });
+  return std::any_of(known.begin(), known.end(),
+                     [&](const Legacy::Rank& r) { return r.pid == process.pid && r.start == process.start; });
 }
 
 bool RankFinder::all_gone() const noexcept {
@@ -45,7 +46,8 @@ std::span<const RankFinder::Change> RankFinder::look(const std::unordered_map<pi
   });
   for (const Process* process : candidates_) {
     Legacy::Rank* known = find(process->identity->rank);
-    if (known != nullptr && known->alive && !legacy_.assumed) continue;  // a second process of a live rank: it waits for its turn
+    if (known != nullptr && known->alive && !legacy_.assumed)
+      continue;  // a second process of a live rank: it waits for its turn
     if (known == nullptr && legacy_.count == Legacy::most_ranks) continue;
     if (legacy_.assumed || (known != nullptr && all_gone())) {
       legacy_.assumed = false;

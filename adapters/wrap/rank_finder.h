@@ -9,10 +9,11 @@
 
 namespace tocsin::adapters::wrap {
 
-// The rank processes of the running attempt, out of the processes that call themselves ranks. When all of them have gone and a rank
-// of theirs appears anew, the ranks were restarted: a new attempt. One that is replaced while others live on is the same attempt.
-// A command of which no process calls itself a rank may be assumed to be rank 0 of 1: until one does, which is then a new attempt.
-// Owned by the Recorder; keeps what it knows in the Legacy, so that the next recorder goes on with it.
+// The rank processes of the running attempt, out of the processes that call themselves ranks. When all of them have
+// gone and a rank of theirs appears anew, the ranks were restarted: a new attempt. One that is replaced while others
+// live on is the same attempt. A command of which no process calls itself a rank may be assumed to be rank 0 of 1:
+// until one does, which is then a new attempt. Owned by the Recorder; keeps what it knows in the Legacy, so that the
+// next recorder goes on with it.
 class RankFinder {
  public:
   explicit RankFinder(Legacy& legacy) : legacy_(legacy) {}

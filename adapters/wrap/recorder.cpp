@@ -45,7 +45,9 @@ Recorder::Recorder(const RecorderSetup& setup)
 
 Recorder::~Recorder() = default;
 
-void Recorder::about_attempt() { entry_.about(setup_.job, setup_.options->attempts + std::to_string(setup_.legacy->attempt), setup_.node); }
+void Recorder::about_attempt() {
+  entry_.about(setup_.job, setup_.options->attempts + std::to_string(setup_.legacy->attempt), setup_.node);
+}
 
 // The pack, the start, and the first coverage: on disk before the command runs.
 void Recorder::begin() {
@@ -126,7 +128,8 @@ void Recorder::add_rank(std::uint32_t rank, pid_t pid) {
   // Output that goes into a file of its own is not covered.
   char out[64], err[64];
   const std::string at = "/proc/" + std::to_string(pid) + "/fd/";
-  const ssize_t out_size = ::readlink((at + '1').c_str(), out, sizeof out), err_size = ::readlink((at + '2').c_str(), err, sizeof err);
+  const ssize_t out_size = ::readlink((at + '1').c_str(), out, sizeof out),
+                err_size = ::readlink((at + '2').c_str(), err, sizeof err);
   const auto elsewhere = [](const char* name, ssize_t size) {
     const std::string_view target{name, static_cast<std::size_t>(std::max<ssize_t>(size, 0))};
     return target.starts_with('/') && !target.starts_with("/dev/pts/");
@@ -144,8 +147,10 @@ void Recorder::drop_rank(const Rank& rank, Time now) {
   finder_.gone(rank.rank);
   std::vector<EntryBuilder::Field> fields;
   if (rank.pid == state_.child && state_.ended) {
-    if (WIFEXITED(state_.status)) fields.push_back({"code", static_cast<double>(WEXITSTATUS(state_.status)), {}, false});
-    if (WIFSIGNALED(state_.status)) fields.push_back({"signal", static_cast<double>(WTERMSIG(state_.status)), {}, false});
+    if (WIFEXITED(state_.status))
+      fields.push_back({"code", static_cast<double>(WEXITSTATUS(state_.status)), {}, false});
+    if (WIFSIGNALED(state_.status))
+      fields.push_back({"signal", static_cast<double>(WTERMSIG(state_.status)), {}, false});
   }
   entry_.event(now, member(rank.rank), "exit", fields, "sampler");
   changed_ = now;
@@ -155,7 +160,8 @@ void Recorder::find_ranks(Time now) {
   if (now < next_look_) return;
   next_look_ = now + (now - changed_ < look_often ? 900ms : 4900ms);
   tree_->look();
-  if ((finder_.assumed() || finder_.all_gone()) && !tree_->among_ranks()) tree_->name(unnamed_.look(tree_->processes(), state_.child, now));
+  if ((finder_.assumed() || finder_.all_gone()) && !tree_->among_ranks())
+    tree_->name(unnamed_.look(tree_->processes(), state_.child, now));
   tell_ranks(finder_.look(tree_->processes()), now);
   if (finder_.ranks().empty() || finder_.assumed()) look_for_lone_process(now);
   for (Rank& rank : ranks_) {
@@ -176,7 +182,8 @@ void Recorder::tell_ranks(std::span<const RankFinder::Change> changes, Time now)
     }
     if (change.kind == RankFinder::Change::Kind::appeared) {
       add_rank(change.rank, change.pid);
-      const EntryBuilder::Field fields[] = {{"node", 0, setup_.node, true}, {"pid", static_cast<double>(change.pid), {}, false}};
+      const EntryBuilder::Field fields[] = {{"node", 0, setup_.node, true},
+                                            {"pid", static_cast<double>(change.pid), {}, false}};
       entry_.event(now, member(change.rank), "member", fields, "sampler");
       next_coverage_ = now;
     } else {
@@ -191,13 +198,15 @@ void Recorder::tell_ranks(std::span<const RankFinder::Change> changes, Time now)
 // A job of one process needs no launcher, and has no RANK.
 void Recorder::look_for_lone_process(Time now) {
   const auto command = tree_->processes().find(state_.child);
-  if (command == tree_->processes().end() || state_.ended || now - setup_.clock.start() < setup_.options->lone_after) return;
+  if (command == tree_->processes().end() || state_.ended || now - setup_.clock.start() < setup_.options->lone_after)
+    return;
   if (tree_->among_ranks() || (finder_.assumed() && (ranks_.empty() || ranks_.front().worker))) return;
   const auto pid = lone_.look(tree_->processes(), command->first, now);
   if (!pid || launches_ranks(command_line(*pid))) return;
   if (!finder_.assumed()) {
     finder_.assume(command->second);
-    const RankFinder::Change changes[] = {{RankFinder::Change::Kind::world_size}, {RankFinder::Change::Kind::appeared, 0, command->first}};
+    const RankFinder::Change changes[] = {{RankFinder::Change::Kind::world_size},
+                                          {RankFinder::Change::Kind::appeared, 0, command->first}};
     tell_ranks(changes, now);
   }
   if (*pid != command->first) ranks_.front().worker = std::make_unique<ProcProbe>(*pid);
@@ -241,10 +250,12 @@ void Recorder::finish() {
     const int number = exited ? WEXITSTATUS(state_.status) : WTERMSIG(state_.status);
     const bool cancelled = !exited && (state_.asked_to_end || number == SIGINT);
     // A launcher that is asked to end exits with a status of its own, as one does that failed before it was asked.
-    const bool asked = state_.asked_at != 0 && state_.ended_at - state_.asked_at < std::chrono::nanoseconds{ends_within}.count();
+    const bool asked =
+        state_.asked_at != 0 && state_.ended_at - state_.asked_at < std::chrono::nanoseconds{ends_within}.count();
     const std::string_view reason = exited && number == 0 ? "completed" : cancelled ? "cancelled" : "failed";
-    const EntryBuilder::Field fields[] = {
-        {"reason", 0, reason, true}, {exited ? "code" : "signal", static_cast<double>(number), {}, false}, {"asked", 1, {}, false}};
+    const EntryBuilder::Field fields[] = {{"reason", 0, reason, true},
+                                          {exited ? "code" : "signal", static_cast<double>(number), {}, false},
+                                          {"asked", 1, {}, false}};
     about_attempt();
     const Time ended = std::min(stream::at_nanoseconds(state_.ended_at), now);
     if (!exited && !cancelled) {  // as a shell would report it
@@ -276,7 +287,8 @@ int Recorder::run() {
   about_attempt();
   for (Rank& rank : ranks_) {
     const auto known = finder_.ranks();
-    const auto at = std::find_if(known.begin(), known.end(), [&](const Legacy::Rank& r) { return r.rank == rank.rank; });
+    const auto at =
+        std::find_if(known.begin(), known.end(), [&](const Legacy::Rank& r) { return r.rank == rank.rank; });
     if (rank.probe->start() == at->start) continue;
     drop_rank(rank, setup_.clock.now());
     rank.pid = 0;
@@ -294,7 +306,8 @@ int Recorder::run() {
       if (!named) recording_.sync(Recording::Sync::all);
       named = true;
       if (!tidied) {
-        const std::uint64_t others = setup_.options->state_bytes - std::min(setup_.options->state_bytes, setup_.options->journal_bytes);
+        const std::uint64_t others =
+            setup_.options->state_bytes - std::min(setup_.options->state_bytes, setup_.options->journal_bytes);
         remove_oldest_runs(setup_.state, others);
         tidied = true;
       }

@@ -40,9 +40,9 @@ struct RecorderSetup {
   Legacy* legacy = nullptr;
 };
 
-// The recorder is the only writer of the journal: lines as they come, /proc once a second, coverage every ten, a beat a second, and at the
-// end the exit status and the seal. If the parent dies it seals without an end: the exit status is then unknown.
-// Runs in a process of its own, owned by it.
+// The recorder is the only writer of the journal: lines as they come, /proc once a second, coverage every ten, a beat a
+// second, and at the end the exit status and the seal. If the parent dies it seals without an end: the exit status is
+// then unknown. Runs in a process of its own, owned by it.
 class Recorder {
  public:
   explicit Recorder(const RecorderSetup& setup);
@@ -100,7 +100,8 @@ class Recorder {
   Reload reload_;
   RunState state_;
   bool parent_gone_ = false;
-  stream::Time next_second_, next_glance_ = stream::long_ago, next_look_ = stream::long_ago, next_coverage_ = stream::long_ago, changed_;
+  stream::Time next_second_, next_glance_ = stream::long_ago, next_look_ = stream::long_ago,
+                             next_coverage_ = stream::long_ago, changed_;
   std::uint64_t dropped_reported_ = 0;
   unsigned glances_ = 0;
   std::vector<char> buffer_;

@@ -30,7 +30,8 @@ std::optional<double> Recorder::cpu_below(Rank& rank, Time now) const {
   std::uint64_t ticks = 0;
   for (const auto& [pid, process] : processes) {
     bool below = false;
-    for (auto at = processes.find(process.parent); at != processes.end() && !below; at = processes.find(at->second.parent))
+    for (auto at = processes.find(process.parent); at != processes.end() && !below;
+         at = processes.find(at->second.parent))
       below = at->first == root;
     if (!below) continue;
     const auto stat = parse_stat(read_whole("/proc/" + std::to_string(pid) + "/stat", 1));
@@ -54,7 +55,8 @@ void Recorder::sample(Time now) {
   entry_.clear();
   entry_.about(setup_.job, {}, setup_.node);
   if (const auto memory = memory_->read()) {
-    const EntryBuilder::Value values[] = {{"host_memory_used", memory->used, {}, false}, {"host_memory_limit", memory->limit, {}, false}};
+    const EntryBuilder::Value values[] = {{"host_memory_used", memory->used, {}, false},
+                                          {"host_memory_limit", memory->limit, {}, false}};
     entry_.sample(now, {stream::Level::node, 0, setup_.node, {}}, values, "sampler");
   }
   for (Rank& rank : ranks_) {
@@ -64,12 +66,13 @@ void Recorder::sample(Time now) {
       if (auto of_worker = rank.worker->read(now)) rank.reading = of_worker;
       else rank.worker.reset();
     }
-    const EntryBuilder::Value values[] = {{"process_rss", rank.reading->resident_bytes, {}, false},
-                                          {"wait_share", rank.reading->wait_share.value_or(stream::absent), {}, false},
-                                          {"children_cpu", cpu_below(rank, now).value_or(stream::absent), {}, false},
-                                          {"process_cpu", rank.reading->cpu.value_or(stream::absent), {}, false},
-                                          {"process_pid", static_cast<double>((rank.worker ? *rank.worker : *rank.probe).pid()), {}, false},
-                                          {"process_state", 0, rank.reading->state, true}};
+    const EntryBuilder::Value values[] = {
+        {"process_rss", rank.reading->resident_bytes, {}, false},
+        {"wait_share", rank.reading->wait_share.value_or(stream::absent), {}, false},
+        {"children_cpu", cpu_below(rank, now).value_or(stream::absent), {}, false},
+        {"process_cpu", rank.reading->cpu.value_or(stream::absent), {}, false},
+        {"process_pid", static_cast<double>((rank.worker ? *rank.worker : *rank.probe).pid()), {}, false},
+        {"process_state", 0, rank.reading->state, true}};
     entry_.sample(now, member(rank.rank), values, "sampler");
   }
   for (const auto& [signal, wait] :
@@ -113,7 +116,8 @@ void Recorder::look_at_gpus() {
   about_attempt();
   gpus_.write(entry_, setup_.clock.now(), setup_.node, [this](pid_t pid) {
     GpuWatch::Owner owner;
-    for (auto at = tree_->processes().find(pid); at != tree_->processes().end(); at = tree_->processes().find(at->second.parent)) {
+    for (auto at = tree_->processes().find(pid); at != tree_->processes().end();
+         at = tree_->processes().find(at->second.parent)) {
       owner.ours = true;
       const auto rank = std::find_if(ranks_.begin(), ranks_.end(), [&](const Rank& r) { return r.pid == at->first; });
       if (rank == ranks_.end()) continue;

@@ -14,7 +14,8 @@ namespace tocsin::adapters::wrap {
 namespace {
 constexpr stream::Duration longest_wait = std::chrono::seconds{30};
 constexpr std::uint64_t least_segment = 1u << 20;  // many times what each begins with
-// After a failure, recording goes on only where this fits: a disk that takes beats and no lines would make a job look silent.
+// After a failure, recording goes on only where this fits: a disk that takes beats and no lines would make a job look
+// silent.
 constexpr std::uint64_t least_space = 256u << 10;
 }  // namespace
 
@@ -53,7 +54,8 @@ bool Recording::ready() {
   return true;
 }
 
-// What the recorder before us carried is at the beginning of the newest segment. It may have been killed before it wrote that.
+// What the recorder before us carried is at the beginning of the newest segment. It may have been killed before it
+// wrote that.
 void Recording::read_carried() {
   const auto segments = journal::segments(directory_);
   auto reader = journal::Reader::open(directory_);
@@ -62,7 +64,8 @@ void Recording::read_carried() {
   std::uint64_t end = std::numeric_limits<std::uint64_t>::max();
   for (auto segment = segments->rbegin(); segment != segments->rend() && carried_.empty(); end = segment++->position) {
     if (!log.seek(static_cast<stream::Position>(segment->position))) return;
-    for (auto entry = log.next(); entry && *entry && static_cast<std::uint64_t>((*entry)->position) < end; entry = log.next())
+    for (auto entry = log.next(); entry && *entry && static_cast<std::uint64_t>((*entry)->position) < end;
+         entry = log.next())
       carried_.add(**entry, log.message());
   }
   while (carried_.forget_replaced(clock_.now())) {}
@@ -74,7 +77,8 @@ void Recording::append(schemas::EntryBuilder& entry) {
   entry.produced_by("wrap", epoch_, ++sequence_);
   const stream::Entry& whole = entry.entry();
   const auto bytes = encoder_.encode(whole);
-  // What later segments begin with is kept although it is lost here. A recorder that was started again reads first what there is of it.
+  // What later segments begin with is kept although it is lost here. A recorder that was started again reads first what
+  // there is of it.
   bool carry = (writes || epoch_ == 0 || !carried_.empty()) && carried_.add(whole, bytes);
   if (carried_.forget_replaced(clock_.now())) carry = true;
   entry.clear();
@@ -89,7 +93,8 @@ void Recording::append(schemas::EntryBuilder& entry) {
   }
   if (carry) writer_->carry(carried_.messages());
   wait_ = std::chrono::seconds{1};
-  if (complained_) ::fprintf(stderr, "tocsin: recording goes on; %llu entries are missing\n", static_cast<unsigned long long>(lost_));
+  if (complained_)
+    ::fprintf(stderr, "tocsin: recording goes on; %llu entries are missing\n", static_cast<unsigned long long>(lost_));
   complained_ = false;
 }
 

@@ -12,20 +12,22 @@
 
 namespace tocsin::adapters::wrap {
 
-// The journal as the Recorder writes it. What cannot be written (a full disk) is lost and counted, and the journal is opened again
-// after a while, behind its last whole frame, so a fault of the disk costs only the recording. Owned by the Recorder.
+// The journal as the Recorder writes it. What cannot be written (a full disk) is lost and counted, and the journal is
+// opened again after a while, behind its last whole frame, so a fault of the disk costs only the recording. Owned by
+// the Recorder.
 class Recording {
  public:
   Recording(std::filesystem::path directory, std::uint64_t most_bytes, RunClock clock, std::uint32_t epoch);
 
   // Stamps the entry, writes it and empties the builder. An empty entry is not written.
   void append(schemas::EntryBuilder& entry);
-  // `frames`: without the directory's entry for a new segment, which the file systems in use write with it and none has promised.
+  // `frames`: without the directory's entry for a new segment, which the file systems in use write with it and none has
+  // promised.
   enum class Sync { frames, all };
   void sync(Sync what);
   [[nodiscard]] bool working() const noexcept { return writer_.has_value(); }
   void finishes() noexcept { retry_ = stream::long_ago, finishes_ = true; }  // what comes last is worth an attempt
-  void report_lost();                                                        // where the disk did not take the last entries
+  void report_lost();  // where the disk did not take the last entries
 
  private:
   [[nodiscard]] bool ready();

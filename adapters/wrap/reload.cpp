@@ -54,7 +54,8 @@ void Reload::start(const Load& load) {
 std::optional<stream::Result<PackRecord>> Reload::poll() {
   char buffer[16384];
   ssize_t size;
-  while ((size = ::read(answer_.get(), buffer, sizeof buffer)) > 0) bytes_.append(buffer, static_cast<std::size_t>(size));
+  while ((size = ::read(answer_.get(), buffer, sizeof buffer)) > 0)
+    bytes_.append(buffer, static_cast<std::size_t>(size));
   if (size < 0 && (errno == EAGAIN || errno == EINTR)) return std::nullopt;
   answer_.close();
   int status = 0;

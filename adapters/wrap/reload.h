@@ -11,8 +11,8 @@
 
 namespace tocsin::adapters::wrap {
 
-// Loading and checking rules takes a while and may go wrong in any way: it is done in a process of its own, whose answer comes through
-// a pipe, so that lines and beats go on meanwhile. Owned by the Recorder; one at a time.
+// Loading and checking rules takes a while and may go wrong in any way: it is done in a process of its own, whose
+// answer comes through a pipe, so that lines and beats go on meanwhile. Owned by the Recorder; one at a time.
 class Reload {
  public:
   using Load = std::function<stream::Result<PackRecord>()>;

@@ -8,11 +8,12 @@
 
 namespace tocsin::adapters::wrap {
 
-// The clock of one run: the wall time at its start plus CLOCK_BOOTTIME since, so that it never steps and counts suspended time.
-// Made once by the parent; the processes forked from it go on with the same one.
+// The clock of one run: the wall time at its start plus CLOCK_BOOTTIME since, so that it never steps and counts
+// suspended time. Made once by the parent; the processes forked from it go on with the same one.
 class RunClock {
  public:
-  RunClock() noexcept : wall_(std::chrono::time_point_cast<stream::Duration>(std::chrono::system_clock::now())), boot_(boot_time()) {}
+  RunClock() noexcept
+      : wall_(std::chrono::time_point_cast<stream::Duration>(std::chrono::system_clock::now())), boot_(boot_time()) {}
 
   [[nodiscard]] stream::Time now() const noexcept { return wall_ + (boot_time() - boot_); }
   [[nodiscard]] stream::Time start() const noexcept { return wall_; }
@@ -29,7 +30,8 @@ class RunClock {
   stream::Duration boot_;
 };
 
-// The timeout of poll() that wakes at `due`: 0 when it is past, -1 for never. Rounded up, so that no caller wakes early and spins.
+// The timeout of poll() that wakes at `due`: 0 when it is past, -1 for never. Rounded up, so that no caller wakes early
+// and spins.
 [[nodiscard]] inline int milliseconds_until(stream::Time due, stream::Time now) noexcept {
   if (due == stream::never) return -1;
   if (due <= now) return 0;

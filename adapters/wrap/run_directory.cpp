@@ -26,7 +26,8 @@ namespace tocsin::adapters::wrap {
 namespace fs = std::filesystem;
 
 fs::path state_directory() {
-  if (const char* given = std::getenv("XDG_STATE_HOME"); given != nullptr && *given == '/') return fs::path{given} / "tocsin";
+  if (const char* given = std::getenv("XDG_STATE_HOME"); given != nullptr && *given == '/')
+    return fs::path{given} / "tocsin";
   const char* home = std::getenv("HOME");
   if (home == nullptr || *home != '/') {
     const passwd* user = ::getpwuid(::getuid());
@@ -87,7 +88,8 @@ std::optional<stream::Time> start_of(long pid) {
   const long ticks = ::sysconf(_SC_CLK_TCK);
   if (!stat || ticks <= 0) return std::nullopt;
   const RunClock clock;
-  return clock.start() - (clock.since_boot() - stream::from_seconds(static_cast<double>(stat->start_ticks) / static_cast<double>(ticks)));
+  return clock.start() - (clock.since_boot() -
+                          stream::from_seconds(static_cast<double>(stat->start_ticks) / static_cast<double>(ticks)));
 }
 
 // What run_directory() wrote.
@@ -119,7 +121,8 @@ std::size_t remove_oldest_runs(const fs::path& state, std::uint64_t most) {
   std::error_code error;
   for (auto at = fs::directory_iterator(state, error); !error && at != fs::directory_iterator{}; at.increment(error)) {
     std::error_code gone;
-    if (at->is_directory(gone) && !at->is_symlink(gone) && names_a_run(at->path().filename().string())) runs.push_back(look_at(at->path()));
+    if (at->is_directory(gone) && !at->is_symlink(gone) && names_a_run(at->path().filename().string()))
+      runs.push_back(look_at(at->path()));
   }
   std::sort(runs.begin(), runs.end(), [](const Run& a, const Run& b) { return a.path < b.path; });
   std::uint64_t total = 0;

@@ -11,17 +11,19 @@
 
 namespace tocsin::adapters::wrap {
 
-// Where the runs of this user are kept: $XDG_STATE_HOME/tocsin, or ~/.local/state/tocsin; without a home, /tmp/tocsin-<uid>.
+// Where the runs of this user are kept: $XDG_STATE_HOME/tocsin, or ~/.local/state/tocsin; without a home,
+// /tmp/tocsin-<uid>.
 [[nodiscard]] std::filesystem::path state_directory();
 
 // The directory of one run within it: its start in UTC and our pid, so that names sort by age.
 [[nodiscard]] std::filesystem::path run_directory(const std::filesystem::path& state, stream::Time start, pid_t pid);
 
-// Whether it is <time>-<pid>, as run_directory() writes it: nothing else in the state directory is ours to list or remove.
+// Whether it is <time>-<pid>, as run_directory() writes it: nothing else in the state directory is ours to list or
+// remove.
 [[nodiscard]] bool names_a_run(const std::string& name);
 
-// Whether the run in this directory goes on: its journal is being written, or its process lives. Pids come again, in containers with each
-// run: a process that started later than the run is another.
+// Whether the run in this directory goes on: its journal is being written, or its process lives. Pids come again, in
+// containers with each run: a process that started later than the run is another.
 [[nodiscard]] bool is_running(const std::filesystem::path& run);
 
 // Makes the directory and what leads to it, private to the user; one that exists stays as it is.

@@ -7,8 +7,8 @@
 
 namespace tocsin::adapters::wrap {
 
-// What the parent sends to the recorder: the whole state each time, as one datagram, so that a restarted recorder needs no history.
-// Owned by the parent; plain bytes.
+// What the parent sends to the recorder: the whole state each time, as one datagram, so that a restarted recorder needs
+// no history. Owned by the parent; plain bytes.
 struct RunState {
   pid_t child = 0;            // of the command; 0: not started yet
   std::uint64_t dropped = 0;  // bytes of output that were dropped because the recorder's queue was full
@@ -36,7 +36,8 @@ struct Legacy {
   std::uint32_t world_size = 0;
   std::uint32_t reloads = 0;  // of those asked for, how many were answered
   std::uint32_t count = 0;
-  std::array<Rank, most_ranks> ranks;  // the first `count`; the rest is not even touched: each page would cost the start
+  std::array<Rank, most_ranks>
+      ranks;  // the first `count`; the rest is not even touched: each page would cost the start
 };
 
 }  // namespace tocsin::adapters::wrap

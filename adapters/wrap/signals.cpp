@@ -53,7 +53,8 @@ void Signals::restore() const {
 void Signals::restore_for_helper() const {
   struct sigaction ignore {};
   ignore.sa_handler = SIG_IGN;
-  for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM, SIGTSTP, SIGTTOU, SIGTTIN, SIGPIPE, SIGXFSZ})
+  for (const int signal :
+       {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM, SIGTSTP, SIGTTOU, SIGTTIN, SIGPIPE, SIGXFSZ})
     ::sigaction(signal, &ignore, nullptr);
   sigset_t none;
   sigemptyset(&none);

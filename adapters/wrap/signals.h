@@ -6,9 +6,8 @@
 
 namespace tocsin::adapters::wrap {
 
-// The signals of the parent: blocked and read from a descriptor, so that none of them interrupts or ends it. What the command gets
-// at its exec is the mask and the dispositions we were started with.
-// Owned by the parent.
+// The signals of the parent: blocked and read from a descriptor, so that none of them interrupts or ends it. What the
+// command gets at its exec is the mask and the dispositions we were started with. Owned by the parent.
 class Signals {
  public:
   Signals();

@@ -23,7 +23,12 @@ void close_all_but(std::vector<int> keep) {
 }
 
 Supervisor::Supervisor(std::string name, std::vector<int> keep, int notes, Main main, Backoff backoff)
-    : name_(std::move(name)), keep_(std::move(keep)), notes_(notes), main_(std::move(main)), backoff_(backoff), wait_(backoff.first) {}
+    : name_(std::move(name)),
+      keep_(std::move(keep)),
+      notes_(notes),
+      main_(std::move(main)),
+      backoff_(backoff),
+      wait_(backoff.first) {}
 
 void Supervisor::start(const Signals& signals, stream::Time now) {
   due_ = stream::never;

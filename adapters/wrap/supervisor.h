@@ -17,8 +17,8 @@ struct Backoff {
   stream::Duration good = std::chrono::seconds{30};  // it ran this long: a later failure is a new one
 };
 
-// One of our two other processes, kept running: forked from the parent, restarted with back-off when it ends before its work is
-// done. Owned by the parent, which passes it every child that it has waited for.
+// One of our two other processes, kept running: forked from the parent, restarted with back-off when it ends before its
+// work is done. Owned by the parent, which passes it every child that it has waited for.
 class Supervisor {
  public:
   // In the forked process: does its work and returns its exit code. `restarts` counts the earlier starts.

@@ -18,7 +18,8 @@ Terminal::Terminal() {
 
   Descriptor master{::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC)};
   char name[128];
-  if (!master || ::grantpt(master.get()) != 0 || ::unlockpt(master.get()) != 0 || ::ptsname_r(master.get(), name, sizeof name) != 0)
+  if (!master || ::grantpt(master.get()) != 0 || ::unlockpt(master.get()) != 0 ||
+      ::ptsname_r(master.get(), name, sizeof name) != 0)
     return;  // no pseudo-terminal to be had: pipes
   Descriptor slave{::open(name, O_RDWR | O_NOCTTY | O_CLOEXEC)};
   if (!slave) return;

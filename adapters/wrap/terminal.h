@@ -8,9 +8,9 @@
 
 namespace tocsin::adapters::wrap {
 
-// Our terminal, and the pseudo-terminal that stands for it before the command. What of ours is a terminal is one for the command too.
-// Where our input is one, ours is raw meanwhile: keys, Ctrl-C among them, go through as bytes, and the pseudo-terminal makes of them
-// what the command asked for. Owned by the parent; restores the terminal when it goes.
+// Our terminal, and the pseudo-terminal that stands for it before the command. What of ours is a terminal is one for
+// the command too. Where our input is one, ours is raw meanwhile: keys, Ctrl-C among them, go through as bytes, and the
+// pseudo-terminal makes of them what the command asked for. Owned by the parent; restores the terminal when it goes.
 class Terminal {
  public:
   Terminal();  // looks at descriptors 0, 1 and 2
@@ -28,7 +28,9 @@ class Terminal {
   void make_raw();  // ours, if keys go through and we are in the foreground
   void restore();
   [[nodiscard]] bool raw() const noexcept { return raw_; }
-  [[nodiscard]] char interrupt() const noexcept { return static_cast<char>(before_.c_cc[VINTR]); }  // the key: Ctrl-C, as a rule
+  [[nodiscard]] char interrupt() const noexcept {
+    return static_cast<char>(before_.c_cc[VINTR]);
+  }                                 // the key: Ctrl-C, as a rule
   void copy_size() const;           // of ours to the pseudo-terminal; the kernel notifies the command
   [[nodiscard]] bool gone() const;  // we had one, and it hung up
   void become_controlling() const;  // in the command: a session of its own with the pseudo-terminal

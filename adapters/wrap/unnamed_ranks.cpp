@@ -40,7 +40,8 @@ std::unordered_set<std::uint64_t> sockets_of(pid_t pid) {
     constexpr std::string_view socket = "socket:[";
     const std::string_view text{target, static_cast<std::size_t>(std::max<ssize_t>(size, 0))};
     std::uint64_t inode = 0;
-    if (text.starts_with(socket) && std::from_chars(text.data() + socket.size(), text.data() + text.size(), inode).ec == std::errc{})
+    if (text.starts_with(socket) &&
+        std::from_chars(text.data() + socket.size(), text.data() + text.size(), inode).ec == std::errc{})
       inodes.insert(inode);
     if (++seen == most_descriptors) break;
   }
@@ -66,9 +67,11 @@ bool connected(const Group& group) {
   std::unordered_map<std::string, std::string> ends;  // of each socket of their own: from, to
   for (const char* table : {"net/tcp", "net/tcp6"})
     for (const TcpSocket& socket : tcp_sockets(read_whole(path_of(group.front()->pid, table), longest_table)))
-      if (const auto owner = owners.find(socket.inode); owner != owners.end() && owner->second == 1 && !held.back().contains(socket.inode))
+      if (const auto owner = owners.find(socket.inode);
+          owner != owners.end() && owner->second == 1 && !held.back().contains(socket.inode))
         ends.emplace(socket.local + '>' + socket.remote, socket.remote + '>' + socket.local);
-  return std::any_of(ends.begin(), ends.end(), [&](const auto& end) { return end.first != end.second && ends.contains(end.second); });
+  return std::any_of(ends.begin(), ends.end(),
+                     [&](const auto& end) { return end.first != end.second && ends.contains(end.second); });
 }
 
 }  // namespace
@@ -107,7 +110,8 @@ std::string without_numbers(std::string_view command_line) {
   return text;
 }
 
-std::vector<pid_t> UnnamedRanks::look(const std::unordered_map<pid_t, Process>& processes, pid_t command, stream::Time now) {
+std::vector<pid_t> UnnamedRanks::look(const std::unordered_map<pid_t, Process>& processes, pid_t command,
+                                      stream::Time now) {
   if (now < next_) return {};
   wait_ = std::min(wait_ + wait_ / 8, longest_name_wait);
   next_ = now + wait_;

@@ -41,7 +41,8 @@ Legacy* share_legacy() {
   return memory == MAP_FAILED ? new Legacy : new (memory) Legacy;  // MAP_FAILED: a next recorder begins anew
 }
 
-// On a full disk there is none yet; an engine that looked would take it for a mistake in the name. False: there is none at our end.
+// On a full disk there is none yet; an engine that looked would take it for a mistake in the name. False: there is none
+// at our end.
 bool wait_for_journal(const std::filesystem::path& directory, int parent) {
   std::error_code error;
   for (pollfd gone{parent, POLLIN, 0}; !std::filesystem::exists(directory, error);)
@@ -88,7 +89,10 @@ int wrap(const WrapOptions& options, const EngineEntry& engine) {
   setup.control = recorder_control.get();
   RunState state;
 
-  Supervisor recorder{"tocsin-recorder", {setup.out, setup.err, setup.control, ready.write.get()}, notes.writer(), [&](unsigned restarts) {
+  Supervisor recorder{"tocsin-recorder",
+                      {setup.out, setup.err, setup.control, ready.write.get()},
+                      notes.writer(),
+                      [&](unsigned restarts) {
                         setup.ready = restarts == 0 ? ready.write.get() : -1;
                         setup.restarts = restarts;
                         setup.known = state;
@@ -110,8 +114,8 @@ int wrap(const WrapOptions& options, const EngineEntry& engine) {
   terminal.make_raw();
   release(child);
   recorder.set_keep({setup.out, setup.err, setup.control});
-  PassThrough pass{
-      {setup.clock, signals, terminal, notes, out, err, recorder, judge, state, control.get(), static_cast<bool>(options.reload)}};
+  PassThrough pass{{setup.clock, signals, terminal, notes, out, err, recorder, judge, state, control.get(),
+                    static_cast<bool>(options.reload)}};
   if (child.exec_error != 0) pass.say("cannot run " + options.command.front() + ": " + ::strerror(child.exec_error));
   judge.start(signals, setup.clock.now());
   pass.run(child);

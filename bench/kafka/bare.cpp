@@ -1,6 +1,8 @@
-// What a bare librdkafka consumer needs for a topic: reads all of it in batches, several times, and looks at nothing but lengths.
+// What a bare librdkafka consumer needs for a topic: reads all of it in batches, several times, and looks at nothing
+// but lengths.
 //   bench_kafka_bare BROKERS TOPIC PARTITIONS SECONDS
-// One pass to warm the caches, then passes for so many seconds of CPU time, at least three. Prints the median of the passes as JSON.
+// One pass to warm the caches, then passes for so many seconds of CPU time, at least three. Prints the median of the
+// passes as JSON.
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -18,7 +20,9 @@ using Clock = std::chrono::steady_clock;
 double cpu() {
   rusage used{};
   getrusage(RUSAGE_SELF, &used);
-  const auto seconds = [](const timeval& t) { return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6; };
+  const auto seconds = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6;
+  };
   return seconds(used.ru_utime) + seconds(used.ru_stime);
 }
 
@@ -78,8 +82,8 @@ int main(int argc, char** argv) {
     std::nth_element(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2), all.end());
     return all[all.size() / 2];
   };
-  std::printf("{\"messages\": %zu, \"bytes\": %zu, \"passes\": %zu, \"cpu\": %.6f, \"wall\": %.6f}\n", passes.back().messages,
-              passes.back().bytes, passes.size(), median(&Pass::cpu), median(&Pass::wall));
+  std::printf("{\"messages\": %zu, \"bytes\": %zu, \"passes\": %zu, \"cpu\": %.6f, \"wall\": %.6f}\n",
+              passes.back().messages, passes.back().bytes, passes.size(), median(&Pass::cpu), median(&Pass::wall));
   rd_kafka_topic_destroy(topic);
   return 0;
 }

@@ -1,8 +1,11 @@
-// Sends the telemetry of healthy jobs to a topic, once a second, evenly over the second; the messages are encoded ahead.
-//   bench_kafka_feed BROKERS TOPIC [--partitions N] [--jobs N] [--ranks N] [--form node|MxW] [--lines N] [--seconds N] [--from SECOND]
+// Sends the telemetry of healthy jobs to a topic, once a second, evenly over the second; the messages are encoded
+// ahead.
+//   bench_kafka_feed BROKERS TOPIC [--partitions N] [--jobs N] [--ranks N] [--form node|MxW] [--lines N] [--seconds N]
+//   [--from SECOND]
 //                    [--burst SECOND,SECONDS,LINES] [--linger MS]
-// A beat goes to each partition each second, as from an owner that is not there. --from: the jobs have begun, their steps go on there.
-// Where sending falls behind, seconds take longer: nothing is left out. Prints a line a second, and what was sent at the end.
+// A beat goes to each partition each second, as from an owner that is not there. --from: the jobs have begun, their
+// steps go on there. Where sending falls behind, seconds take longer: nothing is left out. Prints a line a second, and
+// what was sent at the end.
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -56,12 +59,14 @@ class Feed {
     bytes_ += bytes.size();
   }
 
-  void run(bench::Workload& workload, const bench::Telemetry& telemetry, unsigned from, unsigned seconds, const Burst& burst) {
+  void run(bench::Workload& workload, const bench::Telemetry& telemetry, unsigned from, unsigned seconds,
+           const Burst& burst) {
     schemas::EntryBuilder builder;
     builder.beat();
     const auto beat = schemas::encode(builder.entry());
     if (from == 0)
-      for (unsigned job = 0; job < telemetry.jobs; ++job) send(workload.start(job, now()), workload.job(job), workload.partition(job));
+      for (unsigned job = 0; job < telemetry.jobs; ++job)
+        send(workload.start(job, now()), workload.job(job), workload.partition(job));
     std::vector<Prepared> bursts;
     const unsigned nodes = (telemetry.ranks + 7) / 8;
     if (burst.lines > 0)
@@ -79,8 +84,8 @@ class Feed {
       const std::size_t extra = bursting ? bursts.size() : 0, all = messages.size() + extra;
       for (std::size_t i = 0, e = 0, m = 0; i < all; ++i) {
         if (i % together == 0) {
-          std::this_thread::sleep_until(
-              due + std::chrono::nanoseconds{static_cast<std::int64_t>(1e9 * static_cast<double>(i) / static_cast<double>(all))});
+          std::this_thread::sleep_until(due + std::chrono::nanoseconds{static_cast<std::int64_t>(
+                                                  1e9 * static_cast<double>(i) / static_cast<double>(all))});
           rd_kafka_poll(client_.get(), 0);
         }
         const bool take_extra = m == messages.size() || (e < extra && e * all <= i * extra);
@@ -94,15 +99,18 @@ class Feed {
       std::printf("second %u, %.3f s behind\n", second, std::max(behind, 0.0));
       std::fflush(stdout);
     }
-    if (rd_kafka_flush(client_.get(), 60'000) != RD_KAFKA_RESP_ERR_NO_ERROR) bench::fail("not all of it was sent", "the broker is slow");
+    if (rd_kafka_flush(client_.get(), 60'000) != RD_KAFKA_RESP_ERR_NO_ERROR)
+      bench::fail("not all of it was sent", "the broker is slow");
   }
 
   void report() const {
     rusage used{};
     getrusage(RUSAGE_SELF, &used);
-    const auto seconds = [](const timeval& t) { return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6; };
-    std::printf("{\"messages\": %zu, \"bytes\": %zu, \"samples\": %zu, \"lines\": %zu, \"cpu\": %.2f}\n", messages_, bytes_, samples_,
-                lines_, seconds(used.ru_utime) + seconds(used.ru_stime));
+    const auto seconds = [](const timeval& t) {
+      return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6;
+    };
+    std::printf("{\"messages\": %zu, \"bytes\": %zu, \"samples\": %zu, \"lines\": %zu, \"cpu\": %.2f}\n", messages_,
+                bytes_, samples_, lines_, seconds(used.ru_utime) + seconds(used.ru_stime));
   }
 
  private:
@@ -133,8 +141,12 @@ int main(int argc, char** argv) {
     else if (name == "--from") from = number();
     else if (name == "--linger") linger = value;
     else if (name == "--form" && value == "node") telemetry.form = {};
-    else if (name == "--form" && std::sscanf(value.c_str(), "%ux%u", &telemetry.form.members, &telemetry.form.width) == 2) continue;
-    else if (name == "--burst" && std::sscanf(value.c_str(), "%u,%u,%u", &burst.from, &burst.seconds, &burst.lines) == 3) continue;
+    else if (name == "--form" &&
+             std::sscanf(value.c_str(), "%ux%u", &telemetry.form.members, &telemetry.form.width) == 2)
+      continue;
+    else if (name == "--burst" &&
+             std::sscanf(value.c_str(), "%u,%u,%u", &burst.from, &burst.seconds, &burst.lines) == 3)
+      continue;
     else bench::fail(name.c_str(), "no such option, or not with this value");
   }
   bench::Workload workload{telemetry};

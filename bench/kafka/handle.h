@@ -21,7 +21,8 @@ using Handle = std::unique_ptr<rd_kafka_t, DestroyHandle>;
 }
 
 // A client with these properties, and no others of its own.
-inline Handle client(rd_kafka_type_t type, const char* brokers, std::initializer_list<std::pair<const char*, const char*>> properties,
+inline Handle client(rd_kafka_type_t type, const char* brokers,
+                     std::initializer_list<std::pair<const char*, const char*>> properties,
                      void (*delivered)(rd_kafka_t*, const rd_kafka_message_t*, void*) = nullptr) {
   char why[512];
   rd_kafka_conf_t* conf = rd_kafka_conf_new();

@@ -1,9 +1,10 @@
-// From the append of an entry to the request at Alertmanager. Each trial is a job of its own: a sample that makes a rule fire once the
-// clock passes its lateness of a second, and the beat that carries the clock there. The time is from the broker's append of that beat to the
-// first bytes of the request that names the job; an append has whole milliseconds, rounded down.
+// From the append of an entry to the request at Alertmanager. Each trial is a job of its own: a sample that makes a
+// rule fire once the clock passes its lateness of a second, and the beat that carries the clock there. The time is from
+// the broker's append of that beat to the first bytes of the request that names the job; an append has whole
+// milliseconds, rounded down.
 //   bench_kafka_post BROKERS TOPIC PARTITIONS TRIALS [ANY-ENTRY]
-// Prints the port of its own Alertmanager, waits for a line on stdin, and prints one time a trial, in milliseconds. With ANY-ENTRY, other
-// telemetry carries the clock as well: the time is then from when the tick was due.
+// Prints the port of its own Alertmanager, waits for a line on stdin, and prints one time a trial, in milliseconds.
+// With ANY-ENTRY, other telemetry carries the clock as well: the time is then from when the tick was due.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -65,7 +66,8 @@ class Receiver {
       if (text.empty()) begun = Clock::now();
       text.append(buffer, static_cast<std::size_t>(got));
       const auto head = text.find("\r\n\r\n"), length = text.find("Content-Length: ");
-      if (head == text.npos || length == text.npos || text.size() < head + 4 + std::stoul(text.substr(length + 16))) continue;
+      if (head == text.npos || length == text.npos || text.size() < head + 4 + std::stoul(text.substr(length + 16)))
+        continue;
       note(text, begun);
       const char answer[] = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
       if (send(connection, answer, sizeof answer - 1, 0) < 0) break;
@@ -95,13 +97,14 @@ struct Trial {
 void delivered(rd_kafka_t*, const rd_kafka_message_t* message, void*) {
   if (message->err != RD_KAFKA_RESP_ERR_NO_ERROR) bench::fail("a message was not sent", rd_kafka_err2str(message->err));
   if (message->_private == nullptr) return;
-  static_cast<Trial*>(message->_private)->appended = Time{std::chrono::milliseconds{rd_kafka_message_timestamp(message, nullptr)}};
+  static_cast<Trial*>(message->_private)->appended =
+      Time{std::chrono::milliseconds{rd_kafka_message_timestamp(message, nullptr)}};
 }
 
-void produce(rd_kafka_t* client, rd_kafka_topic_t* topic, int partition, const std::string& key, const std::vector<std::byte>& bytes,
-             Trial* trial) {
-  if (rd_kafka_produce(topic, partition, RD_KAFKA_MSG_F_COPY, const_cast<std::byte*>(bytes.data()), bytes.size(), key.data(), key.size(),
-                       trial) != 0)
+void produce(rd_kafka_t* client, rd_kafka_topic_t* topic, int partition, const std::string& key,
+             const std::vector<std::byte>& bytes, Trial* trial) {
+  if (rd_kafka_produce(topic, partition, RD_KAFKA_MSG_F_COPY, const_cast<std::byte*>(bytes.data()), bytes.size(),
+                       key.data(), key.size(), trial) != 0)
     bench::fail("a message cannot be sent", rd_kafka_err2str(rd_kafka_last_error()));
   rd_kafka_poll(client, 0);
 }
@@ -152,7 +155,8 @@ int main(int argc, char** argv) {
     const auto found = named.find(trial.job);
     const Time from = any_entry ? trial.sampled + lateness : trial.appended;
     if (found == named.end()) std::cout << trial.job << " never\n";
-    else std::cout << trial.job << ' ' << std::chrono::duration<double, std::milli>(found->second - from).count() << '\n';
+    else
+      std::cout << trial.job << ' ' << std::chrono::duration<double, std::milli>(found->second - from).count() << '\n';
   }
   rd_kafka_topic_destroy(topic);
   return 0;

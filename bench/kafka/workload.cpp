@@ -61,7 +61,9 @@ const std::vector<std::string> signals_that_rules_read{
     "step",       "step_time",    "compute_time", "data_time",           "process_cpu",
     "wait_share", "children_cpu", "rank_hung",    "collective_launched", "collective_done"};
 
-bool counts_steps(const std::string& signal) { return signal == "step" || signal == "collective_launched" || signal == "collective_done"; }
+bool counts_steps(const std::string& signal) {
+  return signal == "step" || signal == "collective_launched" || signal == "collective_done";
+}
 bool stays_zero(const std::string& signal) {
   for (const char* part : {"throttle", "row_remap", "ecc_", "nvlink_re", "nvlink_crc", "event_reasons", "hung"})
     if (signal.find(part) != signal.npos) return true;
@@ -84,18 +86,22 @@ double wobble(unsigned member, unsigned signal, unsigned variant) {
   return static_cast<double>((member * 2654435761u + signal * 40503u + variant * 2246822519u) % 1000) / 1000.0;
 }
 
-const char* ordinary_lines[] = {
-    "n%u:5776:5902 [%u] NCCL INFO Channel 03/0 : 12[4] -> 13[5] via P2P/CUMEM/read",
-    "[2026-02-03 04:05:06,%03u] [INFO] [utils.py:781:see_memory_usage] MA 31.%02u GB         Max_MA 33.1 GB         CA 40.2 GB         "
-    "Max_CA 72 GB",
-    "time (ms) | forward-compute: 84.%02u | backward-compute: 161.%02u | backward-params-all-reduce: 2.11 | optimizer: 4.25",
-    "2026-02-03 04:05:06 | INFO | tokenizer | worker %u read shard 000%u.bin with 412 documents of which 3 were too long",
-    "[rank%u]: loading shard %u of 64 from /data/corpus/part-00017.parquet"};
+const char* ordinary_lines[] = {"n%u:5776:5902 [%u] NCCL INFO Channel 03/0 : 12[4] -> 13[5] via P2P/CUMEM/read",
+                                "[2026-02-03 04:05:06,%03u] [INFO] [utils.py:781:see_memory_usage] MA 31.%02u GB       "
+                                "  Max_MA 33.1 GB         CA 40.2 GB         "
+                                "Max_CA 72 GB",
+                                "time (ms) | forward-compute: 84.%02u | backward-compute: 161.%02u | "
+                                "backward-params-all-reduce: 2.11 | optimizer: 4.25",
+                                "2026-02-03 04:05:06 | INFO | tokenizer | worker %u read shard 000%u.bin with 412 "
+                                "documents of which 3 were too long",
+                                "[rank%u]: loading shard %u of 64 from /data/corpus/part-00017.parquet"};
 
 std::string line(unsigned rank, unsigned number) {
   char text[256];
   if ((rank + number) % 100 == 0) std::snprintf(text, sizeof text, "%s, time 512.10ms, mfu 31.66%%", progress_mark);
-  else std::snprintf(text, sizeof text, ordinary_lines[(rank + number) % std::size(ordinary_lines)], rank % 100, number % 100);
+  else
+    std::snprintf(text, sizeof text, ordinary_lines[(rank + number) % std::size(ordinary_lines)], rank % 100,
+                  number % 100);
   return text;
 }
 
@@ -124,12 +130,16 @@ Prepared prepared(EntryBuilder& builder, std::uint32_t job, std::size_t samples,
   return made;
 }
 
-void add_samples(EntryBuilder& builder, std::span<const EntryBuilder::Member> members, std::span<const std::string> signals, unsigned first,
-                 unsigned variant, std::string_view source, std::size_t& steps) {
+void add_samples(EntryBuilder& builder, std::span<const EntryBuilder::Member> members,
+                 std::span<const std::string> signals, unsigned first, unsigned variant, std::string_view source,
+                 std::size_t& steps) {
   std::vector<EntryBuilder::Value> values(signals.size());
   for (std::size_t m = 0; m < members.size(); ++m) {
     for (std::size_t s = 0; s < signals.size(); ++s) {
-      values[s] = {signals[s], value(signals[s], wobble(first + static_cast<unsigned>(m), static_cast<unsigned>(s), variant)), {}, false};
+      values[s] = {signals[s],
+                   value(signals[s], wobble(first + static_cast<unsigned>(m), static_cast<unsigned>(s), variant)),
+                   {},
+                   false};
       steps += counts_steps(signals[s]);
     }
     builder.sample(stream::at_nanoseconds(time_mark), members[m], values, source);
@@ -179,7 +189,8 @@ Workload::Workload(const Telemetry& telemetry) : telemetry_(telemetry), variants
             begin(job, (of_gpus ? "g" : "r") + name, name);
             members.clear();
             for (unsigned i = 0; i < ranks_a_node; ++i)
-              members.push_back(of_gpus ? EntryBuilder::Member{Level::gpu, 0, name, std::to_string(i)} : EntryBuilder::rank(first + i));
+              members.push_back(of_gpus ? EntryBuilder::Member{Level::gpu, 0, name, std::to_string(i)}
+                                        : EntryBuilder::rank(first + i));
             const auto& signals = of_gpus ? signals_of_gpus : signals_of_ranks;
             std::size_t steps = 0;
             add_samples(b, members, signals, first, variant, of_gpus ? "sampler" : "profiler", steps);
@@ -212,7 +223,8 @@ std::vector<std::byte> Workload::start(std::uint32_t job, Time time) const {
   b.event(time, EntryBuilder::job(), "start", size, "scheduler");
   const unsigned first_node = job * ((telemetry_.ranks + 7) / 8);
   for (unsigned r = 0; r < telemetry_.ranks; ++r)
-    b.event(time, {Level::rank, r, node_name(first_node + r / ranks_a_node), std::to_string(r % ranks_a_node)}, "member", {}, "scheduler");
+    b.event(time, {Level::rank, r, node_name(first_node + r / ranks_a_node), std::to_string(r % ranks_a_node)},
+            "member", {}, "scheduler");
   return schemas::encode(b.entry());
 }
 

@@ -11,8 +11,8 @@
 namespace tocsin::bench {
 
 // How samples are cut into messages.
-//   node      what a node's collectors send: a message of its eight GPUs, one of its eight ranks, one of their lines; 50 signals
-//   MxW       M ranks and W of the ten signals of ranks that rules of the pack read
+//   node      what a node's collectors send: a message of its eight GPUs, one of its eight ranks, one of their lines;
+//   50 signals MxW       M ranks and W of the ten signals of ranks that rules of the pack read
 struct Form {
   unsigned members = 0, width = 0;  // 0: node
 };

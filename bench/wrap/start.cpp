@@ -1,6 +1,6 @@
-// Time from the decision to run a command until its main(), in turn: by a bare fork and exec; what the disk alone takes to have a new
-// file of that size written and synced; by wrap(); and, where TOCSIN is given, by the whole program, which is loaded and linked first.
-// wrap's share is its time less the first two.
+// Time from the decision to run a command until its main(), in turn: by a bare fork and exec; what the disk alone takes
+// to have a new file of that size written and synced; by wrap(); and, where TOCSIN is given, by the whole program,
+// which is loaded and linked first. wrap's share is its time less the first two.
 //   bench_wrap_start [ROUNDS] [DIRECTORY FOR JOURNALS] [TOCSIN]
 // With TOCSIN a round takes until its engine has compiled the rules, a second or two: give it 20.
 // On a machine that others use too: chrt -f 10 bench_wrap_start …, so that they do not run meanwhile.
@@ -55,7 +55,8 @@ double once(How how, const std::string& self, const std::string& journal, const 
       ::close(2);
       std::snprintf(from, sizeof from, "%.6f", milliseconds_now());
       if (::fork() == 0) {
-        ::execl(program.c_str(), program.c_str(), "wrap", "--journal", journal.c_str(), "--", self.c_str(), "--stamp", from, nullptr);
+        ::execl(program.c_str(), program.c_str(), "wrap", "--journal", journal.c_str(), "--", self.c_str(), "--stamp",
+                from, nullptr);
         ::_exit(127);
       }
       ::wait(nullptr);
@@ -95,7 +96,8 @@ double sync_alone(const std::string& directory) {
   const double from = milliseconds_now();
   std::filesystem::create_directory(directory);
   const int file = ::open((directory + "/file").c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
-  const bool done = ::write(file, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()) && ::fdatasync(file) == 0;
+  const bool done =
+      ::write(file, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()) && ::fdatasync(file) == 0;
   const double took = milliseconds_now() - from;
   ::close(file);
   return done ? took : 0;
@@ -104,7 +106,8 @@ double sync_alone(const std::string& directory) {
 double print(const char* name, std::vector<double> times) {
   std::sort(times.begin(), times.end());
   const auto at = [&](double q) { return times[static_cast<std::size_t>(q * static_cast<double>(times.size() - 1))]; };
-  std::printf("%-8s median %.2f ms  p90 %.2f ms  p99 %.2f ms  most %.2f ms\n", name, at(0.5), at(0.9), at(0.99), times.back());
+  std::printf("%-8s median %.2f ms  p90 %.2f ms  p99 %.2f ms  most %.2f ms\n", name, at(0.5), at(0.9), at(0.99),
+              times.back());
   return at(0.5);
 }
 
@@ -124,7 +127,8 @@ int main(int argc, char** argv) {
     bare.push_back(once(How::bare, self, {}));
     disk.push_back(sync_alone(std::string{scratch} + "/disk" + number));
     wrapped.push_back(once(How::wrapped, self, std::string{scratch} + '/' + number));
-    if (!program.empty()) whole.push_back(once(How::program, self, std::string{scratch} + "/program" + number, program));
+    if (!program.empty())
+      whole.push_back(once(How::program, self, std::string{scratch} + "/program" + number, program));
   }
   std::filesystem::remove_all(scratch);
   tocsin::bench::name_machine();

@@ -63,7 +63,8 @@ std::size_t split_pieces(std::string_view line, std::vector<std::string_view>& p
 
 namespace {
 
-// Where the bracket that opens at `from` closes; values of a bar may have brackets of their own. Where they do not match, the first one.
+// Where the bracket that opens at `from` closes; values of a bar may have brackets of their own. Where they do not
+// match, the first one.
 std::size_t end_of_bracket(std::string_view text, std::size_t from) noexcept {
   int open = 0;
   for (std::size_t at = from; at < text.size(); ++at) {

@@ -10,8 +10,8 @@ namespace tocsin::dsl::text {
 inline constexpr std::size_t longest_line = 64 * 1024;
 inline constexpr std::size_t most_pieces = 64;
 
-// The parts of a line between carriage returns or runs of backspaces, as progress bars overwrite themselves: those that are not
-// blank, at most the last `most_pieces`. Returns how many were dropped.
+// The parts of a line between carriage returns or runs of backspaces, as progress bars overwrite themselves: those that
+// are not blank, at most the last `most_pieces`. Returns how many were dropped.
 std::size_t split_pieces(std::string_view line, std::vector<std::string_view>& pieces);
 
 // Where a progress bar ends that the program did not end with a line break before it, or another process, wrote on:
@@ -24,6 +24,8 @@ std::size_t split_pieces(std::string_view line, std::vector<std::string_view>& p
 // A text for an alert: at most `limit` bytes, blanks trimmed, controls and invalid UTF-8 replaced.
 [[nodiscard]] std::string presentable(std::string_view text, std::size_t limit = 512);
 
-[[nodiscard]] inline bool blank(std::string_view text) noexcept { return text.find_first_not_of(" \t\r\n\v\f") == text.npos; }
+[[nodiscard]] inline bool blank(std::string_view text) noexcept {
+  return text.find_first_not_of(" \t\r\n\v\f") == text.npos;
+}
 
 }  // namespace tocsin::dsl::text

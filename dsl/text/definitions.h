@@ -7,8 +7,8 @@
 
 namespace tocsin::dsl::text {
 
-// The source of a field's or sample's value: a capture, a search of its own, or a constant. A constant with a search applies if the
-// search finds something.
+// The source of a field's or sample's value: a capture, a search of its own, or a constant. A constant with a search
+// applies if the search finds something.
 struct ValueSource {
   std::string capture;           // a named group of the definition's line
   std::string find;              // an expression with one group, searched in the whole record
@@ -17,7 +17,7 @@ struct ValueSource {
   std::optional<double> number;  // a constant
   double scale = 1.0;            // the factor of a number
   std::string epoch;             // captures of a count that restarts each epoch: the value is
-  std::string per_epoch;         //   (epoch - first_epoch) * per_epoch + value; without per_epoch an epoch counts a million
+  std::string per_epoch;  //   (epoch - first_epoch) * per_epoch + value; without per_epoch an epoch counts a million
   double first_epoch = 0.0;
 };
 
@@ -36,30 +36,32 @@ struct Definition {
   int line = 0;
 
   std::vector<std::string> lines;  // expressions: any of them makes a record
-  std::string scan;                // occurs wherever one of them does, and is cheaper to search for (empty: the lines themselves)
-  std::string unless;              // an expression that must not occur in the record
-  std::string event;               // empty: none
-  std::string also;                // an event of the job with the same fields: empty: none
-  std::string source = "log";      // of the event
-  std::vector<Value> fields;       // of the event
-  std::vector<Value> samples;      // in this order, `step` first
+  std::string scan;    // occurs wherever one of them does, and is cheaper to search for (empty: the lines themselves)
+  std::string unless;  // an expression that must not occur in the record
+  std::string event;   // empty: none
+  std::string also;    // an event of the job with the same fields: empty: none
+  std::string source = "log";  // of the event
+  std::vector<Value> fields;   // of the event
+  std::vector<Value> samples;  // in this order, `step` first
 
   // The member that it is about, if it is not the line's own.
   std::string rank;          // a capture
   bool rank_yields = false;  // only if the line's own rank is unknown
   std::string gpu;           // a capture: a GPU of the line's node
 
-  // Records of several lines. Lines that match `continues` are joined (if it is empty: all); one that matches `until` is the last.
-  // Without `until` the first line that does not continue ends the record; with it, other lines in between are skipped.
+  // Records of several lines. Lines that match `continues` are joined (if it is empty: all); one that matches `until`
+  // is the last. Without `until` the first line that does not continue ends the record; with it, other lines in between
+  // are skipped.
   std::string continues, until;
   bool wrapped = false;  // joins lines as one, without separators
   std::uint32_t most_lines = 512;
 
-  // Captures in pairs that must be the same number: a count, and what it counts to. A pair of which the line has none is not compared.
+  // Captures in pairs that must be the same number: a count, and what it counts to. A pair of which the line has none
+  // is not compared.
   std::vector<std::string> equal;
 
-  // Progress bars: `same` is a capture (the total) that distinguishes the training's bar from nested ones; `remembers` is a capture of a
-  // line that gives that total beforehand.
+  // Progress bars: `same` is a capture (the total) that distinguishes the training's bar from nested ones; `remembers`
+  // is a capture of a line that gives that total beforehand.
   std::string same, remembers;
 };
 

@@ -9,11 +9,13 @@ namespace {
 // Compiles one definition; a problem has file, line, pattern and remedy.
 class Reading {
  public:
-  Reading(const Definition& definition, std::vector<TextProblem>& problems) : definition_(definition), problems_(problems) {}
+  Reading(const Definition& definition, std::vector<TextProblem>& problems)
+      : definition_(definition), problems_(problems) {}
 
   void problem(const std::string& what) {
     const char* kind = definition_.kind == Definition::Kind::pattern ? "pattern" : "parser";
-    problems_.push_back({definition_.file, definition_.line, std::string(kind) + " \"" + definition_.name + "\": " + what});
+    problems_.push_back(
+        {definition_.file, definition_.line, std::string(kind) + " \"" + definition_.name + "\": " + what});
   }
 
   std::unique_ptr<Matcher> expression(const std::string& text, std::string_view key) {
@@ -35,8 +37,8 @@ class Reading {
   int capture(const std::string& name, std::string_view key) {
     if (name.empty()) return no_capture;
     if (auto found = captures_.find(name); found != captures_.end()) return found->second;
-    problem("no expression in line has a group named \"" + name + "\", which " + std::string(key) + " asks for; write (?P<" + name +
-            ">…) around it");
+    problem("no expression in line has a group named \"" + name + "\", which " + std::string(key) +
+            " asks for; write (?P<" + name + ">…) around it");
     return no_capture;
   }
 
@@ -96,8 +98,8 @@ bool Expression::match(std::string_view text, Captures& out) const {
   return true;
 }
 
-std::shared_ptr<const Expressions> Expressions::compile(std::span<const Definition> definitions, std::vector<TextProblem>& problems,
-                                                        DatabaseStore* store) {
+std::shared_ptr<const Expressions> Expressions::compile(std::span<const Definition> definitions,
+                                                        std::vector<TextProblem>& problems, DatabaseStore* store) {
   const std::size_t before = problems.size();
   auto set = std::make_shared<Expressions>();
   std::vector<std::string> texts;
@@ -106,7 +108,8 @@ std::shared_ptr<const Expressions> Expressions::compile(std::span<const Definiti
     Reading reading(definition, problems);
     const auto [other, first] = named.try_emplace({static_cast<int>(definition.kind), definition.name}, &definition);
     if (!first)
-      reading.problem("the name is taken by " + other->second->file + ":" + std::to_string(other->second->line) + "; choose another");
+      reading.problem("the name is taken by " + other->second->file + ":" + std::to_string(other->second->line) +
+                      "; choose another");
     if (definition.lines.empty()) reading.problem("no line; write line = [[…]]");
 
     const auto index = static_cast<std::uint32_t>(set->rules_.size());
@@ -128,7 +131,8 @@ std::shared_ptr<const Expressions> Expressions::compile(std::span<const Definiti
     for (const Value& value : definition.fields) rule.fields.push_back(reading.output(value));
     for (const Value& value : definition.samples) rule.samples.push_back(reading.output(value));
     // The step of a record comes before the values measured at it.
-    std::stable_partition(rule.samples.begin(), rule.samples.end(), [](const Rule::Output& o) { return o.name == "step"; });
+    std::stable_partition(rule.samples.begin(), rule.samples.end(),
+                          [](const Rule::Output& o) { return o.name == "step"; });
     rule.unless = reading.optional(definition.unless, "unless");
     rule.continues = reading.optional(definition.continues, "continues");
     rule.until = reading.optional(definition.until, "until");
@@ -138,8 +142,10 @@ std::shared_ptr<const Expressions> Expressions::compile(std::span<const Definiti
     rule.same = reading.capture(definition.same, "same");
     rule.remembers = reading.capture(definition.remembers, "remembers");
     for (std::size_t i = 1; i < definition.equal.size(); i += 2)
-      rule.equal.emplace_back(reading.capture(definition.equal[i - 1], "equal"), reading.capture(definition.equal[i], "equal"));
-    if (definition.equal.size() % 2 != 0) reading.problem("equal has a group without another; write { \"step\", \"steps\" }");
+      rule.equal.emplace_back(reading.capture(definition.equal[i - 1], "equal"),
+                              reading.capture(definition.equal[i], "equal"));
+    if (definition.equal.size() % 2 != 0)
+      reading.problem("equal has a group without another; write { \"step\", \"steps\" }");
     rule.wrapped = definition.wrapped;
     rule.most_lines = definition.most_lines;
     if (rule.event.empty() && rule.samples.empty() && rule.remembers == no_capture)
@@ -153,7 +159,8 @@ std::shared_ptr<const Expressions> Expressions::compile(std::span<const Definiti
     const Definition& definition = definitions[set->expressions_[refusal.expression].rule];
     Reading(definition, problems)
         .problem("Vectorscan does not take `" + texts[refusal.expression] + "`: " + refusal.message +
-                 "; RE2 does, so write it in the syntax that both know: no \\pN or \\C, bounded repeats below 1000, and something that "
+                 "; RE2 does, so write it in the syntax that both know: no \\pN or \\C, bounded repeats below 1000, "
+                 "and something that "
                  "must occur");
   }
   if (problems.size() != before) return nullptr;

@@ -65,8 +65,8 @@ struct Expression {
 class Expressions {
  public:
   // Null if `problems` is not empty.
-  static std::shared_ptr<const Expressions> compile(std::span<const Definition> definitions, std::vector<TextProblem>& problems,
-                                                    DatabaseStore* store = nullptr);
+  static std::shared_ptr<const Expressions> compile(std::span<const Definition> definitions,
+                                                    std::vector<TextProblem>& problems, DatabaseStore* store = nullptr);
 
   [[nodiscard]] Scanner::Scratch make_scratch() const { return scanner_->make_scratch(); }
   void scan(std::string_view text, Scanner::Scratch& scratch, std::vector<std::uint32_t>& found) const {

@@ -36,14 +36,16 @@ class LineExtractor : public stream::Extractor {
   [[nodiscard]] virtual const TextCounters& counters() const noexcept = 0;
 };
 
-// Makes LineExtractors that share one immutable set of compiled expressions: for a shard through an Extraction, or standalone.
+// Makes LineExtractors that share one immutable set of compiled expressions: for a shard through an Extraction, or
+// standalone.
 class LineExtractorSource : public stream::ExtractorSource {
  public:
   [[nodiscard]] virtual std::unique_ptr<LineExtractor> make_lines() const = 0;
 };
 
-// Compiles patterns and parsers into one Vectorscan database with RE2 captures. Their order is that of the files, and decides which
-// parser applies. Null if there is a problem. `store`: where compiled databases are kept, if there is such a place.
+// Compiles patterns and parsers into one Vectorscan database with RE2 captures. Their order is that of the files, and
+// decides which parser applies. Null if there is a problem. `store`: where compiled databases are kept, if there is
+// such a place.
 struct Compiled {
   std::shared_ptr<const LineExtractorSource> source;
   std::vector<TextProblem> problems;

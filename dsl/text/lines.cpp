@@ -19,7 +19,8 @@ namespace {
 
 constexpr std::size_t most_totals = 65'536;
 constexpr std::uint32_t no_rule = 0xFFFFFFFFu;
-constexpr std::string_view own_log = "log";  // the source of a rank's own output; records made of it have the source that the rules define
+constexpr std::string_view own_log =
+    "log";  // the source of a rank's own output; records made of it have the source that the rules define
 
 struct Drawn {
   std::optional<double> number;
@@ -44,11 +45,13 @@ std::string_view captured(const Captures& captures, int which) {
   return which == no_capture ? std::string_view{} : captures[static_cast<std::size_t>(which)];
 }
 
-// Counts that restart each epoch still grow where the epoch's length is not printed: step 12'000'340 is batch 340 of epoch 12.
+// Counts that restart each epoch still grow where the epoch's length is not printed: step 12'000'340 is batch 340 of
+// epoch 12.
 constexpr double unknown_epoch_length = 1e6;
 
 // The extracted values in the form of the output.
-std::optional<Drawn> read(const Rule::Output& output, const Rule::Source& source, std::string_view found, const Captures& captures) {
+std::optional<Drawn> read(const Rule::Output& output, const Rule::Source& source, std::string_view found,
+                          const Captures& captures) {
   if (output.textual) {
     if (blank(found)) return std::nullopt;
     return Drawn{std::nullopt, found, true};
@@ -70,7 +73,8 @@ Drawn draw(const Rule::Output& output, std::string_view text, const Captures& ca
   for (const Rule::Source& source : output.sources) {
     const bool constant = !source.text.empty() || source.number;
     if (!constant || source.find) {
-      const std::string_view found = source.find ? find_in(*source.find, text, source.last) : captured(captures, source.capture);
+      const std::string_view found =
+          source.find ? find_in(*source.find, text, source.last) : captured(captures, source.capture);
       if (!found.data()) continue;
       if (!constant) {
         if (auto drawn = read(output, source, found, captures)) return *drawn;
@@ -239,8 +243,8 @@ void Lines::close(const OpenRecord& record, Extracted& out) {
   }
 }
 
-// A bar within another (an evaluation within the training) counts to a smaller total and ends sooner. A total is dropped when its bar
-// reaches it.
+// A bar within another (an evaluation within the training) counts to a smaller total and ends sooner. A total is
+// dropped when its bar reaches it.
 bool Lines::counts(const Rule& rule, const Captures& captures, const MemberKey& member) {
   if (rule.remembers != no_capture) {
     if (const auto total = number(captured(captures, rule.remembers)); total && totals_.size() < most_totals)
@@ -255,8 +259,8 @@ bool Lines::counts(const Rule& rule, const Captures& captures, const MemberKey& 
   return true;
 }
 
-void Lines::emit(const Rule& rule, std::string_view text, const Captures& captures, const MemberKey& member, bool rank_known,
-                 std::string_view source, Time time, Extracted& out) {
+void Lines::emit(const Rule& rule, std::string_view text, const Captures& captures, const MemberKey& member,
+                 bool rank_known, std::string_view source, Time time, Extracted& out) {
   MemberKey about = member;
   if (rule.rank != no_capture && !(rule.rank_yields && rank_known)) {
     if (const auto rank = rank_in(captured(captures, rule.rank))) {
@@ -264,7 +268,8 @@ void Lines::emit(const Rule& rule, std::string_view text, const Captures& captur
     }
   }
   // Without a node if the line is a rank's: a kernel's log that was pasted or printed.
-  if (rule.gpu != no_capture && captured(captures, rule.gpu).data()) about = {Level::gpu, 0, about.node, captured(captures, rule.gpu)};
+  if (rule.gpu != no_capture && captured(captures, rule.gpu).data())
+    about = {Level::gpu, 0, about.node, captured(captures, rule.gpu)};
 
   if (!rule.event.empty()) {
     fields_.clear();
@@ -281,7 +286,8 @@ void Lines::emit(const Rule& rule, std::string_view text, const Captures& captur
     }
     ++counters_.events;
     out.event({time, about, rule.event, source.empty() ? std::string_view{rule.source} : source, fields_});
-    if (!rule.also.empty()) out.event({time, about, rule.also, source.empty() ? std::string_view{rule.source} : source, fields_});
+    if (!rule.also.empty())
+      out.event({time, about, rule.also, source.empty() ? std::string_view{rule.source} : source, fields_});
   }
   for (const Rule::Output& sample : rule.samples) {
     const Drawn drawn = draw(sample, text, captures);
@@ -289,7 +295,8 @@ void Lines::emit(const Rule& rule, std::string_view text, const Captures& captur
     else if (drawn.has_text) out.sample(time, about, sample.name, drawn.text, source);
     else continue;
     ++counters_.samples;
-    if (rule.same != no_capture && drawn.number && sample.name == "step" && *drawn.number >= totals_[OwnedMember{member}])
+    if (rule.same != no_capture && drawn.number && sample.name == "step" &&
+        *drawn.number >= totals_[OwnedMember{member}])
       totals_.erase(OwnedMember{member});
   }
 }
@@ -317,7 +324,9 @@ class LineExtraction final : public stream::Extraction {
  public:
   explicit LineExtraction(std::shared_ptr<const Expressions> expressions)
       : expressions_(std::move(expressions)), scratch_(expressions_->make_scratch()) {}
-  [[nodiscard]] std::unique_ptr<stream::Extractor> make() override { return std::make_unique<Lines>(expressions_, scratch_); }
+  [[nodiscard]] std::unique_ptr<stream::Extractor> make() override {
+    return std::make_unique<Lines>(expressions_, scratch_);
+  }
 
  private:
   std::shared_ptr<const Expressions> expressions_;
@@ -327,8 +336,12 @@ class LineExtraction final : public stream::Extraction {
 class Source final : public LineExtractorSource {
  public:
   explicit Source(std::shared_ptr<const Expressions> expressions) : expressions_(std::move(expressions)) {}
-  [[nodiscard]] std::unique_ptr<LineExtractor> make_lines() const override { return std::make_unique<Lines>(expressions_); }
-  [[nodiscard]] std::unique_ptr<stream::Extraction> open() const override { return std::make_unique<LineExtraction>(expressions_); }
+  [[nodiscard]] std::unique_ptr<LineExtractor> make_lines() const override {
+    return std::make_unique<Lines>(expressions_);
+  }
+  [[nodiscard]] std::unique_ptr<stream::Extraction> open() const override {
+    return std::make_unique<LineExtraction>(expressions_);
+  }
 
  private:
   std::shared_ptr<const Expressions> expressions_;

@@ -14,9 +14,9 @@
 
 namespace tocsin::dsl::text {
 
-// Turns the lines of one attempt into events and samples. Cleans a line, parses its prefix, scans it once for all expressions, and takes
-// captures for those that occur.
-// Owned by its Attempt; shares the expressions, and the scratch memory of scans with the other extractors of its shard.
+// Turns the lines of one attempt into events and samples. Cleans a line, parses its prefix, scans it once for all
+// expressions, and takes captures for those that occur. Owned by its Attempt; shares the expressions, and the scratch
+// memory of scans with the other extractors of its shard.
 class Lines final : public LineExtractor {
  public:
   Lines(std::shared_ptr<const Expressions> expressions, Scanner::Scratch& scratch)
@@ -49,12 +49,13 @@ class Lines final : public LineExtractor {
   void take(std::string_view text, const stream::LineRecord& line, stream::Time arrival, stream::Extracted& out);
   void take_clean(std::string_view text, const stream::LineRecord& line, stream::Time arrival, stream::Extracted& out);
   void apply(const Piece& piece, stream::Extracted& out);
-  // Joins the piece to the open record that it continues, and closes the record if this is its last line. Null: it continues none.
+  // Joins the piece to the open record that it continues, and closes the record if this is its last line. Null: it
+  // continues none.
   const Rule* join(const Piece& piece, stream::Extracted& out);
   void begin(const Piece& piece, std::uint32_t rule, stream::Extracted& out);
   void close(const OpenRecord& record, stream::Extracted& out);
-  void emit(const Rule& rule, std::string_view text, const Captures& captures, const stream::MemberKey& member, bool rank_known,
-            std::string_view source, stream::Time time, stream::Extracted& out);
+  void emit(const Rule& rule, std::string_view text, const Captures& captures, const stream::MemberKey& member,
+            bool rank_known, std::string_view source, stream::Time time, stream::Extracted& out);
   [[nodiscard]] bool counts(const Rule& rule, const Captures& captures, const stream::MemberKey& member);
 
   std::shared_ptr<const Expressions> expressions_;

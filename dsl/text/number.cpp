@@ -62,7 +62,8 @@ std::size_t number_length(std::string_view text) noexcept {
   }
   if (begins_caseless(rest, "nan")) return sign + 3;
   if (rest.substr(0, 3) == "INF") return sign + 3;
-  if ((rest[0] == 'i' || rest[0] == 'I') && rest.substr(1, 2) == "nf") return sign + (rest.substr(3, 5) == "inity" ? 8 : 3);
+  if ((rest[0] == 'i' || rest[0] == 'I') && rest.substr(1, 2) == "nf")
+    return sign + (rest.substr(3, 5) == "inity" ? 8 : 3);
   return 0;
 }
 
@@ -86,7 +87,9 @@ std::optional<double> number(std::string_view text) noexcept {
   const auto [end, error] = std::from_chars(plain.data(), plain.data() + size, value);
   if (error == std::errc::result_out_of_range) {  // 1e999, 1e-999
     const std::string_view written(plain.data(), size);
-    value = written.find("e-") != written.npos || written.find("E-") != written.npos ? 0.0 : std::numeric_limits<double>::infinity();
+    value = written.find("e-") != written.npos || written.find("E-") != written.npos
+                ? 0.0
+                : std::numeric_limits<double>::infinity();
   } else if (error != std::errc{} || end != plain.data() + size) {
     return std::nullopt;
   }

@@ -5,8 +5,8 @@
 
 namespace tocsin::dsl::text {
 
-// The expressions for NUM and INT: a number as frameworks print it. nan, NaN, inf and Infinity are numbers; thousands can be separated
-// by commas.
+// The expressions for NUM and INT: a number as frameworks print it. nan, NaN, inf and Infinity are numbers; thousands
+// can be separated by commas.
 inline constexpr std::string_view number_expression =
     R"([+-]?(?:(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?|[nN][aA][nN]|[iI]nf(?:inity)?|INF))";
 inline constexpr std::string_view integer_expression = R"((?:\d{1,3}(?:,\d{3})+|\d+))";

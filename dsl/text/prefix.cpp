@@ -40,8 +40,8 @@ std::optional<std::uint32_t> rank_of(std::string_view digits) {
 bool take_time(Cursor& cursor) {
   Cursor c = cursor;
   if (!c.take_digits(4, 4) || !(c.take('-') || c.take('/')) || !c.take_digits(2, 2) || !(c.take('-') || c.take('/')) ||
-      !c.take_digits(2, 2) || !(c.take(' ') || c.take('T')) || !c.take_digits(2, 2) || !c.take(':') || !c.take_digits(2, 2) ||
-      !c.take(':') || !c.take_digits(2, 2))
+      !c.take_digits(2, 2) || !(c.take(' ') || c.take('T')) || !c.take_digits(2, 2) || !c.take(':') ||
+      !c.take_digits(2, 2) || !c.take(':') || !c.take_digits(2, 2))
     return false;
   if (c.take('.') || c.take(',')) c.take_digits(1, 9);
   if (!c.take('Z') && (c.peek() == '+' || c.peek() == '-') && digit(c.peek(1))) {
@@ -56,8 +56,8 @@ bool take_time(Cursor& cursor) {
 bool take_glog(Cursor& cursor) {
   Cursor c = cursor;
   if (!(c.take('I') || c.take('W') || c.take('E') || c.take('F'))) return false;
-  if (!c.take_digits(3, 4) || !c.take(' ') || !c.take_digits(2, 2) || !c.take(':') || !c.take_digits(2, 2) || !c.take(':') ||
-      !c.take_digits(2, 2) || !c.take('.'))
+  if (!c.take_digits(3, 4) || !c.take(' ') || !c.take_digits(2, 2) || !c.take(':') || !c.take_digits(2, 2) ||
+      !c.take(':') || !c.take_digits(2, 2) || !c.take('.'))
     return false;
   const std::size_t end = c.rest.substr(c.at, 200).find(']');
   if (end == std::string_view::npos) return false;
@@ -67,24 +67,27 @@ bool take_glog(Cursor& cursor) {
 
 bool place_in_source(std::string_view text) {  // trainer.py:4021, logging.py:96:log_dist, axolotl.utils:281
   const std::size_t colon = text.find(':');
-  return colon != text.npos && colon + 1 < text.size() && digit(text[colon + 1]) && text.substr(0, colon).find('.') != text.npos &&
-         text.find_first_of(" =,") == text.npos;
+  return colon != text.npos && colon + 1 < text.size() && digit(text[colon + 1]) &&
+         text.substr(0, colon).find('.') != text.npos && text.find_first_of(" =,") == text.npos;
 }
 
 // Whether the text in a pair of brackets is a logger's tag and not part of the message.
 bool logger_tag(std::string_view inside) {
   if (inside.empty()) return false;
-  if (std::all_of(inside.begin(), inside.end(), [](char c) { return c >= 'A' && c <= 'Z'; }) || inside == "titan") return true;  // [INFO]
+  if (std::all_of(inside.begin(), inside.end(), [](char c) { return c >= 'A' && c <= 'Z'; }) || inside == "titan")
+    return true;  // [INFO]
   if (inside.substr(0, 4) == "PID:") return true;
   if (const std::size_t bar = inside.find('|'); bar != inside.npos) return place_in_source(inside.substr(bar + 1));
-  if (inside.size() > 2 && inside[1] == ' ' && place_in_source(inside.substr(2))) return true;  // [E ProcessGroupNCCL.cpp:458]
-  if (std::all_of(inside.begin(), inside.end(), [](char c) { return digit(c) || c == '.' || c == ' '; }) && inside.find('.') != inside.npos)
+  if (inside.size() > 2 && inside[1] == ' ' && place_in_source(inside.substr(2)))
+    return true;  // [E ProcessGroupNCCL.cpp:458]
+  if (std::all_of(inside.begin(), inside.end(), [](char c) { return digit(c) || c == '.' || c == ' '; }) &&
+      inside.find('.') != inside.npos)
     return true;  // [   18.617069], the kernel's
   Cursor c{inside};
   if (take_time(c) && c.at == inside.size()) return true;
   c = {inside};
-  if ((c.take('I') || c.take('W') || c.take('E') || c.take('F')) && c.take_digits(3, 4) && c.take(' ') && c.take_digits(2, 2) &&
-      c.take(':'))
+  if ((c.take('I') || c.take('W') || c.take('E') || c.take('F')) && c.take_digits(3, 4) && c.take(' ') &&
+      c.take_digits(2, 2) && c.take(':'))
     return true;  // [E1206 18:44:12.71 file.cpp:607]
   return place_in_source(inside);
 }
@@ -99,7 +102,8 @@ bool take_bracket(Cursor& cursor, Prefix& prefix) {
     std::size_t name = inside.size();
     while (name > 0 && digit(inside[name - 1])) --name;
     const std::string_view role = inside.substr(0, name);
-    const bool word = !role.empty() && std::all_of(role.begin(), role.end(), [](char c) { return letter(c) || c == '_' || c == '-'; });
+    const bool word = !role.empty() &&
+                      std::all_of(role.begin(), role.end(), [](char c) { return letter(c) || c == '_' || c == '-'; });
     if (auto rank = rank_of(inside.substr(name)); rank && word) {
       const bool global = role == "rank" || role == "Rank";
       if (global || !prefix.rank || prefix.local) {  // the process's own value of its rank wins
@@ -112,7 +116,8 @@ bool take_bracket(Cursor& cursor, Prefix& prefix) {
     return false;
   }
   // [Rank 3] [rank 3] [RANK:3] [rank3]
-  if (inside.size() > 4 && (inside.substr(0, 4) == "Rank" || inside.substr(0, 4) == "rank" || inside.substr(0, 4) == "RANK")) {
+  if (inside.size() > 4 &&
+      (inside.substr(0, 4) == "Rank" || inside.substr(0, 4) == "rank" || inside.substr(0, 4) == "RANK")) {
     std::string_view rest = inside.substr(4);
     if (rest.front() == ' ' || rest.front() == ':' || rest.front() == '=') rest.remove_prefix(1);
     if (auto rank = rank_of(rest)) {
@@ -127,7 +132,8 @@ bool take_bracket(Cursor& cursor, Prefix& prefix) {
   return true;
 }
 
-// [1,3]<stderr>: of mpirun --tag-output, [1,mpirank:3,algo-1]<stdout>: of SageMaker: the number of the job, then the rank.
+// [1,3]<stderr>: of mpirun --tag-output, [1,mpirank:3,algo-1]<stdout>: of SageMaker: the number of the job, then the
+// rank.
 bool take_tag(Cursor& cursor, Prefix& prefix) {
   Cursor c = cursor;
   if (!c.take('[') || !c.take_digits(1, 4) || !c.take(',')) return false;

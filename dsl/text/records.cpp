@@ -6,15 +6,16 @@ namespace tocsin::dsl::text {
 
 using stream::Time;
 
-std::optional<OpenRecords::Place> OpenRecords::find(const stream::MemberKey& member, bool error, std::string_view source) {
+std::optional<OpenRecords::Place> OpenRecords::find(const stream::MemberKey& member, bool error,
+                                                    std::string_view source) {
   if (open_.empty()) return std::nullopt;
   const auto place = open_.find(Stream{OwnedMember{member}, error, std::string{source}});
   if (place == open_.end()) return std::nullopt;
   return place;
 }
 
-std::optional<OpenRecords::Place> OpenRecords::find_wrapped(const stream::MemberKey& from, bool error, std::string_view source,
-                                                            const Expressions& expressions) {
+std::optional<OpenRecords::Place> OpenRecords::find_wrapped(const stream::MemberKey& from, bool error,
+                                                            std::string_view source, const Expressions& expressions) {
   const OwnedMember owner{from};
   std::optional<Place> youngest;
   for (auto place = open_.begin(); place != open_.end(); ++place)

@@ -34,7 +34,9 @@ struct Stream {
   OwnedMember member;
   bool error = false;
   std::string source;  // of its lines; empty: the member's own log
-  static void fields(auto& self, auto& archive) { archive(1, self.member), archive(2, self.error), archive(3, self.source); }
+  static void fields(auto& self, auto& archive) {
+    archive(1, self.member), archive(2, self.error), archive(3, self.source);
+  }
   friend auto operator<=>(const Stream&, const Stream&) = default;
 };
 
@@ -69,8 +71,8 @@ class OpenRecords {
   [[nodiscard]] bool full() const noexcept { return open_.size() >= most_records; }
   using Place = std::map<Stream, OpenRecord>::iterator;
   [[nodiscard]] std::optional<Place> find(const stream::MemberKey& member, bool error, std::string_view source);
-  // A terminal wraps a line without a prefix on the rest: finds the newest record of a wrapped rule that began with this collector's
-  // lines.
+  // A terminal wraps a line without a prefix on the rest: finds the newest record of a wrapped rule that began with
+  // this collector's lines.
   [[nodiscard]] std::optional<Place> find_wrapped(const stream::MemberKey& from, bool error, std::string_view source,
                                                   const Expressions& expressions);
   void open(const stream::MemberKey& member, bool error, OpenRecord record);  // among the lines of its source

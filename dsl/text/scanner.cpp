@@ -38,7 +38,8 @@ std::string expand(std::string_view expression, std::string_view num, std::strin
     }
     if (c == '[') in_class = true;
     if (c == ']') in_class = false;
-    const bool starts = !in_class && (out.empty() || !word(out.back()) || (out.size() > 1 && out[out.size() - 2] == '\\'));
+    const bool starts =
+        !in_class && (out.empty() || !word(out.back()) || (out.size() > 1 && out[out.size() - 2] == '\\'));
     const std::string_view three = expression.substr(i, 3);
     const bool ends = i + 3 >= expression.size() || !word(expression[i + 3]);
     if (starts && ends && three == "NUM") {
@@ -121,11 +122,11 @@ DatabaseHandle compiled(const std::vector<std::string>& texts, std::vector<Scann
   for (const std::string& text : texts) pointers.push_back(text.c_str());
   hs_database_t* handle = nullptr;
   hs_compile_error_t* error = nullptr;
-  if (hs_compile_multi(pointers.data(), flags.data(), ids.data(), static_cast<unsigned>(pointers.size()), HS_MODE_BLOCK, nullptr, &handle,
-                       &error) != HS_SUCCESS) {
+  if (hs_compile_multi(pointers.data(), flags.data(), ids.data(), static_cast<unsigned>(pointers.size()), HS_MODE_BLOCK,
+                       nullptr, &handle, &error) != HS_SUCCESS) {
     const std::unique_ptr<hs_compile_error_t, FreeError> owned(error);
-    refused.push_back(
-        {error && error->expression >= 0 ? static_cast<std::size_t>(error->expression) : 0, error ? error->message : "unknown error"});
+    refused.push_back({error && error->expression >= 0 ? static_cast<std::size_t>(error->expression) : 0,
+                       error ? error->message : "unknown error"});
     return nullptr;
   }
   return DatabaseHandle{handle};
@@ -151,7 +152,8 @@ DatabaseHandle stored(DatabaseStore& store, const std::string& source) {
   const auto bytes = store.find(name_of(source));
   if (!bytes || !bytes->starts_with(source)) return nullptr;
   hs_database_t* handle = nullptr;
-  if (hs_deserialize_database(bytes->data() + source.size(), bytes->size() - source.size(), &handle) != HS_SUCCESS) return nullptr;
+  if (hs_deserialize_database(bytes->data() + source.size(), bytes->size() - source.size(), &handle) != HS_SUCCESS)
+    return nullptr;
   return DatabaseHandle{handle};
 }
 
@@ -170,7 +172,8 @@ void keep(DatabaseStore& store, const std::string& source, const hs_database_t& 
 Scanner::Scanner(std::shared_ptr<const Database> database) : database_(std::move(database)) {}
 Scanner::~Scanner() = default;
 
-std::unique_ptr<Scanner> Scanner::compile(std::span<const std::string> expressions, std::vector<Refusal>& refused, DatabaseStore* store) {
+std::unique_ptr<Scanner> Scanner::compile(std::span<const std::string> expressions, std::vector<Refusal>& refused,
+                                          DatabaseStore* store) {
   auto database = std::make_shared<Database>();
   if (expressions.empty()) return std::unique_ptr<Scanner>(new Scanner(std::move(database)));
   std::vector<std::string> texts;
@@ -198,7 +201,8 @@ Scanner::Scratch Scanner::make_scratch() const {
 void Scanner::scan(std::string_view text, Scratch& scratch, std::vector<std::uint32_t>& found) const {
   found.clear();
   if (!database_->handle || text.empty()) return;
-  hs_scan(database_->handle.get(), text.data(), static_cast<unsigned>(text.size()), 0, scratch.handle_->handle.get(), on_match, &found);
+  hs_scan(database_->handle.get(), text.data(), static_cast<unsigned>(text.size()), 0, scratch.handle_->handle.get(),
+          on_match, &found);
   if (found.size() > 1) std::sort(found.begin(), found.end());
 }
 

@@ -12,8 +12,8 @@
 
 namespace tocsin::dsl::text {
 
-// All expressions of a pack as one Vectorscan database: finds which of them occur anywhere in a text. RE2 takes the captures.
-// Immutable, shared by the extractors of all shards; each shard scans with its own Scratch.
+// All expressions of a pack as one Vectorscan database: finds which of them occur anywhere in a text. RE2 takes the
+// captures. Immutable, shared by the extractors of all shards; each shard scans with its own Scratch.
 class Scanner {
  public:
   struct Refusal {
@@ -21,8 +21,8 @@ class Scanner {
     std::string message;
   };
 
-  // `expressions` in RE2's syntax, macros expanded. The scanner is null if one is refused. A database of the same expressions that is in
-  // `store` (if there is one) is taken from it, and a new one kept there.
+  // `expressions` in RE2's syntax, macros expanded. The scanner is null if one is refused. A database of the same
+  // expressions that is in `store` (if there is one) is taken from it, and a new one kept there.
   static std::unique_ptr<Scanner> compile(std::span<const std::string> expressions, std::vector<Refusal>& refused,
                                           DatabaseStore* store = nullptr);
   ~Scanner();
@@ -53,7 +53,8 @@ class Scanner {
   std::shared_ptr<const Database> database_;
 };
 
-// The expression in Vectorscan's form: groups lose their names; NUM and INT become what certainly occurs where they match.
+// The expression in Vectorscan's form: groups lose their names; NUM and INT become what certainly occurs where they
+// match.
 [[nodiscard]] std::string for_scanning(std::string_view expression);
 // The expression in RE2's form, for captures: NUM and INT expanded.
 [[nodiscard]] std::string for_capturing(std::string_view expression);

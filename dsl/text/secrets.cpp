@@ -35,8 +35,10 @@ std::string mask_secrets(std::string_view text) {
       {{R"((?i)([\w-]*(?:password|passwd|passphrase|secret|api[_-]?key|access[_-]?key|private[_-]?key|auth[_-]?token|access[_-]?token|credentials?)[\w-]*["']?\s*[=:]\s*)(?:"[^"]*"|'[^']*'|[^\s,;&"']+))",
         options()},
        R"(\1***)"},
-      {{R"((?i)((?:^|[^a-z])(?:token|pwd|key|sig|signature)["']?\s*[=:]\s*["']?)[\w+/.-]{16,}=*)", options()}, R"(\1***)"},
-      {{R"((?i)((?:key|secret|token|password)\W{1,3}(?:is|was|of)?\W{0,2})(?:[0-9a-f]{32,}|[A-Za-z0-9+/]{40,}={0,2}))", options()},
+      {{R"((?i)((?:^|[^a-z])(?:token|pwd|key|sig|signature)["']?\s*[=:]\s*["']?)[\w+/.-]{16,}=*)", options()},
+       R"(\1***)"},
+      {{R"((?i)((?:key|secret|token|password)\W{1,3}(?:is|was|of)?\W{0,2})(?:[0-9a-f]{32,}|[A-Za-z0-9+/]{40,}={0,2}))",
+        options()},
        R"(\1***)"},
   }};
   std::string out(text);

@@ -9,7 +9,9 @@ namespace {
 
 constexpr std::uint32_t most_steps = 2'000;  // of one search; beyond that RE2 is faster
 
-bool word(unsigned char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; }
+bool word(unsigned char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
 
 void fill(std::bitset<256>& set, bool (*in)(unsigned char), bool negated = false) {
   for (unsigned c = 0; c < 256; ++c)
@@ -98,7 +100,9 @@ class Straight::Parser {
   // In the form of for_capturing(): words of their own.
   bool macro(std::string_view name, const std::vector<Atom>& out) {
     if (rest_.substr(0, 3) != name || (rest_.size() > 3 && word(static_cast<unsigned char>(rest_[3])))) return false;
-    if (!out.empty() && out.back().kind == Atom::Kind::literal && word(static_cast<unsigned char>(out.back().literal.back()))) return false;
+    if (!out.empty() && out.back().kind == Atom::Kind::literal &&
+        word(static_cast<unsigned char>(out.back().literal.back())))
+      return false;
     rest_.remove_prefix(3);
     return true;
   }
@@ -267,7 +271,8 @@ struct Straight::Search {
         case Atom::Kind::open: groups[atom.group] = text.substr(at, 0); break;
         case Atom::Kind::close: {
           const std::string_view begun = groups[atom.group];
-          groups[atom.group] = std::string_view(begun.data(), static_cast<std::size_t>(text.data() + at - begun.data()));
+          groups[atom.group] =
+              std::string_view(begun.data(), static_cast<std::size_t>(text.data() + at - begun.data()));
           break;
         }
         case Atom::Kind::number:
@@ -305,9 +310,11 @@ struct Straight::Search {
     // The text that must follow selects where to try: most places are skipped without a step.
     const Atom* next = index + 1 < atoms.size() ? &atoms[index + 1] : nullptr;
     std::size_t after = index + 1;
-    while (next && (next->kind == Atom::Kind::boundary || next->kind == Atom::Kind::open || next->kind == Atom::Kind::close))
+    while (next &&
+           (next->kind == Atom::Kind::boundary || next->kind == Atom::Kind::open || next->kind == Atom::Kind::close))
       next = ++after < atoms.size() ? &atoms[after] : nullptr;
-    const std::string_view wanted = next && next->kind == Atom::Kind::literal ? std::string_view(next->literal) : std::string_view{};
+    const std::string_view wanted =
+        next && next->kind == Atom::Kind::literal ? std::string_view(next->literal) : std::string_view{};
     const Groups before = groups;
     if (atom.lazy) {
       for (std::size_t end = shortest; end <= longest; ++end) {

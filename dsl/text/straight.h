@@ -11,8 +11,8 @@
 namespace tocsin::dsl::text {
 
 // An expression that is mostly words and numbers in a row, which most lines of a log need: literals, \s* \s+ \d+
-// \S+ \w+ [^x]* .* .+ .*? and the like, NUM, INT, ^ $ \b, groups around them, and choices of words. It has the result of RE2, a few
-// times faster; if it is not sure of that it reports so, and RE2 is used. Immutable.
+// \S+ \w+ [^x]* .* .+ .*? and the like, NUM, INT, ^ $ \b, groups around them, and choices of words. It has the result
+// of RE2, a few times faster; if it is not sure of that it reports so, and RE2 is used. Immutable.
 class Straight {
  public:
   static constexpr std::size_t most_groups = 20;

@@ -54,15 +54,16 @@ void Evaluator::State::prepare(NodeId id) {
   }
 }
 
-// Between two ticks samples of many jobs came, so nothing of this one is in the processor's cache: what the next nodes need is asked for
-// while one is computed.
+// Between two ticks samples of many jobs came, so nothing of this one is in the processor's cache: what the next nodes
+// need is asked for while one is computed.
 void Evaluator::State::fetch(std::span<const NodeId> nodes, std::size_t at) const {
   constexpr std::size_t steps_ahead = 8, nodes_ahead = 3;
   const auto ask = [](const void* from, std::size_t bytes) {
     constexpr std::size_t line = 64;
     for (std::size_t byte = 0; byte < bytes; byte += line) __builtin_prefetch(static_cast<const char*>(from) + byte);
   };
-  if (const std::size_t i = at + steps_ahead; i < nodes.size() && !known(nodes[i])) ask(&steps[index(nodes[i])], sizeof(Step));
+  if (const std::size_t i = at + steps_ahead; i < nodes.size() && !known(nodes[i]))
+    ask(&steps[index(nodes[i])], sizeof(Step));
   if (const std::size_t i = at + nodes_ahead; i < nodes.size() && !known(nodes[i])) {
     const Step& step = steps[index(nodes[i])];
     if (!step.of_window) return;
@@ -95,7 +96,8 @@ void Evaluator::State::served(Step& argument) {
   with_memory(argument, [](auto& values, auto& spare, auto) { spare.give(values); });
 }
 
-Evaluator::Evaluator(const Graph& graph, const Topology& topology, Leaves& leaves) : state_(new State{graph, topology, leaves}) {}
+Evaluator::Evaluator(const Graph& graph, const Topology& topology, Leaves& leaves)
+    : state_(new State{graph, topology, leaves}) {}
 Evaluator::~Evaluator() = default;
 Evaluator::Evaluator(Evaluator&&) noexcept = default;
 
@@ -112,7 +114,8 @@ void Evaluator::forget_above(std::size_t mark) {
 
 void Evaluator::run(std::span<const NodeId> nodes) {
   State& state = *state_;
-  if (state.steps.size() < state.graph->size()) state.steps.resize(state.graph->size()), state.computed.resize(state.graph->size());
+  if (state.steps.size() < state.graph->size())
+    state.steps.resize(state.graph->size()), state.computed.resize(state.graph->size());
   if (state.version != state.topology->version()) {  // the columns have other lengths now: no earlier value fits
     state.version = state.topology->version();
     ++state.tick;

@@ -12,8 +12,8 @@
 #include "stream/graph/kernels.h"
 #include "stream/graph/spare.h"
 
-// Included by the two sources of the Evaluator: evaluator.cpp decides what runs and whose memory it takes, evaluator_compute.cpp writes
-// the values of a node.
+// Included by the two sources of the Evaluator: evaluator.cpp decides what runs and whose memory it takes,
+// evaluator_compute.cpp writes the values of a node.
 namespace tocsin::stream {
 
 inline std::size_t index(NodeId id) noexcept { return static_cast<std::size_t>(id); }
@@ -24,9 +24,11 @@ struct Evaluator::State {
   // A node that is ready to run: its arguments, what its operation needs, and its values at the current tick.
   struct Step {
     bool of_window = false;
-    bool lends = false;          // its memory, once all that take its values have run; for whoever asks later they are computed again
-    bool lent = false;           // at this tick
-    std::uint16_t expected = 0;  // to which columns to spare it may give, as bits: a script's nodes have its place in turn
+    bool lends =
+        false;  // its memory, once all that take its values have run; for whoever asks later they are computed again
+    bool lent = false;  // at this tick
+    std::uint16_t expected =
+        0;  // to which columns to spare it may give, as bits: a script's nodes have its place in turn
     std::uint8_t arity = 0;
     Op op{};
     Shape shape = Shape::column;
@@ -86,7 +88,8 @@ struct Evaluator::State {
     else if (step.shape == Shape::mask) call(step.mask, spare_masks[level], Truth::unknown);
   }
   void expect(Step& step, auto& spare) {
-    const auto bit = static_cast<std::uint16_t>(1u << (2 * static_cast<unsigned>(step.level) + (step.shape == Shape::mask ? 1u : 0u)));
+    const auto bit = static_cast<std::uint16_t>(
+        1u << (2 * static_cast<unsigned>(step.level) + (step.shape == Shape::mask ? 1u : 0u)));
     if ((step.expected & bit) == 0) spare.expect_one();
     step.expected |= bit;
   }

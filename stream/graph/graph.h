@@ -43,7 +43,8 @@ struct WindowSpec {
   Duration lag{};
   std::uint32_t points = 0;  // of points
   std::uint32_t lag_points = 0;
-  std::uint32_t least = 0;  // points, baselines and "attempt" are known from this many values on; 0: 16, or all that are asked for if fewer
+  std::uint32_t least = 0;  // points, baselines and "attempt" are known from this many values on; 0: 16, or all that
+                            // are asked for if fewer
   Duration settle{};        // L of the rules that use it: a tick at T runs at T + settle
   std::vector<EventFilter> filters;
   std::optional<RuleIndex> freeze;  // keeps a member's value while this rule's alert on the member is pending or firing
@@ -73,8 +74,8 @@ enum class Group : std::uint8_t { peers, gpu, node, rack, job };
 
 // What an operation takes besides columns. All fields count when nodes are compared.
 struct Attributes {
-  double number = 0;           // constant's value, n of first(n), quantile's q, fraction's bits, ewma's span; n of at_least(n, g)
-                               // and at_most(n, g), unless a second argument gives it: one value per group, or one for all
+  double number = 0;  // constant's value, n of first(n), quantile's q, fraction's bits, ewma's span; n of at_least(n,
+                      // g) and at_most(n, g), unless a second argument gives it: one value per group, or one for all
   std::vector<Scalar> values;  // of is(…)
   std::string field;           // of an event; of a state; the level of at(…), which builds a spread
   std::optional<Group> group;
@@ -92,10 +93,10 @@ struct Node {
   Attributes attributes;
 };
 
-// The operations that tracing leaves of a pack's rules. Nodes are hash-consed: rules share equal nodes. Arguments come before their
-// users, so the order of ids is an order of evaluation.
-// Owned by its Pack, and constant once the pack is published. A shard with scripted rules has a copy, to which they append above a
-// mark; the copy refers to the pack's signals.
+// The operations that tracing leaves of a pack's rules. Nodes are hash-consed: rules share equal nodes. Arguments come
+// before their users, so the order of ids is an order of evaluation. Owned by its Pack, and constant once the pack is
+// published. A shard with scripted rules has a copy, to which they append above a mark; the copy refers to the pack's
+// signals.
 class Graph {
  public:
   explicit Graph(const SignalTable& signals) : signals_(&signals) {}
@@ -107,13 +108,15 @@ class Graph {
   [[nodiscard]] NodeId state(RuleIndex rule, std::string field, Level per);
   [[nodiscard]] PeersId peers(std::vector<std::string> coordinates);
 
-  // Applies an operation of the table: checks shapes, levels and units, spreads the coarser argument, folds constants, applies the
-  // freeze of a frozen need. An operator reads the error's message; the caller adds file and line.
+  // Applies an operation of the table: checks shapes, levels and units, spreads the coarser argument, folds constants,
+  // applies the freeze of a frozen need. An operator reads the error's message; the caller adds file and line.
   [[nodiscard]] Result<NodeId> apply(Op op, std::span<const NodeId> arguments, Attributes attributes = {});
 
   [[nodiscard]] const Node& operator[](NodeId id) const { return nodes_[static_cast<std::size_t>(id)]; }
   [[nodiscard]] std::size_t size() const noexcept { return nodes_.size(); }
-  [[nodiscard]] std::span<const std::string> coordinates(PeersId id) const { return peers_[static_cast<std::size_t>(id)]; }
+  [[nodiscard]] std::span<const std::string> coordinates(PeersId id) const {
+    return peers_[static_cast<std::size_t>(id)];
+  }
   [[nodiscard]] std::size_t peers_count() const noexcept { return peers_.size(); }
   [[nodiscard]] const SignalTable& signals() const noexcept { return *signals_; }
 

@@ -51,8 +51,9 @@ Result<void> Graph::Application::want(std::size_t i, Shape shape, bool numbers) 
   const bool sign = !entry().name.empty() && !std::isalpha(static_cast<unsigned char>(entry().name[0]));
   if (is.shape != shape) {
     const std::string what = i == 0 && !sign ? " is a word for " : " takes ";
-    return refuse(written() + what + std::string{article_and_name(shape)} + "; this is " + std::string{article_and_name(is.shape)} +
-                  " (per " + std::string{name(is.level)} + "): " + std::string{remedy(is.shape, shape)});
+    return refuse(written() + what + std::string{article_and_name(shape)} + "; this is " +
+                  std::string{article_and_name(is.shape)} + " (per " + std::string{name(is.level)} +
+                  "): " + std::string{remedy(is.shape, shape)});
   }
   if (numbers && is.text()) return refuse(written() + " wants numbers, and this is text: write :is(\"…\")");
   return {};
@@ -82,8 +83,9 @@ Result<std::string> Graph::Application::common(std::string_view what) const {
     auto both = common_unit(unit, type(i).unit);
     if (!both)
       return refuse(unit + " cannot " + std::string{what} + " " + type(i).unit + ": they measure different things" +
-                    (dimensionless(unit) && dimensionless(type(i).unit) ? "; divide one by a count, or multiply the other"
-                                                                        : "; divide each by something in its own unit first"));
+                    (dimensionless(unit) && dimensionless(type(i).unit)
+                         ? "; divide one by a count, or multiply the other"
+                         : "; divide each by something in its own unit first"));
     unit = std::move(*both);
   }
   return unit;
@@ -136,14 +138,15 @@ Result<NodeId> Graph::Application::comparing() {
     if (auto fine = want(i, Shape::column); !fine) return fine.error();
   if (at(1).op == Op::constant && std::isnan(at(1).attributes.number))
     return refuse(written() +
-                  " compares with NaN, which is no number, so it would never be known: compare with a number; :nonfinite() counts NaN");
+                  " compares with NaN, which is no number, so it would never be known: compare with a number; "
+                  ":nonfinite() counts NaN");
   if (at(1).op == Op::constant && type(0).unit == "ratio" && type(1).unit != "seconds") {
     const double limit = at(1).attributes.number;
     if (limit > 1 && std::isfinite(limit)) {
       char two[32];
       std::snprintf(two, sizeof two, "%.2f", limit / 100);
-      return refuse(shown(limit) + " is compared with a ratio (0 to 1); did you mean " + (limit <= 100 ? two : "a value between 0 and 1") +
-                    "?");
+      return refuse(shown(limit) + " is compared with a ratio (0 to 1); did you mean " +
+                    (limit <= 100 ? two : "a value between 0 and 1") + "?");
     }
   }
   if (auto unit = common("be compared with"); !unit) return unit.error();

@@ -48,7 +48,9 @@ std::string Graph::describe(NodeId id) const {
     case Op::multiply:
     case Op::divide:
     case Op::conjunction:
-    case Op::disjunction: text += place(node.arguments[0]) + " " + std::string{entry.name} + " " + place(node.arguments[1]); break;
+    case Op::disjunction:
+      text += place(node.arguments[0]) + " " + std::string{entry.name} + " " + place(node.arguments[1]);
+      break;
     default: {
       std::string_view word = entry.name;
       if (node.op == Op::clamp_low) word = "clamp";

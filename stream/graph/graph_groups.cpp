@@ -31,7 +31,8 @@ Result<NodeId> Graph::Application::grouped() {
 Result<void> Graph::Application::limit(Level to, Attributes& kept) {
   if (arguments.size() < 2) {
     kept.number = attributes.number;
-    if (!(kept.number >= 0)) return refuse(std::string{entry().name} + "(" + shown(kept.number) + ", …): how many members? 0 or more");
+    if (!(kept.number >= 0))
+      return refuse(std::string{entry().name} + "(" + shown(kept.number) + ", …): how many members? 0 or more");
     return {};
   }
   if (auto fine = want(1, Shape::column); !fine) return fine.error();
@@ -41,7 +42,8 @@ Result<void> Graph::Application::limit(Level to, Attributes& kept) {
     return {};
   }
   if (!dimensionless(type(1).unit) && type(1).unit != "any")
-    return refuse(std::string{entry().name} + " counts members; its limit is in " + type(1).unit + ": give a number of members");
+    return refuse(std::string{entry().name} + " counts members; its limit is in " + type(1).unit +
+                  ": give a number of members");
   if (type(1).level > to)
     return refuse("the limit of " + std::string{entry().name} + " is a value per " + std::string{name(type(1).level)} +
                   ": it must have one value for each group, so take it up through a group first");
@@ -60,8 +62,9 @@ Result<NodeId> Graph::Application::alone() const {
     case Op::m_any:
     case Op::m_all: return arguments[0];
     default:
-      return refuse(std::string{entry().name} + " over " + quoted(name(*attributes.group)) + ": there is one value per " +
-                    std::string{name(type(0).level)} + " already; take a finer value, or a coarser group");
+      return refuse(std::string{entry().name} + " over " + quoted(name(*attributes.group)) +
+                    ": there is one value per " + std::string{name(type(0).level)} +
+                    " already; take a finer value, or a coarser group");
   }
 }
 
@@ -69,8 +72,8 @@ Result<Level> Graph::Application::group_level() {
   const std::string word{entry().name};
   const std::string n = op == Op::g_quantile ? "0.9, " : op == Op::m_at_least || op == Op::m_at_most ? "2, " : "";
   if (!attributes.group)
-    return refuse(word + " across which members? " + word + "(" + n + "\"peers\"), " + word + "(" + n + "\"node\"), " + word + "(" + n +
-                  "\"job\")");
+    return refuse(word + " across which members? " + word + "(" + n + "\"peers\"), " + word + "(" + n + "\"node\"), " +
+                  word + "(" + n + "\"job\")");
   const Level from = type(0).level;
   if (from == Level::none) return refuse(word + " of a number: it has no members. Take it of a column of the job");
   if (*attributes.group == Group::peers) {
@@ -79,21 +82,23 @@ Result<Level> Graph::Application::group_level() {
     Level level = from;
     for (const std::string& coordinate : graph.coordinates(*attributes.peers))
       if (const auto owner = graph.signals().coordinate(coordinate)) level = std::max(level, *owner);
-    arguments[0] = spread(arguments[0], level);  // a value coarser than the coordinates is spread to each of their owners
+    arguments[0] =
+        spread(arguments[0], level);  // a value coarser than the coordinates is spread to each of their owners
     return level;
   }
   attributes.peers.reset();
   const Level to = static_cast<Level>(*level_named(name(*attributes.group)));
   if (to > from)
-    return refuse("a value per " + std::string{name(from)} + " cannot be taken up to " + quoted(name(to)) + ", which is finer: :at(" +
-                  quoted(name(to)) + ") spreads it");
+    return refuse("a value per " + std::string{name(from)} + " cannot be taken up to " + quoted(name(to)) +
+                  ", which is finer: :at(" + quoted(name(to)) + ") spreads it");
   return to;
 }
 
 Result<NodeId> Graph::Application::at_level() {
   if (type(0).shape != Shape::column && type(0).shape != Shape::mask) return want(0, Shape::column, false).error();
   const auto level = level_named(attributes.field);
-  if (!level) return refuse("at(" + quoted(attributes.field) + "): no such level. Levels are job, rack, node, gpu and rank");
+  if (!level)
+    return refuse("at(" + quoted(attributes.field) + "): no such level. Levels are job, rack, node, gpu and rank");
   if (*level < type(0).level)
     return refuse("at(" + quoted(attributes.field) + "): a value per " + std::string{name(type(0).level)} +
                   " cannot be spread to it; up only through a group: :max(" + quoted(attributes.field) + "), :any(" +

@@ -12,25 +12,29 @@ bool integer(double x) { return std::floor(x) == x; }
 
 // The words for windows of a signal, by its kind.
 bool has_word(SignalKind kind, Op op) {
-  const auto among = [op](std::initializer_list<Op> words) { return std::find(words.begin(), words.end(), op) != words.end(); };
+  const auto among = [op](std::initializer_list<Op> words) {
+    return std::find(words.begin(), words.end(), op) != words.end();
+  };
   const bool of_events = among({Op::w_where, Op::w_except, Op::w_repeats, Op::w_distinct});
   switch (kind) {
     case SignalKind::gauge: return !of_events;
     case SignalKind::counter: return !of_events;
     case SignalKind::state: return among({Op::w_last, Op::w_first, Op::w_age, Op::w_count, Op::w_fraction});
     case SignalKind::step:
-      return among(
-          {Op::w_last, Op::w_first, Op::w_delta, Op::w_rate, Op::w_count, Op::w_age, Op::w_interval, Op::w_min, Op::w_max, Op::w_slope});
+      return among({Op::w_last, Op::w_first, Op::w_delta, Op::w_rate, Op::w_count, Op::w_age, Op::w_interval, Op::w_min,
+                    Op::w_max, Op::w_slope});
     case SignalKind::time:
-      return among({Op::w_last, Op::w_first, Op::w_delta, Op::w_count, Op::w_age, Op::w_interval, Op::w_min, Op::w_max});
-    case SignalKind::event: return of_events || among({Op::w_count, Op::w_age, Op::w_last, Op::w_first, Op::w_rate, Op::w_interval});
+      return among(
+          {Op::w_last, Op::w_first, Op::w_delta, Op::w_count, Op::w_age, Op::w_interval, Op::w_min, Op::w_max});
+    case SignalKind::event:
+      return of_events || among({Op::w_count, Op::w_age, Op::w_last, Op::w_first, Op::w_rate, Op::w_interval});
     case SignalKind::liveness: return op == Op::w_age;
   }
   return false;
 }
 
-// The attempts before do not follow each other without a gap: there is no trend over them, and no age. Of events only their number, the
-// first and the last are kept.
+// The attempts before do not follow each other without a gap: there is no trend over them, and no age. Of events only
+// their number, the first and the last are kept.
 bool follows_time(Op op) {
   constexpr Op words[] = {Op::w_age,       Op::w_interval, Op::w_rate,    Op::w_delta,   Op::w_slope,   Op::w_cusum,
                           Op::w_theil_sen, Op::w_kendall,  Op::w_time_to, Op::w_repeats, Op::w_distinct};
@@ -65,10 +69,10 @@ Result<NodeId> Graph::Application::window() {
                   "() would be a rate. Write :rate(), or :delta() for how much it grew");
   if (op == Op::w_where || op == Op::w_except) return filtered(spec, signal);
   if (spec.span == WindowSpec::Span::earlier && follows_time(op))
-    return refuse(
-        std::string{entry().name} + " of '" + signal.name +
-        "' over \"earlier\": between the attempts before lies time of which nothing is known; write :last(), :max(), :median() or "
-        ":count(), or over = \"attempt\"");
+    return refuse(std::string{entry().name} + " of '" + signal.name +
+                  "' over \"earlier\": between the attempts before lies time of which nothing is known; write :last(), "
+                  ":max(), :median() or "
+                  ":count(), or over = \"attempt\"");
   if (signal.textual() && op != Op::w_last && op != Op::w_first && op != Op::w_age && op != Op::w_count)
     return refuse(std::string{entry().name} + " of '" + signal.name + "', which is text: write :last():is(\"…\")");
 
@@ -88,10 +92,12 @@ Result<NodeId> Graph::Application::window() {
   if (op == Op::w_time_to) {
     if (arguments.size() < 2) return refuse("time_to what? :time_to(0.95 * job.limit:last())");
     if (auto fine = want(1, Shape::column); !fine) return fine.error();
-    if (!common_unit(unit, type(1).unit)) return refuse(type(1).unit + " cannot be the goal of " + unit + ": give it in " + unit);
+    if (!common_unit(unit, type(1).unit))
+      return refuse(type(1).unit + " cannot be the goal of " + unit + ": give it in " + unit);
     if (type(1).level > type(0).level)
-      return refuse("the goal is a value per " + std::string{name(type(1).level)} + ", the signal per " + std::string{name(type(0).level)} +
-                    ": take the goal up through a group, :max(" + quoted(name(type(0).level)) + ")");
+      return refuse("the goal is a value per " + std::string{name(type(1).level)} + ", the signal per " +
+                    std::string{name(type(0).level)} + ": take the goal up through a group, :max(" +
+                    quoted(name(type(0).level)) + ")");
     arguments[1] = spread(arguments[1], type(0).level);
   }
   return reduced(spec, {Shape::column, type(0).level, unit_over_time(unit, signal)}, std::move(kept));
@@ -156,13 +162,15 @@ Result<void> Graph::Application::check_number(const SignalDefinition& signal) co
   if (op == Op::w_ewma && !(n >= 1)) return refuse("ewma of how many values? :ewma(16)");
   if (op == Op::w_fraction) {
     if (signal.textual()) return refuse("fraction of '" + signal.name + "', which is text: write :last():is(\"…\")");
-    if (!(n >= 1) || !integer(n) || n > 9007199254740991.0) return refuse("fraction of which bits? :fraction { bits = 0x8 }");
+    if (!(n >= 1) || !integer(n) || n > 9007199254740991.0)
+      return refuse("fraction of which bits? :fraction { bits = 0x8 }");
   }
   if ((op == Op::w_last || op == Op::w_first) && n != 0) {
-    if (!(n >= 1) || !integer(n) || n > 1e6) return refuse(std::string{entry().name} + "(" + shown(n) + "): a number of points, 1 or more");
+    if (!(n >= 1) || !integer(n) || n > 1e6)
+      return refuse(std::string{entry().name} + "(" + shown(n) + "): a number of points, 1 or more");
     if (signal.kind == SignalKind::state || signal.kind == SignalKind::event)
-      return refuse(std::string{entry().name} + "(n) is a median of n points; " + in_ticks(signal.name) + " is of kind " +
-                    std::string{name(signal.kind)} + ": write " + std::string{entry().name} +
+      return refuse(std::string{entry().name} + "(n) is a median of n points; " + in_ticks(signal.name) +
+                    " is of kind " + std::string{name(signal.kind)} + ": write " + std::string{entry().name} +
                     (signal.kind == SignalKind::event ? "(\"field\")" : "()"));
   }
   return {};
@@ -171,7 +179,9 @@ Result<void> Graph::Application::check_number(const SignalDefinition& signal) co
 Result<void> Graph::Application::check_quantile() const {
   if (!(attributes.number >= 0 && attributes.number <= 1))
     return refuse("quantile(" + shown(attributes.number) + "): a quantile is between 0 and 1" +
-                  (attributes.number > 1 && attributes.number <= 100 ? "; did you mean " + shown(attributes.number / 100) + "?" : ""));
+                  (attributes.number > 1 && attributes.number <= 100
+                       ? "; did you mean " + shown(attributes.number / 100) + "?"
+                       : ""));
   return {};
 }
 

@@ -8,7 +8,9 @@ namespace {
 
 constexpr std::size_t quorum = 3;  // below it there is no typical value
 
-bool adjoining(std::span<const Slot> members) { return members.back() - members.front() + 1 == members.size(); }  // members ascend
+bool adjoining(std::span<const Slot> members) {
+  return members.back() - members.front() + 1 == members.size();
+}  // members ascend
 
 double number_or_absent(double x) { return is_number(x) ? x : absent; }
 

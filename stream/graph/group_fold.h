@@ -9,12 +9,13 @@
 
 namespace tocsin::stream {
 
-// Reductions across members. The result has one value per group. Of peers, every member has its group's value; a member without a
-// group has none. Owned by an Evaluator; keeps the buffer in which members of scattered groups are gathered.
+// Reductions across members. The result has one value per group. Of peers, every member has its group's value; a member
+// without a group has none. Owned by an Evaluator; keeps the buffer in which members of scattered groups are gathered.
 //
-// Columns: over the known members. Unknown where none is known, except for a count (of peers it is unknown, too). Peers, and median,
-// mad, quantile and spread of any group, need three known members. Masks: exact in the presence of unknown members; unknown for a group
-// without members and for peers of fewer than three; a count is over the known members.
+// Columns: over the known members. Unknown where none is known, except for a count (of peers it is unknown, too).
+// Peers, and median, mad, quantile and spread of any group, need three known members. Masks: exact in the presence of
+// unknown members; unknown for a group without members and for peers of fewer than three; a count is over the known
+// members.
 class GroupFold {
  public:
   struct Of {

@@ -19,9 +19,9 @@ struct MaskOperand {
   bool one_for_all = false;
 };
 
-// The loops over members. Compiled twice from one source, for AVX2 and for the x86-64 baseline. Both give the same bits: sums use 16
-// fixed lanes, nothing is contracted, and logarithms are our own. The set is chosen at start, or by name. A result must not overlap an
-// argument.
+// The loops over members. Compiled twice from one source, for AVX2 and for the x86-64 baseline. Both give the same
+// bits: sums use 16 fixed lanes, nothing is contracted, and logarithms are our own. The set is chosen at start, or by
+// name. A result must not overlap an argument.
 struct Kernels {
   using Binary = void (*)(Operand, Operand, double*, std::size_t);
   using Unary = void (*)(const double*, double*, std::size_t);
@@ -45,9 +45,9 @@ struct Kernels {
   double (*max)(const double*, std::size_t);
   std::size_t (*count_known)(const double*, std::size_t);    // without NaN
   std::size_t (*count_present)(const double*, std::size_t);  // with NaN
-  // Order statistics: absent below 3 known numbers. An even count gives the mean of the middle two; a quantile interpolates linearly
-  // between ranks (type 7). `scratch` holds `n` values (for quantile it can be the column itself). Absent where infinities of both signs
-  // would be averaged or summed.
+  // Order statistics: absent below 3 known numbers. An even count gives the mean of the middle two; a quantile
+  // interpolates linearly between ranks (type 7). `scratch` holds `n` values (for quantile it can be the column
+  // itself). Absent where infinities of both signs would be averaged or summed.
   double (*quantile)(const double*, std::size_t, double q, double* scratch);
   double (*mad)(const double*, std::size_t, double* scratch);  // median of the distances to the median, not scaled
   struct Tally {

@@ -18,17 +18,21 @@ constexpr std::array table{
     // leaves
     Operation{Op::constant, "", column, column, T::nothing, U::keep, C::leaf,
               "A number of the rule's text or of its params, the same for every member."},
-    Operation{Op::window, "", window, window, T::nothing, U::keep, C::leaf, "A signal over the span that a need names."},
-    Operation{Op::finding, "", finding, finding, T::nothing, U::none, C::leaf, "The answer of another rule, or of several."},
+    Operation{Op::window, "", window, window, T::nothing, U::keep, C::leaf,
+              "A signal over the span that a need names."},
+    Operation{Op::finding, "", finding, finding, T::nothing, U::none, C::leaf,
+              "The answer of another rule, or of several."},
     Operation{Op::state, "", column, column, T::nothing, U::keep, C::leaf,
               "A state field as the evaluation before left it; read after a write, what was written."},
 
     // a window to a column
     Operation{Op::w_last, "last", window, column, T::count, U::keep, C::edge,
-              "The newest value; `last(n)`: the median of the newest n points; of events, `last(\"field\")`: that field of the "
+              "The newest value; `last(n)`: the median of the newest n points; of events, `last(\"field\")`: that "
+              "field of the "
               "newest one. Unknown where none came."},
     Operation{Op::w_first, "first", window, column, T::count, U::keep, C::edge,
-              "The oldest value; `first(n)`: the median of the oldest n points; of events, `first(\"field\")`: that field of the "
+              "The oldest value; `first(n)`: the median of the oldest n points; of events, `first(\"field\")`: that "
+              "field of the "
               "oldest one. Unknown where none came."},
     Operation{Op::w_mean, "mean", window, column, T::nothing, U::keep, C::panes,
               "The mean of the values. Unknown where less than half of the window is covered."},
@@ -37,88 +41,113 @@ constexpr std::array table{
     Operation{Op::w_max, "max", window, column, T::nothing, U::keep, C::panes,
               "The greatest value. Unknown where less than half of the window is covered."},
     Operation{Op::w_median, "median", window, column, T::nothing, U::keep, C::order,
-              "The median of the values; beyond 5 minutes, of the means of their panes. Unknown where less than half of the window "
+              "The median of the values; beyond 5 minutes, of the means of their panes. Unknown where less than half "
+              "of the window "
               "is covered."},
     Operation{Op::w_quantile, "quantile", window, column, T::number, U::keep, C::order,
-              "The quantile q, from 0 to 1, between values by interpolation. Unknown where less than half of the window is covered."},
+              "The quantile q, from 0 to 1, between values by interpolation. Unknown where less than half of the "
+              "window is covered."},
     Operation{Op::w_sum, "sum", window, column, T::nothing, U::keep, C::panes,
               "The sum of the values. Unknown where less than half of the window is covered."},
     Operation{Op::w_stddev, "stddev", window, column, T::nothing, U::keep, C::panes,
               "The standard deviation of the values. Unknown where less than half of the window is covered."},
     Operation{Op::w_mad, "mad", window, column, T::nothing, U::keep, C::order,
-              "The median distance to the median; times 1.4826 it compares with a standard deviation. Unknown where less than half "
+              "The median distance to the median; times 1.4826 it compares with a standard deviation. Unknown where "
+              "less than half "
               "of the window is covered."},
     Operation{Op::w_ewma, "ewma", window, column, T::number, U::keep, C::fit,
-              "The mean in which a value weighs less the older it is, with a span of n values. Unknown where less than half of the "
+              "The mean in which a value weighs less the older it is, with a span of n values. Unknown where less than "
+              "half of the "
               "window is covered."},
     Operation{Op::w_fraction, "fraction", window, column, T::bits, U::ratio, C::panes,
-              "`fraction { bits = m }`: the share of samples with a bit of m. Unknown where less than half of the window is covered."},
-    Operation{Op::w_slope, "slope", window, column, T::nothing, U::per_second, C::fit,
-              "The slope of the least-squares line, per second. Unknown where less than half of the window is covered."},
+              "`fraction { bits = m }`: the share of samples with a bit of m. Unknown where less than half of the "
+              "window is covered."},
+    Operation{
+        Op::w_slope, "slope", window, column, T::nothing, U::per_second, C::fit,
+        "The slope of the least-squares line, per second. Unknown where less than half of the window is covered."},
     Operation{Op::w_delta, "delta", window, column, T::nothing, U::keep, C::edge,
-              "The newest value less the oldest; of a counter, how much it grew. Unknown where fewer than two values came, or where less "
+              "The newest value less the oldest; of a counter, how much it grew. Unknown where fewer than two values "
+              "came, or where less "
               "than half of the window is covered."},
     Operation{Op::w_rate, "rate", window, column, T::nothing, U::per_second, C::edge,
-              "The growth per second from the oldest value to the newest; of events, how many came per second. Unknown where fewer "
+              "The growth per second from the oldest value to the newest; of events, how many came per second. Unknown "
+              "where fewer "
               "than two values came, or the events' source was not covered."},
     Operation{Op::w_cusum, "cusum", window, column, T::nothing, U::none, C::fit,
-              "The running sum of how far the values lie above the window's median, in deviations of 1.4826 mad, cut at 4, less 1 "
-              "each, never below 0: large where the level shifted up. Unknown where less than half of the window is covered."},
+              "The running sum of how far the values lie above the window's median, in deviations of 1.4826 mad, cut "
+              "at 4, less 1 "
+              "each, never below 0: large where the level shifted up. Unknown where less than half of the window is "
+              "covered."},
     Operation{Op::w_theil_sen, "theil_sen", window, column, T::nothing, U::per_second, C::fit,
-              "The median of the slopes between pairs of values, per second: a slope that outliers do not move. Unknown where less "
+              "The median of the slopes between pairs of values, per second: a slope that outliers do not move. "
+              "Unknown where less "
               "than half of the window is covered."},
     Operation{Op::w_kendall, "kendall", window, column, T::nothing, U::none, C::fit,
-              "Kendall's rank correlation of value and time in standard deviations of chance (z, with ties): above 2 the values "
+              "Kendall's rank correlation of value and time in standard deviations of chance (z, with ties): above 2 "
+              "the values "
               "rise, below -2 they fall. Unknown where less than half of the window is covered."},
-    Operation{Op::w_time_to, "time_to", window, column, T::column, U::seconds, C::fit,
-              "The seconds until the values reach the goal at the pace of their Theil-Sen slope; infinite where they do "
-              "not approach it: beyond it, too, if they move on. Unknown where the slope or the goal is."},
+    Operation{
+        Op::w_time_to, "time_to", window, column, T::column, U::seconds, C::fit,
+        "The seconds until the values reach the goal at the pace of their Theil-Sen slope; infinite where they do "
+        "not approach it: beyond it, too, if they move on. Unknown where the slope or the goal is."},
     Operation{Op::w_count, "count", window, column, T::nothing, U::count, C::panes,
-              "How many values or events there are. Needs no cover; of a signal with a source, 0 only where the source was covered "
+              "How many values or events there are. Needs no cover; of a signal with a source, 0 only where the source "
+              "was covered "
               "over the whole window."},
     Operation{Op::w_age, "age", window, column, T::nothing, U::seconds, C::edge,
-              "The seconds since the newest value (of a step: since its last change), without the time in which the source was not live. "
-              "Never seen: since the attempt began, and of events infinite, where the source was covered. Unknown while unobserved "
+              "The seconds since the newest value (of a step: since its last change), without the time in which the "
+              "source was not live. "
+              "Never seen: since the attempt began, and of events infinite, where the source was covered. Unknown "
+              "while unobserved "
               "and where the member is not expected."},
-    Operation{Op::w_interval, "interval", window, column, T::nothing, U::seconds, C::edge,
-              "The usual time between two arrivals: the median of the member's last 16; before there are 3, the row length. "
-              "Unknown where nothing came."},
+    Operation{
+        Op::w_interval, "interval", window, column, T::nothing, U::seconds, C::edge,
+        "The usual time between two arrivals: the median of the member's last 16; before there are 3, the row length. "
+        "Unknown where nothing came."},
     Operation{Op::w_nonfinite, "nonfinite", window, column, T::nothing, U::count, C::panes,
               "How many values are NaN or infinite. Unknown where less than half of the window is covered."},
     Operation{Op::w_repeats, "repeats", window, column, T::field, U::count, C::event,
-              "`repeats(\"field\")`: how often the most frequent value of that field came. 0 only where the source was covered over "
+              "`repeats(\"field\")`: how often the most frequent value of that field came. 0 only where the source was "
+              "covered over "
               "the whole window."},
     Operation{Op::w_distinct, "distinct", window, column, T::field, U::count, C::event,
-              "`distinct(\"field\")`: how many different values of that field came. 0 only where the source was covered over the whole "
+              "`distinct(\"field\")`: how many different values of that field came. 0 only where the source was "
+              "covered over the whole "
               "window; unknown where more events came than are retained."},
 
     // a window to a window
     Operation{Op::w_where, "where", window, window, T::fields, U::keep, C::event,
-              "Only the events whose fields have these values: `where { code = 79 }`, or one of several: `where { code = { 79, 48 } }`."},
+              "Only the events whose fields have these values: `where { code = 79 }`, or one of several: `where { code "
+              "= { 79, 48 } }`."},
     Operation{Op::w_except, "except", window, window, T::fields, U::keep, C::event,
               "Only the events of which no field has these values: `except { code = 45 }`."},
 
     // a finding to a mask
     Operation{Op::f_now, "now", finding, mask, T::nothing, U::none, C::edge,
               "Whether the rule says yes at its newest tick, after `fire` and `clear`, before yielding."},
-    Operation{Op::f_ever, "ever", finding, mask, T::nothing, U::none, C::edge,
-              "Whether the rule fired in this attempt; no where it was known in 90 % of its evaluations, else unknown."},
+    Operation{
+        Op::f_ever, "ever", finding, mask, T::nothing, U::none, C::edge,
+        "Whether the rule fired in this attempt; no where it was known in 90 % of its evaluations, else unknown."},
 
     // columns, member by member
     Operation{Op::add, "+", column, column, T::column, U::sum, C::elementwise, "The sum. Unknown where either is."},
-    Operation{Op::subtract, "-", column, column, T::column, U::sum, C::elementwise, "The difference. Unknown where either is."},
-    Operation{Op::multiply, "*", column, column, T::column, U::product, C::elementwise, "The product. Unknown where either is."},
+    Operation{Op::subtract, "-", column, column, T::column, U::sum, C::elementwise,
+              "The difference. Unknown where either is."},
+    Operation{Op::multiply, "*", column, column, T::column, U::product, C::elementwise,
+              "The product. Unknown where either is."},
     Operation{Op::divide, "/", column, column, T::column, U::quotient, C::elementwise,
               "The quotient. Unknown where either is, and where the divisor is 0."},
     Operation{Op::negate, "-", column, column, T::nothing, U::keep, C::elementwise,
               "The value with its sign changed. Unknown where it is."},
     Operation{Op::clamp_low, "", column, column, T::column, U::sum, C::elementwise,
               "The value, or the limit where the value is below it. Unknown where either is."},
-    Operation{Op::clamp, "clamp", column, column, T::low_high, U::sum, C::elementwise,
-              "`clamp(low)`, `clamp(low, high)`: the value, or the limit that it passes. Unknown where any of them is."},
+    Operation{
+        Op::clamp, "clamp", column, column, T::low_high, U::sum, C::elementwise,
+        "`clamp(low)`, `clamp(low, high)`: the value, or the limit that it passes. Unknown where any of them is."},
     Operation{Op::log, "log", column, column, T::nothing, U::none, C::elementwise,
               "The natural logarithm. Unknown where the value is unknown or not positive."},
-    Operation{Op::abs, "abs", column, column, T::nothing, U::keep, C::elementwise, "The value without its sign. Unknown where it is."},
+    Operation{Op::abs, "abs", column, column, T::nothing, U::keep, C::elementwise,
+              "The value without its sign. Unknown where it is."},
     Operation{Op::fill, "fill", column, column, T::column, U::sum, C::elementwise,
               "The value, or the other where it is unknown; the assumption is reported under \"cannot decide\"."},
     Operation{Op::greatest, "greatest", column, column, T::columns, U::sum, C::elementwise,
@@ -145,7 +174,8 @@ constexpr std::array table{
               "Both: no where either is no, else unknown where either is."},
     Operation{Op::disjunction, "|", mask, mask, T::masks, U::none, C::elementwise,
               "Either: yes where one is yes, else unknown where either is."},
-    Operation{Op::negation, "~", mask, mask, T::nothing, U::none, C::elementwise, "The opposite. Unknown stays unknown."},
+    Operation{Op::negation, "~", mask, mask, T::nothing, U::none, C::elementwise,
+              "The opposite. Unknown stays unknown."},
     Operation{Op::surely, "surely", mask, mask, T::nothing, U::none, C::elementwise,
               "Yes only where it is known to be yes: unknown counts as no, and the assumption is reported."},
     Operation{Op::maybe, "maybe", mask, mask, T::nothing, U::none, C::elementwise,
@@ -169,12 +199,15 @@ constexpr std::array table{
     Operation{Op::g_count, "count", column, column, T::group, U::count, C::fold, "How many members are known."},
     Operation{Op::g_spread, "spread", column, column, T::group, U::keep, C::group_order,
               "The greatest less the least of the known members. Unknown below three."},
-    Operation{Op::m_any, "any", mask, mask, T::group, U::none, C::fold, "Yes where a member is yes; no where all are no."},
-    Operation{Op::m_all, "all", mask, mask, T::group, U::none, C::fold, "Yes where all members are yes; no where one is no."},
+    Operation{Op::m_any, "any", mask, mask, T::group, U::none, C::fold,
+              "Yes where a member is yes; no where all are no."},
+    Operation{Op::m_all, "all", mask, mask, T::group, U::none, C::fold,
+              "Yes where all members are yes; no where one is no."},
     Operation{Op::m_at_least, "at_least", mask, mask, T::number_group, U::none, C::fold,
               "`at_least(n, group)`: yes where n members are yes, no where the unknown ones could not make up n."},
-    Operation{Op::m_at_most, "at_most", mask, mask, T::number_group, U::none, C::fold,
-              "`at_most(n, group)`: no where more than n members are yes, yes where the unknown ones could not exceed n."},
+    Operation{
+        Op::m_at_most, "at_most", mask, mask, T::number_group, U::none, C::fold,
+        "`at_most(n, group)`: no where more than n members are yes, yes where the unknown ones could not exceed n."},
     Operation{Op::m_count, "count", mask, column, T::group, U::count, C::fold,
               "How many members are yes, of those that are known. Unknown where none is known."},
 

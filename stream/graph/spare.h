@@ -6,9 +6,8 @@
 
 namespace tocsin::stream {
 
-// Columns that nobody uses, for whoever needs one: what was given back last is taken first, for it is in the processor's cache. Giving
-// back allocates nothing as long as each that may do so was expected.
-// Owned by an Evaluator.
+// Columns that nobody uses, for whoever needs one: what was given back last is taken first, for it is in the
+// processor's cache. Giving back allocates nothing as long as each that may do so was expected. Owned by an Evaluator.
 template <class T>
 class Spare {
  public:

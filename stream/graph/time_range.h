@@ -23,7 +23,8 @@ struct TimeRange {
 // Windows over the same values; the number of values from which they are known can differ.
 [[nodiscard]] inline bool same_values(const WindowSpec& a, const WindowSpec& b) {
   return a.signal == b.signal && a.span == b.span && a.over == b.over && a.lag == b.lag && a.points == b.points &&
-         a.lag_points == b.lag_points && (a.settle == b.settle || a.span == WindowSpec::Span::earlier) && a.filters == b.filters;
+         a.lag_points == b.lag_points && (a.settle == b.settle || a.span == WindowSpec::Span::earlier) &&
+         a.filters == b.filters;
 }
 
 // From how many values on a window is known, if coverage does not decide it.
@@ -57,7 +58,8 @@ struct Demand {
   [[nodiscard]] bool goes_on_from(const Demand& other) const;
   // All but the reductions.
   static void fields(auto& self, auto& archive) {
-    archive(1, self.order), archive(2, self.nonfinite), archive(3, self.fits), archive(4, self.moments), archive(5, self.first_n);
+    archive(1, self.order), archive(2, self.nonfinite), archive(3, self.fits), archive(4, self.moments),
+        archive(5, self.first_n);
     archive(6, self.last_n), archive(7, self.spans), archive(8, self.masks), archive(9, self.last);
   }
 };

@@ -16,12 +16,14 @@ bool declared_text(const SignalDefinition& event, std::string_view field) {
                      [&](const auto& known) { return known.name == field && known.unit == "text"; });
 }
 
-bool shapes_the_job(std::string_view event) { return event == "start" || event == "member" || event == "exit" || event == "end"; }
+bool shapes_the_job(std::string_view event) {
+  return event == "start" || event == "member" || event == "exit" || event == "end";
+}
 
 }  // namespace
 
-Attempt::Attempt(std::string subject, std::string name, Time start, Position start_position, const PackChange& pack, const Origins& origins,
-                 const JobContext& job)
+Attempt::Attempt(std::string subject, std::string name, Time start, Position start_position, const PackChange& pack,
+                 const Origins& origins, const JobContext& job)
     : subject_(std::move(subject)),
       name_(std::move(name)),
       start_(start),
@@ -45,9 +47,9 @@ Attempt::Attempt(std::string subject, std::string name, Time start, Position sta
   }
   open_history();
   extraction_.begin(pack);
-  judge_ =
-      std::make_unique<Judge>(runtime_->pack(), runtime_->scripts(),
-                              Judge::Facts{subject_, name_, labels_, topology_, coverage_, symbols_, *history_, *rules_, start_}, context_);
+  judge_ = std::make_unique<Judge>(
+      runtime_->pack(), runtime_->scripts(),
+      Judge::Facts{subject_, name_, labels_, topology_, coverage_, symbols_, *history_, *rules_, start_}, context_);
 }
 
 Attempt::~Attempt() = default;
@@ -55,8 +57,8 @@ Attempt::~Attempt() = default;
 void Attempt::open_history() {
   const RetainedNodes& nodes = runtime_->retained(subject_);
   history_ = std::make_unique<History>(
-      *runtime_->pack()->graph, nodes.reductions, nodes.windows, topology_, [this](std::string_view text) { return symbols_.find(text); },
-      nodes.open);
+      *runtime_->pack()->graph, nodes.reductions, nodes.windows, topology_,
+      [this](std::string_view text) { return symbols_.find(text); }, nodes.open);
   intake_.open(*runtime_->pack(), *history_);
   read_earlier();
 }
@@ -170,7 +172,8 @@ void Attempt::line(const LineRecord& l, Time arrival) {
   intake_.from(origin);
 }
 
-void Attempt::sample(Time time, const MemberKey& member, std::string_view signal, double number, std::string_view source) {
+void Attempt::sample(Time time, const MemberKey& member, std::string_view signal, double number,
+                     std::string_view source) {
   const auto id = intake_.find(signal);
   if (!id || runtime_->pack()->signals[*id].textual()) {  // a number is no text: it would be read as that of one
     ++context_.counters->unknown_signal;
@@ -179,7 +182,8 @@ void Attempt::sample(Time time, const MemberKey& member, std::string_view signal
   intake_.sample(*id, member, time, canonical(number) * intake_.factor(signal), arrival_, source);
 }
 
-void Attempt::sample(Time time, const MemberKey& member, std::string_view signal, std::string_view text, std::string_view source) {
+void Attempt::sample(Time time, const MemberKey& member, std::string_view signal, std::string_view text,
+                     std::string_view source) {
   const auto id = intake_.find(signal);
   if (!id || !runtime_->pack()->signals[*id].textual()) {
     ++context_.counters->unknown_signal;
@@ -203,7 +207,8 @@ void Attempt::shaping_event(const EventRecord& event, Time arrival) {
     constexpr std::string_view prefix = "labels.";
     if (backfilling_) return;
     for (const auto& field : event.fields)
-      if (field.name.starts_with(prefix)) labels_[std::string{field.name.substr(prefix.size())}] = text_of(event, field.name);
+      if (field.name.starts_with(prefix))
+        labels_[std::string{field.name.substr(prefix.size())}] = text_of(event, field.name);
     return;
   }
   const bool of_rank = event.member.level == Level::rank;
@@ -222,7 +227,8 @@ void Attempt::shaping_event(const EventRecord& event, Time arrival) {
       if (text.empty()) continue;
       MemberKey key = event.member;
       key.node = node, key.gpu = gpu;
-      if (const auto at = owner == Level::rank ? slot : intake_.owner_slot(owner, key)) topology_.coordinate(owner, *at, coordinate, text);
+      if (const auto at = owner == Level::rank ? slot : intake_.owner_slot(owner, key))
+        topology_.coordinate(owner, *at, coordinate, text);
     }
   }
   if (event.name == "exit" && of_rank) topology_.exited(event.member.rank);
@@ -260,14 +266,16 @@ void Attempt::signal_event(const EventRecord& event, Time arrival) {
   std::vector<EventField> fields;
   for (const auto& field : event.fields) {
     const auto* text = std::get_if<std::string_view>(&field.value);
-    if (text == nullptr && declared_text(definition, field.name))  // as it is, the number would be read as that of a text
+    if (text == nullptr &&
+        declared_text(definition, field.name))  // as it is, the number would be read as that of a text
       fields.push_back({field.name, symbols_.intern(text_of(event, field.name))});
     else if (text == nullptr) fields.push_back({field.name, canonical(std::get<double>(field.value))});
     else if (!definition.number_field(field.name)) fields.push_back({field.name, symbols_.intern(*text)});
     else if (const auto number = number_in(*text)) fields.push_back({field.name, canonical(*number)});
   }
   if (cluster_) cluster_->name_job(event.member.node, symbols_, fields);
-  if (history_->event(*id, *slot, intake_.placed(event.time, arrival, true), fields, arrival, intake_.next_order()) == History::Write::late)
+  if (history_->event(*id, *slot, intake_.placed(event.time, arrival, true), fields, arrival, intake_.next_order()) ==
+      History::Write::late)
     ++context_.counters->late;
 }
 
@@ -289,7 +297,8 @@ void Attempt::use(const PackChange& pack, Time from) {
   if (ended()) history_->end(end_);
   auto judge = std::make_unique<Judge>(
       runtime_->pack(), runtime_->scripts(),
-      Judge::Facts{subject_, name_, labels_, topology_, coverage_, symbols_, *history_, *rules_, start_, end_}, context_);
+      Judge::Facts{subject_, name_, labels_, topology_, coverage_, symbols_, *history_, *rules_, start_, end_},
+      context_);
   judge->adopt(*judge_, from);
   judge_ = std::move(judge);
   arrival_ = from;
@@ -314,7 +323,8 @@ Result<void> Attempt::load(Reader& in) {  // name and start were read by the sub
   in(4, labels_), in(5, topology_), in(6, coverage_), in(7, symbols_), in(8, *history_);
   in(9, extraction_state_);
   in(10, *judge_), in(11, intake_);
-  in(12, last_arrival_), in(13, end_), in(14, started_by_event_), in(15, ended_by_event_), in(17, added_to_earlier_), in(18, before_);
+  in(12, last_arrival_), in(13, end_), in(14, started_by_event_), in(15, ended_by_event_), in(17, added_to_earlier_),
+      in(18, before_);
   if (cluster_) in(16, *cluster_);
   if (ended()) history_->end(end_);
   read_earlier();

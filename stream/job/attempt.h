@@ -34,16 +34,17 @@ struct JobContext {
   JobRules* rules = nullptr;
 };
 
-// One start of a job, or the cluster: its members, what it retains of their signals, and the rules that judge it. Records go in, in the order of
-// the log; everything due before a record is done before it (advance).
-// Owned by its Subject.
+// One start of a job, or the cluster: its members, what it retains of their signals, and the rules that judge it.
+// Records go in, in the order of the log; everything due before a record is done before it (advance). Owned by its
+// Subject.
 class Attempt final : private Extracted {
  public:
-  Attempt(std::string subject, std::string name, Time start, Position start_position, const PackChange& pack, const Origins& origins,
-          const JobContext& job);
+  Attempt(std::string subject, std::string name, Time start, Position start_position, const PackChange& pack,
+          const Origins& origins, const JobContext& job);
   ~Attempt() override;
 
-  // Its samples, lines, events and coverage records, in this order. `origin`: which of the job's it came from, if it was re-keyed.
+  // Its samples, lines, events and coverage records, in this order. `origin`: which of the job's it came from, if it
+  // was re-keyed.
   void apply(const Entry& entry, std::optional<std::size_t> origin);
   // An event that the engine itself makes of the job.
   void note(std::string_view event, std::string_view origin, Time at);
@@ -112,8 +113,10 @@ class Attempt final : private Extracted {
   void backfill_as(const PackChange& pack);
   [[nodiscard]] double productive_seconds(Time until) const;
 
-  void sample(Time time, const MemberKey& member, std::string_view signal, double value, std::string_view source) override;
-  void sample(Time time, const MemberKey& member, std::string_view signal, std::string_view text, std::string_view source) override;
+  void sample(Time time, const MemberKey& member, std::string_view signal, double value,
+              std::string_view source) override;
+  void sample(Time time, const MemberKey& member, std::string_view signal, std::string_view text,
+              std::string_view source) override;
   void event(const EventRecord& event) override;
 
   std::string subject_, name_;

@@ -39,7 +39,8 @@ void ClusterMembers::place(const Entry& entry) {
 
 void ClusterMembers::name_job(std::string_view node, Symbols& symbols, std::vector<EventField>& fields) const {
   const auto known = jobs_.find(node);
-  const bool named = std::any_of(fields.begin(), fields.end(), [](const EventField& field) { return field.name == job_field; });
+  const bool named =
+      std::any_of(fields.begin(), fields.end(), [](const EventField& field) { return field.name == job_field; });
   if (known != jobs_.end() && !named) fields.push_back({job_field, symbols.intern(known->second)});
 }
 

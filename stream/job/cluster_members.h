@@ -17,9 +17,8 @@
 
 namespace tocsin::stream {
 
-// What the cluster knows of its nodes and GPUs besides their signals: when each was seen last, so that those that are gone can leave,
-// and which job was on a node by its newest lines and events.
-// Owned by the cluster's attempt.
+// What the cluster knows of its nodes and GPUs besides their signals: when each was seen last, so that those that are
+// gone can leave, and which job was on a node by its newest lines and events. Owned by the cluster's attempt.
 class ClusterMembers {
  public:
   static constexpr Duration kept = std::chrono::hours{24 * 7};  // a member that is not seen for so long leaves
@@ -36,7 +35,8 @@ class ClusterMembers {
   void name_job(std::string_view node, Symbols& symbols, std::vector<EventField>& fields) const;
 
   [[nodiscard]] Time next_look() const noexcept { return next_look_; }
-  // Retires members that were not seen for long, and GPUs that are on another node now; `leaving` runs before each leaves.
+  // Retires members that were not seen for long, and GPUs that are on another node now; `leaving` runs before each
+  // leaves.
   void look(Topology& topology, const std::function<void(Level, Slot)>& leaving);
 
   void save(Writer& out) const { fields(*this, out); }

@@ -31,11 +31,13 @@ bool Duplicates::Window::repeated(std::uint32_t epoch, std::uint64_t sequence) {
 }
 
 bool Duplicates::seen(const Entry& entry) {
-  if (!entry.origin_source.empty()) return repeated(sources_, entry.origin_source, 0, entry.origin_offset, entry.arrival);
+  if (!entry.origin_source.empty())
+    return repeated(sources_, entry.origin_source, 0, entry.origin_offset, entry.arrival);
   return repeated(producers_, entry.producer, entry.epoch, entry.sequence, entry.arrival);
 }
 
-bool Duplicates::repeated(Windows& windows, std::string_view name, std::uint32_t epoch, std::uint64_t sequence, Time arrival) {
+bool Duplicates::repeated(Windows& windows, std::string_view name, std::uint32_t epoch, std::uint64_t sequence,
+                          Time arrival) {
   auto found = windows.find(name);
   if (found == windows.end()) found = windows.emplace(std::string{name}, Window{}).first;
   Window& window = found->second;
@@ -52,7 +54,9 @@ void Duplicates::clean_up(Time now) {
   std::erase_if(sources_, old);
 }
 
-void Duplicates::save(Writer& out) const { out(1, producers_), out(2, sources_), out(3, latest_), out(4, next_cleanup_); }
+void Duplicates::save(Writer& out) const {
+  out(1, producers_), out(2, sources_), out(3, latest_), out(4, next_cleanup_);
+}
 
 void Duplicates::load(Reader& in) { in(1, producers_), in(2, sources_), in(3, latest_), in(4, next_cleanup_); }
 

@@ -12,10 +12,9 @@
 
 namespace tocsin::stream {
 
-// Finds entries that are delivered twice: by (producer, epoch, sequence), or for re-keyed entries by (source, offset). Of each producer
-// and source the last 1,024 numbers are remembered; what lies further back counts as repeated. A producer is forgotten 24 hours after
-// its last entry.
-// Owned by a Subject, and for control records by the log's state.
+// Finds entries that are delivered twice: by (producer, epoch, sequence), or for re-keyed entries by (source, offset).
+// Of each producer and source the last 1,024 numbers are remembered; what lies further back counts as repeated. A
+// producer is forgotten 24 hours after its last entry. Owned by a Subject, and for control records by the log's state.
 class Duplicates {
  public:
   static constexpr Duration memory = std::chrono::hours{24};
@@ -41,7 +40,8 @@ class Duplicates {
     static constexpr std::uint64_t width = 1024;
     bool repeated(std::uint32_t epoch, std::uint64_t sequence);
     static void fields(auto& self, auto& archive) {
-      archive(1, self.last), archive(2, self.epoch_), archive(3, self.any_), archive(4, self.highest_), archive(5, self.bits_);
+      archive(1, self.last), archive(2, self.epoch_), archive(3, self.any_), archive(4, self.highest_),
+          archive(5, self.bits_);
     }
     Time last = long_ago;  // arrival of its last entry
 

@@ -31,7 +31,8 @@ Spread spread_of(std::vector<double> values) {
 }
 
 // The mean of each member's last values; empty: nobody has any.
-std::vector<double> latest_means(const History& history, const SignalTable& signals, std::string_view name, std::size_t members) {
+std::vector<double> latest_means(const History& history, const SignalTable& signals, std::string_view name,
+                                 std::size_t members) {
   const auto id = signals.find(name);
   const PointsView* view = id ? history.latest_points(*id) : nullptr;
   std::vector<double> means(view == nullptr ? 0 : members, absent);
@@ -44,7 +45,8 @@ double of(const std::vector<double>& column, Slot slot) { return slot < column.s
 
 }  // namespace
 
-// Of the rank that shows the most intervals between steps: as many as it made, each as long as they usually are, and the one that runs.
+// Of the rank that shows the most intervals between steps: as many as it made, each as long as they usually are, and
+// the one that runs.
 double Attempt::productive_seconds(Time until) const {
   const SignalTable& signals = runtime_->pack()->signals;
   const auto id = signals.find("step_gap");
@@ -94,8 +96,8 @@ SubjectFigures Attempt::figures(Time clock) const {
     for (Slot slot = 1; slot < existing.size(); ++slot) {
       if (existing[slot] == 0) continue;
       const double step = slot < steps.last.size() ? steps.last[slot] : absent;
-      f.by_rank.push_back(
-          {slot - 1, std::string{topology_.key(Level::rank, slot).node}, step, of(step_times, slot), of(compute_times, slot)});
+      f.by_rank.push_back({slot - 1, std::string{topology_.key(Level::rank, slot).node}, step, of(step_times, slot),
+                           of(compute_times, slot)});
     }
   f.firing = firing();
   f.undecided = judge_->undecided();

@@ -18,8 +18,8 @@ struct Spread {
   double sum = 0, least = absent, median = absent, high = absent, greatest = absent;  // high: the 90th percentile
 };
 
-// What is shown of a job: its current attempt, as of the job's own clock; of the cluster, what fires alone. A figure that is unknown is
-// absent. Ticks never depend on figures, and looking at them changes nothing.
+// What is shown of a job: its current attempt, as of the job's own clock; of the cluster, what fires alone. A figure
+// that is unknown is absent. Ticks never depend on figures, and looking at them changes nothing.
 struct SubjectFigures {
   struct Rank {
     std::uint32_t rank = 0;

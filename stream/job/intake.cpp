@@ -9,7 +9,8 @@
 namespace tocsin::stream {
 namespace {
 
-constexpr Duration furthest_back = std::chrono::minutes{10};  // of an event or point; further, it is placed at its arrival
+constexpr Duration furthest_back =
+    std::chrono::minutes{10};  // of an event or point; further, it is placed at its arrival
 constexpr std::size_t most_memberships = 65'536;
 
 template <class T>
@@ -138,7 +139,8 @@ const Intake::Membership::Owners& Intake::owners_of(Membership& membership, Leve
   return recorded(membership.owners.emplace_back(std::move(owners)));
 }
 
-void Intake::mark_alive(const SampleBlock& block, std::span<const std::string> sources, const Membership& membership, Time arrival) {
+void Intake::mark_alive(const SampleBlock& block, std::span<const std::string> sources, const Membership& membership,
+                        Time arrival) {
   // Members of one level at a time: most often all are.
   for (std::size_t m = 0; m < block.members.size();) {
     const std::size_t first = m;
@@ -198,7 +200,8 @@ void Intake::block(const SampleBlock& block, Time arrival) {
   for (const std::uint32_t s : layout.others) signal(block, layout, membership, s, arrival);
 }
 
-void Intake::signal(const SampleBlock& block, const Layout& layout, Membership& membership, std::size_t s, Time arrival) {
+void Intake::signal(const SampleBlock& block, const Layout& layout, Membership& membership, std::size_t s,
+                    Time arrival) {
   const auto& signal = layout.signals[s];
   const auto& owners = owners_of(membership, signal.owner, block);
   // A job's value belongs to the step of its record, and a text to a symbol.
@@ -215,7 +218,8 @@ void Intake::members(const SampleBlock& block, const Layout& layout, Membership&
   std::array<const Slot*, level_count> slots{};  // by level, of those that own something here
   for (const std::uint32_t s : layout.plain) {
     const Level owner = layout.signals[s].owner;
-    if (auto& of = slots[static_cast<std::size_t>(owner)]; of == nullptr) of = owners_of(membership, owner, block).slots.data();
+    if (auto& of = slots[static_cast<std::size_t>(owner)]; of == nullptr)
+      of = owners_of(membership, owner, block).slots.data();
   }
   const bool complete = block.present.empty();
   values_.resize(layout.plain.size());
@@ -227,17 +231,18 @@ void Intake::members(const SampleBlock& block, const Layout& layout, Membership&
         const auto& signal = layout.signals[s];
         if (!complete && !block.has(row + s)) continue;
         const Slot slot = slots[static_cast<std::size_t>(signal.owner)][m];
-        if (slot != no_slot) values_[taken++] = {signal.id, slot, measured(block.narrow[row + s] * signal.narrow_factor)};
+        if (slot != no_slot)
+          values_[taken++] = {signal.id, slot, measured(block.narrow[row + s] * signal.narrow_factor)};
       }
       if (taken == 0) continue;
-      counters_->late +=
-          history_->samples(std::span{values_}.first(taken), placed(block.times[t], arrival, false, taken), arrival, next_order(taken));
+      counters_->late += history_->samples(std::span{values_}.first(taken),
+                                           placed(block.times[t], arrival, false, taken), arrival, next_order(taken));
     }
 }
 
 template <class T>
-void Intake::column(const SampleBlock& block, const Layout::Signal& signal, const Membership::Owners& owners, std::size_t s, std::size_t t,
-                    bool step, Time arrival) {
+void Intake::column(const SampleBlock& block, const Layout::Signal& signal, const Membership::Owners& owners,
+                    std::size_t s, std::size_t t, bool step, Time arrival) {
   const std::size_t width = block.signals.size(), members = owners.slots.size(), first = t * members * width + s;
   const T* from;
   std::vector<T>* values;
@@ -266,8 +271,8 @@ void Intake::column(const SampleBlock& block, const Layout::Signal& signal, cons
                                        std::span<const T>{*values}, arrival, next_order(slots.size()));
 }
 
-void Intake::one_by_one(const SampleBlock& block, const Layout& layout, const Membership& membership, std::span<const Slot> owners,
-                        std::size_t s, std::size_t t, Time arrival) {
+void Intake::one_by_one(const SampleBlock& block, const Layout& layout, const Membership& membership,
+                        std::span<const Slot> owners, std::size_t s, std::size_t t, Time arrival) {
   const auto& signal = layout.signals[s];
   const std::size_t width = block.signals.size(), members = owners.size();
   for (std::size_t m = 0; m < members; ++m) {
@@ -285,12 +290,15 @@ void Intake::one_by_one(const SampleBlock& block, const Layout& layout, const Me
       number *= signal.factor;
     }
     const bool has_step = layout.step != npos && layout.step != s && block.has(row + layout.step);
-    const Slot reporter = block.members[m].level == Level::rank && membership.own[m] != no_slot ? membership.own[m] : reserved_slot;
-    value(signal.id, owners[m], reporter, block.times[t], number, arrival, has_step ? block.value(row + layout.step) : absent);
+    const Slot reporter =
+        block.members[m].level == Level::rank && membership.own[m] != no_slot ? membership.own[m] : reserved_slot;
+    value(signal.id, owners[m], reporter, block.times[t], number, arrival,
+          has_step ? block.value(row + layout.step) : absent);
   }
 }
 
-void Intake::sample(SignalId id, const MemberKey& member, Time time, double number, Time arrival, std::string_view source) {
+void Intake::sample(SignalId id, const MemberKey& member, Time time, double number, Time arrival,
+                    std::string_view source) {
   ++counters_->samples;
   const SignalDefinition& definition = pack_->signals[id];
   cover(source.empty() ? std::string_view{definition.source} : source, member, arrival);
@@ -310,7 +318,8 @@ void Intake::value(SignalId id, Slot slot, Slot reporter, Time time, double numb
   carried(definition.owner, {&slot, 1});
   if (id == step_) steps_.report(slot, number);
   else if (definition.owner == Level::job && definition.points && is_absent(step)) step = steps_.of_value(reporter, id);
-  switch (history_->sample(id, slot, placed(time, arrival, definition.points), number, arrival, next_order(), step, reporter)) {
+  switch (history_->sample(id, slot, placed(time, arrival, definition.points), number, arrival, next_order(), step,
+                           reporter)) {
     case History::Write::late: ++counters_->late; break;
     case History::Write::unwanted: ++counters_->unwanted; break;
     case History::Write::taken: break;

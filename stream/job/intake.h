@@ -22,9 +22,9 @@
 
 namespace tocsin::stream {
 
-// Brings samples to where they belong: from the names of a block's signals and members to ids and slots, corrected in time, into the
-// history. What the same names mean is looked up once, until the topology or the pack changes.
-// Owned by its Attempt; writes the attempt's topology, coverage, symbols and history.
+// Brings samples to where they belong: from the names of a block's signals and members to ids and slots, corrected in
+// time, into the history. What the same names mean is looked up once, until the topology or the pack changes. Owned by
+// its Attempt; writes the attempt's topology, coverage, symbols and history.
 class Intake {
  public:
   Intake(Topology& topology, SourceCoverage& coverage, Symbols& symbols, Counters& counters)
@@ -56,10 +56,11 @@ class Intake {
   [[nodiscard]] std::optional<Slot> owner_slot(Level owner, const MemberKey& key);
   void cover(std::string_view source, const MemberKey& key, Time arrival);
   void alive(const MemberKey& key, Time arrival);
-  // min(event time, arrival); what takes its place among points or events, and is older than 10 min, is placed at its arrival.
+  // min(event time, arrival); what takes its place among points or events, and is older than 10 min, is placed at its
+  // arrival.
   [[nodiscard]] Time placed(Time time, Time arrival, bool point, std::size_t values = 1);
-  // Between these, values stand in the order that the entry's producer gave it: by its sequence, or where it was re-keyed without one
-  // by its offset at the source. Else they stand in the order of the log.
+  // Between these, values stand in the order that the entry's producer gave it: by its sequence, or where it was
+  // re-keyed without one by its offset at the source. Else they stand in the order of the log.
   void begin(const Entry& entry) noexcept;
   void end() noexcept { order_ = {0, ++sequence_, 0}; }
   [[nodiscard]] RecordOrder next_order(std::size_t values = 1) noexcept {
@@ -114,18 +115,20 @@ class Intake {
   Membership& membership_of(const SampleBlock& block);
   const Membership::Owners& owners_of(Membership& membership, Level owner, const SampleBlock& block);
   [[nodiscard]] std::optional<SignalId> known_as(SignalId then) const;  // here, of one of names_
-  [[nodiscard]] std::optional<double> factor_of(const SampleBlock::Signal& named, const SignalDefinition& definition) const;
+  [[nodiscard]] std::optional<double> factor_of(const SampleBlock::Signal& named,
+                                                const SignalDefinition& definition) const;
   void learn_gpus(const SampleBlock& block, const Layout& layout);
-  void mark_alive(const SampleBlock& block, std::span<const std::string> sources, const Membership& membership, Time arrival);
+  void mark_alive(const SampleBlock& block, std::span<const std::string> sources, const Membership& membership,
+                  Time arrival);
   template <class T>
-  void column(const SampleBlock& block, const Layout::Signal& signal, const Membership::Owners& owners, std::size_t s, std::size_t t,
-              bool step, Time arrival);
+  void column(const SampleBlock& block, const Layout::Signal& signal, const Membership::Owners& owners, std::size_t s,
+              std::size_t t, bool step, Time arrival);
   // One of the block's signals, all members.
   void signal(const SampleBlock& block, const Layout& layout, Membership& membership, std::size_t s, Time arrival);
   // The plain signals of a block of few members, a member at a time.
   void members(const SampleBlock& block, const Layout& layout, Membership& membership, Time arrival);
-  void one_by_one(const SampleBlock& block, const Layout& layout, const Membership& membership, std::span<const Slot> owners, std::size_t s,
-                  std::size_t t, Time arrival);
+  void one_by_one(const SampleBlock& block, const Layout& layout, const Membership& membership,
+                  std::span<const Slot> owners, std::size_t s, std::size_t t, Time arrival);
   void value(SignalId id, Slot slot, Slot reporter, Time time, double number, Time arrival, double step);
 
   Topology& topology_;
@@ -143,8 +146,9 @@ class Intake {
   Known<Layout> layouts_;
   std::array<const Layout*, 256> recent_layouts_{};  // by where the decoder keeps the names
   Known<Membership> memberships_;
-  Known<Membership>::value_type* recent_membership_ = nullptr;  // the last block's: collectors send the metrics of one member in a row
-  Membership passing_;                                          // of a block whose members come without a string
+  Known<Membership>::value_type* recent_membership_ =
+      nullptr;          // the last block's: collectors send the metrics of one member in a row
+  Membership passing_;  // of a block whose members come without a string
   ReportedSteps steps_;
   std::uint64_t sequence_ = 0;  // counts messages, in the order of the log
   RecordOrder order_;           // of the next value

@@ -30,8 +30,8 @@ void Intake::forget_layouts() {
   recent_layouts_.fill(nullptr);
 }
 
-// A stated unit says what the values are; without one an alias has its factor, and the values of the signal's own name their unit. A
-// number is no text: it would be read as the place of one in the block.
+// A stated unit says what the values are; without one an alias has its factor, and the values of the signal's own name
+// their unit. A number is no text: it would be read as the place of one in the block.
 std::optional<double> Intake::factor_of(const SampleBlock::Signal& named, const SignalDefinition& definition) const {
   if (named.unit.empty() && definition.textual() && named.kind != SignalKind::state) return std::nullopt;
   if (named.unit.empty()) return factor(named.name);
@@ -39,7 +39,8 @@ std::optional<double> Intake::factor_of(const SampleBlock::Signal& named, const 
 }
 
 const Intake::Layout& Intake::layout_of(const SampleBlock& block) {
-  const Layout*& recent = recent_layouts_[(reinterpret_cast<std::uintptr_t>(block.layout.data()) * 0x9e3779b97f4a7c15u) >> 56];
+  const Layout*& recent =
+      recent_layouts_[(reinterpret_cast<std::uintptr_t>(block.layout.data()) * 0x9e3779b97f4a7c15u) >> 56];
   if (recent != nullptr && recent->names == block.layout && recent->source == block.source) return *recent;
   key_.assign(block.layout).push_back('\0');
   key_ += block.source;
@@ -65,8 +66,16 @@ const Intake::Layout& Intake::layout_of(const SampleBlock& block) {
       layout.refused = true;
       continue;
     }
-    signal = {id.value_or(SignalId{}), *factor,           static_cast<float>(*factor),    true,  id && (history_->wants(*id) || step),
-              definition.textual(),    definition.points, definition.owner == Level::job, false, definition.owner};
+    signal = {id.value_or(SignalId{}),
+              *factor,
+              static_cast<float>(*factor),
+              true,
+              id && (history_->wants(*id) || step),
+              definition.textual(),
+              definition.points,
+              definition.owner == Level::job,
+              false,
+              definition.owner};
     signal.plain = signal.wanted && !step && !signal.textual && !signal.points && !definition.wide();
     const auto place = static_cast<std::uint32_t>(layout.signals.size() - 1);
     if (signal.wanted) (signal.plain ? layout.plain : layout.others).push_back(place);

@@ -10,9 +10,9 @@
 
 namespace tocsin::stream {
 
-// The extractors of an attempt. A line belongs to the newest pack with `from` <= its arrival; the pack that judges changes only when the
-// subject's clock has reached `from`, so for a while two extractors run side by side.
-// Owned by an Attempt.
+// The extractors of an attempt. A line belongs to the newest pack with `from` <= its arrival; the pack that judges
+// changes only when the subject's clock has reached `from`, so for a while two extractors run side by side. Owned by an
+// Attempt.
 class LineExtraction {
  public:
   LineExtraction(const PackTimeline& timeline, PacksInUse& packs) : timeline_(&timeline), packs_(&packs) {}
@@ -20,7 +20,9 @@ class LineExtraction {
   // Begins empty, under the pack of this key.
   void begin(const PackChange& pack);
   void line(const LineRecord& line, Time arrival, Extracted& out);
-  [[nodiscard]] Time next_due() const { return newer_ ? std::min(current_.next_due(), newer_->next_due()) : current_.next_due(); }
+  [[nodiscard]] Time next_due() const {
+    return newer_ ? std::min(current_.next_due(), newer_->next_due()) : current_.next_due();
+  }
   // What is due at `clock`; next_due() is.
   void settle(Time clock, Extracted& out);
   // The pack that judges is this one now: records that are half assembled under an older one end.

@@ -6,7 +6,8 @@
 
 namespace tocsin::stream {
 
-// The hash by which Kafka's Java client chooses a key's partition (org.apache.kafka.common.utils.Utils.murmur2), without its sign bit.
+// The hash by which Kafka's Java client chooses a key's partition (org.apache.kafka.common.utils.Utils.murmur2),
+// without its sign bit.
 [[nodiscard]] constexpr std::uint32_t murmur2(std::string_view key) noexcept {
   constexpr std::uint32_t m = 0x5bd1e995;
   const auto byte = [&](std::size_t i) { return static_cast<std::uint32_t>(static_cast<unsigned char>(key[i])); };

@@ -8,7 +8,8 @@ namespace tocsin::stream {
 // Texts of earlier attempts are texts of this one from now on.
 void Attempt::read_earlier() {
   std::vector<double> texts;
-  while (const auto text = earlier_->texts.text(static_cast<double>(texts.size()))) texts.push_back(symbols_.intern(*text));
+  while (const auto text = earlier_->texts.text(static_cast<double>(texts.size())))
+    texts.push_back(symbols_.intern(*text));
   history_->read_earlier(*earlier_, std::move(texts), before_);
 }
 

@@ -12,17 +12,21 @@
 
 namespace tocsin::stream {
 
-// The nodes of a pack's graph that decide what a history retains: windows, their reductions, and windows of scripted rules.
+// The nodes of a pack's graph that decide what a history retains: windows, their reductions, and windows of scripted
+// rules.
 struct RetainedNodes {
   std::vector<NodeId> reductions, windows, open;
 };
 
-// What judging by a pack changes besides the attempts: the graph and host of its scripted rules, and what its extractors work in.
-// One for each shard and pack. Shared by the attempts that the pack judges, and gone with the last of them.
+// What judging by a pack changes besides the attempts: the graph and host of its scripted rules, and what its
+// extractors work in. One for each shard and pack. Shared by the attempts that the pack judges, and gone with the last
+// of them.
 class PackRuntime {
  public:
   explicit PackRuntime(LoadedPack pack)
-      : pack_(std::move(pack)), scripts_(pack_.pack), extraction_(pack_.extraction ? pack_.extraction->open() : nullptr) {}
+      : pack_(std::move(pack)),
+        scripts_(pack_.pack),
+        extraction_(pack_.extraction ? pack_.extraction->open() : nullptr) {}
 
   [[nodiscard]] const PackPtr& pack() const noexcept { return pack_.pack; }
   [[nodiscard]] ScriptRuntime& scripts() noexcept { return scripts_; }

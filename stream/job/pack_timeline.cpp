@@ -5,20 +5,23 @@
 namespace tocsin::stream {
 
 bool PackTimeline::read(std::string_view hash, Time from, Position at, Time clock) {
-  const auto first_waiting = std::find_if(changes_.begin() + 1, changes_.end(), [&](const PackChange& c) { return c.key.from > clock; });
+  const auto first_waiting =
+      std::find_if(changes_.begin() + 1, changes_.end(), [&](const PackChange& c) { return c.key.from > clock; });
   if (std::prev(first_waiting)->hash == hash) {
     const bool cancels = first_waiting != changes_.end();
     changes_.erase(first_waiting, changes_.end());
     return cancels;
   }
   const PackChange::Key key{std::max(from, clock), at};
-  const auto later = std::find_if(changes_.begin() + 1, changes_.end(), [&](const PackChange& c) { return c.key > key; });
+  const auto later =
+      std::find_if(changes_.begin() + 1, changes_.end(), [&](const PackChange& c) { return c.key > key; });
   changes_.insert(later, {key, std::string{hash}});
   return true;
 }
 
 const PackChange& PackTimeline::in_force(Time clock) const {
-  const auto later = std::find_if(changes_.begin() + 1, changes_.end(), [&](const PackChange& c) { return c.key.from > clock; });
+  const auto later =
+      std::find_if(changes_.begin() + 1, changes_.end(), [&](const PackChange& c) { return c.key.from > clock; });
   return *std::prev(later);
 }
 

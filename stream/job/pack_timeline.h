@@ -21,11 +21,13 @@ struct PackChange {
   };
   Key key;
   std::string hash;
-  static void fields(auto& self, auto& archive) { archive(1, self.key.from), archive(2, self.key.at), archive(3, self.hash); }
+  static void fields(auto& self, auto& archive) {
+    archive(1, self.key.from), archive(2, self.key.at), archive(3, self.hash);
+  }
 };
 
-// The packs of a log, in the order in which they take effect: by `from`, then by position. A pack whose `from` has passed when its
-// record is read takes effect there. Naming the pack that is in force cancels those that wait.
+// The packs of a log, in the order in which they take effect: by `from`, then by position. A pack whose `from` has
+// passed when its record is read takes effect there. Naming the pack that is in force cancels those that wait.
 class PackTimeline {
  public:
   explicit PackTimeline(std::string first_hash = {}) : changes_{{{}, std::move(first_hash)}} {}
@@ -35,7 +37,9 @@ class PackTimeline {
   // The one in force at `clock`.
   [[nodiscard]] const PackChange& in_force(Time clock) const;
   // The first after this one, or null.
-  [[nodiscard]] const PackChange* after(const PackChange::Key& key) const { return changes_.back().key <= key ? nullptr : next_after(key); }
+  [[nodiscard]] const PackChange* after(const PackChange::Key& key) const {
+    return changes_.back().key <= key ? nullptr : next_after(key);
+  }
   [[nodiscard]] const std::vector<PackChange>& all() const noexcept { return changes_; }
   // No subject goes by a pack before the one of this key any more.
   void forget_before(PackChange::Key key);

@@ -8,9 +8,9 @@
 
 namespace tocsin::stream {
 
-// Which of a subject's entries were refused when they were first read (duplicates, strays), so that a backfill refuses them again. Runs of
-// entries without an accepted one between them are kept as one span of positions.
-// Owned by a Subject.
+// Which of a subject's entries were refused when they were first read (duplicates, strays), so that a backfill refuses
+// them again. Runs of entries without an accepted one between them are kept as one span of positions. Owned by a
+// Subject.
 class RefusedEntries {
  public:
   void refused(const Entry& entry) {

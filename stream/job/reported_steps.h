@@ -13,9 +13,9 @@
 
 namespace tocsin::stream {
 
-// The last step of each reporter: a job's value (loss) that comes without a step belongs to it. More than `most` of one signal do not:
-// losses that are printed alone, by a job that printed its step once, are no repeats of it.
-// Owned by the attempt's Intake.
+// The last step of each reporter: a job's value (loss) that comes without a step belongs to it. More than `most` of one
+// signal do not: losses that are printed alone, by a job that printed its step once, are no repeats of it. Owned by the
+// attempt's Intake.
 class ReportedSteps {
  public:
   void report(Slot slot, double step) {

@@ -23,8 +23,15 @@ Shard::State::State(LoadedPack pack, PackSource* source, AlertSink& sink, const 
   log.packs = PackTimeline{pack.pack->hash};
   had_packs.insert(pack.pack->hash);
   loaded_packs.emplace(pack.pack->hash, std::move(pack));
-  job = {
-      {&gate, &counters, nullptr, options.digest_columns, options.evaluate_all, &observer, {&log.clock, &log.last_beat}}, &log.packs, this};
+  job = {{&gate,
+          &counters,
+          nullptr,
+          options.digest_columns,
+          options.evaluate_all,
+          &observer,
+          {&log.clock, &log.last_beat}},
+         &log.packs,
+         this};
 }
 
 const LoadedPack* Shard::State::find_loaded(std::string_view hash) {
@@ -57,7 +64,8 @@ Shard::State::Item* Shard::State::subject(std::string_view name) {
   if (recent_ != nullptr && recent_->first == name) return recent_;
   if (const auto found = subjects.find(name); found != subjects.end()) return recent_ = &*found;
   // A restart reads entries again that were about a job which is gone since.
-  if (const auto gone = forgotten_at.find(name); gone != forgotten_at.end() && entry_->position < gone->second) return nullptr;
+  if (const auto gone = forgotten_at.find(name); gone != forgotten_at.end() && entry_->position < gone->second)
+    return nullptr;
   if (options.shards > 1 && murmur2(name) % options.shards != options.shard) return nullptr;
   if (subjects.size() >= options.most_subjects) {
     ++counters.subject_limit;
@@ -154,8 +162,8 @@ void Shard::State::begin(const Entry& raw) {
   gate.open = raw.position >= handed_over;
   if (marks.empty() || raw.appended >= marks.back().log.clock + between_marks) mark();
 
-  const bool beats =
-      std::any_of(raw.controls.begin(), raw.controls.end(), [](const ControlRecord& c) { return c.kind == ControlRecord::Kind::beat; });
+  const bool beats = std::any_of(raw.controls.begin(), raw.controls.end(),
+                                 [](const ControlRecord& c) { return c.kind == ControlRecord::Kind::beat; });
   if (beats) {
     if (log.last_beat != long_ago && raw.appended > log.last_beat + widest_beat) {
       ++counters.gaps;

@@ -10,13 +10,15 @@ namespace {
 
 constexpr Duration between_takes = std::chrono::seconds{1}, between_own = std::chrono::seconds{30};
 constexpr Duration between_parts = std::chrono::milliseconds{100};  // takes, where more are due than one holds
-constexpr int first_save = 8;                                       // a new subject's first section comes so many times sooner
-constexpr std::size_t most_ahead = 4;  // packs that are held compiled before they come into force: a source may be minutes behind
+constexpr int first_save = 8;  // a new subject's first section comes so many times sooner
+constexpr std::size_t most_ahead =
+    4;  // packs that are held compiled before they come into force: a source may be minutes behind
 
 Error missing(const std::string& pack) {
-  return {Errc::refused, "the rules that judged before (pack " + pack +
-                             ") are neither kept beside the state nor to be had elsewhere: bring them back, or move the state away to "
-                             "judge from the log's beginning"};
+  return {Errc::refused,
+          "the rules that judged before (pack " + pack +
+              ") are neither kept beside the state nor to be had elsewhere: bring them back, or move the state away to "
+              "judge from the log's beginning"};
 }
 
 }  // namespace
@@ -26,7 +28,8 @@ bool Shard::State::due_for_saving(const Item& item) const {
   if (!judged.changed) return false;
   if (judged.saved_clock == never) return log.clock >= judged.saved + options.save_every / first_save;
   const Duration spread = options.save_every / 4;
-  const Duration phase{static_cast<std::int64_t>(hash_text(item.first) % static_cast<std::uint64_t>(spread.count() + 1))};
+  const Duration phase{
+      static_cast<std::int64_t>(hash_text(item.first) % static_cast<std::uint64_t>(spread.count() + 1))};
   return judged.pack_changed || log.clock >= judged.saved + options.save_every + phase;
 }
 
@@ -36,7 +39,8 @@ const Shard::State::Mark* Shard::State::place_to_read_from() const {
   Time clock = never;
   for (const auto& [name, judged] : subjects) {
     if (judged.changed || judged.backfilling) at = std::min(at, judged.saved_at);
-    if (judged.saved_clock != never && judged.saved_reach > Duration{0}) clock = std::min(clock, judged.saved_clock - judged.saved_reach);
+    if (judged.saved_clock != never && judged.saved_reach > Duration{0})
+      clock = std::min(clock, judged.saved_clock - judged.saved_reach);
   }
   for (auto mark = marks.rbegin(); mark != marks.rend(); ++mark)
     if (mark->at <= at && mark->log.clock < clock) return &*mark;
@@ -49,7 +53,8 @@ void Shard::State::forget_marks() {
   if (oldest == nullptr || oldest == &marks.front()) return;
   const Position at = oldest->at;
   std::erase_if(forgotten_at, [at](const auto& gone) { return gone.second <= at; });
-  marks.erase(marks.begin(), std::find_if(marks.begin(), marks.end(), [at](const Mark& mark) { return mark.at == at; }));
+  marks.erase(marks.begin(),
+              std::find_if(marks.begin(), marks.end(), [at](const Mark& mark) { return mark.at == at; }));
   PackChange::Key pack = marks.front().log.packs.in_force(marks.front().log.clock).key;
   for (auto& [name, judged] : subjects) {
     judged.subject->forget_before(at);
@@ -153,7 +158,9 @@ bool Shard::restoring() const noexcept { return state_->next < state_->handed_ov
 
 bool Shard::sections_due() const noexcept {
   const State& s = *state_;
-  if (!s.options.restarts || restoring() || s.last_take == long_ago || s.log.clock < s.last_take + (s.more_due ? between_parts : between_takes)) return false;
+  if (!s.options.restarts || restoring() || s.last_take == long_ago ||
+      s.log.clock < s.last_take + (s.more_due ? between_parts : between_takes))
+    return false;
   // The entry at which subjects change their pack takes long enough without.
   return s.log.clock >= s.pack_changed + between_parts || s.log.clock >= s.last_take + 2 * between_takes;
 }
@@ -168,7 +175,8 @@ Shard::Sections Shard::take_sections(bool all, std::size_t most_bytes) {
   std::vector<State::Item*> due;
   for (State::Item& item : s.subjects)
     if (all ? item.second.changed : s.due_for_saving(item)) due.push_back(&item);
-  std::stable_sort(due.begin(), due.end(), [](const auto* a, const auto* b) { return a->second.saved < b->second.saved; });
+  std::stable_sort(due.begin(), due.end(),
+                   [](const auto* a, const auto* b) { return a->second.saved < b->second.saved; });
   std::size_t bytes = 0;
   for (State::Item* item : due) {
     if (!all && bytes >= most_bytes) {
@@ -230,7 +238,8 @@ Result<Position> Shard::load(const Sections& sections, Position handed_over) {
     judged.subject = std::make_unique<Subject>(name, s.job);
     Reader section{bytes};
     section(1, judged.saved_at), section(2, judged.saved_clock), section(3, *judged.subject);
-    if (auto loaded = section.status(); !loaded) return Error{loaded.error().code, "subject " + name + ": " + loaded.error().message};
+    if (auto loaded = section.status(); !loaded)
+      return Error{loaded.error().code, "subject " + name + ": " + loaded.error().message};
     judged.changed = changed.contains(name);
     if (!judged.changed) judged.saved_at = handed_over;
     judged.saved_reach = judged.subject->reach();

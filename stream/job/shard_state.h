@@ -49,7 +49,9 @@ struct Shard::State final : private PacksInUse {
   using Subjects = std::map<std::string, Judged, std::less<>>;
   using Item = Subjects::value_type;
   struct ByTimeThenName {
-    bool operator()(const auto& a, const auto& b) const { return std::tie(a.first, a.second->first) < std::tie(b.first, b.second->first); }
+    bool operator()(const auto& a, const auto& b) const {
+      return std::tie(a.first, a.second->first) < std::tie(b.first, b.second->first);
+    }
   };
   struct ByName {
     bool operator()(const Item* a, const Item* b) const { return a->first < b->first; }
@@ -63,8 +65,8 @@ struct Shard::State final : private PacksInUse {
     }
   };
 
-  // A pack that cannot be had leaves the one before it in force, for ever: also where it can be had later, or where a restart knows no
-  // more which one that was.
+  // A pack that cannot be had leaves the one before it in force, for ever: also where it can be had later, or where a
+  // restart knows no more which one that was.
   struct Refused {
     std::string hash, instead;
   };
@@ -86,9 +88,9 @@ struct Shard::State final : private PacksInUse {
   LogState log;
   JobContext job;
   std::map<std::string, LoadedPack, std::less<>> loaded_packs;  // by hash: those that judge or may come into force
-  std::set<std::string, std::less<>> had_packs;                 // of those that a restore needs: which were loaded at some time
-  std::string missing_pack;                                     // one of them that cannot be had any more, and why
-  std::map<PackChange::Key, Refused> refused;                   // changes to packs that could not be had
+  std::set<std::string, std::less<>> had_packs;  // of those that a restore needs: which were loaded at some time
+  std::string missing_pack;                      // one of them that cannot be had any more, and why
+  std::map<PackChange::Key, Refused> refused;    // changes to packs that could not be had
   Subjects subjects;
   std::vector<Mark> marks;                                    // a minute apart: where a restore may begin to read
   Position next{};                                            // after the last entry
@@ -104,8 +106,9 @@ struct Shard::State final : private PacksInUse {
   [[nodiscard]] bool due_for_saving(const Item& item) const;
   [[nodiscard]] std::set<std::string, std::less<>> packs_in_use() const;
   [[nodiscard]] std::set<std::string, std::less<>> packs_to_come() const;
-  void add_instead(std::set<std::string, std::less<>>& hashes) const;  // of those that were refused: what judges instead
-  [[nodiscard]] PackChange::Key oldest_pack() const;                   // that judges a subject, or would judge a new one
+  void add_instead(
+      std::set<std::string, std::less<>>& hashes) const;  // of those that were refused: what judges instead
+  [[nodiscard]] PackChange::Key oldest_pack() const;      // that judges a subject, or would judge a new one
   void save_own(Writer& out) const;
   Result<void> load_own(Reader& in, std::set<std::string>& changed);
   const Mark* place_to_read_from() const;

@@ -51,7 +51,8 @@ Attempt& Subject::begin(std::string name, const Entry& entry, Time log_clock) {
   if (!attempts_.empty() && !attempts_.back()->ended()) attempts_.back()->end_unseen();
   ++started_;
   if (name.empty())  // its number, or where an attempt that was named has that, the next
-    for (std::uint32_t number = started_; name.empty() || find(name) || tombstones_.contains(name); ++number) name = std::to_string(number);
+    for (std::uint32_t number = started_; name.empty() || find(name) || tombstones_.contains(name); ++number)
+      name = std::to_string(number);
   if (attempts_.size() >= most_attempts_at_once) {
     TickBudget all{static_cast<std::size_t>(-1)};
     attempts_.front()->finish_extraction();
@@ -60,17 +61,20 @@ Attempt& Subject::begin(std::string name, const Entry& entry, Time log_clock) {
     bury();
   }
   if (attempts_.empty())
-    if (const PackChange& in_force = job_.timeline->in_force(clock(log_clock)); in_force.key > change_.key || started_ == 1)
+    if (const PackChange& in_force = job_.timeline->in_force(clock(log_clock));
+        in_force.key > change_.key || started_ == 1)
       change_ = in_force;
   starts_.push_back({entry.position, name});
-  attempts_.push_back(std::make_unique<Attempt>(name_, std::move(name), entry.arrival, entry.position, change_, origins_, job_));
+  attempts_.push_back(
+      std::make_unique<Attempt>(name_, std::move(name), entry.arrival, entry.position, change_, origins_, job_));
   attempts_.back()->follows(started_ - 1);
   earlier_->keep(attempts_.back()->earlier_keys());
   return *attempts_.back();
 }
 
 Attempt* Subject::attempt_of(const Entry& entry, Time log_clock) {
-  if (cluster()) return !attempts_.empty() ? attempts_.back().get() : tombstones_.empty() ? &begin({}, entry, log_clock) : nullptr;
+  if (cluster())
+    return !attempts_.empty() ? attempts_.back().get() : tombstones_.empty() ? &begin({}, entry, log_clock) : nullptr;
   const EventRecord* start = entry.events.empty() ? nullptr : event_named(entry, "start");
   if (!entry.attempt.empty()) {
     Attempt* attempt = find(entry.attempt);
@@ -208,7 +212,8 @@ void Subject::bury() {
   for (const auto& attempt : attempts_)
     if (attempt->over()) {
       remember(*attempt, clock_);
-      tombstones_[attempt->name()] = (attempt->ended_by_event() ? attempt->end_time() : attempt->last_arrival() + unseen) + tombstone;
+      tombstones_[attempt->name()] =
+          (attempt->ended_by_event() ? attempt->end_time() : attempt->last_arrival() + unseen) + tombstone;
       if (!attempt->done()) continue;
       buried_rows_.add(attempt->rows_digest());
       attempt->leave();
@@ -236,11 +241,14 @@ void Subject::use(const PackChange& change) {
 void Subject::follow(Time log_clock, const Watermarks& watermarks) {
   const Time before = origins_.clock();
   origins_.follow(log_clock, watermarks, [&](std::size_t origin, bool left) {
-    for (const auto& attempt : attempts_) attempt->note(left ? "origin_behind" : "origin_caught_up", origins_.name(origin), before);
+    for (const auto& attempt : attempts_)
+      attempt->note(left ? "origin_behind" : "origin_caught_up", origins_.name(origin), before);
   });
 }
 
-bool Subject::forgotten() const noexcept { return attempts_.empty() && tombstones_.empty() && duplicates_.remembered_until() <= clock_; }
+bool Subject::forgotten() const noexcept {
+  return attempts_.empty() && tombstones_.empty() && duplicates_.remembered_until() <= clock_;
+}
 
 std::uint64_t Subject::rows_digest() const {
   Digest all = buried_rows_;
@@ -272,8 +280,10 @@ Duration Subject::reach() const {
 }
 
 void Subject::save(Writer& out) const {
-  out(1, digest_->value()), out(2, buried_rows_.value()), out(3, started_), out(4, clock_), out(5, sealed_), out(6, ahead_);
-  out(7, change_), out(8, tombstones_), out(9, duplicates_), out(10, refused_), out(11, starts_), out(12, origins_), out(13, marks_);
+  out(1, digest_->value()), out(2, buried_rows_.value()), out(3, started_), out(4, clock_), out(5, sealed_),
+      out(6, ahead_);
+  out(7, change_), out(8, tombstones_), out(9, duplicates_), out(10, refused_), out(11, starts_), out(12, origins_),
+      out(13, marks_);
   if (earlier_->count() != 0) out(15, *earlier_);
   if (!rules_->empty()) out(16, *rules_);
   out.list(14, attempts_, [](Writer& of, const auto& attempt) { attempt->save(of); });

@@ -18,14 +18,14 @@
 
 namespace tocsin::stream {
 
-// A job under its lineage: its attempts, one after the other and for a while side by side, and what outlives them. Or the cluster, which has
-// one attempt, and ends only with its log. It goes by a clock of
-// its own: the log's, or for re-keyed records the least watermark of their sources.
-// Owned by its Shard.
+// A job under its lineage: its attempts, one after the other and for a while side by side, and what outlives them. Or
+// the cluster, which has one attempt, and ends only with its log. It goes by a clock of its own: the log's, or for
+// re-keyed records the least watermark of their sources. Owned by its Shard.
 class Subject {
  public:
-  static constexpr Duration unseen = std::chrono::hours{24};     // an attempt without a record for so long has ended
-  static constexpr Duration tombstone = std::chrono::hours{24};  // strays of an attempt that is over are swallowed and counted
+  static constexpr Duration unseen = std::chrono::hours{24};  // an attempt without a record for so long has ended
+  static constexpr Duration tombstone =
+      std::chrono::hours{24};  // strays of an attempt that is over are swallowed and counted
 
   Subject(std::string name, const JobContext& job);
 
@@ -34,7 +34,8 @@ class Subject {
   void apply(const Entry& entry, Time log_clock);
   void gap(Time from, Time to);
   [[nodiscard]] Time next_due() const;
-  // Does all that is due up to and at `clock`; packs change on the way. False: the budget is spent first; call it again.
+  // Does all that is due up to and at `clock`; packs change on the way. False: the budget is spent first; call it
+  // again.
   bool advance(Time clock, TickBudget& budget);
   void pass(Time clock);  // the same where nothing is due
   void seal();            // every attempt ends; advance() then judges each to its end
@@ -58,8 +59,8 @@ class Subject {
   // How far back a restore has to read for its rows, by its clock; 0: it has none.
   [[nodiscard]] Duration reach() const;
 
-  // A place in the log where a restore may begin to read: the origins are remembered as they stand there. Those of places before
-  // `oldest` are forgotten.
+  // A place in the log where a restore may begin to read: the origins are remembered as they stand there. Those of
+  // places before `oldest` are forgotten.
   void mark(Position at);
   void forget_before(Position oldest);
   void save(Writer& out) const;
@@ -82,7 +83,9 @@ class Subject {
   bool advance_attempts(Time clock, TickBudget& budget);
   [[nodiscard]] bool cluster() const noexcept { return cluster_; }
   // When an attempt without a further record has ended; the cluster's never has.
-  [[nodiscard]] Time noticed(const Attempt& attempt) const { return cluster() ? never : attempt.last_arrival() + unseen; }
+  [[nodiscard]] Time noticed(const Attempt& attempt) const {
+    return cluster() ? never : attempt.last_arrival() + unseen;
+  }
   [[nodiscard]] Time due_of(const Attempt& attempt) const;
   bool advance_one(Attempt& attempt, Time clock, TickBudget& budget);
   void remember(Attempt& attempt, Time at);

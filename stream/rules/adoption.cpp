@@ -1,4 +1,5 @@
-// A reload: what a judge adopts from the judge of the pack before, by rule and meaning. And what ends with a member that leaves.
+// A reload: what a judge adopts from the judge of the pack before, by rule and meaning. And what ends with a member
+// that leaves.
 #include <algorithm>
 #include <map>
 
@@ -15,15 +16,17 @@ void Judge::adopt(Judge& old, Time from) {
   for (std::size_t i = 0; i < old.runs_.size(); ++i) {
     RuleRun& before = old.runs_[i];
     const Rule& rule = before.rule();
-    const auto same = std::find_if(runs_.begin(), runs_.end(),
-                                   [&](const RuleRun& run) { return run.rule().name == rule.name && run.rule().per == rule.per; });
+    const auto same = std::find_if(runs_.begin(), runs_.end(), [&](const RuleRun& run) {
+      return run.rule().name == rule.name && run.rule().per == rule.per;
+    });
     // An alert keeps the severity and mode under which it fired: under others it fires again.
     if (same == runs_.end() || same->rule().severity != rule.severity || same->rule().mode != rule.mode)
       old.lifecycle_.withdraw(static_cast<RuleIndex>(i), from, old.runs_, facts_.topology, publish_it);
     if (same == runs_.end()) continue;
     same->adopt(before);
     adopt_frozen(old, before, *same);
-    if (same->has_failed() && !unchanged(*old.pack_, rule, *pack_, same->rule())) same->leave_quarantine(), same->failure.clear();
+    if (same->has_failed() && !unchanged(*old.pack_, rule, *pack_, same->rule()))
+      same->leave_quarantine(), same->failure.clear();
   }
   lifecycle_.adopt(old.lifecycle_, from, runs_, facts_.topology, publish_it);
   expiry_ = lifecycle_.next_expiry(runs_);

@@ -25,7 +25,8 @@ struct NamedMember {
   std::optional<std::uint64_t> pid{};  // where the rule gives it
   friend bool operator==(const NamedMember&, const NamedMember&) = default;
   static void fields(auto& self, auto& archive) {
-    archive(1, self.level), archive(2, self.rank), archive(3, self.node), archive(4, self.gpu), archive(5, self.rack), archive(6, self.pid);
+    archive(1, self.level), archive(2, self.rank), archive(3, self.node), archive(4, self.gpu), archive(5, self.rack),
+        archive(6, self.pid);
   }
 };
 [[nodiscard]] std::string describe(const NamedMember& member);  // "rank 3 on n1", "the job"
@@ -45,8 +46,8 @@ struct Finding {
   friend bool operator==(const Finding&, const Finding&) = default;
 };
 
-// A published change of an alert's state. (id, number) is permanent: a repeat has the same pair. A resolved one has of its finding what
-// was shown and what to do.
+// A published change of an alert's state. (id, number) is permanent: a repeat has the same pair. A resolved one has of
+// its finding what was shown and what to do.
 struct AlertTransition : Finding {
   std::uint64_t id = 0;      // hash(rule, subject, attempt, member, first T)
   std::uint32_t number = 0;  // 1: firing
@@ -82,7 +83,8 @@ struct Verdict {
   std::vector<std::string> quarantined;  // rules that failed: "rule (file:line): message"
 };
 
-// The destination of alerts and verdicts. The journal's sink writes the history beside the journal; the terminal's prints.
+// The destination of alerts and verdicts. The journal's sink writes the history beside the journal; the terminal's
+// prints.
 class AlertSink {
  public:
   virtual ~AlertSink() = default;

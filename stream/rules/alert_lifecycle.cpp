@@ -12,15 +12,17 @@ constexpr const char* limit_rule = "alert_limit";
 
 bool silent(const Rule& rule) { return rule.severity == Severity::none; }
 
-// A parent's alert explains its children while it is firing, would fire but for the limit, or is explained itself. A silent rule has no
-// alert: its answer explains.
+// A parent's alert explains its children while it is firing, would fire but for the limit, or is explained itself. A
+// silent rule has no alert: its answer explains.
 bool explains(const Rule& rule, const Life& life) {
   return life.published || life.withheld != never || (life.on && (silent(rule) || !life.explained_by.empty()));
 }
 
-// The rule's outcome of this member at this tick. An alert whose parent has cleared fires only where it is not `no`: while `clear` is
-// counted the alert is still on, but the values that it would show are gone.
-Truth outcome(const RuleRun& run, Slot slot) { return slot < run.outcomes().size() ? run.outcomes()[slot] : Truth::unknown; }
+// The rule's outcome of this member at this tick. An alert whose parent has cleared fires only where it is not `no`:
+// while `clear` is counted the alert is still on, but the values that it would show are gone.
+Truth outcome(const RuleRun& run, Slot slot) {
+  return slot < run.outcomes().size() ? run.outcomes()[slot] : Truth::unknown;
+}
 
 Time expiry(const RuleRun& run, const Life& life) { return life.last_known + run.patience(); }
 
@@ -52,8 +54,8 @@ void AlertLifecycle::count(const std::vector<RuleRun>& runs) {
     }
 }
 
-void AlertLifecycle::settle(Time tick, std::span<const RuleIndex> ran, std::vector<RuleRun>& runs, const Topology& topology,
-                            const Explain& explain, const Publish& publish) {
+void AlertLifecycle::settle(Time tick, std::span<const RuleIndex> ran, std::vector<RuleRun>& runs,
+                            const Topology& topology, const Explain& explain, const Publish& publish) {
   std::vector<RuleIndex> order;
   for (const RuleIndex rule : ran)
     if (!runs[static_cast<std::size_t>(rule)].lives().empty()) order.push_back(rule);
@@ -147,7 +149,8 @@ void AlertLifecycle::explain_children(RuleIndex parent, const Call& call) {
   }
 }
 
-AlertTransition AlertLifecycle::transition(RuleIndex index, Slot slot, const Life& life, const Topology& topology) const {
+AlertTransition AlertLifecycle::transition(RuleIndex index, Slot slot, const Life& life,
+                                           const Topology& topology) const {
   const Rule& rule = pack_->rules[static_cast<std::size_t>(index)];
   AlertTransition t;
   t.id = life.id;
@@ -177,10 +180,11 @@ void AlertLifecycle::release(const Rule& rule, Life& life) {
   --quota(rule).withheld;
 }
 
-// Free capacity goes to the alerts that queued first. Each fires with the values of its own rule's next tick; its place is reserved until
-// then.
+// Free capacity goes to the alerts that queued first. Each fires with the values of its own rule's next tick; its place
+// is reserved until then.
 void AlertLifecycle::admit(std::span<const RuleIndex> ran, const Call& call) {
-  using Place = std::tuple<Time, std::uint32_t, RuleIndex, Slot>;  // time since it is withheld; within one tick: depth, rule, member
+  using Place = std::tuple<Time, std::uint32_t, RuleIndex,
+                           Slot>;  // time since it is withheld; within one tick: depth, rule, member
   for (std::size_t i = 0; i < quotas_.size(); ++i) {
     const std::uint32_t taken = open(i);
     if (quotas_[i].withheld == 0 || taken >= pack_->alert_limit) continue;
@@ -189,7 +193,8 @@ void AlertLifecycle::admit(std::span<const RuleIndex> ran, const Call& call) {
       const Rule& rule = call.runs[r].rule();
       if (quota_of(rule) != i) continue;
       for (const auto& [slot, life] : call.runs[r].lives())
-        if (life.withheld != never) queue.emplace_back(life.withheld, rule.yield_depth, static_cast<RuleIndex>(r), slot);
+        if (life.withheld != never)
+          queue.emplace_back(life.withheld, rule.yield_depth, static_cast<RuleIndex>(r), slot);
     }
     std::sort(queue.begin(), queue.end());
     queue.resize(std::min<std::size_t>(queue.size(), pack_->alert_limit - taken));
@@ -210,7 +215,8 @@ void AlertLifecycle::fire(RuleIndex index, Slot slot, Life& life, const Call& ca
     if (rule.scope == Scope::job) life.attempt = names_.attempt;
     const NamedMember member = named_member(call.topology, rule.per, slot);
     std::uint64_t id = hash_text(rule.name);
-    for (const std::string& part : {names_.subject, names_.attempt, describe(member), member.gpu, member.node}) id = hash_text(part, id);
+    for (const std::string& part : {names_.subject, names_.attempt, describe(member), member.gpu, member.node})
+      id = hash_text(part, id);
     life.id = hash_text(std::to_string(nanoseconds(life.first)), id);
   }
   ++life.number;
@@ -245,7 +251,8 @@ void AlertLifecycle::summarise(const Call& call) {
 
 std::uint32_t AlertLifecycle::withheld(std::size_t mode) const {
   std::uint32_t members = 0;
-  for (std::size_t severity = 0; severity < severities; ++severity) members += quotas_[mode * severities + severity].withheld;
+  for (std::size_t severity = 0; severity < severities; ++severity)
+    members += quotas_[mode * severities + severity].withheld;
   return members;
 }
 
@@ -262,7 +269,8 @@ AlertTransition AlertLifecycle::summary_alert(Mode mode, std::uint32_t withheld,
   const bool firing = summary.number % 2 == 1;
   AlertTransition t;
   t.id = hash_text(names_.attempt, hash_text(names_.subject, hash_text(limit_rule)));
-  for (const auto part : {nanoseconds(since), std::int64_t{summary.number + 1} / 2}) t.id = hash_text(std::to_string(part), t.id);
+  for (const auto part : {nanoseconds(since), std::int64_t{summary.number + 1} / 2})
+    t.id = hash_text(std::to_string(part), t.id);
   if (mode != Mode::live) t.id = hash_text(name(mode), t.id);
   t.number = firing ? 1 : 2;
   t.rule = limit_rule, t.subject = names_.subject, t.attempt = names_.attempt;
@@ -287,7 +295,8 @@ std::vector<AlertTransition> AlertLifecycle::firing(const std::vector<RuleRun>& 
       t.member.pid = life.pid;
     }
   for (std::size_t mode = 0; mode < modes; ++mode)
-    if (summaries_[mode].number % 2 == 1) all.push_back(summary_alert(static_cast<Mode>(mode), withheld(mode), summaries_[mode].moved));
+    if (summaries_[mode].number % 2 == 1)
+      all.push_back(summary_alert(static_cast<Mode>(mode), withheld(mode), summaries_[mode].moved));
   return all;
 }
 
@@ -310,14 +319,16 @@ void AlertLifecycle::expire(Time now, std::vector<RuleRun>& runs, const Topology
       }
       last = std::max(last, tick);
       if (life.published)
-        resolve(static_cast<RuleIndex>(i), it->first, life, ResolveReason::no_data, {tick, runs, topology, nullptr, publish});
+        resolve(static_cast<RuleIndex>(i), it->first, life, ResolveReason::no_data,
+                {tick, runs, topology, nullptr, publish});
       release(runs[i].rule(), life);
       it = runs[i].lives().erase(it);
     }
   if (last != long_ago) summarise({last, runs, topology, nullptr, publish});
 }
 
-void AlertLifecycle::retire(Level level, Slot slot, Time at, std::vector<RuleRun>& runs, const Topology& topology, const Publish& publish) {
+void AlertLifecycle::retire(Level level, Slot slot, Time at, std::vector<RuleRun>& runs, const Topology& topology,
+                            const Publish& publish) {
   const Call call{at, runs, topology, nullptr, publish};
   for (std::size_t i = 0; i < runs.size(); ++i) {
     RuleRun& run = runs[i];
@@ -342,7 +353,8 @@ void AlertLifecycle::resolve_all(Time at, ResolveReason reason, std::vector<Rule
   summarise(call);
 }
 
-void AlertLifecycle::resolve_attempt(Time at, std::vector<RuleRun>& runs, const Topology& topology, const Publish& publish) {
+void AlertLifecycle::resolve_attempt(Time at, std::vector<RuleRun>& runs, const Topology& topology,
+                                     const Publish& publish) {
   const Call call{at, runs, topology, nullptr, publish};
   for (std::size_t i = 0; i < runs.size(); ++i) {
     if (runs[i].rule().scope == Scope::job) continue;
@@ -354,7 +366,8 @@ void AlertLifecycle::resolve_attempt(Time at, std::vector<RuleRun>& runs, const 
   summarise(call);
 }
 
-void AlertLifecycle::withdraw(RuleIndex rule, Time at, std::vector<RuleRun>& runs, const Topology& topology, const Publish& publish) {
+void AlertLifecycle::withdraw(RuleIndex rule, Time at, std::vector<RuleRun>& runs, const Topology& topology,
+                              const Publish& publish) {
   const Call call{at, runs, topology, nullptr, publish};
   RuleRun& run = runs[static_cast<std::size_t>(rule)];
   for (auto& [slot, life] : run.lives()) {

@@ -15,9 +15,9 @@
 
 namespace tocsin::stream {
 
-// The life of an attempt's alerts: pending, firing, resolved with a reason; children that wait for their parents; the limit of each
-// severity and mode, which the attempts of a subject share. Runs after the rules of a tick have answered, parents before children.
-// Owned by the attempt's Judge.
+// The life of an attempt's alerts: pending, firing, resolved with a reason; children that wait for their parents; the
+// limit of each severity and mode, which the attempts of a subject share. Runs after the rules of a tick have answered,
+// parents before children. Owned by the attempt's Judge.
 class AlertLifecycle {
  public:
   struct Names {
@@ -41,20 +41,23 @@ class AlertLifecycle {
   AlertLifecycle& operator=(const AlertLifecycle&) = delete;
 
   // Processes the rules that ran at this tick, in any order.
-  void settle(Time tick, std::span<const RuleIndex> ran, std::vector<RuleRun>& runs, const Topology& topology, const Explain& explain,
-              const Publish& publish);
+  void settle(Time tick, std::span<const RuleIndex> ran, std::vector<RuleRun>& runs, const Topology& topology,
+              const Explain& explain, const Publish& publish);
   // Ends every alert, published or not, whose outcome has been unknown for too long.
   [[nodiscard]] Time next_expiry(const std::vector<RuleRun>& runs) const;
   void expire(Time now, std::vector<RuleRun>& runs, const Topology& topology, const Publish& publish);
   // A member is about to leave: its alerts resolve.
-  void retire(Level level, Slot slot, Time at, std::vector<RuleRun>& runs, const Topology& topology, const Publish& publish);
-  void resolve_all(Time at, ResolveReason reason, std::vector<RuleRun>& runs, const Topology& topology, const Publish& publish);
+  void retire(Level level, Slot slot, Time at, std::vector<RuleRun>& runs, const Topology& topology,
+              const Publish& publish);
+  void resolve_all(Time at, ResolveReason reason, std::vector<RuleRun>& runs, const Topology& topology,
+                   const Publish& publish);
   // The attempt is over: the same for all but the alerts of rules of scope "job".
   void resolve_attempt(Time at, std::vector<RuleRun>& runs, const Topology& topology, const Publish& publish);
   // A reload: resolves the published alerts of a rule that the next pack lacks, or has with another severity or mode.
   void withdraw(RuleIndex rule, Time at, std::vector<RuleRun>& runs, const Topology& topology, const Publish& publish);
   // Continues the lifecycle of the pack before; `runs` hold the lives that continue.
-  void adopt(const AlertLifecycle& old, Time from, std::vector<RuleRun>& runs, const Topology& topology, const Publish& publish);
+  void adopt(const AlertLifecycle& old, Time from, std::vector<RuleRun>& runs, const Topology& topology,
+             const Publish& publish);
 
   // Those that fire now, as their last transitions had it, but for the values that explained them.
   [[nodiscard]] std::vector<AlertTransition> firing(const std::vector<RuleRun>& runs, const Topology& topology) const;

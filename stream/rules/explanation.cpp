@@ -38,7 +38,9 @@ std::string format_number(double value, char conversion, int precision) {
     case 'e': size = std::snprintf(buffer.data(), buffer.size(), "%.*e", digits, shown); break;
     case 'd': size = std::snprintf(buffer.data(), buffer.size(), "%.0f", shown); break;
     case '%': size = std::snprintf(buffer.data(), buffer.size(), "%.*f%%", precision >= 0 ? digits : 0, shown); break;
-    default: size = std::snprintf(buffer.data(), buffer.size(), "%.*g", precision >= 0 ? std::max(1, digits) : 6, shown); break;
+    default:
+      size = std::snprintf(buffer.data(), buffer.size(), "%.*g", precision >= 0 ? std::max(1, digits) : 6, shown);
+      break;
   }
   return {buffer.data(), static_cast<std::size_t>(std::max(0, size))};
 }
@@ -53,7 +55,8 @@ void Explanation::write(Slot slot, AlertTransition& transition) const {
     if (truth == Truth::yes) transition.implies.emplace_back(cause.name, fill(cause.text, slot));
     if (truth != Truth::unknown) continue;
     const auto signals = missing(cause.node, rule_->per, slot);
-    transition.cannot_decide.push_back("whether " + fill(cause.text, slot) + (signals.empty() ? "" : " (unknown: " + join(signals) + ")"));
+    transition.cannot_decide.push_back("whether " + fill(cause.text, slot) +
+                                       (signals.empty() ? "" : " (unknown: " + join(signals) + ")"));
   }
   assumptions(slot, transition.cannot_decide);
   write_actions(slot, transition);
@@ -68,7 +71,8 @@ void Explanation::write(Slot slot, AlertTransition& transition) const {
 }
 
 void Explanation::assumptions(Slot slot, std::vector<std::string>& out) const {
-  std::vector<std::pair<std::string, std::set<std::string_view>>> doubts;  // what is unknown, and the value that was assumed
+  std::vector<std::pair<std::string, std::set<std::string_view>>>
+      doubts;  // what is unknown, and the value that was assumed
   for (const NodeId id : rule_->hot) {
     const Node& node = (*graph_)[id];
     if (!decides_without_value(node.op) || !unknown(node.arguments[0], rule_->per, slot)) continue;
@@ -77,7 +81,9 @@ void Explanation::assumptions(Slot slot, std::vector<std::string>& out) const {
     std::string doubt = join(signals) + (signals.size() == 1 ? " is" : " are") + " unknown: ";
     auto known = std::find_if(doubts.begin(), doubts.end(), [&](const auto& d) { return d.first == doubt; });
     if (known == doubts.end()) known = doubts.insert(doubts.end(), {std::move(doubt), {}});
-    known->second.insert(node.op == Op::surely ? "taken as no" : node.op == Op::maybe ? "taken as yes" : "a default stands for it");
+    known->second.insert(node.op == Op::surely  ? "taken as no"
+                         : node.op == Op::maybe ? "taken as yes"
+                                                : "a default stands for it");
   }
   for (const auto& [doubt, taken] : doubts)
     out.push_back(doubt + std::string{taken.size() == 1 ? *taken.begin() : "the rule decides without it"});
@@ -96,7 +102,8 @@ bool Explanation::unknown(NodeId id, Level level, Slot slot) const {
   const auto members = parts.of(slot);
   return members.empty() || std::any_of(members.begin(), members.end(), [&](Slot part) {
            if (node.type.level == Level::rank && part == reserved_slot) return false;
-           return node.type.shape == Shape::mask ? values_->mask(id)[part] == Truth::unknown : is_absent(values_->column(id)[part]);
+           return node.type.shape == Shape::mask ? values_->mask(id)[part] == Truth::unknown
+                                                 : is_absent(values_->column(id)[part]);
          });
 }
 
@@ -163,7 +170,8 @@ Explanation::Filled Explanation::fill_known(const TextTemplate& text, Slot slot,
 // A text that names culprits is filled once for each of them.
 Explanation::Filled Explanation::instruction(const Action& action, Slot slot) const {
   for (const TextTemplate& text : action.texts) {
-    const bool each = std::any_of(text.places.begin(), text.places.end(), [this](const auto& place) { return names_culprits(place); });
+    const bool each = std::any_of(text.places.begin(), text.places.end(),
+                                  [this](const auto& place) { return names_culprits(place); });
     if (!each) {
       if (auto filled = fill_known(text, slot, std::nullopt)) return filled;
       continue;
@@ -179,7 +187,8 @@ Explanation::Filled Explanation::instruction(const Action& action, Slot slot) co
     if (!complete) continue;
     std::string all;
     for (const std::string& one : filled) all += (all.empty() ? "" : "; ") + one;
-    if (named.slots.size() > most_named) all += "; and so for " + std::to_string(named.slots.size() - most_named) + " more";
+    if (named.slots.size() > most_named)
+      all += "; and so for " + std::to_string(named.slots.size() - most_named) + " more";
     return all;
   }
   return std::nullopt;
@@ -207,7 +216,8 @@ void Explanation::doubted(NodeId root, Slot slot, std::set<std::string>& signals
   add(root);
   const NodeId roots[] = {root};
   for (const NodeId id : graph_->reach(roots))
-    if (const Node& node = (*graph_)[id]; decides_without_value(node.op) && unknown(node.arguments[0], rule_->per, slot))
+    if (const Node& node = (*graph_)[id];
+        decides_without_value(node.op) && unknown(node.arguments[0], rule_->per, slot))
       add(node.arguments[0]);
 }
 
@@ -225,7 +235,8 @@ std::string Explanation::not_known(Slot slot, const AlertTransition& transition)
   for (const Cause& cause : rule_->causes) doubted(cause.node, slot, why);
   const std::string member = rule_->who ? std::string{name((*graph_)[*rule_->who].type.level)} : "";
   if (!who.empty() && (why.empty() || why == who))
-    return "which " + member + " is at fault" + (why.empty() ? "" : ", and why") + " (" + needed(who) + " would show it)";
+    return "which " + member + " is at fault" + (why.empty() ? "" : ", and why") + " (" + needed(who) +
+           " would show it)";
   std::string text;
   if (!who.empty()) text = "which " + member + " is at fault (" + needed(who) + " would show it)";
   if (!why.empty()) text += (text.empty() ? "" : "; ") + ("why (" + needed(why) + " would show it)");
@@ -253,7 +264,8 @@ Explanation::Filled Explanation::place(const TextTemplate::Place& place, Slot sl
     case Kind::parameter: {
       const auto found = rule_->params.find(place.name);
       if (found == rule_->params.end()) return std::nullopt;
-      if (const auto* number = std::get_if<double>(&found->second)) return format_number(*number, place.conversion, place.precision);
+      if (const auto* number = std::get_if<double>(&found->second))
+        return format_number(*number, place.conversion, place.precision);
       return std::get<std::string>(found->second);
     }
     case Kind::member: {
@@ -267,7 +279,8 @@ Explanation::Filled Explanation::place(const TextTemplate::Place& place, Slot sl
       std::string names;
       for (std::size_t i = 0; i < std::min(named_ones.slots.size(), most_named); ++i)
         names += (i ? ", " : "") + describe(named_member(*topology_, named_ones.level, named_ones.slots[i]));
-      if (named_ones.slots.size() > most_named) names += " and " + std::to_string(named_ones.slots.size() - most_named) + " more";
+      if (named_ones.slots.size() > most_named)
+        names += " and " + std::to_string(named_ones.slots.size() - most_named) + " more";
       return names;
     }
     case Kind::culprit:
@@ -278,7 +291,8 @@ Explanation::Filled Explanation::place(const TextTemplate::Place& place, Slot sl
   return std::nullopt;
 }
 
-Explanation::Filled Explanation::of_culprits(const TextTemplate::Place& place, std::optional<Slot> culprit, Slot slot) const {
+Explanation::Filled Explanation::of_culprits(const TextTemplate::Place& place, std::optional<Slot> culprit,
+                                             Slot slot) const {
   const Culprits all = culprits(slot);
   const auto one = [&](Slot at) -> Filled {
     if (const auto node = output(place.name)) {
@@ -293,7 +307,8 @@ Explanation::Filled Explanation::of_culprits(const TextTemplate::Place& place, s
   if (culprit) return one(*culprit);
   std::vector<std::string> names;
   for (const Slot at : all.slots)
-    if (const Filled name = one(at); name && std::find(names.begin(), names.end(), *name) == names.end()) names.push_back(*name);
+    if (const Filled name = one(at); name && std::find(names.begin(), names.end(), *name) == names.end())
+      names.push_back(*name);
   if (names.empty()) return std::nullopt;
   const std::size_t more = names.size() > most_named ? names.size() - most_named : 0;
   names.resize(names.size() - more);
@@ -323,7 +338,8 @@ Explanation::Culprits Explanation::culprits(Slot slot) const {
   if (slot >= parts.count()) return found;
   found.level = node.type.level;
   for (const Slot part : parts.of(slot))
-    if (mask[part] == Truth::yes && !(node.type.level == Level::rank && part == reserved_slot)) found.slots.push_back(part);
+    if (mask[part] == Truth::yes && !(node.type.level == Level::rank && part == reserved_slot))
+      found.slots.push_back(part);
   return found;
 }
 

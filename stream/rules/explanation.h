@@ -14,9 +14,8 @@
 
 namespace tocsin::stream {
 
-// The three parts of a finding for one member: what the data shows, what it implies, what it cannot decide. Read from the graph of the
-// rule that fired, at the values of the tick that just ran.
-// A view of the Judge's parts for one call.
+// The three parts of a finding for one member: what the data shows, what it implies, what it cannot decide. Read from
+// the graph of the rule that fired, at the values of the tick that just ran. A view of the Judge's parts for one call.
 class Explanation {
  public:
   using TextOf = std::function<std::optional<std::string>(double symbol)>;

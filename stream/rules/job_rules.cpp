@@ -91,7 +91,8 @@ void Judge::take_over(RuleIndex index) {
   for (Judge* other : facts_.job.judges()) {
     if (other == this) continue;
     for (RuleRun& theirs : other->runs_)
-      if (theirs.rule().name == rule.name && theirs.rule().per == rule.per && !theirs.holds.empty()) moved |= take(*other, theirs, ours);
+      if (theirs.rule().name == rule.name && theirs.rule().per == rule.per && !theirs.holds.empty())
+        moved |= take(*other, theirs, ours);
   }
   ours.holds.assign(facts_.topology.size(rule.per), 1);
   if (!moved) return;
@@ -118,8 +119,8 @@ void Judge::leave() {
 }
 
 void Judge::resolve_rest() {
-  lifecycle_.resolve_all(std::max(facts_.end, scheduler_.last_tick()), ResolveReason::attempt_ended, runs_, facts_.topology,
-                         [this](const AlertTransition& t) { publish(t); });
+  lifecycle_.resolve_all(std::max(facts_.end, scheduler_.last_tick()), ResolveReason::attempt_ended, runs_,
+                         facts_.topology, [this](const AlertTransition& t) { publish(t); });
   expiry_ = never;
 }
 

@@ -16,9 +16,9 @@ namespace tocsin::stream {
 
 class Judge;
 
-// What rules of scope "job" carry from one attempt to the next. The state and the alert of a member are in the attempt that evaluated the
-// rule for it last: an attempt takes them from the others before it evaluates. What is left of an attempt that goes is kept here.
-// Owned by its Subject, and outlives its attempts' judges.
+// What rules of scope "job" carry from one attempt to the next. The state and the alert of a member are in the attempt
+// that evaluated the rule for it last: an attempt takes them from the others before it evaluates. What is left of an
+// attempt that goes is kept here. Owned by its Subject, and outlives its attempts' judges.
 class JobRules {
  public:
   // A member by what names it: slots differ from attempt to attempt.

@@ -79,7 +79,8 @@ void Judge::run(const Scheduler::Due& due) {
   evaluator_.begin_tick();
   if (const std::size_t gaps = facts_.coverage.gaps(due.run_at); gaps != gaps_) gaps_ = gaps, age_anew();
   const bool observed = context_.digest_columns || (context_.observer && *context_.observer);
-  steady_.begin_tick(due.run_at, facts_.end == never && !observed && !context_.evaluate_all && !facts_.coverage.any_unread(due.run_at));
+  steady_.begin_tick(due.run_at, facts_.end == never && !observed && !context_.evaluate_all &&
+                                     !facts_.coverage.any_unread(due.run_at));
   script_answers_.clear();
   const std::size_t mark = graph().mark();  // nodes that scripted rules append live until their alerts are explained
   std::vector<RuleIndex> rules;
@@ -93,7 +94,8 @@ void Judge::run(const Scheduler::Due& due) {
   for (const RuleIndex rule : rules) evaluate(rule);
   const std::uint64_t over_limit = lifecycle_.over_limit();
   lifecycle_.settle(
-      due.tick, rules, runs_, facts_.topology, [this](RuleIndex rule, Slot slot, AlertTransition& t) { explain(rule, slot, t); },
+      due.tick, rules, runs_, facts_.topology,
+      [this](RuleIndex rule, Slot slot, AlertTransition& t) { explain(rule, slot, t); },
       [this](const AlertTransition& t) { publish(t); });
   context_.counters->alerts_over_limit += lifecycle_.over_limit() - over_limit;
   if (scripts_->truncate(mark)) evaluator_.forget_above(mark);
@@ -177,8 +179,8 @@ bool Judge::evaluate_script(RuleIndex index, const Rule& rule, RuleRun& run) {
   take_outcomes(answer->answer, rule);
   for (const auto& [field, node] : answer->state) script.compute(node);
   write_state(rule, run, answer->state);
-  const bool observed =
-      context_.observer || !run.lives().empty() || std::find(outcomes_.begin(), outcomes_.end(), Truth::yes) != outcomes_.end();
+  const bool observed = context_.observer || !run.lives().empty() ||
+                        std::find(outcomes_.begin(), outcomes_.end(), Truth::yes) != outcomes_.end();
   if (!observed) return true;
   Rule& view = script_answers_.insert_or_assign(index, rule).first->second;
   view.answer = answer->answer;
@@ -209,7 +211,8 @@ void Judge::add_to_digest(const Rule& rule) {
   digest.add(rule.name);
   digest.add_all<Truth>(outcomes_);
   RuleRun& run = runs_[static_cast<std::size_t>(&rule - pack_->rules.data())];
-  for (std::size_t i = 0; i < rule.state.size(); ++i) digest.add_all<double>(run.state(i, facts_.topology.size(rule.per)));
+  for (std::size_t i = 0; i < rule.state.size(); ++i)
+    digest.add_all<double>(run.state(i, facts_.topology.size(rule.per)));
   if (!context_.digest_columns) return;
   for (const NodeId id : rule.hot) {
     const Type& type = graph()[id].type;
@@ -254,10 +257,12 @@ void Judge::add_evidence_of_findings(const Rule& rule, Slot slot, AlertTransitio
       explaining_ = false;
     }
     AlertTransition of_base;
-    Explanation{base, graph(), evaluator_, facts_.topology, [this](double symbol) { return facts_.symbols.text(symbol); }}.write(at,
-                                                                                                                                 of_base);
+    Explanation{base, graph(), evaluator_, facts_.topology,
+                [this](double symbol) { return facts_.symbols.text(symbol); }}
+        .write(at, of_base);
     for (auto& [name, value] : of_base.evidence) transition.evidence.emplace_back(base.name + "." + name, value);
-    for (auto& [name, text] : of_base.evidence_texts) transition.evidence_texts.emplace_back(base.name + "." + name, std::move(text));
+    for (auto& [name, text] : of_base.evidence_texts)
+      transition.evidence_texts.emplace_back(base.name + "." + name, std::move(text));
   }
 }
 
@@ -265,7 +270,8 @@ void Judge::publish(const AlertTransition& transition) {
   ++context_.counters->transitions;
   context_.digest->add(transition.id);
   context_.digest->add(std::uint64_t{transition.number});
-  context_.digest->add(static_cast<std::uint64_t>(transition.state) << 8 | static_cast<std::uint64_t>(transition.reason));
+  context_.digest->add(static_cast<std::uint64_t>(transition.state) << 8 |
+                       static_cast<std::uint64_t>(transition.reason));
   context_.digest->add(transition.shows);
   context_.sink->transition(transition);
 }
@@ -274,7 +280,8 @@ void Judge::conclude() {
   const auto publish_one = [this](const AlertTransition& t) { publish(t); };
   over_ = true;
   if (facts_.subject == cluster_subject)  // of which there is no verdict
-    return lifecycle_.resolve_all(std::max(facts_.end, tick_), ResolveReason::attempt_ended, runs_, facts_.topology, publish_one);
+    return lifecycle_.resolve_all(std::max(facts_.end, tick_), ResolveReason::attempt_ended, runs_, facts_.topology,
+                                  publish_one);
   evaluator_.begin_tick();
   Verdict verdict = stream::conclude(*pack_, runs_, end_reason_, [this](RuleIndex index) {
     const Rule& rule = pack_->rules[static_cast<std::size_t>(index)];
@@ -349,7 +356,8 @@ void Judge::freeze(const Node& node, std::span<double> in_out) {
   const bool quiet = run.lives().empty();
   for (Slot slot = 0; slot < in_out.size(); ++slot) {
     const bool frozen = !quiet && std::any_of(run.lives().begin(), run.lives().end(), [&](const auto& entry) {
-      return entry.second.first != never && overlap(facts_.topology, node.type.level, slot, run.rule().per, entry.first);
+      return entry.second.first != never &&
+             overlap(facts_.topology, node.type.level, slot, run.rule().per, entry.first);
     });
     if (frozen && !is_absent(held[slot])) in_out[slot] = held[slot];
     else if (!explaining_) held[slot] = in_out[slot];
@@ -372,7 +380,8 @@ Result<void> Judge::load(Reader& in) {
   });
   if (run != runs_.size()) in.fail(Error{Errc::malformed, "the snapshot is of another pack"});
   for (const RuleRun& one : runs_)
-    if (!one.lives().empty() && one.lives().rbegin()->first >= facts_.topology.size(one.rule().per)) in.fail("an alert is of no member");
+    if (!one.lives().empty() && one.lives().rbegin()->first >= facts_.topology.size(one.rule().per))
+      in.fail("an alert is of no member");
   if (auto status = in.status(); !status) return status;
   lifecycle_.count(runs_);
   expiry_ = lifecycle_.next_expiry(runs_);

@@ -39,9 +39,8 @@ struct Context {
   BeatTimes beats;
 };
 
-// Runs the rules of a pack over one attempt: which are due, their merged graph, outcomes, state, alerts, the verdict. Reads what the
-// attempt has learned (history, topology, coverage) and never changes it.
-// Owned by its Attempt.
+// Runs the rules of a pack over one attempt: which are due, their merged graph, outcomes, state, alerts, the verdict.
+// Reads what the attempt has learned (history, topology, coverage) and never changes it. Owned by its Attempt.
 class Judge final : private Leaves {
  public:
   struct Facts {  // of the attempt, by reference
@@ -62,8 +61,10 @@ class Judge final : private Leaves {
   Judge(const Judge&) = delete;
   Judge& operator=(const Judge&) = delete;
 
-  void disturb(Time arrival) { steady_.disturb(arrival); }  // a record was applied, or the attempt has learned something
-  void age_anew() { steady_.age_anew(); }                   // the log had a gap
+  void disturb(Time arrival) {
+    steady_.disturb(arrival);
+  }                                        // a record was applied, or the attempt has learned something
+  void age_anew() { steady_.age_anew(); }  // the log had a gap
   void applied(const Applied& applied) { scheduler_.applied(applied.signal, applied.at); }
   // The member is about to leave the topology: its alerts resolve.
   void retire(Level level, Slot slot, Time at);
@@ -72,11 +73,13 @@ class Judge final : private Leaves {
     if (over_) return expiry_;  // of alerts of the job
     return std::min(scheduler_.next(), facts_.end == never ? expiry_ : never);
   }
-  void perform(Time at);                                      // runs all that is due at this instant, which is next_due()
+  void perform(Time at);  // runs all that is due at this instant, which is next_due()
   [[nodiscard]] bool over() const noexcept { return over_; }  // "end" has run and the verdict is published
   [[nodiscard]] Time last_tick() const noexcept { return scheduler_.last_tick(); }
   [[nodiscard]] const std::string& end_reason() const noexcept { return end_reason_; }
-  [[nodiscard]] std::vector<UndecidedRule> undecided() const { return stream::undecided(*pack_, runs_, facts_.history, facts_.coverage); }
+  [[nodiscard]] std::vector<UndecidedRule> undecided() const {
+    return stream::undecided(*pack_, runs_, facts_.history, facts_.coverage);
+  }
   [[nodiscard]] std::vector<AlertTransition> firing() const { return lifecycle_.firing(runs_, facts_.topology); }
 
   // Of rules of scope "job", whose alerts do not end with the attempt: whether some are here once it is over.
@@ -85,7 +88,8 @@ class Judge final : private Leaves {
   void leave();         // their state stays with the job
 
   [[nodiscard]] const Pack& pack() const noexcept { return *pack_; }
-  // Adopts from the judge of another pack, by rule and meaning: state, k of n, frozen values, open alerts, and what was due.
+  // Adopts from the judge of another pack, by rule and meaning: state, k of n, frozen values, open alerts, and what was
+  // due.
   void adopt(Judge& old, Time from);
   void save(Writer& out) const;
   Result<void> load(Reader& in);
@@ -139,7 +143,8 @@ class Judge final : private Leaves {
   Time expiry_ = never;     // of the first alert that has no confirmation; settled after each tick
   std::string end_reason_;  // empty: unknown
   bool over_ = false;
-  bool explaining_ = false;  // nodes run for an explanation at another rule's tick: frozen values must not be remembered
+  bool explaining_ =
+      false;  // nodes run for an explanation at another rule's tick: frozen values must not be remembered
 };
 
 }  // namespace tocsin::stream

@@ -38,7 +38,8 @@ class Meaning {
   }
   void add(const WindowSpec& window) {
     add(pack_->signals[window.signal]);
-    add(window.span), add(window.over), add(window.lag), add(window.points), add(window.lag_points), add(window.least), add(window.filters);
+    add(window.span), add(window.over), add(window.lag), add(window.points), add(window.lag_points), add(window.least),
+        add(window.filters);
   }
   void add(const Attributes& attributes) {
     add(attributes.number), add(attributes.values), add(attributes.field), add(attributes.findings);
@@ -72,9 +73,10 @@ std::uint64_t meaning(const Pack& pack, NodeId root) {
 
 bool unchanged(const Pack& before, const Rule& old, const Pack& now, const Rule& rule) {
   return old.source_hash == rule.source_hash && old.params == rule.params &&
-         std::equal(old.needs.begin(), old.needs.end(), rule.needs.begin(), rule.needs.end(), [&](const auto& a, const auto& b) {
-           return a.first == b.first && meaning(before, a.second) == meaning(now, b.second);
-         });
+         std::equal(old.needs.begin(), old.needs.end(), rule.needs.begin(), rule.needs.end(),
+                    [&](const auto& a, const auto& b) {
+                      return a.first == b.first && meaning(before, a.second) == meaning(now, b.second);
+                    });
 }
 
 }  // namespace tocsin::stream

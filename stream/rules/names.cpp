@@ -16,10 +16,13 @@ std::string_view name(Mode mode) noexcept {
 }
 std::string_view name(AlertState state) noexcept { return state == AlertState::firing ? "firing" : "resolved"; }
 std::string_view name(ResolveReason reason) noexcept {
-  constexpr std::array<std::string_view, 6> names{"", "cleared", "no data", "explained", "attempt ended", "rule removed"};
+  constexpr std::array<std::string_view, 6> names{"",          "cleared",       "no data",
+                                                  "explained", "attempt ended", "rule removed"};
   return names[static_cast<std::size_t>(reason)];
 }
 
-std::string with_words(const std::string& family, const std::string& words) { return words.empty() ? family : family + ", " + words; }
+std::string with_words(const std::string& family, const std::string& words) {
+  return words.empty() ? family : family + ", " + words;
+}
 
 }  // namespace tocsin::stream

@@ -95,7 +95,8 @@ struct Rule {
   std::vector<SignalId> signals;                      // of its needs
   std::vector<std::pair<std::string, NodeId>> needs;  // name and window (or finding) node
 
-  Duration settle{};              // L: the largest lateness of its needs and of every rule that it reaches through findings and yields_to
+  Duration settle{};  // L: the largest lateness of its needs and of every rule that it reaches through findings and
+                      // yields_to
   std::uint32_t depth = 0;        // in findings: after the rules it is built on
   std::uint32_t yield_depth = 0;  // in yields_to: after its parents
 
@@ -110,21 +111,25 @@ struct Rule {
   TextTemplate shows;
 
   // Whether it judges this subject.
-  [[nodiscard]] bool judges(std::string_view subject) const noexcept { return (scope == Scope::cluster) == (subject == cluster_subject); }
+  [[nodiscard]] bool judges(std::string_view subject) const noexcept {
+    return (scope == Scope::cluster) == (subject == cluster_subject);
+  }
 };
 
 // How families relate in an attempt's verdict: rules/verdict.lua.
 struct VerdictPolicy {
-  std::vector<std::string> precedence;                       // families, the strongest first
-  std::map<std::string, std::vector<std::string>> explains;  // a family, and those that are its consequences if they began later
-  std::vector<std::string> passes;              // families that are past if they cleared, and the attempt completed or another had not
+  std::vector<std::string> precedence;  // families, the strongest first
+  std::map<std::string, std::vector<std::string>>
+      explains;  // a family, and those that are its consequences if they began later
+  std::vector<std::string>
+      passes;  // families that are past if they cleared, and the attempt completed or another had not
   std::map<std::string, std::string> families;  // each code in words: C2, "a hang in a collective"
 
   [[nodiscard]] std::string words(const std::string& family) const;  // empty: none
 };
 
-// All rules, signals and settings that change results. Constant once it is published: shards on several threads share one pack, and what
-// changes during evaluation belongs to each shard (ScriptRuntime).
+// All rules, signals and settings that change results. Constant once it is published: shards on several threads share
+// one pack, and what changes during evaluation belongs to each shard (ScriptRuntime).
 struct Pack {
   SignalTable signals;
   std::unique_ptr<const Graph> graph;
@@ -138,8 +143,8 @@ struct Pack {
 };
 using PackPtr = std::shared_ptr<const Pack>;
 
-// Of a pack that has rules of the cluster: for each node of its graph, whether a rule that judges the subject uses it. Of any other pack
-// empty, for all are used.
+// Of a pack that has rules of the cluster: for each node of its graph, whether a rule that judges the subject uses it.
+// Of any other pack empty, for all are used.
 [[nodiscard]] std::vector<bool> judged_nodes(const Pack& pack, std::string_view subject);
 
 }  // namespace tocsin::stream

@@ -8,7 +8,8 @@ namespace tocsin::stream {
 namespace {
 
 bool timely(const Rule& rule) {
-  return std::any_of(rule.every.begin(), rule.every.end(), [](const Trigger& trigger) { return trigger.kind != Trigger::Kind::end; });
+  return std::any_of(rule.every.begin(), rule.every.end(),
+                     [](const Trigger& trigger) { return trigger.kind != Trigger::Kind::end; });
 }
 
 }  // namespace
@@ -18,7 +19,8 @@ RuleRun::RuleRun(const Rule& rule) : rule_(&rule), state_(rule.state.size()) {}
 void RuleRun::begin(Time tick) {
   if (answer_memory_ > Duration{}) {
     if (last_tick_ != long_ago) earlier_answers_.emplace_back(last_tick_, answers_);
-    while (earlier_answers_.size() > 1 && earlier_answers_[1].first <= tick - answer_memory_) earlier_answers_.pop_front();
+    while (earlier_answers_.size() > 1 && earlier_answers_[1].first <= tick - answer_memory_)
+      earlier_answers_.pop_front();
   }
   if (last_tick_ != long_ago) last_interval_ = tick - last_tick_;
   last_tick_ = tick;
@@ -83,8 +85,8 @@ bool RuleRun::record(Time tick, std::span<const Truth> outcomes, const Topology&
       if (!life.published) life.begin_anew();  // else once its resolve is published
     }
     answers_[slot] = life.on ? Truth::yes : outcome == Truth::unknown ? Truth::unknown : Truth::no;
-    const bool quiet =
-        !life.on && !life.published && life.withheld == never && !life.streak.hopes(rule_->fire);  // the lifecycle counts withheld members
+    const bool quiet = !life.on && !life.published && life.withheld == never &&
+                       !life.streak.hopes(rule_->fire);  // the lifecycle counts withheld members
     it = quiet ? lives_.erase(it) : std::next(it);
   }
   return !lives_.empty();
@@ -157,7 +159,8 @@ void RuleRun::fields(auto& self, auto& archive) {
   archive(1, self.lives_), archive(2, self.outcomes_), archive(3, self.answers_), archive(4, self.earlier_answers_);
   archive(5, self.evaluated_), archive(6, self.known_), archive(7, self.ever_);
   archive(9, self.held), archive(10, self.ticks_), archive(11, self.known_sum_), archive(12, self.evaluated_sum_);
-  archive(13, self.last_tick_), archive(14, self.last_interval_), archive(15, self.fired_), archive(16, self.answered_yes_);
+  archive(13, self.last_tick_), archive(14, self.last_interval_), archive(15, self.fired_),
+      archive(16, self.answered_yes_);
   archive(17, self.quarantined_until), archive(18, self.failures), archive(19, self.began_);
   archive(20, self.repeats_), archive(21, self.failure);
 }

@@ -37,9 +37,11 @@ struct Life {
   static void fields(auto& self, auto& archive) {
     archive(1, self.streak), archive(2, self.on), archive(3, self.published), archive(11, self.withheld);
     archive(5, self.explained_by), archive(6, self.id), archive(7, self.number), archive(8, self.first);
-    archive(9, self.last_known), archive(10, self.finding.shows), archive(12, self.moved), archive(13, self.finding.actions);
+    archive(9, self.last_known), archive(10, self.finding.shows), archive(12, self.moved),
+        archive(13, self.finding.actions);
     archive(14, self.attempt), archive(15, self.finding.implies), archive(16, self.finding.not_known);
-    archive(17, self.finding.cannot_decide), archive(18, self.finding.evidence), archive(19, self.finding.evidence_texts);
+    archive(17, self.finding.cannot_decide), archive(18, self.finding.evidence),
+        archive(19, self.finding.evidence_texts);
     archive(20, self.finding.who), archive(21, self.pid);
   }
 };
@@ -50,7 +52,8 @@ class RuleRun {
  public:
   explicit RuleRun(const Rule& rule);
 
-  // Takes the outcomes of a tick: counts them, moves each member's streak, and settles the answers. True: some member is not quiet.
+  // Takes the outcomes of a tick: counts them, moves each member's streak, and settles the answers. True: some member
+  // is not quiet.
   bool record(Time tick, std::span<const Truth> outcomes, const Topology& topology);
   // The same for a tick with the outcomes of the one before, of members that are all quiet and as many as then.
   void repeat(Time tick);
@@ -64,12 +67,15 @@ class RuleRun {
   // Yes if it was ever on, no if known in 90 % of its evaluations, else unknown.
   [[nodiscard]] Truth ever(Slot slot) const;
   [[nodiscard]] bool fired() const noexcept { return fired_; }  // ever on, for any member
-  // First T of the first alert that fired; never: none fired, or the rule runs only at the end, where this has no meaning.
+  // First T of the first alert that fired; never: none fired, or the rule runs only at the end, where this has no
+  // meaning.
   [[nodiscard]] Time began() const noexcept { return began_; }
   [[nodiscard]] bool on() const noexcept;    // now, for any member
   [[nodiscard]] double known_share() const;  // of its members' evaluations
   [[nodiscard]] bool mostly_known() const { return known_share() >= 0.9; }
-  [[nodiscard]] std::size_t members_seen() const noexcept { return evaluated_.size() - (rule_->per == Level::rank && !evaluated_.empty()); }
+  [[nodiscard]] std::size_t members_seen() const noexcept {
+    return evaluated_.size() - (rule_->per == Level::rank && !evaluated_.empty());
+  }
   // No member's outcome was known at the last tick, as where there are none.
   [[nodiscard]] bool undecided() const noexcept { return ticks_ > 0 && known_now_ == 0; }
   [[nodiscard]] bool answered_yes() const noexcept { return answered_yes_; }

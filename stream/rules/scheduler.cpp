@@ -9,7 +9,8 @@ namespace tocsin::stream {
 namespace {
 
 constexpr Duration grid = std::chrono::seconds{1};
-constexpr Duration forgotten_after = std::chrono::minutes{15};  // a rule is at most 10 min late, and the end's grace is 2
+constexpr Duration forgotten_after =
+    std::chrono::minutes{15};  // a rule is at most 10 min late, and the end's grace is 2
 
 // The first k·every + phase after `time`.
 Time first_after(Time time, Duration every, std::uint64_t hash) {
@@ -32,7 +33,9 @@ void insert_sorted(std::vector<RuleIndex>& rules, RuleIndex rule) {
 
 }  // namespace
 
-const std::string& Scheduler::name_of(RuleIndex rule) const { return pack_->rules[static_cast<std::size_t>(rule)].name; }
+const std::string& Scheduler::name_of(RuleIndex rule) const {
+  return pack_->rules[static_cast<std::size_t>(rule)].name;
+}
 
 // Until when it was judged before a reload removed it; long_ago: it was not.
 Time Scheduler::judged_before(const std::string& rule) const {
@@ -46,11 +49,13 @@ Time Scheduler::judged_until(const Rule& rule) const {
   Time until = long_ago;
   for (const Period& period : periods_)
     for (const RuleIndex one : period.rules)
-      if (name_of(one) == rule.name) until = std::max(until, period.over ? last_tick_ : std::min(period.next, end_) - Duration{1});
+      if (name_of(one) == rule.name)
+        until = std::max(until, period.over ? last_tick_ : std::min(period.next, end_) - Duration{1});
   return std::min(until, last_tick_);
 }
 
-Scheduler::Scheduler(const Pack& pack, std::string_view subject, Time start) : pack_(&pack), phase_(hash_text(subject)) {
+Scheduler::Scheduler(const Pack& pack, std::string_view subject, Time start)
+    : pack_(&pack), phase_(hash_text(subject)) {
   for (std::size_t i = 0; i < pack.rules.size(); ++i) {
     const Rule& rule = pack.rules[i];
     if (!rule.judges(subject)) continue;
@@ -64,8 +69,9 @@ Scheduler::Scheduler(const Pack& pack, std::string_view subject, Time start) : p
       }
       if (trigger.kind == Trigger::Kind::end) at_end_.push_back(index);
       if (trigger.kind != Trigger::Kind::period) continue;
-      const auto same = std::find_if(periods_.begin(), periods_.end(),
-                                     [&](const Period& p) { return p.every == trigger.period && p.settle == rule.settle; });
+      const auto same = std::find_if(periods_.begin(), periods_.end(), [&](const Period& p) {
+        return p.every == trigger.period && p.settle == rule.settle;
+      });
       if (same != periods_.end()) same->rules.push_back(index);
       else periods_.push_back({trigger.period, rule.settle, {index}, first_after(start, trigger.period, phase_)});
     }
@@ -75,7 +81,8 @@ Scheduler::Scheduler(const Pack& pack, std::string_view subject, Time start) : p
 
 void Scheduler::applied(SignalId signal, Time at) {
   const auto index = static_cast<std::size_t>(signal);
-  if (finished_ || index >= by_signal_.size() || by_signal_[index].empty() || last_applied_ == std::pair{signal, at}) return;
+  if (finished_ || index >= by_signal_.size() || by_signal_[index].empty() || last_applied_ == std::pair{signal, at})
+    return;
   for (const RuleIndex rule : by_signal_[index]) {
     const Duration settle = pack_->rules[static_cast<std::size_t>(rule)].settle;
     insert_sorted(records_[{at + settle, at}], rule);
@@ -116,7 +123,8 @@ Time Scheduler::next_tick() const noexcept {
   Time tick = end_;
   std::pair<Time, Time> first{next(), never};
   if (const Period* period = next_period(); period && run_at(*period) == first.first) tick = period->next;
-  if (!records_.empty() && records_.begin()->first.first == first.first) tick = std::min(tick, records_.begin()->first.second);
+  if (!records_.empty() && records_.begin()->first.first == first.first)
+    tick = std::min(tick, records_.begin()->first.second);
   return tick;
 }
 
@@ -136,7 +144,8 @@ Scheduler::Due Scheduler::take_next() {
   due.run_at = next();
   due.tick = never;
   if (const Period* period = next_period(); period && run_at(*period) == due.run_at) due.tick = period->next;
-  if (!records_.empty() && records_.begin()->first.first == due.run_at) due.tick = std::min(due.tick, records_.begin()->first.second);
+  if (!records_.empty() && records_.begin()->first.first == due.run_at)
+    due.tick = std::min(due.tick, records_.begin()->first.second);
   if (due.tick == never) {
     due.tick = std::max(row_end(end_, grid), last_tick_);
     for (const RuleIndex rule : at_end_)
@@ -217,7 +226,8 @@ void Scheduler::adopt(const Scheduler& old, Time from) {
     for (const RuleIndex rule : period.rules) {
       Period one = adopted(period, rule, old, from);
       const auto known = std::find_if(periods.begin(), periods.end(), [&](const Period& p) {
-        return std::tie(p.every, p.settle, p.next, p.last, p.over) == std::tie(one.every, one.settle, one.next, one.last, one.over);
+        return std::tie(p.every, p.settle, p.next, p.last, p.over) ==
+               std::tie(one.every, one.settle, one.next, one.last, one.over);
       });
       if (known != periods.end()) known->rules.push_back(rule);
       else periods.push_back(std::move(one));
@@ -264,7 +274,8 @@ Result<void> Scheduler::load(Reader& in) {
     periods_[i].next = periods[i].next, periods_[i].over = periods[i].over, periods_[i].last = periods[i].last;
   in(5, records_);
   for (const auto& [due, rules] : records_)
-    if (std::any_of(rules.begin(), rules.end(), [&](RuleIndex rule) { return static_cast<std::size_t>(rule) >= pack_->rules.size(); }))
+    if (std::any_of(rules.begin(), rules.end(),
+                    [&](RuleIndex rule) { return static_cast<std::size_t>(rule) >= pack_->rules.size(); }))
       in.fail("a tick is of no rule");
   find_next();
   return in.status();

@@ -15,9 +15,9 @@
 
 namespace tocsin::stream {
 
-// When which rules of an attempt are due. A tick at T runs when the clock has reached T + L; ticks run in the order (T + L, T).
-// Periodic ticks lie on the grid k·every + phase, the phase being a hash of the subject in whole seconds; record ticks have the T
-// at which the record was applied; after the end E each periodic rule has one last tick at E.
+// When which rules of an attempt are due. A tick at T runs when the clock has reached T + L; ticks run in the order (T
+// + L, T). Periodic ticks lie on the grid k·every + phase, the phase being a hash of the subject in whole seconds;
+// record ticks have the T at which the record was applied; after the end E each periodic rule has one last tick at E.
 // Owned by the attempt's Judge.
 class Scheduler {
  public:
@@ -39,8 +39,8 @@ class Scheduler {
   Due take();                                                           // the next
   [[nodiscard]] Time last_tick() const noexcept { return last_tick_; }  // the greatest T taken
 
-  // A reload: what was due stays due for the rules of the same name; one that is new has all that is due from `from` on. One that was
-  // removed and comes back, defined otherwise perhaps, judges no moment twice.
+  // A reload: what was due stays due for the rules of the same name; one that is new has all that is due from `from`
+  // on. One that was removed and comes back, defined otherwise perhaps, judges no moment twice.
   void adopt(const Scheduler& old, Time from);
   void save(Writer& out) const;
   Result<void> load(Reader& in);
@@ -58,7 +58,9 @@ class Scheduler {
   [[nodiscard]] Time judged_before(const std::string& rule) const;
   [[nodiscard]] Time judged_until(const Rule& rule) const;
   [[nodiscard]] const Period* period_of(const std::string& rule, Duration every) const;
-  [[nodiscard]] Time run_at(const Period& period) const noexcept { return std::max(period.next + period.settle, not_before_); }
+  [[nodiscard]] Time run_at(const Period& period) const noexcept {
+    return std::max(period.next + period.settle, not_before_);
+  }
   [[nodiscard]] Time ran() const;
   [[nodiscard]] Period adopted(const Period& own, RuleIndex rule, const Scheduler& old, Time from) const;
   void find_next() noexcept;
@@ -73,9 +75,10 @@ class Scheduler {
   std::map<std::pair<Time, Time>, std::vector<RuleIndex>> records_;  // (run_at, tick)
   Time end_ = never;
   bool finished_ = false;
-  bool split_ = false;                   // periods_ are not those that the pack alone gives: a reload changed how late rules run
-  Time not_before_ = long_ago;           // of a reload: what ran later under the pack before runs now
-  std::map<std::string, Time> removed_;  // or triggered otherwise, by reloads of the last minutes: the greatest T that they may have judged
+  bool split_ = false;          // periods_ are not those that the pack alone gives: a reload changed how late rules run
+  Time not_before_ = long_ago;  // of a reload: what ran later under the pack before runs now
+  std::map<std::string, Time>
+      removed_;  // or triggered otherwise, by reloads of the last minutes: the greatest T that they may have judged
   Time last_tick_ = long_ago, next_ = never;
   std::optional<std::pair<SignalId, Time>> last_applied_;  // its rules are in records_ already
 };

@@ -8,9 +8,9 @@
 
 namespace tocsin::stream {
 
-// What changes while a pack's scripted rules are evaluated: a copy of the pack's graph, to which they append nodes for one tick, and the
-// host that runs their functions, made at the first evaluation. A pack of compiled rules needs neither.
-// Owned by a shard; the judges of its attempts use it one after the other.
+// What changes while a pack's scripted rules are evaluated: a copy of the pack's graph, to which they append nodes for
+// one tick, and the host that runs their functions, made at the first evaluation. A pack of compiled rules needs
+// neither. Owned by a shard; the judges of its attempts use it one after the other.
 class ScriptRuntime {
  public:
   explicit ScriptRuntime(PackPtr pack);

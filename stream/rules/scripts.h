@@ -42,7 +42,8 @@ class ScriptHost {
   virtual Result<ScriptedAnswer> evaluate(RuleIndex rule, Scratch& scratch) = 0;
 };
 
-// Makes the hosts of a pack's scripted rules, one per shard. Owned by its Pack; constant, so that several threads can use it.
+// Makes the hosts of a pack's scripted rules, one per shard. Owned by its Pack; constant, so that several threads can
+// use it.
 class ScriptSource {
  public:
   virtual ~ScriptSource() = default;

@@ -26,7 +26,8 @@ Way join(std::initializer_list<Way> ways) {
 // The leaves at a later tick: ages are older, all else is as it was.
 class Later final : public Leaves {
  public:
-  Later(const Evaluator& now, const Leaves& leaves, Duration span) : now_(&now), leaves_(&leaves), older_(seconds(span) + 1) {}
+  Later(const Evaluator& now, const Leaves& leaves, Duration span)
+      : now_(&now), leaves_(&leaves), older_(seconds(span) + 1) {}
 
   bool reduce(const Node& node, const WindowSpec&, Column, std::span<double> out) override {
     copy(node, out);
@@ -68,7 +69,9 @@ class Comparison {
   [[nodiscard]] bool fixed(NodeId id) const { return ways_[static_cast<std::size_t>(id)] == Way::fixed; }
 
  private:
-  [[nodiscard]] Way way(const Node& node, std::size_t argument) const { return ways_[static_cast<std::size_t>(node.arguments[argument])]; }
+  [[nodiscard]] Way way(const Node& node, std::size_t argument) const {
+    return ways_[static_cast<std::size_t>(node.arguments[argument])];
+  }
   [[nodiscard]] bool all_fixed(const Node& node, std::size_t from) const {
     for (std::size_t i = from; i < node.arguments.size(); ++i)
       if (way(node, i) != Way::fixed) return false;
@@ -154,13 +157,14 @@ Duration memory_of(const Pack& pack) {
   Duration window{}, row{};
   for (std::size_t i = 0; i < pack.graph->size(); ++i)
     if (const auto& spec = (*pack.graph)[static_cast<NodeId>(i)].attributes.window)
-      window = std::max(window, (spec->span == WindowSpec::Span::time ? spec->over : Duration{}) + spec->lag + spec->settle);
+      window =
+          std::max(window, (spec->span == WindowSpec::Span::time ? spec->over : Duration{}) + spec->lag + spec->settle);
   for (const SignalDefinition& signal : pack.signals.all()) row = std::max(row, signal.lateness + rows * signal.row);
   return window + row + 2 * SourceCoverage::patience;
 }
 
-// Whether the answer and the state of a rule stay as they are for `span`. It is judged once more with older ages: a value that only grows
-// and is the same at both ends does not change between them.
+// Whether the answer and the state of a rule stay as they are for `span`. It is judged once more with older ages: a
+// value that only grows and is the same at both ends does not change between them.
 bool stays(const Rule& rule, const Evaluator& now, const Topology& topology, const Leaves& leaves, Duration span) {
   Later later{now, leaves, span};
   Evaluator then{now.graph(), topology, later};
@@ -168,8 +172,9 @@ bool stays(const Rule& rule, const Evaluator& now, const Topology& topology, con
   then.run(rule.hot);
   Comparison comparison{now, then};
   for (const NodeId id : rule.hot) comparison.add(id);
-  return comparison.fixed(rule.answer) &&
-         std::ranges::all_of(rule.state, [&](const StateField& field) { return !field.write || comparison.fixed(*field.write); });
+  return comparison.fixed(rule.answer) && std::ranges::all_of(rule.state, [&](const StateField& field) {
+           return !field.write || comparison.fixed(*field.write);
+         });
 }
 
 constexpr Duration spans[] = {std::chrono::hours{24}, std::chrono::hours{1}, std::chrono::minutes{5}};
@@ -213,8 +218,8 @@ bool SteadyRules::repeats(RuleIndex rule, Leaves& leaves, const Graph& graph) {
   });
 }
 
-void SteadyRules::consider(RuleIndex index, const RuleRun& run, bool had_lives, const Evaluator& evaluator, const Topology& topology,
-                           Leaves& leaves) {
+void SteadyRules::consider(RuleIndex index, const RuleRun& run, bool had_lives, const Evaluator& evaluator,
+                           const Topology& topology, Leaves& leaves) {
   const Rule& rule = pack_->rules[static_cast<std::size_t>(index)];
   Steady& steady = rules_[static_cast<std::size_t>(index)];
   steady.until = long_ago;  // it was of the evaluation before
@@ -236,7 +241,8 @@ void SteadyRules::consider(RuleIndex index, const RuleRun& run, bool had_lives, 
   steady.wait = std::min(2 * steady.wait, longest_wait);
 }
 
-void SteadyRules::look(Steady& steady, const Rule& rule, const Evaluator& evaluator, const Topology& topology, Leaves& leaves) const {
+void SteadyRules::look(Steady& steady, const Rule& rule, const Evaluator& evaluator, const Topology& topology,
+                       Leaves& leaves) const {
   for (const Duration span : spans) {
     if (!stays(rule, evaluator, topology, leaves, span)) continue;
     steady.until = now_ + span;

@@ -10,23 +10,26 @@
 
 namespace tocsin::stream {
 
-// Which compiled rules of an attempt repeat their outcomes at each tick, because nothing has arrived for longer than any window reaches: only
-// ages change, and they grow. Such a rule is not evaluated until an age can change an outcome, a finding changes, or something arrives.
-// Owned by the attempt's Judge.
+// Which compiled rules of an attempt repeat their outcomes at each tick, because nothing has arrived for longer than
+// any window reaches: only ages change, and they grow. Such a rule is not evaluated until an age can change an outcome,
+// a finding changes, or something arrives. Owned by the attempt's Judge.
 class SteadyRules {
  public:
   explicit SteadyRules(const Pack& pack);
 
-  // A record was applied that arrived then, or the attempt has learned something: windows and topology can be others from the next tick on.
+  // A record was applied that arrived then, or the attempt has learned something: windows and topology can be others
+  // from the next tick on.
   void disturb(Time arrival);
   // The log had a gap: ages can be others.
   void age_anew() { ++version_; }
   // A tick at T + L. False: every rule is evaluated at it.
   void begin_tick(Time now, bool possible);
-  // Whether the outcomes and the state of the rule's evaluation before are those of this tick. `leaves` give its findings.
+  // Whether the outcomes and the state of the rule's evaluation before are those of this tick. `leaves` give its
+  // findings.
   [[nodiscard]] bool repeats(RuleIndex rule, Leaves& leaves, const Graph& graph);
   // After an evaluation of the rule at this tick: decides until when it repeats. `run` had lives before it, or not.
-  void consider(RuleIndex rule, const RuleRun& run, bool had_lives, const Evaluator& evaluator, const Topology& topology, Leaves& leaves);
+  void consider(RuleIndex rule, const RuleRun& run, bool had_lives, const Evaluator& evaluator,
+                const Topology& topology, Leaves& leaves);
 
  private:
   struct Answers {  // of a finding, at the evaluation
@@ -42,7 +45,8 @@ class SteadyRules {
     Time retry = long_ago;
     Duration wait{};
   };
-  void look(Steady& steady, const Rule& rule, const Evaluator& evaluator, const Topology& topology, Leaves& leaves) const;
+  void look(Steady& steady, const Rule& rule, const Evaluator& evaluator, const Topology& topology,
+            Leaves& leaves) const;
 
   const Pack* pack_;
   Duration memory_;

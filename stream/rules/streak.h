@@ -16,8 +16,8 @@ namespace tocsin::stream {
 class Streak {
  public:
   void add(Time tick, Truth outcome, const Persistence& fire, const Persistence& clear);
-  // k of n: at least k of the last n were `wanted`. for d: every known one of the last d was, the first of them at least d before the
-  // last, and no more than half were unknown.
+  // k of n: at least k of the last n were `wanted`. for d: every known one of the last d was, the first of them at
+  // least d before the last, and no more than half were unknown.
   [[nodiscard]] bool holds(const Persistence& persistence, Truth wanted) const;
   // A yes is still among the last n (of d): the member is pending, not quiet.
   [[nodiscard]] bool hopes(const Persistence& fire) const;

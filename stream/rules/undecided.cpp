@@ -6,8 +6,8 @@ namespace tocsin::stream {
 namespace {
 
 // Adds what the rule misses itself, and what the undecided rules miss that it is built on.
-void add_missing(const Pack& pack, const std::vector<RuleRun>& runs, const History& history, const SourceCoverage& coverage,
-                 const Rule& rule, std::set<std::string>& missing) {
+void add_missing(const Pack& pack, const std::vector<RuleRun>& runs, const History& history,
+                 const SourceCoverage& coverage, const Rule& rule, std::set<std::string>& missing) {
   for (const SignalId id : rule.signals) {
     const SignalDefinition& signal = pack.signals[id];
     const bool proved = signal.kind == SignalKind::event && !signal.source.empty() && coverage.ever(signal.source);

@@ -13,13 +13,14 @@ namespace tocsin::stream {
 // A rule that could decide for no member at its last tick.
 struct UndecidedRule {
   std::string rule;
-  std::vector<std::string> missing;  // signals that it needs and of which nothing came in this attempt; empty: all came, but too little yet
+  std::vector<std::string>
+      missing;  // signals that it needs and of which nothing came in this attempt; empty: all came, but too little yet
   friend bool operator==(const UndecidedRule&, const UndecidedRule&) = default;
 };
 
-// Those of an attempt, in the pack's order, but for rules of severity "none", which only feed others. An event is not missing where its
-// source was covered: that there was none is known then.
-[[nodiscard]] std::vector<UndecidedRule> undecided(const Pack& pack, const std::vector<RuleRun>& runs, const History& history,
-                                                   const SourceCoverage& coverage);
+// Those of an attempt, in the pack's order, but for rules of severity "none", which only feed others. An event is not
+// missing where its source was covered: that there was none is known then.
+[[nodiscard]] std::vector<UndecidedRule> undecided(const Pack& pack, const std::vector<RuleRun>& runs,
+                                                   const History& history, const SourceCoverage& coverage);
 
 }  // namespace tocsin::stream

@@ -19,7 +19,8 @@ std::string why_unknown(const RuleRun& run) {
   const Rule& rule = run.rule();
   if (run.evaluations() == 0) return "nothing ever triggered " + rule.name;
   if (run.members_seen() == 0) return rule.name + " saw no " + std::string{name(rule.per)};
-  return rule.name + " was known in " + std::to_string(static_cast<int>(100 * run.known_share())) + " % of its evaluations";
+  return rule.name + " was known in " + std::to_string(static_cast<int>(100 * run.known_share())) +
+         " % of its evaluations";
 }
 
 }  // namespace
@@ -76,15 +77,17 @@ Verdict conclude(const Pack& pack, const std::vector<RuleRun>& runs, const std::
     return std::find(list.begin(), list.end(), family) != list.end();
   };
   const bool completed = end_reason == "completed";
-  const bool open = std::any_of(families.begin(), families.end(), [](const auto& other) { return other.second.in && other.second.on; });
+  const bool open = std::any_of(families.begin(), families.end(),
+                                [](const auto& other) { return other.second.in && other.second.on; });
   const auto past = [&](const std::string& family) {
     return (completed || open) && !families.at(family).on && contains(pack.verdict.passes, family);
   };
   const auto consequence = [&](const std::string& family) {
     return std::any_of(families.begin(), families.end(), [&](const auto& other) {
       const auto explained = pack.verdict.explains.find(other.first);
-      return other.second.in && !past(other.first) && explained != pack.verdict.explains.end() && contains(explained->second, family) &&
-             other.second.began < families.at(family).began && families.at(family).began != never;
+      return other.second.in && !past(other.first) && explained != pack.verdict.explains.end() &&
+             contains(explained->second, family) && other.second.began < families.at(family).began &&
+             families.at(family).began != never;
     });
   };
   const auto rank = [&](const std::string& family) {
@@ -99,7 +102,8 @@ Verdict conclude(const Pack& pack, const std::vector<RuleRun>& runs, const std::
                              : over            ? " (past: it cleared, and another had not at the end)"
                              : follows         ? " (a consequence: it began later)"
                                                : ""));
-    if (!over && !follows && (verdict.family.empty() || rank(line.family) < rank(verdict.family))) verdict.family = line.family;
+    if (!over && !follows && (verdict.family.empty() || rank(line.family) < rank(verdict.family)))
+      verdict.family = line.family;
   }
   verdict.family_words = pack.verdict.words(verdict.family);
   for (const RuleRun& run : runs)

@@ -14,8 +14,8 @@ namespace tocsin::stream {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 
-// A GPU's name in normal form. NVML writes a PCI address as 00000000:3B:00.0, sysfs as 0000:3b:00.0, and the kernel log without the
-// function; all are one GPU. Any other name (index, UUID) stays as it is.
+// A GPU's name in normal form. NVML writes a PCI address as 00000000:3B:00.0, sysfs as 0000:3b:00.0, and the kernel log
+// without the function; all are one GPU. Any other name (index, UUID) stays as it is.
 class GpuName {
  public:
   explicit GpuName(std::string_view text) : name_(text) {
@@ -44,9 +44,12 @@ class GpuName {
   [[nodiscard]] bool is_uuid() const noexcept { return name_.starts_with("GPU-") || name_.starts_with("MIG-"); }
   // Virtual machines and broken drivers report an address or a UUID of zeros: many GPUs would be one.
   [[nodiscard]] bool names_nothing() const noexcept {
-    return (is_pci() || is_uuid()) && view().find_first_of("123456789abcdefABCDEF", is_uuid() ? 4 : 0) == std::string_view::npos;
+    return (is_pci() || is_uuid()) &&
+           view().find_first_of("123456789abcdefABCDEF", is_uuid() ? 4 : 0) == std::string_view::npos;
   }
-  [[nodiscard]] std::string_view view() const noexcept { return size_ == 0 ? name_ : std::string_view{flattened_.data(), size_}; }
+  [[nodiscard]] std::string_view view() const noexcept {
+    return size_ == 0 ? name_ : std::string_view{flattened_.data(), size_};
+  }
 
  private:
   std::string_view name_;

@@ -61,8 +61,9 @@ void Topology::alias_gpu(std::string_view node_name, std::string_view name, std:
     name_gpu(gpu, other);
   } else if (by_alias != gpu) {
     auto& names = gpus_[by_alias].names;
-    const bool two =
-        names.size() > 1 && std::any_of(names.begin(), names.end(), [&](const std::string& of) { return contradicts(gpu, GpuName{of}); });
+    const bool two = names.size() > 1 && std::any_of(names.begin(), names.end(), [&](const std::string& of) {
+                       return contradicts(gpu, GpuName{of});
+                     });
     if (two) {  // an index that now belongs to another GPU
       std::erase(names, other.view());
       gpu_slots_.erase(gpu_slots_.find(GpuKey{on, other.view()}.view()));

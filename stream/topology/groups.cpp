@@ -1,4 +1,5 @@
-// What a topology derives from its members: which level contains which, which members are peers, and where all ranks have left.
+// What a topology derives from its members: which level contains which, which members are peers, and where all ranks
+// have left.
 #include <algorithm>
 #include <array>
 #include <cassert>
@@ -82,7 +83,9 @@ const Groups& Topology::groups(Level fine, Level coarse) const {
 
 std::vector<std::string> Topology::coordinate_of_members(Level level, const Coordinate& coordinate) const {
   std::vector<std::string> of(size(level));
-  const auto value = [&](Slot owner) { return owner < coordinate.values.size() ? std::string_view{coordinate.values[owner]} : ""; };
+  const auto value = [&](Slot owner) {
+    return owner < coordinate.values.size() ? std::string_view{coordinate.values[owner]} : "";
+  };
   if (coordinate.owner <= level) {
     for (Slot slot = 0; slot < of.size(); ++slot)
       if (const Slot owner = container(level, slot, coordinate.owner); owner != no_slot) of[slot] = value(owner);
@@ -130,7 +133,8 @@ const Groups& Topology::peers(Level level, std::span<const std::string> coordina
   // Numbers the groups by their first members.
   std::map<std::uint32_t, std::uint32_t> in_order;
   for (auto& group : group_of)
-    if (group != no_group) group = in_order.try_emplace(group, static_cast<std::uint32_t>(in_order.size())).first->second;
+    if (group != no_group)
+      group = in_order.try_emplace(group, static_cast<std::uint32_t>(in_order.size())).first->second;
   found->second = grouped(std::move(group_of), in_order.size());
   return found->second;
 }

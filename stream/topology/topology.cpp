@@ -129,7 +129,8 @@ void Topology::restore(Topology then) {
 }
 
 void Topology::forget_placements_before(Position position) {
-  const auto kept = std::find_if(moves_.begin(), moves_.end(), [position](const Move& move) { return move.at >= position; });
+  const auto kept =
+      std::find_if(moves_.begin(), moves_.end(), [position](const Move& move) { return move.at >= position; });
   moves_.erase(moves_.begin(), kept);
 }
 
@@ -219,19 +220,27 @@ bool Topology::expected(Level level, Slot slot) const noexcept {
 
 std::span<const std::uint8_t> Topology::existing(Level level) const {
   auto& all = derived_.existing[index(level)];
-  for (auto slot = static_cast<Slot>(all.size()); slot < size(level); ++slot) all.push_back(exists(level, slot) ? 1 : 0);
+  for (auto slot = static_cast<Slot>(all.size()); slot < size(level); ++slot)
+    all.push_back(exists(level, slot) ? 1 : 0);
   return all;
 }
 
 std::span<const std::uint8_t> Topology::all_expected(Level level) const {
   auto& all = derived_.expected[index(level)];
-  for (auto slot = static_cast<Slot>(all.size()); slot < size(level); ++slot) all.push_back(expected(level, slot) ? 1 : 0);
+  for (auto slot = static_cast<Slot>(all.size()); slot < size(level); ++slot)
+    all.push_back(expected(level, slot) ? 1 : 0);
   return all;
 }
 
-std::string_view Topology::node_name(Slot node) const { return node < nodes_.size() ? std::string_view{nodes_[node]} : ""; }
-std::string_view Topology::rack_name(Slot rack) const { return rack < racks_.size() ? std::string_view{racks_[rack]} : ""; }
-std::string_view Topology::gpu_name(Slot gpu) const { return exists(Level::gpu, gpu) ? std::string_view{gpus_[gpu].names.front()} : ""; }
+std::string_view Topology::node_name(Slot node) const {
+  return node < nodes_.size() ? std::string_view{nodes_[node]} : "";
+}
+std::string_view Topology::rack_name(Slot rack) const {
+  return rack < racks_.size() ? std::string_view{racks_[rack]} : "";
+}
+std::string_view Topology::gpu_name(Slot gpu) const {
+  return exists(Level::gpu, gpu) ? std::string_view{gpus_[gpu].names.front()} : "";
+}
 
 MemberKey Topology::key(Level level, Slot slot) const {
   MemberKey key;
@@ -256,8 +265,10 @@ MemberKey Topology::key(Level level, Slot slot) const {
 }
 
 void Topology::fields(auto& self, auto& archive) {
-  archive(1, self.world_size_), archive(2, self.reserved_used_), archive(3, self.rank_exists_), archive(4, self.rank_exited_);
-  archive(5, self.rank_node_), archive(6, self.rank_gpu_), archive(7, self.nodes_), archive(8, self.racks_), archive(9, self.node_rack_);
+  archive(1, self.world_size_), archive(2, self.reserved_used_), archive(3, self.rank_exists_),
+      archive(4, self.rank_exited_);
+  archive(5, self.rank_node_), archive(6, self.rank_gpu_), archive(7, self.nodes_), archive(8, self.racks_),
+      archive(9, self.node_rack_);
   archive(10, self.gpus_), archive(11, self.coordinates_);
   archive.columns(12, self.moves_, &Move::at, &Move::rank, &Move::node, &Move::gpu);
 }
@@ -271,7 +282,8 @@ Result<void> Topology::load(Reader& in) {
   read.ranks_refused_ = ranks_refused_;
   if (auto status = in.status(); !status) return status;
 
-  const Error damaged{Errc::malformed, "the snapshot's topology does not hold together: start from an older snapshot, or from the log"};
+  const Error damaged{Errc::malformed,
+                      "the snapshot's topology does not hold together: start from an older snapshot, or from the log"};
   const auto ranks = read.rank_exists_.size();
   const auto within = [](const std::vector<Slot>& slots, std::size_t size) {
     return std::all_of(slots.begin(), slots.end(), [&](Slot slot) { return slot == no_slot || slot < size; });
@@ -279,7 +291,8 @@ Result<void> Topology::load(Reader& in) {
   if (ranks == 0 || ranks > most_ranks + 1 || read.rank_exited_.size() != ranks || read.rank_node_.size() != ranks ||
       read.rank_gpu_.size() != ranks || read.world_size_ >= ranks || read.rank_exists_[reserved_slot])
     return damaged;
-  if (read.nodes_.size() > most_nodes || read.racks_.size() > most_racks || read.gpus_.size() > most_gpus) return damaged;
+  if (read.nodes_.size() > most_nodes || read.racks_.size() > most_racks || read.gpus_.size() > most_gpus)
+    return damaged;
   if (read.node_rack_.size() != read.nodes_.size() || !within(read.node_rack_, read.racks_.size())) return damaged;
   if (!within(read.rank_node_, read.nodes_.size()) || !within(read.rank_gpu_, read.gpus_.size())) return damaged;
   for (Slot slot = 0; slot < read.nodes_.size(); ++slot)
@@ -295,7 +308,8 @@ Result<void> Topology::load(Reader& in) {
         (move.gpu != no_slot && move.gpu >= read.gpus_.size()))
       return damaged;
   for (const auto& [name, coordinate] : read.coordinates_)
-    if (index(coordinate.owner) >= level_count || coordinate.values.size() > read.size(coordinate.owner)) return damaged;
+    if (index(coordinate.owner) >= level_count || coordinate.values.size() > read.size(coordinate.owner))
+      return damaged;
   *this = std::move(read);
   changed();
   return {};

@@ -19,9 +19,9 @@
 
 namespace tocsin::stream {
 
-// The position of a member in the columns of its level. Slots are never reused within an attempt. At level rank, slot 0 is the
-// reserved member "job" (values of rank-owned signals whose rank is unknown) and rank r has slot r + 1. At the other levels, slots
-// follow the order of first appearance. Level job has only slot 0.
+// The position of a member in the columns of its level. Slots are never reused within an attempt. At level rank, slot 0
+// is the reserved member "job" (values of rank-owned signals whose rank is unknown) and rank r has slot r + 1. At the
+// other levels, slots follow the order of first appearance. Level job has only slot 0.
 using Slot = std::uint32_t;
 inline constexpr Slot no_slot = 0xFFFFFFFFu;
 inline constexpr Slot reserved_slot = 0;
@@ -39,10 +39,9 @@ struct Groups {
   }
 };
 
-// The members of one attempt: its ranks, their GPUs and nodes, and which contains which. Learned from events and labels. In the cluster,
-// members that are not seen for long are retired.
-// Owned by its Attempt. Derived data (groups, spread maps) is rebuilt on first use after a change; spans, references and names last
-// until the next change.
+// The members of one attempt: its ranks, their GPUs and nodes, and which contains which. Learned from events and
+// labels. In the cluster, members that are not seen for long are retired. Owned by its Attempt. Derived data (groups,
+// spread maps) is rebuilt on first use after a change; spans, references and names last until the next change.
 class Topology {
  public:
   static constexpr std::uint32_t most_ranks = 262'144, most_nodes = 65'536, most_gpus = 262'144, most_racks = 65'536;
@@ -64,13 +63,14 @@ class Topology {
   void place(std::uint32_t rank, std::string_view node, std::string_view gpu);
   void rack(std::string_view node, std::string_view rack);
   void coordinate(Level owner, Slot slot, std::string_view name, std::string_view value);
-  // Merges two names of one GPU, which is shown under its PCI address, else under `name`. If both have slots, the older slot stays and
-  // inherits what is known of either; the newer stops to exist, and its values in windows count for no member. Two PCI addresses, or two
-  // UUIDs, are never one GPU: the alias moves to the GPU `name`.
+  // Merges two names of one GPU, which is shown under its PCI address, else under `name`. If both have slots, the older
+  // slot stays and inherits what is known of either; the newer stops to exist, and its values in windows count for no
+  // member. Two PCI addresses, or two UUIDs, are never one GPU: the alias moves to the GPU `name`.
   void alias_gpu(std::string_view node, std::string_view name, std::string_view alias);
   void same_gpu(std::string_view node, std::span<const std::string_view> names);  // all that are not empty
   void exited(std::uint32_t rank);
-  // The entry that is being read. Placements record it, so that a backfill can restore the placement at an earlier entry.
+  // The entry that is being read. Placements record it, so that a backfill can restore the placement at an earlier
+  // entry.
   void reading(Position entry) noexcept { reading_ = entry; }
   // Restores the placement of each rank before the entry at `position` was read. All names keep their slots.
   void go_back_to(Position position);
@@ -82,8 +82,9 @@ class Topology {
   void retire(Level level, Slot slot);
   void use_reserved();  // the reserved member has a value: "job" includes it
 
-  [[nodiscard]] std::size_t size(Level level) const noexcept;        // slots, existing or not; of `none` one
-  [[nodiscard]] bool exists(Level level, Slot slot) const noexcept;  // the reserved member never exists: no alert is about it
+  [[nodiscard]] std::size_t size(Level level) const noexcept;  // slots, existing or not; of `none` one
+  [[nodiscard]] bool exists(Level level,
+                            Slot slot) const noexcept;  // the reserved member never exists: no alert is about it
   // Exists, and its rank (of a GPU or node: at least one of the ranks there, if there are any) has not exited.
   [[nodiscard]] bool expected(Level level, Slot slot) const noexcept;
   // The same for all slots of a level: 1 or 0.
@@ -93,13 +94,15 @@ class Topology {
 
   // The slot of `coarse` that contains this slot of `fine`, or no_slot. Nothing contains the reserved member.
   [[nodiscard]] Slot container(Level fine, Slot slot, Level coarse) const noexcept;
-  // The same for each slot of `fine`. Rebuilt after each change: while members are being learned, use container() for a single one.
+  // The same for each slot of `fine`. Rebuilt after each change: while members are being learned, use container() for a
+  // single one.
   [[nodiscard]] std::span<const Slot> containing(Level fine, Level coarse) const;
   // The slots of `fine` by the slot of `coarse`. The job's group includes the reserved member once it has a value.
   [[nodiscard]] const Groups& groups(Level fine, Level coarse) const;
-  // Groups of members that share all of these coordinates. A coordinate that no member has is ignored; a member that lacks a coordinate
-  // which others have is in no group. A coordinate of a coarser owner is spread; for one of a finer owner (a rank's, asked of GPUs) a
-  // member has the values of all that it contains. Groups are ordered by their first members.
+  // Groups of members that share all of these coordinates. A coordinate that no member has is ignored; a member that
+  // lacks a coordinate which others have is in no group. A coordinate of a coarser owner is spread; for one of a finer
+  // owner (a rank's, asked of GPUs) a member has the values of all that it contains. Groups are ordered by their first
+  // members.
   [[nodiscard]] const Groups& peers(Level level, std::span<const std::string> coordinates) const;
 
   [[nodiscard]] std::string_view node_name(Slot node) const;

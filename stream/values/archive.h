@@ -19,10 +19,10 @@
 #include "stream/values/result.h"
 #include "stream/values/time.h"
 
-// The content of a snapshot's section: an object is a list of fields; a field is a tag, a length and that many bytes, little-endian.
-// A reader skips unknown tags, and a value without a field keeps its default, so a section can gain fields without a new format
-// number. A tag is permanent: a field whose type or meaning changes takes a new one, and the tag of a removed field stays unused.
-// schemas/ frames and checksums sections.
+// The content of a snapshot's section: an object is a list of fields; a field is a tag, a length and that many bytes,
+// little-endian. A reader skips unknown tags, and a value without a field keeps its default, so a section can gain
+// fields without a new format number. A tag is permanent: a field whose type or meaning changes takes a new one, and
+// the tag of a removed field stays unused. schemas/ frames and checksums sections.
 //
 // A type is saved and loaded by save(Writer&) and load(Reader&), or lists its fields once for both:
 //   static void fields(auto& self, auto& archive) { archive(1, self.clock), archive(2, self.names); }
@@ -34,11 +34,11 @@ using Tag = std::uint16_t;
 
 template <class T>
 concept Number = std::is_arithmetic_v<T> || std::is_enum_v<T> || std::is_same_v<T, Time> || std::is_same_v<T, Duration>;
-// The elements of an array, stored as they are in memory. A struct must not have padding, and can gain members at its end: the size
-// of an element is stored, too.
+// The elements of an array, stored as they are in memory. A struct must not have padding, and can gain members at its
+// end: the size of an element is stored, too.
 template <class T>
-concept Packable =
-    !std::is_same_v<T, bool> && (Number<T> || (std::is_trivially_copyable_v<T> && std::has_unique_object_representations_v<T>));
+concept Packable = !std::is_same_v<T, bool> &&
+                   (Number<T> || (std::is_trivially_copyable_v<T> && std::has_unique_object_representations_v<T>));
 template <class T>
 concept Text = std::is_convertible_v<const T&, std::string_view>;
 template <class T>
@@ -59,8 +59,8 @@ template <class T>
 using ElementOf = std::remove_cvref_t<decltype(*std::begin(std::declval<T&>()))>;
 inline constexpr Tag element_tag = 1;  // of each element of a list
 
-// Whether a stored number can be a value: a time leaves room for sums with durations, and enumerations that index tables say which is
-// their greatest.
+// Whether a stored number can be a value: a time leaves room for sums with durations, and enumerations that index
+// tables say which is their greatest.
 [[nodiscard]] constexpr bool is_possible(Duration duration) noexcept {
   constexpr Duration most{std::int64_t{3} << 61};
   return duration >= -most && duration <= most;
@@ -74,7 +74,8 @@ requires requires(E value) { greatest(value); }
 
 class Writer {
  public:
-  // `expected`: about how many bytes there will be. A long section that grows byte by byte is copied, and takes twice as long.
+  // `expected`: about how many bytes there will be. A long section that grows byte by byte is copied, and takes twice
+  // as long.
   explicit Writer(std::size_t expected = 0) {
     bytes_.reserve(expected);
     bytes_.resize(sizeof(std::uint64_t));  // the length of the section, which detects a cut at the end of a field
@@ -180,8 +181,8 @@ class Writer {
   std::vector<std::byte> bytes_;
 };
 
-// Reads what a Writer of this, an older or a newer program wrote. After the first error nothing is read, and values stay as they
-// are. Check status() once, at the end.
+// Reads what a Writer of this, an older or a newer program wrote. After the first error nothing is read, and values
+// stay as they are. Check status() once, at the end.
 class Reader {
  public:
   explicit Reader(std::span<const std::byte> section) : error_(&own_error_) {
@@ -235,7 +236,9 @@ class Reader {
     return {};
   }
   // Records that the content is impossible.
-  void fail(std::string_view why) { fail(Error{Errc::malformed, "the snapshot's section is torn: " + std::string{why}}); }
+  void fail(std::string_view why) {
+    fail(Error{Errc::malformed, "the snapshot's section is torn: " + std::string{why}});
+  }
   void fail(Error error) {
     if (!*error_) *error_ = std::move(error);
     bytes_ = {};

@@ -10,8 +10,8 @@
 
 namespace tocsin::stream {
 
-// A running hash over the results of a subject's ticks: each step is the xxh3 of the new bytes, seeded with the digest so far. So the
-// state is one number, which a snapshot can hold.
+// A running hash over the results of a subject's ticks: each step is the xxh3 of the new bytes, seeded with the digest
+// so far. So the state is one number, which a snapshot can hold.
 class Digest {
  public:
   void add(const void* data, std::size_t size) noexcept { value_ = XXH3_64bits_withSeed(data, size, value_); }

@@ -13,11 +13,12 @@
 
 namespace tocsin::stream {
 
-// The reserved subject whose members are all nodes and GPUs. Its one attempt never ends by itself; where a record of it names an
-// attempt, that is the job that ran on the record's node.
+// The reserved subject whose members are all nodes and GPUs. Its one attempt never ends by itself; where a record of it
+// names an attempt, that is the job that ran on the record's node.
 inline constexpr std::string_view cluster_subject = "cluster";
 
-// The member that a record is about, as its producer names it. Only the fields of `level` and of coarser levels are set.
+// The member that a record is about, as its producer names it. Only the fields of `level` and of coarser levels are
+// set.
 struct MemberKey {
   Level level = Level::job;
   std::uint32_t rank = 0;  // of level rank
@@ -27,8 +28,9 @@ struct MemberKey {
   friend bool operator==(const MemberKey&, const MemberKey&) = default;
 };
 
-// A block of samples: values as [time][member][signal]. One rank, the eight GPUs of a node and a slice of 1,024 ranks have one form.
-// Values are numbers; of a text state, an index into `texts`. A clear bit in `present` is an absence (empty: all are present).
+// A block of samples: values as [time][member][signal]. One rank, the eight GPUs of a node and a slice of 1,024 ranks
+// have one form. Values are numbers; of a text state, an index into `texts`. A clear bit in `present` is an absence
+// (empty: all are present).
 struct SampleBlock {
   struct Signal {
     std::string_view name;
@@ -48,7 +50,9 @@ struct SampleBlock {
 
   [[nodiscard]] std::size_t size() const noexcept { return times.size() * members.size() * signals.size(); }
   [[nodiscard]] bool has(std::size_t i) const noexcept { return present.empty() || (present[i / 8] >> (i % 8) & 1); }
-  [[nodiscard]] double value(std::size_t i) const noexcept { return narrow.empty() ? wide[i] : static_cast<double>(narrow[i]); }
+  [[nodiscard]] double value(std::size_t i) const noexcept {
+    return narrow.empty() ? wide[i] : static_cast<double>(narrow[i]);
+  }
 };
 
 struct LineRecord {
@@ -83,9 +87,9 @@ inline constexpr Duration widest_beat = std::chrono::seconds{5};
 struct ControlRecord {
   enum class Kind : std::uint8_t { beat, watermark, pack, seal };
   Kind kind = Kind::beat;
-  std::string_view source;     // of a watermark
-  Time read_up_to{};           // of a watermark: the source's append time
-  Time gap_from{};             // of a watermark: nobody could write at the source from then to read_up_to; Time{}: somebody could
+  std::string_view source;  // of a watermark
+  Time read_up_to{};        // of a watermark: the source's append time
+  Time gap_from{};  // of a watermark: nobody could write at the source from then to read_up_to; Time{}: somebody could
   std::string_view pack_hash;  // of a pack
   Time pack_from{};
   std::string_view pack_text;  // its files, content-addressed; can be empty if the log has them already

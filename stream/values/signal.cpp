@@ -8,7 +8,8 @@ Result<SignalId> SignalTable::add(SignalDefinition definition) {
     return Error{Errc::refused, "signal '" + definition.name + "' is defined twice: remove one"};
   for (const auto& alias : definition.aliases)
     if (!by_name_.emplace(alias.name, Entry{id, alias.factor}).second)
-      return Error{Errc::refused, "'" + alias.name + "', an alias of '" + definition.name + "', names another signal already"};
+      return Error{Errc::refused,
+                   "'" + alias.name + "', an alias of '" + definition.name + "', names another signal already"};
   definitions_.push_back(std::move(definition));
   return id;
 }

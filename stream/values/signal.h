@@ -36,12 +36,13 @@ enum class SignalKind : std::uint8_t { gauge, counter, state, step, time, event,
 struct SignalDefinition {
   std::string name;
   SignalKind kind = SignalKind::gauge;
-  std::string unit = "none";  // none ratio count seconds bytes watts celsius MHz bits text … ; products and quotients are written a*b, a/b
+  std::string unit = "none";  // none ratio count seconds bytes watts celsius MHz bits text … ; products and quotients
+                              // are written a*b, a/b
   Level owner = Level::rank;
   Duration row = std::chrono::seconds{1};
   Duration lateness = std::chrono::seconds{5};
-  bool points = false;              // its samples also count as points: needs can ask for the last n
-  std::string source;               // the source that must be covered before an empty window counts as 0; empty: no source proves it
+  bool points = false;  // its samples also count as points: needs can ask for the last n
+  std::string source;  // the source that must be covered before an empty window counts as 0; empty: no source proves it
   std::vector<std::string> values;  // of a state with a closed list
   struct Field {
     std::string name;
@@ -56,7 +57,9 @@ struct SignalDefinition {
   std::string documentation;
 
   // Step, counter and time are kept in double, all else in float.
-  [[nodiscard]] bool wide() const noexcept { return kind == SignalKind::step || kind == SignalKind::counter || kind == SignalKind::time; }
+  [[nodiscard]] bool wide() const noexcept {
+    return kind == SignalKind::step || kind == SignalKind::counter || kind == SignalKind::time;
+  }
   [[nodiscard]] bool textual() const noexcept { return unit == "text"; }
   // Whether an event's field of this name is declared as a number.
   [[nodiscard]] bool number_field(std::string_view field) const noexcept {
@@ -74,7 +77,9 @@ class SignalTable {
   Result<SignalId> add(SignalDefinition definition);
   [[nodiscard]] std::optional<SignalId> find(std::string_view name) const;  // canonical names and aliases
   [[nodiscard]] double factor(std::string_view name) const;                 // 1 unless `name` is an alias with a factor
-  [[nodiscard]] const SignalDefinition& operator[](SignalId id) const { return definitions_[static_cast<std::size_t>(id)]; }
+  [[nodiscard]] const SignalDefinition& operator[](SignalId id) const {
+    return definitions_[static_cast<std::size_t>(id)];
+  }
   [[nodiscard]] std::size_t size() const noexcept { return definitions_.size(); }
   [[nodiscard]] std::span<const SignalDefinition> all() const noexcept { return definitions_; }
 

@@ -15,8 +15,8 @@
 
 namespace tocsin::stream {
 
-// The texts of an attempt's states and events, each with the number that stands for it in columns. Numbers follow the order of the
-// attempt's own records, so they are a function of them. Owned by its Attempt.
+// The texts of an attempt's states and events, each with the number that stands for it in columns. Numbers follow the
+// order of the attempt's own records, so they are a function of them. Owned by its Attempt.
 class Symbols {
  public:
   static constexpr std::size_t limit = 65'536;   // texts; a further one is unknown, not another text

@@ -34,8 +34,8 @@ std::string written(const Powers& powers) {
   return (above.empty() ? "1" : above) + below;
 }
 
-// A unit of a kind: `base` is the kind's own unit, and a value is `many / of` of it. Two whole numbers, because a product with 0.001 is
-// not a quotient by 1000.
+// A unit of a kind: `base` is the kind's own unit, and a value is `many / of` of it. Two whole numbers, because a
+// product with 0.001 is not a quotient by 1000.
 struct KnownUnit {
   std::string_view name, base;
   double many, of;
@@ -92,7 +92,8 @@ constexpr std::array known_units{
 
 // An unknown unit is a kind of its own.
 KnownUnit known_unit(std::string_view name) noexcept {
-  const auto* known = std::find_if(known_units.begin(), known_units.end(), [&](const KnownUnit& u) { return u.name == name; });
+  const auto* known =
+      std::find_if(known_units.begin(), known_units.end(), [&](const KnownUnit& u) { return u.name == name; });
   return known != known_units.end() ? *known : KnownUnit{name, name, 1, 1};
 }
 
@@ -141,7 +142,8 @@ std::optional<double> unit_factor(std::string_view from, std::string_view to) no
   double above = 1, below = 1;
   bool divides = false;
   for (;;) {
-    const std::size_t from_end = std::min(from.find_first_of("*/"), from.size()), to_end = std::min(to.find_first_of("*/"), to.size());
+    const std::size_t from_end = std::min(from.find_first_of("*/"), from.size()),
+                      to_end = std::min(to.find_first_of("*/"), to.size());
     const KnownUnit a = known_unit(from.substr(0, from_end)), b = known_unit(to.substr(0, to_end));
     if (!of_one_kind(a, b)) return std::nullopt;
     (divides ? below : above) *= a.many * b.of;

@@ -6,8 +6,8 @@
 
 namespace tocsin::stream {
 
-// The units of columns, as texts: "ratio", "seconds", "bytes/seconds", "a*b". "any" is the unit of a bare number, which takes that
-// of the other operand; "none", "ratio" and "count" have no dimension; "text" is not a number.
+// The units of columns, as texts: "ratio", "seconds", "bytes/seconds", "a*b". "any" is the unit of a bare number, which
+// takes that of the other operand; "none", "ratio" and "count" have no dimension; "text" is not a number.
 [[nodiscard]] bool dimensionless(std::string_view unit) noexcept;
 
 // Of a sum, a comparison, a choice: nullopt if the two units do not match.
@@ -15,8 +15,8 @@ namespace tocsin::stream {
 [[nodiscard]] std::string unit_product(const std::string& a, const std::string& b);
 [[nodiscard]] std::string unit_quotient(const std::string& a, const std::string& b);
 
-// The factor from `from` to `to`, if both are of one kind: ms and seconds, KiB and bytes, % and ratio, MiB/s and bytes/seconds.
-// nullopt: they are not.
+// The factor from `from` to `to`, if both are of one kind: ms and seconds, KiB and bytes, % and ratio, MiB/s and
+// bytes/seconds. nullopt: they are not.
 [[nodiscard]] std::optional<double> unit_factor(std::string_view from, std::string_view to) noexcept;
 
 }  // namespace tocsin::stream

@@ -6,8 +6,8 @@
 
 namespace tocsin::stream {
 
-// A number in a column. Absence has its own bit pattern among the NaNs; every other NaN is measured (or computed) and is kept as
-// `measured_nan`. Rows of gauges are kept as float: the patterns survive the conversion both ways.
+// A number in a column. Absence has its own bit pattern among the NaNs; every other NaN is measured (or computed) and
+// is kept as `measured_nan`. Rows of gauges are kept as float: the patterns survive the conversion both ways.
 inline constexpr std::uint32_t absent_bits_float = 0x7FEB5E17u;
 inline constexpr std::uint64_t absent_bits = 0x7FFD6BC2E0000000ull;
 inline constexpr float absent_float = std::bit_cast<float>(absent_bits_float);
@@ -15,7 +15,9 @@ inline constexpr double absent = std::bit_cast<double>(absent_bits);
 inline constexpr double measured_nan = std::bit_cast<double>(0x7FF8000000000000ull);
 
 [[nodiscard]] constexpr bool is_absent(double x) noexcept { return std::bit_cast<std::uint64_t>(x) == absent_bits; }
-[[nodiscard]] constexpr bool is_absent(float x) noexcept { return std::bit_cast<std::uint32_t>(x) == absent_bits_float; }
+[[nodiscard]] constexpr bool is_absent(float x) noexcept {
+  return std::bit_cast<std::uint32_t>(x) == absent_bits_float;
+}
 [[nodiscard]] constexpr bool is_nan(double x) noexcept { return x != x; }     // includes absent
 [[nodiscard]] constexpr bool is_number(double x) noexcept { return x == x; }  // known, and not NaN
 [[nodiscard]] constexpr double canonical(double x) noexcept { return is_number(x) || is_absent(x) ? x : measured_nan; }

@@ -8,7 +8,8 @@
 namespace tocsin::stream {
 
 void Demand::add(Op op, double number) {
-  if (const Reduction reduction{op, number}; std::find(reductions.begin(), reductions.end(), reduction) == reductions.end())
+  if (const Reduction reduction{op, number};
+      std::find(reductions.begin(), reductions.end(), reduction) == reductions.end())
     reductions.push_back(reduction);
   const auto once = [number](std::vector<double>& list) {
     if (std::find(list.begin(), list.end(), number) == list.end()) list.push_back(number);
@@ -69,8 +70,9 @@ void Accumulators::Thinned::add(double seconds, double value) {
 Accumulators::Accumulators(Demand demand, bool counter) : demand_(std::move(demand)), counter_(counter) {
   for (const Reduction& reduction : demand_.reductions) {
     const bool many = (reduction.op == Op::w_first || reduction.op == Op::w_last) && reduction.number > 1;
-    const bool cheap = !many && !orders(reduction.op) && reduction.op != Op::w_cusum && reduction.op != Op::w_theil_sen &&
-                       reduction.op != Op::w_kendall && reduction.op != Op::w_time_to;
+    const bool cheap = !many && !orders(reduction.op) && reduction.op != Op::w_cusum &&
+                       reduction.op != Op::w_theil_sen && reduction.op != Op::w_kendall &&
+                       reduction.op != Op::w_time_to;
     if (cheap) kept_.keep(reduction);
   }
 }
@@ -91,7 +93,8 @@ void Accumulators::widen(std::size_t members) {
 
 void Accumulators::update_aggregates(Slot slot) {
   const Accumulated& m = members_[slot];
-  counts_[slot] = static_cast<std::uint32_t>(std::min<std::uint64_t>(m.count, std::numeric_limits<std::uint32_t>::max()));
+  counts_[slot] =
+      static_cast<std::uint32_t>(std::min<std::uint64_t>(m.count, std::numeric_limits<std::uint32_t>::max()));
   kept_.update(slot, [&](Op op, double number, double) {
     switch (op) {  // the usual ones by the shortest path
       case Op::w_count: return static_cast<double>(m.count);
@@ -129,7 +132,8 @@ void Accumulators::accumulate(Slot slot, Time at, double value) {
   if (demand_.first_n > 1 && firsts_[slot].size() < demand_.first_n) firsts_[slot].push_back(value);
   if (demand_.last_n > 1) {
     auto& lasts = lasts_[slot];
-    if (lasts.size() >= 2 * demand_.last_n) lasts.erase(lasts.begin(), lasts.end() - static_cast<std::ptrdiff_t>(demand_.last_n));
+    if (lasts.size() >= 2 * demand_.last_n)
+      lasts.erase(lasts.begin(), lasts.end() - static_cast<std::ptrdiff_t>(demand_.last_n));
     lasts.push_back(value);
   }
   if (!is_number(value)) return;
@@ -173,7 +177,8 @@ double power(double base, std::uint64_t exponent) {
 
 }  // namespace
 
-void Accumulators::append(Slot slot, const Accumulators& later, Slot from, const std::function<double(double)>& number) {
+void Accumulators::append(Slot slot, const Accumulators& later, Slot from,
+                          const std::function<double(double)>& number) {
   const Accumulated* after = later.of(from);
   if (after == nullptr) return;
   if (members_.size() <= slot) widen(slot + std::size_t{1});
@@ -214,7 +219,8 @@ void Accumulators::append(Slot slot, const Accumulators& later, Slot from, const
   if (demand_.last_n > 1 && from < later.lasts_.size()) {
     auto& lasts = lasts_[slot];
     lasts.insert(lasts.end(), later.lasts_[from].begin(), later.lasts_[from].end());
-    if (lasts.size() > demand_.last_n) lasts.erase(lasts.begin(), lasts.end() - static_cast<std::ptrdiff_t>(demand_.last_n));
+    if (lasts.size() > demand_.last_n)
+      lasts.erase(lasts.begin(), lasts.end() - static_cast<std::ptrdiff_t>(demand_.last_n));
   }
   update_aggregates(slot);
 }
@@ -242,7 +248,8 @@ double Accumulators::reduce(Op op, Slot slot, const ReductionArguments& argument
     case Op::w_cusum:
     case Op::w_theil_sen:
     case Op::w_kendall:
-    case Op::w_time_to: return count(slot) == 0 || members_[slot].numbers == 0 ? absent : fitted(op, slot, arguments, scratch);
+    case Op::w_time_to:
+      return count(slot) == 0 || members_[slot].numbers == 0 ? absent : fitted(op, slot, arguments, scratch);
     default: return accumulated(op, slot, arguments.number);
   }
 }
@@ -274,7 +281,8 @@ double Accumulators::accumulated(Op op, Slot slot, double number) const {
     case Op::w_mad: return demand_.order ? histograms_[slot].mad() : absent;
     case Op::w_ewma: {
       const auto at = std::find(demand_.spans.begin(), demand_.spans.end(), number);
-      return at == demand_.spans.end() ? absent : canonical(smooth_[static_cast<std::size_t>(at - demand_.spans.begin())][slot]);
+      return at == demand_.spans.end() ? absent
+                                       : canonical(smooth_[static_cast<std::size_t>(at - demand_.spans.begin())][slot]);
     }
     case Op::w_fraction: {
       const auto at = std::find(demand_.masks.begin(), demand_.masks.end(), number);
@@ -300,9 +308,9 @@ bool Accumulators::adopt(Accumulators& old) {
 
 void Accumulators::fields(auto& self, auto& archive) {
   using A = Accumulated;
-  archive.columns(1, self.members_, &A::count, &A::numbers, &A::nonfinite, &A::first, &A::last, &A::first_number, &A::last_number,
-                  &A::first_at, &A::last_at, &A::sum, &A::least, &A::greatest, &A::mean, &A::squares, &A::mean_time, &A::times,
-                  &A::products);
+  archive.columns(1, self.members_, &A::count, &A::numbers, &A::nonfinite, &A::first, &A::last, &A::first_number,
+                  &A::last_number, &A::first_at, &A::last_at, &A::sum, &A::least, &A::greatest, &A::mean, &A::squares,
+                  &A::mean_time, &A::times, &A::products);
   archive(2, self.smooth_), archive(3, self.hits_), archive(4, self.histograms_), archive(5, self.thinned_);
   archive(6, self.firsts_), archive(7, self.lasts_);
 }
@@ -324,7 +332,8 @@ void Accumulators::load(Reader& in) {
 }
 
 std::size_t Accumulators::retained_bytes() const noexcept {
-  std::size_t bytes = members_.capacity() * sizeof(Accumulated) + counts_.capacity() * sizeof(std::uint32_t) + kept_.retained_bytes();
+  std::size_t bytes =
+      members_.capacity() * sizeof(Accumulated) + counts_.capacity() * sizeof(std::uint32_t) + kept_.retained_bytes();
   for (const auto& column : smooth_) bytes += column.capacity() * sizeof(double);
   for (const auto& column : hits_) bytes += column.capacity() * sizeof(std::uint64_t);
   for (const auto& histogram : histograms_) bytes += sizeof histogram + histogram.retained_bytes();

@@ -23,15 +23,17 @@ struct Accumulated {
   double mean_time = 0, times = 0, products = 0;  // for least squares, in seconds from first_at
 };
 
-// The windows "attempt" and "earlier": accumulators per member instead of values. Median, quantile and mad come from a histogram with bins of less
-// than 1 %; theil_sen, kendall, time_to and cusum from at most 256 means of equally many neighbours.
-// Owned by a view. Each value comes once, in time order.
+// The windows "attempt" and "earlier": accumulators per member instead of values. Median, quantile and mad come from a
+// histogram with bins of less than 1 %; theil_sen, kendall, time_to and cusum from at most 256 means of equally many
+// neighbours. Owned by a view. Each value comes once, in time order.
 class Accumulators {
  public:
   Accumulators(Demand demand, bool counter);
 
   void add(Slot slot, Time at, double value);
-  [[nodiscard]] std::uint64_t count(Slot slot) const noexcept { return slot < members_.size() ? members_[slot].count : 0; }
+  [[nodiscard]] std::uint64_t count(Slot slot) const noexcept {
+    return slot < members_.size() ? members_[slot].count : 0;
+  }
   // Null: no value of the member came.
   [[nodiscard]] const Accumulated* of(Slot slot) const noexcept {
     return slot < members_.size() && members_[slot].count > 0 ? &members_[slot] : nullptr;

@@ -8,15 +8,16 @@
 
 namespace tocsin::stream {
 
-bool Ages::reduce(SignalHistory& signal, const WindowSpec& window, const Moment& moment, Time applied_to, const SourceCoverage& coverage,
-                  const Topology& topology, std::span<double> out) {
+bool Ages::reduce(SignalHistory& signal, const WindowSpec& window, const Moment& moment, Time applied_to,
+                  const SourceCoverage& coverage, const Topology& topology, std::span<double> out) {
   const SignalDefinition& definition = signal.definition();
   const Time now = std::min(moment.now, moment.attempt_end);
   const bool event = definition.kind == SignalKind::event;
   const bool none = !signal.arrivals.any();
   if (!event && none && definition.source.empty()) return is_constant(out, absent, absent);
   Time from = moment.attempt_start;
-  if (event && window.span == WindowSpec::Span::time) from = std::max(from, time_range(window, moment.tick, moment.attempt_start).from);
+  if (event && window.span == WindowSpec::Span::time)
+    from = std::max(from, time_range(window, moment.tick, moment.attempt_start).from);
   // Members without records: the time since the attempt's start, where the source was live.
   const double since_start = seconds(now - moment.attempt_start - coverage.lost(moment.attempt_start, now));
   const double unseen = event ? std::numeric_limits<double>::infinity() : std::max(since_start, 0.0);
@@ -30,7 +31,8 @@ bool Ages::reduce(SignalHistory& signal, const WindowSpec& window, const Moment&
   std::fill(out.begin(), out.end(), absent);
   last_.assign(out.size(), long_ago);
   if (!event) signal.arrivals.copy_last(last_);
-  else if (!signal.last_event_arrivals(window, moment.tick, applied_to, moment.attempt_start, moment.now, last_)) return false;
+  else if (!signal.last_event_arrivals(window, moment.tick, applied_to, moment.attempt_start, moment.now, last_))
+    return false;
   const bool gaps = coverage.gaps(now) > 0;
   bool asked = false;
   for (Slot slot = 0; slot < out.size(); ++slot) {
@@ -43,7 +45,8 @@ bool Ages::reduce(SignalHistory& signal, const WindowSpec& window, const Moment&
       continue;
     }
     if (definition.source.empty()) continue;
-    if (!std::exchange(asked, true)) (void)coverage.over(definition.source, definition.owner, topology, from, now, covered_);
+    if (!std::exchange(asked, true))
+      (void)coverage.over(definition.source, definition.owner, topology, from, now, covered_);
     if (slot < covered_.size() && covered_[slot]) out[slot] = unseen;
   }
   return false;

@@ -5,18 +5,22 @@
 namespace tocsin::stream {
 namespace {
 
-// The exponent of a float from 2^-15 s on and the upper 8 bits of its mantissa, rounded: codes are ordered as the intervals are.
+// The exponent of a float from 2^-15 s on and the upper 8 bits of its mantissa, rounded: codes are ordered as the
+// intervals are.
 constexpr std::uint32_t lowest = (127u - 15u) << 23;  // shorter intervals count as 0
 constexpr int dropped_bits = 15;
 
 std::uint16_t code_of(Duration interval) noexcept {
-  const std::uint32_t bits = std::bit_cast<std::uint32_t>(static_cast<float>(seconds(interval))) + (1u << (dropped_bits - 1));
+  const std::uint32_t bits =
+      std::bit_cast<std::uint32_t>(static_cast<float>(seconds(interval))) + (1u << (dropped_bits - 1));
   if (bits <= lowest) return 0;
   return static_cast<std::uint16_t>(std::min<std::uint32_t>((bits - lowest) >> dropped_bits, 0xFFFF));
 }
 
 double interval_of(std::uint16_t code) noexcept {
-  return code == 0 ? 0.0 : static_cast<double>(std::bit_cast<float>((static_cast<std::uint32_t>(code) << dropped_bits) + lowest));
+  return code == 0
+             ? 0.0
+             : static_cast<double>(std::bit_cast<float>((static_cast<std::uint32_t>(code) << dropped_bits) + lowest));
 }
 
 }  // namespace
@@ -61,7 +65,8 @@ void Arrivals::note(Slot slot, Time arrival, double value, std::size_t members) 
 
 void Arrivals::note(std::span<const Slot> slots, Time arrival, std::size_t members) {
   widen(members);
-  // The usual case compares with what stays the same from slot to slot: without these copies, the compiler reads it anew after each write.
+  // The usual case compares with what stays the same from slot to slot: without these copies, the compiler reads it
+  // anew after each write.
   Member* const known = members_.data();
   std::uint16_t code = code_;
   Time expected = arrival - coded_;
@@ -80,7 +85,8 @@ void Arrivals::note(std::span<const Slot> slots, Time arrival, std::size_t membe
 void Arrivals::copy_last(std::span<Time> last) const {
   const std::size_t members = std::min(last.size(), members_.size());
   if (changes_)
-    for (std::size_t slot = 0; slot < members; ++slot) last[slot] = members_[slot].last != long_ago ? changed_[slot] : long_ago;
+    for (std::size_t slot = 0; slot < members; ++slot)
+      last[slot] = members_[slot].last != long_ago ? changed_[slot] : long_ago;
   else
     for (std::size_t slot = 0; slot < members; ++slot) last[slot] = members_[slot].last;
   std::fill(last.begin() + static_cast<std::ptrdiff_t>(members), last.end(), long_ago);
@@ -132,8 +138,8 @@ void Arrivals::load(Reader& in) {
 }
 
 std::size_t Arrivals::retained_bytes() const noexcept {
-  return members_.capacity() * sizeof(Member) + earlier_.capacity() * sizeof(Codes) + changed_.capacity() * sizeof(Time) +
-         value_.capacity() * sizeof(double);
+  return members_.capacity() * sizeof(Member) + earlier_.capacity() * sizeof(Codes) +
+         changed_.capacity() * sizeof(Time) + value_.capacity() * sizeof(double);
 }
 
 }  // namespace tocsin::stream

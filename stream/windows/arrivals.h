@@ -13,14 +13,15 @@
 
 namespace tocsin::stream {
 
-// When each member of a signal last wrote, and how often it usually does: the median of the last 16 intervals between arrivals (of an
-// even number the greater of the middle two; unknown before 3 intervals). Records that arrive together are one arrival.
-// An interval takes 16 bits, with 9 significant ones: whole seconds up to 512 are exact. Most intervals equal the one before, so a run of
-// equal ones is stored as a count, and only the intervals before the run are stored one by one.
-// Owned by its signal's History entry.
+// When each member of a signal last wrote, and how often it usually does: the median of the last 16 intervals between
+// arrivals (of an even number the greater of the middle two; unknown before 3 intervals). Records that arrive together
+// are one arrival. An interval takes 16 bits, with 9 significant ones: whole seconds up to 512 are exact. Most
+// intervals equal the one before, so a run of equal ones is stored as a count, and only the intervals before the run
+// are stored one by one. Owned by its signal's History entry.
 class Arrivals {
  public:
-  explicit Arrivals(bool changes) : changes_(changes) {}  // changes: also records when the value last changed (kind step)
+  explicit Arrivals(bool changes)
+      : changes_(changes) {}  // changes: also records when the value last changed (kind step)
 
   void note(Slot slot, Time arrival, double value, std::size_t members);
   // The same for many members.
@@ -38,9 +39,12 @@ class Arrivals {
   [[nodiscard]] std::size_t members() const noexcept { return members_.size(); }
 
   [[nodiscard]] bool any() const noexcept { return !members_.empty(); }
-  // The last arrival of each member, as below; long_ago for a member without one. Fills as many members as `last` holds.
+  // The last arrival of each member, as below; long_ago for a member without one. Fills as many members as `last`
+  // holds.
   void copy_last(std::span<Time> last) const;
-  [[nodiscard]] bool ever(Slot slot) const noexcept { return slot < members_.size() && members_[slot].last != long_ago; }
+  [[nodiscard]] bool ever(Slot slot) const noexcept {
+    return slot < members_.size() && members_[slot].last != long_ago;
+  }
   // The last arrival; of a step, the last at which the value changed.
   [[nodiscard]] Time last(Slot slot) const noexcept { return changes_ ? changed_[slot] : members_[slot].last; }
   // In seconds, for each member that has written; the others stay as they are.

@@ -37,7 +37,8 @@ void BaselineView<T>::advance(const Rows<T>& rows, const Panes<T>& panes, TimeRa
   const RowNumber from = first_before(panes.grid(), time_range.from), through = panes.grid().through(time_range.to);
   if (built_ && from == from_ && through == through_) return;
   const auto& all = panes.all();
-  const bool again = !built_ || through < through_ || from < from_ || from >= through_ || panes.dropped_through() > from_;
+  const bool again =
+      !built_ || through < through_ || from < from_ || from >= through_ || panes.dropped_through() > from_;
   if (again) {
     sorted_.clear();
     counts_.assign(counts_.size(), 0);
@@ -67,13 +68,14 @@ void BaselineView<T>::advance(const Rows<T>& rows, const Panes<T>& panes, TimeRa
   through_ = through;
   kept_.widen(counts_.size());
   for (Slot slot = 0; slot < counts_.size(); ++slot)
-    kept_.update(slot,
-                 [&](Op op, double number, double) { return counts_[slot] == 0 ? absent : order_statistic(op, sorted_.of(slot), number); });
+    kept_.update(slot, [&](Op op, double number, double) {
+      return counts_[slot] == 0 ? absent : order_statistic(op, sorted_.of(slot), number);
+    });
 }
 
 template <class T>
-void BaselineView<T>::count_nonfinite(const Panes<T>& panes, std::size_t first, std::size_t end, const RowReduction& reduction,
-                                      std::span<double> out) {
+void BaselineView<T>::count_nonfinite(const Panes<T>& panes, std::size_t first, std::size_t end,
+                                      const RowReduction& reduction, std::span<double> out) {
   for (Slot slot = 0; slot < out.size(); ++slot) {
     std::size_t present = 0, nonfinite = 0;
     for (std::size_t p = first; p < end; ++p) {
@@ -87,7 +89,8 @@ void BaselineView<T>::count_nonfinite(const Panes<T>& panes, std::size_t first, 
 }
 
 template <class T>
-bool BaselineView<T>::reduce(const Panes<T>& panes, TimeRange time_range, const RowReduction& reduction, std::span<double> out) const {
+bool BaselineView<T>::reduce(const Panes<T>& panes, TimeRange time_range, const RowReduction& reduction,
+                             std::span<double> out) const {
   const auto& all = panes.all();
   const std::size_t first = panes.after(first_before(panes.grid(), time_range.from)),
                     end = panes.after(panes.grid().through(time_range.to));
@@ -100,10 +103,11 @@ bool BaselineView<T>::reduce(const Panes<T>& panes, TimeRange time_range, const 
   }
   if (first >= end) return false;
   std::fill(out.begin(), out.end(), absent);
-  if (const auto* column = kept_.find(reduction.op, reduction.arguments.number); column != nullptr && built_ &&
-                                                                                 from_ == first_before(panes.grid(), time_range.from) &&
-                                                                                 through_ == panes.grid().through(time_range.to)) {
-    take_known(*column, counts_, static_cast<std::uint32_t>(std::max<std::size_t>(least_of(*reduction.window), 1)), out);
+  if (const auto* column = kept_.find(reduction.op, reduction.arguments.number);
+      column != nullptr && built_ && from_ == first_before(panes.grid(), time_range.from) &&
+      through_ == panes.grid().through(time_range.to)) {
+    take_known(*column, counts_, static_cast<std::uint32_t>(std::max<std::size_t>(least_of(*reduction.window), 1)),
+               out);
     return true;
   }
 
@@ -119,7 +123,8 @@ bool BaselineView<T>::reduce(const Panes<T>& panes, TimeRange time_range, const 
   result.assign(members, empty);
   if (op == Op::w_nonfinite) return count_nonfinite(panes, first, end, reduction, out), true;
   const auto mask = std::find(panes.masks().begin(), panes.masks().end(), reduction.arguments.number);
-  if (op == Op::w_fraction && mask == panes.masks().end()) return false;  // asked by a scripted rule: panes do not have it
+  if (op == Op::w_fraction && mask == panes.masks().end())
+    return false;  // asked by a scripted rule: panes do not have it
   const auto mask_at = static_cast<std::size_t>(mask - panes.masks().begin());
   for (std::size_t p = first; p < end; ++p) {
     const auto& pane = all[p];
@@ -157,7 +162,8 @@ bool BaselineView<T>::reduce(const Panes<T>& panes, TimeRange time_range, const 
         means.push_back(mean);
         times.push_back(seconds(panes.grid().length) * static_cast<double>(all[p].number - all[first].number));
       }
-      if (reduction.enough(means.size())) out[slot] = reduce_series(op, {times, means}, reduction.at(slot), reduction.scratch->series);
+      if (reduction.enough(means.size()))
+        out[slot] = reduce_series(op, {times, means}, reduction.at(slot), reduction.scratch->series);
     }
   }
   return true;

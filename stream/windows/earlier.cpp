@@ -9,9 +9,12 @@ namespace tocsin::stream {
 
 std::uint64_t EarlierAttempts::key(const SignalDefinition& signal, const WindowSpec& window) {
   Digest digest;
-  const auto text = [&](const std::string& part) { digest.add(static_cast<std::uint64_t>(part.size())), digest.add(part); };
+  const auto text = [&](const std::string& part) {
+    digest.add(static_cast<std::uint64_t>(part.size())), digest.add(part);
+  };
   const auto number = [&](auto value) { digest.add(static_cast<std::uint64_t>(value)); };
-  text(signal.name), text(signal.unit), number(signal.kind), number(signal.owner), number(signal.points), number(signal.row.count());
+  text(signal.name), text(signal.unit), number(signal.kind), number(signal.owner), number(signal.points),
+      number(signal.row.count());
   for (const EventFilter& filter : window.filters) {
     text(filter.field), number(filter.keep), number(filter.values.size());
     for (const Scalar& value : filter.values) {
@@ -53,7 +56,8 @@ void EarlierAttempts::Window::load(Reader& in) {
   events.clear();
   in.list(6, [&](Reader& of) { MemberEvents::fields(events.emplace_back(), of); });
   covered.resize(members.size(), 0);
-  if (std::ranges::any_of(members, [&](const auto& one) { return one.second >= members.size(); })) in.fail("a member is of no place");
+  if (std::ranges::any_of(members, [&](const auto& one) { return one.second >= members.size(); }))
+    in.fail("a member is of no place");
 }
 
 const EarlierAttempts::Window* EarlierAttempts::find(std::uint64_t key) const noexcept {
@@ -103,8 +107,8 @@ std::vector<std::uint64_t> EarlierViews::keys() const {
   return keys;
 }
 
-std::vector<double> EarlierViews::column(const View& view, const Node& reduction, const WindowSpec& window, const SignalDefinition& signal,
-                                         const Topology& topology) const {
+std::vector<double> EarlierViews::column(const View& view, const Node& reduction, const WindowSpec& window,
+                                         const SignalDefinition& signal, const Topology& topology) const {
   std::vector<double> out(topology.size(signal.owner), absent);
   const auto reserved = [&](Slot slot) { return signal.owner == Level::rank && slot == reserved_slot; };
   if (earlier_ == nullptr || earlier_->count() < before_) return out;
@@ -118,17 +122,20 @@ std::vector<double> EarlierViews::column(const View& view, const Node& reduction
   SeriesScratch scratch;
   const bool event = signal.kind == SignalKind::event;
   RowReduction of;
-  of.op = reduction.op, of.arguments = {reduction.attributes.number, absent}, of.window = &window, of.kind = signal.kind;
+  of.op = reduction.op, of.arguments = {reduction.attributes.number, absent}, of.window = &window,
+  of.kind = signal.kind;
   const std::uint64_t least = !event && of.needs_cover() ? least_of(window) : 1;
   const auto text = [&](double number) {
-    return number >= 0 && number < static_cast<double>(texts_.size()) ? texts_[static_cast<std::size_t>(number)] : absent;
+    return number >= 0 && number < static_cast<double>(texts_.size()) ? texts_[static_cast<std::size_t>(number)]
+                                                                      : absent;
   };
   for (Slot slot = 0; slot < out.size(); ++slot) {
     if (!reserved(slot) && !topology.exists(signal.owner, slot)) continue;
     const auto member = known->members.find(EarlierAttempts::name(topology, signal.owner, slot));
     if (member == known->members.end()) continue;
     const Slot at = member->second;
-    const std::uint64_t count = event ? (at < known->events.size() ? known->events[at].count : 0) : known->values.count(at);
+    const std::uint64_t count =
+        event ? (at < known->events.size() ? known->events[at].count : 0) : known->values.count(at);
     if (reduction.op == Op::w_count) {
       out[slot] = count > 0 ? static_cast<double>(count) : known->covered[at] ? 0 : absent;
       continue;
@@ -142,15 +149,15 @@ std::vector<double> EarlierViews::column(const View& view, const Node& reduction
     const auto& fields = reduction.op == Op::w_first ? known->events[at].first : known->events[at].last;
     const auto field = std::ranges::find(fields, reduction.attributes.field, [](const auto& one) { return one.first; });
     if (field == fields.end()) continue;
-    const bool textual =
-        std::ranges::any_of(signal.fields, [&](const auto& one) { return one.name == field->first && one.unit == "text"; });
+    const bool textual = std::ranges::any_of(
+        signal.fields, [&](const auto& one) { return one.name == field->first && one.unit == "text"; });
     out[slot] = textual ? text(field->second) : field->second;
   }
   return out;
 }
 
-void EarlierViews::reduce(const Node& reduction, const WindowSpec& window, const SignalDefinition& signal, const Topology& topology,
-                          std::span<double> out) {
+void EarlierViews::reduce(const Node& reduction, const WindowSpec& window, const SignalDefinition& signal,
+                          const Topology& topology, std::span<double> out) {
   std::ranges::fill(out, absent);
   const auto view = std::ranges::find_if(views_, [&](const View& one) { return same_values(one.spec, window); });
   if (view == views_.end()) return;
@@ -163,7 +170,8 @@ void EarlierViews::reduce(const Node& reduction, const WindowSpec& window, const
   if (column == view->columns.end()) {
     constexpr std::size_t most = 64;  // a scripted rule can ask for any number of quantiles
     if (view->columns.size() >= most) view->columns.clear();
-    view->columns.push_back({asked, window.least, reduction.attributes.field, this->column(*view, reduction, window, signal, topology)});
+    view->columns.push_back(
+        {asked, window.least, reduction.attributes.field, this->column(*view, reduction, window, signal, topology)});
     column = std::prev(view->columns.end());
   }
   std::copy_n(column->values.begin(), std::min(column->values.size(), out.size()), out.begin());

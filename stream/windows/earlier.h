@@ -17,16 +17,18 @@
 
 namespace tocsin::stream {
 
-// What the windows over "earlier" hold of the attempts of a job that are over: of samples accumulators, of events their number, the first
-// and the last. By name of member, because slots differ from attempt to attempt.
-// Owned by its Subject. An attempt adds its own when it is over, and the attempts beside and after it read it.
+// What the windows over "earlier" hold of the attempts of a job that are over: of samples accumulators, of events their
+// number, the first and the last. By name of member, because slots differ from attempt to attempt. Owned by its
+// Subject. An attempt adds its own when it is over, and the attempts beside and after it read it.
 class EarlierAttempts {
  public:
   using Fields = std::vector<std::pair<std::string, double>>;  // of an event, by name
   struct MemberEvents {
     std::uint64_t count = 0;
     Fields first, last;
-    static void fields(auto& self, auto& archive) { archive(1, self.count), archive(2, self.first), archive(3, self.last); }
+    static void fields(auto& self, auto& archive) {
+      archive(1, self.count), archive(2, self.first), archive(3, self.last);
+    }
   };
   static constexpr std::size_t most_members = Topology::most_slots;  // of a window: nothing is kept of further ones
   struct Window {
@@ -65,16 +67,16 @@ class EarlierAttempts {
   std::uint32_t count_ = 0;
 };
 
-// A History's windows over "earlier": the columns that it reads change with an attempt that is over, or a new member, and are cached
-// until then.
+// A History's windows over "earlier": the columns that it reads change with an attempt that is over, or a new member,
+// and are cached until then.
 class EarlierViews {
  public:
   void add(WindowSpec spec, std::uint64_t key) { views_.push_back({std::move(spec), key, 0, 0, {}}); }
   [[nodiscard]] std::vector<const WindowSpec*> of(SignalId signal) const;
   [[nodiscard]] std::vector<std::uint64_t> keys() const;
 
-  // From which it reads, the attempt's number of each of its texts, and how many attempts began before this one: nothing is known of them
-  // until all are over. Where there are none, no value came, and that is known.
+  // From which it reads, the attempt's number of each of its texts, and how many attempts began before this one:
+  // nothing is known of them until all are over. Where there are none, no value came, and that is known.
   void read(const EarlierAttempts& earlier, std::vector<double> texts, std::uint32_t before) {
     earlier_ = &earlier, texts_ = std::move(texts), before_ = before;
     ++changes_;

@@ -28,8 +28,8 @@ EarlierAttempts::Fields fields_of(const std::vector<Happening>& events, const Si
 
 }  // namespace
 
-void SignalHistory::add_to(EarlierAttempts& earlier, const WindowSpec& window, const Topology& topology, std::span<const double> zeros,
-                           const TextOf& text) {
+void SignalHistory::add_to(EarlierAttempts& earlier, const WindowSpec& window, const Topology& topology,
+                           std::span<const double> zeros, const TextOf& text) {
   const auto number = [&](double symbol) {
     const auto known = text(symbol);
     return known ? earlier.texts.intern(*known) : absent;
@@ -53,14 +53,15 @@ void SignalHistory::add_to(EarlierAttempts& earlier, const WindowSpec& window, c
   }
   if (values == nullptr && events == nullptr) return;
 
-  auto& kept = earlier.open(EarlierAttempts::key(*definition_, window), values != nullptr ? values->accumulators.demand() : Demand{},
+  auto& kept = earlier.open(EarlierAttempts::key(*definition_, window),
+                            values != nullptr ? values->accumulators.demand() : Demand{},
                             definition_->kind == SignalKind::counter);
   const std::size_t members = topology.size(definition_->owner);
   for (Slot slot = 0; slot < members; ++slot) {
     const bool reserved = definition_->owner == Level::rank && slot == reserved_slot;
     if (!reserved && !topology.exists(definition_->owner, slot)) continue;
-    const bool any =
-        values != nullptr ? values->accumulators.count(slot) > 0 : slot < events->members.size() && events->members[slot].count > 0;
+    const bool any = values != nullptr ? values->accumulators.count(slot) > 0
+                                       : slot < events->members.size() && events->members[slot].count > 0;
     if (!any && reserved) continue;
     const Slot at = kept.slot(EarlierAttempts::name(topology, definition_->owner, slot));
     if (at == no_slot) continue;
@@ -69,7 +70,8 @@ void SignalHistory::add_to(EarlierAttempts& earlier, const WindowSpec& window, c
       continue;
     }
     if (values != nullptr) {
-      kept.values.append(at, values->accumulators, slot, definition_->textual() ? number : std::function<double(double)>{});
+      kept.values.append(at, values->accumulators, slot,
+                         definition_->textual() ? number : std::function<double(double)>{});
       continue;
     }
     if (kept.events.size() <= at) kept.events.resize(at + std::size_t{1});
@@ -81,7 +83,8 @@ void SignalHistory::add_to(EarlierAttempts& earlier, const WindowSpec& window, c
   }
 }
 
-void History::add_to(EarlierAttempts& earlier, Time start, Time end, const SourceCoverage& coverage, const TextOf& text) {
+void History::add_to(EarlierAttempts& earlier, Time start, Time end, const SourceCoverage& coverage,
+                     const TextOf& text) {
   State& s = *state_;
   earlier.counted();
   for (const std::uint32_t id : s.kept) {

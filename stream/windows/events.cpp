@@ -22,16 +22,16 @@ void save_events(Writer& out, Tag tag, const auto& events) {
     for (const auto& [name, value] : event.fields) names.push_back(name), values.push_back(value);
   }
   out.object(tag, [&](Writer& object) {
-    object.columns(1, events, &Happening::at, &Happening::arrival, &Happening::slot, &Happening::sequence, &Happening::producer,
-                   &Happening::number);
+    object.columns(1, events, &Happening::at, &Happening::arrival, &Happening::slot, &Happening::sequence,
+                   &Happening::producer, &Happening::number);
     object(2, counts), object(3, names), object(4, values);
   });
 }
 
 void load_events(Reader& in, Tag tag, auto& events) {
   in.object(tag, [&](Reader& object) {
-    object.columns(1, events, &Happening::at, &Happening::arrival, &Happening::slot, &Happening::sequence, &Happening::producer,
-                   &Happening::number);
+    object.columns(1, events, &Happening::at, &Happening::arrival, &Happening::slot, &Happening::sequence,
+                   &Happening::producer, &Happening::number);
     const auto counts = object.get<std::vector<std::uint32_t>>(2), names = object.get<std::vector<std::uint32_t>>(3);
     const auto values = object.get<std::vector<double>>(4);
     std::size_t field = 0, event = 0;
@@ -41,13 +41,15 @@ void load_events(Reader& in, Tag tag, auto& events) {
     if (!std::all_of(events.begin(), events.end(), [](const Happening& of) { return of.slot < Topology::most_slots; }))
       return events.clear(), object.fail("an event is of a member that cannot be");
     for (Happening& of : events)
-      for (const std::size_t end = field + counts[event++]; field < end; ++field) of.fields.emplace_back(names[field], values[field]);
+      for (const std::size_t end = field + counts[event++]; field < end; ++field)
+        of.fields.emplace_back(names[field], values[field]);
   });
 }
 
 }  // namespace
 
-EventFilters::EventFilters(const std::vector<EventFilter>& filters, std::vector<std::string>& names, const SymbolOf& symbol)
+EventFilters::EventFilters(const std::vector<EventFilter>& filters, std::vector<std::string>& names,
+                           const SymbolOf& symbol)
     : symbol_(&symbol) {
   for (const EventFilter& filter : filters) {
     Filter made{number_of(names, filter.field), filter.keep, {}, {}, {}};
@@ -69,7 +71,9 @@ bool EventFilters::pass(const Happening& event) const {
       filter.texts.erase(filter.texts.begin() + static_cast<std::ptrdiff_t>(i));
     }
     const double value = event.field(filter.field);
-    const auto in = [value](const std::vector<double>& list) { return std::find(list.begin(), list.end(), value) != list.end(); };
+    const auto in = [value](const std::vector<double>& list) {
+      return std::find(list.begin(), list.end(), value) != list.end();
+    };
     if ((in(filter.numbers) || in(filter.symbols)) != filter.keep) return false;
   }
   return true;
@@ -93,8 +97,8 @@ const Happening* Events::number(std::uint64_t n) const noexcept {
   return n < base_ || n >= base_ + log_.size() ? nullptr : &log_[static_cast<std::size_t>(n - base_)];
 }
 
-bool Events::add(Slot slot, Time time, std::span<const std::pair<std::string_view, double>> fields, Time arrival, const RecordOrder& order,
-                 Time clock) {
+bool Events::add(Slot slot, Time time, std::span<const std::pair<std::string_view, double>> fields, Time arrival,
+                 const RecordOrder& order, Time clock) {
   constexpr std::size_t most_names = 1024;  // of fields: further ones are dropped
   const bool late = clock != long_ago && clock >= time + lateness_;
   Happening event{late ? clock : time, arrival, slot, order.number, order.producer, order.sequence, {}};
@@ -192,7 +196,8 @@ double Events::reduce(const EventView& view, Slot slot, Op op, std::uint32_t fie
   const MemberEvents& member = slot < view.members.size() ? view.members[slot] : none;
   if (op == Op::w_count) return static_cast<double>(member.count);
   if (member.count == 0) return op == Op::w_repeats || op == Op::w_distinct ? 0 : absent;
-  if (op == Op::w_distinct && member.count != member.numbers.size()) return measured_nan;  // some are no longer retained
+  if (op == Op::w_distinct && member.count != member.numbers.size())
+    return measured_nan;  // some are no longer retained
   const bool attempt = view.spec.accumulated();
   if (op == Op::w_first || op == Op::w_last) {
     if (attempt) return (op == Op::w_first ? member.first : member.last).front().field(field);
@@ -227,11 +232,13 @@ void Events::last_arrivals(const EventView& view, Time from, Time now, std::vect
   for (Slot slot = 0; slot < std::min(last.size(), view.members.size()); ++slot) {
     const MemberEvents& member = view.members[slot];
     if (attempt && member.last_arrival < now) last[slot] = std::max(last[slot], member.last_arrival);
-    if (!attempt && !member.let_go.empty() && !member.last.empty() && member.last.front().at > from && member.last.front().arrival < now)
+    if (!attempt && !member.let_go.empty() && !member.last.empty() && member.last.front().at > from &&
+        member.last.front().arrival < now)
       last[slot] = std::max(last[slot], member.last.front().arrival);
     for (const std::uint64_t n : member.numbers) {
       const Happening* event = attempt ? nullptr : number(n);
-      if (event != nullptr && event->at > from && event->arrival < now) last[slot] = std::max(last[slot], event->arrival);
+      if (event != nullptr && event->at > from && event->arrival < now)
+        last[slot] = std::max(last[slot], event->arrival);
     }
   }
   for (std::uint64_t n = std::max(view.cursor, base_); n < base_ + log_.size(); ++n) see(*number(n));
@@ -316,6 +323,8 @@ void Events::adopt(Events& old) {
   }
 }
 
-std::size_t Events::retained_bytes() const noexcept { return (log_.size() + pending_.size()) * (sizeof(Happening) + 32); }
+std::size_t Events::retained_bytes() const noexcept {
+  return (log_.size() + pending_.size()) * (sizeof(Happening) + 32);
+}
 
 }  // namespace tocsin::stream

@@ -60,11 +60,12 @@ struct MemberEvents {
     Time at;
     std::uint64_t count;
   };
-  std::deque<LetGo> let_go;            // of events in the window that are no longer retained; not of the attempt
-  std::deque<std::uint64_t> numbers;   // of those that are retained, counted from the attempt's start
-  std::uint64_t count = 0;             // of both; of the attempt: of all
-  Time last_arrival = long_ago;        // of the attempt
-  std::vector<Happening> first, last;  // of the attempt, at most one each; `last` also of a window whose newest event is no longer retained
+  std::deque<LetGo> let_go;           // of events in the window that are no longer retained; not of the attempt
+  std::deque<std::uint64_t> numbers;  // of those that are retained, counted from the attempt's start
+  std::uint64_t count = 0;            // of both; of the attempt: of all
+  Time last_arrival = long_ago;       // of the attempt
+  std::vector<Happening> first,
+      last;  // of the attempt, at most one each; `last` also of a window whose newest event is no longer retained
 };
 
 // One window of a signal's events with its filters, as of the T that it was advanced to.
@@ -76,9 +77,9 @@ struct EventView {
   Time from = long_ago;  // events at or before it have left
 };
 
-// The events of one signal: retains the newest 4,096 of "attempt", and the newest 65,536 of all other windows together. Beyond that,
-// count, last and age stay exact, and `first` of "attempt". Repeats counts the retained events; `first` of a window, and any count of a
-// window that was not declared, are unknown. Owned by its signal's History entry.
+// The events of one signal: retains the newest 4,096 of "attempt", and the newest 65,536 of all other windows together.
+// Beyond that, count, last and age stay exact, and `first` of "attempt". Repeats counts the retained events; `first` of
+// a window, and any count of a window that was not declared, are unknown. Owned by its signal's History entry.
 class Events {
  public:
   static constexpr std::size_t most_of_attempt = 4096;
@@ -89,8 +90,8 @@ class Events {
 
   void add_view(const WindowSpec& spec);
   // False: it came too late for its own time.
-  bool add(Slot slot, Time time, std::span<const std::pair<std::string_view, double>> fields, Time arrival, const RecordOrder& order,
-           Time clock);
+  bool add(Slot slot, Time time, std::span<const std::pair<std::string_view, double>> fields, Time arrival,
+           const RecordOrder& order, Time clock);
   [[nodiscard]] Time next_due() const noexcept { return pending_.empty() ? never : pending_.first().at + lateness_; }
   template <class OnApplied>
   void apply(Time clock, OnApplied&& on_applied) {
@@ -114,7 +115,8 @@ class Events {
 
   // Count, first, last and repeats of a member; absent if there is none (of a count: 0).
   [[nodiscard]] double reduce(const EventView& view, Slot slot, Op op, std::uint32_t field) const;
-  // The last arrival before `now` of an event after `from` that passes the filters, pending ones included. long_ago: none.
+  // The last arrival before `now` of an event after `from` that passes the filters, pending ones included. long_ago:
+  // none.
   void last_arrivals(const EventView& view, Time from, Time now, std::vector<Time>& last) const;
   [[nodiscard]] std::uint32_t field(std::string_view name);
 

@@ -21,7 +21,8 @@ void History::State::begin(const Graph& graph, std::span<const NodeId> reduction
   const auto ask = [&](const WindowSpec& window) -> Asked* {
     if (index(window.signal) >= asked.size()) return nullptr;
     auto& list = asked[index(window.signal)];
-    const auto known = std::find_if(list.begin(), list.end(), [&](const Asked& a) { return same_values(a.window, window); });
+    const auto known =
+        std::find_if(list.begin(), list.end(), [&](const Asked& a) { return same_values(a.window, window); });
     return known != list.end() ? &*known : &list.emplace_back(Asked{window, {}, false});
   };
   for (const NodeId id : windows)
@@ -43,7 +44,8 @@ void History::State::begin(const Graph& graph, std::span<const NodeId> reduction
     for (Asked& need : asked[id])
       if (!need.declared) need.demand.add_all();
     for (const Asked& need : asked[id])
-      if (need.window.span == WindowSpec::Span::earlier) earlier.add(need.window, EarlierAttempts::key(table.all()[id], need.window));
+      if (need.window.span == WindowSpec::Span::earlier)
+        earlier.add(need.window, EarlierAttempts::key(table.all()[id], need.window));
     if (!asked[id].empty()) retain(id, std::move(asked[id]));
   }
   const auto steps = table.find("step"), gaps = table.find("step_gap");
@@ -62,8 +64,8 @@ void History::State::begin(const Graph& graph, std::span<const NodeId> reduction
 }
 
 // `nothing`: no member has anything in the window, and `out` was not written.
-bool History::State::fill_zeros(const SignalHistory& signal, bool nothing, Time from, Time to, const SourceCoverage& sources,
-                                std::span<double> out) {
+bool History::State::fill_zeros(const SignalHistory& signal, bool nothing, Time from, Time to,
+                                const SourceCoverage& sources, std::span<double> out) {
   const SignalDefinition& definition = signal.definition();
   const auto [none, constant] = zeros.over(definition, from, to, sources, topology);
   const bool reserved = definition.owner == Level::rank;
@@ -74,8 +76,8 @@ bool History::State::fill_zeros(const SignalHistory& signal, bool nothing, Time 
   return false;
 }
 
-History::History(const Graph& graph, std::span<const NodeId> reductions, std::span<const NodeId> windows, const Topology& topology,
-                 std::function<double(std::string_view)> symbol, std::span<const NodeId> open)
+History::History(const Graph& graph, std::span<const NodeId> reductions, std::span<const NodeId> windows,
+                 const Topology& topology, std::function<double(std::string_view)> symbol, std::span<const NodeId> open)
     : state_(std::make_unique<State>(graph.signals(), topology, std::move(symbol))) {
   state_->begin(graph, reductions, windows, open);
 }
@@ -118,8 +120,8 @@ void History::end(Time end) noexcept {
   for (const std::uint32_t id : state_->kept) state_->signals[id]->end(end);
 }
 
-bool History::reduce(const Node& reduction, const WindowSpec& window, Column other, const Moment& moment, const SourceCoverage& coverage,
-                     std::span<double> out) {
+bool History::reduce(const Node& reduction, const WindowSpec& window, Column other, const Moment& moment,
+                     const SourceCoverage& coverage, std::span<double> out) {
   State& s = *state_;
   SignalHistory* signal = s.find(window.signal);
   if (signal == nullptr || out.empty()) return is_constant(out, absent, absent);
@@ -131,7 +133,8 @@ bool History::reduce(const Node& reduction, const WindowSpec& window, Column oth
   s.see_early(moment.now);
   s.attempt_start = moment.attempt_start;
   // Rules that run after the end see everything that was applied, late records included.
-  const bool at_end = moment.attempt_end != never && moment.now == moment.attempt_end && moment.tick >= moment.attempt_end;
+  const bool at_end =
+      moment.attempt_end != never && moment.now == moment.attempt_end && moment.tick >= moment.attempt_end;
   const Time applied_to = at_end ? never : moment.tick;
 
   if (reduction.op == Op::w_age) return s.ages.reduce(*signal, window, moment, applied_to, coverage, s.topology, out);
@@ -142,7 +145,8 @@ bool History::reduce(const Node& reduction, const WindowSpec& window, Column oth
   }
   const auto found = signal->reduce(reduction, window, other, moment.tick, applied_to, moment.attempt_start, out);
   const bool rate = definition.kind == SignalKind::event && reduction.op == Op::w_rate;
-  const bool counts = reduction.op == Op::w_count || reduction.op == Op::w_repeats || reduction.op == Op::w_distinct || rate;
+  const bool counts =
+      reduction.op == Op::w_count || reduction.op == Op::w_repeats || reduction.op == Op::w_distinct || rate;
   if (found == SignalHistory::Found::not_retained) return is_constant(out, absent, absent);
   const bool nothing = found == SignalHistory::Found::nothing;
   if (!counts) return nothing && is_constant(out, absent, absent);
@@ -159,8 +163,8 @@ bool History::reduce(const Node& reduction, const WindowSpec& window, Column oth
 namespace {
 // Whether retained values keep their meaning.
 bool same_definition(const SignalDefinition& a, const SignalDefinition& b) {
-  return a.name == b.name && a.kind == b.kind && a.unit == b.unit && a.owner == b.owner && a.row == b.row && a.lateness == b.lateness &&
-         a.points == b.points && a.source == b.source;
+  return a.name == b.name && a.kind == b.kind && a.unit == b.unit && a.owner == b.owner && a.row == b.row &&
+         a.lateness == b.lateness && a.points == b.points && a.source == b.source;
 }
 }  // namespace
 
@@ -198,27 +202,31 @@ void History::save(Writer& out) const {
   const State& s = *state_;
   out(1, s.clock), out(2, s.attempt_start);
   out.columns(3, s.early, &EarlyArrival::arrival, &EarlyArrival::signal, &EarlyArrival::slot, &EarlyArrival::value);
-  out.list(4, s.kept, [&](Writer& kept, std::uint32_t id) { kept(1, s.table.all()[id].name), kept(2, *s.signals[id]); });
+  out.list(4, s.kept,
+           [&](Writer& kept, std::uint32_t id) { kept(1, s.table.all()[id].name), kept(2, *s.signals[id]); });
 }
 
 Result<void> History::load(Reader& in) {
   State& s = *state_;
   in(1, s.clock), in(2, s.attempt_start);
   in.columns(3, s.early, &EarlyArrival::arrival, &EarlyArrival::signal, &EarlyArrival::slot, &EarlyArrival::value);
-  std::erase_if(s.early, [&](const EarlyArrival& a) { return a.signal >= s.signals.size() || a.slot >= Topology::most_slots; });
+  std::erase_if(s.early,
+                [&](const EarlyArrival& a) { return a.signal >= s.signals.size() || a.slot >= Topology::most_slots; });
   s.find_earliest();
   std::size_t loaded = 0;
   in.list(4, [&](Reader& kept) {
     const auto name = kept.get<std::string>(1);
-    const auto same = std::find_if(s.kept.begin(), s.kept.end(), [&](std::uint32_t id) { return s.table.all()[id].name == name; });
+    const auto same =
+        std::find_if(s.kept.begin(), s.kept.end(), [&](std::uint32_t id) { return s.table.all()[id].name == name; });
     if (same == s.kept.end())
-      return kept.fail(
-          Error{Errc::malformed, "the snapshot retains '" + name + "', which this pack does not: load it with the pack that it names"});
+      return kept.fail(Error{Errc::malformed, "the snapshot retains '" + name +
+                                                  "', which this pack does not: load it with the pack that it names"});
     kept(2, *s.signals[*same]);
     ++loaded;
   });
   if (loaded != s.kept.size())
-    in.fail(Error{Errc::malformed, "the snapshot retains the signals of another pack: load it with the pack that it names"});
+    in.fail(Error{Errc::malformed,
+                  "the snapshot retains the signals of another pack: load it with the pack that it names"});
   s.find_due();
   return in.status();
 }

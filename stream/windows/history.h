@@ -22,8 +22,8 @@ class Accumulators;
 class EarlierAttempts;
 class PointsView;
 
-// A point or an event when it enters the windows; it can trigger a record tick. `at` is its T: its own time if it was reordered in
-// time, the clock if it came too late.
+// A point or an event when it enters the windows; it can trigger a record tick. `at` is its T: its own time if it was
+// reordered in time, the clock if it came too late.
 struct Applied {
   SignalId signal;
   Slot slot;
@@ -51,35 +51,36 @@ struct PackOrder {
   auto operator<=>(const PackOrder&) const = default;
 };
 
-// What one attempt retains of the signals in its pack's windows, only as long as needed: open rows, closed rows, panes, points, events,
-// accumulators since the start, and order statistics that are maintained incrementally. Reductions read it as of a tick: what closed or
-// was applied after T is invisible to them.
-// Owned by its Attempt. Reports what is applied, and knows no rules.
+// What one attempt retains of the signals in its pack's windows, only as long as needed: open rows, closed rows, panes,
+// points, events, accumulators since the start, and order statistics that are maintained incrementally. Reductions read
+// it as of a tick: what closed or was applied after T is invisible to them. Owned by its Attempt. Reports what is
+// applied, and knows no rules.
 class History {
  public:
-  // `reductions` are the graph's nodes that reduce windows (Op w_*): they decide what is retained and which order statistics are
-  // maintained incrementally. Scripted rules can ask any reduction of their windows (`open`): one that is not maintained is computed from
-  // the retained values, with the same result.
-  // `symbol` gives the number of a text in a filter, absent if no record contains it.
-  History(const Graph& graph, std::span<const NodeId> reductions, std::span<const NodeId> windows, const Topology& topology,
-          std::function<double(std::string_view)> symbol = {}, std::span<const NodeId> open = {});
+  // `reductions` are the graph's nodes that reduce windows (Op w_*): they decide what is retained and which order
+  // statistics are maintained incrementally. Scripted rules can ask any reduction of their windows (`open`): one that
+  // is not maintained is computed from the retained values, with the same result. `symbol` gives the number of a text
+  // in a filter, absent if no record contains it.
+  History(const Graph& graph, std::span<const NodeId> reductions, std::span<const NodeId> windows,
+          const Topology& topology, std::function<double(std::string_view)> symbol = {},
+          std::span<const NodeId> open = {});
   ~History();
   History(History&&) noexcept;
 
   [[nodiscard]] bool wants(SignalId signal) const noexcept;
 
   enum class Write : std::uint8_t { taken, late, unwanted };
-  // `time` is min(event time, arrival), corrected by the caller. A late sample is not merged, but proves liveness. `step` is the step of a
-  // job-owned value (loss): one value per step is kept, that of the lowest reporting rank.
+  // `time` is min(event time, arrival), corrected by the caller. A late sample is not merged, but proves liveness.
+  // `step` is the step of a job-owned value (loss): one value per step is kept, that of the lowest reporting rank.
   // `order`: of points, that of the first value; the others follow it.
-  Write sample(SignalId signal, Slot slot, Time time, double value, Time arrival, const RecordOrder& order, double step = absent,
-               Slot reporter = reserved_slot);
-  // The same for one signal of many members at one time and arrival: the hot path. slots and values have the same length, and no value is
-  // absent. Not for points of the job, which belong to a step. Returns how many were late.
-  std::size_t samples(SignalId signal, std::span<const Slot> slots, Time time, std::span<const float> values, Time arrival,
-                      const RecordOrder& order);
-  std::size_t samples(SignalId signal, std::span<const Slot> slots, Time time, std::span<const double> values, Time arrival,
-                      const RecordOrder& order);
+  Write sample(SignalId signal, Slot slot, Time time, double value, Time arrival, const RecordOrder& order,
+               double step = absent, Slot reporter = reserved_slot);
+  // The same for one signal of many members at one time and arrival: the hot path. slots and values have the same
+  // length, and no value is absent. Not for points of the job, which belong to a step. Returns how many were late.
+  std::size_t samples(SignalId signal, std::span<const Slot> slots, Time time, std::span<const float> values,
+                      Time arrival, const RecordOrder& order);
+  std::size_t samples(SignalId signal, std::span<const Slot> slots, Time time, std::span<const double> values,
+                      Time arrival, const RecordOrder& order);
   // One member's values of many signals at one time and arrival, none of them absent.
   struct Value {
     SignalId signal;
@@ -87,29 +88,31 @@ class History {
     float value;
   };
   std::size_t samples(std::span<const Value> values, Time time, Time arrival, const RecordOrder& order);
-  Write event(SignalId signal, Slot slot, Time time, std::span<const EventField> fields, Time arrival, const RecordOrder& order);
+  Write event(SignalId signal, Slot slot, Time time, std::span<const EventField> fields, Time arrival,
+              const RecordOrder& order);
   // Any record of these members: `any` ages from it.
   void alive(Level level, Slot slot, Time arrival) { alive(level, std::span{&slot, 1}, arrival); }
   void alive(Level level, std::span<const Slot> slots, Time arrival);
 
   // The earliest clock at which a row closes or a record is applied; never: nothing is pending.
   [[nodiscard]] Time next_due() const noexcept;
-  // Closes rows and applies points and events that are due at `clock`, in the order of SEMANTICS, and reports each that was applied.
-  // Call it at each instant at which something is due (next_due), before the ticks of that instant and after all earlier ones: windows
-  // then drop what no later tick can see. Costs nothing if nothing is due.
+  // Closes rows and applies points and events that are due at `clock`, in the order of SEMANTICS, and reports each that
+  // was applied. Call it at each instant at which something is due (next_due), before the ticks of that instant and
+  // after all earlier ones: windows then drop what no later tick can see. Costs nothing if nothing is due.
   void settle(Time clock, const std::function<void(const Applied&)>& applied);
   // Moves the clock if nothing is due.
   void pass(Time clock);
   // E is known: what the ticks at E use is retained until they have run, whatever comes later.
   void end(Time end) noexcept;
 
-  // A reduction of a window at `moment`. `other` is the column of w_time_to. True: all members but the first (of ranks, the reserved one)
-  // are constant, and only the first two values were written.
-  bool reduce(const Node& reduction, const WindowSpec& window, Column other, const Moment& moment, const SourceCoverage& coverage,
-              std::span<double> out);
+  // A reduction of a window at `moment`. `other` is the column of w_time_to. True: all members but the first (of ranks,
+  // the reserved one) are constant, and only the first two values were written.
+  bool reduce(const Node& reduction, const WindowSpec& window, Column other, const Moment& moment,
+              const SourceCoverage& coverage, std::span<double> out);
 
   // ---- windows over "earlier": the attempts before.
-  // They read `earlier` from now on; `texts` has the number of each of its texts here, and `before` attempts began before this one.
+  // They read `earlier` from now on; `texts` has the number of each of its texts here, and `before` attempts began
+  // before this one.
   void read_earlier(const EarlierAttempts& earlier, std::vector<double> texts, std::uint32_t before);
   // The keys of those windows.
   [[nodiscard]] std::vector<std::uint64_t> earlier_keys() const;

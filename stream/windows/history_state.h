@@ -64,13 +64,16 @@ struct History::State {
   void retain(std::uint32_t id, std::vector<Asked> windows) {
     signals[id] = std::make_unique<SignalHistory>(table.all()[id], std::move(windows), symbol, scratch);
   }
-  void begin(const Graph& graph, std::span<const NodeId> reductions, std::span<const NodeId> windows, std::span<const NodeId> open);
+  void begin(const Graph& graph, std::span<const NodeId> reductions, std::span<const NodeId> windows,
+             std::span<const NodeId> open);
 
   // The clock for a record: it may have moved on to the record while nothing was due.
   [[nodiscard]] Time now(Time arrival) const noexcept { return std::max(backfilling ? backfilled_to : clock, arrival); }
 
   // A tick may see what arrived then.
-  [[nodiscard]] bool reached(Time arrival) const noexcept { return !backfilling && (arrival <= clock || clock == long_ago); }
+  [[nodiscard]] bool reached(Time arrival) const noexcept {
+    return !backfilling && (arrival <= clock || clock == long_ago);
+  }
 
   // ---- arrivals
   void arrive(std::uint32_t id, Slot slot, Time arrival, double value) {
@@ -81,10 +84,13 @@ struct History::State {
   // Processes those before `now`, in order.
   void see_early(Time now) {
     if (earliest >= now) return;
-    const auto seen = std::stable_partition(early.begin(), early.end(), [now](const EarlyArrival& a) { return a.arrival < now; });
-    std::stable_sort(early.begin(), seen, [](const EarlyArrival& a, const EarlyArrival& b) { return a.arrival < b.arrival; });
+    const auto seen =
+        std::stable_partition(early.begin(), early.end(), [now](const EarlyArrival& a) { return a.arrival < now; });
+    std::stable_sort(early.begin(), seen,
+                     [](const EarlyArrival& a, const EarlyArrival& b) { return a.arrival < b.arrival; });
     for (auto a = early.begin(); a != seen; ++a)
-      if (signals[a->signal]) signals[a->signal]->arrivals.note(a->slot, a->arrival, a->value, members(*signals[a->signal], a->slot));
+      if (signals[a->signal])
+        signals[a->signal]->arrivals.note(a->slot, a->arrival, a->value, members(*signals[a->signal], a->slot));
     early.erase(early.begin(), seen);
     find_earliest();
   }
@@ -94,15 +100,18 @@ struct History::State {
     for (const EarlyArrival& a : early) earliest = std::min(earliest, a.arrival);
   }
 
-  // The short path of samples whose arrival the clock has reached: of signals that have rows of floats and nothing else, of members that
-  // are known, in the row of the signal's sample before. Stops at the first that is not so; returns how many were written.
+  // The short path of samples whose arrival the clock has reached: of signals that have rows of floats and nothing
+  // else, of members that are known, in the row of the signal's sample before. Stops at the first that is not so;
+  // returns how many were written.
   [[gnu::always_inline]] std::size_t write_recent(std::span<const Value> values, Time time, Time arrival) {
     const Time at = now(arrival);
     std::size_t written = 0;
     for (const auto& [id, slot, value] : values) {
       if (static_cast<std::size_t>(id) >= plain.size()) break;
       const SignalHistory::Plain& signal = plain[static_cast<std::size_t>(id)];
-      if (signal.rows == nullptr || slot >= signal.arrivals->members() || !signal.rows->write_recent(slot, time, at, value)) break;
+      if (signal.rows == nullptr || slot >= signal.arrivals->members() ||
+          !signal.rows->write_recent(slot, time, at, value))
+        break;
       signal.arrivals->note_again(slot, arrival);
       ++written;
     }
@@ -130,7 +139,8 @@ struct History::State {
     return late;
   }
 
-  // The engine's own signal: the time between two arrivals at which `step` changed. The first change of an attempt has no interval.
+  // The engine's own signal: the time between two arrivals at which `step` changed. The first change of an attempt has
+  // no interval.
   std::optional<double> gap_before(Slot slot, double value, Time arrival) {
     if (!is_number(value)) return std::nullopt;
     SignalHistory& steps = *signals[*step];
@@ -170,7 +180,8 @@ struct History::State {
                       const RecordOrder& order);
 
   // ---- reading
-  bool fill_zeros(const SignalHistory& signal, bool nothing, Time from, Time to, const SourceCoverage& coverage, std::span<double> out);
+  bool fill_zeros(const SignalHistory& signal, bool nothing, Time from, Time to, const SourceCoverage& coverage,
+                  std::span<double> out);
 };
 
 }  // namespace tocsin::stream

@@ -3,8 +3,8 @@
 
 namespace tocsin::stream {
 
-History::Write History::sample(SignalId id, Slot slot, Time time, double value, Time arrival, const RecordOrder& order, double step,
-                               Slot reporter) {
+History::Write History::sample(SignalId id, Slot slot, Time time, double value, Time arrival, const RecordOrder& order,
+                               double step, Slot reporter) {
   SignalHistory* signal = state_->find(id);
   const auto number = static_cast<std::uint32_t>(id);
   if (signal == nullptr || is_absent(value)) return Write::unwanted;
@@ -15,16 +15,18 @@ History::Write History::sample(SignalId id, Slot slot, Time time, double value, 
   if (signal->definition().kind == SignalKind::event || state_->made_here(number, slot)) return Write::unwanted;
   if (state_->backfilling && state_->backfilled_under < signal->taken_since) return Write::taken;
   if (!signal->counts_points() || signal->definition().owner != Level::job) step = absent;
-  if (number == state_->step && !state_->backfilling) state_->note_steps<double>({&slot, 1}, {&value, 1}, arrival, order);
-  return state_->write(number, {time, slot, reporter, order.producer, order.sequence, order.number, false, value, step}, time, arrival);
+  if (number == state_->step && !state_->backfilling)
+    state_->note_steps<double>({&slot, 1}, {&value, 1}, arrival, order);
+  return state_->write(number, {time, slot, reporter, order.producer, order.sequence, order.number, false, value, step},
+                       time, arrival);
 }
 
-std::size_t History::samples(SignalId id, std::span<const Slot> slots, Time time, std::span<const float> values, Time arrival,
-                             const RecordOrder& order) {
+std::size_t History::samples(SignalId id, std::span<const Slot> slots, Time time, std::span<const float> values,
+                             Time arrival, const RecordOrder& order) {
   return state_->samples(id, slots, time, values, arrival, order);
 }
-std::size_t History::samples(SignalId id, std::span<const Slot> slots, Time time, std::span<const double> values, Time arrival,
-                             const RecordOrder& order) {
+std::size_t History::samples(SignalId id, std::span<const Slot> slots, Time time, std::span<const double> values,
+                             Time arrival, const RecordOrder& order) {
   return state_->samples(id, slots, time, values, arrival, order);
 }
 
@@ -42,8 +44,8 @@ std::size_t History::samples(std::span<const Value> values, Time time, Time arri
 }
 
 template <class V>
-std::size_t History::State::samples(SignalId id, std::span<const Slot> slots, Time time, std::span<const V> values, Time arrival,
-                                    const RecordOrder& order) {
+std::size_t History::State::samples(SignalId id, std::span<const Slot> slots, Time time, std::span<const V> values,
+                                    Time arrival, const RecordOrder& order) {
   const SignalHistory* signal = find(id);
   if (signal == nullptr || signal->definition().kind == SignalKind::event) return 0;
   if (backfilling && backfilled_under < signal->taken_since) return 0;
@@ -53,7 +55,8 @@ std::size_t History::State::samples(SignalId id, std::span<const Slot> slots, Ti
   if (number != gap) return write(number, slots, time, values, arrival, order);
   std::size_t late = 0;  // if the engine makes the signal, a producer's samples are ignored
   for (std::size_t i = 0; i < slots.size(); ++i)
-    if (!made_here(number, slots[i])) late += write(number, slots.subspan(i, 1), time, values.subspan(i, 1), arrival, order.after(i));
+    if (!made_here(number, slots[i]))
+      late += write(number, slots.subspan(i, 1), time, values.subspan(i, 1), arrival, order.after(i));
   return late;
 }
 
@@ -77,7 +80,8 @@ void History::alive(Level level, std::span<const Slot> slots, Time arrival) {
   for (const std::uint32_t id : s.coverage) {
     if (s.table.all()[id].owner != level) continue;
     if (arrival <= s.clock || s.clock == long_ago)
-      s.signals[id]->arrivals.note(slots, arrival, s.members(*s.signals[id], *std::max_element(slots.begin(), slots.end())));
+      s.signals[id]->arrivals.note(slots, arrival,
+                                   s.members(*s.signals[id], *std::max_element(slots.begin(), slots.end())));
     else
       for (const Slot slot : slots) s.arrive(id, slot, arrival, 0);
   }

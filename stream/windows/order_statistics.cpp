@@ -44,7 +44,8 @@ void Histogram::add(double number) {
   max_ = count_ == 0 ? number : std::max(max_, number);
   ++count_;
   const std::uint32_t key = key_of(number);
-  const auto place = std::lower_bound(bins_.begin(), bins_.end(), key, [](const Bin& bin, std::uint32_t k) { return bin.key < k; });
+  const auto place =
+      std::lower_bound(bins_.begin(), bins_.end(), key, [](const Bin& bin, std::uint32_t k) { return bin.key < k; });
   if (place != bins_.end() && place->key == key) ++place->count;
   else bins_.insert(place, Bin{key, 1});
 }

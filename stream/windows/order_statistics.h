@@ -14,8 +14,8 @@
 
 namespace tocsin::stream {
 
-// Of ascending numbers; absent if there is none. The same functions serve values that are maintained sorted and values that are sorted
-// on demand, so both give the same bits.
+// Of ascending numbers; absent if there is none. The same functions serve values that are maintained sorted and values
+// that are sorted on demand, so both give the same bits.
 template <class T>
 [[nodiscard]] double median_of_sorted(std::span<const T> sorted) noexcept {
   const std::size_t n = sorted.size();
@@ -39,8 +39,8 @@ template <class T>
   return low == high ? low : canonical(low + (place - static_cast<double>(below)) * (high - low));
 }
 
-// The median of the distances to the median, not scaled. On both sides of the median distances already ascend: bisection finds how many
-// of the nearest are on the left.
+// The median of the distances to the median, not scaled. On both sides of the median distances already ascend:
+// bisection finds how many of the nearest are on the left.
 template <class T>
 [[nodiscard]] double mad_of_sorted(std::span<const T> sorted) noexcept {
   const std::size_t n = sorted.size();
@@ -61,12 +61,15 @@ template <class T>
   const double a = low > 0 ? left(low - 1) : -1, b = from_right > 0 ? right(from_right - 1) : -1;
   const double distance = std::max(a, b);
   if (n % 2 == 1) return distance;
-  const double previous = a >= b ? std::max(low > 1 ? left(low - 2) : 0, b) : std::max(a, from_right > 1 ? right(from_right - 2) : 0);
+  const double previous =
+      a >= b ? std::max(low > 1 ? left(low - 2) : 0, b) : std::max(a, from_right > 1 ? right(from_right - 2) : 0);
   return previous == distance ? distance : (previous + distance) / 2;
 }
 
 // The reductions that sorted numbers answer.
-[[nodiscard]] constexpr bool orders(Op op) noexcept { return op == Op::w_median || op == Op::w_quantile || op == Op::w_mad; }
+[[nodiscard]] constexpr bool orders(Op op) noexcept {
+  return op == Op::w_median || op == Op::w_quantile || op == Op::w_mad;
+}
 template <class T>
 [[nodiscard]] double order_statistic(Op op, std::span<const T> sorted, double q) noexcept {
   if (op == Op::w_quantile) return quantile_of_sorted(sorted, q);
@@ -115,7 +118,8 @@ class SortedColumns {
       run[to] = entering + T{0};
     }
   }
-  // Brings the numbers of a member that is soon changed into the cache: a search without branches waits for each one that it reads.
+  // Brings the numbers of a member that is soon changed into the cache: a search without branches waits for each one
+  // that it reads.
   void prefetch(std::size_t slot) const noexcept {
     if (slot >= counts_.size()) return;
     const T* const run = data_.data() + slot * capacity_;
@@ -165,8 +169,8 @@ class SortedColumns {
   std::vector<std::uint32_t> counts_;
 };
 
-// Counts of numbers in bins of less than 1 %: sign, exponent and 7 bits of mantissa. The middle of a bin stands for its numbers, limited
-// to the smallest and the greatest number seen.
+// Counts of numbers in bins of less than 1 %: sign, exponent and 7 bits of mantissa. The middle of a bin stands for its
+// numbers, limited to the smallest and the greatest number seen.
 class Histogram {
  public:
   void add(double number);

@@ -16,9 +16,9 @@ namespace tocsin::stream {
 // Up to which append time each log has been read, from watermarks: by topic and partition.
 using Watermarks = std::map<std::string, Time, std::less<>>;
 
-// The logs that a job's records were re-keyed from, and how far each has been read. The job's clock is the least of them. The clock does
-// not wait for an origin that is more than two minutes behind; what that origin carries is unobserved until it has caught up.
-// Owned by its Subject.
+// The logs that a job's records were re-keyed from, and how far each has been read. The job's clock is the least of
+// them. The clock does not wait for an origin that is more than two minutes behind; what that origin carries is
+// unobserved until it has caught up. Owned by its Subject.
 class Origins {
  public:
   static constexpr Duration patience = std::chrono::minutes{2};
@@ -28,9 +28,10 @@ class Origins {
   [[nodiscard]] bool empty() const noexcept { return origins_.empty(); }
   [[nodiscard]] bool has(std::string_view name) const noexcept;
   [[nodiscard]] const std::string& name(std::size_t origin) const { return origins_[origin].name; }
-  // After a control record, at the log's clock `now`. Reports each origin for which the clock stops (true) or resumes (false) waiting, at
-  // the clock before the change; then the clock moves.
-  void follow(Time now, const Watermarks& watermarks, const std::function<void(std::size_t origin, bool left)>& left_changed);
+  // After a control record, at the log's clock `now`. Reports each origin for which the clock stops (true) or resumes
+  // (false) waiting, at the clock before the change; then the clock moves.
+  void follow(Time now, const Watermarks& watermarks,
+              const std::function<void(std::size_t origin, bool left)>& left_changed);
   // Never moves back.
   [[nodiscard]] Time clock() const noexcept { return clock_; }
   // Whether an origin has not been read up to `time`.
@@ -46,7 +47,9 @@ class Origins {
     std::string name;
     Time read{};  // up to here
     bool left = false;
-    static void fields(auto& self, auto& archive) { archive(1, self.name), archive(2, self.read), archive(3, self.left); }
+    static void fields(auto& self, auto& archive) {
+      archive(1, self.name), archive(2, self.read), archive(3, self.left);
+    }
   };
   std::vector<Origin> origins_;
   Time least_ = never, clock_ = long_ago;

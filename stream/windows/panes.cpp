@@ -60,7 +60,8 @@ void Panes<T>::add(Time row_end, std::span<const T> values) {
 
 template <class T>
 std::size_t Panes<T>::after(RowNumber number) const noexcept {
-  const auto place = std::upper_bound(panes_.begin(), panes_.end(), number, [](RowNumber n, const Pane& pane) { return n < pane.number; });
+  const auto place = std::upper_bound(panes_.begin(), panes_.end(), number,
+                                      [](RowNumber n, const Pane& pane) { return n < pane.number; });
   return static_cast<std::size_t>(place - panes_.begin());
 }
 
@@ -90,7 +91,8 @@ void Panes<T>::load(Reader& in) {
   RowNumber before = std::numeric_limits<RowNumber>::min();
   for (Pane& pane : panes_) {
     const std::size_t members = pane.counts.size();
-    if (pane.sums.size() != members || pane.least.size() != members || pane.greatest.size() != members || before >= pane.number)
+    if (pane.sums.size() != members || pane.least.size() != members || pane.greatest.size() != members ||
+        before >= pane.number)
       return panes_.clear(), in.fail("its panes do not hold together");
     before = pane.number;
     pane.nans.resize(std::min(pane.nans.size(), members));
@@ -106,7 +108,8 @@ std::size_t Panes<T>::retained_bytes() const noexcept {
   std::size_t bytes = 0;
   for (const Pane& pane : panes_)
     bytes += sizeof(Pane) + pane.counts.capacity() * (sizeof(double) + 2 * sizeof(T) + sizeof(std::uint16_t)) +
-             (pane.nans.capacity() + pane.infinities.capacity() + pane.hits.size() * pane.counts.capacity()) * sizeof(std::uint16_t);
+             (pane.nans.capacity() + pane.infinities.capacity() + pane.hits.size() * pane.counts.capacity()) *
+                 sizeof(std::uint16_t);
   return bytes;
 }
 

@@ -9,9 +9,9 @@
 
 namespace tocsin::stream {
 
-// Sum, count, minimum and maximum of ten rows on the epoch grid, per member, without NaN. Windows that reach further back than raw rows
-// read panes. A pane is complete once its last row has closed, which holds at every tick at or after its end.
-// Owned by its signal's History entry.
+// Sum, count, minimum and maximum of ten rows on the epoch grid, per member, without NaN. Windows that reach further
+// back than raw rows read panes. A pane is complete once its last row has closed, which holds at every tick at or after
+// its end. Owned by its signal's History entry.
 template <class T>
 class Panes {
  public:
@@ -24,10 +24,12 @@ class Panes {
     std::vector<std::uint16_t> nans, infinities;   // only if `nonfinite` is asked for
     std::vector<std::vector<std::uint16_t>> hits;  // numbers with a bit of each mask
     [[nodiscard]] double mean(Slot slot) const noexcept {
-      return slot < counts.size() && counts[slot] != 0 ? canonical(sums[slot] / static_cast<double>(counts[slot])) : absent;
+      return slot < counts.size() && counts[slot] != 0 ? canonical(sums[slot] / static_cast<double>(counts[slot]))
+                                                       : absent;
     }
     static void fields(auto& self, auto& archive) {
-      archive(1, self.number), archive(2, self.sums), archive(3, self.least), archive(4, self.greatest), archive(5, self.counts);
+      archive(1, self.number), archive(2, self.sums), archive(3, self.least), archive(4, self.greatest),
+          archive(5, self.counts);
       archive(6, self.nans), archive(7, self.infinities), archive(8, self.hits);
     }
   };

@@ -8,7 +8,8 @@ namespace tocsin::stream {
 namespace {
 constexpr std::size_t remembered_steps = 64;
 
-// The least or greatest number, or the initial value. Four at a time, because each comparison depends on the one before it.
+// The least or greatest number, or the initial value. Four at a time, because each comparison depends on the one before
+// it.
 template <bool least>
 double extreme_from(double begin, std::span<const double> values) {
   const auto better = [](double value, double than) { return (least ? value < than : value > than) ? value : than; };
@@ -26,8 +27,8 @@ double extreme_from(double begin, std::span<const double> values) {
 double extreme_of(bool least, std::span<const double> first, std::span<const double> second) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   const double none = least ? infinity : -infinity;
-  const double extreme =
-      least ? extreme_from<true>(extreme_from<true>(none, first), second) : extreme_from<false>(extreme_from<false>(none, first), second);
+  const double extreme = least ? extreme_from<true>(extreme_from<true>(none, first), second)
+                               : extreme_from<false>(extreme_from<false>(none, first), second);
   const auto any = [](std::span<const double> values) {
     return std::any_of(values.begin(), values.end(), [](double x) { return is_number(x); });
   };
@@ -150,7 +151,8 @@ void PointsView::fold(Op op, std::uint32_t least, std::span<double> out) const {
   }
 }
 
-void PointsView::copy(Slot slot, std::size_t from, std::size_t to, std::vector<double>& times, std::vector<double>& values) const {
+void PointsView::copy(Slot slot, std::size_t from, std::size_t to, std::vector<double>& times,
+                      std::vector<double>& values) const {
   times.resize(to - from);
   values.resize(to - from);
   const Time first = from < to ? times_[place(slot, from)] : Time{};
@@ -174,7 +176,8 @@ void PointsView::rebuild() {
 }
 
 void PointsView::fields(auto& self, auto& archive) {
-  archive(1, self.cursor), archive(2, self.capacity_), archive(3, self.rings_), archive(4, self.values_), archive(5, self.times_);
+  archive(1, self.cursor), archive(2, self.capacity_), archive(3, self.rings_), archive(4, self.values_),
+      archive(5, self.times_);
 }
 void PointsView::save(Writer& out) const { fields(*this, out); }
 
@@ -182,7 +185,8 @@ void PointsView::load(Reader& in) {
   fields(*this, in);
   capacity_ = std::clamp<std::size_t>(capacity_, 1, full());
   const bool fits = values_.size() == rings_.size() * capacity_ && times_.size() == values_.size() &&
-                    std::all_of(rings_.begin(), rings_.end(), [&](const Ring& r) { return r.next < capacity_ && r.held <= capacity_; });
+                    std::all_of(rings_.begin(), rings_.end(),
+                                [&](const Ring& r) { return r.next < capacity_ && r.held <= capacity_; });
   if (!fits) rings_.clear(), values_.clear(), times_.clear();
   counts_.assign(rings_.size(), 0);
   for (std::size_t slot = 0; slot < rings_.size(); ++slot)
@@ -208,8 +212,9 @@ void AttemptView::adopt(AttemptView& old, RowNumber newest, std::uint64_t taken)
 }
 
 std::size_t PointsView::retained_bytes() const noexcept {
-  return sorted_.retained_bytes() + kept_.retained_bytes() + rings_.capacity() * sizeof(Ring) + counts_.capacity() * sizeof(std::uint32_t) +
-         values_.capacity() * sizeof(double) + times_.capacity() * sizeof(Time);
+  return sorted_.retained_bytes() + kept_.retained_bytes() + rings_.capacity() * sizeof(Ring) +
+         counts_.capacity() * sizeof(std::uint32_t) + values_.capacity() * sizeof(double) +
+         times_.capacity() * sizeof(Time);
 }
 
 std::size_t PointsView::retained_samples() const noexcept {
@@ -218,7 +223,9 @@ std::size_t PointsView::retained_samples() const noexcept {
   return samples;
 }
 
-bool Points::applied_step(double step) const noexcept { return std::find(steps_.begin(), steps_.end(), step) != steps_.end(); }
+bool Points::applied_step(double step) const noexcept {
+  return std::find(steps_.begin(), steps_.end(), step) != steps_.end();
+}
 
 void Points::remember_step(double step) {
   if (steps_.size() == remembered_steps) steps_.erase(steps_.begin());
@@ -282,16 +289,16 @@ void Points::trim() {
 }
 
 void Points::save(Writer& out) const {
-  out.columns(1, pending_.items(), &Entry::at, &Entry::slot, &Entry::reporter, &Entry::sequence, &Entry::producer, &Entry::value,
-              &Entry::step, &Entry::late, &Entry::number);
+  out.columns(1, pending_.items(), &Entry::at, &Entry::slot, &Entry::reporter, &Entry::sequence, &Entry::producer,
+              &Entry::value, &Entry::step, &Entry::late, &Entry::number);
   out.columns(3, log_, &Point::at, &Point::slot, &Point::value);
   out(4, base_), out(5, steps_);
 }
 
 void Points::load(Reader& in) {
   std::vector<Entry> items;
-  in.columns(1, items, &Entry::at, &Entry::slot, &Entry::reporter, &Entry::sequence, &Entry::producer, &Entry::value, &Entry::step,
-             &Entry::late, &Entry::number);
+  in.columns(1, items, &Entry::at, &Entry::slot, &Entry::reporter, &Entry::sequence, &Entry::producer, &Entry::value,
+             &Entry::step, &Entry::late, &Entry::number);
   in.columns(3, log_, &Point::at, &Point::slot, &Point::value);
   in(4, base_), in(5, steps_);
   const auto possible = [](const auto& point) { return point.slot < Topology::most_slots; };

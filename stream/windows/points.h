@@ -19,8 +19,8 @@ struct Point {
   double value = 0;
 };
 
-// One window of the last n points: a ring per member, as of the T that it was advanced to. Declared order statistics are updated as
-// points come.
+// One window of the last n points: a ring per member, as of the T that it was advanced to. Declared order statistics
+// are updated as points come.
 class PointsView {
  public:
   PointsView(WindowSpec spec, const Demand& demand, bool declared);
@@ -39,8 +39,8 @@ class PointsView {
   [[nodiscard]] std::span<const std::uint32_t> counts() const noexcept { return counts_; }
   // Null: the reduction was not declared, or is not one that is maintained incrementally.
   [[nodiscard]] const std::vector<double>* kept(Op op, double number) const noexcept { return kept_.find(op, number); }
-  // The same for all members, if there is a short path: mean, sum, min, max. `out` keeps its value where the window holds fewer than
-  // `least` points, or no number.
+  // The same for all members, if there is a short path: mean, sum, min, max. `out` keeps its value where the window
+  // holds fewer than `least` points, or no number.
   void fold(Op op, std::uint32_t least, std::span<double> out) const;
   // The points [from, to) of the member's window, oldest first; times in seconds from the first of them.
   void copy(Slot slot, std::size_t from, std::size_t to, std::vector<double>& times, std::vector<double>& values) const;
@@ -98,8 +98,8 @@ struct AttemptView {
   void save(Writer& out) const { out(1, accumulators), out(2, cursor), out(3, through); }
   void load(Reader& in) { in(1, accumulators), in(2, cursor), in(3, through); }
 
-  // Continues the accumulators of another pack's history if it kept the same. Otherwise these start after row `newest` and point
-  // `taken`.
+  // Continues the accumulators of another pack's history if it kept the same. Otherwise these start after row `newest`
+  // and point `taken`.
   void adopt(AttemptView& old, RowNumber newest, std::uint64_t taken);
 };
 
@@ -125,7 +125,8 @@ class Points {
   Taken add(Entry entry, Time clock);
   // The same for many members at one time, whose values belong to no step. Returns how many were late.
   template <class V>
-  std::size_t add(std::span<const Slot> slots, Time at, std::span<const V> values, const RecordOrder& order, Time clock) {
+  std::size_t add(std::span<const Slot> slots, Time at, std::span<const V> values, const RecordOrder& order,
+                  Time clock) {
     const bool late = clock != long_ago && clock >= at + lateness_;
     for (std::size_t i = 0; i < slots.size(); ++i)
       pending_.push({late ? clock : at, slots[i], reserved_slot, order.producer, order.sequence,

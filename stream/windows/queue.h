@@ -9,8 +9,8 @@
 
 namespace tocsin::stream {
 
-// A first-in, first-out queue in one block of memory, which is used again and again. Unlike std::deque it allocates only to grow; it gives
-// memory back when it has come down to an eighth.
+// A first-in, first-out queue in one block of memory, which is used again and again. Unlike std::deque it allocates
+// only to grow; it gives memory back when it has come down to an eighth.
 template <class T>  // default constructible and movable
 class Queue {
  public:

@@ -6,8 +6,8 @@
 
 namespace tocsin::stream {
 
-// The position of a record among others of its time and member. The producer defines it, not the log, because the order of reading
-// within the lateness must not matter.
+// The position of a record among others of its time and member. The producer defines it, not the log, because the order
+// of reading within the lateness must not matter.
 struct RecordOrder {
   std::uint64_t producer = 0;  // a hash of its name and epoch; 0: none
   std::uint64_t sequence = 0;  // the producer's number of the message; without one, the subject's count of messages

@@ -10,8 +10,8 @@
 namespace tocsin::stream {
 
 // The pending points or events of one signal, taken out in the order (T, member, producer's order).
-// An item that came too late has the clock as its T and is buffered, too. No tick at that T runs before the item is applied, so the
-// result is that of applying it at once, and items always come out in the order of T.
+// An item that came too late has the clock as its T and is buffered, too. No tick at that T runs before the item is
+// applied, so the result is that of applying it at once, and items always come out in the order of T.
 template <class Item>  // has at, slot and order()
 class ReorderBuffer {
  public:

@@ -8,7 +8,8 @@ namespace tocsin::stream {
 namespace {
 
 constexpr Duration oldest_predecessor = std::chrono::seconds{120};
-constexpr Duration farthest_ahead = std::chrono::minutes{3};  // arrivals can be ahead of a clock that waits for a watermark
+constexpr Duration farthest_ahead =
+    std::chrono::minutes{3};  // arrivals can be ahead of a clock that waits for a watermark
 
 template <class T>
 constexpr T absent_of = static_cast<T>(0);
@@ -55,7 +56,8 @@ typename Rows<T>::Open* Rows<T>::open(Time time, Time now, std::size_t members) 
   const RowNumber number = grid_.number(time);
   if (now >= grid_.end(number) + lateness_) return nullptr;
   if (open_.size() >= most_open_) return nullptr;
-  const auto place = std::lower_bound(open_.begin(), open_.end(), number, [](const Open& row, RowNumber n) { return row.number < n; });
+  const auto place =
+      std::lower_bound(open_.begin(), open_.end(), number, [](const Open& row, RowNumber n) { return row.number < n; });
   const Time end = grid_.end(number);
   Open fresh{number, end - grid_.length, end, end + lateness_, {}, {}};
   if (!spare_values_.empty()) {
@@ -84,12 +86,14 @@ bool Rows<T>::write(Slot slot, Time time, Time now, T value, std::size_t members
 
 template <class T>
 template <class V>
-std::size_t Rows<T>::write(std::span<const Slot> slots, Time time, Time now, std::span<const V> values, std::size_t members) {
+std::size_t Rows<T>::write(std::span<const Slot> slots, Time time, Time now, std::span<const V> values,
+                           std::size_t members) {
   Open* row = open(time, now, members);
   if (row == nullptr) return slots.size();
   const std::uint32_t at = offset(row->begin, time);
   if (slots.size() < 8 || !in_a_row(slots)) {
-    for (std::size_t i = 0; i < slots.size(); ++i) merge(row->values[slots[i]], row->offsets[slots[i]], at, static_cast<T>(values[i]));
+    for (std::size_t i = 0; i < slots.size(); ++i)
+      merge(row->values[slots[i]], row->offsets[slots[i]], at, static_cast<T>(values[i]));
     return 0;
   }
   T* kept = row->values.data() + slots[0];
@@ -117,10 +121,13 @@ void Rows<T>::to_rates(Open& row) {
     if (!is_number(value)) continue;  // a measured NaN is kept, and is no predecessor
     const std::int64_t time = start + static_cast<std::int64_t>(row.offsets[slot]) * unit_;
     Before& before = before_[slot];
-    const bool fresh = !is_absent(before.value) && time - before.time <= oldest_predecessor.count() && time > before.time;
+    const bool fresh =
+        !is_absent(before.value) && time - before.time <= oldest_predecessor.count() && time > before.time;
     const bool reset = value < before.value;
     row.values[slot] =
-        fresh && !reset ? one_nan(static_cast<T>((value - before.value) / (static_cast<double>(time - before.time) * 1e-9))) : absent_of<T>;
+        fresh && !reset
+            ? one_nan(static_cast<T>((value - before.value) / (static_cast<double>(time - before.time) * 1e-9)))
+            : absent_of<T>;
     before = Before{value, time};
   }
 }
@@ -173,7 +180,8 @@ void Rows<T>::adopt(Rows& old, Time clock) {
   before_ = std::move(old.before_);
   if (clock == long_ago) return;
   RowNumber dropped = grid_.through(clock - old.keep_);
-  if (old.held_ != std::numeric_limits<RowNumber>::max()) dropped = std::min(dropped, old.held_ - (old.keep_ / grid_.length + 1));
+  if (old.held_ != std::numeric_limits<RowNumber>::max())
+    dropped = std::min(dropped, old.held_ - (old.keep_ / grid_.length + 1));
   held_ = old.held_;
   marks_.floor = std::max(marks_.floor, dropped);
   drop_through(marks_.floor);
@@ -185,8 +193,8 @@ std::size_t Rows<T>::after(RowNumber number) const noexcept {
   if (closed_.empty() || number < closed_.front().number) return 0;
   const auto guess = static_cast<std::size_t>(number - closed_.front().number) + 1;
   if (guess <= closed_.size() && closed_[guess - 1].number == number) return guess;
-  const auto place =
-      std::upper_bound(closed_.begin(), closed_.end(), number, [](RowNumber n, const Closed& row) { return n < row.number; });
+  const auto place = std::upper_bound(closed_.begin(), closed_.end(), number,
+                                      [](RowNumber n, const Closed& row) { return n < row.number; });
   return static_cast<std::size_t>(place - closed_.begin());
 }
 
@@ -194,7 +202,8 @@ template <class T>
 std::size_t Rows<T>::retained_bytes() const noexcept {
   std::size_t bytes = before_.capacity() * sizeof(Before);
   for (const Closed& row : closed_) bytes += sizeof(Closed) + row.values.capacity() * sizeof(T);
-  for (const Open& row : open_) bytes += sizeof(Open) + row.values.capacity() * sizeof(T) + row.offsets.capacity() * sizeof(std::uint32_t);
+  for (const Open& row : open_)
+    bytes += sizeof(Open) + row.values.capacity() * sizeof(T) + row.offsets.capacity() * sizeof(std::uint32_t);
   for (const auto& values : spare_values_) bytes += values.capacity() * sizeof(T);
   for (const auto& offsets : spare_offsets_) bytes += offsets.capacity() * sizeof(std::uint32_t);
   return bytes;

@@ -20,7 +20,9 @@ using RowNumber = std::int64_t;
 // The grid of a signal's rows (or panes): row k is ((k - 1) * length, k * length].
 struct RowGrid {
   Duration length;
-  [[nodiscard]] RowNumber number(Time time) const noexcept { return nanoseconds(row_end(time, length)) / length.count(); }
+  [[nodiscard]] RowNumber number(Time time) const noexcept {
+    return nanoseconds(row_end(time, length)) / length.count();
+  }
   [[nodiscard]] Time end(RowNumber number) const noexcept { return at_nanoseconds(number * length.count()); }
   // The last row that has ended at `time`.
   [[nodiscard]] RowNumber through(Time time) const noexcept {
@@ -29,9 +31,9 @@ struct RowGrid {
   }
 };
 
-// The rows of one signal. An open row keeps, per member, the sample with the greatest (time, value bits), so merging commutes. A closed
-// row never changes. Rows without any value are not stored: to a reader they are absent values.
-// T is float, or double for kinds step, counter and time. Owned by its History.
+// The rows of one signal. An open row keeps, per member, the sample with the greatest (time, value bits), so merging
+// commutes. A closed row never changes. Rows without any value are not stored: to a reader they are absent values. T is
+// float, or double for kinds step, counter and time. Owned by its History.
 template <class T>
 class Rows {
  public:
@@ -40,12 +42,12 @@ class Rows {
     std::vector<T> values;  // by slot; members that came later are absent
   };
 
-  // The rows of a counter are rates per second against the member's sample before, if that is at most 120 s older; a fall is a reset
-  // and gives no rate. Closed rows are kept for `keep` behind the newest.
+  // The rows of a counter are rates per second against the member's sample before, if that is at most 120 s older; a
+  // fall is a reset and gives no rate. Closed rows are kept for `keep` behind the newest.
   Rows(RowGrid grid, Duration lateness, Duration keep, bool counter);
 
-  // False: its row has closed at `now`: the clock, or the sample's arrival if the clock waits for a watermark. An absent value is not a
-  // sample.
+  // False: its row has closed at `now`: the clock, or the sample's arrival if the clock waits for a watermark. An
+  // absent value is not a sample.
   bool write(Slot slot, Time time, Time now, T value, std::size_t members);
   // The same for many members; returns how many were late (all or none).
   template <class V>  // float or double
@@ -61,9 +63,11 @@ class Rows {
   [[nodiscard]] Time next_due() const noexcept { return due_; }
   // Closing the oldest row will remove the rows up to here.
   [[nodiscard]] RowNumber removed_next() const noexcept {
-    return open_.empty() ? std::numeric_limits<RowNumber>::min() : std::min(open_.front().number, held_) - (keep_ / grid_.length + 1);
+    return open_.empty() ? std::numeric_limits<RowNumber>::min()
+                         : std::min(open_.front().number, held_) - (keep_ / grid_.length + 1);
   }
-  // Closes the oldest row if it is due; it is then the newest of closed(). False: none is due. `digest`: it counts in the digest.
+  // Closes the oldest row if it is due; it is then the newest of closed(). False: none is due. `digest`: it counts in
+  // the digest.
   bool close_next(Time clock, bool digest);
   // Keeps rows behind `time` from now on, however new the newest is.
   void hold(Time time) noexcept { held_ = grid_.number(time); }
@@ -81,8 +85,8 @@ class Rows {
   };
   [[nodiscard]] const Marks& marks() const noexcept { return marks_; }
   void set_marks(const Marks& marks) noexcept { marks_ = marks; }
-  // Adopts the rows of another pack's history. Rows further back than both packs keep for certain are dropped, so that a restore, which
-  // reads no further back, has the same rows.
+  // Adopts the rows of another pack's history. Rows further back than both packs keep for certain are dropped, so that
+  // a restore, which reads no further back, has the same rows.
   void adopt(Rows& old, Time clock);
 
   [[nodiscard]] std::size_t retained_bytes() const noexcept;

@@ -15,8 +15,8 @@ struct SeriesScratch {
   std::vector<double> part, sorted, slopes;
 };
 
-// Working memory of reductions, so that they stop allocating once it is large enough. Its content is meaningless between two reductions.
-// Owned by a History, whose reductions run one after the other.
+// Working memory of reductions, so that they stop allocating once it is large enough. Its content is meaningless
+// between two reductions. Owned by a History, whose reductions run one after the other.
 struct ReductionScratch {
   SeriesScratch series;
   std::vector<double> times, values;  // of one member's series

@@ -139,8 +139,8 @@ double kendall(const SeriesScratch& x) {
     }
   const auto n = static_cast<double>(count);
   const Ties t = ties(x.seconds), v = ties(x.values);
-  const double variance =
-      (n * (n - 1) * (2 * n + 5) - t.a - v.a) / 18 + t.b * v.b / (9 * n * (n - 1) * (n - 2)) + t.c * v.c / (2 * n * (n - 1));
+  const double variance = (n * (n - 1) * (2 * n + 5) - t.a - v.a) / 18 + t.b * v.b / (9 * n * (n - 1) * (n - 2)) +
+                          t.c * v.c / (2 * n * (n - 1));
   if (!(variance > 0) || s == 0) return 0;
   return (s > 0 ? s - 1 : s + 1) / std::sqrt(variance);
 }
@@ -184,7 +184,8 @@ double reduce_series(Op op, Series series, const ReductionArguments& arguments, 
     case Op::w_last: return edge(all, true, arguments.number, scratch);
     case Op::w_first: return edge(all, false, arguments.number, scratch);
     case Op::w_count: return static_cast<double>(all.size());
-    case Op::w_nonfinite: return static_cast<double>(std::count_if(all.begin(), all.end(), [](double v) { return !std::isfinite(v); }));
+    case Op::w_nonfinite:
+      return static_cast<double>(std::count_if(all.begin(), all.end(), [](double v) { return !std::isfinite(v); }));
     default: break;
   }
   take_numbers(series, scratch);
@@ -211,7 +212,8 @@ double reduce_series(Op op, Series series, const ReductionArguments& arguments, 
       return canonical(smooth);
     }
     case Op::w_fraction:
-      return static_cast<double>(std::count_if(x.begin(), x.end(), [&](double v) { return has_bits(v, arguments.number); })) /
+      return static_cast<double>(
+                 std::count_if(x.begin(), x.end(), [&](double v) { return has_bits(v, arguments.number); })) /
              static_cast<double>(x.size());
     case Op::w_slope: return least_squares(t, x);
     case Op::w_delta: return x.size() < 2 ? absent : canonical(x.back() - x.front());

@@ -22,15 +22,17 @@ struct ReductionArguments {
   double goal = absent;  // of time_to
 };
 
-// Reduces one member's series; absent if it has no answer. The caller decides whether the window holds enough. NaN is left out, except
-// by last, first, count and nonfinite. The meaning of each word that SEMANTICS leaves open:
+// Reduces one member's series; absent if it has no answer. The caller decides whether the window holds enough. NaN is
+// left out, except by last, first, count and nonfinite. The meaning of each word that SEMANTICS leaves open:
 //   stddev     of a sample (n - 1)
 //   ewma       weight 2 / (span + 1), span 16 unless given, from the first number on
-//   cusum      S = max(0, S + clip(z, -4, 4) - 1) at the end; z against the window's own median and 1.4826 times its mad; where
+//   cusum      S = max(0, S + clip(z, -4, 4) - 1) at the end; z against the window's own median and 1.4826 times its
+//   mad; where
 //              that is 0, a value apart from the median has z = 4 (or -4)
 //   kendall    z of Kendall's tau against time: with continuity correction and ties
 //   slope      least squares, a second
-//   theil_sen, kendall, time_to: over more than 300 numbers they use means of neighbours, as few per mean as give at most 300
+//   theil_sen, kendall, time_to: over more than 300 numbers they use means of neighbours, as few per mean as give at
+//   most 300
 [[nodiscard]] double reduce_series(Op op, Series series, const ReductionArguments& arguments, SeriesScratch& scratch);
 
 // A sum of numbers in order, in four fixed lanes: (0 + 1) + (2 + 3). NaN is left out.

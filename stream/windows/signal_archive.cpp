@@ -115,14 +115,16 @@ void SignalHistory::save(Writer& out) const {
   if (taken_since.at != 0) out(taken_since_at_tag, taken_since.at);
   if (const auto* narrow = std::get_if<RowSide<float>>(&rows_)) save_rows(out, *narrow);
   if (const auto* wide = std::get_if<RowSide<double>>(&rows_)) save_rows(out, *wide);
-  if (points_) out(points_tag, *points_), out(point_windows_tag, points_->windows), out(point_attempts_tag, points_->attempts);
+  if (points_)
+    out(points_tag, *points_), out(point_windows_tag, points_->windows), out(point_attempts_tag, points_->attempts);
   out(events_tag, events_);
 }
 
 void SignalHistory::load(Reader& in) {
   in(arrivals_tag, arrivals), in(step_values_tag, step_values), in(step_changes_tag, step_changes);
   step_changes.resize(step_values.size(), long_ago);
-  in(taken_since_tag, taken_since.from), in(repeated_steps_tag, repeated_steps_), in(taken_since_at_tag, taken_since.at);
+  in(taken_since_tag, taken_since.from), in(repeated_steps_tag, repeated_steps_),
+      in(taken_since_at_tag, taken_since.at);
   if (auto* narrow = std::get_if<RowSide<float>>(&rows_)) load_rows(in, *narrow);
   if (auto* wide = std::get_if<RowSide<double>>(&rows_)) load_rows(in, *wide);
   if (points_) {

@@ -7,7 +7,9 @@ namespace {
 
 using Span = WindowSpec::Span;
 
-Duration reach_of(const WindowSpec& window, bool raw) { return (raw ? window.over : Duration{0}) + window.lag + window.settle; }
+Duration reach_of(const WindowSpec& window, bool raw) {
+  return (raw ? window.over : Duration{0}) + window.lag + window.settle;
+}
 
 // Baselines read rows only for `last`; "attempt" reads them until its accumulators have taken them.
 bool reads_rows(const Asked& asked) { return !asked.window.baseline() || asked.demand.last; }
@@ -49,7 +51,8 @@ template <class T>
 RowSide<T> SignalHistory::make_rows(const std::vector<Asked>& windows) const {
   const RowGrid grid{definition_->row};
   const Duration slack = 2 * definition_->row;
-  RowSide<T> side{Rows<T>{grid, definition_->lateness, reach_ + definition_->lateness + slack, definition_->kind == SignalKind::counter},
+  RowSide<T> side{Rows<T>{grid, definition_->lateness, reach_ + definition_->lateness + slack,
+                          definition_->kind == SignalKind::counter},
                   {},
                   {},
                   {},
@@ -93,7 +96,8 @@ SignalHistory::SignalHistory(const SignalDefinition& definition, std::vector<Ask
     if (of_rows && !reads_rows(asked)) reach_ = std::max(reach_, w.settle);
   }
   if (definition.kind == SignalKind::event) {
-    events_.emplace(definition.lateness, longest_ == Duration{0} ? Duration{0} : longest_ + definition.lateness + std::chrono::seconds{1},
+    events_.emplace(definition.lateness,
+                    longest_ == Duration{0} ? Duration{0} : longest_ + definition.lateness + std::chrono::seconds{1},
                     attempt, symbol);
     for (const Asked& asked : windows) events_->add_view(asked.window);
     reach_ = Duration{0};
@@ -117,7 +121,8 @@ bool SignalHistory::write(const Points::Entry& entry, Time time, Time clock, std
   bool in_time = true;
   if (auto* narrow = std::get_if<RowSide<float>>(&rows_))
     in_time = narrow->rows.write(entry.slot, time, clock, static_cast<float>(entry.value), members);
-  if (auto* wide = std::get_if<RowSide<double>>(&rows_)) in_time = wide->rows.write(entry.slot, time, clock, entry.value, members);
+  if (auto* wide = std::get_if<RowSide<double>>(&rows_))
+    in_time = wide->rows.write(entry.slot, time, clock, entry.value, members);
   if (backfilling || !points_) return in_time;
   switch (points_->add(entry, clock)) {
     case Points::Taken::pending: break;
@@ -130,16 +135,18 @@ bool SignalHistory::write(const Points::Entry& entry, Time time, Time clock, std
 template <class V>
 std::size_t SignalHistory::write(std::span<const Slot> slots, Time time, std::span<const V> values, const How& how) {
   std::size_t late = 0;
-  if (auto* narrow = std::get_if<RowSide<float>>(&rows_)) late = narrow->rows.write(slots, time, how.clock, values, how.members);
-  if (auto* wide = std::get_if<RowSide<double>>(&rows_)) late = wide->rows.write(slots, time, how.clock, values, how.members);
+  if (auto* narrow = std::get_if<RowSide<float>>(&rows_))
+    late = narrow->rows.write(slots, time, how.clock, values, how.members);
+  if (auto* wide = std::get_if<RowSide<double>>(&rows_))
+    late = wide->rows.write(slots, time, how.clock, values, how.members);
   if (how.backfilling || !points_) return late;
   return std::max(late, points_->add(slots, time, values, how.order, how.clock));
 }
 template std::size_t SignalHistory::write(std::span<const Slot>, Time, std::span<const float>, const How&);
 template std::size_t SignalHistory::write(std::span<const Slot>, Time, std::span<const double>, const How&);
 
-bool SignalHistory::write_event(Slot slot, Time time, std::span<const std::pair<std::string_view, double>> fields, Time arrival,
-                                const RecordOrder& order, Time clock) {
+bool SignalHistory::write_event(Slot slot, Time time, std::span<const std::pair<std::string_view, double>> fields,
+                                Time arrival, const RecordOrder& order, Time clock) {
   return !events_ || events_->add(slot, time, fields, arrival, order, clock);
 }
 
@@ -168,8 +175,8 @@ void feed_panes(RowSide<T>& side, std::size_t fresh) {
 bool SignalHistory::close_rows(Time clock, bool backfilling) {
   const auto close = [&](auto& side) {
     bool any = false;
-    // One at a time, because closing a row can remove the oldest. No tick to come is as old as these, so windows of the attempt that no
-    // evaluation has moved on take them now.
+    // One at a time, because closing a row can remove the oldest. No tick to come is as old as these, so windows of the
+    // attempt that no evaluation has moved on take them now.
     while (side.rows.next_due() <= clock) {
       if (!backfilling)
         for (AttemptView& view : side.attempts) side.accumulate(view, side.rows.removed_next());

@@ -23,9 +23,11 @@ struct RowSide {
   std::vector<BaselineView<T>> baselines;
   std::vector<AttemptView> attempts;  // of signals that do not count points
 
-  // Of signals that do not count points: the accumulators of the attempt take the closed rows that they have not yet, up to this one.
+  // Of signals that do not count points: the accumulators of the attempt take the closed rows that they have not yet,
+  // up to this one.
   void accumulate(AttemptView& view, RowNumber through) const;
-  // The window's view takes the rows that have closed up to the end of its time_range; a restore rebuilds order statistics from the rows.
+  // The window's view takes the rows that have closed up to the end of its time_range; a restore rebuilds order
+  // statistics from the rows.
   void advance(const WindowSpec& spec, TimeRange time_range);
 };
 
@@ -39,7 +41,8 @@ struct Asked {
 // Everything that an attempt retains of one signal. Owned by its History.
 class SignalHistory {
  public:
-  SignalHistory(const SignalDefinition& definition, std::vector<Asked> windows, const SymbolOf& symbol, ReductionScratch& scratch);
+  SignalHistory(const SignalDefinition& definition, std::vector<Asked> windows, const SymbolOf& symbol,
+                ReductionScratch& scratch);
 
   [[nodiscard]] const SignalDefinition& definition() const noexcept { return *definition_; }
 
@@ -51,8 +54,9 @@ class SignalHistory {
     std::size_t members;
     bool backfilling;
   };
-  template <class V>                                                                                     // float or double
-  std::size_t write(std::span<const Slot> slots, Time time, std::span<const V> values, const How& how);  // returns how many were late
+  template <class V>  // float or double
+  std::size_t write(std::span<const Slot> slots, Time time, std::span<const V> values,
+                    const How& how);  // returns how many were late
   // The short path for one sample, if the signal has rows of floats and nothing else; otherwise null.
   struct Plain {
     Rows<float>* rows = nullptr;
@@ -76,22 +80,23 @@ class SignalHistory {
     if (events_) events_->apply(clock, [&](const Happening& e) { on_applied(e.slot, e.at), changed = true; });
     return changed;
   }
-  // All that was due before `clock` has run. No later tick comes before `clock` less a window's settle, so windows advance to there, but
-  // not beyond the attempt's end. Then drops what no window needs.
+  // All that was due before `clock` has run. No later tick comes before `clock` less a window's settle, so windows
+  // advance to there, but not beyond the attempt's end. Then drops what no window needs.
   void advance(Time clock, std::optional<Time> attempt_start, Time end);
   void end(Time end) noexcept;  // keeps what ticks at E use
 
-  // Reading as of a tick; `to` can be never: everything that was applied. `out` is written if something was found: absent for a member
-  // without an answer.
+  // Reading as of a tick; `to` can be never: everything that was applied. `out` is written if something was found:
+  // absent for a member without an answer.
   enum class Found : std::uint8_t { something, nothing, not_retained };
   Found reduce(const Node& node, const WindowSpec& window, Column other, Time tick, Time applied_to, Time attempt_start,
                std::span<double> out);
-  bool last_event_arrivals(const WindowSpec& window, Time tick, Time applied_to, Time attempt_start, Time now, std::vector<Time>& last);
+  bool last_event_arrivals(const WindowSpec& window, Time tick, Time applied_to, Time attempt_start, Time now,
+                           std::vector<Time>& last);
 
-  // The attempt is over: adds what one window over "earlier" has taken. `zeros`: 0 for each member without a value if that says that
-  // there was none.
-  void add_to(EarlierAttempts& earlier, const WindowSpec& window, const Topology& topology, std::span<const double> zeros,
-              const std::function<std::optional<std::string>(double)>& text);
+  // The attempt is over: adds what one window over "earlier" has taken. `zeros`: 0 for each member without a value if
+  // that says that there was none.
+  void add_to(EarlierAttempts& earlier, const WindowSpec& window, const Topology& topology,
+              std::span<const double> zeros, const std::function<std::optional<std::string>(double)>& text);
 
   Arrivals arrivals;
 
@@ -121,11 +126,14 @@ class SignalHistory {
   bool close_rows(Time clock, bool backfilling);
   [[nodiscard]] RowReduction row_reduction(const Node& node, const WindowSpec& window, Column other) const;
   template <class T>
-  Found reduce_rows(RowSide<T>& side, const Node& node, const WindowSpec& window, Column other, Time tick, Time applied_to,
-                    Time attempt_start, std::span<double> out);
-  Found reduce_points(const Node& node, const WindowSpec& window, Column other, Time applied_to, Time attempt_start, std::span<double> out);
-  Found reduce_events(const Node& node, const WindowSpec& window, Time tick, Time applied_to, Time attempt_start, std::span<double> out);
-  Found reduce_attempt(const AttemptView& view, const Node& node, const WindowSpec& window, Column other, std::span<double> out) const;
+  Found reduce_rows(RowSide<T>& side, const Node& node, const WindowSpec& window, Column other, Time tick,
+                    Time applied_to, Time attempt_start, std::span<double> out);
+  Found reduce_points(const Node& node, const WindowSpec& window, Column other, Time applied_to, Time attempt_start,
+                      std::span<double> out);
+  Found reduce_events(const Node& node, const WindowSpec& window, Time tick, Time applied_to, Time attempt_start,
+                      std::span<double> out);
+  Found reduce_attempt(const AttemptView& view, const Node& node, const WindowSpec& window, Column other,
+                       std::span<double> out) const;
   EventView* event_view(const WindowSpec& window, TimeRange time_range, std::optional<EventView>& made);
 
   const SignalDefinition* definition_;

@@ -34,8 +34,8 @@ RowReduction SignalHistory::row_reduction(const Node& node, const WindowSpec& wi
   return {node.op, {node.attributes.number, absent}, other, &window, &arrivals, definition_->kind, scratch_};
 }
 
-SignalHistory::Found SignalHistory::reduce_attempt(const AttemptView& view, const Node& node, const WindowSpec& window, Column other,
-                                                   std::span<double> out) const {
+SignalHistory::Found SignalHistory::reduce_attempt(const AttemptView& view, const Node& node, const WindowSpec& window,
+                                                   Column other, std::span<double> out) const {
   if (view.accumulators.counts().empty()) return Found::nothing;
   std::fill(out.begin(), out.end(), absent);
   const RowReduction reduction = row_reduction(node, window, other);
@@ -51,8 +51,9 @@ SignalHistory::Found SignalHistory::reduce_attempt(const AttemptView& view, cons
 }
 
 template <class T>
-SignalHistory::Found SignalHistory::reduce_rows(RowSide<T>& side, const Node& node, const WindowSpec& window, Column other, Time tick,
-                                                Time applied_to, Time attempt_start, std::span<double> out) {
+SignalHistory::Found SignalHistory::reduce_rows(RowSide<T>& side, const Node& node, const WindowSpec& window,
+                                                Column other, Time tick, Time applied_to, Time attempt_start,
+                                                std::span<double> out) {
   if (window.span == Span::attempt) {
     AttemptView* view = find_view(side.attempts, window);
     if (view == nullptr) return Found::not_retained;
@@ -73,8 +74,8 @@ SignalHistory::Found SignalHistory::reduce_rows(RowSide<T>& side, const Node& no
   return view->reduce(side.rows, of, reduction, out) ? Found::something : Found::nothing;
 }
 
-SignalHistory::Found SignalHistory::reduce_points(const Node& node, const WindowSpec& window, Column other, Time applied_to,
-                                                  Time attempt_start, std::span<double> out) {
+SignalHistory::Found SignalHistory::reduce_points(const Node& node, const WindowSpec& window, Column other,
+                                                  Time applied_to, Time attempt_start, std::span<double> out) {
   const Time to = time_range(window, applied_to, attempt_start).to;
   if (window.span == Span::attempt) {
     AttemptView* view = find_view(points_->attempts, window);
@@ -110,18 +111,20 @@ SignalHistory::Found SignalHistory::reduce_points(const Node& node, const Window
 
 EventView* SignalHistory::event_view(const WindowSpec& window, TimeRange of, std::optional<EventView>& made) {
   EventView* view = events_->find(window);
-  if (view == nullptr) view = &made.emplace(events_->make_view(window));  // the filter of a scripted rule: built from what is retained
+  if (view == nullptr)
+    view = &made.emplace(events_->make_view(window));  // the filter of a scripted rule: built from what is retained
   events_->advance(*view, of);
   return view;
 }
 
-SignalHistory::Found SignalHistory::reduce_events(const Node& node, const WindowSpec& window, Time tick, Time applied_to,
-                                                  Time attempt_start, std::span<double> out) {
+SignalHistory::Found SignalHistory::reduce_events(const Node& node, const WindowSpec& window, Time tick,
+                                                  Time applied_to, Time attempt_start, std::span<double> out) {
   TimeRange of = time_range(window, tick, attempt_start);
   if (applied_to == never) of.to = never;
   std::optional<EventView> made;
   const EventView* view = event_view(window, of, made);
-  const Op op = node.op == Op::w_rate ? Op::w_count : node.op;  // a rate is a count, divided by a time that the caller knows
+  const Op op =
+      node.op == Op::w_rate ? Op::w_count : node.op;  // a rate is a count, divided by a time that the caller knows
   if (made && op != Op::w_last && !events_->complete_after(of.from)) {
     std::fill(out.begin(), out.end(), measured_nan);  // an unknown count must not become 0
     return Found::something;
@@ -136,8 +139,8 @@ SignalHistory::Found SignalHistory::reduce_events(const Node& node, const Window
   return Found::something;
 }
 
-bool SignalHistory::last_event_arrivals(const WindowSpec& window, Time tick, Time applied_to, Time attempt_start, Time now,
-                                        std::vector<Time>& last) {
+bool SignalHistory::last_event_arrivals(const WindowSpec& window, Time tick, Time applied_to, Time attempt_start,
+                                        Time now, std::vector<Time>& last) {
   if (!events_) return false;
   TimeRange of = time_range(window, tick, attempt_start);
   if (applied_to == never) of.to = never;
@@ -147,8 +150,8 @@ bool SignalHistory::last_event_arrivals(const WindowSpec& window, Time tick, Tim
   return true;
 }
 
-SignalHistory::Found SignalHistory::reduce(const Node& node, const WindowSpec& window, Column other, Time tick, Time applied_to,
-                                           Time attempt_start, std::span<double> out) {
+SignalHistory::Found SignalHistory::reduce(const Node& node, const WindowSpec& window, Column other, Time tick,
+                                           Time applied_to, Time attempt_start, std::span<double> out) {
   if (events_) return reduce_events(node, window, tick, applied_to, attempt_start, out);
   if (points_ && (window.span == Span::points || (window.span == Span::attempt && definition_->points)))
     return reduce_points(node, window, other, applied_to, attempt_start, out);

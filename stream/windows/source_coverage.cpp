@@ -43,13 +43,16 @@ const SourceCoverage::Source* SourceCoverage::find(std::string_view source) cons
 bool SourceCoverage::throughout(const Source& source, Level level, Slot slot, Time from, Time to) {
   const Members& of = source.members[static_cast<std::size_t>(level)];
   const auto& chains = of.chains;
-  const auto spans = [&](const Chain& chain) { return chain.since <= from + patience && chain.last >= to - patience && chain.since <= to; };
+  const auto spans = [&](const Chain& chain) {
+    return chain.since <= from + patience && chain.last >= to - patience && chain.since <= to;
+  };
   if (slot >= chains.size() || chains[slot].last == never) return false;
   if (chains[slot].since <= to) return spans(chains[slot]);
   return std::any_of(of.broken.rbegin(), of.broken.rend(), [&](const Broken& b) { return b.slot == slot && spans(b); });
 }
 
-bool SourceCoverage::over(std::string_view source, Level level, Slot slot, const Topology& topology, Time from, Time to) const {
+bool SourceCoverage::over(std::string_view source, Level level, Slot slot, const Topology& topology, Time from,
+                          Time to) const {
   const Source* known = find(source);
   if (known == nullptr) return false;
   from = std::max(from, start_);
@@ -96,10 +99,12 @@ bool SourceCoverage::over(std::string_view source, Level level, const Topology& 
       covered[slot] = of_coarse == Share::all && of_first ? 1 : throughout(*known, coarse, containing[slot], from, to);
     }
   }
-  return constant || std::all_of(covered.begin() + 1, covered.end(), [&](std::uint8_t one) { return one == covered.back(); });
+  return constant ||
+         std::all_of(covered.begin() + 1, covered.end(), [&](std::uint8_t one) { return one == covered.back(); });
 }
 
-SourceCoverage::Share SourceCoverage::share(const Source& source, Level level, std::size_t members, Time from, Time to) const {
+SourceCoverage::Share SourceCoverage::share(const Source& source, Level level, std::size_t members, Time from,
+                                            Time to) const {
   const Members& of = source.members[static_cast<std::size_t>(level)];
   const std::size_t known = std::min(of.chains.size(), members);
   if (known < 2) return Share::none;
@@ -112,8 +117,8 @@ SourceCoverage::Share SourceCoverage::share(const Source& source, Level level, s
     of.as_of = version_, of.spanned = known;
   }
   if (of.latest < to - patience) return Share::none;  // chains that broke off before ended even earlier
-  const bool all =
-      known == members && of.all.since != never && of.all.since <= std::min(from + patience, to) && of.all.last >= to - patience;
+  const bool all = known == members && of.all.since != never && of.all.since <= std::min(from + patience, to) &&
+                   of.all.last >= to - patience;
   return all ? Share::all : Share::some;
 }
 
@@ -144,7 +149,8 @@ bool SourceCoverage::unobserved(Level level, Time now, std::vector<std::uint8_t>
 void SourceCoverage::gap(Time from, Time to) {
   if (to <= from) return;
   ++version_;
-  auto first = std::lower_bound(gaps_.begin(), gaps_.end(), from, [](const auto& gap, Time t) { return gap.second <= t; });
+  auto first =
+      std::lower_bound(gaps_.begin(), gaps_.end(), from, [](const auto& gap, Time t) { return gap.second <= t; });
   auto last = first;
   for (; last != gaps_.end() && last->first < to; ++last) {
     from = std::min(from, last->first);
@@ -158,7 +164,8 @@ Duration SourceCoverage::lost(Time from, Time now) const {
   Duration lost{0};
   auto gap = std::lower_bound(gaps_.begin(), gaps_.end(), from, [](const auto& g, Time t) { return g.second <= t; });
   const bool open = open_gap(now);
-  const Time until = open ? std::min(*beats_.last, now) : now;  // from there on all is lost, within a recorded gap or not
+  const Time until =
+      open ? std::min(*beats_.last, now) : now;  // from there on all is lost, within a recorded gap or not
   for (; gap != gaps_.end() && gap->first + widest_beat < now; ++gap)
     lost += std::max(std::min(gap->second, until) - std::max(gap->first, from), Duration{0});
   if (open) lost += std::max(now - std::max(from, *beats_.last), Duration{0});
@@ -167,12 +174,14 @@ Duration SourceCoverage::lost(Time from, Time now) const {
 
 std::size_t SourceCoverage::gaps(Time now) const {
   const auto counts = [now](const auto& gap) { return gap.first + widest_beat < now; };
-  return static_cast<std::size_t>(std::partition_point(gaps_.begin(), gaps_.end(), counts) - gaps_.begin()) + (open_gap(now) ? 1 : 0);
+  return static_cast<std::size_t>(std::partition_point(gaps_.begin(), gaps_.end(), counts) - gaps_.begin()) +
+         (open_gap(now) ? 1 : 0);
 }
 
 // Records came and no beat.
 bool SourceCoverage::open_gap(Time now) const {
-  return beats_.last != nullptr && *beats_.last != long_ago && *beats_.last + widest_beat < std::min(*beats_.clock, now);
+  return beats_.last != nullptr && *beats_.last != long_ago &&
+         *beats_.last + widest_beat < std::min(*beats_.clock, now);
 }
 
 void SourceCoverage::fields(auto& self, auto& archive) {

@@ -21,9 +21,9 @@ struct BeatTimes {
   const Time* last = nullptr;
 };
 
-// Which sources were live for which members, when no recorder wrote at all, and which logs have not been read far enough. Silence may only
-// be judged where it is covered.
-// Owned by its Attempt, which reports the gaps of the log; its Subject reports the origins.
+// Which sources were live for which members, when no recorder wrote at all, and which logs have not been read far
+// enough. Silence may only be judged where it is covered. Owned by its Attempt, which reports the gaps of the log; its
+// Subject reports the origins.
 class SourceCoverage {
  public:
   static constexpr Duration patience = std::chrono::seconds{30};  // coverage records further apart break the chain
@@ -31,26 +31,31 @@ class SourceCoverage {
   explicit SourceCoverage(const Origins* origins = nullptr, BeatTimes beats = {}) : origins_(origins), beats_(beats) {}
 
   // A coverage record, or a record, of `source` about this member (level job: the whole job).
-  void extend(std::string_view source, Level level, Slot slot, Time arrival) { extend(source, level, std::span{&slot, 1}, arrival); }
+  void extend(std::string_view source, Level level, Slot slot, Time arrival) {
+    extend(source, level, std::span{&slot, 1}, arrival);
+  }
   void extend(std::string_view source, Level level, std::span<const Slot> slots, Time arrival);
-  // Whether the member, what contains it, or the whole job was covered at intervals of at most 30 s throughout (from, to], counted from the
-  // attempt's start if that is later.
-  [[nodiscard]] bool over(std::string_view source, Level level, Slot slot, const Topology& topology, Time from, Time to) const;
+  // Whether the member, what contains it, or the whole job was covered at intervals of at most 30 s throughout (from,
+  // to], counted from the attempt's start if that is later.
+  [[nodiscard]] bool over(std::string_view source, Level level, Slot slot, const Topology& topology, Time from,
+                          Time to) const;
   // The same for each slot of the level: 1 if it was covered. True: all but the first are constant.
-  bool over(std::string_view source, Level level, const Topology& topology, Time from, Time to, std::vector<std::uint8_t>& covered) const;
+  bool over(std::string_view source, Level level, const Topology& topology, Time from, Time to,
+            std::vector<std::uint8_t>& covered) const;
   [[nodiscard]] bool ever(std::string_view source) const;
 
   // Records of this origin carry these members.
   void carried(std::size_t origin, Level level, std::span<const Slot> slots);
-  // At `now`, for each member of the level: 1 if an origin that carries it has not been read so far. False: all are observed.
+  // At `now`, for each member of the level: 1 if an origin that carries it has not been read so far. False: all are
+  // observed.
   bool unobserved(Level level, Time now, std::vector<std::uint8_t>& members) const;
 
   [[nodiscard]] bool any_unread(Time now) const noexcept { return origins_ != nullptr && origins_->any_unread(now); }
 
   // No record was written between these two arrivals (beats more than 5 s apart).
   void gap(Time from, Time to);
-  // How much of (from, now] lies within gaps. A gap counts from 5 s after its beginning, recorded or not: whether records of others came
-  // before the beat that shows it must not matter.
+  // How much of (from, now] lies within gaps. A gap counts from 5 s after its beginning, recorded or not: whether
+  // records of others came before the beat that shows it must not matter.
   [[nodiscard]] Duration lost(Time from, Time now) const;
   // How many gaps count at `now`.
   [[nodiscard]] std::size_t gaps(Time now) const;
@@ -71,8 +76,8 @@ class SourceCoverage {
   };
   struct Members {
     std::vector<Chain> chains;  // by slot
-    // Of all slots from the second up to `spanned`, at a version: the latest since, the earliest last (if those are covered, all are), and
-    // the latest last.
+    // Of all slots from the second up to `spanned`, at a version: the latest since, the earliest last (if those are
+    // covered, all are), and the latest last.
     mutable Chain all{never, never};
     mutable Time latest = never;
     mutable std::size_t spanned = 0;

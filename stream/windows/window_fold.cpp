@@ -11,7 +11,9 @@ namespace {
 template <class T>
 constexpr T infinity = std::numeric_limits<T>::infinity();
 
-RowNumber pane_of(RowNumber row, RowNumber rows_a_pane) noexcept { return row / rows_a_pane + (row % rows_a_pane > 0 ? 1 : 0); }
+RowNumber pane_of(RowNumber row, RowNumber rows_a_pane) noexcept {
+  return row / rows_a_pane + (row % rows_a_pane > 0 ? 1 : 0);
+}
 
 template <class T>
 void add(std::vector<double>& sums, std::span<const T> row) {
@@ -21,11 +23,13 @@ void add(std::vector<double>& sums, std::span<const T> row) {
 }
 template <class A, class T>
 void lower(std::span<A> least, std::span<const T> row) {
-  for (std::size_t i = 0; i < row.size(); ++i) least[i] = static_cast<A>(row[i]) < least[i] ? static_cast<A>(row[i]) : least[i];
+  for (std::size_t i = 0; i < row.size(); ++i)
+    least[i] = static_cast<A>(row[i]) < least[i] ? static_cast<A>(row[i]) : least[i];
 }
 template <class A, class T>
 void raise(std::span<A> greatest, std::span<const T> row) {
-  for (std::size_t i = 0; i < row.size(); ++i) greatest[i] = static_cast<A>(row[i]) > greatest[i] ? static_cast<A>(row[i]) : greatest[i];
+  for (std::size_t i = 0; i < row.size(); ++i)
+    greatest[i] = static_cast<A>(row[i]) > greatest[i] ? static_cast<A>(row[i]) : greatest[i];
 }
 
 }  // namespace
@@ -135,7 +139,8 @@ template <class T>
 template <class See>
 void WindowFold<T>::each_of_head(const Rows<T>& rows, See&& see) const {
   const RowNumber end = std::min(pane_of(from_, rows_a_pane) * rows_a_pane, through_);
-  for (std::size_t r = rows.after(from_); r < rows.closed().size() && rows.closed()[r].number <= end; ++r) see(rows.closed()[r].values);
+  for (std::size_t r = rows.after(from_); r < rows.closed().size() && rows.closed()[r].number <= end; ++r)
+    see(rows.closed()[r].values);
 }
 
 template <class T>
@@ -143,7 +148,8 @@ void WindowFold<T>::sums(const Rows<T>& rows, std::span<double> out) const {
   std::fill(out.begin(), out.end(), 0.0);
   const auto fitting = [&](std::size_t size) { return std::min(size, out.size()); };
   each_of_head(rows, [&](const std::vector<T>& row) {
-    for (std::size_t i = 0; i < fitting(row.size()); ++i) out[i] += row[i] == row[i] ? static_cast<double>(row[i]) : 0.0;
+    for (std::size_t i = 0; i < fitting(row.size()); ++i)
+      out[i] += row[i] == row[i] ? static_cast<double>(row[i]) : 0.0;
   });
   for (std::size_t i = 0; i < fitting(middle_.sums.size()); ++i) out[i] += middle_.sums[i];
   if (tail_counts())

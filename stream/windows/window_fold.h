@@ -8,11 +8,11 @@
 
 namespace tocsin::stream {
 
-// The rows of a window, folded as they enter and leave, one lane per member. Counts are added and subtracted; sums and extremes are never
-// subtracted. The order of a sum does not depend on how the window moved: first the head, which are the rows up to the first boundary of
-// ten on the epoch grid; then the panes of ten rows; then the tail after the last boundary: (head + panes) + tail. A reduction adds three
-// columns and at most nine rows. NaN is left out of all but present().
-// Owned by a view of a window.
+// The rows of a window, folded as they enter and leave, one lane per member. Counts are added and subtracted; sums and
+// extremes are never subtracted. The order of a sum does not depend on how the window moved: first the head, which are
+// the rows up to the first boundary of ten on the epoch grid; then the panes of ten rows; then the tail after the last
+// boundary: (head + panes) + tail. A reduction adds three columns and at most nine rows. NaN is left out of all but
+// present(). Owned by a view of a window.
 template <class T>
 class WindowFold {
  public:
@@ -26,12 +26,15 @@ class WindowFold {
   void clear();
   void enter(RowNumber number, std::span<const T> row);  // ascending
   void leave(std::span<const T> row);
-  void hold(RowNumber from, RowNumber through);  // the window is (from, through]; all of it has entered, the rest has left
+  void hold(RowNumber from,
+            RowNumber through);  // the window is (from, through]; all of it has entered, the rest has left
 
   // By slot, for members with a value in any row: the number of rows with a number.
   [[nodiscard]] std::span<const std::uint32_t> numbers() const noexcept { return numbers_; }
   // The number of rows with a value: a number or NaN.
-  [[nodiscard]] std::uint32_t present(Slot slot) const noexcept { return numbers_[slot] + (slot < nans_.size() ? nans_[slot] : 0); }
+  [[nodiscard]] std::uint32_t present(Slot slot) const noexcept {
+    return numbers_[slot] + (slot < nans_.size() ? nans_[slot] : 0);
+  }
   // Of wants; for each member, 0 and ±infinity if it has no number. `rows` holds the window's head.
   void sums(const Rows<T>& rows, std::span<double> out) const;
   void extremes(bool least, const Rows<T>& rows, std::span<double> out) const;

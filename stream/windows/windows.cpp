@@ -33,8 +33,8 @@ bool covered(std::size_t present, Slot slot, const RowReduction& reduction, doub
   return present > 0 && rows * std::max(reduction.arrivals->usual(slot, row), row) >= half;
 }
 
-// What has to be folded for a reduction; nothing: it is read from the rows. The delta and the rate of a counter, whose rows are rates,
-// follow from their mean.
+// What has to be folded for a reduction; nothing: it is read from the rows. The delta and the rate of a counter, whose
+// rows are rates, follow from their mean.
 template <class T>
 std::optional<typename WindowFold<T>::Wants> folds(Op op, bool counter) {
   switch (op) {
@@ -53,7 +53,8 @@ std::optional<typename WindowFold<T>::Wants> folds(Op op, bool counter) {
 // The first or last number of each of these members, with its row counted from `first`; absent if there is none.
 using Edge = ReductionScratch::Edge;
 template <class T>
-void find_edges(const Rows<T>& rows, std::size_t first, std::size_t end, bool last, std::vector<Slot> missing, std::vector<Edge>& edges) {
+void find_edges(const Rows<T>& rows, std::size_t first, std::size_t end, bool last, std::vector<Slot> missing,
+                std::vector<Edge>& edges) {
   for (std::size_t i = 0; i < end - first && !missing.empty(); ++i) {
     const std::size_t r = last ? end - 1 - i : first + i;
     const auto& values = rows.closed()[r].values;
@@ -67,8 +68,8 @@ void find_edges(const Rows<T>& rows, std::size_t first, std::size_t end, bool la
 
 // Replaces each mean by the standard deviation of the sample, over the rows; absent below two numbers.
 template <class T>
-void deviations(const Rows<T>& rows, std::size_t first, std::size_t end, std::span<const std::uint32_t> numbers, std::vector<double>& means,
-                std::vector<double>& squares) {
+void deviations(const Rows<T>& rows, std::size_t first, std::size_t end, std::span<const std::uint32_t> numbers,
+                std::vector<double>& means, std::vector<double>& squares) {
   squares.assign(means.size(), 0.0);
   for (std::size_t r = first; r < end; ++r) {
     const auto& values = rows.closed()[r].values;
@@ -79,7 +80,8 @@ void deviations(const Rows<T>& rows, std::size_t first, std::size_t end, std::sp
   }
   for (std::size_t i = 0; i < means.size(); ++i) {
     if (numbers[i] < 2) means[i] = absent;
-    else means[i] = std::isfinite(means[i]) ? std::sqrt(squares[i] / (static_cast<double>(numbers[i]) - 1)) : measured_nan;
+    else
+      means[i] = std::isfinite(means[i]) ? std::sqrt(squares[i] / (static_cast<double>(numbers[i]) - 1)) : measured_nan;
   }
 }
 
@@ -87,7 +89,8 @@ void deviations(const Rows<T>& rows, std::size_t first, std::size_t end, std::sp
 
 template <class T>
 RawView<T>::RawView(WindowSpec spec, const Demand& demand, bool declared, const SignalDefinition& signal)
-    : spec_(std::move(spec)), sorted_(std::min<std::size_t>(static_cast<std::size_t>(spec_.over / signal.row) + 1, 64)) {
+    : spec_(std::move(spec)),
+      sorted_(std::min<std::size_t>(static_cast<std::size_t>(spec_.over / signal.row) + 1, 64)) {
   if (!declared) return;
   order_ = demand.order;
   for (const Reduction& reduction : demand.reductions)
@@ -103,7 +106,8 @@ void RawView<T>::advance(const Rows<T>& rows, TimeRange time_range) {
   const RowNumber from = rows.grid().through(time_range.from), through = rows.grid().through(time_range.to);
   if (built_ && from == from_ && through == through_) return;
   const auto& closed = rows.closed();
-  const bool again = !built_ || through < through_ || from < from_ || from >= through_ || rows.dropped_through() > from_;
+  const bool again =
+      !built_ || through < through_ || from < from_ || from >= through_ || rows.dropped_through() > from_;
   if (again) {
     sorted_.clear();
     if (fold_) fold_->clear();
@@ -144,7 +148,8 @@ void RawView<T>::advance(const Rows<T>& rows, TimeRange time_range) {
 }
 
 template <class T>
-bool RawView<T>::reduce(const Rows<T>& rows, TimeRange time_range, const RowReduction& reduction, std::span<double> out) const {
+bool RawView<T>::reduce(const Rows<T>& rows, TimeRange time_range, const RowReduction& reduction,
+                        std::span<double> out) const {
   const RowNumber from = rows.grid().through(time_range.from), through = rows.grid().through(time_range.to);
   const std::size_t first = rows.after(from), end = rows.after(through);
   if (first >= end) return false;
@@ -153,7 +158,8 @@ bool RawView<T>::reduce(const Rows<T>& rows, TimeRange time_range, const RowRedu
     return edge(rows, first, end, reduction, out), true;
   const auto wants = folds<T>(reduction.op, reduction.kind == SignalKind::counter);
   if (!wants) return by_member(rows, first, end, reduction, out), true;
-  const bool kept = fold_ && (wants_.sums || !wants->sums) && (wants_.least || !wants->least) && (wants_.greatest || !wants->greatest);
+  const bool kept = fold_ && (wants_.sums || !wants->sums) && (wants_.least || !wants->least) &&
+                    (wants_.greatest || !wants->greatest);
   if (kept) return by_fold(*fold_, rows, first, end, reduction, out), true;
   WindowFold<T> fold{*wants};  // for a scripted rule: the same fold, built from the rows
   for (std::size_t r = first; r < end; ++r) fold.enter(rows.closed()[r].number, rows.closed()[r].values);
@@ -163,7 +169,8 @@ bool RawView<T>::reduce(const Rows<T>& rows, TimeRange time_range, const RowRedu
 }
 
 template <class T>
-void RawView<T>::edge(const Rows<T>& rows, std::size_t first, std::size_t end, const RowReduction& reduction, std::span<double> out) const {
+void RawView<T>::edge(const Rows<T>& rows, std::size_t first, std::size_t end, const RowReduction& reduction,
+                      std::span<double> out) const {
   const bool last = reduction.op == Op::w_last;
   auto& missing = reduction.scratch->slots;
   missing.clear();
@@ -190,8 +197,8 @@ void RawView<T>::edge(const Rows<T>& rows, std::size_t first, std::size_t end, c
 }
 
 template <class T>
-void RawView<T>::by_fold(const WindowFold<T>& fold, const Rows<T>& rows, std::size_t first, std::size_t end, const RowReduction& reduction,
-                         std::span<double> out) const {
+void RawView<T>::by_fold(const WindowFold<T>& fold, const Rows<T>& rows, std::size_t first, std::size_t end,
+                         const RowReduction& reduction, std::span<double> out) const {
   const Op op = reduction.op;
   const std::size_t members = std::min(out.size(), fold.numbers().size());
   const auto numbers = fold.numbers().first(members);
@@ -207,14 +214,16 @@ void RawView<T>::by_fold(const WindowFold<T>& fold, const Rows<T>& rows, std::si
   if (op == Op::w_min || op == Op::w_max) fold.extremes(op == Op::w_min, rows, result);
   else fold.sums(rows, result);
   if (op == Op::w_mean || op == Op::w_rate || op == Op::w_delta || op == Op::w_stddev)
-    for (std::size_t i = 0; i < members; ++i) result[i] /= static_cast<double>(static_cast<std::int32_t>(std::max(numbers[i], 1u)));
+    for (std::size_t i = 0; i < members; ++i)
+      result[i] /= static_cast<double>(static_cast<std::int32_t>(std::max(numbers[i], 1u)));
   if (op == Op::w_delta)  // of a counter: the mean of its rates, times the elapsed time
     for (double& x : result) x *= seconds(reduction.window->over);
   if (op == Op::w_stddev) deviations(rows, first, end, numbers, result, reduction.scratch->squares);
 
   // Enough numbers decide it in most cases.
   const double row = seconds(rows.grid().length), half = seconds(reduction.window->over) / 2;
-  const std::uint32_t least = reduction.needs_cover() ? static_cast<std::uint32_t>(std::max(std::ceil(half / row), 1.0)) : 1;
+  const std::uint32_t least =
+      reduction.needs_cover() ? static_cast<std::uint32_t>(std::max(std::ceil(half / row), 1.0)) : 1;
   std::size_t others = 0;
   for (std::size_t i = 0; i < members; ++i) {
     const bool enough = numbers[i] >= least && result[i] == result[i];
@@ -224,7 +233,8 @@ void RawView<T>::by_fold(const WindowFold<T>& fold, const Rows<T>& rows, std::si
   for (Slot slot = 0; others > 0 && slot < members; ++slot) {
     if (numbers[slot] == 0 || (numbers[slot] >= least && is_number(result[slot]))) continue;
     // Below that, measured NaN count, too.
-    if (numbers[slot] >= least || covered(fold.present(slot), slot, reduction, row)) out[slot] = canonical(result[slot]);
+    if (numbers[slot] >= least || covered(fold.present(slot), slot, reduction, row))
+      out[slot] = canonical(result[slot]);
   }
 }
 
@@ -233,7 +243,8 @@ void RawView<T>::between_edges(const WindowFold<T>& fold, const Rows<T>& rows, s
                                const RowReduction& reduction, std::span<double> out) const {
   const auto& earliest = rows.closed()[first].values;
   const auto& latest = rows.closed()[end - 1].values;
-  const std::size_t members = std::min(out.size(), fold.numbers().size()), both = std::min({members, earliest.size(), latest.size()});
+  const std::size_t members = std::min(out.size(), fold.numbers().size()),
+                    both = std::min({members, earliest.size(), latest.size()});
   const double row = seconds(rows.grid().length), half = seconds(reduction.window->over) / 2;
   const auto least = static_cast<std::uint32_t>(std::max(std::ceil(half / row), 1.0));
   const auto elapsed = [&](std::size_t from, std::size_t to) {
@@ -244,7 +255,8 @@ void RawView<T>::between_edges(const WindowFold<T>& fold, const Rows<T>& rows, s
   others.clear();
   // In most cases both edge rows have every member's number.
   for (Slot slot = 0; slot < members; ++slot) {
-    const double change = slot < both ? static_cast<double>(latest[slot]) - static_cast<double>(earliest[slot]) : absent;
+    const double change =
+        slot < both ? static_cast<double>(latest[slot]) - static_cast<double>(earliest[slot]) : absent;
     if (change == change && fold.present(slot) >= least && end - first > 1) out[slot] = change / whole;
     else if (fold.present(slot) != 0) others.push_back(slot);
   }
@@ -256,8 +268,11 @@ void RawView<T>::between_edges(const WindowFold<T>& fold, const Rows<T>& rows, s
   find_edges(rows, first, end, true, others, lasts);
   for (const Slot slot : others) {
     const Edge &a = firsts[slot], &b = lasts[slot];
-    if (is_absent(a.value) || a.row == b.row || (reduction.needs_cover() && !covered(fold.present(slot), slot, reduction, row))) continue;
-    out[slot] = canonical(reduction.op == Op::w_delta ? b.value - a.value : (b.value - a.value) / elapsed(a.row, b.row));
+    if (is_absent(a.value) || a.row == b.row ||
+        (reduction.needs_cover() && !covered(fold.present(slot), slot, reduction, row)))
+      continue;
+    out[slot] =
+        canonical(reduction.op == Op::w_delta ? b.value - a.value : (b.value - a.value) / elapsed(a.row, b.row));
   }
 }
 
@@ -285,7 +300,8 @@ void RawView<T>::by_member(const Rows<T>& rows, std::size_t first, std::size_t e
       }
       if (all) {
         for (std::size_t j = 0; j < width; ++j)
-          out[base + j] = order_statistic(reduction.op, sorted_.of(static_cast<Slot>(base + j)), reduction.arguments.number);
+          out[base + j] =
+              order_statistic(reduction.op, sorted_.of(static_cast<Slot>(base + j)), reduction.arguments.number);
         continue;
       }
     }
@@ -293,7 +309,8 @@ void RawView<T>::by_member(const Rows<T>& rows, std::size_t first, std::size_t e
     if (reduction.needs_cover() && std::ranges::none_of(std::views::iota(std::size_t{0}, width), possible)) continue;
     for (std::size_t r = 0; r < count; ++r) {
       const auto& from = rows.closed()[first + r].values;
-      for (std::size_t j = 0; j < width; ++j) block[j * count + r] = base + j < from.size() ? static_cast<double>(from[base + j]) : absent;
+      for (std::size_t j = 0; j < width; ++j)
+        block[j * count + r] = base + j < from.size() ? static_cast<double>(from[base + j]) : absent;
     }
     for (std::size_t j = 0; j < width; ++j) {
       const auto slot = static_cast<Slot>(base + j);

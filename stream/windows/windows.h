@@ -32,7 +32,8 @@ struct RowReduction {
   [[nodiscard]] bool enough(std::size_t count) const noexcept;
 };
 
-// A window of raw rows: at most 5 min. Declared order statistics and folds are maintained incrementally; the rest is read from the rows.
+// A window of raw rows: at most 5 min. Declared order statistics and folds are maintained incrementally; the rest is
+// read from the rows.
 template <class T>
 class RawView {
  public:
@@ -41,7 +42,8 @@ class RawView {
 
   void advance(const Rows<T>& rows, TimeRange time_range);
   void forget() { built_ = false; }
-  // Continues the view of another pack's history over the same rows, if it maintained the same. Otherwise this one is built from the rows.
+  // Continues the view of another pack's history over the same rows, if it maintained the same. Otherwise this one is
+  // built from the rows.
   void adopt(RawView& old) {
     if (order_ != old.order_ || wants_ != old.wants_ || fold_.has_value() != old.fold_.has_value()) return;
     built_ = old.built_;
@@ -49,17 +51,22 @@ class RawView {
     sorted_ = std::move(old.sorted_);
     fold_ = std::move(old.fold_);
   }
-  // False: the window holds no row, and nothing is written. A count of 0 is left absent: the caller decides whether it means none.
+  // False: the window holds no row, and nothing is written. A count of 0 is left absent: the caller decides whether it
+  // means none.
   bool reduce(const Rows<T>& rows, TimeRange time_range, const RowReduction& reduction, std::span<double> out) const;
-  [[nodiscard]] std::size_t retained_bytes() const noexcept { return sorted_.retained_bytes() + (fold_ ? fold_->retained_bytes() : 0); }
+  [[nodiscard]] std::size_t retained_bytes() const noexcept {
+    return sorted_.retained_bytes() + (fold_ ? fold_->retained_bytes() : 0);
+  }
 
  private:
-  void by_fold(const WindowFold<T>& fold, const Rows<T>& rows, std::size_t first, std::size_t end, const RowReduction& reduction,
-               std::span<double> out) const;
-  void edge(const Rows<T>& rows, std::size_t first, std::size_t end, const RowReduction& reduction, std::span<double> out) const;
-  void between_edges(const WindowFold<T>& fold, const Rows<T>& rows, std::size_t first, std::size_t end, const RowReduction& reduction,
-                     std::span<double> out) const;
-  void by_member(const Rows<T>& rows, std::size_t first, std::size_t end, const RowReduction& reduction, std::span<double> out) const;
+  void by_fold(const WindowFold<T>& fold, const Rows<T>& rows, std::size_t first, std::size_t end,
+               const RowReduction& reduction, std::span<double> out) const;
+  void edge(const Rows<T>& rows, std::size_t first, std::size_t end, const RowReduction& reduction,
+            std::span<double> out) const;
+  void between_edges(const WindowFold<T>& fold, const Rows<T>& rows, std::size_t first, std::size_t end,
+                     const RowReduction& reduction, std::span<double> out) const;
+  void by_member(const Rows<T>& rows, std::size_t first, std::size_t end, const RowReduction& reduction,
+                 std::span<double> out) const;
 
   WindowSpec spec_;
   bool order_ = false, built_ = false;
@@ -69,8 +76,8 @@ class RawView {
   typename WindowFold<T>::Wants wants_;
 };
 
-// A window that reaches further back than raw rows: over panes. Reductions of values (median, quantile, mad, theil_sen …) use the panes'
-// means; `last` is the last row's value.
+// A window that reaches further back than raw rows: over panes. Reductions of values (median, quantile, mad, theil_sen
+// …) use the panes' means; `last` is the last row's value.
 template <class T>
 class BaselineView {
  public:

@@ -6,11 +6,12 @@
 
 namespace tocsin::stream {
 
-Zeros::Found Zeros::over(const SignalDefinition& signal, Time from, Time to, const SourceCoverage& coverage, const Topology& topology) {
+Zeros::Found Zeros::over(const SignalDefinition& signal, Time from, Time to, const SourceCoverage& coverage,
+                         const Topology& topology) {
   const bool event = signal.kind == SignalKind::event;
   for (const Kept& kept : kept_)
-    if (kept.used && kept.coverage == coverage.version() && kept.topology == topology.version() && kept.from == from && kept.to == to &&
-        kept.level == signal.owner && kept.event == event && kept.source == signal.source)
+    if (kept.used && kept.coverage == coverage.version() && kept.topology == topology.version() && kept.from == from &&
+        kept.to == to && kept.level == signal.owner && kept.event == event && kept.source == signal.source)
       return {kept.values, kept.constant};
 
   Kept& kept = kept_[oldest_];

@@ -12,18 +12,19 @@
 
 namespace tocsin::stream {
 
-// Decides whether an empty window counts as 0 or unknown: 0 for members whose source was live throughout. A signal without a source is 0
-// unless it is an event. Many windows ask the same at a tick, so answers are cached until the coverage or the topology changes.
-// Owned by a History.
+// Decides whether an empty window counts as 0 or unknown: 0 for members whose source was live throughout. A signal
+// without a source is 0 unless it is an event. Many windows ask the same at a tick, so answers are cached until the
+// coverage or the topology changes. Owned by a History.
 class Zeros {
  public:
-  // 0 or absent for each member of the signal's level. The reserved member's is 0 if it was covered: the caller decides whether it exists
-  // at all.
+  // 0 or absent for each member of the signal's level. The reserved member's is 0 if it was covered: the caller decides
+  // whether it exists at all.
   struct Found {
     std::span<const double> values;
     bool constant;  // all but the first have one value
   };
-  Found over(const SignalDefinition& signal, Time from, Time to, const SourceCoverage& coverage, const Topology& topology);
+  Found over(const SignalDefinition& signal, Time from, Time to, const SourceCoverage& coverage,
+             const Topology& topology);
 
  private:
   struct Kept {

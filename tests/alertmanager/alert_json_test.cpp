@@ -14,15 +14,17 @@ TEST_CASE("an alert has few and stable labels, and its texts as annotations") {
                               "https://tocsin.example/t",
                               "https://runbooks.example/{family}/{rule}"};
   const auto alert = render(test::slow_rank(), decoration);
-  CHECK(alert.labels ==
-        R"({"alertname":"straggler","cluster":"west","family":"D3","instance_group":"a100","job_id":"llama","node":"n1","rank":"3",)"
-        R"("severity":"warning"})");
-  CHECK(alert.annotations ==
-        R"({"action":"drain n1","attempt":"7","culprits":"rank 3 on n1",)"
-        R"("description":"what: One rank is slower than its peers (D3, a slow rank)\nwho: rank 3 on n1; job llama, attempt 7\n)"
-        R"(since: 2026-05-28 20:26:40 UTC, reported 60 s later\nseen: rank 3 computes 0.24 s a step, its peers 0.10 s\n)"
-        R"(likely: its clock is fine: it has \"more\" work\ndo: drain n1","evidence":"x=0.24, typical=0.1",)"
-        R"("runbook_url":"https://runbooks.example/D3/straggler","summary":"llama, rank 3 on n1: One rank is slower than its peers"})");
+  CHECK(
+      alert.labels ==
+      R"({"alertname":"straggler","cluster":"west","family":"D3","instance_group":"a100","job_id":"llama","node":"n1","rank":"3",)"
+      R"("severity":"warning"})");
+  CHECK(
+      alert.annotations ==
+      R"({"action":"drain n1","attempt":"7","culprits":"rank 3 on n1",)"
+      R"("description":"what: One rank is slower than its peers (D3, a slow rank)\nwho: rank 3 on n1; job llama, attempt 7\n)"
+      R"(since: 2026-05-28 20:26:40 UTC, reported 60 s later\nseen: rank 3 computes 0.24 s a step, its peers 0.10 s\n)"
+      R"(likely: its clock is fine: it has \"more\" work\ndo: drain n1","evidence":"x=0.24, typical=0.1",)"
+      R"("runbook_url":"https://runbooks.example/D3/straggler","summary":"llama, rank 3 on n1: One rank is slower than its peers"})");
   CHECK(alert.generator_url == "https://tocsin.example/t/#alert=0000000000000abc");
   CHECK(render(test::slow_rank(), {{}, "https://tocsin.example/t/", ""}).generator_url == alert.generator_url);
 }

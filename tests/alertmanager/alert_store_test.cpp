@@ -39,7 +39,9 @@ bool has(const std::string& body, const std::string& text) { return body.find(te
 
 }  // namespace
 
-TEST_CASE_FIXTURE(Fixture, "a firing alert is due at once for each instance, and again after the interval, with an end four intervals on") {
+TEST_CASE_FIXTURE(
+    Fixture,
+    "a firing alert is due at once for each instance, and again after the interval, with an end four intervals on") {
   report(test::slow_rank());
   CHECK(has(post(), R"("startsAt":"2026-05-28T20:26:40.000Z","endsAt":"2026-05-28T20:32:20.000Z")"));
   CHECK(post().empty());

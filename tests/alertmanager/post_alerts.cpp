@@ -1,6 +1,7 @@
 // Posts alerts as the lines of its standard input say, for the tests in Python.
 //
-//   fire ID RANK | resolve ID REASON | flood N | permit OWNER always|MS | withdraw OWNER | owner OWNER | drain MS | status
+//   fire ID RANK | resolve ID REASON | flood N | permit OWNER always|MS | withdraw OWNER | owner OWNER | drain MS |
+//   status
 //
 // Each line is answered by one line.
 #include <fmt/format.h>
@@ -32,8 +33,8 @@ struct Lines {
 };
 
 std::string json(const alertmanager::PosterStatus& status, Lines& log) {
-  std::string out =
-      fmt::format(R"({{"firing":{},"kept":{},"bytes":{},"dropped":{})", status.firing, status.kept, status.bytes, status.dropped);
+  std::string out = fmt::format(R"({{"firing":{},"kept":{},"bytes":{},"dropped":{})", status.firing, status.kept,
+                                status.bytes, status.dropped);
   {
     const std::lock_guard lock{log.mutex};
     formats::put_key(out, "log");
@@ -41,8 +42,8 @@ std::string json(const alertmanager::PosterStatus& status, Lines& log) {
   }
   out += R"(,"instances":[)";
   for (const auto& instance : status.instances) {
-    out += fmt::format(R"({}{{"alerts":{},"waiting":{},"backs_off":{},"url":)", out.back() == '[' ? "" : ",", instance.alerts,
-                       instance.waiting, instance.backs_off);
+    out += fmt::format(R"({}{{"alerts":{},"waiting":{},"backs_off":{},"url":)", out.back() == '[' ? "" : ",",
+                       instance.alerts, instance.waiting, instance.backs_off);
     formats::put_text(out, instance.url);
     formats::put_key(out, "error");
     formats::put_text(out, instance.last_error);
@@ -86,7 +87,8 @@ class Session {
       std::uint32_t owner = 0;
       std::string until;
       words >> owner >> until;
-      poster_->permit(owner, until == "always" ? alertmanager::Poster::always : Clock::now() + std::chrono::milliseconds{std::stoi(until)});
+      poster_->permit(owner, until == "always" ? alertmanager::Poster::always
+                                               : Clock::now() + std::chrono::milliseconds{std::stoi(until)});
       return "ok";
     }
     if (command == "withdraw") {

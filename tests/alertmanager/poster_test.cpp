@@ -18,7 +18,8 @@ TEST_CASE("an address that is none, or a label that is ours, is refused with the
     return poster ? "" : poster.error().message;
   };
   CHECK(message("alertmanager:9093") ==
-        "'alertmanager:9093' is no address: it begins with neither http:// nor https://; write http://HOST:PORT or https://HOST:PORT");
+        "'alertmanager:9093' is no address: it begins with neither http:// nor https://; write http://HOST:PORT or "
+        "https://HOST:PORT");
   CHECK(message("http://a:99999").find("its port is not 1 to 65535") != std::string::npos);
   CHECK(message("http://me:secret@host").find("secret@") == std::string::npos);
   CHECK(message("http://me:secret@host").find("has a user or password in it") != std::string::npos);

@@ -31,7 +31,8 @@ inline stream::AlertTransition slow_rank(std::uint64_t id = 0xabc, std::uint32_t
   return t;
 }
 
-inline stream::AlertTransition resolved(stream::AlertTransition t, stream::ResolveReason reason = stream::ResolveReason::cleared) {
+inline stream::AlertTransition resolved(stream::AlertTransition t,
+                                        stream::ResolveReason reason = stream::ResolveReason::cleared) {
   ++t.number;
   t.state = stream::AlertState::resolved;
   t.reason = reason;

@@ -78,11 +78,12 @@ limits:
 }
 
 TEST_CASE("a configuration that is shown reads back as itself") {
-  auto read = parse_config(brokers +
-                               "rules: [shipped, 'a: b', \"true\", \"x\\\"\\\\ \\n\"]\n"
-                               "alertmanager:\n  instances: [{url: 'http://a:1', user: u, password_file: /p}, {url: 'http://b:1'}]\n"
-                               "  labels: {cluster: '12', b: 'no'}\n  resend: 90s\nlimits: {queue_size: 3MiB}\n",
-                           "t.yml");
+  auto read = parse_config(
+      brokers +
+          "rules: [shipped, 'a: b', \"true\", \"x\\\"\\\\ \\n\"]\n"
+          "alertmanager:\n  instances: [{url: 'http://a:1', user: u, password_file: /p}, {url: 'http://b:1'}]\n"
+          "  labels: {cluster: '12', b: 'no'}\n  resend: 90s\nlimits: {queue_size: 3MiB}\n",
+      "t.yml");
   REQUIRE_MESSAGE(read, read.error().message);
   const std::string shown = show_config(*read);
   const auto again = parse_config(shown, "shown.yml");
@@ -97,11 +98,13 @@ TEST_CASE("a configuration that is shown reads back as itself") {
 TEST_CASE("options reach the parts that they configure, and secrets come from their files") {
   const std::string path = std::string{P_tmpdir} + "/tocsin_secret_" + std::to_string(getpid());
   std::ofstream{path} << "pass word\n";
-  const auto config = parse_config(
-      "kafka: {brokers: [b:1], properties: {sasl.username: u}, property_files: {sasl.password: " + path +
-          "}}\nalertmanager: {instances: [{url: 'https://a:1', ca_file: /ca, token_file: /t, server_name: n}], batch: 3, resend: 5s}\n"
-          "http: {listen: '127.0.0.1:7', external_url: 'http://x', connections: 9, header_size: 2KiB, token_file: /u}\n",
-      "t.yml");
+  const auto config =
+      parse_config("kafka: {brokers: [b:1], properties: {sasl.username: u}, property_files: {sasl.password: " + path +
+                       "}}\nalertmanager: {instances: [{url: 'https://a:1', ca_file: /ca, token_file: /t, server_name: "
+                       "n}], batch: 3, resend: 5s}\n"
+                       "http: {listen: '127.0.0.1:7', external_url: 'http://x', connections: 9, header_size: 2KiB, "
+                       "token_file: /u}\n",
+                   "t.yml");
   REQUIRE_MESSAGE(config, config.error().message);
   const auto poster = adapters::config::poster_options(*config);
   REQUIRE(poster.instances.size() == 1);
@@ -119,7 +122,8 @@ TEST_CASE("options reach the parts that they configure, and secrets come from th
   CHECK(*adapters::config::kafka_properties(*config) ==
         std::map<std::string, std::string>{{"sasl.username", "u"}, {"sasl.password", "pass word"}});
   std::remove(path.c_str());
-  CHECK(adapters::config::kafka_properties(*config).error().message.find("kafka.property_files.sasl.password: cannot read") == 0);
+  CHECK(adapters::config::kafka_properties(*config).error().message.find(
+            "kafka.property_files.sasl.password: cannot read") == 0);
 }
 
 TEST_CASE("the defaults of the configuration are those of the parts") {
@@ -153,7 +157,8 @@ TEST_CASE("each option has a meaning, a place of its own, and a default within i
           else return at;
         },
         place));
-    if (const auto* count = std::get_if<std::uint64_t*>(&place)) CHECK((**count >= option.least && **count <= option.most));
+    if (const auto* count = std::get_if<std::uint64_t*>(&place))
+      CHECK((**count >= option.least && **count <= option.most));
     if (const auto* size = std::get_if<adapters::config::Size>(&place))
       CHECK((*size->bytes >= option.least && *size->bytes <= option.most));
     if (const auto* time = std::get_if<std::chrono::milliseconds*>(&place)) {
@@ -174,7 +179,8 @@ TEST_CASE("the page on the configuration has every option as the table has it, a
 
 // Mistakes that people make: place, what is wrong, what to write instead.
 TEST_CASE("an option that there is not is named with the one that was meant") {
-  CHECK(refusal("kafka:\n  brokers: [b:9092]\n  broker: x\n") == "t.yml:3:3: there is no option kafka.broker (brokers?)");
+  CHECK(refusal("kafka:\n  brokers: [b:9092]\n  broker: x\n") ==
+        "t.yml:3:3: there is no option kafka.broker (brokers?)");
   CHECK(refused("htttp: {listen: '127.0.0.1:1'}") == "t.yml:2:1: there is no option htttp (http?)");
   CHECK(refused("log: {listen: '127.0.0.1:1'}") == "t.yml:2:7: there is no option log.listen (http.listen?)");
   CHECK(refused("http: {tls: {cert: a}}") == "t.yml:2:8: there is no option http.tls");
@@ -186,19 +192,23 @@ TEST_CASE("an option that there is not is named with the one that was meant") {
 TEST_CASE("a wrong type is named with the right one") {
   CHECK(refusal("kafka: {brokers: b:9092}") == "t.yml:1:18: kafka.brokers is a list: write [b:9092]");
   CHECK(refused("kafka2: 1\nhttp: 9464") ==
-        "t.yml:2:1: there is no option kafka2 (kafka?)\nt.yml:3:7: http is a section: its options stand below it, indented");
+        "t.yml:2:1: there is no option kafka2 (kafka?)\nt.yml:3:7: http is a section: its options stand below it, "
+        "indented");
   CHECK(refused("http: {listen: [a, b]}") == "t.yml:2:16: http.listen is ADDRESS:PORT, and this is a list");
   CHECK(refused("alertmanager: {canary: yes}") == "t.yml:2:24: alertmanager.canary is true or false, and not 'yes'");
   CHECK(refused("http: {connections: many}") == "t.yml:2:21: http.connections is a whole number, and not 'many'");
   CHECK(refused("http: {connections: 1.5}") == "t.yml:2:21: http.connections is a whole number, and not '1.5'");
   CHECK(refused("http:\n  user:\n") == "t.yml:3:3: http.user has no value: write a text, or leave the option out");
-  CHECK(refused("alertmanager: {instances: ['http://a:1']}") == "t.yml:2:28: alertmanager.instances has a text: write - url: http://a:1");
-  CHECK(refused("alertmanager: {labels: [a]}") == "t.yml:2:24: alertmanager.labels is a mapping: write NAME: TEXT, a line each");
+  CHECK(refused("alertmanager: {instances: ['http://a:1']}") ==
+        "t.yml:2:28: alertmanager.instances has a text: write - url: http://a:1");
+  CHECK(refused("alertmanager: {labels: [a]}") ==
+        "t.yml:2:24: alertmanager.labels is a mapping: write NAME: TEXT, a line each");
   CHECK(refusal("- a\n").find("t.yml:1:1: a configuration is a mapping of sections: kafka, rules,") == 0);
 }
 
 TEST_CASE("a wrong or missing unit is named with the units that there are") {
-  CHECK(refused("alertmanager: {resend: 60}") == "t.yml:2:24: alertmanager.resend: 60 has no unit: write 250ms, 45s, 5m or 1h");
+  CHECK(refused("alertmanager: {resend: 60}") ==
+        "t.yml:2:24: alertmanager.resend: 60 has no unit: write 250ms, 45s, 5m or 1h");
   CHECK(refused("alertmanager: {resend: 1min}") ==
         "t.yml:2:24: alertmanager.resend: 'min' is none of the units: write 250ms, 45s, 5m or 1h");
   CHECK(refused("limits: {queue_size: 64MB}") ==
@@ -212,18 +222,22 @@ TEST_CASE("a value outside its limits, or not among the choices, is named with t
   CHECK(refused("alertmanager: {resend: 100ms}") == "t.yml:2:24: alertmanager.resend is 1s to 1h, and not 100ms");
   CHECK(refused("limits: {queue_size: 1KiB}") == "t.yml:2:22: limits.queue_size is 1MiB to 16GiB, and not 1KiB");
   CHECK(refused("http: {connections: 0}") == "t.yml:2:21: http.connections is 1 to 100000, and not 0");
-  CHECK(refused("log: {level: warn}") == "t.yml:2:14: log.level is debug, info, warning or error, and not 'warn' (warning?)");
+  CHECK(refused("log: {level: warn}") ==
+        "t.yml:2:14: log.level is debug, info, warning or error, and not 'warn' (warning?)");
   CHECK(refused("log: {format: text}") == "t.yml:2:15: log.format is logfmt or json, and not 'text'");
 }
 
 TEST_CASE("addresses and names that are none are named with the form that they have") {
-  CHECK(refusal("kafka: {brokers: [b]}") == "t.yml:1:19: kafka.brokers has 'b', which is no HOST:PORT: write broker1.example:9092");
+  CHECK(refusal("kafka: {brokers: [b]}") ==
+        "t.yml:1:19: kafka.brokers has 'b', which is no HOST:PORT: write broker1.example:9092");
   CHECK(refusal("kafka: {brokers: ['kafka://b:9092']}") ==
         "t.yml:1:19: kafka.brokers has 'kafka://b:9092', which is no HOST:PORT: write broker1.example:9092");
-  CHECK(refused("http: {listen: '9464'}") ==
-        "t.yml:2:16: http.listen: '9464' is nothing to listen on: it has no port; write ADDRESS:PORT, as 127.0.0.1:9464");
+  CHECK(
+      refused("http: {listen: '9464'}") ==
+      "t.yml:2:16: http.listen: '9464' is nothing to listen on: it has no port; write ADDRESS:PORT, as 127.0.0.1:9464");
   CHECK(refused("alertmanager: {instances: [{url: 'am:9093'}]}") ==
-        "t.yml:2:34: alertmanager.instances.url: 'am:9093' is no address: it begins with neither http:// nor https://; write "
+        "t.yml:2:34: alertmanager.instances.url: 'am:9093' is no address: it begins with neither http:// nor https://; "
+        "write "
         "http://HOST:PORT or https://HOST:PORT");
   CHECK(refusal("kafka: {brokers: [b:1], prefix: 'my topics'}") ==
         "t.yml:1:33: kafka.prefix is a name of letters, digits, '.', '_' and '-', and not 'my topics'");
@@ -233,14 +247,17 @@ TEST_CASE("addresses and names that are none are named with the form that they h
 }
 
 TEST_CASE("what is needed, comes twice, or belongs together is named") {
-  CHECK(refusal("log: {level: info}") == "t.yml:1:1: kafka.brokers is missing, and has no default: write a list of HOST:PORT");
+  CHECK(refusal("log: {level: info}") ==
+        "t.yml:1:1: kafka.brokers is missing, and has no default: write a list of HOST:PORT");
   CHECK(refusal("") == "t.yml:1:1: kafka.brokers is missing, and has no default: write a list of HOST:PORT");
   CHECK(refusal("kafka: {brokers: []}") == "t.yml:1:18: kafka.brokers is empty: write a list of HOST:PORT");
   CHECK(refused("log: {level: info}\nlog: {level: error}") == "t.yml:3:1: log is given twice, first in line 2");
   CHECK(refused("http: {user: 'a:b', password_file: x}\n") ==
         "t.yml:2:14: http.user has a colon in it, which ends the name: choose another");
-  CHECK(refused("http:\n  user: a\n") == "t.yml:3:9: http.user and http.password_file need each other: set both or none");
-  CHECK(refused("http: {certificate_file: /c}") == "t.yml:2:26: http.certificate_file and http.key_file need each other: set both or none");
+  CHECK(refused("http:\n  user: a\n") ==
+        "t.yml:3:9: http.user and http.password_file need each other: set both or none");
+  CHECK(refused("http: {certificate_file: /c}") ==
+        "t.yml:2:26: http.certificate_file and http.key_file need each other: set both or none");
   CHECK(refused("alertmanager: {instances: [{user: a, password_file: /p, token_file: /t}]}") ==
         "t.yml:2:28: an instance of alertmanager.instances has no url\n"
         "t.yml:2:28: an instance of alertmanager.instances has a user and a token: only one of them can be sent");
@@ -274,7 +291,8 @@ TEST_CASE("an option without a value is named at its name, and many mistakes are
 TEST_CASE("a password in an address is not repeated") {
   const auto message =
       refusal("kafka: {brokers: ['me:hunter2@b:9092']}") +
-      refused("alertmanager: {instances: [{url: 'http://me:hunter2@a:9093'}]}\nhttp: {external_url: 'http://x:hunter2@y'}");
+      refused(
+          "alertmanager: {instances: [{url: 'http://me:hunter2@a:9093'}]}\nhttp: {external_url: 'http://x:hunter2@y'}");
   CHECK(message.find("hunter2") == std::string::npos);
   CHECK(message.find("kafka.brokers has a user or password in it") != std::string::npos);
   CHECK(message.find("the address of 'a:9093' has a user or password in it") != std::string::npos);
@@ -289,10 +307,12 @@ TEST_CASE("a server that other machines reach without credentials, or credential
   };
   CHECK(warned("http: {listen: '127.0.0.1:1'}").empty());
   CHECK(warned("http: {listen: '0.0.0.0:1'}").find("can be reached from other machines") != std::string::npos);
-  CHECK(warned("http: {listen: '0.0.0.0:1', token_file: /t}").find("takes credentials without TLS") != std::string::npos);
-  CHECK(warned("http: {listen: '0.0.0.0:1', token_file: /t, certificate_file: /c, key_file: /k}").empty());
-  CHECK(warned("alertmanager: {instances: [{url: 'http://a:1', token_file: /t}]}").find("without TLS; write https://") !=
+  CHECK(warned("http: {listen: '0.0.0.0:1', token_file: /t}").find("takes credentials without TLS") !=
         std::string::npos);
+  CHECK(warned("http: {listen: '0.0.0.0:1', token_file: /t, certificate_file: /c, key_file: /k}").empty());
+  CHECK(
+      warned("alertmanager: {instances: [{url: 'http://a:1', token_file: /t}]}").find("without TLS; write https://") !=
+      std::string::npos);
 }
 
 TEST_CASE("what is no YAML is named with its place") {
@@ -303,11 +323,13 @@ TEST_CASE("what is no YAML is named with its place") {
 
 TEST_CASE("files and directories that a configuration names are looked at") {
   const std::string path = std::string{P_tmpdir} + "/tocsin_config_" + std::to_string(getpid()) + ".yml";
-  std::ofstream{path} << brokers << "rules: [shipped, /nowhere/rules]\nhttp: {user: a, password_file: /nowhere/password}\n";
+  std::ofstream{path} << brokers
+                      << "rules: [shipped, /nowhere/rules]\nhttp: {user: a, password_file: /nowhere/password}\n";
   const auto read = adapters::config::read_config(path);
   REQUIRE(!read);
-  CHECK(read.error().message == path + ":2:18: rules: /nowhere/rules is no directory; shipped is the program's own\n" + path +
-                                    ":3:32: http.password_file: cannot read /nowhere/password: No such file or directory");
+  CHECK(read.error().message ==
+        path + ":2:18: rules: /nowhere/rules is no directory; shipped is the program's own\n" + path +
+            ":3:32: http.password_file: cannot read /nowhere/password: No such file or directory");
   std::remove(path.c_str());
   CHECK(adapters::config::read_config(path).error().message == "cannot read " + path + ": No such file or directory");
 }

@@ -52,14 +52,18 @@ TEST_CASE("mistakes in sources are named with their place and what was meant") {
   const std::string usual = "name: a, topic: t, format: ";
   CHECK(source("name: a, topic: t") == "t.yml:2:20: a source of ingest.sources has no format");
   CHECK(source(usual + "prometheus") ==
-        "t.yml:2:48: ingest.sources.format is prometheus_json, prometheus_text, telegraf_json, influx, vector_metrics, logs_json, "
+        "t.yml:2:48: ingest.sources.format is prometheus_json, prometheus_text, telegraf_json, influx, vector_metrics, "
+        "logs_json, "
         "logs_syslog, otlp_metrics, otlp_logs or slurm_jobcomp, and not 'prometheus' (prometheus_json?)");
   CHECK(source(usual + "influxdb").ends_with("and not 'influxdb' (influx?)"));
   CHECK(source(usual + "influx, jobs: [x]") == "t.yml:2:56: there is no option ingest.sources.jobs (job?)");
   CHECK(source(usual + "influx, job: x") == "t.yml:2:61: ingest.sources.job is a list: write [x]");
-  CHECK(source(usual + "influx, text: [x]") == "t.yml:2:62: ingest.sources.text is of logs, and influx is a format of metrics");
-  CHECK(source(usual + "logs_json, keep: [x]") == "t.yml:2:65: ingest.sources.keep is of metrics, and logs_json is a format of logs");
-  CHECK(source(usual + "slurm_jobcomp, covers: x").ends_with("ingest.sources.covers is of logs, and slurm_jobcomp is a format of events"));
+  CHECK(source(usual + "influx, text: [x]") ==
+        "t.yml:2:62: ingest.sources.text is of logs, and influx is a format of metrics");
+  CHECK(source(usual + "logs_json, keep: [x]") ==
+        "t.yml:2:65: ingest.sources.keep is of metrics, and logs_json is a format of logs");
+  CHECK(source(usual + "slurm_jobcomp, covers: x")
+            .ends_with("ingest.sources.covers is of logs, and slurm_jobcomp is a format of events"));
   CHECK(source(usual + "logs_json, extract: {f: '/x/{jobs}'}") ==
         "t.yml:2:72: '/x/{jobs}': {jobs} is none of {job}, {attempt}, {rank}, {node} and {gpu}");
   CHECK(source(usual + "influx, signals: {a: b c d}") ==
@@ -67,14 +71,17 @@ TEST_CASE("mistakes in sources are named with their place and what was meant") {
   CHECK(source(usual + "influx}, {name: b, topic: t, format: influx") ==
         "t.yml:2:57: topic t is read by the source a already: a record would count twice");
   CHECK(source("name: a, topic: tocsin.telemetry, format: influx") ==
-        "t.yml:2:19: ingest.sources reads tocsin.telemetry, which is one of tocsin's own topics: name one of another program");
+        "t.yml:2:19: ingest.sources reads tocsin.telemetry, which is one of tocsin's own topics: name one of another "
+        "program");
   CHECK(refused("ingest: {sources: [metrics]}") == "t.yml:2:20: ingest.sources has a text: write - name: metrics");
-  CHECK(refused("ingest: {sources: {a: b}}") == "t.yml:2:19: ingest.sources is a list: write - name: NAME, a line each");
+  CHECK(refused("ingest: {sources: {a: b}}") ==
+        "t.yml:2:19: ingest.sources is a list: write - name: NAME, a line each");
 }
 
 TEST_CASE("the static map of nodes is read, and its mistakes are named") {
   const auto nodes = adapters::config::parse_nodes(
-      "n1: {rack: r1, gpus: [{index: 0, pci: '0000:1b:00.0', uuid: GPU-a}, {index: 1}]}\nn2: {rack: r2}\n", "nodes.yml");
+      "n1: {rack: r1, gpus: [{index: 0, pci: '0000:1b:00.0', uuid: GPU-a}, {index: 1}]}\nn2: {rack: r2}\n",
+      "nodes.yml");
   REQUIRE(nodes);
   CHECK(nodes->at("n1").rack == "r1");
   CHECK(nodes->at("n1").gpus[0].uuid == "GPU-a");
@@ -88,7 +95,8 @@ TEST_CASE("the static map of nodes is read, and its mistakes are named") {
   CHECK(refusal_of("n1: r1") == "nodes.yml:1:5: a node is written {rack: NAME, gpus: […]}");
   CHECK(refusal_of("n1: {}\nn1: {}").find("the node n1 is given twice") != std::string::npos);
   CHECK(refusal_of("n1: {rack: a, rack: b}") == "nodes.yml:1:15: rack is given twice");
-  CHECK(refusal_of("n1: {rack: a}\n---\nn2: {rack: b}\n") == "nodes.yml:3:1: the file holds several documents: keep one, without a line ---");
+  CHECK(refusal_of("n1: {rack: a}\n---\nn2: {rack: b}\n") ==
+        "nodes.yml:3:1: the file holds several documents: keep one, without a line ---");
   CHECK(refusal_of("").empty());
   CHECK(refusal_of("- n1").find("this is a map of nodes") != std::string::npos);
   CHECK(refusal_of("a: [").find("this is no YAML") != std::string::npos);

@@ -1,6 +1,6 @@
-// The alert of each shipped rule as a person reads it, from the cases beside the rules: one for each set of causes that a case proves,
-// with and without the process.
-// After a change of a text: read the new ones, run with TOCSIN_WRITE_GOLDEN=1, and read the difference.
+// The alert of each shipped rule as a person reads it, from the cases beside the rules: one for each set of causes that
+// a case proves, with and without the process. After a change of a text: read the new ones, run with
+// TOCSIN_WRITE_GOLDEN=1, and read the difference.
 #include <doctest/doctest.h>
 
 #include <cstdlib>
@@ -93,7 +93,8 @@ TEST_CASE("the alert of each shipped rule reads as its golden file") {
   }
 }
 
-TEST_CASE("each alert of a shipped rule names what, who, since when with date and zone, what was seen, and what to do") {
+TEST_CASE(
+    "each alert of a shipped rule names what, who, since when with date and zone, what was seen, and what to do") {
   for (const auto& [rule, text] : shipped().texts) {
     CAPTURE(rule);
     std::stringstream lines{text};

@@ -19,13 +19,16 @@ rule "quietly_slow" { per = "rank", severity = "none", every = "10s", needs = { 
   evaluate = function(job) return job.took:mean():above(0.5) end }
 )lua";
 
-Loaded with(const std::string& body) { return load_rules(std::string{rules} + "case \"c\" { ranks = 8, per_node = 4, " + body + " }"); }
+Loaded with(const std::string& body) {
+  return load_rules(std::string{rules} + "case \"c\" { ranks = 8, per_node = 4, " + body + " }");
+}
 std::string refused(const std::string& segment) { return problems_of(with("{ lasting = \"1m\", " + segment + " }")); }
 std::string faults(const std::string& body) {
   const Loaded loaded = with(body);
   REQUIRE_MESSAGE(loaded.pack, problems_of(loaded));
   std::string all;
-  for (const std::string& message : run_case(loaded.cases.at(0), {loaded.pack, nullptr}).messages) all += message + "\n";
+  for (const std::string& message : run_case(loaded.cases.at(0), {loaded.pack, nullptr}).messages)
+    all += message + "\n";
   return all;
 }
 bool has(const std::string& text, const std::string& part) {
@@ -37,7 +40,9 @@ bool has(const std::string& text, const std::string& part) {
 }  // namespace
 
 TEST_CASE("a value that its signal cannot have is refused: a text for a number, a number for a text") {
-  CHECK(refused("duty = 0.9, phase = \"eval\", memory = noise(1, 0.1), reasons = 4, loss = ramp(3, 2), step = steps(1)") == "");
+  CHECK(refused(
+            "duty = 0.9, phase = \"eval\", memory = noise(1, 0.1), reasons = 4, loss = ramp(3, 2), step = steps(1)") ==
+        "");
   CHECK(refused("duty = silent, phase = silent, step = 5, loss = nan") == "");
   CHECK(has(refused("duty = \"0.9\""), "'duty' holds numbers, and \"0.9\" is a text: write a number without quotes"));
   CHECK(has(refused("phase = 1"), "'phase' holds texts, and this is a number: write one of train, eval, save"));
@@ -52,40 +57,55 @@ TEST_CASE("steps are of step alone, and step has no noise and no ramp, at which 
 }
 
 TEST_CASE("a value stands under the member that owns it") {
-  CHECK(refused("rank = { [7] = { step_time = 1, duty = 0.1 } }, gpu = { [7] = { duty = 0.1 } }, node = { [1] = { memory = 5 } }") == "");
-  CHECK(has(refused("rank = { [1] = { memory = 5 } }"), "'memory' is a node's, and stands under rank: write node = { [0] = { … } }"));
-  CHECK(has(refused("rank = { [3] = { loss = 5 } }"), "'loss' is a job's, and stands under rank: write it in the segment itself"));
-  CHECK(has(refused("node = { [1] = { duty = 5 } }"), "'duty' is a gpu's, and stands under node: write gpu = { [0] = { … } }"));
+  CHECK(refused("rank = { [7] = { step_time = 1, duty = 0.1 } }, gpu = { [7] = { duty = 0.1 } }, node = { [1] = { "
+                "memory = 5 } }") == "");
+  CHECK(has(refused("rank = { [1] = { memory = 5 } }"),
+            "'memory' is a node's, and stands under rank: write node = { [0] = { … } }"));
+  CHECK(has(refused("rank = { [3] = { loss = 5 } }"),
+            "'loss' is a job's, and stands under rank: write it in the segment itself"));
+  CHECK(has(refused("node = { [1] = { duty = 5 } }"),
+            "'duty' is a gpu's, and stands under node: write gpu = { [0] = { … } }"));
 }
 
 TEST_CASE("a member that the case does not have is refused, of values, of events and of what is expected") {
   CHECK(has(refused("node = { [2] = { memory = 5 } }"), "node 2: it has 2, counted from 0"));
-  CHECK(has(refused("events = { { \"fault\", gpu = 8, code = 79, at = \"10s\" } }"), "gpu 8: it has 8, counted from 0"));
-  CHECK(has(refused("events = { { \"fault\", node = 99, code = 79, at = \"10s\" } }"), "node 99: it has 2, counted from 0"));
-  CHECK(has(problems_of(with("{ lasting = \"1m\" }, fires = { { \"hot\", gpu = 8 } }")), "gpu 8: it has 8, counted from 0"));
-  CHECK(has(problems_of(with("{ lasting = \"1m\" }, unknown = { { \"slow\", rank = 8 } }")), "rank 8: it has 8, counted from 0"));
+  CHECK(
+      has(refused("events = { { \"fault\", gpu = 8, code = 79, at = \"10s\" } }"), "gpu 8: it has 8, counted from 0"));
+  CHECK(has(refused("events = { { \"fault\", node = 99, code = 79, at = \"10s\" } }"),
+            "node 99: it has 2, counted from 0"));
+  CHECK(has(problems_of(with("{ lasting = \"1m\" }, fires = { { \"hot\", gpu = 8 } }")),
+            "gpu 8: it has 8, counted from 0"));
+  CHECK(has(problems_of(with("{ lasting = \"1m\" }, unknown = { { \"slow\", rank = 8 } }")),
+            "rank 8: it has 8, counted from 0"));
 }
 
 TEST_CASE("an event happens within its segment, and its fields hold what they are declared to hold") {
   CHECK(refused("events = { { \"fault\", gpu = 7, code = 79, place = \"a\", at = \"59s\" } }") == "");
-  CHECK(has(refused("events = { { \"fault\", gpu = 7, code = 79, at = \"1m\" } }"),
-            "'fault' at = \"60s\" is behind the end of its segment, which lasts 60 s: at counts from the segment's begin"));
+  CHECK(has(
+      refused("events = { { \"fault\", gpu = 7, code = 79, at = \"1m\" } }"),
+      "'fault' at = \"60s\" is behind the end of its segment, which lasts 60 s: at counts from the segment's begin"));
   CHECK(has(refused("events = { { \"fault\", gpu = 7, code = \"79\" } }"),
             "field 'code' of 'fault' holds numbers: write one without quotes"));
-  CHECK(has(refused("events = { { \"fault\", gpu = 7, place = 3 } }"), "field 'place' of 'fault' holds text: write it in quotes"));
+  CHECK(has(refused("events = { { \"fault\", gpu = 7, place = 3 } }"),
+            "field 'place' of 'fault' holds text: write it in quotes"));
 }
 
 TEST_CASE("'unknown' is about a rule's own members, and about the one that it names") {
-  const std::string known = "{ lasting = \"2m\", step_time = 0.1 }", two = "{ lasting = \"2m\", rank = { [2] = { step_time = 0.1 } } }";
+  const std::string known = "{ lasting = \"2m\", step_time = 0.1 }",
+                    two = "{ lasting = \"2m\", rank = { [2] = { step_time = 0.1 } } }";
   CHECK(has(faults(known + ", unknown = { { \"slow\" } }"), "expected slow to be unknown at the end; it was known"));
   CHECK(faults(two + ", unknown = { { \"slow\" }, { \"slow\", rank = 3, missing = \"step_time\" } }") == "");
-  CHECK(has(faults(two + ", unknown = { { \"slow\", rank = 2 } }"), "expected slow, rank 2 to be unknown at the end; it was known"));
+  CHECK(has(faults(two + ", unknown = { { \"slow\", rank = 2 } }"),
+            "expected slow, rank 2 to be unknown at the end; it was known"));
 }
 
 TEST_CASE("a rule without alerts fires in a case where it says yes of the member that is named, in its time") {
-  const std::string one = "{ lasting = \"2m\", step_time = 0.1 }, { lasting = \"2m\", rank = { [5] = { step_time = 0.9 } } }";
+  const std::string one =
+      "{ lasting = \"2m\", step_time = 0.1 }, { lasting = \"2m\", rank = { [5] = { step_time = 0.9 } } }";
   const std::string slow = "{ \"slow\", rank = 5 }";
   CHECK(faults(one + ", fires = { " + slow + ", { \"quietly_slow\", rank = 5, within = \"1m\" } }") == "");
-  CHECK(has(faults(one + ", fires = { " + slow + ", { \"quietly_slow\", rank = 4 } }"), "expected quietly_slow, rank 4; it never fired"));
-  CHECK(has(faults(one + ", fires = { " + slow + ", { \"quietly_slow\", within = \"1s\" } }"), "expected quietly_slow in time"));
+  CHECK(has(faults(one + ", fires = { " + slow + ", { \"quietly_slow\", rank = 4 } }"),
+            "expected quietly_slow, rank 4; it never fired"));
+  CHECK(has(faults(one + ", fires = { " + slow + ", { \"quietly_slow\", within = \"1s\" } }"),
+            "expected quietly_slow in time"));
 }

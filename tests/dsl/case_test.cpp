@@ -53,7 +53,8 @@ TEST_CASE("a case of a rule that runs at the end says that its job has to end") 
   CHECK(has(faults("{ lasting = \"2m\", duty = 0.99 }", fires),
             "expected was_hot; it never fired, for it runs at the job's end: write ends = \"completed\""));
   CHECK(faults("{ lasting = \"2m\", duty = 0.99, ends = \"completed\" }", fires) == "");
-  CHECK(has(faults("{ lasting = \"2m\", duty = 0.9, ends = \"completed\" }", fires), "expected was_hot; it never fired\n"));
+  CHECK(has(faults("{ lasting = \"2m\", duty = 0.9, ends = \"completed\" }", fires),
+            "expected was_hot; it never fired\n"));
 }
 
 TEST_CASE("an alert that a case does not name is a fault of it") {
@@ -62,7 +63,8 @@ TEST_CASE("an alert that a case does not name is a fault of it") {
 }
 
 TEST_CASE("a case names all members that an alert names, and no other") {
-  const std::string two = "{ lasting = \"2m\", step_time = 0.1, rank = { [2] = { step_time = 0.9 }, [3] = { step_time = 0.9 } } }";
+  const std::string two =
+      "{ lasting = \"2m\", step_time = 0.1, rank = { [2] = { step_time = 0.9 }, [3] = { step_time = 0.9 } } }";
   CHECK(faults(two, "fires = { { \"slow\", who = { 2, 3 } } }") == "");
   CHECK(has(faults(two, "fires = { { \"slow\", who = { 3 } } }"), "expected slow, who {3}; reported instead: "));
   CHECK(has(faults(two, "fires = { { \"slow\", who = { 1, 2, 3 } } }"), "who {2, 3}"));
@@ -72,9 +74,11 @@ TEST_CASE("a case that expects an alert to clear, or a rule not to know, says wh
   const std::string cleared = one_hot + ", { lasting = \"2m\", gpu = { [3] = { duty = 0.1 } } }",
                     fires = "fires = { { \"hot\", gpu = 3 } }";
   CHECK(faults(cleared, fires + ", resolves = { { \"hot\", gpu = 3 } }") == "");
-  CHECK(has(faults(one_hot, fires + ", resolves = { { \"hot\", gpu = 3 } }"), "expected hot, GPU 3 to clear; it did not"));
+  CHECK(has(faults(one_hot, fires + ", resolves = { { \"hot\", gpu = 3 } }"),
+            "expected hot, GPU 3 to clear; it did not"));
   const std::string nothing = "{ lasting = \"1m\", clock = 1700 }";
   CHECK(faults(nothing, "unknown = { { \"hot\", missing = \"duty\" } }") == "");
   CHECK(has(faults(nothing, "unknown = { { \"hot\", missing = \"clock\" } }"), "does not miss clock; it misses duty"));
-  CHECK(has(faults(one_hot, fires + ", unknown = { { \"hot\" } }"), "expected hot to be unknown at the end; it was known"));
+  CHECK(has(faults(one_hot, fires + ", unknown = { { \"hot\" } }"),
+            "expected hot to be unknown at the end; it was known"));
 }

@@ -47,10 +47,12 @@ TEST_CASE("an allocation bomb meets the limit of bytes") {
 }
 
 TEST_CASE("deep recursion ends with a message") {
-  CHECK(has(problems_of(load_rules("local function f(n) return 1 + f(n + 1) end f(0)")), "site.lua:1: nested too deep"));
+  CHECK(
+      has(problems_of(load_rules("local function f(n) return 1 + f(n + 1) end f(0)")), "site.lua:1: nested too deep"));
   CHECK(has(reported("local function f(n) return f(n + 1) end f(0)"), "it spent its budget"));
   CHECK(has(reported("local t = " + std::string(5000, '{') + std::string(5000, '}')), "nested too deep"));
-  CHECK(has(reported("local t = {} for i = 1, 300 do t = { t } end\n" + rule_text("    return keep & job.duty:mean():above(#t)")),
+  CHECK(has(reported("local t = {} for i = 1, 300 do t = { t } end\n" +
+                     rule_text("    return keep & job.duty:mean():above(#t)")),
             "more than 100 deep"));
 }
 
@@ -67,17 +69,21 @@ TEST_CASE("an error without a text is an error") {
 }
 
 TEST_CASE("a loop that builds operations meets the limit of nodes") {
-  CHECK(has(reported(rule_text("    local x = job.duty:mean()\n    for i = 1, 1e9 do x = x + i end\n    return keep & x:above(1)")),
+  CHECK(has(reported(rule_text(
+                "    local x = job.duty:mean()\n    for i = 1, 1e9 do x = x + i end\n    return keep & x:above(1)")),
             "it makes more than 5000 operations"));
-  CHECK(has(reported(rule_text("    local x = job.duty:mean()\n    for i = 1, 1e9 do local y = x + 1 end\n    return keep & x:above(1)")),
-            "it spent its budget"));
+  CHECK(has(
+      reported(rule_text(
+          "    local x = job.duty:mean()\n    for i = 1, 1e9 do local y = x + 1 end\n    return keep & x:above(1)")),
+      "it spent its budget"));
 }
 
 TEST_CASE("patterns that drive a backtracking matcher mad match in linear time, and their neighbours as without them") {
   struct Events final : stream::Extracted {
     std::vector<std::string> names;
     void sample(stream::Time, const stream::MemberKey&, std::string_view, double, std::string_view) override {}
-    void sample(stream::Time, const stream::MemberKey&, std::string_view, std::string_view, std::string_view) override {}
+    void sample(stream::Time, const stream::MemberKey&, std::string_view, std::string_view, std::string_view) override {
+    }
     void event(const stream::EventRecord& event) override { names.emplace_back(event.name); }
   };
   const auto events_of = [](const std::string& patterns) {
@@ -85,20 +91,22 @@ TEST_CASE("patterns that drive a backtracking matcher mad match in linear time, 
     REQUIRE_MESSAGE(compiled.source, (compiled.problems.empty() ? "" : compiled.problems[0].message));
     const auto extractor = compiled.source->make_lines();
     Events events;
-    for (const std::string& text : {std::string(60'000, 'a') + "!", std::string(30'000, 'x') + " oops", "oops " + std::string(60'000, '(')})
+    for (const std::string& text :
+         {std::string(60'000, 'a') + "!", std::string(30'000, 'x') + " oops", "oops " + std::string(60'000, '(')})
       extractor->line({{}, {}, false, text}, {}, events);
     extractor->finish(events);
     return events.names;
   };
   const std::string neighbour = "pattern \"neighbour\" { line = [[oops]], event = \"oops\" }\n";
   REQUIRE(events_of(neighbour) == std::vector<std::string>{"oops", "oops"});
-  for (const char* mad :
-       {"line = [[^(a+)+$]]", "line = [[^(a|aa)+$]]", "line = [[^(?P<all>.*a){20}$]], texts = { all = \"all\" }", "line = [[(x+x+)+y]]",
-        "line = [[never]], continues = [[^(a*)*b]]", "line = [[oopsy]], unless = [[(.*)*(.*)*z]]"}) {
+  for (const char* mad : {"line = [[^(a+)+$]]", "line = [[^(a|aa)+$]]",
+                          "line = [[^(?P<all>.*a){20}$]], texts = { all = \"all\" }", "line = [[(x+x+)+y]]",
+                          "line = [[never]], continues = [[^(a*)*b]]", "line = [[oopsy]], unless = [[(.*)*(.*)*z]]"}) {
     CAPTURE(mad);
     CHECK(events_of(neighbour + "pattern \"mad\" { " + mad + ", event = \"mad\" }") == events_of(neighbour));
   }
-  const auto huge = compile_text({{"patterns/site.lua", "\npattern \"huge\" { line = [[((a{100}){100}){100}]], event = \"huge\" }"}});
+  const auto huge =
+      compile_text({{"patterns/site.lua", "\npattern \"huge\" { line = [[((a{100}){100}){100}]], event = \"huge\" }"}});
   CHECK_FALSE(huge.source);
   REQUIRE(huge.problems.size() == 1);
   CHECK(huge.problems[0].line == 2);
@@ -108,20 +116,23 @@ TEST_CASE("patterns that drive a backtracking matcher mad match in linear time, 
 TEST_CASE("formats cannot grow, nor show an address") {
   CHECK(has(reported("local s = string.format('%9999d', 1)"), "at most two digits"));
   CHECK(has(reported("local s = string.format('%p', {})"), "write %d %x %f %e %g %s or %%"));
-  CHECK(has(reported("local s = string.format('%s', {}) local t = 1 + s"), "attempt to perform arithmetic on a string value"));
+  CHECK(has(reported("local s = string.format('%s', {}) local t = 1 + s"),
+            "attempt to perform arithmetic on a string value"));
   CHECK(has(reported("local s = 'x' for i = 1, 40 do s = string.format('%s%s', s, s) end"), "longer than 64 KiB"));
-  CHECK(has(reported("signals_ = string.format('%s', function() end)"), "assign to a local: write 'local signals_ = \"function\"'"));
+  CHECK(has(reported("signals_ = string.format('%s', function() end)"),
+            "assign to a local: write 'local signals_ = \"function\"'"));
 }
 
 TEST_CASE("pairs goes in the order of keys, and only of keys that have one") {
-  CHECK(has(reported("local s = '' for k in pairs { b = 1, a = 1, [3] = 1, [2] = 1, [true] = 1 } do s = s .. tostring(k) .. ' ' end x = s"),
+  CHECK(has(reported("local s = '' for k in pairs { b = 1, a = 1, [3] = 1, [2] = 1, [true] = 1 } do s = s .. "
+                     "tostring(k) .. ' ' end x = s"),
             "'local x = \"2 3 a b true \"'"));
   CHECK(has(reported("for k in pairs { [{}] = 1 } do end"), "they must be numbers, texts or booleans"));
 }
 
 TEST_CASE("nothing reaches what is behind the language") {
-  for (const char* name : {"io", "os", "debug", "load", "require", "pcall", "coroutine", "setmetatable", "getmetatable", "rawset", "next",
-                           "collectgarbage", "print", "_G"}) {
+  for (const char* name : {"io", "os", "debug", "load", "require", "pcall", "coroutine", "setmetatable", "getmetatable",
+                           "rawset", "next", "collectgarbage", "print", "_G"}) {
     CAPTURE(name);
     CHECK(has(reported(std::string{"local x = "} + name), "is not part of the language"));
   }
@@ -130,9 +141,10 @@ TEST_CASE("nothing reaches what is behind the language") {
 }
 
 TEST_CASE("a rule that fails leaves its neighbours' problems to be reported") {
-  const auto both = reported(rule_text("    while true do end return keep") +
-                             "rule \"s\" { per = \"job\", every = \"10s\", needs = { loss = signal \"loss\" { over = 5 } }, evaluate = "
-                             "function(job) return job.lss:mean():above(1) end }");
+  const auto both = reported(
+      rule_text("    while true do end return keep") +
+      "rule \"s\" { per = \"job\", every = \"10s\", needs = { loss = signal \"loss\" { over = 5 } }, evaluate = "
+      "function(job) return job.lss:mean():above(1) end }");
   CHECK(has(both, "[r] it spent its budget"));
   CHECK(has(both, "[s] 'lss' is not in needs (loss?)"));
 }

@@ -1,4 +1,5 @@
-// What is written and means nothing: names that are not there, files that are not read, and how a long list of mistakes is shown.
+// What is written and means nothing: names that are not there, files that are not read, and how a long list of mistakes
+// is shown.
 #include <doctest/doctest.h>
 
 #include "tests/dsl/reported.h"
@@ -7,13 +8,18 @@ using namespace tocsin::dsl;
 using namespace tocsin::dsl::test;
 
 TEST_CASE("a case that names what is not there is reported") {
-  const auto with = [](const std::string& text) { return problems_of(load_rules(rule_text("    return keep") + text)); };
-  CHECK(has(with("case \"c\" { { lasting = \"1m\", dutty = 1 } }"), "[case 'c'] no signal 'dutty' in signals.lua (duty?)"));
+  const auto with = [](const std::string& text) {
+    return problems_of(load_rules(rule_text("    return keep") + text));
+  };
+  CHECK(has(with("case \"c\" { { lasting = \"1m\", dutty = 1 } }"),
+            "[case 'c'] no signal 'dutty' in signals.lua (duty?)"));
   CHECK(has(with("case \"c\" { { lasting = \"1m\" }, fires = { { \"q\" } } }"), "[case 'c'] no rule 'q'"));
-  CHECK(has(with("case \"c\" { { lasting = \"1m\" }, fires = { { rank = 3 } } }"), "fires names no rule; the rule above is 'r'"));
+  CHECK(has(with("case \"c\" { { lasting = \"1m\" }, fires = { { rank = 3 } } }"),
+            "fires names no rule; the rule above is 'r'"));
   CHECK(has(with("case \"c\" { { lasting = \"1m\" }, fires = { { \"r\", cause = \"x\" } } }"), "'r' has no cause 'x'"));
   CHECK(has(with("case \"c\" { { duty = 1 } }"), "a segment says how long it is"));
-  CHECK(has(with("case \"c\" { ranks = 4, { lasting = \"1m\", rank = { [4] = { duty = 1 } } } }"), "rank 4: it has 4, counted from 0"));
+  CHECK(has(with("case \"c\" { ranks = 4, { lasting = \"1m\", rank = { [4] = { duty = 1 } } } }"),
+            "rank 4: it has 4, counted from 0"));
 }
 
 TEST_CASE("what many places have in common is listed once, and a long list is cut and counted") {
@@ -26,7 +32,8 @@ TEST_CASE("what many places have in common is listed once, and a long list is cu
         "a.lua:3: no x\n    text 3\n    and 1 more place: a.lua:5\n");
   std::vector<Problem> many;
   for (int line = 1; line <= 8; ++line) many.push_back(problem(line, "no x"));
-  CHECK(list(many) == "a.lua:1: no x\n    text 1\n    and 7 more places: a.lua:2, a.lua:3, a.lua:4, a.lua:5, a.lua:6, …\n");
+  CHECK(list(many) ==
+        "a.lua:1: no x\n    text 1\n    and 7 more places: a.lua:2, a.lua:3, a.lua:4, a.lua:5, a.lua:6, …\n");
   for (int line = 1; line <= 21; ++line) many.push_back(problem(line, "no y" + std::to_string(line)));
   many.push_back(problem(99, "no y21"));
   const std::string cut = list(many);
@@ -57,11 +64,15 @@ TEST_CASE("what is listed and never read is a warning") {
 }
 
 TEST_CASE("a tune of what is not there is reported") {
-  const auto with = [](const std::string& text) { return problems_of(load_rules(rule_text("    return keep") + text)); };
+  const auto with = [](const std::string& text) {
+    return problems_of(load_rules(rule_text("    return keep") + text));
+  };
   CHECK(has(with("tune \"rr\" { }"), "tune: no rule 'rr'"));
   CHECK(has(with("tune \"r\" { params = { shar = 1 } }"), "tune 'r': 'shar' is not in params (share?)"));
-  CHECK(has(with("tune \"r\" { params = { share = \"much\" } }"), "tune 'r': params.share is of another kind in the rule"));
+  CHECK(has(with("tune \"r\" { params = { share = \"much\" } }"),
+            "tune 'r': params.share is of another kind in the rule"));
   CHECK(has(with("tune \"r\" { per = \"job\" }"), "tune 'r': 'per' cannot be tuned"));
   CHECK(has(with("tune \"dutty\" { lateness = \"9s\" }"), "tune: no rule or signal 'dutty' (duty?)"));
-  CHECK(has(with("\ntune \"r\" { mode = \"shadow\" }\ntune \"r\" { fire = \"2 of 3\" }"), "a second tune 'r': the first is at "));
+  CHECK(has(with("\ntune \"r\" { mode = \"shadow\" }\ntune \"r\" { fire = \"2 of 3\" }"),
+            "a second tune 'r': the first is at "));
 }

@@ -9,9 +9,10 @@ namespace tocsin::dsl::test {
 namespace {
 
 std::string reported(const stream::AlertTransition& t) {
-  std::string text = std::to_string(t.id) + " " + std::to_string(t.number) + " " + t.rule + " " + stream::describe(t.member) + " " +
-                     std::string{stream::name(t.state)} + " " + std::string{stream::name(t.reason)} + " " +
-                     std::to_string(stream::nanoseconds(t.at)) + " " + t.shows;
+  std::string text = std::to_string(t.id) + " " + std::to_string(t.number) + " " + t.rule + " " +
+                     stream::describe(t.member) + " " + std::string{stream::name(t.state)} + " " +
+                     std::string{stream::name(t.reason)} + " " + std::to_string(stream::nanoseconds(t.at)) + " " +
+                     t.shows;
   for (const auto& [name, value] : t.evidence) text += " " + name + "=" + std::to_string(value);
   for (const auto& member : t.who) text += " who " + stream::describe(member);
   return text;
@@ -48,12 +49,15 @@ bool same(const oracle::Number& a, const oracle::Number& b) {
 
 bool operator==(const Evaluated& a, const Evaluated& b) {
   return a.rule == b.rule && a.tick == b.tick && a.outcomes == b.outcomes &&
-         std::equal(a.values.begin(), a.values.end(), b.values.begin(), b.values.end(), [](const auto& x, const auto& y) {
-           return x.first == y.first && std::equal(x.second.begin(), x.second.end(), y.second.begin(), y.second.end(), same);
-         });
+         std::equal(a.values.begin(), a.values.end(), b.values.begin(), b.values.end(),
+                    [](const auto& x, const auto& y) {
+                      return x.first == y.first &&
+                             std::equal(x.second.begin(), x.second.end(), y.second.begin(), y.second.end(), same);
+                    });
 }
 
-Judged judge(std::vector<Message>& log, const stream::PackPtr& pack, bool observed, const Look& look, stream::PackSource* packs) {
+Judged judge(std::vector<Message>& log, const stream::PackPtr& pack, bool observed, const Look& look,
+             stream::PackSource* packs) {
   Judged result;
   Collecting sink{result};
   stream::Shard shard{{pack, nullptr}, packs, sink};

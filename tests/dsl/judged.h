@@ -18,7 +18,8 @@ struct Message {
   schemas::EntryBuilder entry;
 };
 
-// What one rule answered at one tick of its members, in the order of their slots. The reserved one is left out: no alert is about it.
+// What one rule answered at one tick of its members, in the order of their slots. The reserved one is left out: no
+// alert is about it.
 struct Evaluated {
   std::string rule;
   stream::Time tick;

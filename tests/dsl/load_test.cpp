@@ -106,8 +106,9 @@ TEST_CASE("a rule settles as late as the latest signal of any rule that it reach
 
 TEST_CASE("a signal is complete after five seconds, and an event after one, unless it says otherwise") {
   const auto settle = [](const std::string& signal, const std::string& answer) {
-    const Loaded loaded = load_rules("rule \"x\" { per = \"gpu\", every = \"10s\", needs = { n = signal \"" + signal +
-                                     "\" { over = \"1m\" } },\n  evaluate = function(job) return job.n:" + answer + ":above(1) end }");
+    const Loaded loaded =
+        load_rules("rule \"x\" { per = \"gpu\", every = \"10s\", needs = { n = signal \"" + signal +
+                   "\" { over = \"1m\" } },\n  evaluate = function(job) return job.n:" + answer + ":above(1) end }");
     return rule(loaded, "x").settle;
   };
   CHECK(settle("duty", "mean()") == 5s);
@@ -125,7 +126,8 @@ TEST_CASE("durations and persistences are those that are written") {
   const auto four = persistence_named("4 of 6"), last = persistence_named("1000 of 1000");
   REQUIRE((four && last));
   CHECK((four->k == 4 && four->n == 6));
-  for (const char* none : {"5 of 4", "0 of 4", "1 of 1001", "for", "4 of", "of 4"}) CHECK_FALSE(persistence_named(none));
+  for (const char* none : {"5 of 4", "0 of 4", "1 of 1001", "for", "4 of", "of 4"})
+    CHECK_FALSE(persistence_named(none));
 }
 
 TEST_CASE("a pack is the rules of its directory, without what is hidden") {
@@ -173,7 +175,8 @@ TEST_CASE("a directory of a pack that is a link is the directory that it leads t
   REQUIRE(files);
   CHECK(*files == PackFiles{{"site/deep/a.lua", "-- nothing\n"}});
   REQUIRE_FALSE(round);
-  CHECK(round.error().message.ends_with("rules/site/deep/back leads to a directory that is among the rules already: remove the link"));
+  CHECK(round.error().message.ends_with(
+      "rules/site/deep/back leads to a directory that is among the rules already: remove the link"));
 }
 
 TEST_CASE("rules run after those that they are built on") {
@@ -208,7 +211,8 @@ TEST_CASE("two loads of one pack give one graph") {
   CHECK(a.pack->hash == b.pack->hash);
   REQUIRE(a.pack->graph->size() == b.pack->graph->size());
   for (std::size_t i = 0; i < a.pack->graph->size(); ++i)
-    CHECK(a.pack->graph->describe(static_cast<stream::NodeId>(i)) == b.pack->graph->describe(static_cast<stream::NodeId>(i)));
+    CHECK(a.pack->graph->describe(static_cast<stream::NodeId>(i)) ==
+          b.pack->graph->describe(static_cast<stream::NodeId>(i)));
 }
 
 TEST_CASE("cases come out neutral") {
@@ -263,8 +267,9 @@ TEST_CASE("a directory that is added to a pack may have signals of its own, in i
 }
 
 TEST_CASE("a rule that asks for a concrete value is scripted, and its line is named") {
-  const Loaded loaded = load_rules(
-      rule_text("    local x = job.duty:mean():max(\"job\"):number()\n    if x and x > 0.5 then return keep end\n    return ~keep"));
+  const Loaded loaded =
+      load_rules(rule_text("    local x = job.duty:mean():max(\"job\"):number()\n    if x and x > 0.5 then return keep "
+                           "end\n    return ~keep"));
   CHECK(problems_of(loaded) == "");
   CHECK(rule(loaded, "r").scripted == "number() at line 8");
   CHECK(loaded.pack->scripts != nullptr);
@@ -281,25 +286,28 @@ TEST_CASE("the text of a pack gives its files back") {
 }
 
 TEST_CASE("parameters decide at load: an if over them is no mistake") {
-  const Loaded loaded = load_rules(
-      rule_text("    local low = keep\n    if p.share == 0.2 and p.share < 1 then low = low & job.duty:mean():below(p.share) end\n"
-                "    for i = 1, 3 do low = low | job.duty:mean():below(i / 10) end\n    return low & job.duty:age():above(p.wait)"));
+  const Loaded loaded =
+      load_rules(rule_text("    local low = keep\n    if p.share == 0.2 and p.share < 1 then low = low & "
+                           "job.duty:mean():below(p.share) end\n"
+                           "    for i = 1, 3 do low = low | job.duty:mean():below(i / 10) end\n    return low & "
+                           "job.duty:age():above(p.wait)"));
   CHECK(problems_of(loaded) == "");
 }
 
 TEST_CASE("two parameters that are durations have an order, and equals are at most each other") {
-  CHECK(problems_of(load_rules(rule_text("    if p.wait <= p.wait and p.wait >= p.wait and not (p.wait < p.wait) then return keep end"))) ==
-        "");
+  CHECK(problems_of(load_rules(rule_text(
+            "    if p.wait <= p.wait and p.wait >= p.wait and not (p.wait < p.wait) then return keep end"))) == "");
 }
 
 TEST_CASE("of events of the attempts before only the number, the first and the last are kept") {
   const auto asks = [](const char* word) {
-    return problems_of(
-        load_rules("rule \"r\" { per = \"gpu\", every = \"10s\", needs = { fault = signal \"fault\" { over = \"earlier\" } },\n"
-                   "  evaluate = function(job) return job.fault:" +
-                   std::string{word} + ":above(1) end }"));
+    return problems_of(load_rules(
+        "rule \"r\" { per = \"gpu\", every = \"10s\", needs = { fault = signal \"fault\" { over = \"earlier\" } },\n"
+        "  evaluate = function(job) return job.fault:" +
+        std::string{word} + ":above(1) end }"));
   };
   CHECK(asks("count()").empty());
   CHECK(asks("last(\"code\")").empty());
-  for (const char* word : {"distinct(\"code\")", "repeats(\"code\")"}) CHECK(asks(word).find("site.lua:2: [r] ") != std::string::npos);
+  for (const char* word : {"distinct(\"code\")", "repeats(\"code\")"})
+    CHECK(asks(word).find("site.lua:2: [r] ") != std::string::npos);
 }

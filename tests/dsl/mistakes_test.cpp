@@ -9,7 +9,8 @@ using namespace tocsin::dsl::test;
 namespace {
 
 const std::string decides =
-    "decides before the values are known. Between masks write '&', '|', '~'; to choose a column write mask:choose(a, b)";
+    "decides before the values are known. Between masks write '&', '|', '~'; to choose a column write mask:choose(a, "
+    "b)";
 const std::string unused = "this mask was made and never used. Between masks write '&', not 'and'";
 
 }  // namespace
@@ -40,9 +41,11 @@ TEST_CASE("and, or, not and if between masks are found, although Lua says nothin
             "'if/and/or' " + decides));
   CHECK(has(reported("    local m = job.duty:mean():above(0.1)\n    if m then return m & keep end"),
             "site.lua:9: [r] 'if/and/or' " + decides));
-  CHECK(has(reported("    while job.duty:mean():above(0.1) do keep = ~keep end\n    return keep"), "'if/and/or' " + decides));
+  CHECK(has(reported("    while job.duty:mean():above(0.1) do keep = ~keep end\n    return keep"),
+            "'if/and/or' " + decides));
   const auto twice = reported(
-      "    local a = job.duty:mean():above(0.1)\n    return keep & a & (job.duty:mean():above(0.1) and job.duty:max():above(0.9))");
+      "    local a = job.duty:mean():above(0.1)\n    return keep & a & (job.duty:mean():above(0.1) and "
+      "job.duty:max():above(0.9))");
   CHECK(has(twice, decides));
   CHECK(has(twice, unused));
 }
@@ -68,22 +71,26 @@ TEST_CASE("a mistake far down in a function is found at its line") {
 }
 
 TEST_CASE("a state field decides as little as a column") {
-  CHECK(
-      has(problems_of(load_rules("rule \"s\" { per = \"job\", every = \"10s\", needs = { loss = signal \"loss\" { over = \"attempt\" } },\n"
-                                 "  state = { best = 0 }, evaluate = function(job, p, state)\n"
-                                 "    if state.best then return job.loss:last():above(1) end end }")),
-          "site.lua:3: [s] 'if/and/or' " + decides));
+  CHECK(has(
+      problems_of(load_rules(
+          "rule \"s\" { per = \"job\", every = \"10s\", needs = { loss = signal \"loss\" { over = \"attempt\" } },\n"
+          "  state = { best = 0 }, evaluate = function(job, p, state)\n"
+          "    if state.best then return job.loss:last():above(1) end end }")),
+      "site.lua:3: [s] 'if/and/or' " + decides));
 }
 
 TEST_CASE("functions of Lua's library do not take columns") {
   auto body = "    return keep & math.max(job.duty:mean(), 1):above(0.5)";
   CHECK(reported(body) == only("math.max cannot take columns; write greatest(a, b), or :clamp(1)", body));
-  CHECK(has(reported("    return keep & math.min(job.duty:mean(), 1):above(0.5)"), "write least(a, b), or :clamp(low, high)"));
+  CHECK(has(reported("    return keep & math.min(job.duty:mean(), 1):above(0.5)"),
+            "write least(a, b), or :clamp(low, high)"));
   CHECK(has(reported("    return keep & math.floor(job.duty:mean()):above(0.5)"), "math.floor cannot take columns"));
-  CHECK(has(reported("    local s = 'x' .. job.duty:mean()\n    return keep"), "a column is no text: name it in the second value"));
+  CHECK(has(reported("    local s = 'x' .. job.duty:mean()\n    return keep"),
+            "a column is no text: name it in the second value"));
   CHECK(has(reported("    local s = tostring(job.duty:mean())\n    return keep"), "a column is no text"));
   CHECK(has(reported("    local n = #job.duty:mean()\n    return keep"), "write :count(\"job\")"));
-  CHECK(has(reported("    for _, x in pairs(job.duty:mean()) do end\n    return keep"), "a column is no table: :each()"));
+  CHECK(
+      has(reported("    for _, x in pairs(job.duty:mean()) do end\n    return keep"), "a column is no table: :each()"));
 }
 
 TEST_CASE("a reduction names its members, and time comes first") {
@@ -92,11 +99,13 @@ TEST_CASE("a reduction names its members, and time comes first") {
         only("median across which members? median(\"peers\"), median(\"node\"), median(\"job\")", body));
   CHECK(reported(body) == only("median across which members? median(\"node\"), median(\"job\")", body));
   body = "    return keep & job.duty:median('job'):above(0.5)";
-  CHECK(reported(body) == only("median over time takes no group; first over time, then across members: :median():median(\"job\")", body));
+  CHECK(reported(body) ==
+        only("median over time takes no group; first over time, then across members: :median():median(\"job\")", body));
   CHECK(has(reported("    return keep & job.duty:mean():median('nod'):above(0.5)"), "no group \"nod\" (node?)"));
   CHECK(has(reported("    return keep & job.duty:mean():median('peers'):above(0.5)"),
             "this rule names no peers: write peers = { \"pipeline_stage\" }"));
-  CHECK(has(reported("    return keep:at_least('node')"), "at_least wants a number, then a group: at_least(2, \"node\")"));
+  CHECK(has(reported("    return keep:at_least('node')"),
+            "at_least wants a number, then a group: at_least(2, \"node\")"));
 }
 
 TEST_CASE("a name that is not there brings the nearest one") {
@@ -108,29 +117,32 @@ TEST_CASE("a name that is not there brings the nearest one") {
   CHECK(reported(body) == only("no word 'meen' for a window (mean?)", body));
   CHECK(has(reported("    return keep & job.duty:maen():above(0.5)"), "no word 'maen' for a window (mean?)"));
   CHECK(has(reported("    local low = keep\n    return lwo"), "site.lua:9: [r] nothing is called 'lwo' (low?)"));
-  CHECK(
-      has(problems_of(load_rules("rule \"r\" { per = \"gpu\", every = \"10s\",\n  needs = { duty = signal \"dutty\" { over = \"30s\" } },\n"
-                                 "  evaluate = function(job) return job.duty:mean():above(1) end }")),
-          "site.lua:2: no signal 'dutty' in signals.lua (duty?)"));
+  CHECK(has(
+      problems_of(load_rules(
+          "rule \"r\" { per = \"gpu\", every = \"10s\",\n  needs = { duty = signal \"dutty\" { over = \"30s\" } },\n"
+          "  evaluate = function(job) return job.duty:mean():above(1) end }")),
+      "site.lua:2: no signal 'dutty' in signals.lua (duty?)"));
   CHECK(has(reported("    return keep", "servity = \"info\","),
             "site.lua:2: [r] unknown key 'servity' (severity?)\n    servity = \"info\","));
   CHECK(has(reported("    return keep", "severity = \"warn\","),
             "severity = \"warn\" (warning?): write one of warning, critical, info, none"));
   CHECK(has(reported("    return keep", "yields_to = { \"rr\" },"), "yields_to: no rule 'rr'"));
   CHECK(has(reported("    return keep", "peers = { \"stagee\" },"), "no coordinate 'stagee' in signals.lua (stage?)"));
-  CHECK(has(reported("    return keep, { typical = job.duty:mean() }", "shows = \"{typicl:.2f}\","),
-            "site.lua:2: [r] shows names 'typicl', which evaluate does not return (typical?): add it to the second value"));
+  CHECK(has(
+      reported("    return keep, { typical = job.duty:mean() }", "shows = \"{typicl:.2f}\","),
+      "site.lua:2: [r] shows names 'typicl', which evaluate does not return (typical?): add it to the second value"));
 }
 
 TEST_CASE("a span says what to write") {
   const auto over = [](const std::string& written) {
-    return problems_of(load_rules("rule \"r\" { per = \"gpu\", every = \"10s\", needs = { duty = signal \"duty\" " + written +
-                                  " },\n  evaluate = function(job) return job.duty:mean():above(0.5) end }"));
+    return problems_of(load_rules("rule \"r\" { per = \"gpu\", every = \"10s\", needs = { duty = signal \"duty\" " +
+                                  written + " },\n  evaluate = function(job) return job.duty:mean():above(0.5) end }"));
   };
   CHECK(has(over("{ over = \"10 min\" }"), "over = \"10 min\": write \"10m\" (s, m, h, d)"));
   CHECK(has(over("{ over = \"300ms\" }"), "write \"10m\" (s, m, h, d)"));
   CHECK(over("{ over = \"earlier\" }").empty());
-  CHECK(has(over("{ over = \"earlier\", lag = \"5m\" }"), "lag and over = \"earlier\": the attempts before this one end where they end"));
+  CHECK(has(over("{ over = \"earlier\", lag = \"5m\" }"),
+            "lag and over = \"earlier\": the attempts before this one end where they end"));
   CHECK(has(over("{ over = 5 }"), "'duty' is sampled on a grid and does not count points: write over = \"30s\""));
   for (const char* points : {"0", "5.5", "65537"})
     CHECK(has(over("{ over = " + std::string{points} + " }"), ": write a whole number from 1 to 65536"));
@@ -142,13 +154,15 @@ TEST_CASE("a span says what to write") {
 
 TEST_CASE("words about time are refused over the attempts before, and name words that are not") {
   for (const char* word : {"age()", "rate()", "slope()", "delta()", "cusum()", "theil_sen()", "interval()"}) {
-    const std::string refused =
-        problems_of(load_rules("rule \"r\" { per = \"gpu\", every = \"10s\", needs = { duty = signal \"duty\" { over = \"earlier\" } },\n"
-                               "  evaluate = function(job) return job.duty:" +
-                               std::string{word} + ":above(0.5) end }"));
+    const std::string refused = problems_of(load_rules(
+        "rule \"r\" { per = \"gpu\", every = \"10s\", needs = { duty = signal \"duty\" { over = \"earlier\" } },\n"
+        "  evaluate = function(job) return job.duty:" +
+        std::string{word} + ":above(0.5) end }"));
     INFO(word);
     CHECK(has(refused, "site.lua:2: [r] "));
-    CHECK(has(refused, "between the attempts before lies time of which nothing is known; write :last(), :max(), :median() or :count()"));
+    CHECK(has(refused,
+              "between the attempts before lies time of which nothing is known; write :last(), :max(), :median() or "
+              ":count()"));
   }
 }
 
@@ -165,7 +179,8 @@ TEST_CASE("a need that is refused is not missed by evaluate as well") {
 
 TEST_CASE("a signal that no rule could read is refused") {
   const auto with = [](const std::string& signal) {
-    return problems_of(load({{"signals.lua", "signals { x = { kind = \"gauge\", unit = \"none\", owner = \"rank\", " + signal + " } }"}}));
+    return problems_of(load(
+        {{"signals.lua", "signals { x = { kind = \"gauge\", unit = \"none\", owner = \"rank\", " + signal + " } }"}}));
   };
   CHECK(with("lateness = \"10m\", aliases = { \"y\", z = 0.5 }") == "");
   CHECK(has(with("lateness = \"601s\""), "lateness is at most 10m"));
@@ -187,13 +202,14 @@ TEST_CASE("a short window far back, which never holds as many values as make it 
   const auto warned = [](const std::string& window, const std::string& word = "mean()") {
     return problems_of(
         load_rules("rule \"r\" { per = \"gpu\", every = \"10s\", needs = { duty = signal \"duty\" { " + window +
-                   " } },\n summary = \"s\", shows = \"s\", evaluate = function(job) return job.duty:" + word + ":above(0.5) end }"),
+                   " } },\n summary = \"s\", shows = \"s\", evaluate = function(job) return job.duty:" + word +
+                   ":above(0.5) end }"),
         true);
   };
   const std::string far = "need 'duty' reaches back more than 5 minutes and is read in whole panes of 10 s: ";
-  CHECK(has(
-      warned("over = \"20s\", lag = \"10m\""),
-      far + "of these 20 s it may hold no more than 10 values, and it is known from 16 on. Write over = \"30s\" or more, or least = 10"));
+  CHECK(has(warned("over = \"20s\", lag = \"10m\""),
+            far + "of these 20 s it may hold no more than 10 values, and it is known from 16 on. Write over = \"30s\" "
+                  "or more, or least = 10"));
   CHECK(has(warned("over = \"15s\", lag = \"10m\""), far + "of these 15 s it may hold no more than 0 values"));
   CHECK(has(warned("over = \"6m\", least = 360"), "it may hold no more than 350 values"));
   CHECK(warned("over = \"20s\", lag = \"10m\", least = 10") == "");
@@ -204,7 +220,8 @@ TEST_CASE("a short window far back, which never holds as many values as make it 
 }
 
 TEST_CASE("what Lua expects is named with the usual slip") {
-  CHECK(has(reported("    return keep", "clear = \"2 of 3\" fire = \"2 of 3\","), "between the fields of a table stands a comma"));
+  CHECK(has(reported("    return keep", "clear = \"2 of 3\" fire = \"2 of 3\","),
+            "between the fields of a table stands a comma"));
   CHECK(has(reported("    return keep & job.duty:mean:above(0.5)"), "brackets follow a word, x:mean()"));
   CHECK(has(problems_of(load_rules("rule { }")), "rule wants a name: rule \"…\""));
   CHECK(has(reported("    return keep", "yields_to = { \"elsewhere\" },"),
@@ -224,7 +241,8 @@ TEST_CASE("variables are local") {
   CHECK(reported(body) == only("assign to a local: write 'local total = 1'", body));
   body = "    total = job.duty:mean() return keep";
   CHECK(reported(body) == only("assign to a local: write 'local total = …'", body));
-  CHECK(has(problems_of(load_rules("function share(x) return x end")), "site.lua:1: assign to a local: write 'local function share(…)'"));
+  CHECK(has(problems_of(load_rules("function share(x) return x end")),
+            "site.lua:1: assign to a local: write 'local function share(…)'"));
 }
 
 TEST_CASE("a limit that cannot be reached is reported") {
@@ -237,38 +255,48 @@ TEST_CASE("a limit that cannot be reached is reported") {
   };
   CHECK(has(text("    return keep & job.duty:mean():above(p.share)", ""),
             "site.lua:8: [r] share = 20 is compared with a ratio (0 to 1); did you mean 0.20?"));
-  CHECK(has(
-      text("    local w = (job.a:mean() / job.b:mean()):at(\"rank\") return keep:at(\"rank\") & w:above(p.share), { w = w }", "per_ = 1,"),
-      "unknown key"));
-  std::string per_rank = "    local w = (job.a:mean() / job.b:mean()):max(\"job\")\n    return keep & w:above(p.share), { w = w }";
-  CHECK(
-      has(text(per_rank, "shows = \"{w:.0%}\","), "shows: {w} is shown as a percentage and compared with share = 20; did you mean 0.20?"));
+  CHECK(has(text("    local w = (job.a:mean() / job.b:mean()):at(\"rank\") return keep:at(\"rank\") & "
+                 "w:above(p.share), { w = w }",
+                 "per_ = 1,"),
+            "unknown key"));
+  std::string per_rank =
+      "    local w = (job.a:mean() / job.b:mean()):max(\"job\")\n    return keep & w:above(p.share), { w = w }";
+  CHECK(has(text(per_rank, "shows = \"{w:.0%}\","),
+            "shows: {w} is shown as a percentage and compared with share = 20; did you mean 0.20?"));
 }
 
 TEST_CASE("what evaluate returns is checked against per") {
-  CHECK(has(reported("    local m = keep"), "evaluate must return a mask; this path returned nothing: end it with 'return mask'"));
-  CHECK(has(reported("    return job.duty:mean()"), "evaluate must return a mask; it returned a column: make a mask of it, :above(…)"));
+  CHECK(has(reported("    local m = keep"),
+            "evaluate must return a mask; this path returned nothing: end it with 'return mask'"));
+  CHECK(has(reported("    return job.duty:mean()"),
+            "evaluate must return a mask; it returned a column: make a mask of it, :above(…)"));
   CHECK(has(reported("    return keep", "", "node"),
             "per = 'node', but evaluate returned a value per gpu: use :any(\"node\") or :all(\"node\")"));
   CHECK(has(reported("    return keep, { who = keep }"), "who is a value per gpu: it must be finer than per = 'gpu'"));
   CHECK(has(reported("    return keep:any(\"node\"), { d = job.duty:mean() }", "shows = \"{d}\",", "node"),
             "shows: {d} is a value per gpu, but per = 'node': take it up through a group, :max(\"node\")"));
-  CHECK(has(reported("    return keep, { hot = job.duty:mean() }", "causes = { hot = \"…\" },"), "cause 'hot' is no mask"));
-  CHECK(has(reported("    return keep", "causes = { hot = \"…\" },"), "causes names 'hot', which evaluate does not return"));
+  CHECK(has(reported("    return keep, { hot = job.duty:mean() }", "causes = { hot = \"…\" },"),
+            "cause 'hot' is no mask"));
+  CHECK(has(reported("    return keep", "causes = { hot = \"…\" },"),
+            "causes names 'hot', which evaluate does not return"));
   CHECK(has(reported("    return keep, { m = keep }", "shows = \"{m}\","), "{m} is a mask, yes or no"));
-  CHECK(has(reported("    return keep, { d = job.duty:mean() }", "shows = \"{d:.2x}\","), "{d:.2x}: write {d:.2f}, {d:.0%}, {d:d} or {d}"));
+  CHECK(has(reported("    return keep, { d = job.duty:mean() }", "shows = \"{d:.2x}\","),
+            "{d:.2x}: write {d:.2f}, {d:.0%}, {d:d} or {d}"));
 }
 
 TEST_CASE("shapes and units are kept apart") {
-  CHECK(has(reported("    return keep & (job.duty:age() + job.mem:last()):above(1)"), "seconds cannot be added to bytes"));
+  CHECK(has(reported("    return keep & (job.duty:age() + job.mem:last()):above(1)"),
+            "seconds cannot be added to bytes"));
   auto body = "    return keep & keep:above(1)";
   CHECK(reported(body) == only("'above' is a word for a column; this is a mask (per gpu)", body));
-  CHECK(has(reported("    return keep & job.duty:mean()"), "'&' takes a mask; this is a column (per gpu): make a mask of it: :above(…)"));
+  CHECK(has(reported("    return keep & job.duty:mean()"),
+            "'&' takes a mask; this is a column (per gpu): make a mask of it: :above(…)"));
   CHECK(has(reported("    return keep & job.duty:above(1)"),
             "'above' is a word for a column; this is a window (reduce it over time first: :last(), :mean())"));
   CHECK(has(reported("    return keep & job.duty:mean():above()"), "above wants a column or a number, not nil"));
   CHECK(has(reported("    return keep & job.duty.mean():above(1)"), "write ':' before a word and '(' after it"));
-  CHECK(has(reported("    return keep & job.fault:where { cod = 7 }:count():above(0)"), "'fault' has no field 'cod' (code?)"));
+  CHECK(has(reported("    return keep & job.fault:where { cod = 7 }:count():above(0)"),
+            "'fault' has no field 'cod' (code?)"));
   auto lost = "    local low = job.duty:mean():below(0.1) return keep";
   CHECK(reported(lost) == only(unused, lost));
 }
@@ -287,13 +315,16 @@ TEST_CASE("what is not of the language says so") {
 TEST_CASE("circles are load errors that name the circle") {
   const auto rules = [](const std::string& a, const std::string& b) {
     const auto one = [](const std::string& name, const std::string& extra, const std::string& yields) {
-      return "rule \"" + name + "\" { per = \"job\", every = \"10s\", needs = { loss = signal \"loss\" { over = \"1m\" }" + extra + " }, " +
-             yields + " evaluate = function(job) return job.loss:mean():above(1) end }\n";
+      return "rule \"" + name +
+             "\" { per = \"job\", every = \"10s\", needs = { loss = signal \"loss\" { over = \"1m\" }" + extra +
+             " }, " + yields + " evaluate = function(job) return job.loss:mean():above(1) end }\n";
     };
     return problems_of(load_rules(one("a", a, "") + one("b", b, "")));
   };
-  CHECK(has(rules(", f = finding \"b\"", ", f = finding \"a\""), "findings go in a circle: a > b > a: take one of these out"));
-  CHECK(has(problems_of(load_rules(rule_text("    return keep", "yields_to = { \"r\" },"))), "yields_to goes in a circle: r > r"));
+  CHECK(has(rules(", f = finding \"b\"", ", f = finding \"a\""),
+            "findings go in a circle: a > b > a: take one of these out"));
+  CHECK(has(problems_of(load_rules(rule_text("    return keep", "yields_to = { \"r\" },"))),
+            "yields_to goes in a circle: r > r"));
 }
 
 TEST_CASE("a rule that only events trigger cannot clear by time") {
@@ -310,12 +341,13 @@ TEST_CASE("an outer variable is not a memory") {
             "a table of the file is read-only once it is loaded"));
   CHECK(has(problems_of(load_rules("local seen = { inner = {} }\n" + rule_text("    seen.inner.x = 1 return keep"))),
             "read-only once it is loaded"));
-  CHECK(has(problems_of(load_rules(
-                "local function counter() local n = 0 return function() n = n + 1 return n end end\nlocal next_one = counter()\n" +
-                rule_text("    local x = next_one() return keep"))),
+  CHECK(has(problems_of(load_rules("local function counter() local n = 0 return function() n = n + 1 return n end "
+                                   "end\nlocal next_one = counter()\n" +
+                                   rule_text("    local x = next_one() return keep"))),
             "'n' is a variable outside of the function"));
   CHECK(problems_of(load_rules(
             "local codes = { 48, 79 }\nlocal function bad(w) return w:where { code = codes }:count():above(0) end\n" +
-            rule_text("    local n = 0 local function add() n = n + #codes end add() for _, c in ipairs(codes) do n = n + c end\n"
+            rule_text("    local n = 0 local function add() n = n + #codes end add() for _, c in ipairs(codes) do n = "
+                      "n + c end\n"
                       "    return keep & bad(job.fault) & job.duty:mean():above(n / 1000)"))) == "");
 }

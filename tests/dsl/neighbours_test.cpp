@@ -1,5 +1,5 @@
-// Rules that try to take the engine with them while it judges: each is quarantined alone, with its message and a count, and what the
-// other rules say is what they say without it.
+// Rules that try to take the engine with them while it judges: each is quarantined alone, with its message and a count,
+// and what the other rules say is what they say without it.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -20,7 +20,8 @@ constexpr std::uint64_t seed = 41;
 // A rule that is first by name, so that all others move up; it asks for a concrete value, so that it runs as a script.
 std::string hostile(const std::string& body, const std::string& head = "") {
   return "rule \"a_hostile\" { per = \"gpu\", every = \"10s\", " + head +
-         " needs = { duty = signal \"duty\" { over = \"30s\" } },\n  evaluate = function(job)\n    local duty = job.duty:mean()\n"
+         " needs = { duty = signal \"duty\" { over = \"30s\" } },\n  evaluate = function(job)\n    local duty = "
+         "job.duty:mean()\n"
          "    local n = duty:count(\"job\"):number() or 0\n    local t = {}\n" +
          body + "\n    return duty:above(0.9)\n  end }\n";
 }
@@ -49,14 +50,15 @@ const Judged& alone() {
 // What the rules but the hostile one answered: their evaluations, and their alerts.
 void check_neighbours(Judged beside) {
   std::erase_if(beside.evaluations, [](const Evaluated& e) { return e.rule == "a_hostile"; });
-  std::erase_if(beside.transitions, [](const std::string& reported) { return reported.find(" a_hostile ") != std::string::npos; });
+  std::erase_if(beside.transitions,
+                [](const std::string& reported) { return reported.find(" a_hostile ") != std::string::npos; });
   CHECK(beside.evaluations == alone().evaluations);
   CHECK(beside.transitions == alone().transitions);
 }
 
 std::size_t evaluations_of(const Judged& reported, const std::string& rule) {
-  return static_cast<std::size_t>(
-      std::count_if(reported.evaluations.begin(), reported.evaluations.end(), [&](const Evaluated& e) { return e.rule == rule; }));
+  return static_cast<std::size_t>(std::count_if(reported.evaluations.begin(), reported.evaluations.end(),
+                                                [&](const Evaluated& e) { return e.rule == rule; }));
 }
 
 struct Attack {
@@ -73,10 +75,13 @@ TEST_CASE("a script that does not come to its end is quarantined alone, with a m
   REQUIRE(alone().counters.quarantined == 0);
   for (const Attack& attack : {
            Attack{"an endless loop", "    while true do end", "it spent its budget of 100000 instructions"},
-           Attack{"a loop through goto", "    ::again:: n = n + 1 goto again", "it spent its budget of 100000 instructions"},
-           Attack{"an endless tail call", "    local function f(x) return f(x + 1) end f(0)", "it spent its budget of 100000 instructions"},
+           Attack{"a loop through goto", "    ::again:: n = n + 1 goto again",
+                  "it spent its budget of 100000 instructions"},
+           Attack{"an endless tail call", "    local function f(x) return f(x + 1) end f(0)",
+                  "it spent its budget of 100000 instructions"},
            Attack{"deep recursion", "    local function f(x) return 1 + f(x + 1) end f(0)", "it"},
-           Attack{"a text that doubles", "    local s = 'x' while true do s = s .. s end", "it used more than 16 MiB of memory"},
+           Attack{"a text that doubles", "    local s = 'x' while true do s = s .. s end",
+                  "it used more than 16 MiB of memory"},
            Attack{"a table that grows", "    for i = 1, 1e9 do t[i] = { i } end", "it"},
            Attack{"a billion operations", "    local x = duty for i = 1, 1e9 do x = x + i end", "it"},
            Attack{"an error that is nil", "    local nothing = nil\n    nothing()", "attempt to call a nil value"},
@@ -90,7 +95,8 @@ TEST_CASE("a script that does not come to its end is quarantined alone, with a m
     // Back-off: far fewer attempts than ticks, and every tick without an answer is unknown.
     CHECK(beside.counters.quarantined < evaluations_of(beside, "a_hostile") / 3);
     for (const Evaluated& e : beside.evaluations)
-      if (e.rule == "a_hostile") CHECK(std::none_of(e.outcomes.begin(), e.outcomes.end(), [](const auto& o) { return o.has_value(); }));
+      if (e.rule == "a_hostile")
+        CHECK(std::none_of(e.outcomes.begin(), e.outcomes.end(), [](const auto& o) { return o.has_value(); }));
     const auto message = beside.counters.quarantine_messages.find("a_hostile");
     REQUIRE(message != beside.counters.quarantine_messages.end());
     CHECK(beside.counters.quarantine_messages.size() == 1);
@@ -100,13 +106,14 @@ TEST_CASE("a script that does not come to its end is quarantined alone, with a m
 }
 
 TEST_CASE("a script that fails for a while is quarantined for a while, and answers again") {
-  const Judged beside =
-      judged(random_rules(seed, 4) + hostile("    if n < 2 then while true do end end   -- before the windows are covered"));
+  const Judged beside = judged(random_rules(seed, 4) +
+                               hostile("    if n < 2 then while true do end end   -- before the windows are covered"));
   check_neighbours(beside);
   CHECK(beside.counters.quarantined > 0);
   std::size_t known = 0;
   for (const Evaluated& e : beside.evaluations)
-    if (e.rule == "a_hostile") known += std::any_of(e.outcomes.begin(), e.outcomes.end(), [](const auto& o) { return o.has_value(); });
+    if (e.rule == "a_hostile")
+      known += std::any_of(e.outcomes.begin(), e.outcomes.end(), [](const auto& o) { return o.has_value(); });
   CHECK(known > 0);
 }
 
@@ -114,9 +121,10 @@ TEST_CASE("a script that stays within its budget, and a compiled rule, change no
   const Judged script = judged(random_rules(seed, 4) + hostile("    for i = 1, 1000 do n = n + i end"));
   CHECK(script.counters.quarantined == 0);
   check_neighbours(script);
-  check_neighbours(judged(random_rules(seed, 4) +
-                          "rule \"a_hostile\" { per = \"rank\", every = \"5s\", needs = { took = signal \"step_time\" { over = 8 } },\n"
-                          "  evaluate = function(job) return job.took:mean():above(0) end }\n"));
+  check_neighbours(judged(
+      random_rules(seed, 4) +
+      "rule \"a_hostile\" { per = \"rank\", every = \"5s\", needs = { took = signal \"step_time\" { over = 8 } },\n"
+      "  evaluate = function(job) return job.took:mean():above(0) end }\n"));
 }
 
 TEST_CASE("a file that is refused leaves its neighbours as they run") {

@@ -55,16 +55,19 @@ EntryBuilder::Member RandomLog::member(At at) {
   const auto n = static_cast<std::uint32_t>(at.slot);
   switch (at.level) {
     case Level::rank: return EntryBuilder::rank(n - 1);
-    case Level::gpu: return {Level::gpu, 0, Cluster::node_of(Cluster::rank_of_gpu(n)), std::to_string(Cluster::rank_of_gpu(n))};
+    case Level::gpu:
+      return {Level::gpu, 0, Cluster::node_of(Cluster::rank_of_gpu(n)), std::to_string(Cluster::rank_of_gpu(n))};
     case Level::node: return {Level::node, 0, n == 0 ? "n0" : "n1", {}};
     default: return EntryBuilder::job();
   }
 }
 
 RandomLog::RandomLog(std::uint64_t seed, unsigned seconds) : start(at(0)), random_(seed) {
-  for (const auto& [level, count] : {std::pair{Level::gpu, Cluster::ranks - 1}, {Level::rank, Cluster::ranks}, {Level::node, 2u}})
+  for (const auto& [level, count] :
+       {std::pair{Level::gpu, Cluster::ranks - 1}, {Level::rank, Cluster::ranks}, {Level::node, 2u}})
     for (std::size_t i = 0; i < count; ++i)
-      silences_[{level, i + (level == Level::rank)}] = {uniform() * seconds, uniform() < 0.5 ? uniform() * seconds / 3 : 0};
+      silences_[{level, i + (level == Level::rank)}] = {uniform() * seconds,
+                                                        uniform() < 0.5 ? uniform() * seconds / 3 : 0};
   deaf_from_ = uniform() * seconds;
   begin();
   for (unsigned s = 1; s < seconds; ++s) {
@@ -93,22 +96,23 @@ bool RandomLog::silent(At at, double s) const {
 }
 
 void RandomLog::begin() {
-  drafts_.push_back(
-      {start,
-       [this](EntryBuilder& b) {
-         const EntryBuilder::Field size[] = {{"world_size", Cluster::ranks, {}, false}};
-         b.event(start, EntryBuilder::job(), "start", size, "scheduler");
-         const Cluster cluster;
-         for (std::uint32_t r = 0; r < Cluster::ranks; ++r) {
-           const std::string stage = cluster.coordinate(Level::rank, r + 1, "stage"),
-                             model = cluster.coordinate(Level::rank, r + 1, "model");
-           const std::string rack = r < Cluster::per_node ? "left" : "right", gpu = r == Cluster::without_gpu ? "" : std::to_string(r);
-           const EntryBuilder::Field fields[] = {{"rack", 0, rack, true}, {"stage", 0, stage, true}, {"model", 0, model, true}};
-           b.event(start, {Level::rank, r, Cluster::node_of(r), gpu}, "member", fields, "scheduler");
-         }
-       },
-       {},
-       {}});
+  drafts_.push_back({start,
+                     [this](EntryBuilder& b) {
+                       const EntryBuilder::Field size[] = {{"world_size", Cluster::ranks, {}, false}};
+                       b.event(start, EntryBuilder::job(), "start", size, "scheduler");
+                       const Cluster cluster;
+                       for (std::uint32_t r = 0; r < Cluster::ranks; ++r) {
+                         const std::string stage = cluster.coordinate(Level::rank, r + 1, "stage"),
+                                           model = cluster.coordinate(Level::rank, r + 1, "model");
+                         const std::string rack = r < Cluster::per_node ? "left" : "right",
+                                           gpu = r == Cluster::without_gpu ? "" : std::to_string(r);
+                         const EntryBuilder::Field fields[] = {
+                             {"rack", 0, rack, true}, {"stage", 0, stage, true}, {"model", 0, model, true}};
+                         b.event(start, {Level::rank, r, Cluster::node_of(r), gpu}, "member", fields, "scheduler");
+                       }
+                     },
+                     {},
+                     {}});
 }
 
 void RandomLog::beat(double s) {
@@ -118,7 +122,8 @@ void RandomLog::beat(double s) {
 void RandomLog::listening(double s) {
   const Time arrival = at(s + 0.25);
   if (s < deaf_from_ || s > deaf_from_ + 70)
-    drafts_.push_back({arrival, [](EntryBuilder& b) { b.coverage("kernel", {}); }, {}, {{"kernel", Level::job, 0, arrival}}});
+    drafts_.push_back(
+        {arrival, [](EntryBuilder& b) { b.coverage("kernel", {}); }, {}, {{"kernel", Level::job, 0, arrival}}});
   // The log of the second node only.
   if (uniform() < 0.9)
     drafts_.push_back({arrival,
@@ -130,8 +135,10 @@ void RandomLog::listening(double s) {
                        {{"log", Level::node, 1, arrival}}});
 }
 
-// One member says these values of signals, whose owners' slots are given beside; a moment later they arrive, sometimes too late.
-void RandomLog::sample(double s, At who, std::vector<Value> values, const std::vector<stream::Slot>& owners, double step) {
+// One member says these values of signals, whose owners' slots are given beside; a moment later they arrive, sometimes
+// too late.
+void RandomLog::sample(double s, At who, std::vector<Value> values, const std::vector<stream::Slot>& owners,
+                       double step) {
   if (silent(who, s)) return;
   const double delay = uniform() < 0.03 ? 4 + 5 * uniform() : 2 * uniform();
   const Time time = at(std::floor(s * 4) / 4), arrival = at(std::ceil((s + delay) * 8) / 8);
@@ -141,7 +148,8 @@ void RandomLog::sample(double s, At who, std::vector<Value> values, const std::v
   for (std::size_t i = 0; i < values.size(); ++i) {
     oracle::Record record{arrival, std::string{values[i].signal}, owners[i], time, values[i].number};
     if (values[i].is_text)
-      record.value = symbols.try_emplace(std::string{values[i].text}, static_cast<double>(symbols.size())).first->second;
+      record.value =
+          symbols.try_emplace(std::string{values[i].text}, static_cast<double>(symbols.size())).first->second;
     record.step = values[i].signal == "step" ? stream::absent : step;
     record.reporter = static_cast<stream::Slot>(who.level == Level::rank ? who.slot : stream::reserved_slot);
     draft.records.push_back(std::move(record));
@@ -160,8 +168,10 @@ void RandomLog::event(double s, At who) {
     const EntryBuilder::Field fields[] = {{"code", code, {}, false}, {"place", 0, place, true}};
     b.event(time, member(who), "fault", std::span{fields}.first(place.empty() ? 1 : 2));
   };
-  oracle::Record record{arrival, "fault", static_cast<stream::Slot>(who.slot), time, 0, stream::absent, 0, 0, {{"code", code}}};
-  if (!place.empty()) record.fields["place"] = symbols.try_emplace(place, static_cast<double>(symbols.size())).first->second;
+  oracle::Record record{arrival, "fault",         static_cast<stream::Slot>(who.slot), time, 0, stream::absent, 0,
+                        0,       {{"code", code}}};
+  if (!place.empty())
+    record.fields["place"] = symbols.try_emplace(place, static_cast<double>(symbols.size())).first->second;
   drafts_.push_back({arrival, fill, {record}, {{"kernel", who.level, who.slot, arrival}}});
 }
 
@@ -170,8 +180,10 @@ void RandomLog::gpus(double s) {
     const double seldom = gpu == 2 ? 5 : 1;
     if (std::fmod(s, seldom) != 0) continue;
     sent_[gpu] = uniform() < 0.01 ? 0 : sent_[gpu] + std::floor(uniform() * 8) / 8;
-    sample(s + uniform() / 2, {Level::gpu, gpu}, {is("duty", gauge()), is("clock", gauge()), is("sent", sent_[gpu])}, {gpu, gpu, gpu});
-    if (uniform() < 0.3) sample(s, {Level::gpu, gpu}, {is("reasons", std::array{0.0, 1.0, 4.0, 8.0}[random_() % 4])}, {gpu});
+    sample(s + uniform() / 2, {Level::gpu, gpu}, {is("duty", gauge()), is("clock", gauge()), is("sent", sent_[gpu])},
+           {gpu, gpu, gpu});
+    if (uniform() < 0.3)
+      sample(s, {Level::gpu, gpu}, {is("reasons", std::array{0.0, 1.0, 4.0, 8.0}[random_() % 4])}, {gpu});
     if (uniform() < 0.02) event(s, {Level::gpu, gpu});
   }
 }
@@ -199,7 +211,8 @@ void RandomLog::job(double s) {
 void RandomLog::finish() {
   std::vector<std::size_t> order(drafts_.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return drafts_[a].arrival < drafts_[b].arrival; });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return drafts_[a].arrival < drafts_[b].arrival; });
   for (const std::size_t i : order) {
     const bool repeated = !drafts_[i].fill;
     Message& message = messages.emplace_back(Message{drafts_[i].arrival, {}});
@@ -218,7 +231,8 @@ void RandomLog::finish() {
   drafts_.clear();
 }
 
-bool RandomLog::was_covered(std::string_view source, Level level, std::size_t slot, Time from, Time to, Time now) const {
+bool RandomLog::was_covered(std::string_view source, Level level, std::size_t slot, Time from, Time to,
+                            Time now) const {
   const Cluster cluster;
   for (const Level container : {Level::job, Level::rack, Level::node, Level::gpu, Level::rank}) {
     if (container > level) continue;

@@ -20,11 +20,14 @@ class Cluster final : public oracle::Members {
   [[nodiscard]] oracle::Place in(stream::Level fine, std::size_t slot, stream::Level coarse) const override;
   [[nodiscard]] std::string coordinate(stream::Level level, std::size_t slot, const std::string& name) const override;
   [[nodiscard]] static std::string node_of(std::uint32_t rank) { return rank < per_node ? "n0" : "n1"; }
-  [[nodiscard]] static std::uint32_t rank_of_gpu(std::size_t gpu) { return static_cast<std::uint32_t>(gpu < without_gpu ? gpu : gpu + 1); }
+  [[nodiscard]] static std::uint32_t rank_of_gpu(std::size_t gpu) {
+    return static_cast<std::uint32_t>(gpu < without_gpu ? gpu : gpu + 1);
+  }
 };
 
-// One attempt of that job over the sample signals, drawn from a seed: what a shard reads, and the same as plain records. Members
-// fall silent, samples are late, repeated, NaN and infinite, counters start again, sources are not always covered.
+// One attempt of that job over the sample signals, drawn from a seed: what a shard reads, and the same as plain
+// records. Members fall silent, samples are late, repeated, NaN and infinite, counters start again, sources are not
+// always covered.
 struct RandomLog {
   RandomLog(std::uint64_t seed, unsigned seconds);
 
@@ -40,10 +43,10 @@ struct RandomLog {
     stream::Time arrival;
   };
   std::vector<Covered> coverage;
-  // Of the member or of what contains it: within (from, to], and from its beginning on no more than 30 s apart, by what arrived
-  // before `now`.
-  [[nodiscard]] bool was_covered(std::string_view source, stream::Level level, std::size_t slot, stream::Time from, stream::Time to,
-                                 stream::Time now) const;
+  // Of the member or of what contains it: within (from, to], and from its beginning on no more than 30 s apart, by what
+  // arrived before `now`.
+  [[nodiscard]] bool was_covered(std::string_view source, stream::Level level, std::size_t slot, stream::Time from,
+                                 stream::Time to, stream::Time now) const;
 
  private:
   struct Draft {
@@ -64,7 +67,8 @@ struct RandomLog {
   void begin();
   void beat(double s);
   void listening(double s);
-  void sample(double s, At at, std::vector<Value> values, const std::vector<stream::Slot>& owners, double step = stream::absent);
+  void sample(double s, At at, std::vector<Value> values, const std::vector<stream::Slot>& owners,
+              double step = stream::absent);
   void event(double s, At at);
   void gpus(double s);
   void nodes(double s);

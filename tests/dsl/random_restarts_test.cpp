@@ -1,5 +1,5 @@
-// Random rules over random logs of several jobs, with reloads to other random rules: restarts, neighbours and slices change nothing.
-// TOCSIN_SEED repeats one log; TOCSIN_LOGS says how many of each kind.
+// Random rules over random logs of several jobs, with reloads to other random rules: restarts, neighbours and slices
+// change nothing. TOCSIN_SEED repeats one log; TOCSIN_LOGS says how many of each kind.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -22,12 +22,16 @@ namespace {
 
 class Reading final : public stream::LogReader {
  public:
-  Reading(const World& world, std::size_t end, std::string subject = {}) : world_(&world), end_(end), subject_(std::move(subject)) {}
+  Reading(const World& world, std::size_t end, std::string subject = {})
+      : world_(&world), end_(end), subject_(std::move(subject)) {}
   stream::Result<const stream::Entry*> next() override {
-    while (next_ < end_ && !subject_.empty() && !world_->log[next_].subject.empty() && world_->log[next_].subject != subject_) ++next_;
+    while (next_ < end_ && !subject_.empty() && !world_->log[next_].subject.empty() &&
+           world_->log[next_].subject != subject_)
+      ++next_;
     if (next_ >= end_) return static_cast<const stream::Entry*>(nullptr);
     const Logged& logged = world_->log[next_++];
-    return decoder_.decode(logged.bytes, static_cast<stream::Position>(next_ - 1), static_cast<stream::Position>(next_), logged.appended);
+    return decoder_.decode(logged.bytes, static_cast<stream::Position>(next_ - 1), static_cast<stream::Position>(next_),
+                           logged.appended);
   }
   stream::Result<void> seek(stream::Position position) override {
     next_ = static_cast<std::size_t>(position);
@@ -49,10 +53,12 @@ class Published {
  public:
   void add(const stream::Report& report) {
     std::string line = adapters::runtime::report_line(report), key = "verdict ";
-    if (const auto* t = std::get_if<stream::AlertTransition>(&report)) key = std::to_string(t->id) + " " + std::to_string(t->number);
+    if (const auto* t = std::get_if<stream::AlertTransition>(&report))
+      key = std::to_string(t->id) + " " + std::to_string(t->number);
     else key += std::get<stream::Verdict>(report).subject + "/" + std::get<stream::Verdict>(report).attempt;
-    const std::string& subject = std::holds_alternative<stream::AlertTransition>(report) ? std::get<stream::AlertTransition>(report).subject
-                                                                                         : std::get<stream::Verdict>(report).subject;
+    const std::string& subject = std::holds_alternative<stream::AlertTransition>(report)
+                                     ? std::get<stream::AlertTransition>(report).subject
+                                     : std::get<stream::Verdict>(report).subject;
     const auto [known, fresh] = lines_.emplace(key, line);
     if (fresh) of_[subject].push_back(std::move(line));
     else if (known->second != line) changed.push_back(known->second + "\nthen\n" + line);
@@ -151,7 +157,8 @@ T or_fail(stream::Result<T> result) {
   return std::move(*result);
 }
 
-Outcome judge(const World& world, const stream::ShardOptions& options, const std::string& subject = {}, std::size_t ticks = 256) {
+Outcome judge(const World& world, const stream::ShardOptions& options, const std::string& subject = {},
+              std::size_t ticks = 256) {
   Published published;
   Kept kept{published, 1};
   PacksRead packs{world.packs, world.first.pack->hash};
@@ -167,7 +174,8 @@ Outcome judge_with_restarts(const World& world, stream::ShardOptions options, Ra
   Published published;
   Kept kept{published, random()};
   std::vector<std::size_t> stops;
-  for (std::uint64_t i = 0, many = 3 + below(random, 40); i < many; ++i) stops.push_back(below(random, world.log.size()));
+  for (std::uint64_t i = 0, many = 3 + below(random, 40); i < many; ++i)
+    stops.push_back(below(random, world.log.size()));
   std::sort(stops.begin(), stops.end());
   stops.push_back(world.log.size());
   Outcome outcome;
@@ -270,7 +278,9 @@ TEST_CASE("so do logs in which beats are missing while sources are read, and sou
   for (unsigned i = 0; i < (many() + 1) / 2; ++i) CHECK(judge_in_all_ways(seed + i, true) > 0);
 }
 
-TEST_CASE("so do logs that showed a fault: a rule that came back after the end, a hole of beats, a hand-over that failed over a reload") {
+TEST_CASE(
+    "so do logs that showed a fault: a rule that came back after the end, a hole of beats, a hand-over that failed "
+    "over a reload") {
   const std::vector<std::uint32_t> seeds{1006, 1019, 20900, 21608};
   for (std::size_t i = 0; i < std::min<std::size_t>(many(), seeds.size()); ++i) CHECK(judge_in_all_ways(seeds[i]) > 0);
 }

@@ -73,7 +73,8 @@ constexpr std::array units{"ratio", "MHz", "bytes", "seconds", "none", "count"};
 
 const char* const needs =
     "duty = signal \"duty\" { over = \"30s\" }, usual = signal \"duty\" { over = \"4m\", freeze = true },\n"
-    "    past = signal \"duty\" { over = \"5m\", lag = \"80s\", least = 20 }, clock = signal \"clock\" { over = \"1m\" },\n"
+    "    past = signal \"duty\" { over = \"5m\", lag = \"80s\", least = 20 }, clock = signal \"clock\" { over = \"1m\" "
+    "},\n"
     "    sent = signal \"sent\" { over = \"1m\" }, memory = signal \"memory\" { over = \"1m\", freeze = true },\n"
     "    took = signal \"step_time\" { over = 16 }, loaded = signal \"load_time\" { over = \"1m\" },\n"
     "    loss = signal \"loss\" { over = 32 }, losses = signal \"loss\" { over = \"attempt\" },\n"
@@ -97,7 +98,8 @@ class Generator {
     per_ = per;
     peers_ = pick(2) ? rank : gpu;
     const Text answer = up_to(mask(4), per, "any");
-    std::string body = "    local a = " + answer.text + "\n", second = "x = " + up_to(column("seconds", 2), per, "max").text;
+    std::string body = "    local a = " + answer.text + "\n",
+                second = "x = " + up_to(column("seconds", 2), per, "max").text;
     if (pick(2)) second += ", y = " + up_to(column("none", 3), per, "max").text;
     if (pick(4) == 0) second += ", frozen = " + up_to({"job.usual:median()", gpu}, per, "max").text;
     if (per != rank && pick(2)) second += ", who = (" + mask(2).text + "):at(\"rank\")";
@@ -109,8 +111,9 @@ class Generator {
     for (const Known& other : known_) findings += ", " + other.name + " = finding \"" + other.name + "\"";
     if (known_.size() > 1) findings += ", several = finding { \"" + known_[0].name + "\", \"" + known_[1].name + "\" }";
     return "rule \"" + name + "\" { per = \"" + level_names[per] + "\", " + persistence_ + "peers = { \"" +
-           (peers_ == rank ? "stage" : "model") + "\" }, params = { share = 0.3, wait = \"2s\" }, state = { best = 1.5 },\n" +
-           "  needs = { " + needs + findings + " },\n  evaluate = function(job, p, state)\n" + body + "    return a, { " + second +
+           (peers_ == rank ? "stage" : "model") +
+           "\" }, params = { share = 0.3, wait = \"2s\" }, state = { best = 1.5 },\n" + "  needs = { " + needs +
+           findings + " },\n  evaluate = function(job, p, state)\n" + body + "    return a, { " + second +
            " }\n  end }\n";
   }
 
@@ -120,8 +123,10 @@ class Generator {
     for (std::size_t i = 0; i < count; ++i) {
       const std::string name = "r" + std::to_string(i);
       persistence_ = std::string{"every = \""} + std::array{"5s", "10s", "20s"}[pick(3)] + "\", ";
-      if (pick(2)) persistence_ += std::string{"fire = \""} + std::array{"2 of 3", "3 of 6", "for 40s"}[pick(3)] + "\", ";
-      if (pick(2)) persistence_ += std::string{"clear = \""} + std::array{"2 of 2", "3 of 5", "for 30s"}[pick(3)] + "\", ";
+      if (pick(2))
+        persistence_ += std::string{"fire = \""} + std::array{"2 of 3", "3 of 6", "for 40s"}[pick(3)] + "\", ";
+      if (pick(2))
+        persistence_ += std::string{"clear = \""} + std::array{"2 of 2", "3 of 5", "for 30s"}[pick(3)] + "\", ";
       text += rule(name, known);
       known.push_back({name, per_});
     }
@@ -167,7 +172,8 @@ class Generator {
     constexpr std::array words{"mean()",        "last()",   "min()",   "max()", "median()",
                                "quantile(0.9)", "stddev()", "first()", "mad()", "ewma(8)"};
     std::string text = source.text;
-    if (const auto place = text.find('$'); place != std::string::npos) text.replace(place, 1, words[pick(words.size())]);
+    if (const auto place = text.find('$'); place != std::string::npos)
+      text.replace(place, 1, words[pick(words.size())]);
     return {text, source.level};
   }
 
@@ -275,7 +281,8 @@ class Generator {
       }
       case 7: {
         const Text a = mask(depth - 1);
-        if (a.level <= job) return {pick(2) ? "job.phase:last():is(\"train\", \"save\")" : "job.phase:first():is(\"eval\")", job};
+        if (a.level <= job)
+          return {pick(2) ? "job.phase:last():is(\"train\", \"save\")" : "job.phase:first():is(\"eval\")", job};
         const auto [name, to] = group(a.level);
         return {"(" + a.text + "):count(\"" + name + "\"):above(1)", to};
       }

@@ -1,4 +1,5 @@
-// Rules drawn at random over a log drawn at random: the same outcomes compiled, as scripts, and by a plain recomputation.
+// Rules drawn at random over a log drawn at random: the same outcomes compiled, as scripts, and by a plain
+// recomputation.
 #include <doctest/doctest.h>
 
 #include <sstream>
@@ -27,7 +28,8 @@ std::vector<std::string> without_findings(std::vector<std::string> transitions) 
   for (std::string& reported : transitions) {
     std::istringstream words{std::exchange(reported, {})};
     for (std::string word; std::getline(words, word, ' ');)
-      if (word.find('.') == std::string::npos || word.find('.') > word.find('=') || !word.starts_with("r")) reported += word + " ";
+      if (word.find('.') == std::string::npos || word.find('.') > word.find('=') || !word.starts_with("r"))
+        reported += word + " ";
     reported.pop_back();
   }
   return transitions;
@@ -40,10 +42,12 @@ std::string written(const oracle::Number& number) { return number ? std::to_stri
 // Where two evaluations differ first.
 std::string difference(const Evaluated& a, const Evaluated& b, stream::Time start) {
   const std::string where = a.rule + " at " + std::to_string(stream::seconds(a.tick - start)) + " s";
-  if (a.rule != b.rule || a.tick != b.tick) return where + " against " + b.rule + " at " + std::to_string(stream::seconds(b.tick - start));
+  if (a.rule != b.rule || a.tick != b.tick)
+    return where + " against " + b.rule + " at " + std::to_string(stream::seconds(b.tick - start));
   for (std::size_t slot = 0; slot < std::min(a.outcomes.size(), b.outcomes.size()); ++slot)
     if (a.outcomes[slot] != b.outcomes[slot])
-      return where + ", slot " + std::to_string(slot) + ": " + written(a.outcomes[slot]) + " against " + written(b.outcomes[slot]);
+      return where + ", slot " + std::to_string(slot) + ": " + written(a.outcomes[slot]) + " against " +
+             written(b.outcomes[slot]);
   for (const auto& [name, values] : a.values) {
     const auto other = b.values.find(name);
     for (std::size_t slot = 0; slot < values.size(); ++slot)
@@ -56,7 +60,8 @@ std::string difference(const Evaluated& a, const Evaluated& b, stream::Time star
 
 void compare(const std::vector<std::string>& a, const std::vector<std::string>& b) {
   const auto [x, y] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
-  if (x != a.end() || y != b.end()) FAIL_CHECK((x == a.end() ? "nothing" : *x), "\nagainst\n", (y == b.end() ? "nothing" : *y));
+  if (x != a.end() || y != b.end())
+    FAIL_CHECK((x == a.end() ? "nothing" : *x), "\nagainst\n", (y == b.end() ? "nothing" : *y));
 }
 
 void compare(const std::vector<Evaluated>& a, const std::vector<Evaluated>& b, stream::Time start) {
@@ -82,8 +87,8 @@ TEST_CASE("random rules say the same compiled, as scripts, and by a plain recomp
     const auto pack = pack_with(rules, false);
     RuleOracle oracle{*pack, log};
     std::vector<Evaluated> expected;
-    const Judged compiled =
-        judge(log.messages, pack, true, [&](const stream::RuleEvaluation& e) { expected.push_back(oracle.evaluate(e)); });
+    const Judged compiled = judge(log.messages, pack, true,
+                                  [&](const stream::RuleEvaluation& e) { expected.push_back(oracle.evaluate(e)); });
     for (const std::string& wrong : oracle.wrong()) FAIL_CHECK(wrong);
     compare(compiled.evaluations, expected, log.start);
     REQUIRE(compiled.evaluations.size() > 100);
@@ -104,7 +109,8 @@ TEST_CASE("random rules say the same compiled, as scripts, and by a plain recomp
     for (const Evaluated& one : expected)
       for (const oracle::Answer& answer : one.outcomes) ++outcomes[!answer ? 2 : *answer ? 1 : 0];
   }
-  MESSAGE("no " << outcomes[0] << ", yes " << outcomes[1] << ", unknown " << outcomes[2] << "; " << windows << " known values of windows");
+  MESSAGE("no " << outcomes[0] << ", yes " << outcomes[1] << ", unknown " << outcomes[2] << "; " << windows
+                << " known values of windows");
   if (all.size() < 20) return;
   for (const std::size_t n : outcomes) CHECK(n > 1000);
   // Every operation, but for those that only scripts have.

@@ -33,7 +33,8 @@ pattern "fault" { line = [[^fault (?P<code>INT)]], continues = [[^\s]], event = 
 parser "step" { line = [[^step (?P<step>INT) took (?P<took>NUM)]], samples = { step = "step", step_time = "took" } }
 )lua";
 
-// Rules of their own kind beside the random ones: what runs at the end, over baselines, at two lags, with room for few alerts.
+// Rules of their own kind beside the random ones: what runs at the end, over baselines, at two lags, with room for few
+// alerts.
 const char* const more_rules = R"lua(
 rule "at_end" { family = "D3", per = "rank", every = "end", needs = { all = signal "step_time" { over = "attempt" }, last = signal "load_time" { over = 8 } },
   evaluate = function(job) return job.all:median():above(0.3) | job.last:mean():above(0.4), { x = job.all:mean() } end }
@@ -62,14 +63,16 @@ stream::LoadedPack random_pack(std::uint64_t seed, std::uint64_t variant) {
   std::string rules = random_rules(variant % 2 == 0 ? seed : seed * 64 + variant, 4);
   for (const char* every : {"every = \"5s\"", "every = \"10s\"", "every = \"20s\""})
     while (below(random, 2) == 0)
-      replace_one(rules, every,
-                  "every =  " + one_of<std::string>(random, {"\"end\"", "{ \"fault\", \"10s\" }", "{ \"took\", \"15s\" }",
-                                                             "{ \"5s\", \"end\" }", "\"1s\"", "\"30s\""}));
+      replace_one(
+          rules, every,
+          "every =  " + one_of<std::string>(random, {"\"end\"", "{ \"fault\", \"10s\" }", "{ \"took\", \"15s\" }",
+                                                     "{ \"5s\", \"end\" }", "\"1s\"", "\"30s\""}));
   for (int i = 0; i < 4; ++i) {
     const std::string head = "rule \"r" + std::to_string(i) + "\" { ";
     std::string more = "family = \"" + one_of<std::string>(random, {"A1", "C2", "D3", "E1"}) + "\", ";
     if (below(random, 3) == 0) more += "mode = \"" + one_of<std::string>(random, {"canary", "shadow"}) + "\", ";
-    if (below(random, 3) == 0) more += "severity = \"" + one_of<std::string>(random, {"critical", "info", "none"}) + "\", ";
+    if (below(random, 3) == 0)
+      more += "severity = \"" + one_of<std::string>(random, {"critical", "info", "none"}) + "\", ";
     if (below(random, 4) == 0) more += "scope = \"job\", ";
     if (i > 0 && below(random, 2) == 0)
       more += "yields_to = { \"r" + std::to_string(below(random, static_cast<std::uint64_t>(i))) + "\" }, ";
@@ -134,12 +137,15 @@ void job_log(Random& random, std::size_t number, unsigned seconds, std::vector<D
     const double s = static_cast<double>(below(random, seconds)) + 0.125;
     const auto rank = static_cast<std::uint32_t>(below(random, 10));
     const std::string node = "n" + std::to_string(below(random, 3)), gpu = std::to_string(below(random, 9)),
-                      stage = one_of<std::string>(random, {"even", "odd", "third"}), rack = one_of<std::string>(random, {"left", "right"});
+                      stage = one_of<std::string>(random, {"even", "odd", "third"}),
+                      rack = one_of<std::string>(random, {"left", "right"});
     const auto kind = below(random, 8);
     change(s, [=](EntryBuilder& b) {
-      const EntryBuilder::Field fields[] = {{"rack", 0, rack, true}, {"stage", 0, stage, true}, {"model", 0, stage, true}};
+      const EntryBuilder::Field fields[] = {
+          {"rack", 0, rack, true}, {"stage", 0, stage, true}, {"model", 0, stage, true}};
       if (kind < 4)
-        b.event(later(start, s), {Level::rank, rank, kind < 2 ? node : "", kind == 0 ? gpu : ""}, "member", fields, "scheduler");
+        b.event(later(start, s), {Level::rank, rank, kind < 2 ? node : "", kind == 0 ? gpu : ""}, "member", fields,
+                "scheduler");
       else if (kind < 6) b.event(later(start, s), EntryBuilder::rank(rank), "exit", {}, "scheduler");
       else if (kind == 6) {
         const EntryBuilder::Field reason[] = {{"reason", 0, "completed", true}};
@@ -162,12 +168,13 @@ void job_log(Random& random, std::size_t number, unsigned seconds, std::vector<D
       EntryBuilder b;
       const auto rank = static_cast<std::uint32_t>(below(random, 8));
       const auto what = below(random, 6);
-      const std::string text =
-          what == 0   ? "fault " + std::to_string(below(random, 80))
-          : what == 1 ? "  in east"
-          : what == 2 ? "nothing"
-                      : "step " + std::to_string(1000 + static_cast<int>(line_at)) + " took 0." + std::to_string(below(random, 1000));
-      b.line(later(start, line_at), what < 2 ? EntryBuilder::Member{Level::gpu, 0, "n0", "0"} : EntryBuilder::rank(rank), text);
+      const std::string text = what == 0   ? "fault " + std::to_string(below(random, 80))
+                               : what == 1 ? "  in east"
+                               : what == 2 ? "nothing"
+                                           : "step " + std::to_string(1000 + static_cast<int>(line_at)) + " took 0." +
+                                                 std::to_string(below(random, 1000));
+      b.line(later(start, line_at),
+             what < 2 ? EntryBuilder::Member{Level::gpu, 0, "n0", "0"} : EntryBuilder::rank(rank), text);
       b.about(name);
       put(b.entry(), message.arrival);
     }
@@ -196,8 +203,9 @@ World random_world(std::uint32_t seed, bool holes) {
   std::vector<Draft> drafts;
   for (std::size_t number = 0; number < std::size(world_jobs); ++number)
     job_log(random, number, seconds - 100 * static_cast<unsigned>(number), drafts);
-  std::stable_sort(drafts.begin(), drafts.end(),
-                   [](const Draft& a, const Draft& b) { return std::tie(a.appended, a.order) < std::tie(b.appended, b.order); });
+  std::stable_sort(drafts.begin(), drafts.end(), [](const Draft& a, const Draft& b) {
+    return std::tie(a.appended, a.order) < std::tie(b.appended, b.order);
+  });
   double gap = 0;
   double read[2] = {-1e9, -1e9};
   const Time start = drafts.front().appended;
@@ -215,9 +223,12 @@ World random_world(std::uint32_t seed, bool holes) {
         if (below(of_holes, 3) == 0) continue;
         const double before = read[source];
         read[source] = std::max(before, s - static_cast<double>(below(of_holes, 4)));
-        const double hole = before > 0 && below(of_holes, 12) == 0 ? std::max(0.0, before - static_cast<double>(below(of_holes, 8))) : 0;
+        const double hole = before > 0 && below(of_holes, 12) == 0
+                                ? std::max(0.0, before - static_cast<double>(below(of_holes, 8)))
+                                : 0;
         EntryBuilder w;
-        w.watermark("source/" + std::to_string(source), later(start, read[source]), hole > 0 ? later(start, hole) : Time{});
+        w.watermark("source/" + std::to_string(source), later(start, read[source]),
+                    hole > 0 ? later(start, hole) : Time{});
         put(w);
       }
       continue;
@@ -227,7 +238,8 @@ World random_world(std::uint32_t seed, bool holes) {
     put(beat);
     for (int source = 0; source < 2; ++source) {
       if (below(random, 30) == 0) continue;
-      const double behind = source == 1 && static_cast<int>(s) % 400 > 230 ? 150 : 1 + static_cast<double>(below(random, 4));
+      const double behind =
+          source == 1 && static_cast<int>(s) % 400 > 230 ? 150 : 1 + static_cast<double>(below(random, 4));
       read[source] = std::max(read[source], s - behind);
       EntryBuilder w;
       w.watermark("source/" + std::to_string(source), later(start, read[source]));

@@ -46,8 +46,9 @@ struct Logged {
   std::string subject;
 };
 
-// A random log of three jobs, of which the second is mostly re-keyed, under packs of random rules that come, go and come back; one of
-// them nobody has. Members move, exit and appear, attempts begin and end, lines become records. The same seed gives the same log.
+// A random log of three jobs, of which the second is mostly re-keyed, under packs of random rules that come, go and
+// come back; one of them nobody has. Members move, exit and appear, attempts begin and end, lines become records. The
+// same seed gives the same log.
 struct World {
   Compiled packs;
   stream::LoadedPack first;

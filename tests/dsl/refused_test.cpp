@@ -1,4 +1,5 @@
-// Nothing is accepted in silence: what is not declared, what another language would write, what would never be known or say nothing.
+// Nothing is accepted in silence: what is not declared, what another language would write, what would never be known or
+// say nothing.
 #include <doctest/doctest.h>
 
 #include "tests/dsl/reported.h"
@@ -9,14 +10,16 @@ using namespace tocsin::dsl::test;
 
 TEST_CASE("a declaration in parentheses is one, and one without its table is an error") {
   const Loaded loaded = load_rules(
-      "rule(\"q\", { summary = \"s\", shows = \"x\", per = \"gpu\", every = \"10s\", needs = { duty = signal(\"duty\", { over = \"30s\" }) "
+      "rule(\"q\", { summary = \"s\", shows = \"x\", per = \"gpu\", every = \"10s\", needs = { duty = signal(\"duty\", "
+      "{ over = \"30s\" }) "
       "},\n"
       "  evaluate = function(job) return job.duty:mean():above(0.5) end })\n"
       "case(\"c\", { { lasting = \"1m\" } })");
   CHECK(problems_of(loaded, true) == "");
   CHECK(rule(loaded, "q").summary == "s");
   CHECK(loaded.cases.size() == 1);
-  CHECK(problems_of(load_rules("rule \"q\"")) == "site.lua:1: rule \"q\" has no table: write rule \"q\" { … }\n    rule \"q\"\n");
+  CHECK(problems_of(load_rules("rule \"q\"")) ==
+        "site.lua:1: rule \"q\" has no table: write rule \"q\" { … }\n    rule \"q\"\n");
   CHECK(has(problems_of(load_rules("\ncase(\"c\")")), "site.lua:2: case \"c\" has no table"));
 }
 
@@ -27,15 +30,19 @@ TEST_CASE("actions are of causes, and name what is there") {
   CHECK(with("{ hot = \"drain {node}\", otherwise = { \"cool {gpu}: {d}\", \"wait {p.wait}\" } }") == "");
   CHECK(has(with("{ hat = \"drain {node}\" }"),
             "actions names 'hat', which is not in causes (hot?): name a cause, or write otherwise = \"…\""));
-  CHECK(has(with("{ \"drain {node}\" }"), "an action has the name of its cause, or otherwise: actions = { otherwise = \"…\" }"));
+  CHECK(has(with("{ \"drain {node}\" }"),
+            "an action has the name of its cause, or otherwise: actions = { otherwise = \"…\" }"));
   CHECK(has(with("\"drain\""), "actions wants a table: actions = { cause ="));
   CHECK(has(with("{ hot = \"drain {nod}\" }"), "actions.hot names 'nod', which evaluate does not return (node?)"));
   CHECK(has(with("{ hot = \"kill {hot}\" }"), "{hot} is a mask, yes or no"));
-  CHECK(has(with("{ hot = \"drain {rank}\" }"), "actions.hot names 'rank', but per = 'gpu' has several: return who, a mask per rank"));
-  CHECK(has(reported("    return keep:any(\"job\")", "actions = { otherwise = \"drain {node}\" },", "job"), "return who, a mask per node"));
+  CHECK(has(with("{ hot = \"drain {rank}\" }"),
+            "actions.hot names 'rank', but per = 'gpu' has several: return who, a mask per rank"));
+  CHECK(has(reported("    return keep:any(\"job\")", "actions = { otherwise = \"drain {node}\" },", "job"),
+            "return who, a mask per node"));
   CHECK(reported("    return keep:any(\"job\"), { who = keep, pid = job.clock:last() }",
                  "actions = { otherwise = \"kill -CONT {pid} on {node}, GPU {gpu}\" },", "job") == "");
-  CHECK(has(reported("    return keep, { otherwise = keep }", "causes = { otherwise = \"x\" },  actions = { otherwise = \"x\" },"),
+  CHECK(has(reported("    return keep, { otherwise = keep }",
+                     "causes = { otherwise = \"x\" },  actions = { otherwise = \"x\" },"),
             "a cause cannot be called otherwise"));
 }
 
@@ -43,29 +50,38 @@ TEST_CASE("what another language would write gets the word to write") {
   CHECK(has(reported("    return keep && keep"), "site.lua:8: '&&' is of another language: between masks write '&'"));
   CHECK(has(reported("    return keep || keep"), "'||' is of another language: between masks write '|'"));
   CHECK(has(reported("    return !keep"), "'!' is of another language: before a mask write '~'"));
-  CHECK(has(reported("    return keep & (job.duty:mean() != 3)"), "'!=' is of another language: of a column write ~x:is(…)"));
-  CHECK(has(reported("    local n = 1\n    n += 1\n    return keep"), "site.lua:9: '+=' is of another language: write x = x + …"));
+  CHECK(has(reported("    return keep & (job.duty:mean() != 3)"),
+            "'!=' is of another language: of a column write ~x:is(…)"));
+  CHECK(has(reported("    local n = 1\n    n += 1\n    return keep"),
+            "site.lua:9: '+=' is of another language: write x = x + …"));
   CHECK(has(reported("    return keep & job.duty:avg():above(0.1)"), "no word 'avg' for a window: write :mean()"));
   CHECK(has(reported("    local own = job.duty:mean()\n    return keep & own:above(own[0])"),
             "site.lua:9: [r] a column has no numbered entries: it holds a value per gpu"));
-  CHECK(has(reported("    return keep", "expr = \"up == 0\","), "unknown key 'expr': write evaluate = function(job, p)"));
-  CHECK(has(reported("    return keep", "annotations = { },"), "unknown key 'annotations': write summary, shows, causes and actions"));
-  CHECK(has(problems_of(load_rules("rule \"q\" { needs = { d = signal \"duty\" { over = \"5m\", offset = \"5m\" } } }")),
-            "unknown key 'offset': write lag = \"5m\""));
-  CHECK(has(reported("    return keep & (job.duty:mean() / 0):above(1)"), "this divides by 0, and what it makes is never known"));
+  CHECK(
+      has(reported("    return keep", "expr = \"up == 0\","), "unknown key 'expr': write evaluate = function(job, p)"));
+  CHECK(has(reported("    return keep", "annotations = { },"),
+            "unknown key 'annotations': write summary, shows, causes and actions"));
+  CHECK(
+      has(problems_of(load_rules("rule \"q\" { needs = { d = signal \"duty\" { over = \"5m\", offset = \"5m\" } } }")),
+          "unknown key 'offset': write lag = \"5m\""));
+  CHECK(has(reported("    return keep & (job.duty:mean() / 0):above(1)"),
+            "this divides by 0, and what it makes is never known"));
 }
 
 TEST_CASE("bytes that a person cannot see are refused") {
-  CHECK(
-      has(problems_of(load_rules("\xEF\xBB\xBFlocal x = 1")), "site.lua:1: the file begins with a byte-order mark, which cannot be seen"));
-  CHECK(has(problems_of(load_rules("local x = 1\nlocal y = \"\xFF\"")), "site.lua:2: a byte that is no UTF-8: save the file as UTF-8"));
+  CHECK(has(problems_of(load_rules("\xEF\xBB\xBFlocal x = 1")),
+            "site.lua:1: the file begins with a byte-order mark, which cannot be seen"));
+  CHECK(has(problems_of(load_rules("local x = 1\nlocal y = \"\xFF\"")),
+            "site.lua:2: a byte that is no UTF-8: save the file as UTF-8"));
   CHECK(has(problems_of(load_rules("local x = \"\xED\xA0\x80\"")), "a byte that is no UTF-8"));
   CHECK(has(problems_of(load_rules("rule “r” { }")), "the quotes “ are those of a text for people: write \" or '"));
   CHECK(problems_of(load_rules("local x = \"é “ 水 😀\" -- ü")) == "");
 }
 
 TEST_CASE("what signals.lua does not declare is refused in cases, and so is a second case of one name") {
-  const auto with = [](const std::string& text) { return problems_of(load_rules(rule_text("    return keep") + text)); };
+  const auto with = [](const std::string& text) {
+    return problems_of(load_rules(rule_text("    return keep") + text));
+  };
   CHECK(has(with("case \"c\" { { lasting = \"1m\", phase = \"trian\" } }"),
             "phase = \"trian\" is no value of it (train?): train, eval, save"));
   CHECK(has(with("case \"c\" { { lasting = \"1m\", events = { { \"fault\", gpu = 0, cod = 7 } } } }"),
@@ -78,15 +94,18 @@ TEST_CASE("what signals.lua does not declare is refused in cases, and so is a se
 
 TEST_CASE("a unit that is none, and a family that the verdict does not know, are refused") {
   const auto unit = [](const std::string& written) {
-    return problems_of(load({{"signals.lua", "signals { x = { kind = \"gauge\", owner = \"rank\", unit = \"" + written + "\" } }"}}));
+    return problems_of(
+        load({{"signals.lua", "signals { x = { kind = \"gauge\", owner = \"rank\", unit = \"" + written + "\" } }"}}));
   };
   CHECK(has(unit("secnds"), "no unit \"secnds\" (seconds?): write none, ratio, count"));
   CHECK(has(unit("bytes/secnds"), "no unit \"secnds\" (seconds?)"));
-  for (const char* known : {"none", "bytes/seconds", "count/seconds", "ms", "KiB", "MHz", "celsius"}) CHECK(unit(known) == "");
+  for (const char* known : {"none", "bytes/seconds", "count/seconds", "ms", "KiB", "MHz", "celsius"})
+    CHECK(unit(known) == "");
   PackFiles files = pack_of(rule_text("    return keep"));
   files["verdict.lua"] = "verdict { families = { D1 = \"few\", D2 = \"slow\" } }";
-  CHECK(has(problems_of(load(files)),
-            "site.lua:1: [r] family = \"D3\" is not in verdict.lua (D1?): write one of its families, or add this one there"));
+  CHECK(has(
+      problems_of(load(files)),
+      "site.lua:1: [r] family = \"D3\" is not in verdict.lua (D1?): write one of its families, or add this one there"));
   files["verdict.lua"] = "verdict { families = { D3 = \"a slow rank\" } }";
   CHECK(problems_of(load(files)) == "");
   CHECK(load(files).pack->verdict.words("D3") == "a slow rank");
@@ -105,26 +124,31 @@ TEST_CASE("a rule that would say nothing, and a need that is never known, are wa
   CHECK(has(problems_of(load_rules(rule_text("    return keep")), true),
             "warning: [r] shows is missing: its alert would not say what was seen"));
   const auto least = [](const std::string& signal, const std::string& written) {
-    return problems_of(load_rules("rule \"r\" { per = \"gpu\", every = \"10s\", needs = { n = signal \"" + signal + "\" { " + written +
-                                  " } },\n  evaluate = function(job) return job.n:count():above(0.5) end }"),
-                       true);
+    return problems_of(
+        load_rules("rule \"r\" { per = \"gpu\", every = \"10s\", needs = { n = signal \"" + signal + "\" { " + written +
+                   " } },\n  evaluate = function(job) return job.n:count():above(0.5) end }"),
+        true);
   };
   CHECK(has(least("duty", "over = \"30s\", least = 31"),
-            "least = 31 is never reached: 'duty' has a value each 1 s, so 30 s holds at most 30; the need would be unknown for ever"));
+            "least = 31 is never reached: 'duty' has a value each 1 s, so 30 s holds at most 30; the need would be "
+            "unknown for ever"));
   CHECK_FALSE(has(least("duty", "over = \"30s\", least = 30"), "is never reached"));
   CHECK(has(least("loss", "over = 8, least = 9"), "least = 9 is never reached: over = 8 holds at most 8"));
 }
 
 TEST_CASE("a rule that would never run, or never know, is refused") {
   const auto with = [](const std::string& every, const std::string& answer) {
-    return problems_of(load_rules("rule \"r\" { per = \"gpu\", every = " + every +
-                                  ", needs = { duty = signal \"duty\" { over = \"30s\" } },\n"
-                                  "  params = { none = 0 / 0, wait = \"30 s\" },\n  evaluate = function(job, p) return job.duty:" +
-                                  answer + " end }"));
+    return problems_of(
+        load_rules("rule \"r\" { per = \"gpu\", every = " + every +
+                   ", needs = { duty = signal \"duty\" { over = \"30s\" } },\n"
+                   "  params = { none = 0 / 0, wait = \"30 s\" },\n  evaluate = function(job, p) return job.duty:" +
+                   answer + " end }"));
   };
-  CHECK(has(with("{}", "mean():above(0.5)"), "every lists nothing, so the rule would never run: write every = \"10s\""));
+  CHECK(
+      has(with("{}", "mean():above(0.5)"), "every lists nothing, so the rule would never run: write every = \"10s\""));
   CHECK(has(with("{ period = \"10s\" }", "mean():above(0.5)"), "every lists nothing"));
-  CHECK(has(with("\"10s\"", "mean():above(0 / 0)"), "'above' compares with NaN, which is no number, so it would never be known"));
+  CHECK(has(with("\"10s\"", "mean():above(0 / 0)"),
+            "'above' compares with NaN, which is no number, so it would never be known"));
   CHECK(has(with("\"10s\"", "mean():below(p.none)"), "'below' compares with NaN"));
   CHECK(has(with("\"10s\"", "mean():is(0.5, 0 / 0)"), "is(NaN): nothing is equal to NaN"));
   CHECK(has(with("\"10s\"", "age():above(p.wait)"), "not the text \"30 s\": write \"30s\" (s, m, h, d)"));

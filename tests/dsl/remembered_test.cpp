@@ -25,8 +25,9 @@ std::vector<Message> slower_from_the_third_minute() {
 
 // The first alert of the rule `r` with this evaluate.
 stream::AlertTransition first_alert(const std::string& needs, const std::string& evaluate, const std::string& head) {
-  const auto loaded = dsl::load(pack_of("rule \"r\" { per = \"rank\", every = \"10s\", fire = \"6 of 6\", " + head + " needs = { " + needs +
-                                        " },\n  evaluate = function(job, p, state)\n" + evaluate + "\n  end }"));
+  const auto loaded =
+      dsl::load(pack_of("rule \"r\" { per = \"rank\", every = \"10s\", fire = \"6 of 6\", " + head + " needs = { " +
+                        needs + " },\n  evaluate = function(job, p, state)\n" + evaluate + "\n  end }"));
   REQUIRE_MESSAGE(loaded.pack, problems_of(loaded));
   auto log = slower_from_the_third_minute();
   const Judged reported = judge(log, loaded.pack, false);
@@ -44,17 +45,18 @@ double evidence(const stream::AlertTransition& alert, const std::string& name) {
 }  // namespace
 
 TEST_CASE("a frozen value that only a text shows is that from before the alert began to be pending") {
-  const auto alert =
-      first_alert("now = signal \"step_time\" { over = \"10s\" }, usual = signal \"step_time\" { over = \"40s\", freeze = true }",
-                  "    return job.now:median():above(1), { usual = job.usual:median() }", "");
+  const auto alert = first_alert(
+      "now = signal \"step_time\" { over = \"10s\" }, usual = signal \"step_time\" { over = \"40s\", freeze = true }",
+      "    return job.now:median():above(1), { usual = job.usual:median() }", "");
   CHECK(evidence(alert, "usual") == 0.5);
 }
 
 TEST_CASE("a state field that only a text shows is what stood there before the evaluation") {
-  const auto alert = first_alert("steps = signal \"step_time\" { over = \"attempt\" }, now = signal \"step_time\" { over = \"10s\" }",
-                                 "    local before = state.steps\n    state.steps = job.steps:count()\n"
-                                 "    return job.now:median():above(1), { before = before, steps = job.steps:count() }",
-                                 "state = { steps = 0 },");
+  const auto alert =
+      first_alert("steps = signal \"step_time\" { over = \"attempt\" }, now = signal \"step_time\" { over = \"10s\" }",
+                  "    local before = state.steps\n    state.steps = job.steps:count()\n"
+                  "    return job.now:median():above(1), { before = before, steps = job.steps:count() }",
+                  "state = { steps = 0 },");
   CHECK(evidence(alert, "steps") - evidence(alert, "before") == 10);  // of the ten seconds between
 }
 
@@ -63,13 +65,13 @@ TEST_CASE("an alert tells the evidence of the finding that it is built on, of sc
     CAPTURE(scripted);
     dsl::Budgets budgets;
     budgets.all_scripted = scripted;
-    const auto loaded =
-        dsl::load(pack_of("rule \"slow\" { per = \"rank\", every = \"10s\", yields_to = { \"r\" },\n"
-                          "  needs = { now = signal \"step_time\" { over = \"10s\" } },\n"
-                          "  evaluate = function(job) return job.now:median():above(1), { usual = job.now:median() } end }\n"
-                          "rule \"r\" { per = \"rank\", every = \"10s\", needs = { slow = finding \"slow\" },\n"
-                          "  evaluate = function(job) return job.slow:now() end }"),
-                  budgets);
+    const auto loaded = dsl::load(
+        pack_of("rule \"slow\" { per = \"rank\", every = \"10s\", yields_to = { \"r\" },\n"
+                "  needs = { now = signal \"step_time\" { over = \"10s\" } },\n"
+                "  evaluate = function(job) return job.now:median():above(1), { usual = job.now:median() } end }\n"
+                "rule \"r\" { per = \"rank\", every = \"10s\", needs = { slow = finding \"slow\" },\n"
+                "  evaluate = function(job) return job.slow:now() end }"),
+        budgets);
     REQUIRE_MESSAGE(loaded.pack, problems_of(loaded));
     auto log = slower_from_the_third_minute();
     const Judged reported = judge(log, loaded.pack, false);

@@ -19,9 +19,8 @@ RuleOracle::RuleOracle(const stream::Pack& pack, const RandomLog& log)
     : pack_(pack),
       log_(log),
       windows_(*pack.graph, {pack.signals, log.start, log.records,
-                             [this](std::string_view source, Level level, stream::Slot slot, stream::Time from, stream::Time to) {
-                               return log_.was_covered(source, level, slot, from, to, now_);
-                             },
+                             [this](std::string_view source, Level level, stream::Slot slot, stream::Time from,
+                                    stream::Time to) { return log_.was_covered(source, level, slot, from, to, now_); },
                              [this](const std::string& text) { return symbol(text); }}) {
   for (const stream::Rule& rule : pack.rules) {
     alerts_.emplace_back(rule);
@@ -31,7 +30,8 @@ RuleOracle::RuleOracle(const stream::Pack& pack, const RandomLog& log)
 }
 
 std::size_t RuleOracle::index_of(const std::string& name) const {
-  const auto found = std::find_if(pack_.rules.begin(), pack_.rules.end(), [&](const stream::Rule& rule) { return rule.name == name; });
+  const auto found =
+      std::find_if(pack_.rules.begin(), pack_.rules.end(), [&](const stream::Rule& rule) { return rule.name == name; });
   return static_cast<std::size_t>(found - pack_.rules.begin());
 }
 
@@ -44,17 +44,18 @@ oracle::Column RuleOracle::window(NodeId id, const stream::Node& node, const ora
   const auto given = run_->values.column(id);
   oracle::Column column;
   for (stream::Slot slot = 0; slot < cluster_.size(node.type.level); ++slot) {
-    const oracle::Number expected = windows_.reduce(node, goal.empty() ? oracle::Number{} : goal[slot], slot, run_->tick, now_);
+    const oracle::Number expected =
+        windows_.reduce(node, goal.empty() ? oracle::Number{} : goal[slot], slot, run_->tick, now_);
     const double value = slot < given.size() ? given[slot] : stream::absent;
     known_windows_ += expected.has_value();
     // Texts have other numbers in every run: they are compared as texts.
     const bool text = node.type.text();
-    const bool right =
-        text ? (expected ? symbol(run_->text(value)) == expected : stream::is_absent(value)) : oracle::near(node.op, expected, value);
+    const bool right = text ? (expected ? symbol(run_->text(value)) == expected : stream::is_absent(value))
+                            : oracle::near(node.op, expected, value);
     if (!right && wrong_.size() < 8)
-      wrong_.push_back(pack_.graph->describe(id) + " of " + pack_.graph->describe(node.arguments[0]) + " slot " + std::to_string(slot) +
-                       " at " + std::to_string(stream::seconds(run_->tick - log_.start)) + ": " + std::to_string(value) + ", expected " +
-                       (expected ? std::to_string(*expected) : "none"));
+      wrong_.push_back(pack_.graph->describe(id) + " of " + pack_.graph->describe(node.arguments[0]) + " slot " +
+                       std::to_string(slot) + " at " + std::to_string(stream::seconds(run_->tick - log_.start)) + ": " +
+                       std::to_string(value) + ", expected " + (expected ? std::to_string(*expected) : "none"));
     column.push_back(text || !right ? expected : oracle::number_of(value));
   }
   return column;
@@ -67,12 +68,14 @@ oracle::Mask RuleOracle::finding(const stream::Node& node) {
   };
   oracle::Mask answers;
   if (names.size() == 1 && pack_.rules[index_of(names[0])].per == node.type.level) {
-    for (std::size_t slot = 0; slot < cluster_.size(node.type.level); ++slot) answers.push_back(answer(index_of(names[0]), slot));
+    for (std::size_t slot = 0; slot < cluster_.size(node.type.level); ++slot)
+      answers.push_back(answer(index_of(names[0]), slot));
     return answers;
   }
   oracle::Answer any = false;
   for (const std::string& name : names)
-    for (std::size_t slot = first_member(pack_.rules[index_of(name)].per); slot < cluster_.size(pack_.rules[index_of(name)].per); ++slot)
+    for (std::size_t slot = first_member(pack_.rules[index_of(name)].per);
+         slot < cluster_.size(pack_.rules[index_of(name)].per); ++slot)
       any = oracle::either(any, answer(index_of(name), slot));
   return {any};
 }
@@ -82,7 +85,8 @@ oracle::Column RuleOracle::state(const stream::Node& node) {
 }
 
 bool RuleOracle::overlap(Level a, std::size_t slot_a, Level b, std::size_t slot_b) const {
-  return a >= b ? cluster_.in(a, slot_a, b) == oracle::Place{slot_b} : cluster_.in(b, slot_b, a) == oracle::Place{slot_a};
+  return a >= b ? cluster_.in(a, slot_a, b) == oracle::Place{slot_b}
+                : cluster_.in(b, slot_b, a) == oracle::Place{slot_a};
 }
 
 // Members that overlap one with an alert keep what they had before it.
@@ -108,11 +112,13 @@ void RuleOracle::note(oracle::GraphOracle& graph, const stream::Rule& rule) {
       const auto known = [](const auto& values) {
         return std::any_of(values.begin(), values.end(), [](const auto& v) { return v.has_value(); });
       };
-      if (node.type.shape == Shape::column ? known(graph.column(id)) : node.type.shape == Shape::mask && known(graph.mask(id)))
+      if (node.type.shape == Shape::column ? known(graph.column(id))
+                                           : node.type.shape == Shape::mask && known(graph.mask(id)))
         met_.insert(node.op);
       if (node.op == Op::finding || node.op == Op::window) met_.insert(node.op);
       if (node.op == Op::window)
-        for (const auto& filter : node.attributes.window->filters) met_.insert(filter.keep ? Op::w_where : Op::w_except);
+        for (const auto& filter : node.attributes.window->filters)
+          met_.insert(filter.keep ? Op::w_where : Op::w_except);
     }
 }
 

@@ -11,10 +11,10 @@
 
 namespace tocsin::dsl::test {
 
-// Judges the rules of a pack again, from the plain records of a log and the rules' graphs: windows from the records, everything
-// above them member by member, state, findings and frozen values by what it answered itself. Sums over time are rounded by the engine
-// in an order of its own; where its value of a window is near enough, the rest is computed from that, so that all else is equal to
-// the last bit.
+// Judges the rules of a pack again, from the plain records of a log and the rules' graphs: windows from the records,
+// everything above them member by member, state, findings and frozen values by what it answered itself. Sums over time
+// are rounded by the engine in an order of its own; where its value of a window is near enough, the rest is computed
+// from that, so that all else is equal to the last bit.
 class RuleOracle final : private oracle::Leaves {
  public:
   RuleOracle(const stream::Pack& pack, const RandomLog& log);
@@ -22,8 +22,12 @@ class RuleOracle final : private oracle::Leaves {
   // What the rule says at a tick of the run that is looked at. Ticks come in the order of the run.
   [[nodiscard]] Evaluated evaluate(const stream::RuleEvaluation& run);
 
-  [[nodiscard]] const std::vector<std::string>& wrong() const noexcept { return wrong_; }  // windows that are not near, the first few
-  [[nodiscard]] const std::set<stream::Op>& met() const noexcept { return met_; }          // operations that gave something known
+  [[nodiscard]] const std::vector<std::string>& wrong() const noexcept {
+    return wrong_;
+  }  // windows that are not near, the first few
+  [[nodiscard]] const std::set<stream::Op>& met() const noexcept {
+    return met_;
+  }  // operations that gave something known
   [[nodiscard]] std::size_t known_windows() const noexcept { return known_windows_; }
 
  private:

@@ -26,7 +26,9 @@ coordinates { stage = "rank", model = "gpu" }
 )lua";
 }
 
-PackFiles pack_of(const std::string& rules, const std::string& file) { return {{"signals.lua", sample_signals()}, {file, rules}}; }
+PackFiles pack_of(const std::string& rules, const std::string& file) {
+  return {{"signals.lua", sample_signals()}, {file, rules}};
+}
 
 std::string rule_text(const std::string& body, const std::string& head, const std::string& per) {
   return "rule \"r\" { family = \"D3\", per = \"" + per + "\", every = \"10s\",\n" + head +

@@ -28,8 +28,8 @@ struct Fixture {
   }
   // {"t":epoch+second, …}
   static std::string at_second(double second, const std::string& rest) {
-    return "{\"t\":" + std::to_string(static_cast<std::int64_t>((static_cast<double>(epoch) + second) * 1000)) + ",\"job\":\"j\"," + rest +
-           "}\n";
+    return "{\"t\":" + std::to_string(static_cast<std::int64_t>((static_cast<double>(epoch) + second) * 1000)) +
+           ",\"job\":\"j\"," + rest + "}\n";
   }
   IngestSummary ingest(std::vector<fs::path> files, const std::string& to = "journal") {
     IngestSettings settings;
@@ -46,7 +46,8 @@ struct Fixture {
       CHECK(entry->rejected_blocks == 0);
       const std::string lines = to_json(*entry);
       for (std::size_t begin = 0; begin < lines.size(); begin = lines.find('\n', begin) + 1)
-        out.emplace_back(stream::nanoseconds(entry->arrival) / 1'000'000'000 - epoch, lines.substr(begin, lines.find('\n', begin) - begin));
+        out.emplace_back(stream::nanoseconds(entry->arrival) / 1'000'000'000 - epoch,
+                         lines.substr(begin, lines.find('\n', begin) - begin));
     }
     CHECK(log.undecodable() == 0);
     return out;
@@ -65,7 +66,8 @@ struct Fixture {
 TEST_CASE_FIXTURE(Fixture, "a beat stands at each second, coverage records at each ten, a seal at the end") {
   std::string lines;
   for (int second = 0; second <= 60; second += 20) lines += at_second(second, R"("rank":1,"line":"x")");
-  for (int second = 0; second <= 30; second += 10) lines += at_second(second, R"("signal":"sm_active","value":0.5,"rank":1)");
+  for (int second = 0; second <= 30; second += 10)
+    lines += at_second(second, R"("signal":"sm_active","value":0.5,"rank":1)");
   const auto records = file("a.jsonl", lines);
   std::vector<std::string> in_order;
   const auto summary = ingest({records});
@@ -103,13 +105,15 @@ TEST_CASE_FIXTURE(Fixture, "files are merged by time, and the same files give th
     of_one_time += line.find("\"loss\"") != std::string::npos;
   }
   CHECK(of_one_time == 60);
-  const auto segments_one = *journal::segments(directory.path() / "one"), segments_two = *journal::segments(directory.path() / "two");
+  const auto segments_one = *journal::segments(directory.path() / "one"),
+             segments_two = *journal::segments(directory.path() / "two");
   REQUIRE(segments_one.size() == segments_two.size());
   CHECK(*journal::read_whole(segments_one[0].path) == *journal::read_whole(segments_two[0].path));
 }
 
 TEST_CASE_FIXTURE(Fixture, "arrival is the running maximum of event time") {
-  const auto records = file("a.jsonl", at_second(5, R"("line":"a")") + at_second(2, R"("line":"late")") + at_second(6, R"("line":"b")"));
+  const auto records =
+      file("a.jsonl", at_second(5, R"("line":"a")") + at_second(2, R"("line":"late")") + at_second(6, R"("line":"b")"));
   ingest({records});
   std::map<std::string, std::int64_t> arrivals;
   for (const auto& [second, line] : read())
@@ -120,7 +124,8 @@ TEST_CASE_FIXTURE(Fixture, "arrival is the running maximum of event time") {
 
 TEST_CASE_FIXTURE(Fixture, "records of one arrival and job share an entry, but what shapes the job stands alone") {
   std::string lines = at_second(0, R"("event":"start","world_size":2)");
-  for (int rank = 0; rank < 100; ++rank) lines += at_second(0, R"("signal":"loss","value":1,"rank":)" + std::to_string(rank));
+  for (int rank = 0; rank < 100; ++rank)
+    lines += at_second(0, R"("signal":"loss","value":1,"rank":)" + std::to_string(rank));
   lines += at_second(0, R"("event":"end","reason":"completed")");
   ingest({file("a.jsonl", lines)});
   journal::Follower log{*journal::Reader::open(directory.path() / "journal")};
@@ -133,10 +138,14 @@ TEST_CASE_FIXTURE(Fixture, "records of one arrival and job share an entry, but w
   CHECK(shapes == std::vector<std::pair<std::size_t, std::size_t>>{{1, 0}, {0, 100}, {1, 0}});
 }
 
-TEST_CASE_FIXTURE(Fixture, "the end of one attempt and the start of the next have entries of their own, also where they come at one time") {
-  ingest({file("a.jsonl", at_second(0, R"("event":"start","world_size":2)") + at_second(0, R"("event":"member","rank":0,"node":"n1")") +
-                              at_second(0, R"("event":"end","reason":"failed")") + at_second(0, R"("event":"start","world_size":4)") +
-                              at_second(0, R"("event":"end","reason":"completed")") + at_second(0, R"("event":"end","reason":"oom")"))});
+TEST_CASE_FIXTURE(
+    Fixture,
+    "the end of one attempt and the start of the next have entries of their own, also where they come at one time") {
+  ingest({file(
+      "a.jsonl",
+      at_second(0, R"("event":"start","world_size":2)") + at_second(0, R"("event":"member","rank":0,"node":"n1")") +
+          at_second(0, R"("event":"end","reason":"failed")") + at_second(0, R"("event":"start","world_size":4)") +
+          at_second(0, R"("event":"end","reason":"completed")") + at_second(0, R"("event":"end","reason":"oom")"))});
   journal::Follower log{*journal::Reader::open(directory.path() / "journal")};
   std::vector<std::string> entries;
   while (const auto* entry = *log.next()) {
@@ -147,7 +156,8 @@ TEST_CASE_FIXTURE(Fixture, "the end of one attempt and the start of the next hav
   CHECK(entries == std::vector<std::string>{"start member end", "start end", "end"});
 }
 
-TEST_CASE_FIXTURE(Fixture, "an attempt without a name is covered no more from its end to the first record after the next start") {
+TEST_CASE_FIXTURE(
+    Fixture, "an attempt without a name is covered no more from its end to the first record after the next start") {
   std::string lines;
   for (const int begin : {0, 100}) {
     lines += at_second(begin, R"("event":"start")");
@@ -161,7 +171,8 @@ TEST_CASE_FIXTURE(Fixture, "an attempt without a name is covered no more from it
   CHECK(covered == std::vector<std::int64_t>{5, 10, 20, 30, 105, 110, 120, 130});
 }
 
-TEST_CASE_FIXTURE(Fixture, "events and texts of one time that are longer than any entry together are spread over several") {
+TEST_CASE_FIXTURE(Fixture,
+                  "events and texts of one time that are longer than any entry together are spread over several") {
   std::string lines;
   const std::string text(1'000'000, 'x');
   for (int i = 0; i < 70; ++i) lines += at_second(0, R"("event":"a","b":")" + text + "\"");
@@ -173,9 +184,10 @@ TEST_CASE_FIXTURE(Fixture, "events and texts of one time that are longer than an
 }
 
 TEST_CASE_FIXTURE(Fixture, "control lines of a file are honoured: none are made beside them") {
-  const auto records = file("a.jsonl", at_second(0, R"("line":"a","rank":0)") + at_second(1, R"("control":"beat")") +
-                                           at_second(1, R"("coverage":"log","ranks":[0])") + at_second(9, R"("line":"b","rank":0)") +
-                                           at_second(9, R"("control":"seal")") + at_second(10, R"("line":"c","rank":0)"));
+  const auto records =
+      file("a.jsonl", at_second(0, R"("line":"a","rank":0)") + at_second(1, R"("control":"beat")") +
+                          at_second(1, R"("coverage":"log","ranks":[0])") + at_second(9, R"("line":"b","rank":0)") +
+                          at_second(9, R"("control":"seal")") + at_second(10, R"("line":"c","rank":0)"));
   // A control record has no job.
   std::string text = *journal::read_whole(records);
   for (std::size_t found; (found = text.find("\"job\":\"j\",\"control\"")) != std::string::npos;) text.erase(found, 10);
@@ -192,9 +204,10 @@ TEST_CASE_FIXTURE(Fixture, "control lines of a file are honoured: none are made 
 }
 
 TEST_CASE_FIXTURE(Fixture, "bad lines are reported with file and line, counted, and the rest goes on") {
-  const auto summary = ingest({file("a.jsonl", "\xEF\xBB\xBF" + at_second(0, R"("line":"a")") + "\n\r\n{oops\n" +
-                                                   at_second(1, R"("line":"b")") + "{\"t\":5,\"line\":\"no job\"}\n" +
-                                                   std::string(longest_json_line + 5, 'x') + "\n" + at_second(2, R"("line":"c")"))});
+  const auto summary =
+      ingest({file("a.jsonl", "\xEF\xBB\xBF" + at_second(0, R"("line":"a")") + "\n\r\n{oops\n" +
+                                  at_second(1, R"("line":"b")") + "{\"t\":5,\"line\":\"no job\"}\n" +
+                                  std::string(longest_json_line + 5, 'x') + "\n" + at_second(2, R"("line":"c")"))});
   CHECK(summary.log_lines == 3);
   CHECK(summary.bad_lines == 3);
   REQUIRE(complaints.size() == 3);
@@ -216,7 +229,8 @@ TEST_CASE_FIXTURE(Fixture, "a clock years off moves neither time nor the other r
 }
 
 TEST_CASE_FIXTURE(Fixture, "a pause of weeks is shortened, not filled with beats") {
-  const auto summary = ingest({file("a.jsonl", at_second(0, R"("line":"a")") + at_second(86400 * 40, R"("line":"b")"))});
+  const auto summary =
+      ingest({file("a.jsonl", at_second(0, R"("line":"a")") + at_second(86400 * 40, R"("line":"b")"))});
   CHECK(summary.skipped_pauses == 1);
   CHECK(summary.made_beats < 27 * 3600);
   CHECK(summary.last == at(86400 * 40));
@@ -226,7 +240,8 @@ TEST_CASE_FIXTURE(Fixture, "nothing is written over a journal, nor made of nothi
   const auto records = file("a.jsonl", at_second(0, R"("line":"a")"));
   ingest({records});
   CHECK(formats::ingest({records}, directory.path() / "journal", {}).error().code == stream::Errc::refused);
-  CHECK(formats::ingest({file("empty.jsonl", "")}, directory.path() / "other", {}).error().code == stream::Errc::malformed);
+  CHECK(formats::ingest({file("empty.jsonl", "")}, directory.path() / "other", {}).error().code ==
+        stream::Errc::malformed);
   CHECK_FALSE(fs::exists(directory.path() / "other"));
   CHECK(formats::ingest({"/does/not/exist"}, directory.path() / "other", {}).error().code == stream::Errc::not_found);
   CHECK(formats::ingest({directory.path()}, directory.path() / "other", {}).error().code == stream::Errc::refused);

@@ -63,7 +63,8 @@ TEST_CASE("times are read in each of the forms that people write") {
   CHECK(ns("\"2023-11-14T22:13:20Z\"") == 1'700'000'000'000'000'000);
   CHECK(ns("\"2023-11-14T23:13:20.000000001+01:00\"") == 1'700'000'000'000'000'001);
   CHECK(ns("\"2023-11-14 17:43:20.5-04:30\"") == 1'700'000'000'500'000'000);
-  for (const char* line : {"\"2023-11-14T23:13:20,5+0100\"", "\"2023-11-14 23:13:20,5+01\"", "\"2023-11-14T17:43:20.5-0430\""})
+  for (const char* line :
+       {"\"2023-11-14T23:13:20,5+0100\"", "\"2023-11-14 23:13:20,5+01\"", "\"2023-11-14T17:43:20.5-0430\""})
     CHECK_MESSAGE(ns(line) == 1'700'000'000'500'000'000, line);
   for (const char* line : {"\"2023-11-14T22:13:20,Z\"",
                            "\"2023-11-14T22:13:20+1\"",
@@ -88,26 +89,36 @@ TEST_CASE("times are read in each of the forms that people write") {
     CHECK_MESSAGE(problem(std::string{"{\"line\":\"\",\"t\":"} + line + "}") != "", line);
 }
 
-TEST_CASE("a time before 1970 or after 2116 is that edge, as a log holds it, so that no clock that is made of it overflows") {
+TEST_CASE(
+    "a time before 1970 or after 2116 is that edge, as a log holds it, so that no clock that is made of it overflows") {
   for (const char* early : {"-1.5", "-9223372036854775808", "\"1969-12-31T23:59:59Z\"", "\"1700-01-01T00:00:00Z\""})
-    CHECK_MESSAGE((*JsonReader{}.read(std::string{R"({"line":"","t":)"} + early + "}"))->time == stream::at_nanoseconds(0), early);
+    CHECK_MESSAGE(
+        (*JsonReader{}.read(std::string{R"({"line":"","t":)"} + early + "}"))->time == stream::at_nanoseconds(0),
+        early);
   for (const char* late : {"9223372036854775807", "9.1e18", "\"2116-02-21T00:00:00Z\"", "\"2261-12-31T23:59:59Z\""})
-    CHECK_MESSAGE((*JsonReader{}.read(std::string{R"({"line":"","t":)"} + late + "}"))->time == stream::source_ended, late);
+    CHECK_MESSAGE((*JsonReader{}.read(std::string{R"({"line":"","t":)"} + late + "}"))->time == stream::source_ended,
+                  late);
 }
 
 TEST_CASE("an entry as JSON lines reads back as the same records") {
   const std::string lines =
-      "{\"t\":1700000000000000000,\"job\":\"j\",\"attempt\":\"2\",\"rank\":0,\"source\":\"log\",\"values\":{\"loss\":2.31,\"step\":"
+      "{\"t\":1700000000000000000,\"job\":\"j\",\"attempt\":\"2\",\"rank\":0,\"source\":\"log\",\"values\":{\"loss\":2."
+      "31,\"step\":"
       "16777217}}\n"
-      "{\"t\":1700000000000000000,\"job\":\"j\",\"attempt\":\"2\",\"rank\":1,\"source\":\"log\",\"values\":{\"loss\":\"NaN\",\"step\":null}"
+      "{\"t\":1700000000000000000,\"job\":\"j\",\"attempt\":\"2\",\"rank\":1,\"source\":\"log\",\"values\":{\"loss\":"
+      "\"NaN\",\"step\":null}"
       "}\n"
-      "{\"t\":1700000001000000000,\"job\":\"j\",\"attempt\":\"2\",\"node\":\"n1\",\"gpu\":\"3\",\"values\":{\"state\":\"D\",\"x\":\"-inf\"}"
+      "{\"t\":1700000001000000000,\"job\":\"j\",\"attempt\":\"2\",\"node\":\"n1\",\"gpu\":\"3\",\"values\":{\"state\":"
+      "\"D\",\"x\":\"-inf\"}"
       "}\n"
       "{\"t\":1700000001000000000,\"job\":\"j\",\"attempt\":\"2\",\"line\":\"a \\u0000 \\\"quoted\\\" \\\\ é\\n "
       "b\",\"stream\":\"stderr\"}\n"
-      "{\"t\":\"1971-01-01T00:00:00.000000001Z\",\"job\":\"j\",\"attempt\":\"2\",\"node\":\"n1\",\"line\":\"\",\"source\":\"kernel_log\"}\n"
-      "{\"t\":1700000001000000000,\"job\":\"j\",\"attempt\":\"2\",\"rank\":3,\"event\":\"exit\",\"signal\":9,\"text\":\"x\"}\n"
-      "{\"t\":1700000001000000000,\"job\":\"j\",\"attempt\":\"2\",\"event\":\"start\",\"world_size\":8,\"labels.user\":\"ann\"}\n";
+      "{\"t\":\"1971-01-01T00:00:00.000000001Z\",\"job\":\"j\",\"attempt\":\"2\",\"node\":\"n1\",\"line\":\"\","
+      "\"source\":\"kernel_log\"}\n"
+      "{\"t\":1700000001000000000,\"job\":\"j\",\"attempt\":\"2\",\"rank\":3,\"event\":\"exit\",\"signal\":9,\"text\":"
+      "\"x\"}\n"
+      "{\"t\":1700000001000000000,\"job\":\"j\",\"attempt\":\"2\",\"event\":\"start\",\"world_size\":8,\"labels.user\":"
+      "\"ann\"}\n";
   CHECK(there_and_back(lines) == lines);
   const std::string coverage =
       "{\"t\":1700000000000000000,\"job\":\"j\",\"coverage\":\"log\",\"ranks\":[0,1,5],\"nodes\":[\"n1\"]}\n"
@@ -137,8 +148,8 @@ TEST_CASE("everything that a builder can say survives JSON, but for what JSON li
 
 TEST_CASE("nested labels become fields with a dot, deeper things JSON text") {
   JsonReader reader;
-  const auto record =
-      reader.read(R"({"t":1,"event":"start","labels":{"user":"ann","deep":{"a":[1, 2]}},"list":[1, 2],"none":null,"ok":true})");
+  const auto record = reader.read(
+      R"({"t":1,"event":"start","labels":{"user":"ann","deep":{"a":[1, 2]}},"list":[1, 2],"none":null,"ok":true})");
   REQUIRE(record);
   const auto& fields = (*record)->fields;
   REQUIRE(fields.size() == 4);
@@ -196,7 +207,8 @@ TEST_CASE("random damage to a line never crashes the reader") {
   JsonReader reader;
   for (int round = 0; round < 20'000; ++round) {
     std::string damaged = line.substr(0, random() % 4 == 0 ? random() % line.size() : line.size());
-    for (auto flips = random() % 4; flips-- > 0 && !damaged.empty();) damaged[random() % damaged.size()] = static_cast<char>(random());
+    for (auto flips = random() % 4; flips-- > 0 && !damaged.empty();)
+      damaged[random() % damaged.size()] = static_cast<char>(random());
     const auto record = reader.read(damaged);
     if (!record) CHECK(record.error().message != "");
   }
@@ -256,12 +268,13 @@ TEST_CASE("a verdict is one JSON line") {
   verdict.families = {{"C2", stream::Standing::in, {"collective_hang"}, {}, "a hang in a collective"},
                       {"B1", stream::Standing::undecidable, {}, {"gpu_memory_used"}}};
   verdict.shows = {"a"};
-  CHECK(verdict_to_json(verdict) ==
-        R"x({"verdict":{"family":"C2","family_words":"a hang in a collective","end_reason":"timeout","families":[{"family":"C2",)x"
-        R"x("words":"a hang in a collective","standing":"in","rules":["collective_hang"],"missing":[]},{"family":"B1","words":"",)x"
-        R"x("standing":"undecidable","rules":[],"missing":["gpu_memory_used"]}],"shows":["a"],"cannot_decide":[],)x"
-        R"x("quarantined":["r (site.lua:3: it failed)"]},)x"
-        R"x("subject":"llama","attempt":"1","ended":9})x");
+  CHECK(
+      verdict_to_json(verdict) ==
+      R"x({"verdict":{"family":"C2","family_words":"a hang in a collective","end_reason":"timeout","families":[{"family":"C2",)x"
+      R"x("words":"a hang in a collective","standing":"in","rules":["collective_hang"],"missing":[]},{"family":"B1","words":"",)x"
+      R"x("standing":"undecidable","rules":[],"missing":["gpu_memory_used"]}],"shows":["a"],"cannot_decide":[],)x"
+      R"x("quarantined":["r (site.lua:3: it failed)"]},)x"
+      R"x("subject":"llama","attempt":"1","ended":9})x");
 }
 
 TEST_CASE("an alert says what, who, since when, what was seen, what to do, and what to type for more") {

@@ -38,14 +38,17 @@ std::vector<Read> read(const Pushed& pushed) {
     const auto entry = decoder.decode(one.message, {}, {}, noon);
     REQUIRE_MESSAGE(entry, entry.error().message);
     CHECK(one.job == (*entry)->subject);
-    all.push_back({one.job, std::string{(*entry)->attempt}, std::string{(*entry)->producer}, to_json(**entry), (*entry)->sequence});
+    all.push_back({one.job, std::string{(*entry)->attempt}, std::string{(*entry)->producer}, to_json(**entry),
+                   (*entry)->sequence});
   }
   return all;
 }
 
 }  // namespace
 
-TEST_CASE("lines of several jobs become an entry for each, with the address' job and the time of the push where a line has none") {
+TEST_CASE(
+    "lines of several jobs become an entry for each, with the address' job and the time of the push where a line has "
+    "none") {
   const auto pushed = read_push(R"({"rank":0,"values":{"loss":2.5}}
 
 {"job":"other","t":1795607999,"rank":1,"line":"step 3"}
@@ -94,7 +97,8 @@ TEST_CASE("entries of one numbered push differ in their producer, so that none c
     CHECK(one.sequence == 7);
   }
   // Of each job in the order of its lines.
-  CHECK(entries == std::vector<std::string>{"llama a sidecar#1", "llama b sidecar#2", "llama a sidecar#3", "other  sidecar#1"});
+  CHECK(entries ==
+        std::vector<std::string>{"llama a sidecar#1", "llama b sidecar#2", "llama a sidecar#3", "other  sidecar#1"});
   CHECK(read(*read_push("{\"line\":\"x\"}", settings("llama")))[0].producer.empty());
 }
 
@@ -129,7 +133,8 @@ TEST_CASE("a start begins an entry, an end ends one, and what shapes a job stand
       if (one.lines.find(kind) != one.lines.npos) kinds += std::string{kinds.empty() ? "" : " "} + kind;
     entries.push_back(kinds);
   }
-  CHECK(entries == std::vector<std::string>{"step 9", "\"end\"", "start member", "step 10 xid", "exit \"end\"", "\"end\""});
+  CHECK(entries ==
+        std::vector<std::string>{"step 9", "\"end\"", "start member", "step 10 xid", "exit \"end\"", "\"end\""});
 }
 
 TEST_CASE("short records that take much room in an entry are spread over several, not refused") {
@@ -148,7 +153,8 @@ TEST_CASE("short records that take much room in an entry are spread over several
 TEST_CASE("a push of many lines becomes several entries, and no line is lost or too long for the log") {
   std::string text;
   for (int i = 0; i < 20'000; ++i)
-    text += "{\"rank\":" + std::to_string(i % 8) + ",\"line\":\"line " + std::to_string(i) + " of many, some of it long\"}\n";
+    text += "{\"rank\":" + std::to_string(i % 8) + ",\"line\":\"line " + std::to_string(i) +
+            " of many, some of it long\"}\n";
   const auto pushed = read_push(text, settings("llama"));
   REQUIRE(pushed);
   CHECK(pushed->records == 20'000);
@@ -174,7 +180,8 @@ TEST_CASE("parameters that nobody knows, and half a number, are refused") {
   CHECK(wrong({{"producer", "p"}}) == "producer and sequence belong together: write both, or neither");
   CHECK(wrong({{"sequence", "1"}}) == "producer and sequence belong together: write both, or neither");
   for (const char* number : {"0", "-1", "1.5", "x", "99999999999999999999"})
-    CHECK(wrong({{"producer", "p"}, {"sequence", number}}) == "sequence: '" + std::string{number} + "' is no whole number from 1");
+    CHECK(wrong({{"producer", "p"}, {"sequence", number}}) ==
+          "sequence: '" + std::string{number} + "' is no whole number from 1");
   CHECK(wrong({{"job", "llama \xF0\x9F\xA6\x99"}}) == "");
   CHECK(wrong({{"job", "llama\xFF"}}) == "job: not UTF-8");
   CHECK(wrong({{"job", ""}}) == "job: write 1 to 255 bytes, or leave it out");

@@ -1,4 +1,5 @@
-// A journal's segment of whole frames and rubbish in any order. What the reader gives was written, where it was written, in order.
+// A journal's segment of whole frames and rubbish in any order. What the reader gives was written, where it was
+// written, in order.
 #include <unistd.h>
 
 #include <cstdint>
@@ -74,7 +75,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const journal::Frame& found = **next;
     const auto written = segment.frames.find(static_cast<std::uint64_t>(found.position));
     if (written == segment.frames.end()) std::abort();
-    if (std::string_view{reinterpret_cast<const char*>(found.payload.data()), found.payload.size()} != written->second) std::abort();
+    if (std::string_view{reinterpret_cast<const char*>(found.payload.data()), found.payload.size()} != written->second)
+      std::abort();
     if (found.next <= found.position || found.position < last) std::abort();
     last = found.next;
     (void)decoder.decode(found.payload, found.position, found.next, found.arrival);

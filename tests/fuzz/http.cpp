@@ -1,5 +1,6 @@
-// Any bytes as what a client sends to the server: its requests pass the parser and the limits of a connection, the routes, the gate and
-// the parameters of the API. Each answer of the API is JSON, and nobody is let in without the secret.
+// Any bytes as what a client sends to the server: its requests pass the parser and the limits of a connection, the
+// routes, the gate and the parameters of the API. Each answer of the API is JSON, and nobody is let in without the
+// secret.
 #include <simdjson.h>
 #include <unistd.h>
 
@@ -49,7 +50,8 @@ void answer(const stream::Result<std::string>& data) {
   simdjson::dom::element root;
   if (parser.parse(simdjson::padded_string{response.body}).get(root) != simdjson::SUCCESS) std::abort();
   std::string_view status;
-  if (root["status"].get(status) != simdjson::SUCCESS || (status == "success") != (response.status == 200)) std::abort();
+  if (root["status"].get(status) != simdjson::SUCCESS || (status == "success") != (response.status == 200))
+    std::abort();
 }
 
 }  // namespace

@@ -43,7 +43,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   rekeyer.copy_by(placement);
   rekeyer.begin("fuzz/0", 1, stream::Time{});
   const std::size_t format = data[0] >= 'a' ? data[0] - std::size_t{'a'} : data[0];
-  translators[format % translators.size()].read({reinterpret_cast<const char*>(data) + 1, size - 1}, stream::Time{}, rekeyer);
+  translators[format % translators.size()].read({reinterpret_cast<const char*>(data) + 1, size - 1}, stream::Time{},
+                                                rekeyer);
   static schemas::Decoder decoder;
   for (std::size_t i = 0; i < rekeyer.entries(); ++i) {
     const auto entry = decoder.decode(schemas::encode(rekeyer.entry(i)), {}, {}, stream::Time{});

@@ -1,5 +1,5 @@
-// Any bytes as a job's output, through the shipped patterns and parsers. An extractor that is saved and loaded somewhere in between
-// must go on as the one that was not.
+// Any bytes as a job's output, through the shipped patterns and parsers. An extractor that is saved and loaded
+// somewhere in between must go on as the one that was not.
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>
@@ -13,7 +13,8 @@ using namespace tocsin;
 
 namespace {
 
-// A line and where it comes from: the first byte says which rank (or none), which stream and source, and how much time has passed.
+// A line and where it comes from: the first byte says which rank (or none), which stream and source, and how much time
+// has passed.
 struct Line {
   stream::LineRecord record;
   stream::Time arrival;
@@ -27,7 +28,8 @@ std::vector<Line> lines_of(std::string_view text) {
     text.remove_prefix(1);
     const std::size_t end = std::min(text.find('\n'), text.size());
     now += std::chrono::milliseconds{(about >> 4) * 200};
-    const stream::MemberKey member = (about & 3) == 3 ? stream::MemberKey{} : stream::MemberKey{stream::Level::rank, about & 3u, {}, {}};
+    const stream::MemberKey member =
+        (about & 3) == 3 ? stream::MemberKey{} : stream::MemberKey{stream::Level::rank, about & 3u, {}, {}};
     lines.push_back({{now, member, (about & 4) != 0, text.substr(0, end), (about & 8) != 0 ? "kernel_log" : ""}, now});
     text.remove_prefix(std::min(end + 1, text.size()));
   }

@@ -13,7 +13,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   budgets.load_instructions = 200'000;
   budgets.bytes = 8u << 20;
   budgets.nodes = 5'000;
-  const auto loaded = dsl::load({{"signals.lua", signals}, {"site.lua", std::string{reinterpret_cast<const char*>(data), size}}}, budgets);
+  const auto loaded = dsl::load(
+      {{"signals.lua", signals}, {"site.lua", std::string{reinterpret_cast<const char*>(data), size}}}, budgets);
   bool refused = false;
   for (const auto& problem : loaded.problems) {
     if (describe(problem).empty()) std::abort();

@@ -9,9 +9,11 @@
 
 namespace tocsin::test {
 
-// Gives what a file has now: FOLDER/jobs.json for /api/v1/jobs, and so on. Of a list only what the query names, as the service does.
+// Gives what a file has now: FOLDER/jobs.json for /api/v1/jobs, and so on. Of a list only what the query names, as the
+// service does.
 inline adapters::http::Providers::Data kept_data(const std::filesystem::path& folder, const std::string& name) {
-  return [file = folder / (name + ".json"), name](const adapters::http::Providers::Query& query) -> stream::Result<std::string> {
+  return [file = folder / (name + ".json"),
+          name](const adapters::http::Providers::Query& query) -> stream::Result<std::string> {
     const auto all = nlohmann::json::parse(std::ifstream{file});
     if (!all.is_array()) return all.dump();
     auto found = nlohmann::json::array();

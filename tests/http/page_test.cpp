@@ -20,8 +20,8 @@ TEST_CASE("the page's files come with their types, and with headers that leave s
     CHECK(file.body.size() > 300);
     CHECK(file.cache == "no-cache");
     const std::map<std::string, std::string> headers{file.headers.begin(), file.headers.end()};
-    CHECK(
-        headers.at("Content-Security-Policy").starts_with("default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "));
+    CHECK(headers.at("Content-Security-Policy")
+              .starts_with("default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "));
     CHECK(headers.at("Content-Security-Policy").find("unsafe") == std::string::npos);
     CHECK(headers.at("Content-Security-Policy").find("frame-ancestors 'none'") != std::string::npos);
     CHECK(headers.at("Referrer-Policy") == "no-referrer");
@@ -35,8 +35,8 @@ TEST_CASE("the page names its own files by relative addresses, and no other serv
   CHECK(html.find("href=\"page.css\"") != std::string::npos);
   for (const std::string& text : {html, script, std::string{http::page::style}}) {
     CHECK_FALSE(std::regex_search(text, std::regex{"https?://|(?:src|href)=\"/|url\\(|@import"}));
-    CHECK_FALSE(
-        std::regex_search(text, std::regex{"innerHTML|outerHTML|insertAdjacent|document\\.write|\\beval\\b|new Function|DOMParser"}));
+    CHECK_FALSE(std::regex_search(
+        text, std::regex{"innerHTML|outerHTML|insertAdjacent|document\\.write|\\beval\\b|new Function|DOMParser"}));
   }
   CHECK(script.starts_with("\"use strict\";"));
 }

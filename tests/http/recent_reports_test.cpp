@@ -50,7 +50,8 @@ TEST_CASE("beyond the limit, alerts that no longer fire are forgotten first") {
 
 TEST_CASE("a parameter that is unknown or malformed is named") {
   const RecentReports reports;
-  CHECK(reports.alerts({{"jobs", "a"}}).error().message == "there is no parameter 'jobs'; known are job, state, severity, rule, id, limit");
+  CHECK(reports.alerts({{"jobs", "a"}}).error().message ==
+        "there is no parameter 'jobs'; known are job, state, severity, rule, id, limit");
   CHECK(!reports.alerts({{"limit", "-1"}}));
   CHECK(!reports.alerts({{"id", "xyz"}}));
   CHECK(!reports.alerts({{"state", "pending"}}));

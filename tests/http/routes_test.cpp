@@ -17,11 +17,13 @@ TEST_CASE("a target is its path and its parameters, decoded") {
   const auto target = parse_target("/api/v1/alerts?job=a%2Fb+c&limit=10&&empty=&bare&job2=%C3%BC");
   REQUIRE(target);
   CHECK(target->path == "/api/v1/alerts");
-  CHECK(target->query == std::map<std::string, std::string>{{"job", "a/b c"}, {"limit", "10"}, {"empty", ""}, {"bare", ""}, {"job2", "ü"}});
+  CHECK(target->query == std::map<std::string, std::string>{
+                             {"job", "a/b c"}, {"limit", "10"}, {"empty", ""}, {"bare", ""}, {"job2", "ü"}});
 }
 
 TEST_CASE("a target that is malformed is none") {
-  for (const char* text : {"", "*", "http://host/", "/%", "/%2", "/%zz", "/%00", "/a?x=%", "/a?x=%g0"}) CHECK(!parse_target(text));
+  for (const char* text : {"", "*", "http://host/", "/%", "/%2", "/%zz", "/%00", "/a?x=%", "/a?x=%g0"})
+    CHECK(!parse_target(text));
   CHECK(parse_target("/?"));
 }
 
@@ -47,8 +49,9 @@ TEST_CASE("credentials are checked against their files, also after these have ch
   REQUIRE(gate);
   CHECK(gate->admits("Basic " + net::base64("me:one two")));
   CHECK(gate->admits("bEARER   secret"));
-  for (const std::string& wrong : {std::string{}, std::string{"Bearer"}, std::string{"Bearer "}, std::string{"Bearer secre"},
-                                   std::string{"Basic secret"}, "Bearer " + net::base64("me:one two"), "Basic " + net::base64("me:one")})
+  for (const std::string& wrong :
+       {std::string{}, std::string{"Bearer"}, std::string{"Bearer "}, std::string{"Bearer secre"},
+        std::string{"Basic secret"}, "Bearer " + net::base64("me:one two"), "Basic " + net::base64("me:one")})
     CHECK(!gate->admits(wrong));
   write("token", "other");
   CHECK(gate->admits("Bearer other"));
@@ -77,8 +80,8 @@ TEST_CASE("addresses are read, and what is none is refused with an example") {
   CHECK(net::parse_url("https://[::1]/a/b/")->prefix == "/a/b");
   CHECK(net::parse_url("https://[::1]")->authority() == "[::1]");
   CHECK(net::parse_url("http://host:8080")->authority() == "host:8080");
-  for (const char* text :
-       {"", "http://", "http:///a", "http://a b", "http://a:0", "http://a:x", "http://[::1", "http://::1", "http://a/?q", "ftp://a"})
+  for (const char* text : {"", "http://", "http:///a", "http://a b", "http://a:0", "http://a:x", "http://[::1",
+                           "http://::1", "http://a/?q", "ftp://a"})
     CHECK(!net::parse_url(text));
   CHECK(net::parse_listen("localhost:1")->loopback());
   CHECK(net::parse_listen("[::1]:1")->loopback());

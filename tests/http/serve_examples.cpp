@@ -1,4 +1,5 @@
-// Serves an API of examples with the page, and prints its port, for the tests in Python. A line on standard input: status, stop. The end of it ends all.
+// Serves an API of examples with the page, and prints its port, for the tests in Python. A line on standard input:
+// status, stop. The end of it ends all.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -23,8 +24,8 @@ using namespace tocsin;
 using namespace tocsin::adapters;
 
 std::string line_of(const http::ServerStatus& s) {
-  return fmt::format(R"({{"requests":{},"unauthorized":{},"refused":{},"timed_out":{},"evicted":{},"connections":{}}})", s.requests,
-                     s.unauthorized, s.refused, s.timed_out, s.evicted, s.connections);
+  return fmt::format(R"({{"requests":{},"unauthorized":{},"refused":{},"timed_out":{},"evicted":{},"connections":{}}})",
+                     s.requests, s.unauthorized, s.refused, s.timed_out, s.evicted, s.connections);
 }
 
 }  // namespace
@@ -72,8 +73,9 @@ int main(int argc, char** argv) {
   providers.not_ready = [&] { return std::string{options.auth.user == "not-ready" ? "restoring: 40 %" : ""}; };
   if (!data.empty()) {
     for (const auto& [name, provider] :
-         {std::pair{"jobs", &providers.jobs}, std::pair{"alerts", &providers.alerts}, std::pair{"rules", &providers.rules},
-          std::pair{"verdicts", &providers.verdicts}, std::pair{"status", &providers.status}})
+         {std::pair{"jobs", &providers.jobs}, std::pair{"alerts", &providers.alerts},
+          std::pair{"rules", &providers.rules}, std::pair{"verdicts", &providers.verdicts},
+          std::pair{"status", &providers.status}})
       *provider = test::kept_data(data, name);
   }
   std::vector<std::thread> reloads;
@@ -91,7 +93,9 @@ int main(int argc, char** argv) {
   };
   http::add_api(server, std::move(providers));
   http::page::add_page(server);
-  server.route("POST", "/echo", [](const http::Request& request) { return http::Response{200, "text/plain", request.body}; });
+  server.route("POST", "/echo", [](const http::Request& request) {
+    return http::Response{200, "text/plain", request.body};
+  });
   server.start();
   std::cout << server.port() << std::endl;
   for (std::string line; std::getline(std::cin, line);) {

@@ -9,24 +9,28 @@ TEST_CASE("the first label that has a value counts, and words for nothing are no
   auto mapped = source("prometheus_text");
   mapped.job = {"a", "b"};
   mapped.attempt = {"try"};
-  CHECK(collect(mapped, "x{b=\"2\",a=\"1\",try=\"3\"} 0\nx{a=\"unknown\",b=\"2\"} 0\nx{a=\"\",b=\"2\",try=\"N/A\"} 0").records ==
-        Lines{"1 1/3: x=0", "2 2: x=0", "3 2: x=0"});
+  CHECK(collect(mapped, "x{b=\"2\",a=\"1\",try=\"3\"} 0\nx{a=\"unknown\",b=\"2\"} 0\nx{a=\"\",b=\"2\",try=\"N/A\"} 0")
+            .records == Lines{"1 1/3: x=0", "2 2: x=0", "3 2: x=0"});
 }
 
 TEST_CASE("a rank takes its node and GPU with it") {
-  CHECK(collect(source("prometheus_text"), "x{job_id=\"j\",rank=\"3\",node=\"n1\",gpu=\"5\"} 0\nx{job_id=\"j\",rank=\"-1\"} 0").records ==
-        Lines{"1 j r3 n1 5: x=0"});
+  CHECK(collect(source("prometheus_text"),
+                "x{job_id=\"j\",rank=\"3\",node=\"n1\",gpu=\"5\"} 0\nx{job_id=\"j\",rank=\"-1\"} 0")
+            .records == Lines{"1 j r3 n1 5: x=0"});
 }
 
 TEST_CASE("a GPU without its node is reported, and what names no GPU is none") {
-  const auto made = collect(source("prometheus_text"), "x{job_id=\"j\",gpu=\"5\"} 0\nx{job_id=\"j\",gpu=\"all\",uuid=\"me\"} 0");
+  const auto made =
+      collect(source("prometheus_text"), "x{job_id=\"j\",gpu=\"5\"} 0\nx{job_id=\"j\",gpu=\"all\",uuid=\"me\"} 0");
   CHECK(made.records == Lines{"2 j: x=0"});
   REQUIRE(made.problems.size() == 1);
-  CHECK(made.problems[0] == "1 no_node: a GPU without its node: none of the usual labels (docs/ingest.md) has a value; it has job_id, gpu");
+  CHECK(made.problems[0] ==
+        "1 no_node: a GPU without its node: none of the usual labels (docs/ingest.md) has a value; it has job_id, gpu");
   auto mapped = source("prometheus_text");
   mapped.node = {"machine", "host"};
-  CHECK(collect(mapped, "x{job_id=\"j\",gpu=\"5\"} 0").problems.front().find("without its node: none of machine, host has a value") !=
-        std::string::npos);
+  CHECK(collect(mapped, "x{job_id=\"j\",gpu=\"5\"} 0")
+            .problems.front()
+            .find("without its node: none of machine, host has a value") != std::string::npos);
 }
 
 TEST_CASE("the problem of a record is a short text, however long the names of its labels are") {
@@ -40,18 +44,22 @@ TEST_CASE("the problem of a record is a short text, however long the names of it
 
 TEST_CASE("the static map adds the names of a GPU and the rack of its or a rank's node, once a message") {
   const ingest::NodeMap nodes{{"n1", {"rack4", {{"0", "0000:1b:00.0", "GPU-a"}, {"1", "0000:1c:00.0", "GPU-b"}}}}};
-  CHECK(
-      collect(source("prometheus_text"), "x{job_id=\"j\",Hostname=\"n1\",gpu=\"1\"} 0\ny{job_id=\"j\",Hostname=\"n1\",gpu=\"1\"} 0", nodes)
-          .records == Lines{"1 j n1 0000:1c:00.0: member gpu_pci='0000:1c:00.0' gpu_uuid='GPU-b' gpu_index='1' rack='rack4'",
-                            "1 j n1 0000:1c:00.0: x=0", "2 j n1 0000:1c:00.0: y=0"});
+  CHECK(collect(source("prometheus_text"),
+                "x{job_id=\"j\",Hostname=\"n1\",gpu=\"1\"} 0\ny{job_id=\"j\",Hostname=\"n1\",gpu=\"1\"} 0", nodes)
+            .records ==
+        Lines{"1 j n1 0000:1c:00.0: member gpu_pci='0000:1c:00.0' gpu_uuid='GPU-b' gpu_index='1' rack='rack4'",
+              "1 j n1 0000:1c:00.0: x=0", "2 j n1 0000:1c:00.0: y=0"});
   CHECK(collect(source("prometheus_text"), "x{job_id=\"j\",node=\"n1\",rank=\"7\"} 0", nodes).records ==
         Lines{"1 j r7 n1: member rack='rack4'", "1 j r7 n1: x=0"});
-  CHECK(collect(source("prometheus_text"), "x{job_id=\"j\",node=\"n2\",gpu=\"7\"} 0", nodes).records == Lines{"1 j n2 7: x=0"});
+  CHECK(collect(source("prometheus_text"), "x{job_id=\"j\",node=\"n2\",gpu=\"7\"} 0", nodes).records ==
+        Lines{"1 j n2 7: x=0"});
 }
 
 TEST_CASE("the static map knows a node by its short and by its full name, if that is one node") {
-  const ingest::NodeMap nodes{
-      {"n1", {"r1", {{"0", "0000:1b:00.0", ""}}}}, {"n2.a.org", {"r2", {}}}, {"n3.a.org", {"r3", {}}}, {"n3.b.org", {"r4", {}}}};
+  const ingest::NodeMap nodes{{"n1", {"r1", {{"0", "0000:1b:00.0", ""}}}},
+                              {"n2.a.org", {"r2", {}}},
+                              {"n3.a.org", {"r3", {}}},
+                              {"n3.b.org", {"r4", {}}}};
   const auto of = [&](const std::string& node) {
     return collect(source("prometheus_text"), "x{job_id=\"j\",node=\"" + node + "\",gpu=\"0\"} 0", nodes).records;
   };
@@ -66,7 +74,8 @@ TEST_CASE("metrics are renamed, given a unit, and kept by pattern") {
   auto mapped = source("influx");
   mapped.signals = {{"nvidia_smi_memory_used", "gpu_memory_used MiB"}, {"a_b", "loss"}};
   mapped.keep = {"nvidia_*used", "a_b"};
-  const auto made = collect(mapped, "nvidia_smi,job_id=1 memory_used=5i,memory_free=6i,used=1\na,job_id=1 b=2\nc,job_id=1 value=1");
+  const auto made =
+      collect(mapped, "nvidia_smi,job_id=1 memory_used=5i,memory_free=6i,used=1\na,job_id=1 b=2\nc,job_id=1 value=1");
   CHECK(made.records == Lines{"1 1: gpu_memory_used=5MiB nvidia_smi_used=1", "2 1: loss=2"});
   CHECK(made.unwanted_values == 2);
 }
@@ -97,7 +106,8 @@ TEST_CASE("templates and patterns find what they name") {
   CHECK(found[ingest::Template::node] == "n1");
   CHECK_FALSE(form->match("n1/job-.b.log", found));
   CHECK_FALSE(form->match("/job-a.b.log", found));
-  const auto of_slurm = ingest::Template::parse("/logs/*-{job}.out"), of_rank = ingest::Template::parse("/logs/{job}/*-rank{rank}.log");
+  const auto of_slurm = ingest::Template::parse("/logs/*-{job}.out"),
+             of_rank = ingest::Template::parse("/logs/{job}/*-rank{rank}.log");
   REQUIRE(of_slurm);
   CHECK(of_slurm->match("/logs/llama-7b-4711.out", found));
   CHECK(found[ingest::Template::job] == "4711");

@@ -18,10 +18,12 @@ struct Collected final : adapters::ingest::Output {
   Lines records, problems;
   std::uint64_t unwanted_values = 0;
 
-  // PLACE JOB[/ATTEMPT] MEMBER: WHAT, with the seconds from the arrival where the time is another: "1 j r0 n1: a=1 b=x @-2".
+  // PLACE JOB[/ATTEMPT] MEMBER: WHAT, with the seconds from the arrival where the time is another: "1 j r0 n1: a=1 b=x
+  // @-2".
   void record(const adapters::ingest::Record& record) override {
     using What = adapters::ingest::Record::What;
-    std::string line = fmt::format("{} {}{}{}", record.place, record.job, record.attempt.empty() ? "" : "/", record.attempt);
+    std::string line =
+        fmt::format("{} {}{}{}", record.place, record.job, record.attempt.empty() ? "" : "/", record.attempt);
     if (record.member.level == stream::Level::rank) line += fmt::format(" r{}", record.member.rank);
     for (const std::string& name : {record.member.node, record.member.gpu})
       if (!name.empty()) line += ' ' + name;
@@ -32,7 +34,8 @@ struct Collected final : adapters::ingest::Output {
       line += value.is_text ? fmt::format(" {}='{}'", value.signal, value.text)
                             : fmt::format(" {}={}{}", value.signal, value.number, value.unit);
     for (const auto& field : record.fields)
-      line += field.is_text ? fmt::format(" {}='{}'", field.name, field.text) : fmt::format(" {}={}", field.name, field.number);
+      line += field.is_text ? fmt::format(" {}='{}'", field.name, field.text)
+                            : fmt::format(" {}={}", field.name, field.number);
     if (!record.source.empty()) line += fmt::format(" of {}", record.source);
     if (record.time != arrival) line += fmt::format(" @{}", stream::seconds(record.time - arrival));
     records.push_back(line);
@@ -43,7 +46,8 @@ struct Collected final : adapters::ingest::Output {
   void unwanted(std::uint64_t values) override { unwanted_values += values; }
 };
 
-inline Collected collect(const adapters::ingest::Source& source, std::string_view message, const adapters::ingest::NodeMap& nodes = {}) {
+inline Collected collect(const adapters::ingest::Source& source, std::string_view message,
+                         const adapters::ingest::NodeMap& nodes = {}) {
   Collected collected;
   auto translator = adapters::ingest::Translator::make(source, &nodes);
   REQUIRE_MESSAGE(translator, translator.error().message);

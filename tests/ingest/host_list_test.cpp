@@ -33,7 +33,8 @@ TEST_CASE("a list of nodes is a name, several, or names with numbers in brackets
 }
 
 TEST_CASE("each number has the digits of the first of its range") {
-  CHECK(hosts("n[001,7,08-11,98-101]") == Lines{"n001", "n7", "n08", "n09", "n10", "n11", "n98", "n99", "n100", "n101"});
+  CHECK(hosts("n[001,7,08-11,98-101]") ==
+        Lines{"n001", "n7", "n08", "n09", "n10", "n11", "n98", "n99", "n100", "n101"});
   CHECK(hosts("n[000000000000000001]") == Lines{"n000000000000000001"});
 }
 
@@ -61,7 +62,8 @@ TEST_CASE("a list that is none says what is wrong with it") {
 
 TEST_CASE("a list of more nodes than any cluster has is refused before it is expanded") {
   CHECK(hosts("n[1-100000]").size() == most_hosts);
-  for (const char* list : {"n[1-100001]", "n[0-99999],x", "n[0-999999999999999999]", "n[0-999]a[0-999]b[0-999]c[0-999]d[0-999]e[0-999]"})
+  for (const char* list :
+       {"n[1-100001]", "n[0-99999],x", "n[0-999999999999999999]", "n[0-999]a[0-999]b[0-999]c[0-999]d[0-999]e[0-999]"})
     CHECK(problem(list) == "too_large more than 100000 nodes");
   CHECK(problem("n[" + std::string(longest_host_list, '1') + "]") == "too_large a list of more than 512 KiB");
 }

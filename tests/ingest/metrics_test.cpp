@@ -13,9 +13,10 @@ DCGM_FI_DEV_GPU_TEMP{gpu="1", UUID="GPU-aa", pci_bus_id="00000000:3B:00.0", Host
 
 nccl_bus_bandwidth_gbs{slurm_job_id="77",node="n1",gpu="GPU1"} 1.5e2
 )");
-  CHECK(made.records == Lines{"3 77 n1 00000000:3B:00.0: member gpu_pci='00000000:3B:00.0' gpu_uuid='GPU-aa' gpu_index='1'",
-                              "3 77 n1 00000000:3B:00.0: DCGM_FI_DEV_SM_CLOCK=1410",
-                              "4 77 n1 00000000:3B:00.0: DCGM_FI_DEV_GPU_TEMP=61.5 @-2", "6 77 n1 1: nccl_bus_bandwidth_gbs=150"});
+  CHECK(made.records ==
+        Lines{"3 77 n1 00000000:3B:00.0: member gpu_pci='00000000:3B:00.0' gpu_uuid='GPU-aa' gpu_index='1'",
+              "3 77 n1 00000000:3B:00.0: DCGM_FI_DEV_SM_CLOCK=1410",
+              "4 77 n1 00000000:3B:00.0: DCGM_FI_DEV_GPU_TEMP=61.5 @-2", "6 77 n1 1: nccl_bus_bandwidth_gbs=150"});
   CHECK(made.problems.empty());
 }
 
@@ -23,11 +24,13 @@ TEST_CASE("values of exposition text can be infinite or no number, and escapes i
   const auto made = collect(source("prometheus_text"),
                             "loss{job_id=\"a\\\"b\\\\c\\nd\"} NaN\nloss{job_id=\"x\"} -Inf\nloss{job_id=\"x\"} +Inf"
                             "\nloss{job_id=\"x\"} -1e999\nloss{job_id=\"x\"} 1e999");
-  CHECK(made.records == Lines{"1 a\"b\\c\nd: loss=nan", "2 x: loss=-inf", "3 x: loss=inf", "4 x: loss=-inf", "5 x: loss=inf"});
+  CHECK(made.records ==
+        Lines{"1 a\"b\\c\nd: loss=nan", "2 x: loss=-inf", "3 x: loss=inf", "4 x: loss=-inf", "5 x: loss=inf"});
 }
 
 TEST_CASE("what DCGM does not know is no value") {
-  const auto made = collect(source("prometheus_text"), R"(DCGM_FI_DEV_MEMORY_TEMP{gpu="0",Hostname="n",job_id="j"} 9223372036854775794
+  const auto made =
+      collect(source("prometheus_text"), R"(DCGM_FI_DEV_MEMORY_TEMP{gpu="0",Hostname="n",job_id="j"} 9223372036854775794
 DCGM_FI_DEV_FB_USED{gpu="0",Hostname="n",job_id="j"} 2147483634
 DCGM_FI_PROF_SM_ACTIVE{gpu="0",Hostname="n",job_id="j"} 140737488355330.000000
 other{job_id="j"} 2147483634)");
@@ -36,7 +39,8 @@ other{job_id="j"} 2147483634)");
 }
 
 TEST_CASE("a part of a GPU is reported, and buckets of histograms are no samples") {
-  const auto made = collect(source("prometheus_text"), R"(DCGM_FI_DEV_FB_USED{gpu="0",GPU_I_ID="7",Hostname="n",job_id="j"} 5
+  const auto made =
+      collect(source("prometheus_text"), R"(DCGM_FI_DEV_FB_USED{gpu="0",GPU_I_ID="7",Hostname="n",job_id="j"} 5
 lat_bucket{le="0.1",job_id="j"} 5
 lat_quantile{quantile="0.5",job_id="j"} 5)");
   CHECK(made.records.empty());
@@ -45,11 +49,13 @@ lat_quantile{quantile="0.5",job_id="j"} 5)");
 }
 
 TEST_CASE("a bad line of exposition text costs itself alone and is named with its place") {
-  const auto made = collect(source("prometheus_text"),
-                            "a{job_id=\"j} 1\nb{job_id=\"j\"} x\nc{job_id=\"j\" 1\n{} 1\nd{job_id=\"j\"} 1 soon\ne{job_id=\"j\"} 2\n");
+  const auto made = collect(
+      source("prometheus_text"),
+      "a{job_id=\"j} 1\nb{job_id=\"j\"} x\nc{job_id=\"j\" 1\n{} 1\nd{job_id=\"j\"} 1 soon\ne{job_id=\"j\"} 2\n");
   CHECK(made.records == Lines{"6 j: e=2"});
   REQUIRE(made.problems.size() == 5);
-  CHECK(made.problems[0] == "1 malformed: no line of exposition text: the value of a label has no closing quote: 'a{job_id=\"j} 1'");
+  CHECK(made.problems[0] ==
+        "1 malformed: no line of exposition text: the value of a label has no closing quote: 'a{job_id=\"j} 1'");
   CHECK(made.problems[1].find("2 malformed: no line of exposition text: a number is missing") == 0);
   CHECK(made.problems[4].find("no time: write milliseconds") != std::string::npos);
 }
@@ -72,7 +78,8 @@ TEST_CASE("prometheus-kafka-adapter's objects become samples, and the end of a s
 TEST_CASE("Telegraf's JSON, single and batch, becomes samples of all its fields") {
   const std::string one =
       R"({"fields":{"utilization_gpu":98,"memory_used":512,"pstate":"P0","ok":true,"x":null},"name":"nvidia_smi","tags":{"host":"n1","uuid":"GPU-1","slurm_jobid":"9"},"timestamp":1790000000})";
-  const std::string made = "9 n1 GPU-1: nvidia_smi_utilization_gpu=98 nvidia_smi_memory_used=512 nvidia_smi_pstate='P0' nvidia_smi_ok=1";
+  const std::string made =
+      "9 n1 GPU-1: nvidia_smi_utilization_gpu=98 nvidia_smi_memory_used=512 nvidia_smi_pstate='P0' nvidia_smi_ok=1";
   CHECK(collect(source("telegraf_json"), one).records == Lines{"1 " + made});
   const auto batch = collect(source("telegraf_json"), "{\n\"metrics\": [" + one + ",\n" + one + "]\n}\n");
   CHECK(batch.records == Lines{"1 " + made, "1 " + made});
@@ -87,9 +94,9 @@ TEST_CASE("line protocol becomes samples, escapes and kinds of values included")
 loss,job_id=3 value=2.5
 prometheus,job_id=3 tokens_per_s=1e3
 )");
-  CHECK(made.records ==
-        Lines{"1 a,b n 1 GPU-2: nvidia_smi_temperature_gpu=53 nvidia_smi_power_draw=98.5 nvidia_smi_state='P\"2, x' nvidia_smi_on=1 @-0.5",
-              "2 3: loss=2.5", "3 3: tokens_per_s=1000"});
+  CHECK(made.records == Lines{"1 a,b n 1 GPU-2: nvidia_smi_temperature_gpu=53 nvidia_smi_power_draw=98.5 "
+                              "nvidia_smi_state='P\"2, x' nvidia_smi_on=1 @-0.5",
+                              "2 3: loss=2.5", "3 3: tokens_per_s=1000"});
   CHECK(made.problems.empty());
 }
 
@@ -101,11 +108,13 @@ TEST_CASE("the time of line protocol is read in the unit that its writer has set
 }
 
 TEST_CASE("bad line protocol is named with its place") {
-  const auto made = collect(source("influx"), "a,b c=1\na\na b=\"x\na b=1 soon\n,x=1 y=2\na b=12k\nok,job_id=1 value=1");
+  const auto made =
+      collect(source("influx"), "a,b c=1\na\na b=\"x\na b=1 soon\n,x=1 y=2\na b=12k\nok,job_id=1 value=1");
   CHECK(made.records == Lines{"7 1: ok=1"});
   REQUIRE(made.problems.size() == 6);
   CHECK(made.problems[0] == "1 malformed: no line protocol: a tag is written NAME=VALUE: 'a,b c=1'");
-  CHECK(made.problems[3] == "4 malformed: no line protocol: what stands behind the fields is no time since 1970: 'a b=1 soon'");
+  CHECK(made.problems[3] ==
+        "4 malformed: no line protocol: what stands behind the fields is no time since 1970: 'a b=1 soon'");
 }
 
 TEST_CASE("Vector's gauges and sums become samples, differences are refused, and sets are no samples") {

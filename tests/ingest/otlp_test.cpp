@@ -17,7 +17,9 @@ std::string number(unsigned field, std::uint64_t value) { return varint(field <<
 std::string fixed(unsigned field, std::uint64_t value) {
   return varint(field << 3 | 1) + std::string{reinterpret_cast<const char*>(&value), sizeof value};
 }
-std::string message(unsigned field, const std::string& bytes) { return varint(field << 3 | 2) + varint(bytes.size()) + bytes; }
+std::string message(unsigned field, const std::string& bytes) {
+  return varint(field << 3 | 2) + varint(bytes.size()) + bytes;
+}
 std::string pair(unsigned field, const std::string& key, const std::string& value) {
   return message(field, message(1, key) + message(2, message(1, value)));
 }
@@ -29,13 +31,13 @@ constexpr std::uint64_t before = 1'789'999'998'000'000'000;
 }  // namespace
 
 TEST_CASE("gauges and sums of protobuf become samples, with the labels of their resource behind their own") {
-  const std::string gauge =
-      message(2, message(1, "loss") +
-                     message(5, message(1, fixed(3, before) + fixed(4, std::bit_cast<std::uint64_t>(2.5)) + pair(7, "rank", "3"))));
-  const std::string sum =
-      message(2, message(1, "sent") + message(7, number(2, 2) + number(3, 1) +
-                                                     message(1, fixed(6, 7) + pair(7, "host.name", "n2") +
-                                                                    message(7, message(1, "gpu") + message(2, number(3, 4))))));
+  const std::string gauge = message(
+      2, message(1, "loss") + message(5, message(1, fixed(3, before) + fixed(4, std::bit_cast<std::uint64_t>(2.5)) +
+                                                        pair(7, "rank", "3"))));
+  const std::string sum = message(
+      2, message(1, "sent") + message(7, number(2, 2) + number(3, 1) +
+                                             message(1, fixed(6, 7) + pair(7, "host.name", "n2") +
+                                                            message(7, message(1, "gpu") + message(2, number(3, 4))))));
   const auto made = collect(source("otlp_metrics"), metrics(gauge + sum));
   CHECK(made.records == Lines{"1 llm r3 n1: loss=2.5 @-2", "2 llm n2 4: sent=7"});
   CHECK(made.problems.empty());
@@ -55,14 +57,17 @@ TEST_CASE("differences are refused, distributions and unrecorded points are no s
 TEST_CASE("logs of protobuf become lines, from a text or from a map") {
   const std::string text = message(2, fixed(1, before) + message(5, message(1, "step 1")) + pair(6, "rank", "0"));
   const std::string map = message(2, fixed(11, before) + message(5, message(6, pair(1, "log", "step 2\nstep 3"))));
-  const auto made = collect(source("otlp_logs"), message(1, resource() + message(2, text + map + message(2, message(5, message(6, ""))))));
+  const auto made = collect(source("otlp_logs"),
+                            message(1, resource() + message(2, text + map + message(2, message(5, message(6, ""))))));
   CHECK(made.records == Lines{"1 llm r0 n1: step 1 @-2", "2 llm n1: step 2 @-2", "2 llm n1: step 3 @-2"});
-  CHECK(made.problems == Lines{"3 malformed: a record of a log whose body is neither a text nor a map with one (option text)"});
+  CHECK(made.problems ==
+        Lines{"3 malformed: a record of a log whose body is neither a text nor a map with one (option text)"});
 }
 
 TEST_CASE("torn protobuf costs what follows, and every cut is survived") {
   const std::string gauge =
-      message(2, message(1, "loss") + message(5, message(1, fixed(4, std::bit_cast<std::uint64_t>(2.5)) + pair(7, "rank", "3"))));
+      message(2, message(1, "loss") +
+                     message(5, message(1, fixed(4, std::bit_cast<std::uint64_t>(2.5)) + pair(7, "rank", "3"))));
   const std::string whole = metrics(gauge + gauge);
   CHECK(collect(source("otlp_metrics"), whole).records.size() == 2);
   for (std::size_t length = 1; length < whole.size(); ++length) {
@@ -70,7 +75,9 @@ TEST_CASE("torn protobuf costs what follows, and every cut is survived") {
     CHECK(cut.records.size() < 2);
     CHECK(cut.problems.size() == 1);
   }
-  CHECK(collect(source("otlp_metrics"), "\x0f\x01").problems.front().find("1 malformed: the bytes are no protobuf of OTLP") == 0);
+  CHECK(collect(source("otlp_metrics"), "\x0f\x01")
+            .problems.front()
+            .find("1 malformed: the bytes are no protobuf of OTLP") == 0);
   CHECK(collect(source("otlp_metrics"), std::string(11, '\xff')).problems.size() == 1);
 }
 
@@ -85,13 +92,15 @@ TEST_CASE("protobuf of any length is not taken for JSON, nor JSON behind a newli
         R"({"resourceLogs":[{"scopeLogs":[{"logRecords":[{"attributes":[{"key":"job_id","value":{"intValue":12}}],"body":)"
         R"({"stringValue":")" +
         std::string(length, 'x') + "\"}}]}]}]}";
-    for (const char* blanks : {"\n", "\n ", "\r\n"}) CHECK(collect(source("otlp_logs"), blanks + json).problems.empty());
+    for (const char* blanks : {"\n", "\n ", "\r\n"})
+      CHECK(collect(source("otlp_logs"), blanks + json).problems.empty());
   }
 }
 
 TEST_CASE("OpenTelemetry's JSON means the same") {
-  const auto made = collect(source("otlp_metrics"),
-                            R"({"resourceMetrics":[{"resource":{"attributes":[{"key":"k8s.job.name","value":{"stringValue":"llm"}},
+  const auto made =
+      collect(source("otlp_metrics"),
+              R"({"resourceMetrics":[{"resource":{"attributes":[{"key":"k8s.job.name","value":{"stringValue":"llm"}},
 {"key":"host.name","value":{"stringValue":"n1"}}]},"scopeMetrics":[{"metrics":[
 {"name":"loss","gauge":{"dataPoints":[{"timeUnixNano":"1789999998000000000","asDouble":2.5,"attributes":[{"key":"rank","value":{"intValue":"3"}}]}]}},
 {"name":"sent","sum":{"aggregationTemporality":2,"dataPoints":[{"asInt":"7"}]}},
@@ -106,13 +115,14 @@ TEST_CASE("OpenTelemetry's JSON means the same") {
 {"observedTimeUnixNano":"1789999999000000000","body":{"stringValue":"a"},"attributes":[{"key":"job_id","value":{"intValue":12}}]},
 {"body":{"kvlistValue":{"values":[{"key":"message","value":{"stringValue":"b"}},{"key":"job_id","value":{"stringValue":"x"}}]}}}]}]}]})");
   CHECK(logs.records == Lines{"1 12: a @-1", "2 x: b"});
-  CHECK(collect(source("otlp_logs"), "{}").problems == Lines{"1 malformed: no 'resourceLogs': this is no message of OTLP's JSON"});
+  CHECK(collect(source("otlp_logs"), "{}").problems ==
+        Lines{"1 malformed: no 'resourceLogs': this is no message of OTLP's JSON"});
 }
 
 TEST_CASE("a job of Slurm that is resized has not ended") {
-  const auto made =
-      collect(source("slurm_jobcomp"),
-              R"({"jobid":41,"nodes":"n[1-2]","state":"RESIZING","@start":"2026-09-21T14:13:20","@end":"2026-09-21T15:13:20"})");
+  const auto made = collect(
+      source("slurm_jobcomp"),
+      R"({"jobid":41,"nodes":"n[1-2]","state":"RESIZING","@start":"2026-09-21T14:13:20","@end":"2026-09-21T15:13:20"})");
   CHECK(made.records.empty());
   CHECK(made.problems == Lines{"1 unsupported: the job gets other nodes, and goes on"});
 }
@@ -126,9 +136,11 @@ TEST_CASE("Slurm's records of jobs become their starts and ends") {
 {"jobid":43,"state":"SPECIAL_EXIT"}
 {"state":"COMPLETED"}
 {"jobid":44,"state":"PENDING","exit_code":"0:0","@start":"2026-09-21T14:00:00","@end":"2026-09-21T14:13:00","nodes":"n1"})");
-  CHECK(made.records == Lines{"1 41: start labels.name='llm' labels.user='ann' labels.partition='gpu' labels.nodes='n[1-2]' of scheduler",
-                              "2 41: end reason='node_fail' code=1 signal=9 of scheduler",
-                              "3 42: end reason='cancelled' code=0 signal=15 of scheduler @-2", "4 43: end reason='unknown' of scheduler",
-                              "6 44: end reason='requeued' code=0 of scheduler"});
+  CHECK(
+      made.records ==
+      Lines{"1 41: start labels.name='llm' labels.user='ann' labels.partition='gpu' labels.nodes='n[1-2]' of scheduler",
+            "2 41: end reason='node_fail' code=1 signal=9 of scheduler",
+            "3 42: end reason='cancelled' code=0 signal=15 of scheduler @-2", "4 43: end reason='unknown' of scheduler",
+            "6 44: end reason='requeued' code=0 of scheduler"});
   CHECK(made.problems == Lines{"5 malformed: no 'jobid': this is no record of Slurm's jobcomp"});
 }

@@ -20,7 +20,8 @@ Lines jobs_on(const Placement& placement, std::string_view node, stream::Time at
   return {jobs.begin(), jobs.end()};
 }
 
-// One message after the other of one source, and the entries that each makes: "SUBJECT[/ATTEMPT] NUMBER: signals, lines and events".
+// One message after the other of one source, and the entries that each makes: "SUBJECT[/ATTEMPT] NUMBER: signals, lines
+// and events".
 struct Messages {
   explicit Messages(std::string format = "prometheus_text", std::string covers = {}) {
     rekeyer.copy_by(placement);
@@ -37,7 +38,8 @@ struct Messages {
     Lines lines;
     for (std::size_t i = 0; i < rekeyer.entries(); ++i) {
       const stream::Entry& entry = rekeyer.entry(i);
-      std::string line = fmt::format("{}{}{} {}:", entry.subject, entry.attempt.empty() ? "" : "/", entry.attempt, entry.origin_offset);
+      std::string line = fmt::format("{}{}{} {}:", entry.subject, entry.attempt.empty() ? "" : "/", entry.attempt,
+                                     entry.origin_offset);
       for (const auto& block : entry.samples)
         for (const auto& member : block.members)
           for (const auto& signal : block.signals)
@@ -108,8 +110,8 @@ TEST_CASE("a record that names a node and no job goes to each job on the node, e
 
 TEST_CASE("a record of a message places its job for those behind it") {
   Messages messages;
-  CHECK(messages.read("x{Hostname=\"n1\"} 1\ns{job_id=\"a\",rank=\"0\",node=\"n1\"} 1\nx{Hostname=\"n1\"} 1\ny{Hostname=\"n1\"} 1") ==
-        Lines{"a 0: n1.s", "a 15: n1.x n1.y"});
+  CHECK(messages.read("x{Hostname=\"n1\"} 1\ns{job_id=\"a\",rank=\"0\",node=\"n1\"} 1\nx{Hostname=\"n1\"} "
+                      "1\ny{Hostname=\"n1\"} 1") == Lines{"a 0: n1.s", "a 15: n1.x n1.y"});
   CHECK(messages.beyond.problems.size() == 1);
   static_cast<void>(messages.placement.ended("a"));
   CHECK(messages.read("x{Hostname=\"n1\"} 1").empty());
@@ -134,17 +136,21 @@ struct Scheduled {
   // The jobs to which a metric of the node goes.
   Lines of(const std::string& node, stream::Time at = arrival) {
     Lines jobs;
-    for (const std::string& entry : metrics.read("x{Hostname=\"" + node + "\"} 1", at)) jobs.push_back(entry.substr(0, entry.find(' ')));
+    for (const std::string& entry : metrics.read("x{Hostname=\"" + node + "\"} 1", at))
+      jobs.push_back(entry.substr(0, entry.find(' ')));
     return jobs;
   }
-  void start(const std::string& job, const std::string& nodes, stream::Time at = arrival, const std::string& more = {}) {
-    const Lines made =
-        slurm.read(R"({"jobid":)" + job + R"(,"state":null,"@start":"2026-09-21T14:13:20","nodes":")" + nodes + '"' + more + '}', at);
+  void start(const std::string& job, const std::string& nodes, stream::Time at = arrival,
+             const std::string& more = {}) {
+    const Lines made = slurm.read(
+        R"({"jobid":)" + job + R"(,"state":null,"@start":"2026-09-21T14:13:20","nodes":")" + nodes + '"' + more + '}',
+        at);
     REQUIRE(made.size() == 1);
     CHECK(made[0].ends_with(": start!"));
   }
   void end(const std::string& job, stream::Time at = arrival, const std::string& state = "COMPLETED") {
-    static_cast<void>(slurm.read(R"({"jobid":)" + job + R"(,"state":")" + state + R"(","@end":"2026-09-21T14:13:20","nodes":"n1"})", at));
+    static_cast<void>(slurm.read(
+        R"({"jobid":)" + job + R"(,"state":")" + state + R"(","@end":"2026-09-21T14:13:20","nodes":"n1"})", at));
   }
 };
 
@@ -176,7 +182,8 @@ TEST_CASE("a record that Slurm writes at a job's end alone puts it on no node") 
   CHECK(cluster.of("n1").empty());
 }
 
-TEST_CASE("a job that is requeued is on the nodes of its new start, and on those of a start whose end is lost no more") {
+TEST_CASE(
+    "a job that is requeued is on the nodes of its new start, and on those of a start whose end is lost no more") {
   Scheduled cluster;
   cluster.start("7", "n[1-2]");
   cluster.end("7", arrival + 1min, "PENDING");
@@ -223,10 +230,12 @@ TEST_CASE("a list of nodes that is none is reported, and the job starts without"
   cluster.start("7", "n[1-");
   cluster.start("8", "n[1-200000]");
   for (const char* none : {"", "(null)", "None assigned"}) cluster.start("9", none);
-  CHECK(cluster.slurm.beyond.problems ==
-        Lines{"1 malformed: the nodes of job 7: a '[' without its ']': 'n[1-'", "1 too_large: the nodes of job 8: more than 100000 nodes"});
-  for (const char* many : {"a", "b", "c", "d", "e"}) cluster.start(std::to_string(100 + many[0]), std::string{many} + "[1-100000]");
-  CHECK(cluster.slurm.beyond.problems.back() == "1 too_large: the nodes of job 201: those that run have more than 400000");
+  CHECK(cluster.slurm.beyond.problems == Lines{"1 malformed: the nodes of job 7: a '[' without its ']': 'n[1-'",
+                                               "1 too_large: the nodes of job 8: more than 100000 nodes"});
+  for (const char* many : {"a", "b", "c", "d", "e"})
+    cluster.start(std::to_string(100 + many[0]), std::string{many} + "[1-100000]");
+  CHECK(cluster.slurm.beyond.problems.back() ==
+        "1 too_large: the nodes of job 201: those that run have more than 400000");
   CHECK(cluster.of("d100000") == Lines{"200"});
   CHECK(cluster.of("e1").empty());
 }
@@ -271,12 +280,14 @@ TEST_CASE("the cluster gets what its rules need, with the job on the node, an en
   static_cast<void>(messages.placement.saw("n1", "a", arrival));
   CHECK(messages.read("brake{Hostname=\"n1\",gpu=\"0\"} 1\nother{Hostname=\"n1\",gpu=\"0\"} 1") ==
         Lines{"a 15: n1-0.brake n1-0.other", "cluster/a 7: n1-0.brake"});
-  CHECK(messages.read("brake{Hostname=\"n9\",gpu=\"0\"} 1\nother{Hostname=\"n8\"} 1") == Lines{"cluster 32775: n9-0.brake"});
+  CHECK(messages.read("brake{Hostname=\"n9\",gpu=\"0\"} 1\nother{Hostname=\"n8\"} 1") ==
+        Lines{"cluster 32775: n9-0.brake"});
   CHECK(messages.beyond.problems.size() == 1);  // `other` of n8
   // Labels lead; they alone distinguish two jobs on a node.
   static_cast<void>(messages.placement.saw("n1", "b", arrival));
   CHECK(messages.read("brake{Hostname=\"n1\",gpu=\"0\"} 1\nbrake{Hostname=\"n1\",gpu=\"1\",job_id=\"b\"} 1") ==
-        Lines{"a 47: n1-0.brake", "b 47: n1-0.brake", "b 32: n1-1.brake", "cluster/b 65536: n1-1.brake", "cluster 65543: n1-0.brake"});
+        Lines{"a 47: n1-0.brake", "b 47: n1-0.brake", "b 32: n1-1.brake", "cluster/b 65536: n1-1.brake",
+              "cluster 65543: n1-0.brake"});
 }
 
 TEST_CASE("lines of a kernel's log go to the jobs on its node and the cluster; other lines of a node are nobody's") {
@@ -291,7 +302,9 @@ TEST_CASE("lines of a kernel's log go to the jobs on its node and the cluster; o
   CHECK(plain.beyond.problems.size() == 1);
 }
 
-TEST_CASE("entries of the cluster have the numbers that their nodes have in the message, whatever else is known, and come in their order") {
+TEST_CASE(
+    "entries of the cluster have the numbers that their nodes have in the message, whatever else is known, and come in "
+    "their order") {
   const std::string message =
       "other{Hostname=\"n1\"} 1\nbrake{Hostname=\"n2\"} 1\nbrake{Hostname=\"n1\"} "
       "1\nbrake{Hostname=\"n3\",gpu=\"0\",pci_bus_id=\"0000:1b:00.0\"} 1\n";
@@ -300,8 +313,8 @@ TEST_CASE("entries of the cluster have the numbers that their nodes have in the 
   static_cast<void>(second.placement.saw("n2", "b", arrival));
   const Lines of_first = first.read(message);
   CHECK(of_first == Lines{"cluster 7: n1.brake", "cluster 15: n2.brake", "cluster 23: n3-0000:1b:00.0.brake member!"});
-  CHECK(second.read(message) ==
-        Lines{"b 15: n2.brake", "cluster 7: n1.brake", "cluster/b 15: n2.brake", "cluster 23: n3-0000:1b:00.0.brake member!"});
+  CHECK(second.read(message) == Lines{"b 15: n2.brake", "cluster 7: n1.brake", "cluster/b 15: n2.brake",
+                                      "cluster 23: n3-0000:1b:00.0.brake member!"});
   // Names that were given are not given again at once, and the numbers stay.
   first.offset = 0;
   CHECK(first.read(message).back() == "cluster 23: n3-0000:1b:00.0.brake");

@@ -13,7 +13,8 @@ TEST_CASE("each job of a message gets one entry that names its source, and the s
   Rekeyer rekeyer{beyond};
   auto translator = Translator::make(source("prometheus_text"));
   REQUIRE(translator);
-  const std::string message = "a{job_id=\"x\"} 1\na{job_id=\"y\"} 2\nb{job_id=\"x\"} 3\na{job_id=\"x\",attempt=\"2\"} 4\nlost 1\n";
+  const std::string message =
+      "a{job_id=\"x\"} 1\na{job_id=\"y\"} 2\nb{job_id=\"x\"} 3\na{job_id=\"x\",attempt=\"2\"} 4\nlost 1\n";
   std::vector<std::vector<std::byte>> first;
   for (int round = 0; round < 2; ++round) {
     rekeyer.begin("metrics/3", 1000, arrival);
@@ -37,7 +38,8 @@ TEST_CASE("each job of a message gets one entry that names its source, and the s
   CHECK(beyond.problems.size() == 2);
 }
 
-TEST_CASE("the end of one attempt and the start of the next have entries of their own, also where they come in one message") {
+TEST_CASE(
+    "the end of one attempt and the start of the next have entries of their own, also where they come in one message") {
   Collected beyond;
   Rekeyer rekeyer{beyond};
   auto translator = Translator::make(source("slurm_jobcomp"));
@@ -53,7 +55,8 @@ TEST_CASE("the end of one attempt and the start of the next have entries of thei
     entries.push_back(fmt::format("{} {}:", entry.origin_offset, entry.subject));
     for (const auto& event : entry.events) entries.back() += fmt::format(" {}", event.name);
   }
-  CHECK(entries == std::vector<std::string>{"16000 7: start end", "16000 8: start", "16001 7: start end", "16002 7: end"});
+  CHECK(entries ==
+        std::vector<std::string>{"16000 7: start end", "16000 8: start", "16001 7: start end", "16002 7: end"});
   CHECK(beyond.problems.empty());
 }
 

@@ -34,7 +34,8 @@ TEST_CASE("a transition that is in the history is not written again, also after 
   CHECK_FALSE(*history->add(7, 2, "{}"));
   CHECK_FALSE(*history->add(~0ull, 0, "{}"));
   CHECK(*read_whole(directory.path() / "alerts.jsonl") ==
-        "{\"id\":\"0000000000000007\",\"number\":1,\"rule\":\"x\"}\n{\"id\":\"0000000000000007\",\"number\":2,\"rule\":\"x\"}\n"
+        "{\"id\":\"0000000000000007\",\"number\":1,\"rule\":\"x\"}\n{\"id\":\"0000000000000007\",\"number\":2,\"rule\":"
+        "\"x\"}\n"
         "{\"id\":\"ffffffffffffffff\",\"number\":0,\"verdict\":{\"family\":\"C2\"}}\n");
 }
 
@@ -46,7 +47,8 @@ TEST_CASE("each sync appends, and an object of several lines becomes one") {
   REQUIRE(history->add(2, 1, R"({"rule":"b"})"));
   REQUIRE(history->sync());
   CHECK(*read_whole(directory.path() / "alerts.jsonl") ==
-        "{\"id\":\"0000000000000001\",\"number\":1, \"rule\":\"a\" }\n{\"id\":\"0000000000000002\",\"number\":1,\"rule\":\"b\"}\n");
+        "{\"id\":\"0000000000000001\",\"number\":1, \"rule\":\"a\" "
+        "}\n{\"id\":\"0000000000000002\",\"number\":1,\"rule\":\"b\"}\n");
   CHECK(AlertHistory::open(directory.path())->size() == 2);
 }
 
@@ -64,7 +66,8 @@ TEST_CASE("what was added and not synced is new again after a restart") {
   CHECK(*history->add(2, 1, R"({"rule":"b"})"));
   REQUIRE(history->sync());
   CHECK(*read_whole(directory.path() / "alerts.jsonl") ==
-        "{\"id\":\"0000000000000001\",\"number\":1,\"rule\":\"a\"}\n{\"id\":\"0000000000000002\",\"number\":1,\"rule\":\"b\"}\n");
+        "{\"id\":\"0000000000000001\",\"number\":1,\"rule\":\"a\"}\n{\"id\":\"0000000000000002\",\"number\":1,\"rule\":"
+        "\"b\"}\n");
 }
 
 TEST_CASE("a torn last line of the history is cut, and its transition is new again") {

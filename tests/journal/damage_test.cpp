@@ -134,7 +134,8 @@ TEST_CASE("no byte of a header, whatever it becomes, makes a journal one of anot
       }
 }
 
-TEST_CASE("the newest segment's only frame with a damaged version is corrupt, and a segment of another version is refused") {
+TEST_CASE(
+    "the newest segment's only frame with a damaged version is corrupt, and a segment of another version is refused") {
   TestDirectory directory;
   {
     auto writer = Writer::open(directory.path());
@@ -149,8 +150,8 @@ TEST_CASE("the newest segment's only frame with a damaged version is corrupt, an
   REQUIRE(reader);
   const auto frame = reader->next();
   REQUIRE_FALSE(frame);
-  CHECK(frame.error().message ==
-        "the journal " + directory.path().string() + " was written by another version of this program: read it with that one");
+  CHECK(frame.error().message == "the journal " + directory.path().string() +
+                                     " was written by another version of this program: read it with that one");
   CHECK(Writer::open(directory.path()).error().message ==
         segment.string() + " was written by another version of this program: use that one, or another directory");
 }
@@ -169,7 +170,8 @@ TEST_CASE("random damage never crashes a reader or a writer, and what is read wa
     }
     for (const auto& segment : segments_of(directory.path())) {
       if (random() % 2)
-        damage(segment.path, random() % fs::file_size(segment.path), std::string(1 + random() % 30, static_cast<char>(random())));
+        damage(segment.path, random() % fs::file_size(segment.path),
+               std::string(1 + random() % 30, static_cast<char>(random())));
       if (random() % 4 == 0) fs::resize_file(segment.path, random() % (fs::file_size(segment.path) + 1));
     }
     INFO("round " << round);
@@ -199,7 +201,8 @@ TEST_CASE("thousands of bad frames in one segment are passed over with work that
     {
       auto writer = Writer::open(directory.path());
       for (int i = 0; i < 20'000; ++i)
-        positions.push_back(static_cast<std::uint64_t>(*writer->append(bytes(std::string(326, static_cast<char>('a' + i % 26))), at(i))));
+        positions.push_back(static_cast<std::uint64_t>(
+            *writer->append(bytes(std::string(326, static_cast<char>('a' + i % 26))), at(i))));
     }
     const auto segment = newest_segment(directory.path());
     {

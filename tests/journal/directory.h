@@ -10,7 +10,8 @@ class TestDirectory {
  public:
   TestDirectory() {
     static int count = 0;
-    path_ = std::filesystem::temp_directory_path() / ("tocsin-test-" + std::to_string(::getpid()) + "-" + std::to_string(++count));
+    path_ = std::filesystem::temp_directory_path() /
+            ("tocsin-test-" + std::to_string(::getpid()) + "-" + std::to_string(++count));
     std::filesystem::remove_all(path_);
   }
   ~TestDirectory() {

@@ -19,7 +19,9 @@ namespace tocsin::adapters::journal {
 inline stream::Time at(std::int64_t second) { return stream::at_nanoseconds(second * 1'000'000'000); }
 inline std::span<const std::byte> bytes(const std::string& text) { return std::as_bytes(std::span{text}); }
 inline std::vector<std::byte> message(const std::string& text) { return {bytes(text).begin(), bytes(text).end()}; }
-inline std::string text(const Frame& frame) { return {reinterpret_cast<const char*>(frame.payload.data()), frame.payload.size()}; }
+inline std::string text(const Frame& frame) {
+  return {reinterpret_cast<const char*>(frame.payload.data()), frame.payload.size()};
+}
 
 inline std::vector<std::string> read_all(Reader& reader) {
   std::vector<std::string> payloads;
@@ -37,7 +39,9 @@ inline std::vector<std::string> read_all(const std::filesystem::path& directory)
 }
 
 inline std::vector<Segment> segments_of(const std::filesystem::path& directory) { return *segments(directory); }
-inline std::filesystem::path newest_segment(const std::filesystem::path& directory) { return segments_of(directory).back().path; }
+inline std::filesystem::path newest_segment(const std::filesystem::path& directory) {
+  return segments_of(directory).back().path;
+}
 
 inline void damage(const std::filesystem::path& file, std::uint64_t offset, const std::string& with) {
   std::fstream stream{file, std::ios::in | std::ios::out | std::ios::binary};

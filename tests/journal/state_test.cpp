@@ -28,7 +28,8 @@ std::vector<std::byte> content(std::size_t size, int seed) {
   return bytes;
 }
 
-stream::Bundle bundle(std::uint64_t position, std::map<std::string, int> seeds, std::vector<stream::PackText> packs = {first_pack}) {
+stream::Bundle bundle(std::uint64_t position, std::map<std::string, int> seeds,
+                      std::vector<stream::PackText> packs = {first_pack}) {
   stream::Bundle made;
   made.position = stream::Position{position};
   for (const auto& [name, seed] : seeds) made.sections[name] = content(seed == 0 ? 0 : 10'000, seed);
@@ -64,7 +65,8 @@ TEST_CASE("what was stored last comes back: the newest of each section, the posi
     const auto stored = reader->newest();
     REQUIRE((stored && *stored));
     CHECK((*stored)->position == stream::Position{9});
-    CHECK((*stored)->sections == stream::Sections{{"", content(10'000, 1)}, {"job", content(10'000, 4)}, {odd_name, content(10'000, 3)}});
+    CHECK((*stored)->sections ==
+          stream::Sections{{"", content(10'000, 1)}, {"job", content(10'000, 4)}, {odd_name, content(10'000, 3)}});
     REQUIRE((*stored)->packs.size() == 2);
     CHECK((*stored)->packs[0].text == first_pack.text);
     CHECK((*stored)->packs[1].hash == second_pack.hash);
@@ -150,7 +152,8 @@ TEST_CASE("no flipped bit and no cut of a state passes unseen, and the error nam
   auto small = bundle(5, {});
   small.sections["job"] = content(300, 1);
   REQUIRE(store.store(small));
-  for (const fs::path& file : {directory.state() / "manifest", directory.section(), directory.state() / "packs" / first_pack.hash}) {
+  for (const fs::path& file :
+       {directory.state() / "manifest", directory.section(), directory.state() / "packs" / first_pack.hash}) {
     CAPTURE(file);
     const std::string whole = *read_whole(file);
     std::size_t accepted = 0, unnamed = 0;
@@ -179,7 +182,8 @@ TEST_CASE("a state with a file missing is an error, and never a beginning anew")
   Directory directory;
   REQUIRE(StateStore{directory.path()}.store(bundle(5, {{"", 1}})));
   REQUIRE(StateStore{directory.path()}.store(bundle(6, {{"", 2}})));
-  for (const fs::path& file : {directory.section(), directory.state() / "manifest", directory.state() / "packs" / first_pack.hash}) {
+  for (const fs::path& file :
+       {directory.section(), directory.state() / "manifest", directory.state() / "packs" / first_pack.hash}) {
     CAPTURE(file);
     fs::rename(file, directory.path() / "away");
     const auto stored = StateStore{directory.path()}.newest();

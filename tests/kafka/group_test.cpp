@@ -14,7 +14,9 @@ namespace {
 
 struct Assigned final : Group::Listener {
   std::vector<int> has;
-  void assigned(const std::vector<int>& partitions) override { has.insert(has.end(), partitions.begin(), partitions.end()); }
+  void assigned(const std::vector<int>& partitions) override {
+    has.insert(has.end(), partitions.begin(), partitions.end());
+  }
   void revoked(const std::vector<int>& partitions, bool) override {
     for (const int partition : partitions) std::erase(has, partition);
   }
@@ -27,7 +29,8 @@ TEST_CASE("leaving a group before it has given out its partitions ends the membe
   MockCluster cluster;
   SUBCASE("that come a moment later") { cluster.answers_late(MockCluster::sync_group, 1500ms); }
   SUBCASE("that never come") {
-    cluster.fails(MockCluster::sync_group, std::vector<rd_kafka_resp_err_t>(1000, RD_KAFKA_RESP_ERR_REBALANCE_IN_PROGRESS));
+    cluster.fails(MockCluster::sync_group,
+                  std::vector<rd_kafka_resp_err_t>(1000, RD_KAFKA_RESP_ERR_REBALANCE_IN_PROGRESS));
   }
   Assigned now;
   auto group = Group::join(cluster.address(), {}, now);

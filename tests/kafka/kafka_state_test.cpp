@@ -21,7 +21,8 @@ kafka::Address filled(MockCluster& cluster, int records) {
   const auto appender = kafka::Appender::open(cluster.address({{"batch.num.messages", "1"}}));
   REQUIRE(appender);
   const std::byte value[] = {std::byte{1}};
-  for (int i = 0; i < records; ++i) REQUIRE((*appender)->append(kafka::topic::state, 0, "0/pack/" + std::to_string(i), value));
+  for (int i = 0; i < records; ++i)
+    REQUIRE((*appender)->append(kafka::topic::state, 0, "0/pack/" + std::to_string(i), value));
   const auto flushed = (*appender)->flush(30s);
   REQUIRE((flushed && *flushed));
   return cluster.address({{"fetch.message.max.bytes", "1"}});
@@ -33,7 +34,8 @@ stream::Result<std::optional<stream::Position>> nothing() { return std::optional
 
 TEST_CASE("a state is read to its end as long as records come, however many") {
   MockCluster cluster;
-  const auto topic = kafka::TopicReader::open(filled(cluster, 60), kafka::topic::state, kafka::TopicReader::Isolation::uncommitted);
+  const auto topic =
+      kafka::TopicReader::open(filled(cluster, 60), kafka::topic::state, kafka::TopicReader::Isolation::uncommitted);
   REQUIRE(topic);
   cluster.answers_after(50);
   kafka::KafkaState state{**topic, 0, nothing, {}, 1000ms};
@@ -45,7 +47,8 @@ TEST_CASE("a state is read to its end as long as records come, however many") {
 
 TEST_CASE("whoever gives a partition back does not wait for its state to be read") {
   MockCluster cluster;
-  const auto topic = kafka::TopicReader::open(filled(cluster, 60), kafka::topic::state, kafka::TopicReader::Isolation::uncommitted);
+  const auto topic =
+      kafka::TopicReader::open(filled(cluster, 60), kafka::topic::state, kafka::TopicReader::Isolation::uncommitted);
   REQUIRE(topic);
   cluster.answers_after(100);
   const auto begun = Clock::now();
@@ -58,7 +61,8 @@ TEST_CASE("whoever gives a partition back does not wait for its state to be read
 
 TEST_CASE("where the brokers are gone, a question about a partition's offsets ends in time") {
   MockCluster cluster;
-  const auto topic = kafka::TopicReader::open(filled(cluster, 3), kafka::topic::state, kafka::TopicReader::Isolation::uncommitted);
+  const auto topic =
+      kafka::TopicReader::open(filled(cluster, 3), kafka::topic::state, kafka::TopicReader::Isolation::uncommitted);
   REQUIRE(topic);
   const kafka::PartitionReader reader{**topic, 0};
   const auto range = reader.range();

@@ -24,7 +24,8 @@ class MockCluster {
     cluster_ = rd_kafka_mock_cluster_new(client_, 1);
     REQUIRE(cluster_ != nullptr);
     for (const char* topic : {"telemetry", "placement", "alerts", "verdicts", "state", "packs"})
-      REQUIRE(rd_kafka_mock_topic_create(cluster_, (std::string{"tocsin."} + topic).c_str(), 1, 1) == RD_KAFKA_RESP_ERR_NO_ERROR);
+      REQUIRE(rd_kafka_mock_topic_create(cluster_, (std::string{"tocsin."} + topic).c_str(), 1, 1) ==
+              RD_KAFKA_RESP_ERR_NO_ERROR);
   }
   ~MockCluster() {
     rd_kafka_mock_cluster_destroy(cluster_);

@@ -29,7 +29,8 @@ void fill(const MockCluster& cluster) {
   for (int i = 0; i < 10; ++i) {
     schemas::EntryBuilder builder;
     builder.about("job", "1", "node");
-    builder.line(stream::at_nanoseconds(1'790'000'000'000'000'000), schemas::EntryBuilder::job(), "step " + std::to_string(i));
+    builder.line(stream::at_nanoseconds(1'790'000'000'000'000'000), schemas::EntryBuilder::job(),
+                 "step " + std::to_string(i));
     REQUIRE((*appender)->append(kafka::topic::telemetry, 0, "job", schemas::encode(builder.entry())));
   }
   const auto flushed = (*appender)->flush(30s);
@@ -89,7 +90,8 @@ TEST_CASE("a copy ends with the reason where the brokers send nothing any more, 
     REQUIRE_FALSE(count);
     CHECK(count.error().code == stream::Errc::io);
     CHECK_MESSAGE(
-        count.error().message.find("tocsin.telemetry/0 cannot be read on from offset 0: the brokers send nothing") != std::string::npos,
+        count.error().message.find("tocsin.telemetry/0 cannot be read on from offset 0: the brokers send nothing") !=
+            std::string::npos,
         count.error().message);
     CHECK(Clock::now() - begun < 10s);
     CHECK(std::filesystem::exists(directory.path() / "lock") == (fetches > 0));  // the journal is made behind the pack
@@ -112,8 +114,8 @@ TEST_CASE("a copy is made where brokers that were away do not know their partiti
 TEST_CASE("a reader goes on where the brokers do not know its topic for a moment") {
   MockCluster cluster;
   fill(cluster);
-  const auto topic = kafka::TopicReader::open(cluster.address({{"topic.metadata.refresh.interval.ms", "100"}}), kafka::topic::telemetry,
-                                              kafka::TopicReader::Isolation::committed);
+  const auto topic = kafka::TopicReader::open(cluster.address({{"topic.metadata.refresh.interval.ms", "100"}}),
+                                              kafka::topic::telemetry, kafka::TopicReader::Isolation::committed);
   REQUIRE(topic);
   kafka::PartitionReader reader{**topic, 0};
   REQUIRE(reader.start(0));

@@ -13,7 +13,9 @@ using namespace tocsin::adapters::kafka;
 
 namespace {
 
-std::vector<std::byte> bytes(std::size_t size, int fill) { return std::vector<std::byte>(size, static_cast<std::byte>(fill)); }
+std::vector<std::byte> bytes(std::size_t size, int fill) {
+  return std::vector<std::byte>(size, static_cast<std::byte>(fill));
+}
 
 // A compacted topic: of each key the last record.
 class Topic {
@@ -34,7 +36,8 @@ class Topic {
   std::map<std::string, std::vector<std::byte>> records_;
 };
 
-stream::Bundle bundle(stream::Sections sections, std::uint64_t position, std::vector<stream::PackText> packs = {{"abc", "text"}}) {
+stream::Bundle bundle(stream::Sections sections, std::uint64_t position,
+                      std::vector<stream::PackText> packs = {{"abc", "text"}}) {
   return {{}, std::move(sections), std::move(packs), stream::Position{position}};
 }
 
@@ -150,7 +153,8 @@ TEST_CASE("after any order of bundles and restarts, what is read is what was sto
       const bool gone = random() % 4 == 0;
       if (gone && !expected.contains(name)) continue;
       changed[name] = gone ? std::vector<std::byte>{}
-                           : bytes(random() % 8 == 0 ? (2u << 20) + random() % 1000 : 1 + random() % 100, static_cast<int>(random()));
+                           : bytes(random() % 8 == 0 ? (2u << 20) + random() % 1000 : 1 + random() % 100,
+                                   static_cast<int>(random()));
     }
     store(topic, index, bundle(changed, step));
     for (const auto& [name, content] : changed) {

@@ -19,7 +19,8 @@ using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
 TEST_CASE("the first transaction does not wait until its client asks for the topics") {
-  // A broker within the client. Several of them, as any one may wait for the machine; the client would ask after a second.
+  // A broker within the client. Several of them, as any one may wait for the machine; the client would ask after a
+  // second.
   constexpr auto at_once = 900ms;
   Clock::duration shortest = 1h;
   for (int attempt = 0; attempt < 10 && shortest >= at_once; ++attempt) {
@@ -70,9 +71,11 @@ TEST_CASE("what may have been committed already is not committed again, whatever
   MockCluster cluster;
   cluster.commit("tocsin", 5);  // what it makes of a transaction's positions is nothing
   const Owner owner{cluster};
-  // The commit ends without an answer, though it has gone through; the position is there, and cannot be committed once more.
+  // The commit ends without an answer, though it has gone through; the position is there, and cannot be committed once
+  // more.
   cluster.fails(MockCluster::end_transaction, {RD_KAFKA_RESP_ERR_INVALID_PRODUCER_EPOCH});
-  cluster.fails(MockCluster::offsets_in_transaction, {RD_KAFKA_RESP_ERR_NO_ERROR, RD_KAFKA_RESP_ERR_ILLEGAL_GENERATION});
+  cluster.fails(MockCluster::offsets_in_transaction,
+                {RD_KAFKA_RESP_ERR_NO_ERROR, RD_KAFKA_RESP_ERR_ILLEGAL_GENERATION});
   const auto committed = owner.commit(5);
   REQUIRE_FALSE(committed);
   CHECK_MESSAGE(committed.error().code == stream::Errc::refused, committed.error().message);
@@ -80,7 +83,9 @@ TEST_CASE("what may have been committed already is not committed again, whatever
                 committed.error().message);
 }
 
-TEST_CASE("a partition is owned from the moment on in which the brokers were asked, not while another's transaction was waited for") {
+TEST_CASE(
+    "a partition is owned from the moment on in which the brokers were asked, not while another's transaction was "
+    "waited for") {
   MockCluster cluster;
   const Owner owner{cluster};
   cluster.answers_late(MockCluster::end_transaction, 2000ms);
@@ -94,7 +99,8 @@ TEST_CASE("a partition is owned from the moment on in which the brokers were ask
   CHECK(*owned < Clock::now());
 }
 
-TEST_CASE("a process that is to end waits for brokers that are gone no longer than it has time, and commits nothing more") {
+TEST_CASE(
+    "a process that is to end waits for brokers that are gone no longer than it has time, and commits nothing more") {
   const struct Forever {
     ~Forever() { kafka::wait_until_at_most(Clock::time_point::max()); }
   } afterwards;
@@ -113,7 +119,8 @@ TEST_CASE("a process that is to end waits for brokers that are gone no longer th
     CHECK(kafka::waiting_is_over());
     const auto late = owner.commit(6);
     REQUIRE_FALSE(late);
-    CHECK_MESSAGE(late.error().message == "this instance is to end, and the brokers did not answer in time", late.error().message);
+    CHECK_MESSAGE(late.error().message == "this instance is to end, and the brokers did not answer in time",
+                  late.error().message);
     CHECK_FALSE(owner.group->committed(0));
   }
   CHECK(Clock::now() - begun < 5s);  // the group was left, too

@@ -6,6 +6,7 @@ notice the change; other lines with "#" are comments.
 """
 
 import hashlib
+import re
 from dataclasses import dataclass
 
 NOT_NOTICED = "NOT NOTICED"
@@ -26,6 +27,11 @@ class Change:
 
     def text(self):
         return f"{self.file}\n{self.old}\n{self.new}"
+
+    def pattern(self):
+        """The old text as an expression to which line breaks and indentation do not matter: clang-format may move them."""
+        words = (re.escape(word) for word in self.old.split())
+        return re.compile(r"\s+".join(words).replace(r"\(", r"\(\s*"))
 
     def key(self):
         return hashlib.sha256(self.text().encode()).hexdigest()[:16]

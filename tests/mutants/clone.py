@@ -77,9 +77,10 @@ class Clone:
         if not path.exists():
             return f"cannot be made: there is no {change.file} ({change.place})"
         text = path.read_text(encoding="utf-8")
-        if text.count(change.old) != 1:
-            return f"cannot be made: the old text stands {text.count(change.old)} times in {change.file} ({change.place})"
-        path.write_text(text.replace(change.old, change.new), encoding="utf-8")
+        changed, times = change.pattern().subn(lambda _: change.new, text)
+        if times != 1:
+            return f"cannot be made: the old text stands {times} times in {change.file} ({change.place})"
+        path.write_text(changed, encoding="utf-8")
         try:
             return self.first_failure(tests_of(change.file))
         finally:

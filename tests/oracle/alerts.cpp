@@ -11,7 +11,8 @@ bool Alerts::holds(const stream::Persistence& persistence, const std::vector<Tic
       as_wanted += ticks[i].outcome == wanted;
     return as_wanted >= persistence.k;
   }
-  // The run of known ticks that were as wanted begins at least so long ago, and half of the ticks of the span are known.
+  // The run of known ticks that were as wanted begins at least so long ago, and half of the ticks of the span are
+  // known.
   stream::Time since = stream::never;
   for (const Tick& tick : ticks) {
     if (tick.outcome == !wanted) since = stream::never;

@@ -9,8 +9,9 @@
 
 namespace tocsin::oracle {
 
-// What became of one rule's members, from all that it answered for them: the answer after `fire` and `clear`, which findings read and
-// `freeze` holds values by. Of a rule without parents, and for no more than ten minutes (then unknown alerts would end).
+// What became of one rule's members, from all that it answered for them: the answer after `fire` and `clear`, which
+// findings read and `freeze` holds values by. Of a rule without parents, and for no more than ten minutes (then unknown
+// alerts would end).
 class Alerts {
  public:
   explicit Alerts(const stream::Rule& rule) : rule_(rule) {}

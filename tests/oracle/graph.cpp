@@ -43,7 +43,8 @@ Number quantile(std::vector<double> known, double q) {
   const auto k = static_cast<std::size_t>(place);
   const double share = place - static_cast<double>(k);
   if (share == 0 || known[k] == known[k + 1]) return known[k];
-  return finite_enough(share == 0.5 ? 0.5 * known[k] + 0.5 * known[k + 1] : known[k] + (known[k + 1] - known[k]) * share);
+  return finite_enough(share == 0.5 ? 0.5 * known[k] + 0.5 * known[k + 1]
+                                    : known[k] + (known[k + 1] - known[k]) * share);
 }
 
 }  // namespace
@@ -56,7 +57,9 @@ Answer either(Answer a, Answer b) { return opposite(both(opposite(a), opposite(b
 Answer opposite(Answer a) { return a ? Answer{!*a} : a; }
 
 Number number_of(double value) { return stream::is_absent(value) ? Number{} : Number{value}; }
-Answer answer_of(stream::Truth truth) { return truth == stream::Truth::unknown ? Answer{} : Answer{truth == stream::Truth::yes}; }
+Answer answer_of(stream::Truth truth) {
+  return truth == stream::Truth::unknown ? Answer{} : Answer{truth == stream::Truth::yes};
+}
 bool same(const Number& a, double b) {
   if (!a || stream::is_absent(b)) return !a && stream::is_absent(b);
   return *a == b || (std::isnan(*a) && std::isnan(b));
@@ -129,7 +132,8 @@ Number GraphOracle::number_of_member(const Node& node, std::size_t slot) {
       const Number of = x(0);
       if (!of || *of <= 0) return std::nullopt;
       return std::isnan(*of) ? *of
-                             : stream::natural_logarithm(*of);  // the engine's own: kernels_test holds it to two units in the last place
+                             : stream::natural_logarithm(
+                                   *of);  // the engine's own: kernels_test holds it to two units in the last place
     }
     case Op::clamp_low: return limited(x(0), x(1), true);
     case Op::clamp: return limited(limited(x(0), x(1), true), x(2), false);
@@ -165,7 +169,8 @@ Answer GraphOracle::answer_of_member(const Node& node, std::size_t slot) {
     case Op::is: {
       bool any = false;
       for (const stream::Scalar& scalar : node.attributes.values) {
-        const Number wanted = scalar.index() == 0 ? Number{std::get<double>(scalar)} : leaves_.symbol(std::get<std::string>(scalar));
+        const Number wanted =
+            scalar.index() == 0 ? Number{std::get<double>(scalar)} : leaves_.symbol(std::get<std::string>(scalar));
         any = any || (wanted && x(0) == wanted);
       }
       return compare(x(0), 0.0, [any](double, double) { return any; });
@@ -190,7 +195,8 @@ std::vector<std::size_t> GraphOracle::group(const Node& node, std::size_t slot) 
   const std::size_t n = members_.size(from);
   std::vector<std::size_t> all;
   if (node.attributes.group != Group::peers) {
-    if (from == Level::rank && node.type.level == Level::job && members_.reserved_used()) all.push_back(stream::reserved_slot);
+    if (from == Level::rank && node.type.level == Level::job && members_.reserved_used())
+      all.push_back(stream::reserved_slot);
     for (std::size_t member = 0; member < n; ++member)
       if (members_.in(from, member, node.type.level) == Place{slot}) all.push_back(member);
     return all;
@@ -203,8 +209,9 @@ std::vector<std::size_t> GraphOracle::group(const Node& node, std::size_t slot) 
         break;
       }
   const auto has_all = [&](std::size_t member) {
-    return members_.in(from, member, Level::job) &&
-           std::none_of(known.begin(), known.end(), [&](const auto& name) { return members_.coordinate(from, member, name).empty(); });
+    return members_.in(from, member, Level::job) && std::none_of(known.begin(), known.end(), [&](const auto& name) {
+             return members_.coordinate(from, member, name).empty();
+           });
   };
   if (!has_all(slot)) return all;
   for (std::size_t member = 0; member < n; ++member)
@@ -240,7 +247,8 @@ Number GraphOracle::fold(const Node& node, std::size_t slot) {
     for (std::size_t i = 0; i < half; ++i) lane[i] += lane[i + half];
   if (node.op == Op::g_count) return peers && present < 3 ? Number{} : Number{static_cast<double>(present)};
   if (known.empty() || ((peers || node.op == Op::g_spread) && known.size() < 3)) return std::nullopt;
-  const double least = *std::min_element(known.begin(), known.end()), most = *std::max_element(known.begin(), known.end());
+  const double least = *std::min_element(known.begin(), known.end()),
+               most = *std::max_element(known.begin(), known.end());
   switch (node.op) {
     case Op::g_sum: return finite_enough(lane[0]);
     case Op::g_mean: return finite_enough(lane[0] / static_cast<double>(known.size()));

@@ -33,7 +33,8 @@ class Members {
   [[nodiscard]] virtual std::size_t size(stream::Level level) const = 0;
   // The slot of `coarse` that a member of `fine` lies in; none, too, where the slot is no member.
   [[nodiscard]] virtual Place in(stream::Level fine, std::size_t slot, stream::Level coarse) const = 0;
-  [[nodiscard]] virtual std::string coordinate(stream::Level level, std::size_t slot, const std::string& name) const = 0;  // "": has none
+  [[nodiscard]] virtual std::string coordinate(stream::Level level, std::size_t slot,
+                                               const std::string& name) const = 0;  // "": has none
   [[nodiscard]] virtual bool reserved_used() const { return false; }
 };
 
@@ -51,7 +52,8 @@ class Leaves {
 // Computes the nodes of a graph at one tick, member by member, with nothing of the engine but the graph's form.
 class GraphOracle {
  public:
-  GraphOracle(const stream::Graph& graph, const Members& members, Leaves& leaves) : graph_(graph), members_(members), leaves_(leaves) {}
+  GraphOracle(const stream::Graph& graph, const Members& members, Leaves& leaves)
+      : graph_(graph), members_(members), leaves_(leaves) {}
   [[nodiscard]] const Column& column(stream::NodeId id) { return value(id).numbers; }
   [[nodiscard]] const Mask& mask(stream::NodeId id) { return value(id).answers; }
   // As a rule of this level reads a node of it or of a coarser one.

@@ -21,7 +21,8 @@ Number median(std::vector<double> x) {
 double quantile(std::vector<double> x, double q) {
   std::sort(x.begin(), x.end());
   const double place = q * static_cast<double>(x.size() - 1);
-  const double low = x[static_cast<std::size_t>(std::floor(place))], high = x[static_cast<std::size_t>(std::ceil(place))];
+  const double low = x[static_cast<std::size_t>(std::floor(place))],
+               high = x[static_cast<std::size_t>(std::ceil(place))];
   return low == high ? low : low + (place - std::floor(place)) * (high - low);
 }
 
@@ -104,8 +105,8 @@ Number kendall(const Series& s) {
   };
   const auto a = ties(s.t), b = ties(s.x);
   const double n = s.count();
-  const double variance =
-      (n * (n - 1) * (2 * n + 5) - a[0] - b[0]) / 18 + a[1] * b[1] / (9 * n * (n - 1) * (n - 2)) + a[2] * b[2] / (2 * n * (n - 1));
+  const double variance = (n * (n - 1) * (2 * n + 5) - a[0] - b[0]) / 18 + a[1] * b[1] / (9 * n * (n - 1) * (n - 2)) +
+                          a[2] * b[2] / (2 * n * (n - 1));
   if (!(variance > 0) || order == 0) return 0;
   return (order > 0 ? order - 1 : order + 1) / std::sqrt(variance);
 }
@@ -128,7 +129,8 @@ Number at_edge(Op op, double n, const std::vector<WindowOracle::Value>& all) {
   const auto some = std::min(static_cast<std::size_t>(n), all.size());
   std::vector<double> values;
   for (std::size_t i = 0; i < some; ++i)
-    if (const double v = op == Op::w_last ? all[all.size() - 1 - i].value : all[i].value; !std::isnan(v)) values.push_back(v);
+    if (const double v = op == Op::w_last ? all[all.size() - 1 - i].value : all[i].value; !std::isnan(v))
+      values.push_back(v);
   return median(values);
 }
 
@@ -138,7 +140,8 @@ Number reduce_values(Op op, double n, Number goal, const std::vector<WindowOracl
   if (op == Op::w_count) return static_cast<double>(all.size());
   if (all.empty()) return std::nullopt;
   if (op == Op::w_nonfinite)
-    return static_cast<double>(std::count_if(all.begin(), all.end(), [](const auto& v) { return !std::isfinite(v.value); }));
+    return static_cast<double>(
+        std::count_if(all.begin(), all.end(), [](const auto& v) { return !std::isfinite(v.value); }));
   if (op == Op::w_last || op == Op::w_first) return at_edge(op, n, all);
   const Series s{all};
   if (s.x.empty()) return std::nullopt;
@@ -151,7 +154,8 @@ Number reduce_values(Op op, double n, Number goal, const std::vector<WindowOracl
     case Op::w_quantile: return quantile(s.x, n);
     case Op::w_mad: return mad(s.x);
     case Op::w_delta: return s.x.size() < 2 ? Number{} : Number{s.x.back() - s.x.front()};
-    case Op::w_rate: return s.t.back() > s.t.front() ? Number{(s.x.back() - s.x.front()) / (s.t.back() - s.t.front())} : Number{};
+    case Op::w_rate:
+      return s.t.back() > s.t.front() ? Number{(s.x.back() - s.x.front()) / (s.t.back() - s.t.front())} : Number{};
     case Op::w_stddev: return stddev(s);
     case Op::w_slope: return slope(s);
     case Op::w_theil_sen: return theil_sen(s);

@@ -66,7 +66,8 @@ bool WindowOracle::coverage(SignalId signal, Slot slot, Time from, Time to) cons
 Values WindowOracle::rows(SignalId signal, Slot slot, Time from, Time to, Time now) const {
   const SignalDefinition& definition = facts_.signals[signal];
   const auto bits = [&](double v) {
-    return definition.wide() ? std::bit_cast<std::uint64_t>(v) : std::uint64_t{std::bit_cast<std::uint32_t>(static_cast<float>(v))};
+    return definition.wide() ? std::bit_cast<std::uint64_t>(v)
+                             : std::uint64_t{std::bit_cast<std::uint32_t>(static_cast<float>(v))};
   };
   std::map<Time, std::pair<Time, double>> best;  // row end to time and value
   for (const Record* r : of(signal, slot)) {
@@ -75,7 +76,8 @@ Values WindowOracle::rows(SignalId signal, Slot slot, Time from, Time to, Time n
     if (r->arrival >= end + definition.lateness) continue;
     const double value = definition.wide() ? r->value : static_cast<double>(static_cast<float>(r->value));
     const auto [place, fresh] = best.try_emplace(end, r->time, value);
-    if (!fresh && (r->time > place->second.first || (r->time == place->second.first && bits(value) > bits(place->second.second))))
+    if (!fresh &&
+        (r->time > place->second.first || (r->time == place->second.first && bits(value) > bits(place->second.second))))
       place->second = {r->time, value};
   }
   Values values;
@@ -94,8 +96,8 @@ Values WindowOracle::rows(SignalId signal, Slot slot, Time from, Time to, Time n
   return values;
 }
 
-// Of several values for one step (the loss, reported by more than one rank) one is taken: the lowest reporter's of those that wait
-// together. Later ones are dropped.
+// Of several values for one step (the loss, reported by more than one rank) one is taken: the lowest reporter's of
+// those that wait together. Later ones are dropped.
 Values WindowOracle::points(SignalId signal, Slot slot, Time to, Time now) const {
   const SignalDefinition& definition = facts_.signals[signal];
   struct Waiting {
@@ -108,9 +110,10 @@ Values WindowOracle::points(SignalId signal, Slot slot, Time to, Time now) const
     if (r->arrival >= now) break;
     const Time at = turn(*r, definition);
     const Waiting fresh{at, at != r->time, r};
-    const auto same = definition.owner != stream::Level::job || std::isnan(r->step)
-                          ? taken.end()
-                          : std::find_if(taken.begin(), taken.end(), [&](const Waiting& w) { return w.record->step == r->step; });
+    const auto same =
+        definition.owner != stream::Level::job || std::isnan(r->step)
+            ? taken.end()
+            : std::find_if(taken.begin(), taken.end(), [&](const Waiting& w) { return w.record->step == r->step; });
     if (same == taken.end()) {
       taken.push_back(fresh);
       continue;
@@ -146,11 +149,12 @@ Number WindowOracle::usual(SignalId signal, Slot slot, Time now) const {
 bool WindowOracle::passes(const Record& event, const WindowSpec& window) const {
   return std::all_of(window.filters.begin(), window.filters.end(), [&](const stream::EventFilter& filter) {
     const auto field = event.fields.find(filter.field);
-    const bool listed =
-        field != event.fields.end() && std::any_of(filter.values.begin(), filter.values.end(), [&](const stream::Scalar& value) {
-          const Number wanted = value.index() == 0 ? Number{std::get<double>(value)} : facts_.symbol(std::get<std::string>(value));
-          return wanted == field->second;
-        });
+    const bool listed = field != event.fields.end() &&
+                        std::any_of(filter.values.begin(), filter.values.end(), [&](const stream::Scalar& value) {
+                          const Number wanted = value.index() == 0 ? Number{std::get<double>(value)}
+                                                                   : facts_.symbol(std::get<std::string>(value));
+                          return wanted == field->second;
+                        });
     return listed == filter.keep;
   });
 }
@@ -168,15 +172,18 @@ Number WindowOracle::age(const WindowSpec& window, Slot slot, Time from, Time no
     last = r->arrival;
   }
   if (last) return stream::seconds(now - *last);
-  if (definition.source.empty() || !coverage(window.signal, slot, event ? from : facts_.start, now)) return std::nullopt;
+  if (definition.source.empty() || !coverage(window.signal, slot, event ? from : facts_.start, now))
+    return std::nullopt;
   return event ? HUGE_VAL : stream::seconds(now - facts_.start);
 }
 
-Number WindowOracle::of_events(const Node& reduction, const WindowSpec& window, Slot slot, Time from, Time to, Time now) const {
+Number WindowOracle::of_events(const Node& reduction, const WindowSpec& window, Slot slot, Time from, Time to,
+                               Time now) const {
   const SignalDefinition& definition = facts_.signals[window.signal];
   std::vector<std::pair<Time, const Record*>> events;
   for (const Record* r : of(window.signal, slot))
-    if (const Time at = turn(*r, definition); r->arrival < now && at > from && at <= to && passes(*r, window)) events.emplace_back(at, r);
+    if (const Time at = turn(*r, definition); r->arrival < now && at > from && at <= to && passes(*r, window))
+      events.emplace_back(at, r);
   std::stable_sort(events.begin(), events.end(), [](const auto& a, const auto& b) {
     return std::tie(a.first, a.second->sequence) < std::tie(b.first, b.second->sequence);
   });
@@ -202,7 +209,8 @@ Number WindowOracle::of_events(const Node& reduction, const WindowSpec& window, 
 }
 
 // Beyond five minutes: panes of ten rows that lie wholly in the window; what takes values takes their means.
-Number WindowOracle::of_panes(const Node& reduction, const WindowSpec& window, Time from, Time to, const Values& rows, Number goal) const {
+Number WindowOracle::of_panes(const Node& reduction, const WindowSpec& window, Time from, Time to, const Values& rows,
+                              Number goal) const {
   const Op op = reduction.op;
   const double number = reduction.attributes.number;
   if (op == Op::w_last && number <= 1) return rows.empty() ? Number{} : Number{rows.back().value};
@@ -223,11 +231,13 @@ Number WindowOracle::of_panes(const Node& reduction, const WindowSpec& window, T
     }
     means.push_back({end, sum / static_cast<double>(values.size())});
   }
-  if (op == Op::w_nonfinite) return with_nan.size() < least(window) ? Number{} : reduce_values(op, number, goal, with_nan);
+  if (op == Op::w_nonfinite)
+    return with_nan.size() < least(window) ? Number{} : reduce_values(op, number, goal, with_nan);
   if (everything.empty()) return op == Op::w_count ? Number{0} : Number{};
-  if (!enough(reduction, window, facts_.signals[window.signal], is_edge(op) ? means.size() : everything.size())) return std::nullopt;
-  const bool of_all =
-      op == Op::w_count || op == Op::w_mean || op == Op::w_sum || op == Op::w_min || op == Op::w_max || op == Op::w_fraction;
+  if (!enough(reduction, window, facts_.signals[window.signal], is_edge(op) ? means.size() : everything.size()))
+    return std::nullopt;
+  const bool of_all = op == Op::w_count || op == Op::w_mean || op == Op::w_sum || op == Op::w_min || op == Op::w_max ||
+                      op == Op::w_fraction;
   return reduce_values(op, number, goal, of_all ? everything : means);
 }
 
@@ -244,7 +254,8 @@ Number WindowOracle::reduce(const Node& reduction, Number goal, Slot slot, Time 
   const bool timed = window.span == WindowSpec::Span::time;
   const Time to = tick - std::min(window.lag, (tick - facts_.start) / 4);
   const Time from = timed ? to - window.over : stream::long_ago;
-  if (definition.owner == stream::Level::rank && slot == stream::reserved_slot) return std::nullopt;  // no rank's, and nobody alive for it
+  if (definition.owner == stream::Level::rank && slot == stream::reserved_slot)
+    return std::nullopt;  // no rank's, and nobody alive for it
   if (op == Op::w_interval) return usual(window.signal, slot, now);
   if (op == Op::w_age) return age(window, slot, std::max(from, facts_.start), now);
   if (definition.kind == SignalKind::event) return of_events(reduction, window, slot, from, to, now);
@@ -260,7 +271,8 @@ Number WindowOracle::reduce(const Node& reduction, Number goal, Slot slot, Time 
     return enough(reduction, window, definition, all.size()) ? counted(reduce_values(op, number, goal, all)) : Number{};
   }
   if (window.span == WindowSpec::Span::attempt) {
-    const Values all = definition.points ? points(window.signal, slot, to, now) : rows(window.signal, slot, stream::long_ago, to, now);
+    const Values all =
+        definition.points ? points(window.signal, slot, to, now) : rows(window.signal, slot, stream::long_ago, to, now);
     return enough(reduction, window, definition, all.size()) ? counted(reduce_values(op, number, goal, all)) : Number{};
   }
   const Values all = rows(window.signal, slot, from, to, now);

@@ -31,7 +31,9 @@ struct Facts {
   stream::Time start{};
   std::span<const Record> records;
   // Whether a source was covered for a member, or of what contains it, throughout (from, to].
-  std::function<bool(std::string_view source, stream::Level level, stream::Slot slot, stream::Time from, stream::Time to)> coverage;
+  std::function<bool(std::string_view source, stream::Level level, stream::Slot slot, stream::Time from,
+                     stream::Time to)>
+      coverage;
   std::function<Number(const std::string&)> symbol;
 };
 
@@ -40,7 +42,8 @@ class WindowOracle {
  public:
   WindowOracle(const stream::Graph& graph, Facts facts);
   // What the reduction is of this member at a tick, seeing records that arrived before `now`.
-  [[nodiscard]] Number reduce(const stream::Node& reduction, Number goal, stream::Slot slot, stream::Time tick, stream::Time now) const;
+  [[nodiscard]] Number reduce(const stream::Node& reduction, Number goal, stream::Slot slot, stream::Time tick,
+                              stream::Time now) const;
 
   struct Value {
     stream::Time at;
@@ -52,12 +55,14 @@ class WindowOracle {
 
  private:
   [[nodiscard]] const std::vector<const Record*>& of(stream::SignalId signal, stream::Slot slot) const;
-  [[nodiscard]] std::vector<Value> points(stream::SignalId signal, stream::Slot slot, stream::Time to, stream::Time now) const;
-  [[nodiscard]] Number age(const stream::WindowSpec& window, stream::Slot slot, stream::Time from, stream::Time now) const;
-  [[nodiscard]] Number of_events(const stream::Node& reduction, const stream::WindowSpec& window, stream::Slot slot, stream::Time from,
-                                 stream::Time to, stream::Time now) const;
-  [[nodiscard]] Number of_panes(const stream::Node& reduction, const stream::WindowSpec& window, stream::Time from, stream::Time to,
-                                const std::vector<Value>& rows, Number goal) const;
+  [[nodiscard]] std::vector<Value> points(stream::SignalId signal, stream::Slot slot, stream::Time to,
+                                          stream::Time now) const;
+  [[nodiscard]] Number age(const stream::WindowSpec& window, stream::Slot slot, stream::Time from,
+                           stream::Time now) const;
+  [[nodiscard]] Number of_events(const stream::Node& reduction, const stream::WindowSpec& window, stream::Slot slot,
+                                 stream::Time from, stream::Time to, stream::Time now) const;
+  [[nodiscard]] Number of_panes(const stream::Node& reduction, const stream::WindowSpec& window, stream::Time from,
+                                stream::Time to, const std::vector<Value>& rows, Number goal) const;
   [[nodiscard]] bool passes(const Record& event, const stream::WindowSpec& window) const;
   [[nodiscard]] bool coverage(stream::SignalId signal, stream::Slot slot, stream::Time from, stream::Time to) const;
 

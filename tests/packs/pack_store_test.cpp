@@ -71,7 +71,8 @@ TEST_CASE("a broken pack is refused with its file and line, and reported once ho
 
 TEST_CASE("a pack with a rule whose alert would say nothing is refused, with place and remedy") {
   for (const auto& [part, remedy] :
-       {std::pair{"summary = \"Busy\", ", "summary is missing: its alert would not say what is wrong; write summary = "},
+       {std::pair{"summary = \"Busy\", ",
+                  "summary is missing: its alert would not say what is wrong; write summary = "},
         {"shows = \"busy\", ", "shows is missing: its alert would not say what was seen; write shows = "}}) {
     auto files = dsl::pack_files(small_pack("0.5"));
     REQUIRE(files);
@@ -80,8 +81,10 @@ TEST_CASE("a pack with a rule whose alert would say nothing is refused, with pla
     const auto outcome = adapters::packs::compile(*files);
     CHECK_FALSE(outcome.pack);
     REQUIRE(outcome.errors().size() == 1);
-    CHECK_MESSAGE(has(dsl::describe(outcome.errors()[0]), std::string{"busy.lua:2: [busy] "} + remedy), dsl::describe(outcome.errors()[0]));
-    CHECK_MESSAGE(adapters::packs::compile(*files, {}, adapters::packs::Origin::log).pack, "what judged a log before judges it again");
+    CHECK_MESSAGE(has(dsl::describe(outcome.errors()[0]), std::string{"busy.lua:2: [busy] "} + remedy),
+                  dsl::describe(outcome.errors()[0]));
+    CHECK_MESSAGE(adapters::packs::compile(*files, {}, adapters::packs::Origin::log).pack,
+                  "what judged a log before judges it again");
   }
 }
 
@@ -188,7 +191,8 @@ TEST_CASE("a pack that a log names, or that somebody uses, stays however many co
   CHECK(filled.store.pack(filled.hashes[2])->pack == used.pack);
 }
 
-TEST_CASE("a pack that came after a shard answered is kept until the shard answers again, whatever other shards answer") {
+TEST_CASE(
+    "a pack that came after a shard answered is kept until the shard answers again, whatever other shards answer") {
   Filled filled;
   PackStore::Hold other{filled.store};
   for (int limit = 1; limit <= 30; ++limit) filled.name(limit);
@@ -275,7 +279,8 @@ TEST_CASE("of packs that are held as texts a file that many have is stored once"
   CHECK(store.kept() == 40);
   CHECK(store.text_bytes() > 100'000);
   CHECK(store.text_bytes() < 110'000);
-  for (int version = 1; version <= 40; ++version) CHECK(*store.text(all[static_cast<std::size_t>(version) - 1]) == text_of(version));
+  for (int version = 1; version <= 40; ++version)
+    CHECK(*store.text(all[static_cast<std::size_t>(version) - 1]) == text_of(version));
   REQUIRE(store.pack(all[6]));
   CHECK(store.pack(all[6])->pack->text == text_of(7));
   const std::size_t before = store.text_bytes();
@@ -288,8 +293,8 @@ TEST_CASE("packs whose patterns are the same share what was compiled of them, as
   const auto load = [](const std::string& limit, const std::string& expression) {
     auto files = dsl::pack_files(small_pack(limit));
     REQUIRE(files);
-    files->emplace("progress/own.lua",
-                   "parser \"own\" { line = [[^" + expression + R"lua( (?P<busy>NUM)]], samples = { duty = "busy" } })lua");
+    files->emplace("progress/own.lua", "parser \"own\" { line = [[^" + expression +
+                                           R"lua( (?P<busy>NUM)]], samples = { duty = "busy" } })lua");
     const auto outcome = adapters::packs::compile(*files);
     REQUIRE_MESSAGE(outcome.pack, dsl::list(outcome.errors()));
     return *outcome.pack;
@@ -306,7 +311,8 @@ TEST_CASE("packs whose patterns are the same share what was compiled of them, as
 
 TEST_CASE("a text that is no pack's is held as it is") {
   PackStore store;
-  for (const std::string& text : {std::string{"tocsin-pack 1\n5 3\na.luax"}, std::string{"tocsin-pack 1\n"}, std::string{"rule"}}) {
+  for (const std::string& text :
+       {std::string{"tocsin-pack 1\n5 3\na.luax"}, std::string{"tocsin-pack 1\n"}, std::string{"rule"}}) {
     store.remember(dsl::pack_hash(text), text);
     CHECK(*store.text(dsl::pack_hash(text)) == text);
     CHECK_FALSE(store.pack(dsl::pack_hash(text)));

@@ -36,7 +36,8 @@ struct Reloaded {
   void read(const stream::Entry& entry, int second) {
     const auto bytes = schemas::encode(entry);
     ++position;
-    CHECK(shard.consume(**decoder.decode(bytes, stream::Position{position}, stream::Position{position + 1}, at(second))));
+    CHECK(
+        shard.consume(**decoder.decode(bytes, stream::Position{position}, stream::Position{position + 1}, at(second))));
   }
   void reload(int second) {
     const std::string text = small_pack(std::to_string(second)), hash = dsl::pack_hash(text);
@@ -52,7 +53,9 @@ struct Reloaded {
     const schemas::EntryBuilder::Value value[] = {{"duty", 0.5, {}, false}};
     builder.sample(at(second), {stream::Level::gpu, 0, "n0", "0"}, value);
     stream::Entry entry = builder.entry();
-    if (behind != 0) entry.origin_source = "node/0", entry.origin_offset = static_cast<std::uint64_t>(second), entry.arrival = at(second);
+    if (behind != 0)
+      entry.origin_source = "node/0", entry.origin_offset = static_cast<std::uint64_t>(second),
+      entry.arrival = at(second);
     read(entry, second + behind);
     schemas::EntryBuilder controls;
     controls.beat();
@@ -66,7 +69,9 @@ struct Reloaded {
   [[nodiscard]] auto compiled() const {
     return std::count_if(made.begin(), made.end(), [](const auto& pack) { return !pack.expired(); });
   }
-  static stream::Time at(int second) { return stream::at_nanoseconds(1'790'000'000'000'000'000) + std::chrono::seconds{second}; }
+  static stream::Time at(int second) {
+    return stream::at_nanoseconds(1'790'000'000'000'000'000) + std::chrono::seconds{second};
+  }
 
   schemas::Decoder decoder;
   std::vector<std::weak_ptr<const stream::Pack>> made;
@@ -80,7 +85,8 @@ struct Reloaded {
 
 }  // namespace
 
-TEST_CASE("however often rules are reloaded, a shard holds few packs compiled, and a restart goes on from what it has kept") {
+TEST_CASE(
+    "however often rules are reloaded, a shard holds few packs compiled, and a restart goes on from what it has kept") {
   constexpr int reloads = 60;
   Reloaded r;
   for (int second = 1; second <= reloads; ++second) {
@@ -106,7 +112,8 @@ TEST_CASE("a job whose source is a minute behind holds few packs compiled, and g
   Reloaded r;
   for (int second = 1; second <= reloads; ++second) {
     r.reload(second);
-    CHECK(r.compiled() <= 13);  // the one in force, the one that judges and the four behind it, some that wait, and this one
+    CHECK(r.compiled() <=
+          13);  // the one in force, the one that judges and the four behind it, some that wait, and this one
     if (second > behind) r.sample(second - behind, behind);
     r.save();
   }

@@ -48,7 +48,8 @@ void insert_pack(GeneratedLog& log, stream::Duration at, const std::string& hash
   const stream::Time arrival = log.messages.front().arrival + at;
   schemas::EntryBuilder b;
   b.pack(hash, arrival + std::chrono::seconds{5}, text);
-  const auto place = std::find_if(log.messages.begin(), log.messages.end(), [&](const auto& message) { return message.arrival > arrival; });
+  const auto place = std::find_if(log.messages.begin(), log.messages.end(),
+                                  [&](const auto& message) { return message.arrival > arrival; });
   log.messages.insert(place, {schemas::encode(b.entry()), arrival, ""});
 }
 
@@ -92,7 +93,8 @@ TEST_CASE("four shards on four threads, by packs of scripts that change as they 
   CHECK(alone.digests.size() == 8);
   CHECK(alone.counters.packs_refused == 1);
   CHECK(alone.counters.quarantine_messages.empty());
-  CHECK(std::any_of(alone.transitions.begin(), alone.transitions.end(), [](const auto& t) { return t.find(" ahead ") != t.npos; }));
+  CHECK(std::any_of(alone.transitions.begin(), alone.transitions.end(),
+                    [](const auto& t) { return t.find(" ahead ") != t.npos; }));
 
   constexpr std::uint32_t shards = 4;
   std::size_t refusals = 0;

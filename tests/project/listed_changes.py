@@ -18,7 +18,7 @@ def check_changes(root):
             continue
         for change in listed:
             file = root / change.file
-            times = file.read_text(encoding="utf-8").count(change.old) if file.is_file() else 0
+            times = len(change.pattern().findall(file.read_text(encoding="utf-8"))) if file.is_file() else 0
             if times != 1:
                 line = change.place.rpartition(":")[2]
                 yield (f"{here}:{line}: the old text stands {times} times in {change.file}: change the entry with the code, or take it out"

@@ -105,8 +105,9 @@ TEST_CASE("a job is starting, running, hung and ended") {
   CHECK(job.steps_per_second == doctest::Approx(1));
   CHECK(job.loss == 2.5);
   CHECK(job.goodput > 0.95);
-  CHECK(job.firing == std::map<stream::Severity, std::uint64_t>{
-                          {stream::Severity::info, 0}, {stream::Severity::warning, 0}, {stream::Severity::critical, 0}});
+  CHECK(job.firing == std::map<stream::Severity, std::uint64_t>{{stream::Severity::info, 0},
+                                                                {stream::Severity::warning, 0},
+                                                                {stream::Severity::critical, 0}});
   for (int s = 121; s <= 420; ++s) w.rest("llama", s);
   job = w.look().at(0);
   CHECK(job.state == "hung");
@@ -141,7 +142,8 @@ TEST_CASE("the list of jobs has the figures that are known, and can be asked for
   JobFigures llama;
   llama.job = "llama", llama.attempt = "1", llama.state = "hung";
   llama.step = 1200, llama.loss = stream::measured_nan, llama.ranks = 16;
-  llama.alerts = {{"collective_hang", "C2", stream::Severity::critical, {stream::Level::rank, 3, "n1", "", ""}, "rank 3 on n1"}};
+  llama.alerts = {
+      {"collective_hang", "C2", stream::Severity::critical, {stream::Level::rank, 3, "n1", "", ""}, "rank 3 on n1"}};
   llama.step_time = {16, 17.6, 1, 1.125, 1.25, 1.5};
   llama.by_rank = {{3, "n1", 1199, stream::absent, 1.5}};
   llama.undecided = {{"throttle", {"sm_clock"}}};
@@ -154,7 +156,8 @@ TEST_CASE("the list of jobs has the figures that are known, and can be asked for
       R"("step_time":{"ranks":16,"least":1,"median":1.125,"p90":1.25,"greatest":1.5},)"
       R"("alerts":[{"rule":"collective_hang","family":"C2","severity":"critical","rank":3,"node":"n1","who":"rank 3 on n1"}],)"
       R"("by_rank":[{"rank":3,"node":"n1","step":1199,"compute_time":1.5}]})";
-  const std::string second = R"({"job":"qui\"et","attempt":"","state":"running","partition":7,"alerts":[],"by_rank":[]})";
+  const std::string second =
+      R"({"job":"qui\"et","attempt":"","state":"running","partition":7,"alerts":[],"by_rank":[]})";
   CHECK(*list.json({}) == "[" + first + "," + second + "]");
   CHECK(*list.json({{"limit", "1"}}) == "[" + first + "]");
   CHECK(*list.json({{"limit", "0"}}) == "[]");
@@ -169,7 +172,8 @@ TEST_CASE("the list of jobs has the figures that are known, and can be asked for
   CHECK(*list.json({{"job", "llama"}, {"by_rank", "no"}}) == "[" + without_ranks + undecided + "]");
   CHECK(list.json({{"by_rank", "maybe"}}).error().message == "by_rank is yes or no");
   CHECK(list.json({{"limit", "x"}}).error().message == "limit is not a whole number: ?limit=1000");
-  CHECK(list.json({{"jobs", "x"}}).error().message == "there is no parameter 'jobs'; known are job, state, by_rank, limit");
+  CHECK(list.json({{"jobs", "x"}}).error().message ==
+        "there is no parameter 'jobs'; known are job, state, by_rank, limit");
   JobFigures cluster;
   cluster.job = "cluster";
   list.publish(3, test::published({cluster}));

@@ -30,13 +30,16 @@ TEST_CASE("the figures of each partition are shown under its number") {
   const std::string text = metrics.text();
   CHECK(lines_of(text, "tocsin_entries_total") ==
         "tocsin_entries_total{partition=\"0\"} 1000000007\ntocsin_entries_total{partition=\"1\"} 0\n");
-  CHECK(lines_of(text, "tocsin_refused_total").find("{partition=\"0\",reason=\"unit_mismatch\"} 2\n") != std::string::npos);
+  CHECK(lines_of(text, "tocsin_refused_total").find("{partition=\"0\",reason=\"unit_mismatch\"} 2\n") !=
+        std::string::npos);
   CHECK(lines_of(text, "tocsin_lag_seconds") == "tocsin_lag_seconds{partition=\"0\"} 0.25\n");
   CHECK(lines_of(text, "tocsin_pack_info") == "tocsin_pack_info{hash=\"abc123\"} 1\n");
-  CHECK(lines_of(text, "tocsin_pack_loaded_timestamp_seconds") == "tocsin_pack_loaded_timestamp_seconds 1780000000.5\n");
+  CHECK(lines_of(text, "tocsin_pack_loaded_timestamp_seconds") ==
+        "tocsin_pack_loaded_timestamp_seconds 1780000000.5\n");
   CHECK(lines_of(text, "tocsin_rule_failed") == "tocsin_rule_failed{rule=\"my_rule\"} 1\n");
-  CHECK(lines_of(text, "tocsin_step_duration_seconds_count") ==
-        "tocsin_step_duration_seconds_count{partition=\"0\"} 3\ntocsin_step_duration_seconds_count{partition=\"1\"} 0\n");
+  CHECK(
+      lines_of(text, "tocsin_step_duration_seconds_count") ==
+      "tocsin_step_duration_seconds_count{partition=\"0\"} 3\ntocsin_step_duration_seconds_count{partition=\"1\"} 0\n");
   const auto buckets = lines_of(text, "tocsin_step_duration_seconds_bucket");
   CHECK(buckets.find("{partition=\"0\",le=\"0.0001\"} 1\n") != std::string::npos);
   CHECK(buckets.find("{partition=\"0\",le=\"10\"} 2\n") != std::string::npos);
@@ -50,7 +53,8 @@ TEST_CASE("what is unknown of a job has no series") {
   CHECK(lines_of(text, "tocsin_job_step") == "tocsin_job_step{job_id=\"llama\"} 1200\n");
   CHECK(lines_of(text, "tocsin_job_goodput_ratio").empty());
   CHECK(text.find("# TYPE tocsin_job_goodput_ratio") == std::string::npos);
-  CHECK(lines_of(text, "tocsin_job_alerts_firing").find("{job_id=\"llama\",severity=\"critical\"} 1\n") != std::string::npos);
+  CHECK(lines_of(text, "tocsin_job_alerts_firing").find("{job_id=\"llama\",severity=\"critical\"} 1\n") !=
+        std::string::npos);
 }
 
 TEST_CASE("beyond the cap the jobs with the most severe alerts are shown, and the others counted") {
@@ -64,7 +68,8 @@ TEST_CASE("beyond the cap the jobs with the most severe alerts are shown, and th
   jobs[2].firing = {{stream::Severity::warning, 5}};
   jobs[1].firing = {{stream::Severity::critical, 0}};
   metrics.publish(0, test::published(jobs));
-  CHECK(lines_of(metrics.text(), "tocsin_job_step") == "tocsin_job_step{job_id=\"job2\"} 1\ntocsin_job_step{job_id=\"job3\"} 1\n");
+  CHECK(lines_of(metrics.text(), "tocsin_job_step") ==
+        "tocsin_job_step{job_id=\"job2\"} 1\ntocsin_job_step{job_id=\"job3\"} 1\n");
   CHECK(lines_of(metrics.text(), "tocsin_jobs_omitted") == "tocsin_jobs_omitted 2\n");
   CHECK(lines_of(metrics.text(), "tocsin_jobs") == "tocsin_jobs 4\n");
 }
@@ -91,8 +96,10 @@ TEST_CASE("alerts of the cluster have series, and it counts for no job") {
   job.state = "running";
   metrics.publish(0, test::published({cluster, job}));
   const std::string text = metrics.text();
-  CHECK(lines_of(text, "tocsin_job_alerts_firing") == "tocsin_job_alerts_firing{job_id=\"cluster\",severity=\"critical\"} 1\n");
-  CHECK(lines_of(text, "tocsin_alert_firing").find("job_id=\"cluster\",rule=\"rack_power_brake\"") != std::string::npos);
+  CHECK(lines_of(text, "tocsin_job_alerts_firing") ==
+        "tocsin_job_alerts_firing{job_id=\"cluster\",severity=\"critical\"} 1\n");
+  CHECK(lines_of(text, "tocsin_alert_firing").find("job_id=\"cluster\",rule=\"rack_power_brake\"") !=
+        std::string::npos);
   CHECK(lines_of(text, "tocsin_alert_firing").find("rack=\"r7\"") != std::string::npos);
   CHECK(lines_of(text, "tocsin_job_state") == "tocsin_job_state{job_id=\"llama\",state=\"running\"} 1\n");
   CHECK(lines_of(text, "tocsin_jobs") == "tocsin_jobs 1\n");
@@ -118,8 +125,10 @@ TEST_CASE("the ranks of a job are a summary, and each a series while there are n
   test::publish_examples(metrics);
   const std::string text = metrics.text();
   CHECK(text.find("# TYPE tocsin_job_step_time_seconds summary\n") != std::string::npos);
-  CHECK(lines_of(text, "tocsin_job_step_time_seconds").find("{job_id=\"llama\",quantile=\"0.9\"} 1.1\n") != std::string::npos);
-  CHECK(lines_of(text, "tocsin_job_step_time_seconds_count") == "tocsin_job_step_time_seconds_count{job_id=\"llama\"} 16\n");
+  CHECK(lines_of(text, "tocsin_job_step_time_seconds").find("{job_id=\"llama\",quantile=\"0.9\"} 1.1\n") !=
+        std::string::npos);
+  CHECK(lines_of(text, "tocsin_job_step_time_seconds_count") ==
+        "tocsin_job_step_time_seconds_count{job_id=\"llama\"} 16\n");
   CHECK(lines_of(text, "tocsin_rank_step") ==
         "tocsin_rank_step{job_id=\"llama\",rank=\"0\",node=\"n0\"} 1200\n"
         "tocsin_rank_step{job_id=\"llama\",rank=\"3\",node=\"n1\"} 1199\n");
@@ -138,7 +147,8 @@ TEST_CASE("each alert that fires is a series, up to a cap that says what it left
   Metrics metrics;
   test::publish_examples(metrics);
   CHECK(lines_of(metrics.text(), "tocsin_alert_firing") ==
-        "tocsin_alert_firing{job_id=\"llama\",rule=\"collective_hang\",family=\"C2\",severity=\"critical\",rank=\"3\",node=\"n1\",gpu=\"\","
+        "tocsin_alert_firing{job_id=\"llama\",rule=\"collective_hang\",family=\"C2\",severity=\"critical\",rank=\"3\","
+        "node=\"n1\",gpu=\"\","
         "rack=\"\"} 1\n");
   Metrics none{{.most_alerts = 0}};
   test::publish_examples(none);

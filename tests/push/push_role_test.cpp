@@ -18,7 +18,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// What each push is answered with: "taken", or the reason why not. Pushed to by the test, answered by the role's thread.
+// What each push is answered with: "taken", or the reason why not. Pushed to by the test, answered by the role's
+// thread.
 class Client {
  public:
   explicit Client(service::PushRole& role) : role_(role) {}
@@ -48,7 +49,8 @@ const std::string line = R"({"line":"step 1"})", refusal = "too many pushes wait
 }  // namespace
 
 TEST_CASE("a push is refused at once while as many as may wait are not answered, those in hand as well") {
-  for (const service::PushLimits limits : {service::PushLimits{.requests = 2}, service::PushLimits{.bytes = 2 * line.size() + 1}}) {
+  for (const service::PushLimits limits :
+       {service::PushLimits{.requests = 2}, service::PushLimits{.bytes = 2 * line.size() + 1}}) {
     CAPTURE(limits.requests);
     MockCluster cluster;
     service::PushRole role{cluster.address(), limits};

@@ -15,7 +15,9 @@ using adapters::service::ReloadRequests;
 TEST_CASE("all who asked are taken at once, and each is answered by whoever took them") {
   ReloadRequests requests;
   std::vector<std::string> answers;
-  const auto keep = [&](const stream::Result<Reloaded>& reloaded) { answers.push_back(reloaded ? reloaded->hash : "none"); };
+  const auto keep = [&](const stream::Result<Reloaded>& reloaded) {
+    answers.push_back(reloaded ? reloaded->hash : "none");
+  };
   requests.ask(keep);
   requests.ask();  // a signal waits for no answer
   requests.ask(keep);
@@ -37,7 +39,9 @@ TEST_CASE("a request ends the wait for one") {
 TEST_CASE("at the end those who wait are refused, and so are all who come later") {
   ReloadRequests requests;
   std::vector<std::string> answers;
-  const auto keep = [&](const stream::Result<Reloaded>& reloaded) { answers.push_back(reloaded ? "done" : reloaded.error().message); };
+  const auto keep = [&](const stream::Result<Reloaded>& reloaded) {
+    answers.push_back(reloaded ? "done" : reloaded.error().message);
+  };
   requests.ask(keep);
   requests.close();
   requests.close();

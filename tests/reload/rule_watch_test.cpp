@@ -61,7 +61,9 @@ TEST_CASE("many changes one after another are one") {
   CHECK(rules.changes(watch, 2s) == 1);
 }
 
-TEST_CASE("files that come, go, or are replaced by others of the same size are changes; other files and hidden ones are none") {
+TEST_CASE(
+    "files that come, go, or are replaced by others of the same size are changes; other files and hidden ones are "
+    "none") {
   Rules rules;
   RuleWatch watch{{rules.rules}};
   rules.write("b.lua", "x");

@@ -32,7 +32,9 @@ struct Disk {
   Disk() { std::filesystem::create_directories(directory.path()); }
   [[nodiscard]] runtime::DiskSink sink() {
     return {*journal::AlertHistory::open(directory.path()), state,
-            [this](const stream::Report& report, std::string_view) { published.push_back(std::get<stream::AlertTransition>(report).id); }};
+            [this](const stream::Report& report, std::string_view) {
+              published.push_back(std::get<stream::AlertTransition>(report).id);
+            }};
   }
   TestDirectory directory;
   journal::StateStore state{directory.path()};
@@ -50,7 +52,9 @@ TEST_CASE("what the history has is not published again, also after a restart") {
   CHECK(disk.published == std::vector<std::uint64_t>{1, 2, 3});
 }
 
-TEST_CASE("the verdict of a job that was forgotten and came back is published, although its attempts have the names of those before") {
+TEST_CASE(
+    "the verdict of a job that was forgotten and came back is published, although its attempts have the names of those "
+    "before") {
   Disk disk;
   std::vector<std::int64_t> ended;
   const auto sink = [&] {
@@ -82,7 +86,9 @@ TEST_CASE("a report whose history cannot be synced is published once it can, and
   CHECK(disk.published == std::vector<std::uint64_t>{1, 2, 3});
 }
 
-TEST_CASE("a report that is in the history is published although the state cannot be stored, and the state is stored with the next try") {
+TEST_CASE(
+    "a report that is in the history is published although the state cannot be stored, and the state is stored with "
+    "the next try") {
   Disk disk;
   auto sink = disk.sink();
   {

@@ -41,14 +41,15 @@ class MemoryLog final : public stream::LogReader {
   schemas::Decoder decoder_;
 };
 
-// What was kept, in memory: the newest of each section, and what was published. It outlives runners, as a disk does. A share of what it is
-// asked fails, and keeps nothing.
+// What was kept, in memory: the newest of each section, and what was published. It outlives runners, as a disk does. A
+// share of what it is asked fails, and keeps nothing.
 class MemoryStore final : public stream::BundleSink, public stream::SnapshotStore {
  public:
   explicit MemoryStore(double fails = 0, std::uint64_t seed = 0) : fails_(fails), random_(seed) {}
 
   stream::Result<void> keep(const stream::Bundle& bundle) override {
-    if (std::uniform_real_distribution<>{}(random_) < fails_) return stream::Error{stream::Errc::io, "the disk is full"};
+    if (std::uniform_real_distribution<>{}(random_) < fails_)
+      return stream::Error{stream::Errc::io, "the disk is full"};
     for (const auto& report : bundle.reports) {
       if (const auto* transition = std::get_if<stream::AlertTransition>(&report)) published_.transition(*transition);
       else published_.verdict(std::get<stream::Verdict>(report));

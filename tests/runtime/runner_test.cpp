@@ -36,7 +36,9 @@ const GeneratedLog& log() {
 // A runner with all that it needs but the store, which outlives it.
 struct Run {
   explicit Run(MemoryStore& store)
-      : entries(log()), packs(pack()), runner(pack(), {entries, store, packs, &store}, {.save_every = std::chrono::seconds{12}}) {}
+      : entries(log()),
+        packs(pack()),
+        runner(pack(), {entries, store, packs, &store}, {.save_every = std::chrono::seconds{12}}) {}
   MemoryLog entries;
   MemoryPacks packs;
   ShardRunner runner;
@@ -70,7 +72,8 @@ TEST_CASE("a runner publishes what the shard reports, and hands over sections wi
   CHECK(healthy().bundles() > 6);
 }
 
-TEST_CASE("a sink that fails at random in the end publishes exactly what a healthy one does, and keeps the same state") {
+TEST_CASE(
+    "a sink that fails at random in the end publishes exactly what a healthy one does, and keeps the same state") {
   const std::uint64_t first = test::seed(1);
   for (std::uint64_t round = 0; round < 6; ++round) {
     CAPTURE(first + round);
@@ -86,7 +89,8 @@ TEST_CASE("a sink that fails at random in the end publishes exactly what a healt
   }
 }
 
-TEST_CASE("runners that are dropped at random places over a sink that fails at random publish what one does that is not") {
+TEST_CASE(
+    "runners that are dropped at random places over a sink that fails at random publish what one does that is not") {
   const std::uint64_t first = test::seed(1);
   for (std::uint64_t round = 0; round < 3; ++round) {
     CAPTURE(first + round);
@@ -107,7 +111,9 @@ TEST_CASE("runners that are dropped at random places over a sink that fails at r
   }
 }
 
-TEST_CASE("behind a bundle that the sink does not take, judging goes on up to a number of reports, and further once it is taken") {
+TEST_CASE(
+    "behind a bundle that the sink does not take, judging goes on up to a number of reports, and further once it is "
+    "taken") {
   struct Gate final : stream::BundleSink {
     explicit Gate(MemoryStore& store) : behind(&store) {}
     stream::Result<void> keep(const stream::Bundle& bundle) override {
@@ -161,7 +167,8 @@ TEST_CASE("behind a bundle that the sink does not take, judging goes on up to a 
   CHECK(JudgeAhead::most_reports == 10'000);
 }
 
-TEST_CASE("a log that cannot be read and a state that cannot be loaded are returned, and nothing that was judged is lost") {
+TEST_CASE(
+    "a log that cannot be read and a state that cannot be loaded are returned, and nothing that was judged is lost") {
   MemoryStore store;
   Run run{store};
   run.entries.fails_at = log().messages.size() / 2;
@@ -215,7 +222,8 @@ TEST_CASE("one step runs no more ticks than it may, however long the log was sil
   schemas::EntryBuilder beat;
   beat.beat();
   silent.messages.resize(silent.messages.size() / 2);  // before the jobs end
-  silent.messages.push_back({schemas::encode(beat.entry()), silent.messages.back().arrival + std::chrono::hours{2}, ""});
+  silent.messages.push_back(
+      {schemas::encode(beat.entry()), silent.messages.back().arrival + std::chrono::hours{2}, ""});
   MemoryStore store;
   MemoryLog entries{silent};
   MemoryPacks packs{pack()};
@@ -237,7 +245,9 @@ TEST_CASE("one step runs no more ticks than it may, however long the log was sil
   CHECK(store.published() == judge(silent, pack()).transitions);
 }
 
-TEST_CASE("what waits is kept at once, also where an entry takes several steps: nothing that was not kept looks like a commit") {
+TEST_CASE(
+    "what waits is kept at once, also where an entry takes several steps: nothing that was not kept looks like a "
+    "commit") {
   MemoryStore store;
   MemoryLog entries{log()};
   MemoryPacks packs{pack()};
@@ -261,7 +271,8 @@ class PositionStore final : public stream::BundleSink, public stream::SnapshotSt
     for (const auto& report : bundle.reports)
       if (const auto* transition = std::get_if<stream::AlertTransition>(&report))
         published.emplace_back(transition->id, transition->number);
-    return state_.keep({.reports = {}, .sections = bundle.sections, .packs = bundle.packs, .position = bundle.position});
+    return state_.keep(
+        {.reports = {}, .sections = bundle.sections, .packs = bundle.packs, .position = bundle.position});
   }
   stream::Result<std::optional<stream::Stored>> newest() override { return state_.newest(); }
 
@@ -273,7 +284,8 @@ class PositionStore final : public stream::BundleSink, public stream::SnapshotSt
 
 }  // namespace
 
-TEST_CASE("where the state comes with the reports, its position alone keeps a dropped runner's reports from coming twice") {
+TEST_CASE(
+    "where the state comes with the reports, its position alone keeps a dropped runner's reports from coming twice") {
   const std::uint64_t first = test::seed(1);
   std::vector<std::pair<std::uint64_t, std::uint32_t>> expected;
   for (std::uint64_t round = 0; round < 5; ++round) {
@@ -282,7 +294,9 @@ TEST_CASE("where the state comes with the reports, its position alone keeps a dr
     PositionStore store;
     MemoryLog entries{log()};
     MemoryPacks packs{pack()};
-    const auto begin = [&] { return std::make_unique<ShardRunner>(pack(), ShardRunner::Ports{entries, store, packs, &store, true}); };
+    const auto begin = [&] {
+      return std::make_unique<ShardRunner>(pack(), ShardRunner::Ports{entries, store, packs, &store, true});
+    };
     auto runner = begin();
     int drops = 0;
     while (*runner->step(1 + random() % 60, 1 + random() % 9) > 0) {
@@ -298,11 +312,14 @@ TEST_CASE("where the state comes with the reports, its position alone keeps a dr
     if (round == 0) expected = store.published;
     CHECK(expected.size() > 6);
     CHECK(store.published == expected);
-    CHECK(runner->shard().digests() == judge(log(), pack()).digests);  // the seal was judged to its end, in however many steps
+    CHECK(runner->shard().digests() ==
+          judge(log(), pack()).digests);  // the seal was judged to its end, in however many steps
   }
 }
 
-TEST_CASE("a runner has something to hand over whenever the partition is to be shown as its own, at the position that it has") {
+TEST_CASE(
+    "a runner has something to hand over whenever the partition is to be shown as its own, at the position that it "
+    "has") {
   PositionStore store;
   MemoryLog entries{log()};
   MemoryPacks packs{pack()};
@@ -368,6 +385,7 @@ TEST_CASE("a rule that failed is named once for each of its messages") {
     look(), look();
   }
   REQUIRE(lines.size() == 2);
-  CHECK(lines[0] == "rule 'slow' failed and is set aside, for longer each time; it decides nothing meanwhile: a.lua:3: it is nil");
+  CHECK(lines[0] ==
+        "rule 'slow' failed and is set aside, for longer each time; it decides nothing meanwhile: a.lua:3: it is nil");
   CHECK(lines[1].ends_with("a.lua:4: too long"));
 }

@@ -33,23 +33,25 @@ inline stream::AlertTransition a_transition() {
 inline stream::Verdict a_verdict() {
   stream::Verdict v;
   v.subject = "llama-70b", v.attempt = "2", v.ended = at(2000), v.end_reason = "timeout", v.family = "C2";
-  v.families = {{"C2", stream::Standing::in, {"collective_hang"}, {}}, {"B1", stream::Standing::undecidable, {"oom"}, {"gpu_memory_used"}}};
+  v.families = {{"C2", stream::Standing::in, {"collective_hang"}, {}},
+                {"B1", stream::Standing::undecidable, {"oom"}, {"gpu_memory_used"}}};
   v.shows = {"a"}, v.cannot_decide = {"d"};
   return v;
 }
 
 inline std::string in_words(const stream::NamedMember& member) {
   std::ostringstream out;
-  out << name(member.level) << ' ' << (member.rank ? std::to_string(*member.rank) : "-") << " '" << member.node << "' '" << member.gpu
-      << "' '" << member.rack << "'";
+  out << name(member.level) << ' ' << (member.rank ? std::to_string(*member.rank) : "-") << " '" << member.node << "' '"
+      << member.gpu << "' '" << member.rack << "'";
   return out.str();
 }
 
 inline std::string in_words(const stream::AlertTransition& t) {
   std::ostringstream out;
-  out << t.id << ' ' << t.number << ' ' << t.rule << '|' << t.family << '|' << t.subject << '|' << t.attempt << '|' << t.summary << '|'
-      << name(t.severity) << '|' << name(t.mode) << '|' << in_words(t.member) << '|' << name(t.state) << '|' << name(t.reason) << '|'
-      << t.explained_by << '|' << stream::nanoseconds(t.since) << '|' << stream::nanoseconds(t.at) << '|' << t.shows;
+  out << t.id << ' ' << t.number << ' ' << t.rule << '|' << t.family << '|' << t.subject << '|' << t.attempt << '|'
+      << t.summary << '|' << name(t.severity) << '|' << name(t.mode) << '|' << in_words(t.member) << '|'
+      << name(t.state) << '|' << name(t.reason) << '|' << t.explained_by << '|' << stream::nanoseconds(t.since) << '|'
+      << stream::nanoseconds(t.at) << '|' << t.shows;
   for (const auto& [cause, text] : t.implies) out << "|implies " << cause << '=' << text;
   for (const auto& text : t.cannot_decide) out << "|cannot " << text;
   for (const auto& [value, number] : t.evidence) out << '|' << value << '=' << number;

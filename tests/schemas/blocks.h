@@ -22,7 +22,8 @@ inline std::size_t touch(const stream::Entry& entry) {
 
 inline stream::SampleBlock a_block() {
   static const stream::SampleBlock::Signal signal{"loss", "", stream::SignalKind::gauge};
-  static const std::array members{stream::MemberKey{stream::Level::rank, 0, {}, {}}, stream::MemberKey{stream::Level::rank, 1, {}, {}}};
+  static const std::array members{stream::MemberKey{stream::Level::rank, 0, {}, {}},
+                                  stream::MemberKey{stream::Level::rank, 1, {}, {}}};
   static const std::array times{at(1), at(2)};
   static const std::array values{1.f, 2.f, 3.f, 4.f};
   stream::SampleBlock block;

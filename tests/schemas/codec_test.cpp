@@ -104,7 +104,8 @@ TEST_CASE("a row that becomes a block of its own takes only its own texts with i
 
 TEST_CASE("values that a float holds exactly are sent as floats, all others as doubles") {
   EntryBuilder builder;
-  const EntryBuilder::Value half{"a", 0.5, {}, false}, third{"b", 1.0 / 3, {}, false}, absent{"c", stream::absent, {}, false};
+  const EntryBuilder::Value half{"a", 0.5, {}, false}, third{"b", 1.0 / 3, {}, false},
+      absent{"c", stream::absent, {}, false};
   builder.sample(at(1), EntryBuilder::job(), {&half, 1});
   builder.sample(at(1), EntryBuilder::job(), {&third, 1});
   builder.sample(at(1), EntryBuilder::job(), {&absent, 1});

@@ -34,7 +34,8 @@ inline void fill_with_everything(schemas::EntryBuilder& builder) {
   builder.line(at(1001), Builder::rank(0), std::string_view{"a\0b\xff\xfe", 5}, true);
   builder.line(at(1002), Builder::job(), "");
   builder.line(at(1003), node, "kernel: NVRM: Xid");
-  const std::array fields{Field{"code", 79, {}, false}, Field{"text", 0, "fell off the bus", true}, Field{"empty", 0, "", true}};
+  const std::array fields{Field{"code", 79, {}, false}, Field{"text", 0, "fell off the bus", true},
+                          Field{"empty", 0, "", true}};
   builder.event(at(1003), gpu, "xid", fields, "kernel_log");
   builder.event(at(1004), Builder::job(), "end", {});
   std::vector<Builder::Member> ranks;
@@ -58,16 +59,16 @@ inline std::string in_words(const stream::MemberKey& key) {
 inline std::string in_words(const stream::Entry& entry) {
   std::ostringstream out;
   out.precision(17);
-  out << entry.producer << ' ' << entry.epoch << ' ' << entry.sequence << ' ' << entry.origin_source << ' ' << entry.origin_offset << ' '
-      << entry.subject << '#' << entry.attempt << '@' << entry.node << '\n';
+  out << entry.producer << ' ' << entry.epoch << ' ' << entry.sequence << ' ' << entry.origin_source << ' '
+      << entry.origin_offset << ' ' << entry.subject << '#' << entry.attempt << '@' << entry.node << '\n';
   for (const auto& block : entry.samples) {
     out << "samples of '" << block.source << "'\n";
     std::size_t i = 0;
     for (const auto time : block.times)
       for (const auto& member : block.members)
         for (const auto& signal : block.signals) {
-          out << "  " << stream::nanoseconds(time) << ' ' << in_words(member) << ' ' << signal.name << '[' << signal.unit << ' '
-              << name(signal.kind) << "] ";
+          out << "  " << stream::nanoseconds(time) << ' ' << in_words(member) << ' ' << signal.name << '['
+              << signal.unit << ' ' << name(signal.kind) << "] ";
           if (!block.has(i)) out << "absent\n";
           else if (signal.unit == "text") out << '"' << block.texts[static_cast<std::size_t>(block.value(i))] << "\"\n";
           else out << block.value(i) << '\n';
@@ -75,11 +76,11 @@ inline std::string in_words(const stream::Entry& entry) {
         }
   }
   for (const auto& line : entry.lines)
-    out << "line " << stream::nanoseconds(line.time) << ' ' << in_words(line.member) << ' ' << line.error_stream << " '" << line.text
-        << "' of '" << line.source << "'\n";
+    out << "line " << stream::nanoseconds(line.time) << ' ' << in_words(line.member) << ' ' << line.error_stream << " '"
+        << line.text << "' of '" << line.source << "'\n";
   for (const auto& event : entry.events) {
-    out << "event " << stream::nanoseconds(event.time) << ' ' << in_words(event.member) << ' ' << event.name << " of '" << event.source
-        << "'";
+    out << "event " << stream::nanoseconds(event.time) << ' ' << in_words(event.member) << ' ' << event.name << " of '"
+        << event.source << "'";
     for (const auto& field : event.fields) {
       out << ' ' << field.name << '=';
       if (const auto* text = std::get_if<std::string_view>(&field.value)) out << '"' << *text << '"';
@@ -93,9 +94,9 @@ inline std::string in_words(const stream::Entry& entry) {
     out << '\n';
   }
   for (const auto& control : entry.controls)
-    out << "control " << static_cast<int>(control.kind) << ' ' << control.source << ' ' << stream::nanoseconds(control.read_up_to) << ' '
-        << stream::nanoseconds(control.gap_from) << ' ' << control.pack_hash << ' ' << stream::nanoseconds(control.pack_from) << ' '
-        << control.pack_text << '\n';
+    out << "control " << static_cast<int>(control.kind) << ' ' << control.source << ' '
+        << stream::nanoseconds(control.read_up_to) << ' ' << stream::nanoseconds(control.gap_from) << ' '
+        << control.pack_hash << ' ' << stream::nanoseconds(control.pack_from) << ' ' << control.pack_text << '\n';
   return out.str();
 }
 

@@ -1,5 +1,5 @@
-// Payloads that must decode to the same for ever, and that today's encoder must give byte for byte. After a deliberate new form:
-// TOCSIN_WRITE_GOLDEN=1 writes the files that are missing; those that are there are never written over.
+// Payloads that must decode to the same for ever, and that today's encoder must give byte for byte. After a deliberate
+// new form: TOCSIN_WRITE_GOLDEN=1 writes the files that are missing; those that are there are never written over.
 #include <doctest/doctest.h>
 
 #include <cstdlib>
@@ -19,10 +19,12 @@ using namespace tocsin::tests;
 namespace {
 
 std::vector<std::byte> golden(const std::string& name, const std::vector<std::byte>& today) {
-  const std::filesystem::path path = std::filesystem::path{TOCSIN_SOURCE_DIR} / "tests/schemas/golden" / (name + ".bin");
+  const std::filesystem::path path =
+      std::filesystem::path{TOCSIN_SOURCE_DIR} / "tests/schemas/golden" / (name + ".bin");
   if (std::getenv("TOCSIN_WRITE_GOLDEN") != nullptr && !std::filesystem::exists(path)) {
     std::filesystem::create_directories(path.parent_path());
-    std::ofstream{path, std::ios::binary}.write(reinterpret_cast<const char*>(today.data()), static_cast<std::streamsize>(today.size()));
+    std::ofstream{path, std::ios::binary}.write(reinterpret_cast<const char*>(today.data()),
+                                                static_cast<std::streamsize>(today.size()));
   }
   std::ifstream file{path, std::ios::binary};
   const std::string content{std::istreambuf_iterator<char>{file}, {}};
@@ -53,7 +55,8 @@ TEST_CASE("envelopes written by the first version decode to the same, and are wh
   slice.produced_by("judge/slice", 1, 1);
   for (std::int64_t second = 0; second < 2; ++second)
     for (std::uint32_t rank = 0; rank < 64; ++rank) {
-      const std::array values{EntryBuilder::Value{"sm_active", rank / 64.0, {}, false}, EntryBuilder::Value{"gpu_power", 300, {}, false}};
+      const std::array values{EntryBuilder::Value{"sm_active", rank / 64.0, {}, false},
+                              EntryBuilder::Value{"gpu_power", 300, {}, false}};
       slice.sample(at(1000 + second), EntryBuilder::rank(rank), values, "sampler");
     }
   holds("envelope_slice", slice);
@@ -67,13 +70,17 @@ TEST_CASE("envelopes written by the first version decode to the same, and are wh
   holds("envelope_beat", beat);
 
   lines.about("llama-70b", "1");
-  for (std::uint32_t i = 0; i < 8; ++i) lines.line(at(1000 + i), EntryBuilder::rank(i % 3), "line " + std::to_string(i), i % 2 != 0);
+  for (std::uint32_t i = 0; i < 8; ++i)
+    lines.line(at(1000 + i), EntryBuilder::rank(i % 3), "line " + std::to_string(i), i % 2 != 0);
   holds("envelope_lines", lines);
 
   lines.clear();
   lines.about("llama-70b", "1");
   for (std::uint32_t i = 0; i < 8; ++i)
-    lines.line(at(1000 + i), EntryBuilder::rank(i % 3), "line " + std::to_string(i), i % 2 != 0, i < 3 ? "" : i < 6 ? "kernel_log" : "log");
+    lines.line(at(1000 + i), EntryBuilder::rank(i % 3), "line " + std::to_string(i), i % 2 != 0,
+               i < 3   ? ""
+               : i < 6 ? "kernel_log"
+                       : "log");
   holds("envelope_lines_of_sources", lines);
 }
 
@@ -93,7 +100,8 @@ TEST_CASE("alerts and verdicts written by the first version decode to the same, 
   CHECK(in_words(std::get<stream::Verdict>(*read)) == in_words(verdict));
 }
 
-TEST_CASE("parts of sections written by the first version are put together to the same, and are what is written today") {
+TEST_CASE(
+    "parts of sections written by the first version are put together to the same, and are what is written today") {
   std::vector<std::byte> content(100, std::byte{9});
   std::vector<std::byte> today;
   REQUIRE(write_section("llama-70b", content, [&](std::span<const std::byte> message) {

@@ -1,4 +1,5 @@
-// Torn, flipped, random and lying messages: refused or counted, never a crash, never more work than their size pays for.
+// Torn, flipped, random and lying messages: refused or counted, never a crash, never more work than their size pays
+// for.
 #include <doctest/doctest.h>
 
 #include <cstring>
@@ -78,19 +79,23 @@ TEST_CASE("a decoder that has read messages like it reads a message as a new one
     std::vector<std::byte> message;
     if (round % 3 != 0 && !read.empty()) {  // one of before, with a byte or two changed
       message = read[random() % read.size()];
-      for (std::size_t n = random() % 3; n > 0; --n) message[random() % message.size()] ^= static_cast<std::byte>(1 << random() % 8);
+      for (std::size_t n = random() % 3; n > 0; --n)
+        message[random() % message.size()] ^= static_cast<std::byte>(1 << random() % 8);
     } else {
       EntryBuilder b;
       b.about("job-" + std::to_string(random() % 3), {}, random() % 2 ? "n1" : "");
       if (random() % 2) b.produced_by("p" + std::to_string(random() % 4), random() % 3, 1 + random() % 1000);
       for (std::size_t blocks = 1 + random() % 2; blocks > 0; --blocks) {
-        const EntryBuilder::Value values[] = {{names[random() % 3], random() % 8 == 0 ? stream::absent : random() / 7.0, {}, false},
-                                              {"step", static_cast<double>(random() % 50), {}, false}};
-        b.sample(at(random() % 100), EntryBuilder::rank(random() % 300), std::span{values, 1 + random() % 2}, random() % 2 ? "log" : "");
+        const EntryBuilder::Value values[] = {
+            {names[random() % 3], random() % 8 == 0 ? stream::absent : random() / 7.0, {}, false},
+            {"step", static_cast<double>(random() % 50), {}, false}};
+        b.sample(at(random() % 100), EntryBuilder::rank(random() % 300), std::span{values, 1 + random() % 2},
+                 random() % 2 ? "log" : "");
       }
       if (random() % 5 == 0) b.line(at(1), EntryBuilder::rank(1), "a line");
       stream::Entry entry = b.entry();
-      if (random() % 4 == 0) entry.origin_source = "raw/1", entry.origin_offset = random(), entry.arrival = at(random() % 100);
+      if (random() % 4 == 0)
+        entry.origin_source = "raw/1", entry.origin_offset = random(), entry.arrival = at(random() % 100);
       message = encode(entry);
       read.push_back(message);
     }
@@ -162,7 +167,9 @@ TEST_CASE("a block whose parts do not fit each other costs itself, not its neigh
   SUBCASE("a run of members that no values stand behind") {
     block.membership = std::string_view{"\x25\x00\x00\x00\x00\xff\xff\xff\x7f", 9};
   }
-  SUBCASE("a run over the last rank") { block.membership = std::string_view{"\x25\xff\xff\xff\xff\x02\x00\x00\x00", 9}; }
+  SUBCASE("a run over the last rank") {
+    block.membership = std::string_view{"\x25\xff\xff\xff\xff\x02\x00\x00\x00", 9};
+  }
   SUBCASE("more members than values, behind a long name") {
     static const std::string long_name = std::string{"\x0b\x20\x00", 3} + std::string(32, 'n');
     block.membership = long_name;
@@ -182,7 +189,8 @@ TEST_CASE("values of text signals must be indices of texts") {
     return rejected(block);
   };
   CHECK(with(1) == 0);
-  for (const float value : {2.f, -1.f, 0.5f, 1e30f, std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()})
+  for (const float value :
+       {2.f, -1.f, 0.5f, 1e30f, std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()})
     CHECK(with(value) == 1);
   const std::array<std::uint8_t, 1> present{0b1011};  // the third is absent: what stands there does not matter
   block.present = present;
@@ -228,7 +236,9 @@ TEST_CASE("an envelope of another form, of a newer program, or over the limit is
 TEST_CASE("torn and flipped alerts and snapshots are refused, or read as some") {
   std::mt19937_64 random{tocsin::test::seed(20240817)};
   std::vector<std::byte> part;
-  const auto keep = [&](std::span<const std::byte> message) { return part.assign(message.begin(), message.end()), stream::Result<void>{}; };
+  const auto keep = [&](std::span<const std::byte> message) {
+    return part.assign(message.begin(), message.end()), stream::Result<void>{};
+  };
   REQUIRE(write_section("job", std::vector<std::byte>(20, std::byte{1}), keep));
   const auto alert = encode(a_transition()), verdict = encode(a_verdict());
   const auto attack = [&](const std::vector<std::byte>& message, auto read) {
@@ -254,6 +264,7 @@ TEST_CASE("torn and flipped alerts and snapshots are refused, or read as some") 
   attack(verdict, read_alert);
   attack(part, [&](std::span<const std::byte> bytes) {
     SectionAssembler assembler;
-    if (assembler.add(bytes)) CHECK((std::equal(bytes.begin(), bytes.end(), part.begin(), part.end()) || std::move(assembler).take()));
+    if (assembler.add(bytes))
+      CHECK((std::equal(bytes.begin(), bytes.end(), part.begin(), part.end()) || std::move(assembler).take()));
   });
 }

@@ -33,9 +33,9 @@ TEST_CASE("ends of lines that fall, or that leave text over, cost their block") 
   const auto* begin = reinterpret_cast<const std::byte*>(ends.data());
   const auto place = std::search(message.begin(), message.end(), begin, begin + sizeof ends);
   REQUIRE(place != message.end());
-  for (const auto& [given, lines] :
-       {std::pair{ends, 3u}, std::pair{std::array<std::uint32_t, 3>{10, 10, 33}, 3u},
-        std::pair{std::array<std::uint32_t, 3>{21, 10, 33}, 0u}, std::pair{std::array<std::uint32_t, 3>{10, 21, 32}, 0u}}) {
+  for (const auto& [given, lines] : {std::pair{ends, 3u}, std::pair{std::array<std::uint32_t, 3>{10, 10, 33}, 3u},
+                                     std::pair{std::array<std::uint32_t, 3>{21, 10, 33}, 0u},
+                                     std::pair{std::array<std::uint32_t, 3>{10, 21, 32}, 0u}}) {
     std::memcpy(&*place, given.data(), sizeof given);
     Decoder decoder;
     const auto read = decoder.decode(message, {}, {}, at(9));
@@ -88,7 +88,8 @@ TEST_CASE("what a message names several times is read once: its bytes pay for on
   };
   const std::size_t table = number(whole, 0, 4), fields = table - static_cast<std::int32_t>(number(whole, table, 4));
   constexpr std::size_t samples = 10;  // the field's number in the table of an envelope
-  const std::size_t pointer = table + number(whole, fields + 4 + 2 * samples, 2), list = pointer + number(whole, pointer, 4);
+  const std::size_t pointer = table + number(whole, fields + 4 + 2 * samples, 2),
+                    list = pointer + number(whole, pointer, 4);
   REQUIRE(number(whole, list, 4) == blocks.size());
   auto lying = whole;
   const std::size_t first = list + 4 + number(whole, list + 4, 4);

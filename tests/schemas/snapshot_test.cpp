@@ -32,8 +32,8 @@ std::vector<std::byte> content(std::size_t size, unsigned seed = 1) {
 
 TEST_CASE("a section of any size is put together from its messages in any order, none above a mebibyte") {
   const std::string name(700, 'n');
-  for (const std::size_t size :
-       {std::size_t{0}, std::size_t{1}, (std::size_t{1} << 20) - 956, (std::size_t{1} << 20) - 955, std::size_t{5} << 20}) {
+  for (const std::size_t size : {std::size_t{0}, std::size_t{1}, (std::size_t{1} << 20) - 956,
+                                 (std::size_t{1} << 20) - 955, std::size_t{5} << 20}) {
     CAPTURE(size);
     const auto bytes = content(size);
     auto parts = messages(name, bytes);

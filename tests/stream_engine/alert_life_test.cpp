@@ -42,7 +42,8 @@ TEST_CASE("'for 30s' needs the first yes that long ago, every known tick, and no
   Rule& rule = bench.rule("hot");
   rule.fire = {true, 1, 1, 30s};
   bench.begin();
-  bench.at(10, {{Y}}), bench.at(20, {{N}}), bench.at(30, {{Y}}), bench.at(40, {{U}}), bench.at(50, {{U}}), bench.at(60, {{U}});
+  bench.at(10, {{Y}}), bench.at(20, {{N}}), bench.at(30, {{Y}}), bench.at(40, {{U}}), bench.at(50, {{U}}),
+      bench.at(60, {{U}});
   CHECK(bench.published.empty());  // half is not enough known: of 30 40 50 60 three are unknown
   bench.at(70, {{Y}}), bench.at(80, {{Y}});
   CHECK(bench.story() == Story{"80 hot firing"});
@@ -69,7 +70,8 @@ TEST_CASE("a child waits while its parent is pending, and is explained when it f
   bench.at(20, {{Y}, {Y}});
   CHECK(bench.story() == Story{"20 collective_hang firing"});
   bench.at(30, {{N}, {Y}});  // the parent clears: the child speaks for itself
-  CHECK(bench.story() == Story{"20 collective_hang firing", "30 collective_hang resolved cleared", "30 stalled firing"});
+  CHECK(bench.story() ==
+        Story{"20 collective_hang firing", "30 collective_hang resolved cleared", "30 stalled firing"});
   bench.at(40, {{Y}, {Y}}), bench.at(50, {{Y}, {Y}});
   CHECK(bench.story().back() == "50 stalled resolved explained by collective_hang");
 }
@@ -102,7 +104,8 @@ TEST_CASE("a rule nobody evaluates any more expires by the clock") {
   bench.begin();
   bench.at(10, {{Y}});
   CHECK(bench.lifecycle->next_expiry(bench.runs) == tick(610));
-  bench.lifecycle->expire(tick(610), bench.runs, bench.topology, [&](const AlertTransition& t) { bench.published.push_back(t); });
+  bench.lifecycle->expire(tick(610), bench.runs, bench.topology,
+                          [&](const AlertTransition& t) { bench.published.push_back(t); });
   CHECK(bench.story() == Story{"10 slow firing", "610 slow resolved no data"});
 }
 
@@ -165,8 +168,8 @@ TEST_CASE("children of a parent that fires are explained at once, although they 
   bench.at(10, {{}, {}, {Y}});
   bench.at(15, {{}, {Y}, {}});
   bench.at(20, {{Y}, {}, {}});
-  CHECK(bench.story() == Story{"10 grandchild firing", "15 child firing", "15 grandchild resolved explained by child", "20 parent firing",
-                               "20 child resolved explained by parent"});
+  CHECK(bench.story() == Story{"10 grandchild firing", "15 child firing", "15 grandchild resolved explained by child",
+                               "20 parent firing", "20 child resolved explained by parent"});
 }
 
 TEST_CASE("an alert that is explained expires, and does not fire from data that is gone when its parent clears") {
@@ -247,7 +250,9 @@ TEST_CASE("a rule that records trigger has three of its own intervals, and ten m
   CHECK(bench.lifecycle->next_expiry(bench.runs) == tick(2100));
 }
 
-TEST_CASE("what a finding reads of a member that is pending is what is known of it, and ever only what is known often enough") {
+TEST_CASE(
+    "what a finding reads of a member that is pending is what is known of it, and ever only what is known often "
+    "enough") {
   Bench bench;
   bench.rule("hot").fire = {false, 2, 2, {}};
   bench.begin();
@@ -274,8 +279,8 @@ TEST_CASE("times of an alert's transitions never run backwards, although a child
   bench.at(90, {{Y}, {}});
   bench.at(95, {{N}, {}});
   bench.at(40, {{}, {Y}});  // runs at 100
-  CHECK(bench.story() == Story{"30 child firing", "90 parent firing", "90 child resolved explained by parent", "95 parent resolved cleared",
-                               "90 child firing"});
+  CHECK(bench.story() == Story{"30 child firing", "90 parent firing", "90 child resolved explained by parent",
+                               "95 parent resolved cleared", "90 child firing"});
 }
 
 TEST_CASE("a shadow or canary rule neither explains a live one nor lets it wait") {

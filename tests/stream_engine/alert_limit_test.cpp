@@ -26,8 +26,9 @@ struct Job {
     void transition(const stream::AlertTransition& t) override { reported.push_back(t); }
     void verdict(const stream::Verdict&) override {}
   } sink;
-  dsl::Loaded loaded = dsl::load(
-      {{"signals.lua", R"lua(signals { heat = { kind = "gauge", unit = "celsius", owner = "rank" } })lua"}, {"hot.lua", R"lua(rule "hot" {
+  dsl::Loaded loaded =
+      dsl::load({{"signals.lua", R"lua(signals { heat = { kind = "gauge", unit = "celsius", owner = "rank" } })lua"},
+                 {"hot.lua", R"lua(rule "hot" {
       family = "B3", severity = "warning", summary = "A rank is hot", per = "rank", every = "10s",
       needs = { heat = signal "heat" { over = "10s" } }, shows = "rank {rank} has {heat:.0f} degrees",
       evaluate = function(job)
@@ -68,7 +69,8 @@ std::vector<std::uint32_t> ranks_of(const std::vector<stream::AlertTransition>& 
 
 std::vector<stream::AlertTransition> summaries(const std::vector<stream::AlertTransition>& reported) {
   std::vector<stream::AlertTransition> all;
-  std::copy_if(reported.begin(), reported.end(), std::back_inserter(all), [](const auto& t) { return t.rule == "alert_limit"; });
+  std::copy_if(reported.begin(), reported.end(), std::back_inserter(all),
+               [](const auto& t) { return t.rule == "alert_limit"; });
   return all;
 }
 
@@ -80,7 +82,9 @@ std::vector<std::uint32_t> from_to(std::uint32_t from, std::uint32_t to) {
 
 }  // namespace
 
-TEST_CASE("of 10,000 ranks that fire the lowest are named up to the limit, one summary counts the rest, and the limit resolves nobody") {
+TEST_CASE(
+    "of 10,000 ranks that fire the lowest are named up to the limit, one summary counts the rest, and the limit "
+    "resolves nobody") {
   Job job;
   REQUIRE(job.loaded.pack);
   REQUIRE(job.loaded.pack->alert_limit == limit);
@@ -92,7 +96,8 @@ TEST_CASE("of 10,000 ranks that fire the lowest are named up to the limit, one s
   CHECK(summaries(reported)[0].state == AlertState::firing);
   CHECK(summaries(reported)[0].shows ==
         "9000 more members than the limit of 1000 alerts of each severity allows; those that came first are named");
-  CHECK(summaries(reported)[0].evidence == decltype(summaries(reported)[0].evidence){{"withheld", 9000}, {"limit", 1000}});
+  CHECK(summaries(reported)[0].evidence ==
+        decltype(summaries(reported)[0].evidence){{"withheld", 9000}, {"limit", 1000}});
 
   job.heats(60, [](std::uint32_t) { return 95; });
   CHECK(job.look().empty());  // nothing is reported again, and nothing resolved
@@ -126,7 +131,9 @@ TEST_CASE("of 10,000 ranks that fire the lowest are named up to the limit, one s
   for (const auto& t : reported) CHECK((t.state == AlertState::resolved && t.reason == ResolveReason::attempt_ended));
 }
 
-TEST_CASE("the summary of who is over the limit is an alert as others are: it resolves as it fired, and the next has another id") {
+TEST_CASE(
+    "the summary of who is over the limit is an alert as others are: it resolves as it fired, and the next has another "
+    "id") {
   Job job;
   std::vector<stream::AlertTransition> all;
   for (const double heat : {95, 60, 95, 60}) {

@@ -1,4 +1,5 @@
-// What a reload leaves as it was: open alerts, k of n, frozen values, quarantine; and what a rule that changed or went leaves behind.
+// What a reload leaves as it was: open alerts, k of n, frozen values, quarantine; and what a rule that changed or went
+// leaves behind.
 #include "tests/stream_engine/live_job.h"
 
 #include <algorithm>
@@ -28,7 +29,8 @@ const char* another = R"lua(rule "a_first" { per = "rank", every = "10s", summar
 
 std::string failing(const std::string& condition, const std::string& head = "") {
   return "rule \"script\" { per = \"rank\", every = \"10s\", summary = \"hot\", " + head +
-         " needs = { heat = signal \"heat\" { over = \"10s\" } },\n  evaluate = function(job)\n    local heat = job.heat:last()\n"
+         " needs = { heat = signal \"heat\" { over = \"10s\" } },\n  evaluate = function(job)\n    local heat = "
+         "job.heat:last()\n"
          "    local most = heat:max(\"job\"):number() or 0\n    if " +
          condition + " then local y = nil + 1 end\n    return heat:above(90)\n  end }";
 }
@@ -61,7 +63,8 @@ TEST_CASE("a rule that a reload changed keeps what it froze of needs that stayed
   job.reload({{"signals.lua", signals}, {"rules.lua", warmer("4m", "    -- the same window\n")}});
   job.feed(600, [](auto r) { return heat(r == 2 ? 80 : 40); });
   CHECK(job.story() == Story{"warmer firing rank 2"});
-  job.reload({{"signals.lua", signals}, {"rules.lua", warmer("3m")}});  // another window: its value of now is all there is
+  job.reload(
+      {{"signals.lua", signals}, {"rules.lua", warmer("3m")}});  // another window: its value of now is all there is
   job.feed(60, [](auto r) { return heat(r == 2 ? 80 : 40); });
   CHECK(job.story() == Story{"warmer firing rank 2", "warmer resolved cleared rank 2"});
 }
@@ -69,8 +72,10 @@ TEST_CASE("a rule that a reload changed keeps what it froze of needs that stayed
 TEST_CASE("a reload keeps k of n and open alerts by rule") {
   const std::string slow =
       "rule \"hot\" { per = \"rank\", every = \"10s\", fire = \"6 of 6\", clear = \"6 of 6\", summary = \"hot\",\n"
-      "  needs = { heat = signal \"heat\" { over = \"10s\" } }, evaluate = function(job) return job.heat:last():above(90) end }";
-  LiveJob plain{{{"signals.lua", signals}, {"rules.lua", slow}}}, reloaded{{{"signals.lua", signals}, {"rules.lua", slow}}};
+      "  needs = { heat = signal \"heat\" { over = \"10s\" } }, evaluate = function(job) return "
+      "job.heat:last():above(90) end }";
+  LiveJob plain{{{"signals.lua", signals}, {"rules.lua", slow}}},
+      reloaded{{{"signals.lua", signals}, {"rules.lua", slow}}};
   for (LiveJob* job : {&plain, &reloaded}) {
     const auto reload = [&](const char* file) {
       if (job == &reloaded) job->reload({{"signals.lua", signals}, {file, another}, {"rules.lua", slow}});
@@ -123,7 +128,8 @@ TEST_CASE("a rule whose parameter was tuned is no longer quarantined") {
       "    if most > p.most then local y = nil + 1 end\n    return heat:above(90)\n  end }";
   LiveJob job{{{"signals.lua", signals}, {"rules.lua", text}}};
   job.feed(200, [](auto) { return heat(95); });
-  job.reload({{"signals.lua", signals}, {"rules.lua", text}, {"site.lua", "tune \"script\" { params = { most = 1000 } }"}});
+  job.reload(
+      {{"signals.lua", signals}, {"rules.lua", text}, {"site.lua", "tune \"script\" { params = { most = 1000 } }"}});
   job.feed(20, [](auto) { return heat(95); });
   CHECK(job.story().size() == 4);
 }
@@ -158,7 +164,8 @@ TEST_CASE("after an evaluation that succeeds the quarantine begins again with on
 TEST_CASE("a rule that a reload removed resolves its alerts, and leaves no member withheld") {
   constexpr std::uint32_t ranks = 1'010;
   const std::string hot =
-      "rule \"hot\" { per = \"rank\", every = \"10s\", summary = \"hot\", needs = { heat = signal \"heat\" { over = \"10s\" } },\n"
+      "rule \"hot\" { per = \"rank\", every = \"10s\", summary = \"hot\", needs = { heat = signal \"heat\" { over = "
+      "\"10s\" } },\n"
       "  evaluate = function(job) return job.heat:last():above(90) end }";
   LiveJob job{{{"signals.lua", signals}, {"a.lua", another}, {"rules.lua", hot}}, ranks};
   job.feed(20, [](auto) { return heat(95); });
@@ -192,7 +199,8 @@ TEST_CASE("a member that was withheld fires no alert of a rule that a reload mad
 TEST_CASE("an alert whose rule changes its mode or severity resolves, and fires as what it is now") {
   const auto hot = [](const std::string& head) {
     return "rule \"hot\" { per = \"rank\", every = \"10s\", summary = \"hot\", " + head +
-           " needs = { heat = signal \"heat\" { over = \"10s\" } },\n  evaluate = function(job) return job.heat:last():above(90) end }";
+           " needs = { heat = signal \"heat\" { over = \"10s\" } },\n  evaluate = function(job) return "
+           "job.heat:last():above(90) end }";
   };
   LiveJob job{{{"signals.lua", signals}, {"rules.lua", hot("")}}};
   job.feed(20, [](auto r) { return heat(r == 3 ? 95 : 50); });

@@ -17,8 +17,10 @@ const char* signals = R"lua(signals {
       took = { kind = "gauge", unit = "seconds", owner = "rank", aliases = { took_ms = 0.001 } },
       fault = { kind = "event", unit = "none", owner = "rank", source = "log" } })lua";
 
-std::string rule(const std::string& name, const std::string& head, const std::string& signal, const std::string& answer) {
-  return "rule \"" + name + "\" { family = \"B3\", per = \"rank\", every = \"5s\", " + head + " needs = { x = signal \"" + signal +
+std::string rule(const std::string& name, const std::string& head, const std::string& signal,
+                 const std::string& answer) {
+  return "rule \"" + name + "\" { family = \"B3\", per = \"rank\", every = \"5s\", " + head +
+         " needs = { x = signal \"" + signal +
          "\" { over = \"20s\" } }, evaluate = function(job) return job.x:" + answer + " end }\n";
 }
 
@@ -65,8 +67,10 @@ TEST_CASE("an attempt ends when its end event says, not when that arrives, and n
 }
 
 TEST_CASE(
-    "an end whose event says a time more than ten minutes before it arrived is placed at its arrival, and counted, as other events are") {
-  for (const auto& [given, ended] : {std::pair{2'400.0, 2'400.0}, std::pair{2'399.0, 3'000.0}, std::pair{-1e9, 3'000.0}}) {
+    "an end whose event says a time more than ten minutes before it arrived is placed at its arrival, and counted, as "
+    "other events are") {
+  for (const auto& [given, ended] :
+       {std::pair{2'400.0, 2'400.0}, std::pair{2'399.0, 3'000.0}, std::pair{-1e9, 3'000.0}}) {
     SmallJob log{heat_pack()};
     consume(log, {"start", 0, 0});
     for (int i = 1; i < 3'000; i += 10) heat(log, i, 10);
@@ -121,14 +125,16 @@ TEST_CASE("a stray that names an attempt that is over begins none") {
 }
 
 TEST_CASE("a rule for some jobs runs only where the start's labels say so") {
-  const auto pack = SmallJob::load(signals, rule("hot", "jobs = { partition = \"X\", user = \"ann\" },", "heat", "last():above(50)"));
+  const auto pack =
+      SmallJob::load(signals, rule("hot", "jobs = { partition = \"X\", user = \"ann\" },", "heat", "last():above(50)"));
   const auto runs = [&](std::vector<EntryBuilder::Field> labels) {
     SmallJob log{pack};
     consume(log, {"start", 0, 0, std::move(labels)});
     for (int i = 1; i < 30; ++i) heat(log, i, 90), log.beats(i, i);
     return log.answers.contains("hot");
   };
-  const EntryBuilder::Field x{"labels.partition", 0, "X", true}, y{"labels.partition", 0, "Y", true}, ann{"labels.user", 0, "ann", true};
+  const EntryBuilder::Field x{"labels.partition", 0, "X", true}, y{"labels.partition", 0, "Y", true},
+      ann{"labels.user", 0, "ann", true};
   CHECK(runs({x, ann}));
   CHECK_FALSE(runs({y, ann}));
   CHECK_FALSE(runs({x}));
@@ -145,8 +151,9 @@ TEST_CASE("a member event says on which node and in which rack a rank is") {
 }
 
 TEST_CASE("a line's value under another name of its signal has that name's factor") {
-  const auto pack = SmallJob::load(signals, rule("slow", "", "took", "last():above(0.1)") + rule("late", "", "took", "last():above(1)"),
-                                   "pattern \"took\" { line = [[took (?P<ms>NUM)]], samples = { took_ms = \"ms\" } }");
+  const auto pack = SmallJob::load(
+      signals, rule("slow", "", "took", "last():above(0.1)") + rule("late", "", "took", "last():above(1)"),
+      "pattern \"took\" { line = [[took (?P<ms>NUM)]], samples = { took_ms = \"ms\" } }");
   SmallJob log{pack};
   for (int i = 1; i < 30; ++i) {
     EntryBuilder b;
@@ -238,16 +245,20 @@ TEST_CASE("what a take of sections leaves behind is due a moment later, not a se
   for (double s = 50; s < 52; s += 0.0625) {
     log.beats(s, s);
     if (!log.shard.sections_due()) continue;
-    if (const auto sections = log.shard.take_sections(false, 1); sections.size() > sections.count("")) taken.push_back(s);
+    if (const auto sections = log.shard.take_sections(false, 1); sections.size() > sections.count(""))
+      taken.push_back(s);
   }
   CHECK(taken == std::vector<double>{50, 50.125, 50.25});
   CHECK(log.shard.take_sections(true).size() > 1);
 }
 
-TEST_CASE("no sections are due at the entry at which jobs change their pack, and they are a moment later, however often that is") {
+TEST_CASE(
+    "no sections are due at the entry at which jobs change their pack, and they are a moment later, however often that "
+    "is") {
   PacksByHash packs;
   const stream::LoadedPack first = heat_pack();
-  const std::string hashes[] = {packs.add(first), packs.add(SmallJob::load(signals, rule("other", "", "heat", "last():above(50)")))};
+  const std::string hashes[] = {packs.add(first),
+                                packs.add(SmallJob::load(signals, rule("other", "", "heat", "last():above(50)")))};
   SmallJob log{first, &packs, {.save_every = std::chrono::seconds{80}}};
   const auto entry = [&](double s, std::string_view pack) {
     EntryBuilder b;

@@ -10,7 +10,9 @@ namespace {
 using schemas::EntryBuilder;
 using stream::Time;
 
-EntryBuilder::Member owned(const stream::MemberKey& key) { return {key.level, key.rank, std::string{key.node}, std::string{key.gpu}}; }
+EntryBuilder::Member owned(const stream::MemberKey& key) {
+  return {key.level, key.rank, std::string{key.node}, std::string{key.gpu}};
+}
 
 void copy_samples(const stream::SampleBlock& block, EntryBuilder& to) {
   std::vector<EntryBuilder::Value> values(block.signals.size());
@@ -33,7 +35,8 @@ void copy_records(const stream::Entry& from, EntryBuilder& to) {
     std::vector<EntryBuilder::Field> fields;
     for (const auto& field : event.fields) {
       const auto* text = std::get_if<std::string_view>(&field.value);
-      fields.push_back({field.name, text ? 0 : std::get<double>(field.value), text ? *text : std::string_view{}, text != nullptr});
+      fields.push_back(
+          {field.name, text ? 0 : std::get<double>(field.value), text ? *text : std::string_view{}, text != nullptr});
     }
     to.event(event.time, owned(event.member), event.name, fields, event.source);
   }
@@ -45,7 +48,8 @@ void copy_records(const stream::Entry& from, EntryBuilder& to) {
 }
 
 bool starts_or_ends(const stream::Entry& entry) {
-  return std::any_of(entry.events.begin(), entry.events.end(), [](const auto& e) { return e.name == "start" || e.name == "end"; });
+  return std::any_of(entry.events.begin(), entry.events.end(),
+                     [](const auto& e) { return e.name == "start" || e.name == "end"; });
 }
 
 }  // namespace
@@ -96,7 +100,8 @@ GeneratedLog join(const GeneratedLog& log) {
     if (i > 0 && message.bytes == log.messages[i - 1].bytes) continue;  // was delivered twice
     const stream::Entry& entry = decoded(decoder, log, i);
     for (const auto& [subject, o] : open)
-      if (o.arrival < message.arrival || entry.subject.empty() || (subject == message.subject && starts_or_ends(entry))) close(subject);
+      if (o.arrival < message.arrival || entry.subject.empty() || (subject == message.subject && starts_or_ends(entry)))
+        close(subject);
     if (entry.subject.empty() || starts_or_ends(entry)) {
       out.messages.push_back(message);
       continue;

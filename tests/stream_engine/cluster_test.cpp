@@ -60,7 +60,8 @@ void xid(SmallJob& log, double s, const EntryBuilder::Member& member, const char
   log.consume(b.entry(), s);
 }
 
-void value(SmallJob& log, double s, const char* subject, const EntryBuilder::Member& member, const char* signal, double number) {
+void value(SmallJob& log, double s, const char* subject, const EntryBuilder::Member& member, const char* signal,
+           double number) {
   EntryBuilder b;
   b.about(subject);
   const EntryBuilder::Value values[] = {{signal, number, {}, false}};
@@ -102,7 +103,8 @@ TEST_CASE("a GPU's errors in two jobs fire in the cluster, those in one job do n
   CHECK(log.last("one_of_them", 1) == Truth::yes);
 }
 
-TEST_CASE("an error on a node whose job is not known counts for no job, and the last that was known is not remembered") {
+TEST_CASE(
+    "an error on a node whose job is not known counts for no job, and the last that was known is not remembered") {
   SmallJob log{pack()};
   xid(log, 1, gpu("n1", "0"), "llama");
   xid(log, 5, gpu("n1", "0"), "");
@@ -134,7 +136,8 @@ TEST_CASE("a pack with rules of the cluster, and a cluster beside it, give a job
     for (SmallJob* log : {&without, &with}) {
       if (s % 90 < 40) value(*log, s, "job", EntryBuilder::rank(0), "step", s);
       value(*log, s, "job", gpu("n1", "0"), "heat", s % 200);
-      if (log == &with) xid(*log, s, gpu("n1", "0"), s % 2 ? "a" : "b"), value(*log, s, "cluster", node("n1"), "load", s);
+      if (log == &with)
+        xid(*log, s, gpu("n1", "0"), s % 2 ? "a" : "b"), value(*log, s, "cluster", node("n1"), "load", s);
       log->beats(s, s);
     }
   }
@@ -378,7 +381,7 @@ TEST_CASE("a member that was seen in a hole of beats leaves a week after the hol
   members.see(Level::node, {&n1, 1}, SmallJob::at(5 * day));
   members.see(Level::node, {&n2, 1}, SmallJob::at(6 * day));
   members.gap(SmallJob::at(2 * day), SmallJob::at(6 * day));  // one day before it counts
-  std::map<stream::Slot, int> left;  // on which day
+  std::map<stream::Slot, int> left;                           // on which day
   while (members.next_look() <= SmallJob::at(16 * day)) {
     const double now = stream::seconds(members.next_look() - SmallJob::at(0));
     members.look(topology, [&](Level, stream::Slot slot) { left[slot] = static_cast<int>(now / day); });

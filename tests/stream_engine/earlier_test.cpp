@@ -21,12 +21,13 @@ const char* signals = R"lua(signals {
 
 std::string rule(const std::string& name, const std::string& per, const std::string& signal, const std::string& answer,
                  const std::string& more = ", least = 1") {
-  return "rule \"" + name + "\" { per = \"" + per + "\", every = \"5s\", needs = { x = signal \"" + signal + "\" { over = \"earlier\"" +
-         more + " } }, evaluate = function(job) return job.x:" + answer + " end }\n";
+  return "rule \"" + name + "\" { per = \"" + per + "\", every = \"5s\", needs = { x = signal \"" + signal +
+         "\" { over = \"earlier\"" + more + " } }, evaluate = function(job) return job.x:" + answer + " end }\n";
 }
 
 struct Job {
-  explicit Job(const std::string& rules, stream::PackSource* packs = nullptr) : log{SmallJob::load(signals, rules), packs} {}
+  explicit Job(const std::string& rules, stream::PackSource* packs = nullptr)
+      : log{SmallJob::load(signals, rules), packs} {}
 
   void event(double s, const std::string& name, std::vector<EntryBuilder::Field> fields = {},
              EntryBuilder::Member member = EntryBuilder::job()) {
@@ -111,10 +112,11 @@ TEST_CASE("three attempts are merged: number, extremes, first, last, mean and me
 }
 
 TEST_CASE("of losses the steps are those of the earlier attempts, and a scripted rule reads the same") {
-  Job job{
-      rule("low", "job", "loss", "min():below(2.1)") + rule("far", "rank", "step", "max():is(59)") +
-      "rule \"asked\" { per = \"job\", every = \"5s\", needs = { x = signal \"loss\" { over = \"earlier\", least = 1 } }, "
-      "evaluate = function(job) local least = job.x:min() if least:number() then return least:below(2.1) end return least:below(0) end }"};
+  Job job{rule("low", "job", "loss", "min():below(2.1)") + rule("far", "rank", "step", "max():is(59)") +
+          "rule \"asked\" { per = \"job\", every = \"5s\", needs = { x = signal \"loss\" { over = \"earlier\", least = "
+          "1 } }, "
+          "evaluate = function(job) local least = job.x:min() if least:number() then return least:below(2.1) end "
+          "return least:below(0) end }"};
   const auto train = [&](double from, double to, double first) {
     job.event(from, "start", {{"world_size", 1, {}, false}});
     for (double s = from + 1; s < to; ++s) {
@@ -139,7 +141,8 @@ TEST_CASE("texts of earlier attempts are compared as texts, whatever their numbe
   const auto phases = [&](double from, std::vector<const char*> names) {
     job.event(from, "start", {{"world_size", 1, {}, false}});
     for (const char* name : names) job.sample(++from, 0, {{"phase", 0, name, true}});
-    for (const char* what : {"power", "fan"}) job.event(++from, "fault", {{"what", 0, what, true}}, EntryBuilder::rank(0));
+    for (const char* what : {"power", "fan"})
+      job.event(++from, "fault", {{"what", 0, what, true}}, EntryBuilder::rank(0));
     job.log.beats(from + 1, from + 40);
   };
   phases(0, {"train", "save", "eval"});
@@ -195,8 +198,9 @@ TEST_CASE("a node of an earlier attempt is known by its name, whatever its place
 }
 
 TEST_CASE("a restart between attempts, and during the second, changes nothing") {
-  const std::string rules = rule("high", "rank", "heat", "max():above(19)") + rule("mid", "rank", "heat", "median():above(9)") +
-                            rule("tail", "rank", "heat", "last(4):above(9)") + rule("was", "rank", "phase", "last():is(\"eval\")");
+  const std::string rules =
+      rule("high", "rank", "heat", "max():above(19)") + rule("mid", "rank", "heat", "median():above(9)") +
+      rule("tail", "rank", "heat", "last(4):above(9)") + rule("was", "rank", "phase", "last():is(\"eval\")");
   for (const double stop : {100.0, 190.0, 230.0}) {
     Job job{rules};
     job.attempt(0, 60, 1, 21);
@@ -226,8 +230,8 @@ TEST_CASE("a restart between attempts, and during the second, changes nothing") 
 
 TEST_CASE("a need over earlier that a reload adds has the attempts that end after it, from then on") {
   PacksByHash packs;
-  const auto more =
-      SmallJob::load(signals, rule("high", "rank", "heat", "max():above(19)") + rule("mild", "rank", "heat", "min():above(12)"));
+  const auto more = SmallJob::load(
+      signals, rule("high", "rank", "heat", "max():above(19)") + rule("mild", "rank", "heat", "min():above(12)"));
   const std::string hash = packs.add(more);
   Job job{rule("other", "node", "load", "max():above(1000)"), &packs};
   job.attempt(0, 60, 1, 5);
@@ -255,7 +259,8 @@ TEST_CASE("a pack without the need forgets what the earlier attempts had for it"
   const std::string plain =
       "rule \"plain\" { per = \"rank\", every = \"5s\", needs = { x = signal \"heat\" { over = \"20s\" } }, "
       "evaluate = function(job) return job.x:last():above(1) end }";
-  const std::string first = packs.add(SmallJob::load(signals, with)), second = packs.add(SmallJob::load(signals, plain));
+  const std::string first = packs.add(SmallJob::load(signals, with)),
+                    second = packs.add(SmallJob::load(signals, plain));
   Job job{with, &packs};
   job.attempt(0, 60, 1, 21);
   job.end(60);
@@ -331,11 +336,13 @@ TEST_CASE("a text of an earlier attempt is the same text where this one had text
 }
 
 TEST_CASE("of events the first is that of the first attempt, and the last that of the last") {
-  Job job{rule("began", "rank", "fault", "first(\"code\"):is(1)", "") + rule("went", "rank", "fault", "last(\"code\"):is(4)", "")};
+  Job job{rule("began", "rank", "fault", "first(\"code\"):is(1)", "") +
+          rule("went", "rank", "fault", "last(\"code\"):is(4)", "")};
   double from = 0;
   for (const double code : {1.0, 3.0}) {
     job.event(from, "start", {{"world_size", 1, {}, false}});
-    for (const double more : {0.0, 1.0}) job.event(from + 1 + more, "fault", {{"code", code + more, {}, false}}, EntryBuilder::rank(0));
+    for (const double more : {0.0, 1.0})
+      job.event(from + 1 + more, "fault", {{"code", code + more, {}, false}}, EntryBuilder::rank(0));
     job.end(from + 10);
     job.log.beats(from + 11, from + 199);
     from += 200;

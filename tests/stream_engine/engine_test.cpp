@@ -29,7 +29,8 @@ const Reported& base() {
 
 std::vector<std::string> only(const std::vector<std::string>& lines, const std::string& job) {
   std::vector<std::string> kept;
-  std::copy_if(lines.begin(), lines.end(), std::back_inserter(kept), [&](const auto& l) { return l.find(job + "/") != std::string::npos; });
+  std::copy_if(lines.begin(), lines.end(), std::back_inserter(kept),
+               [&](const auto& l) { return l.find(job + "/") != std::string::npos; });
   return kept;
 }
 
@@ -69,7 +70,8 @@ TEST_CASE("records of one arrival joined into one message, and members into one 
 }
 
 TEST_CASE("other subjects in the log change nothing for a subject") {
-  const GeneratedLog others = generate({.seed = 11, .jobs = 3, .ranks = 3, .seconds = 240, .first_job = 50, .beats = false});
+  const GeneratedLog others =
+      generate({.seed = 11, .jobs = 3, .ranks = 3, .seconds = 240, .first_job = 50, .beats = false});
   const Reported both = judge(interleave(base_log(), others), pack());
   for (const auto& [subject, digest] : base().digests) {
     CHECK(both.digests.at(subject) == digest);
@@ -94,7 +96,8 @@ TEST_CASE("the loops of the baseline and of AVX2 give the same digests, with eve
 TEST_CASE("subjects divided over shards are judged as in one") {
   std::map<std::string, std::uint64_t> digests;
   for (std::uint32_t shard = 0; shard < 3; ++shard)
-    for (const auto& [subject, digest] : judge(base_log(), pack(), {.shard = shard, .shards = 3}).digests) digests[subject] = digest;
+    for (const auto& [subject, digest] : judge(base_log(), pack(), {.shard = shard, .shards = 3}).digests)
+      digests[subject] = digest;
   CHECK(digests == base().digests);
 }
 
@@ -108,10 +111,11 @@ TEST_CASE("arrivals shuffled within the lateness give the same closed rows") {
     const stream::Time last = shuffled.messages[i + 3].arrival;
     if (shuffled.messages[i].subject.empty() || i < 8) continue;
     for (std::size_t k = 0; k < 4; ++k) shuffled.messages[i + k].arrival = last;
-    std::shuffle(shuffled.messages.begin() + static_cast<std::ptrdiff_t>(i), shuffled.messages.begin() + static_cast<std::ptrdiff_t>(i + 4),
-                 random);
+    std::shuffle(shuffled.messages.begin() + static_cast<std::ptrdiff_t>(i),
+                 shuffled.messages.begin() + static_cast<std::ptrdiff_t>(i + 4), random);
   }
-  std::stable_sort(shuffled.messages.begin(), shuffled.messages.end(), [](const auto& a, const auto& b) { return a.arrival < b.arrival; });
+  std::stable_sort(shuffled.messages.begin(), shuffled.messages.end(),
+                   [](const auto& a, const auto& b) { return a.arrival < b.arrival; });
   CHECK(judge(shuffled, pack()).rows == in_order.rows);
 }
 

@@ -217,7 +217,8 @@ TEST_CASE("a job shows the rules that cannot decide, with the signals that never
   steps(job, 10, 310, 500);
   const auto undecided = figures(job).undecided;
   const auto missing = [&undecided](std::string_view rule) {
-    const auto found = std::find_if(undecided.begin(), undecided.end(), [rule](const auto& one) { return one.rule == rule; });
+    const auto found =
+        std::find_if(undecided.begin(), undecided.end(), [rule](const auto& one) { return one.rule == rule; });
     REQUIRE(found != undecided.end());
     return found->missing;
   };

@@ -15,16 +15,21 @@ const char* signals = R"lua(signals {
   slow = { kind = "gauge", unit = "celsius", owner = "rank", lateness = "60s" },
 })lua";
 
-std::string rule(const std::string& name, const std::string& needs, const std::string& answer, const std::string& outputs = "") {
+std::string rule(const std::string& name, const std::string& needs, const std::string& answer,
+                 const std::string& outputs = "") {
   return "rule \"" + name + "\" { per = \"rank\", every = \"10s\", summary = \"" + name + "\", needs = { " + needs +
-         " },\n  evaluate = function(job) return " + answer + (outputs.empty() ? "" : ", { " + outputs + " }") + " end }\n";
+         " },\n  evaluate = function(job) return " + answer + (outputs.empty() ? "" : ", { " + outputs + " }") +
+         " end }\n";
 }
-const std::string base = rule("base", "fast = signal \"fast\" { over = \"10s\" }", "job.fast:last():above(90)", "at = job.fast:last()");
+const std::string base =
+    rule("base", "fast = signal \"fast\" { over = \"10s\" }", "job.fast:last():above(90)", "at = job.fast:last()");
 
 using Outcomes = std::map<stream::Time, std::vector<stream::Truth>>;  // by tick
 std::map<std::string, Outcomes> observed(LiveJob& job) {
   std::map<std::string, Outcomes> all;
-  job.shard().observe([&](const stream::RuleEvaluation& e) { all[e.rule.name][e.tick] = {e.outcomes.begin(), e.outcomes.end()}; });
+  job.shard().observe([&](const stream::RuleEvaluation& e) {
+    all[e.rule.name][e.tick] = {e.outcomes.begin(), e.outcomes.end()};
+  });
   // Above 90 in the second and fourth of each five minutes; rank 1 a little later.
   job.feed(600, [&](std::uint32_t r) {
     const auto minute = static_cast<int>((job.now - 7.0 * r) / 60) % 5;
@@ -42,7 +47,8 @@ double evidence(const stream::AlertTransition& alert, const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("a finding is the answer at the tick of the rule that asks, although the rule it asks has long run later ticks") {
+TEST_CASE(
+    "a finding is the answer at the tick of the rule that asks, although the rule it asks has long run later ticks") {
   LiveJob job{{{"signals.lua", signals},
                {"rules.lua", base + rule("built", "base = finding \"base\", slow = signal \"slow\" { over = \"10s\" }",
                                          "job.base:now() & job.slow:last():above(0)")}},
@@ -63,7 +69,8 @@ TEST_CASE("a finding is the answer at the tick of the rule that asks, although t
 }
 
 TEST_CASE("a rule runs after the rule that it asks, whatever their names") {
-  LiveJob job{{{"signals.lua", signals}, {"rules.lua", base + rule("asks", "base = finding \"base\"", "job.base:now()")}}, 2};
+  LiveJob job{
+      {{"signals.lua", signals}, {"rules.lua", base + rule("asks", "base = finding \"base\"", "job.base:now()")}}, 2};
   const auto all = observed(job);
   std::size_t yes = 0;
   for (const auto& [tick, outcomes] : all.at("asks")) {
@@ -75,12 +82,15 @@ TEST_CASE("a rule runs after the rule that it asks, whatever their names") {
 
 TEST_CASE("an alert says who it is about, how much, and which causes are known") {
   const std::string text =
-      "rule \"many\" { per = \"job\", every = \"10s\", summary = \"many\", shows = \"{who}: {share:.0%}\", causes = { hot = \"it is hot\", "
+      "rule \"many\" { per = \"job\", every = \"10s\", summary = \"many\", shows = \"{who}: {share:.0%}\", causes = { "
+      "hot = \"it is hot\", "
       "slow = \"it is "
       "slow\", cold = \"it is cold\" },\n"
-      "  needs = { fast = signal \"fast\" { over = \"10s\" }, slow = signal \"slow\" { over = \"10s\" } },\n  evaluate = function(job)\n"
+      "  needs = { fast = signal \"fast\" { over = \"10s\" }, slow = signal \"slow\" { over = \"10s\" } },\n  evaluate "
+      "= function(job)\n"
       "    local high = job.fast:last():above(90)\n"
-      "    return high:any(\"job\"), { who = high, share = high:count(\"job\") / job.fast:last():count(\"job\"), hot = high:any(\"job\"),\n"
+      "    return high:any(\"job\"), { who = high, share = high:count(\"job\") / job.fast:last():count(\"job\"), hot = "
+      "high:any(\"job\"),\n"
       "      slow = job.slow:last():above(0):any(\"job\"), cold = job.fast:last():below(0):any(\"job\") }\n  end }";
   const auto alert = [&](unsigned hot) {
     LiveJob job{{{"signals.lua", signals}, {"rules.lua", text}}, 20};
@@ -120,9 +130,11 @@ TEST_CASE("an alert carries the evidence of a finding only where that is of the 
 
 TEST_CASE("an alert names the signals without which its rule decided, and what it took their absence for") {
   const auto doubts = [](const std::string& answer) {
-    LiveJob job{{{"signals.lua", signals},
-                 {"rules.lua", rule("r", "fast = signal \"fast\" { over = \"10s\" }, slow = signal \"slow\" { over = \"10s\" }", answer)}},
-                1};
+    LiveJob job{
+        {{"signals.lua", signals},
+         {"rules.lua",
+          rule("r", "fast = signal \"fast\" { over = \"10s\" }, slow = signal \"slow\" { over = \"10s\" }", answer)}},
+        1};
     job.feed(120, [](std::uint32_t) { return LiveJob::Values{{"fast", 95.0}}; });
     REQUIRE(job.published.size() == 1);
     return job.published[0].cannot_decide;

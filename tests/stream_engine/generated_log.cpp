@@ -26,7 +26,8 @@ Time at(double s) { return begin + stream::from_seconds(s); }
 
 class Job {
  public:
-  Job(std::string name, const LogOptions& options, std::uint32_t seed) : name_(std::move(name)), options_(options), random_(seed) {
+  Job(std::string name, const LogOptions& options, std::uint32_t seed)
+      : name_(std::move(name)), options_(options), random_(seed) {
     fault_ = random_() % 4;
     culprit_ = static_cast<std::uint32_t>(random_() % options.ranks);
     onset_ = options.seconds * 0.4 + uniform() * options.seconds * 0.2;
@@ -53,7 +54,8 @@ class Job {
 
   void emit(double s, EntryBuilder& b, std::vector<GeneratedLog::Message>& out) {
     b.produced_by(name_ + "-collector", 1, ++sequence_);
-    out.push_back({schemas::encode(b.entry()), at(options_.grain > 0 ? std::ceil(s / options_.grain) * options_.grain : s), name_});
+    out.push_back({schemas::encode(b.entry()),
+                   at(options_.grain > 0 ? std::ceil(s / options_.grain) * options_.grain : s), name_});
     if (uniform() < 0.01) out.push_back(out.back());  // delivered twice
   }
   void start(double s, std::vector<GeneratedLog::Message>& out) {
@@ -62,7 +64,8 @@ class Job {
     const EntryBuilder::Field size[] = {{"world_size", static_cast<double>(options_.ranks), {}, false}};
     b.event(at(s), EntryBuilder::job(), "start", size, "scheduler");
     for (std::uint32_t r = 0; r < options_.ranks; ++r)
-      b.event(at(s), {stream::Level::rank, r, "n" + std::to_string(r / 4), std::to_string(r % 4)}, "member", {}, "scheduler");
+      b.event(at(s), {stream::Level::rank, r, "n" + std::to_string(r / 4), std::to_string(r % 4)}, "member", {},
+              "scheduler");
     emit(s, b, out);
     step_ = 0;
   }
@@ -91,7 +94,8 @@ class Job {
                               {"sm_clock", normal(1700, 5), {}, false},
                               {"throttle_thermal", slow(r, s) ? 0.3 : 0, {}, false}};
       const double late = uniform() < 0.02 ? 7.5 : uniform() * 2;  // some come too late for their row
-      gpu.sample(at(std::max(0.0, s + 0.5 - late)), {stream::Level::gpu, 0, "n" + std::to_string(r / 4), std::to_string(r % 4)}, values);
+      gpu.sample(at(std::max(0.0, s + 0.5 - late)),
+                 {stream::Level::gpu, 0, "n" + std::to_string(r / 4), std::to_string(r % 4)}, values);
     }
     emit(s + 0.6, gpu, out);
     for (int k = 0; k < 3 && !hung(s); ++k) {
@@ -119,7 +123,9 @@ class Job {
       emit(s + 0.97, b, out);
     }
   }
-  bool slow(std::uint32_t rank, double s) const { return options_.faults && fault_ == 1 && rank == culprit_ && s > onset_; }
+  bool slow(std::uint32_t rank, double s) const {
+    return options_.faults && fault_ == 1 && rank == culprit_ && s > onset_;
+  }
   void lines(unsigned s, std::vector<GeneratedLog::Message>& out) {
     if (!hung(s)) {
       EntryBuilder b;
@@ -127,14 +133,15 @@ class Job {
       double loss = 2 + 6 * std::exp(-static_cast<double>(step_) / 100) + normal(0, 0.01);
       if (options_.faults && fault_ == 2 && s > onset_) loss *= 1 + (s - onset_) * 0.1;
       const std::string value = options_.faults && fault_ == 3 && s > onset_ ? "nan" : std::to_string(loss);
-      b.line(at(s + 0.98), EntryBuilder::job(), "iter " + std::to_string(step_) + ": loss " + value + ", time 330.00ms, mfu 10.00%");
+      b.line(at(s + 0.98), EntryBuilder::job(),
+             "iter " + std::to_string(step_) + ": loss " + value + ", time 330.00ms, mfu 10.00%");
       emit(s + 0.98, b, out);
     }
     if (uniform() < 0.05) {  // a traceback that comes in pieces
       const auto rank = static_cast<std::uint32_t>(random_() % options_.ranks);
       int piece = 0;
-      for (const char* text : {"Traceback (most recent call last):", "  File \"train.py\", line 10, in <module>", "    main()",
-                               "ValueError: shapes do not match"}) {
+      for (const char* text : {"Traceback (most recent call last):", "  File \"train.py\", line 10, in <module>",
+                               "    main()", "ValueError: shapes do not match"}) {
         EntryBuilder b;
         b.about(name_);
         b.line(at(s + 0.981 + 0.001 * piece), EntryBuilder::rank(rank), text, true);
@@ -165,14 +172,15 @@ void append(GeneratedLog& log, const EntryBuilder& builder, Time arrival) {
 }
 
 void sort_by_arrival(GeneratedLog& log) {
-  std::stable_sort(log.messages.begin(), log.messages.end(), [](const auto& a, const auto& b) { return a.arrival < b.arrival; });
+  std::stable_sort(log.messages.begin(), log.messages.end(),
+                   [](const auto& a, const auto& b) { return a.arrival < b.arrival; });
 }
 
 }  // namespace
 
 const stream::Entry& decoded(schemas::Decoder& decoder, const GeneratedLog& log, std::size_t i) {
-  auto entry = decoder.decode(log.messages[i].bytes, static_cast<stream::Position>(i), static_cast<stream::Position>(i + 1),
-                              log.messages[i].arrival);
+  auto entry = decoder.decode(log.messages[i].bytes, static_cast<stream::Position>(i),
+                              static_cast<stream::Position>(i + 1), log.messages[i].arrival);
   if (!entry) throw std::runtime_error(entry.error().message);
   return **entry;
 }
@@ -200,8 +208,8 @@ GeneratedLog generate(const LogOptions& options) {
 
 GeneratedLog interleave(const GeneratedLog& first, const GeneratedLog& second) {
   GeneratedLog log;
-  std::merge(first.messages.begin(), first.messages.end(), second.messages.begin(), second.messages.end(), std::back_inserter(log.messages),
-             [](const auto& a, const auto& b) { return a.arrival < b.arrival; });
+  std::merge(first.messages.begin(), first.messages.end(), second.messages.begin(), second.messages.end(),
+             std::back_inserter(log.messages), [](const auto& a, const auto& b) { return a.arrival < b.arrival; });
   return log;
 }
 
@@ -219,9 +227,11 @@ stream::LoadedPack shipped_pack(bool scripted) {
   dsl::Budgets budgets;
   budgets.all_scripted = scripted;
   auto loaded = dsl::load(*files, budgets);
-  if (!loaded.pack) throw std::runtime_error(loaded.problems.empty() ? "no pack" : dsl::describe(loaded.problems.front()));
+  if (!loaded.pack)
+    throw std::runtime_error(loaded.problems.empty() ? "no pack" : dsl::describe(loaded.problems.front()));
   auto compiled = dsl::compile_text(*files);
-  if (!compiled.source) throw std::runtime_error(compiled.problems.empty() ? "no patterns" : compiled.problems.front().message);
+  if (!compiled.source)
+    throw std::runtime_error(compiled.problems.empty() ? "no patterns" : compiled.problems.front().message);
   return {loaded.pack, compiled.source};
 }
 

@@ -29,8 +29,9 @@ struct LogOptions {
   double grain = 0;  // seconds that arrivals are rounded up to; 0: each has its own
 };
 
-// Steps, compute times, GPU signals, process states, losses, XIDs, log lines with tracebacks cut over messages, coverage records, late
-// and absent samples; a rank that stops, a loss that is not finite, a slowed rank, a new attempt, an end.
+// Steps, compute times, GPU signals, process states, losses, XIDs, log lines with tracebacks cut over messages,
+// coverage records, late and absent samples; a rank that stops, a loss that is not finite, a slowed rank, a new
+// attempt, an end.
 GeneratedLog generate(const LogOptions& options);
 // The entry of a message; it lasts until the decoder's next.
 const stream::Entry& decoded(schemas::Decoder& decoder, const GeneratedLog& log, std::size_t i);
@@ -38,8 +39,8 @@ const stream::Entry& decoded(schemas::Decoder& decoder, const GeneratedLog& log,
 GeneratedLog interleave(const GeneratedLog& first, const GeneratedLog& second);
 // The same records, each message cut into as many as it has records.
 GeneratedLog cut(const GeneratedLog& log);
-// The same records, all that one job's producer wrote at one arrival in one message, samples of several members in one block. Starts
-// and ends of attempts stay by themselves.
+// The same records, all that one job's producer wrote at one arrival in one message, samples of several members in one
+// block. Starts and ends of attempts stay by themselves.
 GeneratedLog join(const GeneratedLog& log);
 
 // Everything a run reported, for comparison.
@@ -48,7 +49,8 @@ struct Reported {
   std::vector<std::string> transitions;  // id, number, state, text, in order
 };
 Reported judge(const GeneratedLog& log, const stream::LoadedPack& pack, stream::ShardOptions options = {});
-// By a process of its own up to each of these message counts, where SIGKILL ends it; the next takes over from what is on disk.
+// By a process of its own up to each of these message counts, where SIGKILL ends it; the next takes over from what is
+// on disk.
 Reported judge_with_restarts(const GeneratedLog& log, const stream::LoadedPack& pack, std::vector<std::size_t> kills);
 
 stream::LoadedPack shipped_pack(bool scripted = false);

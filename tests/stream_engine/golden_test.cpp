@@ -1,5 +1,6 @@
-// A journal with the state that an engine left beside it, as the last format wrote them: today's engine goes on from there as if it had
-// judged the journal from its beginning. After a change of the format: remove golden/state and run with TOCSIN_WRITE_GOLDEN=1.
+// A journal with the state that an engine left beside it, as the last format wrote them: today's engine goes on from
+// there as if it had judged the journal from its beginning. After a change of the format: remove golden/state and run
+// with TOCSIN_WRITE_GOLDEN=1.
 #include <doctest/doctest.h>
 
 #include <cstdlib>
@@ -60,7 +61,8 @@ void write_golden() {
   const auto pack = compiled(*dsl::read_pack(golden / "pack"));
   journal::StateStore state{directory.path()};
   runtime::JournalLog entries{*journal::Reader::open(directory.path())};
-  runtime::DiskSink sink{*journal::AlertHistory::open(directory.path()), state, [](const stream::Report&, std::string_view) {}};
+  runtime::DiskSink sink{*journal::AlertHistory::open(directory.path()), state,
+                         [](const stream::Report&, std::string_view) {}};
   packs::PackStore store;
   store.add(pack);
   runtime::ShardRunner runner{pack, {entries, sink, store, &state}, {.save_every = std::chrono::seconds{12}}};
@@ -91,7 +93,8 @@ TEST_CASE("a state that the last format wrote is gone on from as if there had be
   const auto pack = compiled(*dsl::pack_files((*stored)->packs[0].text));
   // The pack that it names is found beside it, whatever the engine begins with.
   const auto other = compiled({{"signals.lua", "signals { any = { kind = \"liveness\", owner = \"rank\" } }"}});
-  const Reported resumed = judged(copy.directory.path(), other, &state), whole = judged(copy.directory.path(), pack, nullptr);
+  const Reported resumed = judged(copy.directory.path(), other, &state),
+                 whole = judged(copy.directory.path(), pack, nullptr);
   for (const auto& line : resumed.transitions) MESSAGE(line);
   CHECK(resumed.transitions.size() > 3);
   REQUIRE(resumed.transitions.size() < whole.transitions.size());
@@ -110,12 +113,15 @@ TEST_CASE("no bytes in a section crash an engine that loads it and goes on") {
   std::mt19937_64 random{test::seed(1)};
   int loaded = 0;
   for (int round = 0; round < 200; ++round) {
-    stream::Bundle bundle{.reports = {}, .sections = stored->sections, .packs = stored->packs, .position = stored->position};
+    stream::Bundle bundle{
+        .reports = {}, .sections = stored->sections, .packs = stored->packs, .position = stored->position};
     for (auto& [name, bytes] : bundle.sections)
       for (auto changes = random() % 4; changes > 0; --changes) {
         const std::size_t at = random() % bytes.size();
         if (random() % 2) bytes[at] = static_cast<std::byte>(random());
-        else std::fill_n(bytes.begin() + static_cast<std::ptrdiff_t>(at), std::min<std::size_t>(4, bytes.size() - at), std::byte{0xFF});
+        else
+          std::fill_n(bytes.begin() + static_cast<std::ptrdiff_t>(at), std::min<std::size_t>(4, bytes.size() - at),
+                      std::byte{0xFF});
       }
     MemoryStore state;
     REQUIRE(state.keep(bundle));

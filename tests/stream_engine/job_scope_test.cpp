@@ -29,7 +29,8 @@ std::string best(const char* scope) {
          "state.best = greatest(state.best, now) return below end }\n";
 }
 std::string hot(const char* scope, const char* per = "rank", const char* signal = "heat") {
-  return std::string{"rule \"hot\" { scope = \""} + scope + "\", per = \"" + per + "\", every = \"5s\", needs = { x = signal \"" + signal +
+  return std::string{"rule \"hot\" { scope = \""} + scope + "\", per = \"" + per +
+         "\", every = \"5s\", needs = { x = signal \"" + signal +
          "\" { over = \"20s\" } }, shows = \"hot\", evaluate = function(job) return job.x:max():above(50) end }\n";
 }
 
@@ -222,8 +223,9 @@ TEST_CASE("attempts side by side share the limit of alerts of their job") {
   CHECK(open() == 1'000);
   for (double s = 120; s < 240; s += 5) all_hot(s);
   CHECK(open() == 1'000);
-  const auto resolved = std::count_if(log.collector.transitions.begin(), log.collector.transitions.end(),
-                                      [](const auto& t) { return t.rule == "hot" && t.reason == ResolveReason::attempt_ended; });
+  const auto resolved =
+      std::count_if(log.collector.transitions.begin(), log.collector.transitions.end(),
+                    [](const auto& t) { return t.rule == "hot" && t.reason == ResolveReason::attempt_ended; });
   CHECK(resolved == 1'000);
 }
 
@@ -231,7 +233,8 @@ TEST_CASE("an alert of a job that ends with its log ends at the same time after 
   // It takes more than an hour to end for want of data.
   const std::string rule =
       "rule \"hot\" { scope = \"job\", per = \"rank\", every = \"30m\", shows = \"hot\", "
-      "needs = { x = signal \"heat\" { over = \"20s\" } }, evaluate = function(job) return job.x:max():above(50) end }\n";
+      "needs = { x = signal \"heat\" { over = \"20s\" } }, evaluate = function(job) return job.x:max():above(50) end "
+      "}\n";
   const auto pack = SmallJob::load(signals, rule);
   PacksByHash packs;
   const std::string same = packs.add(SmallJob::load(signals, "-- another text\n" + rule));
@@ -243,9 +246,7 @@ TEST_CASE("an alert of a job that ends with its log ends at the same time after 
     end.event(SmallJob::at(100), EntryBuilder::job(), "end", {});
     log->consume(end, 4'000);
     log->beats(4'001, 4'200);
-    if (reload) {
-      log->reload(same, 4'201, 4'200);
-    }
+    if (reload) { log->reload(same, 4'201, 4'200); }
     log->beats(4'201, 4'205);
     if (restart) {
       const auto sections = log->shard.take_sections(true);
@@ -267,7 +268,9 @@ TEST_CASE("an alert of a job that ends with its log ends at the same time after 
   CHECK(judge(true, true) == whole);
 }
 
-TEST_CASE("what a job's rule has learned goes not back to what the attempt before had, while that is there and when it goes") {
+TEST_CASE(
+    "what a job's rule has learned goes not back to what the attempt before had, while that is there and when it "
+    "goes") {
   SmallJob log{SmallJob::load(signals, best("job"))};
   event(log, 0, "start");
   values(log, 1, 60, 30);

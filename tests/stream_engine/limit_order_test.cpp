@@ -5,7 +5,8 @@
 
 using namespace tocsin::tests;
 
-TEST_CASE("over the limit the lowest members of one tick are named and one summary gives the count; a limit never resolves") {
+TEST_CASE(
+    "over the limit the lowest members of one tick are named and one summary gives the count; a limit never resolves") {
   Bench bench;
   bench.rule("slow", Level::rank);
   bench.pack.alert_limit = 100;
@@ -33,8 +34,8 @@ TEST_CASE("alerts of one severity take no room from those of another") {
   bench.pack.alert_limit = 2;
   bench.begin(4);
   bench.at(10, {{Y, Y, Y, N}, {N, N, Y, Y}});
-  CHECK(bench.story() == Story{"10 a_warning firing rank 0", "10 a_warning firing rank 1", "10 b_critical firing rank 2",
-                               "10 b_critical firing rank 3", "10 alert_limit firing"});
+  CHECK(bench.story() == Story{"10 a_warning firing rank 0", "10 a_warning firing rank 1",
+                               "10 b_critical firing rank 2", "10 b_critical firing rank 3", "10 alert_limit firing"});
   CHECK(bench.published.back().shows ==
         "1 more members than the limit of 2 alerts of each severity allows; those that came first are named");
 }
@@ -98,8 +99,8 @@ TEST_CASE("a member that is withheld explains its children as one that fires doe
   bench.at(10, {{Y, Y}, {N, Y}});
   CHECK(bench.story() == Story{"10 parent firing rank 0", "10 alert_limit firing"});
   bench.at(20, {{Y, N}, {N, Y}});
-  CHECK(bench.story() ==
-        Story{"10 parent firing rank 0", "10 alert_limit firing", "20 child firing rank 1", "20 alert_limit resolved cleared"});
+  CHECK(bench.story() == Story{"10 parent firing rank 0", "10 alert_limit firing", "20 child firing rank 1",
+                               "20 alert_limit resolved cleared"});
 }
 
 TEST_CASE("who is withheld is explained when its parent fires, and leaves its place to others") {
@@ -112,5 +113,6 @@ TEST_CASE("who is withheld is explained when its parent fires, and leaves its pl
   bench.at(20, {{N, Y, N}, {}});
   bench.at(30, {{N, Y, N}, {N, Y, Y}});
   CHECK(bench.story() == Story{"10 child firing rank 0", "10 alert_limit firing", "20 parent firing rank 1",
-                               "30 child resolved cleared rank 0", "30 child firing rank 2", "30 alert_limit resolved cleared"});
+                               "30 child resolved cleared rank 0", "30 child firing rank 2",
+                               "30 alert_limit resolved cleared"});
 }

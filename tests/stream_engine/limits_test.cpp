@@ -85,7 +85,9 @@ TEST_CASE("a text beyond the limit is unknown, not another text, and is counted"
   say(1, "ready");
   std::vector<std::string> texts;
   for (int i = 0; i < 66'000; ++i) texts.push_back("text " + std::to_string(i));
-  const auto why = [&](int i) { return std::vector<EntryBuilder::Field>{{"why", 0, texts[static_cast<std::size_t>(i)], true}}; };
+  const auto why = [&](int i) {
+    return std::vector<EntryBuilder::Field>{{"why", 0, texts[static_cast<std::size_t>(i)], true}};
+  };
   feed_events(job, 0, 66'000, 2, 30, why);
   CHECK(job.shard.counters().text_limit == 66'001 - 65'536);
   job.beats(31, 41);

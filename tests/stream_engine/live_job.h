@@ -14,7 +14,8 @@
 
 namespace tocsin::tests {
 
-// One job that is judged live, second by second: samples of its ranks, a beat, and reloads. Times are seconds after its start.
+// One job that is judged live, second by second: samples of its ranks, a beat, and reloads. Times are seconds after its
+// start.
 class LiveJob final : stream::PackSource, stream::AlertSink {
  public:
   using Values = std::vector<std::pair<std::string, double>>;  // signal and value
@@ -62,7 +63,9 @@ class LiveJob final : stream::PackSource, stream::AlertSink {
     consume(seal);
   }
 
-  static stream::Time at(double seconds) { return stream::at_nanoseconds(1'790'000'000'000'000'000) + stream::from_seconds(seconds); }
+  static stream::Time at(double seconds) {
+    return stream::at_nanoseconds(1'790'000'000'000'000'000) + stream::from_seconds(seconds);
+  }
   // "slow firing rank 3", in order.
   [[nodiscard]] std::vector<std::string> story() const {
     std::vector<std::string> lines;

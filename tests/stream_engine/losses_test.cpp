@@ -54,7 +54,8 @@ TEST_CASE("of the losses of one step one is counted") {
 }
 
 TEST_CASE("a number that an event carries as a text is the number, and any other text of it is unknown") {
-  for (const auto& [text, expected] : {std::pair{"79", Truth::yes}, std::pair{"13", Truth::no}, std::pair{"seventy-nine", Truth::no}}) {
+  for (const auto& [text, expected] :
+       {std::pair{"79", Truth::yes}, std::pair{"13", Truth::no}, std::pair{"seventy-nine", Truth::no}}) {
     CAPTURE(text);
     SmallJob job{losses_pack()};
     EntryBuilder b;

@@ -35,9 +35,10 @@ const stream::LoadedPack& order_pack() {
   return pack;
 }
 
-// Records of two producers, one of which begins again, at whole seconds, so that many are of one time and member. Each entry arrives
-// between one and four seconds later: within the lateness, in an order that `delays` decides.
-std::vector<std::pair<double, stream::Entry>> scattered(std::vector<EntryBuilder>& built, std::uint64_t seed, std::uint64_t delays) {
+// Records of two producers, one of which begins again, at whole seconds, so that many are of one time and member. Each
+// entry arrives between one and four seconds later: within the lateness, in an order that `delays` decides.
+std::vector<std::pair<double, stream::Entry>> scattered(std::vector<EntryBuilder>& built, std::uint64_t seed,
+                                                        std::uint64_t delays) {
   std::mt19937_64 random{seed}, delay{delays};
   std::map<std::string, std::uint64_t> sequences;
   std::vector<std::pair<double, stream::Entry>> entries;
@@ -48,7 +49,8 @@ std::vector<std::pair<double, stream::Entry>> scattered(std::vector<EntryBuilder
     for (std::uint64_t many = 1 + random() % 4; many > 0; --many) {
       EntryBuilder& b = built.emplace_back();
       b.about("job");
-      const bool first = random() % 2 == 0 && (s < 55 || s >= 60);  // nothing of an epoch is read after the next has begun
+      const bool first =
+          random() % 2 == 0 && (s < 55 || s >= 60);  // nothing of an epoch is read after the next has begun
       const std::uint32_t epoch = first && s >= 60 ? 2 : 1;
       const std::string producer = first ? "a" : "b";
       b.produced_by(producer, epoch, ++sequences[producer + std::to_string(epoch)]);
@@ -110,7 +112,8 @@ TEST_CASE("in which order entries were read within their lateness changes nothin
   }
 }
 
-TEST_CASE("points of one time and member stand in the order of their producer's sequence, and within a message in its own") {
+TEST_CASE(
+    "points of one time and member stand in the order of their producer's sequence, and within a message in its own") {
   const auto last_above_first = [](std::initializer_list<std::pair<std::uint64_t, std::vector<double>>> entries) {
     SmallJob job{order_pack()};
     for (const auto& [sequence, values] : entries) {

@@ -1,5 +1,5 @@
-// Random rules that yield to each other, in all modes and severities, over random outcomes, silences and reloads, with room for a few
-// alerts: what they publish is held against a plain model of each member.
+// Random rules that yield to each other, in all modes and severities, over random outcomes, silences and reloads, with
+// room for a few alerts: what they publish is held against a plain model of each member.
 #include <algorithm>
 #include <random>
 #include <set>
@@ -34,11 +34,12 @@ struct RuleSpec {
   [[nodiscard]] std::string text() const {
     std::string yields;
     for (const std::string& parent : parents) yields += "\"" + parent + "\", ";
-    return "rule \"" + name + "\" { per = \"" + (of_job ? "job" : "rank") + "\", every = \"" + every + "\", fire = \"" + fire +
-           "\", clear = \"" + clear + "\", severity = \"" + std::string{stream::name(severity)} + "\", mode = \"" +
-           std::string{stream::name(mode)} + "\", summary = \"" + name + "\", yields_to = { " + yields + "},\n  needs = { x = signal \"" +
-           signal + "\" { over = \"2s\" } }, evaluate = function(job) return job.x:last():above(0.5)" + (of_job ? ":any(\"job\")" : "") +
-           " end }\n";
+    return "rule \"" + name + "\" { per = \"" + (of_job ? "job" : "rank") + "\", every = \"" + every + "\", fire = \"" +
+           fire + "\", clear = \"" + clear + "\", severity = \"" + std::string{stream::name(severity)} +
+           "\", mode = \"" + std::string{stream::name(mode)} + "\", summary = \"" + name + "\", yields_to = { " +
+           yields + "},\n  needs = { x = signal \"" + signal +
+           "\" { over = \"2s\" } }, evaluate = function(job) return job.x:last():above(0.5)" +
+           (of_job ? ":any(\"job\")" : "") + " end }\n";
   }
 };
 using Specs = std::map<std::string, RuleSpec>;
@@ -103,7 +104,8 @@ struct Run {
     return spec;
   }
   void vary(RuleSpec& spec) {
-    spec.severity = one_of<Severity>({Severity::warning, Severity::warning, Severity::critical, Severity::info, Severity::none});
+    spec.severity =
+        one_of<Severity>({Severity::warning, Severity::warning, Severity::critical, Severity::info, Severity::none});
     spec.mode = one_of<Mode>({Mode::live, Mode::live, Mode::live, Mode::canary, Mode::shadow});
   }
   Specs random_specs() {
@@ -221,7 +223,8 @@ struct Run {
     note_full();
   }
 
-  // After each second: nobody is left open beside a parent, or silent without a cause, for longer than it takes to evaluate it.
+  // After each second: nobody is left open beside a parent, or silent without a cause, for longer than it takes to
+  // evaluate it.
   void check() {
     note_full();
     for (const auto& [key, id] : open) {
@@ -236,9 +239,10 @@ struct Run {
       const auto last_full = full.find({rule.mode, rule.severity});
       const bool as_it_should =
           open.contains(key) == on(key) ||
-          (!open.contains(key) && (rule.severity == Severity::none || member.ticks.empty() || member.ticks.back().outcome == false ||
-                                   (last_full != full.end() && last_full->second > job.now - slack) ||
-                                   any_parent(key, [&](const Key& parent) { return pending_or_on(parent); })));
+          (!open.contains(key) &&
+           (rule.severity == Severity::none || member.ticks.empty() || member.ticks.back().outcome == false ||
+            (last_full != full.end() && last_full->second > job.now - slack) ||
+            any_parent(key, [&](const Key& parent) { return pending_or_on(parent); })));
       const double since = as_it_should ? job.now : odd.try_emplace(key, job.now).first->second;
       if (as_it_should) odd.erase(key);
       CAPTURE(key.first);
@@ -281,7 +285,8 @@ struct Run {
     std::map<std::pair<std::uint32_t, int>, Source> sources;
     double silent_until = 0, next_reload = 200 + static_cast<double>(below(300));
     while (job.now < seconds) {
-      if (job.now >= silent_until && below(500) == 0) silent_until = job.now + 30 + static_cast<double>(below(below(2) ? 60 : 1200));
+      if (job.now >= silent_until && below(500) == 0)
+        silent_until = job.now + 30 + static_cast<double>(below(below(2) ? 60 : 1200));
       if (job.now >= next_reload) reload(), next_reload = job.now + 150 + static_cast<double>(below(500));
       job.feed(1, [&](std::uint32_t rank) {
         LiveJob::Values values;
@@ -306,7 +311,9 @@ struct Run {
 
 }  // namespace
 
-TEST_CASE("alerts of random rules alternate, keep to their room, yield to live parents, and neither linger nor come without a cause") {
+TEST_CASE(
+    "alerts of random rules alternate, keep to their room, yield to live parents, and neither linger nor come without "
+    "a cause") {
   std::size_t firing = 0, explained = 0, no_data = 0, withheld = 0;
   const auto seeds = tocsin::test::seeds(tocsin::test::tries(100));
   for (const std::uint32_t seed : seeds) {
@@ -315,7 +322,8 @@ TEST_CASE("alerts of random rules alternate, keep to their room, yield to live p
     run.play(4000);
     firing += run.firing, explained += run.explained, no_data += run.no_data, withheld += run.withheld;
   }
-  MESSAGE(firing << " firing, " << explained << " explained, " << no_data << " without data, " << withheld << " times over the limit");
+  MESSAGE(firing << " firing, " << explained << " explained, " << no_data << " without data, " << withheld
+                 << " times over the limit");
   CHECK(firing > 0);
   if (seeds.size() > 1) CHECK(std::min({explained, no_data, withheld}) > seeds.size());
 }

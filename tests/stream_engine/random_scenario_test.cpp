@@ -1,4 +1,5 @@
-// Random logs of several jobs: restarts, slices and neighbours change nothing. TOCSIN_SEED repeats one; TOCSIN_LOGS asks for more.
+// Random logs of several jobs: restarts, slices and neighbours change nothing. TOCSIN_SEED repeats one; TOCSIN_LOGS
+// asks for more.
 #include <doctest/doctest.h>
 
 #include <cstdlib>

@@ -13,18 +13,20 @@ namespace {
 
 // A pack whose one rule has this name.
 stream::LoadedPack named_pack(const std::string& name) {
-  return SmallJob::load(R"lua(signals { heat = { kind = "gauge", unit = "none", owner = "rank" } })lua",
-                        "rule \"" + name + R"lua(" { per = "rank", every = "1s", needs = { heat = signal "heat" { over = "20s" } },
+  return SmallJob::load(
+      R"lua(signals { heat = { kind = "gauge", unit = "none", owner = "rank" } })lua",
+      "rule \"" + name + R"lua(" { per = "rank", every = "1s", needs = { heat = signal "heat" { over = "20s" } },
                             evaluate = function(job) return job.heat:last():above(50) end })lua");
 }
 
 // A pack whose one rule, `counted`, holds where so many lines with `text` were found in a minute.
 stream::LoadedPack counts_lines(const std::string& text, const std::string& continues, int times) {
-  return SmallJob::load(R"lua(signals { boom = { kind = "event", unit = "none", owner = "rank", source = "log" } })lua",
-                        R"lua(rule "counted" { per = "rank", every = "10s", needs = { x = signal "boom" { over = "1m" } },
+  return SmallJob::load(
+      R"lua(signals { boom = { kind = "event", unit = "none", owner = "rank", source = "log" } })lua",
+      R"lua(rule "counted" { per = "rank", every = "10s", needs = { x = signal "boom" { over = "1m" } },
                               evaluate = function(job) return job.x:count():is()lua" +
-                            std::to_string(times) + ") end }",
-                        "pattern \"p\" { line = [[" + text + "]], " + continues + "event = \"boom\" }");
+          std::to_string(times) + ") end }",
+      "pattern \"p\" { line = [[" + text + "]], " + continues + "event = \"boom\" }");
 }
 
 struct Reloads {
@@ -53,7 +55,8 @@ struct Reloads {
   void reload(const stream::LoadedPack& pack, double from, double s) { log.reload(pack.pack->hash, from, s); }
   [[nodiscard]] std::string story() const {
     std::string text;
-    for (const auto& [rule, from] : spans) text += std::string{rule} + " " + std::to_string(static_cast<int>(from)) + " ";
+    for (const auto& [rule, from] : spans)
+      text += std::string{rule} + " " + std::to_string(static_cast<int>(from)) + " ";
     return text;
   }
 };
@@ -129,7 +132,8 @@ TEST_CASE("a re-keyed job changes packs by its own clock") {
     const EntryBuilder::Value value[] = {{"heat", 1, {}, false}};
     b.sample(SmallJob::at(s), EntryBuilder::rank(0), value);
     stream::Entry entry = b.entry();
-    entry.origin_source = "node/0", entry.origin_offset = static_cast<std::uint64_t>(s), entry.arrival = SmallJob::at(s);
+    entry.origin_source = "node/0", entry.origin_offset = static_cast<std::uint64_t>(s),
+    entry.arrival = SmallJob::at(s);
     r.log.consume(entry, s);
   };
   for (double s = 1; s < 50; ++s) {
@@ -238,7 +242,8 @@ TEST_CASE("a reload that changes how late a rule runs leaves out none of its tic
     return SmallJob::load(
         R"lua(signals { heat = { kind = "gauge", unit = "none", owner = "rank" },
                                           slow = { kind = "gauge", unit = "none", owner = "rank", lateness = "20s" } })lua",
-        "rule \"a\" { per = \"rank\", every = \"1s\", " + std::string{yields} + R"lua( needs = { x = signal "heat" { over = "10s" } },
+        "rule \"a\" { per = \"rank\", every = \"1s\", " + std::string{yields} +
+            R"lua( needs = { x = signal "heat" { over = "10s" } },
                             evaluate = function(job) return job.x:max():above(50) end }
                           rule "b" { per = "rank", every = "1s", needs = { x = signal "slow" { over = "10s" } },
                             evaluate = function(job) return job.x:max():above(50) end })lua");

@@ -1,4 +1,5 @@
-// A log judged by one process after the other, each of which is killed. What they leave on disk is all that the next one has.
+// A log judged by one process after the other, each of which is killed. What they leave on disk is all that the next
+// one has.
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -91,7 +92,8 @@ Reported judge_with_restarts(const GeneratedLog& log, const stream::LoadedPack& 
     }
     int status = 0;
     if (::waitpid(child, &status, 0) != child || !WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL)
-      throw std::runtime_error("the process that was to be killed at message " + std::to_string(kill) + " ended by itself");
+      throw std::runtime_error("the process that was to be killed at message " + std::to_string(kill) +
+                               " ended by itself");
   }
   return judge_up_to(log.messages.size(), log, pack, disk);
 }

@@ -28,8 +28,8 @@ const stream::LoadedPack& heat_pack() {
   return pack;
 }
 
-void sample(SmallJob& log, double s, const char* signal, double value, std::string node = {}, double late = 0, std::uint64_t sequence = 0,
-            const char* attempt = "") {
+void sample(SmallJob& log, double s, const char* signal, double value, std::string node = {}, double late = 0,
+            std::uint64_t sequence = 0, const char* attempt = "") {
   EntryBuilder b;
   b.about("job", attempt);
   if (sequence != 0) b.produced_by("agent", 1, sequence);
@@ -54,7 +54,8 @@ void check_restored(const SmallJob& whole, const stream::Shard::Sections& sectio
   CHECK(again.shard.row_digests() == whole.shard.row_digests());
   REQUIRE(again.collector.reported.size() <= whole.collector.reported.size());
   for (std::size_t i = 0; i < again.collector.reported.size(); ++i)
-    CHECK(again.collector.reported[i] == whole.collector.reported[whole.collector.reported.size() - again.collector.reported.size() + i]);
+    CHECK(again.collector.reported[i] ==
+          whole.collector.reported[whole.collector.reported.size() - again.collector.reported.size() + i]);
 }
 
 }  // namespace
@@ -136,7 +137,8 @@ TEST_CASE("values of a node that a rank reported before it moved stay with that 
 }
 
 TEST_CASE("a counter's rate after a restart reaches back to a predecessor of two minutes before") {
-  const auto pack = SmallJob::load(R"lua(signals { moved = { kind = "counter", unit = "bytes", owner = "rank" } })lua", R"lua(
+  const auto pack =
+      SmallJob::load(R"lua(signals { moved = { kind = "counter", unit = "bytes", owner = "rank" } })lua", R"lua(
       rule "moving" { per = "rank", every = "5s", needs = { moved = signal "moved" { over = "60s" } },
         evaluate = function(job) return job.moved:max():above(10) end })lua");
   SmallJob log{pack};
@@ -179,7 +181,8 @@ TEST_CASE("an entry behind one that was refused is no part of what was refused")
     made.position = stream::Position{position}, made.next = stream::Position{position + 10};
     return made;
   };
-  refused.accepted(), refused.refused(entry(20)), refused.refused(entry(30)), refused.accepted(), refused.refused(entry(60));
+  refused.accepted(), refused.refused(entry(20)), refused.refused(entry(30)), refused.accepted(),
+      refused.refused(entry(60));
   for (const std::uint64_t position : {10, 40, 50, 70}) CHECK_FALSE(refused.holds(stream::Position{position}));
   for (const std::uint64_t position : {20, 30, 60}) CHECK(refused.holds(stream::Position{position}));
 }
@@ -226,7 +229,8 @@ TEST_CASE("an unnamed record of an attempt that is over does not go to another o
 
 TEST_CASE("a state under a pack that cannot be had says which, and never begins anew") {
   PacksByHash packs;
-  const auto other = SmallJob::load(R"lua(signals { heat = { kind = "gauge", unit = "none", owner = "rank" } })lua", R"lua(
+  const auto other =
+      SmallJob::load(R"lua(signals { heat = { kind = "gauge", unit = "none", owner = "rank" } })lua", R"lua(
       rule "other" { per = "rank", every = "1s", needs = { heat = signal "heat" { over = "20s" } },
         evaluate = function(job) return job.heat:last():above(50) end })lua");
   const std::string hash = packs.add(other);
@@ -278,7 +282,8 @@ TEST_CASE("a job whose source is behind has its rows again after each of several
       const EntryBuilder::Value values[] = {{"heat", s % 30 < 2 ? 90. : 10., {}, false}};
       b.sample(SmallJob::at(s - 100), EntryBuilder::rank(0), values);
       stream::Entry entry = b.entry();
-      entry.origin_source = "node/0", entry.origin_offset = static_cast<std::uint64_t>(s), entry.arrival = SmallJob::at(s - 100);
+      entry.origin_source = "node/0", entry.origin_offset = static_cast<std::uint64_t>(s),
+      entry.arrival = SmallJob::at(s - 100);
       log.consume(entry, s);
     }
   };
@@ -298,7 +303,8 @@ TEST_CASE("a job whose source is behind has its rows again after each of several
 }
 
 TEST_CASE("a pack that a shard began with, and that its log never named, is not asked for by a restart") {
-  const auto configured = SmallJob::load(R"lua(signals { heat = { kind = "gauge", unit = "none", owner = "rank" } })lua", R"lua(
+  const auto configured =
+      SmallJob::load(R"lua(signals { heat = { kind = "gauge", unit = "none", owner = "rank" } })lua", R"lua(
       rule "configured" { per = "rank", every = "1s", needs = { heat = signal "heat" { over = "20s" } },
         evaluate = function(job) return job.heat:last():above(50) end })lua");
   PacksByHash packs;

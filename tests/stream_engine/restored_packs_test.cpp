@@ -17,7 +17,8 @@ constexpr const char* nobody_has = "0123456789abcdef";
 // A pack whose one rule has this name and limit.
 stream::LoadedPack pack_of(const std::string& name, int limit) {
   return SmallJob::load(R"lua(signals { heat = { kind = "gauge", unit = "none", owner = "rank" } })lua",
-                        "rule \"" + name + R"lua(" { per = "rank", every = "1s", needs = { heat = signal "heat" { over = "20s" } },
+                        "rule \"" + name +
+                            R"lua(" { per = "rank", every = "1s", needs = { heat = signal "heat" { over = "20s" } },
                             evaluate = function(job) return job.heat:last():above()lua" +
                             std::to_string(limit) + ") end }");
 }
@@ -104,12 +105,15 @@ TEST_CASE("a job that was forgotten is not there again after a restart") {
   CHECK(again.shard.digests() == log.shard.digests());
 }
 
-TEST_CASE("a signal that a reload begins to retain has the same rows after a restart, where a job's clock is behind its records") {
+TEST_CASE(
+    "a signal that a reload begins to retain has the same rows after a restart, where a job's clock is behind its "
+    "records") {
   const char* signals =
       R"lua(signals { heat = { kind = "gauge", unit = "none", owner = "rank" }, load = { kind = "gauge", unit = "none", owner = "rank" } })lua";
   const auto rule = [&](const char* signal) {
-    return SmallJob::load(signals, std::string{"rule \"r\" { per = \"rank\", every = \"1s\", needs = { x = signal \""} + signal +
-                                       "\" { over = \"60s\" } }, evaluate = function(job) return job.x:max():above(50) end }");
+    return SmallJob::load(signals,
+                          std::string{"rule \"r\" { per = \"rank\", every = \"1s\", needs = { x = signal \""} + signal +
+                              "\" { over = \"60s\" } }, evaluate = function(job) return job.x:max():above(50) end }");
   };
   PacksByHash packs;
   const auto first = rule("load");
@@ -122,7 +126,8 @@ TEST_CASE("a signal that a reload begins to retain has the same rows after a res
     const EntryBuilder::Value values[] = {{"heat", s, {}, false}, {"load", s, {}, false}};
     b.sample(SmallJob::at(s), EntryBuilder::rank(0), values);
     stream::Entry entry = b.entry();
-    entry.origin_source = "node/0", entry.origin_offset = static_cast<std::uint64_t>(s), entry.arrival = SmallJob::at(s);
+    entry.origin_source = "node/0", entry.origin_offset = static_cast<std::uint64_t>(s),
+    entry.arrival = SmallJob::at(s);
     log.consume(entry, s);
     mark.watermark("node/0", SmallJob::at(s - 10));
     log.consume(mark.entry(), s);
@@ -143,7 +148,8 @@ TEST_CASE("a signal that a reload begins to retain has the same rows after a res
 TEST_CASE("after a restart what was read before a reload has the names and units of the rules of that time") {
   const auto pack = [](const char* aliases) {
     return SmallJob::load(
-        "signals { heat = { kind = \"gauge\", unit = \"none\", owner = \"rank\", aliases = { " + std::string{aliases} + " } } }",
+        "signals { heat = { kind = \"gauge\", unit = \"none\", owner = \"rank\", aliases = { " + std::string{aliases} +
+            " } } }",
         R"lua(rule "hot" { per = "rank", every = "1s", needs = { heat = signal "heat" { over = "30s" } },
                             evaluate = function(job) return job.heat:max():above(50) end })lua",
         R"lua(parser "warmth" { line = [[^warmth (?P<x>NUM)]], samples = { warmth = "x" } })lua");

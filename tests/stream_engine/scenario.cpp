@@ -23,7 +23,8 @@ std::string rules(double limit, const char* mode) {
   const std::string number = std::to_string(limit);
   return R"lua(
     rule "hot" { family = "B3", per = "rank", every = "5s", fire = "2 of 3", mode = ")lua" +
-         std::string{mode} + R"lua(", needs = { heat = signal "heat" { over = "30s" } }, shows = "rank {rank} on {node} is hot",
+         std::string{mode} +
+         R"lua(", needs = { heat = signal "heat" { over = "30s" } }, shows = "rank {rank} on {node} is hot",
       evaluate = function(job) return job.heat:mean():above()lua" +
          number + R"lua() end }
     rule "usual" { per = "rank", every = "10s", needs = { heat = signal "heat" { over = "30s" },
@@ -108,10 +109,12 @@ void Scenario::cluster(double s) {
   for (int number = 0; number < 4; ++number) {
     if (random_() % 6 == 0) continue;
     EntryBuilder b;
-    b.about(stream::cluster_subject, random_() % 4 == 0 ? "" : "job-" + std::to_string((static_cast<int>(s) / 60 + number) % 3));
+    b.about(stream::cluster_subject,
+            random_() % 4 == 0 ? "" : "job-" + std::to_string((static_cast<int>(s) / 60 + number) % 3));
     const std::string node = "n" + std::to_string(number);
     const bool full = static_cast<int>(s) % 200 > 100 && number < 3;
-    const EntryBuilder::Value values[] = {{"load", (full ? 90 : 40) + static_cast<double>(random_() % 1000) * 0.001, {}, false}};
+    const EntryBuilder::Value values[] = {
+        {"load", (full ? 90 : 40) + static_cast<double>(random_() % 1000) * 0.001, {}, false}};
     b.sample(SmallJob::at(s - 0.05), {stream::Level::node, 0, node, {}}, values);
     const EntryBuilder::Member gpu{stream::Level::gpu, 0, node, std::to_string(random_() % 2)};
     if (random_() % 25 == 0) {
@@ -191,8 +194,8 @@ Scenario::Result Scenario::judge(const std::set<std::string>& subjects, std::siz
   for (std::size_t i = 0; i < messages_.size(); ++i) {
     const Message& message = messages_[i];
     if (!subjects.empty() && !message.subject.empty() && !subjects.contains(message.subject)) continue;
-    const auto entry =
-        job.decoder.decode(message.bytes, static_cast<stream::Position>(i + 1), static_cast<stream::Position>(i + 2), message.appended);
+    const auto entry = job.decoder.decode(message.bytes, static_cast<stream::Position>(i + 1),
+                                          static_cast<stream::Position>(i + 2), message.appended);
     while (!job.shard.consume(**entry, most_ticks)) {}
     if (most_ticks != stream::Shard::all_ticks) (void)job.shard.figures("", 100);  // whoever looks changes nothing
   }
@@ -222,8 +225,8 @@ Scenario::Result Scenario::judge_with_restarts(const std::vector<std::size_t>& s
     }
     for (; i < end; ++i) {
       const Message& message = messages_[i];
-      const auto entry =
-          decoder.decode(message.bytes, static_cast<stream::Position>(i + 1), static_cast<stream::Position>(i + 2), message.appended);
+      const auto entry = decoder.decode(message.bytes, static_cast<stream::Position>(i + 1),
+                                        static_cast<stream::Position>(i + 2), message.appended);
       while (!shard.consume(**entry, 1 + random() % 40)) {}
       if (!shard.sections_due()) continue;
       auto sections = shard.take_sections(false, random() % 3 == 0 ? 1 : 1u << 20);

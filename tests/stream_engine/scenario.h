@@ -11,9 +11,10 @@
 
 namespace tocsin::tests {
 
-// A random log of three jobs and the cluster. Of the jobs one is written directly, one re-keyed from two sources that are read at their own speed, one of both kinds.
-// With member events, late and repeated samples, strays, attempts that start and end or are never ended, reloads that come, go and come
-// back, gaps, units and modes. The same seed gives the same log.
+// A random log of three jobs and the cluster. Of the jobs one is written directly, one re-keyed from two sources that
+// are read at their own speed, one of both kinds. With member events, late and repeated samples, strays, attempts that
+// start and end or are never ended, reloads that come, go and come back, gaps, units and modes. The same seed gives the
+// same log.
 class Scenario {
  public:
   struct Message {
@@ -32,7 +33,8 @@ class Scenario {
     std::map<std::string, std::vector<std::string>> reported;  // by subject
   };
   // All of it, or what is about these subjects and the control records.
-  [[nodiscard]] Result judge(const std::set<std::string>& subjects = {}, std::size_t most_ticks = stream::Shard::all_ticks);
+  [[nodiscard]] Result judge(const std::set<std::string>& subjects = {},
+                             std::size_t most_ticks = stream::Shard::all_ticks);
   // Stopped after each of these messages, with whatever sections were kept until then.
   [[nodiscard]] Result judge_with_restarts(const std::vector<std::size_t>& stops);
 

@@ -19,7 +19,8 @@ Pack settling(std::initializer_list<Duration> settles) {
   Pack pack;
   for (const Duration settle : settles) {
     Rule rule;
-    rule.name = "settles " + std::to_string(settle.count()), rule.settle = settle, rule.every = {{Trigger::Kind::period, 1s, {}}};
+    rule.name = "settles " + std::to_string(settle.count()), rule.settle = settle,
+    rule.every = {{Trigger::Kind::period, 1s, {}}};
     pack.rules.push_back(std::move(rule));
   }
   return pack;
@@ -92,7 +93,8 @@ TEST_CASE("a rule that a reload brings too late, its from being past, judges wha
   Time first = never;
   while (scheduler.next() < tick(40)) {
     const auto due = scheduler.take();
-    if (std::find(due.rules.begin(), due.rules.end(), RuleIndex{1}) != due.rules.end()) first = std::min(first, due.tick);
+    if (std::find(due.rules.begin(), due.rules.end(), RuleIndex{1}) != due.rules.end())
+      first = std::min(first, due.tick);
   }
   CHECK(first == tick(12));
 }
@@ -118,7 +120,8 @@ TEST_CASE("a rule that is removed and comes back with another lateness or interv
           while (scheduler.next() < until) {
             const auto due = scheduler.take();
             for (const RuleIndex index : due.rules)
-              if (pack.rules[static_cast<std::size_t>(index)].name == "rule" && !due.at_end) judged.emplace_back(due.tick, due.run_at);
+              if (pack.rules[static_cast<std::size_t>(index)].name == "rule" && !due.at_end)
+                judged.emplace_back(due.tick, due.run_at);
           }
         };
         Scheduler a{first, "job", tick(0)}, b{without, "job", tick(0)}, c{last, "job", tick(0)};
@@ -127,15 +130,17 @@ TEST_CASE("a rule that is removed and comes back with another lateness or interv
         else c.adopt(a, tick(from));
         run(c, last, tick(60));
         std::sort(judged.begin(), judged.end());
-        CHECK(std::adjacent_find(judged.begin(), judged.end(), [](const auto& x, const auto& y) { return x.first == y.first; }) ==
-              judged.end());
+        CHECK(std::adjacent_find(judged.begin(), judged.end(),
+                                 [](const auto& x, const auto& y) { return x.first == y.first; }) == judged.end());
         CHECK(judged.back().first == tick(14) + 300ms);
       }
 }
 
-TEST_CASE("a rule that judged the end by its interval does not judge it again where a reload makes it wait for the end") {
+TEST_CASE(
+    "a rule that judged the end by its interval does not judge it again where a reload makes it wait for the end") {
   Rule before, now;
-  before.name = now.name = "rule", before.every = {{Trigger::Kind::period, 1s, {}}}, now.every = {{Trigger::Kind::end, {}, {}}};
+  before.name = now.name = "rule", before.every = {{Trigger::Kind::period, 1s, {}}},
+  now.every = {{Trigger::Kind::end, {}, {}}};
   Pack old_pack, new_pack;
   old_pack.rules = {before}, new_pack.rules = {now};
   Scheduler a{old_pack, "job", tick(0)}, b{new_pack, "job", tick(0)};
@@ -155,7 +160,8 @@ TEST_CASE("a rule that was removed after the end does not judge it when it comes
   with.rules = {rule, other}, without.rules = {other};
   for (const int removed : {14, 17}) {
     CAPTURE(removed);
-    Scheduler a{with, "job", tick(0)}, b{without, "job", tick(0)}, c{with, "job", tick(0)}, restored{with, "job", tick(0)};
+    Scheduler a{with, "job", tick(0)}, b{without, "job", tick(0)}, c{with, "job", tick(0)},
+        restored{with, "job", tick(0)};
     a.end(tick(14) + 300ms);
     while (a.next() < tick(removed)) a.take();
     b.adopt(a, tick(removed));
@@ -173,7 +179,9 @@ TEST_CASE("a rule that was removed after the end does not judge it when it comes
   }
 }
 
-TEST_CASE("a late rule that is removed before it has judged the end judges it when it comes back, though others have judged it") {
+TEST_CASE(
+    "a late rule that is removed before it has judged the end judges it when it comes back, though others have judged "
+    "it") {
   Rule late, other;
   late.name = "late", late.settle = 30s, late.every = {{Trigger::Kind::period, 1s, {}}};
   other.name = "other", other.settle = 1s, other.every = late.every;
@@ -198,7 +206,8 @@ TEST_CASE("periodic ticks lie on the subject's grid, record ticks at their recor
   Pack pack;
   Rule slow, loss;
   slow.name = "slow", slow.settle = 5s, slow.every = {{Trigger::Kind::period, 10s, {}}};
-  loss.name = "loss", loss.settle = 5s, loss.every = {{Trigger::Kind::record, {}, SignalId{3}}, {Trigger::Kind::end, {}, {}}};
+  loss.name = "loss", loss.settle = 5s,
+  loss.every = {{Trigger::Kind::record, {}, SignalId{3}}, {Trigger::Kind::end, {}, {}}};
   pack.rules = {slow, loss};
   std::string subject = "job";
   while (hash_text(subject) % 10 != 3) subject += "+";

@@ -1,4 +1,5 @@
-// While nothing arrives, rules are not evaluated again and again; the results are those of an engine that evaluates every tick.
+// While nothing arrives, rules are not evaluated again and again; the results are those of an engine that evaluates
+// every tick.
 #include <doctest/doctest.h>
 
 #include <random>
@@ -62,12 +63,14 @@ const stream::LoadedPack& pack() {
 struct Pair {
   // With `columns`, digests are of every value that rules saw, and nothing is left out.
   explicit Pair(bool columns = false)
-      : engine{pack(), nullptr, {.digest_columns = columns}}, every{pack(), nullptr, {.digest_columns = columns, .evaluate_all = true}} {
+      : engine{pack(), nullptr, {.digest_columns = columns}},
+        every{pack(), nullptr, {.digest_columns = columns, .evaluate_all = true}} {
     engine.shard.observe({}), every.shard.observe({});
   }
   void consume(EntryBuilder& b, double s) {
     stream::Entry entry = b.entry();
-    if (rekeyed && !entry.subject.empty()) entry.origin_source = "node/0", entry.origin_offset = ++offset, entry.arrival = SmallJob::at(s);
+    if (rekeyed && !entry.subject.empty())
+      entry.origin_source = "node/0", entry.origin_offset = ++offset, entry.arrival = SmallJob::at(s);
     engine.consume(entry, s), every.consume(entry, s);
   }
   void sample(double s, std::uint32_t rank, double heat, double loss = 1) {
@@ -75,12 +78,14 @@ struct Pair {
     b.about("job");
     EntryBuilder::Member member = EntryBuilder::rank(rank);
     member.node = "n" + std::to_string(rank / 2);
-    const EntryBuilder::Value values[] = {{"heat", heat, {}, false},          {"load", heat, {}, false}, {"moved", s * 10, {}, false},
-                                          {"step", std::floor(s), {}, false}, {"loss", loss, {}, false}, {"phase", 0, "train", true}};
+    const EntryBuilder::Value values[] = {{"heat", heat, {}, false},    {"load", heat, {}, false},
+                                          {"moved", s * 10, {}, false}, {"step", std::floor(s), {}, false},
+                                          {"loss", loss, {}, false},    {"phase", 0, "train", true}};
     b.sample(SmallJob::at(s), member, values, "sensor");
     consume(b, s);
   }
-  void event(double s, const char* name, std::vector<EntryBuilder::Field> fields = {}, EntryBuilder::Member member = EntryBuilder::job()) {
+  void event(double s, const char* name, std::vector<EntryBuilder::Field> fields = {},
+             EntryBuilder::Member member = EntryBuilder::job()) {
     EntryBuilder b;
     b.about("job");
     b.event(SmallJob::at(s), member, name, fields, "sensor");
@@ -150,7 +155,8 @@ TEST_CASE("in a log without beats, a silent day in one step gives what it gives 
   fast.same();
   CHECK(fast.engine.digest() == slow.engine.digest());
   std::size_t silent = 0;
-  for (const auto& t : fast.engine.collector.transitions) silent += t.rule == "all_silent" && t.subject == "job" ? 1 : 0;
+  for (const auto& t : fast.engine.collector.transitions)
+    silent += t.rule == "all_silent" && t.subject == "job" ? 1 : 0;
   CHECK(silent > 0);
 }
 
@@ -181,8 +187,9 @@ TEST_CASE("a hole of beats after hours of silence gives what an evaluation at ea
 }
 
 TEST_CASE("an age that falls when a hole of beats begins to count is seen by a rule that has just begun to repeat") {
-  // `all_silent` is looked at each 30 s, at a phase that some `after` meets: behind a hole of 10 s, it repeats from the first tick at which
-  // the age is above 3 h. That age is within the first 5 s of the next hole; once these are in no age, it is below.
+  // `all_silent` is looked at each 30 s, at a phase that some `after` meets: behind a hole of 10 s, it repeats from the
+  // first tick at which the age is above 3 h. That age is within the first 5 s of the next hole; once these are in no
+  // age, it is below.
   for (std::uint32_t after = 0; after < 3 * tocsin::test::tries(10); after += 3) {
     CAPTURE(after);
     Pair both;
@@ -203,7 +210,8 @@ TEST_CASE("an alert on silence fires at its tick, hours after anything arrived, 
   both.same();
   std::vector<double> fired;
   for (const auto& t : both.engine.collector.transitions)
-    if (t.rule == "all_silent" && t.state == stream::AlertState::firing) fired.push_back(stream::seconds(t.at - SmallJob::at(600)));
+    if (t.rule == "all_silent" && t.state == stream::AlertState::firing)
+      fired.push_back(stream::seconds(t.at - SmallJob::at(600)));
   REQUIRE(fired.size() == 1);
   CHECK(fired.front() > 3 * hour - 2);
   CHECK(fired.front() <= 3 * hour + 30);
@@ -242,8 +250,13 @@ TEST_CASE("random silences, gaps, records and restarts give what an evaluation a
       }
       if (part == 3) sections = both.engine.shard.take_sections(true), handed_over = both.engine.end();
       switch (random() % 5) {
-        case 0: both.event(s, "boom", {{"code", 3, {}, false}}, EntryBuilder::rank(static_cast<std::uint32_t>(random() % 5))); break;
-        case 1: both.event(s, "member", {{"node", 0, "n7", true}}, EntryBuilder::rank(static_cast<std::uint32_t>(random() % 6))); break;
+        case 0:
+          both.event(s, "boom", {{"code", 3, {}, false}}, EntryBuilder::rank(static_cast<std::uint32_t>(random() % 5)));
+          break;
+        case 1:
+          both.event(s, "member", {{"node", 0, "n7", true}},
+                     EntryBuilder::rank(static_cast<std::uint32_t>(random() % 6)));
+          break;
         case 2: both.event(s, random() % 2 ? "end" : "start"); break;
         case 3: both.sample(s, static_cast<std::uint32_t>(random() % 5), 80, 2); break;
         default: both.busy(s, s + 20), s += 20; break;
@@ -260,9 +273,10 @@ TEST_CASE("random silences, gaps, records and restarts give what an evaluation a
 }
 
 TEST_CASE("no rule repeats while a source that has fallen silent counts as live") {
-  const auto pack = SmallJob::load(R"lua(signals {
+  const auto pack =
+      SmallJob::load(R"lua(signals {
       boom = { kind = "event", unit = "none", owner = "rank", source = "sensor" } })lua",
-                                   R"lua(rule "none" { per = "rank", every = "1s", needs = { boom = signal "boom" { over = "5s" } },
+                     R"lua(rule "none" { per = "rank", every = "1s", needs = { boom = signal "boom" { over = "5s" } },
         evaluate = function(job) return job.boom:count():is(0) end })lua");
   SmallJob engine{pack}, every{pack, nullptr, {.evaluate_all = true}};
   for (SmallJob* log : {&engine, &every}) {

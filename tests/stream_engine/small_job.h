@@ -14,19 +14,26 @@
 
 namespace tocsin::tests {
 
-// A job under a small pack of its own, in a shard: entries go in through the codec, and what each rule answered is kept.
+// A job under a small pack of its own, in a shard: entries go in through the codec, and what each rule answered is
+// kept.
 class SmallJob {
  public:
   using Builder = schemas::EntryBuilder;
 
-  explicit SmallJob(const stream::LoadedPack& pack, stream::PackSource* packs = nullptr, stream::ShardOptions options = {})
+  explicit SmallJob(const stream::LoadedPack& pack, stream::PackSource* packs = nullptr,
+                    stream::ShardOptions options = {})
       : shard{pack, packs, collector, options} {
-    shard.observe([this](const stream::RuleEvaluation& e) { answers[e.rule.name].emplace_back(e.outcomes.begin(), e.outcomes.end()); });
+    shard.observe([this](const stream::RuleEvaluation& e) {
+      answers[e.rule.name].emplace_back(e.outcomes.begin(), e.outcomes.end());
+    });
   }
 
-  static stream::Time at(double s) { return stream::at_nanoseconds(1'790'000'000'000'000'000) + stream::from_seconds(s); }
+  static stream::Time at(double s) {
+    return stream::at_nanoseconds(1'790'000'000'000'000'000) + stream::from_seconds(s);
+  }
   // With `patterns`, lines are extracted.
-  static stream::LoadedPack load(const std::string& signals, const std::string& rules, const std::string& patterns = {});
+  static stream::LoadedPack load(const std::string& signals, const std::string& rules,
+                                 const std::string& patterns = {});
 
   void consume(const stream::Entry& entry, double s) {
     log.push_back({schemas::encode(entry), at(s)});
@@ -35,10 +42,12 @@ class SmallJob {
   // The log's entry with this number, from 1, which is its position too.
   void read(std::size_t number) {
     const auto& [bytes, appended] = log.at(number - 1);
-    shard.consume(**decoder.decode(bytes, static_cast<stream::Position>(number), static_cast<stream::Position>(number + 1), appended));
+    shard.consume(**decoder.decode(bytes, static_cast<stream::Position>(number),
+                                   static_cast<stream::Position>(number + 1), appended));
   }
   [[nodiscard]] stream::Position end() const { return static_cast<stream::Position>(log.size() + 1); }
-  // Goes on from what `other` kept when its log was as long as `handed_over` says: reads the log again, up to there and to its end.
+  // Goes on from what `other` kept when its log was as long as `handed_over` says: reads the log again, up to there and
+  // to its end.
   void restore(const SmallJob& other, const stream::Shard::Sections& sections, stream::Position handed_over);
   void consume(Builder& builder, double s) {
     builder.about("job");
@@ -57,7 +66,8 @@ class SmallJob {
     b.pack(pack, at(from), "");
     consume(b.entry(), s);
   }
-  // A line of rank 0 from another log, where it arrived at `arrival`, as the log has it at `s`; and how far that one was read.
+  // A line of rank 0 from another log, where it arrived at `arrival`, as the log has it at `s`; and how far that one
+  // was read.
   void relay_line(double arrival, double s, std::string_view text) {
     Builder b;
     b.about("job");
@@ -74,7 +84,8 @@ class SmallJob {
   // What the rule answered at its last tick of this member, by slot: of ranks the reserved member has 0.
   [[nodiscard]] stream::Truth last(const std::string& rule, std::size_t slot) const {
     const auto found = answers.find(rule);
-    return found == answers.end() || slot >= found->second.back().size() ? stream::Truth::unknown : found->second.back()[slot];
+    return found == answers.end() || slot >= found->second.back().size() ? stream::Truth::unknown
+                                                                         : found->second.back()[slot];
   }
   [[nodiscard]] bool ever(const std::string& rule, std::size_t slot, stream::Truth truth) const {
     const auto found = answers.find(rule);

@@ -38,7 +38,9 @@ void heat(SmallJob& log, const char* job, double s, double value, std::optional<
   const EntryBuilder::Value values[] = {{"heat", value, {}, false}};
   b.sample(SmallJob::at(origin ? origin->arrival : s), EntryBuilder::rank(0), values);
   stream::Entry entry = b.entry();
-  if (origin) entry.origin_source = origin->source, entry.origin_offset = origin->offset, entry.arrival = SmallJob::at(origin->arrival);
+  if (origin)
+    entry.origin_source = origin->source, entry.origin_offset = origin->offset,
+    entry.arrival = SmallJob::at(origin->arrival);
   log.consume(entry, s);
 }
 
@@ -129,8 +131,10 @@ TEST_CASE("numbers up to the greatest there is are known apart") {
     return remembered.repeated(entry);
   };
   constexpr auto greatest = static_cast<std::uint64_t>(-1);
-  for (const std::uint64_t sequence : {greatest - 1023, greatest - 5, greatest - 900, greatest}) CHECK_FALSE(repeated(sequence));
-  for (const std::uint64_t sequence : {greatest - 1023, greatest - 5, greatest - 900, greatest, greatest - 1024}) CHECK(repeated(sequence));
+  for (const std::uint64_t sequence : {greatest - 1023, greatest - 5, greatest - 900, greatest})
+    CHECK_FALSE(repeated(sequence));
+  for (const std::uint64_t sequence : {greatest - 1023, greatest - 5, greatest - 900, greatest, greatest - 1024})
+    CHECK(repeated(sequence));
   CHECK_FALSE(repeated(greatest - 1));
 }
 
@@ -231,7 +235,8 @@ TEST_CASE("a log that is judged without restarts keeps nothing for one, and give
       const std::string job = "job" + std::to_string(hour);
       const double s = hour * 3600.0;
       event(*log, job.c_str(), s, "start");
-      for (int i = 1; i < 40; ++i) heat(*log, job.c_str(), s + 60 * i, 90, Origin{"node/0", static_cast<std::uint64_t>(i), s + 60 * i});
+      for (int i = 1; i < 40; ++i)
+        heat(*log, job.c_str(), s + 60 * i, 90, Origin{"node/0", static_cast<std::uint64_t>(i), s + 60 * i});
       heat(*log, job.c_str(), s + 2400, 90, Origin{"node/0", 39, s + 2400});  // comes twice
       watermark(*log, "node/0", s + 2400, s + 2400);
       event(*log, job.c_str(), s + 2401, "end");
@@ -318,7 +323,8 @@ TEST_CASE("subjects are divided as Kafka's Java client divides keys") {
   CHECK(stream::murmur2("foobar") == (static_cast<std::uint32_t>(-790332482) & 0x7fffffffu));
   CHECK(stream::murmur2("a-little-bit-long-string") == (static_cast<std::uint32_t>(-985981536) & 0x7fffffffu));
   CHECK(stream::murmur2("a-little-bit-longer-string") == (static_cast<std::uint32_t>(-1486304829) & 0x7fffffffu));
-  CHECK(stream::murmur2("lkjh234lh9fiuh90y23oiuhsafujhadof229phr9h19h89h8") == (static_cast<std::uint32_t>(-58897971) & 0x7fffffffu));
+  CHECK(stream::murmur2("lkjh234lh9fiuh90y23oiuhsafujhadof229phr9h19h89h8") ==
+        (static_cast<std::uint32_t>(-58897971) & 0x7fffffffu));
 }
 
 TEST_CASE("beats more than five seconds apart are a gap") {
@@ -334,7 +340,8 @@ TEST_CASE("a shard that runs one tick a call ends with the same as one that runs
   SmallJob whole{heat_pack()};
   std::vector<std::pair<double, double>> quiet;
   for (int i = 1; i < 60; ++i)
-    heat(whole, "a", i, i > 30 ? 90 : 1), heat(whole, "b", i, 1, Origin{"node/0", static_cast<std::uint64_t>(i), i + 0.0});
+    heat(whole, "a", i, i > 30 ? 90 : 1),
+        heat(whole, "b", i, 1, Origin{"node/0", static_cast<std::uint64_t>(i), i + 0.0});
   watermark(whole, "node/0", 60, 60);
   whole.beats(61, 62);
   whole.beats(4000, 4001);
@@ -345,8 +352,9 @@ TEST_CASE("a shard that runs one tick a call ends with the same as one that runs
   for (std::size_t i = 1; i <= whole.log.size(); ++i) {
     const auto& [bytes, appended] = whole.log[i - 1];
     for (;; ++calls)
-      if (sliced.shard.consume(
-              **sliced.decoder.decode(bytes, static_cast<stream::Position>(i), static_cast<stream::Position>(i + 1), appended), 1))
+      if (sliced.shard.consume(**sliced.decoder.decode(bytes, static_cast<stream::Position>(i),
+                                                       static_cast<stream::Position>(i + 1), appended),
+                               1))
         break;
   }
   CHECK(calls > 1000);

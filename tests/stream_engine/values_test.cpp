@@ -66,8 +66,9 @@ TEST_CASE("a value in another unit of the same kind is judged in the signal's ow
     const char* rule;
   };
   for (const Given& given :
-       {Given{"step_time", "ms", 200, "exact"}, Given{"step_time", "", 0.2, "exact"}, Given{"step_time_ms", "", 200, "exact"},
-        Given{"step_time_ms", "us", 200'000, "exact"}, Given{"step_time_ms", "seconds", 0.2, "exact"}, Given{"memory", "KiB", 1024, "full"},
+       {Given{"step_time", "ms", 200, "exact"}, Given{"step_time", "", 0.2, "exact"},
+        Given{"step_time_ms", "", 200, "exact"}, Given{"step_time_ms", "us", 200'000, "exact"},
+        Given{"step_time_ms", "seconds", 0.2, "exact"}, Given{"memory", "KiB", 1024, "full"},
         Given{"memory", "MiB", 1, "full"}, Given{"busy", "%", 50, "half"}, Given{"busy", "none", 0.5, "half"}}) {
     CAPTURE(given.signal);
     CAPTURE(given.unit);
@@ -82,8 +83,9 @@ TEST_CASE("a value in another unit of the same kind is judged in the signal's ow
 }
 
 TEST_CASE("a block in a unit of another kind is refused and counted, and still proves that its members are alive") {
-  for (const auto& [signal, unit] : {std::pair{"step_time", "MiB"}, std::pair{"memory", "text"}, std::pair{"busy", "count"},
-                                     std::pair{"moved", "parsecs"}, std::pair{"pulse", "seconds"}}) {
+  for (const auto& [signal, unit] :
+       {std::pair{"step_time", "MiB"}, std::pair{"memory", "text"}, std::pair{"busy", "count"},
+        std::pair{"moved", "parsecs"}, std::pair{"pulse", "seconds"}}) {
     CAPTURE(signal);
     SmallJob job{units_pack()};
     feed(job, signal, unit, 0);
@@ -96,7 +98,9 @@ TEST_CASE("a block in a unit of another kind is refused and counted, and still p
   }
 }
 
-TEST_CASE("a point more than ten minutes before its arrival is placed at its arrival, and a newer one is too late for its row") {
+TEST_CASE(
+    "a point more than ten minutes before its arrival is placed at its arrival, and a newer one is too late for its "
+    "row") {
   SmallJob job{units_pack()};
   const auto old = [&](double s, double seconds) {
     EntryBuilder b;
@@ -165,7 +169,8 @@ void feed_lines(SmallJob& job, const std::string& text, std::string_view source,
 }  // namespace
 
 TEST_CASE("a line covers its own source: lines of the kernel do not make silence of the ranks' log known") {
-  for (const char* text : {"all is well", "heat 7", "boom"}) {  // an ordinary line, and what extraction makes samples and events of
+  for (const char* text :
+       {"all is well", "heat 7", "boom"}) {  // an ordinary line, and what extraction makes samples and events of
     CAPTURE(text);
     SmallJob kernel{lines_pack()}, own{lines_pack()}, named{lines_pack()};
     feed_lines(kernel, text, "kernel_log", 1, 60);
@@ -180,7 +185,8 @@ TEST_CASE("a line covers its own source: lines of the kernel do not make silence
   SmallJob after{lines_pack()};
   feed_lines(after, "boom", "kernel_log", 1, 20);
   feed_lines(after, "heat 7", "kernel_log", 20, 60);
-  CHECK(after.last("no_boom", 1) == Truth::unknown);  // 40 s ago one came, and since then nobody has listened to the log
+  CHECK(after.last("no_boom", 1) ==
+        Truth::unknown);  // 40 s ago one came, and since then nobody has listened to the log
 }
 
 TEST_CASE("a record of several lines is assembled of the lines of one source, and covers that") {
@@ -231,7 +237,8 @@ TEST_CASE("a GPU's index, PCI address and UUID are one GPU once an event or a sa
   using Field = EntryBuilder::Field;
   const auto learn = [](int way, SmallJob& job, double s) {
     EntryBuilder b;
-    const Field pci{"gpu_pci", 0, "00000000:3B:00.0", true}, index{"gpu_index", 3, {}, false}, uuid{"gpu_uuid", 0, "GPU-77", true};
+    const Field pci{"gpu_pci", 0, "00000000:3B:00.0", true}, index{"gpu_index", 3, {}, false},
+        uuid{"gpu_uuid", 0, "GPU-77", true};
     EntryBuilder::Member placed{stream::Level::rank, 0, "n1", "3"};
     const EntryBuilder::Value text[] = {{"gpu_pci", 0, "0000:3b:00.0", true}};
     const EntryBuilder::Value number[] = {{"gpu_index", 3, {}, false}, {"gpu_uuid", 0, "GPU-77", true}};
@@ -290,7 +297,8 @@ TEST_CASE("a number is no text: it names none of those that came with it") {
   SmallJob job{texts_pack()};
   for (double s = 1; s < 60; ++s) {
     EntryBuilder b;
-    b.sample(SmallJob::at(s), EntryBuilder::job(), std::array{Value{"phase", 0, {}, false}, Value{"mood", 0, "eval", true}});
+    b.sample(SmallJob::at(s), EntryBuilder::job(),
+             std::array{Value{"phase", 0, {}, false}, Value{"mood", 0, "eval", true}});
     job.consume(b, s);
     job.beats(s, s);
   }
@@ -299,7 +307,8 @@ TEST_CASE("a number is no text: it names none of those that came with it") {
   SmallJob texts{texts_pack()};
   for (double s = 1; s < 60; ++s) {
     EntryBuilder b;
-    b.sample(SmallJob::at(s), EntryBuilder::job(), std::array{Value{"phase", 0, "train", true}, Value{"mood", 0, "eval", true}});
+    b.sample(SmallJob::at(s), EntryBuilder::job(),
+             std::array{Value{"phase", 0, "train", true}, Value{"mood", 0, "eval", true}});
     texts.consume(b, s);
     texts.beats(s, s);
   }
@@ -319,9 +328,12 @@ TEST_CASE("a text that an event carries as a number is that number's text, not a
   using Field = EntryBuilder::Field;
   SmallJob job{texts_pack()};
   EntryBuilder b;
-  b.event(SmallJob::at(1), EntryBuilder::job(), "saved", std::array{Field{"path", 0, "/home/a", true}, Field{"step", 5, {}, false}});
-  b.event(SmallJob::at(2), EntryBuilder::job(), "saved", std::array{Field{"path", 0, "/home/b", true}, Field{"step", 6, {}, false}});
-  b.event(SmallJob::at(3), EntryBuilder::job(), "saved", std::array{Field{"path", 1, {}, false}, Field{"step", 7, {}, false}});
+  b.event(SmallJob::at(1), EntryBuilder::job(), "saved",
+          std::array{Field{"path", 0, "/home/a", true}, Field{"step", 5, {}, false}});
+  b.event(SmallJob::at(2), EntryBuilder::job(), "saved",
+          std::array{Field{"path", 0, "/home/b", true}, Field{"step", 6, {}, false}});
+  b.event(SmallJob::at(3), EntryBuilder::job(), "saved",
+          std::array{Field{"path", 1, {}, false}, Field{"step", 7, {}, false}});
   job.consume(b, 3);
   job.beats(4, 60);
   CHECK(job.last("saved_one", 0) == Truth::yes);

@@ -21,7 +21,8 @@ Standing standing(const Verdict& verdict, const std::string& family) {
 
 }  // namespace
 
-TEST_CASE("a family whose rules were known in 90 % of their evaluations and never yes is out, with less it is undecidable") {
+TEST_CASE(
+    "a family whose rules were known in 90 % of their evaluations and never yes is out, with less it is undecidable") {
   for (const int known : {90, 89, 50, 0}) {
     CAPTURE(known);
     Bench bench;
@@ -31,7 +32,9 @@ TEST_CASE("a family whose rules were known in 90 % of their evaluations and neve
     const Verdict verdict = verdict_of(bench);
     CHECK(standing(verdict, "D3") == (known >= 90 ? Standing::out : Standing::undecidable));
     if (known >= 90) CHECK(verdict.cannot_decide.empty());
-    else CHECK(verdict.cannot_decide == Story{"D3 (slow was known in " + std::to_string(known) + " % of its evaluations)"});
+    else
+      CHECK(verdict.cannot_decide ==
+            Story{"D3 (slow was known in " + std::to_string(known) + " % of its evaluations)"});
     CHECK(verdict.family.empty());
   }
 }
@@ -100,7 +103,8 @@ TEST_CASE("a family that only informs is listed where it fired, and never named"
   CHECK(verdict.family.empty());
 }
 
-TEST_CASE("of two families that explain each other the one that began later is a consequence, whatever precedence says") {
+TEST_CASE(
+    "of two families that explain each other the one that began later is a consequence, whatever precedence says") {
   for (const bool hang_first : {true, false}) {
     CAPTURE(hang_first);
     Bench bench;
@@ -119,7 +123,9 @@ TEST_CASE("of two families that explain each other the one that began later is a
   }
 }
 
-TEST_CASE("precedence decides where two families began at once, where none explains the other, and where a rule looks only at the end") {
+TEST_CASE(
+    "precedence decides where two families began at once, where none explains the other, and where a rule looks only "
+    "at the end") {
   const auto named = [](int second, bool explains, bool at_end) {
     Bench bench;
     bench.rule("hang").family = "C2";

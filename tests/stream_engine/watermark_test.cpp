@@ -24,15 +24,16 @@ const stream::LoadedPack& pack() {
 }
 
 stream::LoadedPack pulse_pack() {
-  const dsl::Loaded loaded = dsl::load({{"signals.lua", R"lua(signals {
+  const dsl::Loaded loaded =
+      dsl::load({{"signals.lua", R"lua(signals {
       origin_behind = { kind = "event", unit = "none", owner = "job", fields = { origin = "text" } },
       origin_caught_up = { kind = "event", unit = "none", owner = "job", fields = { origin = "text" } },
       step = { kind = "step", unit = "count", owner = "rank" },
       pulse = { kind = "gauge", unit = "none", owner = "rank", source = "collector" } })lua"},
-                                        {"silent.lua", R"lua(rule "silent" {
+                 {"silent.lua", R"lua(rule "silent" {
       per = "rank", every = "10s", needs = { pulse = signal "pulse" { over = "30s" } },
       evaluate = function(job) return job.pulse:age():above(60) end })lua"},
-                                        {"unobserved.lua", dsl::read_pack(TOCSIN_SOURCE_DIR "/rules")->at("unobserved.lua")}});
+                 {"unobserved.lua", dsl::read_pack(TOCSIN_SOURCE_DIR "/rules")->at("unobserved.lua")}});
   REQUIRE(loaded.pack);
   return {loaded.pack, nullptr};
 }
@@ -68,7 +69,8 @@ struct Pulses {
     entry.arrival = at(s);
     const auto bytes = schemas::encode(entry);
     ++messages;
-    shard.consume(**decoder.decode(bytes, static_cast<stream::Position>(messages), static_cast<stream::Position>(messages + 1), at(s)));
+    shard.consume(**decoder.decode(bytes, static_cast<stream::Position>(messages),
+                                   static_cast<stream::Position>(messages + 1), at(s)));
   }
   void pulse(std::uint32_t rank, double s) {
     EntryBuilder b;
@@ -106,19 +108,23 @@ GeneratedLog::Message control(stream::Time arrival, const std::function<void(Ent
 }
 
 bool shapes_an_attempt(const stream::Entry& entry) {
-  return std::any_of(entry.events.begin(), entry.events.end(), [](const auto& e) { return e.name == "start" || e.name == "end"; });
+  return std::any_of(entry.events.begin(), entry.events.end(),
+                     [](const auto& e) { return e.name == "start" || e.name == "end"; });
 }
 
-// The log as two sources that one reader re-keys: what ranks of the second node say comes from one, all else from the other. The
-// reader goes through them at random, at most a minute apart, says each second how far it has read, and meets starts and ends of
-// attempts with both. In the first seconds it goes in order: a job does not wait for a source that it has not covered for.
+// The log as two sources that one reader re-keys: what ranks of the second node say comes from one, all else from the
+// other. The reader goes through them at random, at most a minute apart, says each second how far it has read, and
+// meets starts and ends of attempts with both. In the first seconds it goes in order: a job does not wait for a source
+// that it has not covered for.
 class TwoSources {
  public:
   explicit TwoSources(const GeneratedLog& log) : log_(log), clock_(log.messages.front().arrival) {
     for (std::size_t i = 0; i < log.messages.size(); ++i) {
       if (log.messages[i].subject.empty()) continue;
       const stream::Entry& entry = decoded(decoder_, log, i);
-      const auto of_second = [](const stream::MemberKey& key) { return key.level == stream::Level::rank && key.rank >= 4; };
+      const auto of_second = [](const stream::MemberKey& key) {
+        return key.level == stream::Level::rank && key.rank >= 4;
+      };
       Source& source = sources_[!entry.samples.empty() && of_second(entry.samples[0].members[0])];
       source.messages.push_back(i);
       if (shapes_an_attempt(entry)) source.shaping.push_back(i);
@@ -129,7 +135,8 @@ class TwoSources {
     std::mt19937 random{seed};
     while (!sources_[0].messages.empty() || !sources_[1].messages.empty()) {
       const std::size_t which = random() % 2;
-      for (std::size_t many = random() % 400; many > 0 && may_read(sources_[which], sources_[1 - which]); --many) read_one(sources_[which]);
+      for (std::size_t many = random() % 400; many > 0 && may_read(sources_[which], sources_[1 - which]); --many)
+        read_one(sources_[which]);
     }
     beats_up_to(log_.messages.back().arrival);
     for (Source& source : sources_) watermark(source);
@@ -233,7 +240,8 @@ TEST_CASE("a gap of its source is no silence of a job, once, and that of another
 }
 
 TEST_CASE("how the records of two sources interleave within their watermarks changes nothing") {
-  // Rows hold the numbers of texts, which are given in the order in which texts are read first: with seed 2 in another order here.
+  // Rows hold the numbers of texts, which are given in the order in which texts are read first: with seed 2 in another
+  // order here.
   std::vector<std::pair<std::uint32_t, bool>> logs{{1, true}, {6, true}, {8, true}, {2, false}};
   if (tocsin::test::given_seed()) logs = {{tocsin::test::seed(), false}};
   else logs.resize(tocsin::test::tries(4));

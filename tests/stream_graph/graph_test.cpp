@@ -35,7 +35,9 @@ struct Sketch {
     definition.name = name, definition.kind = kind, definition.unit = unit, definition.owner = owner;
     return definition;
   }
-  void add(const char* name, SignalKind kind, const char* unit, Level owner) { CHECK(signals.add(definition(name, kind, unit, owner))); }
+  void add(const char* name, SignalKind kind, const char* unit, Level owner) {
+    CHECK(signals.add(definition(name, kind, unit, owner)));
+  }
   NodeId window(const char* name) {
     WindowSpec spec;
     spec.signal = *signals.find(name);
@@ -101,10 +103,12 @@ TEST_CASE("a reduction over peers gives each member its own group's value") {
   Attributes peers = over(Group::peers);
   peers.peers = s.graph.peers({"pipeline_stage"});
   const auto typical = s.make(Op::g_median, {s.mean("sm")}, peers);
-  CHECK(s.type(typical).level == Level::rank);  // the coordinate is a rank's: the GPU's value stands beside each rank first
+  CHECK(s.type(typical).level ==
+        Level::rank);  // the coordinate is a rank's: the GPU's value stands beside each rank first
   peers.peers = s.graph.peers({"gpu_model"});
   CHECK(s.type(s.make(Op::g_median, {s.mean("sm")}, peers)).level == Level::gpu);
-  CHECK(s.type(s.make(Op::g_median, {s.mean("step_time")}, peers)).level == Level::rank);  // a rank has its GPU's coordinate
+  CHECK(s.type(s.make(Op::g_median, {s.mean("step_time")}, peers)).level ==
+        Level::rank);  // a rank has its GPU's coordinate
   CHECK(has(s.refusal(Op::g_median, {s.mean("sm")}, over(Group::peers)), "names no peers"));
 }
 
@@ -124,7 +128,8 @@ TEST_CASE("up goes only through a group, and the group must contain the member")
 TEST_CASE("units are checked where values meet") {
   Sketch s;
   CHECK(s.refusal(Op::add, {s.mean("step_time"), s.mean("memory")}).starts_with("seconds cannot be added to bytes"));
-  CHECK(s.refusal(Op::above, {s.mean("sm"), s.graph.constant(20)}) == "20 is compared with a ratio (0 to 1); did you mean 0.20?");
+  CHECK(s.refusal(Op::above, {s.mean("sm"), s.graph.constant(20)}) ==
+        "20 is compared with a ratio (0 to 1); did you mean 0.20?");
   CHECK(s.type(s.make(Op::divide, {s.mean("step_time"), s.mean("step_time")})).unit == "none");
   CHECK(s.type(s.make(Op::w_slope, {s.window("memory")})).unit == "bytes/seconds");
   CHECK(s.type(s.make(Op::w_mean, {s.window("sent")})).unit == "bytes/seconds");
@@ -136,7 +141,8 @@ TEST_CASE("units are checked where values meet") {
 
 TEST_CASE("a word that does not suit the kind of a signal is refused by name") {
   Sketch s;
-  CHECK(s.refusal(Op::w_mean, {s.window("any")}).starts_with("mean does not apply to 'any', which is of kind liveness: it has age"));
+  CHECK(s.refusal(Op::w_mean, {s.window("any")})
+            .starts_with("mean does not apply to 'any', which is of kind liveness: it has age"));
   CHECK(has(s.refusal(Op::w_last, {s.window("sent")}), "is a counter"));
   CHECK(has(s.refusal(Op::w_median, {s.window("step")}), "kind step"));
   CHECK(has(s.refusal(Op::w_last, {s.window("xid")}), "names a field"));
@@ -176,7 +182,8 @@ TEST_CASE("windows that keep other values, or hold them for another rule, are no
   Sketch s;
   Attributes code;
   code.field = "code", code.values = {79.0};
-  const auto with = s.make(Op::w_where, {s.window("xid")}, code), without = s.make(Op::w_except, {s.window("xid")}, code);
+  const auto with = s.make(Op::w_where, {s.window("xid")}, code),
+             without = s.make(Op::w_except, {s.window("xid")}, code);
   CHECK(with != without);
   CHECK(s.graph[with].attributes.window->filters[0].keep);
   CHECK_FALSE(s.graph[without].attributes.window->filters[0].keep);

@@ -57,7 +57,8 @@ TEST_CASE("units of one kind are converted, and those of different kinds are not
   CHECK_FALSE(unit_factor("", "seconds"));
 }
 
-TEST_CASE("texts are one symbol where their first kilobyte is, and numbers are symbols of texts only where there is one") {
+TEST_CASE(
+    "texts are one symbol where their first kilobyte is, and numbers are symbols of texts only where there is one") {
   Symbols symbols;
   const std::string longest(1'024, 'x');
   const double first = symbols.intern("train"), second = symbols.intern(longest);

@@ -29,7 +29,8 @@ double over_attempt(Op op, const std::vector<double>& values) {
 TEST_CASE("the median of a histogram is off by no more than half a bin, 0.4 %") {
   std::mt19937 random{tocsin::test::seed(3)};
   for (int round = 0; round < 2000; ++round) {
-    const double middle = std::ldexp(1.0 + static_cast<double>(random() % 1'000'000) / 1e6, static_cast<int>(random() % 40) - 20);
+    const double middle =
+        std::ldexp(1.0 + static_cast<double>(random() % 1'000'000) / 1e6, static_cast<int>(random() % 40) - 20);
     for (const double sign : {1.0, -1.0}) {
       Histogram histogram;
       for (const double value : {sign * middle / 3, sign * middle, sign * middle * 3}) histogram.add(value);
@@ -88,10 +89,11 @@ TEST_CASE("an attempt's deviation is that of the sample") {
 TEST_CASE("accumulators to which later ones are appended are those of all values") {
   std::mt19937 random{tocsin::test::seed(5)};
   Demand demand;
-  const std::pair<Op, double> asked[] = {{Op::w_count, 0}, {Op::w_first, 0},    {Op::w_last, 0},       {Op::w_sum, 0},  {Op::w_mean, 0},
-                                         {Op::w_min, 0},   {Op::w_max, 0},      {Op::w_stddev, 0},     {Op::w_mad, 0},  {Op::w_median, 0},
-                                         {Op::w_first, 7}, {Op::w_last, 9},     {Op::w_quantile, 0.9}, {Op::w_ewma, 8}, {Op::w_fraction, 4},
-                                         {Op::w_ewma, 1},  {Op::w_nonfinite, 0}};
+  const std::pair<Op, double> asked[] = {
+      {Op::w_count, 0}, {Op::w_first, 0},    {Op::w_last, 0},       {Op::w_sum, 0},  {Op::w_mean, 0},
+      {Op::w_min, 0},   {Op::w_max, 0},      {Op::w_stddev, 0},     {Op::w_mad, 0},  {Op::w_median, 0},
+      {Op::w_first, 7}, {Op::w_last, 9},     {Op::w_quantile, 0.9}, {Op::w_ewma, 8}, {Op::w_fraction, 4},
+      {Op::w_ewma, 1},  {Op::w_nonfinite, 0}};
   for (const auto& [op, number] : asked) demand.add(op, number);
   SeriesScratch scratch;
   for (int round = 0; round < 300; ++round) {
@@ -110,7 +112,8 @@ TEST_CASE("accumulators to which later ones are appended are those of all values
     }
     for (const auto& [op, number] : asked) {
       INFO("round ", round, ", operation ", static_cast<int>(op), " of ", number);
-      const double expected = all.reduce(op, 1, {number, absent}, scratch), found = kept.reduce(op, 2, {number, absent}, scratch);
+      const double expected = all.reduce(op, 1, {number, absent}, scratch),
+                   found = kept.reduce(op, 2, {number, absent}, scratch);
       CHECK(is_absent(found) == is_absent(expected));
       CHECK(std::isnan(found) == std::isnan(expected));
       if (!std::isnan(expected)) CHECK(found == doctest::Approx(expected).epsilon(1e-9));

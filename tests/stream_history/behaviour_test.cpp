@@ -7,7 +7,8 @@
 
 using namespace tocsin::test;
 
-TEST_CASE("an age counts from the last arrival, and before the first from the attempt's start where the source was covered") {
+TEST_CASE(
+    "an age counts from the last arrival, and before the first from the attempt's start where the source was covered") {
   Bench bench;
   bench.add(signal("load"));
   const NodeId age = bench.reduce(bench.window("load", 30s), Op::w_age);
@@ -52,7 +53,8 @@ TEST_CASE("what goes on after the attempt's end pushes nothing out of the window
   bench.settle(185);
   const auto at_end = [&](NodeId node, std::string_view name, Duration over) {
     std::vector<double> out(bench.topology.size(Level::rank));
-    bench.history->reduce((*bench.graph)[node], bench.window(name, over), {}, {at(60), at(60), bench.start, at(60)}, bench.coverage, out);
+    bench.history->reduce((*bench.graph)[node], bench.window(name, over), {}, {at(60), at(60), bench.start, at(60)},
+                          bench.coverage, out);
     return out[1];
   };
   CHECK(at_end(mean, "load", 30s) == 2);
@@ -62,7 +64,8 @@ TEST_CASE("what goes on after the attempt's end pushes nothing out of the window
 TEST_CASE("a late sample is not merged, but proves life") {
   Bench bench;
   bench.add(signal("load"));
-  const NodeId age = bench.reduce(bench.window("load", 30s), Op::w_age), count = bench.reduce(bench.window("load", 30s), Op::w_count);
+  const NodeId age = bench.reduce(bench.window("load", 30s), Op::w_age),
+               count = bench.reduce(bench.window("load", 30s), Op::w_count);
   bench.begin();
   bench.listen(0, 60);
   CHECK(bench.sample("load", 1, 10, 1, 20) == History::Write::late);
@@ -92,7 +95,8 @@ TEST_CASE("a sample at the very end of a row is of that row, also after one of t
   bench.add(signal("load"));
   const NodeId last = bench.reduce(bench.window("load", 1s), Op::w_last);
   bench.begin();
-  for (const double time : {10.5, 10.0}) bench.sample("load", 1, time, time, 11), bench.sample("load", 2, time, -time, 11);
+  for (const double time : {10.5, 10.0})
+    bench.sample("load", 1, time, time, 11), bench.sample("load", 2, time, -time, 11);
   CHECK(bench.look(last, 10)[1] == 10);
   CHECK(bench.look(last, 10)[2] == -10);
   CHECK(bench.look(last, 11)[1] == 10.5);
@@ -102,7 +106,8 @@ TEST_CASE("a sample at the very end of a row is of that row, also after one of t
 TEST_CASE("the age of a step counts from the last change of its value") {
   Bench bench;
   bench.add(signal("step", SignalKind::step));
-  const NodeId age = bench.reduce(bench.attempt("step"), Op::w_age), last = bench.reduce(bench.attempt("step"), Op::w_last);
+  const NodeId age = bench.reduce(bench.attempt("step"), Op::w_age),
+               last = bench.reduce(bench.attempt("step"), Op::w_last);
   bench.begin();
   bench.sample("step", 1, 10, 7, 10);
   bench.sample("step", 1, 12, 8, 12);
@@ -116,7 +121,8 @@ TEST_CASE("a state holds its last value over the attempt, and needs no cover") {
   auto phase = signal("phase", SignalKind::state);
   phase.unit = "text";
   bench.add(phase);
-  const NodeId last = bench.reduce(bench.attempt("phase"), Op::w_last), recent = bench.reduce(bench.window("phase", 20s), Op::w_last),
+  const NodeId last = bench.reduce(bench.attempt("phase"), Op::w_last),
+               recent = bench.reduce(bench.window("phase", 20s), Op::w_last),
                baseline = bench.reduce(bench.window("phase", 10min), Op::w_last);
   bench.begin();
   bench.sample("phase", 1, 10, 3, 10);
@@ -145,7 +151,8 @@ TEST_CASE("a window of the attempt that nobody looks at until late has all value
   }
 }
 
-TEST_CASE("any ages by every record of the member, and arrivals ahead of the clock are not seen by a tick before them") {
+TEST_CASE(
+    "any ages by every record of the member, and arrivals ahead of the clock are not seen by a tick before them") {
   Bench bench;
   bench.add(signal("any", SignalKind::liveness));
   const NodeId age = bench.reduce(bench.attempt("any"), Op::w_age);
@@ -213,7 +220,8 @@ TEST_CASE("a counter's growth and rate come from its rates, and 120 s of silence
   Bench bench;
   bench.add(signal("bytes", SignalKind::counter));
   const auto spec = bench.window("bytes", 20s);
-  const NodeId rate = bench.reduce(spec, Op::w_rate), delta = bench.reduce(spec, Op::w_delta), count = bench.reduce(spec, Op::w_count);
+  const NodeId rate = bench.reduce(spec, Op::w_rate), delta = bench.reduce(spec, Op::w_delta),
+               count = bench.reduce(spec, Op::w_count);
   bench.begin();
   bench.listen(0, 400);
   for (double t = 1; t <= 40; ++t) bench.sample("bytes", 1, t, 50 * t, t);
@@ -226,7 +234,8 @@ TEST_CASE("a counter's growth and rate come from its rates, and 120 s of silence
 TEST_CASE("members appear at any time, and a long silence costs nothing") {
   Bench bench;
   bench.add(signal("load"));
-  const NodeId mean = bench.reduce(bench.window("load", 30s), Op::w_mean), median = bench.reduce(bench.window("load", 30s), Op::w_median);
+  const NodeId mean = bench.reduce(bench.window("load", 30s), Op::w_mean),
+               median = bench.reduce(bench.window("load", 30s), Op::w_median);
   bench.begin();
   for (double t = 1; t <= 60; ++t) {
     for (Slot slot = 1; slot <= (t < 30 ? 4u : 40u); ++slot) {
@@ -251,10 +260,12 @@ TEST_CASE("a sample from the far future takes the place of its arrival, and open
   const NodeId last = bench.reduce(bench.window("load", 30s), Op::w_last);
   bench.begin();
   bench.settle(10);
-  for (int i = 0; i < 100'000; ++i) (void)bench.history->sample(*bench.table.find("load"), 1, at(1e6 + i), i, at(10), {0, 1, 0});
+  for (int i = 0; i < 100'000; ++i)
+    (void)bench.history->sample(*bench.table.find("load"), 1, at(1e6 + i), i, at(10), {0, 1, 0});
   CHECK(bench.history->retained_samples() <= 10);
   CHECK(bench.look(last, 15)[1] == 99'999);  // all at one time: the greatest value bits
-  for (int i = 0; i < 100'000; ++i) (void)bench.history->sample(*bench.table.find("load"), 1, at(-1e6 - i), i, at(20), {0, 1, 0});
+  for (int i = 0; i < 100'000; ++i)
+    (void)bench.history->sample(*bench.table.find("load"), 1, at(-1e6 - i), i, at(20), {0, 1, 0});
   CHECK(bench.history->retained_samples() <= 10);
 }
 

@@ -33,8 +33,8 @@ struct Bench : Recorded {
   void settle(double s) {
     history->settle(at(s), [this](const Applied& a) { applied.push_back(a); });
   }
-  History::Write sample(std::string_view name, Slot slot, double time, double value, double arrival, double step = absent,
-                        Slot reporter = 0) {
+  History::Write sample(std::string_view name, Slot slot, double time, double value, double arrival,
+                        double step = absent, Slot reporter = 0) {
     settle(arrival);
     return history->sample(*table.find(name), slot, at(time), value, at(arrival), {0, 1, 0}, step, reporter);
   }
@@ -47,7 +47,8 @@ struct Bench : Recorded {
     for (double t = from; t <= to; t += 10) coverage.extend("collector", Level::job, 0, at(t));
   }
   std::vector<double> look(NodeId node, double tick, Time end = never) {
-    const auto& r = *std::find_if(reductions.begin(), reductions.end(), [&](const Reduction& known) { return known.node == node; });
+    const auto& r =
+        *std::find_if(reductions.begin(), reductions.end(), [&](const Reduction& known) { return known.node == node; });
     settle(tick + seconds(r.spec.settle));
     std::vector<double> out(topology.size(table[r.spec.signal].owner));
     history->reduce((*graph)[node], r.spec, {}, {at(tick), at(tick) + r.spec.settle, start, end}, coverage, out);

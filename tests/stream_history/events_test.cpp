@@ -13,7 +13,8 @@ TEST_CASE("the time between two changes of the step becomes a point of step_gap"
   auto gap_signal = signal("step_gap", SignalKind::gauge, true);
   gap_signal.lateness = 1s;
   bench.add(gap_signal);
-  const NodeId count = bench.reduce(bench.points("step_gap", 8), Op::w_count), last = bench.reduce(bench.points("step_gap", 8), Op::w_last);
+  const NodeId count = bench.reduce(bench.points("step_gap", 8), Op::w_count),
+               last = bench.reduce(bench.points("step_gap", 8), Op::w_last);
   bench.begin();
   bench.listen(0, 100);
   for (int i = 0; i < 5; ++i) {
@@ -47,7 +48,8 @@ TEST_CASE("a producer's step_gap is ignored in rows as well, however its samples
 TEST_CASE("a count of events is 0 only where their source was covered over the window, and their age infinite") {
   Bench bench;
   bench.add(signal("xid", SignalKind::event, false, Level::rank));
-  const NodeId count = bench.reduce(bench.window("xid", 60s), Op::w_count), age = bench.reduce(bench.window("xid", 60s), Op::w_age),
+  const NodeId count = bench.reduce(bench.window("xid", 60s), Op::w_count),
+               age = bench.reduce(bench.window("xid", 60s), Op::w_age),
                rate = bench.reduce(bench.window("xid", 60s), Op::w_rate);
   bench.begin();
   bench.event("xid", 1, 100, 79, 101);
@@ -85,8 +87,8 @@ TEST_CASE("events are filtered by numbers and texts, and first, last, repeats an
   fatal.filters = {{"code", {Scalar{79.0}, Scalar{48.0}}, true}};
   named.filters = {{"what", {Scalar{std::string{"bus"}}}, false}};
   const NodeId last = bench.reduce(fatal, Op::w_last, 0, "code"), first = bench.reduce(fatal, Op::w_first, 0, "code"),
-               repeats = bench.reduce(fatal, Op::w_repeats, 0, "code"), distinct = bench.reduce(fatal, Op::w_distinct, 0, "code"),
-               count = bench.reduce(named, Op::w_count);
+               repeats = bench.reduce(fatal, Op::w_repeats, 0, "code"),
+               distinct = bench.reduce(fatal, Op::w_distinct, 0, "code"), count = bench.reduce(named, Op::w_count);
   std::map<std::string, double, std::less<>> symbols;
   std::vector<NodeId> reductions;
   for (const auto& r : bench.reductions) reductions.push_back(r.node);
@@ -135,10 +137,12 @@ TEST_CASE("of the ranks that report a step's loss the lowest is taken, once a st
     Bench bench;
     auto loss = signal("loss", SignalKind::gauge, true, Level::job);
     bench.add(loss);
-    const NodeId last = bench.reduce(bench.points("loss", 8), Op::w_last), count = bench.reduce(bench.points("loss", 8), Op::w_count);
+    const NodeId last = bench.reduce(bench.points("loss", 8), Op::w_last),
+                 count = bench.reduce(bench.points("loss", 8), Op::w_count);
     bench.begin();
     const double a = other_way_round ? 0.2 : 0.0, b = 0.2 - a;
-    if (other_way_round) bench.sample("loss", 0, 10 + b, 2.5, 10.3, 5, 1), bench.sample("loss", 0, 10 + a, 3.5, 10.4, 5, 4);
+    if (other_way_round)
+      bench.sample("loss", 0, 10 + b, 2.5, 10.3, 5, 1), bench.sample("loss", 0, 10 + a, 3.5, 10.4, 5, 4);
     else bench.sample("loss", 0, 10 + a, 3.5, 10.3, 5, 4), bench.sample("loss", 0, 10 + b, 2.5, 10.4, 5, 1);
     bench.sample("loss", 0, 11, 2.0, 11, 6, 4);
     bench.sample("loss", 0, 25, 9.0, 25, 5, 1);  // step 5 was applied long ago

@@ -19,9 +19,10 @@ SignalDefinition signal(std::string name, SignalKind kind = SignalKind::gauge, b
   return definition;
 }
 
-constexpr std::initializer_list<Op> plain = {Op::w_mean,   Op::w_min,   Op::w_max,      Op::w_median,    Op::w_mad,       Op::w_sum,
-                                             Op::w_stddev, Op::w_slope, Op::w_delta,    Op::w_rate,      Op::w_theil_sen, Op::w_kendall,
-                                             Op::w_cusum,  Op::w_count, Op::w_interval, Op::w_nonfinite, Op::w_last,      Op::w_first};
+constexpr std::initializer_list<Op> plain = {Op::w_mean,      Op::w_min,     Op::w_max,   Op::w_median, Op::w_mad,
+                                             Op::w_sum,       Op::w_stddev,  Op::w_slope, Op::w_delta,  Op::w_rate,
+                                             Op::w_theil_sen, Op::w_kendall, Op::w_cusum, Op::w_count,  Op::w_interval,
+                                             Op::w_nonfinite, Op::w_last,    Op::w_first};
 
 void ask_everything(Recorded& recorded, const WindowSpec& spec, bool declared = true) {
   for (const Op op : plain) recorded.reduce(spec, op, 0, {}, declared);
@@ -37,16 +38,16 @@ void ask_everything(Recorded& recorded, const WindowSpec& spec, bool declared = 
 bool approximate(const Recorded& recorded, const Recorded::Reduction& r) {
   if (r.spec.span != WindowSpec::Span::attempt) return false;
   const Op op = (*recorded.graph)[r.node].op;
-  return op == Op::w_median || op == Op::w_mad || op == Op::w_quantile || op == Op::w_theil_sen || op == Op::w_kendall ||
-         op == Op::w_cusum || op == Op::w_time_to;
+  return op == Op::w_median || op == Op::w_mad || op == Op::w_quantile || op == Op::w_theil_sen ||
+         op == Op::w_kendall || op == Op::w_cusum || op == Op::w_time_to;
 }
 
 void compare_with_oracle(Recorded& recorded, const std::vector<Record>& records, std::uint64_t seed) {
   recorded.coverage.extend("collector", Level::job, 0, at(0));
   for (double t = 0; t < 2000; t += 20) recorded.coverage.extend("collector", Level::job, 0, at(t));
-  const tocsin::oracle::WindowOracle oracle{
-      *recorded.graph,
-      {recorded.table, recorded.start, records, [](auto&&...) { return true; }, [](const std::string&) { return std::nullopt; }}};
+  const tocsin::oracle::WindowOracle oracle{*recorded.graph,
+                                            {recorded.table, recorded.start, records, [](auto&&...) { return true; },
+                                             [](const std::string&) { return std::nullopt; }}};
   History history = recorded.open();
   recorded.next_tick = at(5);
   const auto answers = recorded.run(history, records, 0, records.size(), records.back().arrival + 30s);
@@ -59,16 +60,19 @@ void compare_with_oracle(Recorded& recorded, const std::vector<Record>& records,
     // Not every tick, the oracle is slow.
     if ((nanoseconds(answer.tick) / 5'000'000'000) % 7 != 0) continue;
     for (Slot slot = 0; slot < answer.values.size(); ++slot) {
-      const auto expected =
-          oracle.reduce((*recorded.graph)[answer.node], reduction.goal, slot, answer.tick, answer.tick + reduction.spec.settle);
+      const auto expected = oracle.reduce((*recorded.graph)[answer.node], reduction.goal, slot, answer.tick,
+                                          answer.tick + reduction.spec.settle);
       if (expected) ++known;
       if (tocsin::oracle::near((*recorded.graph)[answer.node].op, expected, answer.values[slot])) continue;
       if (++wrong > 8) continue;
-      FAIL_CHECK("seed ", seed, ": ", recorded.graph->describe(answer.node), " of ", recorded.table[reduction.spec.signal].name, " over ",
-                 seconds(reduction.spec.over), " slot ", slot, " at ", seconds(answer.tick - recorded.start), ": ", answer.values[slot],
-                 ", expected ", expected.value_or(absent), ", usual ",
-                 oracle.usual(reduction.spec.signal, slot, answer.tick + reduction.spec.settle).value_or(absent), " rows ",
-                 oracle.rows(reduction.spec.signal, slot, answer.tick - reduction.spec.over, answer.tick, answer.tick + 5s).size());
+      FAIL_CHECK(
+          "seed ", seed, ": ", recorded.graph->describe(answer.node), " of ",
+          recorded.table[reduction.spec.signal].name, " over ", seconds(reduction.spec.over), " slot ", slot, " at ",
+          seconds(answer.tick - recorded.start), ": ", answer.values[slot], ", expected ", expected.value_or(absent),
+          ", usual ", oracle.usual(reduction.spec.signal, slot, answer.tick + reduction.spec.settle).value_or(absent),
+          " rows ",
+          oracle.rows(reduction.spec.signal, slot, answer.tick - reduction.spec.over, answer.tick, answer.tick + 5s)
+              .size());
     }
   }
   CHECK(wrong == 0);
@@ -111,7 +115,8 @@ TEST_CASE("counters become rates as their rows close, and a reset gives none") {
   const std::uint64_t seed = seed_of_run() + 3;
   Recorded recorded;
   recorded.add(signal("counter", SignalKind::counter));
-  for (const Op op : {Op::w_mean, Op::w_max, Op::w_min, Op::w_median, Op::w_count}) recorded.reduce(recorded.window("counter", 60s), op);
+  for (const Op op : {Op::w_mean, Op::w_max, Op::w_min, Op::w_median, Op::w_count})
+    recorded.reduce(recorded.window("counter", 60s), op);
   compare_with_oracle(recorded, random_records(seed, std::vector<std::string>{"counter"}, 6, 700), seed);
 }
 

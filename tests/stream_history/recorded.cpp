@@ -8,8 +8,9 @@ namespace tocsin::test {
 
 bool operator==(const Recorded::Answer& a, const Recorded::Answer& b) {
   return a.tick == b.tick && a.node == b.node &&
-         std::equal(a.values.begin(), a.values.end(), b.values.begin(), b.values.end(),
-                    [](double x, double y) { return std::bit_cast<std::uint64_t>(x) == std::bit_cast<std::uint64_t>(y); });
+         std::equal(a.values.begin(), a.values.end(), b.values.begin(), b.values.end(), [](double x, double y) {
+           return std::bit_cast<std::uint64_t>(x) == std::bit_cast<std::uint64_t>(y);
+         });
 }
 
 Recorded::Recorded(std::uint32_t ranks) {
@@ -92,8 +93,8 @@ void Recorded::tick(History& history, Time tick, std::vector<Answer>& answers) {
   }
 }
 
-std::vector<Recorded::Answer> Recorded::run(History& history, const std::vector<Record>& records, std::size_t from, std::size_t to,
-                                            Time until) {
+std::vector<Recorded::Answer> Recorded::run(History& history, const std::vector<Record>& records, std::size_t from,
+                                            std::size_t to, Time until) {
   std::vector<Answer> answers;
   const auto note = [this](const Applied& a) { applied.push_back(a); };
   const Duration settle = reductions.front().spec.settle;  // one for all
@@ -128,9 +129,12 @@ void Recorded::fill(History& history, const std::vector<Record>& records, std::s
   history.backfill_rows_only(false);
 }
 
-std::vector<Record> random_records(std::uint64_t seed, std::span<const std::string> signals, std::uint32_t ranks, double seconds) {
+std::vector<Record> random_records(std::uint64_t seed, std::span<const std::string> signals, std::uint32_t ranks,
+                                   double seconds) {
   std::mt19937_64 random{seed};
-  const auto uniform = [&](double low, double high) { return std::uniform_real_distribution<double>{low, high}(random); };
+  const auto uniform = [&](double low, double high) {
+    return std::uniform_real_distribution<double>{low, high}(random);
+  };
   std::vector<Record> records;
   std::uint64_t sequence = 0;
   for (const std::string& signal : signals) {
@@ -166,7 +170,8 @@ std::vector<Record> random_records(std::uint64_t seed, std::span<const std::stri
       }
     }
   }
-  std::stable_sort(records.begin(), records.end(), [](const Record& a, const Record& b) { return a.arrival < b.arrival; });
+  std::stable_sort(records.begin(), records.end(),
+                   [](const Record& a, const Record& b) { return a.arrival < b.arrival; });
   return records;
 }
 

@@ -18,7 +18,8 @@ inline Time at(double s) { return at_nanoseconds(1'700'000'000'000'000'000 + sta
 
 using oracle::Record;  // of an event, `value` is its field "code"
 
-// A pack of signals and windows, one History over it, and ticks every few seconds that reduce everything that was asked for.
+// A pack of signals and windows, one History over it, and ticks every few seconds that reduce everything that was asked
+// for.
 class Recorded {
  public:
   explicit Recorded(std::uint32_t ranks = 6);
@@ -28,7 +29,8 @@ class Recorded {
   WindowSpec points(std::string_view signal, std::uint32_t n, std::uint32_t lag = 0, Duration settle = 5s) const;
   WindowSpec attempt(std::string_view signal, Duration settle = 5s) const;
   // Reduced at every tick; `declared`: History knows it from the start.
-  NodeId reduce(const WindowSpec& spec, Op op, double number = 0, std::string field = {}, bool declared = true, double goal = 0);
+  NodeId reduce(const WindowSpec& spec, Op op, double number = 0, std::string field = {}, bool declared = true,
+                double goal = 0);
 
   History open() const;
   struct Answer {
@@ -37,9 +39,11 @@ class Recorded {
     std::vector<double> values;
     friend bool operator==(const Answer& a, const Answer& b);
   };
-  // How the clock goes: to each due instant in turn, or at once to where the next record is (ticks run late, and must not see more).
-  // Applies records[from..to) and runs every tick that is due, up to the last record's arrival (or `until`).
-  std::vector<Answer> run(History& history, const std::vector<Record>& records, std::size_t from, std::size_t to, Time until = long_ago);
+  // How the clock goes: to each due instant in turn, or at once to where the next record is (ticks run late, and must
+  // not see more). Applies records[from..to) and runs every tick that is due, up to the last record's arrival (or
+  // `until`).
+  std::vector<Answer> run(History& history, const std::vector<Record>& records, std::size_t from, std::size_t to,
+                          Time until = long_ago);
   void write(History& history, const Record& record) const;
   void fill(History& history, const std::vector<Record>& records, std::size_t to, Time clock) const;
 
@@ -65,7 +69,8 @@ class Recorded {
 };
 
 // Random samples of a few ranks: gaps, NaN, infinities, repeats, delays up to beyond the lateness.
-std::vector<Record> random_records(std::uint64_t seed, std::span<const std::string> signals, std::uint32_t ranks, double seconds);
+std::vector<Record> random_records(std::uint64_t seed, std::span<const std::string> signals, std::uint32_t ranks,
+                                   double seconds);
 std::uint64_t seed_of_run();
 
 }  // namespace tocsin::test

@@ -9,7 +9,8 @@ using namespace tocsin::test;
 
 namespace {
 
-SignalDefinition signal(std::string name, SignalKind kind = SignalKind::gauge, bool points = false, Duration lateness = 5s) {
+SignalDefinition signal(std::string name, SignalKind kind = SignalKind::gauge, bool points = false,
+                        Duration lateness = 5s) {
   SignalDefinition definition;
   definition.name = std::move(name);
   definition.kind = kind;
@@ -40,9 +41,10 @@ void ask_all(Recorded& recorded, bool declared = true) {
   const auto order = {Op::w_median, Op::w_quantile, Op::w_mad};
   const auto sums = {Op::w_mean,  Op::w_min,       Op::w_max,     Op::w_stddev, Op::w_slope, Op::w_last,    Op::w_first,
                      Op::w_count, Op::w_nonfinite, Op::w_kendall, Op::w_cusum,  Op::w_age,   Op::w_interval};
-  for (const auto& spec : {recorded.window("gauge", 30s), recorded.window("gauge", 45s, 15s), recorded.window("quick", 20s, 5s),
-                           recorded.window("gauge", 6min), recorded.window("gauge", 10min, 1min), recorded.points("dots", 12),
-                           recorded.points("dots", 30, 4), recorded.points("step_gap", 20), recorded.window("counter", 60s)}) {
+  for (const auto& spec :
+       {recorded.window("gauge", 30s), recorded.window("gauge", 45s, 15s), recorded.window("quick", 20s, 5s),
+        recorded.window("gauge", 6min), recorded.window("gauge", 10min, 1min), recorded.points("dots", 12),
+        recorded.points("dots", 30, 4), recorded.points("step_gap", 20), recorded.window("counter", 60s)}) {
     ask(recorded, spec, order, declared);
     if (recorded.table[spec.signal].kind != SignalKind::counter) ask(recorded, spec, sums, declared);
   }
@@ -68,8 +70,8 @@ void listen(Recorded& recorded) {
   for (double t = 0; t < 4000; t += 20) recorded.coverage.extend("collector", Level::job, 0, at(t));
 }
 
-void check_same(const Recorded& recorded, const std::vector<Recorded::Answer>& a, const std::vector<Recorded::Answer>& b,
-                std::uint64_t seed) {
+void check_same(const Recorded& recorded, const std::vector<Recorded::Answer>& a,
+                const std::vector<Recorded::Answer>& b, std::uint64_t seed) {
   REQUIRE(a.size() == b.size());
   std::size_t wrong = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
@@ -79,8 +81,9 @@ void check_same(const Recorded& recorded, const std::vector<Recorded::Answer>& a
     for (std::size_t s = 0; s < a[i].values.size(); ++s)
       values += " " + std::to_string(a[i].values[s]) + "/" + std::to_string(b[i].values[s]);
     const auto& spec = *recorded.graph->operator[]((*recorded.graph)[a[i].node].arguments[0]).attributes.window;
-    FAIL_CHECK("seed ", seed, ": ", recorded.graph->describe(a[i].node), " of ", recorded.table[spec.signal].name, " over ",
-               seconds(spec.over), " span ", static_cast<int>(spec.span), " at ", seconds(a[i].tick - recorded.start), ":", values);
+    FAIL_CHECK("seed ", seed, ": ", recorded.graph->describe(a[i].node), " of ", recorded.table[spec.signal].name,
+               " over ", seconds(spec.over), " span ", static_cast<int>(spec.span), " at ",
+               seconds(a[i].tick - recorded.start), ":", values);
   }
   CHECK(wrong == 0);
 }
@@ -130,7 +133,8 @@ TEST_CASE("a run that is cut anywhere and restarted from its snapshot gives the 
     REQUIRE(fourth.load(in_again));
     recorded.fill(fourth, records, cut, clock);
     recorded.next_tick = next_tick;
-    check_same(recorded, uninterrupted, recorded.run(fourth, records, cut, records.size(), records.back().arrival + 20s), seed);
+    check_same(recorded, uninterrupted,
+               recorded.run(fourth, records, cut, records.size(), records.back().arrival + 20s), seed);
   }
 }
 
@@ -161,7 +165,8 @@ TEST_CASE("arrivals shuffled within the lateness close the same rows") {
     for (Record& r : records) {
       const double lateness = r.signal == "quick" ? 0.9 : r.signal == "step" ? 1.9 : 4.9;
       const double delay = std::uniform_real_distribution<double>{0, lateness}(random);
-      r.arrival = r.time + std::chrono::nanoseconds{static_cast<std::int64_t>((shuffled ? delay : lateness - delay) * 1e9)};
+      r.arrival =
+          r.time + std::chrono::nanoseconds{static_cast<std::int64_t>((shuffled ? delay : lateness - delay) * 1e9)};
     }
     std::sort(records.begin(), records.end(), [](const Record& a, const Record& b) { return a.arrival < b.arrival; });
     History history = recorded.open();
@@ -198,12 +203,13 @@ TEST_CASE("a history of another pack takes over what both retain and goes on as 
 TEST_CASE("a history of another pack goes on in windows of which that pack maintained other reductions") {
   const std::uint64_t seed = seed_of_run() + 500;
   const auto records = random_records(seed, std::vector<std::string>{"gauge", "quick", "dots", "counter"}, 4, 900);
-  const std::vector<Op> orders{Op::w_median, Op::w_mad}, one_order{Op::w_median}, folds{Op::w_mean, Op::w_min, Op::w_max},
-      one_fold{Op::w_max};
+  const std::vector<Op> orders{Op::w_median, Op::w_mad}, one_order{Op::w_median},
+      folds{Op::w_mean, Op::w_min, Op::w_max}, one_fold{Op::w_max};
   const auto opened = [&](Recorded& recorded, const std::vector<Op>& ordered, const std::vector<Op>& folded) {
     prepare(recorded);
-    for (const auto& spec : {recorded.window("gauge", 30s), recorded.window("quick", 20s, 5s), recorded.window("gauge", 6min),
-                             recorded.points("dots", 12), recorded.window("counter", 60s)})
+    for (const auto& spec :
+         {recorded.window("gauge", 30s), recorded.window("quick", 20s, 5s), recorded.window("gauge", 6min),
+          recorded.points("dots", 12), recorded.window("counter", 60s)})
       for (const auto* ops : {&ordered, &folded})
         for (const Op op : *ops) recorded.reduce(spec, op, 0, {});
     listen(recorded);
@@ -215,8 +221,8 @@ TEST_CASE("a history of another pack goes on in windows of which that pack maint
   const Time next_tick = whole.next_tick;
   const auto expected = whole.run(kept, records, records.size() / 2, records.size());
   using Asked = std::pair<std::vector<Op>, std::vector<Op>>;
-  for (const auto& [ordered, folded] :
-       {Asked{orders, one_fold}, Asked{one_order, folds}, Asked{{}, folds}, Asked{orders, {}}, Asked{one_order, one_fold}}) {
+  for (const auto& [ordered, folded] : {Asked{orders, one_fold}, Asked{one_order, folds}, Asked{{}, folds},
+                                        Asked{orders, {}}, Asked{one_order, one_fold}}) {
     CAPTURE(ordered.size());
     CAPTURE(folded.size());
     Recorded less, more;

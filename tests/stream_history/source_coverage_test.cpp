@@ -97,7 +97,9 @@ TEST_CASE("members of an origin that was not read so far are unobserved, also af
   coverage.carried(far, Level::rank, second);
   std::vector<std::uint8_t> members;
   std::vector<std::string> left;
-  const auto note = [&](std::size_t origin, bool behind) { left.push_back(origins.name(origin) + (behind ? " left" : " is back")); };
+  const auto note = [&](std::size_t origin, bool behind) {
+    left.push_back(origins.name(origin) + (behind ? " left" : " is back"));
+  };
 
   origins.follow(at(60), {{"lines/0", at(60)}, {"lines/1", at(50)}}, note);
   CHECK(origins.clock() == at(50));

@@ -74,7 +74,8 @@ TEST_CASE("values that nobody takes any more lend their memory to others") {
   load.name = "load";
   REQUIRE(signals.add(load));
   Topology topology;
-  for (std::uint32_t rank = 0; rank < 64; ++rank) topology.place(rank, "n" + std::to_string(rank / 8), std::to_string(rank % 8));
+  for (std::uint32_t rank = 0; rank < 64; ++rank)
+    topology.place(rank, "n" + std::to_string(rank / 8), std::to_string(rank % 8));
   Graph graph{signals};
   const NodeId x = *graph.apply(Op::w_mean, std::array{graph.window({})});
   std::vector<NodeId> sums{x};
@@ -94,13 +95,15 @@ TEST_CASE("values that nobody takes any more lend their memory to others") {
   }
 }
 
-TEST_CASE("evaluations of a script, each of which appends nodes and takes them away, allocate nothing once they have run") {
+TEST_CASE(
+    "evaluations of a script, each of which appends nodes and takes them away, allocate nothing once they have run") {
   SignalTable signals;
   SignalDefinition load;
   load.name = "load";
   REQUIRE(signals.add(load));
   Topology topology;
-  for (std::uint32_t rank = 0; rank < 64; ++rank) topology.place(rank, "n" + std::to_string(rank / 8), std::to_string(rank % 8));
+  for (std::uint32_t rank = 0; rank < 64; ++rank)
+    topology.place(rank, "n" + std::to_string(rank / 8), std::to_string(rank % 8));
   Graph graph{signals};
   const NodeId x = *graph.apply(Op::w_mean, std::array{graph.window({})});
   Ones leaves;

@@ -29,7 +29,8 @@ struct Of {
   std::vector<Small> packed, columns;
   bool flag = false;
   static void fields(auto& self, auto& archive) {
-    archive(1, self.number), archive(2, self.text), archive(3, self.at), archive(4, self.values), archive(5, self.queue);
+    archive(1, self.number), archive(2, self.text), archive(3, self.at), archive(4, self.values),
+        archive(5, self.queue);
     archive(6, self.by_name), archive(7, self.pairs), archive(8, self.three), archive(9, self.packed);
     archive.columns(10, self.columns, &Small::a, &Small::b);
     archive(11, self.flag);
@@ -37,7 +38,8 @@ struct Of {
 };
 
 Of whole() {
-  Of of{-3, "some", at_nanoseconds(5), {1, absent}, {1, 2, 3}, {{"a", {Truth::yes}}, {"b", {}}}, {}, {}, {{3, 4}}, {{5, 6}, {7, 8}}, true};
+  Of of{-3, "some", at_nanoseconds(5), {1, absent},      {1, 2, 3}, {{"a", {Truth::yes}}, {"b", {}}},
+        {}, {},     {{3, 4}},          {{5, 6}, {7, 8}}, true};
   of.pairs = {{at_nanoseconds(1), "x"}, {at_nanoseconds(2), ""}};
   of.three[1] = {9};
   return of;
@@ -72,7 +74,8 @@ TEST_CASE("a field that a reader does not know is skipped, and one that is missi
     out(900, std::string{"later"});
     out(2, std::string{"known"});
     out.list(901, std::vector{1, 2}, [](Writer& of, int i) { of(1, i); });
-    out.object(10, [](Writer& columns) { columns(1, std::vector<std::uint32_t>{4}), columns(3, std::vector<double>{0.5}); });
+    out.object(
+        10, [](Writer& columns) { columns(1, std::vector<std::uint32_t>{4}), columns(3, std::vector<double>{0.5}); });
   });
   Of read;
   Reader in{newer};
@@ -126,7 +129,9 @@ TEST_CASE("a number of another size, a value that is no enumerator and columns o
   CHECK(refused([](Writer& out) { out(4, std::vector<float>{1}); }));
   CHECK(refused([](Writer& out) { out(6, std::map<std::string, std::vector<std::uint8_t>>{{"a", {3}}}); }));
   CHECK(refused([](Writer& out) {
-    out.object(10, [](Writer& columns) { columns(1, std::vector<std::uint32_t>{4}), columns(2, std::vector<std::uint32_t>{1, 2}); });
+    out.object(10, [](Writer& columns) {
+      columns(1, std::vector<std::uint32_t>{4}), columns(2, std::vector<std::uint32_t>{1, 2});
+    });
   }));
 }
 

@@ -1,5 +1,5 @@
-// Counts every allocation of this program. A source of its own: where the compiler sees through new and delete, it takes them for a
-// pair that does not match.
+// Counts every allocation of this program. A source of its own: where the compiler sees through new and delete, it
+// takes them for a pair that does not match.
 #include <cstddef>
 #include <cstdlib>
 #include <new>

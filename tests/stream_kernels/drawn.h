@@ -73,7 +73,8 @@ struct World : oracle::Members {
 
   std::size_t size(Level level) const override {
     return std::array<std::size_t, 6>{
-        1, 1, static_cast<std::size_t>(racks), nodes.size(), gpus.size(), last_rank() + 2}[static_cast<std::size_t>(level)];
+        1, 1, static_cast<std::size_t>(racks), nodes.size(), gpus.size(), last_rank() + 2}[static_cast<std::size_t>(
+        level)];
   }
   std::size_t last_rank() const {
     for (std::size_t r = ranks.size(); r > 0; --r)
@@ -94,11 +95,13 @@ struct World : oracle::Members {
  private:
   // The slot of `coarse` that a slot of `fine` lies in, or -1.
   int container(Level fine, int slot, Level coarse) const {
-    if (slot < 0 || (fine == Level::rank && (slot == 0 || !ranks[static_cast<std::size_t>(slot) - 1].exists))) return -1;
+    if (slot < 0 || (fine == Level::rank && (slot == 0 || !ranks[static_cast<std::size_t>(slot) - 1].exists)))
+      return -1;
     if (fine == coarse) return slot;
     if (coarse == Level::job || coarse == Level::none) return 0;
     const auto s = static_cast<std::size_t>(slot);
-    if (fine == Level::rank) return coarse == Level::gpu ? ranks[s - 1].gpu : container(Level::node, ranks[s - 1].node, coarse);
+    if (fine == Level::rank)
+      return coarse == Level::gpu ? ranks[s - 1].gpu : container(Level::node, ranks[s - 1].node, coarse);
     if (fine == Level::gpu) return container(Level::node, gpus[s].node, coarse);
     if (fine == Level::node) return nodes[s].rack;
     return -1;
@@ -109,8 +112,11 @@ struct World : oracle::Members {
 class DrawnLeaves : public Leaves {
  public:
   std::uint64_t tick = 0;
-  std::vector<double> column(std::uint64_t name, std::size_t n) const { return RandomValues{name * 7919 + tick}.column(n); }
-  // Of a window; those of every other signal are constant but for the first member, which the evaluator is given and this writes out.
+  std::vector<double> column(std::uint64_t name, std::size_t n) const {
+    return RandomValues{name * 7919 + tick}.column(n);
+  }
+  // Of a window; those of every other signal are constant but for the first member, which the evaluator is given and
+  // this writes out.
   std::vector<double> reduction(const Node& node, const WindowSpec& window, std::size_t n) const {
     auto values = column(name_of(node) + static_cast<std::uint64_t>(window.signal) * 101, n);
     if (constant(window, n)) std::fill(values.begin() + 2, values.end(), values[1]);
@@ -136,8 +142,12 @@ class DrawnLeaves : public Leaves {
     std::fill(out.begin() + 2, out.end(), 12345.0);  // nobody may look there
     return true;
   }
-  void finding(const Node& node, std::span<Truth> out) override { std::ranges::copy(mask(name_of(node), out.size()), out.begin()); }
-  void state(const Node& node, std::span<double> out) override { std::ranges::copy(column(name_of(node), out.size()), out.begin()); }
+  void finding(const Node& node, std::span<Truth> out) override {
+    std::ranges::copy(mask(name_of(node), out.size()), out.begin());
+  }
+  void state(const Node& node, std::span<double> out) override {
+    std::ranges::copy(column(name_of(node), out.size()), out.begin());
+  }
   void freeze(const Node&, std::span<double> in_out) override {
     for (std::size_t slot = 0; slot < in_out.size(); ++slot)
       if (held(slot)) in_out[slot] = 7.5;
@@ -148,7 +158,8 @@ class DrawnLeaves : public Leaves {
 // The same for the oracle, which has no form of its own for a frozen value.
 class DrawnForOracle : public oracle::Leaves {
  public:
-  DrawnForOracle(const Graph& graph, const World& world, const DrawnLeaves& leaves) : graph_(graph), world_(world), leaves_(leaves) {}
+  DrawnForOracle(const Graph& graph, const World& world, const DrawnLeaves& leaves)
+      : graph_(graph), world_(world), leaves_(leaves) {}
 
   oracle::Column window(NodeId, const Node& node, const oracle::Column& goal) override {
     if (node.op == Op::w_time_to) return goal;

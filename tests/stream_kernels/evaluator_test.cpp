@@ -48,17 +48,19 @@ class RandomGraph {
       const NodeId finding = graph.finding({"other"}, level);
       for (const Op op : {Op::f_now, Op::f_ever}) node(*graph.apply(op, std::array{finding}));
     }
-    for (const auto& names : std::vector<std::vector<std::string>>{{"stage"}, {"zone"}, {"stage", "zone"}, {"nobodys"}, {}})
+    for (const auto& names :
+         std::vector<std::vector<std::string>>{{"stage"}, {"zone"}, {"stage", "zone"}, {"nobodys"}, {}})
       peers_.push_back(graph.peers(names));
   }
 
   void append(std::size_t count) {
-    constexpr std::array ops{Op::w_last,      Op::w_mean,      Op::w_max,      Op::w_time_to, Op::add,        Op::subtract, Op::multiply,
-                             Op::divide,      Op::negate,      Op::clamp,      Op::log,       Op::abs,        Op::fill,     Op::greatest,
-                             Op::least,       Op::choose,      Op::above,      Op::below,     Op::at_least,   Op::at_most,  Op::is,
-                             Op::conjunction, Op::disjunction, Op::negation,   Op::surely,    Op::maybe,      Op::g_median, Op::g_mad,
-                             Op::g_mean,      Op::g_min,       Op::g_max,      Op::g_sum,     Op::g_quantile, Op::g_count,  Op::g_spread,
-                             Op::m_any,       Op::m_all,       Op::m_at_least, Op::m_at_most, Op::m_count,    Op::at};
+    constexpr std::array ops{
+        Op::w_last,      Op::w_mean,      Op::w_max,      Op::w_time_to, Op::add,        Op::subtract, Op::multiply,
+        Op::divide,      Op::negate,      Op::clamp,      Op::log,       Op::abs,        Op::fill,     Op::greatest,
+        Op::least,       Op::choose,      Op::above,      Op::below,     Op::at_least,   Op::at_most,  Op::is,
+        Op::conjunction, Op::disjunction, Op::negation,   Op::surely,    Op::maybe,      Op::g_median, Op::g_mad,
+        Op::g_mean,      Op::g_min,       Op::g_max,      Op::g_sum,     Op::g_quantile, Op::g_count,  Op::g_spread,
+        Op::m_any,       Op::m_all,       Op::m_at_least, Op::m_at_most, Op::m_count,    Op::at};
     for (std::size_t made = 0, tries = 0; made < count && tries < count * 60; ++tries) {
       const Op op = ops[random_.below(ops.size())];
       std::vector<NodeId> arguments;
@@ -70,7 +72,8 @@ class RandomGraph {
       if (op == Op::g_quantile) attributes.number = random_.uniform();
       if (op == Op::m_at_least || op == Op::m_at_most) attributes.number = static_cast<double>(random_.below(6));
       if (op == Op::is)
-        attributes.values = graph_[arguments[0]].type.text() ? std::vector<Scalar>{"a", "never"} : std::vector<Scalar>{1.0, -2.0};
+        attributes.values =
+            graph_[arguments[0]].type.text() ? std::vector<Scalar>{"a", "never"} : std::vector<Scalar>{1.0, -2.0};
       if (op == Op::at) attributes.field = std::array{"job", "rack", "node", "gpu", "rank"}[random_.below(5)];
       if (operation(op).takes == Takes::group || operation(op).takes == Takes::number_group) {
         attributes.group = static_cast<Group>(random_.below(5));
@@ -98,7 +101,8 @@ bool agree(const Evaluator& evaluator, oracle::GraphOracle& oracle, const Graph&
   if (graph[id].type.shape == Shape::mask)
     return std::ranges::equal(evaluator.mask(id), oracle.mask(id),
                               [](Truth t, const oracle::Answer& a) { return oracle::answer_of(t) == a; });
-  return std::ranges::equal(evaluator.column(id), oracle.column(id), [](double x, const oracle::Number& n) { return oracle::same(n, x); });
+  return std::ranges::equal(evaluator.column(id), oracle.column(id),
+                            [](double x, const oracle::Number& n) { return oracle::same(n, x); });
 }
 
 }  // namespace
@@ -193,7 +197,9 @@ TEST_CASE("a member is shown the value of what contains it") {
   const NodeId load = *graph.apply(Op::w_last, std::array{graph.window(spec)});
   const NodeId high = *graph.apply(Op::above, std::array{load, graph.constant(1.0)});
   class Given : public DrawnLeaves {
-    bool reduce(const Node&, const WindowSpec&, Column, std::span<double> out) override { return out[0] = 0.5, out[1] = 1.5, false; }
+    bool reduce(const Node&, const WindowSpec&, Column, std::span<double> out) override {
+      return out[0] = 0.5, out[1] = 1.5, false;
+    }
   } leaves;
   Evaluator evaluator{graph, topology, leaves};
   evaluator.run(graph.reach(std::array{high}));

@@ -14,7 +14,8 @@ using namespace tocsin::stream;
 
 namespace {
 
-constexpr std::size_t sizes[] = {0, 1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 31, 33, 48, 49, 63, 64, 65, 100, 255, 1024, 1027, 16'384};
+constexpr std::size_t sizes[] = {0,  1,  2,  3,  4,  5,  7,   8,   15,   16,   17,    31,
+                                 33, 48, 49, 63, 64, 65, 100, 255, 1024, 1027, 16'384};
 
 std::vector<const Kernels*> both() {
   std::vector<const Kernels*> sets;
@@ -24,7 +25,9 @@ std::vector<const Kernels*> both() {
   return sets;
 }
 
-double arithmetic(double a, double b, double result) { return is_absent(a) || is_absent(b) ? absent : canonical(result); }
+double arithmetic(double a, double b, double result) {
+  return is_absent(a) || is_absent(b) ? absent : canonical(result);
+}
 
 struct BinaryWord {
   const char* name;
@@ -143,7 +146,8 @@ TEST_CASE("a comparison with what is no number is unknown, in both kernel sets")
           bool right_values = out[n] == Truth::yes;
           for (std::size_t i = 0; i < n; ++i) {
             const double r = right.one_for_all ? y : b[i];
-            right_values = right_values && out[i] == (is_nan(a[i]) || is_nan(r) ? Truth::unknown : truth(word.oracle(a[i], r)));
+            right_values =
+                right_values && out[i] == (is_nan(a[i]) || is_nan(r) ? Truth::unknown : truth(word.oracle(a[i], r)));
           }
           CHECK_MESSAGE(right_values, set->name, " ", word.name, " of ", n);
         };
@@ -261,7 +265,8 @@ TEST_CASE("reductions leave out what is no number, in both kernel sets") {
 
       std::vector<double> scratch(n + 1, 42.0);
       for (const double q : {0.5, 0.0, 1.0, 0.9, 0.01, random.uniform()})
-        CHECK_MESSAGE(same_value(set->quantile(a.data(), n, q, scratch.data()), quantile_oracle(known, q)), set->name, " ", q, " of ", n);
+        CHECK_MESSAGE(same_value(set->quantile(a.data(), n, q, scratch.data()), quantile_oracle(known, q)), set->name,
+                      " ", q, " of ", n);
       std::vector<double> distances;
       if (const double median = quantile_oracle(known, 0.5); is_number(median))
         for (double x : known)

@@ -35,7 +35,10 @@ class RandomValues {
     std::vector<double> all(n);
     const auto kind = below(4);  // mostly absent, ties, smooth, all sorts
     for (double& x : all)
-      x = kind == 0 && below(10) ? absent : kind == 1 ? static_cast<double>(below(3)) : kind == 2 ? uniform() : number();
+      x = kind == 0 && below(10) ? absent
+          : kind == 1            ? static_cast<double>(below(3))
+          : kind == 2            ? uniform()
+                                 : number();
     return all;
   }
   std::vector<Truth> mask(std::size_t n) {
@@ -50,7 +53,9 @@ class RandomValues {
   std::mt19937_64 random_;
 };
 
-[[nodiscard]] inline bool same_bits(double a, double b) { return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b); }
+[[nodiscard]] inline bool same_bits(double a, double b) {
+  return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
+}
 // Equal as values of a column: zeros of both signs are one.
 [[nodiscard]] inline bool same_value(double a, double b) { return a == b || same_bits(a, b); }
 

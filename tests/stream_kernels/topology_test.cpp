@@ -53,7 +53,8 @@ TEST_CASE("every level of a topology knows what contains it") {
   CHECK(slots(topology.containing(Level::rank, Level::job)) == std::vector<Slot>{no_slot, 0, 0, 0, 0});
   CHECK(members(topology.groups(Level::rank, Level::node)) == Lists{{1, 2}, {3, 4}});
   CHECK(members(topology.groups(Level::node, Level::rack)) == Lists{{0, 1}});
-  CHECK(topology.key(Level::rank, 4) == MemberKey{.level = Level::rank, .rank = 3, .node = "n2", .gpu = "0000:5e:00.0"});
+  CHECK(topology.key(Level::rank, 4) ==
+        MemberKey{.level = Level::rank, .rank = 3, .node = "n2", .gpu = "0000:5e:00.0"});
 }
 
 TEST_CASE("the reserved member counts to the job once it has a value, and to nothing else") {

@@ -23,8 +23,12 @@ namespace {
 
 class Dropped final : public tocsin::stream::Extracted {
  public:
-  void sample(tocsin::stream::Time, const tocsin::stream::MemberKey&, std::string_view, double, std::string_view) override { ++count; }
-  void sample(tocsin::stream::Time, const tocsin::stream::MemberKey&, std::string_view, std::string_view, std::string_view) override {
+  void sample(tocsin::stream::Time, const tocsin::stream::MemberKey&, std::string_view, double,
+              std::string_view) override {
+    ++count;
+  }
+  void sample(tocsin::stream::Time, const tocsin::stream::MemberKey&, std::string_view, std::string_view,
+              std::string_view) override {
     ++count;
   }
   void event(const tocsin::stream::EventRecord&) override { ++count; }
@@ -39,17 +43,21 @@ TEST_CASE("ordinary lines and progress lines allocate nothing") {
   auto extractor = compiled.source->make_lines();
   Dropped out;
   const std::vector<std::string_view> lines{
-      "[rank 3] step 120 | loss 2.3312 | grad_norm 1.20 | lr 3.0e-04 | step_time 0.212 | compute 0.150 | data 0.004 | comm 0.058",
-      " iteration       10/     330 | elapsed time per iteration (ms): 118.3 | learning rate: 1.5E-03 | lm loss: 4.5E+00 | grad norm: 1.1 "
+      "[rank 3] step 120 | loss 2.3312 | grad_norm 1.20 | lr 3.0e-04 | step_time 0.212 | compute 0.150 | data 0.004 | "
+      "comm 0.058",
+      " iteration       10/     330 | elapsed time per iteration (ms): 118.3 | learning rate: 1.5E-03 | lm loss: "
+      "4.5E+00 | grad norm: 1.1 "
       "| number of nan iterations:   0 |",
       "{'loss': 4.8, 'grad_norm': 2.25, 'learning_rate': 0.00075, 'epoch': 0.01}",
       "iter 5: loss 4.5, time 120.97ms, mfu 0.25%",
-      "[rank0]:[titan] 2026-02-03 04:05:06,338 - root - INFO - step: 14  loss:  3.25000  grad_norm:  0.8125  memory:  9.46GiB(64.99%)  "
+      "[rank0]:[titan] 2026-02-03 04:05:06,338 - root - INFO - step: 14  loss:  3.25000  grad_norm:  0.8125  memory:  "
+      "9.46GiB(64.99%)  "
       "tps: 7,282",
       "n2:5776:5902 [1] NCCL INFO Channel 00/0 : 1[1] -> 2[2] via P2P",
       "\x1b[32m 12%|#    | 12/100 [00:05<00:40,  2.20it/s]\r"};
   const auto feed = [&] {
-    for (std::string_view line : lines) extractor->line({{}, {tocsin::stream::Level::rank, 3, "n1", {}}, false, line}, {}, out);
+    for (std::string_view line : lines)
+      extractor->line({{}, {tocsin::stream::Level::rank, 3, "n1", {}}, false, line}, {}, out);
   };
   for (int i = 0; i < 10; ++i) feed();
   const std::size_t before = allocations, made = out.count;

@@ -1,5 +1,5 @@
-// How much of real logs the shipped patterns and parsers understand: `coverage FILE…` prints each line with what came of it;
-// without arguments, a table over $TOCSIN_CORPORA, where that is set. Nothing fails here: it is a report.
+// How much of real logs the shipped patterns and parsers understand: `coverage FILE…` prints each line with what came
+// of it; without arguments, a table over $TOCSIN_CORPORA, where that is set. Nothing fails here: it is a report.
 #include <cstdlib>
 #include <set>
 
@@ -53,7 +53,8 @@ void print(const std::filesystem::path& path, const Tally& tally) {
 
 int main(int argc, char** argv) {
   const auto compiled = dsl::compile_text(test::shipped_files());
-  for (const auto& problem : compiled.problems) std::printf("%s:%d: %s\n", problem.file.c_str(), problem.line, problem.message.c_str());
+  for (const auto& problem : compiled.problems)
+    std::printf("%s:%d: %s\n", problem.file.c_str(), problem.line, problem.message.c_str());
   if (!compiled.source) return 1;
   for (int i = 1; i < argc; ++i) print(argv[i], run(*compiled.source, argv[i], true));
   if (argc > 1) return 0;

@@ -17,13 +17,15 @@ TEST_CASE("a mistake in a definition is reported with file, line, pattern and re
   const std::string look = problem("\npattern \"a\" { line = [[(?=x)y]], event = \"e\" }");
   CHECK(says(look, "patterns/test.lua:2: pattern \"a\": RE2 does not take"));
   CHECK(says(look, "without look-around"));
-  CHECK(says(problem("pattern \"a\" { line = [[x*]], event = \"e\" }"), "Vectorscan does not take `x*`: it matches the empty text"));
+  CHECK(says(problem("pattern \"a\" { line = [[x*]], event = \"e\" }"),
+             "Vectorscan does not take `x*`: it matches the empty text"));
   CHECK(says(problem("pattern \"a\" { line = [[x]], event = \"e\", fields = { n = \"n\" } }"),
              "no expression in line has a group named \"n\""));
   CHECK(says(problem("pattern \"a\" { line = [[x]] }"), "neither an event nor a sample"));
   CHECK(says(problem("pattern \"a\" { event = \"e\" }"), "no line"));
   CHECK(says(problem("pattern \"a\" { line = [[x]], evnt = \"e\" }"), "\"evnt\" is no key here"));
-  CHECK(says(problem("pattern \"a\" { line = [[x]], event = \"e\", fields = { n = { find = [[y]] } } }"), "has 0 groups"));
+  CHECK(says(problem("pattern \"a\" { line = [[x]], event = \"e\", fields = { n = { find = [[y]] } } }"),
+             "has 0 groups"));
   CHECK(says(problem("pattern \"a\" { line = 3, event = \"e\" }"), "write a text or a list of texts"));
   CHECK(says(problem("parser \"a\" { line = [[x]], event = \"e\" }"), "write a pattern for the event"));
   CHECK(says(problem("pattern \"a\" { line = [[x]], event = \"e\" }\npattern \"a\" { line = [[y]], event = \"e\" }"),
@@ -37,7 +39,8 @@ TEST_CASE("a mistake in a definition is reported with file, line, pattern and re
 }
 
 TEST_CASE("a pattern may make an event of the job beside that of its rank, with the same fields") {
-  const auto source = compiled("pattern \"a\" { line = [[oops (?P<n>INT)]], event = \"e\", also = \"of_job\", fields = { n = \"n\" } }");
+  const auto source = compiled(
+      "pattern \"a\" { line = [[oops (?P<n>INT)]], event = \"e\", also = \"of_job\", fields = { n = \"n\" } }");
   auto extractor = source->make_lines();
   test::Recorded out;
   extractor->line(line("oops 7", rank(3)), {}, out);
@@ -66,7 +69,8 @@ TEST_CASE("pattern files are data: they reach nothing, and end") {
 }
 
 TEST_CASE("bytes that are no text do no harm") {
-  const auto source = compiled("pattern \"a\" { line = [[oops (?P<what>.+)]], event = \"e\", texts = { what = \"what\" } }");
+  const auto source =
+      compiled("pattern \"a\" { line = [[oops (?P<what>.+)]], event = \"e\", texts = { what = \"what\" } }");
   auto extractor = source->make_lines();
   test::Recorded out;
   extractor->line(line(std::string_view("\0\xFFoops \xC3\x28\0z", 11)), {}, out);
@@ -96,7 +100,8 @@ TEST_CASE("what a line says beyond the limit of its bytes is not matched") {
 }
 
 TEST_CASE("a text that an event takes from a line has its secrets masked") {
-  const auto source = compiled("pattern \"a\" { line = [[oops (?P<what>.+)]], event = \"e\", texts = { what = \"what\" } }");
+  const auto source =
+      compiled("pattern \"a\" { line = [[oops (?P<what>.+)]], event = \"e\", texts = { what = \"what\" } }");
   auto extractor = source->make_lines();
   test::Recorded out;
   extractor->line(line("oops password=hunter2"), {}, out);
@@ -130,7 +135,8 @@ TEST_CASE("an event of a line has the pattern's source, or that of the log in wh
 }
 
 TEST_CASE("a bar of a smaller total within another is passed over until the outer one has reached its total") {
-  const auto source = compiled("parser \"bar\" { line = [[^(?P<n>INT)/(?P<of>INT)$]], same = \"of\", samples = { step = \"n\" } }");
+  const auto source =
+      compiled("parser \"bar\" { line = [[^(?P<n>INT)/(?P<of>INT)$]], same = \"of\", samples = { step = \"n\" } }");
   auto extractor = source->make_lines();
   test::Recorded out;
   for (const char* bar : {"3/1500", "1/70", "4/1500", "70/70", "5/1500", "1499/1500", "1500/1500", "1/70", "2/1500"})
@@ -142,7 +148,8 @@ TEST_CASE("a bar of a smaller total within another is passed over until the oute
 
 TEST_CASE("a line counts where its counts have come to their ends; one that it does not have is not compared") {
   const auto source = compiled(
-      "pattern \"end\" { line = [[epoch (?P<epoch>INT)/(?P<epochs>INT)(?: step (?P<n>INT)/(?P<all>INT))?]], scan = [[epoch]], "
+      "pattern \"end\" { line = [[epoch (?P<epoch>INT)/(?P<epochs>INT)(?: step (?P<n>INT)/(?P<all>INT))?]], scan = "
+      "[[epoch]], "
       "equal = { \"epoch\", \"epochs\", \"n\", \"all\" }, event = \"e\" }");
   auto extractor = source->make_lines();
   const auto counts = [&](const char* text) {
@@ -155,7 +162,8 @@ TEST_CASE("a line counts where its counts have come to their ends; one that it d
   CHECK_FALSE(counts("epoch 3/3 step 1499/1500"));
   CHECK_FALSE(counts("epoch 2/3 step 1500/1500"));
   CHECK_FALSE(counts("epoch 2/3"));
-  CHECK(says(problem("pattern \"a\" { line = [[(?P<n>INT)]], event = \"e\", equal = \"n\" }"), "equal has a group without another"));
+  CHECK(says(problem("pattern \"a\" { line = [[(?P<n>INT)]], event = \"e\", equal = \"n\" }"),
+             "equal has a group without another"));
   CHECK(says(problem("pattern \"a\" { line = [[(?P<n>INT)]], event = \"e\", equal = { \"n\", \"m\" } }"),
              "no expression in line has a group named \"m\""));
 }

@@ -1,6 +1,6 @@
-// Lines of our own writing for every shipped pattern and parser. In lines/*.txt: `# name` begins a case of that definition, `>` is a
-// line of a log, `=` what must come of it and the lines before it (all of it, in order; what a seal ends comes too), and `<` a line of
-// which that definition must make nothing.
+// Lines of our own writing for every shipped pattern and parser. In lines/*.txt: `# name` begins a case of that
+// definition, `>` is a line of a log, `=` what must come of it and the lines before it (all of it, in order; what a
+// seal ends comes too), and `<` a line of which that definition must make nothing.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -29,7 +29,8 @@ std::string unescaped(std::string text) {
 std::vector<Case> cases() {
   std::vector<Case> all;
   std::set<std::filesystem::path> paths;
-  for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::path(TOCSIN_SOURCE_DIR) / "tests/text/lines"))
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::filesystem::path(TOCSIN_SOURCE_DIR) / "tests/text/lines"))
     paths.insert(entry.path());
   for (const auto& path : paths) {
     std::ifstream in(path);
@@ -78,7 +79,8 @@ TEST_CASE("every pattern and parser makes of its lines what the whole pack makes
   const auto whole = dsl::text::compile(read.definitions);
   REQUIRE(whole.source);
   std::map<std::string, std::shared_ptr<const dsl::text::LineExtractorSource>> alone;
-  for (const auto& definition : read.definitions) alone[definition.name] = dsl::text::compile(std::span(&definition, 1)).source;
+  for (const auto& definition : read.definitions)
+    alone[definition.name] = dsl::text::compile(std::span(&definition, 1)).source;
   std::set<std::string> remembers;  // they make nothing by themselves
   for (const auto& definition : read.definitions)
     if (!definition.remembers.empty()) remembers.insert(definition.name);
@@ -101,7 +103,9 @@ TEST_CASE("every pattern and parser makes of its lines what the whole pack makes
     }
   }
   for (const auto& definition : read.definitions) {
-    CHECK_MESSAGE(matched[definition.name] > 0, definition.file << ": no line of tests/text/lines matches " << definition.name);
-    CHECK_MESSAGE(silent[definition.name] > 0, definition.file << ": no line of tests/text/lines must not match " << definition.name);
+    CHECK_MESSAGE(matched[definition.name] > 0,
+                  definition.file << ": no line of tests/text/lines matches " << definition.name);
+    CHECK_MESSAGE(silent[definition.name] > 0,
+                  definition.file << ": no line of tests/text/lines must not match " << definition.name);
   }
 }

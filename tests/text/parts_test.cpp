@@ -40,7 +40,8 @@ TEST_CASE("what is no number gives none") {
 TEST_CASE("the lengths of numbers are those that the expression matches") {
   RE2::Options options;
   options.set_encoding(RE2::Options::EncodingLatin1);
-  const RE2 num("(" + std::string(number_expression) + ")", options), integer("(" + std::string(integer_expression) + ")", options);
+  const RE2 num("(" + std::string(number_expression) + ")", options),
+      integer("(" + std::string(integer_expression) + ")", options);
   REQUIRE(num.ok());
   const std::string alphabet = "0123456789..,,eE+-nNaAiIfFty ";
   std::mt19937 random{tocsin::test::seed(7)};
@@ -76,8 +77,8 @@ TEST_CASE("what is written behind a bar that has no line break begins anew") {
   CHECK(behind(" 5%|#  | 20/400 [00:02<00:39,  9.5it/s, loss=[0.5]][rank1]: Traceback") == "[rank1]: Traceback");
   for (const std::string_view bar :
        {" 5%|#  | 20/400 [00:02<00:39,  9.5it/s]", " 5%|#  | 20/400 [00:02<00:39,  9.5it/s], loss=0.3",
-        " 5%|#  | 20/400 [00:02<00:39,  9.5it/s] loss=0.3", " 5%|#  | 20/400 [00:02<00:39, lr=[1e-3], loss=[0.5] now]", "5% of [a]b",
-        " 5%|#  | 20/400 [00:02", ""})
+        " 5%|#  | 20/400 [00:02<00:39,  9.5it/s] loss=0.3", " 5%|#  | 20/400 [00:02<00:39, lr=[1e-3], loss=[0.5] now]",
+        "5% of [a]b", " 5%|#  | 20/400 [00:02", ""})
     CHECK(behind(bar).empty());
 }
 
@@ -127,9 +128,9 @@ TEST_CASE("prefixes of launchers and loggers are read through to the body and th
 }
 
 TEST_CASE("what only looks like a prefix stays") {
-  for (const char* line : {"[batch=1/100]:", "[step=1/7,epoch=0]", "422/422 [====]", "12:30", "3:4 ratio", "[Torch] Saved x",
-                           "(see page 3) x", "Epoch 1: begins", "[1, 2, 3]: a list", "[1,2] of them", "stderr F is full",
-                           "[999999999]: far", "[rank262144]: far", "", " ", "["}) {
+  for (const char* line : {"[batch=1/100]:", "[step=1/7,epoch=0]", "422/422 [====]", "12:30", "3:4 ratio",
+                           "[Torch] Saved x", "(see page 3) x", "Epoch 1: begins", "[1, 2, 3]: a list", "[1,2] of them",
+                           "stderr F is full", "[999999999]: far", "[rank262144]: far", "", " ", "["}) {
     CAPTURE(line);
     CHECK(read_prefix(line).size == 0);
     CHECK(!read_prefix(line).rank);
@@ -150,9 +151,9 @@ TEST_CASE("secrets are masked and the words around them are kept") {
 }
 
 TEST_CASE("ordinary texts are not masked") {
-  for (const char* text :
-       {"CUDA out of memory. Tried to allocate 14.50 GiB", "KeyError: 'model.layers.0.weight'", "tokens per second: 123456", "token: 512",
-        "commit 0123456789abcdef0123456789abcdef01234567", "https://example.org/a:b"}) {
+  for (const char* text : {"CUDA out of memory. Tried to allocate 14.50 GiB", "KeyError: 'model.layers.0.weight'",
+                           "tokens per second: 123456", "token: 512", "commit 0123456789abcdef0123456789abcdef01234567",
+                           "https://example.org/a:b"}) {
     CAPTURE(text);
     CHECK(mask_secrets(text) == text);
   }
@@ -171,9 +172,10 @@ TEST_CASE("what is matched without RE2 is matched as RE2 would") {
                                              R"(e(NUM)e)",
                                              R"(\[(INT)/(INT)\])",
                                              R"((?P<a>loss)\b)"};
-  const std::vector<std::string> words{"iteration", " ",     "  ",    "12",  "1,234", "/", "|",  "lm ", "loss", ": ",  "2.5e-3",
-                                       "nan",       "step ", "time ", ",",   "]",     "[", "x",  "y",   "a",    "b",   "e",
-                                       ".",         "=",     "loss=", "inf", "inity", "1", "lr", "las", "\n",   "\xFF"};
+  const std::vector<std::string> words{"iteration", " ",   "  ",     "12",  "1,234", "/",     "|",  "lm ",
+                                       "loss",      ": ",  "2.5e-3", "nan", "step ", "time ", ",",  "]",
+                                       "[",         "x",   "y",      "a",   "b",     "e",     ".",  "=",
+                                       "loss=",     "inf", "inity",  "1",   "lr",    "las",   "\n", "\xFF"};
   std::mt19937 random{tocsin::test::seed(5)};
   for (const std::string& expression : expressions) {
     CAPTURE(expression);
@@ -185,7 +187,8 @@ TEST_CASE("what is matched without RE2 is matched as RE2 would") {
       for (std::size_t n = random() % 14; n > 0; --n) text += words[random() % words.size()];
       CAPTURE(text);
       std::vector<re2::StringPiece> by_re2(matcher.group_count() + 1);
-      const bool found = matcher.re2().Match(text, 0, text.size(), RE2::UNANCHORED, by_re2.data(), static_cast<int>(by_re2.size()));
+      const bool found =
+          matcher.re2().Match(text, 0, text.size(), RE2::UNANCHORED, by_re2.data(), static_cast<int>(by_re2.size()));
       Matcher::Groups groups;
       REQUIRE(matcher.search(text, 0, groups) == found);
       REQUIRE(matcher.occurs(text) == found);

@@ -15,7 +15,9 @@
 // A file of patterns in a test, and lines for it.
 namespace tocsin::test {
 
-inline std::map<std::string, std::string> pattern_file(std::string text) { return {{"patterns/test.lua", std::move(text)}}; }
+inline std::map<std::string, std::string> pattern_file(std::string text) {
+  return {{"patterns/test.lua", std::move(text)}};
+}
 
 inline std::shared_ptr<const dsl::text::LineExtractorSource> compiled(std::string text) {
   auto result = dsl::compile_text(pattern_file(std::move(text)));

@@ -68,12 +68,14 @@ TEST_CASE("records of the two outputs and of other ranks do not mix") {
   extractor->line(line(" more 30", rank(1), true), {}, out);
   extractor->line(line(" more 10", rank(0)), {}, out);
   extractor->finish(out);
-  CHECK(out.all == std::vector<std::string>{"rank 0: pair more=10 n=1", "rank 1: pair more=20 n=2", "rank 1: pair more=30 n=3"});
+  CHECK(out.all ==
+        std::vector<std::string>{"rank 0: pair more=10 n=1", "rank 1: pair more=20 n=2", "rank 1: pair more=30 n=3"});
 }
 
 TEST_CASE("a record ends with the line that its pattern allows as the last") {
   const auto source = compiled(
-      "pattern \"a\" { line = [[^begin]], continues = [[^ ]], lines = 3, event = \"e\", texts = { x = { find = [[(x+)]], last = true } } "
+      "pattern \"a\" { line = [[^begin]], continues = [[^ ]], lines = 3, event = \"e\", texts = { x = { find = "
+      "[[(x+)]], last = true } } "
       "}");
   auto extractor = source->make_lines();
   test::Recorded out;
@@ -89,10 +91,12 @@ TEST_CASE("a record ends with the line that its pattern allows as the last") {
 }
 
 TEST_CASE("a record in any line of which its exception occurs is none") {
-  const auto source = compiled("pattern \"a\" { line = [[^begin]], continues = [[^ ]], unless = [[harmless]], event = \"e\" }");
+  const auto source =
+      compiled("pattern \"a\" { line = [[^begin]], continues = [[^ ]], unless = [[harmless]], event = \"e\" }");
   auto extractor = source->make_lines();
   test::Recorded out;
-  for (const char* one : {"begin", " of it", "other", "begin", " harmless", "other", "begin harmless", " of it", "other"})
+  for (const char* one :
+       {"begin", " of it", "other", "begin", " harmless", "other", "begin harmless", " of it", "other"})
     extractor->line(line(one), {}, out);
   extractor->finish(out);
   CHECK(out.all == std::vector<std::string>{"job: e"});
@@ -111,7 +115,8 @@ TEST_CASE("half-assembled records are bounded in lines, bytes and number") {
   extractor->line(line(wide), {}, out);
   CHECK(out.all.size() == 2);
   CHECK(extractor->counters().records_cut == 2);
-  for (std::uint32_t r = 0; r < dsl::text::OpenRecords::most_records + 5; ++r) extractor->line(line("begin 3", rank(r)), {}, out);
+  for (std::uint32_t r = 0; r < dsl::text::OpenRecords::most_records + 5; ++r)
+    extractor->line(line("begin 3", rank(r)), {}, out);
   CHECK(extractor->counters().records_refused == 5);
 }
 
@@ -152,8 +157,9 @@ TEST_CASE("a log may be cut anywhere: what is saved and loaded goes on to the sa
     for (int i = 0; i < 60; ++i) {
       now += static_cast<std::int64_t>(random() % 1'500'000'000);
       const bool known = random() % 2 == 0;
-      log.push_back({lines[random() % lines.size()], known ? rank(static_cast<std::uint32_t>(random() % 2)) : stream::MemberKey{},
-                     random() % 4 == 0, stream::at_nanoseconds(now)});
+      log.push_back({lines[random() % lines.size()],
+                     known ? rank(static_cast<std::uint32_t>(random() % 2)) : stream::MemberKey{}, random() % 4 == 0,
+                     stream::at_nanoseconds(now)});
     }
     const auto feed = [](dsl::text::LineExtractor& to, const Fed& fed, test::Recorded& out) {
       to.settle(fed.at, out);

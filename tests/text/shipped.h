@@ -47,7 +47,8 @@ inline std::string written(const stream::MemberKey& member) {
 // What extraction made, one line a sample or event: "rank 3: loss 2.5", "job: cuda_oom tried=…".
 class Recorded final : public stream::Extracted {
  public:
-  void sample(stream::Time time, const stream::MemberKey& member, std::string_view signal, double value, std::string_view source) override {
+  void sample(stream::Time time, const stream::MemberKey& member, std::string_view signal, double value,
+              std::string_view source) override {
     add(time, written(member) + ": " + std::string(signal) + " " + written(value), source);
   }
   void sample(stream::Time time, const stream::MemberKey& member, std::string_view signal, std::string_view text,

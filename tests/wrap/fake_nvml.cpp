@@ -1,6 +1,6 @@
-// A library with the names of NVIDIA's: four GPUs, of which 2 is hot and slow, and 1 reports XID 79 where FAKE_NVML_XID holds after how many
-// waits. A line "INDEX PID" of the file FAKE_NVML_PROCESSES puts a process on a GPU. GPU 3 does not tell its power; 0 hangs in the call that
-// FAKE_NVML_HANGS names.
+// A library with the names of NVIDIA's: four GPUs, of which 2 is hot and slow, and 1 reports XID 79 where FAKE_NVML_XID
+// holds after how many waits. A line "INDEX PID" of the file FAKE_NVML_PROCESSES puts a process on a GPU. GPU 3 does
+// not tell its power; 0 hangs in the call that FAKE_NVML_HANGS names.
 
 #include <unistd.h>
 
@@ -44,7 +44,9 @@ int nvmlDeviceGetPciInfo_v3(void* device, Pci* pci) {
   std::snprintf(pci->bus_id, sizeof pci->bus_id, "00000000:%02X:00.0", 0x1b + number(device));
   return ok;
 }
-int nvmlDeviceGetUUID(void* device, char* text, unsigned size) { return std::snprintf(text, size, "GPU-%d", number(device)), ok; }
+int nvmlDeviceGetUUID(void* device, char* text, unsigned size) {
+  return std::snprintf(text, size, "GPU-%d", number(device)), ok;
+}
 int nvmlDeviceGetName(void*, char* text, unsigned size) { return std::snprintf(text, size, "Fake 80GB"), ok; }
 int nvmlDeviceGetUtilizationRates(void* device, unsigned* two) {
   if (std::getenv("FAKE_NVML_HANGS") != nullptr && number(device) == 0)
@@ -54,10 +56,16 @@ int nvmlDeviceGetUtilizationRates(void* device, unsigned* two) {
 int nvmlDeviceGetMemoryInfo(void*, unsigned long long* three) {
   return three[0] = 80ull << 30, three[1] = 20ull << 30, three[2] = 60ull << 30, ok;
 }
-int nvmlDeviceGetPowerUsage(void* device, unsigned* milliwatts) { return *milliwatts = 350'500, number(device) == 3 ? not_supported : ok; }
+int nvmlDeviceGetPowerUsage(void* device, unsigned* milliwatts) {
+  return *milliwatts = 350'500, number(device) == 3 ? not_supported : ok;
+}
 int nvmlDeviceGetEnforcedPowerLimit(void*, unsigned* milliwatts) { return *milliwatts = 700'000, ok; }
-int nvmlDeviceGetTemperature(void* device, unsigned, unsigned* celsius) { return *celsius = number(device) == 2 ? 91 : 60, ok; }
-int nvmlDeviceGetClockInfo(void* device, unsigned, unsigned* megahertz) { return *megahertz = number(device) == 2 ? 900 : 1700, ok; }
+int nvmlDeviceGetTemperature(void* device, unsigned, unsigned* celsius) {
+  return *celsius = number(device) == 2 ? 91 : 60, ok;
+}
+int nvmlDeviceGetClockInfo(void* device, unsigned, unsigned* megahertz) {
+  return *megahertz = number(device) == 2 ? 900 : 1700, ok;
+}
 int nvmlDeviceGetCurrentClocksThrottleReasons(void* device, unsigned long long* bits) {
   return *bits = number(device) == 2 ? 0x40 : 0x4, ok;
 }

@@ -1,5 +1,6 @@
 // Wraps a command with an engine that only follows the journal: what the tests run.
-//   wrap_probe [--journal DIR] [--job NAME] [--state-bytes N] [--lone-after SECONDS] [--reload good|bad] [--engine dies|refuses|hangs] -- COMMAND…
+//   wrap_probe [--journal DIR] [--job NAME] [--state-bytes N] [--lone-after SECONDS] [--reload good|bad] [--engine
+//   dies|refuses|hangs] -- COMMAND…
 
 #include <poll.h>
 #include <stdlib.h>
@@ -59,7 +60,8 @@ int main(int argc, char** argv) {
     else if (option == "--state-bytes") options.state_bytes = std::stoull(value);
     else if (option == "--lone-after") options.lone_after = std::chrono::seconds{std::stol(value)};
     else if (option == "--engine") engine = value;
-    else if (option == "--reload" && value == "good") options.reload = [] { return wrap::PackRecord{"feed", "new rules\n"}; };
+    else if (option == "--reload" && value == "good")
+      options.reload = [] { return wrap::PackRecord{"feed", "new rules\n"}; };
     else if (option == "--reload")
       options.reload = []() -> stream::Result<wrap::PackRecord> {
         return stream::Error{stream::Errc::malformed, "ranks.lua:3: no such signal"};

@@ -64,7 +64,8 @@ Scratch::~Scratch() {
 int Ended::code() const { return WIFEXITED(status) ? WEXITSTATUS(status) : -1; }
 int Ended::signal() const { return WIFSIGNALED(status) ? WTERMSIG(status) : 0; }
 
-Running::Running(std::vector<std::string> command, const Scratch& scratch, std::map<std::string, std::string> environment) {
+Running::Running(std::vector<std::string> command, const Scratch& scratch,
+                 std::map<std::string, std::string> environment) {
   static int number = 0;
   out_ = scratch / ("out" + std::to_string(++number));
   err_ = scratch / ("err" + std::to_string(number));
@@ -114,7 +115,9 @@ std::vector<std::string> probe(std::vector<std::string> options, std::vector<std
   return all;
 }
 
-Ended run(std::vector<std::string> command, const Scratch& scratch) { return Running{std::move(command), scratch}.end(); }
+Ended run(std::vector<std::string> command, const Scratch& scratch) {
+  return Running{std::move(command), scratch}.end();
+}
 
 std::optional<pid_t> child_named(pid_t parent, const std::string& name) {
   DIR* proc = ::opendir("/proc");
@@ -167,11 +170,15 @@ Recorded read_journal(const std::filesystem::path& directory) {
     recorded.epochs.push_back(entry.epoch);
     for (const auto& line : entry.lines) recorded.lines.push_back({std::string{line.text}, line.error_stream});
     for (const auto& event : entry.events) {
-      Recorded::Event copy{
-          std::string{event.name}, member_text(event.member), std::string{entry.attempt}, {}, stream::nanoseconds(event.time)};
+      Recorded::Event copy{std::string{event.name},
+                           member_text(event.member),
+                           std::string{entry.attempt},
+                           {},
+                           stream::nanoseconds(event.time)};
       for (const auto& field : event.fields) {
         const auto* text = std::get_if<std::string_view>(&field.value);
-        copy.fields[std::string{field.name}] = text != nullptr ? std::string{*text} : number_text(std::get<double>(field.value));
+        copy.fields[std::string{field.name}] =
+            text != nullptr ? std::string{*text} : number_text(std::get<double>(field.value));
       }
       recorded.events.push_back(std::move(copy));
     }
@@ -188,9 +195,10 @@ Recorded read_journal(const std::filesystem::path& directory) {
         const auto& member = block.members[i / block.signals.size() % block.members.size()];
         const double value = block.value(i);
         const auto time = block.times[i / block.signals.size() / block.members.size()];
-        recorded.samples.push_back({std::string{signal.name}, member_text(member),
-                                    signal.unit == "text" ? std::string{block.texts[static_cast<std::size_t>(value)]} : number_text(value),
-                                    stream::nanoseconds(time)});
+        recorded.samples.push_back(
+            {std::string{signal.name}, member_text(member),
+             signal.unit == "text" ? std::string{block.texts[static_cast<std::size_t>(value)]} : number_text(value),
+             stream::nanoseconds(time)});
       }
     }
     for (const auto& control : entry.controls) {

@@ -35,7 +35,8 @@ struct Ended {
 // A started process; its output is gathered into files.
 class Running {
  public:
-  Running(std::vector<std::string> command, const Scratch& scratch, std::map<std::string, std::string> environment = {});
+  Running(std::vector<std::string> command, const Scratch& scratch,
+          std::map<std::string, std::string> environment = {});
   [[nodiscard]] pid_t pid() const { return pid_; }
   [[nodiscard]] std::string out() const;
   [[nodiscard]] std::string err() const;

@@ -22,7 +22,9 @@ std::string random_bytes(std::size_t size) {
   return bytes;
 }
 
-void write_file(const std::filesystem::path& path, const std::string& bytes) { std::ofstream{path, std::ios::binary} << bytes; }
+void write_file(const std::filesystem::path& path, const std::string& bytes) {
+  std::ofstream{path, std::ios::binary} << bytes;
+}
 
 }  // namespace
 
@@ -74,7 +76,9 @@ TEST_CASE("signals sent to us reach the command") {
 
 TEST_CASE("a signal that we were started to ignore is ignored by the command too") {
   Scratch scratch;
-  CHECK(run({"sh", "-c", "trap '' HUP; exec \"$@\"", "sh", WRAP_PROBE, "--", "sh", "-c", "kill -HUP $$; exit 5"}, scratch).code() == 5);
+  CHECK(
+      run({"sh", "-c", "trap '' HUP; exec \"$@\"", "sh", WRAP_PROBE, "--", "sh", "-c", "kill -HUP $$; exit 5"}, scratch)
+          .code() == 5);
 }
 
 TEST_CASE("ten million random bytes pass unchanged") {
@@ -88,14 +92,16 @@ TEST_CASE("ten million random bytes pass unchanged") {
 
 TEST_CASE("stdout and stderr stay apart, each in its order") {
   Scratch scratch;
-  const Ended ended = run(probe({"--journal", (scratch / "journal").string()}, shell("echo a; echo b >&2; echo c; echo d >&2")), scratch);
+  const Ended ended = run(
+      probe({"--journal", (scratch / "journal").string()}, shell("echo a; echo b >&2; echo c; echo d >&2")), scratch);
   CHECK(ended.out == "a\nc\n");
   CHECK(ended.err.starts_with("b\nd\n"));
 }
 
 TEST_CASE("a command whose reader has gone learns it as it would without us") {
   Scratch scratch;
-  const Ended ended = run({"bash", "-c", "\"$@\" | head -1; exit ${PIPESTATUS[0]}", "bash", WRAP_PROBE, "--", "yes"}, scratch);
+  const Ended ended =
+      run({"bash", "-c", "\"$@\" | head -1; exit ${PIPESTATUS[0]}", "bash", WRAP_PROBE, "--", "yes"}, scratch);
   CHECK(ended.out == "y\n");
   CHECK(ended.code() == 128 + SIGPIPE);
 }
@@ -103,14 +109,16 @@ TEST_CASE("a command whose reader has gone learns it as it would without us") {
 TEST_CASE("a reader that waits makes the command wait, and loses nothing") {
   Scratch scratch;
   const Ended ended =
-      run({"bash", "-c", "\"$@\" | (sleep 1; wc -c)", "bash", WRAP_PROBE, "--", "head", "-c", "3000000", "/dev/zero"}, scratch);
+      run({"bash", "-c", "\"$@\" | (sleep 1; wc -c)", "bash", WRAP_PROBE, "--", "head", "-c", "3000000", "/dev/zero"},
+          scratch);
   CHECK(std::stoi(ended.out) == 3'000'000);
 }
 
 TEST_CASE("we end when the command does, and what it left running still writes") {
   Scratch scratch;
   const std::string go_on = (scratch / "go_on").string();
-  Running running{probe({}, shell("(while [ ! -e " + go_on + " ]; do sleep 0.1; done; echo late) & echo early")), scratch};
+  Running running{probe({}, shell("(while [ ! -e " + go_on + " ]; do sleep 0.1; done; echo late) & echo early")),
+                  scratch};
   CHECK(running.end().out == "early\n");
   write_file(go_on, "");
   CHECK(running.wait_for([&] { return running.out() == "early\nlate\n"; }));
@@ -125,11 +133,13 @@ TEST_CASE("a recorder that is killed disturbs nothing and is started again") {
   Scratch scratch;
   const std::string go_on = (scratch / "go_on").string();
   Running running{probe({"--journal", (scratch / "journal").string()},
-                        shell("seq -f 'line %g' 4; while [ ! -e " + go_on + " ]; do sleep 0.1; done; seq -f 'line %g' 5 15; exit 3")),
+                        shell("seq -f 'line %g' 4; while [ ! -e " + go_on +
+                              " ]; do sleep 0.1; done; seq -f 'line %g' 5 15; exit 3")),
                   scratch};
   // What it has read and not yet written would go with it.
-  REQUIRE(running.wait_for(
-      [&] { return std::filesystem::exists(scratch / "journal") && read_journal(scratch / "journal").lines.size() == 4; }));
+  REQUIRE(running.wait_for([&] {
+    return std::filesystem::exists(scratch / "journal") && read_journal(scratch / "journal").lines.size() == 4;
+  }));
   const auto recorder = child_named(running.pid(), "tocsin-recorder");
   REQUIRE(recorder);
   ::kill(*recorder, SIGKILL);
@@ -159,11 +169,14 @@ TEST_CASE("an engine that is killed, or cannot live, disturbs nothing") {
   Scratch scratch;
   SUBCASE("killed: started again, and reads to the end") {
     const std::string go_on = (scratch / "go_on").string();
-    Running running{probe({}, shell("seq 3; while [ ! -e " + go_on + " ]; do sleep 0.1; done; seq 7; exit 4")), scratch};
+    Running running{probe({}, shell("seq 3; while [ ! -e " + go_on + " ]; do sleep 0.1; done; seq 7; exit 4")),
+                    scratch};
     std::optional<pid_t> engine;
-    REQUIRE(running.wait_for([&] { return (engine = child_named(running.pid(), "tocsin-engine")) && running.out() == "1\n2\n3\n"; }));
+    REQUIRE(running.wait_for(
+        [&] { return (engine = child_named(running.pid(), "tocsin-engine")) && running.out() == "1\n2\n3\n"; }));
     ::kill(*engine, SIGKILL);
-    REQUIRE(running.wait_for([&] { return running.err().find("the engine was ended by signal 9") != std::string::npos; }));
+    REQUIRE(
+        running.wait_for([&] { return running.err().find("the engine was ended by signal 9") != std::string::npos; }));
     write_file(go_on, "");
     const Ended ended = running.end();
     CHECK(ended.code() == 4);
@@ -199,9 +212,10 @@ TEST_CASE("a journal that cannot be written does not disturb the command") {
     CHECK(ended.err.find("the journal is in") == std::string::npos);
   }
   SUBCASE("a file over the limit") {
-    const Ended ended = run({"bash", "-c", "(ulimit -f 20; exec \"$@\") | cat; exit ${PIPESTATUS[0]}", "bash", WRAP_PROBE, "--journal",
-                             (scratch / "journal").string(), "--", script[0], script[1], script[2]},
-                            scratch);
+    const Ended ended =
+        run({"bash", "-c", "(ulimit -f 20; exec \"$@\") | cat; exit ${PIPESTATUS[0]}", "bash", WRAP_PROBE, "--journal",
+             (scratch / "journal").string(), "--", script[0], script[1], script[2]},
+            scratch);
     CHECK(ended.out == five);
     CHECK(ended.code() == 9);
     CHECK(ended.err.find("not recorded") != std::string::npos);
@@ -226,9 +240,11 @@ TEST_CASE("a journal that can be made only after a while begins with the pack an
   const auto journal = scratch / "later/journal";
   write_file(scratch / "later", "");  // no directory can be made in it; on a full disk neither
   const std::string go_on = (scratch / "go_on").string();
-  Running running{probe({"--journal", journal.string()}, shell("seq 3; while [ ! -e " + go_on + " ]; do sleep 0.1; done; seq 7; exit 4")),
+  Running running{probe({"--journal", journal.string()},
+                        shell("seq 3; while [ ! -e " + go_on + " ]; do sleep 0.1; done; seq 7; exit 4")),
                   scratch};
-  REQUIRE(running.wait_for([&] { return running.err().find("not recorded") != std::string::npos && running.out() == "1\n2\n3\n"; }));
+  REQUIRE(running.wait_for(
+      [&] { return running.err().find("not recorded") != std::string::npos && running.out() == "1\n2\n3\n"; }));
   std::filesystem::remove(scratch / "later");
   REQUIRE(running.wait_for([&] { return running.err().find("recording goes on") != std::string::npos; }));
   write_file(go_on, "");

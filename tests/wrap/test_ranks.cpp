@@ -34,7 +34,9 @@ struct Finder {
     for (const auto& change : finder.look(processes)) {
       switch (change.kind) {
         case RankFinder::Change::Kind::restarted: reported.push_back("restarted"); break;
-        case RankFinder::Change::Kind::world_size: reported.push_back("world_size " + std::to_string(legacy.world_size)); break;
+        case RankFinder::Change::Kind::world_size:
+          reported.push_back("world_size " + std::to_string(legacy.world_size));
+          break;
         case RankFinder::Change::Kind::appeared:
           reported.push_back("rank " + std::to_string(change.rank) + " is " + std::to_string(change.pid));
       }
@@ -81,7 +83,8 @@ TEST_CASE("a rank is named by the first launcher's variable that was not in the 
   CHECK(slurm->rank == 5);
   CHECK(slurm->world_size == 6);
 
-  const auto inner = identity_in("SLURM_PROCID=0\0OMPI_COMM_WORLD_RANK=2\0OMPI_COMM_WORLD_SIZE=4\0"s, "SLURM_PROCID=0\0"s);
+  const auto inner =
+      identity_in("SLURM_PROCID=0\0OMPI_COMM_WORLD_RANK=2\0OMPI_COMM_WORLD_SIZE=4\0"s, "SLURM_PROCID=0\0"s);
   REQUIRE(inner);
   CHECK(inner->rank == 2);
 
@@ -113,13 +116,16 @@ TEST_CASE("established connections are read of the kernel's tables, a mapped add
   const auto plain = tcp_sockets(
       "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
       "   0: 0100007F:73A0 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 11 1 0 100 0 0 10 0\n"
-      "   1: 0100007F:9C40 0100007F:73A0 01 00000000:00000000 00:00000000 00000000     0        0 12 1 0 20 4 30 10 -1\n");
+      "   1: 0100007F:9C40 0100007F:73A0 01 00000000:00000000 00:00000000 00000000     0        0 12 1 0 20 4 30 10 "
+      "-1\n");
   REQUIRE(plain.size() == 1);
   CHECK(plain[0].inode == 12);
   const auto other = tcp_sockets(
-      "  sl  local_address                         remote_address                        st tx_queue rx_queue tr tm->when retrnsmt   uid  "
+      "  sl  local_address                         remote_address                        st tx_queue rx_queue tr "
+      "tm->when retrnsmt   uid  "
       "timeout inode\n"
-      "   0: 0000000000000000FFFF00000100007F:73A0 0000000000000000FFFF00000100007F:9C40 01 00000000:00000000 00:00000000 00000000     0   "
+      "   0: 0000000000000000FFFF00000100007F:73A0 0000000000000000FFFF00000100007F:9C40 01 00000000:00000000 "
+      "00:00000000 00000000     0   "
       "  "
       "   0 13 1 0 20 0 0 10 -1\n");
   REQUIRE(other.size() == 1);
@@ -260,7 +266,8 @@ TEST_CASE("an assumed rank gives way to the first process that calls itself one"
 
 TEST_CASE("the name of a process may look like anything") {
   const auto stat = parse_stat(
-      "812 (a) b (c) S 77 812 812 0 -1 4194304 127 0 0 0 30 12 0 0 20 0 1 0 147795 2990080 419 18446744073709551615 1 1 0 0 0 0 0 0 0 0 0 "
+      "812 (a) b (c) S 77 812 812 0 -1 4194304 127 0 0 0 30 12 0 0 20 0 1 0 147795 2990080 419 18446744073709551615 1 "
+      "1 0 0 0 0 0 0 0 0 0 "
       "0 17 0 "
       "0 0 0 0 0 0 0 0 0 0 4711 0 0\n");
   REQUIRE(stat);

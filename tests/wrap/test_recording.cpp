@@ -17,8 +17,8 @@ namespace {
 
 std::vector<std::string> shell(const std::string& script) { return {"sh", "-c", script}; }
 
-// A launcher of three ranks in Python: no GPU, no framework. Each has a loader worker that inherits its environment, and tells now and
-// then how much CPU it has used by its own clock.
+// A launcher of three ranks in Python: no GPU, no framework. Each has a loader worker that inherits its environment,
+// and tells now and then how much CPU it has used by its own clock.
 const std::string launcher = R"py(
 import os, subprocess, sys, time
 rank = '''
@@ -56,8 +56,9 @@ std::map<double, double> clock_of(const Recorded& recorded, int rank) {
 
 TEST_CASE("the journal begins with the pack and the start, and ends with the end and the seal") {
   Scratch scratch;
-  const Ended ended =
-      run(probe({"--journal", (scratch / "j").string(), "--job", "llama"}, shell("echo one; echo two >&2; printf three; exit 3")), scratch);
+  const Ended ended = run(probe({"--journal", (scratch / "j").string(), "--job", "llama"},
+                                shell("echo one; echo two >&2; printf three; exit 3")),
+                          scratch);
   CHECK(ended.code() == 3);
   const Recorded recorded = read_journal(scratch / "j");
   REQUIRE(recorded.packs.size() == 1);
@@ -101,14 +102,16 @@ TEST_CASE("the end of a launcher that exits with a status of its own says that i
   Scratch scratch;
   const auto asked = [&](const std::string& name, const std::string& trap) {
     const auto ready = scratch / (name + ".ready");
-    const std::string script = "trap '" + trap + "' TERM; echo > " + ready.string() + "; for i in {1..200}; do sleep 0.1; done";
+    const std::string script =
+        "trap '" + trap + "' TERM; echo > " + ready.string() + "; for i in {1..200}; do sleep 0.1; done";
     Running running{probe({"--journal", (scratch / name).string()}, {"bash", "-c", script}), scratch};
     REQUIRE(running.wait_for([&] { return std::filesystem::exists(ready); }));
     ::kill(running.pid(), SIGTERM);
     (void)running.end();
     return read_journal(scratch / name).named("end")[0].fields;
   };
-  CHECK(asked("a", "exit 1") == std::map<std::string, std::string>{{"reason", "failed"}, {"code", "1"}, {"asked", "1"}});
+  CHECK(asked("a", "exit 1") ==
+        std::map<std::string, std::string>{{"reason", "failed"}, {"code", "1"}, {"asked", "1"}});
   CHECK(asked("b", "exit 0") == std::map<std::string, std::string>{{"reason", "completed"}, {"code", "0"}});
 }
 
@@ -133,7 +136,8 @@ TEST_CASE("ranks are found among the descendants, sampled, and their exits repor
   CHECK(starts[1].fields.at("world_size") == "3");
   CHECK(recorded.named("exit").size() == 3);
 
-  // Shares of a core, over the times between samples: together what the rank's own clock says, however little of a core it was given.
+  // Shares of a core, over the times between samples: together what the rank's own clock says, however little of a core
+  // it was given.
   for (const int rank : {0, 1}) {
     const auto reported = clock_of(recorded, rank);
     REQUIRE(reported.size() >= 2);
@@ -190,7 +194,9 @@ TEST_CASE("ranks that are replaced by new ones are a new attempt") {
 
 TEST_CASE("a process that becomes a rank by an exec is found") {
   Scratch scratch;
-  (void)run(probe({"--journal", (scratch / "j").string()}, shell("sleep 2; RANK=4 exec python3 -c 'import time; time.sleep(3)'")), scratch);
+  (void)run(probe({"--journal", (scratch / "j").string()},
+                  shell("sleep 2; RANK=4 exec python3 -c 'import time; time.sleep(3)'")),
+            scratch);
   const Recorded recorded = read_journal(scratch / "j");
   REQUIRE(recorded.named("member").size() == 1);
   CHECK(recorded.named("member")[0].member == "rank 4");
@@ -237,15 +243,21 @@ TEST_CASE("a command without ranks that works is rank 0 of 1, and what it runs i
 
 TEST_CASE("a command that only waits, and one whose ranks nobody named, is no rank") {
   Scratch scratch;
-  SUBCASE("waits") { (void)run(probe({"--journal", (scratch / "j").string(), "--lone-after", "1"}, {"sleep", "9"}), scratch); }
+  SUBCASE("waits") {
+    (void)run(probe({"--journal", (scratch / "j").string(), "--lone-after", "1"}, {"sleep", "9"}), scratch);
+  }
   SUBCASE("two children at work") {
     const std::string busy = "python3 -c 'import time\nt = time.time()\nwhile time.time() - t < 11: sum(range(20000))'";
-    (void)run(probe({"--journal", (scratch / "j").string(), "--lone-after", "1"}, shell(busy + " & " + busy + " & wait")), scratch);
+    (void)run(
+        probe({"--journal", (scratch / "j").string(), "--lone-after", "1"}, shell(busy + " & " + busy + " & wait")),
+        scratch);
   }
   SUBCASE("we are a rank of several ourselves") {
     Running running{
-        probe({"--journal", (scratch / "j").string(), "--lone-after", "1"},
-              {"python3", "-c", "import time\nt = time.time()\nwhile time.process_time() < 4 or time.time() - t < 11: sum(range(20000))"}),
+        probe(
+            {"--journal", (scratch / "j").string(), "--lone-after", "1"},
+            {"python3", "-c",
+             "import time\nt = time.time()\nwhile time.process_time() < 4 or time.time() - t < 11: sum(range(20000))"}),
         scratch,
         {{"SLURM_PROCID", "3"}, {"SLURM_NTASKS", "8"}}};
     (void)running.end(60);
@@ -256,21 +268,25 @@ TEST_CASE("a command that only waits, and one whose ranks nobody named, is no ra
 TEST_CASE("a beat is written each second, whether there are lines or none") {
   Scratch scratch;
   Running running{probe({"--journal", (scratch / "j").string()}, {"sleep", "60"}), scratch};
-  CHECK(running.wait_for([&] { return std::filesystem::exists(scratch / "j") && read_journal(scratch / "j").beats.size() >= 4; }));
+  CHECK(running.wait_for(
+      [&] { return std::filesystem::exists(scratch / "j") && read_journal(scratch / "j").beats.size() >= 4; }));
   ::kill(running.pid(), SIGTERM);
   CHECK(running.end().signal() == SIGTERM);
   const Recorded recorded = read_journal(scratch / "j");
-  // Never so late that the engine takes it for a gap, in which nobody was there; and no more than there were seconds, with those of the
-  // beginning and of the end. One that comes late may be followed soon: each second has its own.
-  for (std::size_t i = 1; i + 1 < recorded.beats.size(); ++i) CHECK(recorded.beats[i] - recorded.beats[i - 1] < 5'000'000'000);
-  CHECK(recorded.beats.size() <= static_cast<std::size_t>((recorded.beats.back() - recorded.beats.front()) / 1'000'000'000) + 3);
+  // Never so late that the engine takes it for a gap, in which nobody was there; and no more than there were seconds,
+  // with those of the beginning and of the end. One that comes late may be followed soon: each second has its own.
+  for (std::size_t i = 1; i + 1 < recorded.beats.size(); ++i)
+    CHECK(recorded.beats[i] - recorded.beats[i - 1] < 5'000'000'000);
+  CHECK(recorded.beats.size() <=
+        static_cast<std::size_t>((recorded.beats.back() - recorded.beats.front()) / 1'000'000'000) + 3);
 }
 
 TEST_CASE("a new recorder goes on with the ranks of the one that was killed") {
   Scratch scratch;
   Running running{probe({"--journal", (scratch / "j").string()}, {"python3", "-c", launcher, "1"}), scratch};
-  REQUIRE(
-      running.wait_for([&] { return std::filesystem::exists(scratch / "j") && read_journal(scratch / "j").named("member").size() == 3; }));
+  REQUIRE(running.wait_for([&] {
+    return std::filesystem::exists(scratch / "j") && read_journal(scratch / "j").named("member").size() == 3;
+  }));
   ::kill(*child_named(running.pid(), "tocsin-recorder"), SIGKILL);
   CHECK(running.end().code() == 0);
   const Recorded recorded = read_journal(scratch / "j");
@@ -284,7 +300,8 @@ TEST_CASE("when wrap itself is killed the journal is sealed without an end") {
   Scratch scratch;
   Running running{probe({"--journal", (scratch / "j").string()}, {"sleep", "3"}), scratch};
   REQUIRE(running.wait_for([&] { return child_named(running.pid(), "sleep").has_value(); }));
-  const auto recorder = child_named(running.pid(), "tocsin-recorder"), engine = child_named(running.pid(), "tocsin-engine");
+  const auto recorder = child_named(running.pid(), "tocsin-recorder"),
+             engine = child_named(running.pid(), "tocsin-engine");
   REQUIRE(recorder);
   ::kill(running.pid(), SIGKILL);
   CHECK(running.end().signal() == SIGKILL);
@@ -326,7 +343,8 @@ TEST_CASE("a run without a directory of its own is kept in the state directory")
   std::size_t runs = 0;
   for (const auto& at : std::filesystem::directory_iterator(scratch / "state/tocsin")) {
     ++runs;
-    CHECK((std::filesystem::status(at).permissions() & std::filesystem::perms::all) == std::filesystem::perms::owner_all);
+    CHECK((std::filesystem::status(at).permissions() & std::filesystem::perms::all) ==
+          std::filesystem::perms::owner_all);
     CHECK(read_journal(at.path()).sealed);
   }
   CHECK(runs == 1);

@@ -55,7 +55,8 @@ TEST_CASE("what leads to a run is made for the user alone") {
 
 TEST_CASE("the oldest runs go first, and only runs that have ended") {
   Home home;
-  const std::string alive = run_directory("", stream::Time{system_clock::now().time_since_epoch()}, ::getpid()).filename();
+  const std::string alive =
+      run_directory("", stream::Time{system_clock::now().time_since_epoch()}, ::getpid()).filename();
   const std::string written = "20240101T000000Z-99999990", reused = "20240101T000001Z-" + std::to_string(::getpid());
   home.file(alive + "/a", 1000);
   home.file(reused + "/a", 1000);

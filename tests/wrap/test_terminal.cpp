@@ -50,7 +50,9 @@ class Session {
     const winsize size{rows, columns, 0, 0};
     ::ioctl(master_, TIOCSWINSZ, &size);
   }
-  void type(const std::string& keys) { CHECK(::write(master_, keys.data(), keys.size()) == static_cast<ssize_t>(keys.size())); }
+  void type(const std::string& keys) {
+    CHECK(::write(master_, keys.data(), keys.size()) == static_cast<ssize_t>(keys.size()));
+  }
   void hang_up() {
     if (master_ >= 0) ::close(master_);
     master_ = -1;
@@ -97,7 +99,8 @@ TEST_CASE("what is a terminal for us is one for the command, of the same size") 
 
 TEST_CASE("a change of the window's size reaches the command") {
   Scratch scratch;
-  Session session{probe({}, {"bash", "-c", "trap 'stty size; exit 0' WINCH; echo ready; while :; do sleep 0.1; done"}), scratch};
+  Session session{probe({}, {"bash", "-c", "trap 'stty size; exit 0' WINCH; echo ready; while :; do sleep 0.1; done"}),
+                  scratch};
   REQUIRE(session.shows("ready"));
   session.resize(44, 155);
   CHECK(session.shows("44 155"));
@@ -121,7 +124,8 @@ TEST_CASE("keys go through: a line, an end of input, an interrupt") {
     CHECK(read_journal(scratch / "j").named("end")[0].fields.at("reason") == "cancelled");
   }
   SUBCASE("Ctrl-C ends a launcher that exits with a status of its own: the end says that it was asked to") {
-    Session session{probe({"--journal", (scratch / "j").string()}, shell("trap 'exit 1' INT; echo ready; sleep 20")), scratch};
+    Session session{probe({"--journal", (scratch / "j").string()}, shell("trap 'exit 1' INT; echo ready; sleep 20")),
+                    scratch};
     REQUIRE(session.shows("ready"));
     session.type("\x03");
     CHECK(WEXITSTATUS(session.wait()) == 1);
@@ -135,7 +139,8 @@ TEST_CASE("Ctrl-Z stops the command and us, and a continue goes on with both") {
   session.type("PS1='> '; set -m\n");
   // No shell: one that is stopped within its vfork() hangs, without us too.
   session.type(std::string{WRAP_PROBE} +
-               " -- python3 -c 'import time; print(\"rea\" \"dy\", flush=True); time.sleep(1); print(\"do\" \"ne\"); exit(9)'\n");
+               " -- python3 -c 'import time; print(\"rea\" \"dy\", flush=True); time.sleep(1); print(\"do\" \"ne\"); "
+               "exit(9)'\n");
   REQUIRE_MESSAGE(session.shows("ready\r\n"), session.screen());
   session.type("\x1a");
   REQUIRE_MESSAGE(session.shows("Stopped"), session.screen());
@@ -157,14 +162,15 @@ TEST_CASE("two million bytes pass a terminal unchanged") {
 
 TEST_CASE("when the terminal hangs up the command covers of it") {
   Scratch scratch;
-  Session session{
-      probe({"--journal", (scratch / "j").string(), "--reload", "good"},
-            shell("trap 'echo hung > " + (scratch / "hung_up").string() + "; exit 0' HUP; echo ready; while :; do sleep 0.1; done")),
-      scratch};
+  Session session{probe({"--journal", (scratch / "j").string(), "--reload", "good"},
+                        shell("trap 'echo hung > " + (scratch / "hung_up").string() +
+                              "; exit 0' HUP; echo ready; while :; do sleep 0.1; done")),
+                  scratch};
   REQUIRE(session.shows("ready"));
   session.hang_up();
   bool hung_up = false;
-  for (int i = 0; i < 500 && !hung_up; ++i, ::poll(nullptr, 0, 10)) hung_up = std::filesystem::exists(scratch / "hung_up");
+  for (int i = 0; i < 500 && !hung_up; ++i, ::poll(nullptr, 0, 10))
+    hung_up = std::filesystem::exists(scratch / "hung_up");
   CHECK(hung_up);
 }
 
@@ -172,5 +178,6 @@ TEST_CASE("notes of ours stand on lines of their own while the terminal is raw")
   Scratch scratch;
   Session session{probe({"--engine", "dies"}, shell("printf 'half a line'; sleep 0.5; echo; exit 0")), scratch};
   CHECK(WEXITSTATUS(session.wait()) == 0);
-  CHECK(session.screen().find("half a line\r\ntocsin: the engine was ended by signal 6; it is started again\r\n") != std::string::npos);
+  CHECK(session.screen().find("half a line\r\ntocsin: the engine was ended by signal 6; it is started again\r\n") !=
+        std::string::npos);
 }

@@ -9,8 +9,9 @@ using namespace tocsin::test;
 
 namespace {
 
-// Children without a RANK, as torch.multiprocessing.spawn starts them: the first serves, the others connect to it. Each has two workers
-// that inherit its sockets; the parent only waits. `apart`: nobody connects, as workers of a data loader do not.
+// Children without a RANK, as torch.multiprocessing.spawn starts them: the first serves, the others connect to it. Each
+// has two workers that inherit its sockets; the parent only waits. `apart`: nobody connects, as workers of a data
+// loader do not.
 const std::string unnamed = R"py(
 import os, socket, sys, time
 def workers():
@@ -60,7 +61,8 @@ TEST_CASE("a program that starts the other ranks of its node itself is the first
   Scratch scratch;
   const std::string script =
       "import os, subprocess, time\n"
-      "p = [subprocess.Popen(['sleep', '4'], env=dict(os.environ, LOCAL_RANK=str(r), WORLD_SIZE='3', NODE_RANK='0')) for r in (1, 2)]\n"
+      "p = [subprocess.Popen(['sleep', '4'], env=dict(os.environ, LOCAL_RANK=str(r), WORLD_SIZE='3', NODE_RANK='0')) "
+      "for r in (1, 2)]\n"
       "for q in p: q.wait()\n";
   (void)run(probe({"--journal", (scratch / "j").string()}, {"python3", "-c", script}), scratch);
   const auto members = read_journal(scratch / "j").named("member");
@@ -73,22 +75,24 @@ TEST_CASE("a launcher whose first rank has gone is no rank, nor is a shell") {
   Scratch scratch;
   const std::string script =
       "import os, subprocess, time\n"
-      "p = [subprocess.Popen(['sleep', '3' if r == 0 else '7'], env=dict(os.environ, LOCAL_RANK=str(r), WORLD_SIZE='2')) for r in "
+      "p = [subprocess.Popen(['sleep', '3' if r == 0 else '7'], env=dict(os.environ, LOCAL_RANK=str(r), "
+      "WORLD_SIZE='2')) for r in "
       "range(2)]\n"
       "for q in p: q.wait()\n";
   (void)run(probe({"--journal", (scratch / "j").string()}, {"python3", "-c", script}), scratch);
   CHECK(read_journal(scratch / "j").named("member").size() == 2);
-  (void)run(probe({"--journal", (scratch / "k").string()}, {"sh", "-c", "LOCAL_RANK=1 WORLD_SIZE=2 sleep 4; true"}), scratch);
+  (void)run(probe({"--journal", (scratch / "k").string()}, {"sh", "-c", "LOCAL_RANK=1 WORLD_SIZE=2 sleep 4; true"}),
+            scratch);
   CHECK(read_journal(scratch / "k").named("member").size() == 1);
 }
 
 TEST_CASE("a process that is stopped before it was known as the job's only one is known all the same") {
   Scratch scratch;
-  Running running{
-      probe({"--journal", (scratch / "j").string(), "--lone-after", "4"},
-            {"python3", "-c",
-             "import os, signal, time\nwhile time.process_time() < 2.5: sum(range(20000))\nos.kill(os.getpid(), signal.SIGSTOP)"}),
-      scratch};
+  Running running{probe({"--journal", (scratch / "j").string(), "--lone-after", "4"},
+                        {"python3", "-c",
+                         "import os, signal, time\nwhile time.process_time() < 2.5: "
+                         "sum(range(20000))\nos.kill(os.getpid(), signal.SIGSTOP)"}),
+                  scratch};
   CHECK(running.wait_for([&] {
     if (!std::filesystem::exists(scratch / "j")) return false;
     const auto states = read_journal(scratch / "j").of("process_state", "rank 0");
@@ -115,9 +119,11 @@ TEST_CASE("what a rank has started works for it, and is sampled beside it") {
   Scratch scratch;
   const std::string rank =
       "import subprocess, sys\n"
-      "subprocess.run([sys.executable, '-c', 'import time\\nt = time.time()\\nwhile time.time() - t < 8: sum(range(20000))'])\n";
+      "subprocess.run([sys.executable, '-c', 'import time\\nt = time.time()\\nwhile time.time() - t < 8: "
+      "sum(range(20000))'])\n";
   const std::string script =
-      "import os, subprocess, sys; subprocess.run([sys.executable, '-c', sys.argv[1]], env=dict(os.environ, RANK='0', WORLD_SIZE='1'))";
+      "import os, subprocess, sys; subprocess.run([sys.executable, '-c', sys.argv[1]], env=dict(os.environ, RANK='0', "
+      "WORLD_SIZE='1'))";
   (void)run(probe({"--journal", (scratch / "j").string()}, {"python3", "-c", script, rank}), scratch);
   double most = 0;
   for (const auto& sample : read_journal(scratch / "j").of("children_cpu", "rank 0"))

@@ -1,5 +1,5 @@
-// Prints the digest of each job as the stored state of a group has it: chaos_digests ADDRESS. The group is stopped: the newest state
-// is whole.
+// Prints the digest of each job as the stored state of a group has it: chaos_digests ADDRESS. The group is stopped: the
+// newest state is whole.
 #include <chrono>
 #include <cstdio>
 #include <optional>
@@ -34,7 +34,8 @@ Result<void> print_partition(kafka::TopicReader& topic, int partition) {
   Nowhere sink;
   stream::Shard shard{std::move(*first), &packs, sink};
   if (const auto from = shard.load((*stored)->sections, (*stored)->position); !from) return from.error();
-  for (const auto& [job, digest] : shard.digests()) std::printf("%s %016llx\n", job.c_str(), static_cast<unsigned long long>(digest));
+  for (const auto& [job, digest] : shard.digests())
+    std::printf("%s %016llx\n", job.c_str(), static_cast<unsigned long long>(digest));
   return {};
 }
 

@@ -1,8 +1,9 @@
 // Sends a journal's records to a telemetry topic at a pace, as re-keyed records of one source whose watermark follows:
 //   chaos_feed JOURNAL ADDRESS SPEED BEHIND
-// It begins at the journal's first record, goes on SPEED times as fast as the clock, and never comes closer than BEHIND seconds to now.
-// Behind the last record the watermark goes on, sixteen times as fast, until SIGTERM. Each second it also appends a beat to each partition, as an owner
-// does: what the jobs come to then does not depend on who was there to judge them.
+// It begins at the journal's first record, goes on SPEED times as fast as the clock, and never comes closer than BEHIND
+// seconds to now. Behind the last record the watermark goes on, sixteen times as fast, until SIGTERM. Each second it
+// also appends a beat to each partition, as an owner does: what the jobs come to then does not depend on who was there
+// to judge them.
 #include <algorithm>
 #include <chrono>
 #include <csignal>
@@ -79,7 +80,9 @@ class Feed {
       for (; next < records_.size() && records_[next].at <= reached; ++next) {
         if (auto went = watermark_up_to(records_[next].at - stream::Duration{1}); !went) return went;
         const Outgoing& record = records_[next];
-        if (auto sent = appender_.append(kafka::topic::telemetry, record.partition, record.subject, record.message); !sent) return sent;
+        if (auto sent = appender_.append(kafka::topic::telemetry, record.partition, record.subject, record.message);
+            !sent)
+          return sent;
       }
       if (auto went = watermark_up_to(reached); !went) return went;
       if (next == records_.size() && !all_sent_) {
@@ -138,7 +141,8 @@ Result<void> feed(const char* journal, const char* to, double speed, double behi
   if (!partitions) return partitions.error();
   auto records = read(journal, *partitions);
   if (!records) return records.error();
-  return Feed{**appender, *partitions, std::move(*records)}.run(speed, stream::Duration{static_cast<std::int64_t>(behind * 1e9)});
+  return Feed{**appender, *partitions, std::move(*records)}.run(
+      speed, stream::Duration{static_cast<std::int64_t>(behind * 1e9)});
 }
 
 }  // namespace

@@ -1,7 +1,8 @@
-// Sends samples of many ranks to a telemetry topic, as their collectors would; all messages are made before the first is sent:
+// Sends samples of many ranks to a telemetry topic, as their collectors would; all messages are made before the first
+// is sent:
 //   chaos_load ADDRESS JOBS RANKS SECONDS
-// Each rank has the signals of bench/load.h once a second, a message has the eight ranks of a node. Rank 3 of each job is slow from
-// second 10 on; of each 40 seconds the loss is high for 10.
+// Each rank has the signals of bench/load.h once a second, a message has the eight ranks of a node. Rank 3 of each job
+// is slow from second 10 on; of each 40 seconds the loss is high for 10.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -36,7 +37,8 @@ struct Message {
 
 class Prepared {
  public:
-  Prepared(unsigned jobs, unsigned ranks, unsigned seconds, int partitions, Time begin) : ranks_(ranks), partitions_(partitions) {
+  Prepared(unsigned jobs, unsigned ranks, unsigned seconds, int partitions, Time begin)
+      : ranks_(ranks), partitions_(partitions) {
     for (unsigned job = 0; job < jobs; ++job) start("load" + std::to_string(job), begin);
     for (unsigned second = 1; second <= seconds; ++second)
       for (unsigned job = 0; job < jobs; ++job)
@@ -68,7 +70,8 @@ class Prepared {
     for (unsigned rank = first; rank < std::min(first + ranks_a_node, ranks_); ++rank) {
       const double wobble = static_cast<double>((rank * 2654435761u + second * 40503u) % 1000) / 1000.0;
       values_.clear();
-      for (const std::string& signal : bench::gpu_signals) values_.push_back({signal, gpu_value(signal, wobble), {}, false});
+      for (const std::string& signal : bench::gpu_signals)
+        values_.push_back({signal, gpu_value(signal, wobble), {}, false});
       builder_.sample(at, {stream::Level::gpu, 0, name, std::to_string(rank % ranks_a_node)}, values_, "sampler");
       samples_ += values_.size();
     }
@@ -131,7 +134,9 @@ Result<void> load(const char* to, unsigned jobs, unsigned ranks, unsigned second
   for (const Message& message : prepared.messages()) {
     std::this_thread::sleep_until(std::chrono::time_point_cast<std::chrono::system_clock::duration>(message.at));
     bytes += message.bytes.size();
-    if (auto sent = (*appender)->append(kafka::topic::telemetry, message.partition, message.subject, message.bytes); !sent) return sent;
+    if (auto sent = (*appender)->append(kafka::topic::telemetry, message.partition, message.subject, message.bytes);
+        !sent)
+      return sent;
   }
   const auto flushed = (*appender)->flush(60s);
   if (!flushed) return flushed.error();

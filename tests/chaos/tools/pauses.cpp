@@ -1,6 +1,7 @@
-// Loaded into `tocsin run` by LD_PRELOAD; writes down for how long a shard does not ask for the records of its partition, because it
-// judges, goes over to other rules or hands over.
-//   CHAOS_PAUSES=FILE   a line each: seconds since 1970, partition, ms, ms of CPU, ms within transactions, records that were read before
+// Loaded into `tocsin run` by LD_PRELOAD; writes down for how long a shard does not ask for the records of its
+// partition, because it judges, goes over to other rules or hands over.
+//   CHAOS_PAUSES=FILE   a line each: seconds since 1970, partition, ms, ms of CPU, ms within transactions, records that
+//   were read before
 #include <dlfcn.h>
 #include <librdkafka/rdkafka.h>
 #include <unistd.h>
@@ -66,8 +67,8 @@ void ends_pause(const rd_kafka_queue_t* queue) {
   const double passed = milliseconds(Clock::now() - found->second.since);
   if (passed < least) return;
   const double now = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-  std::fprintf(all.file, "%.3f %d %.3f %.3f %.3f %ld\n", now, found->second.partition, passed, cpu_milliseconds() - found->second.cpu,
-               in_transactions, found->second.records);
+  std::fprintf(all.file, "%.3f %d %.3f %.3f %.3f %ld\n", now, found->second.partition, passed,
+               cpu_milliseconds() - found->second.cpu, in_transactions, found->second.records);
   std::fflush(all.file);
 }
 

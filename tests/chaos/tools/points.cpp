@@ -1,9 +1,10 @@
-// Loaded into `tocsin run` by LD_PRELOAD; stops it for good, or for a while, at a named point of its work with the brokers and
-// Alertmanager. The program itself knows nothing of it.
-//   CHAOS_AT=POINT:COUNT:SIGNAL   the COUNT-th time that POINT is reached, the process sends itself the signal (9 or 19)
-//   CHAOS_MARK=FILE               which is made just before
-// Points: begin (before a transaction), produced (its records are queued), offsets (the position is in it), commit (while it is being
-// committed), committed, post (before a request to Alertmanager), posted (the first bytes of its answer are here).
+// Loaded into `tocsin run` by LD_PRELOAD; stops it for good, or for a while, at a named point of its work with the
+// brokers and Alertmanager. The program itself knows nothing of it.
+//   CHAOS_AT=POINT:COUNT:SIGNAL   the COUNT-th time that POINT is reached, the process sends itself the signal (9 or
+//   19) CHAOS_MARK=FILE               which is made just before
+// Points: begin (before a transaction), produced (its records are queued), offsets (the position is in it), commit
+// (while it is being committed), committed, post (before a request to Alertmanager), posted (the first bytes of its
+// answer are here).
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <librdkafka/rdkafka.h>
@@ -79,9 +80,11 @@ rd_kafka_error_t* rd_kafka_begin_transaction(rd_kafka_t* client) {
   return real(client);
 }
 
-rd_kafka_error_t* rd_kafka_send_offsets_to_transaction(rd_kafka_t* client, const rd_kafka_topic_partition_list_t* offsets,
+rd_kafka_error_t* rd_kafka_send_offsets_to_transaction(rd_kafka_t* client,
+                                                       const rd_kafka_topic_partition_list_t* offsets,
                                                        const rd_kafka_consumer_group_metadata_t* group, int timeout) {
-  static const auto real = next<decltype(&rd_kafka_send_offsets_to_transaction)>("rd_kafka_send_offsets_to_transaction");
+  static const auto real =
+      next<decltype(&rd_kafka_send_offsets_to_transaction)>("rd_kafka_send_offsets_to_transaction");
   at("produced");
   rd_kafka_error_t* const error = real(client, offsets, group, timeout);
   at("offsets");
