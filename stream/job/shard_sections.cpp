@@ -10,7 +10,7 @@ namespace {
 
 constexpr Duration between_takes = std::chrono::seconds{1}, between_own = std::chrono::seconds{30};
 constexpr Duration between_parts = std::chrono::milliseconds{100};  // takes, where more are due than one holds
-constexpr int first_save = 8;  // a new subject's first section comes so many times sooner
+constexpr int first_save = 60;  // a new subject's first section comes so many times sooner: within seconds
 constexpr std::size_t most_ahead =
     4;  // packs that are held compiled before they come into force: a source may be minutes behind
 
@@ -33,9 +33,8 @@ bool Shard::State::due_for_saving(const Item& item) const {
   return judged.pack_changed || log.clock >= judged.saved + options.save_every + phase;
 }
 
-// The newest mark from which every subject's rows can be written again.
-const Shard::State::Mark* Shard::State::place_to_read_from() const {
-  Position at = next;
+// The newest mark that is not behind `at` and from which every subject's rows can be written again.
+const Shard::State::Mark* Shard::State::place_to_read_from(Position at) const {
   Time clock = never;
   for (const auto& [name, judged] : subjects) {
     if (judged.changed || judged.backfilling) at = std::min(at, judged.saved_at);
@@ -49,7 +48,7 @@ const Shard::State::Mark* Shard::State::place_to_read_from() const {
 
 // Nothing reads back to before the place where a restore would begin.
 void Shard::State::forget_marks() {
-  const Mark* oldest = place_to_read_from();
+  const Mark* oldest = place_to_read_from(next);
   if (oldest == nullptr || oldest == &marks.front()) return;
   const Position at = oldest->at;
   std::erase_if(forgotten_at, [at](const auto& gone) { return gone.second <= at; });
@@ -120,25 +119,29 @@ std::set<std::string, std::less<>> Shard::State::packs_in_use() const {
 
 void Shard::State::save_own(Writer& out) const {
   std::vector<std::string> changed;
+  std::map<std::string, Position> unsaved;  // subjects without a section: where a restore has to judge them from
   for (const auto& [name, judged] : subjects)
-    if (judged.changed) changed.push_back(name);
+    if (judged.saved_clock == never) unsaved.emplace(name, judged.saved_at);
+    else if (judged.changed) changed.push_back(name);
   std::vector<std::string> had;  // a pack that was refused is not needed again, nor one that the log does not name
   const auto in_use = packs_in_use();
   for (const std::string& hash : had_packs)
     if (in_use.contains(hash)) had.push_back(hash);
   out(1, marks), out(2, changed), out(3, had);
   if (!forgotten_at.empty()) out(5, forgotten_at);
+  if (!unsaved.empty()) out(6, unsaved);
   if (!refused.empty())
     out.list(4, refused, [](Writer& of, const auto& one) {
       of(1, one.first.from), of(2, one.first.at), of(3, one.second.hash), of(4, one.second.instead);
     });
 }
 
-Result<void> Shard::State::load_own(Reader& in, std::set<std::string>& changed) {
+Result<void> Shard::State::load_own(Reader& in, std::set<std::string>& changed, Position& first) {
   in(1, marks);
   for (auto& name : in.get<std::vector<std::string>>(2)) changed.insert(std::move(name));
   const auto hashes = in.get<std::vector<std::string>>(3);
   in(5, forgotten_at);
+  for (const auto& [name, begun] : in.get<std::map<std::string, Position>>(6)) first = std::min(first, begun);
   in.list(4, [&](Reader& of) {
     const PackChange::Key key{of.get<Time>(1), of.get<Position>(2)};
     refused[key] = {of.get<std::string>(3), of.get<std::string>(4)};
@@ -196,10 +199,7 @@ Shard::Sections Shard::take_sections(bool all, std::size_t most_bytes) {
     bytes += judged.saved_bytes;
     sections[item->first] = std::move(out).take();
   }
-  for (const std::string& name : s.forgotten)
-    if (!s.subjects.contains(name)) sections[name] = {};
-  s.forgotten.clear();
-  if (sections.empty() && !all && s.log.clock < s.last_own + between_own) return sections;
+  if (sections.empty() && s.forgotten.empty() && !all && s.log.clock < s.last_own + between_own) return sections;
   sections.merge(take_own_section());
   return sections;
 }
@@ -212,7 +212,10 @@ Shard::Sections Shard::take_own_section() {
   s.forget_packs();
   Writer own;
   s.save_own(own);
-  return {{"", std::move(own).take()}};
+  Sections sections{{"", std::move(own).take()}};
+  for (std::string& name : s.forgotten) sections.try_emplace(std::move(name));
+  s.forgotten.clear();
+  return sections;
 }
 
 std::vector<std::string> Shard::packs_in_use() const {
@@ -230,7 +233,8 @@ Result<Position> Shard::load(const Sections& sections, Position handed_over) {
   if (own == sections.end()) return Error{Errc::malformed, "what is kept of the engine has no section of the shard"};
   Reader in{own->second};
   std::set<std::string> changed;
-  if (auto ok = s.load_own(in, changed); !ok) return ok.error();
+  Position first = handed_over;
+  if (auto ok = s.load_own(in, changed, first); !ok) return ok.error();
   s.next = s.handed_over = handed_over;
   for (const auto& [name, bytes] : sections) {
     if (name.empty() || bytes.empty()) continue;
@@ -244,12 +248,12 @@ Result<Position> Shard::load(const Sections& sections, Position handed_over) {
     if (!judged.changed) judged.saved_at = handed_over;
     judged.saved_reach = judged.subject->reach();
     judged.saved_pack = judged.subject->pack_hash();
-    judged.saved = s.marks.back().log.clock;
+    judged.saved = judged.saved_clock;  // restarts do not put the next section off
     judged.saved_bytes = bytes.size();
     judged.backfilling = true;
     s.follow_if_rekeyed(*s.subjects.emplace(name, std::move(judged)).first);
   }
-  const State::Mark from = *s.place_to_read_from();
+  const State::Mark from = *s.place_to_read_from(first);
   std::erase_if(s.marks, [&](const State::Mark& mark) { return mark.at > from.at; });
   s.log = from.log;
   s.last_take = s.last_own = s.log.clock;

@@ -110,8 +110,9 @@ struct Shard::State final : private PacksInUse {
       std::set<std::string, std::less<>>& hashes) const;  // of those that were refused: what judges instead
   [[nodiscard]] PackChange::Key oldest_pack() const;      // that judges a subject, or would judge a new one
   void save_own(Writer& out) const;
-  Result<void> load_own(Reader& in, std::set<std::string>& changed);
-  const Mark* place_to_read_from() const;
+  // `first`: at the latest where the first subject without a section begins.
+  Result<void> load_own(Reader& in, std::set<std::string>& changed, Position& first);
+  const Mark* place_to_read_from(Position at) const;
 
   [[nodiscard]] bool begun() const noexcept { return begun_; }  // an entry that is not done
 

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "adapters/runtime/report_line.h"
 #include "schemas/codec.h"
 #include "stream/ports.h"
 #include "tests/stream_engine/collector.h"
@@ -78,6 +79,24 @@ class MemoryStore final : public stream::BundleSink, public stream::SnapshotStor
   stream::Stored stored_;
   Collector published_;
   int bundles_ = 0;
+};
+
+// A sink that knows what was published by the position of the state alone, and so publishes whatever it is given,
+// repeats included.
+class PositionStore final : public stream::BundleSink, public stream::SnapshotStore {
+ public:
+  stream::Result<void> keep(const stream::Bundle& bundle) override {
+    if (bundle.sections.empty()) return stream::Error{stream::Errc::refused, "reports without a state"};
+    for (const auto& report : bundle.reports) published.push_back(adapters::runtime::report_line(report));
+    return state_.keep(
+        {.reports = {}, .sections = bundle.sections, .packs = bundle.packs, .position = bundle.position});
+  }
+  stream::Result<std::optional<stream::Stored>> newest() override { return state_.newest(); }
+
+  std::vector<std::string> published;
+
+ private:
+  MemoryStore state_;
 };
 
 // Packs that are there already.

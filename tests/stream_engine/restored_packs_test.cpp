@@ -97,6 +97,9 @@ TEST_CASE("a job that was forgotten is not there again after a restart") {
     if (s == forgotten - 40) heats(log, "job", s, s + 1);  // a stray
   }
   CHECK(log.shard.subjects() == 1);
+  const auto own = log.shard.take_own_section();  // what is kept with a report
+  REQUIRE(own.contains("job"));
+  CHECK(own.at("job").empty());
   const auto sections = log.shard.take_sections(true);
   const auto handed_over = log.end();
   SmallJob again{pack};
