@@ -83,11 +83,25 @@ struct Assembly {
 
   void signals() {
     for (const auto& [name, rule] : collection.rules)
-      for (const auto& [need, of] : rule.needs) wants_points(rule, need, of);
-    for (const auto& [name, signal] : collection.signals)
-      if (auto added = pack.signals.add(signal); !added)
-        problems().add("signals.lua", problems().line_of_key("signals.lua", 1, name), added.error().message);
+      for (const auto& [need, of] : rule.needs) {
+        wants_points(rule, need, of);
+        holds_a_row(rule, of);
+      }
+    for (const auto& [name, signal] : collection.signals) (void)pack.signals.add(signal);  // each name means one
     for (const auto& [name, owner] : collection.coordinates) pack.signals.add_coordinate(name, owner);
+  }
+  void holds_a_row(const RuleSource& rule, const NeedSource& of) {
+    const auto* signal = of.signal.empty() ? nullptr : collection.find_signal(of.signal);
+    if (!signal || of.window.span != stream::WindowSpec::Span::time || of.window.over >= signal->row ||
+        signal->kind == stream::SignalKind::event || signal->kind == stream::SignalKind::liveness)
+      return;
+    const std::string row = shown(stream::seconds(signal->row));
+    problems().about(rule.name);
+    problems().add(of.file, of.line,
+                   "'" + signal->name + "' has a value each " + row + " s, and over = \"" +
+                       shown(stream::seconds(of.window.over)) + "s\" is too short to hold one: write over = \"" + row +
+                       "s\" or longer");
+    problems().about("");
   }
   // Steps, states and times count as points if a rule asks for the last n, or runs at each record of them.
   void wants_points(const RuleSource& rule, const std::string& need, const NeedSource& of) {

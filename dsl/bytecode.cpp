@@ -50,8 +50,12 @@ class Reader {
       f.functions.push_back(std::move(*inner));
     }
     lines(f);
-    const std::size_t locals = count(3);
-    for (std::size_t i = 0; i < locals && good_; ++i) text(), number(), number();
+    f.locals.resize(count(3));
+    for (auto& [from, to] : f.locals) {
+      (void)text();
+      from = number();
+      to = number();
+    }
     const std::size_t names = count(1);
     for (std::size_t i = 0; i < names && good_; ++i) {
       std::string name = text();

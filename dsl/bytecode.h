@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -36,7 +37,8 @@ struct Bytecode {
   std::vector<Instruction> code;
   std::vector<Constant> constants;
   std::vector<UpValue> upvalues;
-  std::vector<Bytecode> functions;  // nested ones
+  std::vector<std::pair<std::size_t, std::size_t>> locals;  // the instructions [from, to) at which each has a register
+  std::vector<Bytecode> functions;                          // nested ones
 };
 
 // Dumps the function at this index of the stack and reads the dump. Null if it is not a Lua function, or of another
@@ -57,5 +59,8 @@ struct Lines {
   int first = 0, last = 0;
 };
 [[nodiscard]] std::vector<Finding> outer_assignments(const Bytecode& file, const std::vector<Lines>& evaluates);
+
+// Where a table is written with the same key twice, of which Lua keeps the last in silence.
+[[nodiscard]] std::vector<Finding> repeated_keys(const Bytecode& file);
 
 }  // namespace tocsin::dsl

@@ -4,10 +4,7 @@ namespace tocsin::dsl {
 
 std::vector<std::string> Collection::signal_names() const {
   std::vector<std::string> names;
-  for (const auto& [name, signal] : signals) {
-    names.push_back(name);
-    for (const auto& alias : signal.aliases) names.push_back(alias.name);
-  }
+  for (const auto& [name, meant] : names_of_signals) names.push_back(name);
   return names;
 }
 
@@ -32,11 +29,10 @@ void Collection::no_rule(const std::string& file, int line, const std::string& n
 }
 
 const stream::SignalDefinition* Collection::find_signal(const std::string& name) const {
-  if (const auto found = signals.find(name); found != signals.end()) return &found->second;
-  for (const auto& [ignored, signal] : signals)
-    for (const auto& alias : signal.aliases)
-      if (alias.name == name) return &signal;
-  return nullptr;
+  const auto meant = names_of_signals.find(name);
+  if (meant == names_of_signals.end()) return nullptr;
+  const auto found = signals.find(meant->second.signal);
+  return found == signals.end() ? nullptr : &found->second;
 }
 
 }  // namespace tocsin::dsl

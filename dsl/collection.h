@@ -72,6 +72,12 @@ struct Collection {
   bool signals_read = false;  // signals.lua was read to its end: else all signals are unknown
   bool rules_read = true;     // each file of rules was read to its end: else a missing rule can be in the rest
   std::map<std::string, stream::SignalDefinition> signals;
+  struct SignalName {
+    std::string signal, file;
+    int line = 0;
+  };
+  std::map<std::string, SignalName>
+      names_of_signals;  // with aliases: which signal each means, and where it was declared
   std::map<std::string, stream::Level> coordinates;
   std::map<std::string, RuleSource> rules;
   std::vector<TuneSource> tunes;

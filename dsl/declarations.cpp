@@ -9,6 +9,7 @@
 #include "dsl/durations.h"
 #include "dsl/settings.h"
 #include "dsl/tables.h"
+#include "stream/rules/alert.h"
 
 namespace tocsin::dsl {
 namespace {
@@ -20,7 +21,7 @@ using Strings = std::vector<std::string>;
 std::string name_argument(lua_State* state, const char* word) {
   if (lua_type(state, 1) != LUA_TSTRING)
     Host::of(state).stop(state, std::string{word} + " wants a name: " + word + " \"…\"");
-  std::string name = lua_tostring(state, 1);
+  std::string name = text_at(state, 1);
   if (name.empty() || name.size() > 100)
     Host::of(state).stop(state, std::string{word} + " wants a name of 1 to 100 letters");
   if (std::any_of(name.begin(), name.end(), [](unsigned char c) { return c < 0x20 || c == 0x7F; }))
@@ -150,7 +151,7 @@ int finding(lua_State* state) {
     for (lua_Integer i = 1; i <= n && i <= 1000; ++i) {
       if (lua_rawgeti(state, 1, i) != LUA_TSTRING)
         Host::of(state).stop(state, "finding lists names of rules: finding { \"…\", \"…\" }");
-      need.findings.emplace_back(lua_tostring(state, -1));
+      need.findings.push_back(text_at(state, -1));
       lua_pop(state, 1);
     }
   } else {
@@ -267,6 +268,9 @@ int rule_table(lua_State* state) {
   if (const auto first = collection.rules.find(name); first != collection.rules.end())
     table.problem("", "a second rule '" + name + "': the first is at " + first->second.file + ":" +
                           std::to_string(first->second.line) + "; give one of them another name");
+  if (name == stream::limit_rule)
+    table.problem("",
+                  "the engine's own alerts about their limit are called '" + name + "': give the rule another name");
   table.allow(rule_keys);
 
   RuleSource rule;

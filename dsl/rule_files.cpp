@@ -7,6 +7,7 @@
 #include "dsl/bytecode.h"
 #include "dsl/environment.h"
 #include "dsl/text_definitions.h"
+#include "stream/values/utf8.h"
 
 namespace tocsin::dsl {
 
@@ -49,24 +50,6 @@ std::string slip_of_another_language(std::string line, const std::string& messag
   return "";
 }
 
-// Whether it begins with a valid character of UTF-8; its size.
-std::size_t character_size(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char first = byte(0);
-  const std::size_t size = first < 0x80   ? 1
-                           : first < 0xC2 ? 0
-                           : first < 0xE0 ? 2
-                           : first < 0xF0 ? 3
-                           : first < 0xF5 ? 4
-                                          : 0;
-  if (size == 0 || size > text.size()) return 0;
-  for (std::size_t i = 1; i < size; ++i)
-    if ((byte(i) & 0xC0) != 0x80) return 0;
-  if (size == 3 && ((first == 0xE0 && byte(1) < 0xA0) || (first == 0xED && byte(1) > 0x9F))) return 0;
-  if (size == 4 && ((first == 0xF0 && byte(1) < 0x90) || (first == 0xF4 && byte(1) > 0x8F))) return 0;
-  return size;
-}
-
 }  // namespace
 
 // Refuses bytes that are no text; whether there was nothing to refuse.
@@ -77,7 +60,7 @@ bool RuleFiles::readable(const std::string& file, const std::string& text) {
   }
   int line = 1;
   for (std::size_t at = 0; at < text.size();) {
-    const std::size_t size = character_size(std::string_view{text}.substr(at));
+    const std::size_t size = stream::utf8_length(std::string_view{text}.substr(at));
     if (size == 0) {
       problems.add(file, line, "a byte that is no UTF-8: save the file as UTF-8");
       return false;
@@ -138,6 +121,7 @@ bool RuleFiles::run_file(const std::string& file, const std::string& text) {
   std::vector<Lines> evaluates;
   for (const auto& [name, rule] : collection.rules)
     if (rule.file == file) evaluates.push_back({rule.first_line, rule.last_line});
+  for (const Finding& one : repeated_keys(*code)) problems.add(file, one.line, one.message);
   for (const Finding& one : outer_assignments(*code, evaluates)) problems.add(file, one.line, one.message);
   return !failure;
 }

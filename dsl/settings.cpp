@@ -48,6 +48,21 @@ void read_fields(const Table& table, stream::SignalDefinition& signal) {
   }
 }
 
+// Takes the name for the signal; `key` has it, or it is the signal's own. False: it means another, or this one already.
+bool take_name(const Table& table, const std::string& key, const std::string& name, const std::string& signal) {
+  const auto place = table.place();
+  const auto [at, fresh] =
+      table.collection().names_of_signals.emplace(name, Collection::SignalName{signal, place.file, place.line});
+  if (fresh) return true;
+  const auto& [first, file, line] = at->second;
+  if (signal != first)
+    table.problem(key, "'" + name + "' names two signals, '" + first + "' (" + file + ":" + std::to_string(line) +
+                           ") and '" + signal + "': take it from one of them");
+  else if (key.empty()) table.problem(key, "signal '" + name + "' is defined twice: remove one");
+  else table.problem(key, "'" + name + "' names '" + signal + "' twice: remove one");
+  return false;
+}
+
 // aliases = { "a", b = 1e-9 }: other names, with the factors of their values.
 void read_aliases(const Table& table, stream::SignalDefinition& signal) {
   if (!table.has("aliases")) return;
@@ -58,20 +73,24 @@ void read_aliases(const Table& table, stream::SignalDefinition& signal) {
     return table.problem("aliases", "aliases wants a table: { \"other_name\", scaled_name = 0.001 }");
   }
   const Table aliases{state, lua_gettop(state), table.collection(), table.place()};
+  const auto add = [&](const std::string& name, double factor) {
+    if (take_name(table, "aliases", name, signal.name)) signal.aliases.push_back({name, factor});
+  };
   for (std::size_t i = 1; i <= aliases.length(); ++i) {
     aliases.push(i);
-    if (lua_type(state, -1) == LUA_TSTRING) signal.aliases.push_back({lua_tostring(state, -1), 1.0});
+    if (lua_type(state, -1) == LUA_TSTRING) add(text_at(state, -1), 1.0);
     else
       table.problem("aliases", "aliases lists names, or names with a factor: { \"other_name\", scaled_name = 0.001 }");
     lua_pop(state, 1);
   }
-  for (const std::string& name : aliases.names()) signal.aliases.push_back({name, positive_factor(aliases, name)});
+  for (const std::string& name : aliases.names()) add(name, positive_factor(aliases, name));
   lua_pop(state, 1);
 }
 
 void read_signal(const Table& table, const std::string& name) {
   table.allow(
       {"kind", "unit", "owner", "row", "lateness", "points", "source", "values", "fields", "aliases", "documentation"});
+  if (!take_name(table, "", name, name)) return;
   stream::SignalDefinition signal;
   signal.name = name;
   static const Strings kinds{"gauge", "counter", "state", "step", "time", "event", "liveness"};
@@ -104,8 +123,7 @@ void read_signal(const Table& table, const std::string& name) {
   read_fields(table, signal);
   read_aliases(table, signal);
   signal.documentation = table.text("documentation").value_or("");
-  if (!table.collection().signals.emplace(name, std::move(signal)).second)
-    table.problem("", "signal '" + name + "' is defined twice: remove one");
+  table.collection().signals.emplace(name, std::move(signal));
 }
 
 void only_in_signals(const Table& table, const char* word) {
@@ -154,12 +172,24 @@ int verdict(lua_State* state) {
   for (const auto& family : table.texts("pauses"))
     policy.passes.push_back(family);  // its name in packs of before, which states still hold
   policy.families = table.text_map("families");
+  Strings codes;
+  for (const auto& [code, words] : policy.families) codes.push_back(code);
+  const auto check = [&](const std::string& key, const Strings& named) {
+    for (const std::string& code : named)
+      if (!codes.empty() && !policy.families.contains(code))
+        table.problem(key, key + " names the family '" + code + "', which is not in families" + nearest(code, codes) +
+                               ": write one of them, or add it there with its words");
+  };
+  check("precedence", policy.precedence);
+  check("passes", policy.passes);
   for (const auto& [family, explained] : table.params("explains")) {
     auto& list = policy.explains[family];
     if (const auto* one = std::get_if<std::string>(&explained)) list.push_back(*one);
     if (const auto* many = std::get_if<std::vector<stream::Scalar>>(&explained))
       for (const auto& item : *many)
         if (const auto* text = std::get_if<std::string>(&item)) list.push_back(*text);
+    check("explains", {family});
+    check("explains", list);
     if (list.empty()) table.problem("explains", "explains." + family + " lists families: " + family + " = { \"A2\" }");
   }
   return 0;

@@ -5,6 +5,7 @@
 #include <lua.hpp>
 
 #include "dsl/durations.h"
+#include "stream/values/utf8.h"
 
 namespace tocsin::dsl {
 namespace {
@@ -13,7 +14,7 @@ constexpr std::size_t longest = 10'000;  // entries of one table
 
 std::optional<stream::Scalar> scalar(lua_State* state, int index) {
   if (lua_type(state, index) == LUA_TNUMBER) return lua_tonumber(state, index);
-  if (lua_type(state, index) == LUA_TSTRING) return std::string{lua_tostring(state, index)};
+  if (lua_type(state, index) == LUA_TSTRING) return text_at(state, index);
   return std::nullopt;
 }
 
@@ -66,7 +67,7 @@ Table::Table(lua_State* state, int index, Collection& collection, Host::Place pl
   std::size_t entries = 0;
   for (lua_pushnil(state); lua_next(state, index); lua_pop(state, 1)) {
     if (++entries > longest) Host::of(state).stop(state, "a table of more than 10,000 entries: divide it");
-    if (lua_type(state, -2) == LUA_TSTRING) names_.emplace_back(lua_tostring(state, -2));
+    if (lua_type(state, -2) == LUA_TSTRING) names_.push_back(text_at(state, -2));
   }
   std::sort(names_.begin(), names_.end());
   length_ = lua_rawlen(state, index);
@@ -110,7 +111,7 @@ std::optional<std::string> Table::text(const std::string& key, const std::string
     (void)wrong(key, "\"" + (example.empty() ? "…" : example) + "\"");
     return std::nullopt;
   }
-  std::string result = lua_tostring(state_, -1);
+  std::string result = text_at(state_, -1);
   lua_pop(state_, 1);
   return result;
 }
@@ -174,11 +175,11 @@ std::vector<std::string> Table::texts(const std::string& key) const {
   if (!has(key)) return result;
   push(key);
   if (lua_type(state_, -1) == LUA_TSTRING) {
-    result.emplace_back(lua_tostring(state_, -1));
+    result.push_back(text_at(state_, -1));
   } else if (lua_istable(state_, -1)) {
     const auto n = static_cast<lua_Integer>(std::min<std::size_t>(lua_rawlen(state_, -1), longest));
     for (lua_Integer i = 1; i <= n; ++i) {
-      if (lua_rawgeti(state_, -1, i) == LUA_TSTRING) result.emplace_back(lua_tostring(state_, -1));
+      if (lua_rawgeti(state_, -1, i) == LUA_TSTRING) result.push_back(text_at(state_, -1));
       else problem(key, key + " lists a " + luaL_typename(state_, -1) + ": write texts, " + key + " = { \"…\" }");
       lua_pop(state_, 1);
     }
@@ -201,8 +202,7 @@ std::map<std::string, std::string> Table::text_map(const std::string& key) const
   const Table inner{state_, lua_gettop(state_), *collection_, place_};
   for (const std::string& name : inner.names()) {
     inner.push(name);
-    if (lua_type(state_, -1) == LUA_TSTRING || lua_type(state_, -1) == LUA_TNUMBER)
-      result[name] = lua_tostring(state_, -1);
+    if (lua_type(state_, -1) == LUA_TSTRING || lua_type(state_, -1) == LUA_TNUMBER) result[name] = text_at(state_, -1);
     else problem(name, key + "." + name + " is a " + luaL_typename(state_, -1) + ": write a text");
     lua_pop(state_, 1);
   }
@@ -284,6 +284,20 @@ std::string Table::per(stream::Scope scope) const {
                        (cluster ? "gpu, node or rack" : "job, rack, node, gpu or rank"));
   }
   return level ? named : "";
+}
+
+std::string text_at(lua_State* state, int index) {
+  std::size_t size = 0;
+  const char* data = lua_tolstring(state, index, &size);
+  const std::string text{data, size};
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::size_t length = rest.front() == '\0' ? 0 : stream::utf8_length(rest);
+    if (length == 0)
+      Host::of(state).stop(state, std::string{"a text "} + (rest.front() == '\0' ? "with NUL" : "that is no UTF-8") +
+                                      ", which neither an alert nor a label can show: take the byte out");
+    rest.remove_prefix(length);
+  }
+  return text;
 }
 
 Collection& collection_of(lua_State* state) {

@@ -61,6 +61,9 @@ class Table {
   std::size_t length_ = 0;
 };
 
+// The text on the stack, whole. What alerts, labels and JSON could not show as it is, NUL or bytes that are no UTF-8,
+// stops the file.
+std::string text_at(lua_State* state, int index);
 // Of a function that files call while they load; it stops where none may declare.
 Collection& collection_of(lua_State* state);
 // The table that was given to `word`.

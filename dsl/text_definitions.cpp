@@ -8,6 +8,7 @@
 #include <optional>
 #include <string_view>
 
+#include "dsl/bytecode.h"
 #include "dsl/host.h"
 #include "dsl/unfinished.h"
 
@@ -254,7 +255,7 @@ int name_definition(lua_State* lua) {
 }
 
 // Runs the file with these words.
-void run_chunk(lua_State* lua, Run& run, const std::string& source) {
+void run_chunk(lua_State* lua, Run& run, const std::string& source, std::vector<text::TextProblem>& problems) {
   lua_newtable(lua);
   const std::array<std::pair<const char*, Definition::Kind>, 2> words{
       {{"pattern", Definition::Kind::pattern}, {"parser", Definition::Kind::parser}}};
@@ -265,6 +266,8 @@ void run_chunk(lua_State* lua, Run& run, const std::string& source) {
     lua_setfield(lua, -2, word);
   }
   if (luaL_loadbufferx(lua, source.data(), source.size(), ("@" + run.file).c_str(), "t") != LUA_OK) lua_error(lua);
+  if (const auto code = bytecode_of(lua, -1))
+    for (const Finding& one : repeated_keys(*code)) problems.push_back({run.file, one.line, one.message});
   lua_pushvalue(lua, -2);
   lua_setupvalue(lua, -2, 1);
   lua_call(lua, 0, 0);
@@ -301,8 +304,8 @@ TextDefinitions read_text_definitions(const std::map<std::string, std::string>& 
     Budgets budgets;
     budgets.bytes = most_bytes;
     Host host{budgets};
-    if (const auto failure =
-            host.guarded(instructions, [&, &text = source](lua_State* lua) { run_chunk(lua, run, text); }))
+    if (const auto failure = host.guarded(
+            instructions, [&, &text = source](lua_State* lua) { run_chunk(lua, run, text, out.problems); }))
       out.problems.push_back(problem_of(path, *failure));
     else
       run.unfinished.report_to([&](const Host::Place& at, const std::string& message) {

@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "stream/values/utf8.h"
+
 namespace tocsin::dsl::text {
 namespace {
 
@@ -21,25 +23,6 @@ std::size_t sequence_length(std::string_view text) {
     return 2;
   }
   return 2;
-}
-
-// The length of the UTF-8 character at the front, 0 if there is none.
-std::size_t character_length(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char first = byte(0);
-  std::size_t size = 0;
-  if (first < 0x80) return 1;
-  if (first >= 0xC2 && first <= 0xDF) size = 2;
-  else if (first >= 0xE0 && first <= 0xEF) size = 3;
-  else if (first >= 0xF0 && first <= 0xF4) size = 4;
-  else return 0;
-  if (text.size() < size) return 0;
-  for (std::size_t i = 1; i < size; ++i)
-    if ((byte(i) & 0xC0) != 0x80) return 0;
-  if ((first == 0xE0 && byte(1) < 0xA0) || (first == 0xED && byte(1) > 0x9F) || (first == 0xF0 && byte(1) < 0x90) ||
-      (first == 0xF4 && byte(1) > 0x8F))
-    return 0;
-  return size;
 }
 
 }  // namespace
@@ -107,7 +90,7 @@ std::string presentable(std::string_view text, std::size_t limit) {
   std::string out;
   out.reserve(text.size() < limit ? text.size() : limit);
   for (std::size_t i = 0; i < text.size();) {
-    const std::size_t size = character_length(text.substr(i));
+    const std::size_t size = stream::utf8_length(text.substr(i));
     if (out.size() + (size ? size : 1) > limit) break;
     if (size == 0) {
       out.push_back('?');

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -45,6 +46,9 @@ struct Finding {
   std::vector<NamedMember> who;
   friend bool operator==(const Finding&, const Finding&) = default;
 };
+
+// The rule that summary alerts name: those about more alerts than the limit. No rule of a pack has this name.
+constexpr std::string_view limit_rule = "alert_limit";
 
 // A published change of an alert's state. (id, number) is permanent: a repeat has the same pair. A resolved one has of
 // its finding what was shown and what to do.

@@ -8,8 +8,6 @@
 namespace tocsin::stream {
 namespace {
 
-constexpr const char* limit_rule = "alert_limit";
-
 bool silent(const Rule& rule) { return rule.severity == Severity::none; }
 
 // A parent's alert explains its children while it is firing, would fire but for the limit, or is explained itself. A

@@ -7,9 +7,11 @@ Result<SignalId> SignalTable::add(SignalDefinition definition) {
   if (!by_name_.emplace(definition.name, Entry{id, 1.0}).second)
     return Error{Errc::refused, "signal '" + definition.name + "' is defined twice: remove one"};
   for (const auto& alias : definition.aliases)
-    if (!by_name_.emplace(alias.name, Entry{id, alias.factor}).second)
+    if (!by_name_.emplace(alias.name, Entry{id, alias.factor}).second) {
+      std::erase_if(by_name_, [id](const auto& known) { return known.second.id == id; });
       return Error{Errc::refused,
                    "'" + alias.name + "', an alias of '" + definition.name + "', names another signal already"};
+    }
   definitions_.push_back(std::move(definition));
   return id;
 }

@@ -203,12 +203,12 @@ class Commands(WithJournal):
 
     def test_check_prints_json_whatever_bytes_a_rule_makes(self):
         rules = self.base / "bytes"
-        rules.mkdir()
-        for file in ("signals.lua", "verdict.lua"):
-            subprocess.run(["cp", ROOT / "rules" / file, rules], check=True)
+        (rules / "patterns").mkdir(parents=True)
+        subprocess.run(["cp", ROOT / "rules/signals.lua", ROOT / "rules/verdict.lua", rules], check=True)
+        (rules / "patterns" / "site.lua").write_text('pattern "odd\\255" { nothing = 1 }\n')
         head = 'per = "gpu", every = "10s", summary = "s", needs = { t = signal "gpu_temperature" { over = "30s" } },\n'
         body = "evaluate = function(job) return job.t:mean():above(90) end }\n"
-        for rule, shown in (('rule "odd\\255" { shows = "s", ' + head, "odd\ufffd"), ('rule "x" { shows = "{äääääääääääääää", ' + head, "is not closed")):
+        for rule, shown in (('rule "x" { shows = "s", ' + head, "odd\ufffd"), ('rule "x" { shows = "{äääääääääääääää", ' + head, "is not closed")):
             (rules / "site.lua").write_text(rule + body)
             done = tocsin("check", "--json", rules)
             self.assertEqual(done.stderr, "")

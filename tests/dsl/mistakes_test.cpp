@@ -190,7 +190,7 @@ TEST_CASE("a signal that no rule could read is refused") {
 
 TEST_CASE("a tune of a signal keeps to the limits of its definition") {
   const auto tuned = [](const std::string& of) {
-    return problems_of(load_rules(rule_text("    return keep") + "tune \"duty\" { " + of + " }"));
+    return problems_of(load_rules(rule_text("    return keep") + "tune \"sent\" { " + of + " }"));
   };
   CHECK(tuned("row = \"10m\", lateness = \"10m\"") == "");
   CHECK(has(tuned("row = \"0s\""), "site.lua:11: row is between 0.01s and 10m"));

@@ -2,6 +2,7 @@
 // say nothing.
 #include <doctest/doctest.h>
 
+#include "dsl/text_definitions.h"
 #include "tests/dsl/reported.h"
 
 using namespace tocsin;
@@ -157,4 +158,89 @@ TEST_CASE("a rule that would never run, or never know, is refused") {
 TEST_CASE("a name stands on one line") {
   CHECK(has(problems_of(load_rules("rule \"a\\nb\" { }")), "rule wants a name on one line"));
   CHECK(has(problems_of(load_rules("case \"a\\27[2J\" { }")), "case wants a name on one line"));
+}
+
+TEST_CASE("a name that means two signals, or one twice, is refused with both signals and both places") {
+  const auto with = [](const std::string& signals) {
+    return problems_of(load({{"signals.lua", "signals {\n" + signals + "\n}"}}));
+  };
+  CHECK(has(
+      with("  a = { kind = \"gauge\", aliases = { \"load\" } },\n  b = { kind = \"gauge\", aliases = { \"load\" } },"),
+      "signals.lua:3: 'load' names two signals, 'a' (signals.lua:2) and 'b': take it from one of them"));
+  CHECK(has(with("  a = { kind = \"gauge\", aliases = { \"b\" } },\n  b = { kind = \"gauge\" },"),
+            "signals.lua:3: 'b' names two signals, 'a' (signals.lua:2) and 'b'"));
+  CHECK(has(with("  a = { kind = \"gauge\" },\n  b = { kind = \"gauge\", aliases = { \"a\" } },"),
+            "signals.lua:3: 'a' names two signals, 'a' (signals.lua:2) and 'b'"));
+  PackFiles files = pack_of(
+      "rule \"r\" { per = \"rank\", every = \"10s\", needs = { n = signal \"b\" { over = \"30s\" } },\n"
+      "  evaluate = function(job) return job.n:mean():above(1) end }");
+  files["signals.lua"] =
+      "signals { a = { kind = \"gauge\", aliases = { \"q\" } },\n b = { kind = \"gauge\", aliases = { \"q\" } } }";
+  CHECK(has(problems_of(load(files)), "signals.lua:2: 'q' names two signals"));
+  CHECK(has(with("  a = { kind = \"gauge\", aliases = { \"load\", \"load\" } },"),
+            "signals.lua:2: 'load' names 'a' twice: remove one"));
+  CHECK(has(with("  a = { kind = \"gauge\", aliases = { \"a\" } },"), "signals.lua:2: 'a' names 'a' twice"));
+}
+
+TEST_CASE("the verdict's lists name families that are there") {
+  PackFiles files = pack_of(rule_text("    return keep"));
+  const auto with = [&](const std::string& lists) {
+    files["verdict.lua"] = "verdict {\n  families = { D3 = \"a slow rank\", A1 = \"a failure\" },\n" + lists + " }";
+    return problems_of(load(files));
+  };
+  CHECK(with("  precedence = { \"A1\", \"D3\" }, passes = { \"D3\" }, explains = { A1 = { \"D3\" } }") == "");
+  CHECK(has(with("  precedence = { \"A2\", \"D3\" }"),
+            "verdict.lua:3: precedence names the family 'A2', which is not in families (A1?): write one of them"));
+  CHECK(has(with("  passes = { \"D4\" }"), "verdict.lua:3: passes names the family 'D4'"));
+  CHECK(has(with("  explains = { A1 = { \"D9\" } }"), "verdict.lua:3: explains names the family 'D9'"));
+  CHECK(has(with("  explains = { Z1 = { \"D3\" } }"), "explains names the family 'Z1'"));
+}
+
+TEST_CASE("a key that a table has twice is refused, and a variable that is assigned twice is not") {
+  CHECK(has(problems_of(load_rules(rule_text("    return keep", "every = \"10s\",\n  every = \"20s\","))),
+            "'every' stands in this table twice, first in line "));
+  CHECK(has(reported("    return keep, { d = keep,\n      d = ~keep }"),
+            "site.lua:9: 'd' stands in this table twice, first in line 8, and only the last would count: remove one"));
+  CHECK(reported("    local t = { a = 1, b = { a = 2 } }\n    t.a = 3\n    t.a = 4\n    t.b.a, t.b.a = 1, 2\n"
+                 "    return keep, { d = keep, e = { 1, 2 } and keep }") == "");
+  // A file with more constants than an instruction can number names keys in registers.
+  std::string many = "local t = {";
+  for (int i = 0; i < 400; ++i) many += " x" + std::to_string(i) + " = " + std::to_string(i) + ".5,";
+  CHECK(problems_of(load_rules(many + " }")) == "");
+  CHECK(has(problems_of(load_rules(many + " x399 = 1 }")), "'x399' stands in this table twice"));
+  PackFiles files = pack_of(rule_text("    return keep"));
+  files["patterns/own.lua"] = "pattern \"p\" { scan = \"abc\",\n event = \"fault\", scan = \"abd\" }";
+  const TextDefinitions text = read_text_definitions(files);
+  REQUIRE(text.problems.size() == 1);
+  CHECK(text.problems[0].line == 2);
+}
+
+TEST_CASE("a name or a text with NUL or without UTF-8 is refused") {
+  CHECK(has(problems_of(load_rules("\nrule \"a\\0b\" { }")), "site.lua:2: a text with NUL, which neither an alert"));
+  CHECK(has(problems_of(load_rules("rule \"a\\xff\" { }")), "site.lua:1: a text that is no UTF-8"));
+  CHECK(has(problems_of(load_rules("case \"a\\xc3\" { }")), "a text that is no UTF-8"));
+  CHECK(has(problems_of(load({{"signals.lua", "signals { [\"a\\0b\"] = { kind = \"gauge\" } }"}})), "a text with NUL"));
+  CHECK(has(reported("    return keep", "summary = \"a\\0b\","), "a text with NUL"));
+  CHECK(problems_of(load_rules("case \"größer\" { { lasting = \"1m\" } }")) == "");
+}
+
+TEST_CASE("a rule cannot have the name of the alert about too many alerts") {
+  std::string rule = rule_text("    return keep");
+  rule.replace(rule.find("\"r\""), 3, "\"alert_limit\"");
+  CHECK(has(problems_of(load_rules(rule)), "the engine's own alerts about their limit are called 'alert_limit'"));
+}
+
+TEST_CASE("a window that is shorter than a row of its signal is refused") {
+  const auto over = [](const std::string& signal, const std::string& written) {
+    PackFiles files =
+        pack_of("rule \"r\" { per = \"gpu\", every = \"10s\",\n  needs = { n = signal \"" + signal + "\" { over = \"" +
+                written + "\" } },\n  evaluate = function(job) return job.n:count():above(0.5) end }");
+    files["tunes.lua"] = "tune \"duty\" { row = \"10s\" }";
+    return problems_of(load(files));
+  };
+  CHECK(has(over("duty", "5s"),
+            "site.lua:2: [r] 'duty' has a value each 10 s, and over = \"5s\" is too short to hold one: write over = "
+            "\"10s\" or longer"));
+  CHECK(over("duty", "10s") == "");
+  CHECK(over("fault", "0.5s") == "");
 }
