@@ -226,7 +226,7 @@ int explain(const ExplainOptions& options) {
   bool rule_seen = false;
   std::optional<Time> first;
   Time last = stream::long_ago;
-  std::set<std::string> rules;
+  std::set<std::string, std::less<>> rules, jobs;
   RunOptions run;
   run.journal = *journal;
   run.rules = options.rules;
@@ -234,6 +234,7 @@ int explain(const ExplainOptions& options) {
   Observers observers;
   observers.evaluation = [&](const Evaluation& evaluation) {
     rules.insert(evaluation.rule.name);
+    if (!jobs.contains(evaluation.subject)) jobs.emplace(evaluation.subject);
     if (!first) first = evaluation.tick;
     last = std::max(last, evaluation.tick);
     if (evaluation.rule.name != options.rule) return;
@@ -249,6 +250,17 @@ int explain(const ExplainOptions& options) {
   const RunReport report = run_engine(run, observers);
   if (report.exit != 0) return report.exit;
   if (!wrong.empty()) return cannot(wrong);
+  for (const auto& [job, digest] : report.digests) jobs.insert(job);
+  const auto list = [](const auto& names) {
+    std::string text;
+    for (const std::string& name : names) text += (text.empty() ? "" : " ") + formats::printable(name);
+    return text;
+  };
+  if (!options.subject.empty() && !jobs.contains(options.subject)) {
+    say("tocsin explain: there is no job '{}' in this log. There are: {}\n", formats::printable(options.subject),
+        list(jobs));
+    return 1;
+  }
   constexpr stream::Duration grace = std::chrono::minutes{1};  // between the first record and the first evaluation
   const bool outside =
       first && ((moment->absolute && (*moment->absolute < *first - grace || *moment->absolute > last)) ||
@@ -264,9 +276,7 @@ int explain(const ExplainOptions& options) {
     say("tocsin explain: rule '{}' ran, but not for that member at or after that time\n",
         formats::printable(options.rule));
   } else {
-    std::string names;
-    for (const auto& name : rules) names += (names.empty() ? "" : " ") + name;
-    say("tocsin explain: no rule '{}' ran in this log. These did: {}\n", formats::printable(options.rule), names);
+    say("tocsin explain: no rule '{}' ran in this log. These did: {}\n", formats::printable(options.rule), list(rules));
   }
   return 1;
 }

@@ -154,6 +154,7 @@ int run(int argc, char** argv) {
                             ->add_option("--digest", digest_kind,
                                          "Print a checksum of all that each job came to; =columns: of every value too")
                             ->option_text("[=columns]")
+                            ->check(CLI::IsMember({"columns"}))
                             ->expected(0, 1);
   replay_command->add_flag("--counters", counters,
                            "Print how many records were read, and how many were left out, by reason");

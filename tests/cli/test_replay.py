@@ -37,6 +37,18 @@ class Replay(WithJournal):
                 self.assertEqual(done.returncode, 2)
                 self.assertEqual(done.stderr, "tocsin: cannot write to stdout\n")
 
+    def test_explain_of_a_job_that_is_not_there_names_those_that_are(self):
+        wrong = tocsin("explain", self.base / "journal", "--rule", "collective_hang", "--job", "dmeo")
+        self.assertEqual((wrong.returncode, wrong.stdout), (1, ""))
+        self.assertIn("there is no job 'dmeo' in this log. There are: demo\n", wrong.stderr)
+
+    def test_a_kind_of_digest_that_there_is_none_of_is_refused(self):
+        wrong = tocsin("replay", self.base / "journal", "--digest=columms")
+        self.assertEqual((wrong.returncode, wrong.stdout), (2, ""))
+        self.assertIn("--digest: columms not in {columns}", wrong.stderr)
+        right = tocsin("replay", self.base / "journal", "--quiet", "--digest=columns")
+        self.assertIn("digest ", right.stdout)
+
     def test_any_speed_and_both_sets_of_loops_give_the_same_digest(self):
         digest = [line for line in self.plain.stdout.splitlines() if line.startswith("digest")]
         for options in (["--speed", "100"],):
