@@ -8,6 +8,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <variant>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "adapters/formats/alert_form.h"
 #include "adapters/formats/json_lines.h"
 #include "adapters/formats/printable.h"
+#include "adapters/journal/directory.h"
 #include "adapters/runtime/journal_log.h"
 #include "adapters/wrap/run_directory.h"
 #include "stream/values/quantity.h"
@@ -68,8 +70,9 @@ std::string outcome_of(const fs::path& directory) {
       files.push_back(entry.path());
   std::sort(files.begin(), files.end());
   for (const fs::path& path : files) {
-    std::ifstream file{path};
-    for (std::string line; std::getline(file, line);) {
+    const auto text = journal::read_whole(path);
+    std::istringstream lines{text ? *text : ""};
+    for (std::string line; std::getline(lines, line);) {
       const auto report = nlohmann::json::parse(line, nullptr, false);
       if (!report.is_object()) continue;
       if (!report.contains("verdict")) {

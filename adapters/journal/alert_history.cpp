@@ -4,11 +4,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <charconv>
 #include <set>
 
-#include "adapters/journal/segments.h"
+#include "adapters/journal/directory.h"
 
 namespace tocsin::adapters::journal {
 
@@ -51,6 +52,16 @@ std::optional<std::pair<std::uint64_t, std::uint32_t>> key_of(std::string_view l
   return std::pair{id, number};
 }
 
+// Whether a torn last line can be of ours, which begin with id and number: where the disk lost what followed, with NUL.
+bool begins_a_line(std::string_view torn) {
+  torn = torn.substr(0, torn.find_last_not_of('\0') + 1);
+  const std::string form = prefix(0, 0);  // {"id":"0000000000000000","number":0,
+  const std::size_t number = form.size() - 2;
+  for (std::size_t i = 0; i < std::min(torn.size(), number); ++i)
+    if (form[i] == '0' ? std::isxdigit(static_cast<unsigned char>(torn[i])) == 0 : torn[i] != form[i]) return false;
+  return torn.size() <= number || key_of(torn);
+}
+
 }  // namespace
 
 AlertHistory::AlertHistory(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -61,25 +72,31 @@ AlertHistory& AlertHistory::operator=(AlertHistory&&) noexcept = default;
 Result<AlertHistory> AlertHistory::open(const fs::path& directory) {
   auto state = std::make_unique<State>();
   state->path = directory / "alerts.jsonl";
-  state->file = File{::open(state->path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600)};
-  if (!state->file) return io_error("open", state->path, errno);
-  auto content = read_whole(state->path);
+  const auto opened = OpenDirectory::open(directory);
+  if (!opened) return opened.error();
+  auto file = opened->open("alerts.jsonl", O_RDWR | O_CREAT);
+  if (!file) return file.error();
+  state->file = std::move(*file);
+  auto content = opened->read("alerts.jsonl");
   if (!content) return content.error();
+  const auto not_ours = [&](std::size_t at) {
+    return Error{Errc::malformed,
+                 state->path.string() + " has a line at byte " + std::to_string(at) +
+                     " that is no alert of ours: what was published is not known any more; mend or move the file"};
+  };
   const std::size_t whole = content->rfind('\n') == std::string::npos ? 0 : content->rfind('\n') + 1;
+  for (std::size_t begin = 0; begin < whole;) {
+    const std::size_t end = content->find('\n', begin);
+    const auto key = key_of(std::string_view{*content}.substr(begin, end - begin));
+    if (!key) return not_ours(begin);
+    state->known.insert(*key);
+    begin = end + 1;
+  }
+  if (!begins_a_line(std::string_view{*content}.substr(whole))) return not_ours(whole);
   state->cut = content->size() - whole;
   state->size = whole;
   if (state->cut != 0 && ::ftruncate(state->file.get(), static_cast<off_t>(whole)) != 0)
     return io_error("cut the torn last line of", state->path, errno);
-  for (std::size_t begin = 0; begin < whole;) {
-    const std::size_t end = content->find('\n', begin);
-    const auto key = key_of(std::string_view{*content}.substr(begin, end - begin));
-    if (!key)
-      return Error{Errc::malformed,
-                   state->path.string() + " has a line at byte " + std::to_string(begin) +
-                       " that is no alert of ours: what was published is not known any more; mend or move the file"};
-    state->known.insert(*key);
-    begin = end + 1;
-  }
   return AlertHistory{std::move(state)};
 }
 

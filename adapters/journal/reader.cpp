@@ -18,18 +18,18 @@ using stream::Result;
 namespace fs = std::filesystem;
 
 struct Reader::State {
-  fs::path directory;
-  File file;
-  std::uint64_t segment = 0;      // position of the open segment
-  std::uint64_t position = 0;     // of the next frame
-  std::vector<std::byte> buffer;  // bytes [from, to) lie at `position`
+  OpenDirectory directory;
+  File file{};
+  std::uint64_t segment = 0;        // position of the open segment
+  std::uint64_t position = 0;       // of the next frame
+  std::vector<std::byte> buffer{};  // bytes [from, to) lie at `position`
   std::size_t from = 0, to = 0;
   std::uint64_t read_from = 0;                   // buffered bytes from this position on were read in one pass
   std::uint64_t waited_at = 0, waited_size = 0;  // a bad tail looked at before: not again until the segment grows
   std::uint64_t corrupt_frames = 0, corrupt_bytes = 0;
-  std::uint64_t vain_bytes = 0;         // of this segment: of frames that turned out not to be whole
-  std::uint64_t examined_bytes = 0;     // read, searched for a frame or compared with a checksum
-  std::optional<std::uint64_t> newest;  // the open segment, where none came after it when the directory was listed
+  std::uint64_t vain_bytes = 0;           // of this segment: of frames that turned out not to be whole
+  std::uint64_t examined_bytes = 0;       // read, searched for a frame or compared with a checksum
+  std::optional<std::uint64_t> newest{};  // the open segment, where none came after it when the directory was listed
   std::chrono::steady_clock::time_point listed{};
 
   [[nodiscard]] std::span<const std::byte> buffered() const { return std::span{buffer}.subspan(from, to - from); }
@@ -55,18 +55,19 @@ Result<bool> Reader::State::open_at(std::uint64_t wanted) {
     auto after = std::upper_bound(found->begin(), found->end(), wanted,
                                   [](std::uint64_t p, const Segment& s) { return p < s.position; });
     const Segment& chosen = after == found->begin() ? *after : *std::prev(after);
-    file = File{::open(chosen.path.c_str(), O_RDONLY | O_CLOEXEC)};
-    if (!file) {
-      if (errno == ENOENT) continue;
-      return io_error("read", chosen.path, errno);
+    auto opened = directory.open(segment_name(chosen.position), O_RDONLY);
+    if (!opened) {
+      if (opened.error().code == Errc::not_found) continue;
+      return opened.error();
     }
+    file = std::move(*opened);
     segment = chosen.position;
     position = std::max(wanted, segment);
     discard();
     waited_size = vain_bytes = 0;
     return true;
   }
-  return Error{Errc::io, "the segments of " + directory.string() +
+  return Error{Errc::io, "the segments of " + directory.path().string() +
                              " are deleted faster than they can be read: give the journal a larger cap"};
 }
 
@@ -84,7 +85,7 @@ Result<bool> Reader::State::fill(std::size_t least) {
     const ssize_t got =
         ::pread(file.get(), buffer.data() + to, buffer.size() - to, static_cast<off_t>(position - segment + to));
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return io_error("read the journal in", directory, errno);
+    if (got < 0) return io_error("read the journal in", directory.path(), errno);
     if (got == 0) return false;
     read_from = position + before;
     to += static_cast<std::size_t>(got);
@@ -111,8 +112,7 @@ Result<Found> Reader::State::look_at_position(FrameHeader& header) {
 // position: the directory, which costs more than all else, is listed once a second, should that be wrong.
 Result<std::optional<Segment>> Reader::State::following() {
   const auto now = std::chrono::steady_clock::now();
-  if (newest == segment && now - listed < std::chrono::seconds{1} &&
-      ::access((directory / segment_name(position)).c_str(), F_OK) != 0)
+  if (newest == segment && now - listed < std::chrono::seconds{1} && !directory.holds(segment_name(position)))
     return std::optional<Segment>{};
   auto found = segments(directory);
   if (!found) return found.error();
@@ -184,7 +184,7 @@ Result<bool> Reader::State::of_another_version() {
 }
 
 Error Reader::State::another_version() const {
-  return {Errc::unknown_version, "the journal " + directory.string() +
+  return {Errc::unknown_version, "the journal " + directory.path().string() +
                                      " was written by another version of this program: read it with that one"};
 }
 
@@ -194,13 +194,14 @@ Reader::Reader(Reader&&) noexcept = default;
 Reader& Reader::operator=(Reader&&) noexcept = default;
 
 Result<Reader> Reader::open(const fs::path& directory) {
+  auto opened = OpenDirectory::open(directory);
   std::error_code error;
-  if (!fs::is_directory(directory, error))
+  if (!opened && !fs::is_directory(directory, error))
     return Error{Errc::not_found,
                  "there is no journal " + directory.string() + ": `tocsin ingest` or `tocsin wrap` makes one"};
-  auto state = std::make_unique<State>();
-  state->directory = directory;
-  if (auto opened = state->open_at(0); !opened) return opened.error();
+  if (!opened) return opened.error();
+  auto state = std::make_unique<State>(State{std::move(*opened)});
+  if (auto first = state->open_at(0); !first) return first.error();
   return Reader{std::move(state)};
 }
 
@@ -268,12 +269,12 @@ Result<void> Reader::seek(Position position) {
   auto found = segments(s.directory);
   if (!found) return found.error();
   if (wanted != 0 && (found->empty() || wanted < found->front().position))
-    return Error{Errc::not_found, "the journal " + s.directory.string() + " no longer holds position " +
+    return Error{Errc::not_found, "the journal " + s.directory.path().string() + " no longer holds position " +
                                       std::to_string(wanted) + ": give it a larger cap, or begin at its first record"};
   auto opened = s.open_at(wanted);
   if (!opened) return opened.error();
   if (s.file && wanted > s.segment + s.file.size()) {
-    return Error{Errc::not_found, "the journal " + s.directory.string() + " ends before position " +
+    return Error{Errc::not_found, "the journal " + s.directory.path().string() + " ends before position " +
                                       std::to_string(wanted) + ": it is not the one that the position was taken from"};
   }
   return {};

@@ -2,8 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <xxhash.h>
 
 #include <algorithm>
@@ -14,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "adapters/journal/segments.h"
+#include "adapters/journal/directory.h"
 #include "schemas/snapshot.h"
 #include "stream/values/archive.h"
 
@@ -28,8 +26,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::string_view manifest_magic = "TOCM", section_prefix = "section-", manifest_name = "manifest",
-                           packs_name = "packs";
+constexpr std::string_view manifest_magic = "TOCM", section_prefix = "section-";
+const std::string manifest_name = "manifest", packs_name = "packs";
 
 struct Manifest {
   struct Section {
@@ -113,56 +111,62 @@ Error in_file(const fs::path& path, const Error& error) {
                                                                      path.parent_path().string() + " away")};
 }
 
-std::vector<std::string> names_in(const fs::path& directory) {
-  std::vector<std::string> names;
-  std::error_code error;
-  for (fs::directory_iterator file{directory, error}, end; !error && file != end; file.increment(error))
-    names.push_back(file->path().filename());
-  return names;
-}
-
 }  // namespace
 
 struct StateStore::State {
-  fs::path journal, directory;
-  std::optional<Manifest> in_force;  // nullopt: to be read from the disk
-  File lock;                         // the journal's directory
+  fs::path journal;
+  std::string name;
+  std::optional<Manifest> in_force;     // nullopt: to be read from the disk
+  std::optional<OpenDirectory> locked;  // the journal's
 
+  [[nodiscard]] Result<OpenDirectory> open() const;  // not_found: nothing was ever stored
   Result<std::optional<Manifest>> read_manifest() const;
-  Result<std::vector<std::byte>> read_section(const std::string& name, const Manifest::Section& section) const;
-  Result<void> make_directories() const;
-  Result<void> write_section(const std::string& name, std::span<const std::byte> bytes, std::uint64_t generation) const;
   Result<void> write(const stream::Bundle& bundle, Manifest& next) const;
   void remove_unnamed(const Manifest& manifest) const;
 };
 
+Result<OpenDirectory> StateStore::State::open() const {
+  const auto opened = OpenDirectory::open(journal);
+  return opened ? opened->below(name) : opened.error();
+}
+
 // nullopt: nothing was ever in force.
 Result<std::optional<Manifest>> StateStore::State::read_manifest() const {
-  const fs::path path = directory / manifest_name;
-  auto text = read_whole(path);
-  if (!text && text.error().code != Errc::not_found) return text.error();
-  if (text) {
-    auto manifest = decode(*text);
-    if (!manifest) return in_file(path, manifest.error());
-    return std::optional{std::move(*manifest)};
+  const auto directory = open();
+  if (!directory && directory.error().code != Errc::not_found) return directory.error();
+  if (directory) {
+    auto text = directory->read(manifest_name);
+    if (!text && text.error().code != Errc::not_found) return text.error();
+    if (text) {
+      auto manifest = decode(*text);
+      if (!manifest) return in_file(directory->path() / manifest_name, manifest.error());
+      return std::optional{std::move(*manifest)};
+    }
+    const auto names = directory->names();
+    if (!names) return names.error();
+    // The first store may have been cut short. A later one had a manifest.
+    for (const std::string& file : *names)
+      if (file.starts_with(section_prefix) && !file.ends_with("-1"))
+        return in_file(directory->path() / manifest_name, {Errc::torn, "the manifest is missing beside " + file});
   }
-  // The first store may have been cut short. A later one had a manifest.
-  for (const std::string& name : names_in(directory))
-    if (name.starts_with(section_prefix) && !name.ends_with("-1"))
-      return in_file(path, {Errc::torn, "the manifest is missing beside " + name});
-  for (const std::string& name : names_in(journal))
-    if (name.starts_with("snapshot-"))
+  const auto beside = OpenDirectory::open(journal);
+  const auto names = beside ? beside->names() : beside.error();
+  for (const std::string& file : names ? *names : std::vector<std::string>{})
+    if (file.starts_with("snapshot-"))
       return Error{Errc::unknown_version,
-                   (journal / name).string() +
+                   (journal / file).string() +
                        " was written by a version before the first release, which this one does not read: to judge "
                        "the journal from its beginning, move it and its like away"};
   return std::optional<Manifest>{};
 }
 
-Result<std::vector<std::byte>> StateStore::State::read_section(const std::string& name,
-                                                               const Manifest::Section& section) const {
-  const fs::path path = directory / section_file(name, section.generation);
-  auto text = read_whole(path);
+namespace {
+
+Result<std::vector<std::byte>> read_section(const OpenDirectory& directory, const std::string& name,
+                                            const Manifest::Section& section) {
+  const std::string file = section_file(name, section.generation);
+  const fs::path path = directory.path() / file;
+  auto text = directory.read(file);
   if (!text) return in_file(path, text.error());
   schemas::SectionAssembler assembler;
   for (std::string_view rest = *text; !rest.empty();) {
@@ -179,37 +183,32 @@ Result<std::vector<std::byte>> StateStore::State::read_section(const std::string
   return bytes;
 }
 
-Result<void> StateStore::State::make_directories() const {
-  for (const fs::path& made : {directory, directory / packs_name}) {
-    if (::mkdir(made.c_str(), 0700) == 0) {
-      if (auto synced = sync_directory(made.parent_path()); !synced) return synced;
-    } else if (errno != EEXIST) {
-      return io_error("make the directory", made, errno);
-    }
-  }
-  return {};
-}
-
 // Under a name that no manifest has named yet. Messages, each behind its length (4 bytes).
-Result<void> StateStore::State::write_section(const std::string& name, std::span<const std::byte> bytes,
-                                              std::uint64_t generation) const {
-  const fs::path path = directory / section_file(name, generation);
-  const File file{::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600)};
-  if (!file) return io_error("write", path, errno);
+Result<void> write_section(const OpenDirectory& directory, const std::string& name, std::span<const std::byte> bytes,
+                           std::uint64_t generation) {
+  const std::string place = section_file(name, generation);
+  const fs::path path = directory.path() / place;
+  const auto file = directory.open(place, O_WRONLY | O_CREAT | O_TRUNC);
+  if (!file) return file.error();
   std::string framed;
   auto written = schemas::write_section(name, bytes, [&](std::span<const std::byte> message) {
     framed.clear();
     append(framed, static_cast<std::uint32_t>(message.size()));
     framed.append(reinterpret_cast<const char*>(message.data()), message.size());
-    return write_all(file, path, framed);
+    return write_all(*file, path, framed);
   });
   if (!written) return written;
-  if (::fdatasync(file.get()) != 0) return io_error("sync", path, errno);
+  if (::fdatasync(file->get()) != 0) return io_error("sync", path, errno);
   return {};
 }
 
+}  // namespace
+
 Result<void> StateStore::State::write(const stream::Bundle& bundle, Manifest& next) const {
-  if (auto made = make_directories(); !made) return made;
+  const auto opened = OpenDirectory::open(journal);
+  const auto directory = opened ? opened->make(name) : opened.error();
+  const auto texts = directory ? directory->make(packs_name) : directory.error();
+  if (!texts) return texts.error();
   std::set<std::string> packs;
   for (const auto& pack : bundle.packs) packs.insert(pack.hash);
   for (const auto& [name, bytes] : bundle.sections) {
@@ -222,7 +221,7 @@ Result<void> StateStore::State::write(const stream::Bundle& bundle, Manifest& ne
     const std::uint64_t sum = schemas::section_checksum(name, bytes);
     if (section.generation != 0 && section.checksum == sum) continue;
     section.generation = next.generation, section.checksum = sum;
-    if (auto written = write_section(name, bytes, next.generation); !written) return written;
+    if (auto written = write_section(*directory, name, bytes, next.generation); !written) return written;
   }
   std::set<std::string> needed;
   for (const auto& [name, section] : next.sections) needed.insert(section.packs.begin(), section.packs.end());
@@ -231,35 +230,42 @@ Result<void> StateStore::State::write(const stream::Bundle& bundle, Manifest& ne
     if (next.packs.contains(pack.hash) || !needed.contains(pack.hash)) continue;
     if (!names_a_file(pack.hash)) return Error{Errc::malformed, "the hash of a pack is none: " + pack.hash};
     if (pack.text.empty()) return Error{Errc::malformed, "pack " + pack.hash + " came without its text"};
-    if (auto written = write_whole(directory / packs_name / pack.hash, pack.text); !written) return written;
+    if (auto written = texts->write(pack.hash, pack.text); !written) return written;
     next.packs[pack.hash] = checksum(pack.text);
   }
-  return write_whole(directory / manifest_name, encode(next));
+  return directory->write(manifest_name, encode(next));
 }
 
 // What this leaves behind is removed the next time.
 void StateStore::State::remove_unnamed(const Manifest& manifest) const {
   std::set<std::string> named;
   for (const auto& [name, section] : manifest.sections) named.insert(section_file(name, section.generation));
-  for (const std::string& name : names_in(directory))
-    if (name.ends_with(".new") || (name.starts_with(section_prefix) && !named.contains(name)))
-      ::unlink((directory / name).c_str());
-  for (const std::string& name : names_in(directory / packs_name))
-    if (!manifest.packs.contains(name)) ::unlink((directory / packs_name / name).c_str());
+  const auto remove = [](const Result<OpenDirectory>& from, const auto& unnamed) {
+    const auto names = from ? from->names() : from.error();
+    for (const std::string& file : names ? *names : std::vector<std::string>{})
+      if (unnamed(file)) (void)from->remove(file);
+  };
+  const auto directory = open();
+  remove(directory, [&](const std::string& file) {
+    return file.ends_with(".new") || (file.starts_with(section_prefix) && !named.contains(file));
+  });
+  remove(directory ? directory->below(packs_name) : directory.error(),
+         [&](const std::string& file) { return !manifest.packs.contains(file); });
 }
 
 StateStore::StateStore(fs::path journal, std::string name) : state_(std::make_unique<State>()) {
-  state_->directory = journal / name;
   state_->journal = std::move(journal);
+  state_->name = std::move(name);
 }
 StateStore::~StateStore() = default;
 
 Result<void> StateStore::lock() {
-  File directory{::open(state_->journal.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
-  if (directory && ::flock(directory.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+  auto directory = OpenDirectory::open(state_->journal);
+  if (!directory) return {};
+  if (!directory->lock(LOCK_EX | LOCK_NB))
     return Error{Errc::refused, "another engine judges the journal " + state_->journal.string() +
                                     " and keeps its state: wait until it ends or stop it, or judge without --resume"};
-  state_->lock = std::move(directory);
+  state_->locked = std::move(*directory);
   return {};
 }
 
@@ -268,18 +274,21 @@ Result<std::optional<stream::Stored>> StateStore::newest() {
   auto manifest = s.read_manifest();
   if (!manifest) return manifest.error();
   if (!*manifest) return std::optional<stream::Stored>{};
+  const auto directory = s.open();
+  const auto texts = directory ? directory->below(packs_name) : directory.error();
+  if (!texts) return texts.error();
   stream::Stored stored;
   stored.position = (*manifest)->position;
   for (const auto& [name, section] : (*manifest)->sections) {
-    auto bytes = s.read_section(name, section);
+    auto bytes = read_section(*directory, name, section);
     if (!bytes) return bytes.error();
     stored.sections.emplace(name, std::move(*bytes));
   }
   for (const auto& [hash, sum] : (*manifest)->packs) {
-    const fs::path path = s.directory / packs_name / hash;
+    const fs::path path = texts->path() / hash;
     if (!names_a_file(hash))
-      return in_file(s.directory / manifest_name, {Errc::malformed, "it names a pack that is none"});
-    auto text = read_whole(path);
+      return in_file(directory->path() / manifest_name, {Errc::malformed, "it names a pack that is none"});
+    auto text = texts->read(hash);
     if (!text) return in_file(path, text.error());
     if (checksum(*text) != sum) return in_file(path, {Errc::torn, "the pack is not the one that the manifest names"});
     stored.packs.push_back({hash, std::move(*text)});

@@ -50,14 +50,15 @@ bool lock_for_writing(const File& lock) {
 }  // namespace
 
 bool is_written(const fs::path& directory) {
-  const File lock{::open((directory / "lock").c_str(), O_RDONLY | O_CLOEXEC)};
-  return lock && ::flock(lock.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  const auto opened = OpenDirectory::open(directory);
+  const auto lock = opened ? opened->open("lock", O_RDONLY) : opened.error();
+  return lock && ::flock(lock->get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 }
 
 struct Writer::State {
-  fs::path directory;
+  OpenDirectory directory;
   WriterOptions options;
-  File lock, file;
+  File lock{}, file{};
   std::uint64_t segment = 0;  // position of the open segment
   std::uint64_t written = 0;  // bytes in it
   std::uint64_t cut = 0;
@@ -65,22 +66,22 @@ struct Writer::State {
   bool directory_dirty = true;
 
   Result<void> open_segment(std::uint64_t position) {
-    const fs::path path = directory / segment_name(position);
-    file = File{::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600)};
-    if (!file) return io_error("open", path, errno);
+    auto opened = directory.open(segment_name(position), O_RDWR | O_CREAT);
+    file = opened ? std::move(*opened) : File{};
+    if (!opened) return opened.error();
     segment = position;
     written = 0;
     directory_dirty = true;
     return {};
   }
 
-  std::vector<File> finished;  // segments that are full and not yet synced
-  std::vector<std::vector<std::byte>> carried;
-  std::vector<std::byte> frames;  // scratch of append
+  std::vector<File> finished{};  // segments that are full and not yet synced
+  std::vector<std::vector<std::byte>> carried{};
+  std::vector<std::byte> frames{};  // scratch of append
 
   Result<void> sync_finished() {
     for (const File& full : finished)
-      if (::fdatasync(full.get()) != 0) return io_error("sync the journal in", directory, errno);
+      if (::fdatasync(full.get()) != 0) return io_error("sync the journal in", directory.path(), errno);
     finished.clear();
     return {};
   }
@@ -95,7 +96,7 @@ Result<void> Writer::State::go_on() {
   if (!found) return found.error();
   if (found->empty()) return open_segment(0);
   for (auto newest = found->rbegin(); newest != found->rend(); ++newest) {
-    auto bytes = read_whole(newest->path);
+    auto bytes = directory.read(segment_name(newest->position));
     if (!bytes) return bytes.error();
     const auto content = std::as_bytes(std::span{*bytes});
     if (of_another_version(content, newest->position) && !next_whole(content, newest->position, 0))
@@ -130,7 +131,9 @@ Result<void> Writer::State::drop_oldest() {
   for (const Segment& oldest : *found) {
     // With room for the segment that was just begun.
     if (oldest.position == segment || segment + options.segment_bytes - oldest.position <= options.most_bytes) break;
-    if (::unlink(oldest.path.c_str()) != 0 && errno != ENOENT) return io_error("delete", oldest.path, errno);
+    if (auto removed = directory.remove(segment_name(oldest.position));
+        !removed && removed.error().code != Errc::not_found)
+      return removed;
     directory_dirty = true;
   }
   return {};
@@ -142,15 +145,14 @@ Writer::Writer(Writer&&) noexcept = default;
 Writer& Writer::operator=(Writer&&) noexcept = default;
 
 Result<Writer> Writer::open(const fs::path& directory, WriterOptions options) {
-  auto state = std::make_unique<State>();
-  state->directory = directory;
-  state->options = options;
   std::error_code error;
   if (directory.has_parent_path()) fs::create_directories(directory.parent_path(), error);
   if (::mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) return io_error("make the directory", directory, errno);
-  const fs::path lock = directory / "lock";
-  state->lock = File{::open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600)};
-  if (!state->lock) return io_error("open", lock, errno);
+  auto opened = OpenDirectory::open(directory);
+  if (!opened) return opened.error();
+  auto lock = opened->open("lock", O_RDWR | O_CREAT);
+  if (!lock) return lock.error();
+  auto state = std::make_unique<State>(State{std::move(*opened), options, std::move(*lock)});
   if (!lock_for_writing(state->lock))
     return Error{Errc::refused,
                  "another process writes the journal " + directory.string() + ": stop it, or choose another directory"};
@@ -203,7 +205,7 @@ Result<Position> Writer::append(std::span<const std::byte> payload, Time arrival
       const int reason = errno;
       if (::ftruncate(s.file.get(), static_cast<off_t>(s.written)) != 0) {
       }  // half a frame: readers wait at it, the next open cuts it
-      return io_error("append to the journal in", s.directory, reason);
+      return io_error("append to the journal in", s.directory.path(), reason);
     }
     done += static_cast<std::size_t>(wrote);
   }
@@ -218,16 +220,16 @@ Result<void> Writer::reserve(std::uint64_t bytes) {
   while (::fallocate(s.file.get(), FALLOC_FL_KEEP_SIZE, static_cast<off_t>(s.written), static_cast<off_t>(bytes)) !=
          0) {
     if (errno == EOPNOTSUPP || errno == ENOSYS) return {};
-    if (errno != EINTR) return io_error("append to the journal in", s.directory, errno);
+    if (errno != EINTR) return io_error("append to the journal in", s.directory.path(), errno);
   }
   return {};
 }
 
 Result<void> Writer::sync(bool names) {
   if (auto synced = state_->sync_finished(); !synced) return synced;
-  if (::fdatasync(state_->file.get()) != 0) return io_error("sync the journal in", state_->directory, errno);
+  if (::fdatasync(state_->file.get()) != 0) return io_error("sync the journal in", state_->directory.path(), errno);
   if (!names || !state_->directory_dirty) return {};
-  if (auto synced = sync_directory(state_->directory); !synced) return synced;
+  if (auto synced = state_->directory.sync(); !synced) return synced;
   state_->directory_dirty = false;
   return {};
 }

@@ -1,0 +1,153 @@
+#include "adapters/journal/directory.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+
+namespace tocsin::adapters::journal {
+
+using stream::Errc;
+using stream::Error;
+using stream::Result;
+namespace fs = std::filesystem;
+
+File::~File() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+File& File::operator=(File&& other) noexcept {
+  std::swap(descriptor_, other.descriptor_);
+  return *this;
+}
+
+std::uint64_t File::size() const noexcept {
+  struct stat status {};
+  return ::fstat(descriptor_, &status) == 0 ? static_cast<std::uint64_t>(status.st_size) : 0;
+}
+
+Error io_error(const std::string& what, const fs::path& path, int error_number) {
+  std::string remedy;
+  if (error_number == EACCES || error_number == EPERM) remedy = ": run as its owner, or choose another place";
+  else if (error_number == ENOSPC || error_number == EDQUOT) remedy = ": make room, or give the journal a cap";
+  else if (error_number == ENOENT) remedy = ": check the path";
+  else if (error_number == ELOOP || error_number == ENXIO || error_number == ENOTDIR)
+    remedy = ": a journal has files and directories of its own and no links: move it away";
+  else remedy = ": check the disk";
+  return {error_number == ENOENT ? Errc::not_found : Errc::io,
+          "cannot " + what + " " + path.string() + " (" + std::strerror(error_number) + ")" + remedy};
+}
+
+Result<OpenDirectory> OpenDirectory::open(const fs::path& path) {
+  File file{::open(path.empty() ? "." : path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+  if (!file) return io_error("open the directory", path, errno);
+  return OpenDirectory{std::move(file), path};
+}
+
+Result<OpenDirectory> OpenDirectory::below(const std::string& name) const {
+  File file{::openat(file_.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)};
+  if (!file) return io_error("open the directory", path_ / name, errno);
+  return OpenDirectory{std::move(file), path_ / name};
+}
+
+Result<OpenDirectory> OpenDirectory::make(const std::string& name) const {
+  if (::mkdirat(file_.get(), name.c_str(), 0700) == 0) {
+    if (auto synced = sync(); !synced) return synced.error();
+  } else if (errno != EEXIST) {
+    return io_error("make the directory", path_ / name, errno);
+  }
+  return below(name);
+}
+
+Result<File> OpenDirectory::open(const std::string& name, int flags) const {
+  File file{::openat(file_.get(), name.c_str(), flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600)};
+  if (!file) return io_error("open", path_ / name, errno);
+  struct stat status {};
+  if (::fstat(file.get(), &status) != 0) return io_error("open", path_ / name, errno);
+  if (!S_ISREG(status.st_mode)) return io_error("open", path_ / name, ENXIO);
+  return file;
+}
+
+Result<std::string> OpenDirectory::read(const std::string& name) const {
+  const auto file = open(name, O_RDONLY);
+  if (!file) return file.error();
+  std::string content(file->size(), '\0');
+  std::size_t filled = 0;
+  while (filled < content.size()) {
+    const ssize_t got = ::read(file->get(), content.data() + filled, content.size() - filled);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return io_error("read", path_ / name, errno);
+    if (got == 0) break;
+    filled += static_cast<std::size_t>(got);
+  }
+  content.resize(filled);
+  return content;
+}
+
+Result<void> write_all(const File& file, const fs::path& path, std::string_view content) {
+  while (!content.empty()) {
+    const ssize_t written = ::write(file.get(), content.data(), content.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return io_error("write", path, errno);
+    content.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return {};
+}
+
+Result<void> OpenDirectory::write(const std::string& name, std::string_view content) const {
+  const std::string beside = name + ".new";
+  const auto file = open(beside, O_WRONLY | O_CREAT | O_TRUNC);
+  if (!file) return file.error();
+  auto written = write_all(*file, path_ / beside, content);
+  if (written && ::fdatasync(file->get()) != 0) written = io_error("sync", path_ / beside, errno);
+  if (written && ::renameat(file_.get(), beside.c_str(), file_.get(), name.c_str()) != 0)
+    written = io_error("rename to", path_ / name, errno);
+  if (written) return sync();
+  (void)remove(beside);
+  return written;
+}
+
+Result<void> OpenDirectory::remove(const std::string& name) const {
+  if (::unlinkat(file_.get(), name.c_str(), 0) != 0) return io_error("delete", path_ / name, errno);
+  return {};
+}
+
+Result<std::vector<std::string>> OpenDirectory::names() const {
+  const int again = ::openat(file_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const std::unique_ptr<DIR, decltype([](DIR* entries) { ::closedir(entries); })> entries{
+      again < 0 ? nullptr : ::fdopendir(again)};
+  if (!entries) return io_error("read the directory", path_, errno);
+  std::vector<std::string> names;
+  while (const dirent* entry = ::readdir(entries.get()))
+    if (const std::string_view name = entry->d_name; name != "." && name != "..") names.emplace_back(name);
+  return names;
+}
+
+bool OpenDirectory::holds(const std::string& name) const noexcept {
+  return ::faccessat(file_.get(), name.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+Result<void> OpenDirectory::sync() const {
+  if (::fsync(file_.get()) != 0) return io_error("sync", path_, errno);
+  return {};
+}
+
+bool OpenDirectory::lock(int flags) const noexcept { return ::flock(file_.get(), flags) == 0 || errno != EWOULDBLOCK; }
+
+Result<void> write_whole(const fs::path& path, std::string_view content) {
+  const auto directory = OpenDirectory::open(path.parent_path());
+  return directory ? directory->write(path.filename(), content) : directory.error();
+}
+
+Result<std::string> read_whole(const fs::path& path) {
+  const auto directory = OpenDirectory::open(path.parent_path());
+  return directory ? directory->read(path.filename()) : directory.error();
+}
+
+}  // namespace tocsin::adapters::journal
