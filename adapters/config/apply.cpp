@@ -48,6 +48,8 @@ http::ServerOptions server_options(const Config& config) {
   const auto& from = config.http;
   http::ServerOptions to;
   to.listen = from.listen;
+  to.names = from.names;
+  if (const auto external = net::parse_url(from.external_url)) to.names.push_back(external->host);
   to.tls = {from.certificate_file, from.key_file, from.client_ca_file};
   to.auth = {from.user, from.password_file, from.token_file};
   to.header_bytes = from.header_size;

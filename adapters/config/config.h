@@ -43,6 +43,7 @@ struct Config {
 
   struct Http {
     std::string listen = "127.0.0.1:9464", external_url;
+    std::vector<std::string> names;
     Path certificate_file, key_file, client_ca_file;
     std::string user;
     Path password_file, token_file;

@@ -108,6 +108,10 @@ const Option all_options[] = {
     {"http", "external_url", [](Config& c) -> Place { return &c.http.external_url; },
      "This server as readers of alerts reach it: generatorURL leads to an alert on its page. Empty: alerts have none.",
      Form::url},
+    {"http", "names", [](Config& c) -> Place { return &c.http.names; },
+     "Other names under which clients without credentials ask for this server, besides localhost, the host's own and "
+     "that "
+     "of external_url."},
     {"http", "certificate_file", [](Config& c) -> Place { return &c.http.certificate_file; },
      "The certificate (PEM, with its chain) for TLS. Empty: no TLS."},
     {"http", "key_file", [](Config& c) -> Place { return &c.http.key_file; }, "The key of the certificate."},

@@ -77,7 +77,7 @@ class Conversation {
       shared_->add(&ServerStatus::refused);
       Response refusal = plain(status, "the request is refused: " + error.message());
       co_await send(std::move(refusal), 11, false, false, {});
-      co_await transport_->drain();
+      co_await drain();
       co_return false;
     }
     const bool whole = request.has(Part::whole);
@@ -92,8 +92,14 @@ class Conversation {
     count(asked, response.status);
     const bool head = request.method() == "HEAD";
     const bool sent = co_await send(std::move(response), request.version(), keeps, head, asked.extra);
-    if (sent && !whole) co_await transport_->drain();
+    if (sent && !whole) co_await drain();
     co_return sent&& keeps;
+  }
+
+  // Who is refused within his request may read why. Others who come meanwhile take his place.
+  asio::awaitable<void> drain() {
+    shared_->waits(*connection_, true);
+    co_await transport_->drain();
   }
 
   asio::awaitable<error_code> read_body(IncomingMessage& request) {
@@ -136,6 +142,9 @@ class Conversation {
       shared_->add(&ServerStatus::unauthorized);
       asked.extra = shared_->gate.challenge();
       asked.refusal = plain(401, "credentials are missing or wrong");
+    } else if (!open && !shared_->gate.guarded() && shared_->options.tls.client_ca_file.empty() &&
+               !shared_->names.ours(request.field("Host"))) {
+      asked.refusal = plain(421, "this server has another name: ask for its address, or list the name in http.names");
     } else if (asked.route == nullptr) {
       const auto& missing = std::get<Routes::Missing>(found);
       asked.extra = missing.allow;

@@ -35,12 +35,14 @@ struct Shared {
   Shared(ServerOptions given, Gate who)
       : options(std::move(given)),
         gate(std::move(who)),
+        names(options.names),
         rate(options.requests_per_second),
         strangers(options.requests_per_second) {}
 
   ServerOptions options;
   Routes routes;
   Gate gate;
+  Names names;
   RateLimit rate,
       strangers;  // of those who may ask, and of those who may not: these must not use up what is for the others
   std::shared_ptr<boost::asio::io_context> context = std::make_shared<boost::asio::io_context>(1);

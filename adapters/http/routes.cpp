@@ -1,6 +1,9 @@
 #include "adapters/http/routes.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <boost/asio/ip/address_v4.hpp>
 #include <utility>
 
 #include "adapters/net/credentials.h"
@@ -36,10 +39,9 @@ std::optional<std::string> decoded(std::string_view text, bool plus_is_space) {
   return out;
 }
 
-bool is_scheme(std::string_view text, std::string_view scheme) {
-  return text.size() == scheme.size() && std::equal(text.begin(), text.end(), scheme.begin(), [](char a, char b) {
-           return (a >= 'A' && a <= 'Z' ? a + 32 : a) == b;
-         });
+bool same_word(std::string_view a, std::string_view b) {
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? c + 32 : c; };
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](char x, char y) { return lower(x) == lower(y); });
 }
 
 }  // namespace
@@ -108,13 +110,28 @@ bool Gate::admits(std::string_view authorization) {
   (void)read();  // an error: the last ones hold
   const auto scheme = authorization.substr(0, space);
   const auto secret = authorization.substr(std::min(authorization.find_first_not_of(' ', space), authorization.size()));
-  if (is_scheme(scheme, "basic") && !basic_.empty()) return net::same_secret(secret, basic_);
-  if (is_scheme(scheme, "bearer") && !bearer_.empty()) return net::same_secret(secret, bearer_);
+  if (same_word(scheme, "basic") && !basic_.empty()) return net::same_secret(secret, basic_);
+  if (same_word(scheme, "bearer") && !bearer_.empty()) return net::same_secret(secret, bearer_);
   return false;
 }
 
 std::string Gate::challenge() const {
   return auth_.user.empty() ? "Bearer" : R"(Basic realm="tocsin", charset="UTF-8")";
+}
+
+Names::Names(std::vector<std::string> names) : names_(std::move(names)) {
+  char own[256] = {};
+  names_.emplace_back("localhost");
+  if (::gethostname(own, sizeof own - 1) == 0) names_.emplace_back(own);
+}
+
+bool Names::ours(std::string_view host) const {
+  if (host.empty() || host.starts_with('[')) return true;  // [::1]:9464
+  host = host.substr(0, host.find(':'));
+  boost::system::error_code no_address;
+  boost::asio::ip::make_address_v4(std::string{host}, no_address);
+  return !no_address ||
+         std::any_of(names_.begin(), names_.end(), [host](const std::string& name) { return same_word(host, name); });
 }
 
 bool RateLimit::takes(std::chrono::steady_clock::time_point now) {

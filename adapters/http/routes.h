@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "adapters/http/server.h"
 
@@ -51,6 +52,17 @@ class Gate {
   stream::Result<void> read();
   ServerAuth auth_;
   std::string basic_, bearer_;  // what stands after the scheme
+};
+
+// Which names in a Host header are ours. A page whose name was bound anew to our address (DNS rebinding) has its own.
+class Names {
+ public:
+  explicit Names(std::vector<std::string> names);
+  // NAME, NAME:PORT, or an address, which nobody can bind anew; empty: no browser asks.
+  [[nodiscard]] bool ours(std::string_view host) const;
+
+ private:
+  std::vector<std::string> names_;
 };
 
 // So many a second, and as many at once.

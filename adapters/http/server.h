@@ -47,6 +47,9 @@ struct ServerAuth {
 };
 struct ServerOptions {
   std::string listen = "127.0.0.1:9464";  // port 0: any that is free
+  // Names of this server besides localhost and its host's; requests to addresses need none. A page of another site
+  // whose name was bound to our address is known by its Host. Where clients prove who they are, no name is asked for.
+  std::vector<std::string> names{};
   ServerTls tls;
   ServerAuth auth;
   std::size_t header_bytes = 8u << 10, body_bytes = 1u << 20, connections = 256;

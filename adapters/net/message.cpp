@@ -2,12 +2,14 @@
 
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/error.hpp>
+#include <boost/beast/core/string.hpp>
 #include <boost/beast/http/error.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/status.hpp>
 #include <boost/beast/http/string_body.hpp>
 #include <cassert>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 
 namespace tocsin::adapters::net {
@@ -46,6 +48,13 @@ std::size_t IncomingMessage::put(std::string_view bytes, Part part, error_code& 
     parser.eager(part == Part::whole);
     const std::size_t used = parser.put(boost::asio::const_buffer{bytes.data(), bytes.size()}, error);
     if (error == http::error::need_more) error = {};
+    // Where a request's body ends is known of chunks alone: what followed another encoding would be taken for a
+    // request.
+    const auto [coding, codings] = parser.get().equal_range(http::field::transfer_encoding);
+    if (!error && state_->request && parser.is_header_done() && coding != codings &&
+        (std::next(coding) != codings || !boost::beast::iequals(coding->value(), "chunked") ||
+         parser.get().version() < 11))
+      error = http::error::bad_transfer_encoding;
     return used;
   });
 }

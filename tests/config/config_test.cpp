@@ -102,7 +102,7 @@ TEST_CASE("options reach the parts that they configure, and secrets come from th
       parse_config("kafka: {brokers: [b:1], properties: {sasl.username: u}, property_files: {sasl.password: " + path +
                        "}}\nalertmanager: {instances: [{url: 'https://a:1', ca_file: /ca, token_file: /t, server_name: "
                        "n}], batch: 3, resend: 5s}\n"
-                       "http: {listen: '127.0.0.1:7', external_url: 'http://x', connections: 9, header_size: 2KiB, "
+                       "http: {listen: '127.0.0.1:7', external_url: 'http://x', names: [y], connections: 9, header_size: 2KiB, "
                        "token_file: /u}\n",
                    "t.yml");
   REQUIRE_MESSAGE(config, config.error().message);
@@ -116,6 +116,7 @@ TEST_CASE("options reach the parts that they configure, and secrets come from th
   CHECK(poster.external_url == "http://x");
   const auto server = adapters::config::server_options(*config);
   CHECK(server.listen == "127.0.0.1:7");
+  CHECK(server.names == std::vector<std::string>{"y", "x"});
   CHECK(server.connections == 9);
   CHECK(server.header_bytes == 2048);
   CHECK(server.auth.token_file == "/u");

@@ -34,6 +34,7 @@ int main(int argc, char** argv) {
   CLI::App app{"Serves an API of examples"};
   http::ServerOptions options;
   options.listen = "127.0.0.1:0";
+  options.names = {"x"};  // what clients of the tests write in Host
   std::string data;
   long read_time = 10'000, idle_time = 60'000, reload_time = 300;
   app.add_option("--listen", options.listen);

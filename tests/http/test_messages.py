@@ -71,6 +71,19 @@ class Messages(unittest.TestCase):
         self.assertEqual(len(self.server.raw(begin + chunk * 16 + b"0\r\n\r\n").split("\r\n\r\n")[1]), 1 << 20)
         self.assertIn("413 ", self.server.raw(begin + chunk * 16 + b"1\r\nx\r\n0\r\n\r\n").split("\r\n")[0])
 
+    def test_a_body_in_another_encoding_than_chunks_is_refused_and_what_follows_is_no_request(self):
+        hidden = b"GET /-/healthy HTTP/1.1\r\nHost: x\r\n\r\n"
+        for version, codings in ((b"1.1", [b"gzip"]), (b"1.1", [b"xchunked"]), (b"1.1", [b"chunked, identity"]), (b"1.1", [b"gzip, chunked"]),
+                                 (b"1.1", [b"identity"]), (b"1.1", [b"chunked", b"gzip"]), (b"1.1", [b"chunked", b"chunked"]),
+                                 (b"1.0", [b"chunked"]), (b"1.1", [b""])):
+            head = b"POST /echo HTTP/" + version + b"\r\nHost: x\r\n" + b"".join(b"Transfer-Encoding: " + one + b"\r\n" for one in codings) + b"\r\n"
+            answer = self.server.raw(head + hidden)
+            self.assertEqual(answer.count("HTTP/1."), 1, (codings, answer))
+            self.assertRegex(answer, r"\AHTTP/1.1 400 ")
+        for coding in (b"chunked", b"CHUNKED", b" chunked "):
+            answer = self.server.raw(b"POST /echo HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: " + coding + b"\r\n\r\n2\r\nhi\r\n0\r\n\r\n")
+            self.assertTrue(answer.startswith("HTTP/1.1 200 OK") and answer.endswith("hi"), answer)
+
     def test_whoever_waits_for_100_continue_gets_it_in_front_of_the_answer(self):
         head = b"POST /echo HTTP/1.1\r\nHost: x\r\nConnection: close\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n"
         with socket.create_connection(("127.0.0.1", self.server.port), timeout=20) as client:

@@ -72,6 +72,15 @@ class Api(unittest.TestCase):
         own = f"http://127.0.0.1:{self.server.port}"
         self.assertIn(self.server.request("POST", "/-/reload", headers={"Origin": own})[0], (200, 422))
 
+    def test_a_page_whose_name_was_bound_to_our_address_is_not_answered(self):
+        for host in ("evil.example", f"evil.example:{self.server.port}", "127.0.0.1.evil.example", "localhost.evil.example", "x.evil.example"):
+            for method, path in (("GET", "/api/v1/alerts"), ("GET", "/"), ("GET", "/metrics"), ("POST", "/-/reload")):
+                status, _, text = self.server.request(method, path, headers={"Host": host, "Origin": "http://" + host})
+                self.assertEqual((status, text), (421, "this server has another name: ask for its address, or list the name in http.names\n"))
+            self.assertEqual(self.server.get("/-/healthy", headers={"Host": host})[0], 200)     # a probe is always answered
+        for host in ("127.0.0.1", f"localhost:{self.server.port}", "LocalHost", "[::1]:9464", "10.1.2.3:80", "X:1", socket.gethostname()):
+            self.assertEqual(self.server.get("/api/v1/alerts", headers={"Host": host})[0], 200, host)
+
     def test_a_connection_carries_many_requests_also_when_they_come_at_once(self):
         request = b"GET /-/healthy HTTP/1.1\r\nHost: x\r\n\r\n"
         last = b"GET /-/healthy HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
@@ -211,6 +220,8 @@ class Credentials(unittest.TestCase):
             arguments = ["--data-binary", f"@{self.base}/body", "-H", "Expect: 100-continue", f"http://127.0.0.1:{server.port}/echo"]
             self.assertEqual(self.curl("-H", "Authorization: Bearer t0ken", *arguments), "200")
             self.assertEqual(self.curl(*arguments), "401")
+            # Whoever proves who he is may use any name: a page of another site cannot.
+            self.assertEqual(self.curl("-H", "Authorization: Bearer t0ken", "-H", "Host: tocsin.example", *arguments), "200")
 
     def test_a_program_that_is_not_ready_says_why(self):
         with Server("--user", "not-ready", "--password-file", self.base / "password") as server:
@@ -310,6 +321,26 @@ class Hostile(unittest.TestCase):
                 self.assertEqual(answer.count("HTTP/1.1 401 ") + answer.count("HTTP/1.1 429 "), 200)
                 self.assertGreater(answer.count("HTTP/1.1 429 "), 20)
                 self.assertEqual(server.get("/metrics", headers={"Authorization": "Bearer t0ken"})[0], 200)
+
+    def test_strangers_who_never_send_their_bodies_keep_no_probe_waiting(self):
+        with tempfile.TemporaryDirectory() as folder:
+            (pathlib.Path(folder) / "token").write_text("t0ken\n")
+            clients = []
+            with Server("--connections", 8, "--token-file", pathlib.Path(folder) / "token") as server:
+                try:
+                    for _ in range(40):
+                        client = socket.create_connection(("127.0.0.1", server.port), timeout=20)
+                        clients.append(client)
+                        client.sendall(b"POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n")
+                        self.assertIn(b"401 Unauthorized", client.recv(4096))
+                    self.assertEqual(server.get("/-/ready")[0], 200)
+                    self.assertEqual(server.get("/metrics", headers={"Authorization": "Bearer t0ken"})[0], 200)
+                    status = server.status()
+                    self.assertEqual(status["refused"], 0, status)
+                    self.assertGreaterEqual(status["evicted"], 32, status)
+                finally:
+                    for client in clients:
+                        client.close()
 
     def test_a_client_that_does_not_read_its_answer_is_cut_off(self):
         with Server() as server:
