@@ -132,16 +132,20 @@ void Attempt::finish_extraction() {
   extraction_.finish(*this);
 }
 
-void Attempt::note(std::string_view event, std::string_view origin, Time at) {
-  const auto id = runtime_->pack()->signals.find(event);
-  if (ended() || !id || runtime_->pack()->signals[*id].kind != SignalKind::event || !history_->wants(*id)) return;
-  const EventField fields[] = {{"origin", symbols_.intern(origin)}};
-  judge_->disturb(at);
-  (void)history_->event(*id, 0, at, fields, at, intake_.next_order());
+void Attempt::follow_origins(Time at) {
+  coverage_.follow_origins([&](std::string_view origin, bool left) {
+    const SignalTable& signals = runtime_->pack()->signals;
+    const auto id = signals.find(left ? "origin_behind" : "origin_caught_up");
+    if (ended() || !id || signals[*id].kind != SignalKind::event || !history_->wants(*id)) return;
+    const EventField fields[] = {{"origin", symbols_.intern(origin)}};
+    judge_->disturb(at);
+    (void)history_->event(*id, 0, at, fields, at, intake_.next_order());
+  });
 }
 
 void Attempt::apply(const Entry& entry, std::optional<std::size_t> origin) {
   intake_.from(origin);
+  if (origin) coverage_.reads(*origin);
   topology_.reading(entry.position);
   intake_.begin(entry);
   if (!backfilling_) last_arrival_ = std::max(last_arrival_, entry.arrival);

@@ -46,8 +46,8 @@ class Attempt final : private Extracted {
   // Its samples, lines, events and coverage records, in this order. `origin`: which of the job's it came from, if it
   // was re-keyed.
   void apply(const Entry& entry, std::optional<std::size_t> origin);
-  // An event that the engine itself makes of the job.
-  void note(std::string_view event, std::string_view origin, Time at);
+  // The job's origins have been followed: makes an event of each of its own that the clock waits for no more, or again.
+  void follow_origins(Time at);
   void gap(Time from, Time to) {
     coverage_.gap(from, to), judge_->age_anew();
     if (cluster_) cluster_->gap(from, to);

@@ -240,10 +240,8 @@ void Subject::use(const PackChange& change) {
 
 void Subject::follow(Time log_clock, const Watermarks& watermarks) {
   const Time before = origins_.clock();
-  origins_.follow(log_clock, watermarks, [&](std::size_t origin, bool left) {
-    for (const auto& attempt : attempts_)
-      attempt->note(left ? "origin_behind" : "origin_caught_up", origins_.name(origin), before);
-  });
+  origins_.follow(log_clock, watermarks);
+  for (const auto& attempt : attempts_) attempt->follow_origins(before);
 }
 
 bool Subject::forgotten() const noexcept {
@@ -324,7 +322,7 @@ void Subject::begin_backfill(Position from, Time log_clock) {
 
 void Subject::backfill_follow(Time log_clock, const Watermarks& watermarks) {
   if (backfill_.origins.empty()) return;  // its first record is not read yet: it goes by no clock
-  backfill_.origins.follow(log_clock, watermarks, [](std::size_t, bool) {});
+  backfill_.origins.follow(log_clock, watermarks);
 }
 
 void Subject::backfill(const Entry& entry, Time log_clock) {

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -28,15 +27,14 @@ class Origins {
   [[nodiscard]] bool empty() const noexcept { return origins_.empty(); }
   [[nodiscard]] bool has(std::string_view name) const noexcept;
   [[nodiscard]] const std::string& name(std::size_t origin) const { return origins_[origin].name; }
-  // After a control record, at the log's clock `now`. Reports each origin for which the clock stops (true) or resumes
-  // (false) waiting, at the clock before the change; then the clock moves.
-  void follow(Time now, const Watermarks& watermarks,
-              const std::function<void(std::size_t origin, bool left)>& left_changed);
+  // After a control record, at the log's clock `now`: moves the clock.
+  void follow(Time now, const Watermarks& watermarks);
   // Never moves back.
   [[nodiscard]] Time clock() const noexcept { return clock_; }
   // Whether an origin has not been read up to `time`.
   [[nodiscard]] bool unread(std::size_t origin, Time time) const noexcept { return origins_[origin].read < time; }
-  [[nodiscard]] bool any_unread(Time time) const noexcept { return least_ < time; }
+  // The clock does not wait for it.
+  [[nodiscard]] bool left(std::size_t origin) const noexcept { return origins_[origin].left; }
 
   void save(Writer& out) const;
   void load(Reader& in);
@@ -52,7 +50,7 @@ class Origins {
     }
   };
   std::vector<Origin> origins_;
-  Time least_ = never, clock_ = long_ago;
+  Time clock_ = long_ago;
 };
 
 }  // namespace tocsin::stream

@@ -124,6 +124,26 @@ SourceCoverage::Share SourceCoverage::share(const Source& source, Level level, s
 
 bool SourceCoverage::ever(std::string_view source) const { return find(source) != nullptr; }
 
+void SourceCoverage::reads(std::size_t origin) {
+  if (reads_.size() <= origin) reads_.resize(origin + 1);
+  if (reads_[origin] == Reads::nothing) reads_[origin] = Reads::waited_for;
+}
+
+void SourceCoverage::follow_origins(const std::function<void(std::string_view, bool)>& changed) {
+  for (std::size_t origin = 0; origin < reads_.size(); ++origin) {
+    const Reads now = origins_->left(origin) ? Reads::left : Reads::waited_for;
+    if (reads_[origin] == Reads::nothing || reads_[origin] == now) continue;
+    reads_[origin] = now;
+    changed(origins_->name(origin), now == Reads::left);
+  }
+}
+
+bool SourceCoverage::any_unread(Time now) const noexcept {
+  for (std::size_t origin = 0; origin < reads_.size(); ++origin)
+    if (reads_[origin] != Reads::nothing && origins_->unread(origin, now)) return true;
+  return false;
+}
+
 void SourceCoverage::carried(std::size_t origin, Level level, std::span<const Slot> slots) {
   if (carried_.size() <= origin) carried_.resize(origin + 1);
   auto& members = carried_[origin][static_cast<std::size_t>(level)];
@@ -135,7 +155,6 @@ void SourceCoverage::carried(std::size_t origin, Level level, std::span<const Sl
 }
 
 bool SourceCoverage::unobserved(Level level, Time now, std::vector<std::uint8_t>& members) const {
-  if (origins_ == nullptr || !origins_->any_unread(now)) return false;
   members.clear();
   for (std::size_t origin = 0; origin < carried_.size(); ++origin) {
     if (!origins_->unread(origin, now)) continue;
@@ -187,13 +206,18 @@ bool SourceCoverage::open_gap(Time now) const {
 void SourceCoverage::fields(auto& self, auto& archive) {
   archive(1, self.start_), archive(2, self.sources_);
   archive.columns(3, self.gaps_, &std::pair<Time, Time>::first, &std::pair<Time, Time>::second);
-  archive(4, self.carried_);
+  archive(4, self.carried_), archive(5, self.reads_);
 }
 void SourceCoverage::save(Writer& out) const { fields(*this, out); }
 
 Result<void> SourceCoverage::load(Reader& in) {
   ++version_;
   fields(*this, in);
+  for (std::size_t origin = reads_.size(); origin < carried_.size(); ++origin) {  // of an older program
+    const auto any = [](const auto& slots) { return !slots.empty(); };
+    const bool read = std::any_of(carried_[origin].begin(), carried_[origin].end(), any);
+    reads_.push_back(!read ? Reads::nothing : origins_->left(origin) ? Reads::left : Reads::waited_for);
+  }
   return in.status();
 }
 

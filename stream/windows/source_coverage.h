@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -44,13 +45,18 @@ class SourceCoverage {
             std::vector<std::uint8_t>& covered) const;
   [[nodiscard]] bool ever(std::string_view source) const;
 
+  // A record of the attempt came from this origin. Those of other attempts do not count: a source that ended with an
+  // earlier attempt says nothing about this one.
+  void reads(std::size_t origin);
+  // Reports each of its origins for which the clock has stopped (true) or resumed (false) waiting since the last call.
+  void follow_origins(const std::function<void(std::string_view origin, bool left)>& changed);
   // Records of this origin carry these members.
   void carried(std::size_t origin, Level level, std::span<const Slot> slots);
   // At `now`, for each member of the level: 1 if an origin that carries it has not been read so far. False: all are
   // observed.
   bool unobserved(Level level, Time now, std::vector<std::uint8_t>& members) const;
 
-  [[nodiscard]] bool any_unread(Time now) const noexcept { return origins_ != nullptr && origins_->any_unread(now); }
+  [[nodiscard]] bool any_unread(Time now) const noexcept;
 
   // No record was written between these two arrivals (beats more than 5 s apart).
   void gap(Time from, Time to);
@@ -108,6 +114,8 @@ class SourceCoverage {
   const Origins* origins_;
   BeatTimes beats_;
   std::vector<std::array<std::vector<std::uint8_t>, level_count>> carried_;  // by origin, level and slot
+  enum class Reads : std::uint8_t { nothing, waited_for, left };             // as follow_origins() reported it last
+  std::vector<Reads> reads_;                                                 // by origin
 };
 
 }  // namespace tocsin::stream

@@ -215,6 +215,35 @@ TEST_CASE("a source that has ended holds back no clock, and is not reported as b
   CHECK(job.shard.counters().corrected_arrivals == 0);
 }
 
+TEST_CASE("a source that dies with an attempt leaves the next one observed") {
+  Pulses job;
+  const auto shapes = [&](const char* what, double s) {
+    EntryBuilder b;
+    b.about("job");
+    b.event(at(s), EntryBuilder::job(), what, {});
+    stream::Entry entry = b.entry();
+    entry.origin_source = "ranks/0", entry.origin_offset = job.offset++;
+    job.consume(entry, s);
+  };
+  shapes("start", 0);
+  job.pulses(0, 0, 40), job.pulses(1, 0, 40);
+  shapes("end", 40);
+  job.read_up_to(0, 40, 40), job.read_up_to(1, 40, 40);  // nobody reads the second source any more
+  shapes("start", 50);
+  for (int s = 51; s <= 400; ++s) job.pulse(0, s), job.beats(s, s), job.read_up_to(0, s, s);
+  CHECK(job.sources.empty());
+  REQUIRE(job.last_tick() > 380);
+  CHECK(job.reported.back()[0] == stream::Truth::no);
+  SUBCASE("until records of the attempt come from it, too") {
+    job.pulse(1, 390);  // it had been read up to 40 s when this one was appended
+    job.pulse(0, 401), job.beats(401, 401), job.read_up_to(0, 401, 401);
+    for (int s = 402; s <= 440; ++s) job.pulse(0, s), job.beats(s, s), job.read_up_to(0, s, s);
+    REQUIRE(job.sources.size() == 1);
+    CHECK(job.sources[0].find("ranks/1") != std::string::npos);
+    CHECK(job.reported.back()[1] == stream::Truth::unknown);
+  }
+}
+
 TEST_CASE("a gap of its source is no silence of a job, once, and that of another source is") {
   struct Given {
     std::uint32_t of;  // whose gap it is

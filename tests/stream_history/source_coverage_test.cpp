@@ -97,15 +97,19 @@ TEST_CASE("members of an origin that was not read so far are unobserved, also af
   coverage.carried(far, Level::rank, second);
   std::vector<std::uint8_t> members;
   std::vector<std::string> left;
-  const auto note = [&](std::size_t origin, bool behind) {
-    left.push_back(origins.name(origin) + (behind ? " left" : " is back"));
+  coverage.reads(near), coverage.reads(far);
+  const auto follow = [&](Time now, const Watermarks& watermarks) {
+    origins.follow(now, watermarks);
+    coverage.follow_origins([&](std::string_view origin, bool behind) {
+      left.push_back(std::string{origin} + (behind ? " left" : " is back"));
+    });
   };
 
-  origins.follow(at(60), {{"lines/0", at(60)}, {"lines/1", at(50)}}, note);
+  follow(at(60), {{"lines/0", at(60)}, {"lines/1", at(50)}});
   CHECK(origins.clock() == at(50));
   CHECK_FALSE(coverage.unobserved(Level::rank, at(50), members));
 
-  origins.follow(at(171), {{"lines/0", at(171)}}, note);
+  follow(at(171), {{"lines/0", at(171)}});
   CHECK(left == std::vector<std::string>{"lines/1 left"});
   CHECK(origins.clock() == at(171));
   REQUIRE(coverage.unobserved(Level::rank, at(171), members));
@@ -120,12 +124,13 @@ TEST_CASE("members of an origin that was not read so far are unobserved, also af
   REQUIRE(in.status());
   REQUIRE(again.unobserved(Level::rank, at(171), members));
   CHECK(members == std::vector<std::uint8_t>{0, 0, 1, 1});
+  again.follow_origins([](std::string_view, bool) { FAIL("it was reported before"); });
 
-  origins.follow(at(172), {{"lines/0", at(172)}, {"lines/1", at(160)}}, note);
+  follow(at(172), {{"lines/0", at(172)}, {"lines/1", at(160)}});
   CHECK(left.back() == "lines/1 is back");
   CHECK(origins.clock() == at(171));  // never back
   CHECK(coverage.unobserved(Level::rank, at(171), members));
-  origins.follow(at(173), {{"lines/0", at(173)}, {"lines/1", at(172)}}, note);
+  follow(at(173), {{"lines/0", at(173)}, {"lines/1", at(172)}});
   CHECK(origins.clock() == at(172));
   CHECK_FALSE(coverage.unobserved(Level::rank, at(172), members));
 }
