@@ -35,8 +35,9 @@ class Extractor {
   virtual Result<void> load(Reader& in) = 0;
 };
 
-// Makes an Extractor for each attempt of a shard. The extractors share its working memory, and it outlives them.
-// Owned by the shard's PackRuntime. The shard's thread uses it and its extractors.
+// Makes an Extractor for each attempt of a shard. The extractors share its working memory, and it outlives them. Packs
+// whose patterns and parsers are the same share it, so an extractor goes on over a reload that does not change them.
+// The shard's thread uses it and its extractors.
 class Extraction {
  public:
   virtual ~Extraction() = default;
@@ -47,7 +48,9 @@ class Extraction {
 class ExtractorSource {
  public:
   virtual ~ExtractorSource() = default;
-  [[nodiscard]] virtual std::unique_ptr<Extraction> open() const = 0;
+  [[nodiscard]] virtual std::shared_ptr<Extraction> open() const = 0;
+  // Of all that its extractors do: equal ones go on from each other's state.
+  [[nodiscard]] virtual std::uint64_t hash() const = 0;
 };
 
 }  // namespace tocsin::stream

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "stream/values/archive.h"
+
 namespace tocsin::dsl::text {
 
 // The source of a field's or sample's value: a capture, a search of its own, or a constant. A constant with a search
@@ -19,6 +21,12 @@ struct ValueSource {
   std::string epoch;             // captures of a count that restarts each epoch: the value is
   std::string per_epoch;  //   (epoch - first_epoch) * per_epoch + value; without per_epoch an epoch counts a million
   double first_epoch = 0.0;
+
+  void save(stream::Writer& out) const {
+    out(1, capture), out(2, find), out(3, last), out(4, text);
+    out(5, number), out(6, scale);
+    out(7, epoch), out(8, per_epoch), out(9, first_epoch);
+  }
 };
 
 // A field of an event, or a sample of a signal. Takes the first source with a value; none: it is left out.
@@ -26,6 +34,8 @@ struct Value {
   std::string name;
   bool textual = false;  // kept as text, not parsed as a number
   std::vector<ValueSource> sources;
+
+  void save(stream::Writer& out) const { out(1, name), out(2, textual), out(3, sources); }
 };
 
 // A pattern or a parser from its Lua file. All patterns that match a record apply, but only the first parser.
@@ -63,6 +73,15 @@ struct Definition {
   // Progress bars: `same` is a capture (the total) that distinguishes the training's bar from nested ones; `remembers`
   // is a capture of a line that gives that total beforehand.
   std::string same, remembers;
+
+  // All that decides what it makes of lines: not where it stands.
+  void save(stream::Writer& out) const {
+    out(1, kind), out(2, name), out(3, lines), out(4, unless);
+    out(5, event), out(6, also), out(7, source), out(8, fields);
+    out(9, samples), out(10, rank), out(11, rank_yields), out(12, gpu);
+    out(13, continues), out(14, until), out(15, wrapped), out(16, most_lines);
+    out(17, equal), out(18, same), out(19, remembers), out(20, scan);
+  }
 };
 
 }  // namespace tocsin::dsl::text

@@ -6,6 +6,7 @@
 #include "dsl/text/cleaning.h"
 #include "dsl/text/number.h"
 #include "dsl/text/prefix.h"
+#include "stream/values/digest.h"
 
 namespace tocsin::dsl::text {
 
@@ -335,24 +336,34 @@ class LineExtraction final : public stream::Extraction {
 
 class Source final : public LineExtractorSource {
  public:
-  explicit Source(std::shared_ptr<const Expressions> expressions) : expressions_(std::move(expressions)) {}
+  Source(std::shared_ptr<const Expressions> expressions, std::uint64_t hash)
+      : expressions_(std::move(expressions)), hash_(hash) {}
   [[nodiscard]] std::unique_ptr<LineExtractor> make_lines() const override {
     return std::make_unique<Lines>(expressions_);
   }
-  [[nodiscard]] std::unique_ptr<stream::Extraction> open() const override {
-    return std::make_unique<LineExtraction>(expressions_);
+  [[nodiscard]] std::shared_ptr<stream::Extraction> open() const override {
+    return std::make_shared<LineExtraction>(expressions_);
   }
+  [[nodiscard]] std::uint64_t hash() const override { return hash_; }
 
  private:
   std::shared_ptr<const Expressions> expressions_;
+  std::uint64_t hash_;
 };
+
+std::uint64_t hash_of(std::span<const Definition> definitions) {
+  stream::Writer out;
+  out(1, definitions);
+  const auto bytes = out.bytes();
+  return stream::hash_text({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+}
 
 }  // namespace
 
 Compiled compile(std::span<const Definition> definitions, DatabaseStore* store) {
   Compiled compiled;
   if (auto expressions = Expressions::compile(definitions, compiled.problems, store))
-    compiled.source = std::make_shared<Source>(std::move(expressions));
+    compiled.source = std::make_shared<Source>(std::move(expressions), hash_of(definitions));
   return compiled;
 }
 

@@ -5,14 +5,19 @@
 namespace tocsin::stream {
 
 LineExtraction::Running LineExtraction::make(const PackChange& pack) const {
-  auto runtime = packs_->runtime(pack);
-  auto extractor = runtime->make_extractor();
-  return {pack, std::move(runtime), std::move(extractor)};
+  auto extraction = packs_->extraction(pack);
+  auto extractor = extraction ? extraction->make() : nullptr;
+  return {pack, std::move(extraction), std::move(extractor)};
 }
 
-bool LineExtraction::goes_on(const PackChange& pack) const { return packs_->runtime(pack) == current_.runtime; }
+bool LineExtraction::goes_on(const Running& running, const PackChange& pack) const {
+  const PackChange* next = timeline_->after(running.pack.key);
+  for (; next && next->key < pack.key; next = timeline_->after(next->key))
+    if (packs_->extraction(*next) != running.extraction) return false;
+  return packs_->extraction(pack) == running.extraction;
+}
 
-// The extractor goes before the runtime that it works in.
+// The extractor goes before the extraction that it works in.
 void LineExtraction::replace_current(Running running) {
   current_.extractor.reset();
   current_ = std::move(running);
@@ -26,13 +31,13 @@ void LineExtraction::begin(const PackChange& pack) {
 void LineExtraction::line(const LineRecord& line, Time arrival, Extracted& out) {
   const PackChange& wanted = timeline_->in_force(arrival);
   Running* running = &current_;
-  if (wanted.key > current_.pack.key) {
-    if (newer_ && newer_->pack.key != wanted.key) {
+  if (wanted.key > current_.pack.key && !goes_on(current_, wanted)) {
+    if (newer_ && (newer_->pack.key > wanted.key || !goes_on(*newer_, wanted))) {
       if (newer_->extractor) newer_->extractor->finish(out);
       newer_.reset();
     }
-    if (!newer_ && !goes_on(wanted)) newer_ = make(wanted);
-    if (newer_) running = &*newer_;
+    if (!newer_) newer_ = make(wanted);
+    running = &*newer_;
   }
   if (running->extractor) running->extractor->line(line, arrival, out);
 }
@@ -43,17 +48,13 @@ void LineExtraction::settle(Time clock, Extracted& out) {
 }
 
 void LineExtraction::change(const PackChange& pack, Extracted& out) {
-  if (goes_on(pack)) {
-    current_.pack = pack;
-    return;
+  if (!goes_on(current_, pack)) {
+    if (current_.extractor) current_.extractor->finish(out);
+    const bool begun = newer_ && newer_->pack.key <= pack.key && goes_on(*newer_, pack);
+    replace_current(begun ? std::move(*newer_) : make(pack));
+    if (begun) newer_.reset();
   }
-  if (current_.extractor) current_.extractor->finish(out);
-  if (newer_ && newer_->pack.key == pack.key) {
-    replace_current(std::move(*newer_));
-    newer_.reset();
-  } else {
-    replace_current(make(pack));
-  }
+  current_.pack = pack;
 }
 
 void LineExtraction::finish(Extracted& out) {

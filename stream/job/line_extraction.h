@@ -11,8 +11,8 @@
 namespace tocsin::stream {
 
 // The extractors of an attempt. A line belongs to the newest pack with `from` <= its arrival; the pack that judges
-// changes only when the subject's clock has reached `from`, so for a while two extractors run side by side. Owned by an
-// Attempt.
+// changes only when the subject's clock has reached `from`, so for a while two extractors run side by side. Over a
+// reload that leaves patterns and parsers as they are, one extractor goes on. Owned by an Attempt.
 class LineExtraction {
  public:
   LineExtraction(const PackTimeline& timeline, PacksInUse& packs) : timeline_(&timeline), packs_(&packs) {}
@@ -35,13 +35,14 @@ class LineExtraction {
  private:
   struct Running {
     PackChange pack;
-    std::shared_ptr<PackRuntime> runtime;  // outlives the extractor
-    std::unique_ptr<Extractor> extractor;  // null: the pack extracts nothing
+    std::shared_ptr<Extraction> extraction;  // outlives the extractor
+    std::unique_ptr<Extractor> extractor;    // null: the pack extracts nothing
     [[nodiscard]] Time next_due() const { return extractor ? extractor->next_due() : never; }
   };
   void replace_current(Running running);
   [[nodiscard]] Running make(const PackChange& pack) const;
-  [[nodiscard]] bool goes_on(const PackChange& pack) const;  // the pack cannot be had: the one before it extracts on
+  // Whether it extracts from its pack to this one: each in between knows the same of lines, or cannot be had.
+  [[nodiscard]] bool goes_on(const Running& running, const PackChange& pack) const;
 
   const PackTimeline* timeline_;
   PacksInUse* packs_;

@@ -25,7 +25,7 @@ RetainedNodes find_retained(const Pack& pack, std::string_view subject) {
 
 const RetainedNodes& PackRuntime::retained(std::string_view subject) {
   auto& known = subject == cluster_subject ? of_cluster_ : of_job_;
-  if (!known) known = find_retained(*pack_.pack, subject);
+  if (!known) known = find_retained(*pack_, subject);
   return *known;
 }
 

@@ -134,6 +134,9 @@ struct Shard::State final : private PacksInUse {
   void follow_watermarks();
   void forget(Item& item);
   std::shared_ptr<PackRuntime> runtime(const PackChange& change) override { return runtimes_.of(loaded(change)); }
+  std::shared_ptr<Extraction> extraction(const PackChange& change) override {
+    return runtimes_.extraction(loaded(change));
+  }
   const LoadedPack& loaded(const PackChange& change);
   const LoadedPack* find_loaded(std::string_view hash);  // null: it cannot be had
 

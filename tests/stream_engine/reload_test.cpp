@@ -1,6 +1,8 @@
 // Which pack judges when: the packs of a log lie on a timeline, and each job goes along it by its own clock.
 #include <doctest/doctest.h>
 
+#include <functional>
+
 #include "stream/job/pack_timeline.h"
 #include "tests/stream_engine/packs_by_hash.h"
 #include "tests/stream_engine/small_job.h"
@@ -174,6 +176,99 @@ TEST_CASE("what was begun to be read under a pack that is cancelled ends at its 
   log.reload(before.pack->hash, 27, 22);
   log.relay_watermark(60, 61);
   CHECK(log.last("counted", 1) == stream::Truth::yes);
+}
+
+namespace {
+
+// Two packs whose patterns and parsers are the same. Their rule `counted` holds where a traceback that ended in
+// `main` was found within a minute, and one step at least, and none of an evaluation's bar.
+struct Commented {
+  static stream::LoadedPack load(const std::string& comment, const std::string& more = "") {
+    return SmallJob::load(
+        R"lua(signals { boom = { kind = "event", unit = "none", owner = "rank", source = "log", fields = { place = "text" } },
+                        step = { kind = "step", unit = "count", owner = "rank" } })lua",
+        "-- " + comment + R"lua(
+        rule "counted" { per = "rank", every = "10s", needs = { x = signal "boom" { over = "1m" } },
+          evaluate = function(job) return job.x:where { place = "main" }:count():is(1) end }
+        rule "steps" { per = "rank", every = "10s", needs = { x = signal "step" { over = 4, least = 1 } },
+          evaluate = function(job) return job.x:min():above(500) end })lua",
+        "-- " + comment + R"lua(
+        pattern "trace" { line = [[^Traceback]], continues = [[^ ]], lines = 9, event = "boom", texts = { place = { find = [[in (\w+)]] } } }
+        parser "bar" { line = [[^(?P<step>INT)/(?P<total>INT)]], same = "total", samples = { step = "step" } }
+        )lua" +
+            more);
+  }
+  PacksByHash packs;
+  stream::LoadedPack before = load("before"), after = load("after"),
+                     other = load("other", "pattern \"other\" { line = [[^bang]], event = \"boom\" }");
+  SmallJob log{before, &packs};
+  Commented() {
+    packs.add(before), packs.add(after), packs.add(other);
+    REQUIRE(before.pack->hash != after.pack->hash);
+  }
+  void line(double s, const std::string& text) {
+    EntryBuilder b;
+    b.line(SmallJob::at(s), EntryBuilder::rank(0), text);
+    log.consume(b, s);
+  }
+  // The second line of a traceback, and an evaluation's bar within a training's, come after `reload`.
+  void run(const std::function<void()>& reload) {
+    log.beats(1, 20);
+    line(20.5, "699/1000");
+    line(24.5, "Traceback");
+    log.beats(20.6, 24.6);
+    reload();
+    line(25.5, "  in main");
+    line(25.6, "11/50");
+    log.beats(26, 50);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a reload that leaves patterns and parsers as they are ends no record, and forgets no progress bar") {
+  Commented c;
+  SUBCASE("of a comment") {
+    c.run([&] { c.log.reload(c.after.pack->hash, 25, 24.6); });
+  }
+  SUBCASE("again and again") {
+    c.run([&] {
+      c.log.reload(c.after.pack->hash, 24.8, 24.6), c.log.reload(c.before.pack->hash, 25, 24.7);
+      c.log.reload(c.after.pack->hash, 25.2, 25.1);
+    });
+  }
+  SUBCASE("and a restore") {
+    stream::Shard::Sections sections;
+    stream::Position handed_over{};
+    c.run([&] {
+      c.log.reload(c.after.pack->hash, 25, 24.6);
+      c.log.beats(25.1, 25.1);
+      sections = c.log.shard.take_sections(true), handed_over = c.log.end();
+    });
+    SmallJob again{c.before, &c.packs};
+    again.restore(c.log, sections, handed_over);
+    CHECK(again.digest() == c.log.digest());
+    CHECK(again.shard.row_digests() == c.log.shard.row_digests());
+  }
+  CHECK(c.log.last("counted", 1) == stream::Truth::yes);
+  CHECK(c.log.last("steps", 1) == stream::Truth::yes);
+}
+
+TEST_CASE("a reload of patterns ends the records that had begun, also where the old patterns come back") {
+  Commented c;
+  c.run([&] { c.log.reload(c.other.pack->hash, 24.8, 24.6), c.log.reload(c.before.pack->hash, 25.2, 25.1); });
+  CHECK(c.log.last("counted", 1) == stream::Truth::no);
+  CHECK(c.log.last("steps", 1) == stream::Truth::no);
+}
+
+TEST_CASE("a job that is behind reads on over a reload that leaves patterns and parsers as they are") {
+  Commented c;
+  c.log.relay_line(1, 1, "begins");
+  c.log.relay_line(24.5, 24.5, "Traceback");
+  c.log.reload(c.after.pack->hash, 25, 24.6);
+  c.log.relay_line(25.5, 25.5, "  in main");  // its job's clock has not come to the reload
+  c.log.relay_watermark(60, 61);
+  CHECK(c.log.last("counted", 1) == stream::Truth::yes);
 }
 
 TEST_CASE("a pack that cannot be had leaves the one before it in force, and is counted") {
