@@ -140,6 +140,30 @@ Result<void> OpenDirectory::sync() const {
 
 bool OpenDirectory::lock(int flags) const noexcept { return ::flock(file_.get(), flags) == 0 || errno != EWOULDBLOCK; }
 
+Result<void> make_private(const fs::path& directory) {
+  if (::mkdir(directory.c_str(), 0700) == 0 || errno == EEXIST) return {};
+  if (errno != ENOENT || !directory.has_parent_path() || directory.parent_path() == directory)
+    return io_error("make the directory", directory, errno);
+  if (auto parent = make_private(directory.parent_path()); !parent) return parent;
+  if (::mkdir(directory.c_str(), 0700) == 0 || errno == EEXIST) return {};
+  return io_error("make the directory", directory, errno);
+}
+
+bool only_ours(const fs::path& directory) {
+  std::error_code error;
+  fs::path path = fs::canonical(directory, error);
+  for (bool itself = true; !error; itself = false, path = path.parent_path()) {
+    struct stat found {};
+    if (::lstat(path.c_str(), &found) != 0) return false;
+    const bool others_write = (found.st_mode & (S_IWGRP | S_IWOTH)) != 0;
+    const bool keeps_names = !itself && (found.st_mode & S_ISVTX) != 0;  // as /tmp: others cannot rename what is ours
+    if (found.st_uid != ::geteuid() && (itself || found.st_uid != 0)) return false;
+    if (others_write && !keeps_names) return false;
+    if (path == path.root_path()) return true;
+  }
+  return false;
+}
+
 Result<void> write_whole(const fs::path& path, std::string_view content) {
   const auto directory = OpenDirectory::open(path.parent_path());
   return directory ? directory->write(path.filename(), content) : directory.error();

@@ -57,6 +57,11 @@ class OpenDirectory {
   std::filesystem::path path_;
 };
 
+// Makes the directory and what leads to it, private to the user; one that exists stays as it is.
+[[nodiscard]] stream::Result<void> make_private(const std::filesystem::path& directory);
+// Whether we own the directory and nobody else may write it, and only root or we can replace what leads to it.
+[[nodiscard]] bool only_ours(const std::filesystem::path& directory);
+
 [[nodiscard]] stream::Error io_error(const std::string& what, const std::filesystem::path& path, int error_number);
 stream::Result<void> write_all(const File& file, const std::filesystem::path& path, std::string_view content);
 // Of a file in the directory that the path names.

@@ -145,9 +145,7 @@ Writer::Writer(Writer&&) noexcept = default;
 Writer& Writer::operator=(Writer&&) noexcept = default;
 
 Result<Writer> Writer::open(const fs::path& directory, WriterOptions options) {
-  std::error_code error;
-  if (directory.has_parent_path()) fs::create_directories(directory.parent_path(), error);
-  if (::mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) return io_error("make the directory", directory, errno);
+  if (auto made = make_private(directory); !made) return made.error();
   auto opened = OpenDirectory::open(directory);
   if (!opened) return opened.error();
   auto lock = opened->open("lock", O_RDWR | O_CREAT);

@@ -1,45 +1,44 @@
 #include "adapters/packs/pattern_cache.h"
 
 #include <fcntl.h>
+#include <link.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstdlib>
+#include <cstring>
 #include <string>
 #include <system_error>
 #include <utility>
 #include <vector>
+
+#include "adapters/journal/directory.h"
+#include "stream/values/digest.h"
 
 namespace tocsin::adapters::packs {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr off_t most_bytes = 256 << 20;
+using journal::OpenDirectory;
+constexpr std::uint64_t most_bytes = 256 << 20;
 
-// A file or directory of ours that nobody else can write: what it holds is used without another look at it.
-bool only_ours(const struct stat& found) {
-  return found.st_uid == ::geteuid() && (found.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+// The directory; an error: it is not there, or not ours alone. What it holds is run.
+stream::Result<OpenDirectory> open_ours(const fs::path& path) {
+  auto opened = OpenDirectory::open(path);
+  if (opened && !journal::only_ours(path)) return stream::Error{stream::Errc::refused, "others may write it"};
+  return opened;
 }
 
-// The directory as a descriptor; -1: it is not there, or not ours alone.
-int open_directory(const fs::path& directory) {
-  const int at = directory.empty() ? -1 : ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+bool only_ours(const journal::File& file) {
   struct stat found {};
-  if (at >= 0 && ::fstat(at, &found) == 0 && only_ours(found)) return at;
-  if (at >= 0) ::close(at);
-  return -1;
+  return ::fstat(file.get(), &found) == 0 && found.st_uid == ::geteuid() && (found.st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
-bool write_all(int file, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(file, bytes.data(), bytes.size());
-    if (written < 0) return false;
-    bytes.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return true;
+std::string checksum(std::string_view program, std::string_view bytes) {
+  const std::uint64_t sum = stream::hash_text(bytes, stream::hash_text(program));
+  return {reinterpret_cast<const char*>(&sum), sizeof sum};
 }
 
 }  // namespace
@@ -52,44 +51,45 @@ fs::path cache_directory() {
   return home != nullptr && *home == '/' ? fs::path{home} / ".cache/tocsin" : fs::path{};
 }
 
+std::string program_hash() {
+  std::string hash;
+  ::dl_iterate_phdr(
+      [](dl_phdr_info* program, std::size_t, void* to) {
+        for (const ElfW(Phdr)* part = program->dlpi_phdr; part != program->dlpi_phdr + program->dlpi_phnum; ++part) {
+          const char* at = reinterpret_cast<const char*>(program->dlpi_addr + part->p_vaddr);
+          for (const char* end = part->p_type == PT_NOTE ? at + part->p_memsz : at; at < end;) {
+            ElfW(Nhdr) note;
+            std::memcpy(&note, at, sizeof note);
+            const auto padded = [](std::size_t size) { return (size + 3) & ~std::size_t{3}; };
+            const char* content = at + sizeof note + padded(note.n_namesz);
+            if (note.n_type == NT_GNU_BUILD_ID) static_cast<std::string*>(to)->assign(content, note.n_descsz);
+            at = content + padded(note.n_descsz);
+          }
+        }
+        return 1;  // the first is the program, the others are libraries
+      },
+      &hash);
+  return hash;
+}
+
 std::optional<std::string> PatternCache::find(std::string_view name) {
-  const int directory = open_directory(directory_);
-  if (directory < 0) return std::nullopt;
-  const int file = ::openat(directory, std::string{name}.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-  ::close(directory);
-  if (file < 0) return std::nullopt;
-  std::optional<std::string> bytes;
-  struct stat found {};
-  if (::fstat(file, &found) == 0 && S_ISREG(found.st_mode) && only_ours(found) && found.st_size <= most_bytes) {
-    std::string read(static_cast<std::size_t>(found.st_size), '\0');
-    std::size_t size = 0;
-    for (ssize_t more = 1; more > 0 && size<read.size(); size += more> 0 ? static_cast<std::size_t>(more) : 0)
-      more = ::read(file, read.data() + size, read.size() - size);
-    if (size == read.size()) {
-      bytes = std::move(read);
-      ::futimens(file, nullptr);  // it was used: others go first
-    }
-  }
-  ::close(file);
-  return bytes;
+  const auto directory = open_ours(directory_);
+  const auto file = directory ? directory->open(std::string{name}, O_RDONLY) : directory.error();
+  if (!file || !only_ours(*file) || file->size() > most_bytes) return std::nullopt;
+  auto bytes = directory->read(std::string{name});
+  const std::size_t sum = checksum({}, {}).size();
+  if (!bytes || bytes->size() < sum || program_.empty() ||
+      checksum(program_, std::string_view{*bytes}.substr(sum)) != bytes->substr(0, sum))
+    return std::nullopt;
+  ::futimens(file->get(), nullptr);  // it was used: others go first
+  return bytes->substr(sum);
 }
 
 void PatternCache::keep(std::string_view name, std::string_view bytes) {
-  if (directory_.empty()) return;
-  std::error_code error;
-  fs::create_directories(directory_.parent_path(), error);
-  ::mkdir(directory_.c_str(), 0700);
-  const int directory = open_directory(directory_);
-  if (directory < 0) return;
-  static std::atomic<unsigned> writes{0};
-  const std::string beside =
-      std::string{name} + "." + std::to_string(::getpid()) + "-" + std::to_string(++writes) + ".new";
-  const int file = ::openat(directory, beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-  const bool written = file >= 0 && write_all(file, bytes);
-  if (file >= 0 && (::close(file) != 0 || !written ||
-                    ::renameat(directory, beside.c_str(), directory, std::string{name}.c_str()) != 0))
-    ::unlinkat(directory, beside.c_str(), 0);
-  ::close(directory);
+  if (directory_.empty() || program_.empty() || !journal::make_private(directory_)) return;
+  const auto directory = open_ours(directory_);
+  if (!directory) return;
+  (void)directory->write(std::string{name}, checksum(program_, bytes).append(bytes));
   forget_oldest();
 }
 

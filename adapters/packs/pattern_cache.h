@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 
 #include "dsl/text/database_store.h"
 
@@ -10,20 +11,26 @@ namespace tocsin::adapters::packs {
 // where $TOCSIN_CACHE is empty or there is no home.
 [[nodiscard]] std::filesystem::path cache_directory();
 
-// Compiled patterns as files of a directory that only this user can write. What cannot be read or written is compiled
-// anew, without a word: nothing depends on it but the time that a start takes. May be used by any thread and by several
-// processes at once.
+// A hash of this program's content, as the linker left it; empty: it left none.
+[[nodiscard]] std::string program_hash();
+
+// Compiled patterns as files of a directory that only this user can write, and nobody can replace. Each begins with a
+// checksum of its content and the program that wrote it; others are not read: a database is run as it is. What cannot
+// be read or written is compiled anew, without a word: nothing depends on it but the time that a start takes. May be
+// used by any thread and by several processes at once.
 class PatternCache final : public dsl::text::DatabaseStore {
  public:
   static constexpr std::size_t most_files = 8;  // the oldest go first
 
-  explicit PatternCache(std::filesystem::path directory = cache_directory()) : directory_(std::move(directory)) {}
+  explicit PatternCache(std::filesystem::path directory = cache_directory(), std::string program = program_hash())
+      : directory_(std::move(directory)), program_(std::move(program)) {}
   [[nodiscard]] std::optional<std::string> find(std::string_view name) override;
   void keep(std::string_view name, std::string_view bytes) override;
 
  private:
   void forget_oldest() const;
   std::filesystem::path directory_;
+  std::string program_;
 };
 
 }  // namespace tocsin::adapters::packs

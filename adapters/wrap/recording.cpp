@@ -33,7 +33,7 @@ void Recording::fail(const std::string& why) {
 bool Recording::ready() {
   if (writer_) return true;
   if (clock_.now() < retry_) return false;
-  if (auto made = make_private(directory_); !made) {
+  if (auto made = make_run_directory(directory_); !made) {
     fail(made.error().message);
     return false;
   }

@@ -16,6 +16,7 @@
 #include <system_error>
 #include <vector>
 
+#include "adapters/journal/directory.h"
 #include "adapters/journal/journal.h"
 #include "adapters/wrap/descriptor.h"
 #include "adapters/wrap/proc_stat.h"
@@ -25,6 +26,8 @@ namespace tocsin::adapters::wrap {
 
 namespace fs = std::filesystem;
 
+fs::path shared_state_directory() { return "/tmp/tocsin-" + std::to_string(::getuid()); }
+
 fs::path state_directory() {
   if (const char* given = std::getenv("XDG_STATE_HOME"); given != nullptr && *given == '/')
     return fs::path{given} / "tocsin";
@@ -33,7 +36,7 @@ fs::path state_directory() {
     const passwd* user = ::getpwuid(::getuid());
     home = user != nullptr ? user->pw_dir : nullptr;
   }
-  if (home == nullptr || *home != '/') return "/tmp/tocsin-" + std::to_string(::getuid());
+  if (home == nullptr || *home != '/') return shared_state_directory();
   return fs::path{home} / ".local/state/tocsin";
 }
 
@@ -47,14 +50,16 @@ fs::path run_directory(const fs::path& state, stream::Time start, pid_t pid) {
   return state / (std::string(text, size) + '-' + std::to_string(pid));
 }
 
-stream::Result<void> make_private(const fs::path& directory) {
-  if (::mkdir(directory.c_str(), 0700) == 0 || errno == EEXIST) return {};
-  if (errno == ENOENT && directory.has_parent_path() && directory.parent_path() != directory) {
-    if (auto parent = make_private(directory.parent_path()); !parent) return parent;
-    if (::mkdir(directory.c_str(), 0700) == 0 || errno == EEXIST) return {};
-  }
-  return stream::Error{stream::Errc::io, "cannot make " + directory.string() + ": " + ::strerror(errno) +
-                                             "; name a directory that can be written with --journal"};
+stream::Result<void> make_run_directory(const fs::path& directory, const fs::path& shared) {
+  const bool is_shared = directory.parent_path() == shared;
+  auto made = is_shared ? journal::make_private(shared) : stream::Result<void>{};
+  if (made && is_shared && !journal::only_ours(shared))
+    made = stream::Error{stream::Errc::refused,
+                         shared.string() + " is another user's, or others may write it: remove it, set HOME"};
+  if (made) made = journal::make_private(directory);
+  if (made) return made;
+  return stream::Error{made.error().code,
+                       made.error().message + "; or name a directory that can be written with --journal"};
 }
 
 namespace {

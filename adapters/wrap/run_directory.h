@@ -26,8 +26,13 @@ namespace tocsin::adapters::wrap {
 // containers with each run: a process that started later than the run is another.
 [[nodiscard]] bool is_running(const std::filesystem::path& run);
 
-// Makes the directory and what leads to it, private to the user; one that exists stays as it is.
-[[nodiscard]] stream::Result<void> make_private(const std::filesystem::path& directory);
+// Where they are without a home: in a directory of all users, any of whom may have made it before us.
+[[nodiscard]] std::filesystem::path shared_state_directory();
+
+// Makes the directory of a run and what leads to it, private to the user; one that exists stays as it is. Refused
+// within a `shared` directory that is not this user's alone.
+[[nodiscard]] stream::Result<void> make_run_directory(const std::filesystem::path& directory,
+                                                      const std::filesystem::path& shared = shared_state_directory());
 
 // Removes the oldest runs until all together take at most `most` bytes; never one that goes on. Returns how many went.
 std::size_t remove_oldest_runs(const std::filesystem::path& state, std::uint64_t most);

@@ -16,7 +16,7 @@ LONG_ENGINE = ("stream_engine_test", f"-tc={RANDOM}")
 ENGINE = ("alert_life_test", "attempts_test", SHORT_ENGINE, "runner_test", "dsl_judged", "state_golden_test", LONG_ENGINE)
 HISTORY = ("history_behaviour_test", "source_coverage_test", "accumulated_test", "history_oracle_test", "history_replay_test")
 TESTS = {
-    "stream/values": ("stream_graph_test", "stream_kernels", *HISTORY, "test_schemas", "dsl_test", *ENGINE),
+    "stream/values": ("text_parts", "stream_graph_test", "stream_kernels", *HISTORY, "test_schemas", "dsl_test", *ENGINE),
     "stream/topology": ("stream_kernels", "stream_graph_test", "dsl_test", *HISTORY, *ENGINE),
     "stream/graph": ("stream_kernels", "stream_graph_test", "dsl_test", *ENGINE),
     "stream/windows": (*HISTORY, "stream_kernels", "dsl_test", *ENGINE),
@@ -27,7 +27,8 @@ TESTS = {
     "schemas": ("test_schemas", "test_journal", SHORT_ENGINE, "runner_test", "state_golden_test"),
     "dsl/text": ("text_parts", "text_extraction", "text_lines", "text_allocation", "dsl_test", SHORT_ENGINE),
     "dsl": ("dsl_test", "dsl_judged", "text_extraction", "text_lines", "text_parts", SHORT_ENGINE, "packs_shared_test"),
-    "adapters/journal": ("test_journal", "runner_test", "disk_sink_test", SHORT_ENGINE, "state_golden_test", LONG_ENGINE),
+    "adapters/packs": ("pattern_cache_test", "packs_shared_test"),
+    "adapters/journal": ("test_journal", "pattern_cache_test", "runner_test", "disk_sink_test", SHORT_ENGINE, "state_golden_test", LONG_ENGINE),
 }
 
 

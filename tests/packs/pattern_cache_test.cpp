@@ -73,6 +73,55 @@ TEST_CASE("a directory or a file that others can write, and a link, are not read
   CHECK(cache.find(name) == std::nullopt);
 }
 
+TEST_CASE("a directory that others could replace is not read, nor is anything kept in it") {
+  const Place place;
+  PatternCache cache{place.cache};
+  cache.keep(name, "bytes");
+  for (const fs::path& above : {place.top, place.top / "a"})
+    for (const auto others : {fs::perms::group_write, fs::perms::others_write}) {
+      fs::permissions(above, others, fs::perm_options::add);
+      CHECK(cache.find(name) == std::nullopt);
+      cache.keep("patterns-other", "bytes");
+      CHECK(place.files() == 1);
+      fs::permissions(above, others, fs::perm_options::remove);
+      CHECK(cache.find(name) == "bytes");
+    }
+  fs::create_directory_symlink(place.cache, place.top / "link");
+  CHECK(PatternCache{place.top / "link"}.find(name) == "bytes");
+  if (::geteuid() == 0) {
+    REQUIRE(::chown((place.top / "a").c_str(), 12345, 12345) == 0);
+    CHECK(cache.find(name) == std::nullopt);
+  }
+}
+
+TEST_CASE("what is not whole, or was kept by another program, is not used") {
+  const Place place;
+  PatternCache cache{place.cache};
+  CHECK(tocsin::adapters::packs::program_hash().size() >= 16);
+  PatternCache{place.cache, "another build"}.keep(name, "bytes");
+  CHECK(cache.find(name) == std::nullopt);
+  cache.keep(name, "bytes");
+  CHECK(cache.find(name) == "bytes");
+  const auto size = fs::file_size(place.cache / name);
+  for (std::uintmax_t at = 0; at < size; ++at) {
+    std::fstream file{place.cache / name, std::ios::binary | std::ios::in | std::ios::out};
+    const auto flip = [&] {
+      file.seekg(static_cast<std::streamoff>(at));
+      const int byte = file.get();
+      file.seekp(static_cast<std::streamoff>(at));
+      file.put(static_cast<char>(byte ^ 1)).flush();
+    };
+    flip();
+    CHECK(cache.find(name) == std::nullopt);
+    flip();
+    CHECK(cache.find(name) == "bytes");
+  }
+  for (std::uintmax_t left = size; left-- > 0;) {
+    fs::resize_file(place.cache / name, left);
+    CHECK(cache.find(name) == std::nullopt);
+  }
+}
+
 TEST_CASE("only the last few are kept, those that were used last") {
   const Place place;
   PatternCache cache{place.cache};

@@ -41,16 +41,34 @@ TEST_CASE("a run is kept under its start in UTC and its pid") {
 
 TEST_CASE("what leads to a run is made for the user alone") {
   Home home;
-  REQUIRE(make_private(home.path / "a/b/c"));
+  REQUIRE(make_run_directory(home.path / "a/b/c"));
   struct stat about {};
   REQUIRE(::stat((home.path / "a/b").c_str(), &about) == 0);
   CHECK((about.st_mode & 0777) == 0700);
-  CHECK(make_private(home.path / "a/b/c"));
+  CHECK(make_run_directory(home.path / "a/b/c"));
 
   home.file("plain", 1);
-  const auto failed = make_private(home.path / "plain/below");
+  const auto failed = make_run_directory(home.path / "plain/below");
   REQUIRE_FALSE(failed);
   CHECK(failed.error().message.find("--journal") != std::string::npos);
+}
+
+TEST_CASE("a directory of all users in which others may write is refused for runs, and so is another user's") {
+  Home home;
+  const fs::path shared = home.path / "shared";
+  REQUIRE(make_run_directory(shared / "run", shared));
+  fs::permissions(shared, fs::perms::others_write, fs::perm_options::add);
+  const auto refused = make_run_directory(shared / "other", shared);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().message.find("/shared is another user's, or others may write it: remove it") !=
+        std::string::npos);
+  CHECK_FALSE(fs::exists(shared / "other"));
+  CHECK(make_run_directory(shared / "other", home.path / "else"));  // the user's own choice
+  fs::permissions(shared, fs::perms::others_write, fs::perm_options::remove);
+  if (::geteuid() == 0) {
+    REQUIRE(::chown(shared.c_str(), 12345, 12345) == 0);
+    CHECK_FALSE(make_run_directory(shared / "third", shared));
+  }
 }
 
 TEST_CASE("the oldest runs go first, and only runs that have ended") {
