@@ -25,8 +25,7 @@
 #include "adapters/packs/pack_store.h"
 #include "adapters/runtime/disk_sink.h"
 #include "adapters/runtime/journal_log.h"
-#include "adapters/runtime/quarantines.h"
-#include "adapters/runtime/shard_runner.h"
+#include "adapters/runtime/shard_loop.h"
 
 namespace tocsin::adapters::cli {
 namespace {
@@ -184,47 +183,69 @@ class WatchedLog final : public stream::LogReader {
   std::chrono::steady_clock::time_point started_;
 };
 
-// What becomes of a bundle that cannot be kept, or a log that cannot be read. While the engine runs it says so once and
-// tries again, at most once a second; at the end it is a failure.
-class Storage {
- public:
-  explicit Storage(Terminal& terminal) : terminal_(&terminal) {}
+std::uint64_t journal_bytes(const std::filesystem::path& directory) {
+  std::uint64_t bytes = 0;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(directory, error))
+    if (entry.is_regular_file(error)) bytes += entry.file_size(error);
+  return bytes;
+}
 
-  [[nodiscard]] bool may_try() const { return std::chrono::steady_clock::now() >= next_try_; }
-  void tried(const stream::Result<void>& kept) {
-    if (kept) return reported_.clear();
-    next_try_ = std::chrono::steady_clock::now() + std::chrono::seconds{1};
-    report(kept.error());
+// The loop over a journal, as a command looks after it: shows how far it is, and ends at the end of what is written
+// unless the journal is followed.
+class JournalLoopOwner final : public runtime::ShardLoop::Owner {
+ public:
+  JournalLoopOwner(const RunOptions& options, const stream::LoadedPack& pack, Terminal& terminal, Publisher& publisher)
+      : options_(&options),
+        pack_(&pack),
+        terminal_(&terminal),
+        publisher_(&publisher),
+        shows_progress_(!options.follow && !options.quiet && isatty(STDERR_FILENO)),
+        total_(shows_progress_ ? journal_bytes(options.journal) : 0) {}
+
+  Result<stream::LoadedPack> first_pack() override { return *pack_; }
+  bool goes_on() override { return !given_up_; }
+  // After a failure. Nobody waits for another try once the parent is gone.
+  void wait(std::chrono::milliseconds time) override { given_up_ = parent_is_gone_within(time); }
+  void say(const std::string& line) override { terminal_->note(said_ = line); }
+  // An alert need not be sooner than a tenth of a second, and each look costs. What the parent wrote is read to its
+  // end.
+  bool wait_for_more() override {
+    if (!options_->follow || parent_is_gone_) return false;
+    parent_is_gone_ = parent_is_gone_within(std::chrono::milliseconds{100});
+    return true;
   }
-  [[nodiscard]] int ended(const stream::Result<void>& kept) {
-    if (kept) return 0;
-    report(kept.error());
-    return kept.error().code == stream::Errc::unknown_version ? refused : failed;
+  Result<void> handed_over(const runtime::HandOver::Outcome& outcome) override {
+    return outcome.kept ? publisher_->flush() : Result<void>{};
+  }
+  void before_step(runtime::ShardRunner& runner) override {
+    if (!shows_progress_) return;
+    const double done = static_cast<double>(static_cast<std::uint64_t>(runner.position()));
+    terminal_->set_progress(fmt::format("replaying {}  {:3.0f} %", formats::time_text(runner.shard().clock()),
+                                        total_ ? 100.0 * done / static_cast<double>(total_) : 0.0));
+  }
+  // How it ended: the failure is said unless it was the last thing that was.
+  [[nodiscard]] int exit_status(const Result<void>& ended) {
+    if (ended) return 0;
+    if (said_ != ended.error().message) say(ended.error().message);
+    return ended.error().code == stream::Errc::unknown_version ? 2 : 3;
   }
 
  private:
-  static constexpr int refused = 2, failed = 3;  // after which another try would end in the same way, or may not
-  void report(const stream::Error& error) {
-    if (std::exchange(reported_, error.message) != error.message) terminal_->note(error.message);
+  [[nodiscard]] bool parent_is_gone_within(std::chrono::milliseconds time) const {
+    pollfd parent{options_->stop_when_readable, POLLIN, 0};
+    return poll(&parent, 1, static_cast<int>(time.count())) > 0;
   }
 
+  const RunOptions* options_;
+  const stream::LoadedPack* pack_;
   Terminal* terminal_;
-  std::string reported_;
-  std::chrono::steady_clock::time_point next_try_{};
+  Publisher* publisher_;
+  bool shows_progress_;
+  std::uint64_t total_;
+  std::string said_;
+  bool parent_is_gone_ = false, given_up_ = false;
 };
-
-// Until there may be more to read; cut short where `descriptor` is at its end. An alert need not be sooner, and each
-// look costs.
-void wait_for_more(int descriptor) {
-  pollfd poll_for{descriptor, POLLIN, 0};
-  poll(&poll_for, 1, 100);
-}
-
-bool parent_is_gone(int descriptor) {
-  if (descriptor < 0) return false;
-  pollfd poll_for{descriptor, POLLIN, 0};
-  return poll(&poll_for, 1, 0) > 0;
-}
 
 RunReport cannot(const std::string& why) {
   Terminal{{}}.note(why);
@@ -242,14 +263,6 @@ Result<stream::LoadedPack> pack_of(const RunOptions& options) {
   packs::PackOutcome outcome = packs::compile(*files, budgets);
   if (outcome.pack) return std::move(*outcome.pack);
   return refusal(outcome, rules_directory(options.rules).string());
-}
-
-std::uint64_t journal_bytes(const std::filesystem::path& directory) {
-  std::uint64_t bytes = 0;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(directory, error))
-    if (entry.is_regular_file(error)) bytes += entry.file_size(error);
-  return bytes;
 }
 
 }  // namespace
@@ -291,53 +304,28 @@ RunReport run_engine(const RunOptions& asked, const Observers& observers) {
     if (!history) return cannot(history.error().message);
     sink = std::make_unique<runtime::DiskSink>(std::move(*history), state, publish);
   }
-  runtime::ShardRunner runner{*pack, {log, *sink, store, options.resume ? &state : nullptr}, shard_options};
+  JournalLoopOwner owner{options, *pack, terminal, publisher};
+  runtime::ShardLoop loop{{log, *sink, store, options.resume ? &state : nullptr},
+                          owner,
+                          {.shard = shard_options,
+                           .patient = options.follow,
+                           .entries_a_step = options.speed > 0 ? std::size_t{1} : std::size_t{256}}};
+  if (auto restored = loop.restore(); !restored) return cannot(restored.error().message);
+  runtime::ShardRunner& runner = loop.runner();
   if (observers.evaluation) runner.shard().observe(observers.evaluation);
-  if (auto restored = runner.restore(); !restored) return cannot(restored.error().message);
   log.begin();
-
-  const bool shows_progress = !options.follow && !options.quiet && isatty(STDERR_FILENO);
-  const std::uint64_t total = shows_progress ? journal_bytes(options.journal) : 0;
-  const std::size_t entries_a_step = options.speed > 0 ? 1 : 256;
-  Storage storage{terminal};
-  runtime::Quarantines quarantines;
-  const auto note = [&terminal](const std::string& text) { terminal.note(text); };
-  stream::Result<void> read;
-  while (!runner.shard().sealed()) {
-    const auto judged = runner.step(entries_a_step);
-    if (!judged) {
-      read = judged.error();
-      break;
-    }
-    quarantines.look(runner.shard().counters(), note);
-    if (runner.waits() && storage.may_try()) {
-      auto kept = runner.hand_over();
-      if (kept) kept = publisher.flush();
-      storage.tried(kept);
-    }
-    if (*judged == 0) {
-      if (!options.follow || parent_is_gone(options.stop_when_readable)) break;
-      wait_for_more(options.stop_when_readable);
-    }
-    if (shows_progress)
-      terminal.set_progress(fmt::format(
-          "replaying {}  {:3.0f} %", formats::time_text(runner.shard().clock()),
-          total
-              ? 100.0 * static_cast<double>(static_cast<std::uint64_t>(runner.position())) / static_cast<double>(total)
-              : 0.0));
-  }
+  const Result<void> ran = loop.run();
   terminal.end_progress();
-  quarantines.look(runner.shard().counters(), note);
-  auto kept = runner.hand_over();
+  auto kept = loop.drain();
   if (kept) kept = publisher.flush();
-  if (kept && read && runner.judged() == 0 && !options.follow && !options.resume)
+  if (kept && ran && runner.judged() == 0 && !options.follow && !options.resume)
     return cannot("there is no journal in " + options.journal.string() +
                   ": name a directory that `tocsin wrap` or `tocsin ingest` made");
 
   if (observers.end) observers.end(runner.shard());
   RunReport report;
   report.first = log.first(), report.last = runner.shard().clock();
-  report.exit = std::max(storage.ended(read), storage.ended(kept));
+  report.exit = std::max(owner.exit_status(ran), owner.exit_status(kept));
   report.digests = runner.shard().digests();
   report.row_digests = runner.shard().row_digests();
   report.counters = runner.shard().counters();

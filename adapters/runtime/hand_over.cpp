@@ -10,7 +10,9 @@ using stream::Errc;
 using stream::Error;
 using stream::Result;
 
-HandOver::HandOver(stream::BundleSink& sink) : sink_(&sink), thread_([this] { run(); }) {}
+HandOver::HandOver(stream::BundleSink& sink, bool beside) : sink_(&sink) {
+  if (beside) thread_ = std::thread{[this] { run(); }};
+}
 
 HandOver::~HandOver() {
   {
@@ -18,7 +20,7 @@ HandOver::~HandOver() {
     over_ = true;
   }
   changed_.notify_all();
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
 }
 
 HandOver::Stage HandOver::stage() const {
@@ -40,10 +42,24 @@ std::size_t HandOver::reports() const { return bundle_.reports.size(); }
 
 void HandOver::give(Bundle bundle) {
   bundle_ = std::move(bundle);
-  set(Stage::under_way);
+  begin();
 }
 
-void HandOver::again() { set(Stage::under_way); }
+void HandOver::again() { begin(); }
+
+void HandOver::begin() {
+  if (thread_.joinable()) return set(Stage::under_way);
+  ask_sink();
+  set(Stage::ended);
+}
+
+void HandOver::ask_sink() {
+  outcome_.begun = std::chrono::steady_clock::now();
+  try {
+    outcome_.kept = sink_->keep(bundle_);
+  } catch (const std::exception& error) { outcome_.kept = Error{Errc::refused, error.what()}; }
+  outcome_.ended = std::chrono::steady_clock::now();
+}
 
 std::optional<HandOver::Outcome> HandOver::ended() {
   if (stage() != Stage::ended) return std::nullopt;
@@ -57,9 +73,10 @@ Result<void> HandOver::keep(const Bundle& bundle) {
     std::unique_lock lock{mutex_};
     changed_.wait(lock, [this] { return stage_ != Stage::under_way; });
   }
-  // What may have been kept in spite of its error is never given twice.
-  if (auto before = ended(); before && !before->kept && before->kept.error().code == Errc::refused) return before->kept;
+  (void)ended();
   if (waits()) {
+    // What may have been kept in spite of its error is never given twice.
+    if (outcome_.kept.error().code == Errc::refused) return outcome_.kept;
     if (auto kept = sink_->keep(bundle_); !kept) return kept;
     bundle_ = {};
     set(Stage::idle);
@@ -73,14 +90,8 @@ void HandOver::run() {
     changed_.wait(lock, [this] { return stage_ == Stage::under_way || over_; });
     if (stage_ != Stage::under_way) return;
     lock.unlock();
-    Outcome outcome;
-    outcome.begun = std::chrono::steady_clock::now();
-    try {
-      outcome.kept = sink_->keep(bundle_);
-    } catch (const std::exception& error) { outcome.kept = Error{Errc::refused, error.what()}; }
-    outcome.ended = std::chrono::steady_clock::now();
+    ask_sink();
     lock.lock();
-    outcome_ = std::move(outcome);
     stage_ = Stage::ended;
     changed_.notify_all();
   }

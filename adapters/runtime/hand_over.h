@@ -11,16 +11,18 @@
 
 namespace tocsin::adapters::runtime {
 
-// Hands bundles to a sink on a thread of its own, one at a time and in their order, so that judging goes on while a
-// broker commits. A bundle that was not kept stays here, and none overtakes it. Owned by whoever runs the shard; its
-// functions belong to that thread, and the sink to this one's while a bundle is under way.
+// Hands bundles to a sink, one at a time and in their order; on a thread of its own if asked, so that judging goes on
+// while a broker commits. A bundle that was not kept stays here, and none overtakes it.
+// Owned by whoever runs the shard; its functions belong to that thread. While a bundle is under way on the other
+// thread, the sink belongs to that one.
 class HandOver final : public stream::BundleSink {
  public:
   struct Outcome {
     stream::Result<void> kept;
     std::chrono::steady_clock::time_point begun{}, ended{};
   };
-  explicit HandOver(stream::BundleSink& sink);
+  // `beside`: on a thread of its own; else give() and again() return when the sink has answered.
+  HandOver(stream::BundleSink& sink, bool beside);
   ~HandOver() override;  // waits for the one that is under way
 
   void give(stream::Bundle bundle);              // while `idle`
@@ -38,6 +40,8 @@ class HandOver final : public stream::BundleSink {
 
  private:
   enum class Stage { idle, under_way, ended, waits };
+  void begin();
+  void ask_sink();
   void run();
   void set(Stage stage);
   [[nodiscard]] Stage stage() const;
@@ -50,7 +54,7 @@ class HandOver final : public stream::BundleSink {
   std::condition_variable changed_;
   Stage stage_ = Stage::idle;
   bool over_ = false;
-  std::thread thread_;  // last: it begins when all else is there
+  std::thread thread_;  // last: it begins when all else is there; none, where the caller's is used
 };
 
 }  // namespace tocsin::adapters::runtime

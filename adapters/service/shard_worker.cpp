@@ -11,10 +11,7 @@
 #include "adapters/kafka/kafka_log.h"
 #include "adapters/kafka/kafka_state.h"
 #include "adapters/kafka/topic_settings.h"
-#include "adapters/runtime/hand_over.h"
-#include "adapters/runtime/judge_ahead.h"
-#include "adapters/runtime/quarantines.h"
-#include "adapters/runtime/shard_runner.h"
+#include "adapters/runtime/shard_loop.h"
 #include "adapters/service/job_watch.h"
 #include "schemas/codec.h"
 
@@ -29,20 +26,6 @@ using Clock = std::chrono::steady_clock;
 namespace {
 
 constexpr std::size_t entries_a_step = 1024;
-
-// Says a failure once, until it has changed or gone.
-class Repeated {
- public:
-  explicit Repeated(const Shared& shared) : shared_(&shared) {}
-  void failed(const Error& error) {
-    if (std::exchange(last_, error.message) != error.message) shared_->log.warning(error.message);
-  }
-  void succeeded() { last_.clear(); }
-
- private:
-  const Shared* shared_;
-  std::string last_;
-};
 
 // What a shard begins with: the pack that its log begins with. All others come by the log. A log of which the pack's
 // record is gone, or never came, gets the one that the cluster's logs name. A shard that goes on from a state has its
@@ -117,6 +100,108 @@ class PublishedFigures {
   Clock::time_point next_{};
 };
 
+// The partition's loop, as the service looks after it.
+class PartitionLoop final : private runtime::ShardLoop::Owner {
+ public:
+  PartitionLoop(const Shared& shared, const kafka::Group& group, int partition, std::function<bool()> goes_on)
+      : shared_(shared),
+        group_(group),
+        partition_(partition),
+        goes_on_(std::move(goes_on)),
+        state_(
+            shared.state, partition, [this] { return group_.committed(partition_); }, [this] { return !goes_on_(); }),
+        sink_(shared.transactor, group, state_, partition, shared.topics,
+              [this](const stream::Report& report, std::string_view) {
+                if (shared_.outlet != nullptr) shared_.outlet->report(partition_, report);
+              }),
+        log_(shared.telemetry, partition),
+        needed_packs_(shared.packs),
+        figures_(shared, partition),
+        loop_({log_, sink_, shared.packs, &state_, true}, *this,
+              {.shard = shared.options, .beside = true, .patient = true, .entries_a_step = 1024}) {}
+
+  Result<void> run() {
+    if (auto restored = loop_.restore(); !restored) return restored;
+    if (!goes_on_()) return {};
+    const auto& runner = loop_.runner();
+    shared_.log(name() + ": judging from offset " + std::to_string(static_cast<std::uint64_t>(runner.position())) +
+                ", " + std::to_string(loop_.runner().shard().subjects()) + " jobs restored in " +
+                std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - begun_).count()) +
+                " ms");
+    return loop_.run();
+  }
+  // Commits what was judged. The error says from where the next owner judges it again.
+  Result<void> drain() {
+    const auto drained = loop_.drain();
+    if (drained) return {};
+    const auto from = sink_.kept() ? sink_.kept() : first_committed_;
+    const std::size_t reports = loop_.reports_waiting();
+    return Error{drained.error().code,
+                 "what was judged from " +
+                     (from ? "offset " + std::to_string(static_cast<std::uint64_t>(*from)) : "the log's beginning") +
+                     " on " + (drained.error().code == Errc::refused ? "may not be" : "is not") + " committed (" +
+                     std::to_string(reports) + (reports == 1 ? " report" : " reports") +
+                     "), and the next owner judges it again: " + drained.error().message};
+  }
+
+ private:
+  Result<stream::LoadedPack> first_pack() override {
+    const auto committed = group_.committed(partition_);
+    if (!committed) return committed.error();
+    first_committed_ = *committed;
+    return pack_to_begin_with(shared_, partition_, committed->has_value());
+  }
+  bool goes_on() override { return goes_on_(); }
+  void wait(std::chrono::milliseconds time) override {
+    for (const auto until = Clock::now() + time; goes_on_() && Clock::now() < until;) std::this_thread::sleep_for(10ms);
+  }
+  void say(const std::string& line) override { shared_.log.warning(name() + ": " + line); }
+  void before_step(runtime::ShardRunner& runner) override {
+    // The partition's former owner has reported them; Alertmanager forgets what nobody repeats.
+    if (shared_.outlet != nullptr && !runner.shard().restoring() && !std::exchange(firing_reported_, true))
+      for (stream::AlertTransition& alert : runner.shard().firing())
+        shared_.outlet->report(partition_, std::move(alert));
+    figures_.publish(runner.shard(), log_);
+    figures_.publish_jobs(runner.shard());
+    if (Clock::now() >= next_needs_) {
+      needed_packs_.needs(runner.shard().packs_in_use(), runner.shard().packs_to_come());
+      next_needs_ = Clock::now() + 1s;
+    }
+    step_begun_ = cpu_seconds();
+  }
+  void after_step(std::size_t entries) override {
+    if (entries > 0) figures_.stepped(cpu_seconds() - step_begun_);
+  }
+  // Alerts may be posted for a while after a commit, and are to be repeated also where nothing else is committed.
+  bool must_renew() override {
+    return shared_.outlet != nullptr && Clock::now() >= sink_.owned_at() + shared_.owned_for / 2;
+  }
+  Result<void> handed_over(const runtime::HandOver::Outcome& outcome) override {
+    figures_.committed(std::chrono::duration<double>(outcome.ended - outcome.begun).count(),
+                       static_cast<bool>(outcome.kept));
+    if (outcome.kept && shared_.outlet != nullptr)
+      shared_.outlet->committed(partition_, sink_.owned_at() + shared_.owned_for);
+    return {};
+  }
+  [[nodiscard]] std::string name() const { return "partition " + std::to_string(partition_); }
+
+  const Shared& shared_;
+  const kafka::Group& group_;
+  const int partition_;
+  const std::function<bool()> goes_on_;
+  const Clock::time_point begun_ = Clock::now();
+  kafka::KafkaState state_;
+  kafka::KafkaSink sink_;
+  kafka::KafkaLog log_;
+  packs::PackStore::Hold needed_packs_;
+  PublishedFigures figures_;
+  std::optional<stream::Position> first_committed_;
+  Clock::time_point next_needs_{};
+  double step_begun_ = 0;
+  bool firing_reported_ = false;
+  runtime::ShardLoop loop_;  // last: it ends first
+};
+
 }  // namespace
 
 ShardWorker::ShardWorker(const Shared& shared, const kafka::Group& group, int partition)
@@ -137,12 +222,6 @@ std::optional<Error> ShardWorker::failure() const {
   return failure_;
 }
 
-bool ShardWorker::pause(std::chrono::milliseconds time) const {
-  for (const auto until = Clock::now() + time; order_ == Order::work && Clock::now() < until;)
-    std::this_thread::sleep_for(10ms);
-  return order_ == Order::work;
-}
-
 void ShardWorker::run() {
   Result<void> worked;
   try {
@@ -154,112 +233,9 @@ void ShardWorker::run() {
 }
 
 Result<void> ShardWorker::work() {
-  kafka::KafkaLog log{shared_.telemetry, partition_};
-  kafka::KafkaState state{shared_.state, partition_, [this] { return group_.committed(partition_); },
-                          [this] { return order_ != Order::work; }};
-  kafka::KafkaSink sink{shared_.transactor,
-                        group_,
-                        state,
-                        partition_,
-                        shared_.topics,
-                        [this](const stream::Report& report, std::string_view) {
-                          if (shared_.outlet != nullptr) shared_.outlet->report(partition_, report);
-                        }};
-  runtime::HandOver handing_over{sink};
-  packs::PackStore::Hold needed_packs{shared_.packs};
-  Repeated failures{shared_};
-  PublishedFigures figures{shared_, partition_};
-  const auto begun = Clock::now();
-  std::optional<runtime::ShardRunner> running;
-  std::optional<stream::Position> first_committed;
-  for (;;) {
-    const auto committed = group_.committed(partition_);
-    if (committed) first_committed = *committed;
-    auto first = committed ? pack_to_begin_with(shared_, partition_, committed->has_value()) : committed.error();
-    Result<void> restored;
-    if (!first) restored = first.error();
-    else
-      restored =
-          running
-              .emplace(std::move(*first), runtime::ShardRunner::Ports{log, handing_over, shared_.packs, &state, true},
-                       shared_.options)
-              .restore();
-    if (restored) break;
-    if (restored.error().code != Errc::io) return restored;
-    if (order_ != Order::work) return {};
-    failures.failed(restored.error());
-    if (!pause(1s)) return {};
-  }
-  runtime::ShardRunner& runner = *running;
-  runtime::JudgeAhead ahead{runner, handing_over};
-  failures.succeeded();
-  shared_.log("partition " + std::to_string(partition_) + ": judging from offset " +
-              std::to_string(static_cast<std::uint64_t>(runner.position())) + ", " +
-              std::to_string(runner.shard().subjects()) + " jobs restored in " +
-              std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - begun).count()) +
-              " ms");
-
-  Clock::time_point next_try{}, next_answer{};
-  bool firing_reported = false;
-  runtime::Quarantines quarantines;
-  while (order_ == Order::work) {
-    // Whoever had the partition before has reported them; Alertmanager forgets what nobody repeats.
-    if (!runner.shard().restoring() && !std::exchange(firing_reported, true) && shared_.outlet != nullptr)
-      for (stream::AlertTransition& alert : runner.shard().firing())
-        shared_.outlet->report(partition_, std::move(alert));
-    figures.publish(runner.shard(), log);
-    figures.publish_jobs(runner.shard());
-    const double step_begun = cpu_seconds();
-    // What is live is handed over at once; far behind, many entries share a transaction.
-    const bool live = runner.shard().clock() + 1s > std::chrono::system_clock::now();
-    if (ahead.full()) (void)pause(10ms);
-    const auto judged = ahead.step(entries_a_step, runtime::ShardRunner::ticks_a_step, live);
-    if (judged && *judged > 0) figures.stepped(cpu_seconds() - step_begun);
-    quarantines.look(runner.shard().counters(), [&](const std::string& text) {
-      shared_.log.warning("partition " + std::to_string(partition_) + ": " + text);
-    });
-    if (!judged) {
-      if (judged.error().code == Errc::not_found)
-        return Error{Errc::io, judged.error().message};  // a new start goes on from what is left
-      if (judged.error().code != Errc::io) return judged.error();
-      failures.failed(judged.error());
-      if (!pause(1s)) break;
-      continue;
-    }
-    if (Clock::now() >= next_answer) {
-      needed_packs.needs(runner.shard().packs_in_use(), runner.shard().packs_to_come());
-      next_answer = Clock::now() + 1s;
-    }
-    if (const auto ended = handing_over.ended()) {
-      figures.committed(std::chrono::duration<double>(ended->ended - ended->begun).count(),
-                        static_cast<bool>(ended->kept));
-      if (ended->kept) {
-        failures.succeeded();
-        if (shared_.outlet != nullptr) shared_.outlet->committed(partition_, sink.owned_at() + shared_.owned_for);
-      } else {
-        const Error& error = ended->kept.error();
-        if (error.code == Errc::refused) return Error{Errc::io, error.message};  // a new start finds what was committed
-        failures.failed(error);
-        next_try = Clock::now() + 1s;
-      }
-    }
-    if (handing_over.waits() && Clock::now() >= next_try) handing_over.again();
-    if (!handing_over.idle()) continue;
-    // Alerts may be posted for a while after a commit, and are to be repeated also where nothing else is committed.
-    if (shared_.outlet != nullptr && Clock::now() >= sink.owned_at() + shared_.owned_for / 2) runner.renew();
-    if (auto bundle = runner.take_bundle()) handing_over.give(std::move(*bundle));
-  }
-  if (order_ != Order::drain) return {};
-  const auto drained = runner.hand_over_all();
-  if (drained) return {};
-  const std::size_t reports = handing_over.reports() + runner.reports_waiting();
-  const auto from = sink.kept() ? sink.kept() : first_committed;
-  return Error{drained.error().code,
-               "what was judged from " +
-                   (from ? "offset " + std::to_string(static_cast<std::uint64_t>(*from)) : "the log's beginning") +
-                   " on " + (drained.error().code == Errc::refused ? "may not be" : "is not") + " committed (" +
-                   std::to_string(reports) + (reports == 1 ? " report" : " reports") +
-                   "), and the next owner judges it again: " + drained.error().message};
+  PartitionLoop loop{shared_, group_, partition_, [this] { return order_ == Order::work; }};
+  if (auto ran = loop.run(); !ran) return ran;
+  return order_ == Order::drain ? loop.drain() : Result<void>{};
 }
 
 }  // namespace tocsin::adapters::service

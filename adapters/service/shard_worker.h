@@ -52,7 +52,6 @@ class ShardWorker {
   enum class Order { work, drain, give_up };
   void run();
   stream::Result<void> work();
-  bool pause(std::chrono::milliseconds time) const;  // false: it is to end
   void finish(Order order);
 
   const Shared& shared_;

@@ -77,7 +77,7 @@ HandOver::Outcome outcome(HandOver& handing_over) {
 
 TEST_CASE("the caller goes on while a bundle is under way, and learns once what became of it") {
   Broker broker;
-  HandOver handing_over{broker};
+  HandOver handing_over{broker, true};
   CHECK(handing_over.idle());
   CHECK(handing_over.has_pack("p"));
   handing_over.give(bundle(7));
@@ -96,7 +96,7 @@ TEST_CASE("the caller goes on while a bundle is under way, and learns once what 
 
 TEST_CASE("a bundle that was not kept is tried again before any other") {
   Broker broker;
-  HandOver handing_over{broker};
+  HandOver handing_over{broker, true};
   handing_over.give(bundle(7));
   broker.answer(Error{Errc::io, "away"});
   CHECK(outcome(handing_over).kept.error().message == "away");
@@ -116,7 +116,7 @@ TEST_CASE("the last bundle waits for the one under way, and is not given where t
   for (const bool away : {false, true}) {
     CAPTURE(away);
     Broker broker;
-    HandOver handing_over{broker};
+    HandOver handing_over{broker, true};
     handing_over.give(bundle(7));
     broker.until_asked(1);
     std::thread answers{[&] {
@@ -136,7 +136,7 @@ TEST_CASE("the last bundle waits for the one under way, and is not given where t
 
 TEST_CASE("a bundle that may have been kept in spite of its error is not given again, and no other behind it") {
   Broker broker;
-  HandOver handing_over{broker};
+  HandOver handing_over{broker, true};
   handing_over.give(bundle(7));
   broker.until_asked(1);
   std::thread answers{[&] {
@@ -155,7 +155,7 @@ TEST_CASE("what is under way is waited for at the end") {
   {
     std::thread answers;
     {
-      HandOver handing_over{broker};
+      HandOver handing_over{broker, true};
       handing_over.give(bundle(7));
       answers = std::thread{[&] {
         broker.until_asked(1);

@@ -1,6 +1,5 @@
 #include <doctest/doctest.h>
 
-#include <atomic>
 #include <map>
 #include <memory>
 #include <random>
@@ -8,17 +7,12 @@
 #include <utility>
 #include <vector>
 
-#include "adapters/runtime/hand_over.h"
-#include "adapters/runtime/judge_ahead.h"
-#include "adapters/runtime/quarantines.h"
 #include "adapters/runtime/shard_runner.h"
 #include "tests/runtime/fakes.h"
 #include "tests/seed.h"
 
 using namespace tocsin;
 using namespace tocsin::tests;
-using adapters::runtime::HandOver;
-using adapters::runtime::JudgeAhead;
 using adapters::runtime::ShardRunner;
 
 namespace {
@@ -109,62 +103,6 @@ TEST_CASE(
     CHECK(store.published() == healthy().published());
     CHECK(run->runner.shard().digests() == judge(log(), pack()).digests);
   }
-}
-
-TEST_CASE(
-    "behind a bundle that the sink does not take, judging goes on up to a number of reports, and further once it is "
-    "taken") {
-  struct Gate final : stream::BundleSink {
-    explicit Gate(MemoryStore& store) : behind(&store) {}
-    stream::Result<void> keep(const stream::Bundle& bundle) override {
-      return open ? behind->keep(bundle) : stream::Error{stream::Errc::io, "the broker does not answer"};
-    }
-    MemoryStore* behind;
-    std::atomic<bool> open{false};
-  };
-  MemoryStore store;
-  Gate gate{store};
-  HandOver handing_over{gate};
-  MemoryLog entries{log()};
-  MemoryPacks packs{pack()};
-  ShardRunner runner{pack(), {entries, handing_over, packs, &store, true}};
-  constexpr std::size_t most = 3;
-  JudgeAhead ahead{runner, handing_over, most};
-  const auto ended = [&] {
-    for (;;)
-      if (const auto outcome = handing_over.ended()) return static_cast<bool>(outcome->kept);
-  };
-  const auto step = [&] { return *ahead.step(1, ShardRunner::ticks_a_step, true); };
-
-  while (runner.reports_waiting() < most + 1) REQUIRE(step() > 0);
-  CHECK_FALSE(ahead.full());  // while nothing is under way, what waits is handed over next
-  handing_over.give(*runner.take_bundle());
-  CHECK_FALSE(ended());
-  for (;;) {
-    CAPTURE(runner.reports_waiting());
-    CHECK(ahead.full() == (runner.reports_waiting() >= most));
-    CHECK(JudgeAhead{runner, handing_over, runner.reports_waiting()}.full());
-    CHECK_FALSE(JudgeAhead{runner, handing_over, runner.reports_waiting() + 1}.full());
-    if (runner.reports_waiting() >= most) break;
-    REQUIRE(step() > 0);
-  }
-  const auto reached = runner.position();
-  CHECK(step() == 0);
-  handing_over.again();
-  CHECK_FALSE(ended());
-  CHECK(step() == 0);
-  CHECK(runner.position() == reached);
-
-  gate.open = true;
-  handing_over.again();
-  CHECK(ended());
-  CHECK_FALSE(ahead.full());
-  CHECK(step() > 0);
-  do
-    if (auto bundle = runner.take_bundle()) REQUIRE(handing_over.keep(*bundle));
-  while (step() > 0);
-  CHECK(store.published() == healthy().published());
-  CHECK(JudgeAhead::most_reports == 10'000);
 }
 
 TEST_CASE(
@@ -347,22 +285,4 @@ TEST_CASE("the text of a pack is handed over once, and a sink that has it gets i
   CHECK(store.bundles > 6);
   CHECK(store.given == 1);
   CHECK(store.texts == decltype(store.texts){{pack().pack->hash, pack().pack->text}});
-}
-
-TEST_CASE("a rule that failed is named once for each of its messages") {
-  adapters::runtime::Quarantines quarantines;
-  std::vector<std::string> lines;
-  stream::Counters counters;
-  const auto look = [&] { quarantines.look(counters, [&](const std::string& line) { lines.push_back(line); }); };
-  look();
-  CHECK(lines.empty());
-  for (const char* message : {"a.lua:3: it is nil", "a.lua:3: it is nil", "a.lua:4: too long"}) {
-    ++counters.quarantined;
-    counters.quarantine_messages["slow"] = message;
-    look(), look();
-  }
-  REQUIRE(lines.size() == 2);
-  CHECK(lines[0] ==
-        "rule 'slow' failed and is set aside, for longer each time; it decides nothing meanwhile: a.lua:3: it is nil");
-  CHECK(lines[1].ends_with("a.lua:4: too long"));
 }
