@@ -387,13 +387,4 @@ struct Assembly {
 
 void assemble(Collection& collection, stream::Pack& pack) { Assembly{collection, pack}.run(); }
 
-std::vector<RuleIndex> tick_order(const stream::Pack& pack) {
-  std::vector<RuleIndex> order;
-  for (std::size_t i = 0; i < pack.rules.size(); ++i) order.push_back(static_cast<RuleIndex>(i));
-  std::stable_sort(order.begin(), order.end(), [&](RuleIndex a, RuleIndex b) {
-    return pack.rules[static_cast<std::size_t>(a)].depth < pack.rules[static_cast<std::size_t>(b)].depth;
-  });
-  return order;
-}
-
 }  // namespace tocsin::dsl

@@ -8,7 +8,4 @@ namespace tocsin::dsl {
 // and coordinates, expands findings, computes settle and depths, and detects cycles. Tracing adds the rest.
 void assemble(Collection& collection, stream::Pack& pack);
 
-// The rules in the order within one tick, once depths are known.
-[[nodiscard]] std::vector<stream::RuleIndex> tick_order(const stream::Pack& pack);
-
 }  // namespace tocsin::dsl

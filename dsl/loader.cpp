@@ -96,7 +96,6 @@ struct Load {
     graph = std::make_unique<stream::Graph>(pack->signals);
     trace_rules();
     pack->graph = std::move(graph);
-    pack->order = tick_order(*pack);
     pack->text = pack_text(files);
     pack->hash = pack_hash(pack->text);
     keep_scripts();

@@ -51,7 +51,6 @@ std::string nearest(std::string_view word, std::span<const std::string> words) {
 void Problems::add(const std::string& file, int line, std::string message) {
   problems_.push_back({file, line, source_line(file, line), rule_, std::move(message), false});
   fatal_ = true;
-  ++fatal_count_;
 }
 
 void Problems::warn(const std::string& file, int line, std::string message, bool incomplete) {

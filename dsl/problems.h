@@ -28,7 +28,6 @@ class Problems {
   [[nodiscard]] int line_of_key(const std::string& file, int from, std::string_view key) const;
 
   [[nodiscard]] bool fatal() const noexcept { return fatal_; }
-  [[nodiscard]] std::size_t fatal_count() const noexcept { return fatal_count_; }
   [[nodiscard]] std::vector<Problem> take() { return std::move(problems_); }
 
  private:
@@ -36,7 +35,6 @@ class Problems {
   std::string rule_;
   std::vector<Problem> problems_;
   bool fatal_ = false;
-  std::size_t fatal_count_ = 0;
 };
 
 }  // namespace tocsin::dsl

@@ -207,7 +207,7 @@ class JournalLoopOwner final : public runtime::ShardLoop::Owner {
   bool goes_on() override { return !given_up_; }
   // After a failure. Nobody waits for another try once the parent is gone.
   void wait(std::chrono::milliseconds time) override { given_up_ = parent_is_gone_within(time); }
-  void say(const std::string& line) override { terminal_->note(said_ = line); }
+  void say(const std::string& line) override { terminal_->note(reported_ = line); }
   // An alert need not be sooner than a tenth of a second, and each look costs. What the parent wrote is read to its
   // end.
   bool wait_for_more() override {
@@ -224,10 +224,10 @@ class JournalLoopOwner final : public runtime::ShardLoop::Owner {
     terminal_->set_progress(fmt::format("replaying {}  {:3.0f} %", formats::time_text(runner.shard().clock()),
                                         total_ ? 100.0 * done / static_cast<double>(total_) : 0.0));
   }
-  // How it ended: the failure is said unless it was the last thing that was.
+  // How the loop ended. The failure is printed unless it was the last line printed.
   [[nodiscard]] int exit_status(const Result<void>& ended) {
     if (ended) return 0;
-    if (said_ != ended.error().message) say(ended.error().message);
+    if (reported_ != ended.error().message) say(ended.error().message);
     return ended.error().code == stream::Errc::unknown_version ? 2 : 3;
   }
 
@@ -243,7 +243,7 @@ class JournalLoopOwner final : public runtime::ShardLoop::Owner {
   Publisher* publisher_;
   bool shows_progress_;
   std::uint64_t total_;
-  std::string said_;
+  std::string reported_;
   bool parent_is_gone_ = false, given_up_ = false;
 };
 

@@ -25,7 +25,6 @@ Result<const Entry*> KafkaLog::next() {
     if (*message == nullptr) return static_cast<const Entry*>(nullptr);
     // A time of the producer's is none of this log: the entry counts as appended with the one before it.
     if ((*message)->appended) appended_ = *(*message)->appended;
-    else ++foreign_times_;
     const auto offset = static_cast<std::uint64_t>((*message)->offset);
     auto entry = decoder_.decode((*message)->value, Position{offset}, Position{offset + 1}, appended_);
     if (entry) return entry;

@@ -25,14 +25,13 @@ class KafkaLog final : public stream::LogReader {
   [[nodiscard]] std::optional<std::uint64_t> behind() const { return reader_.behind(); }  // records
   [[nodiscard]] std::uint64_t queued_bytes() const { return reader_.queued_bytes(); }
   [[nodiscard]] std::uint64_t undecodable() const noexcept { return undecodable_; }
-  [[nodiscard]] std::uint64_t foreign_times() const noexcept { return foreign_times_; }
 
  private:
   PartitionReader reader_;
   schemas::Decoder decoder_;
   bool started_ = false;
   stream::Time appended_{};  // of the last message
-  std::uint64_t undecodable_ = 0, foreign_times_ = 0;
+  std::uint64_t undecodable_ = 0;
 };
 
 }  // namespace tocsin::adapters::kafka

@@ -14,10 +14,7 @@
 
 namespace tocsin::adapters::kafka {
 
-// Copies a partition of the telemetry topic as it is, its control records and append times included, into a new
-// journal: what `replay` makes of it is what a service made of the partition. The first pack comes first, as it judges
-// what was written before it. Ends where the partition ended when it began. A place in a partition: the first record
-// with this offset, or appended at this time, or a later one.
+// A place in a partition: the first record with this offset or a later one, or the first appended at this time or later.
 using Mark = std::variant<std::int64_t, stream::Time>;
 struct RecordOptions {
   Address from;
@@ -35,6 +32,10 @@ struct Recorded {
   std::uint64_t entries = 0, of_subject = 0;  // all; of the job that was asked for
   std::set<std::string> jobs;                 // the first that were seen
 };
+
+// Copies a partition of the telemetry topic as it is, with its control records and append times, into a new journal:
+// `replay` of the journal gives what a service made of the partition. The journal begins with the partition's first
+// pack. The copy ends where the partition ended when record() was called.
 stream::Result<Recorded> record(const RecordOptions& options);
 
 }  // namespace tocsin::adapters::kafka

@@ -26,11 +26,10 @@ constexpr Setting rest_settings[] = {{"message.timestamp.type", exactly, "LogApp
                                      {"cleanup.policy", exactly, "delete", "delete"},
                                      {"retention.ms", at_least, day, hour}};
 
-constexpr TopicSettings all[] = {
-    {topic::telemetry, true, log_settings},    {topic::lines, true, log_settings},
-    {topic::alerts, true, history_settings},   {topic::verdicts, true, history_settings},
-    {topic::state, true, table_settings},      {topic::packs, false, table_settings},
-    {topic::placement, false, table_settings}, {topic::unattributed, false, rest_settings}};
+constexpr TopicSettings all[] = {{topic::telemetry, true, log_settings},     {topic::alerts, true, history_settings},
+                                 {topic::verdicts, true, history_settings},  {topic::state, true, table_settings},
+                                 {topic::packs, false, table_settings},      {topic::placement, false, table_settings},
+                                 {topic::unattributed, false, rest_settings}};
 
 std::optional<long long> number(std::string_view text) {
   long long value = 0;

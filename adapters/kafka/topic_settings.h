@@ -13,7 +13,7 @@
 namespace tocsin::adapters::kafka {
 
 namespace topic {
-inline constexpr std::string_view telemetry = "telemetry", lines = "lines", alerts = "alerts", verdicts = "verdicts",
+inline constexpr std::string_view telemetry = "telemetry", alerts = "alerts", verdicts = "verdicts",
                                   state = "state", packs = "packs", placement = "placement",
                                   unattributed = "unattributed";
 }  // namespace topic

@@ -23,7 +23,7 @@ ShardLoop::ShardLoop(ShardRunner::Ports ports, Owner& owner, Options options)
     : ports_(ports), owner_(&owner), options_(std::move(options)), handing_over_(ports.sink, options_.beside) {}
 
 void ShardLoop::say_once(const std::string& message) {
-  if (std::exchange(said_, message) != message) owner_->say(message);
+  if (std::exchange(reported_, message) != message) owner_->say(message);
 }
 
 Result<void> ShardLoop::restore() {
@@ -33,7 +33,7 @@ Result<void> ShardLoop::restore() {
     const auto restored =
         first ? runner_.emplace(std::move(*first), ports, options_.shard).restore() : Result<void>{first.error()};
     if (restored) {
-      said_.clear();
+      reported_.clear();
       return {};
     }
     runner_.reset();
@@ -94,7 +94,7 @@ Result<void> ShardLoop::look_at_outcome() {
   const auto handled = owner_->handed_over(*outcome);
   const Result<void>& done = outcome->kept ? handled : outcome->kept;
   if (done) {
-    said_.clear();
+    reported_.clear();
     return {};
   }
   if (!outcome->kept && done.error().code == Errc::refused) return final_error(done.error());

@@ -69,7 +69,7 @@ class ShardLoop {
   Options options_;
   HandOver handing_over_;
   std::optional<ShardRunner> runner_;
-  std::string said_;  // the last failure, until something succeeds
+  std::string reported_;  // the last failure, until something succeeds
   std::chrono::steady_clock::time_point next_try_{};
   std::uint64_t quarantines_ = 0;
   std::set<std::string> quarantined_;

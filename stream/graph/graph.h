@@ -117,7 +117,6 @@ class Graph {
   [[nodiscard]] std::span<const std::string> coordinates(PeersId id) const {
     return peers_[static_cast<std::size_t>(id)];
   }
-  [[nodiscard]] std::size_t peers_count() const noexcept { return peers_.size(); }
   [[nodiscard]] const SignalTable& signals() const noexcept { return *signals_; }
 
   // The evaluation of a scripted rule appends nodes and truncates them afterwards.

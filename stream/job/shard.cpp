@@ -337,7 +337,6 @@ std::size_t Shard::subjects() const noexcept { return state_->subjects.size(); }
 std::size_t Shard::kept_for_restarts() const noexcept {
   return state_->marks.size() + state_->forgotten.size() + state_->forgotten_at.size();
 }
-std::string Shard::newest_pack() const { return state_->log.packs.all().back().hash; }
 void Shard::observe(RuleObserver observer) { state_->observer = std::move(observer); }
 
 }  // namespace tocsin::stream

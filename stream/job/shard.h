@@ -55,7 +55,6 @@ class Shard {
   [[nodiscard]] std::size_t subjects() const noexcept;
   // What is kept for a restart alone: places where it may begin to read, and names of subjects that are gone.
   [[nodiscard]] std::size_t kept_for_restarts() const noexcept;
-  [[nodiscard]] std::string newest_pack() const;  // the hash that the log named last, else of the one it began with
 
   // What a restart goes on from: the shard's own section (""), and one a subject; an empty one says that the subject is
   // forgotten.

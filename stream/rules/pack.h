@@ -134,7 +134,6 @@ struct Pack {
   SignalTable signals;
   std::unique_ptr<const Graph> graph;
   std::vector<Rule> rules;       // sorted by name
-  std::vector<RuleIndex> order;  // by (depth, name): the order within one tick
   VerdictPolicy verdict;
   std::shared_ptr<const ScriptSource> scripts;  // null if every rule is compiled
   std::string hash;                             // of the files, hex

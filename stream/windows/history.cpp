@@ -248,12 +248,6 @@ std::uint64_t History::rows_digest() const noexcept {
   return digest;
 }
 
-std::uint64_t History::repeated_steps() const noexcept {
-  std::uint64_t count = 0;
-  for (const std::uint32_t id : state_->kept) count += state_->signals[id]->repeated_steps();
-  return count;
-}
-
 std::uint64_t History::take_let_go() noexcept { return std::exchange(state_->let_go, 0); }
 
 std::size_t History::retained_bytes() const noexcept {

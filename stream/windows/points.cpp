@@ -232,19 +232,18 @@ void Points::remember_step(double step) {
   steps_.push_back(step);
 }
 
-Points::Taken Points::add(Entry entry, Time clock) {
+bool Points::add(Entry entry, Time clock) {
   entry.late = clock != long_ago && clock >= entry.at + lateness_;
   if (entry.late) entry.at = clock;
-  const Taken taken = entry.late ? Taken::late : Taken::pending;
   if (!is_number(entry.step)) {
     pending_.push(entry);
-    return taken;
+    return !entry.late;
   }
-  if (applied_step(entry.step)) return Taken::repeated;
+  if (applied_step(entry.step)) return true;
   const Entry* same = pending_.find([&](const Entry& e) { return e.step == entry.step; });
   if (same == nullptr) {
     pending_.push(entry);
-    return taken;
+    return !entry.late;
   }
   // The same whichever of the two came first, as long as both are pending.
   const auto rank = [](const Entry& e) { return std::tuple{e.reporter, e.at, e.order()}; };
@@ -252,7 +251,7 @@ Points::Taken Points::add(Entry entry, Time clock) {
     pending_.erase(same);
     pending_.push(entry);
   }
-  return Taken::repeated;
+  return true;
 }
 
 Point Points::apply_first() {

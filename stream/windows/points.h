@@ -117,12 +117,12 @@ class Points {
     double step = absent;
     [[nodiscard]] RecordOrder order() const noexcept { return {producer, sequence, number}; }
   };
-  enum class Taken : std::uint8_t { pending, late, repeated };
 
   explicit Points(Duration lateness) : lateness_(lateness) {}
 
   // If `step` is not absent, one value per step is kept: the lowest reporter's of those that are pending together.
-  Taken add(Entry entry, Time clock);
+  // False: the value is applied, but came late.
+  bool add(Entry entry, Time clock);
   // The same for many members at one time, whose values belong to no step. Returns how many were late.
   template <class V>
   std::size_t add(std::span<const Slot> slots, Time at, std::span<const V> values, const RecordOrder& order,

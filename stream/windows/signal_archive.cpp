@@ -12,7 +12,7 @@ enum : Tag {
   step_values_tag,
   step_changes_tag,
   taken_since_tag,
-  repeated_steps_tag,
+  unused_tag,  // was a count of repeated steps
   digest_tag,
   floor_tag,
   panes_tag,
@@ -87,7 +87,6 @@ void SignalHistory::adopt(SignalHistory& old, Time clock, const PackOrder& by) {
   step_values = std::move(old.step_values);
   step_changes = std::move(old.step_changes);
   taken_since = old.taken_since;
-  repeated_steps_ = old.repeated_steps_;
   auto* narrow = std::get_if<RowSide<float>>(&rows_);
   auto* wide = std::get_if<RowSide<double>>(&rows_);
   auto* old_narrow = std::get_if<RowSide<float>>(&old.rows_);
@@ -111,7 +110,7 @@ void SignalHistory::adopt(SignalHistory& old, Time clock, const PackOrder& by) {
 
 void SignalHistory::save(Writer& out) const {
   out(arrivals_tag, arrivals), out(step_values_tag, step_values), out(step_changes_tag, step_changes);
-  out(taken_since_tag, taken_since.from), out(repeated_steps_tag, repeated_steps_);
+  out(taken_since_tag, taken_since.from);
   if (taken_since.at != 0) out(taken_since_at_tag, taken_since.at);
   if (const auto* narrow = std::get_if<RowSide<float>>(&rows_)) save_rows(out, *narrow);
   if (const auto* wide = std::get_if<RowSide<double>>(&rows_)) save_rows(out, *wide);
@@ -123,8 +122,7 @@ void SignalHistory::save(Writer& out) const {
 void SignalHistory::load(Reader& in) {
   in(arrivals_tag, arrivals), in(step_values_tag, step_values), in(step_changes_tag, step_changes);
   step_changes.resize(step_values.size(), long_ago);
-  in(taken_since_tag, taken_since.from), in(repeated_steps_tag, repeated_steps_),
-      in(taken_since_at_tag, taken_since.at);
+  in(taken_since_tag, taken_since.from), in(taken_since_at_tag, taken_since.at);
   if (auto* narrow = std::get_if<RowSide<float>>(&rows_)) load_rows(in, *narrow);
   if (auto* wide = std::get_if<RowSide<double>>(&rows_)) load_rows(in, *wide);
   if (points_) {

@@ -124,12 +124,7 @@ bool SignalHistory::write(const Points::Entry& entry, Time time, Time clock, std
   if (auto* wide = std::get_if<RowSide<double>>(&rows_))
     in_time = wide->rows.write(entry.slot, time, clock, entry.value, members);
   if (backfilling || !points_) return in_time;
-  switch (points_->add(entry, clock)) {
-    case Points::Taken::pending: break;
-    case Points::Taken::late: in_time = false; break;
-    case Points::Taken::repeated: ++repeated_steps_; break;
-  }
-  return in_time;
+  return points_->add(entry, clock) && in_time;
 }
 
 template <class V>

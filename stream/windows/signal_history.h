@@ -116,7 +116,6 @@ class SignalHistory {
   [[nodiscard]] Duration reach() const noexcept { return reach_; }
   [[nodiscard]] std::uint64_t digest() const noexcept;
   [[nodiscard]] std::uint64_t take_let_go() noexcept { return events_ ? events_->take_let_go() : 0; }
-  [[nodiscard]] std::uint64_t repeated_steps() const noexcept { return repeated_steps_; }
   [[nodiscard]] std::size_t retained_bytes() const noexcept;
   [[nodiscard]] std::size_t retained_samples() const noexcept;
 
@@ -143,7 +142,6 @@ class SignalHistory {
   std::variant<std::monostate, RowSide<float>, RowSide<double>> rows_;
   std::optional<Points> points_;
   std::optional<Events> events_;
-  std::uint64_t repeated_steps_ = 0;
 };
 
 }  // namespace tocsin::stream

@@ -37,20 +37,20 @@ const std::vector<std::string>& expected() {
   return reports;
 }
 
-// Ends with the log, as `replay` does, and remembers what it was asked and told.
+// Ends with the log, as `replay` does, and remembers what it was asked for.
 class Owner final : public ShardLoop::Owner {
  public:
   Result<stream::LoadedPack> first_pack() override { return first(); }
   bool goes_on() override { return !ended; }
   void wait(std::chrono::milliseconds) override { ++waits, on_wait(); }
-  void say(const std::string& line) override { said.push_back(line); }
+  void say(const std::string& line) override { lines.push_back(line); }
   bool wait_for_more() override { return false; }
 
   std::function<Result<stream::LoadedPack>()> first = [] { return pack(); };
   std::function<void()> on_wait = [] {};
   bool ended = false;
   int waits = 0;
-  std::vector<std::string> said;
+  std::vector<std::string> lines;
 };
 
 // A store that answers with an error as long as there is one.
@@ -90,7 +90,7 @@ TEST_CASE("a loop publishes what the shard reports, on a thread of the sink's ow
     REQUIRE(loop.run());
     REQUIRE(loop.drain());
     CHECK(world.store.published() == expected());
-    CHECK(world.owner.said.empty());
+    CHECK(world.owner.lines.empty());
     CHECK(loop.runner().shard().sealed());
   }
 }
@@ -114,7 +114,7 @@ TEST_CASE("behind a sink that keeps nothing, judging stops at a number of report
   REQUIRE(loop.run());
   REQUIRE(loop.drain());
   CHECK(world.owner.waits == 5);
-  CHECK(world.owner.said == std::vector<std::string>{"the broker does not answer"});  // once, however often it failed
+  CHECK(world.owner.lines == std::vector<std::string>{"the broker does not answer"});  // once, however often it failed
   CHECK(world.store.published() == expected());
 }
 
@@ -161,7 +161,7 @@ TEST_CASE("a log that cannot be read is tried again by a patient loop, and ends 
     CHECK(static_cast<bool>(loop.run()) == patient);
     CHECK(world.owner.waits == (patient ? 3 : 0));
     if (!patient) continue;
-    CHECK(world.owner.said == std::vector<std::string>{"the log cannot be read"});
+    CHECK(world.owner.lines == std::vector<std::string>{"the log cannot be read"});
     REQUIRE(loop.drain());
     CHECK(world.store.published() == expected());
   }
@@ -175,7 +175,7 @@ TEST_CASE("a restore is tried again while the world refuses it, until the owner 
   };
   ShardLoop loop{world.ports(), world.owner, world.options()};
   REQUIRE(loop.restore());
-  CHECK(world.owner.said.size() == 1);
+  CHECK(world.owner.lines.size() == 1);
   CHECK(loop.run());
 
   World other;
@@ -188,7 +188,7 @@ TEST_CASE("a restore is tried again while the world refuses it, until the owner 
   CHECK(other.gate.asked == 0);
 }
 
-TEST_CASE("a rule that fails is said once for each of its messages, not at each evaluation") {
+TEST_CASE("a rule that fails is lines once for each of its messages, not at each evaluation") {
   auto files = dsl::read_pack(TOCSIN_SOURCE_DIR "/rules");
   REQUIRE(files);
   (*files)["failing.lua"] = R"(rule "failing" { per = "job", every = "10s", summary = "fails",
@@ -206,7 +206,7 @@ TEST_CASE("a rule that fails is said once for each of its messages, not at each 
   REQUIRE(loop.restore());
   REQUIRE(loop.run());
   CHECK(loop.runner().shard().counters().quarantined > 1);
-  REQUIRE(world.owner.said.size() == 1);
-  CHECK(world.owner.said[0].starts_with("rule 'failing' failed and is set aside"));
-  CHECK(world.owner.said[0].find("failing.lua:5") != std::string::npos);
+  REQUIRE(world.owner.lines.size() == 1);
+  CHECK(world.owner.lines[0].starts_with("rule 'failing' failed and is set aside"));
+  CHECK(world.owner.lines[0].find("failing.lua:5") != std::string::npos);
 }
