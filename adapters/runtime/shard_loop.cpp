@@ -22,8 +22,8 @@ stream::Error final_error(const stream::Error& error) {
 ShardLoop::ShardLoop(ShardRunner::Ports ports, Owner& owner, Options options)
     : ports_(ports), owner_(&owner), options_(std::move(options)), handing_over_(ports.sink, options_.beside) {}
 
-void ShardLoop::say_once(const std::string& message) {
-  if (std::exchange(reported_, message) != message) owner_->say(message);
+void ShardLoop::say_once(std::string& last, const std::string& message) {
+  if (std::exchange(last, message) != message) owner_->say(message);
 }
 
 Result<void> ShardLoop::restore() {
@@ -33,12 +33,12 @@ Result<void> ShardLoop::restore() {
     const auto restored =
         first ? runner_.emplace(std::move(*first), ports, options_.shard).restore() : Result<void>{first.error()};
     if (restored) {
-      reported_.clear();
+      last_read_failure_.clear();
       return {};
     }
     runner_.reset();
     if (!options_.patient || restored.error().code != Errc::io) return restored;
-    say_once(restored.error().message);
+    say_once(last_read_failure_, restored.error().message);
     owner_->wait(options_.pace);
   }
   return {};
@@ -56,10 +56,11 @@ Result<void> ShardLoop::run() {
       const auto judged = runner_->step(options_.entries_a_step, ShardRunner::ticks_a_step, live);
       look_for_quarantines();
       if (judged) {
+        last_read_failure_.clear();
         owner_->after_step(*judged);
         if (*judged == 0 && !owner_->wait_for_more()) return {};
       } else if (options_.patient && judged.error().code == Errc::io) {
-        say_once(judged.error().message);
+        say_once(last_read_failure_, judged.error().message);
         owner_->wait(options_.pace);
       } else {
         return final_error(judged.error());
@@ -94,11 +95,11 @@ Result<void> ShardLoop::look_at_outcome() {
   const auto handled = owner_->handed_over(*outcome);
   const Result<void>& done = outcome->kept ? handled : outcome->kept;
   if (done) {
-    reported_.clear();
+    last_sink_failure_.clear();
     return {};
   }
   if (!outcome->kept && done.error().code == Errc::refused) return final_error(done.error());
-  say_once(done.error().message);
+  say_once(last_sink_failure_, done.error().message);
   next_try_ = Clock::now() + options_.pace;
   return {};
 }

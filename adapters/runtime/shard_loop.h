@@ -58,7 +58,7 @@ class ShardLoop {
   [[nodiscard]] ShardRunner& runner() { return *runner_; }
 
  private:
-  void say_once(const std::string& message);
+  void say_once(std::string& last, const std::string& message);
   stream::Result<void> hand_over();
   stream::Result<void> look_at_outcome();
   void look_for_quarantines();
@@ -69,7 +69,7 @@ class ShardLoop {
   Options options_;
   HandOver handing_over_;
   std::optional<ShardRunner> runner_;
-  std::string reported_;  // the last failure, until something succeeds
+  std::string last_read_failure_, last_sink_failure_;  // until reading, or the sink, succeeds
   std::chrono::steady_clock::time_point next_try_{};
   std::uint64_t quarantines_ = 0;
   std::set<std::string> quarantined_;
