@@ -262,6 +262,10 @@ class Stamps(unittest.TestCase):
         self.assertEqual(self.at("[INFO|trainer.py:1] 2026-11-21 02:14:43,000 >> x"), 1795227283)
         self.assertEqual(self.at("[   12.500000] x") - self.at("[   10.000000] x"), 2.5)
 
+    def test_a_long_number_behind_a_time_is_no_year(self):
+        self.assertEqual(stamps.calendar_time(dict(mon="Apr", d="8", h="3", mi="37", s="3", f="834962"), 2026),
+                         stamps.stamp("Apr 08 03:37:03.834962 3444994 trainer.py:12] step 4", 2026)[1])
+
     def test_a_time_within_prose_is_no_stamp(self):
         self.assertIsNone(stamps.stamp("the job was cancelled, it seems, on 2026-11-21 02:14:43", 2026))
         self.assertIsNone(stamps.stamp("loss 2.3 in 00:12:44", 2026))

@@ -15,7 +15,7 @@ LARGEST_GAP = 7 * 86400 * SECOND
 BEFORE = r"^(?:[^\s\[\]()]{0,24}\s{0,2}[:|]?\s{0,2}|\[[^\]]{0,40}\]:?\s?|\([^)]{0,40}\)\s?){0,3}\[?"
 FORMATS = [re.compile(BEFORE + pattern) for pattern in (
     rf"(?P<y>\d{{4}})[-/](?P<mo>\d{{2}})[-/](?P<d>\d{{2}})[T _]{CLOCK}(?P<zone>Z|[+-]\d{{2}}:?\d{{2}})?",
-    rf"(?:[A-Z][a-z]{{2}} )?(?P<mon>{MONTH}) {{1,2}}(?P<d>\d{{1,2}}) {CLOCK} (?P<y>\d{{4}})",
+    rf"(?:[A-Z][a-z]{{2}} )?(?P<mon>{MONTH}) {{1,2}}(?P<d>\d{{1,2}}) {CLOCK} (?P<y>\d{{4}})\b",
     rf"(?P<mon>{MONTH}) {{1,2}}(?P<d>\d{{1,2}}) {CLOCK}",
     rf"[IWEF](?P<mo>\d{{1,2}})(?P<d>\d{{2}}) {CLOCK}",
     rf"(?P<mo>\d{{2}})/(?P<d>\d{{2}}) {CLOCK}",
