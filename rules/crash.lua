@@ -51,6 +51,7 @@ rule "startup_crash" {
     ended    = signal "end_reason"        { over = "attempt" },
     finished = signal "training_ended"    { over = "attempt" },
     again    = signal "run_started"       { over = "attempt" },
+    stood    = finding { "rank_stopped", "job_stopped" },
   },
   yields_to = { "rank_killed", "rendezvous_failed", "cuda_out_of_memory", "gpu_error", "gpu_error_in_log", "checkpoint_unreadable",
                 "collective_timeout", "node_down", "node_lost", "preempted" },
@@ -68,8 +69,9 @@ rule "startup_crash" {
     usage       = "the program refused its command line",
     gpu         = "no GPU could be used: there is none, another process holds it or its memory, or it is broken",
   },
-  -- Where nothing of the log is understood, an exception long before its end was survived.
-  params = { together = 0.5, last = "5m", ended = 0.5 },
+  -- Where nothing of the log is understood, an exception long before its end was survived; so was the error of a line after which the job
+  -- ran on: a program that cannot do without what is missing ends at once.
+  params = { together = 0.5, last = "5m", line = "1m", ended = 0.5 },
   actions = {
     reached     = "mend {site}, or what it gives to the library, then start the job again",
     exception   = { "mend {place}, then start the job again", "mend what raised {class}, then start the job again", "mend what the log's traceback names, then start the job again" },
@@ -83,12 +85,11 @@ rule "startup_crash" {
   },
   evaluate = function(job, p)
     local ended   = job.failed:where { exitcode = { 1, 2, 126, 127, 255 } }:count():above(0):surely()
-    local failed  = ended:any("job")
+    local failed  = ended:any("job") & ~job.stood:ever():surely()      -- ranks that waited too long for a stopped one fail without an error of their own
     local over    = failed | job.ended:last():is("failed"):surely()
-    -- What a line says long before the end was survived, unless a launcher or the scheduler says that the job failed.
     local own     = job.raised:except { exception = OTHERS, part = { "consequence", "no room" } }
     local function any(events)
-      return (events:count():above(0):surely() & (over | ~(events:age():above(p.last) & events:age():below("10000h")):surely()) & ~of_earlier_start(job, events, own)):any("job")
+      return (events:count():above(0):surely() & ~(events:age():above(p.line) & events:age():below("10000h")):surely() & ~of_earlier_start(job, events, own)):any("job")
     end
     -- A program that refused its command line has ended: whom a person interrupts after it is another start.
     local refused = job.usage:age():min("job")

@@ -126,3 +126,11 @@ case "a person interrupts the training, and the traceback is in pieces" {
   ranks = 1, { lasting = "2m", phase = "train", step = steps(0.5) },
   { lasting = "2s", step = silent, events = { { "traceback", rank = 0, exception = "cut off" }, { "exception_raised", exception = "cut off" }, { "exception_raised", exception = "KeyboardInterrupt", at = "1s" } }, ends = "unknown" },
 }
+case "a library is reported missing, and the job runs on for minutes and then fails" {
+  ranks = 2, { lasting = "1s", phase = "starting", process_cpu = 0.9, events = { { "library_missing", rank = 0, library = "libmlx5.so" } } }, { lasting = "4m", phase = silent, process_cpu = 0.9, ends = "failed" },
+}
+case "a rank is stopped and continued before steps are read, and the other fails with a code" {
+  ranks = 2, { lasting = "1m", phase = "starting", process_cpu = 0.9, process_state = "running" }, { lasting = "30s", phase = silent, rank = { [1] = { process_cpu = 0, process_state = "stopped" } } },
+  { lasting = "1m", process_cpu = 0.9, process_state = "running", events = { { "rank_failed", rank = 0, exitcode = 1, launcher = "deepspeed", at = "59s" } }, ends = "failed" },
+  fires = { { "rank_stopped", who = { 1 } } },
+}

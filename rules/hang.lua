@@ -129,19 +129,20 @@ rule "stalled" {
     local quiet   = greatest(usual, p.patient * longest, round:choose(p.rounded, "0s"), waits:surely():choose(p.waiting, (talks | phase:is("eval"):surely()):choose(p.talking, p.alone)))
     local idle    = whole:max("job"):below(p.busy) & ~awake & ~starves
     local trained = job.gaps:count():max("job"):at_least(8):surely()
-    local never   = job.step:count():is(0):all("job") & ~job.loss:count():above(0):surely()
-    local age     = least(steps, job.loss:age():fill(steps))      -- a loss is progress, too, if no step is reported
+    local never   = job.step:count():max("job"):is(0) & ~job.loss:count():above(0):surely()
+    local tested = phase:is("eval"):surely():choose(job.phase:age(), steps)      -- an evaluation whose lines go on is progress
+    local age     = least(least(steps, tested), job.loss:age():fill(steps))      -- so is a loss, if no step is reported
     local worked  = (job.worked:mean():max("job") * steps):above(p.worked):surely()
     state.wait    = never:surely():choose(state.wait + 5, state.wait)
     state.pause   = (age:below(state.was * "1s") & ~never):surely():choose(greatest(state.pause, state.was), state.pause)
     state.was     = (age / "1s"):fill(0)
     local between = greatest((4 * job.first:max():max("job")):fill(0), (4 * job.loss:interval()):fill(0), p.settles * state.wait * "1s", 2 * state.pause * "1s")
     local trains  = phase:is("train", "eval"):surely()
-    local few     = (job.step:count():is(0):all("job") & job.loss:count():below(p.few)):surely()
+    local few     = (job.step:count():max("job"):is(0) & job.loss:count():below(p.few)):surely()
     local begin   = ((never & ~trains) | seen):choose(p.start, greatest((few & ~never):choose(p.rare, p.seldom), between))
     -- Processes take their time to go: what follows the training's own last word is clean-up, unless steps are made after it, or losses
     -- where no step is known.
-    local made    = job.step:count():is(0):all("job"):surely():choose(age, steps)
+    local made    = job.step:count():max("job"):is(0):surely():choose(age, steps)
     local over    = job.over:age():below(made + "10s"):surely()
     local due     = job.due:age():below(made + "10s"):surely()
     local gone    = (over | due) & ~job.worked:count():above(0):surely():any("job")

@@ -68,13 +68,17 @@ rule "healthy" {
     step  = signal "step"       { over = "attempt" },
     loss  = signal "loss"       { over = "attempt" },
     ended = signal "end_reason" { over = "attempt" },
+    lost  = signal "checkpoint_missing"  { over = "attempt" },
+    other = signal "checkpoint_mismatch" { over = "attempt" },
     core  = finding { "stalled", "loss_diverged", "loss_not_finite" },
-    other = finding "*",
+    rest  = finding "*",
   },
   shows = "{steps:.0f} steps, loss {from:.3f} to {to:.3f}",
   evaluate = function(job, p)
     local from, to, steps = job.loss:first(32), job.loss:last(32), job.step:delta():max("job")
-    return job.ended:last():is("completed") & steps:at_least(20) & to:below(from) & ~job.core:ever() & ~job.other:ever():surely(),
+    -- Weights that the log says were not loaded leave a run whose loss falls as well.
+    local loaded = ~(job.lost:count():above(0) | job.other:count():above(0)):surely()
+    return job.ended:last():is("completed") & steps:at_least(20) & to:below(from) & loaded & ~job.core:ever() & ~job.rest:ever():surely(),
       { steps = steps, from = from, to = to }
   end,
 }
@@ -84,6 +88,9 @@ rule "healthy" {
 case "a healthy run" {
   ranks = 4, { lasting = "2m", phase = "train", step = steps(0.5), loss = ramp(5, 3), compute_time = noise(0.4, 0.01), data_time = 0.01, ends = "completed" },
   fires = { { "healthy" } },
+}
+case "the loss falls, and the log says that weights were not loaded" {
+  ranks = 4, { lasting = "2m", phase = "train", step = steps(0.5), loss = ramp(5, 3), compute_time = noise(0.4, 0.01), data_time = 0.01, events = { { "checkpoint_mismatch", weight = "h.0.attn.c_attn.weight", at = "1s" } }, ends = "completed" },
 }
 case "two steps" {
   ranks = 4, { lasting = "3s", phase = "train", step = steps(1, 1), loss = 5, ends = "completed" }, fires = { { "undertrained" } },

@@ -32,13 +32,13 @@ rule "progress_not_understood" {
     loss  = signal "loss" { over = "attempt" },
     alive = signal "any"  { over = "attempt" },
   },
-  params = { wait = "10m", recent = "1m" }, fire = "for 5m",
-  shows = "lines still come after {age}, and no step was read: hangs are judged from processes and GPUs alone; a parser for these lines would help (docs/rules.md)",
+  params = { wait = "10m" }, fire = "for 5m",
+  shows = "lines came for {talked}, and no step was read: hangs are judged from processes and GPUs alone; a parser for these lines would help (docs/rules.md)",
   actions = { otherwise = "add a parser for its lines (docs/rules.md), or print a line such as 'step 12 loss 3.4'" },
   evaluate = function(job, p)
-    local age   = job.step:age():min("job")
-    local never = job.step:count():is(0):all("job") & ~job.loss:count():above(0):surely()
-    return never & age:above(p.wait) & job.alive:age():min("job"):below(p.recent), { age = age }
+    local talked = job.step:age():min("job") - job.alive:age():min("job")
+    local never  = job.step:count():max("job"):is(0) & ~job.loss:count():above(0):surely()
+    return never & talked:above(p.wait), { talked = talked }
   end,
 }
 
@@ -102,6 +102,7 @@ case "a log that shows no step, and another line every quarter of an hour" {
   ranks = 1, { lasting = "30s", phase = "starting", rendezvous = "joined" },
   { lasting = "2h", phase = silent, rendezvous = silent, events = { { "nccl_sockets", rank = 0, at = "14m" }, { "nccl_sockets", rank = 0, at = "29m" }, { "nccl_sockets", rank = 0, at = "44m" },
     { "nccl_sockets", rank = 0, at = "60m" }, { "nccl_sockets", rank = 0, at = "75m" }, { "nccl_sockets", rank = 0, at = "90m" }, { "nccl_sockets", rank = 0, at = "105m" } } },
+  fires = { { "progress_not_understood" } },
 }
 case "a log without a line after its begin" {
   ranks = 2, { lasting = "30s", phase = "starting" }, { lasting = "40m", phase = silent }, fires = { { "rendezvous_hang" } },
@@ -158,6 +159,18 @@ case "an epoch says that training is finished, and the next one stands still" {
 }
 case "an evaluation that the log announces, of twenty minutes" {
   ranks = 1, { lasting = "3m", phase = "train", step = steps(0.5, 1) }, { lasting = "20m", phase = "eval", step = silent }, { lasting = "1m", phase = "train", step = steps(0.5, 400) },
+}
+case "an evaluation whose lines go on, in which the processes rest" {
+  ranks = 2, { lasting = "2m", phase = "train", step = steps(0.5), process_cpu = 0.9 },
+  { lasting = "5m", phase = "eval", step = silent, process_cpu = 0, wait_syscall = "clock_nanosleep" }, { lasting = "1m", phase = "train", step = steps(0.5, 250), process_cpu = 0.9 },
+}
+case "the lines of an evaluation stop, and the processes rest" {
+  ranks = 2, { lasting = "2m", phase = "train", step = steps(0.5), process_cpu = 0.9 },
+  { lasting = "1m", phase = "eval", step = silent, process_cpu = 0.9 }, { lasting = "3m", phase = silent, process_cpu = 0, wait_syscall = "clock_nanosleep" },
+  fires = { { "idle_hang", within = "2m" } },
+}
+case "a program that evaluates and never trains, in which the processes rest" {
+  ranks = 2, { lasting = "10s", phase = "starting", process_cpu = 0 }, { lasting = "5m", phase = "eval", process_cpu = 0, wait_syscall = "clock_nanosleep" },
 }
 case "a log that shows no step, but that it trains and evaluates by turns" {
   ranks = 1, { lasting = "50m", phase = "train" }, { lasting = "10m", phase = "eval" }, { lasting = "50m", phase = "train" }, { lasting = "10m", phase = "eval", ends = "completed" },

@@ -36,13 +36,15 @@ rule "rendezvous_hang" {
   },
   evaluate = function(job, p)
     local met     = job.met:last()
-    local absent  = job.process:count():is(0)
+    -- Seen nowhere, while others are: not started, or where no collector is.
+    local present = job.process:count():above(0):surely()
+    local absent  = ~present & job.process:count():max("job"):above(0)
     local missing = absent:any("job")
     local alone   = ~job.launched:last():above(0):any("job"):surely()
     local working = job.gr:mean():above(0.05):any("job"):surely()
     -- A log without steps shows as much, where it is all there is.
     local trains  = job.phase:last():is("train", "eval"):surely() & ~job.process:count():above(0):surely():any("job")
-    local never   = job.step:count():is(0):all("job") & ~job.loss:count():above(0):surely() & ~trains
+    local never   = job.step:count():max("job"):is(0) & ~job.loss:count():above(0):surely() & ~trains
     -- Where each rank waits: for a message, a lock, a clock, anything else. The odd one is it, if the rest waits for others.
     local call, channel = job.call:last(), job.channel:last()
     local called  = job.call:count():above(0):surely()

@@ -131,7 +131,7 @@ rule "rank_blocked" {
   },
   evaluate = function(job, p)
     local blocked = (job.state:last():is("disk_sleep") & job.cpu:mean():below(p.idle)):surely()
-    local never   = job.step:count():is(0):all("job") & ~job.loss:count():above(0):surely()
+    local never   = job.step:count():max("job"):is(0) & ~job.loss:count():above(0):surely()
     local still   = (~never & least(job.step:age():min("job"), job.loss:age():fill(job.step:age():min("job"))):above(p.still))
                   | (never & job.cpu:mean():max("job"):below(p.idle))
     return blocked:any("job") & still:surely(), { who = blocked, pid = job.pid:last(), device = blocked:any("job") }

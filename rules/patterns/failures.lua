@@ -211,6 +211,7 @@ pattern "hub_access"      { line = { [[GatedRepoError]], [[RepositoryNotFoundErr
 pattern "library_missing" { line = { [[error while loading shared libraries: (?P<library>\S+?):]], [[OSError: (?P<object>\S+\.so[.\d]*): cannot open shared object file]],
                                      [[libcudart\S* (?:not found|cannot open)]], [[CUDA Setup failed despite GPU being available]], [[version `\w+_[\d.]+' not found \(required by]],
                                      [[CUDA SETUP: (?:Required library version not found|Setup failed)]], [[: undefined symbol: \w]], [[bitsandbytes was compiled without GPU support]] },
+                            unless = [[\bNCCL INFO\b]],      -- NCCL looks for functions that an older library does not have, and does without
                             event = "library_missing", texts = { library = { { "library" }, { "object" } } } }
 pattern "no_gpu" {
   about = "none, or none that this program can use",

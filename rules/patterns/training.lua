@@ -84,7 +84,11 @@ pattern "nanogpt_fresh"      { line = [[^Initializing a new model from scratch]]
 pattern "named_fresh"        { line = [[(?i)\b(?:start|begin|train|initiali[sz])(?:ing|ning|ed|s)?\b[^.:]{0,40}\bfrom (?:scratch|random)\b]], unless = [[^Initializing a new model from scratch|will not load any checkpoints]], event = "started_from_scratch" }
 pattern "named_weights"      { about = "by the number in the file's name they are of a training that wrote them in passing: Loading model weights from runs/a/weights_7.pth",
                                line = [[(?i)\bload(?:ing|ed)?\b.{0,24}\b(?:param(?:eter)?s|weights|model|state)\b.{0,12}\bfrom:? \S*[a-z][_-]?\d+\.(?:pt|pth|pkl|ckpt|npz|params|hdf5|h5)\b]], event = "weights_loaded" }
-pattern "incompatible_keys"  { line = [[_IncompatibleKeys\(missing_keys=\['(?P<weight>[^']+)']], event = "checkpoint_mismatch", texts = { weight = "weight" } }
+pattern "incompatible_keys"  { line = [[(?:_IncompatibleKeys\(missing_keys=|^There were missing keys in the checkpoint model loaded: )\['(?P<weight>[^']+)']], event = "checkpoint_mismatch", texts = { weight = "weight" } }
+pattern "layers_not_loaded"  {
+  about = "Hugging Face: layers of the model, which have numbers, and not only a new head, are not in the checkpoint", unless = [[masked_bias|position_ids]],
+  line  = [[were not initialized from the model checkpoint at .* newly initialized: \[.*?'(?P<weight>[^',]*\.\d+\.[^',]+)']], event = "checkpoint_mismatch", texts = { weight = "weight" },
+}
 pattern "fairseq_loaded"     { line = [[\bLoaded checkpoint (?P<path>\S+) \(epoch INT @ (?P<step>INT) updates]], event = "checkpoint_loaded",
                                fields = { step = "step" }, texts = { path = "path" } }
 pattern "fairseq_missing"    { line = [[No existing checkpoint found]], event = "checkpoint_missing" }

@@ -19,6 +19,10 @@ parser "bar" {
   samples = { step = "step", loss = { find = [=[(?i)[ ,\[](?:train_|step_|avr_)?loss[=:] ?(NUM)]=] } },
   states  = { phase = "train" },
 }
+parser "inner_bar" {
+  about   = "one that counts to less, drawn while the training's own is open: an evaluation of Hugging Face's Trainer",
+  line    = [[^\s*INT%\|[^|]*\|\s*INT/INT \[\d]], states = { phase = "eval" },
+}
 parser "bar_of_an_epoch" {
   about   = "the epoch stands behind the bar: Train:  54%|#  | 38/71 [.., Epoch=Epoch 3/1024, loss=0.641]",
   line    = [=[^\s*[Tt]rain(?:ing)?[^|:%]*:\s+INT%\|[^|]*\|\s*(?P<n>INT)/(?P<total>INT) \[[^\]]*[ ,][Ee]poch[=:] ?(?:Epoch )?(?P<epoch>INT)\b]=],

@@ -27,6 +27,19 @@ class Replay(WithJournal):
             self.assertEqual(tocsin("ingest", lines, "--to", journal).returncode, 0)
             self.assertIn(f" UTC, {reason}: {reported}\n", tocsin("status", journal).stdout)
 
+    def test_ranks_that_no_collector_has_seen_are_missed_where_those_that_are_seen_rest_from_the_start(self):
+        records = [{"t": BEGIN, "event": "start", "world_size": 3}, {"t": BEGIN, "line": "starting"}]
+        for second in range(0, 151):
+            t = BEGIN + second
+            if second % 10 == 0:
+                records += [{"t": t, "coverage": "log"}, {"t": t, "coverage": "log", "ranks": [0, 1]}, {"t": t, "coverage": "sampler", "ranks": [0, 1]}]
+            records += [{"t": t, "rank": rank, "source": "sampler", "values": {"process_cpu": 0.005, "wait_syscall": "recvfrom"}} for rank in (0, 1)]
+        lines, journal = self.base / "world.jsonl", self.base / "world"
+        lines.write_text("".join(json.dumps(dict(record, job="j")) + "\n" for record in records))
+        self.assertEqual(tocsin("ingest", lines, "--to", journal).returncode, 0)
+        alerts = [json.loads(line) for line in tocsin("replay", journal, "--quiet", "--alerts", "-").stdout.splitlines()]
+        self.assertEqual([(alert["rule"], alert["who"]) for alert in alerts if alert.get("state") == "firing"], [("rendezvous_hang", [2])])
+
     def test_what_cannot_be_written_to_a_full_standard_output_is_no_success(self):
         journal = self.base / "journal"
         for arguments in (["replay", journal], ["replay", "--quiet", "--digest", journal], ["status", journal], ["completions", "bash"],
