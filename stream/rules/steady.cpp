@@ -151,16 +151,17 @@ Way Comparison::of(NodeId id, const Node& node) const {
   }
 }
 
-// After so long without a record, no window over time holds a value and no source is covered.
-Duration memory_of(const Pack& pack) {
+// After so long without a record, no window over time of the rule holds a value and no source is covered.
+Duration memory_of(const Rule& rule, const Pack& pack) {
   constexpr int rows = 12;  // a pane and the rows around it
-  Duration window{}, row{};
-  for (std::size_t i = 0; i < pack.graph->size(); ++i)
-    if (const auto& spec = (*pack.graph)[static_cast<NodeId>(i)].attributes.window)
-      window =
-          std::max(window, (spec->span == WindowSpec::Span::time ? spec->over : Duration{}) + spec->lag + spec->settle);
-  for (const SignalDefinition& signal : pack.signals.all()) row = std::max(row, signal.lateness + rows * signal.row);
-  return window + row + 2 * SourceCoverage::patience;
+  Duration longest{};
+  for (const NodeId id : rule.hot)
+    if (const auto& spec = (*pack.graph)[id].attributes.window) {
+      const SignalDefinition& signal = pack.signals[spec->signal];
+      const Duration over = spec->span == WindowSpec::Span::time ? spec->over : Duration{};
+      longest = std::max(longest, over + spec->lag + spec->settle + signal.lateness + rows * signal.row);
+    }
+  return longest + 2 * SourceCoverage::patience;
 }
 
 // Whether the answer and the state of a rule stay as they are for `span`. It is judged once more with older ages: a
@@ -182,8 +183,9 @@ constexpr Duration first_wait = std::chrono::minutes{1}, longest_wait = std::chr
 
 }  // namespace
 
-SteadyRules::SteadyRules(const Pack& pack) : pack_(&pack), memory_(memory_of(pack)), rules_(pack.rules.size()) {
-  for (std::size_t i = 0; i < rules_.size(); ++i)
+SteadyRules::SteadyRules(const Pack& pack) : pack_(&pack), rules_(pack.rules.size()) {
+  for (std::size_t i = 0; i < rules_.size(); ++i) {
+    rules_[i].memory = memory_of(pack.rules[i], pack);
     for (const NodeId id : pack.rules[i].hot) {
       const Node& node = (*pack.graph)[id];
       if (node.op == Op::freeze) rules_[i].freezes = true;
@@ -193,6 +195,7 @@ SteadyRules::SteadyRules(const Pack& pack) : pack_(&pack), memory_(memory_of(pac
       const auto field = std::ranges::find(fields, node.attributes.field, &StateField::name);
       rules_[i].states.emplace_back(id, static_cast<std::size_t>(field - fields.begin()));
     }
+  }
 }
 
 void SteadyRules::disturb(Time arrival) {
@@ -204,12 +207,12 @@ void SteadyRules::disturb(Time arrival) {
 void SteadyRules::begin_tick(Time now, bool possible) {
   now_ = now;
   if (std::exchange(disturbed_now_, false)) disturbed_ = std::max(disturbed_, now);
-  quiet_ = possible && now >= disturbed_ + memory_;
+  possible_ = possible;
 }
 
 bool SteadyRules::repeats(RuleIndex rule, Leaves& leaves, const Graph& graph) {
-  if (!quiet_) return false;
   const Steady& steady = rules_[static_cast<std::size_t>(rule)];
+  if (!quiet(steady)) return false;
   if (steady.version != version_ || now_ > steady.until) return false;
   return std::ranges::all_of(steady.findings, [&](const Answers& before) {
     answers_.assign(before.values.size(), Truth::unknown);
@@ -223,7 +226,7 @@ void SteadyRules::consider(RuleIndex index, const RuleRun& run, bool had_lives, 
   const Rule& rule = pack_->rules[static_cast<std::size_t>(index)];
   Steady& steady = rules_[static_cast<std::size_t>(index)];
   steady.until = long_ago;  // it was of the evaluation before
-  if (!quiet_ || rule.scripted) return;
+  if (!quiet(steady) || rule.scripted) return;
   if (steady.version != version_) steady.version = version_, steady.retry = long_ago, steady.wait = first_wait;
   if (now_ < steady.retry) return;
   // What is held follows the lives.

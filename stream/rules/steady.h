@@ -37,6 +37,7 @@ class SteadyRules {
     std::vector<Truth> values;
   };
   struct Steady {
+    Duration memory{};  // nothing that arrived longer ago is in one of its windows
     bool freezes = false;
     std::vector<Answers> findings;
     std::vector<std::pair<NodeId, std::size_t>> states;  // nodes that read a field
@@ -45,18 +46,18 @@ class SteadyRules {
     Time retry = long_ago;
     Duration wait{};
   };
+  [[nodiscard]] bool quiet(const Steady& steady) const { return possible_ && now_ >= disturbed_ + steady.memory; }
   void look(Steady& steady, const Rule& rule, const Evaluator& evaluator, const Topology& topology,
             Leaves& leaves) const;
 
   const Pack* pack_;
-  Duration memory_;
   std::vector<Steady> rules_;
   std::vector<Truth> answers_;  // scratch
   Time disturbed_ = long_ago;   // after it, nothing arrived
   bool disturbed_now_ = true;   // since the tick before; after a restore it is not known
   std::uint64_t version_ = 1;
   Time now_{};
-  bool quiet_ = false;
+  bool possible_ = false;  // that rules repeat at this tick
 };
 
 }  // namespace tocsin::stream

@@ -293,6 +293,33 @@ TEST_CASE("no rule repeats while a source that has fallen silent counts as live"
   CHECK(engine.shard.digests() == every.shard.digests());
 }
 
+TEST_CASE("the long windows of other rules keep none from repeating: evaluations do not grow with silence") {
+  // `seldom` and the cluster's rule look at an hour and a week.
+  const auto pack = SmallJob::load(R"lua(signals {
+      heat = { kind = "gauge", unit = "none", owner = "rank" },
+      boom = { kind = "event", unit = "none", owner = "gpu", source = "sensor" } })lua",
+                                   R"lua(
+      rule "hot" { per = "rank", every = "1s", needs = { heat = signal "heat" { over = "20s" } },
+        evaluate = function(job) return job.heat:mean():above(50) end }
+      rule "seldom" { per = "gpu", every = "1h", needs = { boom = signal "boom" { over = "1h" } },
+        evaluate = function(job) return job.boom:count():above(1) end }
+      rule "weekly" { scope = "cluster", per = "gpu", every = "1h", needs = { boom = signal "boom" { over = "7d" } },
+        evaluate = function(cluster) return cluster.boom:count():above(1) end })lua");
+  const auto evaluations = [&](double silence) {
+    SmallJob log{pack};
+    log.shard.observe({});
+    EntryBuilder b;
+    const EntryBuilder::Value values[] = {{"heat", 90, {}, false}};
+    b.sample(SmallJob::at(1), EntryBuilder::rank(0), values);
+    log.consume(b, 1);
+    log.beats(2, silence);
+    CHECK(log.shard.counters().evaluations + log.shard.counters().repeated >= static_cast<std::uint64_t>(silence) - 5);
+    return log.shard.counters().evaluations;
+  };
+  CHECK(evaluations(600) < 200);
+  CHECK(evaluations(3'000) == evaluations(600));
+}
+
 TEST_CASE("a rule that freezes does not repeat while it has an alert, whose end frees its values") {
   const auto pack = SmallJob::load(R"lua(signals {
       heat = { kind = "gauge", unit = "none", owner = "rank" }, load = { kind = "gauge", unit = "none", owner = "rank" } })lua",
