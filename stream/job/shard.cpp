@@ -81,7 +81,6 @@ Shard::State::Item* Shard::State::subject(std::string_view name) {
 void Shard::State::schedule(Item& item) {
   Judged& judged = item.second;
   const bool by_log = !judged.subject->rekeyed();
-  follow_if_rekeyed(item);
   const Time next_at = by_log ? judged.subject->next_due() : never;
   if (judged.due == next_at) return;
   if (judged.due != never) due_.erase({judged.due, &item});
@@ -91,7 +90,9 @@ void Shard::State::schedule(Item& item) {
 
 void Shard::State::forget(Item& item) {
   if (item.second.due != never) due_.erase({item.second.due, &item});
-  rekeyed_.erase(&item);
+  look_after(item, never);
+  for (Followers::value_type* of : item.second.follows)
+    if (of->second.erase(&item); of->second.empty()) followers_.erase(followers_.find(of->first));
   waiting_.erase(&item);
   if (recent_ == &item) recent_ = nullptr;
   if (options.restarts) {
@@ -167,7 +168,7 @@ void Shard::State::begin(const Entry& raw) {
   if (beats) {
     if (log.last_beat != long_ago && raw.appended > log.last_beat + widest_beat) {
       ++counters.gaps;
-      gap(log.last_beat, raw.appended, [](const Subject&) { return true; });
+      for (Item& item : subjects) gap(item, log.last_beat, raw.appended);
     }
     log.last_beat = std::max(log.last_beat, raw.appended);
   }
@@ -189,18 +190,17 @@ void Shard::State::read(const Entry& raw) {
   entry_ = &corrected_;
 }
 
-// Nobody could write about these subjects between two arrivals.
-void Shard::State::gap(Time from, Time to, const std::function<bool(const Subject&)>& about) {
-  for (Item& item : subjects) {
-    if (item.second.backfilling || !about(*item.second.subject)) continue;
-    item.second.subject->gap(from, to);
-    item.second.changed = item.second.changed || item.second.subject->reach() > Duration{0};
-  }
+// Nobody could write about the subject between two arrivals.
+void Shard::State::gap(Item& item, Time from, Time to) {
+  if (item.second.backfilling) return;
+  item.second.subject->gap(from, to);
+  item.second.changed = item.second.changed || item.second.subject->reach() > Duration{0};
 }
 
 // A place where a restore may begin to read. Where there is none, what only it would need is let go.
 void Shard::State::mark() {
   if (!options.restarts) marks.clear();
+  std::erase_if(log.watermarks, [this](const auto& mark) { return mark.second < log.clock - watermarks_kept; });
   marks.push_back({entry_->position, log, oldest_pack()});
   if (log.clock == long_ago) marks.back().log.clock = entry_->appended;
   for (Item& item : subjects)
@@ -236,6 +236,10 @@ bool Shard::State::apply(TickBudget& budget) {
       judged.subject->apply(*entry_, log.clock);
       judged.changed = true;
       schedule(*of);
+      if (judged.subject->rekeyed()) {
+        if (!entry_->origin_source.empty()) follow(*of, entry_->origin_source);
+        look_after(*of, long_ago);
+      }
     }
   }
   return true;
@@ -249,8 +253,11 @@ void Shard::State::control(const ControlRecord& record) {
       if (options.ignore_packs || !packs) break;
       packs->prepare(record.pack_hash, record.pack_text);
       if (!log.packs.read(record.pack_hash, record.pack_from, entry_->position, log.clock)) break;
-      for (Item& item : subjects)
-        if (!item.second.backfilling) schedule(item);
+      for (Item& item : subjects) {
+        if (item.second.backfilling) continue;
+        schedule(item);
+        if (item.second.subject->rekeyed()) look_after(item, long_ago);
+      }
       break;
     case ControlRecord::Kind::seal:
       log.sealed = true;
@@ -263,31 +270,67 @@ void Shard::State::control(const ControlRecord& record) {
       }
       break;
   }
-  follow_watermarks();
+  const std::string_view moved = record.kind == ControlRecord::Kind::watermark ? record.source : std::string_view{};
+  follow_watermarks(moved);
   // Who follows an ended source knows it now.
-  std::erase_if(log.watermarks, [](const auto& mark) { return mark.second == never; });
+  if (const auto mark = log.watermarks.find(moved); mark != log.watermarks.end() && mark->second == never)
+    log.watermarks.erase(mark);
 }
 
 void Shard::State::read_watermark(const ControlRecord& record) {
   const bool ended = record.read_up_to >= source_ended;
   if (!ended && record.read_up_to > log.clock + furthest_ahead) ++counters.corrected_arrivals;
-  std::erase_if(log.watermarks, [this](const auto& mark) { return mark.second < log.clock - watermarks_kept; });
   Time& read = log.watermarks.try_emplace(std::string{record.source}, long_ago).first->second;
+  if (read < log.clock - watermarks_kept) read = long_ago;
   const Time up_to = std::min(record.read_up_to, log.clock);
-  if (record.gap_from != Time{} && up_to > read)
-    gap(record.gap_from, up_to, [&](const Subject& subject) { return subject.comes_from(record.source); });
+  if (const auto of = followers_.find(record.source);
+      record.gap_from != Time{} && up_to > read && of != followers_.end())
+    for (Item* item : of->second) gap(*item, record.gap_from, up_to);
   read = std::max(read, ended ? never : up_to);
 }
 
-// After each control record; between them, how other subjects' records interleave must not matter.
-void Shard::State::follow_watermarks() {
-  for (Item* item : rekeyed_) {
-    if (item->second.backfilling) {
-      item->second.subject->backfill_follow(log.clock, log.watermarks);
+// ---- subjects whose records come from other logs
+
+void Shard::State::follow(Item& item, std::string_view source) {
+  auto& follows = item.second.follows;
+  if (std::ranges::any_of(follows, [&](const auto* of) { return of->first == source; })) return;
+  follows.push_back(&*followers_.try_emplace(std::string{source}).first);
+  follows.back()->second.insert(&item);
+}
+
+void Shard::State::follow_sources(Item& item) {
+  const Origins& origins = item.second.subject->origins();
+  for (std::size_t i = 0; i < origins.size(); ++i) follow(item, origins.name(i));
+  if (!origins.empty()) look_after(item, long_ago);
+}
+
+// The first control record behind `look` concerns the subject, whatever it is about.
+void Shard::State::look_after(Item& item, Time look) {
+  Time& known = item.second.look;
+  if (known == look) return;
+  if (known != never) looks_.erase({known, &item});
+  known = look;
+  if (look != never) looks_.emplace(look, &item);
+}
+
+// After each control record; between them, how other subjects' records interleave must not matter. Who follows no
+// source that has moved, and waits for none that falls behind now, is as before.
+void Shard::State::follow_watermarks(std::string_view moved) {
+  Items concerned;
+  if (const auto of = followers_.find(moved); of != followers_.end()) concerned = of->second;
+  for (const auto& [look, item] : looks_) {
+    if (look >= log.clock) break;
+    concerned.insert(item);
+  }
+  for (Item* item : concerned) {
+    Judged& judged = item->second;
+    if (judged.backfilling) {
+      judged.subject->backfill_follow(log.clock, log.watermarks);
       continue;
     }
-    item->second.subject->follow(log.clock, log.watermarks);
-    item->second.changed = true;
+    judged.subject->follow(log.clock, log.watermarks);
+    judged.changed = true;
+    look_after(*item, judged.subject->origins().next_change());
     waiting_.insert(item);
   }
 }

@@ -251,7 +251,7 @@ Result<Position> Shard::load(const Sections& sections, Position handed_over) {
     judged.saved = judged.saved_clock;  // restarts do not put the next section off
     judged.saved_bytes = bytes.size();
     judged.backfilling = true;
-    s.follow_if_rekeyed(*s.subjects.emplace(name, std::move(judged)).first);
+    s.follow_sources(*s.subjects.emplace(name, std::move(judged)).first);
   }
   const State::Mark from = *s.place_to_read_from(first);
   std::erase_if(s.marks, [&](const State::Mark& mark) { return mark.at > from.at; });

@@ -33,28 +33,33 @@ class ReportGate final : public AlertSink {
 
 // The inside of a Shard: the log's state, its subjects, and which of them have something to do.
 struct Shard::State final : private PacksInUse {
+  struct Judged;
+  using Item = std::pair<const std::string, Judged>;
+  struct ByName {
+    bool operator()(const Item* a, const Item* b) const { return a->first < b->first; }
+  };
+  using Items = std::set<Item*, ByName>;
+  using Followers = std::map<std::string, Items, std::less<>>;  // by source
   struct Judged {
     std::unique_ptr<Subject> subject;
-    Time due = never;             // as it stands in `due` below
-    Time saved = long_ago;        // the log's clock when its section was taken last
-    Time saved_clock = never;     // its own clock in that section; never: there is none
-    Duration saved_reach{};       // how far back its rows reach in it
-    Position saved_at{};          // the position of that section
-    std::string saved_pack;       // the pack that judged then
-    std::size_t saved_bytes = 0;  // its length; the next one will have about as many
-    bool changed = true;          // since then
-    bool backfilling = false;     // up to saved_at
-    bool pack_changed = false;    // since then: it is due
+    Time due = never;                             // as it stands in `due` below
+    Time saved = long_ago;                        // the log's clock when its section was taken last
+    Time saved_clock = never;                     // its own clock in that section; never: there is none
+    Duration saved_reach{};                       // how far back its rows reach in it
+    Position saved_at{};                          // the position of that section
+    std::string saved_pack;                       // the pack that judged then
+    std::size_t saved_bytes = 0;                  // its length; the next one will have about as many
+    bool changed = true;                          // since then
+    bool backfilling = false;                     // up to saved_at
+    bool pack_changed = false;                    // since then: it is due
+    std::vector<Followers::value_type*> follows;  // the sources of its records
+    Time look = never;                            // as it stands in `looks_` below
   };
   using Subjects = std::map<std::string, Judged, std::less<>>;
-  using Item = Subjects::value_type;
   struct ByTimeThenName {
     bool operator()(const auto& a, const auto& b) const {
       return std::tie(a.first, a.second->first) < std::tie(b.first, b.second->first);
     }
-  };
-  struct ByName {
-    bool operator()(const Item* a, const Item* b) const { return a->first < b->first; }
   };
   struct Mark {
     Position at{};
@@ -76,9 +81,7 @@ struct Shard::State final : private PacksInUse {
   bool consume(const Entry& raw, TickBudget& budget);
   void forget_marks();
   void forget_packs();
-  void follow_if_rekeyed(Item& item) {
-    if (item.second.subject->rekeyed()) rekeyed_.insert(&item);
-  }
+  void follow_sources(Item& item);
 
   PackSource* packs;
   ShardOptions options;
@@ -129,9 +132,11 @@ struct Shard::State final : private PacksInUse {
   bool advance_waiting(TickBudget& budget);
   bool apply(TickBudget& budget);
   void control(const ControlRecord& record);
-  void gap(Time from, Time to, const std::function<bool(const Subject&)>& about);
+  void gap(Item& item, Time from, Time to);
   void read_watermark(const ControlRecord& record);
-  void follow_watermarks();
+  void follow(Item& item, std::string_view source);
+  void look_after(Item& item, Time look);
+  void follow_watermarks(std::string_view moved);
   void forget(Item& item);
   std::shared_ptr<PackRuntime> runtime(const PackChange& change) override { return runtimes_.of(loaded(change)); }
   std::shared_ptr<Extraction> extraction(const PackChange& change) override {
@@ -147,9 +152,10 @@ struct Shard::State final : private PacksInUse {
   bool begun_ = false, applied_ = false;
   std::size_t controls_done_ = 0;
   std::set<std::pair<Time, Item*>, ByTimeThenName> due_;  // the next of each subject that goes by the log's clock
-  std::set<Item*, ByName> rekeyed_;                       // those that do not
-  std::set<Item*, ByName> waiting_;                       // to be advanced to their own clock after a control record
-  Item* recent_ = nullptr;                                // whose record was read last: most often the next one's, too
+  Followers followers_;                                   // those that do not
+  std::set<std::pair<Time, Item*>, ByTimeThenName> looks_;
+  Items waiting_;           // to be advanced to their own clock after a control record
+  Item* recent_ = nullptr;  // whose record was read last: most often the next one's, too
 };
 
 }  // namespace tocsin::stream

@@ -39,9 +39,9 @@ class Subject {
   bool advance(Time clock, TickBudget& budget);
   void pass(Time clock);  // the same where nothing is due
   void seal();            // every attempt ends; advance() then judges each to its end
-  // Its records came from other logs: it goes by their watermarks, which are looked at after each control record.
+  // Its records came from other logs: it goes by their watermarks.
   [[nodiscard]] bool rekeyed() const noexcept { return !origins_.empty(); }
-  [[nodiscard]] bool comes_from(std::string_view source) const noexcept { return origins_.has(source); }
+  [[nodiscard]] const Origins& origins() const noexcept { return origins_; }
   void follow(Time log_clock, const Watermarks& watermarks);
   [[nodiscard]] Time clock(Time log_clock) const noexcept { return rekeyed() ? origins_.clock() : log_clock; }
   [[nodiscard]] bool begun() const noexcept { return started_ != 0; }

@@ -13,18 +13,18 @@ std::size_t Origins::index(std::string_view name, Time arrival) {
   return origins_.size() - 1;
 }
 
-bool Origins::has(std::string_view name) const noexcept {
-  return std::any_of(origins_.begin(), origins_.end(), [name](const Origin& origin) { return origin.name == name; });
-}
-
 void Origins::follow(Time now, const Watermarks& watermarks) {
   Time waited_for = never;
+  next_change_ = never;
   for (Origin& origin : origins_) {
     if (const auto mark = watermarks.find(origin.name); mark != watermarks.end())
       origin.read = std::max(origin.read, mark->second);
     origin.left = now - origin.read > patience;
-    if (!origin.left) waited_for = std::min(waited_for, origin.read);
+    if (origin.left) continue;
+    waited_for = std::min(waited_for, origin.read);
+    if (origin.read != never) next_change_ = std::min(next_change_, origin.read + patience);
   }
+  if (waited_for == never) next_change_ = long_ago;  // the clock is the log's
   clock_ = std::max(clock_, waited_for == never ? now : waited_for);
 }
 

@@ -25,10 +25,12 @@ class Origins {
   // Adds an origin at its first record, which was appended there at `arrival`.
   std::size_t index(std::string_view name, Time arrival);
   [[nodiscard]] bool empty() const noexcept { return origins_.empty(); }
-  [[nodiscard]] bool has(std::string_view name) const noexcept;
+  [[nodiscard]] std::size_t size() const noexcept { return origins_.size(); }
   [[nodiscard]] const std::string& name(std::size_t origin) const { return origins_[origin].name; }
   // After a control record, at the log's clock `now`: moves the clock.
   void follow(Time now, const Watermarks& watermarks);
+  // While no watermark of an origin moves, follow() changes nothing until the log's clock is past this.
+  [[nodiscard]] Time next_change() const noexcept { return next_change_; }
   // Never moves back.
   [[nodiscard]] Time clock() const noexcept { return clock_; }
   // Whether an origin has not been read up to `time`.
@@ -50,7 +52,7 @@ class Origins {
     }
   };
   std::vector<Origin> origins_;
-  Time clock_ = long_ago;
+  Time clock_ = long_ago, next_change_ = long_ago;
 };
 
 }  // namespace tocsin::stream

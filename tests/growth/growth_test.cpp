@@ -1,0 +1,70 @@
+// What grows with what. Costs are counted at two sizes, never timed.
+#include <doctest/doctest.h>
+
+#include "dsl/text_definitions.h"
+#include "tests/growth/heap.h"
+#include "tests/stream_engine/collector.h"
+
+using namespace tocsin;
+using namespace tocsin::tests;
+using schemas::EntryBuilder;
+
+namespace {
+
+const stream::LoadedPack& shipped() {
+  static const stream::LoadedPack pack = [] {
+    const auto files = dsl::read_pack(TOCSIN_SOURCE_DIR "/rules");
+    return stream::LoadedPack{dsl::load(*files).pack, dsl::compile_text(*files).source};
+  }();
+  return pack;
+}
+
+stream::Time at(double s) { return stream::at_nanoseconds(1'790'000'000'000'000'000) + stream::from_seconds(s); }
+
+// A shard that judges by the shipped rules, and its log.
+struct Log {
+  void consume(EntryBuilder& builder, double s, std::string_view source = {}) {
+    stream::Entry entry = builder.entry();
+    if (!source.empty()) entry.origin_source = source, entry.origin_offset = next, entry.arrival = at(s);
+    const auto bytes = schemas::encode(entry);
+    shard.consume(
+        **decoder.decode(bytes, static_cast<stream::Position>(next), static_cast<stream::Position>(next + 1), at(s)));
+    ++next;
+  }
+  void sample(const std::string& job, double s, std::string_view source = {}) {
+    EntryBuilder b;
+    b.about(job);
+    const EntryBuilder::Value values[] = {{"loss", 1, {}, false}};
+    b.sample(at(s), EntryBuilder::rank(0), values);
+    consume(b, s, source);
+  }
+  void watermark(std::string_view source, double s) {
+    EntryBuilder b;
+    b.watermark(source, at(s));
+    consume(b, s);
+  }
+  void beat(double s) {
+    EntryBuilder b;
+    b.beat();
+    consume(b, s);
+  }
+  Collector collector;
+  stream::Shard shard{shipped(), nullptr, collector, {.restarts = false}};
+  schemas::Decoder decoder;
+  std::uint64_t next = 1;
+};
+
+}  // namespace
+
+TEST_CASE("a watermark costs as much with many jobs of other sources as with few") {
+  const auto allocations = [](int jobs) {
+    Log log;
+    for (int i = 0; i < jobs; ++i) log.sample("job-" + std::to_string(i), 1, "node/" + std::to_string(i % 10));
+    for (int i = 0; i < 10; ++i) log.watermark("node/" + std::to_string(i), 2);
+    const Heap before = heap();
+    for (int i = 0; i < 100; ++i) log.watermark("other", 2 + i / 1000.0);
+    return heap().allocations - before.allocations;
+  };
+  const std::size_t few = allocations(10);
+  CHECK(allocations(100) <= few + 50);
+}
