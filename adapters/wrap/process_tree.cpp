@@ -8,6 +8,7 @@
 #include <array>
 #include <charconv>
 #include <cstdlib>
+#include <unordered_set>
 
 #include "adapters/wrap/descriptor.h"
 #include "adapters/wrap/proc_stat.h"
@@ -140,7 +141,7 @@ void ProcessTree::list() {
     bool placed = false;
   };
   std::vector<Unknown> unknown;
-  std::unordered_set<pid_t> strangers;
+  std::unordered_map<pid_t, std::uint64_t> strangers;
   std::unordered_map<pid_t, Process> descendants;
   char buffer[1024];
   ::rewinddir(proc_.get());
@@ -149,23 +150,30 @@ void ProcessTree::list() {
     const std::string_view name = entry->d_name;
     const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), pid);
     if (error != std::errc{} || end != name.data() + name.size() || pid == root_) continue;
-    if (const auto known = descendants_.find(pid); known != descendants_.end()) {
+    const auto known = descendants_.find(pid);
+    const auto stranger = strangers_.find(pid);
+    if (known != descendants_.end() && known->second.inode == entry->d_ino) {
       descendants.insert(descendants_.extract(known));
-    } else if (strangers_.contains(pid)) {
-      strangers.insert(pid);
+    } else if (stranger != strangers_.end() && stranger->second == entry->d_ino) {
+      strangers.insert(*stranger);
     } else {
       const Descriptor file{::open(path_of(pid, "stat").c_str(), O_RDONLY | O_CLOEXEC)};
       const auto stat = file ? parse_stat(read_again(file.get(), buffer)) : std::nullopt;
-      if (stat)
+      if (stat && known != descendants_.end() && known->second.start == stat->start_ticks) {
+        known->second.inode = entry->d_ino;  // the kernel had dropped its name meanwhile
+        descendants.insert(descendants_.extract(known));
+      } else if (stat) {
         unknown.push_back({Process{pid,
                                    stat->parent,
                                    stat->start_ticks,
+                                   entry->d_ino,
                                    stat->environment,
                                    stat->cpu_ticks,
                                    stat->state,
                                    std::string{stat->name},
                                    {},
                                    false}});
+      }
     }
   }
   descendants_ = std::move(descendants);
@@ -187,9 +195,14 @@ void ProcessTree::list() {
     if (at.placed) continue;
     // One whose parent was not listed may be ours yet (its parent came, or went, while we read): it is looked at again.
     if (at.process.parent == 0 || strangers_.contains(at.process.parent) || others.contains(at.process.parent))
-      strangers_.insert(at.process.pid);
+      strangers_.emplace(at.process.pid, at.process.inode);
     else newest_.clear();
   }
+}
+
+void ProcessTree::gone(pid_t pid) {
+  descendants_.erase(pid);
+  newest_.clear();
 }
 
 void ProcessTree::look() {

@@ -9,7 +9,6 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 namespace tocsin::adapters::wrap {
@@ -31,6 +30,7 @@ struct Identity {
 struct Process {
   pid_t pid = 0, parent = 0;
   std::uint64_t start = 0;        // ticks since boot
+  std::uint64_t inode = 0;        // of /proc/PID: another where another process has the pid
   std::uint64_t environment = 0;  // its address, when it was read
   std::uint64_t cpu_ticks = 0;    // at the last look; of ranks and what is below them: at the first
   char state = '?';               // at the last look, of what is neither a rank nor below one
@@ -52,6 +52,8 @@ class ProcessTree {
   explicit ProcessTree(pid_t root);
 
   void look();
+  // The process has ended. Its pid may come again, in a container at once: that is another process.
+  void gone(pid_t pid);
   // These are the ranks 0, 1, …, though no environment says so.
   void name(const std::vector<pid_t>& ranks);
   [[nodiscard]] const std::unordered_map<pid_t, Process>& processes() const noexcept { return descendants_; }
@@ -78,8 +80,8 @@ class ProcessTree {
   int load_;  // /proc/loadavg: its last word is the newest pid
   std::string newest_;
   std::unordered_map<pid_t, Process> descendants_;
-  bool local_zero_ = false;              // a process with LOCAL_RANK 0 was seen, so none has to be found
-  std::unordered_set<pid_t> strangers_;  // processes that are no descendants
+  bool local_zero_ = false;                             // a process with LOCAL_RANK 0 was seen, so none has to be found
+  std::unordered_map<pid_t, std::uint64_t> strangers_;  // processes that are no descendants, and their inodes
 };
 
 }  // namespace tocsin::adapters::wrap

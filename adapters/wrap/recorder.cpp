@@ -145,6 +145,7 @@ void Recorder::add_rank(std::uint32_t rank, pid_t pid) {
 // Into the entry that is being built.
 void Recorder::drop_rank(const Rank& rank, Time now) {
   finder_.gone(rank.rank);
+  tree_->gone(rank.pid);
   std::vector<EntryBuilder::Field> fields;
   if (rank.pid == state_.child && state_.ended) {
     if (WIFEXITED(state_.status))

@@ -1,5 +1,9 @@
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -51,6 +55,21 @@ struct Finder {
 };
 
 using Reported = std::vector<std::string>;
+
+void end_process(pid_t pid) { ::kill(pid, SIGKILL), ::waitpid(pid, nullptr, 0); }
+
+// A process that is rank 0 of 1; under this pid, where the kernel lets us choose: another may take it before us.
+pid_t start_rank(pid_t wanted = 0) {
+  char program[] = "/bin/sleep", time[] = "1000", rank[] = "RANK=0", size[] = "WORLD_SIZE=1";
+  char *arguments[] = {program, time, nullptr}, *environment[] = {rank, size, nullptr};
+  for (int attempt = 0;; ++attempt) {
+    if (wanted != 0) std::ofstream{"/proc/sys/kernel/ns_last_pid"} << wanted - 1;
+    pid_t pid = 0;
+    REQUIRE(::posix_spawn(&pid, program, nullptr, nullptr, arguments, environment) == 0);
+    if (wanted == 0 || pid == wanted || attempt == 100) return pid;
+    end_process(pid);
+  }
+}
 
 // Processes that use CPU as asked, looked at every five seconds.
 struct Lone {
@@ -161,6 +180,34 @@ TEST_CASE("when all rank processes are replaced the ranks were restarted, once")
   job.add(rank_process(201, 1));
   CHECK(job.look() == Reported{"rank 1 is 201"});
   CHECK(job.legacy.attempt == 2);
+}
+
+TEST_CASE("a rank that ends and is started again under the same pid is a new process, and a new attempt") {
+  for (const bool noticed : {true, false}) {  // whether its end was; else the pid has another process at the next look
+    ProcessTree tree{::getpid()};
+    Finder ranks;
+    const pid_t first = start_rank();
+    tree.look();
+    ranks.processes = tree.processes();
+    CHECK(ranks.look() == Reported{"world_size 1", "rank 0 is " + std::to_string(first)});
+    ::usleep(20'000);  // it lives longer than the hundredth of a second in which starts are counted
+    end_process(first);
+    ranks.finder.gone(0);
+    if (noticed) tree.gone(first);
+    const pid_t second = start_rank(first);
+    const pid_t other = noticed ? 0 : start_rank();  // a newer pid, without which nothing would be looked for
+    if (second == first) {
+      tree.look();
+      ranks.processes = tree.processes();
+      if (other != 0) ranks.processes.erase(other);
+      CHECK(ranks.look() == Reported{"restarted", "rank 0 is " + std::to_string(first)});
+      CHECK(ranks.legacy.attempt == 2);
+    } else {
+      MESSAGE("the kernel gives no pid again on request here");
+    }
+    end_process(second);
+    if (other != 0) end_process(other);
+  }
 }
 
 TEST_CASE("one rank replaced while others live is the same attempt") {
