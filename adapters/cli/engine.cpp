@@ -282,7 +282,7 @@ RunReport run_engine(const RunOptions& asked, const Observers& observers) {
 
   const bool text_on_stdout = options.to_stdout && options.alerts != "-";
   Terminal terminal{{text_on_stdout ? stdout : stderr, options.verbose,
-                     options.temporary ? std::string{} : options.journal.string()}};
+                     options.temporary ? std::string{} : options.journal.string(), !options.wrapped}};
   Publisher publisher{options, terminal, ending};
   if (auto open = publisher.flush(); !open) return cannot(open.error().message);
   const auto publish = [&](const stream::Report& report, std::string_view line) {

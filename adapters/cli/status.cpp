@@ -67,10 +67,12 @@ std::string text_of(const stream::Verdict& verdict) {
   std::string out = fmt::format(
       "job {}, attempt {}: ended {}, {}: {}\n", verdict.subject, verdict.attempt, formats::time_text(verdict.ended),
       verdict.end_reason, verdict.family.empty() ? nothing : stream::with_words(verdict.family, verdict.family_words));
+  for (const std::string& found : verdict.shows) out += fmt::format("  found {}\n", found);
+  for (const std::string& doubt : verdict.cannot_decide) out += fmt::format("  could not decide {}\n", doubt);
   for (const stream::Verdict::Line& line : verdict.families)
-    if (line.standing == stream::Standing::undecidable)
-      out += fmt::format("  could not decide {}{}{}\n", stream::with_words(line.family, line.words),
-                         line.missing.empty() ? "" : ": without ", fmt::join(line.missing, ", "));
+    if (line.standing == stream::Standing::out)
+      out += fmt::format("  ruled out {} (never yes: {})\n", stream::with_words(line.family, line.words),
+                         fmt::join(line.rules, ", "));
   return out;
 }
 

@@ -150,18 +150,20 @@ std::string Terminal::details(const stream::AlertTransition& t) const {
 }
 
 void Terminal::transition(const stream::AlertTransition& t) {
-  if (t.mode == stream::Mode::shadow) return;
+  const bool shadow = t.mode == stream::Mode::shadow;
+  if (shadow && !options_.shadow) return;
+  const std::string marked = printable(t.rule) + (shadow ? "  (shadow: nobody is told)" : "");
   const formats::AlertForm form = formats::alert_form(t, options_.recording);
   std::string text;
   if (t.state == AlertState::firing) {
     const char* code = t.severity == Severity::critical ? "1;31" : t.severity == Severity::warning ? "1;33" : "1;36";
-    text += colour(code, fmt::format("▲ {}  {}", stream::name(t.severity), printable(t.rule))) + "\n";
+    text += colour(code, fmt::format("▲ {}  {}", stream::name(t.severity), marked)) + "\n";
     for (const auto& [title, part] : form.parts()) text += paragraph(title, part);
     if (options_.verbose) text += details(t);
   } else {
     std::string reason{stream::name(t.reason)};
     if (!t.explained_by.empty()) reason += " by " + t.explained_by;
-    text += colour("1;32", fmt::format("▼ resolved  {}", printable(t.rule))) +
+    text += colour("1;32", fmt::format("▼ resolved  {}", marked)) +
             printable(fmt::format("  {}  {}  {}, {} after its first sign", describe(t.member), formats::time_text(t.at),
                                   reason, formats::duration_text(t.at - t.since))) +
             "\n";

@@ -16,6 +16,7 @@ class Terminal final : public stream::AlertSink {
     std::FILE* out = stderr;  // of reports; notes and the progress bar are for stderr
     bool verbose = false;     // with every cause, doubt and value
     std::string recording;    // as `tocsin explain` takes it; empty: none
+    bool shadow = false;      // with the alerts of shadow rules
   };
   explicit Terminal(Options options);
   void transition(const stream::AlertTransition& transition) override;

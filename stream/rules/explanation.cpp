@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <map>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -71,22 +72,20 @@ void Explanation::write(Slot slot, AlertTransition& transition) const {
 }
 
 void Explanation::assumptions(Slot slot, std::vector<std::string>& out) const {
-  std::vector<std::pair<std::string, std::set<std::string_view>>>
-      doubts;  // what is unknown, and the value that was assumed
+  std::map<std::string, std::set<std::string_view>> assumed;  // by signal
   for (const NodeId id : rule_->hot) {
     const Node& node = (*graph_)[id];
     if (!decides_without_value(node.op) || !unknown(node.arguments[0], rule_->per, slot)) continue;
-    const auto signals = missing(node.arguments[0], rule_->per, slot);
-    if (signals.empty()) continue;
-    std::string doubt = join(signals) + (signals.size() == 1 ? " is" : " are") + " unknown: ";
-    auto known = std::find_if(doubts.begin(), doubts.end(), [&](const auto& d) { return d.first == doubt; });
-    if (known == doubts.end()) known = doubts.insert(doubts.end(), {std::move(doubt), {}});
-    known->second.insert(node.op == Op::surely  ? "taken as no"
-                         : node.op == Op::maybe ? "taken as yes"
-                                                : "a default stands for it");
+    for (const std::string& signal : missing(node.arguments[0], rule_->per, slot))
+      assumed[signal].insert(node.op == Op::surely  ? "taken as no"
+                             : node.op == Op::maybe ? "taken as yes"
+                                                    : "a default stands for it");
   }
-  for (const auto& [doubt, taken] : doubts)
-    out.push_back(doubt + std::string{taken.size() == 1 ? *taken.begin() : "the rule decides without it"});
+  std::map<std::string_view, std::vector<std::string>> signals;  // one sentence for all that are treated alike
+  for (const auto& [signal, taken] : assumed)
+    signals[taken.size() == 1 ? *taken.begin() : "the rule decides without it"].push_back(signal);
+  for (const auto& [taken, names] : signals)
+    out.push_back(join(names) + (names.size() == 1 ? " is" : " are") + " unknown: " + std::string{taken});
 }
 
 bool Explanation::unknown(NodeId id, Level level, Slot slot) const {

@@ -40,6 +40,15 @@ class Replay(WithJournal):
         alerts = [json.loads(line) for line in tocsin("replay", journal, "--quiet", "--alerts", "-").stdout.splitlines()]
         self.assertEqual([(alert["rule"], alert["who"]) for alert in alerts if alert.get("state") == "firing"], [("rendezvous_hang", [2])])
 
+    def test_the_alert_of_a_shadow_rule_is_printed_and_marked(self):
+        with tempfile.TemporaryDirectory() as folder:
+            rules = shutil.copytree(ROOT / "rules", os.path.join(folder, "rules"))
+            with open(os.path.join(rules, "site.lua"), "w", encoding="utf-8") as site:
+                site.write('tune "collective_hang" { mode = "shadow" }\n')
+            printed = tocsin("replay", self.base / "journal", "--rules", rules).stdout
+        self.assertIn("▲ critical  collective_hang  (shadow: nobody is told)\n", printed)
+        self.assertIn("▼ resolved  collective_hang  (shadow: nobody is told)  ", printed)
+
     def test_what_cannot_be_written_to_a_full_standard_output_is_no_success(self):
         journal = self.base / "journal"
         for arguments in (["replay", journal], ["replay", "--quiet", "--digest", journal], ["status", journal], ["completions", "bash"],

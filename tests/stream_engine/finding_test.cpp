@@ -13,6 +13,7 @@ namespace {
 const char* signals = R"lua(signals {
   fast = { kind = "gauge", unit = "celsius", owner = "rank", lateness = "1s" },
   slow = { kind = "gauge", unit = "celsius", owner = "rank", lateness = "60s" },
+  third = { kind = "gauge", unit = "celsius", owner = "rank", lateness = "1s" },
 })lua";
 
 std::string rule(const std::string& name, const std::string& needs, const std::string& answer,
@@ -130,11 +131,12 @@ TEST_CASE("an alert carries the evidence of a finding only where that is of the 
 
 TEST_CASE("an alert names the signals without which its rule decided, and what it took their absence for") {
   const auto doubts = [](const std::string& answer) {
-    LiveJob job{
-        {{"signals.lua", signals},
-         {"rules.lua",
-          rule("r", "fast = signal \"fast\" { over = \"10s\" }, slow = signal \"slow\" { over = \"10s\" }", answer)}},
-        1};
+    LiveJob job{{{"signals.lua", signals},
+                 {"rules.lua", rule("r",
+                                    "fast = signal \"fast\" { over = \"10s\" }, slow = signal \"slow\" { over = "
+                                    "\"10s\" }, third = signal \"third\" { over = \"10s\" }",
+                                    answer)}},
+                1};
     job.feed(120, [](std::uint32_t) { return LiveJob::Values{{"fast", 95.0}}; });
     REQUIRE(job.published.size() == 1);
     return job.published[0].cannot_decide;
@@ -143,5 +145,9 @@ TEST_CASE("an alert names the signals without which its rule decided, and what i
   CHECK(doubts(hot + " & " + cold + ":maybe()") == Texts{"slow is unknown: taken as yes"});
   CHECK(doubts(hot + " & ~" + cold + ":surely()") == Texts{"slow is unknown: taken as no"});
   CHECK(doubts(hot + " & job.slow:last():fill(-1):below(0)") == Texts{"slow is unknown: a default stands for it"});
+  const std::string other = "job.third:last():below(0)";
+  CHECK(
+      doubts(hot + " & ~" + cold + ":surely() & ~" + other + ":surely() & ~(" + cold + " & " + other + "):surely()") ==
+      Texts{"slow, third are unknown: taken as no"});  // a signal is in one sentence, whatever asks for it
   CHECK(doubts(hot + " | " + cold).empty());
 }
