@@ -1,18 +1,13 @@
-// Any bytes as what is stored and sent beside telemetry: alerts, snapshots, and the frames of a journal.
+// Any bytes as what is stored and sent beside telemetry: snapshots, and the frames of a journal.
 #include <span>
 
 #include "adapters/journal/frame.h"
-#include "schemas/alert.h"
 #include "schemas/snapshot.h"
 
 using namespace tocsin;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::span bytes{reinterpret_cast<const std::byte*>(data), size};
-  if (const auto alert = schemas::decode_alert(bytes)) {
-    if (const auto* transition = std::get_if<stream::AlertTransition>(&*alert)) (void)schemas::encode(*transition);
-    else (void)schemas::encode(std::get<stream::Verdict>(*alert));
-  }
   schemas::SectionAssembler assembler;
   if (assembler.add(bytes)) (void)std::move(assembler).take();
   std::size_t at = 0;

@@ -7,9 +7,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "schemas/alert.h"
 #include "schemas/snapshot.h"
-#include "tests/schemas/alerts.h"
 #include "tests/schemas/entries.h"
 
 using namespace tocsin;
@@ -82,22 +80,6 @@ TEST_CASE("envelopes written by the first version decode to the same, and are wh
                : i < 6 ? "kernel_log"
                        : "log");
   holds("envelope_lines_of_sources", lines);
-}
-
-TEST_CASE("alerts and verdicts written by the first version decode to the same, and are what is written today") {
-  const auto transition = a_transition();
-  auto stored = golden("alert_transition", encode(transition));
-  CHECK(stored == encode(transition));
-  auto read = decode_alert(stored);
-  REQUIRE(read);
-  CHECK(in_words(std::get<stream::AlertTransition>(*read)) == in_words(transition));
-
-  const auto verdict = a_verdict();
-  stored = golden("alert_verdict", encode(verdict));
-  CHECK(stored == encode(verdict));
-  read = decode_alert(stored);
-  REQUIRE(read);
-  CHECK(in_words(std::get<stream::Verdict>(*read)) == in_words(verdict));
 }
 
 TEST_CASE(

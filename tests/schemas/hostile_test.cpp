@@ -5,10 +5,8 @@
 #include <cstring>
 #include <random>
 
-#include "schemas/alert.h"
 #include "schemas/layout.h"
 #include "schemas/snapshot.h"
-#include "tests/schemas/alerts.h"
 #include "tests/schemas/blocks.h"
 #include "tests/schemas/entries.h"
 #include "tests/seed.h"
@@ -233,14 +231,13 @@ TEST_CASE("an envelope of another form, of a newer program, or over the limit is
   CHECK(refused);
 }
 
-TEST_CASE("torn and flipped alerts and snapshots are refused, or read as some") {
+TEST_CASE("torn and flipped snapshots are refused, or read as some") {
   std::mt19937_64 random{tocsin::test::seed(20240817)};
   std::vector<std::byte> part;
   const auto keep = [&](std::span<const std::byte> message) {
     return part.assign(message.begin(), message.end()), stream::Result<void>{};
   };
   REQUIRE(write_section("job", std::vector<std::byte>(20, std::byte{1}), keep));
-  const auto alert = encode(a_transition()), verdict = encode(a_verdict());
   const auto attack = [&](const std::vector<std::byte>& message, auto read) {
     for (std::size_t size = 0; size < message.size(); ++size) read(std::span{message}.first(size));
     for (std::size_t bit = 0; bit < message.size() * 8; ++bit) {
@@ -254,14 +251,6 @@ TEST_CASE("torn and flipped alerts and snapshots are refused, or read as some") 
       read(damaged);
     }
   };
-  const auto read_alert = [](std::span<const std::byte> bytes) {
-    const auto read = decode_alert(bytes);
-    if (!read) return;
-    if (const auto* transition = std::get_if<stream::AlertTransition>(&*read)) CHECK(in_words(*transition).size() > 0);
-    else CHECK(in_words(std::get<stream::Verdict>(*read)).size() > 0);
-  };
-  attack(alert, read_alert);
-  attack(verdict, read_alert);
   attack(part, [&](std::span<const std::byte> bytes) {
     SectionAssembler assembler;
     if (assembler.add(bytes))
