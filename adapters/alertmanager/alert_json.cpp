@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "adapters/formats/alert_form.h"
-#include "adapters/formats/json_text.h"
+#include "adapters/formats/json.h"
 #include "stream/values/value.h"
 
 namespace tocsin::adapters::alertmanager {
@@ -28,13 +28,10 @@ std::string shortened(std::string text) {
 }
 
 std::string object(const Texts& texts) {
-  std::string out = "{";
-  for (const auto& [name, text] : texts) {
-    if (text.empty()) continue;
-    formats::put_key(out, name);
-    formats::put_text(out, text);
-  }
-  return out + "}";
+  formats::Json out = formats::Json::object();
+  for (const auto& [name, text] : texts)
+    if (!text.empty()) out[name] = text;
+  return formats::dump(out);
 }
 
 std::string percent_encoded(std::string_view text) {

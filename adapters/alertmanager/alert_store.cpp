@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "adapters/formats/json_text.h"
+#include "adapters/formats/json.h"
 
 namespace tocsin::adapters::alertmanager {
 
@@ -164,16 +164,10 @@ std::string AlertStore::body_of(const Entry& entry, Time wall) const {
   if (!fires) starts = shown->since;
   // Beyond four intervals Alertmanager ends an alert by itself: the engine is gone.
   const Time ends = fires ? wall + 4 * timing_.resend : std::min(shown->at, wall);
-  std::string out = "{\"labels\":" + entry.labels + ",\"annotations\":" + shown->annotations;
-  formats::put_key(out, "startsAt");
-  formats::put_text(out, rfc3339(starts));
-  formats::put_key(out, "endsAt");
-  formats::put_text(out, rfc3339(std::max(starts, ends)));
-  if (!shown->generator_url.empty()) {
-    formats::put_key(out, "generatorURL");
-    formats::put_text(out, shown->generator_url);
-  }
-  return out + '}';
+  formats::Json times{{"startsAt", rfc3339(starts)}, {"endsAt", rfc3339(std::max(starts, ends))}};
+  if (!shown->generator_url.empty()) times["generatorURL"] = shown->generator_url;
+  return "{\"labels\":" + entry.labels + ",\"annotations\":" + shown->annotations + ',' +
+         formats::dump(times).substr(1);
 }
 
 }  // namespace tocsin::adapters::alertmanager

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "adapters/formats/alert_form.h"
-#include "adapters/formats/json_text.h"
 #include "adapters/formats/printable.h"
+#include "stream/values/utf8.h"
 
 namespace tocsin::adapters::cli {
 namespace {
@@ -81,12 +81,12 @@ const std::string& or_none(const std::string& family) {
 }
 
 nlohmann::json alert_json(const Fired& alert) {
-  return {{"recording", formats::as_utf8(alert.recording)},
-          {"job", formats::as_utf8(alert.job)},
-          {"attempt", formats::as_utf8(alert.attempt)},
+  return {{"recording", stream::as_utf8(alert.recording)},
+          {"job", stream::as_utf8(alert.job)},
+          {"attempt", stream::as_utf8(alert.attempt)},
           {"rule", alert.rule},
-          {"member", formats::as_utf8(alert.member)},
-          {"who", formats::as_utf8(alert.who)},
+          {"member", stream::as_utf8(alert.member)},
+          {"who", stream::as_utf8(alert.who)},
           {"severity", stream::name(alert.severity)},
           {"mode", stream::name(alert.mode)},
           {"since", formats::typed_time(alert.since)},
@@ -108,9 +108,9 @@ nlohmann::json judged_json(const Judged& judged) {
   for (const Fired& alert : judged.alerts) alerts.push_back(alert_json(alert));
   for (const auto& [key, family] : judged.verdicts) {
     const auto& [recording, job, attempt] = key;
-    verdicts.push_back({{"recording", formats::as_utf8(recording)},
-                        {"job", formats::as_utf8(job)},
-                        {"attempt", formats::as_utf8(attempt)},
+    verdicts.push_back({{"recording", stream::as_utf8(recording)},
+                        {"job", stream::as_utf8(job)},
+                        {"attempt", stream::as_utf8(attempt)},
                         {"family", family}});
   }
   return {{"recordings", judged.recordings},
@@ -176,9 +176,9 @@ void print_backtest_json(const Judged& now, const Judged* before) {
     report["only_now"] = alerts_json(without(*before, now)), report["no_longer"] = alerts_json(without(now, *before));
     report["changed_verdicts"] = nlohmann::json::array();
     for (const ChangedVerdict& verdict : changed_verdicts(*before, now))
-      report["changed_verdicts"].push_back({{"recording", formats::as_utf8(verdict.recording)},
-                                            {"job", formats::as_utf8(verdict.job)},
-                                            {"attempt", formats::as_utf8(verdict.attempt)},
+      report["changed_verdicts"].push_back({{"recording", stream::as_utf8(verdict.recording)},
+                                            {"job", stream::as_utf8(verdict.job)},
+                                            {"attempt", stream::as_utf8(verdict.attempt)},
                                             {"before", verdict.before},
                                             {"now", verdict.now}});
   }

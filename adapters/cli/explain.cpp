@@ -15,11 +15,11 @@
 #include "adapters/cli/recordings.h"
 #include "adapters/cli/say.h"
 #include "adapters/formats/alert_form.h"
-#include "adapters/formats/json_text.h"
 #include "adapters/formats/parse_time.h"
 #include "adapters/formats/printable.h"
 #include "stream/graph/evaluator.h"
 #include "stream/rules/explanation.h"
+#include "stream/values/utf8.h"
 
 namespace tocsin::adapters::cli {
 namespace {
@@ -175,10 +175,10 @@ std::string as_json(const Explained& all) {
   nlohmann::json rows = nlohmann::json::array();
   for (const Row& row : all.rows)
     rows.push_back(
-        {{"expression", formats::as_utf8(row.expression)}, {"value", formats::as_utf8(row.value)}, {"name", row.name}});
+        {{"expression", stream::as_utf8(row.expression)}, {"value", stream::as_utf8(row.value)}, {"name", row.name}});
   return nlohmann::json{
-             {"rule", all.rule},       {"job", formats::as_utf8(all.subject)}, {"member", formats::as_utf8(all.member)},
-             {"outcome", all.outcome}, {"at", formats::typed_time(all.tick)},  {"values", rows}}
+             {"rule", all.rule},       {"job", stream::as_utf8(all.subject)}, {"member", stream::as_utf8(all.member)},
+             {"outcome", all.outcome}, {"at", formats::typed_time(all.tick)}, {"values", rows}}
              .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) +
          "\n";
 }

@@ -25,7 +25,7 @@
 #include "adapters/config/config.h"
 #include "adapters/config/nodes.h"
 #include "adapters/config/options.h"
-#include "adapters/formats/json_text.h"
+#include "adapters/formats/json.h"
 #include "adapters/formats/printable.h"
 #include "adapters/kafka/forward.h"
 #include "adapters/kafka/log.h"
@@ -113,15 +113,11 @@ service::Log configured_log(const config::Config::Log& options) {
   const auto least = std::find(names.begin(), names.end(), options.level) - names.begin();
   return {[json = options.format == "json", least](service::Log::Level level, const std::string& line) {
     if (static_cast<std::ptrdiff_t>(level) < least) return;
-    std::string text = json ? "{\"time\":" : "time=";
     const auto now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
     const std::string time = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(now));
-    if (json) formats::put_text(text, time);
-    else text += time;
     const char* name = names[static_cast<std::size_t>(level)];
-    text += json ? fmt::format(R"(,"level":"{}","message":)", name) : fmt::format(" level={} message=", name);
-    formats::put_text(text, line);
-    say("{}{}", text, json ? "}\n" : "\n");
+    if (json) say("{}\n", formats::dump({{"time", time}, {"level", name}, {"message", line}}));
+    else say("time={} level={} message={}\n", time, name, formats::dump(line));
   }};
 }
 

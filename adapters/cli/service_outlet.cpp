@@ -9,7 +9,7 @@
 #include "adapters/cli/version.h"
 #include "adapters/config/apply.h"
 #include "adapters/formats/alert_form.h"
-#include "adapters/formats/json_text.h"
+#include "adapters/formats/json.h"
 #include "adapters/http/api.h"
 #include "adapters/http/page/page.h"
 
@@ -20,23 +20,12 @@ constexpr std::chrono::seconds last_posts{5};
 
 alertmanager::Owner owner(int partition) { return static_cast<alertmanager::Owner>(partition); }
 
-void put(std::string& out, std::string_view key, std::string_view text) {
-  formats::put_key(out, key);
-  formats::put_text(out, text);
-}
-
 std::string json(const service::Reloaded& reloaded) {
-  std::string out = "{";
-  put(out, "pack", reloaded.hash);
-  formats::put_key(out, "changed"), out += reloaded.changed ? "true}" : "false}";
-  return out;
+  return formats::dump({{"pack", reloaded.hash}, {"changed", reloaded.changed}});
 }
 
 std::string json(const service::PushCounts& pushed) {
-  std::string out = "{";
-  formats::put_key(out, "records"), formats::put_whole(out, static_cast<std::int64_t>(pushed.records));
-  formats::put_key(out, "jobs"), formats::put_whole(out, static_cast<std::int64_t>(pushed.jobs));
-  return out + "}";
+  return formats::dump({{"records", pushed.records}, {"jobs", pushed.jobs}});
 }
 
 }  // namespace
@@ -154,37 +143,38 @@ std::string ServiceOutlet::metrics() {
 }
 
 std::string ServiceOutlet::rules() const {
-  std::string out = "[";
+  formats::Json out = formats::Json::array();
   const stream::PackPtr pack = known_rules().pack;
-  for (const stream::Rule& rule : pack->rules) {
-    out += out.size() > 1 ? ",{" : "{";
-    put(out, "name", rule.name), put(out, "family", rule.family), put(out, "severity", stream::name(rule.severity));
-    put(out, "mode", stream::name(rule.mode)), put(out, "summary", rule.summary), put(out, "file", rule.file);
-    formats::put_key(out, "line"), formats::put_whole(out, rule.line);
-    formats::put_key(out, "scripted"), out += rule.scripted ? "true}" : "false}";
-  }
-  return out += ']';
+  for (const stream::Rule& rule : pack->rules)
+    out.push_back({{"name", rule.name},
+                   {"family", rule.family},
+                   {"severity", stream::name(rule.severity)},
+                   {"mode", stream::name(rule.mode)},
+                   {"summary", rule.summary},
+                   {"file", rule.file},
+                   {"line", rule.line},
+                   {"scripted", rule.scripted.has_value()}});
+  return formats::dump(out);
 }
 
 std::string ServiceOutlet::status() const {
-  std::string out = "{";
-  put(out, "version", version_number()), put(out, "group", config_.kafka.group),
-      put(out, "instance", config_.kafka.instance_id);
+  using std::chrono::floor;
   const auto rules = known_rules();
-  put(out, "pack", rules.pack->hash),
-      put(out, "pack_since", formats::typed_time(std::chrono::floor<std::chrono::seconds>(*rules.since)));
-  put(out, "reload_failure", rules.failure), put(out, "not_ready", not_ready());
-  put(out, "time",
-      formats::typed_time(std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now())));
-  formats::put_key(out, "partitions"), out += '[';
+  const auto now = floor<std::chrono::milliseconds>(std::chrono::system_clock::now());
+  formats::Json out{{"version", version_number()},
+                    {"group", config_.kafka.group},
+                    {"instance", config_.kafka.instance_id},
+                    {"pack", rules.pack->hash},
+                    {"pack_since", formats::typed_time(floor<std::chrono::seconds>(*rules.since))},
+                    {"reload_failure", rules.failure},
+                    {"not_ready", not_ready()},
+                    {"time", formats::typed_time(now)},
+                    {"partitions", formats::Json::array()}};
   const std::lock_guard lock{mutex_};
-  for (const auto& [number, partition] : partitions_) {
-    out += out.back() == '[' ? "{" : ",{";
-    formats::put_key(out, "partition"), formats::put_whole(out, number);
-    formats::put_key(out, "restored"), formats::put_number(out, partition.restored);
-    formats::put_key(out, "jobs"), formats::put_whole(out, static_cast<std::int64_t>(partition.subjects)), out += '}';
-  }
-  return out += "]}";
+  for (const auto& [number, partition] : partitions_)
+    out["partitions"].push_back(
+        {{"partition", number}, {"restored", formats::json_number(partition.restored)}, {"jobs", partition.subjects}});
+  return formats::dump(out);
 }
 
 }  // namespace tocsin::adapters::cli

@@ -1,61 +1,32 @@
 #include "adapters/formats/alerts.h"
 
-#include <span>
+#include <fmt/format.h>
 
 #include "adapters/formats/alert_form.h"
-#include "adapters/formats/json_text.h"
+#include "adapters/formats/json.h"
 #include "stream/values/value.h"
 
 namespace tocsin::adapters::formats {
 namespace {
 
-using stream::NamedMember;
-
-void put(std::string& out, std::string_view key, std::string_view text) {
-  put_key(out, key);
-  put_text(out, text);
-}
-void put(std::string& out, std::string_view key, stream::Time time) {
-  put_key(out, key);
-  put_whole(out, stream::nanoseconds(time));
-}
-void put_all(std::string& out, std::string_view key, std::span<const std::string> texts) {
-  put_key(out, key);
-  out += '[';
-  for (std::size_t i = 0; i < texts.size(); ++i) {
-    if (i != 0) out += ',';
-    put_text(out, texts[i]);
-  }
-  out += ']';
-}
-
-void put_member(std::string& out, const NamedMember& member) {
-  out += '{';
-  put(out, "level", name(member.level));
-  if (member.rank) {
-    put_key(out, "rank");
-    put_whole(out, *member.rank);
-  }
-  if (!member.node.empty()) put(out, "node", member.node);
-  if (!member.gpu.empty()) put(out, "gpu", member.gpu);
-  if (!member.rack.empty()) put(out, "rack", member.rack);
-  if (member.pid) {
-    put_key(out, "pid");
-    put_whole(out, static_cast<std::int64_t>(*member.pid));
-  }
-  out += '}';
+Json json_of(const stream::NamedMember& member) {
+  Json out{{"level", name(member.level)}};
+  if (member.rank) out["rank"] = *member.rank;
+  if (!member.node.empty()) out["node"] = member.node;
+  if (!member.gpu.empty()) out["gpu"] = member.gpu;
+  if (!member.rack.empty()) out["rack"] = member.rack;
+  if (member.pid) out["pid"] = static_cast<std::int64_t>(*member.pid);
+  return out;
 }
 
 // A rank by its number, all else by its name.
-void put_culprit(std::string& out, const NamedMember& member) {
+Json culprit(const stream::NamedMember& member) {
   switch (member.level) {
-    case stream::Level::rank:
-      if (member.rank) return put_whole(out, *member.rank);
-      return put_text(out, "rank");
-    case stream::Level::gpu: return put_text(out, member.node + "/" + member.gpu);
-    case stream::Level::node: return put_text(out, member.node);
-    case stream::Level::rack: return put_text(out, member.rack);
-    default: return put_text(out, "job");
+    case stream::Level::rank: return member.rank ? Json(*member.rank) : Json("rank");
+    case stream::Level::gpu: return member.node + "/" + member.gpu;
+    case stream::Level::node: return member.node;
+    case stream::Level::rack: return member.rack;
+    default: return "job";
   }
 }
 
@@ -70,91 +41,59 @@ std::string_view name_of(stream::Standing standing) {
 }  // namespace
 
 std::string alert_to_json(const stream::AlertTransition& t) {
-  static constexpr char hex[] = "0123456789abcdef";
-  std::string id;
-  for (int shift = 60; shift >= 0; shift -= 4) id += hex[t.id >> shift & 15];
-  std::string out = "{";
-  put(out, "id", id);
-  put_key(out, "number");
-  put_whole(out, t.number);
-  put(out, "rule", t.rule);
-  put(out, "family", t.family);
-  put(out, "family_words", t.family_words);
-  put(out, "severity", name(t.severity));
-  put(out, "mode", name(t.mode));
-  put(out, "subject", t.subject);
-  put(out, "attempt", t.attempt);
-  put_key(out, "member");
-  put_member(out, t.member);
-  put_key(out, "who");
-  out += '[';
-  for (std::size_t i = 0; i < t.who.size(); ++i) {
-    if (i != 0) out += ',';
-    put_culprit(out, t.who[i]);
-  }
-  out += ']';
-  put(out, "state", name(t.state));
-  put(out, "reason", name(t.reason));
-  put(out, "explained_by", t.explained_by);
-  put(out, "at", t.at);
-  put(out, "since", t.since);
-  put(out, "summary", t.summary);
-  put(out, "shows", t.shows);
-  put_key(out, "implies");
-  out += '[';
-  for (std::size_t i = 0; i < t.implies.size(); ++i) {
-    out += i == 0 ? "{" : ",{";
-    put(out, "cause", t.implies[i].first);
-    put(out, "text", t.implies[i].second);
-    out += '}';
-  }
-  out += ']';
-  put_all(out, "actions", t.actions);
-  put(out, "not_known", t.not_known);
-  put_all(out, "cannot_decide", t.cannot_decide);
-  put_key(out, "evidence");
-  out += '{';
-  for (const auto& [value_name, number] : t.evidence) {
-    put_key(out, value_name);
-    if (stream::is_absent(number)) out += "null";  // unknown; a NaN was measured
-    else put_number(out, number);
-  }
-  for (const auto& [value_name, text] : t.evidence_texts) put(out, value_name, text);
-  out += '}';
-  put_key(out, "form");
-  out += '{';
-  for (const auto& [title, text] : alert_form(t, "JOURNAL").parts()) put(out, title, text);
-  return out += "}}";
+  Json who = Json::array(), implies = Json::array(), evidence = Json::object(), form = Json::object();
+  for (const auto& member : t.who) who.push_back(culprit(member));
+  for (const auto& [cause, text] : t.implies) implies.push_back({{"cause", cause}, {"text", text}});
+  for (const auto& [value, number] : t.evidence)  // null is unknown; a NaN was measured
+    evidence[value] = stream::is_absent(number) ? Json{} : json_number(number);
+  for (const auto& [value, text] : t.evidence_texts) evidence[value] = text;
+  for (const auto& [title, text] : alert_form(t, "JOURNAL").parts()) form[title] = text;
+  return dump({{"id", fmt::format("{:016x}", t.id)},
+               {"number", t.number},
+               {"rule", t.rule},
+               {"family", t.family},
+               {"family_words", t.family_words},
+               {"severity", name(t.severity)},
+               {"mode", name(t.mode)},
+               {"subject", t.subject},
+               {"attempt", t.attempt},
+               {"member", json_of(t.member)},
+               {"who", std::move(who)},
+               {"state", name(t.state)},
+               {"reason", name(t.reason)},
+               {"explained_by", t.explained_by},
+               {"at", stream::nanoseconds(t.at)},
+               {"since", stream::nanoseconds(t.since)},
+               {"summary", t.summary},
+               {"shows", t.shows},
+               {"implies", std::move(implies)},
+               {"actions", t.actions},
+               {"not_known", t.not_known},
+               {"cannot_decide", t.cannot_decide},
+               {"evidence", std::move(evidence)},
+               {"form", std::move(form)}});
 }
 
 std::string verdict_to_json(const stream::Verdict& v) {
-  std::string out = "{";
-  put_key(out, "verdict");
-  out += '{';
-  put(out, "family", v.family);
-  put(out, "family_words", v.family_words);
-  put(out, "end_reason", v.end_reason);
-  put_key(out, "families");
-  out += '[';
-  for (std::size_t i = 0; i < v.families.size(); ++i) {
-    out += i == 0 ? "{" : ",{";
-    put(out, "family", v.families[i].family);
-    put(out, "words", v.families[i].words);
-    put(out, "standing", name_of(v.families[i].standing));
-    put_all(out, "rules", v.families[i].rules);
-    put_all(out, "missing", v.families[i].missing);
-    out += '}';
-  }
-  out += ']';
-  put_all(out, "shows", v.shows);
-  put_all(out, "cannot_decide", v.cannot_decide);
-  put_all(out, "quarantined", v.quarantined);
-  if (!v.training) out += ",\"training\":false";
-  out += '}';
-  put(out, "subject", v.subject);
-  put(out, "attempt", v.attempt);
-  put(out, "ended", v.ended);
-  return out += '}';
+  Json families = Json::array();
+  for (const auto& one : v.families)
+    families.push_back({{"family", one.family},
+                        {"words", one.words},
+                        {"standing", name_of(one.standing)},
+                        {"rules", one.rules},
+                        {"missing", one.missing}});
+  Json verdict{{"family", v.family},
+               {"family_words", v.family_words},
+               {"end_reason", v.end_reason},
+               {"families", std::move(families)},
+               {"shows", v.shows},
+               {"cannot_decide", v.cannot_decide},
+               {"quarantined", v.quarantined}};
+  if (!v.training) verdict["training"] = false;
+  return dump({{"verdict", std::move(verdict)},
+               {"subject", v.subject},
+               {"attempt", v.attempt},
+               {"ended", stream::nanoseconds(v.ended)}});
 }
 
 }  // namespace tocsin::adapters::formats

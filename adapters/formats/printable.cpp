@@ -4,7 +4,7 @@
 #include <array>
 #include <cstdio>
 
-#include "adapters/formats/json_text.h"
+#include "stream/values/utf8.h"
 
 namespace tocsin::adapters::formats {
 namespace {
@@ -28,7 +28,7 @@ unsigned character(std::string_view text, std::size_t at, std::size_t& size) {
 }  // namespace
 
 std::string printable(std::string_view text) {
-  const std::string valid = as_utf8(text);
+  const std::string valid = stream::as_utf8(text);
   std::string out;
   std::size_t size = 1;
   for (std::size_t at = 0; at < valid.size(); at += size) {

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "adapters/formats/json_text.h"
+#include "adapters/formats/json.h"
 
 namespace tocsin::adapters::http {
 
@@ -13,14 +13,8 @@ Response success(std::string data) {
 }
 
 Response failure(unsigned status, std::string_view kind, std::string_view message) {
-  std::string body = "{";
-  formats::put_key(body, "status");
-  formats::put_text(body, "error");
-  formats::put_key(body, "errorType");
-  formats::put_text(body, kind);
-  formats::put_key(body, "error");
-  formats::put_text(body, message);
-  return {status, "application/json", body + "}\n"};
+  return {status, "application/json",
+          formats::dump({{"status", "error"}, {"errorType", kind}, {"error", message}}) + "\n"};
 }
 
 Response failure(const stream::Error& error) {

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "adapters/formats/json_text.h"
 #include "adapters/formats/parse_time.h"
 #include "adapters/ingest/json_values.h"
+#include "stream/values/utf8.h"
 
 namespace tocsin::adapters::ingest {
 namespace {
@@ -102,7 +102,7 @@ struct JsonMessages::State {
   simdjson::error_code parse(std::string_view text, dom::element& document) {
     auto error = parser.parse(text.data(), text.size(), true).get(document);
     if (error == simdjson::UTF8_ERROR) {  // lines of logs can hold any bytes
-      const std::string mended = formats::as_utf8(text);
+      const std::string mended = stream::as_utf8(text);
       error = mended.size() > longest_message ? simdjson::CAPACITY : parser.parse(mended).get(document);
     }
     return error;

@@ -6,9 +6,9 @@
 #include <cmath>
 #include <utility>
 
-#include "adapters/formats/json_text.h"
 #include "adapters/ingest/item.h"
 #include "stream/topology/gpu_names.h"
+#include "stream/values/utf8.h"
 
 namespace tocsin::adapters::ingest {
 namespace {
@@ -48,7 +48,7 @@ std::string_view name(Reason reason) noexcept {
 
 std::string short_name(std::string_view name) {
   constexpr std::size_t most = 60;
-  std::string out = formats::as_utf8(name.substr(0, most)) + (name.size() > most ? "…" : "");
+  std::string out = stream::as_utf8(name.substr(0, most)) + (name.size() > most ? "…" : "");
   std::replace_if(
       out.begin(), out.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; }, ' ');
   return out;

@@ -5,7 +5,7 @@
 #include <limits>
 #include <sstream>
 
-#include "adapters/formats/json_text.h"
+#include "stream/values/utf8.h"
 
 namespace tocsin::adapters::prometheus {
 
@@ -17,7 +17,7 @@ Families& Families::begin(const char* name, const char* help, ::prometheus::Metr
 // Prometheus refuses a whole scrape for one label that is not UTF-8.
 ::prometheus::ClientMetric& Families::add(LabelValues labels) {
   auto& metric = families_.back().metric.emplace_back();
-  for (const auto& [name, text] : labels) metric.label.push_back({name, formats::as_utf8(text)});
+  for (const auto& [name, text] : labels) metric.label.push_back({name, stream::as_utf8(text)});
   return metric;
 }
 

@@ -3,8 +3,8 @@
 #include <tuple>
 #include <vector>
 
-#include "adapters/formats/json_text.h"
 #include "adapters/prometheus/engine_metrics.h"
+#include "stream/values/utf8.h"
 
 namespace tocsin::adapters::prometheus {
 namespace {
@@ -96,7 +96,7 @@ void add_jobs(Families& families, const std::map<std::uint32_t, PublishedJobs>& 
   });
   const std::size_t all = shown.size();
   for (const JobFigures* job : shown)
-    if (once.size() < most) once.emplace(formats::as_utf8(job->job), job);
+    if (once.size() < most) once.emplace(stream::as_utf8(job->job), job);
 
   families.gauge("tocsin_jobs", "Jobs that are judged.").value({}, static_cast<std::uint64_t>(all));
   families

@@ -5,7 +5,7 @@
 #include <iterator>
 #include <utility>
 
-#include "adapters/formats/json_text.h"
+#include "adapters/formats/json.h"
 
 namespace tocsin::adapters::service {
 namespace {
@@ -17,84 +17,56 @@ using stream::Error;
 constexpr std::size_t usual_limit = 1000;
 constexpr std::string_view states[] = {"starting", "running", "hung", "unobserved", "ended"};
 
-void put(std::string& out, std::string_view key, std::string_view text) {
-  formats::put_key(out, key);
-  formats::put_text(out, text);
-}
-void put(std::string& out, std::string_view key, std::optional<double> number) {
-  if (!number || stream::is_absent(*number)) return;
-  formats::put_key(out, key);
-  formats::put_number(out, *number);
-}
-void put_count(std::string& out, std::string_view key, std::uint64_t count) {
-  formats::put_key(out, key);
-  formats::put_whole(out, static_cast<std::int64_t>(count));
-}
+using formats::Json;
 
-void put(std::string& out, std::string_view key, const stream::Spread& spread) {
+void put(Json& out, const char* key, std::optional<double> number) {
+  if (number && !stream::is_absent(*number)) out[key] = formats::json_number(*number);
+}
+void put(Json& out, const char* key, const std::string& text) {
+  if (!text.empty()) out[key] = text;
+}
+void put(Json& out, const char* key, const stream::Spread& spread) {
   if (spread.count == 0) return;
-  formats::put_key(out, key);
-  out += '{';
-  put_count(out, "ranks", spread.count);
-  put(out, "least", spread.least), put(out, "median", spread.median), put(out, "p90", spread.high),
-      put(out, "greatest", spread.greatest);
-  out += '}';
+  Json& of = out[key] = {{"ranks", spread.count}};
+  put(of, "least", spread.least), put(of, "median", spread.median);
+  put(of, "p90", spread.high), put(of, "greatest", spread.greatest);
 }
 
-void put(std::string& out, const JobFigures::Alert& alert) {
-  out += '{';
-  put(out, "rule", alert.rule), put(out, "family", alert.family), put(out, "severity", stream::name(alert.severity));
-  if (alert.member.rank) put_count(out, "rank", *alert.member.rank);
-  if (!alert.member.node.empty()) put(out, "node", alert.member.node);
-  if (!alert.member.gpu.empty()) put(out, "gpu", alert.member.gpu);
-  if (!alert.member.rack.empty()) put(out, "rack", alert.member.rack);
-  put(out, "who", alert.who);
-  out += '}';
+Json json_of(const JobFigures::Alert& alert) {
+  Json out{{"rule", alert.rule}, {"family", alert.family}, {"severity", stream::name(alert.severity)}};
+  if (alert.member.rank) out["rank"] = *alert.member.rank;
+  put(out, "node", alert.member.node), put(out, "gpu", alert.member.gpu), put(out, "rack", alert.member.rack);
+  out["who"] = alert.who;
+  return out;
 }
 
-void put(std::string& out, const stream::SubjectFigures::Rank& rank) {
-  out += '{';
-  put_count(out, "rank", rank.rank);
-  if (!rank.node.empty()) put(out, "node", rank.node);
+Json json_of(const stream::SubjectFigures::Rank& rank) {
+  Json out{{"rank", rank.rank}};
+  put(out, "node", rank.node);
   put(out, "step", rank.step), put(out, "step_time", rank.step_time), put(out, "compute_time", rank.compute_time);
-  out += '}';
+  return out;
 }
 
-void put(std::string& out, const std::string& text) { formats::put_text(out, text); }
-
-template <class T>
-void put_list(std::string& out, std::string_view key, const std::vector<T>& list);
-
-void put(std::string& out, const stream::UndecidedRule& undecided) {
-  out += '{';
-  put(out, "rule", undecided.rule);
-  put_list(out, "missing", undecided.missing);
-  out += '}';
+Json json_of(const stream::UndecidedRule& undecided) {
+  return {{"rule", undecided.rule}, {"missing", undecided.missing}};
 }
 
-template <class T>
-void put_list(std::string& out, std::string_view key, const std::vector<T>& list) {
-  formats::put_key(out, key);
-  out += '[';
-  for (const T& one : list) {
-    if (out.back() != '[') out += ',';
-    put(out, one);
-  }
-  out += ']';
+void put_list(Json& out, const char* key, const auto& list) {
+  Json& of = out[key] = Json::array();
+  for (const auto& one : list) of.push_back(json_of(one));
 }
 
-void put(std::string& out, const JobFigures& job, std::optional<int> partition, bool by_rank, bool with_undecided) {
-  out += '{';
-  put(out, "job", job.job), put(out, "attempt", job.attempt), put(out, "state", job.state);
-  if (partition) put_count(out, "partition", static_cast<std::uint64_t>(*partition));
-  if (job.ranks) put_count(out, "ranks", *job.ranks);
+Json json_of(const JobFigures& job, std::optional<int> partition, bool by_rank, bool with_undecided) {
+  Json out{{"job", job.job}, {"attempt", job.attempt}, {"state", job.state}};
+  if (partition) out["partition"] = *partition;
+  if (job.ranks) out["ranks"] = *job.ranks;
   put(out, "step", job.step), put(out, "steps_per_second", job.steps_per_second), put(out, "loss", job.loss);
   put(out, "goodput", job.goodput), put(out, "lost_gpu_seconds", job.gpu_seconds_lost);
   put(out, "step_time", job.step_time), put(out, "compute_time", job.compute_time);
   put_list(out, "alerts", job.alerts);
   if (by_rank) put_list(out, "by_rank", job.by_rank);
   if (with_undecided) put_list(out, "undecided", job.undecided);
-  out += '}';
+  return out;
 }
 
 }  // namespace
@@ -130,27 +102,23 @@ stream::Result<std::string> JobList::json(const http::Providers::Query& query) c
     const std::lock_guard lock{mutex_};
     all = jobs_;
   }
-  std::string out = "[";
+  Json out = Json::array();
   for (const auto& [partition, jobs] : all)
     for (const JobFigures& one : *jobs) {
       if (one.job == stream::cluster_subject || (!job.empty() && one.job != job) ||
           (!state.empty() && one.state != state))
         continue;
-      if (limit-- == 0) return out += ']';
-      if (out.size() > 1) out += ',';
-      put(out, one, partition, by_rank == "yes", !job.empty());
+      if (limit-- == 0) return formats::dump(out);
+      out.push_back(json_of(one, partition, by_rank == "yes", !job.empty()));
     }
-  return out += ']';
+  return formats::dump(out);
 }
 
 std::string jobs_json(const std::vector<JobFigures>& jobs) {
-  std::string out = "[";
-  for (const JobFigures& job : jobs) {
-    if (job.job == stream::cluster_subject) continue;
-    if (out.size() > 1) out += ',';
-    put(out, job, std::nullopt, true, true);
-  }
-  return out += ']';
+  Json out = Json::array();
+  for (const JobFigures& job : jobs)
+    if (job.job != stream::cluster_subject) out.push_back(json_of(job, std::nullopt, true, true));
+  return formats::dump(out);
 }
 
 }  // namespace tocsin::adapters::service

@@ -2,7 +2,7 @@
 
 #include <span>
 
-#include "adapters/formats/json_text.h"
+#include "adapters/formats/json.h"
 #include "adapters/kafka/topic_settings.h"
 
 namespace tocsin::adapters::service {
@@ -17,21 +17,14 @@ std::string_view line_of(std::string_view message, std::uint32_t number) {
 }
 
 std::string as_json(const Unattributed::Where& where, const ingest::LeftOut& part) {
-  std::string out = "{";
-  const auto text = [&out](std::string_view key, std::string_view value) {
-    formats::put_key(out, key);
-    formats::put_text(out, value);
-  };
-  const auto whole = [&out](std::string_view key, std::int64_t value) {
-    formats::put_key(out, key);
-    formats::put_whole(out, value);
-  };
-  text("source", where.source), text("topic", where.topic), whole("partition", where.partition),
-      whole("offset", where.offset);
-  whole("line", part.place), text("reason", name(part.reason)),
-      text("what", std::string_view{part.what}.substr(0, longest_text)),
-      text("text", line_of(where.message, part.place));
-  return out + '}';
+  return formats::dump({{"source", where.source},
+                        {"topic", where.topic},
+                        {"partition", where.partition},
+                        {"offset", where.offset},
+                        {"line", part.place},
+                        {"reason", name(part.reason)},
+                        {"what", std::string_view{part.what}.substr(0, longest_text)},
+                        {"text", line_of(where.message, part.place)}});
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <string_view>
 
 namespace tocsin::stream {
@@ -18,6 +19,17 @@ namespace tocsin::stream {
   const bool excluded = (first == 0xE0 && byte(1) < 0xA0) || (first == 0xED && byte(1) > 0x9F) ||
                         (first == 0xF0 && byte(1) < 0x90) || (first == 0xF4 && byte(1) > 0x8F);
   return excluded ? 0 : size;
+}
+
+// The text with U+FFFD in the place of each byte that belongs to no character.
+[[nodiscard]] inline std::string as_utf8(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const std::size_t length = utf8_length(text);
+    out += length == 0 ? std::string_view{"\uFFFD"} : text.substr(0, length);
+    text.remove_prefix(length == 0 ? 1 : length);
+  }
+  return out;
 }
 
 }  // namespace tocsin::stream

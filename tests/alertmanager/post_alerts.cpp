@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "adapters/alertmanager/poster.h"
-#include "adapters/formats/json_text.h"
+#include "adapters/formats/json.h"
 #include "tests/alertmanager/transitions.h"
 
 namespace {
@@ -33,29 +33,23 @@ struct Lines {
 };
 
 std::string json(const alertmanager::PosterStatus& status, Lines& log) {
-  std::string out = fmt::format(R"({{"firing":{},"kept":{},"bytes":{},"dropped":{})", status.firing, status.kept,
-                                status.bytes, status.dropped);
-  {
-    const std::lock_guard lock{log.mutex};
-    formats::put_key(out, "log");
-    formats::put_text(out, log.all);
-  }
-  out += R"(,"instances":[)";
+  formats::Json instances = formats::Json::array();
   for (const auto& instance : status.instances) {
-    out += fmt::format(R"({}{{"alerts":{},"waiting":{},"backs_off":{},"url":)", out.back() == '[' ? "" : ",",
-                       instance.alerts, instance.waiting, instance.backs_off);
-    formats::put_text(out, instance.url);
-    formats::put_key(out, "error");
-    formats::put_text(out, instance.last_error);
-    formats::put_key(out, "posts");
-    out += '{';
-    for (const auto& [code, count] : instance.posts) {
-      formats::put_key(out, code);
-      formats::put_whole(out, static_cast<std::int64_t>(count));
-    }
-    out += "}}";
+    instances.push_back({{"alerts", instance.alerts},
+                         {"waiting", instance.waiting},
+                         {"backs_off", instance.backs_off},
+                         {"url", instance.url},
+                         {"error", instance.last_error},
+                         {"posts", formats::Json::object()}});
+    for (const auto& [code, count] : instance.posts) instances.back()["posts"][std::string{code}] = count;
   }
-  return out + "]}";
+  const std::lock_guard lock{log.mutex};
+  return formats::dump({{"firing", status.firing},
+                        {"kept", status.kept},
+                        {"bytes", status.bytes},
+                        {"dropped", status.dropped},
+                        {"log", log.all},
+                        {"instances", instances}});
 }
 
 class Session {

@@ -5,8 +5,8 @@
 
 #include "adapters/formats/alert_form.h"
 #include "adapters/formats/alerts.h"
+#include "adapters/formats/json.h"
 #include "adapters/formats/json_lines.h"
-#include "adapters/formats/json_text.h"
 #include "adapters/formats/printable.h"
 #include "stream/values/source_end.h"
 #include "stream/values/value.h"
@@ -214,10 +214,15 @@ TEST_CASE("random damage to a line never crashes the reader") {
   }
 }
 
-TEST_CASE("bytes that are no UTF-8 become a replacement character") {
-  std::string out;
-  put_text(out, "a\xff\xc3\xa9\xed\xa0\x80\xf0\x9f\x98\x80\xc0\xaf\x7f\x01");
-  CHECK(out == "\"a\\ufffd\xc3\xa9\\ufffd\\ufffd\\ufffd\xf0\x9f\x98\x80\\ufffd\\ufffd\\u007f\\u0001\"");
+TEST_CASE("what is written of bytes that are no UTF-8 is valid JSON, with replacement characters for them") {
+  const std::string text = dump("a\xff\xc3\xa9\xed\xa0\x80\xf0\x9f\x98\x80\xc0\xaf\x01");
+  CHECK(text == "\"a\uFFFD\u00e9\uFFFD\uFFFD\uFFFD\U0001F600\uFFFD\uFFFD\\u0001\"");
+}
+
+TEST_CASE("a whole number has no fraction, and what is no number of JSON is a text") {
+  const Json numbers{json_number(100000), json_number(-0.5), json_number(1e300), json_number(NAN),
+                     json_number(-INFINITY)};
+  CHECK(dump(numbers) == R"([100000,-0.5,1e+300,"NaN","-inf"])");
 }
 
 TEST_CASE("an alert is one JSON line with its id as sixteen digits") {
