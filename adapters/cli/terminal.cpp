@@ -152,7 +152,7 @@ std::string Terminal::details(const stream::AlertTransition& t) const {
 void Terminal::transition(const stream::AlertTransition& t) {
   const bool shadow = t.mode == stream::Mode::shadow;
   if (shadow && !options_.shadow) return;
-  const std::string marked = printable(t.rule) + (shadow ? "  (shadow: nobody is told)" : "");
+  const std::string marked = printable(t.rule) + (shadow ? "  (shadow)" : "");
   const formats::AlertForm form = formats::alert_form(t, options_.recording);
   std::string text;
   if (t.state == AlertState::firing) {

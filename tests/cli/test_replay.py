@@ -46,8 +46,8 @@ class Replay(WithJournal):
             with open(os.path.join(rules, "site.lua"), "w", encoding="utf-8") as site:
                 site.write('tune "collective_hang" { mode = "shadow" }\n')
             printed = tocsin("replay", self.base / "journal", "--rules", rules).stdout
-        self.assertIn("▲ critical  collective_hang  (shadow: nobody is told)\n", printed)
-        self.assertIn("▼ resolved  collective_hang  (shadow: nobody is told)  ", printed)
+        self.assertIn("▲ critical  collective_hang  (shadow)\n", printed)
+        self.assertIn("▼ resolved  collective_hang  (shadow)  ", printed)
 
     def test_what_cannot_be_written_to_a_full_standard_output_is_no_success(self):
         journal = self.base / "journal"
