@@ -1,11 +1,10 @@
 #include "adapters/formats/ingest.h"
 
 #include <algorithm>
-#include <compare>
 #include <map>
-#include <set>
 #include <tuple>
 
+#include "adapters/formats/coverage_spans.h"
 #include "adapters/formats/merge.h"
 #include "adapters/journal/journal.h"
 #include "adapters/journal/segments.h"
@@ -29,22 +28,6 @@ constexpr Duration longest_pause = 26h;     // with beats; an attempt without re
 constexpr Duration believable = 24h * 366;  // from the median time
 constexpr std::size_t most_batched = 4096, most_batched_bytes = 1u << 20;
 
-// The owner of a source's coverage: a rank, a node, or the whole job, as the records name it.
-struct CoverageKey {
-  std::string attempt;
-  std::uint32_t ends =
-      0;  // of the job that came before, where the attempt has no name: what is over is covered no more
-  std::string source;
-  Level level = Level::job;
-  std::uint32_t rank = 0;
-  std::string node;
-  auto operator<=>(const CoverageKey&) const = default;
-};
-struct Span {
-  Time first, last;
-};
-using Spans = std::map<CoverageKey, Span>;
-
 std::string_view source_of(const JsonRecord& record) {
   if (!record.source.empty()) return record.source;
   if (record.what == What::line) return "log";
@@ -57,8 +40,8 @@ struct Plan {
   bool has_beats = false, has_coverage = false;
   std::map<std::int64_t, std::uint64_t> days;  // records by day, for the median
   Time earliest = stream::long_ago, latest = stream::never;
-  Time begin{};                           // the first believable time
-  std::map<std::string, Spans> coverage;  // by subject
+  Time begin{};  // the first believable time
+  CoverageSpans coverage;
 };
 
 class Ingestion {
@@ -81,8 +64,8 @@ class Ingestion {
     return record.job.empty() ? std::string_view{settings_.job} : record.job;
   }
   [[nodiscard]] CoverageKey coverage_key(const JsonRecord& record) const {
-    CoverageKey key{record.attempt, 0, std::string{source_of(record)}, Level::job, 0, {}};
-    if (const auto ended = ends_.find(job_of(record)); ended != ends_.end() && record.attempt.empty())
+    CoverageKey key{std::string{job_of(record)}, record.attempt, 0, std::string{source_of(record)}, Level::job, 0, {}};
+    if (const auto ended = ends_.find(key.job); ended != ends_.end() && record.attempt.empty())
       key.ends = ended->second;
     if (record.member.level == Level::rank) key.level = Level::rank, key.rank = record.member.rank;
     else if (record.member.level != Level::job) key.level = Level::node, key.node = record.member.node;
@@ -107,7 +90,6 @@ class Ingestion {
   std::string batch_job_, batch_attempt_;
   bool batch_shapes_ = false, batch_ended_ = false;  // its records shape the job; the last is its end
   std::size_t batched_ = 0, batched_bytes_ = 0;
-  std::set<std::pair<std::string, CoverageKey>> begun_;     // covered for the first time
   std::map<std::string, std::uint32_t, std::less<>> ends_;  // of attempts without a name, by job
 };
 
@@ -165,9 +147,7 @@ Result<void> Ingestion::find_coverage() {
     if (merge_.lines() % 4096 == 0) report_progress(1, 3);
     note_end(record);
     if (plan_.has_coverage || record.what == What::control || source_of(record).empty()) continue;
-    auto [span, added] = plan_.coverage[std::string{job_of(record)}].try_emplace(coverage_key(record),
-                                                                                 Span{next->arrival, next->arrival});
-    if (!added) span->second.last = next->arrival;
+    plan_.coverage.add(coverage_key(record), next->arrival);
   }
   ends_.clear();
   return {};
@@ -190,26 +170,23 @@ Result<void> Ingestion::flush() {
 // The records of each second: coverage, then the beat after it.
 Result<void> Ingestion::tick(Time at) {
   if (!plan_.has_coverage && at.time_since_epoch() % coverage_every == Duration{}) {
-    for (const auto& [job, spans] : plan_.coverage) {
-      std::vector<EntryBuilder::Member> members;
-      for (auto span = spans.begin(); span != spans.end();) {
-        const CoverageKey& group = span->first;
-        members.clear();
-        for (; span != spans.end() && std::tie(span->first.attempt, span->first.ends, span->first.source) ==
-                                          std::tie(group.attempt, group.ends, group.source);
-             ++span)
-          if (span->second.first < at && at <= span->second.last) members.push_back(member_of(span->first));
-        if (members.empty()) continue;
-        // The whole job is covered if the records name no member; otherwise it needs a record of its own.
-        made_.about(job, group.attempt);
-        if (members.front().level == Level::job) {
-          made_.coverage(group.source, {});
-          members.erase(members.begin());
-        }
-        if (!members.empty()) made_.coverage(group.source, members);
-        ++summary_.made_coverage;
-        if (auto appended = append(made_, at); !appended) return appended;
+    const auto& spans = plan_.coverage.over(at);
+    const auto group_of = [](const CoverageKey& key) { return std::tie(key.job, key.attempt, key.ends, key.source); };
+    std::vector<EntryBuilder::Member> members;
+    for (auto span = spans.begin(); span != spans.end();) {
+      const CoverageKey& group = (*span)->first;
+      members.clear();
+      for (; span != spans.end() && group_of((*span)->first) == group_of(group); ++span)
+        members.push_back(member_of((*span)->first));
+      // The whole job is covered if the records name no member; otherwise it needs a record of its own.
+      made_.about(group.job, group.attempt);
+      if (members.front().level == Level::job) {
+        made_.coverage(group.source, {});
+        members.erase(members.begin());
       }
+      if (!members.empty()) made_.coverage(group.source, members);
+      ++summary_.made_coverage;
+      if (auto appended = append(made_, at); !appended) return appended;
     }
   }
   if (plan_.has_beats) return {};
@@ -258,10 +235,9 @@ Result<void> Ingestion::take(const Merge::Record& next) {
     batch_.about(job, record.attempt);
   }
   if (!plan_.has_coverage && !source_of(record).empty()) {
-    auto key = coverage_key(record);
-    if (const auto [begun, first] = begun_.emplace(batch_job_, std::move(key)); first) {
-      const auto member = member_of(begun->second);
-      batch_.coverage(begun->second.source,
+    if (const CoverageKey key = coverage_key(record); plan_.coverage.begin(key)) {
+      const auto member = member_of(key);
+      batch_.coverage(key.source,
                       member.level == Level::job ? std::span<const EntryBuilder::Member>{} : std::span{&member, 1});
       ++summary_.made_coverage;
     }

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <map>
 
+#include "adapters/formats/coverage_spans.h"
 #include "adapters/formats/json_lines.h"
 #include "adapters/journal/follow.h"
 #include "adapters/journal/segments.h"
@@ -245,4 +246,22 @@ TEST_CASE_FIXTURE(Fixture, "nothing is written over a journal, nor made of nothi
   CHECK_FALSE(fs::exists(directory.path() / "other"));
   CHECK(formats::ingest({"/does/not/exist"}, directory.path() / "other", {}).error().code == stream::Errc::not_found);
   CHECK(formats::ingest({directory.path()}, directory.path() / "other", {}).error().code == stream::Errc::refused);
+}
+
+TEST_CASE("jobs that are over cost nothing at the instants after them") {
+  CoverageSpans spans;
+  const auto key = [](std::int64_t job) {
+    CoverageKey owner;
+    owner.job = "job-" + std::to_string(job), owner.source = "log";
+    return owner;
+  };
+  constexpr std::int64_t jobs = 1'000;
+  for (std::int64_t job = 0; job < jobs; ++job)
+    for (const std::int64_t second : {0, 30, 59}) spans.add(key(job), at(60 * job + second));
+  for (std::int64_t second = 0; second < 60 * jobs + 100; second += 10) {
+    const auto& active = spans.over(at(second));
+    const bool covered = second % 60 != 0 && second < 60 * jobs;
+    REQUIRE(active.size() == (covered ? 1 : 0));
+    if (covered) REQUIRE((*active.begin())->first == key(second / 60));
+  }
 }
