@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <type_traits>
+#include <utility>
 
 #include "stream/values/digest.h"
 
@@ -11,7 +12,8 @@ namespace {
 
 constexpr Duration furthest_back =
     std::chrono::minutes{10};  // of an event or point; further, it is placed at its arrival
-constexpr std::size_t most_memberships = 65'536;
+// Of lists of members that are remembered, twice: a collector sends the same ones again, each of a few members.
+constexpr std::size_t least_membership_bytes = 64u << 10, membership_bytes_a_member = 512;
 
 template <class T>
 T measured(T value) noexcept {
@@ -91,18 +93,32 @@ void Intake::alive(const MemberKey& key, Time arrival) {
   carried(key.level, {&*slot, 1});
 }
 
+// What was not used since the room was half full goes first.
+Intake::Known<Intake::Membership>::value_type& Intake::remembered(const SampleBlock& block) {
+  if (const auto known = memberships_.find(block.membership); known != memberships_.end()) return *known;
+  std::size_t room = least_membership_bytes;
+  for (const Level level : {Level::rank, Level::gpu, Level::node})
+    room += membership_bytes_a_member * topology_.size(level);
+  constexpr std::size_t columns = 4;  // of slots: its own, and those of owners at other levels
+  const std::size_t bytes = sizeof(Known<Membership>::value_type) + columns * sizeof(Membership::Owners) +
+                            block.membership.size() + columns * sizeof(Slot) * block.members.size();
+  if (membership_bytes_ + bytes > room) {
+    earlier_memberships_ = std::exchange(memberships_, {});
+    membership_bytes_ = 0;
+  }
+  membership_bytes_ += bytes;
+  if (const auto earlier = earlier_memberships_.find(block.membership); earlier != earlier_memberships_.end())
+    return *memberships_.insert(earlier_memberships_.extract(earlier)).position;
+  return *memberships_.emplace(block.membership, Membership{}).first;
+}
+
 Intake::Membership& Intake::membership_of(const SampleBlock& block) {
   Membership* membership = &passing_;
   if (block.membership.empty()) {
     passing_.version = 0;
   } else {
     if (recent_membership_ == nullptr || recent_membership_->first != block.membership) {
-      auto known = memberships_.find(block.membership);
-      if (known == memberships_.end()) {
-        if (memberships_.size() > most_memberships) memberships_.clear();
-        known = memberships_.emplace(block.membership, Membership{}).first;
-      }
-      recent_membership_ = &*known;
+      recent_membership_ = &remembered(block);
     }
     membership = &recent_membership_->second;
   }

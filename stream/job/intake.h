@@ -113,6 +113,7 @@ class Intake {
   void forget_layouts();
   const Layout& layout_of(const SampleBlock& block);
   Membership& membership_of(const SampleBlock& block);
+  Known<Membership>::value_type& remembered(const SampleBlock& block);
   const Membership::Owners& owners_of(Membership& membership, Level owner, const SampleBlock& block);
   [[nodiscard]] std::optional<SignalId> known_as(SignalId then) const;  // here, of one of names_
   [[nodiscard]] std::optional<double> factor_of(const SampleBlock::Signal& named,
@@ -145,7 +146,8 @@ class Intake {
 
   Known<Layout> layouts_;
   std::array<const Layout*, 256> recent_layouts_{};  // by where the decoder keeps the names
-  Known<Membership> memberships_;
+  Known<Membership> memberships_, earlier_memberships_;
+  std::size_t membership_bytes_ = 0;  // of those in memberships_, about
   Known<Membership>::value_type* recent_membership_ =
       nullptr;          // the last block's: collectors send the metrics of one member in a row
   Membership passing_;  // of a block whose members come without a string

@@ -68,3 +68,23 @@ TEST_CASE("a watermark costs as much with many jobs of other sources as with few
   const std::size_t few = allocations(10);
   CHECK(allocations(100) <= few + 50);
 }
+TEST_CASE("lists of members are remembered within a room, however many a producer makes up") {
+  const auto bytes = [](std::uint32_t lists) {
+    constexpr std::uint32_t ranks = 64;
+    Log log;
+    const auto list = [&](std::uint32_t number) {
+      EntryBuilder b;
+      b.about("job");
+      const EntryBuilder::Value values[] = {{"unheard_of", 1, {}, false}};
+      for (const std::uint32_t rank : {number % ranks, number / ranks % ranks, number / ranks / ranks})
+        b.sample(at(1), EntryBuilder::rank(rank), values);
+      log.consume(b, 1);
+    };
+    for (std::uint32_t rank = 0; rank < ranks; ++rank) list(rank * (1 + ranks + ranks * ranks));
+    const Heap before = heap();
+    for (std::uint32_t number = 0; number < lists; ++number) list(number);
+    return heap().bytes - before.bytes;
+  };
+  const std::size_t few = bytes(2'000);
+  CHECK(bytes(20'000) < few + 64 * 1024);
+}
