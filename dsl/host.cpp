@@ -7,14 +7,14 @@
 namespace tocsin::dsl {
 namespace {
 
-constexpr int stride = 1000;  // instructions between two checks of the budget
-char failure_key;             // the error value of a failure that is already described
+constexpr std::uint64_t bytes_an_instruction = 16;
+char failure_key;  // the error value of a failure that is already described
 
 }  // namespace
 
 Host::Host(const Budgets& budgets) : budgets_(budgets), ledger_(std::make_shared<Ledger>()) {
   ledger_->limit = budgets.bytes;
-  state_ = lua_newstate(&Host::allocate, ledger_.get());
+  state_ = lua_newstate(&Host::allocate, this);
   if (!state_)
     throw std::runtime_error("Lua cannot start within " + std::to_string(budgets.bytes) + " bytes: raise the budget");
   *static_cast<Host**>(lua_getextraspace(state_)) = this;
@@ -25,7 +25,9 @@ Host::~Host() { lua_close(state_); }
 Host& Host::of(lua_State* state) { return **static_cast<Host**>(lua_getextraspace(state)); }
 
 void* Host::allocate(void* opaque, void* block, std::size_t old_size, std::size_t new_size) {
-  auto& ledger = *static_cast<Ledger*>(opaque);
+  Host& host = *static_cast<Host*>(opaque);
+  Ledger& ledger = *host.ledger_;
+  const bool text = !block && old_size == LUA_TSTRING;
   if (!block) old_size = 0;  // then Lua passes a type, not a size
   if (new_size == 0) {
     std::free(block);
@@ -37,7 +39,19 @@ void* Host::allocate(void* opaque, void* block, std::size_t old_size, std::size_
   if (!moved) return nullptr;
   ledger.used += new_size - old_size;
   if (ledger.used > ledger.peak) ledger.peak = ledger.used;
+  if (text && new_size >= long_text) host.price_text(new_size);
   return moved;
+}
+
+// Lua copies, compares and hashes a text in one instruction. Short texts are free: whether one is allocated depends on
+// what the collector has left of earlier calls.
+void Host::price_text(std::size_t bytes) {
+  if (state_ == nullptr) return;
+  left_ -= std::min<std::uint64_t>(left_, bytes / bytes_an_instruction);
+  const int before = stride();
+  longest_ = std::max(longest_, bytes);
+  // The call itself cannot fail here; the next instruction can.
+  if (left_ == 0 || stride() != before) lua_sethook(state_, &Host::hook, LUA_MASKCOUNT, left_ == 0 ? 1 : stride());
 }
 
 Host::Place Host::where(lua_State* state) {
@@ -84,7 +98,7 @@ void Host::charge(lua_State* state, std::uint64_t instructions) {
 void Host::hook(lua_State* state, lua_Debug*) {
   Host& host = of(state);
   host.last_seen_ = where(state);
-  host.charge(state, host.left_ == 0 ? 1 : stride);
+  host.charge(state, host.left_ == 0 ? 1 : static_cast<std::uint64_t>(host.stride()) * host.price());
 }
 
 // Runs where the error was raised, with the stack intact: adds the place to Lua's own message without its prefix.
@@ -112,7 +126,8 @@ std::optional<Failure> Host::guarded(std::uint64_t instructions, const std::func
   granted_ = left_ = instructions;
   failure_ = {};
   last_seen_ = {};
-  lua_sethook(state_, &Host::hook, LUA_MASKCOUNT, stride);
+  const std::size_t longest = longest_;
+  lua_sethook(state_, &Host::hook, LUA_MASKCOUNT, stride());
   lua_settop(state_, 0);
   lua_pushcfunction(state_, &Host::handle);
   lua_pushcfunction(state_, [](lua_State* state) {
@@ -125,6 +140,7 @@ std::optional<Failure> Host::guarded(std::uint64_t instructions, const std::func
   const int status = lua_pcall(state_, 1, 0, 1);
   const bool described = status != LUA_OK && status != LUA_ERRMEM && lua_touserdata(state_, -1) == &failure_key;
   lua_settop(state_, 0);
+  if (evaluation != nullptr) longest_ = longest;  // no text outlives the call
   if (status == LUA_OK) return std::nullopt;
   if (described) return failure_;
   if (status == LUA_ERRMEM) {

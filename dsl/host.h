@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -66,7 +67,11 @@ class Host {
   Collection* collection = nullptr;  // into which files are read; else null
 
  private:
-  static void* allocate(void* ledger, void* block, std::size_t old_size, std::size_t new_size);
+  static void* allocate(void* host, void* block, std::size_t old_size, std::size_t new_size);
+  void price_text(std::size_t bytes);
+  // What an instruction costs that may read the longest text there is, and how many run between two checks.
+  [[nodiscard]] std::uint64_t price() const noexcept { return longest_ / long_text + 1; }
+  [[nodiscard]] int stride() const noexcept { return static_cast<int>(std::max<std::uint64_t>(1000 / price(), 1)); }
   static void hook(lua_State* state, lua_Debug* debug);
   static int handle(lua_State* state);
   [[noreturn]] void raise(lua_State* state, Failure failure);
@@ -74,7 +79,9 @@ class Host {
   Budgets budgets_;
   std::shared_ptr<Ledger> ledger_;
   lua_State* state_ = nullptr;
+  static constexpr std::size_t long_text = 1024;
   std::uint64_t granted_ = 0, left_ = 0;
+  std::size_t longest_ = 0;  // text, in bytes: of the files, and of the call that runs
   Place last_seen_;
   Failure failure_;
 };

@@ -20,6 +20,9 @@ using stream::Shape;
 
 std::string text(std::string_view view) { return std::string{view}; }
 
+// Not lua_pushstring: whether it copies the text depends on where the text lies.
+void push_text(lua_State* state, std::string_view view) { lua_pushlstring(state, view.data(), view.size()); }
+
 // A member's value in Lua: nil if it is unknown.
 void push_concrete(lua_State* state, Evaluation& evaluation, NodeId node, std::size_t slot) {
   const stream::Type& type = evaluation.graph[node].type;
@@ -33,7 +36,7 @@ void push_concrete(lua_State* state, Evaluation& evaluation, NodeId node, std::s
   if (stream::is_absent(value)) return lua_pushnil(state);
   if (!type.text()) return lua_pushnumber(state, value);
   const auto word = evaluation.scratch->text(value);
-  if (word) lua_pushlstring(state, word->data(), word->size());
+  if (word) push_text(state, *word);
   else lua_pushnil(state);
 }
 
@@ -58,9 +61,9 @@ int next_member(lua_State* state) {  // upvalues: the value, the next slot
   const auto key = topology.key(level, static_cast<stream::Slot>(slot));
   switch (level) {
     case Level::rank: lua_pushinteger(state, static_cast<lua_Integer>(slot) - 1); break;
-    case Level::gpu: lua_pushstring(state, (text(key.node) + "/" + text(key.gpu)).c_str()); break;
-    case Level::node: lua_pushstring(state, text(key.node).c_str()); break;
-    case Level::rack: lua_pushstring(state, text(topology.rack_name(static_cast<stream::Slot>(slot))).c_str()); break;
+    case Level::gpu: push_text(state, text(key.node) + "/" + text(key.gpu)); break;
+    case Level::node: push_text(state, key.node); break;
+    case Level::rack: push_text(state, topology.rack_name(static_cast<stream::Slot>(slot))); break;
     default: lua_pushinteger(state, 0);
   }
   push_concrete(state, evaluation, node, slot);

@@ -49,7 +49,7 @@ int pairs(lua_State* state) {
       case LUA_TBOOLEAN: keys.push_back({2, lua_toboolean(state, -2) ? 1.0 : 0.0, {}}); break;
       default: stop(state, "pairs goes in the order of keys: they must be numbers, texts or booleans");
     }
-    Host::of(state).charge(state, 4);
+    Host::of(state).charge(state, 4 + keys.back().text.size() / 16);
   }
   std::sort(keys.begin(), keys.end());
   lua_createtable(state, static_cast<int>(keys.size()), 0);

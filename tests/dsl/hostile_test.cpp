@@ -46,6 +46,23 @@ TEST_CASE("an allocation bomb meets the limit of bytes") {
   CHECK(has(reported("local s = ('x'):rep(1e9)"), "attempt to index a string value"));
 }
 
+TEST_CASE("work on texts is paid by the byte: of a long one far fewer joins and comparisons are in the budget") {
+  // A text of 64 bytes, doubled, then 2,000 times joined with another or compared with its like.
+  const auto repeated = [](int doublings, const std::string& work) {
+    return reported(
+        "local s, t = ('x'), {}\ns = s .. s .. s .. s s = s .. s .. s .. s s = s .. s .. s .. s\n"
+        "for i = 1, " +
+        std::to_string(doublings) + " do s = s .. s end\nlocal a, b = s .. 'a', s .. 'a'\n" + "for i = 1, 2000 do " +
+        work + " end");
+  };
+  for (const char* work : {"local c = s .. 'c'", "local c = a == b", "local c = a < b",
+                           "for k in pairs { [a] = 1, [b .. i] = 2 } do end", "local c = tonumber(a)"}) {
+    CAPTURE(work);
+    CHECK(repeated(2, work) == "");
+    CHECK(has(repeated(13, work), "it spent its budget"));
+  }
+}
+
 TEST_CASE("deep recursion ends with a message") {
   CHECK(
       has(problems_of(load_rules("local function f(n) return 1 + f(n + 1) end f(0)")), "site.lua:1: nested too deep"));
