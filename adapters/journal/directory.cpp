@@ -66,6 +66,10 @@ Result<OpenDirectory> OpenDirectory::make(const std::string& name) const {
 }
 
 Result<File> OpenDirectory::open(const std::string& name, int flags) const {
+  if ((flags & O_TRUNC) != 0) {  // a new file in place of what is there, which may have another name elsewhere
+    ::unlinkat(file_.get(), name.c_str(), 0);
+    flags = (flags & ~O_TRUNC) | O_EXCL;
+  }
   File file{::openat(file_.get(), name.c_str(), flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600)};
   if (!file) return io_error("open", path_ / name, errno);
   struct stat status {};

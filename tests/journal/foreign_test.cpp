@@ -63,11 +63,28 @@ TEST_CASE("a state whose directories are links is refused, and nothing behind th
 TEST_CASE("files of the state that are links are replaced, and what they lead to stays") {
   Foreign foreign;
   REQUIRE(StateStore{foreign.journal()}.store(bundle()));
-  const fs::path beside = foreign.journal() / "state/manifest.new";
-  fs::create_symlink(foreign.file(), beside);
-  CHECK_FALSE(StateStore{foreign.journal()}.store(bundle()));
-  CHECK(foreign.untouched());
-  CHECK(*StateStore{foreign.journal()}.newest());
+  const fs::path state = foreign.journal() / "state";
+  const std::string section = [&] {
+    for (const auto& file : fs::directory_iterator{state})
+      if (const std::string name = file.path().filename(); name.starts_with("section-")) return name;
+    return std::string{};
+  }();
+  REQUIRE(section.ends_with("-1"));
+  const fs::path next = state / (section.substr(0, section.size() - 1) + "2");
+  for (const bool hard : {false, true})
+    for (const fs::path& linked : {state / "manifest.new", next}) {
+      fs::remove(linked);
+      if (hard) fs::create_hard_link(foreign.file(), linked);
+      else fs::create_symlink(foreign.file(), linked);
+      stream::Bundle changed = bundle();
+      changed.sections["job"].resize(101);
+      StateStore store{foreign.journal()};
+      REQUIRE(store.store(linked == next ? changed : bundle()));
+      CHECK(foreign.untouched());
+      REQUIRE(*StateStore{foreign.journal()}.newest());
+      fs::remove_all(state);
+      REQUIRE(StateStore{foreign.journal()}.store(bundle()));
+    }
 }
 
 TEST_CASE("a history that is a link is refused and what it leads to stays") {
