@@ -17,6 +17,16 @@ from server import Server, certificate, refusal, trusting
 from tests.servers.process import wait_for
 
 
+def own_address():
+    """That of this machine in its network; of one without a network, of itself."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
+        try:
+            asked.connect(("192.0.2.1", 9))     # sends nothing
+            return asked.getsockname()[0]
+        except OSError:
+            return "127.0.0.1"
+
+
 class Api(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -325,22 +335,24 @@ class Hostile(unittest.TestCase):
     def test_strangers_who_never_send_their_bodies_keep_no_probe_waiting(self):
         with tempfile.TemporaryDirectory() as folder:
             (pathlib.Path(folder) / "token").write_text("t0ken\n")
-            clients = []
-            with Server("--connections", 8, "--token-file", pathlib.Path(folder) / "token") as server:
-                try:
-                    for _ in range(40):
-                        client = socket.create_connection(("127.0.0.1", server.port), timeout=20)
-                        clients.append(client)
-                        client.sendall(b"POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n")
-                        self.assertIn(b"401 Unauthorized", client.recv(4096))
-                    self.assertEqual(server.get("/-/ready")[0], 200)
-                    self.assertEqual(server.get("/metrics", headers={"Authorization": "Bearer t0ken"})[0], 200)
-                    status = server.status()
-                    self.assertEqual(status["refused"], 0, status)
-                    self.assertGreaterEqual(status["evicted"], 32, status)
-                finally:
-                    for client in clients:
-                        client.close()
+            for address in {"127.0.0.1", own_address()}:
+                clients = []
+                with Server("--listen", f"{address}:0", "--connections", 8, "--token-file", pathlib.Path(folder) / "token") as server:
+                    def ask(request):
+                        clients.append(socket.create_connection((address, server.port), timeout=20))
+                        clients[-1].sendall(request)
+                        return clients[-1].recv(4096)
+                    try:
+                        for _ in range(40):
+                            self.assertIn(b"401 Unauthorized", ask(b"POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n"))
+                        self.assertIn(b"200 OK", ask(b"GET /-/ready HTTP/1.1\r\nHost: x\r\n\r\n"))
+                        self.assertIn(b"200 OK", ask(b"GET /metrics HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer t0ken\r\n\r\n"))
+                        status = server.status()
+                        self.assertEqual(status["refused"], 0, status)
+                        self.assertGreaterEqual(status["evicted"], 32, status)
+                    finally:
+                        for client in clients:
+                            client.close()
 
     def test_a_client_that_does_not_read_its_answer_is_cut_off(self):
         with Server() as server:
