@@ -17,59 +17,58 @@
 
 namespace tocsin::stream {
 
-// A pack with the extraction that belongs to it, as a shard runs it. Constant: several shards may have the same.
+// A compiled pack and its extraction of log lines. Constant: several shards may share one.
 struct LoadedPack {
   PackPtr pack;
   std::shared_ptr<const ExtractorSource> extraction;
 };
 
-// Gives the packs that a log's pack records name. Compiling one takes longer than a shard may wait between two records,
-// so a pack is announced when its record is read, and asked for when it is due. Shared by several shards.
+// Compiles the packs that the pack records of a log name. A shard announces a pack when it reads the record and asks
+// for it when the pack takes effect, because compiling takes longer than a shard may wait between two records. Shared
+// by several shards.
 class PackSource {
  public:
   virtual ~PackSource() = default;
-  // A pack record was read: its text may be compiled from now on, elsewhere. Never waits.
+  // Announces a pack: it may be compiled on another thread from now on. Never waits.
   virtual void prepare(std::string_view hash, std::string_view text) = 0;
-  // The pack is due: waits until it is compiled. The error says why it cannot be had; the pack in use then stays
-  // (counted).
+  // Waits until the pack is compiled. After an error the shard keeps the pack in use and counts the refusal.
   [[nodiscard]] virtual Result<LoadedPack> pack(std::string_view hash) = 0;
-  // The text of a pack that was read before: it may be asked for, and is compiled only then.
+  // Announces a pack that a restore may need: it is compiled only if a shard asks for it.
   virtual void remember(std::string_view hash, std::string_view text) { prepare(hash, text); }
-  // The text of a pack, as long as it can be had; nothing is compiled for it.
+  // The text of a pack. Compiles nothing.
   [[nodiscard]] virtual Result<std::string> text(std::string_view hash) {
     const auto had = pack(hash);
     return had ? Result<std::string>{had->pack->text} : had.error();
   }
 };
 
-// The state of a shard by section: its own (""), then one a subject. In a bundle an empty one says that the subject is
-// gone.
+// The state of a shard, by section: "" is the shard's own, every other name is a subject. In a bundle, an empty section
+// means that the shard has forgotten the subject.
 using Sections = std::map<std::string, std::vector<std::byte>>;
 using Report = std::variant<AlertTransition, Verdict>;
 struct PackText {
-  std::string hash, text;  // in a bundle no text stands for one that the sink has
+  std::string hash, text;  // the text is empty in a bundle if the sink has it
 };
 
-// What a shard hands over at once: it is kept whole or not at all.
+// Reports and state that a sink stores atomically: the whole bundle or nothing.
 struct Bundle {
   std::vector<Report> reports;  // in the order in which they were made
-  Sections sections;            // that changed and were due
-  std::vector<PackText> packs;  // that the state with these sections needs
-  Position position{};  // that the sections belong to: the first entry that they do not hold. Without sections it says
-                        // nothing
+  Sections sections;            // changed since they were stored last, and due
+  std::vector<PackText> packs;  // all packs that a restore from these sections needs
+  Position position{};          // the first entry that the sections do not include; meaningless without sections
 };
 
-// Where bundles go: a disk, or a transaction of the broker. Once kept, a bundle is published and never handed over
-// again; after an error it is, with what came since.
+// Stores bundles: on a disk, or in a transaction of the broker. The sink publishes the reports of a stored bundle, and
+// never receives it again. After an error it receives the bundle again.
 class BundleSink {
  public:
   virtual ~BundleSink() = default;
   virtual Result<void> keep(const Bundle& bundle) = 0;
-  // Whether the state that it keeps holds the text of this pack: a bundle then only names it.
+  // True if the stored state has the text of this pack: a bundle then has the hash alone.
   [[nodiscard]] virtual bool has_pack(std::string_view) const { return false; }
 };
 
-// The newest of each section that was kept, and the position that was handed over with the last of them.
+// The newest version of each section, and the position of the last bundle that had sections.
 struct Stored {
   Sections sections;
   std::vector<PackText> packs;
@@ -78,18 +77,18 @@ struct Stored {
 class SnapshotStore {
  public:
   virtual ~SnapshotStore() = default;
-  // nullopt: nothing was ever kept. What cannot be read is an error, never an empty state.
+  // nullopt if nothing was ever stored. State that cannot be read is an error, never an empty state.
   virtual Result<std::optional<Stored>> newest() = 0;
 };
 
-// A log as entries, from its oldest on.
+// Reads the entries of a log in order.
 class LogReader {
  public:
   virtual ~LogReader() = default;
-  // The next entry, valid until the next call; nullptr: at the end of what is written (ask again to follow).
+  // The next entry, valid until the next call; nullptr at the end of the log, which may grow: call again to follow it.
   virtual Result<const Entry*> next() = 0;
   virtual Result<void> seek(Position position) = 0;
-  virtual Result<Position> oldest() = 0;  // where what is left begins
+  virtual Result<Position> oldest() = 0;  // of the entries that retention has left
 };
 
 }  // namespace tocsin::stream

@@ -9,45 +9,43 @@
 
 namespace tocsin::adapters::runtime {
 
-// The loop of a shard over its ports: load what was kept, backfill, judge, hand over. It decides nothing about
-// failures: each is returned, and what was not kept is handed over again, with what came since. Owned by whoever runs
-// the shard; touched by its thread alone.
+// Connects a shard with its ports, one step at a time: restores it, feeds it entries, and collects its reports and
+// sections into bundles. Returns every failure to its caller (ShardLoop decides what to do) and loses nothing by it.
+// Owned by the ShardLoop; touched by its thread alone.
 class ShardRunner final : private stream::AlertSink {
  public:
   struct Ports {
     stream::LogReader& log;
     stream::BundleSink& sink;
     stream::PackSource& packs;
-    stream::SnapshotStore* snapshots = nullptr;  // none: nothing is restored, and no sections are handed over
-    bool state_with_reports = false;             // the sink knows what was published by the position of the state alone
+    stream::SnapshotStore* snapshots = nullptr;  // null: nothing is restored, and bundles have no sections
+    bool state_with_reports = false;             // each bundle with reports has the position that they belong to
   };
   ShardRunner(stream::LoadedPack pack, Ports ports, stream::ShardOptions options = {});
   ~ShardRunner() override;
 
-  // Goes on where the newest state ends, if there is one: loads it, and begins to read where its rows need it. Before
-  // the first step.
+  // Loads the newest state, if there is one, and seeks to where its rows begin. Call it before the first step.
   stream::Result<void> restore();
-  // Judges entries as far as they are written, at most so many, up to the seal, until sections were due, or until
-  // `most_ticks` have run: an entry before which more are due is judged in several steps, so that the owner can poll in
-  // between. How many entries it worked on; 0: there are none. `until_reports`: it also ends with the entry that made
-  // reports, so that they wait for no others.
+  // Judges at most `most_entries` entries. Returns early at the end of the log, after the seal, when sections are due,
+  // after `most_ticks` ticks (the rest of that entry's ticks run in the next steps, so that the owner can poll between
+  // them), and with `until_reports` after an entry that made reports. Returns the number of entries it worked on.
   static constexpr std::size_t ticks_a_step = 256;
   stream::Result<std::size_t> step(std::size_t most_entries, std::size_t most_ticks = ticks_a_step,
                                    bool until_reports = false);
-  // Something is to be handed over: reports that were made, sections that were due. Where the state comes with the
-  // reports, not in the midst of an entry: reports of half an entry belong to no position.
+  // True if a bundle can be taken. With `state_with_reports`, never in the middle of an entry: its reports belong to no
+  // position yet.
   [[nodiscard]] bool waits() const noexcept {
     return !(ports_.state_with_reports && entry_ != nullptr) &&
            (!pending_.reports.empty() || !pending_.sections.empty());
   }
   [[nodiscard]] std::size_t reports_waiting() const noexcept { return pending_.reports.size(); }
-  // Makes the shard's own section due where nothing waits: that it is kept shows whose the partition is.
+  // Queues the shard's own section if nothing else is pending. Storing it proves that this instance owns the log.
   void renew();
-  // It, as one bundle, which the caller gives to the sink before any other; none: nothing waits.
+  // Everything that is pending, as one bundle. The caller gives it to the sink before any other.
   [[nodiscard]] std::optional<stream::Bundle> take_bundle();
-  // Gives it to the sink. What is not kept is handed over again.
+  // Gives the pending bundle to the sink. After an error the bundle stays pending.
   stream::Result<void> hand_over();
-  // The last one: the sections of all subjects that changed are due.
+  // The same with the sections of all subjects that changed: the last bundle before the shard goes.
   stream::Result<void> hand_over_all();
 
   [[nodiscard]] stream::Shard& shard() noexcept { return shard_; }

@@ -18,18 +18,16 @@ namespace tocsin::stream {
 
 struct ShardOptions {
   bool digest_columns = false;
-  bool evaluate_all =
-      false;             // also the rules that repeat their outcomes while nothing arrives: the results are the same
-  bool restarts = true;  // keeps what one goes on from; without, there are no sections
+  bool evaluate_all = false;            // also the rules whose outcomes cannot have changed; the results are the same
+  bool restarts = true;                 // keeps what a restore needs; false: there are no sections
   bool ignore_packs = false;            // --rules DIR: that pack holds for the whole log
   std::uint32_t shard = 0, shards = 1;  // subjects are divided by murmur2
   std::size_t most_subjects = 100'000;
   Duration save_every = std::chrono::minutes{4};  // a subject that changes; a quarter more spreads them
 };
 
-// Judges the subjects of a log. The engine is a function of the entries it is given: batch boundaries and speed cannot
-// matter, because everything due before an entry is done before the entry itself. Owned by whoever reads the log;
-// touched by its thread alone.
+// Judges the subjects of a log. Everything that is due before an entry is done before the entry, so batch boundaries
+// and speed cannot change a result. Owned by whoever reads the log; touched by its thread alone.
 class Shard {
  public:
   static constexpr std::size_t all_ticks = static_cast<std::size_t>(-1);
@@ -37,47 +35,43 @@ class Shard {
   Shard(LoadedPack pack, PackSource* packs, AlertSink& sink, ShardOptions options = {});
   ~Shard();
 
-  // True: the entry is done. False: `most_ticks` have run and more are due first; call it again with the same entry.
+  // False: `most_ticks` ticks have run and more are due before the entry; call it again with the same entry.
   bool consume(const Entry& entry, std::size_t most_ticks = all_ticks);
 
-  // Digest of each subject by name; equal digests mean equal ticks, outcomes, transitions and state.
+  // The digest of each subject by name. Equal digests mean equal ticks, outcomes, transitions and state.
   [[nodiscard]] std::map<std::string, std::uint64_t> digests() const;
   [[nodiscard]] std::map<std::string, std::uint64_t> row_digests() const;
-  // The alerts that fire: what a sink that remembers nothing has to know after a restore. Evidence and causes are not
-  // in it.
+  // The alerts that fire, for a sink that remembers nothing over a restart; without evidence and causes.
   [[nodiscard]] std::vector<AlertTransition> firing() const;
-  // What is shown of at most `most` subjects, by name: the first of them, or those after this one. Empty: there are no
-  // more.
+  // Figures of at most `most` subjects in the order of their names, from the first one after `after` on.
   [[nodiscard]] std::vector<SubjectFigures> figures(std::string_view after, std::size_t most) const;
   [[nodiscard]] const Counters& counters() const noexcept;
   [[nodiscard]] Time clock() const noexcept;
-  [[nodiscard]] bool sealed() const noexcept;  // the seal was judged, with all that it ends
+  [[nodiscard]] bool sealed() const noexcept;  // the seal and everything that it ends are judged
   [[nodiscard]] std::size_t subjects() const noexcept;
-  // What is kept for a restart alone: places where it may begin to read, and names of subjects that are gone.
+  // The number of records that only a restore needs: marks in the log and names of forgotten subjects.
   [[nodiscard]] std::size_t kept_for_restarts() const noexcept;
 
-  // What a restart goes on from: the shard's own section (""), and one a subject; an empty one says that the subject is
-  // forgotten.
+  // The state that a restore loads, by section: "" is the shard's own, every other name is a subject. An empty section
+  // means that the subject is forgotten.
   using Sections = std::map<std::string, std::vector<std::byte>>;
-  // Sections are due: those of the subjects that changed, each in its turn, at least every 5 min of the log's clock and
-  // at a pack.
+  // True if a subject's section is due: a subject that changed is saved at least every 5 min of the log's clock, and
+  // when its pack changes.
   [[nodiscard]] bool sections_due() const noexcept;
-  // Those that are due, until they have about `most_bytes`: the others follow soon. Or of all subjects that changed.
+  // The due sections up to about `most_bytes` (the rest stays due), or with `all` those of every subject that changed.
   // They belong to the position after the last entry.
-  static constexpr std::size_t section_bytes = 2u << 20;  // what is saved at once stops the shard for milliseconds
+  static constexpr std::size_t section_bytes = 2u << 20;  // takes milliseconds, in which nothing is judged
   [[nodiscard]] Sections take_sections(bool all = false, std::size_t most_bytes = section_bytes);
-  // The shard's own section alone: kept with reports, it says up to which position they were made.
+  // The shard's own section, which tells up to which position the reports were made.
   [[nodiscard]] Sections take_own_section();
-  // The hashes of the packs that a restore from the sections needs: their texts are kept with them.
+  // The packs, by hash, that a restore from the sections needs; their texts are stored with the sections.
   [[nodiscard]] std::vector<std::string> packs_in_use() const;
-  // The hashes of the packs that judge a subject, and of the few that come into force next for each. No other is held
-  // compiled.
+  // The packs, by hash, that judge a subject now, and the few that take effect next. Only these stay compiled.
   [[nodiscard]] std::vector<std::string> packs_to_come() const;
-  // Before any consume: the sections that were kept, and the position that was handed over with the last of them.
-  // Returns where to read from; entries before a subject's position write its rows again, and nothing before
-  // `handed_over` is reported again.
+  // Restores the shard before its first entry. `handed_over` is the position of the last bundle: reports of earlier
+  // entries are not made again. Returns where to read from; entries before a subject's section refill its rows.
   Result<Position> load(const Sections& sections, Position handed_over);
-  // Reading has not come to the position that was handed over: no sections are due.
+  // True until reading has reached `handed_over`; no section is due before.
   [[nodiscard]] bool restoring() const noexcept;
 
   // Called after each evaluation of a rule; for explain.
