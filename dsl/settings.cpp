@@ -207,6 +207,8 @@ RowSettings read_row_settings(const Table& table) {
     table.problem("lateness", "lateness is at most 10m");
     read.lateness.reset();
   }
+  // Records of one arrival are judged together, in however many entries they come.
+  if (read.lateness) read.lateness = std::max(*read.lateness, stream::Duration{1});
   return read;
 }
 

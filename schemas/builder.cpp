@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory_resource>
+#include <utility>
 
 #include "schemas/codec.h"
 #include "schemas/layout.h"
@@ -10,6 +11,7 @@ namespace tocsin::schemas {
 namespace {
 
 using stream::MemberKey;
+using stream::RecordKind;
 using stream::SampleBlock;
 using stream::Time;
 
@@ -38,10 +40,11 @@ struct Pending {
   }
   [[nodiscard]] bool fresh(const MemberKey& member) const {
     const MemberKey& last = members.back();
-    if (last.level == stream::Level::rank && member.level == stream::Level::rank && ascending &&
-        member.rank > last.rank)
-      return true;
-    return std::find(members.begin(), members.end(), member) == members.end();
+    const bool rank = member.level == stream::Level::rank;
+    if (last.level == stream::Level::rank && rank && ascending && member.rank > last.rank) return true;
+    return std::none_of(members.begin(), members.end(), [&](const MemberKey& other) {  // a rank is one on any node
+      return rank ? other.level == member.level && other.rank == member.rank : other == member;
+    });
   }
   void add_cell(Time time, const MemberKey& member) {
     if (times.empty() || time != times.back()) times.push_back(time);
@@ -80,6 +83,7 @@ struct EntryBuilder::State {
   std::vector<stream::EventRecord> events;
   std::vector<stream::CoverageRecord> coverage;
   std::vector<stream::ControlRecord> controls;
+  std::vector<RecordKind> order;
   std::vector<MemberKey> scratch;
 
   std::string_view keep(std::string_view text) {
@@ -97,6 +101,12 @@ struct EntryBuilder::State {
   }
   MemberKey keep(const Member& member) { return {member.level, member.rank, keep(member.node), keep(member.gpu)}; }
 
+  // Another block or record begins: the last block has all its rows before.
+  void begin(RecordKind kind) {
+    if (!order.empty() && order.back() == RecordKind::samples) split_partial_row(pending.back());
+    order.push_back(kind);
+  }
+  [[nodiscard]] bool in_usual_order() const;
   Pending& block_for(Time time, const MemberKey& member, std::span<const Value> values, std::string_view source);
   void split_partial_row(Pending& block);
   void finish(Pending& block);
@@ -120,6 +130,19 @@ void EntryBuilder::State::split_partial_row(Pending& block) {
   block.values.erase(from, block.values.end());
   block.times.pop_back();
   pending.push_back(std::move(row));  // `block` may be invalid now
+  order.push_back(RecordKind::samples);
+}
+
+bool EntryBuilder::State::in_usual_order() const {
+  std::size_t event = 0;
+  int last = 0;
+  return std::all_of(order.begin(), order.end(), [&](RecordKind kind) {
+    const std::string_view name = kind == RecordKind::event ? events[event++].name : std::string_view{};
+    if (name == "end") return true;  // which comes last, wherever it stands
+    const bool shapes = stream::shapes_the_job(name);
+    const int before = std::exchange(last, shapes ? 0 : 1 + static_cast<int>(kind));
+    return before <= last;
+  });
 }
 
 Pending& EntryBuilder::State::block_for(Time time, const MemberKey& member, std::span<const Value> values,
@@ -131,13 +154,12 @@ Pending& EntryBuilder::State::block_for(Time time, const MemberKey& member, std:
                         return signal.name == value.signal && signal.unit == unit_of(value);
                       });
   };
-  if (!pending.empty() && same_signals(pending.back())) {
+  if (!order.empty() && order.back() == RecordKind::samples && same_signals(pending.back())) {
     if (pending.back().continues(time, member)) return pending.back();
-    if (pending.back().cells() % pending.back().members.size() != 0) {
-      split_partial_row(pending.back());
-      if (pending.back().continues(time, member)) return pending.back();
-    }
+    split_partial_row(pending.back());
+    if (pending.back().continues(time, member)) return pending.back();
   }
+  begin(RecordKind::samples);
   Pending& block = pending.emplace_back();
   block.source = keep(source);
   for (const Value& value : values)
@@ -181,6 +203,7 @@ void EntryBuilder::clear() {
   State& s = *state_;
   s.entry = {};
   s.pending.clear(), s.samples.clear(), s.lines.clear(), s.events.clear(), s.coverage.clear(), s.controls.clear();
+  s.order.clear();
   s.arena.release();
 }
 
@@ -222,6 +245,7 @@ void EntryBuilder::line(Time time, const Member& member, std::string_view text, 
   const MemberKey key = same ? s.lines.back().member : s.keep(member);
   const std::string_view kept =
       !s.lines.empty() && s.lines.back().source == source ? s.lines.back().source : s.keep(source);
+  s.begin(RecordKind::line);
   s.lines.push_back({time, key, error_stream, s.keep(text), kept});
 }
 
@@ -233,6 +257,7 @@ void EntryBuilder::event(Time time, const Member& member, std::string_view name,
     if (field.is_text) kept.push_back({s.keep(field.name), s.keep(field.text)});
     else kept.push_back({s.keep(field.name), field.number});
   }
+  s.begin(RecordKind::event);
   s.events.push_back(
       {time, s.keep(member), s.keep(name), s.keep(source), s.keep(std::span<const stream::EventRecord::Field>{kept})});
 }
@@ -241,6 +266,7 @@ void EntryBuilder::coverage(std::string_view source, std::span<const Member> mem
   State& s = *state_;
   s.scratch.clear();
   for (const Member& member : members) s.scratch.push_back(s.keep(member));
+  s.begin(RecordKind::coverage);
   s.coverage.push_back({s.keep(source), s.keep(std::span<const MemberKey>{s.scratch})});
 }
 
@@ -265,7 +291,7 @@ bool EntryBuilder::empty() const {
 
 const stream::Entry& EntryBuilder::entry() {
   State& s = *state_;
-  for (std::size_t i = 0, count = s.pending.size(); i < count; ++i) s.split_partial_row(s.pending[i]);
+  if (!s.order.empty() && s.order.back() == RecordKind::samples) s.split_partial_row(s.pending.back());
   s.samples.clear();
   for (Pending& block : s.pending) s.finish(block);
   s.entry.samples = s.samples;
@@ -273,6 +299,7 @@ const stream::Entry& EntryBuilder::entry() {
   s.entry.events = s.events;
   s.entry.coverage = s.coverage;
   s.entry.controls = s.controls;
+  s.entry.order = s.in_usual_order() ? std::span<const RecordKind>{} : std::span{s.order};
   return s.entry;
 }
 

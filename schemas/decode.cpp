@@ -1,3 +1,5 @@
+#include <array>
+
 #include "schemas/decoder_state.h"
 
 namespace tocsin::schemas {
@@ -105,6 +107,17 @@ void Decoder::State::settle() {
   entry.controls = controls;
 }
 
+// Counts when it names all that was read, each once: a block that was rejected leaves the order unknown.
+void Decoder::State::read_order(std::span<const std::uint8_t> order) {
+  std::array<std::size_t, 4> counts{};
+  for (const std::uint8_t kind : order) {
+    if (kind >= counts.size()) return;
+    ++counts[kind];
+  }
+  if (counts == std::array{samples.size(), lines.size(), events.size(), coverage.size()})
+    entry.order = {reinterpret_cast<const stream::RecordKind*>(order.data()), order.size()};
+}
+
 void Decoder::State::read_constant(std::span<const std::byte> message,
                                    const MessageTemplates::MessageTemplate& message_template) {
   copy(message);
@@ -129,7 +142,7 @@ void Decoder::State::remember(const flatbuffers::Table& root, const EnvelopeHead
       size_of(head.lines) + size_of(head.events) + size_of(head.coverage) + size_of(head.controls) == 0;
   const bool with_texts =
       std::any_of(found.begin(), found.end(), [](const SampleParts& parts) { return parts.texts != nullptr; });
-  if (!only_samples || with_texts) return;
+  if (!only_samples || with_texts || !head.order.empty()) return;
   Entry envelope = entry;
   envelope.samples = {};
   envelope.rejected_blocks = 0;
@@ -180,6 +193,7 @@ stream::Result<const Entry*> Decoder::decode(std::span<const std::byte> message,
   s.read_all(head.coverage);
   s.read_all(head.controls);
   s.settle();
+  s.read_order(head.order);
   s.remember(*reinterpret_cast<const flatbuffers::Table*>(s.bytes() + root), head);
   return place();
 }

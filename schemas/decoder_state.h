@@ -139,6 +139,7 @@ struct Decoder::State {
 
   void settle_samples();
   void settle();
+  void read_order(std::span<const std::uint8_t> order);
 
   // A message with a known template: reads its numbers and texts.
   void read_constant(std::span<const std::byte> message, const MessageTemplates::MessageTemplate& message_template);

@@ -152,12 +152,14 @@ std::vector<std::byte> Encoder::encode(const Entry& entry) {
   }
   std::vector<Offset<fb::Control>> controls;
   for (const auto& control : entry.controls) controls.push_back(encode_control(out, control));
+  const std::span order{reinterpret_cast<const std::uint8_t*>(entry.order.data()), entry.order.size()};
 
   const auto sample_vector = tables_or_none(out, samples);
   const auto line_vector = tables_or_none(out, lines);
   const auto event_vector = tables_or_none(out, events);
   const auto coverage_vector = tables_or_none(out, coverage);
   const auto control_vector = tables_or_none(out, controls);
+  const auto order_vector = vector_or_none(out, order);
   const auto producer = text_or_none(out, entry.producer);
   const auto origin = text_or_none(out, entry.origin_source);
   const auto subject = text_or_none(out, entry.subject);
@@ -166,7 +168,7 @@ std::vector<std::byte> Encoder::encode(const Entry& entry) {
   const std::int64_t origin_arrival = entry.origin_source.empty() ? 0 : stream::nanoseconds(entry.arrival);
   out.Finish(fb::CreateEnvelope(out, envelope_format, producer, entry.epoch, entry.sequence, origin,
                                 entry.origin_offset, origin_arrival, subject, attempt, node, sample_vector, line_vector,
-                                event_vector, coverage_vector, control_vector),
+                                event_vector, coverage_vector, control_vector, order_vector),
              fb::EnvelopeIdentifier());
   const auto* bytes = reinterpret_cast<const std::byte*>(out.GetBufferPointer());
   return {bytes, bytes + out.GetSize()};

@@ -14,7 +14,7 @@ bool read_head(const flatbuffers::Table& table, flatbuffers::Verifier& verifier,
          in.text(E::VT_ATTEMPT, entry.attempt) && in.text(E::VT_NODE, entry.node) &&
          in.tables(E::VT_SAMPLES, head.samples) && in.tables(E::VT_LINES, head.lines) &&
          in.tables(E::VT_EVENTS, head.events) && in.tables(E::VT_COVERAGE, head.coverage) &&
-         in.tables(E::VT_CONTROLS, head.controls);
+         in.tables(E::VT_CONTROLS, head.controls) && in.values(E::VT_ORDER, head.order);
 }
 
 std::vector<Bytes> structure_of(const flatbuffers::Table& root, const EnvelopeHead& head) {

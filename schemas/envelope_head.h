@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "schemas/message_template.h"
@@ -19,6 +20,7 @@ struct EnvelopeHead {
   const Tables<fb::Event>* events = nullptr;
   const Tables<fb::Coverage>* coverage = nullptr;
   const Tables<fb::Control>* controls = nullptr;
+  std::span<const std::uint8_t> order;
 };
 
 // False: the table is torn.

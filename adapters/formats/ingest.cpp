@@ -88,7 +88,7 @@ class Ingestion {
 
   EntryBuilder batch_, made_;
   std::string batch_job_, batch_attempt_;
-  bool batch_shapes_ = false, batch_ended_ = false;  // its records shape the job; the last is its end
+  bool batch_ended_ = false;  // its last record is the job's end
   std::size_t batched_ = 0, batched_bytes_ = 0;
   std::map<std::string, std::uint32_t, std::less<>> ends_;  // of attempts without a name, by job
 };
@@ -222,18 +222,17 @@ Result<void> Ingestion::take(const Merge::Record& next) {
     return append(made_, arrival);
   }
   const std::string_view job = job_of(record);
-  const bool shapes = record.shapes_the_job();
-  // An entry belongs to one attempt, and what shapes the job in it is applied before all else.
-  const bool same = job == batch_job_ && record.attempt == batch_attempt_ && shapes == batch_shapes_ && !batch_ended_;
+  // An entry belongs to one attempt.
+  const bool same = job == batch_job_ && record.attempt == batch_attempt_ && !batch_ended_;
   if (batched_ != 0 &&
       (!same || record.is_event("start") || batched_ >= most_batched || batched_bytes_ >= most_batched_bytes))
     if (auto flushed = flush(); !flushed) return flushed;
   if (batched_ == 0) {
     batch_job_ = job;
     batch_attempt_ = record.attempt;
-    batch_shapes_ = shapes;
     batch_.about(job, record.attempt);
   }
+  record.add_to(batch_, record.time.value_or(arrival));
   if (!plan_.has_coverage && !source_of(record).empty()) {
     if (const CoverageKey key = coverage_key(record); plan_.coverage.begin(key)) {
       const auto member = member_of(key);
@@ -242,7 +241,6 @@ Result<void> Ingestion::take(const Merge::Record& next) {
       ++summary_.made_coverage;
     }
   }
-  record.add_to(batch_, record.time.value_or(arrival));
   batch_ended_ = record.is_event("end");
   note_end(record);
   ++batched_;

@@ -30,8 +30,6 @@ struct JsonRecord {
   std::vector<schemas::EntryBuilder::Member> members;  // of a coverage record
   stream::ControlRecord control;
 
-  // start, member, exit and end define the job; all other records are measured on it.
-  [[nodiscard]] bool shapes_the_job() const;
   [[nodiscard]] bool is_event(std::string_view name) const { return what == What::event && event == name; }
   void add_to(schemas::EntryBuilder& builder, stream::Time when) const;
   // About how many bytes it takes in an entry: its texts, and as much for what stands around each of them as is ever

@@ -29,9 +29,6 @@ std::string quoted(std::string_view text) {
 
 }  // namespace
 
-bool JsonRecord::shapes_the_job() const {
-  return what == What::event && (event == "start" || event == "member" || event == "exit" || event == "end");
-}
 std::size_t JsonRecord::room() const {
   std::size_t bytes = 128 + text.size() + source.size() + member.node.size() + member.gpu.size();
   for (const auto& value : values) bytes += 32 + value.signal.size() + value.text.size();

@@ -40,7 +40,7 @@ Json begin(const Entry& entry, Time time, const MemberKey& member) {
 
 void add(std::string& out, const Json& line) { out += dump(line) += '\n'; }
 
-void put_samples(std::string& out, const Entry& entry, const stream::SampleBlock& block) {
+void put_record(std::string& out, const Entry& entry, const stream::SampleBlock& block) {
   std::size_t i = 0;
   for (const Time time : block.times)
     for (const MemberKey& member : block.members) {
@@ -59,7 +59,7 @@ void put_samples(std::string& out, const Entry& entry, const stream::SampleBlock
     }
 }
 
-void put_coverage(std::string& out, const Entry& entry, const stream::CoverageRecord& coverage) {
+void put_record(std::string& out, const Entry& entry, const stream::CoverageRecord& coverage) {
   Json line = begin(entry, entry.arrival, {});
   put(line, "coverage", coverage.source);
   for (const MemberKey& member : coverage.members) {
@@ -91,32 +91,33 @@ void put_control(std::string& out, const Entry& entry, const stream::ControlReco
   add(out, line);
 }
 
+void put_record(std::string& out, const Entry& entry, const stream::LineRecord& record) {
+  Json line = begin(entry, record.time, record.member);
+  line["line"] = record.text;
+  if (record.error_stream) line["stream"] = "stderr";
+  put(line, "source", record.source);
+  add(out, line);
+}
+
+void put_record(std::string& out, const Entry& entry, const stream::EventRecord& event) {
+  Json line = begin(entry, event.time, event.member);
+  put(line, "source", event.source);
+  put(line, "event", event.name);
+  Json fields = Json::object();
+  for (const auto& field : event.fields)
+    if (const auto* text = std::get_if<std::string_view>(&field.value)) fields[std::string{field.name}] = *text;
+    else fields[std::string{field.name}] = json_number(std::get<double>(field.value));
+  std::string text = dump(line);
+  // A field may have the name of a key: behind "event", all keys are fields.
+  if (!fields.empty()) text.back() = ',', text += dump(fields).substr(1);
+  out += text + '\n';
+}
+
 }  // namespace
 
 std::string to_json(const Entry& entry) {
   std::string out;
-  for (const auto& coverage : entry.coverage) put_coverage(out, entry, coverage);
-  for (const auto& block : entry.samples) put_samples(out, entry, block);
-  for (const auto& record : entry.lines) {
-    Json line = begin(entry, record.time, record.member);
-    line["line"] = record.text;
-    if (record.error_stream) line["stream"] = "stderr";
-    put(line, "source", record.source);
-    add(out, line);
-  }
-  for (const auto& event : entry.events) {
-    Json line = begin(entry, event.time, event.member);
-    put(line, "source", event.source);
-    put(line, "event", event.name);
-    Json fields = Json::object();
-    for (const auto& field : event.fields)
-      if (const auto* text = std::get_if<std::string_view>(&field.value)) fields[std::string{field.name}] = *text;
-      else fields[std::string{field.name}] = json_number(std::get<double>(field.value));
-    std::string text = dump(line);
-    // A field may have the name of a key: behind "event", all keys are fields.
-    if (!fields.empty()) text.back() = ',', text += dump(fields).substr(1);
-    out += text + '\n';
-  }
+  in_order(entry, [&](const auto& record) { put_record(out, entry, record); });
   for (const auto& control : entry.controls) put_control(out, entry, control);
   return out;
 }

@@ -27,18 +27,17 @@ Error malformed(std::string what) { return {Errc::malformed, std::move(what)}; }
 struct Open {
   schemas::EntryBuilder builder;
   std::string attempt;
-  bool shapes = false, ended = false;  // its records shape the job; the last is its end
-  std::size_t bytes = 0;               // by JsonRecord::room()
-  std::size_t entries = 0;             // of the job, with this one
+  bool ended = false;       // its last record is the job's end
+  std::size_t bytes = 0;    // by JsonRecord::room()
+  std::size_t entries = 0;  // of the job, with this one
 
-  // An entry belongs to one attempt, and what shapes the job in it is applied before all else.
+  // An entry belongs to one attempt.
   [[nodiscard]] bool takes(const JsonRecord& record) const {
-    return attempt == record.attempt && shapes == record.shapes_the_job() && !ended && !record.is_event("start") &&
-           bytes + record.room() <= full_entry;
+    return attempt == record.attempt && !ended && !record.is_event("start") && bytes + record.room() <= full_entry;
   }
   void add(const JsonRecord& record, stream::Time otherwise) {
     record.add_to(builder, record.time.value_or(otherwise));
-    shapes = record.shapes_the_job(), ended = record.is_event("end");
+    ended = record.is_event("end");
     bytes += record.room();
   }
 };

@@ -16,10 +16,6 @@ bool declared_text(const SignalDefinition& event, std::string_view field) {
                      [&](const auto& known) { return known.name == field && known.unit == "text"; });
 }
 
-bool shapes_the_job(std::string_view event) {
-  return event == "start" || event == "member" || event == "exit" || event == "end";
-}
-
 }  // namespace
 
 Attempt::Attempt(std::string subject, std::string name, Time start, Position start_position, const PackChange& pack,
@@ -152,18 +148,15 @@ void Attempt::apply(const Entry& entry, std::optional<std::size_t> origin) {
   judge_->disturb(entry.arrival);
   arrival_ = entry.arrival;
   if (cluster_ && !backfilling_) cluster_->place(entry);
-  for (const EventRecord& event : entry.events)
-    if (shapes_the_job(event.name)) shaping_event(event, entry.arrival);
-  for (const SampleBlock& block : entry.samples) intake_.block(block, entry.arrival);
-  for (const LineRecord& l : entry.lines) line(l, entry.arrival);
-  for (const EventRecord& event : entry.events)
-    if (!shapes_the_job(event.name)) signal_event(event, entry.arrival);
-  for (const CoverageRecord& h : entry.coverage) coverage(h, entry.arrival);
+  in_order(entry, [this](const auto& record) { take(record); });
   intake_.end();
   context_.counters->text_limit += symbols_.take_refused();
 }
 
-void Attempt::line(const LineRecord& l, Time arrival) {
+void Attempt::take(const SampleBlock& block) { intake_.block(block, arrival_); }
+
+void Attempt::take(const LineRecord& l) {
+  const Time arrival = arrival_;
   ++context_.counters->lines;
   intake_.cover(l.source.empty() ? "log" : l.source, l.member, arrival);
   intake_.alive(l.member, arrival);
@@ -197,7 +190,7 @@ void Attempt::sample(Time time, const MemberKey& member, std::string_view signal
   intake_.sample(*id, member, time, is_absent(symbol) ? measured_nan : symbol, arrival_, source);
 }
 
-void Attempt::event(const EventRecord& record) {
+void Attempt::take(const EventRecord& record) {
   if (shapes_the_job(record.name)) shaping_event(record, arrival_);
   else signal_event(record, arrival_);
 }
@@ -283,11 +276,11 @@ void Attempt::signal_event(const EventRecord& event, Time arrival) {
     ++context_.counters->late;
 }
 
-void Attempt::coverage(const CoverageRecord& record, Time arrival) {
+void Attempt::take(const CoverageRecord& record) {
   if (backfilling_) return;
   ++context_.counters->coverage;
-  if (record.members.empty()) coverage_.extend(record.source, Level::job, 0, arrival);
-  for (const MemberKey& key : record.members) intake_.cover(record.source, key, arrival);
+  if (record.members.empty()) coverage_.extend(record.source, Level::job, 0, arrival_);
+  for (const MemberKey& key : record.members) intake_.cover(record.source, key, arrival_);
 }
 
 void Attempt::use(const PackChange& pack, Time from) {

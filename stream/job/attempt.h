@@ -43,7 +43,7 @@ class Attempt final : private Extracted {
           const Origins& origins, const JobContext& job);
   ~Attempt() override;
 
-  // Its samples, lines, events and coverage records, in this order. `origin`: which of the job's it came from, if it
+  // Its records in their order. `origin`: which of the job's it came from, if it
   // was re-keyed.
   void apply(const Entry& entry, std::optional<std::size_t> origin);
   // The job's origins have been followed: makes an event of each of its own that the clock waits for no more, or again.
@@ -100,11 +100,13 @@ class Attempt final : private Extracted {
   Result<void> end_backfill(Time clock);  // the subject's, of the section
 
  private:
-  void line(const LineRecord& line, Time arrival);
+  void take(const SampleBlock& block);
+  void take(const LineRecord& line);
+  void take(const EventRecord& event);
+  void take(const CoverageRecord& coverage);
   void shaping_event(const EventRecord& event, Time arrival);
   std::string same_gpu(const EventRecord& event, const std::string& node);
   void signal_event(const EventRecord& event, Time arrival);
-  void coverage(const CoverageRecord& coverage, Time arrival);
   void open_history();
   void read_earlier();
   void end_at(Time end, std::string reason);
@@ -117,7 +119,7 @@ class Attempt final : private Extracted {
               std::string_view source) override;
   void sample(Time time, const MemberKey& member, std::string_view signal, std::string_view text,
               std::string_view source) override;
-  void event(const EventRecord& event) override;
+  void event(const EventRecord& event) override { take(event); }
 
   std::string subject_, name_;
   Time start_;

@@ -214,29 +214,37 @@ void Intake::block(const SampleBlock& block, Time arrival) {
   else
     for (const std::uint32_t s : layout.plain) signal(block, layout, membership, s, arrival);
   for (const std::uint32_t s : layout.others) signal(block, layout, membership, s, arrival);
+  if (!layout.one_by_one.empty()) one_by_one(block, layout, membership, arrival);
 }
 
 void Intake::signal(const SampleBlock& block, const Layout& layout, Membership& membership, std::size_t s,
                     Time arrival) {
   const auto& signal = layout.signals[s];
   const auto& owners = owners_of(membership, signal.owner, block);
-  // A job's value belongs to the step of its record, and a text to a symbol.
-  const bool alone = signal.textual || (signal.points && signal.of_job);
+  const bool step = s == layout.step && layout.one_by_one.empty();
+  // Without a unit, floats stay floats. With one, the product is a double's: the same value whether or not another in
+  // the block makes it wide.
   for (std::size_t t = 0; t < block.times.size(); ++t) {
-    if (alone) one_by_one(block, layout, membership, owners.slots, s, t, arrival);
-    else if (block.narrow.empty()) column<double>(block, signal, owners, s, t, s == layout.step, arrival);
-    else column<float>(block, signal, owners, s, t, s == layout.step, arrival);
+    if (block.narrow.empty()) column<double>(block.wide, block, signal, owners, s, t, step, arrival);
+    else if (signal.factor != 1) column<double>(block.narrow, block, signal, owners, s, t, step, arrival);
+    else column<float>(block.narrow, block, signal, owners, s, t, step, arrival);
   }
 }
 
-void Intake::members(const SampleBlock& block, const Layout& layout, Membership& membership, Time arrival) {
-  const std::size_t width = block.signals.size(), count = block.members.size();
-  std::array<const Slot*, level_count> slots{};  // by level, of those that own something here
-  for (const std::uint32_t s : layout.plain) {
+Intake::Slots Intake::slots_of(const SampleBlock& block, const Layout& layout, Membership& membership,
+                               std::span<const std::uint32_t> signals) {
+  Slots slots{};
+  for (const std::uint32_t s : signals) {
     const Level owner = layout.signals[s].owner;
     if (auto& of = slots[static_cast<std::size_t>(owner)]; of == nullptr)
       of = owners_of(membership, owner, block).slots.data();
   }
+  return slots;
+}
+
+void Intake::members(const SampleBlock& block, const Layout& layout, Membership& membership, Time arrival) {
+  const std::size_t width = block.signals.size(), count = block.members.size();
+  const Slots slots = slots_of(block, layout, membership, layout.plain);
   const bool complete = block.present.empty();
   values_.resize(layout.plain.size());
   for (std::size_t t = 0; t < block.times.size(); ++t)
@@ -248,7 +256,8 @@ void Intake::members(const SampleBlock& block, const Layout& layout, Membership&
         if (!complete && !block.has(row + s)) continue;
         const Slot slot = slots[static_cast<std::size_t>(signal.owner)][m];
         if (slot != no_slot)
-          values_[taken++] = {signal.id, slot, measured(block.narrow[row + s] * signal.narrow_factor)};
+          values_[taken++] = {signal.id, slot,
+                              measured(static_cast<float>(static_cast<double>(block.narrow[row + s]) * signal.factor))};
       }
       if (taken == 0) continue;
       counters_->late += history_->samples(std::span{values_}.first(taken),
@@ -256,27 +265,29 @@ void Intake::members(const SampleBlock& block, const Layout& layout, Membership&
     }
 }
 
-template <class T>
-void Intake::column(const SampleBlock& block, const Layout::Signal& signal, const Membership::Owners& owners,
-                    std::size_t s, std::size_t t, bool step, Time arrival) {
+template <class T, class From>
+void Intake::column(std::span<const From> from, const SampleBlock& block, const Layout::Signal& signal,
+                    const Membership::Owners& owners, std::size_t s, std::size_t t, bool step, Time arrival) {
   const std::size_t width = block.signals.size(), members = owners.slots.size(), first = t * members * width + s;
-  const T* from;
   std::vector<T>* values;
-  if constexpr (std::is_same_v<T, float>) from = block.narrow.data(), values = &narrow_;
-  else from = block.wide.data(), values = &wide_;
-  const T factor = std::is_same_v<T, float> ? static_cast<T>(signal.narrow_factor) : static_cast<T>(signal.factor);
+  if constexpr (std::is_same_v<T, float>) values = &narrow_;
+  else values = &wide_;
+  const auto value = [&](std::size_t i) {
+    if constexpr (std::is_same_v<T, float>) return measured(from[i]);
+    else return measured(static_cast<double>(from[i]) * signal.factor);
+  };
   std::span<const Slot> slots = owners.slots;
   if (block.present.empty() && owners.all) {
     values->resize(members);
     T* to = values->data();
-    for (std::size_t m = 0; m < members; ++m) to[m] = measured(from[first + m * width] * factor);
+    for (std::size_t m = 0; m < members; ++m) to[m] = value(first + m * width);
   } else {
     slots_.clear(), values->clear();
     for (std::size_t m = 0; m < members; ++m) {
       const std::size_t i = first + m * width;
       if (slots[m] == no_slot || !block.has(i)) continue;
       slots_.push_back(slots[m]);
-      values->push_back(measured(from[i] * factor));
+      values->push_back(value(i));
     }
     slots = slots_;
   }
@@ -287,29 +298,35 @@ void Intake::column(const SampleBlock& block, const Layout::Signal& signal, cons
                                        std::span<const T>{*values}, arrival, next_order(slots.size()));
 }
 
-void Intake::one_by_one(const SampleBlock& block, const Layout& layout, const Membership& membership,
-                        std::span<const Slot> owners, std::size_t s, std::size_t t, Time arrival) {
-  const auto& signal = layout.signals[s];
-  const std::size_t width = block.signals.size(), members = owners.size();
-  for (std::size_t m = 0; m < members; ++m) {
-    const std::size_t row = (t * members + m) * width;
-    if (!block.has(row + s)) continue;
-    double number = measured(block.value(row + s));
-    if (signal.textual) {
-      if (!(number >= 0) || number >= static_cast<double>(block.texts.size())) {
-        ++counters_->rejected_blocks;
-        continue;
+void Intake::one_by_one(const SampleBlock& block, const Layout& layout, Membership& membership, Time arrival) {
+  const Slots slots = slots_of(block, layout, membership, layout.one_by_one);
+  const auto* steps = layout.step == npos ? nullptr : &layout.signals[layout.step];
+  const Slot* reporters = steps ? owners_of(membership, steps->owner, block).slots.data() : nullptr;
+  const std::size_t width = block.signals.size(), members = block.members.size();
+  for (std::size_t cell = 0; cell < block.times.size() * members; ++cell) {
+    const std::size_t row = cell * width, m = cell % members;
+    const bool has_step = steps && block.has(row + layout.step);
+    if (has_step && reporters[m] != no_slot)
+      steps_.report(reporters[m], measured(block.value(row + layout.step) * steps->factor));
+    const Slot own = membership.own[m];
+    const Slot reporter = block.members[m].level == Level::rank && own != no_slot ? own : reserved_slot;
+    for (const std::uint32_t s : layout.one_by_one) {
+      if (!block.has(row + s)) continue;
+      const auto& signal = layout.signals[s];
+      double number = measured(block.value(row + s));
+      if (signal.textual) {
+        if (!(number >= 0) || number >= static_cast<double>(block.texts.size())) {
+          ++counters_->rejected_blocks;
+          continue;
+        }
+        number = symbols_.intern(block.texts[static_cast<std::size_t>(number)]);
+        if (is_absent(number)) number = measured_nan;  // there is a value, and nobody knows which
+      } else if (signal.factor != 1) {
+        number *= signal.factor;
       }
-      number = symbols_.intern(block.texts[static_cast<std::size_t>(number)]);
-      if (is_absent(number)) number = measured_nan;  // there is a value, and nobody knows which
-    } else if (signal.factor != 1) {
-      number *= signal.factor;
+      value(signal.id, slots[static_cast<std::size_t>(signal.owner)][m], reporter, block.times[cell / members], number,
+            arrival, has_step && layout.step != s ? block.value(row + layout.step) : absent);
     }
-    const bool has_step = layout.step != npos && layout.step != s && block.has(row + layout.step);
-    const Slot reporter =
-        block.members[m].level == Level::rank && membership.own[m] != no_slot ? membership.own[m] : reserved_slot;
-    value(signal.id, owners[m], reporter, block.times[t], number, arrival,
-          has_step ? block.value(row + layout.step) : absent);
   }
 }
 

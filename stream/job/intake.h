@@ -78,18 +78,19 @@ class Intake {
     struct Signal {
       SignalId id{};
       double factor = 1;
-      float narrow_factor = 1;
-      bool known = false, wanted = false, textual = false, points = false, of_job = false, plain = false;
+      bool wanted = false, textual = false, points = false, plain = false;
       Level owner{};
     };
     std::string names, source;  // what it was made of
     std::vector<Signal> signals;
-    std::vector<std::uint32_t> plain, others;  // which of the signals: the wanted ones by kind
-    std::vector<std::string> sources;          // that its records are covered for
-    std::size_t step = npos;                   // which of the signals is `step`
-    std::vector<std::uint32_t> gpu_names;      // which of the signals are other names of their GPUs
-    std::uint64_t unknown = 0, unwanted = 0;   // how many of them
-    bool refused = false;                      // a unit is not of the kind of the signal's
+    // Which of the signals are wanted: those of which rows are all that is kept; others; and those whose values depend
+    // on the records before, a text on the symbols that were given, a job's value on the step of its reporter.
+    std::vector<std::uint32_t> plain, others, one_by_one;
+    std::vector<std::string> sources;         // that its records are covered for
+    std::size_t step = npos;                  // which of the signals is `step`
+    std::vector<std::uint32_t> gpu_names;     // which of the signals are other names of their GPUs
+    std::uint64_t unknown = 0, unwanted = 0;  // how many of them
+    bool refused = false;                     // a unit is not of the kind of the signal's
   };
   struct Membership {           // a block's members
     std::uint64_t version = 0;  // of the topology, as of which:
@@ -121,15 +122,17 @@ class Intake {
   void learn_gpus(const SampleBlock& block, const Layout& layout);
   void mark_alive(const SampleBlock& block, std::span<const std::string> sources, const Membership& membership,
                   Time arrival);
-  template <class T>
-  void column(const SampleBlock& block, const Layout::Signal& signal, const Membership::Owners& owners, std::size_t s,
-              std::size_t t, bool step, Time arrival);
+  template <class T, class From>
+  void column(std::span<const From> from, const SampleBlock& block, const Layout::Signal& signal,
+              const Membership::Owners& owners, std::size_t s, std::size_t t, bool step, Time arrival);
   // One of the block's signals, all members.
   void signal(const SampleBlock& block, const Layout& layout, Membership& membership, std::size_t s, Time arrival);
   // The plain signals of a block of few members, a member at a time.
   void members(const SampleBlock& block, const Layout& layout, Membership& membership, Time arrival);
-  void one_by_one(const SampleBlock& block, const Layout& layout, const Membership& membership,
-                  std::span<const Slot> owners, std::size_t s, std::size_t t, Time arrival);
+  void one_by_one(const SampleBlock& block, const Layout& layout, Membership& membership, Time arrival);
+  using Slots = std::array<const Slot*, level_count>;  // by level, of those that own something here
+  Slots slots_of(const SampleBlock& block, const Layout& layout, Membership& membership,
+                 std::span<const std::uint32_t> signals);
   void value(SignalId id, Slot slot, Slot reporter, Time time, double number, Time arrival, double step);
 
   Topology& topology_;

@@ -66,20 +66,14 @@ const Intake::Layout& Intake::layout_of(const SampleBlock& block) {
       layout.refused = true;
       continue;
     }
-    signal = {id.value_or(SignalId{}),
-              *factor,
-              static_cast<float>(*factor),
-              true,
-              id && (history_->wants(*id) || step),
-              definition.textual(),
-              definition.points,
-              definition.owner == Level::job,
-              false,
+    signal = {id.value_or(SignalId{}), *factor,           id && (history_->wants(*id) || step),
+              definition.textual(),    definition.points, false,
               definition.owner};
     signal.plain = signal.wanted && !step && !signal.textual && !signal.points && !definition.wide();
     const auto place = static_cast<std::uint32_t>(layout.signals.size() - 1);
-    if (signal.wanted) (signal.plain ? layout.plain : layout.others).push_back(place);
-    else ++layout.unwanted;
+    const bool alone = signal.textual || (signal.points && signal.owner == Level::job);
+    if (!signal.wanted) ++layout.unwanted;
+    else (signal.plain ? layout.plain : alone ? layout.one_by_one : layout.others).push_back(place);
     const std::string_view source = block.source.empty() ? std::string_view{definition.source} : block.source;
     if (!source.empty() && std::find(layout.sources.begin(), layout.sources.end(), source) == layout.sources.end())
       layout.sources.emplace_back(source);

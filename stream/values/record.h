@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -63,6 +64,11 @@ struct LineRecord {
   std::string_view source{};  // the source that the line covers; empty: "log", that of the ranks
 };
 
+// Such an event defines the job; all others are measured on it.
+[[nodiscard]] inline bool shapes_the_job(std::string_view event) noexcept {
+  return event == "start" || event == "member" || event == "exit" || event == "end";
+}
+
 struct EventRecord {
   struct Field {
     std::string_view name;
@@ -97,6 +103,8 @@ struct ControlRecord {
 
 enum class Position : std::uint64_t {};  // of an entry in its log: an offset, or a journal's byte count
 
+enum class RecordKind : std::uint8_t { samples, line, event, coverage };
+
 // One log entry, decoded. Spans and views point into `Decoded`'s own buffer and last one call.
 struct Entry {
   Position position{};
@@ -119,7 +127,34 @@ struct Entry {
   std::span<const EventRecord> events;
   std::span<const CoverageRecord> coverage;
   std::span<const ControlRecord> controls;
+  // In which order its blocks and records were made: the kind of each in turn. Empty: events that shape the job,
+  // samples, lines, other events, coverage. The job's end is last, wherever it stands.
+  std::span<const RecordKind> order;
   std::uint32_t rejected_blocks = 0;  // torn or malformed; the rest of the entry is valid
 };
+
+// Each block of samples, line, event and coverage record in the entry's order.
+template <class See>
+void in_order(const Entry& entry, See&& see) {
+  if (entry.order.empty()) {
+    const auto events = [&](auto which) {
+      for (const EventRecord& event : entry.events)
+        if (which(event.name)) see(event);
+    };
+    events([](std::string_view name) { return shapes_the_job(name) && name != "end"; });
+    for (const SampleBlock& block : entry.samples) see(block);
+    for (const LineRecord& line : entry.lines) see(line);
+    events([](std::string_view name) { return !shapes_the_job(name); });
+    for (const CoverageRecord& coverage : entry.coverage) see(coverage);
+    events([](std::string_view name) { return name == "end"; });
+  }
+  std::size_t samples = 0, lines = 0, events = 0, coverage = 0;
+  for (const RecordKind kind : entry.order) switch (kind) {
+      case RecordKind::samples: see(entry.samples[samples++]); break;
+      case RecordKind::line: see(entry.lines[lines++]); break;
+      case RecordKind::event: see(entry.events[events++]); break;
+      case RecordKind::coverage: see(entry.coverage[coverage++]); break;
+    }
+}
 
 }  // namespace tocsin::stream

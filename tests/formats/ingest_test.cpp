@@ -123,7 +123,8 @@ TEST_CASE_FIXTURE(Fixture, "arrival is the running maximum of event time") {
   CHECK(arrivals == std::map<std::string, std::int64_t>{{"\"a\"", 5}, {"\"late\"", 5}, {"\"b\"", 6}});
 }
 
-TEST_CASE_FIXTURE(Fixture, "records of one arrival and job share an entry, but what shapes the job stands alone") {
+TEST_CASE_FIXTURE(Fixture,
+                  "records of one arrival and job share an entry that begins with a start and ends with an end") {
   std::string lines = at_second(0, R"("event":"start","world_size":2)");
   for (int rank = 0; rank < 100; ++rank)
     lines += at_second(0, R"("signal":"loss","value":1,"rank":)" + std::to_string(rank));
@@ -136,7 +137,34 @@ TEST_CASE_FIXTURE(Fixture, "records of one arrival and job share an entry, but w
     for (const auto& block : entry->samples) samples += block.size();
     if (!entry->events.empty() || samples != 0) shapes.emplace_back(entry->events.size(), samples);
   }
-  CHECK(shapes == std::vector<std::pair<std::size_t, std::size_t>>{{1, 0}, {0, 100}, {1, 0}});
+  CHECK(shapes == std::vector<std::pair<std::size_t, std::size_t>>{{2, 100}});
+}
+
+TEST_CASE_FIXTURE(Fixture, "records of one arrival stand in the order of their file, in one entry or in several") {
+  const std::string records[] = {R"("rank":0,"line":"loss 3")",
+                                 R"("rank":0,"values":{"step":7})",
+                                 R"("rank":0,"line":"loss 2")",
+                                 R"("rank":0,"event":"xid","code":1)",
+                                 R"("event":"member","rank":1,"node":"n1")",
+                                 R"("rank":0,"values":{"step":8})"};
+  for (const bool between : {false, true}) {
+    CAPTURE(between);
+    std::string lines;
+    for (const std::string& record : records) {
+      lines += at_second(0, record);
+      if (between)
+        lines += R"({"t":1700000000000,"job":"other","rank":0,"line":"x"})"
+                 "\n";
+    }
+    const std::string to = between ? "apart" : "together";
+    ingest({file("a.jsonl", lines)}, to);
+    std::vector<std::string> found;
+    for (const auto& [second, line] : read(to))
+      for (const char* what : {"loss 3", "\"step\":7", "loss 2", "xid", "member", "\"step\":8"})
+        if (line.find(what) != std::string::npos) found.push_back(what);
+    CHECK(found == std::vector<std::string>{"loss 3", "\"step\":7", "loss 2", "xid", "member", "\"step\":8"});
+    CHECK(count("\"line\":\"loss 3\"", to) == 1);
+  }
 }
 
 TEST_CASE_FIXTURE(

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <map>
+
 #include "adapters/formats/json_lines.h"
 #include "schemas/codec.h"
 #include "tests/schemas/entries.h"
@@ -113,7 +115,7 @@ TEST_CASE("a producer whose name looks like that of another's second entry is no
   for (const Read& entry : two) CHECK(entry.producer != third[0].producer);
 }
 
-TEST_CASE("a start begins an entry, an end ends one, and what shapes a job stands apart from what is measured on it") {
+TEST_CASE("a start begins an entry, an end ends one, and records keep their order in it") {
   const auto pushed = read_push(R"({"rank":0,"line":"step 9"}
 {"event":"end","reason":"failed"}
 {"event":"start","world_size":2}
@@ -128,13 +130,14 @@ TEST_CASE("a start begins an entry, an end ends one, and what shapes a job stand
   REQUIRE(pushed);
   std::vector<std::string> entries;
   for (const Read& one : read(*pushed)) {
-    std::string kinds;
+    std::map<std::size_t, std::string> kinds;  // by their place
     for (const char* kind : {"step 9", "step 10", "start", "member", "xid", "exit", "\"end\""})
-      if (one.lines.find(kind) != one.lines.npos) kinds += std::string{kinds.empty() ? "" : " "} + kind;
-    entries.push_back(kinds);
+      if (const auto at = one.lines.find(kind); at != one.lines.npos) kinds[at] = kind;
+    std::string in_order;
+    for (const auto& [at, kind] : kinds) in_order += (in_order.empty() ? "" : " ") + kind;
+    entries.push_back(in_order);
   }
-  CHECK(entries ==
-        std::vector<std::string>{"step 9", "\"end\"", "start member", "step 10 xid", "exit \"end\"", "\"end\""});
+  CHECK(entries == std::vector<std::string>{"step 9 \"end\"", "start member step 10 xid exit \"end\"", "\"end\""});
 }
 
 TEST_CASE("short records that take much room in an entry are spread over several, not refused") {

@@ -2,7 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
 #include <cmath>
+#include <type_traits>
 
 #include "tests/schemas/entries.h"
 
@@ -24,6 +26,57 @@ TEST_CASE("an entry comes out of encode and decode as it went in") {
   CHECK((*after)->rejected_blocks == 0);
   CHECK(in_words(**after) == in_words(before));
   CHECK(encode(**after) == message);
+}
+
+TEST_CASE("records stand in the order in which they were added, whatever their kinds") {
+  const auto words_of = [](const stream::Entry& entry) {
+    std::string words;
+    in_order(entry, [&](const auto& record) {
+      using Record = std::remove_cvref_t<decltype(record)>;
+      if constexpr (std::is_same_v<Record, stream::SampleBlock>) words += "s" + std::to_string(record.size());
+      else if constexpr (std::is_same_v<Record, stream::LineRecord>) words += record.text;
+      else if constexpr (std::is_same_v<Record, stream::EventRecord>) words += record.name;
+      else words += record.source;
+      words += ' ';
+    });
+    return words;
+  };
+  const auto as_read = [&](EntryBuilder& builder) {
+    Decoder decoder;
+    const auto bytes = encode(builder.entry());
+    const auto entry = decoder.decode(bytes, {}, {}, at(1));
+    REQUIRE(entry);
+    CHECK(words_of(**entry) == words_of(builder.entry()));
+    return words_of(**entry);
+  };
+  const std::array value{EntryBuilder::Value{"x", 1, {}, false}};
+  EntryBuilder mixed;
+  mixed.line(at(1), EntryBuilder::rank(0), "a");
+  for (const std::int64_t second : {1, 2})
+    for (std::uint32_t rank = 0; rank < 2; ++rank) mixed.sample(at(second), EntryBuilder::rank(rank), value);
+  mixed.sample(at(3), EntryBuilder::rank(0), value);  // its row lacks a member
+  mixed.event(at(1), EntryBuilder::rank(0), "boom", {});
+  mixed.sample(at(3), EntryBuilder::rank(1), value);
+  mixed.coverage("log", {});
+  mixed.line(at(1), EntryBuilder::rank(0), "b");
+  mixed.event(at(1), EntryBuilder::rank(0), "member", {});
+  CHECK(as_read(mixed) == "a s4 s1 boom s1 log b member ");
+  EntryBuilder usual;
+  usual.event(at(1), EntryBuilder::job(), "start", {});
+  usual.sample(at(1), EntryBuilder::rank(0), value);
+  usual.line(at(1), EntryBuilder::rank(0), "a");
+  usual.event(at(1), EntryBuilder::job(), "end", {});
+  usual.event(at(1), EntryBuilder::rank(0), "boom", {});
+  usual.coverage("log", {});
+  CHECK(as_read(usual) == "start s1 a boom log end ");
+  CHECK(usual.entry().order.empty());
+  EntryBuilder moved;  // a rank between nodes is one member
+  for (const char* node : {"n1", "n2"}) moved.sample(at(1), {stream::Level::rank, 0, node, {}}, value);
+  CHECK(as_read(moved) == "s1 s1 ");
+  stream::Entry torn = mixed.entry();  // it does not name all records
+  torn.order = torn.order.first(torn.order.size() - 1);
+  Decoder decoder;
+  CHECK((*decoder.decode(encode(torn), {}, {}, at(1)))->order.empty());
 }
 
 TEST_CASE("samples of one layout become one block where they fill a grid, and blocks of their own where not") {

@@ -1,7 +1,9 @@
 // The same records in other messages.
 #include <algorithm>
 #include <map>
+#include <utility>
 
+#include "stream/job/duplicates.h"
 #include "tests/stream_engine/generated_log.h"
 
 namespace tocsin::tests {
@@ -14,37 +16,49 @@ EntryBuilder::Member owned(const stream::MemberKey& key) {
   return {key.level, key.rank, std::string{key.node}, std::string{key.gpu}};
 }
 
-void copy_samples(const stream::SampleBlock& block, EntryBuilder& to) {
-  std::vector<EntryBuilder::Value> values(block.signals.size());
-  for (std::size_t t = 0; t < block.times.size(); ++t)
-    for (std::size_t m = 0; m < block.members.size(); ++m) {
-      for (std::size_t s = 0; s < values.size(); ++s) {
-        const std::size_t i = (t * block.members.size() + m) * values.size() + s;
-        const bool text = block.signals[s].unit == "text" && block.has(i);
-        values[s] = {block.signals[s].name, block.has(i) ? block.value(i) : stream::absent, {}, text};
-        if (text) values[s].text = block.texts[static_cast<std::size_t>(block.value(i))];
-      }
-      to.sample(block.times[t], owned(block.members[m]), values, block.source);
+// Each record of the entry in its order: what adds it to a builder.
+template <class Each>
+void each_record(const stream::Entry& from, Each&& each) {
+  const auto records = [&](const auto& record) {
+    using Record = std::remove_cvref_t<decltype(record)>;
+    if constexpr (std::is_same_v<Record, stream::SampleBlock>) {
+      const std::size_t width = record.signals.size(), members = record.members.size();
+      for (std::size_t cell = 0; cell < record.times.size() * members; ++cell)
+        each([&](EntryBuilder& to) {
+          std::vector<EntryBuilder::Value> values(width);
+          for (std::size_t s = 0; s < width; ++s) {
+            const std::size_t i = cell * width + s;
+            const auto& signal = record.signals[s];
+            const bool text = signal.unit == "text" && record.has(i);
+            values[s] = {signal.name, record.has(i) ? record.value(i) : stream::absent, {}, text};
+            if (text) values[s].text = record.texts[static_cast<std::size_t>(record.value(i))];
+            else if (signal.unit != "text") values[s].unit = signal.unit;
+          }
+          to.sample(record.times[cell / members], owned(record.members[cell % members]), values, record.source);
+        });
+    } else if constexpr (std::is_same_v<Record, stream::LineRecord>) {
+      each([&](EntryBuilder& to) {
+        to.line(record.time, owned(record.member), record.text, record.error_stream, record.source);
+      });
+    } else if constexpr (std::is_same_v<Record, stream::EventRecord>) {
+      each([&](EntryBuilder& to) {
+        std::vector<EntryBuilder::Field> fields;
+        for (const auto& field : record.fields) {
+          const auto* text = std::get_if<std::string_view>(&field.value);
+          fields.push_back({field.name, text ? 0 : std::get<double>(field.value), text ? *text : std::string_view{},
+                            text != nullptr});
+        }
+        to.event(record.time, owned(record.member), record.name, fields, record.source);
+      });
+    } else {
+      each([&](EntryBuilder& to) {
+        std::vector<EntryBuilder::Member> members;
+        for (const auto& key : record.members) members.push_back(owned(key));
+        to.coverage(record.source, members);
+      });
     }
-}
-
-void copy_records(const stream::Entry& from, EntryBuilder& to) {
-  for (const auto& block : from.samples) copy_samples(block, to);
-  for (const auto& line : from.lines) to.line(line.time, owned(line.member), line.text, line.error_stream, line.source);
-  for (const auto& event : from.events) {
-    std::vector<EntryBuilder::Field> fields;
-    for (const auto& field : event.fields) {
-      const auto* text = std::get_if<std::string_view>(&field.value);
-      fields.push_back(
-          {field.name, text ? 0 : std::get<double>(field.value), text ? *text : std::string_view{}, text != nullptr});
-    }
-    to.event(event.time, owned(event.member), event.name, fields, event.source);
-  }
-  for (const auto& coverage : from.coverage) {
-    std::vector<EntryBuilder::Member> members;
-    for (const auto& key : coverage.members) members.push_back(owned(key));
-    to.coverage(coverage.source, members);
-  }
+  };
+  in_order(from, records);
 }
 
 bool starts_or_ends(const stream::Entry& entry) {
@@ -70,10 +84,15 @@ GeneratedLog cut(const GeneratedLog& log) {
       out.messages.push_back(log.messages[i]);
       continue;
     }
-    for (const auto& event : whole.events) piece([&](stream::Entry& e) { e.events = {&event, 1}; });
-    for (const auto& block : whole.samples) piece([&](stream::Entry& e) { e.samples = {&block, 1}; });
-    for (const auto& line : whole.lines) piece([&](stream::Entry& e) { e.lines = {&line, 1}; });
-    for (const auto& coverage : whole.coverage) piece([&](stream::Entry& e) { e.coverage = {&coverage, 1}; });
+    in_order(whole, [&](const auto& record) {
+      using Record = std::remove_cvref_t<decltype(record)>;
+      piece([&](stream::Entry& e) {
+        if constexpr (std::is_same_v<Record, stream::SampleBlock>) e.samples = {&record, 1};
+        else if constexpr (std::is_same_v<Record, stream::LineRecord>) e.lines = {&record, 1};
+        else if constexpr (std::is_same_v<Record, stream::EventRecord>) e.events = {&record, 1};
+        else e.coverage = {&record, 1};
+      });
+    });
   }
   return out;
 }
@@ -108,7 +127,56 @@ GeneratedLog join(const GeneratedLog& log) {
     }
     Open& o = open[message.subject];
     o.arrival = message.arrival;
-    copy_records(entry, o.builder);
+    each_record(entry, [&](auto add) { add(o.builder); });
+  }
+  for (const auto& [subject, o] : open) close(subject);
+  return out;
+}
+
+GeneratedLog rebatch(const GeneratedLog& log, std::size_t most) {
+  GeneratedLog out;
+  schemas::Decoder decoder;
+  struct Open {
+    EntryBuilder builder;
+    std::string attempt, node, origin;
+    Time arrival, appended;
+    std::size_t records = 0;
+  };
+  std::map<std::string, Open> open;  // by subject
+  std::map<std::string, stream::Duplicates> duplicates;
+  std::map<std::pair<std::string, std::string>, std::uint64_t> offsets;
+  const auto close = [&](const std::string& subject) {
+    Open& o = open[subject];
+    if (std::exchange(o.records, 0) == 0) return;
+    o.builder.about(subject, o.attempt, o.node);
+    stream::Entry entry = o.builder.entry();
+    if (!o.origin.empty())
+      entry.origin_source = o.origin, entry.origin_offset = ++offsets[{subject, o.origin}], entry.arrival = o.arrival;
+    out.messages.push_back({schemas::encode(entry), o.appended, subject});
+    o.builder.clear();
+  };
+  for (std::size_t i = 0; i < log.messages.size(); ++i) {
+    const auto& message = log.messages[i];
+    const stream::Entry& entry = decoded(decoder, log, i);
+    for (const auto& [subject, o] : open)
+      if (entry.subject.empty() || o.appended < message.arrival) close(subject);
+    if (entry.subject.empty()) {
+      out.messages.push_back(message);
+      continue;
+    }
+    const std::string subject{entry.subject};
+    if (duplicates[subject].repeated(entry)) continue;
+    Open& o = open[subject];
+    if (o.attempt != entry.attempt || o.node != entry.node || o.origin != entry.origin_source ||
+        o.arrival != entry.arrival || starts_or_ends(entry))
+      close(subject);
+    o.attempt = entry.attempt, o.node = entry.node, o.origin = entry.origin_source;
+    o.arrival = entry.arrival, o.appended = message.arrival;
+    each_record(entry, [&](auto add) {
+      if (o.records == most) close(subject);
+      add(o.builder), ++o.records;
+    });
+    if (starts_or_ends(entry)) close(subject);
   }
   for (const auto& [subject, o] : open) close(subject);
   return out;

@@ -178,13 +178,6 @@ void sort_by_arrival(GeneratedLog& log) {
 
 }  // namespace
 
-const stream::Entry& decoded(schemas::Decoder& decoder, const GeneratedLog& log, std::size_t i) {
-  auto entry = decoder.decode(log.messages[i].bytes, static_cast<stream::Position>(i),
-                              static_cast<stream::Position>(i + 1), log.messages[i].arrival);
-  if (!entry) throw std::runtime_error(entry.error().message);
-  return **entry;
-}
-
 GeneratedLog generate(const LogOptions& options) {
   GeneratedLog log;
   std::vector<Job> jobs;

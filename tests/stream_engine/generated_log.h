@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <random>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -34,7 +35,12 @@ struct LogOptions {
 // attempt, an end.
 GeneratedLog generate(const LogOptions& options);
 // The entry of a message; it lasts until the decoder's next.
-const stream::Entry& decoded(schemas::Decoder& decoder, const GeneratedLog& log, std::size_t i);
+inline const stream::Entry& decoded(schemas::Decoder& decoder, const GeneratedLog& log, std::size_t i) {
+  auto entry = decoder.decode(log.messages[i].bytes, static_cast<stream::Position>(i),
+                              static_cast<stream::Position>(i + 1), log.messages[i].arrival);
+  if (!entry) throw std::runtime_error(entry.error().message);
+  return **entry;
+}
 // Two logs in the order of arrival; beats are taken from the first.
 GeneratedLog interleave(const GeneratedLog& first, const GeneratedLog& second);
 // The same records, each message cut into as many as it has records.
@@ -42,6 +48,10 @@ GeneratedLog cut(const GeneratedLog& log);
 // The same records, all that one job's producer wrote at one arrival in one message, samples of several members in one
 // block. Starts and ends of attempts stay by themselves.
 GeneratedLog join(const GeneratedLog& log);
+
+// The same records, each read once and without its producer's number: at most `most` neighbours of one job, source and
+// arrival an entry, whatever other jobs' stand between them.
+GeneratedLog rebatch(const GeneratedLog& log, std::size_t most);
 
 // Everything a run reported, for comparison.
 struct Reported {

@@ -112,6 +112,70 @@ TEST_CASE("in which order entries were read within their lateness changes nothin
   }
 }
 
+TEST_CASE("records of one arrival count in the order in which they were made, in one entry or in several") {
+  const auto pack =
+      SmallJob::load(R"lua(signals {
+      step = { kind = "step", unit = "count", owner = "rank" },
+      took = { kind = "time", unit = "seconds", owner = "rank" },
+      phase = { kind = "state", unit = "text", owner = "rank" },
+      loss = { kind = "gauge", unit = "none", owner = "job", points = true } })lua",
+                     R"lua(
+      rule "losses" { per = "job", every = "10s", needs = { x = signal "loss" { over = 9, least = 1 } },
+        evaluate = function(job) return job.x:count():is(3) & job.x:last():is(3) end }
+      rule "slow" { per = "rank", every = "10s", needs = { x = signal "took" { over = "20s" } },
+        evaluate = function(job) return job.x:last():above(0.003) end }
+      rule "in" { per = "rank", every = "10s", needs = { x = signal "phase" { over = "20s" } }, state = { last = 0 },
+        evaluate = function(job, p, state) return job.x:last():is("b") end })lua",
+                     R"lua(parser "loss" { line = [[^loss (?P<loss>NUM)]], samples = { loss = "loss" } })lua");
+  std::uint64_t digests[2];
+  for (const bool apart : {false, true}) {
+    CAPTURE(apart);
+    SmallJob job{pack, nullptr, {.digest_columns = true}};
+    EntryBuilder b;
+    const auto next = [&] {
+      if (apart) job.consume(b, 1), b.clear();
+    };
+    const auto value = [&](std::uint32_t rank, const EntryBuilder::Value& one) {
+      b.sample(SmallJob::at(1), EntryBuilder::rank(rank), {&one, 1});
+      next();
+    };
+    const auto loss = [&](const char* text) { b.line(SmallJob::at(1), EntryBuilder::rank(0), text), next(); };
+    value(0, {"step", 1, {}, false});
+    loss("loss 1"), loss("loss 9");  // the second of a step counts for nothing
+    value(0, {"step", 2, {}, false});
+    loss("loss 2");
+    value(0, {"step", 3, {}, false});
+    loss("loss 3");
+    value(0, {"took", 3, {}, false, "ms"}), value(1, {"took", 3.1, {}, false, "ms"});
+    value(0, {"phase", 0, "a", true}), value(1, {"phase", 0, "b", true});
+    if (!apart) job.consume(b, 1);
+    job.beats(2, 20);
+    CHECK(job.last("losses", 0) == Truth::yes);
+    CHECK(job.last("slow", 1) == Truth::no);  // a double, although a float would be above
+    digests[apart] = job.digest();
+  }
+  CHECK(digests[0] == digests[1]);
+}
+
+TEST_CASE("events of one arrival make one tick, in one entry or in two, also where they wait for nothing") {
+  const auto pack = SmallJob::load(
+      R"lua(signals { boom = { kind = "event", unit = "none", owner = "rank", source = "log", lateness = "0s" } })lua",
+      R"lua(rule "booms" { per = "rank", every = "x", needs = { x = signal "boom" { over = "20s" } },
+        evaluate = function(job) return job.x:count():is(2) end })lua");
+  for (const bool apart : {false, true}) {
+    CAPTURE(apart);
+    SmallJob job{pack};
+    EntryBuilder b;
+    for (int i = 0; i < 2; ++i) {
+      b.event(SmallJob::at(1), EntryBuilder::rank(0), "boom", {});
+      if (apart || i == 1) job.consume(b, 1), b.clear();
+    }
+    job.beats(2, 20);
+    CHECK(job.answers["booms"].size() == 1);
+    CHECK(job.last("booms", 1) == Truth::yes);
+  }
+}
+
 TEST_CASE(
     "points of one time and member stand in the order of their producer's sequence, and within a message in its own") {
   const auto last_above_first = [](std::initializer_list<std::pair<std::uint64_t, std::vector<double>>> entries) {
