@@ -14,6 +14,7 @@
 #include "schemas/codec.h"
 #include "tests/dsl/random_world.h"
 #include "tests/seed.h"
+#include "tests/stream_engine/generated_log.h"
 
 using namespace tocsin;
 using namespace tocsin::dsl::test;
@@ -233,10 +234,10 @@ unsigned many() {
 }
 
 // Of the log of this seed; returns how many reports it makes.
-std::size_t judge_in_all_ways(std::uint32_t seed, bool holes = false) {
+std::size_t judge_in_all_ways(std::uint32_t seed, WorldOptions made = {}) {
   CAPTURE(seed);
-  CAPTURE(holes);
-  const World world = random_world(seed, holes);
+  CAPTURE(made.holes);
+  const World world = random_world(seed, made);
   Random random{seed};
   stream::ShardOptions options;
   options.digest_columns = below(random, 4) == 0;
@@ -252,7 +253,7 @@ std::size_t judge_in_all_ways(std::uint32_t seed, bool holes = false) {
     compare(whole, judge(world, all));
   }
   for (const char* name : world_jobs) {
-    INFO("alone: ", name);
+    INFO("alone: ", std::string{name});
     compare(whole, judge(world, options, name), name);
   }
   for (std::uint32_t again = 0; again < tocsin::test::tries(3); ++again) {
@@ -275,7 +276,7 @@ TEST_CASE("random rules answer the same after restarts, in slices and without ne
 
 TEST_CASE("so do logs in which beats are missing while sources are read, and sources had holes of their own") {
   const std::uint32_t seed = tocsin::test::seed(40'000);
-  for (unsigned i = 0; i < (many() + 1) / 2; ++i) CHECK(judge_in_all_ways(seed + i, true) > 0);
+  for (unsigned i = 0; i < (many() + 1) / 2; ++i) CHECK(judge_in_all_ways(seed + i, {.holes = true}) > 0);
 }
 
 TEST_CASE(
@@ -283,4 +284,40 @@ TEST_CASE(
     "over a reload") {
   const std::vector<std::uint32_t> seeds{1006, 1019, 20900, 21608};
   for (std::size_t i = 0; i < std::min<std::size_t>(many(), seeds.size()); ++i) CHECK(judge_in_all_ways(seeds[i]) > 0);
+}
+
+TEST_CASE(
+    "a subject's records are judged alike in entries of one, seven and all of an arrival, alone and beside others") {
+  const std::uint32_t seed = tocsin::test::seed(60'000);
+  std::size_t reports = 0;
+  for (unsigned i = 0; i < many(); ++i) {
+    CAPTURE(seed + i);
+    World world = random_world(seed + i, {.holes = i % 4 == 3, .passing = true});
+    stream::ShardOptions options;
+    options.digest_columns = i % 2 == 0;
+    tests::GeneratedLog log;
+    for (Logged& logged : world.log) log.messages.push_back({std::move(logged.bytes), logged.appended, logged.subject});
+    const auto in_entries_of = [&](std::size_t most) {
+      world.log.clear();
+      for (auto& message : tests::rebatch(log, most).messages)
+        world.log.push_back({std::move(message.bytes), message.arrival, std::move(message.subject)});
+    };
+    in_entries_of(1);
+    const Outcome single = judge(world, options);
+    in_entries_of(static_cast<std::size_t>(-1));
+    {
+      INFO("all of an arrival");
+      compare(single, judge(world, options));
+    }
+    in_entries_of(7);
+    for (const char* name : world_jobs) {
+      INFO("alone: ", std::string{name});
+      compare(single, judge(world, options, name), name);
+    }
+    Random random{seed + i};
+    INFO("restarts");
+    compare(single, judge_with_restarts(world, options, random));
+    for (const auto& [name, lines] : single.reported) reports += lines.size();
+  }
+  MESSAGE(reports << " reports");
 }

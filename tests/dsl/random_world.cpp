@@ -113,7 +113,7 @@ struct Draft {
 };
 
 // Of one job: RandomLog's records, and between them lines, and what changes who is a member.
-void job_log(Random& random, std::size_t number, unsigned seconds, std::vector<Draft>& drafts) {
+void job_log(Random& random, std::size_t number, unsigned seconds, bool passing, std::vector<Draft>& drafts) {
   RandomLog log{random(), seconds};
   const Time start = log.start;
   const bool rekeyed = number == 1;
@@ -122,7 +122,9 @@ void job_log(Random& random, std::size_t number, unsigned seconds, std::vector<D
   const auto put = [&](const stream::Entry& from, Time arrival) {
     stream::Entry entry = from;
     entry.subject = name;
-    const std::string source = "source/" + std::to_string(below(random, 2));
+    const double s = stream::seconds(arrival - start);
+    const std::uint64_t least = !passing || s < 250 ? 0 : 1, most = !passing ? 1 : s < 150 ? 0 : s < 300 ? 1 : 2;
+    const std::string source = "source/" + std::to_string(least + below(random, most - least + 1));
     Time appended = arrival;
     if (rekeyed && below(random, 20) != 0) {
       entry.origin_source = source, entry.origin_offset = ++offsets[source], entry.arrival = arrival;
@@ -133,7 +135,7 @@ void job_log(Random& random, std::size_t number, unsigned seconds, std::vector<D
   };
   std::map<double, std::function<void(EntryBuilder&)>> changes;
   const auto change = [&](double s, std::function<void(EntryBuilder&)> what) { changes[s] = std::move(what); };
-  for (int i = 0; i < 14; ++i) {
+  for (int i = 0; i < (passing ? 40 : 14); ++i) {
     const double s = static_cast<double>(below(random, seconds)) + 0.125;
     const auto rank = static_cast<std::uint32_t>(below(random, 10));
     const std::string node = "n" + std::to_string(below(random, 3)), gpu = std::to_string(below(random, 9)),
@@ -188,7 +190,8 @@ void job_log(Random& random, std::size_t number, unsigned seconds, std::vector<D
 
 }  // namespace
 
-World random_world(std::uint32_t seed, bool holes) {
+World random_world(std::uint32_t seed, WorldOptions options) {
+  const bool holes = options.holes;
   Random random{seed}, of_holes{seed + 0x9e3779b9u};
   World world;
   std::vector<std::string> hashes;
@@ -202,12 +205,12 @@ World random_world(std::uint32_t seed, bool holes) {
   const unsigned seconds = 500 + static_cast<unsigned>(below(random, 400));
   std::vector<Draft> drafts;
   for (std::size_t number = 0; number < std::size(world_jobs); ++number)
-    job_log(random, number, seconds - 100 * static_cast<unsigned>(number), drafts);
+    job_log(random, number, seconds - 100 * static_cast<unsigned>(number), options.passing, drafts);
   std::stable_sort(drafts.begin(), drafts.end(), [](const Draft& a, const Draft& b) {
     return std::tie(a.appended, a.order) < std::tie(b.appended, b.order);
   });
   double gap = 0;
-  double read[2] = {-1e9, -1e9};
+  double read[3] = {-1e9, -1e9, -1e9};
   const Time start = drafts.front().appended;
   for (Draft& draft : drafts) {
     if (!draft.logged.subject.empty()) {
@@ -236,7 +239,8 @@ World random_world(std::uint32_t seed, bool holes) {
     EntryBuilder beat;
     beat.beat();
     put(beat);
-    for (int source = 0; source < 2; ++source) {
+    for (int source = 0; source < (options.passing ? 3 : 2); ++source) {
+      if (options.passing && (s < 150 * source || (source == 0 && s > 260))) continue;
       if (below(random, 30) == 0) continue;
       const double behind =
           source == 1 && static_cast<int>(s) % 400 > 230 ? 150 : 1 + static_cast<double>(below(random, 4));

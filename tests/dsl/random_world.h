@@ -57,6 +57,10 @@ struct World {
 
 inline constexpr const char* world_jobs[] = {"job", "moved", "late"};
 // `holes`: beats are missing for up to a minute at a time while sources are read, which have holes of their own.
-World random_world(std::uint32_t seed, bool holes = false);
+// `passing`: sources come and go, and so do more attempts and members.
+struct WorldOptions {
+  bool holes = false, passing = false;
+};
+World random_world(std::uint32_t seed, WorldOptions options = {});
 
 }  // namespace tocsin::dsl::test
