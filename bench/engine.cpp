@@ -101,7 +101,7 @@ stream::LoadedPack load(unsigned copies, bool scripted, std::string_view with = 
     for (const auto& problem : loaded.problems) std::fprintf(stderr, "%s\n", dsl::describe(problem).c_str());
     std::exit(2);
   }
-  return {loaded.pack, dsl::compile_text(files).source};
+  return {loaded.pack, dsl::compile_text(files).extraction};
 }
 
 // The one pack that can be announced.

@@ -159,7 +159,7 @@ void bare_scan(benchmark::State& state) {
 
 void extraction(benchmark::State& state) {
   const auto compiled = dsl::text::compile(definitions().definitions);
-  auto extractor = compiled.source->make_lines();
+  auto extractor = compiled.extraction->open()->make();
   const auto all = lines(static_cast<double>(state.range(0)) / 100);
   Counted out;
   std::int64_t now = 0;

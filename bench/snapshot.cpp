@@ -34,7 +34,7 @@ class Nowhere final : public stream::AlertSink {
 stream::LoadedPack shipped() {
   const auto files = dsl::read_pack(TOCSIN_SOURCE_DIR "/rules");
   if (!files) std::fprintf(stderr, "%s\n", files.error().message.c_str()), std::exit(2);
-  return {dsl::load(*files).pack, dsl::compile_text(*files).source};
+  return {dsl::load(*files).pack, dsl::compile_text(*files).extraction};
 }
 
 // A shard, and how its log is read: messages have the numbers of their places as positions.

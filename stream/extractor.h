@@ -35,20 +35,15 @@ class Extractor {
   virtual Result<void> load(Reader& in) = 0;
 };
 
-// Makes an Extractor for each attempt of a shard. The extractors share its working memory, and it outlives them. Packs
-// whose patterns and parsers are the same share it, so an extractor goes on over a reload that does not change them.
-// The shard's thread uses it and its extractors.
+// What a pack knows about lines. Constant, as shards on several threads have the same; each opens it for itself, and
+// makes an Extractor for each attempt. Packs whose patterns and parsers are the same share one in a shard, so an
+// extractor goes on over a reload that does not change them.
 class Extraction {
  public:
   virtual ~Extraction() = default;
-  [[nodiscard]] virtual std::unique_ptr<Extractor> make() = 0;
-};
-
-// What a pack knows about lines. Constant: shards on several threads use it at once, each through its own Extraction.
-class ExtractorSource {
- public:
-  virtual ~ExtractorSource() = default;
+  // The same with working memory, which the extractors that it makes share.
   [[nodiscard]] virtual std::shared_ptr<Extraction> open() const = 0;
+  [[nodiscard]] virtual std::unique_ptr<Extractor> make() = 0;
   // Of all that its extractors do: equal ones go on from each other's state.
   [[nodiscard]] virtual std::uint64_t hash() const = 0;
 };

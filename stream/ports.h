@@ -20,7 +20,7 @@ namespace tocsin::stream {
 // A compiled pack and its extraction of log lines. Constant: several shards may share one.
 struct LoadedPack {
   PackPtr pack;
-  std::shared_ptr<const ExtractorSource> extraction;
+  std::shared_ptr<const Extraction> extraction;
 };
 
 // Compiles the packs that the pack records of a log name. A shard announces a pack when it reads the record and asks

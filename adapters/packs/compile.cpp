@@ -87,18 +87,18 @@ class TextsInUse {
       std::erase_if(known_, [](const auto& known) { return known.second.expired(); });
       for (const auto& [same, compiled] : known_)
         if (same == texts)
-          if (auto source = compiled.lock()) return {std::move(source), {}};
+          if (auto extraction = compiled.lock()) return {std::move(extraction), {}};
     }
     auto compiled = dsl::compile_text(texts, &cache_);
     const std::lock_guard lock{mutex_};
-    if (compiled.source) known_.emplace_back(std::move(texts), compiled.source);
+    if (compiled.extraction) known_.emplace_back(std::move(texts), compiled.extraction);
     return compiled;
   }
 
  private:
   PatternCache cache_;
   std::mutex mutex_;
-  std::vector<std::pair<dsl::PackFiles, std::weak_ptr<const dsl::text::LineExtractorSource>>> known_;
+  std::vector<std::pair<dsl::PackFiles, std::weak_ptr<const stream::Extraction>>> known_;
 };
 
 dsl::text::Compiled compile_texts(const dsl::PackFiles& files) {
@@ -123,13 +123,13 @@ PackOutcome compile(const dsl::PackFiles& files, const dsl::Budgets& budgets, Or
                                 {},
                                 problem.message,
                                 false});
-  if (rules.pack && texts.source) {
+  if (rules.pack && texts.extraction) {
     const Declared declared{files, rules.pack->signals, outcome.problems};
     const std::size_t before = outcome.problems.size();
     for (const auto& definition : dsl::read_text_definitions(files).definitions) declared.check(definition);
     if (outcome.problems.size() > before) return outcome;
   }
-  if (rules.pack && texts.source) outcome.pack = stream::LoadedPack{std::move(rules.pack), texts.source};
+  if (rules.pack && texts.extraction) outcome.pack = stream::LoadedPack{std::move(rules.pack), texts.extraction};
   return outcome;
 }
 

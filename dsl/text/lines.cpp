@@ -321,34 +321,24 @@ stream::Result<void> Lines::load(stream::Reader& in) {
 
 namespace {
 
-class LineExtraction final : public stream::Extraction {
+class TextExtraction final : public stream::Extraction {
  public:
-  explicit LineExtraction(std::shared_ptr<const Expressions> expressions)
-      : expressions_(std::move(expressions)), scratch_(expressions_->make_scratch()) {}
+  TextExtraction(std::shared_ptr<const Expressions> expressions, std::uint64_t hash,
+                 std::shared_ptr<Scanner::Scratch> scratch = nullptr)
+      : expressions_(std::move(expressions)), hash_(hash), scratch_(std::move(scratch)) {}
+  [[nodiscard]] std::shared_ptr<stream::Extraction> open() const override {
+    return std::make_shared<TextExtraction>(expressions_, hash_,
+                                            std::make_shared<Scanner::Scratch>(expressions_->make_scratch()));
+  }
   [[nodiscard]] std::unique_ptr<stream::Extractor> make() override {
     return std::make_unique<Lines>(expressions_, scratch_);
-  }
-
- private:
-  std::shared_ptr<const Expressions> expressions_;
-  Scanner::Scratch scratch_;
-};
-
-class Source final : public LineExtractorSource {
- public:
-  Source(std::shared_ptr<const Expressions> expressions, std::uint64_t hash)
-      : expressions_(std::move(expressions)), hash_(hash) {}
-  [[nodiscard]] std::unique_ptr<LineExtractor> make_lines() const override {
-    return std::make_unique<Lines>(expressions_);
-  }
-  [[nodiscard]] std::shared_ptr<stream::Extraction> open() const override {
-    return std::make_shared<LineExtraction>(expressions_);
   }
   [[nodiscard]] std::uint64_t hash() const override { return hash_; }
 
  private:
   std::shared_ptr<const Expressions> expressions_;
   std::uint64_t hash_;
+  std::shared_ptr<Scanner::Scratch> scratch_;
 };
 
 std::uint64_t hash_of(std::span<const Definition> definitions) {
@@ -363,7 +353,7 @@ std::uint64_t hash_of(std::span<const Definition> definitions) {
 Compiled compile(std::span<const Definition> definitions, DatabaseStore* store) {
   Compiled compiled;
   if (auto expressions = Expressions::compile(definitions, compiled.problems, store))
-    compiled.source = std::make_shared<Source>(std::move(expressions), hash_of(definitions));
+    compiled.extraction = std::make_shared<TextExtraction>(std::move(expressions), hash_of(definitions));
   return compiled;
 }
 

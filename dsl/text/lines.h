@@ -14,18 +14,24 @@
 
 namespace tocsin::dsl::text {
 
+// What happened to lines since the extractor was made.
+struct TextCounters {
+  std::uint64_t lines = 0;
+  std::uint64_t cut_lines = 0;        // longer than 64 KiB: matched only that far
+  std::uint64_t pieces_dropped = 0;   // of a line with very many carriage returns
+  std::uint64_t records_cut = 0;      // unfinished records that met a limit
+  std::uint64_t records_refused = 0;  // not assembled: too many are open
+  std::uint64_t unconfirmed = 0;      // the scan matched, the captures did not
+  std::uint64_t samples = 0, events = 0;
+};
+
 // Turns the lines of one attempt into events and samples. Cleans a line, parses its prefix, scans it once for all
 // expressions, and takes captures for those that occur. Owned by its Attempt; shares the expressions, and the scratch
 // memory of scans with the other extractors of its shard.
-class Lines final : public LineExtractor {
+class Lines final : public stream::Extractor {
  public:
-  Lines(std::shared_ptr<const Expressions> expressions, Scanner::Scratch& scratch)
-      : expressions_(std::move(expressions)), scratch_(&scratch) {}
-  // With its own scratch.
-  explicit Lines(std::shared_ptr<const Expressions> expressions)
-      : expressions_(std::move(expressions)), own_scratch_(expressions_->make_scratch()), scratch_(&*own_scratch_) {}
-  Lines(const Lines&) = delete;
-  Lines& operator=(const Lines&) = delete;
+  Lines(std::shared_ptr<const Expressions> expressions, std::shared_ptr<Scanner::Scratch> scratch)
+      : expressions_(std::move(expressions)), scratch_(std::move(scratch)) {}
 
   void line(const stream::LineRecord& line, stream::Time arrival, stream::Extracted& out) override;
   [[nodiscard]] stream::Time next_due() const override { return open_.next_due(); }
@@ -33,7 +39,7 @@ class Lines final : public LineExtractor {
   void finish(stream::Extracted& out) override;
   void save(stream::Writer& out) const override;
   stream::Result<void> load(stream::Reader& in) override;
-  [[nodiscard]] const TextCounters& counters() const noexcept override { return counters_; }
+  [[nodiscard]] const TextCounters& counters() const noexcept { return counters_; }
 
  private:
   // One piece of a line, after cleaning.
@@ -59,8 +65,7 @@ class Lines final : public LineExtractor {
   [[nodiscard]] bool counts(const Rule& rule, const Captures& captures, const stream::MemberKey& member);
 
   std::shared_ptr<const Expressions> expressions_;
-  std::optional<Scanner::Scratch> own_scratch_;
-  Scanner::Scratch* scratch_;
+  std::shared_ptr<Scanner::Scratch> scratch_;
   OpenRecords open_;
   std::map<OwnedMember, double> totals_;  // the totals of progress bars
   TextCounters counters_;

@@ -17,15 +17,9 @@ bool LineExtraction::goes_on(const Running& running, const PackChange& pack) con
   return packs_->extraction(pack) == running.extraction;
 }
 
-// The extractor goes before the extraction that it works in.
-void LineExtraction::replace_current(Running running) {
-  current_.extractor.reset();
-  current_ = std::move(running);
-}
-
 void LineExtraction::begin(const PackChange& pack) {
   newer_.reset();
-  replace_current(make(pack));
+  current_ = make(pack);
 }
 
 void LineExtraction::line(const LineRecord& line, Time arrival, Extracted& out) {
@@ -51,7 +45,7 @@ void LineExtraction::change(const PackChange& pack, Extracted& out) {
   if (!goes_on(current_, pack)) {
     if (current_.extractor) current_.extractor->finish(out);
     const bool begun = newer_ && newer_->pack.key <= pack.key && goes_on(*newer_, pack);
-    replace_current(begun ? std::move(*newer_) : make(pack));
+    current_ = begun ? std::move(*newer_) : make(pack);
     if (begun) newer_.reset();
   }
   current_.pack = pack;

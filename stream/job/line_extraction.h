@@ -35,11 +35,10 @@ class LineExtraction {
  private:
   struct Running {
     PackChange pack;
-    std::shared_ptr<Extraction> extraction;  // outlives the extractor
-    std::unique_ptr<Extractor> extractor;    // null: the pack extracts nothing
+    std::shared_ptr<Extraction> extraction;
+    std::unique_ptr<Extractor> extractor;  // null: the pack extracts nothing
     [[nodiscard]] Time next_due() const { return extractor ? extractor->next_due() : never; }
   };
-  void replace_current(Running running);
   [[nodiscard]] Running make(const PackChange& pack) const;
   // Whether it extracts from its pack to this one: each in between knows the same of lines, or cannot be had.
   [[nodiscard]] bool goes_on(const Running& running, const PackChange& pack) const;

@@ -44,7 +44,7 @@ std::string read(const fs::path& path) {
 
 // By rule: the first alert of each set of causes, under the name of its case.
 std::map<std::string, std::string> alerts_of(const Loaded& loaded, const PackFiles& files) {
-  const stream::LoadedPack pack{loaded.pack, compile_text(files).source};
+  const stream::LoadedPack pack{loaded.pack, compile_text(files).extraction};
   std::map<std::string, std::string> texts;
   std::set<std::string> seen;
   for (const Case& one : loaded.cases) {

@@ -105,8 +105,8 @@ TEST_CASE("patterns that drive a backtracking matcher mad match in linear time, 
   };
   const auto events_of = [](const std::string& patterns) {
     const auto compiled = compile_text({{"patterns/site.lua", patterns}});
-    REQUIRE_MESSAGE(compiled.source, (compiled.problems.empty() ? "" : compiled.problems[0].message));
-    const auto extractor = compiled.source->make_lines();
+    REQUIRE_MESSAGE(compiled.extraction, (compiled.problems.empty() ? "" : compiled.problems[0].message));
+    const auto extractor = compiled.extraction->open()->make();
     Events events;
     for (const std::string& text :
          {std::string(60'000, 'a') + "!", std::string(30'000, 'x') + " oops", "oops " + std::string(60'000, '(')})
@@ -124,7 +124,7 @@ TEST_CASE("patterns that drive a backtracking matcher mad match in linear time, 
   }
   const auto huge =
       compile_text({{"patterns/site.lua", "\npattern \"huge\" { line = [[((a{100}){100}){100}]], event = \"huge\" }"}});
-  CHECK_FALSE(huge.source);
+  CHECK_FALSE(huge.extraction);
   REQUIRE(huge.problems.size() == 1);
   CHECK(huge.problems[0].line == 2);
   CHECK(has(huge.problems[0].message, "pattern \"huge\": RE2 does not take `((a{100}){100}){100}`"));

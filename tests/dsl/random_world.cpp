@@ -98,8 +98,8 @@ stream::LoadedPack random_pack(std::uint64_t seed, std::uint64_t variant) {
   const_cast<stream::Pack&>(*loaded.pack).alert_limit = 1 + static_cast<std::uint32_t>(below(random, 5));
   if (files["patterns/lines.lua"].empty()) return {loaded.pack, nullptr};
   const auto compiled = compile_text(files);
-  REQUIRE(compiled.source);
-  return {loaded.pack, compiled.source};
+  REQUIRE(compiled.extraction);
+  return {loaded.pack, compiled.extraction};
 }
 
 // ---- the log

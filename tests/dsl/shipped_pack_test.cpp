@@ -21,7 +21,7 @@ TEST_CASE("the shipped rules hold their cases as scripts, too") {
   const Loaded loaded = load(*files, budgets);
   REQUIRE_MESSAGE(loaded.pack, problems_of(loaded));
   for (const stream::Rule& one : loaded.pack->rules) CHECK(one.scripted);
-  const stream::LoadedPack pack{loaded.pack, compile_text(*files).source};
+  const stream::LoadedPack pack{loaded.pack, compile_text(*files).extraction};
   // A case of each rule, for a case takes a quarter of a second; TOCSIN_CASES=all takes all of them.
   const char* given = std::getenv("TOCSIN_CASES");
   const bool all = given != nullptr && std::string_view{given} == "all";

@@ -39,8 +39,8 @@ std::vector<Line> lines_of(std::string_view text) {
 stream::Extraction& shipped() {
   static const auto extraction = [] {
     auto result = dsl::compile_text(test::shipped_files());
-    if (!result.source) std::abort();
-    return result.source->open();
+    if (!result.extraction) std::abort();
+    return result.extraction->open();
   }();
   return *extraction;
 }

@@ -14,7 +14,7 @@ namespace {
 const stream::LoadedPack& shipped() {
   static const stream::LoadedPack pack = [] {
     const auto files = dsl::read_pack(TOCSIN_SOURCE_DIR "/rules");
-    return stream::LoadedPack{dsl::load(*files).pack, dsl::compile_text(*files).source};
+    return stream::LoadedPack{dsl::load(*files).pack, dsl::compile_text(*files).extraction};
   }();
   return pack;
 }

@@ -303,7 +303,7 @@ TEST_CASE("packs whose patterns are the same share what was compiled of them, as
   REQUIRE(first.extraction);
   CHECK(load("0.6", "busy").extraction == first.extraction);
   CHECK(load("0.5", "at work").extraction != first.extraction);
-  const std::weak_ptr<const stream::ExtractorSource> used = first.extraction;
+  const std::weak_ptr<const stream::Extraction> used = first.extraction;
   first = {};
   CHECK(used.expired());
   CHECK(load("0.5", "busy").extraction);

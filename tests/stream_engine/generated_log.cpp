@@ -223,9 +223,9 @@ stream::LoadedPack shipped_pack(bool scripted) {
   if (!loaded.pack)
     throw std::runtime_error(loaded.problems.empty() ? "no pack" : dsl::describe(loaded.problems.front()));
   auto compiled = dsl::compile_text(*files);
-  if (!compiled.source)
+  if (!compiled.extraction)
     throw std::runtime_error(compiled.problems.empty() ? "no patterns" : compiled.problems.front().message);
-  return {loaded.pack, compiled.source};
+  return {loaded.pack, compiled.extraction};
 }
 
 }  // namespace tocsin::tests

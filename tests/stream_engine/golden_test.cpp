@@ -34,7 +34,7 @@ const fs::path golden = fs::path{TOCSIN_SOURCE_DIR} / "tests/stream_engine/golde
 stream::LoadedPack compiled(const dsl::PackFiles& files) {
   auto loaded = dsl::load(files);
   if (!loaded.pack) throw std::runtime_error("the golden pack does not load: " + dsl::list(loaded.problems));
-  return {loaded.pack, dsl::compile_text(files).source};
+  return {loaded.pack, dsl::compile_text(files).extraction};
 }
 
 // The journal up to its end. Without a state: from its beginning.

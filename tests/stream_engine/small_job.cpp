@@ -16,9 +16,9 @@ stream::LoadedPack SmallJob::load(const std::string& signals, const std::string&
     throw std::runtime_error(loaded.problems.empty() ? "no pack" : dsl::describe(loaded.problems.front()));
   if (patterns.empty()) return {loaded.pack, nullptr};
   const auto compiled = dsl::compile_text(files);
-  if (!compiled.source)
+  if (!compiled.extraction)
     throw std::runtime_error(compiled.problems.empty() ? "no patterns" : compiled.problems.front().message);
-  return {loaded.pack, compiled.source};
+  return {loaded.pack, compiled.extraction};
 }
 
 void SmallJob::restore(const SmallJob& other, const stream::Shard::Sections& sections, stream::Position handed_over) {

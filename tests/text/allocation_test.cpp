@@ -39,8 +39,8 @@ class Dropped final : public tocsin::stream::Extracted {
 
 TEST_CASE("ordinary lines and progress lines allocate nothing") {
   const auto compiled = tocsin::dsl::compile_text(tocsin::test::shipped_files());
-  REQUIRE(compiled.source);
-  auto extractor = compiled.source->make_lines();
+  REQUIRE(compiled.extraction);
+  auto extractor = compiled.extraction->open()->make();
   Dropped out;
   const std::vector<std::string_view> lines{
       "[rank 3] step 120 | loss 2.3312 | grad_norm 1.20 | lr 3.0e-04 | step_time 0.212 | compute 0.150 | data 0.004 | "

@@ -14,9 +14,9 @@ struct Tally {
   std::map<std::string, std::size_t> signals;
 };
 
-Tally run(const dsl::text::LineExtractorSource& source, const std::filesystem::path& path, bool show) {
+Tally run(const stream::Extraction& source, const std::filesystem::path& path, bool show) {
   std::ifstream in(path, std::ios::binary);
-  auto extractor = source.make_lines();
+  auto extractor = source.open()->make();
   test::Recorded out;
   Tally tally;
   std::string line;
@@ -55,8 +55,8 @@ int main(int argc, char** argv) {
   const auto compiled = dsl::compile_text(test::shipped_files());
   for (const auto& problem : compiled.problems)
     std::printf("%s:%d: %s\n", problem.file.c_str(), problem.line, problem.message.c_str());
-  if (!compiled.source) return 1;
-  for (int i = 1; i < argc; ++i) print(argv[i], run(*compiled.source, argv[i], true));
+  if (!compiled.extraction) return 1;
+  for (int i = 1; i < argc; ++i) print(argv[i], run(*compiled.extraction, argv[i], true));
   if (argc > 1) return 0;
   const char* corpora = std::getenv("TOCSIN_CORPORA");
   if (!corpora) {
@@ -70,6 +70,6 @@ int main(int argc, char** argv) {
     for (const auto& entry : std::filesystem::recursive_directory_iterator(root))
       if (entry.is_regular_file() && entry.path().extension() != ".csv") paths.insert(entry.path());
   }
-  for (const auto& path : paths) print(path, run(*compiled.source, path, false));
+  for (const auto& path : paths) print(path, run(*compiled.extraction, path, false));
   return 0;
 }

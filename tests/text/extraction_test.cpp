@@ -41,7 +41,7 @@ TEST_CASE("a mistake in a definition is reported with file, line, pattern and re
 TEST_CASE("a pattern may make an event of the job beside that of its rank, with the same fields") {
   const auto source = compiled(
       "pattern \"a\" { line = [[oops (?P<n>INT)]], event = \"e\", also = \"of_job\", fields = { n = \"n\" } }");
-  auto extractor = source->make_lines();
+  auto extractor = source->open()->make();
   test::Recorded out;
   extractor->line(line("oops 7", rank(3)), {}, out);
   CHECK(out.all == std::vector<std::string>{"rank 3: e n=7", "rank 3: of_job n=7"});
@@ -52,7 +52,7 @@ TEST_CASE("a count that restarts each epoch grows on, with the length of the epo
   const auto source = compiled(
       "parser \"a\" { line = [[epoch (?P<epoch>INT) batch (?P<n>INT)(?: of (?P<all>INT))?$]], scan = [[epoch]], "
       "samples = { step = { \"n\", epoch = \"epoch\", per_epoch = \"all\" } } }");
-  auto extractor = source->make_lines();
+  auto extractor = source->open()->make();
   test::Recorded out;
   extractor->line(line("epoch 2 batch 30 of 100"), {}, out);
   extractor->line(line("epoch 2 batch 30"), {}, out);
@@ -71,7 +71,7 @@ TEST_CASE("pattern files are data: they reach nothing, and end") {
 TEST_CASE("bytes that are no text do no harm") {
   const auto source =
       compiled("pattern \"a\" { line = [[oops (?P<what>.+)]], event = \"e\", texts = { what = \"what\" } }");
-  auto extractor = source->make_lines();
+  auto extractor = source->open()->make();
   test::Recorded out;
   extractor->line(line(std::string_view("\0\xFFoops \xC3\x28\0z", 11)), {}, out);
   CHECK(out.all == std::vector<std::string>{"job: e what='?( z'"});
@@ -79,19 +79,19 @@ TEST_CASE("bytes that are no text do no harm") {
 
 TEST_CASE("a line of ten megabytes is matched up to a limit, and counted") {
   const auto source = compiled("pattern \"a\" { line = [[oops]], event = \"e\" }");
-  auto extractor = source->make_lines();
+  auto extractor = source->open()->make();
   test::Recorded out;
   std::string huge(10'000'000, 'x');
   huge.replace(100, 4, "oops");
   huge.replace(9'000'000, 4, "oops");
   extractor->line(line(huge), {}, out);
   CHECK(out.all.size() == 1);
-  CHECK(extractor->counters().cut_lines == 1);
+  CHECK(test::counters_of(*extractor).cut_lines == 1);
 }
 
 TEST_CASE("what a line says beyond the limit of its bytes is not matched") {
   const auto source = compiled("pattern \"a\" { line = [[oops]], event = \"e\" }");
-  auto extractor = source->make_lines();
+  auto extractor = source->open()->make();
   test::Recorded out;
   extractor->line(line(std::string(64 * 1024 - 4, 'x') + "oops"), {}, out);
   CHECK(out.all.size() == 1);
@@ -102,7 +102,7 @@ TEST_CASE("what a line says beyond the limit of its bytes is not matched") {
 TEST_CASE("a text that an event takes from a line has its secrets masked") {
   const auto source =
       compiled("pattern \"a\" { line = [[oops (?P<what>.+)]], event = \"e\", texts = { what = \"what\" } }");
-  auto extractor = source->make_lines();
+  auto extractor = source->open()->make();
   test::Recorded out;
   extractor->line(line("oops password=hunter2"), {}, out);
   CHECK(out.all == std::vector<std::string>{"job: e what='password=***'"});
@@ -110,7 +110,7 @@ TEST_CASE("a text that an event takes from a line has its secrets masked") {
 
 TEST_CASE("a rank that a pattern takes from a line is one that there can be") {
   const auto source = compiled("pattern \"a\" { line = [[oops (?P<r>INT)]], event = \"e\", rank = \"r\" }");
-  auto extractor = source->make_lines();
+  auto extractor = source->open()->make();
   test::Recorded out;
   extractor->line(line("oops 262143"), {}, out);
   extractor->line(line("oops 262144"), {}, out);
@@ -119,7 +119,7 @@ TEST_CASE("a rank that a pattern takes from a line is one that there can be") {
 
 TEST_CASE("a rank that a pattern takes only where none is known yields to the collector's") {
   const auto source = compiled("pattern \"a\" { line = [[oops (?P<r>INT)]], event = \"e\", rank_if_unknown = \"r\" }");
-  auto extractor = source->make_lines();
+  auto extractor = source->open()->make();
   test::Recorded out;
   extractor->line(line("oops 3", rank(9)), {}, out);
   extractor->line(line("oops 3"), {}, out);
@@ -128,7 +128,7 @@ TEST_CASE("a rank that a pattern takes only where none is known yields to the co
 
 TEST_CASE("an event of a line has the pattern's source, or that of the log in which it stands") {
   const auto source = compiled("pattern \"a\" { line = [[oops]], event = \"e\", source = \"kernel_log\" }");
-  auto extractor = source->make_lines();
+  auto extractor = source->open()->make();
   test::Recorded out;
   for (const char* log : {"", "log", "ipmi"}) extractor->line({{}, rank(0), false, "oops", log}, {}, out);
   CHECK(out.sources == std::vector<std::string>{"kernel_log", "kernel_log", "ipmi"});
@@ -137,7 +137,7 @@ TEST_CASE("an event of a line has the pattern's source, or that of the log in wh
 TEST_CASE("a bar of a smaller total within another is passed over until the outer one has reached its total") {
   const auto source =
       compiled("parser \"bar\" { line = [[^(?P<n>INT)/(?P<of>INT)$]], same = \"of\", samples = { step = \"n\" } }");
-  auto extractor = source->make_lines();
+  auto extractor = source->open()->make();
   test::Recorded out;
   for (const char* bar : {"3/1500", "1/70", "4/1500", "70/70", "5/1500", "1499/1500", "1500/1500", "1/70", "2/1500"})
     extractor->line(line(bar), {}, out);
@@ -151,7 +151,7 @@ TEST_CASE("a line counts where its counts have come to their ends; one that it d
       "pattern \"end\" { line = [[epoch (?P<epoch>INT)/(?P<epochs>INT)(?: step (?P<n>INT)/(?P<all>INT))?]], scan = "
       "[[epoch]], "
       "equal = { \"epoch\", \"epochs\", \"n\", \"all\" }, event = \"e\" }");
-  auto extractor = source->make_lines();
+  auto extractor = source->open()->make();
   const auto counts = [&](const char* text) {
     test::Recorded out;
     extractor->line(line(text), {}, out);
@@ -170,7 +170,7 @@ TEST_CASE("a line counts where its counts have come to their ends; one that it d
 
 TEST_CASE("a collector that knows the rank is believed before the text; a local rank is none on a known node") {
   const auto source = compiled("pattern \"a\" { line = [[oops]], event = \"e\" }");
-  auto extractor = source->make_lines();
+  auto extractor = source->open()->make();
   test::Recorded out;
   extractor->line(line("[default1]: oops", rank(9)), {}, out);
   extractor->line(line("[default1]: oops"), {}, out);
@@ -181,7 +181,7 @@ TEST_CASE("a collector that knows the rank is believed before the text; a local 
 
 TEST_CASE("an XID of a node's kernel log is about that node's GPU") {
   const auto result = dsl::compile_text(test::shipped_files());
-  auto extractor = result.source->make_lines();
+  auto extractor = result.extraction->open()->make();
   test::Recorded out;
   extractor->line(line("NVRM: Xid (PCI:0000:9b:00): 48, pid=7", {stream::Level::node, 0, "n1", {}}), {}, out);
   CHECK(out.all == std::vector<std::string>{"gpu 0000:9b:00 of n1: xid code=48 pid=7 pci='0000:9b:00'"});

@@ -52,8 +52,8 @@ std::vector<Case> cases() {
   return all;
 }
 
-std::vector<std::string> extract(const dsl::text::LineExtractorSource& source, const std::vector<std::string>& log) {
-  auto extractor = source.make_lines();
+std::vector<std::string> extract(const stream::Extraction& source, const std::vector<std::string>& log) {
+  auto extractor = source.open()->make();
   test::Recorded out;
   for (const std::string& line : log) extractor->line({{}, {}, false, line}, {}, out);
   extractor->finish(out);
@@ -71,16 +71,16 @@ std::string joined(const std::vector<std::string>& lines) {
 TEST_CASE("the shipped patterns and parsers compile") {
   const auto compiled = dsl::compile_text(test::shipped_files());
   for (const auto& problem : compiled.problems) MESSAGE(problem.file << ":" << problem.line << ": " << problem.message);
-  REQUIRE(compiled.source);
+  REQUIRE(compiled.extraction);
 }
 
 TEST_CASE("every pattern and parser makes of its lines what the whole pack makes of them, and nothing of others") {
   const auto read = dsl::read_text_definitions(test::shipped_files());
   const auto whole = dsl::text::compile(read.definitions);
-  REQUIRE(whole.source);
-  std::map<std::string, std::shared_ptr<const dsl::text::LineExtractorSource>> alone;
+  REQUIRE(whole.extraction);
+  std::map<std::string, std::shared_ptr<const stream::Extraction>> alone;
   for (const auto& definition : read.definitions)
-    alone[definition.name] = dsl::text::compile(std::span(&definition, 1)).source;
+    alone[definition.name] = dsl::text::compile(std::span(&definition, 1)).extraction;
   std::set<std::string> remembers;  // they make nothing by themselves
   for (const auto& definition : read.definitions)
     if (!definition.remembers.empty()) remembers.insert(definition.name);
@@ -98,7 +98,7 @@ TEST_CASE("every pattern and parser makes of its lines what the whole pack makes
       ++silent[each.definition];
     } else {
       if (!remembers.contains(each.definition)) CHECK_MESSAGE(!own.empty(), "the definition alone makes nothing of it");
-      CHECK(joined(extract(*whole.source, each.log)) == joined(each.expected));
+      CHECK(joined(extract(*whole.extraction, each.log)) == joined(each.expected));
       ++matched[each.definition];
     }
   }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "dsl/text/extraction.h"
+#include "dsl/text/lines.h"
 #include "dsl/text_definitions.h"
 #include "stream/extractor.h"
 
@@ -19,16 +20,21 @@ inline std::map<std::string, std::string> pattern_file(std::string text) {
   return {{"patterns/test.lua", std::move(text)}};
 }
 
-inline std::shared_ptr<const dsl::text::LineExtractorSource> compiled(std::string text) {
+inline std::shared_ptr<const stream::Extraction> compiled(std::string text) {
   auto result = dsl::compile_text(pattern_file(std::move(text)));
   for (const auto& problem : result.problems) MESSAGE(problem.message);
-  REQUIRE(result.source);
-  return result.source;
+  REQUIRE(result.extraction);
+  return result.extraction;
+}
+
+// Of an extractor that compile_text() made.
+inline const dsl::text::TextCounters& counters_of(const stream::Extractor& extractor) {
+  return static_cast<const dsl::text::Lines&>(extractor).counters();
 }
 
 inline std::string problem(std::string text) {
   const auto result = dsl::compile_text(pattern_file(std::move(text)));
-  CHECK(!result.source);
+  CHECK(!result.extraction);
   REQUIRE(!result.problems.empty());
   return result.problems[0].file + ":" + std::to_string(result.problems[0].line) + ": " + result.problems[0].message;
 }

@@ -24,7 +24,7 @@ const char* const two_lines = R"(pattern "pair" { line = [[^begin (?P<n>INT)]], 
 
 TEST_CASE("a record ends at a line that does not continue it, at its time, or with the attempt") {
   const auto source = compiled(two_lines);
-  auto extractor = source->make_lines();
+  auto extractor = source->open()->make();
   test::Recorded out;
   const auto at = [](int s) { return stream::at_nanoseconds(s * 1'000'000'000LL); };
   CHECK(extractor->next_due() == stream::never);
@@ -48,7 +48,7 @@ TEST_CASE("a record ends at a line that does not continue it, at its time, or wi
 
 TEST_CASE("records that end at one time end in the order in which they were due") {
   const auto source = compiled(two_lines);
-  auto extractor = source->make_lines();
+  auto extractor = source->open()->make();
   test::Recorded out;
   const auto at = [](int s) { return stream::at_nanoseconds(s * 1'000'000'000LL); };
   extractor->line(line("begin 1", rank(5)), at(1), out);
@@ -59,7 +59,7 @@ TEST_CASE("records that end at one time end in the order in which they were due"
 
 TEST_CASE("records of the two outputs and of other ranks do not mix") {
   const auto source = compiled(two_lines);
-  auto extractor = source->make_lines();
+  auto extractor = source->open()->make();
   test::Recorded out;
   extractor->line(line("begin 1", rank(0)), {}, out);
   extractor->line(line("begin 2", rank(1)), {}, out);
@@ -77,7 +77,7 @@ TEST_CASE("a record ends with the line that its pattern allows as the last") {
       "pattern \"a\" { line = [[^begin]], continues = [[^ ]], lines = 3, event = \"e\", texts = { x = { find = "
       "[[(x+)]], last = true } } "
       "}");
-  auto extractor = source->make_lines();
+  auto extractor = source->open()->make();
   test::Recorded out;
   extractor->line(line("begin"), {}, out);
   extractor->line(line(" x"), {}, out);
@@ -87,13 +87,13 @@ TEST_CASE("a record ends with the line that its pattern allows as the last") {
   extractor->line(line(" xxx"), {}, out);
   extractor->finish(out);
   CHECK(out.all.size() == 1);
-  CHECK(extractor->counters().records_cut == 1);
+  CHECK(test::counters_of(*extractor).records_cut == 1);
 }
 
 TEST_CASE("a record in any line of which its exception occurs is none") {
   const auto source =
       compiled("pattern \"a\" { line = [[^begin]], continues = [[^ ]], unless = [[harmless]], event = \"e\" }");
-  auto extractor = source->make_lines();
+  auto extractor = source->open()->make();
   test::Recorded out;
   for (const char* one :
        {"begin", " of it", "other", "begin", " harmless", "other", "begin harmless", " of it", "other"})
@@ -104,7 +104,7 @@ TEST_CASE("a record in any line of which its exception occurs is none") {
 
 TEST_CASE("half-assembled records are bounded in lines, bytes and number") {
   const auto source = compiled(two_lines);
-  auto extractor = source->make_lines();
+  auto extractor = source->open()->make();
   test::Recorded out;
   extractor->line(line("begin 1"), {}, out);
   for (int i = 0; i < 600; ++i) extractor->line(line("  and on"), {}, out);
@@ -114,15 +114,15 @@ TEST_CASE("half-assembled records are bounded in lines, bytes and number") {
   extractor->line(line(wide), {}, out);
   extractor->line(line(wide), {}, out);
   CHECK(out.all.size() == 2);
-  CHECK(extractor->counters().records_cut == 2);
+  CHECK(test::counters_of(*extractor).records_cut == 2);
   for (std::uint32_t r = 0; r < dsl::text::OpenRecords::most_records + 5; ++r)
     extractor->line(line("begin 3", rank(r)), {}, out);
-  CHECK(extractor->counters().records_refused == 5);
+  CHECK(test::counters_of(*extractor).records_refused == 5);
 }
 
 TEST_CASE("a log may be cut anywhere: what is saved and loaded goes on to the same output") {
   const auto result = dsl::compile_text(test::shipped_files());
-  REQUIRE(result.source);
+  REQUIRE(result.extraction);
   const std::vector<std::string> lines{"[rank3]: Traceback (most recent call last):",
                                        "[rank3]:   File \"a.py\", line 1, in f",
                                        "[rank3]:     f()",
@@ -161,23 +161,23 @@ TEST_CASE("a log may be cut anywhere: what is saved and loaded goes on to the sa
                      known ? rank(static_cast<std::uint32_t>(random() % 2)) : stream::MemberKey{}, random() % 4 == 0,
                      stream::at_nanoseconds(now)});
     }
-    const auto feed = [](dsl::text::LineExtractor& to, const Fed& fed, test::Recorded& out) {
+    const auto feed = [](stream::Extractor& to, const Fed& fed, test::Recorded& out) {
       to.settle(fed.at, out);
       to.line({fed.at, fed.member, fed.error, fed.text}, fed.at, out);
     };
     test::Recorded whole;
-    auto extractor = result.source->make_lines();
+    auto extractor = result.extraction->open()->make();
     for (const Fed& fed : log) feed(*extractor, fed, whole);
     extractor->finish(whole);
     const std::size_t cut = random() % log.size();
     CAPTURE(round);
     CAPTURE(cut);
     test::Recorded parts;
-    auto first = result.source->make_lines();
+    auto first = result.extraction->open()->make();
     for (std::size_t i = 0; i < cut; ++i) feed(*first, log[i], parts);
     stream::Writer writer;
     first->save(writer);
-    auto second = result.source->make_lines();
+    auto second = result.extraction->open()->make();
     stream::Reader reader(writer.bytes());
     REQUIRE(second->load(reader));
     CHECK(second->next_due() == first->next_due());
@@ -190,13 +190,13 @@ TEST_CASE("a log may be cut anywhere: what is saved and loaded goes on to the sa
 
 TEST_CASE("a torn snapshot of half-assembled records is refused, not believed") {
   const auto source = compiled(two_lines);
-  auto extractor = source->make_lines();
+  auto extractor = source->open()->make();
   test::Recorded out;
   for (std::uint32_t r = 0; r < 3; ++r) extractor->line(line("begin 3", rank(r)), {}, out);
   stream::Writer writer;
   extractor->save(writer);
   for (std::size_t size = 0; size < writer.bytes().size(); ++size) {
-    auto other = source->make_lines();
+    auto other = source->open()->make();
     stream::Reader reader(writer.bytes().first(size));
     CHECK(!other->load(reader));
   }
@@ -204,12 +204,12 @@ TEST_CASE("a torn snapshot of half-assembled records is refused, not believed") 
 
 TEST_CASE("a record of a rule that the pack no longer has is let go") {
   const auto before = compiled(two_lines), after = compiled("pattern \"a\" { line = [[x]], event = \"e\" }");
-  auto extractor = before->make_lines();
+  auto extractor = before->open()->make();
   test::Recorded out;
   extractor->line(line("begin 3"), {}, out);
   stream::Writer writer;
   extractor->save(writer);
-  auto other = after->make_lines();
+  auto other = after->open()->make();
   stream::Reader reader(writer.bytes());
   CHECK(other->load(reader));
   CHECK(other->next_due() == stream::never);
