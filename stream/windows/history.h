@@ -96,9 +96,9 @@ class History {
 
   // The earliest clock at which a row closes or a record is applied; never: nothing is pending.
   [[nodiscard]] Time next_due() const noexcept;
-  // Closes rows and applies points and events that are due at `clock`, in the order of SEMANTICS, and reports each that
-  // was applied. Call it at each instant at which something is due (next_due), before the ticks of that instant and
-  // after all earlier ones: windows then drop what no later tick can see. Costs nothing if nothing is due.
+  // Closes rows and applies points and events that are due at `clock`, in the order of docs/semantics.md, and reports
+  // each that was applied. Call it at each instant at which something is due (next_due), before the ticks of that
+  // instant and after all earlier ones: windows then drop what no later tick can see. Costs nothing if nothing is due.
   void settle(Time clock, const std::function<void(const Applied&)>& applied);
   // Moves the clock if nothing is due.
   void pass(Time clock);

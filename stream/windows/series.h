@@ -23,7 +23,7 @@ struct ReductionArguments {
 };
 
 // Reduces one member's series; absent if it has no answer. The caller decides whether the window holds enough. NaN is
-// left out, except by last, first, count and nonfinite. The meaning of each word that SEMANTICS leaves open:
+// left out, except by last, first, count and nonfinite. The meaning of each word that docs/semantics.md leaves open:
 //   stddev     of a sample (n - 1)
 //   ewma       weight 2 / (span + 1), span 16 unless given, from the first number on
 //   cusum      S = max(0, S + clip(z, -4, 4) - 1) at the end; z against the window's own median and 1.4826 times its

@@ -1,5 +1,7 @@
 """The checks of the project find what they look for: each planted fault in a small project of our own is named, and no more."""
 
+import contextlib
+import io
 import subprocess
 import sys
 import tempfile
@@ -11,6 +13,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import arrows  # noqa: E402
 import listed_changes  # noqa: E402
 import manners  # noqa: E402
+import semantics  # noqa: E402
 import words  # noqa: E402
 
 SOUND = {
@@ -230,6 +233,43 @@ class Manners(Project):
                                  capture_output=True, text=True, check=False)
         self.assertEqual(outcome.returncode, 1)
         self.assertIn("stream/values/row.h:5: stream includes dsl/loader.h", outcome.stdout)
+
+
+class Semantics(Project):
+    def page(self, *statements):
+        self.put("docs/semantics.md", "# Semantics\n\nEach sentence has a number.\n\n## Rows\n\n" + "\n".join(statements) + "\n")
+
+    def setUp(self):
+        super().setUp()
+        self.put("tests/rows/rows_test.cpp", 'TEST_CASE("a row is final") {}\nTEST_CASE_FIXTURE(Rows,\n    "a \'late\' sample "\n    "proves life") {}\n')
+        self.put("tests/rows/test_rows.py", "class Rows:\n    def test_rows_close(self):\n        pass\n")
+        self.put("tests/columns/same_test.cpp", 'TEST_CASE("a column") {}\n')
+        self.put("tests/rows/same_test.cpp", 'TEST_CASE("a row") {}\n')
+        self.sound = '- **R1** A row is final, and a late\n  sample proves life. (rows_test: "a row is",\n  "a \'late\'"; test_rows: "test_rows"; rows/same_test: "a row")'
+
+    def test_a_statement_with_a_number_and_tests_is_sound(self):
+        self.page(self.sound, '- **R2** Rows close. (test_rows: "test_rows_close")')
+        self.assertEqual(list(semantics.check_semantics(self.root)), [])
+
+    def test_a_statement_without_a_number_one_of_its_own_or_a_test_is_named(self):
+        held = '(rows_test: "a row")'
+        for planted, problem in ((f"- Rows close. {held}", ":7: 'Rows close. (rows_test: \"a row' has no number"), (f"Rows close. {held}", "has no number"),
+                                 (f"- **R1** Rows close. {held}", ":8: R1 is there twice"), ("- **R2** Rows close.", ":8: R2 names no test"),
+                                 (f"- **R2** Rows close {held}, and open.", "R2 names no test"),
+                                 ('- **R2** Rows close. (rows_test: "a window")', "R2: 0 tests of rows_test begin with 'a window'"),
+                                 ('- **R2** Rows close. (rows_test: "a row", "b")', "R2: 0 tests of rows_test begin with 'b'"),
+                                 ('- **R2** Rows close. (rows_test: "a")', "R2: 2 tests of rows_test begin with 'a'"),
+                                 ('- **R2** Rows close. (no_test: "a row")', "R2: 0 files are called no_test"),
+                                 ('- **R2** Rows close. (same_test: "a row")', "R2: 2 files are called same_test")):
+            with self.subTest(planted):
+                self.page(*([] if "no number" in problem else [f"- **R1** A row is final. {held}"]), planted)
+                self.assertIn(problem, self.only(semantics.check_semantics))
+
+    def test_a_statement_that_is_marked_as_without_a_test_is_counted(self):
+        self.page("- **R1** Rows close. (no test yet)")
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            self.assertEqual(list(semantics.check_semantics(self.root)), [])
+        self.assertEqual(printed.getvalue(), "semantics: 1 without a test: R1\n")
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ import unittest
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
+from open_transaction import OpenTransaction  # noqa: E402
 from service import Instance, Workplace, broker, of_job, recorded, tocsin, topic, while_it_runs  # noqa: E402
 from tests.servers.alertmanager import Alertmanager  # noqa: E402
 from tests.servers.process import free_port, wait_for  # noqa: E402
@@ -258,6 +259,17 @@ alertmanager: {{instances: [{{url: "{manager.url}"}}], resend: 2s}}
         self.assertIn("no step for", found[0]["annotations"]["description"])
         self.assertIsNone(job.process.poll())
         self.assertEqual(len(of_job(topic(place.address, "alerts"), "over")), 1)
+        job.process.terminate()
+        job.wait()
+
+    def test_an_open_transaction_of_a_producer_delays_no_record_behind_it(self):
+        place = self.place("open", partitions=1)
+        service = place.instance()
+        wait_for(lambda: service.partitions(), 40, "a partition")
+        other = OpenTransaction(f"127.0.0.1:{kafka.port}", "open.telemetry", 0)
+        job = place.job("open", 8, 0.2, 60)
+        wait_for(lambda: of_job(topic(place.address, "alerts"), "open"), 40, "an alert")
+        other.end()
         job.process.terminate()
         job.wait()
 
