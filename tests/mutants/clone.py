@@ -28,6 +28,7 @@ TESTS = {
     "dsl/text": ("text_parts", "text_extraction", "text_lines", "text_allocation", "dsl_test", SHORT_ENGINE),
     "dsl": ("dsl_test", "dsl_judged", "text_extraction", "text_lines", "text_parts", SHORT_ENGINE, "packs_shared_test"),
     "adapters/packs": ("pattern_cache_test", "packs_shared_test"),
+    "adapters/runtime": ("loop_test", "hand_over_test", "runner_test", "disk_sink_test"),
     "adapters/journal": ("test_journal", "pattern_cache_test", "runner_test", "disk_sink_test", SHORT_ENGINE, "state_golden_test", LONG_ENGINE),
 }
 

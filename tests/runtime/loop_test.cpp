@@ -107,6 +107,7 @@ TEST_CASE("behind a sink that keeps nothing, judging stops at a number of report
     const auto position = loop.runner().position();
     CHECK(stopped_at.value_or(position) == position);
     CHECK(loop.runner().reports_waiting() >= options.most_reports);
+    CHECK(loop.runner().reports_waiting() <= 2 * options.most_reports);
     stopped_at = position;
     if (world.owner.waits == 5) world.gate.error.reset();
   };
@@ -165,6 +166,33 @@ TEST_CASE("a log that cannot be read is tried again by a patient loop, and ends 
     REQUIRE(loop.drain());
     CHECK(world.store.published() == expected());
   }
+}
+
+TEST_CASE("a failure to read that comes back after a success is said again") {
+  World world;
+  world.entries.fails_at = 20;
+  world.owner.on_wait = [&] {
+    if (world.owner.waits == 2) world.entries.fails_at = 40;
+    if (world.owner.waits == 4) world.entries.fails_at.reset();
+  };
+  auto options = world.options();
+  options.entries_a_step = 1;
+  ShardLoop loop{world.ports(), world.owner, options};
+  REQUIRE(loop.restore());
+  REQUIRE(loop.run());
+  CHECK(world.owner.waits == 4);
+  CHECK(world.owner.lines == std::vector<std::string>(2, "the log cannot be read"));
+}
+
+TEST_CASE("a state that cannot be restored ends a patient loop, too") {
+  World world;
+  world.owner.first = []() -> Result<stream::LoadedPack> { return Error{Errc::unknown_version, "it is newer"}; };
+  world.owner.on_wait = [&] { world.owner.ended = true; };
+  ShardLoop loop{world.ports(), world.owner, world.options()};
+  const auto restored = loop.restore();
+  REQUIRE_FALSE(restored);
+  CHECK(restored.error().code == Errc::unknown_version);
+  CHECK(world.owner.waits == 0);
 }
 
 TEST_CASE("a restore is tried again while the world refuses it, until the owner ends the loop") {
