@@ -121,7 +121,7 @@ TEST_CASE("records of one arrival count in the order in which they were made, in
       loss = { kind = "gauge", unit = "none", owner = "job", points = true } })lua",
                      R"lua(
       rule "losses" { per = "job", every = "10s", needs = { x = signal "loss" { over = 9, least = 1 } },
-        evaluate = function(job) return job.x:count():is(3) & job.x:last():is(3) end }
+        evaluate = function(job) return job.x:count():is(4) & job.x:last():is(4) end }
       rule "slow" { per = "rank", every = "10s", needs = { x = signal "took" { over = "20s" } },
         evaluate = function(job) return job.x:last():above(0.003) end }
       rule "in" { per = "rank", every = "10s", needs = { x = signal "phase" { over = "20s" } }, state = { last = 0 },
@@ -146,6 +146,9 @@ TEST_CASE("records of one arrival count in the order in which they were made, in
     loss("loss 2");
     value(0, {"step", 3, {}, false});
     loss("loss 3");
+    const EntryBuilder::Value both[] = {{"step", 4, {}, false}, {"phase", 0, "a", true}};
+    b.sample(SmallJob::at(1), EntryBuilder::rank(0), both), next();
+    loss("loss 4");
     value(0, {"took", 3, {}, false, "ms"}), value(1, {"took", 3.1, {}, false, "ms"});
     value(0, {"phase", 0, "a", true}), value(1, {"phase", 0, "b", true});
     if (!apart) job.consume(b, 1);
