@@ -3,52 +3,34 @@
 #include <fmt/format.h>
 #include <yaml-cpp/yaml.h>
 
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-#include <iterator>
 #include <set>
 
+#include "adapters/config/reader.h"
 #include "dsl/problems.h"
 
 namespace tocsin::adapters::config {
-
-using stream::Errc;
-using stream::Error;
-
 namespace {
 
-class NodesReader {
+class NodesReader : YamlFile {
  public:
-  explicit NodesReader(std::string file) : file_(std::move(file)) {}
+  using YamlFile::YamlFile;
 
   stream::Result<ingest::NodeMap> read(const std::string& text) {
     ingest::NodeMap nodes;
-    try {
-      const auto documents = YAML::LoadAll(text);
-      if (documents.size() > 1) wrong(documents[1], "the file holds several documents: keep one, without a line ---");
-      const YAML::Node root = documents.empty() ? YAML::Node{} : documents.front();
-      if (root.IsMap()) {
-        for (const auto& pair : root) {
-          if (!pair.first.IsScalar()) wrong(pair.first, "the name of a node is a text");
-          else if (!nodes.emplace(pair.first.Scalar(), read_node(pair.second)).second)
-            wrong(pair.first, fmt::format("the node {} is given twice", pair.first.Scalar()));
-        }
-      } else if (!root.IsNull()) {
-        wrong(root, "this is a map of nodes: write NODE: {rack: NAME, gpus: […]}, a line each");
+    YamlFile::read(text, [&](const YAML::Node& root) {
+      if (!root.IsMap() && !root.IsNull())
+        return wrong(root, "this is a map of nodes: write NODE: {rack: NAME, gpus: […]}, a line each");
+      for (const auto& pair : root) {
+        if (!pair.first.IsScalar()) wrong(pair.first, "the name of a node is a text");
+        else if (!nodes.emplace(pair.first.Scalar(), read_node(pair.second)).second)
+          wrong(pair.first, fmt::format("the node {} is given twice", pair.first.Scalar()));
       }
-    } catch (const YAML::Exception& error) { wrong(error.mark, "this is no YAML: " + error.msg); }
-    if (!problems_.empty()) return Error{Errc::malformed, problems_};
+    });
+    if (!problems_.empty()) return problems();
     return nodes;
   }
 
  private:
-  void wrong(const YAML::Mark& mark, const std::string& message) {
-    problems_ +=
-        fmt::format("{}{}:{}:{}: {}", problems_.empty() ? "" : "\n", file_, mark.line + 1, mark.column + 1, message);
-  }
-  void wrong(const YAML::Node& node, const std::string& message) { wrong(node.Mark(), message); }
-
   // A place for the value of a key, by its name.
   using Places = std::vector<std::pair<std::string, std::string*>>;
   void read_texts(const YAML::Node& map, const Places& places, const std::string& more) {
@@ -88,8 +70,6 @@ class NodesReader {
     }
     return made;
   }
-
-  std::string file_, problems_;
 };
 
 }  // namespace
@@ -99,9 +79,9 @@ stream::Result<ingest::NodeMap> parse_nodes(const std::string& text, const std::
 }
 
 stream::Result<ingest::NodeMap> read_nodes(const std::filesystem::path& file) {
-  std::ifstream in{file, std::ios::binary};
-  if (!in) return Error{Errc::io, fmt::format("cannot read {}: {}", file.string(), std::strerror(errno))};
-  return parse_nodes({std::istreambuf_iterator<char>{in}, {}}, file.string());
+  const auto text = read_text(file);
+  if (!text) return text.error();
+  return parse_nodes(*text, file.string());
 }
 
 }  // namespace tocsin::adapters::config

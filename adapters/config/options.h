@@ -30,34 +30,29 @@ struct Size {  // of memory, in bytes
 using Place = std::variant<std::string*, Path*, bool*, std::uint64_t*, Size, Milliseconds*, Texts*, TextsByName*,
                            PathsByName*, Instances*, Sources*>;
 
-struct Option {
-  std::string_view section, name;
-  Place (*place)(Config&);
-  std::string_view meaning;
-  Form form = Form::plain;
-  std::vector<std::string> choices{};
-  std::uint64_t least = 0, most = UINT64_MAX;  // of a count or a size; of a duration, in milliseconds
-  bool needed = false;
-};
-[[nodiscard]] std::span<const Option> options();
+inline constexpr std::uint64_t no_limit = UINT64_MAX;
 
-// The options of an item of a list.
-template <class One>
-struct ItemOption {
+// An option of the configuration, or of an item of one of its lists.
+template <class Of>
+struct OptionOf {
   std::string_view name;
-  Place (*place)(One&);
+  Place (*place)(Of&);
   std::string_view meaning;
   Form form = Form::plain;
+  std::uint64_t least = 0, most = no_limit;  // of a count or a size; of a duration, in milliseconds
   bool needed = false;
   std::vector<std::string> choices{};
 };
-using InstanceOption = ItemOption<Config::Alertmanager::Instance>;
-using SourceOption = ItemOption<ingest::Source>;
+using Option = OptionOf<Config>;
+using InstanceOption = OptionOf<Config::Alertmanager::Instance>;
+using SourceOption = OptionOf<ingest::Source>;
 [[nodiscard]] std::span<const InstanceOption> instance_options();
 [[nodiscard]] std::span<const SourceOption> source_options();
 
 struct Section {
-  std::string_view name, meaning;
+  std::string_view name, meaning;  // no name: its one option stands at the top, in the place of a section
+  std::span<const Option> options;
+  [[nodiscard]] std::string_view title() const { return name.empty() ? options.front().name : name; }
 };
 [[nodiscard]] std::span<const Section> sections();
 

@@ -16,48 +16,69 @@ namespace tocsin::adapters::config {
 using stream::Errc;
 using stream::Error;
 
+void YamlFile::read(const std::string& text, const std::function<void(const YAML::Node& root)>& visit) {
+  try {
+    const auto documents = YAML::LoadAll(text);
+    if (documents.size() > 1) wrong(documents[1], "the file holds several documents: keep one, without a line ---");
+    visit(documents.empty() ? YAML::Node{} : documents.front());
+  } catch (const YAML::Exception& error) {
+    const bool tab = text.find("\t") != text.npos;
+    wrong(error.mark.is_null() ? YAML::Mark{} : error.mark,
+          fmt::format("this is no YAML: {}{}", error.msg, tab ? "; YAML is indented with spaces, not tabs" : ""));
+  }
+}
+
+Error YamlFile::problems() {
+  std::stable_sort(problems_.begin(), problems_.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  constexpr std::size_t most = 50;
+  std::string all;
+  for (std::size_t i = 0; i < std::min(problems_.size(), most); ++i) all += (i == 0 ? "" : "\n") + problems_[i].second;
+  if (problems_.size() > most) all += fmt::format("\n{}: and {} more mistakes", name_, problems_.size() - most);
+  return {Errc::malformed, all};
+}
+
 void Reader::unknown(const YAML::Node& key, const std::string& section, std::vector<std::string> siblings) {
   const std::string& name = key.Scalar();
   const std::string meant = dsl::nearest(name, siblings);
   std::string elsewhere;
-  for (const Option& option : options())
-    if (meant.empty() && option.name == name) elsewhere = fmt::format(" ({}?)", joined(option.section, option.name));
+  for (const Section& other : sections())
+    for (const Option& option : other.options)
+      if (meant.empty() && option.name == name) elsewhere = fmt::format(" ({}?)", joined(other.name, option.name));
   wrong(key, fmt::format("there is no option {}{}{}", joined(section, name), meant, elsewhere));
 }
 
-void Reader::read_option(const Option& option, const YAML::Node& key, const YAML::Node& node) {
-  key_ = key.Mark();
-  option_ = &option;
-  form_ = option.form;
-  name_ = joined(option.section, option.name);
-  given_.emplace(name_, node.Mark());
-  const Place place = option.place(config_);
-  if (node.IsNull()) no_value(name_, type_of(place, form_, option.choices));
-  else std::visit([&](auto at) { set(at, node); }, place);
-  option_ = nullptr;
+void Reader::read_option(const Section& section, const Option& option, const YAML::Node& key, const YAML::Node& node) {
+  const std::string name = joined(section.name, option.name);
+  given_.emplace(name, node.Mark());
+  read_value(option, name, config_, key, node);
 }
 
-void Reader::read_section(const YAML::Node& map, const std::string& section) {
-  each(map, section, [&](const YAML::Node& key, const YAML::Node& value) {
+void Reader::read_section(const Section& section, const YAML::Node& map) {
+  each(map, std::string{section.name}, [&](const YAML::Node& key, const YAML::Node& value) {
     Texts names;
-    for (const Option& option : options()) {
-      if (option.section != section) continue;
-      if (option.name == key.Scalar()) return read_option(option, key, value);
+    for (const Option& option : section.options) {
+      if (option.name == key.Scalar()) return read_option(section, option, key, value);
       names.emplace_back(option.name);
     }
-    if (!section.empty()) return unknown(key, section, std::move(names));
-    for (const Section& one : sections()) {
-      if (one.name != key.Scalar()) {
-        names.emplace_back(one.name);
-      } else if (value.IsMap()) {
-        return read_section(value, key.Scalar());
-      } else if (!value.IsNull()) {  // a section whose options are all commented out
-        return wrong(value, fmt::format("{} is a section: its options stand below it, indented", key.Scalar()));
-      } else {
-        return;
+    unknown(key, std::string{section.name}, std::move(names));
+  });
+}
+
+void Reader::read_sections(const YAML::Node& root) {
+  each(root, "", [&](const YAML::Node& key, const YAML::Node& value) {
+    Texts names;
+    for (const Section& section : sections()) {
+      if (section.title() != key.Scalar()) {
+        names.emplace_back(section.title());
+        continue;
       }
+      if (section.name.empty()) return read_option(section, section.options.front(), key, value);
+      if (value.IsMap()) return read_section(section, value);
+      if (!value.IsNull())  // null: a section whose options are all commented out
+        wrong(value, fmt::format("{} is a section: its options stand below it, indented", key.Scalar()));
+      return;
     }
-    unknown(key, section, std::move(names));
+    unknown(key, "", std::move(names));
   });
 }
 
@@ -93,38 +114,32 @@ void Reader::check_pairs() {
   if (checks_files_ && !config_.ingest.nodes.empty() && problems_.empty())
     if (const auto nodes = read_nodes(config_.ingest.nodes); !nodes)
       problems_.emplace_back(std::pair{0, 0}, nodes.error().message);
-  for (const Option& option : options()) {
-    if (!option.needed) continue;
-    const Place place = option.place(config_);
-    const auto* list = std::get_if<Texts*>(&place);
-    if (list && (*list)->empty() && !given_.contains(joined(option.section, option.name)))
-      wrong(YAML::Mark{},
-            fmt::format("{} is missing, and has no default: write {}", joined(option.section, option.name),
-                        type_of(place, option.form, option.choices)));
-  }
+  for (const Section& section : sections())
+    for (const Option& option : section.options) {
+      const Place place = option.place(config_);
+      const std::string name = joined(section.name, option.name);
+      const auto* list = std::get_if<Texts*>(&place);
+      if (option.needed && list && (*list)->empty() && !given_.contains(name))
+        wrong(YAML::Mark{}, fmt::format("{} is missing, and has no default: write {}", name,
+                                        type_of(place, option.form, option.choices)));
+    }
 }
 
 stream::Result<Config> Reader::read(const std::string& text) {
-  try {
-    const auto documents = YAML::LoadAll(text);
-    if (documents.size() > 1) wrong(documents[1], "the file holds several documents: keep one, without a line ---");
-    const YAML::Node root = documents.empty() ? YAML::Node{} : documents.front();
-    if (root.IsMap()) read_section(root, "");
+  YamlFile::read(text, [&](const YAML::Node& root) {
+    if (root.IsMap()) read_sections(root);
     else if (!root.IsNull())
       wrong(root, "a configuration is a mapping of sections: kafka, rules, alertmanager, http, ingest, log, limits");
     if (root.IsNull() || problems_.empty() || root.IsMap()) check_pairs();
-  } catch (const YAML::Exception& error) {
-    const bool tab = text.find("\t") != text.npos;
-    wrong(error.mark.is_null() ? YAML::Mark{} : error.mark,
-          fmt::format("this is no YAML: {}{}", error.msg, tab ? "; YAML is indented with spaces, not tabs" : ""));
-  }
+  });
   if (problems_.empty()) return std::move(config_);
-  std::stable_sort(problems_.begin(), problems_.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  constexpr std::size_t most = 50;
-  std::string all;
-  for (std::size_t i = 0; i < std::min(problems_.size(), most); ++i) all += (i == 0 ? "" : "\n") + problems_[i].second;
-  if (problems_.size() > most) all += fmt::format("\n{}: and {} more mistakes", file_, problems_.size() - most);
-  return Error{Errc::malformed, all};
+  return problems();
+}
+
+stream::Result<std::string> read_text(const Path& file) {
+  std::ifstream in{file, std::ios::binary};
+  if (!in) return Error{Errc::io, fmt::format("cannot read {}: {}", file.string(), std::strerror(errno))};
+  return std::string{std::istreambuf_iterator<char>{in}, {}};
 }
 
 stream::Result<Config> parse_config(const std::string& text, const std::string& file_name) {
@@ -136,12 +151,11 @@ stream::Result<Config> read_config(const Path& file) {
   std::error_code error;
   if (std::filesystem::is_directory(file, error))
     return Error{Errc::io, file.string() + " is a directory, and not a file"};
-  std::ifstream in{file, std::ios::binary};
-  if (!in) return Error{Errc::io, fmt::format("cannot read {}: {}", file.string(), std::strerror(errno))};
   if (std::filesystem::file_size(file, error) > largest && !error)
     return Error{Errc::too_large, file.string() + " is too large to be a configuration"};
-  const std::string text{std::istreambuf_iterator<char>{in}, {}};
-  return Reader{file.string(), true}.read(text);
+  const auto text = read_text(file);
+  if (!text) return text.error();
+  return Reader{file.string(), true}.read(*text);
 }
 
 }  // namespace tocsin::adapters::config

@@ -11,11 +11,11 @@
 namespace tocsin::adapters::config {
 
 template <class One>
-void Reader::set_items(std::vector<One>* place, std::span<const ItemOption<One>> options, const char* example,
+void Reader::set_items(std::vector<One>* place, std::span<const OptionOf<One>> options, const char* example,
                        const YAML::Node& node, void (Reader::*check)(const One&, const YAML::Node&)) {
-  if (!node.IsSequence()) return wrong(node, fmt::format("{} is a list: write - {}, a line each", name_, example));
+  if (!node.IsSequence()) return wrong(node, fmt::format("{} is a list: write - {}, a line each", option_, example));
   place->clear();
-  const std::string whole = name_;
+  const std::string whole = option_;
   for (const auto& item : node) {
     if (!item.IsMap()) {
       const std::string key{std::string_view{example}.substr(0, std::string_view{example}.find(' '))};
@@ -26,22 +26,12 @@ void Reader::set_items(std::vector<One>* place, std::span<const ItemOption<One>>
     One one;
     each(item, whole, [&](const YAML::Node& key, const YAML::Node& value) {
       Texts names;
-      for (const ItemOption<One>& option : options) {
+      for (const OptionOf<One>& option : options) {
+        if (option.name == key.Scalar()) return read_value(option, joined(whole, option.name), one, key, value);
         names.emplace_back(option.name);
-        if (option.name != key.Scalar()) continue;
-        key_ = key.Mark();
-        name_ = joined(whole, option.name);
-        form_ = option.form;
-        choices_ = option.choices;
-        const Place there = option.place(one);
-        if (value.IsNull()) no_value(name_, type_of(there, form_, option.choices));
-        else std::visit([&](auto at) { set(at, value); }, there);
-        choices_ = {};
-        return;
       }
       unknown(key, whole, std::move(names));
     });
-    name_ = whole;
     (this->*check)(one, item);
     place->push_back(std::move(one));
   }

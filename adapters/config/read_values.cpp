@@ -43,38 +43,36 @@ bool Reader::is_scalar(const YAML::Node& node, const std::string& name, const st
 }
 
 void Reader::in_limits(std::uint64_t value, const YAML::Node& node, std::string (*shown)(std::uint64_t)) {
-  if (value >= option_->least && value <= option_->most) return;
-  wrong(node,
-        fmt::format("{} is {} to {}, and not {}", name_, shown(option_->least), shown(option_->most), node.Scalar()));
+  if (value >= least_ && value <= most_) return;
+  wrong(node, fmt::format("{} is {} to {}, and not {}", option_, shown(least_), shown(most_), node.Scalar()));
 }
 
 void Reader::set(std::string* place, const YAML::Node& node) {
-  const Texts choices = option_ && choices_.empty() ? option_->choices : Texts{choices_.begin(), choices_.end()};
-  if (!is_scalar(node, name_, type_of(place, form_, choices))) return;
+  if (!is_scalar(node, option_, type_of(place, form_, choices_))) return;
   *place = node.Scalar();
-  if (!choices.empty() && std::find(choices.begin(), choices.end(), *place) == choices.end())
-    return wrong(node, fmt::format("{} is {}, and not '{}'{}", name_, type_of(place, form_, choices), *place,
-                                   dsl::nearest(*place, choices)));
+  if (!choices_.empty() && std::find(choices_.begin(), choices_.end(), *place) == choices_.end())
+    return wrong(node, fmt::format("{} is {}, and not '{}'{}", option_, type_of(place, form_, choices_), *place,
+                                   dsl::nearest(*place, choices_)));
   check_form(*place, node);
 }
 
 void Reader::check_form(const std::string& text, const YAML::Node& node) {
-  if (const std::string problem = problem_of(form_, name_, text); !problem.empty()) wrong(node, problem);
+  if (const std::string problem = problem_of(form_, option_, text); !problem.empty()) wrong(node, problem);
 }
 
 void Reader::set(Path* place, const YAML::Node& node) {
-  if (!is_scalar(node, name_, "a path")) return;
+  if (!is_scalar(node, option_, "a path")) return;
   *place = node.Scalar();
-  if (name_.ends_with("password_file") || name_.ends_with("token_file")) check_secret(*place, node);
+  if (option_.ends_with("password_file") || option_.ends_with("token_file")) check_secret(*place, node);
   else check_file(*place, node);
 }
 
 void Reader::check_file(const Path& path, const YAML::Node& node) {
   if (!checks_files_ || path.empty()) return;
   if (std::error_code error; std::filesystem::is_directory(path, error))
-    return wrong(node, fmt::format("{}: {} is a directory, and not a file", name_, path.string()));
+    return wrong(node, fmt::format("{}: {} is a directory, and not a file", option_, path.string()));
   if (!std::ifstream{path})
-    wrong(node, fmt::format("{}: cannot read {}: {}", name_, path.string(), std::strerror(errno)));
+    wrong(node, fmt::format("{}: cannot read {}: {}", option_, path.string(), std::strerror(errno)));
 }
 
 void Reader::check_secret(const Path& path, const YAML::Node& node) {
@@ -83,37 +81,37 @@ void Reader::check_secret(const Path& path, const YAML::Node& node) {
   check_file(path, node);
   if (problems_.size() != before) return;
   if (const auto secret = net::read_secret(path); !secret)
-    wrong(node, fmt::format("{}: {}", name_, secret.error().message));
+    wrong(node, fmt::format("{}: {}", option_, secret.error().message));
 }
 
 void Reader::set(bool* place, const YAML::Node& node) {
-  if (!is_scalar(node, name_, "true or false")) return;
+  if (!is_scalar(node, option_, "true or false")) return;
   if (node.Scalar() == "true") *place = true;
   else if (node.Scalar() == "false") *place = false;
-  else wrong(node, fmt::format("{} is true or false, and not '{}'", name_, node.Scalar()));
+  else wrong(node, fmt::format("{} is true or false, and not '{}'", option_, node.Scalar()));
 }
 
 void Reader::set(std::uint64_t* place, const YAML::Node& node) {
-  if (!is_scalar(node, name_, "a whole number")) return;
+  if (!is_scalar(node, option_, "a whole number")) return;
   const std::string& text = node.Scalar();
   const auto [end, bad] = std::from_chars(text.data(), text.data() + text.size(), *place);
   if (bad != std::errc{} || end != text.data() + text.size())
-    return wrong(node, fmt::format("{} is a whole number, and not '{}'", name_, text));
+    return wrong(node, fmt::format("{} is a whole number, and not '{}'", option_, text));
   in_limits(*place, node, [](std::uint64_t value) { return std::to_string(value); });
 }
 
 void Reader::set(Size place, const YAML::Node& node) {
-  if (!is_scalar(node, name_, "a size (64KiB)")) return;
+  if (!is_scalar(node, option_, "a size (64KiB)")) return;
   const auto size = parse_size(node.Scalar());
-  if (!size) return wrong(node, fmt::format("{}: {}", name_, size.error().message));
+  if (!size) return wrong(node, fmt::format("{}: {}", option_, size.error().message));
   *place.bytes = *size;
   in_limits(*size, node, show_size);
 }
 
 void Reader::set(Milliseconds* place, const YAML::Node& node) {
-  if (!is_scalar(node, name_, "a duration (45s)")) return;
+  if (!is_scalar(node, option_, "a duration (45s)")) return;
   const auto duration = parse_duration(node.Scalar());
-  if (!duration) return wrong(node, fmt::format("{}: {}", name_, duration.error().message));
+  if (!duration) return wrong(node, fmt::format("{}: {}", option_, duration.error().message));
   *place = *duration;
   in_limits(static_cast<std::uint64_t>(duration->count()), node,
             [](std::uint64_t value) { return show_duration(Milliseconds{static_cast<std::int64_t>(value)}); });
@@ -121,46 +119,47 @@ void Reader::set(Milliseconds* place, const YAML::Node& node) {
 
 void Reader::set(Texts* place, const YAML::Node& node) {
   if (!node.IsSequence())
-    return wrong(node, node.IsScalar() ? fmt::format("{} is a list: write [{}]", name_, node.Scalar())
-                                       : fmt::format("{} is a list", name_));
+    return wrong(node, node.IsScalar() ? fmt::format("{} is a list: write [{}]", option_, node.Scalar())
+                                       : fmt::format("{} is a list", option_));
   place->clear();
-  if (node.size() == 0 && option_ && option_->needed)
-    wrong(node, fmt::format("{} is empty: write {}", name_, type_of(place, form_, {})));
-  if (node.size() == 0 && name_ == "rules") wrong(node, "rules is empty, and nothing would be judged: write [shipped]");
+  if (node.size() == 0 && needed_)
+    wrong(node, fmt::format("{} is empty: write {}", option_, type_of(place, form_, {})));
+  if (node.size() == 0 && option_ == "rules")
+    wrong(node, "rules is empty, and nothing would be judged: write [shipped]");
   for (const auto& item : node) {
     if (item.IsNull()) key_ = item.Mark();
-    if (!is_scalar(item, "an item of " + name_, "a text")) continue;
+    if (!is_scalar(item, "an item of " + option_, "a text")) continue;
     place->push_back(item.Scalar());
-    if (item.Scalar().empty()) wrong(item, fmt::format("{} has an empty text", name_));
+    if (item.Scalar().empty()) wrong(item, fmt::format("{} has an empty text", option_));
     check_form(item.Scalar(), item);
     std::error_code error;
-    if (name_ == "rules" && checks_files_ && item.Scalar() != "shipped" &&
+    if (option_ == "rules" && checks_files_ && item.Scalar() != "shipped" &&
         !std::filesystem::is_directory(item.Scalar(), error))
       wrong(item, fmt::format("rules: {} is no directory; shipped is the program's own", item.Scalar()));
   }
 }
 
 void Reader::set(TextsByName* place, const YAML::Node& node) {
-  if (!node.IsMap()) return wrong(node, fmt::format("{} is a mapping: write NAME: TEXT, a line each", name_));
-  const bool labels = name_ == "alertmanager.labels";
-  each(node, name_, [&](const YAML::Node& key, const YAML::Node& value) {
+  if (!node.IsMap()) return wrong(node, fmt::format("{} is a mapping: write NAME: TEXT, a line each", option_));
+  const bool labels = option_ == "alertmanager.labels";
+  each(node, option_, [&](const YAML::Node& key, const YAML::Node& value) {
     key_ = key.Mark();
-    if (!is_scalar(value, joined(name_, key.Scalar()), "a text")) return;
+    if (!is_scalar(value, joined(option_, key.Scalar()), "a text")) return;
     (*place)[key.Scalar()] = value.Scalar();
     if (labels && alertmanager::own_label(key.Scalar()))
       wrong(key, fmt::format("{} is a label that alerts have of their own: choose another name",
-                             joined(name_, key.Scalar())));
+                             joined(option_, key.Scalar())));
     else if (labels && !alertmanager::valid_label(key.Scalar()))
       wrong(key, fmt::format("'{}' is no name of a label: letters, digits and '_', no digit first", key.Scalar()));
   });
-  if (name_ == "kafka.properties") check_properties(node, false);
+  if (option_ == "kafka.properties") check_properties(node, false);
 }
 
 void Reader::set(PathsByName* place, const YAML::Node& node) {
-  if (!node.IsMap()) return wrong(node, fmt::format("{} is a mapping: write NAME: PATH, a line each", name_));
-  each(node, name_, [&](const YAML::Node& key, const YAML::Node& value) {
+  if (!node.IsMap()) return wrong(node, fmt::format("{} is a mapping: write NAME: PATH, a line each", option_));
+  each(node, option_, [&](const YAML::Node& key, const YAML::Node& value) {
     key_ = key.Mark();
-    if (!is_scalar(value, joined(name_, key.Scalar()), "a path")) return;
+    if (!is_scalar(value, joined(option_, key.Scalar()), "a path")) return;
     (*place)[key.Scalar()] = value.Scalar();
     check_secret(value.Scalar(), value);
   });
@@ -186,7 +185,7 @@ void Reader::check_location(const std::string& property, const Path& path, const
   check_file(path, node);
   if (problems_.size() != before || (!authorities && property != "ssl.certificate.location")) return;
   if (const auto fit = net::check_certificates(authorities ? Path{} : path, {}, authorities ? path : Path{}); !fit)
-    wrong(node, fmt::format("{}: {}", name_, fit.error().message));
+    wrong(node, fmt::format("{}: {}", option_, fit.error().message));
 }
 
 }  // namespace tocsin::adapters::config

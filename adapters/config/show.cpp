@@ -57,12 +57,12 @@ struct Shown {
   std::string operator()(const TextsByName* map) const { return mapping(*map); }
   std::string operator()(const PathsByName* map) const { return mapping(*map); }
   template <class One>
-  std::string items(std::vector<One>& all, std::span<const ItemOption<One>> options) const {
+  std::string items(std::vector<One>& all, std::span<const OptionOf<One>> options) const {
     if (all.empty()) return " []";
     std::string out;
     for (auto& one : all) {
       bool first = true;
-      for (const ItemOption<One>& option : options) {
+      for (const OptionOf<One>& option : options) {
         const std::string value = std::visit(Shown{indent + "    "}, option.place(one));
         if ((value == " \"\"" || value == " []" || value == " {}") && !option.needed) continue;
         out += fmt::format("\n{}  {} {}:{}", indent, first ? "-" : " ", option.name, value);
@@ -92,10 +92,10 @@ std::string escaped(std::string text) {
 }
 
 template <class One>
-std::string items_as_markdown(std::string_view list, std::span<const ItemOption<One>> options) {
+std::string items_as_markdown(std::string_view list, std::span<const OptionOf<One>> options) {
   std::string out = fmt::format("Each of `{}` has:\n\n| Option | Type | Meaning |\n|---|---|---|\n", list);
   One one;
-  for (const ItemOption<One>& option : options)
+  for (const OptionOf<One>& option : options)
     out += fmt::format("| `{}` | {}{} | {} |\n", option.name, type_of(option.place(one), option.form, option.choices),
                        option.needed ? ", needed" : "", escaped(std::string{option.meaning}));
   return out + '\n';
@@ -107,12 +107,11 @@ std::string show_config(const Config& config) {
   Config copy = config;
   std::string out;
   for (const Section& section : sections()) {
-    const bool top = section.name == "rules";
+    const bool top = section.name.empty();
     out += fmt::format("{}# {}\n", out.empty() ? "" : "\n", section.meaning);
     if (!top) out += fmt::format("{}:\n", section.name);
     const std::string indent = top ? "" : "  ";
-    for (const Option& option : options()) {
-      if (top ? option.name != section.name || !option.section.empty() : option.section != section.name) continue;
+    for (const Option& option : section.options) {
       const Place place = option.place(copy);
       out += fmt::format("{}# {} ({}{})\n", indent, option.meaning, type_of(place, option.form, option.choices),
                          limits_of(option, place));
@@ -126,11 +125,9 @@ std::string options_as_markdown() {
   Config defaults;
   std::string out;
   for (const Section& section : sections()) {
-    const bool top = section.name == "rules";
-    out += fmt::format("## `{}`\n\n{}\n\n| Option | Type | Default | Meaning |\n|---|---|---|---|\n", section.name,
+    out += fmt::format("## `{}`\n\n{}\n\n| Option | Type | Default | Meaning |\n|---|---|---|---|\n", section.title(),
                        section.meaning);
-    for (const Option& option : options()) {
-      if (top ? option.name != section.name || !option.section.empty() : option.section != section.name) continue;
+    for (const Option& option : section.options) {
       const Place place = option.place(defaults);
       const std::string value = option.needed ? "needed" : "`" + std::visit(Shown{}, place).substr(1) + "`";
       out += fmt::format("| `{}` | {}{} | {} | {} |\n", option.name, type_of(place, option.form, option.choices),

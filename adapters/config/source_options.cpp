@@ -16,9 +16,10 @@ std::vector<std::string> formats() {
 std::span<const SourceOption> source_options() {
   static const SourceOption options[] = {
       {"name", [](Source& s) -> Place { return &s.name; }, "What it is called in the log and in metrics.", Form::name,
-       true},
-      {"topic", [](Source& s) -> Place { return &s.topic; }, "The topic.", Form::name, true},
-      {"format", [](Source& s) -> Place { return &s.format; }, "What its messages are.", Form::plain, true, formats()},
+       0, no_limit, true},
+      {"topic", [](Source& s) -> Place { return &s.topic; }, "The topic.", Form::name, 0, no_limit, true},
+      {"format", [](Source& s) -> Place { return &s.format; }, "What its messages are.", Form::plain, 0, no_limit, true,
+       formats()},
       {"job", [](Source& s) -> Place { return &s.job; },
        "Labels that name the job; the first that has a value counts, here and below. Empty, here and below: the usual "
        "ones, in "
