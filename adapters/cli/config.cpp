@@ -51,11 +51,11 @@ void add_config_command(CLI::App& app, int& status) {
 
   auto* check_command =
       command->add_subcommand("check", "Name every mistake with its place, and what was probably meant");
-  check_command->add_option("FILE", *file, file_text)->required()->option_text("(required)");
+  add_needed(*check_command, "FILE", *file, "", file_text);
   check_command->callback([file, &status] { status = check(*file); });
 
   auto* show_command = command->add_subcommand("show", "Print every option with its meaning and its value");
-  show_command->add_option("FILE", *file, file_text)->option_text("");
+  add_option(*show_command, "FILE", *file, "", file_text);
   show_command->add_flag("--defaults", *defaults, "The defaults, and no file");
   show_command->callback([file, defaults, &status] { status = show(*file, *defaults); });
 

@@ -251,11 +251,7 @@ int explain(const ExplainOptions& options) {
   if (report.exit != 0) return report.exit;
   if (!wrong.empty()) return cannot(wrong);
   for (const auto& [job, digest] : report.digests) jobs.insert(job);
-  const auto list = [](const auto& names) {
-    std::string text;
-    for (const std::string& name : names) text += (text.empty() ? "" : " ") + formats::printable(name);
-    return text;
-  };
+  const auto list = [](const auto& names) { return formats::printable(fmt::format("{}", fmt::join(names, " "))); };
   if (!options.subject.empty() && !jobs.contains(options.subject)) {
     say("tocsin explain: there is no job '{}' in this log. There are: {}\n", formats::printable(options.subject),
         list(jobs));

@@ -7,7 +7,6 @@
 #include <cstdio>
 
 #include "adapters/cli/say.h"
-#include "adapters/cli/try_mapping.h"
 #include "adapters/cli/usage.h"
 #include "adapters/formats/ingest.h"
 #include "adapters/formats/printable.h"
@@ -15,29 +14,21 @@
 namespace tocsin::adapters::cli {
 
 void add_ingest_options(CLI::App& command, IngestOptions& options) {
-  auto* files = command
-                    .add_option("FILE", options.files,
-                                "Files of JSON lines (docs/json-lines.md), merged by time; - is standard input")
-                    ->option_text("");
-  auto* to =
-      command.add_option("--to", options.to, "The directory of the journal to make: new or empty")->option_text("DIR");
+  auto* files = add_option(command, "FILE", options.files, "",
+                           "Files of JSON lines (docs/json-lines.md), merged by time; - is standard input");
+  auto* to = add_option(command, "--to", options.to, "DIR", "The directory of the journal to make: new or empty");
   auto* tried =
-      command
-          .add_option(
-              "--try", options.tried,
-              "Make no journal: show what a configuration's mapping makes of this file of another program's messages")
-          ->option_text("FILE")
+      add_option(
+          command, "--try", options.tried, "FILE",
+          "Make no journal: show what a configuration's mapping makes of this file of another program's messages")
           ->excludes(files)
           ->excludes(to);
-  command.add_option("--config", options.config, "With --try: the configuration")->option_text("FILE")->needs(tried);
-  command.add_option("--source", options.source, "With --try: which of its sources (default: the only one)")
-      ->option_text("NAME")
+  add_option(command, "--config", options.config, "FILE", "With --try: the configuration")->needs(tried);
+  add_option(command, "--source", options.source, "NAME", "With --try: which of its sources (default: the only one)")
       ->needs(tried);
-  command.add_option("--job", options.job, "The job of records that name none")->option_text("NAME");
-  command
-      .add_option("--errors", options.most_complaints,
-                  "How many of the lines that are left out are printed (default: 20)")
-      ->option_text("N");
+  add_option(command, "--job", options.job, "NAME", "The job of records that name none");
+  add_option(command, "--errors", options.most_complaints, "N",
+             "How many of the lines that are left out are printed (default: 20)");
   command.add_flag("--strict", options.strict, "Exit with 1 where a line was left out");
   command.add_flag("--quiet", options.quiet, "No progress and no summary");
 }
@@ -49,7 +40,7 @@ int ingest(const IngestOptions& options) {
   };
   if (!options.tried.empty()) {
     if (options.config.empty()) return missing("--try needs --config FILE");
-    return try_mapping({options.tried, options.config, options.source, options.strict, options.quiet});
+    return try_mapping(options);
   }
   if (options.files.empty()) return missing("FILE is required, or --try FILE");
   if (options.to.empty()) return missing("--to is required");

@@ -13,9 +13,9 @@ namespace tocsin::adapters::cli {
 struct IngestOptions {
   std::vector<std::filesystem::path> files;  // JSON lines; "-": standard input
   std::filesystem::path to;
-  std::filesystem::path tried,
-      config;  // a file of another program's, and the configuration whose mapping is tried on it
-  std::string source;
+  std::filesystem::path tried;   // a file of another program's; empty: none
+  std::filesystem::path config;  // whose mapping is tried on it
+  std::string source;            // of the configuration; empty: its only one
   std::string job;
   std::size_t most_complaints = 20;
   bool strict = false;  // a line that is left out is a failure
@@ -27,5 +27,7 @@ void add_ingest_options(CLI::App& command, IngestOptions& options);
 // JSON lines to a journal, or a mapping tried on a file. 0: done; 1: done, but lines were left out (--strict); 2: could
 // not.
 [[nodiscard]] int ingest(const IngestOptions& options);
+// Prints what a source's mapping makes of the file `tried`, line by line, and a summary.
+[[nodiscard]] int try_mapping(const IngestOptions& options);
 
 }  // namespace tocsin::adapters::cli

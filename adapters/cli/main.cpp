@@ -81,7 +81,7 @@ int run_wrap(const wrap::WrapOptions& options, const std::filesystem::path& rule
   full.modules = cli::python_directory();
   full.first_pack = record;
   full.reload = [record, rules]() -> tocsin::stream::Result<wrap::PackRecord> {
-    if (auto loads = cli::load_pack_from(cli::rules_directory(rules)); !loads) return loads.error();
+    if (auto loads = cli::load_pack_from({cli::rules_directory(rules).string()}); !loads) return loads.error();
     return record();
   };
   if (!to.empty()) {
@@ -124,9 +124,8 @@ int run(int argc, char** argv) {
                                   },
                                   ""};
   std::string kernels;
-  app.add_option("--kernels", kernels,
-                 "Compute with avx2 or baseline instructions (default: the fastest that this machine has)")
-      ->option_text("NAME");
+  cli::add_option(app, "--kernels", kernels, "NAME",
+                  "Compute with avx2 or baseline instructions (default: the fastest that this machine has)");
   int status = 0;
 
   cli::RunOptions replay;
@@ -135,25 +134,18 @@ int run(int argc, char** argv) {
   auto* replay_command =
       app.add_subcommand("replay", "Judge a recorded run again, as fast as it goes or at a given speed");
   cli::TopicPart replayed;
-  replay_command
-      ->add_option("JOURNAL", replay.journal,
-                   journal_text + "; or a cluster's telemetry, kafka://HOST:PORT[/PREFIX] or FILE.yml")
-      ->required()
-      ->option_text("(required)");
+  cli::add_needed(*replay_command, "JOURNAL", replay.journal, "",
+                  journal_text + "; or a cluster's telemetry, kafka://HOST:PORT[/PREFIX] or FILE.yml");
   cli::add_part_options(*replay_command, replayed);
-  replay_command->add_option("--rules", replay.rules, replay_rules_text)->option_text("DIR");
-  replay_command->add_option("--speed", speed, "How many times as fast as it was: 10, 0.5, or max (default: max)")
-      ->option_text("TIMES");
-  replay_command
-      ->add_option("--alerts", replay.alerts,
-                   "Write alerts and verdicts as JSON lines to this file (- is standard output)")
-      ->option_text("FILE");
+  cli::add_option(*replay_command, "--rules", replay.rules, "DIR", replay_rules_text);
+  cli::add_option(*replay_command, "--speed", speed, "TIMES",
+                  "How many times as fast as it was: 10, 0.5, or max (default: max)");
+  cli::add_option(*replay_command, "--alerts", replay.alerts, "FILE",
+                  "Write alerts and verdicts as JSON lines to this file (- is standard output)");
   replay_command->add_flag("--quiet", replay.quiet, "Print no alerts on the terminal");
   replay_command->add_flag("--verbose", replay.verbose, "Print every cause, doubt and value of an alert");
-  auto* digest_option = replay_command
-                            ->add_option("--digest", digest_kind,
-                                         "Print a checksum of all that each job came to; =columns: of every value too")
-                            ->option_text("[=columns]")
+  auto* digest_option = cli::add_option(*replay_command, "--digest", digest_kind, "[=columns]",
+                                        "Print a checksum of all that each job came to; =columns: of every value too")
                             ->check(CLI::IsMember({"columns"}))
                             ->expected(0, 1);
   replay_command->add_flag("--counters", counters,
@@ -197,7 +189,7 @@ int run(int argc, char** argv) {
   bool check_json = false;
   auto* check_command =
       app.add_subcommand("check", "Load rules, and say what is wrong, where, and what to write instead");
-  check_command->add_option("RULES", check_rules, several_text)->option_text("");
+  cli::add_option(*check_command, "RULES", check_rules, "", several_text);
   check_command->add_flag("--json", check_json, "Print one JSON object: ok, problems, rules");
   check_command->callback([&] { status = cli::check(check_rules, check_json); });
 
@@ -206,22 +198,19 @@ int run(int argc, char** argv) {
   bool verbose = false;
   auto* test_command = app.add_subcommand(
       "test", "Run the cases that stand beside the rules: does each fire where it must, and only there?");
-  test_command->add_option("RULES", test_rules, several_text)->option_text("");
-  test_command->add_option("--only", only, "Only cases whose name holds this text")->option_text("TEXT");
+  cli::add_option(*test_command, "RULES", test_rules, "", several_text);
+  cli::add_option(*test_command, "--only", only, "TEXT", "Only cases whose name holds this text");
   test_command->add_flag("--verbose", verbose, "Name the cases that pass as well");
   test_command->callback([&] { status = cli::test(test_rules, only, verbose); });
 
   cli::BacktestOptions backtest;
   auto* backtest_command = app.add_subcommand(
       "backtest", "Judge recordings by other rules: what each would have reported, and what differs from those of now");
-  backtest_command
-      ->add_option("JOURNAL", backtest.journals,
-                   journal_text + "; or a directory of journals (default: all that wrap made)")
-      ->option_text("");
-  backtest_command->add_option("--rules", backtest.rules, several_text)->option_text("DIR ...");
-  backtest_command
-      ->add_option("--against", backtest.against, "Compare with these rules, which are named in the same way")
-      ->option_text("DIR ...");
+  cli::add_option(*backtest_command, "JOURNAL", backtest.journals, "",
+                  journal_text + "; or a directory of journals (default: all that wrap made)");
+  cli::add_option(*backtest_command, "--rules", backtest.rules, "DIR ...", several_text);
+  cli::add_option(*backtest_command, "--against", backtest.against, "DIR ...",
+                  "Compare with these rules, which are named in the same way");
   backtest_command->add_flag("--json", backtest.json, "Print one JSON object");
   backtest_command->callback([&] { status = cli::backtest(backtest); });
 
@@ -237,24 +226,18 @@ int run(int argc, char** argv) {
   std::uint32_t rank = 0;
   auto* explain_command =
       app.add_subcommand("explain", "Show why a rule fired or did not: every value in it, for one rank and moment");
-  explain_command->add_option("JOURNAL", explain.journal, journal_text)->required()->option_text("(required)");
-  explain_command->add_option("--rule", explain.rule, "The name of the rule")
-      ->required()
-      ->option_text("NAME (required)");
-  auto* rank_option =
-      explain_command->add_option("--rank", rank, "Which rank, where the rule answers per rank (default: the first)")
-          ->option_text("N");
-  explain_command->add_option("--node", explain.node, "Which node, where it answers per node")->option_text("NAME");
-  explain_command->add_option("--gpu", explain.gpu, "Which GPU, as alerts name it, where it answers per GPU")
-      ->option_text("NAME");
-  explain_command
-      ->add_option("--at", explain.at,
-                   "When: 2026-11-21T02:14:43 (UTC), +90s or +5m from the beginning, or last (default)")
-      ->option_text("TIME");
-  explain_command->add_option("--job", explain.subject, "Which job, where the journal has several")
-      ->option_text("NAME");
+  cli::add_needed(*explain_command, "JOURNAL", explain.journal, "", journal_text);
+  cli::add_needed(*explain_command, "--rule", explain.rule, "NAME", "The name of the rule");
+  auto* rank_option = cli::add_option(*explain_command, "--rank", rank, "N",
+                                      "Which rank, where the rule answers per rank (default: the first)");
+  cli::add_option(*explain_command, "--node", explain.node, "NAME", "Which node, where it answers per node");
+  cli::add_option(*explain_command, "--gpu", explain.gpu, "NAME",
+                  "Which GPU, as alerts name it, where it answers per GPU");
+  cli::add_option(*explain_command, "--at", explain.at, "TIME",
+                  "When: 2026-11-21T02:14:43 (UTC), +90s or +5m from the beginning, or last (default)");
+  cli::add_option(*explain_command, "--job", explain.subject, "NAME", "Which job, where the journal has several");
   explain_command->add_flag("--json", explain.json, "Print one JSON object");
-  explain_command->add_option("--rules", explain.rules, replay_rules_text)->option_text("DIR");
+  cli::add_option(*explain_command, "--rules", explain.rules, "DIR", replay_rules_text);
   explain_command->callback([&] {
     if (rank_option->count() > 0) explain.rank = rank;
     status = cli::explain(explain);
@@ -265,15 +248,12 @@ int run(int argc, char** argv) {
       "status",
       "Show how the jobs of a log stand: figures, alerts that fire, rules that cannot decide, and what they miss");
   cli::TopicPart looked_at;
-  status_command
-      ->add_option("JOURNAL", asked.journal,
-                   journal_text + "; or a cluster's telemetry, kafka://HOST:PORT[/PREFIX] or FILE.yml")
-      ->required()
-      ->option_text("(required)");
+  cli::add_needed(*status_command, "JOURNAL", asked.journal, "",
+                  journal_text + "; or a cluster's telemetry, kafka://HOST:PORT[/PREFIX] or FILE.yml");
   cli::add_part_options(*status_command, looked_at);
   status_command->get_option("--job")->description(
       "This job alone; of a cluster, from the partition that has its records");
-  status_command->add_option("--rules", asked.rules, replay_rules_text)->option_text("DIR");
+  cli::add_option(*status_command, "--rules", asked.rules, "DIR", replay_rules_text);
   status_command->add_flag(
       "--json", asked.json,
       "Print one JSON object: jobs as /api/v1/jobs has them, and the verdicts of those that have ended");
@@ -300,40 +280,30 @@ int run(int argc, char** argv) {
   std::filesystem::path wrap_rules;
   auto* wrap_command = app.add_subcommand(
       "wrap", "Run a command, record it, and print alerts while it runs: tocsin wrap -- torchrun train.py");
-  wrap_command
-      ->add_option("--job", wrap_options.job, "The job's name in alerts (default: the command's name and a process id)")
-      ->option_text("NAME")
+  cli::add_option(*wrap_command, "--job", wrap_options.job, "NAME",
+                  "The job's name in alerts (default: the command's name and a process id)")
       ->check(no_dash)
       ->check(no_cluster);
-  wrap_command
-      ->add_option("--journal", wrap_options.journal,
-                   "Where the recording goes: a new or empty directory (default: one in $XDG_STATE_HOME/tocsin, else "
-                   "~/.local/state/tocsin)")
-      ->option_text("DIR")
+  cli::add_option(*wrap_command, "--journal", wrap_options.journal, "DIR",
+                  "Where the recording goes: a new or empty directory (default: one in $XDG_STATE_HOME/tocsin, else "
+                  "~/.local/state/tocsin)")
       ->check(no_dash);
   std::uint64_t most_mib = wrap_options.journal_bytes >> 20;
-  wrap_command
-      ->add_option(
-          "--cap", most_mib,
-          "The most disk that the recording may take, in MiB, 4 to 1048576: the oldest part goes first (default: 256)")
-      ->option_text("MIB")
+  cli::add_option(
+      *wrap_command, "--cap", most_mib, "MIB",
+      "The most disk that the recording may take, in MiB, 4 to 1048576: the oldest part goes first (default: 256)")
       ->check(CLI::Range(4, 1 << 20));
   std::string wrap_to;
-  wrap_command
-      ->add_option("--to", wrap_to,
-                   "Send the records to a Kafka cluster, kafka://HOST:PORT[/PREFIX] or a configuration, FILE.yml, "
-                   "where `tocsin run` "
-                   "judges them; the "
-                   "journal keeps what is not sent yet")
-      ->option_text("ADDRESS")
+  cli::add_option(*wrap_command, "--to", wrap_to, "ADDRESS",
+                  "Send the records to a Kafka cluster, kafka://HOST:PORT[/PREFIX] or a configuration, FILE.yml, where "
+                  "`tocsin run` judges them; the journal keeps what is not sent yet")
       ->check(cli::is_kafka_address());
   bool wrap_verbose = false;
   wrap_command->add_flag("--verbose", wrap_verbose, "Print every cause, doubt and value of an alert");
-  wrap_command->add_option("--rules", wrap_rules, rules_text)->option_text("DIR")->check(CLI::ExistingDirectory);
-  wrap_command
-      ->add_option("COMMAND", wrap_options.command, "The command and its arguments; what is of wrap stands before --")
-      ->required()
-      ->option_text("");
+  cli::add_option(*wrap_command, "--rules", wrap_rules, "DIR", rules_text)->check(CLI::ExistingDirectory);
+  cli::add_option(*wrap_command, "COMMAND", wrap_options.command, "",
+                  "The command and its arguments; what is of wrap stands before --")
+      ->required();
   wrap_command->positionals_at_end();
   wrap_command->callback([&] {
     wrap_options.journal_bytes = most_mib << 20;
@@ -351,8 +321,8 @@ int run(int argc, char** argv) {
 
   std::filesystem::path export_from, export_to;
   auto* export_command = app.add_subcommand("export", "Write a journal as the JSON lines that ingest reads");
-  export_command->add_option("JOURNAL", export_from, journal_text)->required()->option_text("(required)");
-  export_command->add_option("--to", export_to, "A new file (default: standard output)")->option_text("FILE");
+  cli::add_needed(*export_command, "JOURNAL", export_from, "", journal_text);
+  cli::add_option(*export_command, "--to", export_to, "FILE", "A new file (default: standard output)");
   export_command->callback([&] { status = cli::export_journal(export_from, export_to); });
 
   cli::add_manual_commands(app, status);

@@ -19,11 +19,7 @@ std::vector<std::string> options_of(const CLI::App& command) {
   return names;
 }
 
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
-  return text;
-}
+std::string joined(const std::vector<std::string>& words) { return fmt::format("{}", fmt::join(words, " ")); }
 
 std::vector<const CLI::App*> commands(const CLI::App& app) {
   std::vector<const CLI::App*> all;
@@ -117,7 +113,7 @@ std::string manual(const CLI::App& app) {
 void add_manual_commands(CLI::App& app, int& status) {
   auto* help = app.add_subcommand("help", "Print the help of a command, or of the whole");
   auto command = std::make_shared<std::string>();
-  help->add_option("COMMAND", *command, "The name of a command")->option_text("");
+  add_option(*help, "COMMAND", *command, "", "The name of a command");
   help->callback([&app, &status, command] {
     if (command->empty()) return fmt::print("{}", app.help());
     for (const CLI::App* one : commands(app))
@@ -127,10 +123,7 @@ void add_manual_commands(CLI::App& app, int& status) {
   });
   auto* completions = app.add_subcommand("completions", "Print the completions of a shell: bash, zsh or fish");
   auto shell = std::make_shared<std::string>();
-  completions->add_option("SHELL", *shell, "bash, zsh or fish")
-      ->required()
-      ->check(CLI::IsMember({"bash", "zsh", "fish"}))
-      ->option_text("(required)");
+  add_needed(*completions, "SHELL", *shell, "", "bash, zsh or fish")->check(CLI::IsMember({"bash", "zsh", "fish"}));
   completions->callback([&app, shell] {
     fmt::print("{}", *shell == "bash" ? bash(app) : *shell == "zsh" ? zsh(app) : fish(app));
   });

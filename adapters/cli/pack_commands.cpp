@@ -123,16 +123,11 @@ void add_pack_commands(CLI::App& app, int& status) {
   auto hash = std::make_shared<std::string>();
   auto* packs = app.add_subcommand("packs", "List the newest rules of a cluster's logs, or go back to some of them");
   packs->require_subcommand(0, 1);
-  packs->add_option("--kafka", *address, cluster_text)
-      ->required()
-      ->option_text("ADDRESS (required)")
-      ->check(is_kafka_address());
+  add_cluster(*packs, "--kafka", *address);
   auto* use_command =
       packs->add_subcommand("use", "Judge by this pack from now on, until the configured rules change or are reloaded");
   use_command->fallthrough();
-  use_command->add_option("HASH", *hash, "Which, as `tocsin packs` lists it; the first digits will do")
-      ->required()
-      ->option_text("(required)")
+  add_needed(*use_command, "HASH", *hash, "", "Which, as `tocsin packs` lists it; the first digits will do")
       ->check(is_hash());
   packs->callback([address, hash, use_command, &status] {
     const auto cluster = cluster_of(*address);

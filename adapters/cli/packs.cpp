@@ -14,14 +14,6 @@ namespace {
 constexpr std::size_t most_failures = 5;  // that are written out
 }  // namespace
 
-stream::Result<stream::LoadedPack> load_pack_from(const std::filesystem::path& directory) {
-  auto files = dsl::read_pack(directory);
-  if (!files) return files.error();
-  packs::PackOutcome outcome = packs::compile(*files);
-  if (outcome.pack) return std::move(*outcome.pack);
-  return refusal(outcome, directory.string());
-}
-
 stream::Result<RuleFiles> read_rules(const std::vector<std::string>& directories) {
   if (directories.empty()) return read_rules({rules_directory().string()});
   RuleFiles all;

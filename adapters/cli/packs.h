@@ -26,7 +26,6 @@ struct RuleFiles {
 };
 [[nodiscard]] stream::Result<RuleFiles> read_rules(const std::vector<std::string>& directories);
 
-[[nodiscard]] stream::Result<stream::LoadedPack> load_pack_from(const std::filesystem::path& directory);
 // Of several directories one pack.
 [[nodiscard]] stream::Result<stream::LoadedPack> load_pack_from(const std::vector<std::string>& directories);
 // The same for a reload: its cases must pass, too, as under `tocsin test`. Those of the shipped rules are tried where

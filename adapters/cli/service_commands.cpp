@@ -25,6 +25,7 @@
 #include "adapters/config/config.h"
 #include "adapters/config/nodes.h"
 #include "adapters/config/options.h"
+#include "adapters/formats/alert_form.h"
 #include "adapters/formats/json.h"
 #include "adapters/formats/printable.h"
 #include "adapters/kafka/forward.h"
@@ -113,8 +114,8 @@ service::Log configured_log(const config::Config::Log& options) {
   const auto least = std::find(names.begin(), names.end(), options.level) - names.begin();
   return {[json = options.format == "json", least](service::Log::Level level, const std::string& line) {
     if (static_cast<std::ptrdiff_t>(level) < least) return;
-    const auto now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-    const std::string time = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(now));
+    const std::string time =
+        formats::typed_time(std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now()));
     const char* name = names[static_cast<std::size_t>(level)];
     if (json) say("{}\n", formats::dump({{"time", time}, {"level", name}, {"message", line}}));
     else say("time={} level={} message={}\n", time, name, formats::dump(line));
@@ -203,18 +204,15 @@ int run_as_service(const ServiceArguments& arguments, const CLI::App& command) {
   return static_cast<int>(ended);
 }
 
-int send(const std::filesystem::path& journal, const std::string& address, bool follow) {
+stream::Result<kafka::Forwarded> send(const std::filesystem::path& journal, const std::string& address, bool follow,
+                                      int stop_when_readable = -1) {
   const auto cluster = cluster_of(address);
-  if (!cluster) return cannot(cluster.error());
-  kafka::ForwardOptions options;
-  options.journal = journal;
-  options.to = *cluster;
-  options.follow = follow;
-  options.log = write_line;
-  const auto sent = kafka::forward(options);
-  if (!sent) return cannot(sent.error());
-  fmt::print("{} entries sent, {} left\n", sent->sent, sent->left);
-  return sent->left == 0 ? 0 : 3;
+  if (!cluster) return cluster.error();
+  return kafka::forward({.journal = journal,
+                         .to = *cluster,
+                         .follow = follow,
+                         .stop_when_readable = stop_when_readable,
+                         .log = write_line});
 }
 
 }  // namespace
@@ -240,6 +238,12 @@ CLI::Validator is_kafka_address() {
           ""};
 }
 
+void add_cluster(CLI::App& command, const std::string& option, std::string& address) {
+  add_needed(command, option, address, "ADDRESS",
+             "The cluster: kafka://HOST:PORT[,HOST:PORT][/PREFIX of the topics], or a configuration, FILE.yml")
+      ->check(is_kafka_address());
+}
+
 std::string attempts_of_this_run() {
   const auto now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
   return fmt::format("{:%Y%m%dT%H%M%SZ}-{}-", fmt::gmtime(now), ::getpid());
@@ -247,15 +251,7 @@ std::string attempts_of_this_run() {
 
 wrap::EngineEntry forwarding_engine(const std::string& address) {
   return [address](const std::filesystem::path& journal, const wrap::EngineOptions& engine) {
-    const auto cluster = cluster_of(address);
-    if (!cluster) return cannot(cluster.error());
-    kafka::ForwardOptions options;
-    options.journal = journal;
-    options.to = *cluster;
-    options.follow = true;
-    options.stop_when_readable = engine.parent;
-    options.log = write_line;
-    const auto sent = kafka::forward(options);
+    const auto sent = send(journal, address, true, engine.parent);
     if (!sent) return cannot(sent.error());
     if (sent->left > 0)
       write_line(fmt::format("{} entries are not sent; later: tocsin forward {} --to {}", sent->left, journal.string(),
@@ -268,14 +264,13 @@ void add_service_commands(CLI::App& app, int& status) {
   auto arguments = std::make_shared<ServiceArguments>();
   auto* run =
       app.add_subcommand("run", "Judge the jobs of a Kafka cluster as a service, alone or as one of several instances");
-  run->add_option("--config", arguments->config,
-                  "The configuration, as deploy/tocsin.yml is one; the options below lead over it")
-      ->option_text("FILE");
-  run->add_option("--kafka", arguments->kafka, "The cluster: kafka://HOST:PORT[,HOST:PORT][/PREFIX of the topics]")
-      ->option_text("ADDRESS")
+  add_option(*run, "--config", arguments->config, "FILE",
+             "The configuration, as deploy/tocsin.yml is one; the options below lead over it");
+  add_option(*run, "--kafka", arguments->kafka, "ADDRESS",
+             "The cluster: kafka://HOST:PORT[,HOST:PORT][/PREFIX of the topics]")
       ->check(is_kafka_address());
-  run->add_option("--rules", arguments->rules, "A directory of rules (default: $TOCSIN_RULES, else the shipped rules)")
-      ->option_text("DIR");
+  add_option(*run, "--rules", arguments->rules, "DIR",
+             "A directory of rules (default: $TOCSIN_RULES, else the shipped rules)");
   run->add_option_function<std::vector<std::string>>(
          "--alertmanager",
          [arguments](const std::vector<std::string>& urls) {
@@ -286,18 +281,14 @@ void add_service_commands(CLI::App& app, int& status) {
       ->option_text("URL ...")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  run->add_option("--listen", arguments->given.http.listen,
-                  "Serve /metrics and the API here (default: 127.0.0.1:9464; port 0: any free one)")
-      ->option_text("HOST:PORT");
-  run->add_option("--group", arguments->given.kafka.group,
-                  "The group whose instances share the partitions (default: tocsin)")
-      ->option_text("NAME");
-  run->add_option("--instance", arguments->given.kafka.instance_id,
-                  "This instance's own name in the group, the same at each start (default: the host's)")
-      ->option_text("NAME");
-  run->add_option("--session-timeout", arguments->session_seconds,
-                  "How long an instance may be silent before others take its partitions, in seconds (default: 45)")
-      ->option_text("SECONDS")
+  add_option(*run, "--listen", arguments->given.http.listen, "HOST:PORT",
+             "Serve /metrics and the API here (default: 127.0.0.1:9464; port 0: any free one)");
+  add_option(*run, "--group", arguments->given.kafka.group, "NAME",
+             "The group whose instances share the partitions (default: tocsin)");
+  add_option(*run, "--instance", arguments->given.kafka.instance_id, "NAME",
+             "This instance's own name in the group, the same at each start (default: the host's)");
+  add_option(*run, "--session-timeout", arguments->session_seconds, "SECONDS",
+             "How long an instance may be silent before others take its partitions, in seconds (default: 45)")
       ->check(CLI::Range(1, 1800));
   run->callback([arguments, run, &status] { status = run_as_service(*arguments, *run); });
 
@@ -309,15 +300,15 @@ void add_service_commands(CLI::App& app, int& status) {
   auto follow = std::make_shared<bool>(false);
   auto* forward =
       app.add_subcommand("forward", "Send a journal's records to a cluster, from where it was left the last time");
-  forward->add_option("JOURNAL", *journal, "The directory of a journal, as wrap made it")
-      ->required()
-      ->option_text("(required)");
-  forward->add_option("--to", *to, cluster_text)
-      ->required()
-      ->option_text("ADDRESS (required)")
-      ->check(is_kafka_address());
+  add_needed(*forward, "JOURNAL", *journal, "", "The directory of a journal, as wrap made it");
+  add_cluster(*forward, "--to", *to);
   forward->add_flag("--follow", *follow, "Go on while it is written, until the run has ended");
-  forward->callback([journal, to, follow, &status] { status = send(*journal, *to, *follow); });
+  forward->callback([journal, to, follow, &status] {
+    const auto sent = send(*journal, *to, *follow);
+    if (!sent) return void(status = cannot(sent.error()));
+    fmt::print("{} entries sent, {} left\n", sent->sent, sent->left);
+    status = sent->left == 0 ? 0 : 3;
+  });
 }
 
 }  // namespace tocsin::adapters::cli

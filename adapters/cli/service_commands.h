@@ -17,9 +17,9 @@ void add_topic_commands(CLI::App& app, int& status);
 // What names a cluster: kafka://HOST:PORT…, or a configuration (FILE.yml) whose section kafka does, with its properties
 // and secrets.
 [[nodiscard]] CLI::Validator is_kafka_address();
+// The option or argument of a command that names it.
+void add_cluster(CLI::App& command, const std::string& option, std::string& address);
 [[nodiscard]] stream::Result<kafka::Address> cluster_of(const std::string& text);
-inline constexpr const char* cluster_text =
-    "The cluster: kafka://HOST:PORT[,HOST:PORT][/PREFIX of the topics], or a configuration, FILE.yml";
 // Writes why a command that needs a cluster failed. The exit status: 3 where trying again helps, else 2.
 [[nodiscard]] int cannot(const stream::Error& error);
 // What the attempts of this run begin with, so that a job's next run does not continue it: the time and the process.

@@ -46,11 +46,8 @@ bool takes_escapes(std::FILE* out) {
   return isatty(fileno(out)) != 0 && terminal != nullptr && std::string_view{terminal} != "dumb" && *terminal != 0;
 }
 
-template <class Words>
-std::string join(const Words& words, const char* between) {
-  std::string text;
-  for (const auto& word : words) text += (text.empty() ? "" : between) + word;
-  return text;
+std::string join(const std::vector<std::string>& words, const char* between) {
+  return fmt::format("{}", fmt::join(words, between));
 }
 
 // "C2, … (unknown: a, b, c, d, e; rule was known in 72 % …)" as "C2, … (unknown: a, b, c and 2 more)": what a person

@@ -1,9 +1,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "adapters/cli/say.h"
@@ -17,29 +19,23 @@
 namespace tocsin::adapters::cli {
 namespace {
 
-int create(const std::string& address, const kafka::TopicShape& shape) {
-  const auto cluster = cluster_of(address);
-  if (!cluster) return cannot(cluster.error());
-  const auto made = kafka::create_topics(*cluster, shape);
+// Prints which settings are wrong.
+int check(const kafka::Address& cluster, const char* if_none) {
+  const auto wrong = kafka::check_topics(cluster);
+  if (!wrong) return cannot(wrong.error());
+  for (const std::string& line : *wrong) say("tocsin: {}\n", line);
+  if (wrong->empty()) fmt::print("{}", if_none);
+  return wrong->empty() ? 0 : 1;
+}
+
+int create(const kafka::Address& cluster, const kafka::TopicShape& shape) {
+  const auto made = kafka::create_topics(cluster, shape);
   if (!made) return cannot(made.error());
   for (const std::string& name : *made) fmt::print("made {}\n", name);
-  const auto wrong = kafka::check_topics(*cluster);
-  if (!wrong) return cannot(wrong.error());
-  for (const std::string& line : *wrong) say("tocsin: {}\n", line);
-  return wrong->empty() ? 0 : 1;
+  return check(cluster, "");
 }
 
-int check(const std::string& address) {
-  const auto cluster = cluster_of(address);
-  if (!cluster) return cannot(cluster.error());
-  const auto wrong = kafka::check_topics(*cluster);
-  if (!wrong) return cannot(wrong.error());
-  for (const std::string& line : *wrong) say("tocsin: {}\n", line);
-  if (wrong->empty()) fmt::print("the topics are as they must be\n");
-  return wrong->empty() ? 0 : 1;
-}
-
-int read(const std::string& address, const std::string& name) {
+int read(const kafka::Address& cluster, const std::string& name) {
   std::vector<std::string> names;
   for (const kafka::TopicSettings& topic : kafka::topic_settings()) names.emplace_back(topic.name);
   if (std::find(names.begin(), names.end(), name) == names.end())
@@ -48,9 +44,7 @@ int read(const std::string& address, const std::string& name) {
                                             dsl::nearest(name, names), fmt::join(names, ", "))});
   const bool text =
       name == kafka::topic::alerts || name == kafka::topic::verdicts || name == kafka::topic::unattributed;
-  const auto cluster = cluster_of(address);
-  if (!cluster) return cannot(cluster.error());
-  const auto done = kafka::read_topic(*cluster, name, [&](const kafka::TopicRecord& record) {
+  const auto done = kafka::read_topic(cluster, name, [&](const kafka::TopicRecord& record) {
     if (text)
       fmt::print("{}\n", std::string_view{reinterpret_cast<const char*>(record.value.data()), record.value.size()});
     else fmt::print("{}\t{}\t{}\t{} bytes\n", record.partition, record.offset, record.key, record.value.size());
@@ -58,48 +52,44 @@ int read(const std::string& address, const std::string& name) {
   return done ? 0 : cannot(done.error());
 }
 
-CLI::Option* add_kafka_option(CLI::App& command, std::string& address) {
-  return command.add_option("--kafka", address, cluster_text)
-      ->required()
-      ->option_text("ADDRESS (required)")
-      ->check(is_kafka_address());
+// A command that does `work` in a cluster.
+CLI::App* add_command(CLI::App& topics, const char* name, const char* meaning, int& status,
+                      std::function<int(const kafka::Address&)> work) {
+  auto address = std::make_shared<std::string>();
+  auto* command = topics.add_subcommand(name, meaning);
+  add_cluster(*command, "--kafka", *address);
+  command->callback([address, work = std::move(work), &status] {
+    const auto cluster = cluster_of(*address);
+    status = cluster ? work(*cluster) : cannot(cluster.error());
+  });
+  return command;
 }
 
 }  // namespace
 
 void add_topic_commands(CLI::App& app, int& status) {
-  auto address = std::make_shared<std::string>();
-  auto shape = std::make_shared<kafka::TopicShape>();
   auto* topics = app.add_subcommand("topics", "Make the topics of the service in a cluster, or look at their settings");
   topics->require_subcommand(1);
+  auto shape = std::make_shared<kafka::TopicShape>();
   auto* create_command =
-      topics->add_subcommand("create", "Make the topics that are not there, with the right settings");
-  add_kafka_option(*create_command, *address);
-  create_command
-      ->add_option("--partitions", shape->partitions,
-                   "Of the telemetry topic: how many shards there can be (default: 12)")
-      ->option_text("N")
-      ->check(CLI::Range(1, 10'000));
-  create_command->add_option("--replication", shape->replication, "Copies of each (default: 3, with fewer brokers 1)")
-      ->option_text("N")
+      add_command(*topics, "create", "Make the topics that are not there, with the right settings", status,
+                  [shape](const kafka::Address& cluster) { return create(cluster, *shape); });
+  auto* partitions = add_option(*create_command, "--partitions", shape->partitions, "N",
+                                "Of the telemetry topic: how many shards there can be (default: 12)")
+                         ->check(CLI::Range(1, 10'000));
+  add_option(*create_command, "--replication", shape->replication, "N",
+             "Copies of each (default: 3, with fewer brokers 1)")
       ->check(CLI::Range(1, 100));
-  create_command->callback([address, shape, create_command, &status] {
-    shape->exactly = create_command->count("--partitions") > 0;
-    status = create(*address, *shape);
-  });
-  auto* check_command = topics->add_subcommand("check", "Say which settings are wrong, and how to mend them");
-  add_kafka_option(*check_command, *address);
-  check_command->callback([address, &status] { status = check(*address); });
+  partitions->each([shape](const std::string&) { shape->exactly = true; });
+  add_command(*topics, "check", "Say which settings are wrong, and how to mend them", status,
+              [](const kafka::Address& cluster) { return check(cluster, "the topics are as they must be\n"); });
 
   auto name = std::make_shared<std::string>();
-  auto* read_command = topics->add_subcommand(
-      "read",
-      "Print what is committed in a topic: alerts, verdicts and unattributed as JSON lines, of others what there is");
-  read_command->add_option("TOPIC", *name, "Which, without the prefix: alerts, verdicts, telemetry, state, …")
-      ->required()
-      ->option_text("(required)");
-  add_kafka_option(*read_command, *address);
-  read_command->callback([address, name, &status] { status = read(*address, *name); });
+  auto* read_command = add_command(
+      *topics, "read",
+      "Print what is committed in a topic: alerts, verdicts and unattributed as JSON lines, of others what there is",
+      status, [name](const kafka::Address& cluster) { return read(cluster, *name); });
+  add_needed(*read_command, "TOPIC", *name, "", "Which, without the prefix: alerts, verdicts, telemetry, state, …");
 }
 
 }  // namespace tocsin::adapters::cli

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "adapters/cli/service_commands.h"
+#include "adapters/cli/usage.h"
 #include "adapters/formats/parse_time.h"
 #include "adapters/formats/printable.h"
 #include "dsl/problems.h"
@@ -56,20 +57,15 @@ Error no_such_job(const kafka::RecordOptions& asked, const kafka::Recorded& reco
 }  // namespace
 
 void add_part_options(CLI::App& command, TopicPart& part) {
-  auto* partition = command.add_option("--partition", part.options.partition, "Of a cluster: which partition")
-                        ->option_text("N")
+  auto* partition = add_option(command, "--partition", part.options.partition, "N", "Of a cluster: which partition")
                         ->check(CLI::Range(0, 1 << 20));
-  auto* job =
-      command.add_option("--job", part.options.subject, "Of a cluster: the partition that has this job's records")
-          ->option_text("NAME");
+  auto* job = add_option(command, "--job", part.options.subject, "NAME",
+                         "Of a cluster: the partition that has this job's records");
   partition->excludes(job);
-  command
-      .add_option("--from", part.from,
-                  "Of a cluster: from this offset or time on, 2026-11-21T02:14:43Z (default: the oldest)")
-      ->option_text("WHERE");
-  command
-      .add_option("--until", part.until, "Of a cluster: up to this offset or time, without it (default: the newest)")
-      ->option_text("WHERE");
+  add_option(command, "--from", part.from, "WHERE",
+             "Of a cluster: from this offset or time on, 2026-11-21T02:14:43Z (default: the oldest)");
+  add_option(command, "--until", part.until, "WHERE",
+             "Of a cluster: up to this offset or time, without it (default: the newest)");
 }
 
 bool names_a_cluster(const std::string& argument) {
@@ -136,12 +132,9 @@ void add_record_command(CLI::App& app, int& status) {
   auto journal = std::make_shared<std::filesystem::path>();
   auto* record = app.add_subcommand(
       "record", "Copy a partition of a cluster's telemetry to a new journal, for replay and explain");
-  record->add_option("--kafka", part->cluster, cluster_text)
-      ->required()
-      ->option_text("ADDRESS (required)")
-      ->check(is_kafka_address());
+  add_cluster(*record, "--kafka", part->cluster);
   add_part_options(*record, *part);
-  record->add_option("JOURNAL", *journal, "A new directory")->required()->option_text("(required)");
+  add_needed(*record, "JOURNAL", *journal, "", "A new directory");
   record->callback([part, journal, &status] {
     const auto copied = copy(*part, *journal);
     if (!copied) return void(status = cannot(copied.error()));

@@ -1,4 +1,4 @@
-#include "adapters/cli/try_mapping.h"
+#include "adapters/cli/ingest.h"
 
 #include <fmt/format.h>
 
@@ -153,7 +153,7 @@ stream::Result<void> read(const std::filesystem::path& file, ingest::Translator&
   }
 }
 
-stream::Result<int> run(const TryOptions& options) {
+stream::Result<int> run(const IngestOptions& options) {
   const auto config = config::read_config(options.config);
   if (!config) return config.error();
   const auto source = source_named(*config, options.config.string(), options.source);
@@ -162,8 +162,8 @@ stream::Result<int> run(const TryOptions& options) {
   if (!nodes) return nodes.error();
   auto translator = ingest::Translator::make(*source, &*nodes);
   if (!translator) return translator.error();
-  Printer printer{options.file.string()};
-  if (auto done = read(options.file, *translator, printer); !done) return done.error();
+  Printer printer{options.tried.string()};
+  if (auto done = read(options.tried, *translator, printer); !done) return done.error();
   if (!options.quiet) {
     const auto pack = load_pack_from(config->rules);
     if (!pack) return pack.error();
@@ -174,7 +174,7 @@ stream::Result<int> run(const TryOptions& options) {
 
 }  // namespace
 
-int try_mapping(const TryOptions& options) {
+int try_mapping(const IngestOptions& options) {
   const auto done = run(options);
   if (done) return *done;
   say("tocsin: {}\n", done.error().message);
