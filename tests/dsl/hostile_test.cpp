@@ -153,6 +153,7 @@ TEST_CASE("nothing reaches what is behind the language") {
     CAPTURE(name);
     CHECK(has(reported(std::string{"local x = "} + name), "is not part of the language"));
   }
+  CHECK(has(reported("local x = math.random()"), "call a nil value (field 'random')"));
   CHECK(has(reported("math.floor = nil"), "read-only"));
   CHECK(has(reported("local x = _ENV.rule _ENV.rule = nil"), "assign to a local"));
 }
