@@ -168,7 +168,7 @@ TEST_CASE("a log that cannot be read is tried again by a patient loop, and ends 
   }
 }
 
-TEST_CASE("a failure to read that comes back after a success is said again") {
+TEST_CASE("a failure to read that comes back after a success is logged again") {
   World world;
   world.entries.fails_at = 20;
   world.owner.on_wait = [&] {
